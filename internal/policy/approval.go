@@ -188,17 +188,21 @@ func remedy(name string, err error) string {
 	return "`toolreg approvals clear`, or the next remembered answer, sets it aside"
 }
 
-// load returns the approvals that apply to the caller. If they cannot be read, it
-// returns none and, if it is the file, warns.
-func (a *Approvals) load(ctx context.Context) []Approval {
+// load returns the approvals that apply to the caller. If the file cannot be read, it warns and
+// returns none; the error is that of the shared ones.
+func (a *Approvals) load(ctx context.Context) ([]Approval, error) {
 	client := caller.Name(ctx)
 	if a.Shares(ctx) {
-		list, _ := a.shared(ctx, false) // [Approvals.Unreachable] says why there are none
-		return slices.DeleteFunc(list, func(x Approval) bool { return x.Client != client })
+		data, err := a.Shared.Read(ctx, approvalsFile)
+		if err != nil {
+			return nil, err
+		}
+		list, _ := a.sharedIn(data, false) // the next remembered answer replaces what is damaged
+		return slices.DeleteFunc(list, func(x Approval) bool { return x.Client != client }), nil
 	}
 	list, err := a.stored(false)
 	if err == nil {
-		return slices.DeleteFunc(list, func(x Approval) bool { return x.Folder != a.Folder || x.Client != client })
+		return slices.DeleteFunc(list, func(x Approval) bool { return x.Folder != a.Folder || x.Client != client }), nil
 	}
 	if a.Warn != nil {
 		a.warned.Do(func() {
@@ -206,7 +210,7 @@ func (a *Approvals) load(ctx context.Context) []Approval {
 				Message: "remembered approvals are ignored: " + err.Error()})
 		})
 	}
-	return nil
+	return nil, nil
 }
 
 // Remember stores the answer that a tool may run within a scope. It replaces

@@ -84,7 +84,8 @@ func (d *decision) approvedWhole(program string) bool {
 // approvals returns the approvals, which are read on first use.
 func (d *decision) approvals() []Approval {
 	if !d.loaded && d.policy.Approvals != nil {
-		d.loaded, d.found = true, d.policy.Approvals.load(d.ctx)
+		d.loaded = true
+		d.found, d.away = d.policy.Approvals.load(d.ctx)
 	}
 	return d.found
 }

@@ -28,6 +28,7 @@ type decision struct {
 	changes []Change
 	loaded  bool
 	found   []Approval
+	away    error           // why the approvals, which are shared, cannot be read
 	unread  bool            // the command line could not be parsed
 	unsure  bool            // banned programs cannot be ruled out
 	person  bool            // only a person may answer

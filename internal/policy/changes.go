@@ -70,7 +70,8 @@ func (a *Approvals) isApproved(ctx context.Context, was ApprovedTool, t *registr
 // an approval covers the tool as it is, or none covers it.
 func (a *Approvals) Changed(ctx context.Context, t *registry.Tool) []string {
 	var parts []string
-	for _, x := range a.load(ctx) {
+	list, _ := a.load(ctx) // without them it is not approved
+	for _, x := range list {
 		was, covered := x.Tools[t.OriginalName()]
 		if !covered || x.Source != t.Source {
 			continue

@@ -91,8 +91,8 @@ func (d *decision) verdict() Verdict {
 	v.Changes, v.Unread, v.Unsure = d.changes, d.unread, d.unsure
 	v.Hides, v.Paths = d.hides(v.Rule), d.subject.Paths
 	if v.Decision == Ask && d.policy.Approvals != nil {
-		if err := d.policy.Approvals.Unreachable(d.ctx); err != nil {
-			return Verdict{Decision: Deny, Origin: originDefault, Commands: v.Commands, Reason: "it needs an answer, and " + err.Error()}
+		if d.approvals(); d.away != nil {
+			return Verdict{Decision: Deny, Origin: originDefault, Commands: v.Commands, Reason: "it needs an answer, and " + d.away.Error()}
 		}
 		v.Scopes = d.scopes(v)
 		if len(v.Scopes) > 0 && v.Scopes[0].Confined {

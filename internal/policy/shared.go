@@ -30,15 +30,6 @@ func (a *Approvals) Shares(ctx context.Context) bool {
 	return a.Shared != nil && caller.Name(ctx) != ""
 }
 
-// Unreachable returns why the caller's approvals cannot be read, or nil.
-func (a *Approvals) Unreachable(ctx context.Context) error {
-	if !a.Shares(ctx) {
-		return nil
-	}
-	_, err := a.Shared.Read(ctx, approvalsFile)
-	return err
-}
-
 // shared returns the shared approvals of the project, or of all projects.
 func (a *Approvals) shared(ctx context.Context, all bool) ([]Approval, error) {
 	if a.Shared == nil {
@@ -48,6 +39,11 @@ func (a *Approvals) shared(ctx context.Context, all bool) ([]Approval, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the approvals of clients: %w", err)
 	}
+	return a.sharedIn(data, all)
+}
+
+// sharedIn is shared for what was read.
+func (a *Approvals) sharedIn(data []byte, all bool) ([]Approval, error) {
 	var f approvalFile
 	if err := parseFile(data, &f); err != nil {
 		return nil, fmt.Errorf("reading the approvals of clients in serve.store: %w", err)

@@ -16,6 +16,7 @@ type memory struct {
 	data      []byte // of the approvals
 	questions []byte
 	away      error
+	reads     int // of the approvals
 }
 
 func (m *memory) of(file string) *[]byte {
@@ -25,7 +26,12 @@ func (m *memory) of(file string) *[]byte {
 	return &m.data
 }
 
-func (m *memory) Read(_ context.Context, file string) ([]byte, error) { return *m.of(file), m.away }
+func (m *memory) Read(_ context.Context, file string) ([]byte, error) {
+	if file == approvalsFile {
+		m.reads++
+	}
+	return *m.of(file), m.away
+}
 
 func (m *memory) Update(_ context.Context, file string, change func([]byte) ([]byte, error)) error {
 	if m.away != nil {
@@ -83,9 +89,12 @@ func TestSharedApprovals(t *testing.T) {
 			t.Errorf("%s: %s", name, v.Decision)
 		}
 	}
-	m.away = errors.New("gone")
+	m.away, m.reads = errors.New("gone"), 0
 	if v := (&Policy{Approvals: b}).Decide(alice, tool, registry.Call{}); v.Decision != Deny || v.Reason != "it needs an answer, and gone" {
 		t.Errorf("away: %s, %s", v.Decision, v.Reason)
+	}
+	if m.reads != 1 {
+		t.Errorf("a decision waits for %d reads", m.reads)
 	}
 	if v := (&Policy{Approvals: b}).Decide(t.Context(), tool, registry.Call{}); v.Decision != Ask {
 		t.Errorf("the person, while it is away: %s", v.Decision)

@@ -26,8 +26,8 @@ import (
 // Timeout is how long a method waits for the server at most.
 const Timeout = 2 * time.Second
 
-// pause is how long [Store.Wait] waits between attempts, and how long a failed attempt to
-// connect counts.
+// pause is how long [Store.Wait] waits between attempts, and how long a failure to connect, or to
+// answer in time, counts: what is asked for one thing after the other does not wait for each.
 const pause = 200 * time.Millisecond
 
 // AwayError reports that the server cannot be used now: it cannot be reached, is too slow, or
@@ -56,7 +56,7 @@ type Store struct {
 	connecting chan struct{} // has one element, which whoever connects takes
 	mu         sync.Mutex
 	client     valkey.Client // nil before the first connection
-	failed     time.Time     // when connecting failed
+	failed     time.Time     // when the server could not be reached or did not answer in time
 	failure    error
 }
 
@@ -149,20 +149,27 @@ func (s *Store) connected(ctx context.Context) (valkey.Client, error) {
 	client, failed, failure := s.client, s.failed, s.failure
 	s.mu.Unlock()
 	switch {
-	case client != nil:
-		return client, nil
 	case failure != nil && time.Since(failed) < pause:
 		return nil, failure
+	case client != nil:
+		return client, nil
 	}
 	client, err := valkey.NewClient(s.option)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err != nil {
-		s.failed, s.failure = time.Now(), err
+		s.fail(err)
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.client = client
 	return client, nil
+}
+
+// fail lets what follows fail at once for a moment.
+func (s *Store) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed, s.failure = time.Now(), err
 }
 
 // do calls use with the connection and a context that ends soon. An error of use becomes an
@@ -173,6 +180,9 @@ func (s *Store) do(ctx context.Context, use func(context.Context, valkey.Client)
 	client, err := s.connected(limited)
 	if err == nil {
 		err = use(limited, client)
+		if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && ctx.Err() == nil {
+			s.fail(err)
+		}
 	}
 	switch {
 	case err == nil || valkey.IsValkeyNil(err):

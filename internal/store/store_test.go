@@ -367,6 +367,10 @@ func TestAway(t *testing.T) {
 	back("killed")
 	proxy.Swallow(true)
 	away("silent")
+	start := time.Now()
+	if _, err := s.Get(ctx, "k", "a"); err == nil || time.Since(start) > Timeout/2 {
+		t.Errorf("the next use takes %s: %v", time.Since(start), err)
+	}
 	proxy.Swallow(false)
 	proxy.Break()
 	back("silent")

@@ -49,9 +49,10 @@ type Store struct {
 	sealer sealer
 
 	// Changed is called when the server goes away, with the cause, and with nil when it is
-	// back. It is set before the first use; nil: nobody is told.
+	// back: can be used for everything. It is set before the first use; nil: nobody is told.
 	Changed func(err error)
 	away    atomic.Bool
+	refuses atomic.Bool // it answers, but has refused to do something, such as to store what it has no room for
 
 	connecting chan struct{} // has one element, which whoever connects takes
 	mu         sync.Mutex
@@ -186,10 +187,15 @@ func (s *Store) do(ctx context.Context, use func(context.Context, valkey.Client)
 	}
 	switch {
 	case err == nil || valkey.IsValkeyNil(err):
-		s.report(nil)
+		if !s.refuses.Load() {
+			s.report(nil)
+		}
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	}
+	if _, refused := valkey.IsValkeyErr(err); refused {
+		s.refuses.Store(true) // until it has stored something, see [Store.Put]
 	}
 	s.report(err)
 	return &AwayError{err}

@@ -376,6 +376,12 @@ func TestAway(t *testing.T) {
 	back("silent")
 	server.Do("CONFIG", "SET", "maxmemory", "1")
 	away("full")
+	if _, err := s.Get(ctx, "k", "a"); err != nil {
+		t.Errorf("reading from a full store: %v", err)
+	}
+	if _, isAway := errors.AsType[*AwayError](put()); !isAway || len(changes) > 0 {
+		t.Error("a full store is said to be back")
+	}
 	server.Do("CONFIG", "SET", "maxmemory", "0")
 	back("full")
 	if len(changes) > 0 {

@@ -28,7 +28,11 @@ func (s *Store) opened(name, sealed string) Value {
 func (s *Store) Put(ctx context.Context, kind, id string, data []byte, ttl time.Duration) error {
 	name := s.name(kind, id)
 	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		return c.Do(ctx, c.B().Set().Key(name).Value(s.sealer.seal(name, data)).Px(ttl).Build()).Error()
+		err := c.Do(ctx, c.B().Set().Key(name).Value(s.sealer.seal(name, data)).Px(ttl).Build()).Error()
+		if err == nil {
+			s.refuses.Store(false)
+		}
+		return err
 	})
 }
 

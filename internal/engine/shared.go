@@ -74,7 +74,7 @@ func takeShared(ctx context.Context, s *store.Store, tool, name string, limits [
 	full, left, err := s.Count(ctx, spans)
 	switch _, away := errors.AsType[*store.AwayError](err); {
 	case away:
-		return &exec.Denied{Tool: tool, Reason: "the number of calls is limited, and " + err.Error(), Origin: of[0].Origin.String()}
+		return &exec.Denied{Tool: tool, Reason: "the number of calls is limited, and " + err.Error(), Origin: of[0].Origin.String(), Later: true}
 	case err != nil:
 		return err
 	case full < 0:

@@ -61,12 +61,18 @@ type Denied struct {
 	Reason string // with OriginPerson, why there was no answer; "" if there was one
 	Origin string // file:line, a flag, "default", "approval" or OriginPerson
 	Said   string // the person's reason; it may be empty
+	// Later says that nothing forbids the call: what decides on it cannot be used now, for the
+	// Reason.
+	Later bool
 }
 
 // OriginPerson is the [Denied.Origin] of a call that a person denied.
 const OriginPerson = "person"
 
 func (e *Denied) Error() string {
+	if e.Later {
+		return fmt.Sprintf("%q was not called: %s", e.Tool, e.Reason)
+	}
 	if e.Origin == OriginPerson {
 		reason := cmp.Or(e.Reason, "you said no")
 		if e.Said != "" {

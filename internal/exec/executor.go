@@ -156,7 +156,7 @@ func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Ca
 	}
 	v := x.Decider.Decide(ctx, t, call)
 	if v.Decision == policy.Deny {
-		return v, &Denied{Tool: t.Name, Reason: v.Reason, Origin: v.Origin}
+		return v, &Denied{Tool: t.Name, Reason: v.Reason, Origin: v.Origin, Later: v.Later}
 	}
 	return v, nil
 }

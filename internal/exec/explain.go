@@ -36,7 +36,9 @@ func Explain(err error) string {
 		}
 		return "There is no such tool. Call only declared tools."
 	case errors.Is(err, registry.ErrDenied):
-		if e, ok := errors.AsType[*Denied](err); ok && e.Origin == OriginPerson {
+		if e, ok := errors.AsType[*Denied](err); ok && e.Later {
+			return "This call was not run: " + e.Reason + "."
+		} else if ok && e.Origin == OriginPerson {
 			return explainNo(e)
 		} else if ok {
 			return "This call is not allowed, so it was not run: " + e.Reason + ". Do not repeat it; find another way."

@@ -35,6 +35,7 @@ func TestExplain(t *testing.T) {
 		"a disabled tool":   {&registry.NotFoundError{Name: "t", Hidden: hidden}, `The tool "t" is disabled. Continue without it.`},
 		"a renamed tool":    {&registry.NotFoundError{Name: "t", Hidden: renamed}, `The tool "t" is now named "new". Call it by that name.`},
 		"denied":            {&Denied{Tool: "t", Reason: "not here", Origin: "/home/me/settings.yaml:3"}, "was not run: not here. " + goOn + "."},
+		"denied for now":    {&Denied{Tool: "t", Reason: "the store is away; try again later", Origin: "default", Later: true}, "This call was not run: the store is away; try again later."},
 		"denied, in short":  {registry.ErrDenied, "This call is not allowed, so it was not run. " + goOn + "."},
 		"a no":              {&Denied{Tool: "t", Origin: OriginPerson}, "The user said no to this call, so it was not run. " + goOn + " or ask the user."},
 		"a no with reason":  {&Denied{Tool: "t", Origin: OriginPerson, Said: "use make"}, "The reason given: use make\n" + goOn + " or ask the user."},

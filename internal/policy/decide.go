@@ -92,7 +92,7 @@ func (d *decision) verdict() Verdict {
 	v.Hides, v.Paths = d.hides(v.Rule), d.subject.Paths
 	if v.Decision == Ask && d.policy.Approvals != nil {
 		if d.approvals(); d.away != nil {
-			return Verdict{Decision: Deny, Origin: originDefault, Commands: v.Commands, Reason: "it needs an answer, and " + d.away.Error()}
+			return Verdict{Decision: Deny, Later: true, Origin: originDefault, Commands: v.Commands, Reason: "it needs an answer, and " + d.away.Error()}
 		}
 		v.Scopes = d.scopes(v)
 		if len(v.Scopes) > 0 && v.Scopes[0].Confined {

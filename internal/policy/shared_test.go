@@ -90,7 +90,7 @@ func TestSharedApprovals(t *testing.T) {
 		}
 	}
 	m.away, m.reads = errors.New("gone"), 0
-	if v := (&Policy{Approvals: b}).Decide(alice, tool, registry.Call{}); v.Decision != Deny || v.Reason != "it needs an answer, and gone" {
+	if v := (&Policy{Approvals: b}).Decide(alice, tool, registry.Call{}); v.Decision != Deny || !v.Later || v.Reason != "it needs an answer, and gone" {
 		t.Errorf("away: %s, %s", v.Decision, v.Reason)
 	}
 	if m.reads != 1 {

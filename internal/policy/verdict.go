@@ -13,6 +13,8 @@ type Verdict struct {
 	Decision Decision
 	Reason   string // one line for people; untrusted text in it is quoted
 	Origin   string // file:line, flag, "approval" or "default"
+	// Later is set if no rule denied the call: it needs an answer, and answers cannot be read now.
+	Later bool
 	// Rule is the rule that decided; nil if none did.
 	Rule *Rule
 	// Approval is the id of the remembered approval that allowed the call; "" if

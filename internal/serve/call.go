@@ -141,7 +141,7 @@ func explain(err error) string {
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
 		return exec.Explain(err) + "\n" + e.Error()
 	}
-	if e, ok := errors.AsType[*exec.Denied](err); ok && e.Origin != exec.OriginPerson {
+	if e, ok := errors.AsType[*exec.Denied](err); ok && e.Origin != exec.OriginPerson && !e.Later {
 		return exec.Explain(err) + "\n" + e.Error()
 	}
 	return exec.Explain(err)

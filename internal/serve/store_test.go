@@ -353,7 +353,7 @@ func TestSessionsOutliveTheStore(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	c.useDialog(t, "m__", 0)
-	if r := c.raw(t, replicas[1].URL, "slow", `{"seconds":0}`); !strings.Contains(r.stream, "cannot be reached now") {
+	if r := c.raw(t, replicas[1].URL, "slow", `{"seconds":0}`); !strings.Contains(r.stream, "cannot be used now") {
 		t.Errorf("%+v", r)
 	}
 	redis.Again()
@@ -703,7 +703,7 @@ func TestAnswerWhileTheStoreIsAway(t *testing.T) {
 	question.state = send(t, replica.Server, question).state(t)
 	question.answers = `{"toolreg.question":{"action":"accept","content":{}}}`
 	proxy.To("127.0.0.1:1")
-	if r := send(t, replica.Server, question); r.code != -32603 || !strings.Contains(r.message, "cannot be reached now") {
+	if r := send(t, replica.Server, question); r.code != -32603 || !strings.Contains(r.message, "cannot be used now") {
 		t.Errorf("%+v", r)
 	}
 	proxy.To(redis.Address)

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -169,6 +170,9 @@ func (s *states) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 	a, err := s.park(ctx, w)
 	if errors.Is(err, errSettled) {
 		return s.next(ctx, w)
+	}
+	if stage := w.asked.stage; err != nil && stage != nil && stage.Server == nil {
+		err = &exec.Denied{Tool: w.tool.Name, Reason: "it needs an answer, and " + err.Error(), Later: true}
 	}
 	if err != nil {
 		w.cancel(err)

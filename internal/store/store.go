@@ -36,7 +36,7 @@ type AwayError struct{ Err error }
 
 // Error does not disclose the cause, which clients are not to know.
 func (e *AwayError) Error() string {
-	return "what the replicas of this server share (serve.store) cannot be reached now; try again later"
+	return "what the replicas of this server share (serve.store) cannot be used now; try again later"
 }
 
 // Unwrap returns the cause.

@@ -188,8 +188,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	set := from.Settings.Serve
 	if from.Store != nil {
 		defer from.Store.Close()
-		if err := awaitStore(ctx, e, from.Store); err != nil {
-			return err
+		if !awaitStore(ctx, e, from.Store) {
+			return nil
 		}
 	}
 	questions, err := questions(ctx, e, from)

@@ -12,12 +12,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
@@ -93,8 +95,11 @@ func Open(address, secret string) (*Store, error) {
 		s.option.TLSConfig = &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
 	}
 	port := u.Port()
-	if port == "" {
+	switch n, err := strconv.ParseUint(port, 10, 16); {
+	case port == "":
 		port = "6379"
+	case err != nil || n == 0:
+		return nil, errors.New("the port must be a number from 1 to 65535")
 	}
 	s.option.InitAddress = []string{net.JoinHostPort(u.Hostname(), port)}
 	s.option.Username = u.User.Username()
@@ -157,6 +162,7 @@ func (s *Store) connected(ctx context.Context) (valkey.Client, error) {
 	}
 	client, err := valkey.NewClient(s.option)
 	if err != nil {
+		err = s.explained(err)
 		s.fail(err)
 		return nil, err
 	}
@@ -164,6 +170,24 @@ func (s *Store) connected(ctx context.Context) (valkey.Client, error) {
 	defer s.mu.Unlock()
 	s.client = client
 	return client, nil
+}
+
+// explained adds to an error of connecting what it usually means.
+func (s *Store) explained(err error) error {
+	late, _ := errors.AsType[net.Error](err)
+	op, _ := errors.AsType[*net.OpError](err)
+	silent := late != nil && late.Timeout() && (op == nil || op.Op != "dial")
+	_, foreign := errors.AsType[tls.RecordHeaderError](err)
+	withTLS := s.option.TLSConfig != nil
+	switch {
+	case withTLS && (foreign || silent):
+		return fmt.Errorf("%w; it may not use TLS: then the address begins with redis://", err)
+	case !withTLS && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)):
+		return fmt.Errorf("%w; it may use TLS: then the address begins with rediss://", err)
+	case strings.Contains(err.Error(), "unknown message type"):
+		return fmt.Errorf("%w; it does not answer as Redis or Valkey does", err)
+	}
+	return err
 }
 
 // fail lets what follows fail at once for a moment.

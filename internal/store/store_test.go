@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -37,7 +38,7 @@ func open(t *testing.T, address, secret string) *Store {
 func TestAddresses(t *testing.T) {
 	for address, want := range map[string]string{
 		"redis://h": "h:6379", "rediss://u:p@h:1/2?prefix=a.b": "h:1", "redis://:p@[::1]": "[::1]:6379", "redis://h/": "h:6379",
-		"http://h": "", "redis://": "", "redis://h/x": "", "redis://h/-1": "", "redis://h?db=1": "", "redis://h?prefix=": "", "redis://h?prefix=a:b": "",
+		"http://h": "", "redis://": "", "redis://h/x": "", "redis://h/-1": "", "redis://h:0": "", "redis://h:65536": "", "redis://h?db=1": "", "redis://h?prefix=": "", "redis://h?prefix=a:b": "",
 		"redis://h?prefix=a&prefix=b": "", "redis://:s%zz@h": "", "redis://:hunter2#@h": "", "unix:///x": "",
 	} {
 		s, err := Open(address, secret)
@@ -55,6 +56,25 @@ func TestAddresses(t *testing.T) {
 	s, _ := Open("rediss://u:p@h:1/2?prefix=a.b", secret)
 	if s.prefix != "a.b" || s.option.SelectDB != 2 || s.option.Username != "u" || s.option.Password != "p" || s.option.TLSConfig.ServerName != "h" {
 		t.Errorf("%+v", s.option)
+	}
+}
+
+// The error of an address that names another kind of server says what may be wrong with it.
+func TestWrongServers(t *testing.T) {
+	plain, page, secure := storetest.Start(t), httptest.NewServer(nil), httptest.NewTLSServer(nil)
+	defer page.Close()
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for address, want := range map[string]string{
+		"rediss://" + plain.Address:                  "it may not use TLS: then the address begins with redis://",
+		"rediss://" + page.Listener.Addr().String():  "it may not use TLS: then the address begins with redis://",
+		"redis://" + secure.Listener.Addr().String(): "it may use TLS: then the address begins with rediss://",
+		"redis://" + page.Listener.Addr().String():   "it does not answer as Redis or Valkey does",
+	} {
+		err := errors.Unwrap(open(t, address, secret).Put(t.Context(), "k", "a", nil, time.Minute))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 

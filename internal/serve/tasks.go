@@ -508,7 +508,7 @@ func (s *Server) aboutTask(ctx context.Context, c *client, method string, p *tas
 	case err != nil:
 		return nil, asProtocolError(err)
 	case result == nil:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task; it may have ended long ago"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task; it may have ended long ago, or with its process"}
 	}
 	return result, nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -94,6 +95,10 @@ func (c *client) confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 		always, remembers = exec.AlwaysTool, true
 	}
 	result, err := c.approve(ctx, q.Tool, &mcp.ElicitParams{Mode: "form", Message: ui.QuestionText(q), RequestedSchema: decisionSchema(remembers)})
+	notUnderstood := exec.Answer{Choice: exec.No, Reason: `the client's answer was not understood: its "decision" is none of the choices`}
+	if err != nil && strings.HasPrefix(err.Error(), "elicitation result content does not match") { // the SDK checks those in sessions
+		return notUnderstood, nil
+	}
 	if err != nil {
 		return exec.Answer{}, err
 	}
@@ -105,8 +110,10 @@ func (c *client) confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 		return exec.Answer{Choice: exec.Yes}, nil
 	case decision == answerAlways && remembers:
 		return exec.Answer{Choice: always}, nil
+	case decision == answerNo:
+		return exec.Answer{Choice: exec.No}, nil
 	}
-	return exec.Answer{Choice: exec.No}, nil
+	return notUnderstood, nil
 }
 
 // decisionSchema returns the form with the answers.

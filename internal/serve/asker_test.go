@@ -1,6 +1,9 @@
 package serve
 
 import (
+	"bufio"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,5 +20,33 @@ func TestClientIsNotAskedToLeaveTheSandbox(t *testing.T) {
 	q := exec.Question{Tool: &registry.Tool{}, Denied: []string{"reading /x"}, Choices: []exec.Choice{exec.Yes, exec.No}}
 	if answer, err := (confirmer{}).Confirm(ctx, q); answer.Choice != exec.No || err != nil {
 		t.Errorf("%v, %v", answer, err)
+	}
+}
+
+// An answer that is none of the choices is neither a yes nor the user's no.
+func TestAnswersThatAreNotUnderstood(t *testing.T) {
+	replica := newReplicas(t, 1, "", map[string]string{"n": ";modern asks"}, false)[0]
+	session := newRawSession(t, replica, aliceToken)
+	for content, want := range map[string]string{
+		`{"decision":"maybe"}`: "answer was not understood", `{"decision":5}`: "answer was not understood", `{}`: "answer was not understood",
+		`{"decision":"no"}`: "The user said no to this call, so it was not run",
+	} {
+		call := sent{tool: "slow", args: `{"seconds":0}`}
+		call.state = send(t, replica, call).state(t)
+		call.answers = `{"toolreg.approval":{"action":"accept","content":` + content + `}}`
+		if r := send(t, replica, call); !strings.Contains(r.stream, want) || !strings.Contains(r.stream, "so it was not run") {
+			t.Errorf("%s: %s", content, r.stream)
+		}
+		stream := bufio.NewScanner(session.send(t, replica, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"seconds":0}}}`).Body)
+		last := ""
+		for stream.Scan() {
+			last += stream.Text()
+			if asked := regexp.MustCompile(`"id":(\d+),"method":"elicitation/create"`).FindStringSubmatch(stream.Text()); asked != nil {
+				session.send(t, replica, `{"jsonrpc":"2.0","id":`+asked[1]+`,"result":{"action":"accept","content":`+content+`}}`)
+			}
+		}
+		if !strings.Contains(last, want) || !strings.Contains(last, "so it was not run") {
+			t.Errorf("%s in a session: %s", content, last)
+		}
 	}
 }

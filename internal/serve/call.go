@@ -38,6 +38,8 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	switch {
 	case !c.wantsTask(req.Params):
 		v, ask, err = s.states.make(ctx, t, run)
+	case req.Params.Meta[askedForTask] != true:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "task must be an object"}
 	case s.taskSupport(ctx, req.Params.Name) == "":
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be called as a task", req.Params.Name)}
 	default:

@@ -4,7 +4,10 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -143,6 +146,53 @@ func readReply(t *testing.T, resp *http.Response) *reply {
 		}
 	}
 	return r
+}
+
+// rawSession is a session of a client of 2025-11-25 without the SDK.
+type rawSession struct{ id, token string }
+
+// send sends a message to a replica.
+func (c *rawSession) send(t *testing.T, to *httptest.Server, body string) *http.Response {
+	t.Helper()
+	return c.do(t.Context(), t, to, http.MethodPost, body)
+}
+
+func (c *rawSession) do(ctx context.Context, t *testing.T, to *httptest.Server, method, body string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, to.URL+"/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + c.token}}
+	if c.id != "" {
+		req.Header.Set("Mcp-Session-Id", c.id)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	c.id = cmp.Or(resp.Header.Get("Mcp-Session-Id"), c.id)
+	return resp
+}
+
+// post sends a request to a replica and returns the answer.
+func (c *rawSession) post(t *testing.T, to *httptest.Server, method, params string) string {
+	t.Helper()
+	answer, err := io.ReadAll(c.send(t, to, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`).Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// newRawSession begins a session at a replica.
+func newRawSession(t *testing.T, to *httptest.Server, token string) *rawSession {
+	t.Helper()
+	c := &rawSession{token: token}
+	c.post(t, to, "initialize", `"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}`)
+	t.Cleanup(func() { c.do(context.WithoutCancel(t.Context()), t, to, http.MethodDelete, "") })
+	return c
 }
 
 // inTurn sends each request to the next replica.

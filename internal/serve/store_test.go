@@ -6,7 +6,6 @@ package serve
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -499,7 +498,7 @@ func TestTasksAmongReplicas(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	if got := newTaskSession(t, replicas[1], aliceToken).post(t, replicas[1], "tasks/get", task); !strings.Contains(got, `"status":"working"`) {
+	if got := newRawSession(t, replicas[1].Server, aliceToken).post(t, replicas[1].Server, "tasks/get", task); !strings.Contains(got, `"status":"working"`) {
 		t.Errorf("in a session: %s", got)
 	}
 	about(replicas[1], aliceToken, "tasks/cancel", task)
@@ -545,51 +544,10 @@ func TestTasksAmongReplicas(t *testing.T) {
 	}
 }
 
-// taskSession is a session of a client of 2025-11-25.
-type taskSession struct{ id, token string }
-
-// send sends a message to a replica.
-func (c *taskSession) send(t *testing.T, r *sharing, body string) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+"/mcp", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + c.token}}
-	if c.id != "" {
-		req.Header.Set("Mcp-Session-Id", c.id)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = resp.Body.Close() })
-	c.id = cmp.Or(resp.Header.Get("Mcp-Session-Id"), c.id)
-	return resp
-}
-
-// post sends a request to a replica and returns the answer.
-func (c *taskSession) post(t *testing.T, r *sharing, method, params string) string {
-	t.Helper()
-	answer, err := io.ReadAll(c.send(t, r, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`).Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(answer)
-}
-
-// newTaskSession begins a session at a replica.
-func newTaskSession(t *testing.T, r *sharing, token string) *taskSession {
-	t.Helper()
-	c := &taskSession{token: token}
-	c.post(t, r, "initialize", `"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}`)
-	return c
-}
-
 // start makes a call as a task at a replica, and returns the member that names the task.
-func (c *taskSession) start(t *testing.T, r *sharing, params string) string {
+func (c *rawSession) start(t *testing.T, r *sharing, params string) string {
 	t.Helper()
-	created := c.post(t, r, "tools/call", params+`,"task":{}`)
+	created := c.post(t, r.Server, "tools/call", params+`,"task":{}`)
 	task := regexp.MustCompile(`"taskId":"[^"]*"`).FindString(created)
 	if task == "" {
 		t.Fatal(created)
@@ -601,26 +559,26 @@ func (c *taskSession) start(t *testing.T, r *sharing, params string) string {
 func TestSessionsFindTasksOfOtherReplicas(t *testing.T) {
 	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	replicas := newSharing(t, tokens, map[string]string{"s": "--tasks"}, three(storetest.Start(t).URL())...)
-	here, there := newTaskSession(t, replicas[0], aliceToken), newTaskSession(t, replicas[1], aliceToken)
-	bob := newTaskSession(t, replicas[1], bobToken)
+	here, there := newRawSession(t, replicas[0].Server, aliceToken), newRawSession(t, replicas[1].Server, aliceToken)
+	bob := newRawSession(t, replicas[1].Server, bobToken)
 
 	endless := here.start(t, replicas[0], `"name":"endless","arguments":{}`)
 	for _, r := range replicas {
-		if got := there.post(t, r, "tasks/get", endless); !strings.Contains(got, `"status":"working"`) || !strings.Contains(got, `"ttl":3600000`) {
+		if got := there.post(t, r.Server, "tasks/get", endless); !strings.Contains(got, `"status":"working"`) || !strings.Contains(got, `"ttl":3600000`) {
 			t.Errorf("the state: %s", got)
 		}
 	}
 	for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
-		if got := bob.post(t, replicas[1], method, endless); !strings.Contains(got, "there is no such task") {
+		if got := bob.post(t, replicas[1].Server, method, endless); !strings.Contains(got, "there is no such task") {
 			t.Errorf("%s of another token: %s", method, got)
 		}
 	}
-	if got := there.post(t, replicas[1], "tasks/cancel", endless); !strings.Contains(got, `"status":"cancelled"`) {
+	if got := there.post(t, replicas[1].Server, "tasks/cancel", endless); !strings.Contains(got, `"status":"cancelled"`) {
 		t.Errorf("cancel: %s", got)
 	}
 
 	slow := here.start(t, replicas[0], `"name":"slow_compute","arguments":{"seconds":0.2}`)
-	if got := there.post(t, replicas[2], "tasks/result", slow); !strings.Contains(got, "computed") || !strings.Contains(got, "related-task") {
+	if got := there.post(t, replicas[2].Server, "tasks/result", slow); !strings.Contains(got, "computed") || !strings.Contains(got, "related-task") {
 		t.Errorf("the result: %s", got)
 	}
 
@@ -638,30 +596,27 @@ func TestSessionsFindTasksOfOtherReplicas(t *testing.T) {
 		t.Fatalf("the answer ends without %s", what)
 		return nil
 	}
-	first := bufio.NewScanner(there.send(t, replicas[1], result).Body)
+	first := bufio.NewScanner(there.send(t, replicas[1].Server, result).Body)
 	until(first, question)
-	second := newTaskSession(t, replicas[2], aliceToken)
-	lines := bufio.NewScanner(second.send(t, replicas[2], result).Body)
+	second := newRawSession(t, replicas[2].Server, aliceToken)
+	lines := bufio.NewScanner(second.send(t, replicas[2].Server, result).Body)
 	for _, name := range []string{"One", "Two"} {
 		asked := until(lines, question)
 		if asked[2] != name {
 			t.Errorf("asked %s", asked[2])
 		}
-		second.send(t, replicas[0], `{"jsonrpc":"2.0","id":`+asked[1]+`,"result":{"action":"accept","content":{"name":"x"}}}`)
+		second.send(t, replicas[0].Server, `{"jsonrpc":"2.0","id":`+asked[1]+`,"result":{"action":"accept","content":{"name":"x"}}}`)
 	}
 	until(lines, regexp.MustCompile(`"text":"both"`))
 	until(first, regexp.MustCompile(`notifications/cancelled`))
 	until(first, regexp.MustCompile(`"text":"both"`))
-	for _, r := range replicas {
-		r.handler.Drain(t.Context())
-	}
 }
 
 // A client of 2025-11-25 finds its task when its session goes on in another replica.
 func TestTasksOfTakenOverSessions(t *testing.T) {
 	replicas := newSharing(t, NewTokens(map[string]string{"alice": aliceToken}), map[string]string{"s": "--tasks"}, three(storetest.Start(t).URL())...)
-	c := newTaskSession(t, replicas[0], aliceToken)
-	post := func(r *sharing, method, params string) string { t.Helper(); return c.post(t, r, method, params) }
+	c := newRawSession(t, replicas[0].Server, aliceToken)
+	post := func(r *sharing, method, params string) string { t.Helper(); return c.post(t, r.Server, method, params) }
 	task := c.start(t, replicas[1], `"name":"slow_compute","arguments":{"seconds":0.2}`)
 	if got := post(replicas[2], "tasks/result", task); !strings.Contains(got, "computed") {
 		t.Errorf("the result: %s", got)

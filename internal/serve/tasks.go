@@ -440,6 +440,29 @@ type taskParams struct {
 	mcp.ParamsBase
 	ID      string                     `json:"taskId"`
 	Answers map[string]json.RawMessage `json:"inputResponses,omitempty"`
+	wrong   string                     // what is malformed in them; "": nothing
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It leaves it to [Server.addTaskMethod] to refuse what
+// is malformed, because the SDK's error would name types of this package.
+func (p *taskParams) UnmarshalJSON(data []byte) error {
+	var raw struct {
+		Meta    json.RawMessage `json:"_meta"`
+		ID      json.RawMessage `json:"taskId"`
+		Answers json.RawMessage `json:"inputResponses"`
+	}
+	*p = taskParams{}
+	switch {
+	case json.Unmarshal(data, &raw) != nil:
+		p.wrong = "params must be an object"
+	case raw.Meta != nil && json.Unmarshal(raw.Meta, &p.Meta) != nil:
+		p.wrong = "_meta must be an object"
+	case raw.ID != nil && json.Unmarshal(raw.ID, &p.ID) != nil:
+		p.wrong = "taskId must be a string"
+	case raw.Answers != nil && json.Unmarshal(raw.Answers, &p.Answers) != nil:
+		p.wrong = "inputResponses must be an object"
+	}
+	return nil
 }
 
 // acknowledged is the answer to requests that have no result.
@@ -530,6 +553,8 @@ func (s *Server) addTaskMethod(server *mcp.Server, method string, modern, legacy
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 		case c.modern && !c.knowsTasks():
 			return nil, errNeedsTasks()
+		case p.wrong != "":
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: p.wrong}
 		}
 		return answer(ctx, c, p)
 	}) // only names of the protocol are errors

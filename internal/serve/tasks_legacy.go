@@ -20,7 +20,8 @@ import (
 
 const (
 	// askedForTask is the member of _meta that a call has if its params have a task, which the
-	// SDK does not read (revision 2025-11-25, tasks, "Creating Tasks").
+	// SDK does not read (revision 2025-11-25, tasks, "Creating Tasks"). It is false if that is
+	// malformed.
 	askedForTask = "toolreg/task"
 	relatedTask  = "io.modelcontextprotocol/related-task"
 )
@@ -31,10 +32,11 @@ func withTask(message json.RawMessage) json.RawMessage {
 		return message
 	}
 	params := jsonx.Get(message, "params")
-	if jsonx.KindOf(jsonx.Get(params, "task")) != jsonx.Object {
+	task := jsonx.Get(params, "task")
+	if jsonx.IsNull(task) {
 		return message
 	}
-	meta := withMember(jsonx.Get(params, "_meta"), askedForTask, true)
+	meta := withMember(jsonx.Get(params, "_meta"), askedForTask, jsonx.KindOf(task) == jsonx.Object)
 	return withMember(message, "params", withMember(params, "_meta", meta))
 }
 

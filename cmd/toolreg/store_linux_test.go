@@ -2,17 +2,21 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
@@ -174,13 +178,7 @@ func TestReplicasExample(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
-	data := t.TempDir()
+	port, data := sixPorts(t), t.TempDir()
 	run := exec.CommandContext(t.Context(), "../../examples/replicas/run.sh")
 	run.Env = []string{"HOME=" + data, "PATH=" + os.Getenv("PATH"), fmt.Sprint("PORT=", port), "DATA=" + data}
 	if err := run.Start(); err != nil {
@@ -196,7 +194,7 @@ func TestReplicasExample(t *testing.T) {
 		}
 		return err == nil && r.session != ""
 	}, nil) {
-		text, _ := os.ReadFile(filepath.Join(data, "log"))
+		text, _ := os.ReadFile(filepath.Join(data, "toolreg-1.log"))
 		t.Fatalf("no session: %s", text)
 	}
 	for range 6 {
@@ -211,5 +209,75 @@ func TestReplicasExample(t *testing.T) {
 			_ = c.Close()
 			t.Errorf("port %d is still used", port+i)
 		}
+	}
+}
+
+// sixPorts returns the first of the ports that the example uses. None is one that the system gives
+// to other tests.
+func sixPorts(t *testing.T) int {
+	t.Helper()
+	for {
+		first, free := 20000+6*rand.IntN(2000), true
+		for i := range 6 {
+			l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+i))
+			if free = free && err == nil; err == nil {
+				_ = l.Close()
+			}
+		}
+		if free {
+			return first
+		}
+	}
+}
+
+// The example says what it cannot start, and why, and leaves nothing running.
+func TestReplicasExampleFails(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"redis-server", "haproxy"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	for want, tt := range map[string]struct {
+		args  []string
+		env   string
+		taken int // this port after that of the proxy is taken; -1: none is
+	}{
+		"unknown argument: podman":                     {[]string{"podman"}, "", -1},
+		"PORT must be a number from 1 to 65530: 8080x": {nil, "PORT=8080x", -1},
+		"PORT must be a number from 1 to 65530: 65531": {nil, "PORT=65531", -1},
+		"toolreg is not in PATH":                       {nil, "PATH=/usr/sbin:/usr/bin:/bin", -1},
+		"Address already in use\n(?s).*redis-server has ended; that is the end of .*/redis-server.log": {nil, "", 4},
+		"haproxy has ended; that is the end of .*/haproxy.log":                                         {nil, "", 0},
+		"address already in use\n(?s).*toolreg-2 has ended":                                            {nil, "", 2},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			port, data := sixPorts(t), t.TempDir()
+			if tt.taken >= 0 {
+				l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+tt.taken))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+			}
+			within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			run := exec.CommandContext(within, "../../examples/replicas/run.sh", tt.args...)
+			run.Cancel = func() error { return run.Process.Signal(syscall.SIGTERM) }
+			run.Env = []string{"HOME=" + data, "PATH=" + os.Getenv("PATH"), fmt.Sprint("PORT=", port), "DATA=" + data, tt.env}
+			var stderr strings.Builder
+			run.Stderr = &stderr
+			out, err := run.Output() // ends when nothing that it has started has its stderr
+			if err == nil || len(out) > 0 || !regexp.MustCompile(want).MatchString(stderr.String()) {
+				t.Errorf("%v, %s%s", err, out, stderr.String())
+			}
+			for i := range 5 {
+				if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port+i)); err == nil && i != tt.taken {
+					_ = c.Close()
+					t.Errorf("port %d is still used", port+i)
+				}
+			}
+		})
 	}
 }

@@ -6,21 +6,56 @@
 set -eu
 cd "$(dirname "$0")"
 umask 077
+fail() {
+	echo "run.sh: $1" >&2
+	exit 1
+}
+
+case "${1:-}" in
+'') programs="redis-server toolreg haproxy" ;;
+docker) programs=docker ;;
+*) fail "unknown argument: $1; it is none, or docker" ;;
+esac
+export PORT="${PORT:-8080}"
+case $PORT in
+0* | *[!0-9]* | ??????*) fail "PORT must be a number from 1 to 65530: $PORT" ;;
+esac
+[ "$PORT" -le 65530 ] || fail "PORT must be a number from 1 to 65530: $PORT"
+for program in $programs; do
+	command -v "$program" >/dev/null || fail "$program is not in PATH"
+done
+
 mkdir -p "${DATA:=$PWD/data}"
 [ -s "$DATA/key" ] || od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$DATA/key"
 [ -s "$DATA/token" ] || od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$DATA/token"
 echo "alice $(cat "$DATA/token")" >"$DATA/tokens"
-export PORT="${PORT:-8080}" STATE_KEY="$(cat "$DATA/key")"
-echo "http://127.0.0.1:$PORT/mcp, with the header Authorization: Bearer \$(cat $DATA/token)"
+export STATE_KEY="$(cat "$DATA/key")"
+address="http://127.0.0.1:$PORT/mcp, with the header Authorization: Bearer \$(cat $DATA/token)"
 if [ "${1:-}" = docker ]; then
+	echo "$address"
 	RUN_AS="$(id -u):$(id -g)" exec docker compose up --build
 fi
 
 first=
 last=
+parts=
+# start NAME COMMAND...: runs a part, which logs to NAME.log.
 start() {
-	"$@" >>"$DATA/log" 2>&1 &
-	last="$last $!"
+	name=$1
+	shift
+	"$@" >"$DATA/$name.log" 2>&1 &
+	last="$last $!" parts="$parts $name:$!"
+}
+# check fails if a part has ended.
+check() {
+	for part in $parts; do
+		case $(ps -o stat= -p "${part#*:}") in
+		'' | Z*)
+			tail -n 5 "$DATA/${part%:*}.log" >&2
+			fail "${part%:*} has ended; that is the end of $DATA/${part%:*}.log"
+			;;
+		esac
+	done
 }
 # stop ends the proxy and the replicas, and then what they need until they have ended.
 stop() {
@@ -35,18 +70,24 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 store=$((PORT + 4))
-start redis-server --port $store --bind 127.0.0.1 --save '' --appendonly no --maxmemory 256mb --maxmemory-policy noeviction --dir "$DATA"
+start redis-server redis-server --port $store --bind 127.0.0.1 --save '' --appendonly no --maxmemory 256mb --maxmemory-policy noeviction --dir "$DATA"
 export REDIS_URL="redis://127.0.0.1:$store"
 if command -v otelcol >/dev/null; then
 	export COLLECTOR="127.0.0.1:$((PORT + 5))"
-	start otelcol --config=collector.yaml
+	start otelcol otelcol --config=collector.yaml
 	export OTEL_EXPORTER_OTLP_ENDPOINT="http://$COLLECTOR"
 fi
 first=$last last=
+export PROXY="127.0.0.1:$PORT" A="127.0.0.1:$((PORT + 1))" B="127.0.0.1:$((PORT + 2))" C="127.0.0.1:$((PORT + 3))"
+start haproxy haproxy -db -f haproxy.cfg
 for i in 1 2 3; do
 	mkdir -p "$DATA/state-$i"
-	XDG_STATE_HOME="$DATA/state-$i" start toolreg --settings settings.yaml serve --preset mcp --http "127.0.0.1:$((PORT + i))" --token-file "$DATA/tokens"
+	XDG_STATE_HOME="$DATA/state-$i" start toolreg-$i toolreg --settings settings.yaml serve --preset mcp --http "127.0.0.1:$((PORT + i))" --token-file "$DATA/tokens"
 done
-export PROXY="127.0.0.1:$PORT" A="127.0.0.1:$((PORT + 1))" B="127.0.0.1:$((PORT + 2))" C="127.0.0.1:$((PORT + 3))"
-start haproxy -db -f haproxy.cfg
+until [ "$(cat "$DATA"/toolreg-[123].log | grep -c 'listening on http')" = 3 ]; do
+	check
+	sleep 0.1
+done
+check
+echo "$address"
 wait

@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -448,21 +447,6 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	if again := send(t, b.replicas[1].Server, question); again.code != -32602 || !strings.Contains(again.message, "already answered") {
 		t.Errorf("%+v", again)
 	}
-}
-
-// answerTo sends a request and returns the answer.
-func answerTo(t *testing.T, req *http.Request) (string, http.Header) {
-	t.Helper()
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(answer), resp.Header
 }
 
 // A client asks any replica for its task.

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -178,15 +176,15 @@ func (o *IO) printDiagnostic(d registry.Diagnostic) {
 
 // noteDiagnostic prints a diagnostic, even if it was printed before.
 func (o *IO) noteDiagnostic(d registry.Diagnostic) {
-	if o.jsonLog != nil {
-		level := slog.LevelInfo
+	if log := o.jsonLog; log != nil {
+		print := log.Info
 		switch d.Severity {
 		case registry.SeverityError:
-			level = slog.LevelError
+			print = log.Error
 		case registry.SeverityWarning:
-			level = slog.LevelWarn
+			print = log.Warn
 		}
-		o.logLine(level, diagnosticText(d), d.Hint)
+		print(diagnosticText(d), hintAttr(d.Hint)...)
 	} else if !o.JSON {
 		o.NoteSpans(diagnosticSpans(d)...)
 	} else if line, err := EncodeJSON(map[string]registry.Diagnostic{"diagnostic": d}); err == nil {
@@ -194,13 +192,12 @@ func (o *IO) noteDiagnostic(d registry.Diagnostic) {
 	}
 }
 
-// logLine adds a line to the log in JSON.
-func (o *IO) logLine(level slog.Level, message, hint string) {
-	r := slog.NewRecord(time.Now(), level, message, 0)
-	if hint != "" {
-		r.Add("hint", hint)
+// hintAttr returns the attribute of a hint in the log.
+func hintAttr(hint string) []any {
+	if hint == "" {
+		return nil
 	}
-	_ = o.jsonLog.Handle(context.Background(), r) // as for other output on stderr
+	return []any{"hint", hint}
 }
 
 // diagnosticText returns the message of a diagnostic, which names its source.
@@ -287,12 +284,12 @@ func classifyForPerson(ctx context.Context, err error) failure {
 
 // noteText prints a failure or a warning as text.
 func (o *IO) noteText(f failure) {
-	if o.jsonLog != nil {
-		level := slog.LevelInfo
+	if log := o.jsonLog; log != nil {
+		print := log.Info
 		if f.exit != ExitOK {
-			level = slog.LevelError
+			print = log.Error
 		}
-		o.logLine(level, f.message, f.hint)
+		print(f.message, hintAttr(f.hint)...)
 		return
 	}
 	prefix := ui.Span{Text: "toolreg:"}

@@ -51,7 +51,7 @@ type IO struct {
 	// Relay receives each diagnostic instead of stderr. nil: they are printed.
 	Relay func(registry.Diagnostic)
 
-	jsonLog  slog.Handler           // of all that is printed on stderr; nil: it is text
+	jsonLog  *slog.Logger           // of all that is printed on stderr; nil: it is text
 	environ  []string               // of the process, "K=V"
 	vars     expand.Environ         // environ by name
 	context  func() context.Context // of the running command, which ends --jq
@@ -92,8 +92,8 @@ func (o *IO) live() {
 func (o *IO) LogAt(level slog.Level, asJSON bool) {
 	options := &slog.HandlerOptions{Level: level}
 	if asJSON {
-		o.jsonLog = slog.NewJSONHandler(o.Screen, options)
-		o.Log = slog.New(o.jsonLog)
+		o.Log = slog.New(slog.NewJSONHandler(o.Screen, options))
+		o.jsonLog = slog.New(slog.NewJSONHandler(o.Screen, nil))
 		return
 	}
 	o.Log = slog.New(slog.NewTextHandler(o.Screen, options))

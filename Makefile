@@ -39,9 +39,11 @@ SHARED := $(addprefix ./internal/,builtin/file builtin/todo cache policy state)
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
-TESTFLAGS := -timeout 14m -vet=off
+TESTFLAGS := -timeout 14m -vet=off -exec 'env -u GOGC'
 # Everything that is built for the tests is built without data for debuggers, which would
-# take a sixth of the time.
+# take a sixth of the time, by a compiler that collects its garbage less often, which takes
+# another sixth. What is tested does not run so.
+test: export GOGC := 400
 test: export GOFLAGS := $(shell go env GOFLAGS) -ldflags=-w -gcflags=all=-dwarf=false
 # With the race detector a program sleeps for a second before it exits.
 test race: export GORACE = atexit_sleep_ms=0

@@ -112,7 +112,7 @@ func (r *replica) serve(ctx context.Context, m *relayMessage) {
 // relayed handles a request that arrived at another replica. It reports false, and does
 // nothing, if what the request is about is not here.
 func (h *HTTP) relayed(w *relayWriter, m *relayMessage, from identity) bool {
-	if _, aboutTask := taskMethods[m.Method]; aboutTask {
+	if by := taskMethodOf(m.Method); by.modern != nil || by.legacy != nil {
 		return h.relayedAboutTask(w, m, from)
 	}
 	r, err := http.NewRequestWithContext(w.ctx, m.Method, endpoint, io.NopCloser(bytes.NewReader(m.body)))

@@ -477,7 +477,8 @@ type answerAboutTask func(context.Context, *taskRun, *taskParams) (mcp.Result, e
 // addTasks adds the methods of the extension, and those of revision 2025-11-25, to the SDK's
 // server.
 func (s *Server) addTasks(server *mcp.Server) {
-	for method, by := range taskMethods {
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"} {
+		by := taskMethodOf(method)
 		s.addTaskMethod(server, method, by.modern != nil, by.legacy != nil, func(ctx context.Context, c *client, p *taskParams) (mcp.Result, error) {
 			return s.aboutTask(ctx, c, method, p)
 		})
@@ -489,20 +490,27 @@ func (s *Server) addTasks(server *mcp.Server) {
 // nil: they have no such request.
 type taskMethod struct{ modern, legacy answerAboutTask }
 
-// taskMethods are the requests about a task, by their methods.
-var taskMethods = map[string]taskMethod{
-	"tasks/get": {func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) { return run.state(), nil },
-		func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
-			return run.legacyState(), nil
-		}},
-	"tasks/update": {func(_ context.Context, run *taskRun, p *taskParams) (mcp.Result, error) {
-		return &acknowledged{Type: "complete"}, run.update(p.Answers)
-	}, nil},
-	"tasks/cancel": {func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
-		run.cancel()
-		return &acknowledged{Type: "complete"}, nil
-	}, cancelLegacy},
-	"tasks/result": {nil, awaitLegacy},
+// taskMethodOf returns what answers a request about a task; the zero value if it is about none.
+func taskMethodOf(method string) taskMethod {
+	switch method {
+	case "tasks/get":
+		return taskMethod{func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) { return run.state(), nil },
+			func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+				return run.legacyState(), nil
+			}}
+	case "tasks/update":
+		return taskMethod{modern: func(_ context.Context, run *taskRun, p *taskParams) (mcp.Result, error) {
+			return &acknowledged{Type: "complete"}, run.update(p.Answers)
+		}}
+	case "tasks/cancel":
+		return taskMethod{func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+			run.cancel()
+			return &acknowledged{Type: "complete"}, nil
+		}, cancelLegacy}
+	case "tasks/result":
+		return taskMethod{legacy: awaitLegacy}
+	}
+	return taskMethod{}
 }
 
 // of returns what answers the requests of a client.
@@ -521,7 +529,7 @@ func (s *Server) aboutTask(ctx context.Context, c *client, method string, p *tas
 		run, err = s.tasks.ended(ctx, p.ID, c.from)
 	}
 	if run != nil {
-		return taskMethods[method].of(c)(ctx, run, p)
+		return taskMethodOf(method).of(c)(ctx, run, p)
 	}
 	var result mcp.Result
 	if err == nil && s.replica != nil {
@@ -576,5 +584,5 @@ func errNeedsTasks() error {
 func sameTask(header string, body json.RawMessage) bool {
 	method, _ := jsonx.Text(jsonx.Get(body, "method"))
 	id, _ := jsonx.Text(jsonx.Get(jsonx.Get(body, "params"), "taskId"))
-	return header == id || taskMethods[method].modern == nil
+	return header == id || taskMethodOf(method).modern == nil
 }

@@ -172,7 +172,7 @@ func (h *HTTP) relayedAboutTask(w *relayWriter, m *relayMessage, from identity) 
 	run := h.server.tasks.find(is.Params.ID, from)
 	revision := m.Header.Get("Mcp-Protocol-Version")
 	c := &client{from: from, revision: revision, modern: revision >= firstModern, elsewhere: w}
-	if run == nil || taskMethods[m.Method].of(c) == nil {
+	if run == nil || taskMethodOf(m.Method).of(c) == nil {
 		return false
 	}
 	h.calls.Add(1)
@@ -181,7 +181,7 @@ func (h *HTTP) relayedAboutTask(w *relayWriter, m *relayMessage, from identity) 
 	defer done()
 	w.header.Set("Content-Type", "text/event-stream")
 	var last taskEvent
-	result, err := taskMethods[m.Method].of(c)(caller.With(ctx, &caller.Caller{Peer: c}), run, is.Params)
+	result, err := taskMethodOf(m.Method).of(c)(caller.With(ctx, &caller.Caller{Peer: c}), run, is.Params)
 	if err == nil {
 		last.Result, err = json.Marshal(result)
 	}

@@ -73,7 +73,9 @@ func TestRegenerate(t *testing.T) {
 	want := "# A\n\n<!-- generated: json audit.Caller -->\n" + shapeHead +
 		"| `name` | string, optional | name of its token, \"stdio\" or \"local\"; absent for a host |\n" +
 		"| `client` | string, optional | name that it reports |\n" +
-		"| `version` | string, optional | version that it reports |\n<!-- end -->\n\nText.\n"
+		"| `version` | string, optional | version that it reports |\n" +
+		"| `groups` | list of strings, optional | groups that its token names |\n" +
+		"| `profile` | string, optional | its profile of serve |\n<!-- end -->\n\nText.\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

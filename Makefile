@@ -34,7 +34,7 @@ CONCURRENT = ^TestScripts$$/^serve_|^TestRPC
 # for many calls, are tested with the race detector, which makes tests two to ten times as
 # slow; of SHARED only the tests with Concurrent in their names. make race tests the others,
 # too, most of which are used by serve and rpc.
-RACING := $(addprefix ./internal/,builtin/workspace cli console mcpclient mcpclient/wire memory oauth process registry rpc sandbox script serve toolsearch ui)
+RACING := $(addprefix ./internal/,serve mcpclient builtin/workspace cli console mcpclient/wire memory oauth process registry rpc sandbox script toolsearch ui)
 SHARED := $(addprefix ./internal/,builtin/file builtin/todo cache policy state)
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)

@@ -319,11 +319,11 @@ func (o *options) change(e *cli.Env, now, earlier settings.Serve) error {
 		return errors.New("serve.tls was added or removed, which needs a restart of serve")
 	case o.tls != nil:
 		files, err := certificateFiles(e, now)
-		if err == nil {
-			err = o.tls.Change(files)
-		}
 		if err != nil {
 			return err
+		}
+		if err := o.tls.Change(files); err != nil {
+			return fmt.Errorf("%s: serve.tls: %w", now.Cert.Origin, err)
 		}
 	}
 	return o.changeOAuth(now.OAuth)

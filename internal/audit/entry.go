@@ -38,10 +38,9 @@ func (o Outcome) Made() bool { return o != Denied && o != Invalid && o != Limite
 
 // Caller is the client of `toolreg serve`, or the host of `toolreg rpc`, that made a call.
 type Caller struct {
-	Name    string `json:"name,omitempty"`    // name of its token, "stdio" or "local"; absent for a host
-	Client  string `json:"client,omitempty"`  // name that it reports
-	Version string `json:"version,omitempty"` // version that it reports
-
+	Name    string   `json:"name,omitempty"`    // name of its token, "stdio" or "local"; absent for a host
+	Client  string   `json:"client,omitempty"`  // name that it reports
+	Version string   `json:"version,omitempty"` // version that it reports
 	Groups  []string `json:"groups,omitempty"`  // groups that its token names
 	Profile string   `json:"profile,omitempty"` // its profile of serve
 }

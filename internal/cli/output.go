@@ -176,15 +176,8 @@ func (o *IO) printDiagnostic(d registry.Diagnostic) {
 
 // noteDiagnostic prints a diagnostic, even if it was printed before.
 func (o *IO) noteDiagnostic(d registry.Diagnostic) {
-	if log := o.jsonLog; log != nil {
-		print := log.Info
-		switch d.Severity {
-		case registry.SeverityError:
-			print = log.Error
-		case registry.SeverityWarning:
-			print = log.Warn
-		}
-		print(diagnosticText(d), hintAttr(d.Hint)...)
+	if o.jsonLog != nil {
+		o.logLine(d.Severity, diagnosticText(d), d.Hint)
 	} else if !o.JSON {
 		o.NoteSpans(diagnosticSpans(d)...)
 	} else if line, err := EncodeJSON(map[string]registry.Diagnostic{"diagnostic": d}); err == nil {
@@ -192,12 +185,20 @@ func (o *IO) noteDiagnostic(d registry.Diagnostic) {
 	}
 }
 
-// hintAttr returns the attribute of a hint in the log.
-func hintAttr(hint string) []any {
-	if hint == "" {
-		return nil
+// logLine adds a line to the log in JSON.
+func (o *IO) logLine(severity registry.Severity, message, hint string) {
+	log := o.jsonLog
+	if hint != "" {
+		log = log.With("hint", hint)
 	}
-	return []any{"hint", hint}
+	switch severity {
+	case registry.SeverityError:
+		log.Error(message)
+	case registry.SeverityWarning:
+		log.Warn(message)
+	default:
+		log.Info(message)
+	}
 }
 
 // diagnosticText returns the message of a diagnostic, which names its source.
@@ -284,12 +285,12 @@ func classifyForPerson(ctx context.Context, err error) failure {
 
 // noteText prints a failure or a warning as text.
 func (o *IO) noteText(f failure) {
-	if log := o.jsonLog; log != nil {
-		print := log.Info
+	if o.jsonLog != nil {
+		severity := registry.SeverityInfo
 		if f.exit != ExitOK {
-			print = log.Error
+			severity = registry.SeverityError
 		}
-		print(f.message, hintAttr(f.hint)...)
+		o.logLine(severity, f.message, f.hint)
 		return
 	}
 	prefix := ui.Span{Text: "toolreg:"}

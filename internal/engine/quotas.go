@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,9 +44,9 @@ func (g *gate) countCall(ctx context.Context, t *registry.Tool) error {
 	}
 	var limits []settings.CallLimit
 	for _, l := range g.set.CallLimits {
-		matches := func(spelling string) bool { return foldMatch(l.Tool, spelling) }
-		ofGroup := func(group string) bool { return foldMatch(l.Group, group) }
-		if (l.Client == "" || foldMatch(l.Client, name)) && (l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Spellings(), matches)) {
+		matches := func(spelling string) bool { return text.MatchNameFold(l.Tool, spelling) }
+		ofGroup := func(group string) bool { return text.MatchNameFold(l.Group, group) }
+		if (l.Client == "" || text.MatchNameFold(l.Client, name)) && (l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Spellings(), matches)) {
 			limits = append(limits, l)
 		}
 	}
@@ -55,11 +54,6 @@ func (g *gate) countCall(ctx context.Context, t *registry.Tool) error {
 		return takeShared(ctx, g.store, t.Name, name, limits)
 	}
 	return g.quotas.take(t.Name, name, limits, time.Now())
-}
-
-// foldMatch is [text.MatchName], but ignores case, as rules that deny do.
-func foldMatch(pattern, name string) bool {
-	return text.MatchName(strings.ToLower(pattern), strings.ToLower(name))
 }
 
 func (q *quotas) take(tool, name string, limits []settings.CallLimit, now time.Time) error {

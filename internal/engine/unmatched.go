@@ -35,7 +35,7 @@ func (n named) matches(known string) bool {
 	case exactName:
 		return n.value == known
 	case foldedGlob:
-		return text.MatchName(strings.ToLower(n.value), strings.ToLower(known))
+		return text.MatchNameFold(n.value, known)
 	default:
 		return text.MatchName(n.value, known)
 	}

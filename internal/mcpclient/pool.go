@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -206,7 +205,7 @@ func (p *pool) endSessions() {
 // report logs when a server ends by itself.
 func (p *pool) report(sess *session) {
 	<-sess.wire.Done()
-	if _, died := sess.died(); died && !errors.Is(sess.wire.Err(), context.Canceled) {
+	if _, died := sess.died(); died {
 		p.opts.log().Warn("the server ended", "how", sess.ending(io.EOF))
 	}
 }

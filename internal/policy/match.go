@@ -230,10 +230,10 @@ func (d *decision) canonical(name string) string {
 	return d.policy.Canonical(name)
 }
 
-// foldMatch is like [text.MatchName] but ignores case. No pattern matches the
-// empty name.
+// foldMatch is [text.MatchNameFold], but faster for names that do not begin like the pattern. No
+// pattern matches the empty name.
 func foldMatch(pattern, name string) bool {
-	return name != "" && beginsFold(name, literalPrefix(pattern)) && text.MatchName(strings.ToLower(pattern), strings.ToLower(name))
+	return name != "" && beginsFold(name, literalPrefix(pattern)) && text.MatchNameFold(pattern, name)
 }
 
 // rulePaths reports whether the rule's path matches: for a rule that loosens all

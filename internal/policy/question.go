@@ -334,13 +334,16 @@ func (s *Questions) updateShared(ctx context.Context, change func([]KeptQuestion
 			return nil, err
 		}
 		list, err := change(s.current(f.Questions))
-		for err == nil {
-			var data []byte
-			if data, err = json.Marshal(questionFile{approvalsVersion, list}); err == nil && len(data) <= maxShared {
-				return data, nil
-			}
-			list = list[min(1, len(list)):]
+		if err != nil {
+			return nil, err
 		}
-		return nil, err
+		bytes := 0
+		for i, x := range slices.Backward(list) {
+			if bytes += x.size(); bytes > maxShared {
+				list = list[i+1:]
+				break
+			}
+		}
+		return json.Marshal(questionFile{approvalsVersion, list})
 	})
 }

@@ -22,7 +22,7 @@ type SharedApprovals interface {
 	Key() []byte
 }
 
-// maxShared is the maximum size in bytes of the approvals that are shared, and of the questions.
+// maxShared is about the maximum size in bytes of the approvals that are shared, and of the questions.
 const maxShared = 4 << 20
 
 // Shares reports whether the caller's approvals and questions are the shared ones.

@@ -156,9 +156,9 @@ func TestSharedQuestions(t *testing.T) {
 	if !two.Claim(alice, id) || one.Claim(alice, id) {
 		t.Error("the answer can be taken twice, or not at all")
 	}
-	first := keep(alice, one, KeptQuestion{Call: "1", Client: "alice", Question: strings.Repeat("x", maxShared/3)})
+	first := keep(alice, one, KeptQuestion{Call: "1", Client: "alice", Question: strings.Repeat("x", maxShared/2)})
 	for _, call := range []string{"2", "3"} {
-		keep(alice, one, KeptQuestion{Call: call, Client: "alice", Question: strings.Repeat("x", maxShared/3)})
+		keep(alice, one, KeptQuestion{Call: call, Client: "alice", Question: strings.Repeat("x", maxShared/2)})
 	}
 	if _, err := one.Answer(t.Context(), first, "yes", ""); err == nil {
 		t.Error("the oldest question is kept beside too many")

@@ -34,7 +34,7 @@ type taskEvent struct {
 // askAboutTask has a request about a task answered by the replica that has it; nil: none has.
 func (r *replica) askAboutTask(ctx context.Context, c *client, method string, p *taskParams) (mcp.Result, error) {
 	_, to, _ := strings.Cut(p.ID, taskSeparator)
-	body, err := json.Marshal(map[string]any{"id": 1, "method": method, "params": taskParams{ID: p.ID, Answers: p.Answers}})
+	body, err := json.Marshal(taskRequest{method, &taskParams{ID: p.ID, Answers: p.Answers}})
 	if err != nil {
 		return nil, err
 	}

@@ -101,8 +101,10 @@ func checkServer(n *jsonx.Value) error {
 		if grant := login.Get("grant").Text(); login.Get("per").Text() == PerClient && (address == "" || grant != "" && grant != GrantAuthorizationCode) {
 			return errors.New("oauth.per: client needs a url, and the grant authorization_code: clients log in with a browser")
 		}
-		if err := CheckRedirectURI(login.Get("redirectUri").Text()); err != nil {
-			return err
+		if redirect := login.Get("redirectUri").Text(); !strings.Contains(redirect, "$") { // variables are expanded later
+			if err := CheckRedirectURI(redirect); err != nil {
+				return err
+			}
 		}
 	}
 	return CheckURL(address)
@@ -139,9 +141,9 @@ func CheckURL(address string) error {
 }
 
 // CheckRedirectURI rejects an oauth.redirectUri that is neither https nor http on this machine. It
-// accepts an empty one and any that contains variables.
+// accepts an empty one.
 func CheckRedirectURI(address string) error {
-	if address == "" || strings.Contains(address, "$") {
+	if address == "" {
 		return nil
 	}
 	if err := webaddr.Check(address); err != nil {

@@ -20,6 +20,11 @@ func MatchName(pattern, name string) bool {
 	return err == nil && ok
 }
 
+// MatchNameFold is [MatchName], but ignores case.
+func MatchNameFold(pattern, name string) bool {
+	return MatchName(strings.ToLower(pattern), strings.ToLower(name))
+}
+
 // IsPattern reports whether a pattern for [MatchName] is well formed.
 func IsPattern(pattern string) bool { return doublestar.ValidatePattern(pattern) }
 

@@ -49,9 +49,9 @@ type options struct {
 	metrics     string   // address, or metricsOn
 	console     bool
 	profile     string
-	oauth       *serve.OAuth        // of serve.oauth; nil: there is none
-	tls         *serve.Certificates // of serve.tls; nil: there are none
-	tokenList   atomic.Pointer[serve.Tokens]
+	oauth       *serve.OAuth                 // of serve.oauth; nil: there is none
+	tls         *serve.Certificates          // of serve.tls; nil: there are none
+	tokenList   atomic.Pointer[serve.Tokens] // nil until it is read, and without one
 }
 
 // levels are the values of --log-level.

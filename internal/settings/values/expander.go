@@ -248,7 +248,7 @@ func (x *Expander) oauth(ctx context.Context, in *settings.OAuth) (*settings.OAu
 			return nil, fmt.Errorf("oauth: %w", err)
 		}
 	}
-	if err := settings.CheckRedirectURI(strings.ReplaceAll(o.RedirectURI, "$", "")); err != nil {
+	if err := settings.CheckRedirectURI(o.RedirectURI); err != nil { // it may have had variables
 		return nil, err
 	}
 	if o.Scopes, err = x.words(o.Scopes); err == nil {

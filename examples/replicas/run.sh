@@ -38,6 +38,7 @@ fi
 
 first=
 last=
+proxy=
 parts=
 # start NAME COMMAND...: runs a part, which logs to NAME.log.
 start() {
@@ -46,22 +47,29 @@ start() {
 	"$@" >"$DATA/$name.log" 2>&1 &
 	last="$last $!" parts="$parts $name:$!"
 }
+# ended fails because a part has ended.
+ended() {
+	tail -n 5 "$DATA/$1.log" >&2
+	fail "$1 has ended; that is the end of $DATA/$1.log"
+}
+# runs PID: reports whether a process runs.
+runs() {
+	case $(ps -o stat= -p "$1") in
+	'' | Z*) return 1 ;;
+	esac
+}
 # check fails if a part has ended.
 check() {
 	for part in $parts; do
-		case $(ps -o stat= -p "${part#*:}") in
-		'' | Z*)
-			tail -n 5 "$DATA/${part%:*}.log" >&2
-			fail "${part%:*} has ended; that is the end of $DATA/${part%:*}.log"
-			;;
-		esac
+		runs "${part#*:}" || ended "${part%:*}"
 	done
 }
 # stop ends the proxy and the replicas, and then what they need until they have ended.
 stop() {
 	trap - EXIT INT TERM
-	kill $last 2>/dev/null || :
+	kill $last $proxy 2>/dev/null || :
 	wait $last || :
+	while [ "$proxy" ] && runs $proxy; do sleep 0.1; done
 	kill $first 2>/dev/null || :
 	wait
 }
@@ -79,11 +87,13 @@ if command -v otelcol >/dev/null; then
 fi
 first=$last last=
 export PROXY="127.0.0.1:$PORT" A="127.0.0.1:$((PORT + 1))" B="127.0.0.1:$((PORT + 2))" C="127.0.0.1:$((PORT + 3))"
-start haproxy haproxy -db -f haproxy.cfg
 for i in 1 2 3; do
 	mkdir -p "$DATA/state-$i"
 	XDG_STATE_HOME="$DATA/state-$i" start toolreg-$i toolreg --settings settings.yaml serve --preset mcp --http "127.0.0.1:$((PORT + i))" --token-file "$DATA/tokens"
 done
+# The daemon is in the background when it has its port.
+haproxy -D -p "$DATA/haproxy.pid" -f haproxy.cfg >"$DATA/haproxy.log" 2>&1 || ended haproxy
+proxy=$(cat "$DATA/haproxy.pid") parts="$parts haproxy:$proxy"
 until [ "$(cat "$DATA"/toolreg-[123].log | grep -c 'listening on http')" = 3 ]; do
 	check
 	sleep 0.1

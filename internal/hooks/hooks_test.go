@@ -147,6 +147,45 @@ func TestHookInput(t *testing.T) {
 	read(`{"event":"onDiagnostic","diagnostics":[{"severity":"warning","code":"c","message":"m"}]}` + "\n")
 }
 
+// If an override changes the params, hooks also get what the source of the tool does, from which they may refuse the call.
+func TestHooksSeeBothShapes(t *testing.T) {
+	reshaped := *tool
+	reshaped.Wire = func(call registry.Call) (registry.Call, error) {
+		call.Params = json.RawMessage(strings.Replace(string(call.Params), "new", "old", 1))
+		if !strings.Contains(string(call.Params), "old") {
+			return call, errors.New("it is not translated")
+		}
+		return call, nil
+	}
+	s := set(t, script(BeforeCall, `cat >> in; echo '{"params":{"new":2}}'`), script(BeforeCall, "cat >> in"), script(AfterCall, "cat >> in"))
+	changed, _, err := s.Before(t.Context(), &reshaped, params(`{"new":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.After(t.Context(), &reshaped, params(string(changed)), registry.TextResult("x")); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(s.Dir, "in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(data)) {
+		_, both, _ := strings.Cut(line, `"params":`)
+		got = append(got, strings.SplitAfterN(both, "}", 3)[0]+strings.SplitAfterN(both, "}", 3)[1])
+	}
+	want := []string{`{"new":1},"wire":{"old":1}`, `{"new":2},"wire":{"old":2}`, `{"new":2},"wire":{"old":2}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, _, err := s.Before(t.Context(), &reshaped, params(`{}`)); !errors.Is(err, registry.ErrDenied) || !strings.Contains(err.Error(), "not translated") {
+		t.Errorf("untranslated: %v", err)
+	}
+	if _, err := s.After(t.Context(), &reshaped, params(`{}`), registry.TextResult("x")); err == nil {
+		t.Error("a result is shown that its hook has not seen")
+	}
+}
+
 func TestAfter(t *testing.T) {
 	old := registry.Result{Content: []registry.Content{registry.TextContent("secret")}, Display: registry.Display{Text: "secret"}, Summary: "secret",
 		Structured: json.RawMessage(`"secret"`), Locations: []registry.Location{{Path: "secret"}}, Duration: 7}

@@ -48,10 +48,24 @@ type message struct {
 	Event       Event                 `json:"event"`
 	Caller      *callerMessage        `json:"caller,omitempty"` // of a call that a client of serve or a host of rpc makes
 	Tool        *toolMessage          `json:"tool,omitempty"`
-	Params      json.RawMessage       `json:"params,omitempty"`
+	Params      json.RawMessage       `json:"params,omitempty"` // as the tool is declared
+	Wire        json.RawMessage       `json:"wire,omitempty"`   // as its source gets them, if an override changes them
 	Result      *resultMessage        `json:"result,omitempty"`
 	Tools       []toolMessage         `json:"tools,omitempty"`
 	Diagnostics []registry.Diagnostic `json:"diagnostics,omitempty"`
+}
+
+// aboutCall returns the input of a hook about a call.
+func aboutCall(ctx context.Context, t *registry.Tool, call registry.Call) (message, error) {
+	m := message{Caller: callerOf(ctx), Tool: newToolMessage(t), Params: call.Params}
+	if t.Wire != nil {
+		sent, err := t.Wire(call)
+		if err != nil {
+			return m, fmt.Errorf("translating the params: %w", err)
+		}
+		m.Wire = sent.Params
+	}
+	return m, nil
 }
 
 // answer is the output of a hook. An empty output is the zero value.

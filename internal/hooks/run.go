@@ -72,22 +72,22 @@ func (s *Set) hooksOf(e Event, t *registry.Tool) iter.Seq[*Hook] {
 // that a hook cannot be bypassed by changing the params after it ran. They may then
 // only refuse or require confirmation. Errors are *Denied or wrap the cause of ctx.
 func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) (changed json.RawMessage, asking registry.Asking, err error) {
-	params, last := call.Params, 0
+	last := 0
 	for h := range s.hooksOf(BeforeCall, t) {
-		next, asks, err := s.before(ctx, h, t, params)
+		next, asks, err := s.before(ctx, h, t, call)
 		if err != nil {
 			return nil, asking, err
 		}
 		asking = cmp.Or(asking, asks)
 		if next != nil {
-			params, changed, last = next, next, max(last, h.Place)
+			call.Params, changed, last = next, next, max(last, h.Place)
 		}
 	}
 	for h := range s.hooksOf(BeforeCall, t) {
 		if h.Place >= last {
 			continue
 		}
-		_, asks, err := s.before(ctx, h, t, params)
+		_, asks, err := s.before(ctx, h, t, call)
 		if err != nil {
 			return nil, asking, err
 		}
@@ -98,8 +98,12 @@ func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) 
 
 // before runs one hook. It returns the params that the hook provides, nil for
 // none, and whether it wants confirmation.
-func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json.RawMessage) (next json.RawMessage, asking registry.Asking, err error) {
-	a, err := s.ask(ctx, h, message{Caller: callerOf(ctx), Tool: newToolMessage(t), Params: params})
+func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, call registry.Call) (next json.RawMessage, asking registry.Asking, err error) {
+	var a answer
+	m, err := aboutCall(ctx, t, call)
+	if err == nil {
+		a, err = s.ask(ctx, h, m)
+	}
 	switch {
 	case err != nil:
 	case a.Decision == "deny":
@@ -137,7 +141,12 @@ func (s *Set) Screens(t *registry.Tool) bool {
 // one.
 func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r registry.Result) (registry.Result, error) {
 	for h := range s.hooksOf(AfterCall, t) {
-		a, err := s.ask(ctx, h, message{Caller: callerOf(ctx), Tool: newToolMessage(t), Params: call.Params, Result: newResultMessage(r)})
+		var a answer
+		m, err := aboutCall(ctx, t, call)
+		if err == nil {
+			m.Result = newResultMessage(r)
+			a, err = s.ask(ctx, h, m)
+		}
 		switch {
 		case err != nil:
 		case len(a.Params) > 0:

@@ -46,7 +46,7 @@ func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.
 // is trusted.
 func (o *override) loosens(t *registry.Tool) bool {
 	changes := o.Category != "" && o.Category != t.Category && o.Category.Valid() && o.Category != registry.CategoryOther
-	return changes && o.named.Origin.Scope == settings.ScopeProject && (!t.IsMCP() || t.Trusted)
+	return changes && o.named.At("/category").Scope == settings.ScopeProject && (!t.IsMCP() || t.Trusted)
 }
 
 // shaping is the state of applying an override to one tool.
@@ -99,7 +99,10 @@ func (s *shaping) texts(out *registry.Tool) {
 // reshape changes the params of the tool.
 func (s *shaping) reshape(out *registry.Tool) {
 	s.schema = newObject(s.tool.InputSchema)
-	s.to = &translation{tool: out.Name, origin: s.named.Origin.String(), names: map[string]string{}, closed: map[string]string{}}
+	s.to = &translation{tool: out.Name, origin: s.named.Origin.String(), names: map[string]string{}, closed: map[string]string{}, own: map[string]string{}}
+	for _, p := range s.renamed {
+		s.to.own[p.of] = p.Name
+	}
 	names := s.schema.names()
 	for i := range s.params {
 		s.param(&s.params[i])
@@ -160,11 +163,15 @@ func (s *shaping) param(p *param) {
 
 // fix removes a param from the schema and records the value to send instead.
 func (s *shaping) fix(p *param, parts []*jsonx.Value) {
-	switch {
-	case p.Const != nil:
-		s.fits(p, "const", p.Const, parts)
-	case p.Default != nil:
-		s.fits(p, "default", p.Default, parts)
+	field := "const"
+	if p.Const == nil {
+		field = "default"
+	}
+	switch value := p.value(); {
+	case value != nil && p.Enum != nil && !slices.ContainsFunc(elements(p.Enum), func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) }):
+		s.fail(pointer(p.of, field), "the value is not in the enum of the override", "")
+	case value != nil:
+		s.fits(p, field, value, parts)
 	case s.schema.requires(p.of):
 		s.fail(pointer(p.of, "hidden"), "the tool requires the param", "give it a const or a default")
 	}
@@ -174,8 +181,7 @@ func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 
 // narrow restricts a param to the values of its enum.
 func (s *shaping) narrow(p *param, parts []*jsonx.Value) {
-	items, _ := jsonx.Elements(p.Enum)
-	for _, item := range items {
+	for _, item := range elements(p.Enum) {
 		if !s.fits(p, "enum", item, parts) {
 			return
 		}
@@ -299,9 +305,14 @@ func (s *shaping) excludes(params json.RawMessage) bool {
 		if p.Enum == nil || value == nil {
 			return false
 		}
-		items, _ := jsonx.Elements(p.Enum)
-		return !slices.ContainsFunc(items, func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) })
+		return !slices.ContainsFunc(elements(p.Enum), func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) })
 	})
+}
+
+// elements returns the elements of a list; nil if it is none.
+func elements(list json.RawMessage) []json.RawMessage {
+	items, _ := jsonx.Elements(list)
+	return items
 }
 
 // parse parses JSON that is known to be valid.

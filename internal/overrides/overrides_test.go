@@ -237,6 +237,29 @@ func TestWire(t *testing.T) {
 
 // No function of the tool receives a call that sets a fixed param, even if the
 // call was not checked.
+// Rules see the params in the new shape, with the values that are sent for absent ones, and in the original one.
+func TestShapes(t *testing.T) {
+	r := newRecorder(flat)
+	out := shape(t, r, `overrides: {x: {params: {repo: {const: mine}, title: {name: heading, default: none}, limit: {default: 3}}}}`)
+	for given, want := range map[string]string{
+		`{}`:                            `{"heading":"none","limit":3} {"repo":"mine","title":"none","limit":3}`,
+		`{"mode":"fast","heading":"x"}`: `{"mode":"fast","heading":"x","limit":3} {"mode":"fast","title":"x","repo":"mine","limit":3}`,
+		`{"repo":"x"}`:                  "error",
+	} {
+		shapes, err := out.Shapes(registry.Call{Params: json.RawMessage(given)})
+		got := ""
+		for _, s := range shapes {
+			got += " " + string(s)
+		}
+		if got = strings.TrimPrefix(got, " "); err != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", given, got, want)
+		}
+	}
+}
+
 func TestFixedParamIsRejectedByEveryFunction(t *testing.T) {
 	r := newRecorder(`{"properties":{"repo":{}}}`)
 	out := shape(t, r, `overrides: {x: {params: {repo: {const: a}}}}`)

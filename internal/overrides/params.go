@@ -23,6 +23,9 @@ type translation struct {
 	// to "" for a param that calls cannot set. Names that match a name in the new
 	// shape exactly are always allowed.
 	closed map[string]string
+	// own maps the original names of params to those that the person's own override gives them, if
+	// the project's adds to it.
+	own map[string]string
 }
 
 // value is the original name of a param and the value to send; nil means that none
@@ -111,6 +114,37 @@ func (tr *translation) wire(call registry.Call) (registry.Call, error) {
 	}
 	call.Params, call.Edited = params.AppendTo(nil), nil
 	return call, nil
+}
+
+// shapes implements [registry.Tool.Shapes].
+func (tr *translation) shapes(call registry.Call) ([]json.RawMessage, error) {
+	w, err := tr.wire(call)
+	if err != nil {
+		return nil, err
+	}
+	declared, err := tr.parse(call.Params)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range tr.absent {
+		if name := tr.nameOf(v.name); declared.Get(name) == nil {
+			add(declared, value{name, v.json})
+		}
+	}
+	out := []json.RawMessage{declared.AppendTo(nil), w.Params}
+	if len(tr.own) > 0 {
+		own, err := tr.parse(w.Params)
+		if err != nil {
+			return nil, err
+		}
+		for i, m := range own.Members {
+			if name, ok := tr.own[m.Name]; ok {
+				own.Members[i] = jsonx.NewMember(name, m.Value)
+			}
+		}
+		out = append(out, own.AppendTo(nil))
+	}
+	return out, nil
 }
 
 // add appends a param unless it has no value to send.

@@ -34,7 +34,7 @@ func New(set *settings.Settings, evaluator []string) *Set {
 	s := &Set{named: make(map[string]*override, len(entries))}
 	for _, n := range entries {
 		o := read(n, set.Masked("overrides", n))
-		if n.Origin.Scope == settings.ScopeProject {
+		if n.At("/result").Scope == settings.ScopeProject {
 			o.result = o.result.Apart(evaluator)
 		}
 		s.named[n.Name] = o
@@ -84,6 +84,7 @@ type override struct {
 	raw      json.RawMessage // the entry
 	shown    json.RawMessage // the entry with secrets masked
 	params   []param         // in file order
+	renamed  []param         // params that the person's own entry renames, if the project's adds to it
 	result   *jq.Expression  // nil if results stay unchanged
 	problems []document.Problem
 }
@@ -154,6 +155,13 @@ func read(n settings.Named, shown json.RawMessage) *override {
 		o.checkParam(&p)
 		o.params = append(o.params, p)
 	}
+	if n.Added != nil {
+		for name, raw := range jsonx.Members(jsonx.Get(n.Own.JSON(), "params")) {
+			if p := readParam(name, raw); p.Name != "" {
+				o.renamed = append(o.renamed, p)
+			}
+		}
+	}
 	return o
 }
 
@@ -193,8 +201,7 @@ func (o *override) checkParam(p *param) {
 }
 
 func isEmptyList(raw json.RawMessage) bool {
-	items, _ := jsonx.Elements(raw)
-	return len(items) == 0
+	return len(elements(raw)) == 0
 }
 
 // pointer returns the position of a param's field in the entry, or of the whole

@@ -10,7 +10,7 @@ import (
 // translate makes the functions of out, a copy of t, accept calls in the new
 // shape.
 func translate(t, out *registry.Tool, tr *translation) {
-	out.Wire = tr.wire
+	out.Wire, out.Shapes = tr.wire, tr.shapes
 	out.Check = checked(t, tr)
 	out.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		w, err := tr.wire(call)

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"path"
 	"slices"
@@ -39,7 +38,7 @@ type decision struct {
 	called  bool            // who is set
 	// anyClient says that the caller is not known, so that rules about clients may match.
 	anyClient bool
-	params    json.RawMessage
+	call      registry.Call
 
 	contested string // see [registry.Tool.Contested]; "" if the call names the tool's server
 
@@ -51,7 +50,8 @@ type computed struct {
 	about            []*Rule  // see [decision.rules]
 	spellings, names []string // names of the tool: in lower case for strict rules, exact for rules that loosen
 	paths            []pathname
-	decoded          any // the params, for expressions
+	shapes           []shape // of the params, for expressions; see [decision.inShapes]
+	shapesErr        error
 	evaluations      map[*jq.Expression]evaluated
 }
 

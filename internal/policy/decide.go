@@ -30,7 +30,7 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 
 // decision returns the initial state of a decision on a call.
 func (p *Policy) decision(ctx context.Context, t *registry.Tool, call registry.Call) (*decision, error) {
-	d := &decision{ctx: ctx, policy: p, tool: t, params: call.Params}
+	d := &decision{ctx: ctx, policy: p, tool: t, call: call}
 	if call.Tool != t.Qualified() && call.Tool != t.Server+"__"+t.PlainName() {
 		d.contested = t.Contested
 	}

@@ -56,7 +56,7 @@ func (d *decision) explain() []RuleReport {
 func (d *decision) explainRule(r *Rule, line shell.Line) []RuleReport {
 	report := RuleReport{Rule: r, Unmet: cmp.Or(r.unmetCaller(d.caller(), d.anyClient), d.unmet(r))}
 	if r.When != nil && !d.whole && d.ruleNames(r) {
-		_, report.Failed = d.evaluate(r.When)
+		report.Failed = d.evaluate(r.When).err
 	}
 	if report.Unmet == "" && r.Command != "" && len(line.Commands) == 0 {
 		report.Unmet = conditionCommand

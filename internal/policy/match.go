@@ -1,6 +1,10 @@
 package policy
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -253,9 +257,10 @@ func (d *decision) rulePaths(r *Rule) bool {
 	return slices.ContainsFunc(d.paths, func(p pathname) bool { return d.pathMatch(r, p) })
 }
 
-// ruleWhen reports whether the rule's expression is true for the params. If the
-// expression fails, the result is false for a rule that loosens and true for other
-// rules. For a tool as a whole, which has no params, the result is false.
+// ruleWhen reports whether the rule's expression is true for the params: for a rule that loosens
+// in each shape of theirs, for other rules in any. If the expression fails, the result is false
+// for a rule that loosens and true for other rules. For a tool as a whole, which has no params, the
+// result is false.
 func (d *decision) ruleWhen(r *Rule) bool {
 	if r.When == nil {
 		return true
@@ -263,34 +268,70 @@ func (d *decision) ruleWhen(r *Rule) bool {
 	if d.whole {
 		return false
 	}
-	ok, err := d.evaluate(r.When)
-	return ok || err != nil && !r.isNarrow()
+	e := d.evaluate(r.When)
+	if r.isNarrow() {
+		return e.all && e.err == nil
+	}
+	return e.any || e.err != nil
 }
 
-// evaluated is the result of an expression for the params of the call.
+// evaluated is the result of an expression for the params of the call: whether it is true in all
+// and in any of their shapes.
 type evaluated struct {
-	ok  bool
-	err error
+	all, any bool
+	err      error
+}
+
+// shape has the params of the call in one shape; see [registry.Tool.Shapes].
+type shape struct {
+	params  json.RawMessage
+	decoded any // nil if it was not needed yet
 }
 
 // evaluate evaluates an expression over the params, once for all parts of a
 // command line.
-func (d *decision) evaluate(when *jq.Expression) (bool, error) {
+func (d *decision) evaluate(when *jq.Expression) evaluated {
 	if e, ok := d.evaluations[when]; ok {
-		return e.ok, e.err
+		return e
 	}
 	if d.evaluations == nil {
 		d.evaluations = map[*jq.Expression]evaluated{}
 	}
-	var e evaluated
-	if d.decoded == nil {
-		d.decoded, e.err = jq.Decode(d.params)
-	}
-	if e.err == nil {
-		if e.ok, e.err = when.IsTrue(d.ctx, d.decoded); e.err != nil {
-			d.decoded = nil // an expression that was stopped may still be reading it
-		}
+	e := evaluated{all: true}
+	shapes, err := d.inShapes()
+	e.err = err
+	for i := range shapes {
+		ok, err := shapes[i].isTrue(d.ctx, when)
+		e.all, e.any, e.err = e.all && ok, e.any || ok, cmp.Or(e.err, err)
 	}
 	d.evaluations[when] = e
-	return e.ok, e.err
+	return e
+}
+
+// inShapes returns the params in the different shapes of the tool.
+func (d *decision) inShapes() ([]shape, error) {
+	if d.shapes == nil && d.shapesErr == nil {
+		all := []json.RawMessage{d.call.Params}
+		if d.tool.Shapes != nil {
+			all, d.shapesErr = d.tool.Shapes(d.call)
+		}
+		for _, params := range all {
+			if !slices.ContainsFunc(d.shapes, func(s shape) bool { return bytes.Equal(s.params, params) }) {
+				d.shapes = append(d.shapes, shape{params: params})
+			}
+		}
+	}
+	return d.shapes, d.shapesErr
+}
+
+func (s *shape) isTrue(ctx context.Context, when *jq.Expression) (ok bool, err error) {
+	if s.decoded == nil {
+		if s.decoded, err = jq.Decode(s.params); err != nil {
+			return false, err
+		}
+	}
+	if ok, err = when.IsTrue(ctx, s.decoded); err != nil {
+		s.decoded = nil // an expression that was stopped may still be reading it
+	}
+	return ok, err
 }

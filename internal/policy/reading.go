@@ -19,7 +19,7 @@ func (d *decision) reading() Verdict {
 		if err != nil {
 			return Verdict{Decision: Deny, Origin: originDefault, Reason: err.Error()}
 		}
-		read := decision{ctx: d.ctx, policy: d.policy, params: params, subject: registry.Subject{Paths: []string{p}},
+		read := decision{ctx: d.ctx, policy: d.policy, call: registry.Call{Params: params}, subject: registry.Subject{Paths: []string{p}},
 			tool: &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin, Category: registry.CategoryRead}}}
 		if v := read.plain(); v.Decision == Deny || v.Decision == Ask && strictest.Decision == Allow {
 			strictest = v

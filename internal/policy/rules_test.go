@@ -58,6 +58,45 @@ func TestWhen(t *testing.T) {
 	}
 }
 
+// If an override changes the params, a rule that loosens must hold for all their shapes, other rules for any.
+func TestWhenIsTriedOnAllShapes(t *testing.T) {
+	for _, tt := range []struct {
+		expression string
+		decision   Decision
+		shapes     string // separated by spaces; "" if they cannot be determined
+		want       Decision
+	}{
+		{`.sum > 100`, Deny, `{"sum":200} {"amount":200}`, Deny},
+		{`.amount > 100`, Deny, `{"sum":200} {"amount":200}`, Deny},
+		{`.amount > 100`, Deny, `{"sum":20} {"amount":20}`, Ask},
+		{`.amount == 20`, Allow, `{"sum":20} {"amount":20}`, Ask},
+		{`.amount < 100`, Allow, `{"sum":200} {"amount":200}`, Ask},
+		{`.sum < 100`, Allow, `{"sum":200} {"amount":200}`, Ask},
+		{`.sum < 100`, Allow, `{"sum":20} {"amount":20}`, Allow},
+		{`.sum < 100`, Sandbox, `{"sum":200} {"amount":200}`, Ask},
+		{`.amount.x < 1`, Allow, `{"sum":20} {"amount":20}`, Ask},
+		{`.sum.x == 1`, Deny, `{"sum":20} {"amount":20}`, Deny},
+		{`.payee == "x"`, Deny, `{"to":"x"} {"recipient":"x"} {"payee":"x"}`, Deny},
+		{`false`, Deny, ``, Deny},
+		{`true`, Allow, ``, Ask},
+	} {
+		pay := *mcpTool("bank", "pay", "pay")
+		pay.Shapes = func(registry.Call) (out []json.RawMessage, err error) {
+			for text := range strings.FieldsSeq(tt.shapes) {
+				out = append(out, json.RawMessage(text))
+			}
+			if out == nil {
+				err = errors.New("no shapes")
+			}
+			return out, err
+		}
+		p := Policy{Rules: []Rule{{Tool: "pay", When: when(t, tt.expression), Decision: tt.decision}}}
+		if v := p.Decide(t.Context(), &pay, registry.Call{Params: json.RawMessage(`{}`)}); v.Decision != tt.want {
+			t.Errorf("%v %s of %s: got %v (%s), want %v", tt.decision, tt.expression, tt.shapes, v.Decision, v.Reason, tt.want)
+		}
+	}
+}
+
 // A rule with an expression does not apply to a tool as a whole.
 func TestWhenWithoutParams(t *testing.T) {
 	pay := mcpTool("bank", "pay", "pay")

@@ -62,6 +62,12 @@ type Tool struct {
 	// make them. If nil, the params are the same.
 	Wire func(Call) (Call, error)
 
+	// Shapes returns the params of a call in each shape that a rule may mean: as the tool is
+	// declared, with the values that an override sends for absent params, as its source gets them,
+	// and as the person's own override declares them, if that is neither. If nil, there is only
+	// that of the call.
+	Shapes func(Call) ([]json.RawMessage, error)
+
 	// Project applies the override's expression to a result. If nil, the result is
 	// unchanged.
 	Project func(context.Context, Result) (Result, error)

@@ -74,7 +74,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	}
 	l.workspace(s)
 	l.sourceFaults(s)
-	l.diags = append(l.diags, m.guardedOverrides()...)
+	l.diags = append(l.diags, m.overridesIgnored()...)
 	if err := NewError(append(l.problems, l.scalars.problems...)); err != nil {
 		return nil, l.diags, err
 	}

@@ -134,6 +134,54 @@ func TestProjectCannotRemoveGuards(t *testing.T) {
 	}
 }
 
+// A project adds to an override of the person's field by field, and takes nothing away.
+func TestProjectAddsToOverrides(t *testing.T) {
+	for _, tt := range []struct{ own, project, want, ignored string }{
+		{"{category: command}", "{category: read, description: d}", `{"category":"command","description":"d"}`, ".category"},
+		{"{params: {p: {enum: [dev]}}}", "{params: {p: {enum: [dev, prod]}}}", `{"params":{"p":{"enum":["dev"]}}}`, ""},
+		{"{params: {p: {enum: [dev, test]}}}", "{params: {p: {enum: [test]}, q: {const: 1}}}", `{"params":{"p":{"enum":["test"]},"q":{"const":1}}}`, ""},
+		{"{params: {p: {enum: [dev]}}}", "{params: {p: {enum: [prod]}}}", `{"params":{"p":{"enum":["dev"]}}}`, ".params.p.enum"},
+		{"{params: {p: {enum: [dev]}}}", "{params: {p: {hidden: true}}}", `{"params":{"p":{"enum":["dev"],"hidden":true}}}`, ""},
+		{"{params: {p: {const: a}}}", "{params: {p: {const: b, name: q}}}", `{"params":{"p":{"const":"a"}}}`, ".params.p"},
+		{"{params: {p: {hidden: true, default: a}}}", "{params: {p: {hidden: false}}}", `{"params":{"p":{"hidden":true,"default":"a"}}}`, ".params.p"},
+		{"{params: {p: {default: a}}}", "{params: {p: {default: b, const: c, description: d}}}", `{"params":{"p":{"default":"a","description":"d"}}}`, ".params.p.default .params.p.const"},
+		{"{params: {p: {name: q}}}", "{params: {p: {name: r, const: c}}}", `{"params":{"p":{"name":"q"}}}`, ".params.p.name .params.p.const"},
+		{"{hidden: true}", "{name: other, hidden: false}", `{"hidden":true}`, "*"},
+		{"{result: .a}", "{result: .b}", `{"result":".a"}`, ".result"},
+		{"{name: a}", "{params: {p: {name: q}}}", `{"name":"a","params":{"p":{"name":"q"}}}`, ""},
+	} {
+		b := newSandbox(t)
+		o := b.options()
+		o.TrustProject = true
+		user := b.user("settings.yaml", "overrides:\n  x: "+tt.own+"\n")
+		project := b.projectFile(".toolreg/settings.yaml", "\noverrides:\n  x: "+tt.project+"\n")
+		s, diags, err := Load(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := s.RawNamed("overrides")
+		if len(n) != 1 || string(n[0].JSON()) != tt.want || n[0].Origin.Name != user {
+			t.Errorf("%s with %s: %s from %s, want %s", tt.own, tt.project, n[0].JSON(), n[0].Origin, tt.want)
+		}
+		var ignored []string
+		for _, d := range diags {
+			if rest, ok := strings.CutPrefix(d.Message, project+":3: overrides.x"); ok && strings.Contains(rest, "because "+user+":2 overrides it") {
+				pointer, _, _ := strings.Cut(rest, " ")
+				if pointer == "" {
+					pointer = "*"
+				}
+				ignored = append(ignored, pointer)
+			}
+		}
+		if got := strings.Join(ignored, " "); got != tt.ignored {
+			t.Errorf("%s with %s: %q ignored, want %q in %+v", tt.own, tt.project, got, tt.ignored, diags)
+		}
+		if tt.want == `{"category":"command","description":"d"}` && (n[0].At("/description").Name != project || n[0].At("/category").Name != user) {
+			t.Errorf("fields are said to be from %s and %s", n[0].At("/description"), n[0].At("/category"))
+		}
+	}
+}
+
 // flat and nested are the same configuration for the two generations of the Gemini
 // CLI, with keys that have no meaning in toolreg.
 const (

@@ -63,6 +63,10 @@ type Named struct {
 	Name   string
 	Origin Origin
 	Value  *jsonx.Value
+	// Added is what the project's entry adds to an override of an earlier scope; Value has both,
+	// and Own is the earlier one alone. Both are nil if Value is the entry of one file.
+	Own   *jsonx.Value
+	Added *Named
 }
 
 // Masked returns the value as [Named.JSON] does, with secrets masked.
@@ -76,6 +80,9 @@ func (n Named) JSON() json.RawMessage { return n.Value.JSON() }
 // At returns the origin of the value that a JSON pointer names, or of the nearest
 // enclosing value.
 func (n Named) At(pointer string) Origin {
+	if n.Added != nil && find(n.Own, pointer) == nil && find(n.Added.Value, pointer) != nil {
+		return n.Added.At(pointer)
+	}
 	o := n.Origin
 	if pointer != "" && o.Line > 0 {
 		o.Line, o.Col = n.Value.Locate(pointer).Place()
@@ -83,8 +90,21 @@ func (n Named) At(pointer string) Origin {
 	return o
 }
 
-// named merges by name: a later entry replaces an earlier one in its position.
-func (m *merged) named(name string) []Named {
+// find returns the value that a JSON pointer names; nil if there is none.
+func find(v *jsonx.Value, pointer string) *jsonx.Value {
+	for token := range jsonx.Tokens(pointer) {
+		if v = v.Step(token); v == nil {
+			break
+		}
+	}
+	return v
+}
+
+// named merges by name: a later entry replaces an earlier one in its position, or adds to it.
+func (m *merged) named(name string) []Named { return m.eachNamed(name, func(was, now Named) {}) }
+
+// eachNamed is named. It calls replacing with each entry that an earlier scope has too.
+func (m *merged) eachNamed(name string, replacing func(was, now Named)) []Named {
 	var out []Named
 	at := map[string]int{}
 	for _, e := range m.entries[m.index.Row(name)] {
@@ -92,14 +112,16 @@ func (m *merged) named(name string) []Named {
 			o := e.origin
 			o.Line, o.Col = f.Place()
 			n := Named{Name: f.Name, Origin: o, Value: f.Value}
-			if i, ok := at[f.Name]; ok {
-				if !isGuarded(name, out[i], n) {
-					out[i] = n
-				}
+			i, ok := at[f.Name]
+			if !ok {
+				at[f.Name] = len(out)
+				out = append(out, n)
 				continue
 			}
-			at[f.Name] = len(out)
-			out = append(out, n)
+			if replacing(out[i], n); addsTo(name, out[i], n) {
+				n, _ = withAdded(out[i], n)
+			}
+			out[i] = n
 		}
 	}
 	return out

@@ -18,6 +18,7 @@ func anthropic() Format {
 		Name:    "anthropic",
 		Summary: "Anthropic Messages API tools",
 		decode:  decodeAnthropic,
+		callID:  "id",
 		join:    joinAnthropic,
 		reply:   replyAnthropic,
 		rule:    dashedNames(),

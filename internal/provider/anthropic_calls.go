@@ -21,10 +21,7 @@ func decodeAnthropic(t *Turn, raw json.RawMessage) error {
 			return err
 		}
 	}
-	if reason := o.text("stop_reason"); last && (reason == "max_tokens" || reason == "model_context_window_exceeded") {
-		t.Calls[len(t.Calls)-1].Fault = cutOff
-	}
-	return nil
+	return t.ended(o.text("stop_reason"), asObject(o["stop_details"]).text("explanation"), len(t.Calls) > 0, last)
 }
 
 // anthropicBlocks finds the content blocks.
@@ -66,9 +63,6 @@ func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 		c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"]), item: block}
 		if set := block.text("toolset_name"); set != "" { // tools of the API, whatever their names are
 			c.Fault = "Calls of the toolset " + set + " are not supported. Call a declared tool."
-		}
-		if c.id == nil {
-			return false, errors.New("a call in it has no id")
 		}
 		t.Calls = append(t.Calls, c)
 		return true, nil

@@ -9,6 +9,7 @@ func bedrock() Format {
 		Name:    "bedrock",
 		Summary: "Amazon Bedrock Converse tools",
 		decode:  decodeBedrock,
+		callID:  "toolUseId",
 		join:    joinBedrock,
 		reply:   replyBedrock,
 		rule:    dashedNames(),

@@ -24,10 +24,7 @@ func decodeBedrock(t *Turn, raw json.RawMessage) error {
 			return err
 		}
 	}
-	if fault := bedrockFault(o.text("stopReason")); last && fault != "" {
-		t.Calls[len(t.Calls)-1].Fault = fault
-	}
-	return nil
+	return t.ended(o.text("stopReason"), "", len(t.Calls) > 0, last)
 }
 
 // bedrockBlocks finds the content blocks.
@@ -56,17 +53,6 @@ func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	return nil, errUnrecognized
 }
 
-// bedrockFault returns the fault of the last call of a response, or "".
-func bedrockFault(stopReason string) string {
-	switch stopReason {
-	case "max_tokens", "model_context_window_exceeded":
-		return cutOff
-	case "malformed_tool_use", "malformed_model_output":
-		return "The call was malformed, so it was not run. Repeat it."
-	}
-	return ""
-}
-
 // bedrockBlock adds the call of a content block and reports whether it has one.
 // Tools that run on the server are blocks too and need no answer.
 func (t *Turn) bedrockBlock(block object) (called bool, err error) {
@@ -79,9 +65,6 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 		return false, nil
 	default:
 		c := Call{id: textID(use["toolUseId"]), Name: use.text("name"), Params: params(use["input"])}
-		if c.id == nil {
-			return false, errors.New("a call in it has no toolUseId")
-		}
 		if kind := use.text("type"); kind != "" {
 			c.Fault = "Calls of type " + kind + " are not supported. Call a declared tool."
 		}

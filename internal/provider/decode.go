@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -33,6 +35,10 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 		return nil, f.unreadable("%s", err)
 	}
 	if err := registry.CheckJSON(data); err != nil {
+		line, _, _ := bytes.Cut(data, []byte("\n"))
+		if what := foreign(asObject(line)); what != nil && registry.CheckJSON(line) == nil {
+			return nil, f.unreadable("%s", what)
+		}
 		return nil, f.unreadable("it is not valid JSON: %s", err.Message)
 	}
 	t := &Turn{format: f}
@@ -50,7 +56,23 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	if len(t.Calls) > MaxCalls {
 		return nil, f.unreadable("it contains %d calls, but the limit is %d", len(t.Calls), MaxCalls)
 	}
+	if err := t.identify(data); err != nil {
+		return nil, f.unreadable("%s", err)
+	}
 	return t, nil
+}
+
+// identify gives an id to a single call without one: some servers write an empty one.
+func (t *Turn) identify(data []byte) error {
+	anonymous := slices.IndexFunc(t.Calls, func(c Call) bool { return c.id == nil })
+	switch {
+	case t.format.callID == "" || anonymous < 0:
+		return nil
+	case len(t.Calls) > 1:
+		return fmt.Errorf("%d calls, of which at least one has no %s, cannot be answered; request the response again", len(t.Calls), t.format.callID)
+	}
+	t.Calls[0].id = quoted(fmt.Sprintf("c%08x", crc32.ChecksumIEEE(data))) // of a form that every API takes
+	return nil
 }
 
 // Reply returns the messages to append to the conversation after the model's own
@@ -77,6 +99,9 @@ func (f Format) unreadable(format string, args ...any) error {
 
 // unrecognized returns an error that says what was expected.
 func (f Format) unrecognized(data json.RawMessage) error {
+	if what := foreign(asObject(data)); what != nil {
+		return f.unreadable("%s", what)
+	}
 	if other := f.looksLike(data); other != "" {
 		return f.unreadable("%s; it looks like format %s", errUnrecognized, other)
 	}

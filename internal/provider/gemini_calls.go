@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,22 +33,23 @@ func (t *Turn) geminiValue(o object) error {
 	if err := apiError(o); err != nil {
 		return err
 	}
+	if feedback := asObject(o["promptFeedback"]); feedback.text("blockReason") != "" {
+		return t.ended(feedback.text("blockReason"), cmp.Or(feedback.text("blockReasonMessage"), "the prompt was blocked"), false, false)
+	}
 	switch {
 	case o.has("candidates"):
 		return t.geminiCandidates(o)
 	case asObject(o["toolCall"]).has("functionCalls"):
 		return t.geminiLive(asObject(o["toolCall"]))
-	case o.has("promptFeedback") || o.has("usageMetadata"):
-		if reason := asObject(o["promptFeedback"]).text("blockReason"); reason != "" {
-			return fmt.Errorf("the API blocked the prompt: %s", reason)
-		}
-		return nil // the last chunk of a stream
 	case o.has("serverContent"), o.has("toolCallCancellation"), o.has("setupComplete"), o.has("sessionResumptionUpdate"), o.has("goAway"):
 		return nil // a message of the Live API without calls
+	case o.has("promptFeedback"), o.has("usageMetadata"), o.has("modelVersion"):
+		return errors.New("it has no candidates; request the response again")
 	case o.text("role") == "user":
 		return errors.New("it is a content of role user; send the model's content")
 	case o.has("parts") || o.text("role") == "model":
-		return t.geminiContent(o, false)
+		_, err := t.geminiContent(o)
+		return err
 	case o.has("functionCall"), o.has("function_call"), o.has("text"), o.has("thought"), o.has("toolCall"), o.has("toolResponse"):
 		_, err := t.geminiPart(o)
 		return err
@@ -79,14 +81,19 @@ func (t *Turn) geminiCandidates(o object) error {
 	if !ok {
 		return errors.New("candidates is not a list")
 	}
+	if len(candidates) == 0 {
+		return errors.New("candidates is empty; request the response again")
+	}
 	calling := 0
 	for _, raw := range candidates {
 		candidate := asObject(raw)
 		before := len(t.Calls)
-		if err := t.geminiContent(asObject(candidate["content"]), candidate.text("finishReason") == "MAX_TOKENS"); err != nil {
+		last, err := t.geminiContent(asObject(candidate["content"]))
+		has := len(t.Calls) > before
+		if err = cmp.Or(err, t.ended(candidate.text("finishReason"), candidate.text("finishMessage"), has, last)); err != nil {
 			return err
 		}
-		if len(t.Calls) > before {
+		if has {
 			calling++
 		}
 	}
@@ -96,22 +103,18 @@ func (t *Turn) geminiCandidates(o object) error {
 	return nil
 }
 
-func (t *Turn) geminiContent(content object, cut bool) error {
+// geminiContent adds the calls of a content, and reports whether its last part is one.
+func (t *Turn) geminiContent(content object) (last bool, err error) {
 	parts, ok := jsonx.Elements(content["parts"])
 	if !ok && !jsonx.IsNull(content["parts"]) {
-		return errors.New("parts is not a list")
+		return false, errors.New("parts is not a list")
 	}
-	last := false
 	for _, raw := range parts {
-		var err error
 		if last, err = t.geminiPart(asObject(raw)); err != nil {
-			return err
+			return false, err
 		}
 	}
-	if cut && last {
-		t.Calls[len(t.Calls)-1].Fault = cutOff
-	}
-	return nil
+	return last, nil
 }
 
 // geminiPart adds the call of a part and reports whether it has one. Calls that

@@ -13,6 +13,7 @@ func mistral() Format {
 		Name:    "mistral",
 		Summary: "Mistral chat completions tools",
 		decode:  decodeMistral,
+		callID:  "id",
 		join:    joinOpenAI,
 		reply:   replyMistral,
 		rule:    dashedNames(),

@@ -53,9 +53,10 @@ func params(raw json.RawMessage) []byte {
 	return raw
 }
 
-// textID returns an id that the answer must repeat, or nil if it is not a string.
+// textID returns an id that the answer must repeat, or nil if there is none: "null" is what
+// Mistral's streams have in place of one.
 func textID(raw json.RawMessage) json.RawMessage {
-	if asText(raw) == "" {
+	if id := asText(raw); id == "" || id == "null" {
 		return nil
 	}
 	return raw

@@ -24,7 +24,7 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 	case o.has("choices"):
 		return t.openAIChoices(o)
 	case o.has("tool_calls") || o.text("role") == "assistant":
-		return t.openAIMessage(o, false)
+		return t.openAIMessage(o)
 	case isOpenAICall(o):
 		return t.addOpenAI([]json.RawMessage{raw}, false)
 	}
@@ -36,6 +36,9 @@ func (t *Turn) openAIChoices(o object) error {
 	if !ok {
 		return errors.New("choices is not a list")
 	}
+	if len(choices) == 0 {
+		return errors.New("choices is empty; request the response again")
+	}
 	calling := 0
 	for _, raw := range choices {
 		choice := asObject(raw)
@@ -44,10 +47,12 @@ func (t *Turn) openAIChoices(o object) error {
 			return errors.New("a choice in it has no message; a chunk of a stream cannot be used")
 		}
 		before := len(t.Calls)
-		if err := t.openAIMessage(message, isCut(choice.text("finish_reason"))); err != nil {
+		err := cmp.Or(apiError(choice), t.openAIMessage(message))
+		has := len(t.Calls) > before
+		if err = cmp.Or(err, t.ended(choice.text("finish_reason"), "", has, has)); err != nil {
 			return err
 		}
-		if len(t.Calls) > before {
+		if has {
 			calling++
 		}
 	}
@@ -57,13 +62,10 @@ func (t *Turn) openAIChoices(o object) error {
 	return nil
 }
 
-// isCut reports whether the model ran out of tokens. Mistral distinguishes two
-// limits.
-func isCut(finishReason string) bool {
-	return finishReason == "length" || finishReason == "model_length"
-}
-
-func (t *Turn) openAIMessage(m object, cut bool) error {
+func (t *Turn) openAIMessage(m object) error {
+	if refusal := m.text("refusal"); refusal != "" {
+		return t.ended("refusal", refusal, false, false)
+	}
 	if !jsonx.IsNull(m["function_call"]) && jsonx.IsNull(m["tool_calls"]) {
 		return errors.New("its message has a function_call, which tools have replaced; send the declarations of schema --request in the field tools")
 	}
@@ -74,13 +76,7 @@ func (t *Turn) openAIMessage(m object, cut bool) error {
 	if !ok {
 		return errors.New("tool_calls is not a list")
 	}
-	if err := t.addOpenAI(list, true); err != nil {
-		return err
-	}
-	if cut && len(list) > 0 {
-		t.Calls[len(t.Calls)-1].Fault = cutOff
-	}
-	return nil
+	return t.addOpenAI(list, true)
 }
 
 // isOpenAICall reports whether an element of a list is a call of this format, of whatever
@@ -101,8 +97,6 @@ func (t *Turn) addOpenAI(list []json.RawMessage, inMessage bool) error {
 		switch {
 		case o.has("role"):
 			return errors.New("it is a list of messages; send only the last message")
-		case c.id == nil && (function != nil || o.has("custom")):
-			return errors.New("a call in it has no id")
 		case o.has("custom") && c.Name == "": // some SDKs write the empty fields of other types, too
 			c.Name = asObject(o["custom"]).text("name")
 			c.Fault = "Calls of type custom are not supported. Call a declared function."

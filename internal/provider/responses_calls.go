@@ -1,9 +1,9 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -23,9 +23,9 @@ const (
 // decodeResponses decodes a response of OpenAI's Responses API, the list of its
 // output items, or one item.
 func decodeResponses(t *Turn, raw json.RawMessage) error {
+	o := asObject(raw)
 	list, ok := jsonx.Elements(raw)
 	if !ok {
-		o := asObject(raw)
 		if err := apiError(o); err != nil {
 			return err
 		}
@@ -58,7 +58,28 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 			return err
 		}
 	}
-	return nil
+	return t.responsesEnded(o, items)
+}
+
+// responsesEnded checks how a response ended, which may be known only from its items.
+func (t *Turn) responsesEnded(o object, items []object) error {
+	reason, last := o.text("status"), object(nil)
+	for _, last = range items {
+		parts, _ := jsonx.Elements(last["content"])
+		for _, raw := range parts {
+			if part := asObject(raw); part.text("type") == "refusal" {
+				return t.ended("refusal", part.text("refusal"), false, false)
+			}
+		}
+		if reason == "" && last.text("status") == "in_progress" {
+			reason = "in_progress"
+		}
+	}
+	if reason == "incomplete" && o.has("output") {
+		reason = cmp.Or(asObject(o["incomplete_details"]).text("reason"), "max_output_tokens")
+	}
+	called := strings.HasSuffix(last.text("type"), "_call") && !runByServer(last)
+	return t.ended(reason, "", len(t.Calls) > 0, called && last.text("status") != "completed")
 }
 
 // isBuiltinCall reports whether a call is for one of the API's own tools, which the
@@ -92,9 +113,6 @@ func (t *Turn) addResponses(item object) error {
 		}
 		c.Fault = "Calls of type " + strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") + " are not supported. Call a declared function."
 	}
-	if c.id == nil {
-		return fmt.Errorf("a call in it has no %s", idKey(c.kind))
-	}
 	t.Calls = append(t.Calls, c)
 	return nil
 }
@@ -114,12 +132,4 @@ func runByServer(item object) bool {
 	default: // a kind that is newer than this program
 		return !strings.HasSuffix(kind, "_call") || textID(item["call_id"]) == nil
 	}
-}
-
-// idKey returns the key of the id that an answer must repeat.
-func idKey(kind string) string {
-	if kind == kindApproval {
-		return "id"
-	}
-	return "call_id"
 }

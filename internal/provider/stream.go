@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -103,37 +104,44 @@ type joinedCall struct {
 	function, custom *joinedInput
 }
 
-type joinedInput struct{ name, arguments strings.Builder }
+type joinedInput struct {
+	name      string
+	arguments []byte
+}
 
 // MarshalJSON writes the call as decoding reads it.
 func (c *joinedCall) MarshalJSON() ([]byte, error) {
 	out := map[string]any{"id": c.id, "type": c.kind}
 	if c.function != nil {
-		out["function"] = map[string]string{"name": c.function.name.String(), "arguments": c.function.arguments.String()}
+		out["function"] = map[string]string{"name": c.function.name, "arguments": string(c.function.arguments)}
 	}
 	if c.custom != nil {
-		out["custom"] = map[string]string{"name": c.custom.name.String()}
+		out["custom"] = map[string]string{"name": c.custom.name}
 	}
 	return jsonx.Marshal(out)
+}
+
+// joinedChoice is a choice of a chat completion, joined from chunks.
+type joinedChoice struct {
+	Message struct {
+		Role         string          `json:"role"`
+		Refusal      string          `json:"refusal,omitempty"`
+		FunctionCall json.RawMessage `json:"function_call,omitempty"`
+		Calls        []*joinedCall   `json:"tool_calls"`
+	} `json:"message"`
+	FinishReason string          `json:"finish_reason"`
+	Error        json.RawMessage `json:"error,omitempty"`
+
+	byIndex map[string]*joinedCall
 }
 
 // joinOpenAI joins the chunks of a chat completion of OpenAI and of Mistral, whose params
 // may be objects.
 func joinOpenAI(events []json.RawMessage) (any, error) {
-	type choice struct {
-		Message struct {
-			Role         string          `json:"role"`
-			FunctionCall json.RawMessage `json:"function_call,omitempty"`
-			Calls        []*joinedCall   `json:"tool_calls"`
-		} `json:"message"`
-		FinishReason string `json:"finish_reason"`
-
-		byIndex map[string]*joinedCall
-	}
 	var out struct {
-		Choices []*choice `json:"choices"`
+		Choices []*joinedChoice `json:"choices"`
 	}
-	byIndex := map[string]*choice{}
+	byIndex := map[string]*joinedChoice{}
 	for _, event := range events {
 		o := asObject(event)
 		if err := apiError(o); err != nil {
@@ -144,80 +152,168 @@ func joinOpenAI(events []json.RawMessage) (any, error) {
 			chunk := asObject(raw)
 			c := byIndex[string(chunk["index"])]
 			if c == nil {
-				c = &choice{byIndex: map[string]*joinedCall{}}
+				c = &joinedChoice{byIndex: map[string]*joinedCall{}}
 				c.Message.Role = "assistant"
 				byIndex[string(chunk["index"])] = c
 				out.Choices = append(out.Choices, c)
 			}
-			if reason := chunk.text("finish_reason"); reason != "" {
-				c.FinishReason = reason
-			}
-			delta := asObject(chunk["delta"])
-			if !jsonx.IsNull(delta["function_call"]) {
-				c.Message.FunctionCall = delta["function_call"]
-			}
-			calls, _ := jsonx.Elements(delta["tool_calls"])
-			for _, raw := range calls {
-				part := asObject(raw)
-				call, id := c.byIndex[string(part["index"])], part.text("id")
-				if call == nil || id != "" && call.id != "" && id != call.id { // some servers give each call the index 0
-					call = &joinedCall{}
-					c.byIndex[string(part["index"])] = call
-					c.Message.Calls = append(c.Message.Calls, call)
-				}
-				call.add(part)
-			}
+			c.add(chunk)
 		}
 	}
-	unfinished := func(c *choice) bool { return c.FinishReason == "" }
+	unfinished := func(c *joinedChoice) bool { return c.FinishReason == "" }
 	if len(out.Choices) == 0 || slices.ContainsFunc(out.Choices, unfinished) {
 		return nil, errUnfinished
 	}
 	return out, nil
 }
 
+// add adds a chunk. Some servers send the whole message instead of a part, or at the end.
+func (c *joinedChoice) add(chunk object) {
+	c.FinishReason = cmp.Or(chunk.text("finish_reason"), c.FinishReason)
+	if !jsonx.IsNull(chunk["error"]) {
+		c.Error = chunk["error"]
+	}
+	part := asObject(chunk["delta"])
+	calls, _ := jsonx.Elements(part["tool_calls"])
+	if message := asObject(chunk["message"]); message != nil && len(calls) == 0 {
+		part = message
+		if calls, _ = jsonx.Elements(part["tool_calls"]); len(calls) > 0 {
+			c.Message.Calls, c.byIndex = nil, map[string]*joinedCall{}
+		}
+	}
+	c.Message.Refusal += part.text("refusal")
+	if !jsonx.IsNull(part["function_call"]) {
+		c.Message.FunctionCall = part["function_call"]
+	}
+	here := map[*joinedCall]bool{}
+	for _, raw := range calls {
+		part := asObject(raw)
+		call := c.byIndex[string(part["index"])]
+		if call == nil || call.endsBefore(part, here[call]) {
+			call = &joinedCall{}
+			c.byIndex[string(part["index"])] = call
+			c.Message.Calls = append(c.Message.Calls, call)
+		}
+		here[call] = true
+		call.add(part)
+	}
+}
+
+// endsBefore reports whether a part of the same index belongs to another call, because some
+// servers give each call the index 0, or none. here says whether its chunk has had a part of
+// this call before.
+func (c *joinedCall) endsBefore(part object, here bool) bool {
+	given := asObject(part.either("function", "custom"))
+	if given.text("name") == "" {
+		return false
+	}
+	id := asText(textID(part["id"]))
+	if id != "" && c.id != "" {
+		return id != c.id
+	}
+	return here || jsonx.KindOf(params(given["arguments"])) == jsonx.Object && c.function.isWhole()
+}
+
+// isWhole reports whether nothing can follow.
+func (i *joinedInput) isWhole() bool { return i != nil && registry.CheckJSON(i.arguments) == nil }
+
 // add adds a part of a call.
 func (c *joinedCall) add(part object) {
-	if id := part.text("id"); id != "" {
-		c.id = id
-	}
-	if kind := part.text("type"); kind != "" {
-		c.kind = kind
-	}
+	c.id = cmp.Or(asText(textID(part["id"])), c.id)
+	c.kind = cmp.Or(part.text("type"), c.kind)
 	for key, input := range map[string]**joinedInput{"function": &c.function, "custom": &c.custom} {
 		if o := asObject(part[key]); o != nil {
 			if *input == nil {
 				*input = &joinedInput{}
 			}
-			(*input).name.WriteString(o.text("name"))
-			(*input).arguments.Write(params(o["arguments"]))
+			(*input).add(o.text("name"), params(o["arguments"]))
 		}
 	}
 }
 
-// joinResponses finds the response in the event that ends a stream of the Responses API.
+// add adds the rest of a name or of arguments. Some servers repeat them from their beginning
+// instead.
+func (i *joinedInput) add(name string, arguments []byte) {
+	if !strings.HasPrefix(name, i.name) {
+		name = i.name + name
+	}
+	i.name = cmp.Or(name, i.name)
+	if !bytes.Equal(i.arguments, arguments) || !i.isWhole() {
+		i.arguments = append(i.arguments, arguments...)
+	}
+}
+
+// joinResponses joins the events of a stream of the Responses API: the response in the event
+// that ends it, and the output items that only earlier events have.
 func joinResponses(events []json.RawMessage) (any, error) {
-	for _, event := range slices.Backward(events) {
+	var items []object // in the order of their first event
+	arguments := map[string]string{}
+	put := func(item object, index json.RawMessage) {
+		item["output_index"] = index
+		i := slices.IndexFunc(items, func(known object) bool { return known.same(item, "id") || known.same(item, "call_id") })
+		if i < 0 {
+			i = slices.IndexFunc(items, func(known object) bool { return known.same(item, "output_index") && known.same(item, "type") })
+		}
+		if i < 0 {
+			items = append(items, item)
+		} else {
+			items[i] = item
+		}
+	}
+	for _, event := range events {
 		o := asObject(event)
-		switch o.text("type") {
-		case "response.completed", "response.incomplete":
-			return o["response"], nil
-		case "response.failed":
-			return nil, cmp.Or(apiError(asObject(o["response"])), errUnfinished)
+		item := asObject(o["item"])
+		switch kind := o.text("type"); kind {
+		case "response.output_item.added", "response.output_item.done":
+			if item != nil {
+				put(item, o["output_index"])
+			}
+		case "response.function_call_arguments.delta":
+			arguments[o.text("item_id")] += o.text("delta")
+		case "response.function_call_arguments.done":
+			arguments[o.text("item_id")] = o.text("arguments")
+		case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
+			response := asObject(o["response"])
+			if response == nil {
+				response = object{}
+			}
+			if status, _ := strings.CutPrefix(kind, "response."); status != "done" && response.text("status") == "" {
+				response["status"] = quoted(status)
+			}
+			last, _ := jsonx.Elements(response["output"])
+			for i, raw := range last {
+				if item := asObject(raw); item != nil {
+					put(item, strconv.AppendInt(nil, int64(i), 10))
+				}
+			}
+			for _, item := range items {
+				if text := arguments[item.text("id")]; text != "" && item.text("arguments") == "" {
+					item["arguments"] = quoted(text)
+				}
+			}
+			raw, err := jsonx.Marshal(append([]object{}, items...))
+			response["output"] = raw
+			return response, err
 		case "error":
-			return nil, apiError(object{"error": event})
+			return nil, cmp.Or(apiError(o), apiError(object{"error": event}))
 		}
 	}
 	return nil, errUnfinished
 }
 
+// same reports whether both objects have the same value for a key, which is not empty.
+func (o object) same(other object, key string) bool {
+	return !jsonx.IsNull(o[key]) && string(o[key]) != `""` && bytes.Equal(o[key], other[key])
+}
+
 // joinAnthropic joins the events of a message.
 func joinAnthropic(events []json.RawMessage) (any, error) {
 	type message struct {
-		Type       string   `json:"type"`
-		Role       string   `json:"role"`
-		Content    []object `json:"content"`
-		StopReason string   `json:"stop_reason"`
+		Type       string          `json:"type"`
+		Role       string          `json:"role"`
+		Content    []object        `json:"content"`
+		StopReason string          `json:"stop_reason"`
+		Details    json.RawMessage `json:"stop_details,omitempty"`
 	}
 	out := message{Type: "message", Role: "assistant", Content: []object{}}
 	inputs := map[int]*strings.Builder{}
@@ -250,8 +346,10 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 			}
 			inputs[index].WriteString(asObject(o["delta"]).text("partial_json"))
 		case "message_delta":
-			if reason := asObject(o["delta"]).text("stop_reason"); reason != "" {
-				out.StopReason = reason
+			delta := asObject(o["delta"])
+			out.StopReason = cmp.Or(delta.text("stop_reason"), out.StopReason)
+			if !jsonx.IsNull(delta["stop_details"]) {
+				out.Details = delta["stop_details"]
 			}
 		case "message_stop":
 			for i, input := range inputs {
@@ -289,7 +387,8 @@ func joinGemini(events []json.RawMessage) (any, error) {
 			Role  string            `json:"role"`
 			Parts []json.RawMessage `json:"parts"`
 		} `json:"content"`
-		FinishReason string `json:"finishReason,omitempty"`
+		FinishReason  string `json:"finishReason,omitempty"`
+		FinishMessage string `json:"finishMessage,omitempty"`
 	}
 	var out struct {
 		Candidates     []*candidate    `json:"candidates,omitempty"`
@@ -321,9 +420,8 @@ func joinGemini(events []json.RawMessage) (any, error) {
 			}
 			parts, _ := jsonx.Elements(asObject(chunk["content"])["parts"])
 			c.Content.Parts = append(c.Content.Parts, parts...)
-			if reason := chunk.text("finishReason"); reason != "" {
-				c.FinishReason = reason
-			}
+			c.FinishReason = cmp.Or(chunk.text("finishReason"), c.FinishReason)
+			c.FinishMessage = cmp.Or(chunk.text("finishMessage"), c.FinishMessage)
 		}
 	}
 	unfinished := func(c *candidate) bool { return c.FinishReason == "" }

@@ -79,6 +79,12 @@ func TestDecodeStreamOf(t *testing.T) {
 		return `data: {"type":"content_block_start","index":` + index + `,"content_block":` + content + `}` + "\n\n" +
 			`data: {"type":"content_block_delta","index":` + index + `,"delta":{"type":"input_json_delta","partial_json":"` + input + `"}}` + "\n\n"
 	}
+	item := func(event, index, item string) string {
+		return `data: {"type":"response.output_item.` + event + `","output_index":` + index + `,"item":` + item + `}` + "\n\n"
+	}
+	completed := func(output string) string {
+		return `data: {"type":"response.completed","response":{"status":"completed","output":` + output + `}}` + "\n\n"
+	}
 	const stop = `data: {"type":"message_stop"}` + "\n\n"
 	frames := string(streamFile(t, "bedrock.frames"))
 	tests := []struct{ name, format, data, want string }{
@@ -87,6 +93,20 @@ func TestDecodeStreamOf(t *testing.T) {
 			chunk(`{"tool_calls":[{"index":0,"id":"y","function":{"name":"g","arguments":"{}"}}]}`, `"tool_calls"`), "f{} g{}"},
 		{"calls by turns", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f"}},{"index":1,"id":"y","function":{"name":"g","arguments":""}}]}`, "null") +
 			chunk(`{"tool_calls":[{"index":1,"function":{"arguments":"[1"}},{"index":0,"function":{"arguments":"{}"}}]}`, "null") + chunk(`{"tool_calls":[{"index":1,"function":{"arguments":"]"}}]}`, `"tool_calls"`), "f{} g[1]"},
+		{"the name in each chunk", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"echo","arguments":"{\"s\":"}}]}`, "null") +
+			chunk(`{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"echo","arguments":"1}"}}]}`, "null") + chunk("{}", `"tool_calls"`), `echo{"s":1}`},
+		{"the name in parts", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"ec"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"function":{"name":"ho","arguments":"{}"}}]}`, `"stop"`), "echo{}"},
+		{"the name so far", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"ec"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"function":{"name":"echo","arguments":"{}"}}]}`, `"stop"`), "echo{}"},
+		{"name and id null and empty later", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"id":"","function":{"name":"","arguments":"}"}}]}`, "null") +
+			chunk(`{"tool_calls":[{"index":0,"id":null,"type":null,"function":{"name":null,"arguments":null}}]}`, `"tool_calls"`), "f{}"},
+		{"another id in each chunk", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"id":"y","function":{"arguments":"}"}}]}`, `"tool_calls"`), "f{}"},
+		{"the id null as text", "mistral", chunk(`{"tool_calls":[{"index":0,"id":"abcdefghi","function":{"name":"f","arguments":"{"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"id":"null","function":{"name":"","arguments":"}"}}]}`, `"tool_calls"`), "f{}"},
+		{"the whole call again", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`), "f{}"},
+		{"two calls without an index", "openai", chunk(`{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}},{"id":"y","function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`), "f{} f{}"},
+		{"two calls of one index without ids", "openai", chunk(`{"tool_calls":[{"index":0,"id":"","function":{"name":"f","arguments":"{}"}},{"index":0,"id":"","function":{"name":"g","arguments":""}}]}`, `"tool_calls"`), "error: 2 calls, of which at least one has no id"},
+		{"two calls of one index without ids, by turns", "openai", chunk(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]}`, `"tool_calls"`), "error: 2 calls, of which at least one has no id"},
+		{"a message instead of a delta", "openai", `data: {"choices":[{"index":0,"message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}},{"id":"y","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, "f{} g{}"},
+		{"a message after deltas", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, "null") + `data: {"choices":[{"index":0,"delta":{},"message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, "f{}"},
 		{"a custom call", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","type":"custom","custom":{"name":"f","input":"a"}}]}`, `"tool_calls"`), "f!"},
 		{"params as an object", "mistral", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":{"a":1}}}]}`, `"tool_calls"`), `f{"a":1}`},
 		{"params cut off", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a"}}]}`, "null") + chunk("{}", `"length"`), `f{"a!`},
@@ -97,8 +117,18 @@ func TestDecodeStreamOf(t *testing.T) {
 		{"an event of two lines", "openai", "event: message\rid: 1\rdata: {\"choices\":[{\"index\":0,\"delta\":{},\rdata: \"finish_reason\":\"stop\"}]}\r\r", ""},
 
 		{"incomplete", "openai-responses", `data: {"type":"response.incomplete","response":{"status":"incomplete","output":[{"type":"function_call","status":"incomplete","call_id":"x","name":"f","arguments":"{\"a"}]}}`, `f{"a!`},
+		{"items that the last event leaves out", "openai-responses", item("done", "0", `{"type":"reasoning","id":"r"}`) + item("added", "1", `{"type":"function_call","id":"i","status":"in_progress","call_id":"x","name":"f","arguments":""}`) +
+			item("done", "1", `{"type":"function_call","id":"i","status":"completed","call_id":"x","name":"f","arguments":"{}"}`) + completed(`[]`), "f{}"},
+		{"all items left out but one", "openai-responses", item("done", "0", `{"type":"function_call","id":"i","call_id":"x","name":"f","arguments":"{}"}`) + item("done", "1", `{"type":"function_call","id":"j","call_id":"y","name":"g","arguments":"{}"}`) +
+			completed(`[{"type":"function_call","id":"j","call_id":"y","name":"g","arguments":"{}"}]`), "f{} g{}"},
+		{"items of other ids at the end", "openai-responses", item("done", "0", `{"type":"function_call","id":"i","call_id":"x","name":"f","arguments":"{}"}`) + completed(`[{"type":"function_call","id":"other","call_id":"z","name":"f","arguments":"{}"}]`), "f{}"},
+		{"items that have only begun", "openai-responses", item("added", "0", `{"type":"function_call","id":"i","status":"in_progress","call_id":"x","name":"f","arguments":""}`) +
+			`data: {"type":"response.function_call_arguments.delta","item_id":"i","delta":"{\"a\":"}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","item_id":"i","delta":"1}"}` + "\n\n" + completed(`null`), `f{"a":1}`},
+		{"items that have only begun, cut off", "openai-responses", item("added", "0", `{"type":"function_call","id":"i","status":"in_progress","call_id":"x","name":"f","arguments":""}`) +
+			`data: {"type":"response.function_call_arguments.delta","item_id":"i","delta":"{\"a\":"}` + "\n\n" + `data: {"type":"response.incomplete","response":{"output":[]}}`, `f{"a":!`},
+		{"no response at the end", "openai-responses", item("done", "0", `{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}`) + `data: {"type":"response.completed"}`, "f{}"},
 		{"failed", "openai-responses", `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Broken"},"output":[]}}`, "error: the API returned an error: Broken"},
-		{"failed without a reason", "openai-responses", `data: {"type":"response.failed","response":{"status":"failed","error":null,"output":[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}]}}`, "error: the stream ended before"},
+		{"failed without a reason", "openai-responses", `data: {"type":"response.failed","response":{"status":"failed","error":null,"output":[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}]}}`, "error: it ended with failed, so nothing was run"},
 		{"an error", "openai-responses", `data: {"type":"error","code":"rate_limit_exceeded","message":"Slow down"}`, "error: the API returned an error: Slow down"},
 
 		{"content in the first event", "anthropic", `data: {"type":"message_start","message":{"content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}}` + "\n\n" +
@@ -110,7 +140,7 @@ func TestDecodeStreamOf(t *testing.T) {
 		{"a block is missing", "anthropic", block("1", `{"type":"tool_use","id":"x","name":"f","input":{}}`, "") + stop, "error: a content block of the stream is missing"},
 		{"odd index", "anthropic", `data: {"type":"content_block_delta","index":"a","delta":{}}` + "\n\n" + stop, "error: an index that is not a number"},
 
-		{"blocked", "gemini", `data: {"promptFeedback":{"blockReason":"SAFETY"}}`, "error: the API blocked the prompt: SAFETY"},
+		{"blocked", "gemini", `data: {"promptFeedback":{"blockReason":"SAFETY"}}`, "error: it ended with SAFETY (the prompt was blocked), so nothing was run"},
 		{"cut off", "gemini", `[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},"finishReason":"MAX_TOKENS"}]}]`, "f{}!"},
 		{"an error", "gemini", `[{"candidates":[{"content":{"parts":[{"text":"x"}]}}]},{"error":{"code":503,"message":"Overloaded"}}]`, "error: the API returned an error: Overloaded"},
 		{"an error first", "gemini", `[{"error":{"code":503,"message":"Overloaded"}}]`, "error: the API returned an error: Overloaded"},

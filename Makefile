@@ -26,17 +26,7 @@ OPENAPI := tools/openapi
 # goreleaser takes commit and date from git only if it knows a remote.
 REMOTE = $(shell git remote get-url origin >/dev/null 2>&1 || echo GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/toolreg/toolreg)
 # A module of its own: licenses and bills of materials for packages.
-RELEASE := tools/release
-# The tests of processes that do several things at once. The race detector makes the start
-# of each process four times as slow, so the others run without it.
-CONCURRENT = ^TestScripts$$/^serve_|^TestRPC
-# The packages whose values are shared by goroutines that live for as long as the program, or
-# for many calls, are tested with the race detector, which makes tests two to ten times as
-# slow; of SHARED only the tests with Concurrent in their names. make race tests the others,
-# too, most of which are used by serve and rpc.
-RACING := $(addprefix ./internal/,serve mcpclient builtin/workspace cli console mcpclient/wire memory oauth process registry rpc sandbox script toolsearch ui)
-SHARED := $(addprefix ./internal/,builtin/file builtin/todo cache policy state)
-# The race detector needs a C compiler; go says 0 where there is none.
+RELEASE := tools/release# The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 TESTFLAGS := -timeout 14m -vet=off -exec 'env -u GOGC'
@@ -46,7 +36,7 @@ TESTFLAGS := -timeout 14m -vet=off -exec 'env -u GOGC'
 test: export GOGC := 400
 test: export GOFLAGS := $(shell go env GOFLAGS) -ldflags=-w -gcflags=all=-dwarf=false
 # With the race detector a program sleeps for a second before it exits.
-test race: export GORACE = atexit_sleep_ms=0
+race race-short: export GORACE = atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
 .PHONY: help build man docs test race conformance demo lint page tokens site bench benchtools benchservers benchserve benchsandbox fuzz fuzz-shell mutants soak replicas clean programs
@@ -80,14 +70,18 @@ share: build man ## write completions, compressed man pages and licenses to bin/
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
-	cd $(PROVIDERS) && go test -vet=off -count=1 $(UNOPTIMIZED) ./... </dev/null
 	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
-	go test $(TESTFLAGS) $(RACE) -run '$(CONCURRENT)|Concurrent' ./cmd/toolreg $(SHARED) </dev/null
-	go test $(TESTFLAGS) $(RACE) -p 4 $(RACING) </dev/null
-	go test $(TESTFLAGS) -parallel 3 -skip '$(CONCURRENT)' $$(go list ./... | grep -vxF "$$(go list $(RACING))") </dev/null
+	go test $(TESTFLAGS) -parallel 3 ./... </dev/null
 
 race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)
 	go test -timeout 1h -vet=off -race ./... </dev/null
+
+.PHONY: race-short providers
+race-short: programs $(NPM)/node_modules/.package-lock.json ## run the tests of what runs side by side for longest with the race detector (minutes)
+	go test -timeout 14m -vet=off $(RACE) -short $(addprefix ./internal/,serve mcpclient/wire process script) </dev/null
+
+providers: ## read what toolreg prints with the SDKs of the model providers, and the other way round (compiles them: two minutes)
+	cd $(PROVIDERS) && go test -vet=off -count=1 $(UNOPTIMIZED) ./... </dev/null
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients and servers (240 MB to install)
 	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter

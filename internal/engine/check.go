@@ -179,14 +179,14 @@ func others(known *registry.Registry, listed *Listed, server string) toolscan.Kn
 // they were approved or locked.
 func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, error) {
 	approvals := OpenApprovals(s.Settings, s.run.deps.Folders, s.run.store, s.run.deps.Warn)
-	file, err := findLock(s.Settings, s.run.deps.Environ, true)
+	locks, err := findLock(s.Settings, s.run.deps.Environ)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, &InputError{Err: err, Hint: lock.Anew}
 	}
 	return func(t *registry.Tool) []string {
 		parts := approvals.Changed(ctx, t)
-		if file != nil && len(parts) == 0 {
-			parts = file.Changed(t)
+		if locks != nil && len(parts) == 0 {
+			parts = locks.Changed(t)
 		}
 		return slices.DeleteFunc(parts, func(part string) bool { return part == "behind" || part == "values" || part == registry.PartOverride })
 	}, nil

@@ -23,16 +23,17 @@ import (
 // as its entry is in the settings. It implements [registry.Names].
 type serverNames struct {
 	*run
-	lock func() (*lock.File, error)
+	lock func() (*lock.Set, error)
 
 	mu       sync.Mutex
 	loaded   bool
 	blind    *InputError // why it is not known to whom plain names belong
 	record   *state.Names
 	held     map[string][]state.Holder
-	locked   map[string]string
-	hasLock  bool
-	prefixes []prefix // longest first
+	locked   map[string]string // by lock files
+	own      map[string]string // by lock files that the person trusts
+	hasLock  bool              // the person trusts one of them
+	prefixes []prefix          // longest first
 	standing map[state.Holder]settings.Standing
 }
 
@@ -43,10 +44,9 @@ type prefix struct{ text, server string }
 // plain name.
 const namesQualified = "qualified"
 
-// newServerNames does not read anything yet. readLock reads the lock file that may say to
-// whom a name belongs: that of a project that is not trusted could give a name of one of
-// the person's servers to another.
-func newServerNames(r *run, readLock func() (*lock.File, error)) *serverNames {
+// newServerNames does not read anything yet. readLock reads the lock files that say to whom
+// a name belongs.
+func newServerNames(r *run, readLock func() (*lock.Set, error)) *serverNames {
 	return &serverNames{run: r, lock: readLock}
 }
 
@@ -65,10 +65,10 @@ func (n *serverNames) load() {
 		return
 	}
 	n.loaded, n.standing, n.held = true, map[state.Holder]settings.Standing{}, map[string][]state.Holder{}
-	file, err := n.lock()
+	locks, err := n.lock()
 	switch {
 	case err == nil:
-		n.hasLock, n.locked = true, file.Owners()
+		n.locked, n.own, n.hasLock = locks.Owners()
 	case errors.Is(err, fs.ErrNotExist):
 	case n.opts.Last == nil: // toolreg lock replaces a damaged file
 		n.blind = &InputError{Err: fmt.Errorf("plain names of servers' tools are not known: %w", err), Hint: lock.Anew}
@@ -81,17 +81,15 @@ func (n *serverNames) load() {
 	if n.blind != nil {
 		n.warn("names_unknown", "", n.blind.Error(), n.blind.Hint)
 	}
-	n.setPrefixes(file)
+	n.setPrefixes(locks)
 }
 
 // setPrefixes collects the servers whose qualified names are kept.
-func (n *serverNames) setPrefixes(file *lock.File) {
+func (n *serverNames) setPrefixes(locks *lock.Set) {
 	servers := n.set.ServerNamesKnown()
-	if file != nil {
-		for i := range file.Tools {
-			if server, ok := registry.ServerOf(file.Tools[i].Source); ok && !slices.Contains(servers, server) {
-				servers = append(servers, server)
-			}
+	for _, server := range locks.Servers() {
+		if !slices.Contains(servers, server) {
+			servers = append(servers, server)
 		}
 	}
 	for _, server := range servers {
@@ -132,10 +130,15 @@ func (n *serverNames) owner(name string) registry.Owner {
 	if n.set.ServerNames == namesQualified || n.blind != nil {
 		return registry.Owner{Kept: true}
 	}
+	h := n.first(n.held[name])
 	if server := n.locked[name]; server != "" {
-		return registry.Owner{Kept: true, Server: server}
+		own := n.own[name]
+		if own == "" && h != nil {
+			own = h.Server
+		}
+		return registry.Owner{Kept: true, Server: server, Lent: own != server, Other: own != "" && own != server}
 	}
-	if h := n.first(n.held[name]); h != nil {
+	if h != nil {
 		return registry.Owner{Kept: true, Server: h.Server, Unsure: h.Unsure && !n.hasLock}
 	}
 	return registry.Owner{Unsure: !n.hasLock}
@@ -216,7 +219,7 @@ func (n *serverNames) Keep(ctx context.Context, given []registry.GivenName) bool
 	n.load()
 	fresh := slices.DeleteFunc(slices.Clone(given), func(g registry.GivenName) bool {
 		h := n.first(n.held[g.Name])
-		return h != nil && (h.Server != g.Server || h.Unsure == g.Unsure || g.Unsure)
+		return g.Lent || h != nil && (h.Server != g.Server || h.Unsure == g.Unsure || g.Unsure)
 	})
 	if len(fresh) == 0 {
 		return true

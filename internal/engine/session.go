@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -118,10 +116,10 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if changes := overrides.New(set, deps.Evaluator); changes != nil {
 		options.Overrides = changes
 	}
-	names := newServerNames(r, func() (*lock.File, error) { return findLock(set, deps.Environ, false) })
+	names := newServerNames(r, func() (*lock.Set, error) { return findLock(set, deps.Environ) })
 	options.Names = names
 	if opts.Locked && opts.Last == nil {
-		file, err := findLock(set, deps.Environ, true)
+		locks, err := findLock(set, deps.Environ)
 		if err != nil {
 			hint := ""
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -129,10 +127,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 			}
 			return nil, &InputError{Err: fmt.Errorf("--locked: %w", err), Hint: hint}
 		}
-		if _, err := os.Lstat(filepath.Join(set.ProjectRoot, lock.Name)); file.IsUsers() && err == nil {
-			r.warn("lock_not_used", "", "your own "+lock.Name+" is used, because this project and its "+lock.Name+" are not trusted", "to use that of the project: toolreg trust grant, or --trust-project for one run")
-		}
-		options.Last, options.LastShaped = file.Filter(deps.Warn), file.OverrideFilter(deps.Warn)
+		options.Last, options.LastShaped = locks.Filter(deps.Warn), locks.OverrideFilter(deps.Warn)
 	}
 	if opts.Listed != nil {
 		options.Last = opts.Listed.before(options.Last)
@@ -147,18 +142,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		Plugins: sources.plugins, Scripts: scripts, Tasks: &Tasks{r, sources.Servers, calls.tools, gate.runs}, Records: cached.Records, Store: r.store, run: r, cached: cached, loader: loader, gate: gate}, nil
 }
 
-// findLock reads the lock file that counts. That of a project that the person does not trust
-// says nothing about her own servers: it could give the name of one to another, and with it
-// the rules that allow the name. For pins it counts if there is no other.
-func findLock(set *settings.Settings, environ []string, pins bool) (*lock.File, error) {
-	user := userLock(set, environ)
-	if !set.TrustsLock() {
-		file, err := lock.Find("", user)
-		if !pins || !errors.Is(err, fs.ErrNotExist) {
-			return file, err
-		}
-	}
-	return lock.Find(set.ProjectRoot, user)
+// findLock reads the lock files that apply to a project.
+func findLock(set *settings.Settings, environ []string) (*lock.Set, error) {
+	return lock.Find(set.ProjectRoot, userLock(set, environ), set.TrustsLock())
 }
 
 // userLock returns the folder of the user's lock file; "" if it does not count.

@@ -64,13 +64,13 @@ func (e *Entry) matches(now *Entry) bool {
 	return e.hasDefinition(now) && e.Override.matches(now.Override)
 }
 
-// Changed returns the parts of a tool that differ from those in the file. It returns nil if
+// changed returns the parts of a tool that differ from those in the file. It returns nil if
 // none does, or the tool is not in the file.
-func (f *File) Changed(t *registry.Tool) []string {
+func (f *File) changed(t *registry.Tool) []string {
 	now := newEntry(t)
 	for i := range f.Tools {
 		if was := &f.Tools[i]; was.key() == now.key() && !was.hasDefinition(&now) {
-			now.Override = was.Override // overrides are compared by OverrideFilter
+			now.Override = was.Override // overrides are compared by overrideFilter
 			return changedParts(was, &now)
 		}
 	}

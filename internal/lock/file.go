@@ -37,9 +37,6 @@ type File struct {
 	user bool // it is the user's, not the project's
 }
 
-// IsUsers reports whether the file is the one in the folder of the user's settings.
-func (f *File) IsUsers() bool { return f.user }
-
 // Entry is one locked tool.
 type Entry struct {
 	Source      string `json:"source"`
@@ -139,30 +136,6 @@ func Read(dir string) (*File, error) {
 		return fail(err)
 	}
 	return file, nil
-}
-
-// Find reads the lock file that applies to a project: the one in its root, which is "" if its
-// file does not count, or, if there is none, the one in the folder of the user's settings, which
-// is "" in the same case. Without either the error names both and wraps [fs.ErrNotExist].
-func Find(project, user string) (*File, error) {
-	if project != "" {
-		file, err := Read(project)
-		if user == "" || !errors.Is(err, fs.ErrNotExist) {
-			return file, err
-		}
-	}
-	absent := &absentError{path: filepath.Join(project, Name), user: filepath.Join(user, Name)}
-	if user == "" {
-		return nil, absent
-	}
-	file, err := Read(user)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, absent
-	}
-	if err == nil {
-		file.user = true
-	}
-	return file, err
 }
 
 // decode decodes the content of a lock file.

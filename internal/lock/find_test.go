@@ -14,7 +14,7 @@ func TestFindLooksOnlyInFoldersThatCount(t *testing.T) {
 	if err := os.WriteFile(Name, []byte(`{"version": 1, "tools": []}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if file, err := Find("", ""); file != nil || !errors.Is(err, fs.ErrNotExist) {
+	if file, err := Find("", "", true); file != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, %v", file, err)
 	}
 }
@@ -44,16 +44,25 @@ func TestFindLooksInTheProjectFirst(t *testing.T) {
 		"user's damaged":  {project: none, user: damaged, failed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := Find(folder(row.project), folder(row.user))
-			if (err != nil) != row.failed || errors.Is(err, fs.ErrNotExist) != row.absent || err == nil && file.IsUsers() != row.users {
-				t.Errorf("got %+v, %v", file, err)
+			set, err := Find(folder(row.project), folder(row.user), true)
+			if (err != nil) != row.failed || errors.Is(err, fs.ErrNotExist) != row.absent || err == nil && (set.project == nil) != row.users {
+				t.Errorf("got %+v, %v", set, err)
+			}
+			if err == nil && len(set.files()) != 1 {
+				t.Errorf("%d files apply", len(set.files()))
 			}
 		})
 	}
-	if file, err := Find(folder(sound), ""); err != nil || file.IsUsers() {
-		t.Errorf("the project's alone: %v, %v", file, err)
+	if set, err := Find(folder(sound), "", true); err != nil || set.user != nil {
+		t.Errorf("the project's alone: %v, %v", set, err)
 	}
-	if _, err := Find(folder(none), ""); err == nil || strings.Contains(err.Error(), "neither") {
+	if set, err := Find(folder(sound), folder(sound), false); err != nil || len(set.files()) != 2 {
+		t.Errorf("a project that is not trusted: %v, %v", set, err)
+	}
+	if _, err := Find(folder(damaged), folder(sound), false); err == nil {
+		t.Error("the damaged file of a project that is not trusted must not be passed over")
+	}
+	if _, err := Find(folder(none), "", true); err == nil || strings.Contains(err.Error(), "neither") {
 		t.Errorf("where the user's does not count, the error must name one file: %v", err)
 	}
 }

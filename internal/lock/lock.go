@@ -3,8 +3,8 @@
 // review, and changed tools can be refused.
 //
 // A [Recorder] is the last filter of a registry, so it records every tool that
-// passes the others, under the source's own name. [File.Filter] is also a last
-// filter; it hides tools that are not in the file. [Compare] compares two files.
+// passes the others, under the source's own name. [Set.Filter] is also a last
+// filter; it hides tools that are not in the file or differ. [Compare] compares two files.
 package lock
 
 import (
@@ -75,9 +75,9 @@ func (r *Recorder) File() *File {
 	return f
 }
 
-// Filter returns a filter that hides tools that differ from f or are not in it. If
-// drift is not nil, it is called for each of them, possibly more than once.
-func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
+// filter returns a filter that hides tools that differ from f and, if strict, those that
+// are not in it. If drift is not nil, it is called for each of them, possibly more than once.
+func (f *File) filter(drift func(registry.Diagnostic), strict bool) registry.Filter {
 	locked := make(map[string]*Entry, len(f.Tools))
 	for i := range f.Tools {
 		locked[f.Tools[i].key()] = &f.Tools[i]
@@ -90,10 +90,10 @@ func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 			reason, hint = "it is not in your own "+Name, "toolreg lock --user adds it, or toolreg lock a tool of this project"
 		}
 		switch {
-		case was != nil && was.hasDefinition(&now):
+		case was != nil && was.hasDefinition(&now), was == nil && !strict:
 			return nil
 		case was != nil:
-			now.Override = was.Override // overrides are compared by OverrideFilter
+			now.Override = was.Override // overrides are compared by overrideFilter
 			reason = "it changed since it was locked: " + PartNames(changedParts(was, &now))
 			hint = "toolreg lock --check shows the change, toolreg lock accepts it"
 			if f.user {

@@ -119,7 +119,7 @@ func TestChangedParts(t *testing.T) {
 		{mcpTool("words", "new", `{"type":"object"}`), []string{"description", "inputSchema"}},
 		{mcpTool("unknown", "new", "{}"), nil},
 	} {
-		if diff := cmp.Diff(tt.want, f.Changed(tt.tool)); diff != "" {
+		if diff := cmp.Diff(tt.want, f.changed(tt.tool)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", tt.tool.Name, diff)
 		}
 	}
@@ -152,7 +152,7 @@ func TestFilter(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var drifted []registry.Diagnostic
-			hidden := tt.file.Filter(func(d registry.Diagnostic) { drifted = append(drifted, d) })(tt.tool)
+			hidden := tt.file.filter(func(d registry.Diagnostic) { drifted = append(drifted, d) }, true)(tt.tool)
 			switch {
 			case tt.reason == "" && (hidden != nil || len(drifted) > 0):
 				t.Errorf("refused: %v", hidden)
@@ -268,7 +268,7 @@ func TestOverrideFilter(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var told []registry.Diagnostic
-			hidden := tt.file.OverrideFilter(func(d registry.Diagnostic) { told = append(told, d) })(tt.tool, "words")
+			hidden := tt.file.overrideFilter(func(d registry.Diagnostic) { told = append(told, d) })(tt.tool, "words")
 			switch {
 			case tt.reason == "" && (hidden != nil || len(told) > 0):
 				t.Errorf("refused: %v", hidden)

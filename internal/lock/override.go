@@ -62,10 +62,23 @@ func (f *File) hasOverride(key string) bool {
 	return f != nil && slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.key() == key && e.Override != nil })
 }
 
-// OverrideFilter returns a filter that hides tools whose override differs from the
+// KeepOverrides gives the tools that have no override now the one that an older file has.
+func (f *File) KeepOverrides(older *File) {
+	was := map[string]*Override{}
+	for i := range older.Tools {
+		was[older.Tools[i].key()] = older.Tools[i].Override
+	}
+	for i := range f.Tools {
+		if e := &f.Tools[i]; e.Override == nil {
+			e.Override = was[e.key()]
+		}
+	}
+}
+
+// overrideFilter returns a filter that hides tools whose override differs from the
 // one in f. Overrides in the user's own settings may be missing in f. If drift is
 // not nil, it is called for each hidden tool, possibly more than once.
-func (f *File) OverrideFilter(drift func(registry.Diagnostic)) func(*registry.Tool, string) *registry.Hidden {
+func (f *File) overrideFilter(drift func(registry.Diagnostic)) OverrideFilter {
 	locked := make(map[string]*Override, len(f.Tools))
 	for i := range f.Tools {
 		locked[f.Tools[i].key()] = f.Tools[i].Override

@@ -212,7 +212,7 @@ func (d *decision) unambiguousNames() []string {
 		return []string{t.Name}
 	}
 	var out []string
-	if !strings.Contains(t.Name, "__") {
+	if !strings.Contains(t.Name, "__") && !t.Lent {
 		out = append(out, t.Name)
 	}
 	plain := t.PlainName()

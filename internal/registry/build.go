@@ -24,8 +24,9 @@ type builder struct {
 	renamed   map[string]*Tool  // by the name that an override replaced
 	mixedCase map[string]string // names with capital letters, by their lower-case form
 	given     map[string]GivenName
-	failed    []string // the servers that failed so far
-	again     bool     // names are being assigned again, after overrides
+	passed    map[string]bool // names that servers' tools do not have because they belong to another
+	failed    []string        // the servers that failed so far
+	again     bool            // names are being assigned again, after overrides
 }
 
 // newBuilder returns a builder for about n tools.
@@ -48,6 +49,7 @@ func newBuilder(opts Options, partial bool, n int) *builder {
 		renamed:   map[string]*Tool{},
 		mixedCase: map[string]string{},
 		given:     map[string]GivenName{},
+		passed:    map[string]bool{},
 	}
 }
 

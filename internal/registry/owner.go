@@ -10,6 +10,10 @@ import (
 // its own, because its plain name belongs to another server.
 const CodeNameKept = "name_kept"
 
+// CodeNameLent is the code of the diagnostic about a tool whose name allows nothing, see
+// [Tool.Lent].
+const CodeNameLent = "name_lent"
+
 // Owner says who may have a name. The zero value is a name that is free.
 type Owner struct {
 	// Kept is set if only tools of Server may have the name; if Server is "", no
@@ -19,6 +23,9 @@ type Owner struct {
 	// Unsure is set if the name went, or would go, to the first server that answers,
 	// because nothing says which one it belongs to.
 	Unsure bool
+	// Lent says that only the lock file of a project that is not trusted gives the name to
+	// Server, and Other that something the person trusts gives it to another server.
+	Lent, Other bool
 }
 
 // KeptName is a name that is kept for a server.
@@ -33,6 +40,7 @@ type KeptName struct {
 type GivenName struct {
 	Name, Server string
 	Unsure       bool // a server before it failed and may have the name
+	Lent         bool // see [Tool.Lent]
 }
 
 // Names decides which server a name belongs to, so that a tool of another server never
@@ -65,11 +73,19 @@ func (t *Tool) isPlain() bool { return t.OfServer() && t.Name == ValidName(t.Pla
 // that the name was given.
 func (b *builder) putPlain(t *Tool) {
 	if b.opts.Names != nil && t.isPlain() {
+		o := b.opts.Names.Owner(t.Name)
 		t.Contested = ""
-		if len(b.failed) > 0 && b.opts.Names.Owner(t.Name).Unsure {
+		if len(b.failed) > 0 && o.Unsure {
 			t.Contested = b.failed[0]
 		}
-		b.given[t.Name] = GivenName{t.Name, t.Server, t.Contested != ""}
+		// Without the lock of a project that is not trusted, would another have the name?
+		t.Lent = o.Lent && (o.Other || b.passed[t.Name] || len(b.failed) > 0)
+		if t.Lent {
+			b.diagnose(SeverityInfo, CodeNameLent, t.Source, t.Name,
+				fmt.Sprintf("server %q has the name %q by the lock file of this project, which is not trusted: what allows %q by its name does not count", t.Server, t.Name, t.Name),
+				"in rules, name "+t.Qualified())
+		}
+		b.given[t.Name] = GivenName{t.Name, t.Server, t.Contested != "", t.Lent}
 	}
 	b.put(t)
 }
@@ -78,6 +94,8 @@ func (b *builder) putPlain(t *Tool) {
 // for another server.
 func (b *builder) qualifyKept(t *Tool, o Owner) {
 	plain := t.Name
+	t.Lent = false
+	b.passed[plain] = true
 	b.qualify(t, nil, t.Qualified())
 	if o.Server != "" && t.Name != plain {
 		b.diagnose(SeverityInfo, CodeNameKept, t.Source, t.Name,

@@ -28,7 +28,7 @@ func (b *builder) reshaped(ctx context.Context) *builder {
 	next := newBuilder(b.opts, b.partial, len(b.reg.tools))
 	next.reg.hidden, next.reg.diagnostics, next.reg.reports = b.reg.hidden, b.reg.diagnostics, b.reg.reports
 	next.reg.misfits = b.reg.misfits
-	next.again, next.given, next.failed = true, b.given, b.failed
+	next.again, next.given, next.passed, next.failed = true, b.given, b.passed, b.failed
 	taken := func(name string) bool { return b.reg.names[name] != nil }
 	for _, first := range b.reg.tools {
 		for _, t := range b.versionsOf(first) {

@@ -51,6 +51,10 @@ type Tool struct {
 	// tool's plain name, which nothing says whose it is; "" if there is none.
 	Contested string
 
+	// Lent says that the tool has its plain name only because the lock file of a project that
+	// is not trusted says so. What allows by that name does not apply to it.
+	Lent bool
+
 	// given is the name that the source gave the tool.
 	given string
 	// maybe has the names that overrides may give the tool. It is set until the

@@ -92,7 +92,7 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 		p.Notices = append(p.Notices, page.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
 	}
 	defer shortenPaths(p, s.Settings.ProjectRoot, expand.NewEnviron(e.Config.Environ).Home())
-	changes := lockPage(p, s.Settings, reg)
+	changes := lockPage(p, s, reg)
 	for _, t := range tools {
 		p.Tools = append(p.Tools, pageTool(ctx, t, engine.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
 	}
@@ -139,7 +139,8 @@ type lockKey struct{ source, name, version string }
 
 // lockPage compares all tools with the lock file in the same way as lock --check, if
 // there is a readable one, and returns the changes by tool.
-func lockPage(p *page.Page, set *settings.Settings, reg *registry.Registry) map[lockKey]*page.Change {
+func lockPage(p *page.Page, s *engine.Session, reg *registry.Registry) map[lockKey]*page.Change {
+	set := s.Settings
 	was, err := lock.Read(set.ProjectRoot)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
@@ -156,8 +157,12 @@ func lockPage(p *page.Page, set *settings.Settings, reg *registry.Registry) map[
 			}
 		}
 	}
-	changes := slices.DeleteFunc(lock.Compare(was, recorder.File()), func(c lock.Change) bool { // the tools of a failed source are unknown
-		return c.Kind == lock.Removed && slices.ContainsFunc(reg.Reports(), func(r registry.SourceReport) bool { return r.Name == c.Source && r.State == registry.StateFailed })
+	now := recorder.File()
+	if !s.Tools.ReadsProject() {
+		now.KeepOverrides(was)
+	}
+	changes := slices.DeleteFunc(lock.Compare(was, now), func(c lock.Change) bool {
+		return c.Kind == lock.Removed && s.Tools.Unasked(reg, c.Source).Reason != ""
 	})
 	p.Lock = &page.Lock{File: lock.Name, Changes: make([]page.Change, len(changes))}
 	byTool := map[lockKey]*page.Change{}

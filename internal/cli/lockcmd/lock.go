@@ -43,11 +43,16 @@ With the names of tools, or globs such as 'github__*', only these are pinned or
 compared; the rest of the file stays as it is.
 
 With --user the file is in the folder of your own settings, and has the tools
-that are there in any project. It applies to projects that have no toolreg.lock
-or are not trusted.
+that are there in any project. It applies to projects that have no toolreg.lock.
+In a project that is not trusted both apply: a tool that differs from either is
+refused.
+
+The tools of a source that was not asked, because it is disabled or the settings
+of the project are not trusted, stay in the file as they are.
 
 With --check nothing is written: what differs from the file is printed, and the
-exit code is 9. With the global flag --locked (TOOLREG_LOCKED) every command
+exit code is 9, also if tools could not be compared because the settings of the
+project are not trusted. With the global flag --locked (TOOLREG_LOCKED) every command
 refuses tools that differ from the file.
 
 Exit codes: 0, 2 (no lock file to check), 3 (no such tool), 8 (a source failed),
@@ -72,6 +77,17 @@ type lockDocument struct {
 	File    string        `json:"file"`
 	Tools   int           `json:"tools"`
 	Changes []lock.Change `json:"changes"`
+	// Unasked are the sources that were not asked, whose tools stay in the file as they were.
+	Unasked []unasked `json:"unasked,omitempty"`
+}
+
+// unasked is a source in the file that was not asked.
+type unasked struct {
+	Source string `json:"source"`
+	Tools  int    `json:"tools"` // how many the file has of it
+	Reason string `json:"reason"`
+
+	unknown bool // whether they are the same is not known; else a setting switches it off
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
@@ -103,7 +119,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	if !o.all {
-		skipUserServers(e.IO, set, was, check)
+		skipUserServers(e.IO, set, was)
 	}
 	recorder := &lock.Recorder{All: o.all}
 	if check {
@@ -125,13 +141,24 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if was == nil {
 		was = &lock.File{}
 	}
-	if len(names) > 0 {
-		if err := narrow(was, now, reg, names, check); err != nil {
-			return err
-		}
+	left := o.leave(s, reg, was)
+	if err := narrow(was, now, reg, names, left, check); err != nil {
+		return err
 	}
-	now.SetOwners(s.Tools.NameOwner)
-	doc := lockDocument{OK: true, File: file, Tools: len(now.Tools), Changes: cli.OrEmpty(lock.Compare(was, now))}
+	if !o.user && !s.Tools.ReadsProject() {
+		now.KeepOverrides(was)
+	}
+	owners := was.Owners()
+	now.SetOwners(func(name string) string {
+		if owner := s.Tools.NameOwner(name); owner != "" {
+			return owner
+		}
+		if owner := owners[name]; slices.ContainsFunc(left, func(u unasked) bool { server, _ := registry.ServerOf(u.Source); return server == owner }) {
+			return owner
+		}
+		return ""
+	})
+	doc := lockDocument{OK: true, File: file, Tools: len(now.Tools), Changes: cli.OrEmpty(lock.Compare(was, now)), Unasked: left}
 	if !check {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return fmt.Errorf("writing %s: %w", file, err)
@@ -139,8 +166,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		if err := lock.Write(folder, text.EscapeJSON(now.Encode())); err != nil {
 			return err
 		}
-	} else if len(doc.Changes) > 0 {
-		doc.OK = false
+	} else {
+		doc.OK = len(doc.Changes) == 0 && !slices.ContainsFunc(left, func(u unasked) bool { return u.unknown })
 	}
 	if err := o.print(e.IO, doc); err != nil {
 		return err
@@ -170,10 +197,28 @@ func (o *options) pinned(ios *cli.IO, folder string, some bool) (*lock.File, err
 	return was, nil
 }
 
-// narrow leaves all tools except the named ones as they were: a file to be written keeps
-// them, and a check does not compare them. Each name must be that of a tool that is
-// registered or was pinned.
-func narrow(was, now *lock.File, reg *registry.Registry, names []string, check bool) error {
+// leave returns the sources in the file that were not asked, in its order. Their tools stay as
+// they are, so that a later change of theirs shows.
+func (o *options) leave(s *engine.Session, reg *registry.Registry, was *lock.File) []unasked {
+	var out []unasked
+	for _, e := range was.Tools {
+		if i := slices.IndexFunc(out, func(u unasked) bool { return u.Source == e.Source }); i >= 0 {
+			out[i].Tools++
+			continue
+		}
+		u := s.Tools.Unasked(reg, e.Source)
+		if u.Reason == "" || o.user && u.Unknown && !s.Settings.Globals.NoUser { // the user's file is not about the project
+			continue
+		}
+		out = append(out, unasked{e.Source, 1, u.Reason, u.Unknown})
+	}
+	return out
+}
+
+// narrow leaves the tools of sources that were not asked and, if there are names, all tools
+// except the named ones as they were: a file to be written keeps them, and a check does not
+// compare them. Each name must be that of a tool that is registered or was pinned.
+func narrow(was, now *lock.File, reg *registry.Registry, names []string, left []unasked, check bool) error {
 	var tools []*registry.Tool // tools whose names are not in the file, such as aliases and names set by overrides
 	for _, name := range names {
 		if was.Has(name) || now.Has(name) {
@@ -185,7 +230,12 @@ func narrow(was, now *lock.File, reg *registry.Registry, names []string, check b
 		}
 		tools = append(tools, found...)
 	}
-	meant := func(e *lock.Entry) bool { return e.IsNamed(names...) || slices.ContainsFunc(tools, e.Is) }
+	meant := func(e *lock.Entry) bool {
+		if slices.ContainsFunc(left, func(u unasked) bool { return u.Source == e.Source }) {
+			return false
+		}
+		return len(names) == 0 || e.IsNamed(names...) || slices.ContainsFunc(tools, e.Is)
+	}
 	if check {
 		was.Keep(meant)
 		now.Keep(meant)
@@ -195,11 +245,11 @@ func narrow(was, now *lock.File, reg *registry.Registry, names []string, check b
 	return nil
 }
 
-// skipUserServers disables the servers that only this user's settings have. A check still
-// includes those that the file pins.
-func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File, check bool) {
+// skipUserServers disables the servers that only this user's settings have, except those that
+// the file pins.
+func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File) {
 	pinned := func(server string) bool {
-		return check && was != nil && slices.ContainsFunc(was.Tools, func(t lock.Entry) bool {
+		return was != nil && slices.ContainsFunc(was.Tools, func(t lock.Entry) bool {
 			name, ok := registry.ServerOf(t.Source)
 			return ok && name == server
 		})
@@ -230,18 +280,31 @@ func (o *options) print(ios *cli.IO, doc lockDocument) error {
 	for _, c := range doc.Changes {
 		b.WriteString(cli.LockChange(c, o.check))
 	}
+	not := 0
+	for _, u := range doc.Unasked {
+		not += u.Tools
+		what := "kept"
+		if o.check {
+			what = "not compared"
+		}
+		fmt.Fprintf(&b, "? %s: %s %s: %s\n", u.Source, cli.Counted(u.Tools, "tool"), what, u.Reason)
+	}
 	accept := "toolreg lock"
 	if o.user {
 		accept += " --user"
 	}
 	switch {
 	case !o.check:
-		fmt.Fprintf(&b, "%s locked in %s\n", cli.Counted(doc.Tools, "tool"), doc.File)
-	case doc.OK:
-		fmt.Fprintf(&b, "%s unchanged from %s\n", cli.Counted(doc.Tools, "tool"), doc.File)
+		fmt.Fprintf(&b, "%s locked in %s", cli.Counted(doc.Tools, "tool"), doc.File)
+	case len(doc.Changes) == 0:
+		fmt.Fprintf(&b, "%s unchanged from %s", cli.Counted(doc.Tools, "tool"), doc.File)
 	default:
-		fmt.Fprintf(&b, "%d of %s differ from %s; %s accepts them\n", len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File, accept)
+		fmt.Fprintf(&b, "%d of %s differ from %s; %s accepts them", len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File, accept)
 	}
+	if o.check && not > 0 {
+		fmt.Fprintf(&b, "; %s not compared", cli.Counted(not, "tool"))
+	}
+	b.WriteByte('\n')
 	_, err := io.WriteString(ios.Out, b.String())
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
@@ -79,7 +80,7 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		if got, err := x.Secret(t.Context(), text); err != nil || got != test.want {
+		if got, err := x.Secret(t.Context(), text, settings.ScopeUser); err != nil || got != test.want {
 			t.Errorf("%s: %q became %q, expanded to %q, %v; want %q", test.name, test.in, text, got, err, test.want)
 		}
 	}

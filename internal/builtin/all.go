@@ -120,9 +120,7 @@ func (o *Options) shell() shell.Options {
 }
 
 func (o *Options) fetch() web.Options {
-	fetch := o.Fetch
-	fetch.ProcessorEnv = o.Env
-	return fetch
+	return o.Fetch
 }
 
 // Source returns the source "builtin" with all built-in tools. It is cheap: no

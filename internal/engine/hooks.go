@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/hooks"
@@ -16,9 +17,13 @@ import (
 // none. The error is an *InputError.
 func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
 	set, err := ReadHooks(ctx, r.set, r.expander, r.deps.Environ)
-	if set != nil {
-		set.Confine = r.confiner.Programs(confine.Hooks)
-		set.Env = append(set.Env, r.bytecode())
+	if set == nil {
+		return nil, err
+	}
+	places := r.set.RawEach("hooks")
+	for i := range set.Hooks {
+		h := &set.Hooks[i]
+		h.Confine, h.Env = r.confiner.ProgramsOf(confine.Hooks, places[h.Place].Origin.Scope), append(h.Env, r.bytecode())
 	}
 	return set, err
 }
@@ -26,32 +31,37 @@ func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
 // ReadHooks reads hooks without a session; environ is the environment of the
 // process.
 func ReadHooks(ctx context.Context, set *settings.Settings, x *values.Expander, environ []string) (*hooks.Set, error) {
-	var all []hooks.Hook
-	var origins []settings.Origin
-	for place, raw := range set.RawEach("hooks") {
+	out := &hooks.Set{Dir: set.ProjectRoot}
+	places := set.RawEach("hooks")
+	envErrs := make([]error, len(places))
+	for place, raw := range places {
 		found, err := hooks.Parse(raw.JSON())
 		if err != nil {
 			return nil, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "such as hooks: {beforeCall: [{command: [./check.sh], tools: [write_file]}]}"}
+		}
+		var env []string
+		if len(found) > 0 {
+			env, envErrs[place] = values.ToolEnviron(ctx, set.For(raw.Origin.Scope), x, environ)
 		}
 		position := map[hooks.Event]int{}
 		for i := range found {
 			h := &found[i]
 			h.Place, h.Origin = place, raw.At(fmt.Sprintf("/%s/%d", h.Event, position[h.Event])).String()
+			h.Env = append(slices.Clone(env), "TOOLREG_PROJECT_ROOT="+set.ProjectRoot)
 			position[h.Event]++
 		}
-		all, origins = append(all, found...), append(origins, raw.Origin)
+		out.Hooks = append(out.Hooks, found...)
 	}
-	if len(all) == 0 {
+	if len(out.Hooks) == 0 {
 		return nil, nil
 	}
-	env, envErr := values.ToolEnviron(ctx, set, x, environ)
-	return &hooks.Set{Hooks: all, Dir: set.ProjectRoot, Env: append(env, "TOOLREG_PROJECT_ROOT="+set.ProjectRoot),
-		Expand: func(h *hooks.Hook) ([]string, error) {
-			if envErr != nil {
-				return nil, envErr
-			}
-			return hookCommand(x, h, origins[h.Place])
-		}}, nil
+	out.Expand = func(h *hooks.Hook) ([]string, error) {
+		if err := envErrs[h.Place]; err != nil {
+			return nil, err
+		}
+		return hookCommand(x, h, places[h.Place].Origin)
+	}
+	return out, nil
 }
 
 // hookCommand expands a hook's command. A relative program path in the system's

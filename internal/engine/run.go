@@ -152,6 +152,7 @@ type run struct {
 	opts     Options
 	expander *values.Expander
 	env      []string // of the commands that tools run
+	ownEnv   []string // of programs that no setting of the project names; see [settings.Settings.For]
 	rules    *policyRules
 	confiner *confine.Confiner
 	notices  notices
@@ -194,7 +195,7 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 		r.quotas = opts.Earlier.run.quotas
 	}
 	r.expander.Environ = append(slices.Clone(r.expander.Environ), r.bytecode())
-	r.expander.Confine = r.confiner.Programs(confine.References)
+	r.expander.Confine = func(scope settings.Scope) process.Confiner { return r.confiner.ProgramsOf(confine.References, scope) }
 	if opts.Still {
 		r.opts.Cache, r.expander = cache.Offline, r.expander.Still()
 	}
@@ -208,6 +209,15 @@ func (r *run) programEnv() []string {
 		return r.expander.Environ
 	}
 	return r.env
+}
+
+// envFor returns the environment of a program that a setting names. That of tools has the variables
+// of a project, too.
+func (r *run) envFor(c settings.Command) []string {
+	if c.Origin.Scope == settings.ScopeProject {
+		return r.env
+	}
+	return r.ownEnv
 }
 
 // bytecode returns a variable with which Python keeps compiled modules in a folder of toolreg.

@@ -134,11 +134,12 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 // call runs the command: the params of the request are its stdin, the result or
 // plain text its stdout.
 func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
-	argv, err := s.expander.Command(s.set.Sampling.Command)
+	command := s.set.Sampling.Command
+	argv, err := s.expander.Command(command)
 	if err != nil {
 		return registry.Result{}, err
 	}
-	out, err := s.confiner.Programs(confine.Processor).Run(ctx, process.Spec{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Stdin: params, MaxOutput: maxOutput})
+	out, err := s.confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx, process.Spec{Argv: argv, Dir: s.set.ProjectRoot, Env: s.envFor(command), Stdin: params, MaxOutput: maxOutput})
 	switch {
 	case context.Cause(ctx) != nil:
 		return registry.Result{}, context.Cause(ctx)

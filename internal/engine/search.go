@@ -57,7 +57,8 @@ func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, li
 	if err != nil {
 		return o.unordered(found, err)
 	}
-	command := toolsearch.Command{Argv: argv, Dir: o.set.ProjectRoot, Env: o.env, Timeout: o.set.Search.Timeout, Confine: o.confiner.Programs(confine.Processor)}
+	command := toolsearch.Command{Argv: argv, Dir: o.set.ProjectRoot, Env: o.envFor(o.set.Search.Command), Timeout: o.set.Search.Timeout,
+		Confine: o.confiner.ProgramsOf(confine.Processor, o.set.Search.Command.Origin.Scope)}
 	order, unknown, err := command.Order(ctx, query, limit, candidates)
 	switch {
 	case context.Cause(ctx) != nil:

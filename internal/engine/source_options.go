@@ -79,7 +79,7 @@ func (o *sourceOptions) plugin(id string) discover.PluginOptions {
 func (r *run) pluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
 	for _, n := range r.set.RawNamed("plugins.settings") {
 		if n.Name == id {
-			return expand.JSON(n.JSON(), func(text string) (string, error) { return r.expander.Secret(ctx, text) })
+			return expand.JSON(n.JSON(), func(text string) (string, error) { return r.expander.Secret(ctx, text, n.Origin.Scope) })
 		}
 	}
 	return nil, nil
@@ -101,7 +101,8 @@ func (o *sourceOptions) fetch() builtin.FetchOptions {
 		ProcessorDir: set.ProjectRoot,
 		Timeout:      orEndless(set.Fetch.Timeout), MaxBytes: set.Fetch.MaxBytes,
 		Version: o.deps.Version,
-		Headers: o.fetchHeaders, ConfineProcessor: o.confiner.Programs(confine.Processor),
+		Headers: o.fetchHeaders, ConfineProcessor: o.confiner.ProgramsOf(confine.Processor, set.Fetch.Processor.Origin.Scope),
+		ProcessorEnv: o.envFor(set.Fetch.Processor),
 	}
 	if dir, err := state.DefaultCacheDir(o.deps.Environ); err == nil {
 		out.CacheDir, out.Refresh = dir, o.opts.Cache == cache.Renew

@@ -192,6 +192,13 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 	r, set := c.run, c.set
 	o := &sourceOptions{run: r, cached: c.cached}
 	r.env, o.envErr = values.ToolEnviron(ctx, set, r.expander, r.deps.Environ)
+	r.ownEnv = r.env
+	if own := set.For(settings.ScopeUser); own != set {
+		var err error
+		if r.ownEnv, err = values.ToolEnviron(ctx, own, r.expander, r.deps.Environ); err != nil && o.envErr == nil {
+			r.warn("env_unset", "", err.Error(), "commands run without the variables of the setting env")
+		}
+	}
 	if o.envErr != nil && !set.DiscoveryCommand.IsSet() {
 		r.warn("env_unset", "", o.envErr.Error(), "commands run without the variables of the setting env")
 	}

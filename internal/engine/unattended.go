@@ -190,9 +190,7 @@ func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, 
 			return a, nil, err
 		}
 	}
-	own := *u.set // a project's variables could change what the command does
-	own.Env = slices.DeleteFunc(slices.Clone(own.Env), func(p settings.Pair) bool { return p.Origin.Scope == settings.ScopeProject })
-	env, err := values.ToolEnviron(ctx, &own, u.expander, u.deps.Environ)
+	env, err := values.ToolEnviron(ctx, u.set.For(command.Origin.Scope), u.expander, u.deps.Environ)
 	if err != nil {
 		return a, nil, err
 	}

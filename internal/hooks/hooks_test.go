@@ -57,11 +57,11 @@ func TestParseErrors(t *testing.T) {
 
 // script returns a hook that runs a shell script.
 func script(e Event, text string, tools ...string) Hook {
-	return Hook{Event: e, Command: []string{"/bin/sh", "-c", text}, Tools: tools, Timeout: time.Minute}
+	return Hook{Event: e, Command: []string{"/bin/sh", "-c", text}, Tools: tools, Timeout: time.Minute, Env: []string{"PATH=" + os.Getenv("PATH")}}
 }
 
 func set(t *testing.T, hooks ...Hook) *Set {
-	return &Set{Hooks: hooks, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}}
+	return &Set{Hooks: hooks, Dir: t.TempDir()}
 }
 
 var tool = &registry.Tool{Definition: registry.Definition{

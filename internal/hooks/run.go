@@ -21,13 +21,10 @@ const maxAnswer = 16 << 20
 // Before, After and Screens implement exec.Hooks.
 type Set struct {
 	Hooks []Hook
-	Dir   string   // project root, where hooks run
-	Env   []string // complete environment of hooks, as "K=V"
+	Dir   string // project root, where hooks run
 	// Expand returns the command of a hook with its variables expanded. If nil,
 	// commands are used unchanged.
 	Expand func(*Hook) ([]string, error)
-	// Confine is the sandbox for hooks; nil means none.
-	Confine process.Confiner
 }
 
 // Denied reports that a hook refused a call, or failed. It wraps
@@ -213,7 +210,7 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	timeout := fmt.Errorf("no answer within its time limit of %s", h.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, timeout)
 	defer cancel()
-	out, err := s.Confine.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: s.Env, Stdin: append(input, '\n'), MaxOutput: maxAnswer})
+	out, err := h.Confine.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: h.Env, Stdin: append(input, '\n'), MaxOutput: maxAnswer})
 	switch {
 	case err != nil:
 		return answer{}, err

@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -45,6 +46,33 @@ func (m *merged) beforeProject() *merged {
 		out.entries[row] = slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.origin.Scope >= ScopeProject })
 	}
 	return out
+}
+
+// For returns the settings whose env, inheritEnv and sandbox hold for a program that a setting of
+// this scope names. Those of a project hold for the programs of the project alone: they could
+// keep a program of the person's from its own files, or lead it to other ones. It returns s if
+// there is no difference.
+func (s *Settings) For(scope Scope) *Settings {
+	if scope == ScopeProject || s.merged == nil {
+		return s
+	}
+	own := &merged{index: s.merged.index, entries: map[*table.Row][]entry{}}
+	for row, all := range s.merged.entries {
+		if row.Name != "env" && row.Name != "inheritEnv" && !strings.HasPrefix(row.Name, table.Sandbox) {
+			continue
+		}
+		own.entries[row] = slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.origin.Scope == ScopeProject })
+	}
+	same := true
+	for row, all := range own.entries {
+		same = same && len(all) == len(s.merged.entries[row])
+	}
+	if same {
+		return s
+	}
+	out := *s
+	out.merged, out.Env, out.InheritEnv = own, own.pairs("env"), own.node("inheritEnv").Is(jsonx.True)
+	return &out
 }
 
 // before returns the value of a setting and its origin.

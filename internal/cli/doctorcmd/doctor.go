@@ -176,7 +176,7 @@ func (x *examination) hooks(set *hooks.Set) {
 		h := &set.Hooks[i]
 		argv, err := set.Expand(h)
 		if err == nil {
-			_, err = (process.Spec{Argv: argv, Dir: set.Dir, Env: set.Env}).Program()
+			_, err = (process.Spec{Argv: argv, Dir: set.Dir, Env: h.Env}).Program()
 		}
 		if err != nil {
 			x.add(stateError, "hooks", cmp.Or(remedyForError(err), "correct the hook at "+h.Origin), "the %s cannot run: %s", h, err)

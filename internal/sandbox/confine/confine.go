@@ -171,8 +171,14 @@ func (e *Error) Unwrap() error { return registry.ErrDenied }
 // Programs returns the Confiner for programs of a kind that run outside of
 // calls. If the settings do not confine them, it confines those that start with files which
 // a sandboxed program may have changed.
-func (c *Confiner) Programs(name string) process.Confiner {
-	k := c.kind(name)
+func (c *Confiner) Programs(name string) process.Confiner { return c.programs(c.kind(name)) }
+
+// ProgramsOf is Programs for programs that a setting of this scope names; see [settings.Settings.For].
+func (c *Confiner) ProgramsOf(name string, scope settings.Scope) process.Confiner {
+	return c.programs(kindIn(c.opts.Settings.For(scope), name))
+}
+
+func (c *Confiner) programs(k kind) process.Confiner {
 	return func(ctx context.Context, spec *process.Spec) (after func(), err error) {
 		p, err := c.profileOf(k, spec)
 		if p == nil {
@@ -186,7 +192,7 @@ func (c *Confiner) Programs(name string) process.Confiner {
 		spec.Confine = p
 		return func() {
 			cleaned, err := guarded.Clean(context.WithoutCancel(ctx), p.Created.Has)
-			c.report(name, cleaned, err)
+			c.report(k.name, cleaned, err)
 			_ = c.count(-1, false) // the workspace was only read
 		}, nil
 	}
@@ -206,7 +212,7 @@ func (c *Confiner) profileOf(k kind, spec *process.Spec) (*sandbox.Profile, erro
 		return nil, nil
 	}
 	own, script := ownFiles(spec)
-	p := c.profile(k, sandbox.Place{Own: own, Script: script}, false)
+	p := c.profile(k, sandbox.Place{Own: own, Script: script, Environ: spec.Env}, false)
 	if c.opts.Neutral != nil && spec.Dir != c.opts.Settings.ProjectRoot {
 		if dir, err := c.opts.Neutral(); err == nil && dir == spec.Dir {
 			p.Opened = append(p.Opened, dir)
@@ -223,7 +229,7 @@ func (c *Confiner) isTampered(k kind, spec *process.Spec) bool {
 	if !trust.Within(trust.Real(spec.Dir), workspace) { // relative words do not lead there
 		argv = append(argv[:1:1], slices.DeleteFunc(slices.Clone(argv[1:]), func(word string) bool { return !filepath.IsAbs(word) })...)
 	}
-	changed := c.changed(argv, spec.Dir)
+	changed := c.changedFor(spec.Env, argv, spec.Dir)
 	if len(changed) == 0 {
 		return false
 	}
@@ -332,15 +338,20 @@ func protect(ctx context.Context, tree *guards.Tree, p *sandbox.Profile, scope g
 	return guarded, nil
 }
 
-// path returns the absolute folders of PATH.
-func (c *Confiner) path() []string {
-	list, _ := expand.Find(c.opts.Env(), "PATH")
+// pathOf returns the absolute folders of PATH.
+func pathOf(env []string) []string {
+	list, _ := expand.Find(env, "PATH")
 	return slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
 // changed returns the files that a command starts with and that a sandboxed program may have
 // changed.
 func (c *Confiner) changed(argv []string, dir string) []string {
+	return c.changedFor(c.opts.Env(), argv, dir)
+}
+
+// changedFor is changed for a command in an environment.
+func (c *Confiner) changedFor(env, argv []string, dir string) []string {
 	logs, workspace := c.logs(), c.opts.Settings.Workspace
 	if logs == "" {
 		return nil
@@ -359,7 +370,7 @@ func (c *Confiner) changed(argv []string, dir string) []string {
 	if err != nil {
 		c.opts.Log.Info("not all files of a command were searched for changes", "err", err)
 	}
-	program := c.program(argv[0], dir)
+	program := programOf(env, argv[0], dir)
 	if program != "" && changes.Has(program, true) {
 		add(program)
 	}
@@ -405,15 +416,15 @@ func packageOf(path string) string {
 	return path[:at] + name
 }
 
-// program returns the absolute path of a program that a command line names; "" if there is none.
-func (c *Confiner) program(name, dir string) string {
+// programOf returns the absolute path of a program that a command line names; "" if there is none.
+func programOf(env []string, name, dir string) string {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
 		return filepath.Clean(name)
 	}
-	for _, dir := range c.path() {
+	for _, dir := range pathOf(env) {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return path
@@ -446,7 +457,10 @@ func (c *Confiner) private() []string {
 // profile returns the profile of a program of a kind. place contains its own files, and
 // what it may write besides the workspace.
 func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Profile {
-	place.Home, place.Environ = c.home, c.opts.Env()
+	place.Home = c.home
+	if place.Environ == nil {
+		place.Environ = c.opts.Env()
+	}
 	place.Workspace = slices.DeleteFunc(slices.Concat([]string{c.opts.Settings.Workspace}, place.Workspace, c.paths(k.write)), func(path string) bool { return path == "" })
 	place.Own = slices.DeleteFunc(place.Own, func(path string) bool { return path == "" || sandbox.HoldsHome(path, c.home) })
 	if c.opts.Hide != nil {

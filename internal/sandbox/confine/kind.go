@@ -29,15 +29,18 @@ type kind struct {
 }
 
 // kind reads the settings for a kind.
-func (c *Confiner) kind(name string) kind {
-	get := func(field string) settings.Named { return c.opts.Settings.Setting(table.Sandbox + name + "." + field) }
+func (c *Confiner) kind(name string) kind { return kindIn(c.opts.Settings, name) }
+
+// kindIn reads certain settings for a kind.
+func kindIn(set *settings.Settings, name string) kind {
+	get := func(field string) settings.Named { return set.Setting(table.Sandbox + name + "." + field) }
 	if server, ok := strings.CutPrefix(name, serverPrefix); ok {
-		get = c.server(server)
+		get = serverIn(set, server)
 	}
 	k := kind{name: name, read: get("read").Value.Strings(), write: get("write").Value.Strings()}
 	mode := get("mode")
 	if k.own = mode.Origin.Scope != settings.ScopeDefault; !k.own && name != References {
-		mode = c.opts.Settings.Setting(table.SandboxMode)
+		mode = set.Setting(table.SandboxMode)
 	}
 	k.mode, k.origin = mode.Value.Text(), mode.Origin.String()
 	network := get("network")
@@ -46,10 +49,10 @@ func (c *Confiner) kind(name string) kind {
 	return k
 }
 
-// server returns the fields of an entry of sandbox.servers.
-func (c *Confiner) server(name string) func(field string) settings.Named {
+// serverIn returns the fields of an entry of sandbox.servers.
+func serverIn(set *settings.Settings, name string) func(field string) settings.Named {
 	var entry settings.Named
-	for _, n := range c.opts.Settings.RawNamed("sandbox.servers") {
+	for _, n := range set.RawNamed("sandbox.servers") {
 		if n.Name == name {
 			entry = n
 		}

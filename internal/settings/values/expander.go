@@ -23,8 +23,9 @@ type Expander struct {
 	Dir     string        // for relative file: references and the directory of cmd:
 	Environ []string      // environment of the programs that cmd: references run
 
-	// Confine confines the commands of cmd: references; nil = they are not confined.
-	Confine process.Confiner
+	// Confine returns what confines the commands of cmd: references in settings of a scope; nil =
+	// they are not confined.
+	Confine func(settings.Scope) process.Confiner
 
 	// Seen is called with each value that a reference names. May be nil.
 	Seen func(secret string)
@@ -80,7 +81,7 @@ func (x *Expander) Headers(ctx context.Context, pairs []settings.Pair) ([]settin
 func (x *Expander) pairs(ctx context.Context, what string, pairs []settings.Pair) ([]settings.Pair, error) {
 	out := slices.Clone(pairs)
 	for i, p := range out {
-		value, err := x.Secret(ctx, p.Value)
+		value, err := x.Secret(ctx, p.Value, p.Origin.Scope)
 		if err == nil {
 			err = checkExpanded(what, p.Name, value)
 		}
@@ -134,7 +135,7 @@ func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err er
 			return err
 		}
 	}
-	s.OAuth, err = x.oauth(ctx, s.OAuth)
+	s.OAuth, err = x.oauth(ctx, s.OAuth, s.Origin.Scope)
 	return err
 }
 
@@ -169,7 +170,7 @@ func (x *Expander) expandAPI(ctx context.Context, a *settings.API) (err error) {
 	}
 	a.Auth = slices.Clone(a.Auth)
 	for i := range a.Auth {
-		if err := x.auth(ctx, &a.Auth[i]); err != nil {
+		if err := x.auth(ctx, &a.Auth[i], a.Origin.Scope); err != nil {
 			return fmt.Errorf("auth.%w", err)
 		}
 		if a.Auth[i].OAuth != nil {
@@ -180,9 +181,9 @@ func (x *Expander) expandAPI(ctx context.Context, a *settings.API) (err error) {
 }
 
 // auth expands one way to authenticate in place. The error begins with the setting.
-func (x *Expander) auth(ctx context.Context, a *settings.Auth) (err error) {
+func (x *Expander) auth(ctx context.Context, a *settings.Auth, scope settings.Scope) (err error) {
 	expand := func(name string, value *string) error {
-		if *value, err = x.Secret(ctx, *value); err == nil && settings.CheckHeaderValue(name, *value) != nil {
+		if *value, err = x.Secret(ctx, *value, scope); err == nil && settings.CheckHeaderValue(name, *value) != nil {
 			err = errors.New("the value contains a control character")
 		}
 		if err != nil {
@@ -206,7 +207,7 @@ func (x *Expander) auth(ctx context.Context, a *settings.Auth) (err error) {
 		a.APIKey = &key
 		return expand("apiKey.value", &key.Value)
 	}
-	a.OAuth, err = x.oauth(ctx, a.OAuth)
+	a.OAuth, err = x.oauth(ctx, a.OAuth, scope)
 	return err
 }
 
@@ -219,7 +220,7 @@ func (x *Expander) StateKey(ctx context.Context, key settings.Entry) (string, er
 	if key.Value == "" {
 		return "", nil
 	}
-	value, err := x.Secret(ctx, key.Value)
+	value, err := x.Secret(ctx, key.Value, key.Origin.Scope)
 	if err == nil && len(value) < minStateKey {
 		err = fmt.Errorf("it must have at least %d characters, such as the output of: openssl rand -hex 32", minStateKey)
 	}
@@ -229,7 +230,7 @@ func (x *Expander) StateKey(ctx context.Context, key settings.Entry) (string, er
 	return value, nil
 }
 
-func (x *Expander) oauth(ctx context.Context, in *settings.OAuth) (*settings.OAuth, error) {
+func (x *Expander) oauth(ctx context.Context, in *settings.OAuth, scope settings.Scope) (*settings.OAuth, error) {
 	if in == nil {
 		return nil, nil
 	}
@@ -239,7 +240,7 @@ func (x *Expander) oauth(ctx context.Context, in *settings.OAuth) (*settings.OAu
 		name  string
 		value *string
 	}{{"clientSecret", &o.ClientSecret}, {"privateKey", &o.PrivateKey}, {"assertion", &o.Assertion}, {"idToken", &o.IDToken}} {
-		if *secret.value, err = x.Secret(ctx, *secret.value); err != nil {
+		if *secret.value, err = x.Secret(ctx, *secret.value, scope); err != nil {
 			return nil, fmt.Errorf("oauth.%s: %w", secret.name, err)
 		}
 	}

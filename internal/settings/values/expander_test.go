@@ -47,7 +47,7 @@ func TestReferences(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.in, func(t *testing.T) {
-			got, err := x.Secret(t.Context(), test.in)
+			got, err := x.Secret(t.Context(), test.in, settings.ScopeUser)
 			if test.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fails) {
 					t.Errorf("%q, error %v, want %q", got, err, test.fails)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -25,8 +26,8 @@ const (
 // content of a file without its last line end; cmd:ARGV the output of a command
 // without its last line end, run in Dir without a shell for at most 30 seconds.
 // Variables in PATH and in the words of ARGV are expanded first. To write plain
-// text that looks like a reference, put ${} before it: ${}file:x.
-func (x *Expander) Secret(ctx context.Context, value string) (string, error) {
+// text that looks like a reference, put ${} before it: ${}file:x. scope is that of the setting.
+func (x *Expander) Secret(ctx context.Context, value string, scope settings.Scope) (string, error) {
 	kind, target := table.Reference(value)
 	if kind == "" {
 		return x.Expand(value)
@@ -34,21 +35,21 @@ func (x *Expander) Secret(ctx context.Context, value string) (string, error) {
 	if kind == "cmd" && x.still {
 		return value, nil
 	}
-	secret, err := x.reference(ctx, kind, target)
+	secret, err := x.reference(ctx, kind, target, scope)
 	if err == nil && x.Seen != nil {
 		x.Seen(secret)
 	}
 	return secret, err
 }
 
-func (x *Expander) reference(ctx context.Context, kind, target string) (string, error) {
+func (x *Expander) reference(ctx context.Context, kind, target string, scope settings.Scope) (string, error) {
 	switch kind {
 	case "env":
 		return x.Lookup.Value(target)
 	case "file":
 		return x.file(target)
 	}
-	return x.run(ctx, target)
+	return x.run(ctx, target, scope)
 }
 
 func (x *Expander) file(target string) (string, error) {
@@ -73,7 +74,7 @@ func (x *Expander) file(target string) (string, error) {
 	return trimLineEnd(string(f.Data)), nil
 }
 
-func (x *Expander) run(ctx context.Context, target string) (string, error) {
+func (x *Expander) run(ctx context.Context, target string, scope settings.Scope) (string, error) {
 	argv, err := process.Split(target)
 	if err == nil {
 		argv, err = x.words(argv)
@@ -83,7 +84,11 @@ func (x *Expander) run(ctx context.Context, target string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, referenceTime, fmt.Errorf("no answer within %s", referenceTime))
 	defer cancel()
-	out, err := x.Confine.Run(ctx, process.Spec{Argv: argv, Dir: x.Dir, Env: x.Environ, MaxOutput: maxSecret})
+	var confine process.Confiner
+	if x.Confine != nil {
+		confine = x.Confine(scope)
+	}
+	out, err := confine.Run(ctx, process.Spec{Argv: argv, Dir: x.Dir, Env: x.Environ, MaxOutput: maxSecret})
 	switch {
 	case err != nil:
 	case out.Signal != "":

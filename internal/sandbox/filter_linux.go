@@ -52,12 +52,12 @@ const anyNamespace = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS
 // mounts ignore them, but a file in the workspace would keep them.
 const setIDs = unix.S_ISUID | unix.S_ISGID
 
-// filter returns the seccomp filter of sandboxed programs in the kernel's format. If watched,
-// calls that create names or open files for writing are passed to the listener before they run.
-func filter(watched bool) []byte {
-	a := assembler{creating: returnAllow}
-	if watched {
-		a.creating = unix.SECCOMP_RET_USER_NOTIF
+// filter returns the seccomp filter of sandboxed programs in the kernel's format. If notify is set,
+// calls that create or remove names, or open files for writing, are passed to the listener before they run.
+func filter(notify bool) []byte {
+	a := assembler{watched: returnAllow}
+	if notify {
+		a.watched = unix.SECCOMP_RET_USER_NOTIF
 	}
 	a.load(offsetArch)
 	a.unless(jumpEqual, auditArch, returnKill)
@@ -72,13 +72,13 @@ func filter(watched bool) []byte {
 	a.refuseBits(unix.SYS_CLONE, 0, anyNamespace)
 	a.refuseBits(unix.SYS_UNSHARE, 0, anyNamespace|unix.CLONE_NEWTIME)
 	a.refuseBits(unix.SYS_FCHMOD, 1, setIDs)
-	a.refuseBits(unix.SYS_FCHMODAT, 2, setIDs)
-	a.refuseBits(unix.SYS_FCHMODAT2, 2, setIDs)
+	a.refuseMode(unix.SYS_FCHMODAT, 2)
+	a.refuseMode(unix.SYS_FCHMODAT2, 2)
 	a.refuseMode(unix.SYS_MKNODAT, 2)
 	a.refuseCreating(unix.SYS_OPENAT, 2, 3)
 	a.filterHere()
-	for _, call := range slices.Sorted(maps.Keys(creating())) {
-		a.when(jumpEqual, call, a.creating)
+	for _, call := range slices.Sorted(maps.Keys(watched())) {
+		a.when(jumpEqual, call, a.watched)
 	}
 	a.call(unix.SYS_IOCTL, func() {
 		a.load(offsetArg(1))
@@ -145,8 +145,8 @@ func failWith(err unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(er
 
 // assembler builds a filter.
 type assembler struct {
-	out      []byte
-	creating uint32 // result of calls that create a name
+	out     []byte
+	watched uint32 // result of the calls in watched
 }
 
 func (a *assembler) emit(op uint16, yes, no byte, k uint32) {
@@ -201,19 +201,19 @@ func (a *assembler) refuseCreating(number, flags, mode uint32) {
 	a.call(number, func() {
 		a.load(offsetArg(flags))
 		a.unless(jumpBits, unix.O_CREAT|temporary|unix.O_WRONLY|unix.O_RDWR, returnAllow)
-		a.unless(jumpBits, unix.O_CREAT|temporary, a.creating)
+		a.unless(jumpBits, unix.O_CREAT|temporary, a.watched)
 		a.load(offsetArg(mode))
 		a.when(jumpBits, setIDs, failWith(unix.EPERM))
 		a.load(offsetArg(flags))
-		a.when(jumpBits, unix.O_CREAT, a.creating)
+		a.when(jumpBits, unix.O_CREAT, a.watched)
 	})
 }
 
-// refuseMode is like refuseBits, for a call that creates a name.
+// refuseMode is like refuseBits, for a watched call that sets a mode.
 func (a *assembler) refuseMode(number, mode uint32) {
 	a.block(number, func() {
 		a.load(offsetArg(mode))
 		a.when(jumpBits, setIDs, failWith(unix.EPERM))
-		a.ret(a.creating)
+		a.ret(a.watched)
 	})
 }

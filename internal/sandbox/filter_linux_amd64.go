@@ -12,17 +12,26 @@ func refusedHere() []uint32 {
 	}
 }
 
-// creatingHere returns the same as creating for older variants of the calls.
-func creatingHere() map[uint32][]pathArgument {
-	return map[uint32][]pathArgument{
-		unix.SYS_OPEN: {{-1, 0, false}}, unix.SYS_CREAT: {{-1, 0, false}}, unix.SYS_MKNOD: {{-1, 0, false}}, unix.SYS_MKDIR: {{-1, 0, false}}, unix.SYS_SYMLINK: {{-1, 1, false}},
-		unix.SYS_LINK: {{-1, 0, false}, {-1, 1, false}}, unix.SYS_RENAME: {{-1, 0, true}, {-1, 1, true}},
+// watchedHere returns the same as watched for older variants of the calls.
+func watchedHere() map[uint32]watchedCall {
+	one, two := []pathArgument{{-1, 0}}, []pathArgument{{-1, 0}, {-1, 1}}
+	return map[uint32]watchedCall{
+		unix.SYS_OPEN:    {does: opening, paths: one, flags: 1, mode: 2},
+		unix.SYS_CREAT:   {does: opening, paths: one, flags: -1, mode: 1, always: unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC},
+		unix.SYS_MKNOD:   {does: makingNode, paths: one, flags: -1, mode: 1},
+		unix.SYS_MKDIR:   {does: makingFolder, paths: one, flags: -1, mode: 1},
+		unix.SYS_SYMLINK: {does: symlinking, paths: []pathArgument{{-1, 1}}, flags: -1, mode: -1},
+		unix.SYS_LINK:    {does: linking, paths: two, flags: -1, mode: -1},
+		unix.SYS_RENAME:  {does: renaming, paths: two, flags: -1, mode: -1},
+		unix.SYS_UNLINK:  {does: removing, paths: one, flags: -1, mode: -1},
+		unix.SYS_RMDIR:   {does: removing, paths: one, flags: -1, mode: -1, always: unix.AT_REMOVEDIR},
+		unix.SYS_CHMOD:   {does: changingMode, paths: one, flags: -1, mode: 1},
 	}
 }
 
 // filterHere filters older variants of the calls.
 func (a *assembler) filterHere() {
-	a.refuseBits(unix.SYS_CHMOD, 1, setIDs)
+	a.refuseMode(unix.SYS_CHMOD, 1)
 	a.refuseMode(unix.SYS_MKNOD, 1)
 	a.refuseMode(unix.SYS_CREAT, 1)
 	a.refuseCreating(unix.SYS_OPEN, 1, 2)

@@ -4,10 +4,10 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// refusedHere, creatingHere and filterHere add nothing: this architecture has no older
+// refusedHere, watchedHere and filterHere add nothing: this architecture has no older
 // variants of calls.
 func refusedHere() []uint32 { return nil }
 
-func creatingHere() map[uint32][]pathArgument { return nil }
+func watchedHere() map[uint32]watchedCall { return nil }
 
 func (*assembler) filterHere() {}

@@ -28,7 +28,8 @@ const (
 	private // a private folder of the sandbox
 	fixed   // writable, and cannot be renamed
 	writable
-	guarded // read-only within a writable entry
+	brokered // read-only within a writable entry, with writable folders in it
+	guarded  // read-only within a writable entry
 )
 
 // layout is the file system of a sandbox while it is being planned.
@@ -70,11 +71,15 @@ func layOut(p Profile) ([]launcher.Op, []launcher.Rule, error) {
 		l.entries[folder] = entry{kind: private, isDir: true}
 	}
 	l.changes = l.paths.resolveAll(p.Write)
+	var brokers, open []string
+	for _, b := range p.Brokered {
+		brokers, open = append(brokers, b.Path), append(open, in([]string{b.Path}, b.Open...)...)
+	}
 	for _, list := range []struct {
 		kind  kind
 		named bool
 		paths []string
-	}{{hidden, false, p.Hide}, {readable, false, p.Read}, {readable, true, p.Opened}, {scratch, false, p.Scratch}, {fixed, false, p.Fixed}, {writable, true, p.Write}, {guarded, false, p.ReadOnly}} {
+	}{{hidden, false, p.Hide}, {readable, false, p.Read}, {readable, true, p.Opened}, {scratch, false, p.Scratch}, {fixed, false, p.Fixed}, {writable, true, slices.Concat(p.Write, open)}, {brokered, false, brokers}, {guarded, false, p.ReadOnly}} {
 		for _, path := range list.paths {
 			if err := l.add(path, list.kind, list.named); err != nil {
 				return nil, nil, &Error{"opening " + path + " for the program", err}
@@ -262,9 +267,9 @@ func (l *layout) place(path string, e entry) {
 		op.Kind, op.A, op.Flags = launcher.BindBase, c.base, restricted|launcher.ReadOnly
 	case private:
 		op.Kind, op.A = launcher.BindBase, c.base
-	case readable, shown, guarded:
+	case readable, shown, brokered, guarded:
 		op.Flags |= launcher.ReadOnly
-		op.Skip = e.kind != guarded
+		op.Skip = e.kind < writable
 	case scratch:
 		op.Kind, op.C = launcher.Overlay, l.scratch()
 	}
@@ -281,9 +286,11 @@ func isCovered(parent, k kind) bool {
 	case readable, shown:
 		return parent != hidden && parent != private && parent != shown
 	case scratch:
-		return parent == scratch || parent == writable || parent == fixed
+		return parent == scratch || parent == writable || parent == fixed || parent == brokered
 	case writable:
 		return parent == writable || parent == fixed
+	case brokered: // a linked worktree's is not within the workspace
+		return parent == readable || parent == brokered || parent == guarded
 	case fixed, guarded:
 		return parent != writable && parent != fixed
 	}

@@ -31,8 +31,17 @@ type Profile struct {
 	// ReadOnly lists files and folders within Write that the program cannot change, remove
 	// or rename. The kernel cannot prevent two things: a symbolic link can be replaced,
 	// although its target is protected; and if another program renames a file over an
-	// entry, the new file is not protected.
+	// entry, the kernel does not protect the new file. If Created is set, it is protected
+	// all the same, unless the program changes the path of a call while it is made.
 	ReadOnly []string
+
+	// Removable lists folders within Write from which the program can remove everything,
+	// even what ReadOnly or Fixed lists, if Created is set.
+	Removable []string
+
+	// Brokered lists folders within Write in which names are protected, whatever files
+	// other programs give these names to meanwhile. It needs Created.
+	Brokered []Brokered `json:"-"`
 
 	// Fixed lists folders within Write that the program cannot remove or rename, although
 	// their content may be changed. List a folder with entries of ReadOnly here if a
@@ -52,6 +61,28 @@ type Profile struct {
 	// loopback.
 	Network Network
 }
+
+// Brokered is a folder that the kernel shows the program read-only. toolreg makes the changes in it
+// that the program asks for, unless they are refused: it creates, opens, renames and removes files
+// and folders, and changes their modes. It works on Linux only.
+type Brokered struct {
+	Path string   // absolute, without symbolic links
+	Open []string // folders, relative to Path, that the program changes itself
+
+	// Refuses reports whether the program must not make a change to a file or folder, relative
+	// to Path. made reports whether the program itself has created a folder. nil refuses nothing.
+	Refuses func(rel string, change Change, made func(folder string) bool) bool
+}
+
+// Change is a kind of change to a file or folder.
+type Change int
+
+// The kinds of changes.
+const (
+	Writes  Change = iota // it is created, opened for writing or gets another name, or its mode changes
+	Removes               // it is removed
+	Moves                 // it is renamed, with everything in it
+)
 
 // Network describes what a confined program can connect to.
 type Network struct {

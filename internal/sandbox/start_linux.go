@@ -30,6 +30,7 @@ type state struct {
 	network Network
 	proxy   *proxy
 	created *Names
+	broker  *broker
 	watcher *watcher
 }
 
@@ -39,11 +40,17 @@ func Prepare(p Profile, prog Program) (*Start, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := prepare(plan, p.Network)
-	if err == nil {
-		s.created = p.Created
+	b, err := newBroker(p)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	s, err := prepare(plan, p.Network)
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	s.created, s.broker = p.Created, b
+	return s, nil
 }
 
 func prepare(plan *launcher.Plan, network Network) (*Start, error) {
@@ -127,7 +134,7 @@ func (s *Start) Started() error {
 				return &Error{"starting the proxy", err}
 			}
 		case r.Kind == launcher.Watching && passed != nil && s.created != nil:
-			if s.watcher, err = watch(passed, s.created); err != nil {
+			if s.watcher, err = watch(passed, s.created, s.broker); err != nil {
 				return &Error{"watching for new files", err}
 			}
 		case r.Kind == launcher.Failed && r.Step == launcher.StepStart:
@@ -156,6 +163,7 @@ func (s *Start) Close() {
 	closeFiles(s.Files)
 	_ = s.status.Close()
 	s.watcher.close()
+	s.broker.close()
 	s.proxy.close()
 	if s.mounts != nil {
 		go s.mounts.Close()

@@ -5,6 +5,8 @@ package sandbox
 import (
 	"bytes"
 	"errors"
+	"iter"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -15,24 +17,25 @@ import (
 )
 
 // watcher collects the names that a program uses. The kernel suspends each system call
-// that could create a name, or opens a file for writing, until the watcher has read the
-// name, and then runs it normally.
+// that could create or remove a name, or opens a file for writing, until the watcher has read
+// the name. Then the kernel runs it normally, unless the broker has made the change.
 type watcher struct {
 	listener *os.File
 	stop     *os.File // closing it ends serve
 	stopped  *os.File
 	names    *Names
+	broker   *broker // nil: the kernel runs every call
 	done     chan struct{}
 }
 
 // watch takes over a seccomp listener and serves it until close.
-func watch(listener *os.File, names *Names) (*watcher, error) {
+func watch(listener *os.File, names *Names, b *broker) (*watcher, error) {
 	stopped, stop, err := os.Pipe()
 	if err != nil {
 		_ = listener.Close()
 		return nil, err
 	}
-	w := &watcher{listener: listener, stop: stop, stopped: stopped, names: names, done: make(chan struct{})}
+	w := &watcher{listener: listener, stop: stop, stopped: stopped, names: names, broker: b, done: make(chan struct{})}
 	go w.serve()
 	return w, nil
 }
@@ -53,7 +56,7 @@ func (w *watcher) serve() {
 	// The program waits for the answer, so both can run on the same processor, which is
 	// several times faster. Kernels before 6.6 do not support this.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	calls := creating()
+	calls := watched()
 	// The time of the log shows that the program still runs, until its guard can show that.
 	const beat, beats = 20 * time.Millisecond, 20
 	last, left := time.Now(), beats
@@ -82,36 +85,134 @@ func (w *watcher) serve() {
 		if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err != nil {
 			continue // the thread was killed
 		}
-		for _, arg := range calls[uint32(n.call)] {
-			w.add(n, arg)
-		}
-		answer := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		_ = control(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer)) // likewise
+		w.answer(n, calls[uint32(n.call)])
 	}
 }
 
-// add adds the last name of the path that an argument points to.
-func (w *watcher) add(n notification, arg pathArgument) {
-	process := "/proc/" + strconv.Itoa(int(n.pid))
-	folder, path := process+"/cwd", readPath(int(n.pid), uintptr(n.args[arg.path]))
-	if fd := int(int32(n.args[max(arg.folder, 0)])); arg.folder >= 0 && fd != unix.AT_FDCWD {
-		folder = process + "/fd/" + strconv.Itoa(fd)
+// answer notes the names of a call and has it run.
+func (w *watcher) answer(n notification, c watchedCall) {
+	places := make([]place, len(c.paths))
+	for i, arg := range c.paths {
+		for p := range w.places(n, c, arg) {
+			places[i].close()
+			places[i] = p
+			if c.does == removing || c.does == changingMode || p.name == "" {
+				continue
+			}
+			w.names.add(p.id, p.name)
+			if c.does == renaming {
+				w.names.add(p.id, Renamed+p.name)
+			}
+		}
 	}
-	if fd, ok := descriptor(path); ok {
-		path, _ = os.Readlink(process + "/fd/" + fd)
+	r := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	o := w.broker.run(n, c, places)
+	for _, p := range places {
+		p.close()
 	}
+	if o.opened {
+		o.err = w.pass(n, o.fd, c.flagsOf(n))
+		if o.err == 0 {
+			return
+		}
+	}
+	if !o.kernel {
+		r.flags, r.err = 0, -int32(o.err)
+	}
+	_ = control(int(w.listener.Fd()), unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // if it fails, the thread was killed
+}
+
+// pass gives the program an open file, which becomes the result of its call.
+func (w *watcher) pass(n notification, fd, flags int) unix.Errno {
+	defer unix.Close(fd)
+	request := struct {
+		id                              uint64
+		flags, source, target, newFlags uint32
+	}{n.id, unix.SECCOMP_ADDFD_FLAG_SEND, uint32(fd), 0, uint32(flags & unix.O_CLOEXEC)}
+	return errno(control(int(w.listener.Fd()), unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&request)))
+}
+
+// place is a name in a folder, as a program sees it.
+type place struct {
+	folder *os.File // nil: it cannot be found
+	id     string   // of the folder as in [Names.Has]; "" if the program could make it another one
+	path   string   // of the folder, without links
+	name   string   // "": the call names no file
+}
+
+func (p place) close() {
+	if p.folder != nil {
+		_ = p.folder.Close()
+	}
+}
+
+// places returns the place that an argument names, and if it is a link that the call follows, the
+// places that it leads to one after the other. The caller closes them.
+func (w *watcher) places(n notification, c watchedCall, arg pathArgument) iter.Seq[place] {
+	return func(yield func(place) bool) {
+		process := "/proc/" + strconv.Itoa(int(n.pid))
+		base, path := process+"/cwd", readPath(int(n.pid), uintptr(n.args[arg.path]))
+		if fd := int(int32(n.args[max(arg.folder, 0)])); arg.folder >= 0 && fd != unix.AT_FDCWD {
+			base = process + "/fd/" + strconv.Itoa(fd)
+		}
+		if fd, ok := descriptor(path); ok {
+			path, _ = os.Readlink(process + "/fd/" + fd)
+		}
+		for range maxLinks {
+			p := findPlace(process, base, path)
+			target := ""
+			if p.folder != nil && c.follows(n) {
+				target = readLink(p)
+			}
+			if !yield(p) || target == "" {
+				return
+			}
+			if path = target; !strings.HasPrefix(target, "/") {
+				path = p.path + "/" + target
+			}
+		}
+	}
+}
+
+// findPlace finds the place of a path that is relative to a link of /proc.
+func findPlace(process, base, path string) place {
 	if strings.HasPrefix(path, "/") {
-		folder = process + "/root"
+		base = process + "/root"
 	}
 	path = strings.TrimRight(path, "/")
 	at := strings.LastIndexByte(path, '/') + 1
-	if name := path[at:]; name != "" && name != "." && name != ".." {
-		id := folderID(folder, path[:at])
-		w.names.add(id, name)
-		if arg.renames {
-			w.names.add(id, Renamed+name)
-		}
+	p := place{name: path[at:]}
+	if p.name == "." || p.name == ".." {
+		p.name = ""
 	}
+	if p.name == "" {
+		return p
+	}
+	var st unix.Stat_t
+	p.folder = openFolder(base, path[:at], unix.RESOLVE_NO_SYMLINKS)
+	if p.folder != nil && unix.Fstat(int(p.folder.Fd()), &st) == nil {
+		p.id = identity(&st)
+	} else if p.folder == nil {
+		if !strings.HasPrefix(path, "/") { // an absolute link on the way means the root of the program
+			start, _ := os.Readlink(base)
+			path, at = start+"/"+path, at+len(start)+1
+		}
+		p.folder = openFolder(process+"/root", path[:at], unix.RESOLVE_NO_MAGICLINKS)
+	}
+	if p.folder != nil {
+		p.path, _ = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(p.folder.Fd())))
+	}
+	return p
+}
+
+// readLink returns the target of the link at a place; "" if it is none.
+func readLink(p place) string {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(int(p.folder.Fd()), p.name, buf)
+	if err != nil {
+		return ""
+	}
+	return string(buf[:n])
 }
 
 // descriptor returns the number of the descriptor through which a path leads to a file.
@@ -125,35 +226,26 @@ func descriptor(path string) (fd string, ok bool) {
 	return "", false
 }
 
-// folderID returns the identity of a folder as in [Names.Has], by a path relative to a link of
-// /proc, which is the root of absolute paths. If another link is on the way, it returns "":
-// the program could change it before the kernel acts on the name.
-func folderID(base, path string) string {
-	var st unix.Stat_t
-	if path == "" {
-		if unix.Stat(base, &st) != nil {
-			return ""
-		}
-		return identity(&st)
-	}
+// openFolder opens a folder by a path relative to a link of /proc, which is the root of absolute
+// paths; nil if there is none.
+func openFolder(base, path string, resolve uint64) *os.File {
 	from, err := unix.Open(base, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return ""
+		return nil
+	}
+	if path == "" {
+		return os.NewFile(uintptr(from), base)
 	}
 	defer unix.Close(from)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: resolve}
 	if path[0] == '/' {
 		how.Resolve |= unix.RESOLVE_IN_ROOT
 	}
 	folder, err := unix.Openat2(from, path, &how)
 	if err != nil {
-		return ""
+		return nil
 	}
-	defer unix.Close(folder)
-	if unix.Fstat(folder, &st) != nil {
-		return ""
-	}
-	return identity(&st)
+	return os.NewFile(uintptr(folder), path)
 }
 
 func identity(st *unix.Stat_t) string {
@@ -191,21 +283,61 @@ func control(fd int, request uint, argument unsafe.Pointer) error {
 
 // pathArgument tells which argument of a system call is a path, and which the folder to which
 // it is relative; -1: it is relative to the working folder.
-type pathArgument struct {
-	folder, path int
-	renames      bool
+type pathArgument struct{ folder, path int }
+
+// watchedCall is a system call that is passed to the watcher. flags and mode are the arguments
+// with them; -1: it has none.
+type watchedCall struct {
+	does        doing
+	paths       []pathArgument
+	flags, mode int
+	always      int // flags that it has without saying so
 }
 
-// creating returns the system calls that create names on every architecture, or open files for
-// writing, and their paths.
-func creating() map[uint32][]pathArgument {
-	out := map[uint32][]pathArgument{
-		unix.SYS_OPENAT: {{0, 1, false}}, unix.SYS_MKNODAT: {{0, 1, false}}, unix.SYS_MKDIRAT: {{0, 1, false}}, unix.SYS_SYMLINKAT: {{1, 2, false}}, unix.SYS_LINKAT: {{0, 1, false}, {2, 3, false}},
-		unix.SYS_RENAMEAT: {{0, 1, true}, {2, 3, true}}, unix.SYS_RENAMEAT2: {{0, 1, true}, {2, 3, true}},
+// doing is what a watched call does.
+type doing int
+
+const (
+	opening doing = iota // for writing, and creates the file if there is none
+	makingFolder
+	makingNode
+	symlinking
+	linking
+	renaming
+	removing
+	changingMode
+)
+
+// flagsOf returns the flags of a call.
+func (c watchedCall) flagsOf(n notification) int {
+	if c.flags < 0 {
+		return c.always
 	}
-	for call, paths := range creatingHere() {
-		out[call] = paths
+	return c.always | int(int32(n.args[c.flags]))
+}
+
+// follows reports whether a call follows a link that is the last part of its path.
+func (c watchedCall) follows(n notification) bool {
+	flags := c.flagsOf(n)
+	return c.does == opening && flags&unix.O_NOFOLLOW == 0 && flags&(unix.O_CREAT|unix.O_EXCL) != unix.O_CREAT|unix.O_EXCL || c.does == changingMode && flags&unix.AT_SYMLINK_NOFOLLOW == 0
+}
+
+// watched returns the system calls that create, write or remove names on every architecture.
+func watched() map[uint32]watchedCall {
+	one, two := []pathArgument{{0, 1}}, []pathArgument{{0, 1}, {2, 3}}
+	out := map[uint32]watchedCall{
+		unix.SYS_OPENAT:    {does: opening, paths: one, flags: 2, mode: 3},
+		unix.SYS_MKNODAT:   {does: makingNode, paths: one, flags: -1, mode: 2},
+		unix.SYS_MKDIRAT:   {does: makingFolder, paths: one, flags: -1, mode: 2},
+		unix.SYS_SYMLINKAT: {does: symlinking, paths: []pathArgument{{1, 2}}, flags: -1, mode: -1},
+		unix.SYS_LINKAT:    {does: linking, paths: two, flags: 4, mode: -1},
+		unix.SYS_RENAMEAT:  {does: renaming, paths: two, flags: -1, mode: -1},
+		unix.SYS_RENAMEAT2: {does: renaming, paths: two, flags: 4, mode: -1},
+		unix.SYS_UNLINKAT:  {does: removing, paths: one, flags: 2, mode: -1},
+		unix.SYS_FCHMODAT:  {does: changingMode, paths: one, flags: -1, mode: 2},
+		unix.SYS_FCHMODAT2: {does: changingMode, paths: one, flags: 3, mode: 2},
 	}
+	maps.Copy(out, watchedHere())
 	return out
 }
 

@@ -26,7 +26,7 @@ func TestLogShowsThatTheProgramRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := watch(listener, names)
+		w, err := watch(listener, names, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,29 +47,28 @@ func TestLogShowsThatTheProgramRuns(t *testing.T) {
 }
 
 // An absolute path of a program is looked up in the root of the program, and a relative one in
-// its working folder. A path through a link has no identity, because the program could change it.
-func TestFoldersAreThoseOfTheProgram(t *testing.T) {
-	root := t.TempDir()
-	if err := os.MkdirAll(root+"/etc/sub", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("etc", root+"/link"); err != nil {
-		t.Fatal(err)
-	}
-	idOf := func(path string) string {
-		var st unix.Stat_t
-		if err := unix.Stat(path, &st); err != nil {
+// its working folder. A folder that is named through a link has no identity, because the program could change the link.
+func TestPlacesAreThoseOfTheProgram(t *testing.T) {
+	dir := tree(t, "etc/sub/", "work/inner/", "link -> etc", "work/up -> ../etc")
+	process := t.TempDir() // as in /proc
+	for name, target := range map[string]string{"root": dir, "cwd": dir + "/work"} {
+		if err := os.Symlink(target, process+"/"+name); err != nil {
 			t.Fatal(err)
 		}
-		return identity(&st)
 	}
-	for path, want := range map[string]string{
-		"": idOf(root), "etc/": idOf(root + "/etc"), "/etc/": idOf(root + "/etc"), "/etc/sub/": idOf(root + "/etc/sub"), "/../etc/": idOf(root + "/etc"),
-		"link/sub/": "", "/link/sub/": "", "absent/": "",
+	for path, want := range map[string]struct {
+		folder, name string
+		certain      bool
+	}{
+		"x": {"/work", "x", true}, "inner/x": {"/work/inner", "x", true}, "inner/x/": {"/work/inner", "x", true}, "../etc/x": {"/etc", "x", true},
+		"/x": {"", "x", true}, "/etc/sub/x": {"/etc/sub", "x", true}, "/../etc/x": {"/etc", "x", true}, "up": {"/work", "up", true},
+		"/link/sub/x": {"/etc/sub", "x", false}, "absent/x": {"absent", "x", false}, "..": {"absent", "", false}, "": {"absent", "", false},
 	} {
-		if got := folderID(root, path); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
+		p := findPlace(process, process+"/cwd", path)
+		if p.name != want.name || (p.id != "") != want.certain || (p.folder == nil) != (want.folder == "absent") || p.folder != nil && p.path != dir+want.folder {
+			t.Errorf("%q: %+v, want %+v", path, p, want)
 		}
+		p.close()
 	}
 }
 

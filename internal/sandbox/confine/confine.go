@@ -334,6 +334,7 @@ func protect(ctx context.Context, tree *guards.Tree, p *sandbox.Profile, scope g
 		p.Write = append(p.Write, guarded.Common)
 	}
 	p.ReadOnly, p.Fixed = append(p.ReadOnly, guarded.ReadOnly...), append(p.Fixed, guarded.Fixed...)
+	p.Brokered, p.Removable = guarded.Brokered, guarded.Removable
 	p.Created = &sandbox.Names{Log: guarded.Log()}
 	return guarded, nil
 }

@@ -1,6 +1,7 @@
 package guards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,10 @@ import (
 type Guards struct {
 	// ReadOnly are absolute paths of files and folders that must not be changed.
 	ReadOnly []string
+	// Brokered are the git folders, in which toolreg makes the program's changes.
+	Brokered []sandbox.Brokered
+	// Removable are the folders of linked worktrees, which the program may remove.
+	Removable []string
 	record
 
 	tree  *Tree
@@ -66,6 +71,7 @@ type record struct {
 // known is a file or folder that existed before the program ran.
 type known struct {
 	ID     string // its device and inode number
+	Born   string `json:",omitempty"` // when it was created, because numbers are used again; "" if the file system does not say
 	Mode   fs.FileMode
 	Target string // of a link, absolute, links resolved
 }
@@ -74,7 +80,7 @@ type known struct {
 // decides, because a link can be moved, or removed and created again with the same
 // inode number.
 func (k known) is(now known) bool {
-	return k.ID == now.ID && k.Target == now.Target
+	return k.ID == now.ID && k.Born == now.Born && k.Target == now.Target
 }
 
 // look returns the file at rel, without following a link.
@@ -83,7 +89,7 @@ func (t *Tree) look(rel string) (known, error) {
 	if err != nil {
 		return known{}, err
 	}
-	k := known{ID: fileID(info), Mode: info.Mode()}
+	k := known{ID: fileID(info), Born: born(t.absolute(rel)), Mode: info.Mode()}
 	if info.Mode().Type() == fs.ModeSymlink {
 		k.Target = git.ResolveLinks(t.absolute(rel))
 	}
@@ -95,6 +101,8 @@ type Scope struct {
 	Folders []string // other folders that it may write, absolute
 	Private []string // files and folders that it must not create, absolute
 	Lasting bool     // the program runs as long as toolreg, as servers do
+
+	workspace string // where the program runs; "": in the tree
 }
 
 // Guards scans the whole tree and the folders of the scope, after cleaning it if an earlier program was interrupted.
@@ -150,6 +158,7 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 			g.ReadOnly = append(g.ReadOnly, t.absolute(inner))
 		}
 	}
+	g.broker(found.repositories, cmp.Or(scope.workspace, t.real))
 	if err := g.addHardLinks(ctx); err != nil {
 		return nil, err
 	}
@@ -221,12 +230,13 @@ func (g *Guards) addOthers(ctx context.Context, scope Scope) error {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() || g.tree.contains(path) || slices.ContainsFunc(g.others, func(other *Guards) bool { return other.tree.contains(path) }) {
 			continue
 		}
-		other, err := g.tree.other(path).Guards(ctx, Scope{Private: scope.Private})
+		other, err := g.tree.other(path).Guards(ctx, Scope{Private: scope.Private, workspace: g.tree.real})
 		if err != nil {
 			return err
 		}
 		g.others = append(g.others, other)
-		g.Fixed, g.ReadOnly = append(g.Fixed, other.Fixed...), append(g.ReadOnly, other.ReadOnly...)
+		g.Fixed, g.ReadOnly, g.Brokered = append(g.Fixed, other.Fixed...), append(g.ReadOnly, other.ReadOnly...), append(g.Brokered, other.Brokered...)
+		g.Removable = append(g.Removable, other.Removable...)
 	}
 	return nil
 }

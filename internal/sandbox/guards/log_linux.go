@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -122,11 +123,6 @@ func Uncleaned(logs, folder string) bool {
 	})
 }
 
-func within(path, folder string) bool {
-	rel, _ := filepath.Rel(folder, path) // with an error it is not local
-	return filepath.IsLocal(rel)
-}
-
 // cleanAfter cleans with one log, unless its program still runs, and removes it. If it runs,
 // running is when it was started.
 func (t *Tree) cleanAfter(ctx context.Context, path string) (cleaned Cleaned, running time.Time, err error) {
@@ -226,7 +222,21 @@ func isChangedAfter(path string, limit time.Time) bool {
 // isBornBefore reports whether the file at an absolute path was created before a time. A
 // program cannot change this time of a file. Some file systems do not record it.
 func isBornBefore(path string, limit time.Time) bool {
+	at, ok := birth(path)
+	return ok && at.Before(limit)
+}
+
+// born returns the same time as a text; "" if it is not recorded.
+func born(path string) string {
+	at, ok := birth(path)
+	if !ok {
+		return ""
+	}
+	return strconv.FormatInt(at.UnixNano(), 10)
+}
+
+func birth(path string) (at time.Time, ok bool) {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
-	return err == nil && st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(limit)
+	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)), err == nil && st.Mask&unix.STATX_BTIME != 0
 }

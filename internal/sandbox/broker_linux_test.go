@@ -1,0 +1,145 @@
+//go:build amd64 || arm64
+
+package sandbox_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/sandbox"
+)
+
+// brokered returns a profile in which the folder "own" of the workspace is brokered. In it the name
+// "kept" is refused everywhere, and "gone" can only be removed.
+func (p place) brokered(t *testing.T) (sandbox.Profile, string) {
+	t.Helper()
+	folder, err := filepath.EvalSymlinks(p.workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"own/kept": "kept\n", "own/gone": "gone\n", "own/index": "old\n", "own/open/x": "x\n", "own/other": "kept too\n", "guard": "guard\n", "tree/guard": "guard\n", "tree/x": "x\n"} {
+		writeFile(t, folder+"/"+name, text)
+	}
+	profile := p.profile()
+	profile.Created = &sandbox.Names{}
+	profile.ReadOnly = []string{folder + "/guard", folder + "/own/other", folder + "/tree/guard"}
+	profile.Removable = []string{folder + "/tree"}
+	profile.Brokered = []sandbox.Brokered{{Path: folder + "/own", Open: []string{"open"}, Refuses: func(rel string, change sandbox.Change, made func(string) bool) bool {
+		name := filepath.Base(rel)
+		return !made(filepath.Dir(rel)) && (name == "kept" || name == "gone" && change != sandbox.Removes)
+	}}}
+	return profile, folder
+}
+
+// In a brokered folder a program makes the usual changes, but not those that are refused.
+func TestBrokeredFolder(t *testing.T) {
+	needFull(t)
+	p := newPlace(t)
+	profile, folder := p.brokered(t)
+	got := p.shell(t, profile, `
+		set -e; umask 027; cd own
+		echo new >index.lock; mv index.lock index; echo more >>index; cat index
+		mkdir -p deep/er; echo x >deep/er/kept; ln deep/er/kept hard; rm hard; ln -s index link; echo through >>link; rm link
+		echo y >open/y; mv open/y open/z; chmod 600 index; mkdir empty; rmdir empty; rm gone
+		python3 - <<-'END'
+			import os, errno
+			def fails(name, change, *codes):
+			    try: change(); print("DONE", name)
+			    except OSError as e:
+			        if e.errno not in codes: print("WRONG", name, e)
+			for path in ("kept", "../own/kept", "deep/../kept", os.path.abspath("kept"), "gone", "other"):
+			    fails("write " + path, lambda: open(path, "a"), errno.EROFS)
+			os.symlink("own/kept", "../led"); fails("write by a link", lambda: open("../led", "a"), errno.EROFS)
+			os.symlink("own", "../way"); fails("write through a link", lambda: open("../way/kept", "a"), errno.EROFS)
+			file = os.open("kept", os.O_RDONLY); fails("write by a descriptor", lambda: open(f"/proc/self/fd/{file}", "a"), errno.EROFS)
+			fails("remove", lambda: os.unlink("kept"), errno.EROFS)
+			fails("move away", lambda: os.rename("kept", "x"), errno.EROFS)
+			fails("move over", lambda: os.rename("index", "kept"), errno.EROFS)
+			fails("link", lambda: os.link("kept", "x"), errno.EROFS)
+			fails("link over", lambda: os.link("index", "gone"), errno.EROFS)
+			fails("change the mode", lambda: os.chmod("kept", 0o777), errno.EROFS)
+			fails("truncate", lambda: os.truncate("kept", 0), errno.EROFS)
+			fails("move what it writes itself", lambda: os.rename("open", "x"), errno.EROFS, errno.EBUSY)
+			fails("move a protected file", lambda: os.rename("other", "x"), errno.EROFS)
+			fails("move the folder", lambda: os.rename("../own", "../x"), errno.EBUSY)
+			fails("create what exists", lambda: os.mkdir("index"), errno.EEXIST)
+			fails("open what does not exist", lambda: os.open("none", os.O_RDWR), errno.ENOENT)
+			fails("remove a folder with files", lambda: os.rmdir("deep"), errno.ENOTEMPTY)
+			fails("move out", lambda: os.rename("index", "../index"), errno.EXDEV)
+			fd = os.open("flags", os.O_CREAT | os.O_EXCL | os.O_RDWR); os.set_inheritable(fd, True); os.write(fd, b"by descriptor"); print(os.get_blocking(fd))
+		END
+		ls ../tree; rm -r ../tree; echo end`)
+	if got != "new\nmore\nTrue\nguard\nx\nend\n" {
+		t.Errorf("the program printed:\n%s", got)
+	}
+	for name, want := range map[string]string{"own/kept": "kept\n", "own/other": "kept too\n", "own/index": "new\nmore\nthrough\n", "own/deep/er/kept": "x\n", "own/open/z": "y\n", "own/flags": "by descriptor", "own/gone": "", "tree": ""} {
+		if data, err := os.ReadFile(folder + "/" + name); string(data) != want || (err != nil) != (want == "") {
+			t.Errorf("%s has %q, %v", name, data, err)
+		}
+	}
+	for name, want := range map[string]fs.FileMode{"own/index": 0o600, "own/deep": 0o750 | fs.ModeDir, "own/deep/er/kept": 0o640} {
+		if info, err := os.Stat(folder + "/" + name); err != nil || info.Mode() != want {
+			t.Errorf("%s has mode %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+// What another program puts in the place of a protected file, or of the whole folder, while the
+// program runs is protected as well.
+func TestReplacedFilesStayProtected(t *testing.T) {
+	needFull(t)
+	for _, c := range []struct{ name, replace, attack string }{
+		{"a file in a brokered folder", "echo hers >own/new; mv own/new own/kept", "echo bad >>own/kept"},
+		{"a file being written", "echo hers >own/new; mv own/new own/kept", "echo bad >own/bad; mv own/bad own/kept; ln own/kept own/l; echo bad >>own/l; rm -f own/kept"},
+		{"a protected file", "echo hers >new; mv new guard", "echo bad >>guard; echo bad >b; mv b guard; ln -sf nowhere guard; ln -s guard l; echo bad >>l; rm -f guard"},
+		{"a removed file", "rm guard", "echo bad >guard; mkdir guard; ln -s own guard; mv own/index guard"},
+		{"the brokered folder", "mv own older; mkdir own; echo hers >own/kept", "echo bad >>own/kept; echo bad >own/index; rm -f own/kept; mkdir own/x"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t)
+			profile, folder := p.brokered(t)
+			// The other program is the shell itself, outside of the sandbox.
+			done := make(chan string)
+			go func() {
+				done <- p.shell(t, profile, "touch ready; until [ -e go ]; do sleep 0.01; done; "+c.attack+"; rm ready go")
+			}()
+			before := hers(t, folder, c.replace)
+			<-done
+			if after := content(t, folder); after != before {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+		})
+	}
+}
+
+// hers makes changes as another program as soon as the sandboxed one runs, and returns the content
+// of what is protected after them.
+func hers(t *testing.T, folder, script string) string {
+	t.Helper()
+	outside := newPlace(t)
+	outside.workspace = folder
+	profile := outside.profile()
+	out := outside.shell(t, profile, "until [ -e ready ]; do sleep 0.01; done; "+script)
+	if strings.Contains(out, "rror") {
+		t.Error(out)
+	}
+	before := content(t, folder)
+	writeFile(t, folder+"/go", "")
+	return before
+}
+
+func content(t *testing.T, folder string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range []string{"own/kept", "own/index", "guard"} {
+		data, err := os.ReadFile(folder + "/" + name)
+		if err != nil {
+			data = []byte("absent\n")
+		}
+		b.WriteString(name + ": " + string(data))
+	}
+	return b.String()
+}

@@ -1,0 +1,82 @@
+package guards
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/sandbox"
+)
+
+// What git acts upon is refused by name in each repository, and everything else is allowed.
+func TestChangesInGitFolders(t *testing.T) {
+	p := protection{repositories: []string{".", "modules/m", "modules/refs", "worktrees/own", "worktrees/seen", "worktrees/away"}, visible: []string{"worktrees/seen"}, hidden: []string{"worktrees/away"}}
+	const all, moved = "wrm", "m"
+	for rel, refused := range map[string]string{
+		"config": all, "config.lock": all, "CONFIG": all, "config.worktree": all, "commondir": all, "hooks": all, "hooks/pre-commit": all, "Hooks/a/b": all,
+		"config/x": "", "configs": "", "index": "", "index.lock": "", "HEAD": "", "info/attributes": "", "refs/heads/config": "", "rebase-merge": "",
+		"modules": moved, "modules/m": "rm", "modules/m/config": all, "modules/m/index": "", "modules/m/hooks/x": all, "modules/refs/config": all, "modules/refs/refs/hooks/x": "",
+		"worktrees": moved, "worktrees/own": "rm", "worktrees/own/commondir": all, "worktrees/own/gitdir": all, "worktrees/own/HEAD": "",
+		"worktrees/seen": moved, "worktrees/seen/commondir": "wm", "worktrees/seen/HEAD": "",
+		"worktrees/away": "rm", "worktrees/away/commondir": all, "worktrees/away/HEAD": "rm", "worktrees/away/HEAD.lock": "",
+		// These are new, and nobody knows whose.
+		"modules/new": "", "modules/new/config": all, "modules/new/hooks/x": all, "modules/new/index": moved, "modules/a/b/config.lock": all,
+		"worktrees/new/commondir": "wm", "worktrees/new/HEAD": moved,
+		// The program has made these.
+		"modules/made/config": "", "modules/made/a/hooks/x": "", "worktrees/made/commondir": "",
+	} {
+		got := ""
+		made := func(folder string) bool { return folder == "modules/made" || folder == "worktrees/made" }
+		for i, change := range []sandbox.Change{sandbox.Writes, sandbox.Removes, sandbox.Moves} {
+			if p.refuses(rel, change, made) {
+				got += all[i : i+1]
+			}
+		}
+		if got != refused {
+			t.Errorf("%s: %q is refused, not %q", rel, got, refused)
+		}
+	}
+}
+
+// The outermost git folders are brokered, and bare repositories unless their folder contains other
+// files.
+func TestGitFoldersAreBrokered(t *testing.T) {
+	dir, user := place(t, map[string]string{
+		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "", ".git/worktrees/seen/HEAD": "", ".git/worktrees/seen/commondir": "../..", ".git/worktrees/seen/logs/": "",
+		".git/modules/m/HEAD": "", ".git/modules/m/objects/x": "", ".git/modules/m/refs/x": "", ".git/modules/m/logs/x": "",
+		"bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "bare/description": "", "mixed/HEAD": "", "mixed/objects/x": "", "mixed/refs/x": "", "mixed/main.go": "",
+		"seen/.git": "gitdir: ../.git/worktrees/seen",
+	})
+	put(t, dir, map[string]string{".git/worktrees/seen/gitdir": filepath.Join(dir, "seen/.git") + "\n"})
+	g, err := tooltest.Open(t, New(dir, user, "")).Guards(t.Context(), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, b := range g.Brokered {
+		rel, _ := filepath.Rel(dir, b.Path)
+		got[rel] = slices.Sorted(slices.Values(b.Open))
+	}
+	if diff := cmp.Diff(map[string][]string{".git": {"modules/m/logs", "modules/m/objects", "modules/m/refs", "objects", "refs"}, "bare": {"objects", "refs"}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{filepath.Join(dir, "seen")}, g.Removable); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A new file is not the old one, even if it gets the number of the old one.
+func TestFilesAreKnownByTheirBirth(t *testing.T) {
+	old := known{ID: "1:2", Born: "10"}
+	for _, now := range []known{{ID: "1:2", Born: "11"}, {ID: "1:3", Born: "10"}, {ID: "1:2", Born: "10", Target: "/x"}} {
+		if old.is(now) {
+			t.Errorf("%+v is taken for %+v", now, old)
+		}
+	}
+	if !old.is(old) {
+		t.Error("a file is not itself")
+	}
+}

@@ -723,6 +723,40 @@ func TestRPCOutputAndSettings(t *testing.T) {
 	}
 }
 
+// A host that has only listed tools is told the names of those that change.
+func TestRPCChangedAfterList(t *testing.T) {
+	for method, params := range map[string]any{"list": map[string]any{}, "search": map[string]any{"query": "files"}} {
+		t.Run(method, func(t *testing.T) {
+			dir, command := inProject(t)
+			writeFile(t, dir, "s.yaml", "shell: {timeout: 5m}\n")
+			h := startRPC(t, command("--settings", filepath.Join(dir, "s.yaml"), "--quiet", "rpc"))
+			h.call(method, params)
+			writeFile(t, dir, "s.yaml", "excludeTools: [glob]\n")
+			if m := h.until("changed"); m.get("names") != `["glob"]` {
+				t.Errorf("changed: %s", m.Params)
+			}
+		})
+	}
+}
+
+// A yes that comes after a rule denies the call does not count.
+func TestRPCLateYes(t *testing.T) {
+	dir, command := inProject(t)
+	writeFile(t, dir, "s.yaml", "shell: {timeout: 5m}\n")
+	h := startRPC(t, command("--settings", filepath.Join(dir, "s.yaml"), "--quiet", "rpc"), "approve")
+	h.send("late", "call", tool("run_shell_command", map[string]any{"command": "touch ran"}))
+	asked := h.until("approve")
+	writeFile(t, dir, "s.yaml", "policy: {rules: [{tool: run_shell_command, decision: deny, reason: not today}]}\n")
+	h.until("changed")
+	h.reply(asked, map[string]any{"choice": "yes"})
+	if m := h.await("late"); m.Error == nil || m.Error.Data.Code != "denied" || !strings.Contains(m.Error.Message, "not today") {
+		t.Errorf("%s %v", m.Result, m.Error)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+		t.Error("the call ran")
+	}
+}
+
 // At the end of the input calls are canceled, other requests answered, and rpc exits within
 // two seconds, also if a tool does not stop or the host does not read.
 func TestRPCEndOfInput(t *testing.T) {

@@ -52,7 +52,7 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	if err != nil {
 		return nil, err
 	}
-	x := &exec.Executor{Validate: reg.Validate, Decider: scoped{p}, Approvals: p.Approvals, Confine: g.confiner.Call, Warn: g.deps.Warn, Recorded: g.answers}
+	x := &exec.Executor{Validate: reg.Validate, Decider: scoped{renewed{p, g.run, reg}}, Approvals: p.Approvals, Confine: g.confiner.Call, Warn: g.deps.Warn, Recorded: g.answers}
 	if g.set.Globals.TimeoutSet {
 		x.Timeout = g.set.Globals.Timeout
 		if x.Timeout == 0 {

@@ -130,7 +130,8 @@ func withoutPlaces(pairs []settings.Pair) []settings.Pair {
 }
 
 // TakeOver makes this session the owner of the servers that it shares with Options.Earlier.
-// Until then they end with that session, and afterwards with this one.
+// Until then they end with that session, and afterwards with this one. Calls that still wait in
+// that session are denied if this one denies them.
 func (s *Session) TakeOver() {
 	c := s.Connections
 	c.linking.Lock()
@@ -138,6 +139,9 @@ func (s *Session) TakeOver() {
 	for l, o := range c.shared {
 		l.now.Store(o)
 		c.opts.Earlier.loader.Release(l.source)
+	}
+	if c.opts.Earlier != nil {
+		c.opts.Earlier.run.next.Store(s.run)
 	}
 	c.shared, c.opts.Earlier = nil, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/audit"
@@ -160,7 +161,8 @@ type run struct {
 	quotas   *quotas
 	store    *store.Store // nil unless Options.Shared is set and there is one
 	opening  sync.Mutex
-	opened   *store.Store // see clientStore; nil: it was not needed
+	opened   *store.Store        // see clientStore; nil: it was not needed
+	next     atomic.Pointer[run] // of the session that has replaced this one; nil: none has
 }
 
 // notices are the diagnostics of a session that are not those of a registry. They are

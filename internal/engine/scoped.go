@@ -22,3 +22,26 @@ func (s scoped) Decide(ctx context.Context, t *registry.Tool, call registry.Call
 	}
 	return s.Decider.Decide(ctx, t, call)
 }
+
+// renewed also denies what the sessions deny that have replaced its own since: a call may have
+// waited for an answer meanwhile.
+type renewed struct {
+	exec.Decider
+	run *run
+	reg *registry.Registry
+}
+
+// Decide implements exec.Decider.
+func (d renewed) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
+	v := d.Decider.Decide(ctx, t, call)
+	for next := d.run.next.Load(); next != nil && v.Decision != policy.Deny; next = next.next.Load() {
+		p, err := next.policy(d.reg)
+		if err != nil {
+			return policy.Verdict{Decision: policy.Deny, Reason: err.Error(), Origin: "the changed settings"}
+		}
+		if now := p.Decide(ctx, t, call); now.Decision == policy.Deny {
+			return now
+		}
+	}
+	return v
+}

@@ -62,6 +62,13 @@ func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 	return f, err
 }
 
+// Loaded returns the whole registry if it has been loaded, else nil.
+func (t *Tools) Loaded() *registry.Registry {
+	t.finder.mu.Lock()
+	defer t.finder.mu.Unlock()
+	return t.finder.registries[stepAll]
+}
+
 // All loads the whole registry. The error is the cause of ctx; the registry
 // then has what was loaded before.
 func (t *Tools) All(ctx context.Context) (*registry.Registry, error) {

@@ -218,6 +218,9 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 			}
 		}
 		if answer.Choice != Edit {
+			if now := x.Decider.Decide(ctx, t, call); now.Decision == policy.Deny { // the rules have changed while the question was open
+				return call, nil, v.Confine, &Denied{Tool: t.Name, Reason: now.Reason, Origin: now.Origin, Later: now.Later}
+			}
 			x.remember(ctx, t, answer.Choice, v)
 			x.accept(ctx, t, v)
 			if scope, ok := scopeOf(answer.Choice, v); ok && scope.Confined {

@@ -141,11 +141,11 @@ func TestOrder(t *testing.T) {
 		{"allowed", []policy.Verdict{allow()}, `{}`, nil, "validate check decide run", nil},
 		{"invalid params need no confirmation", []policy.Verdict{ask()}, `{"bad":1}`, nil, "validate", new(registry.ArgsError)},
 		{"denied", []policy.Verdict{deny()}, `{}`, nil, "validate check decide", registry.ErrDenied},
-		{"yes", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: Yes}}, "validate check decide preview confirm run", nil},
+		{"yes", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: Yes}}, "validate check decide preview confirm decide run", nil},
 		{"no", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: No}}, "validate check decide preview confirm", registry.ErrDenied},
 		{"an answer that was not offered", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: AlwaysServer}}, "validate check decide preview confirm", registry.ErrDenied},
 		{"edit asks again", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: Edit, Content: "mine"}, {Choice: Yes}},
-			"validate check decide preview confirm revise validate check decide preview confirm run", nil},
+			"validate check decide preview confirm revise validate check decide preview confirm decide run", nil},
 		{"edit asks again even if a rule would allow it", []policy.Verdict{ask(), allow()}, `{}`, []Answer{{Choice: Edit, Content: "mine"}, {Choice: No}},
 			"validate check decide preview confirm revise validate check decide preview confirm", registry.ErrDenied},
 		{"edited call is denied", []policy.Verdict{ask(), deny()}, `{}`, []Answer{{Choice: Edit, Content: "mine"}},
@@ -290,6 +290,19 @@ func TestRemember(t *testing.T) {
 	}
 }
 
+// A yes to a question does not count if a rule denies the call by now, and is not remembered.
+func TestLateYesDoesNotOverrideDenial(t *testing.T) {
+	for _, choice := range []Choice{Yes, Always} {
+		r := newRig(ask(policy.Scope{Kind: policy.ScopeTool}), ask(policy.Scope{Kind: policy.ScopeTool}), deny())
+		r.script.answers = []Answer{{Choice: choice}}
+		_, err := r.execute(t, `{}`)
+		denied, ok := errors.AsType[*Denied](err)
+		if !ok || denied.Origin != "s.yaml:3" || len(r.ran) > 0 || len(r.memory.scopes) > 0 || len(r.script.asked) != 1 {
+			t.Errorf("%s: %v, ran %q, remembered %v", choice, err, r.ran, r.memory.scopes)
+		}
+	}
+}
+
 // A question is not asked if another one was answered with "always" in the meantime, so that
 // the call is allowed by now.
 func TestCallThatIsAllowedByNowIsNotAskedAbout(t *testing.T) {
@@ -302,7 +315,6 @@ func TestCallThatIsAllowedByNowIsNotAskedAbout(t *testing.T) {
 		"allowed":                     {first: ask(tool), now: allow()},
 		"allowed in the sandbox":      {first: ask(tool), now: confinedVerdict(), confined: true},
 		"still asked":                 {first: ask(tool), now: ask(tool), asked: true},
-		"denied":                      {first: ask(tool), now: deny(), asked: true},
 		"allowed, with no \"always\"": {first: ask(), now: allow(), asked: true},
 	} {
 		r := newRig(tt.first, tt.now)

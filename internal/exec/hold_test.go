@@ -61,10 +61,10 @@ func TestUnattended(t *testing.T) {
 		err   string // "" = it runs
 	}{
 		"nobody answers":      {func(*rig, *shelf) {}, asking + "keep", "nobody can be asked"},
-		"yes was kept":        {func(_ *rig, s *shelf) { s.answer = yes }, asking + "claim id run", ""},
+		"yes was kept":        {func(_ *rig, s *shelf) { s.answer = yes }, asking + "claim id decide run", ""},
 		"no was kept":         {func(_ *rig, s *shelf) { s.answer = no }, asking + "claim id", "you said no: not today"},
 		"another call has it": {func(_ *rig, s *shelf) { s.answer, s.claims = yes, false }, asking + "claim id keep", "nobody can be asked"},
-		"a command answers":   {func(_ *rig, s *shelf) { s.command = yes }, asking + "command run", ""},
+		"a command answers":   {func(_ *rig, s *shelf) { s.command = yes }, asking + "command decide run", ""},
 		"a command refuses":   {func(_ *rig, s *shelf) { s.command = no }, asking + "command", "you said no: not today"},
 		"the person comes first": {func(r *rig, s *shelf) {
 			s.command = yes
@@ -73,7 +73,7 @@ func TestUnattended(t *testing.T) {
 		"the person cannot be asked": {func(r *rig, s *shelf) {
 			s.command = yes
 			r.script.err, r.x.Confirmer = &NeedsConfirmation{}, func() Confirmer { return r.script }
-		}, asking + "confirm command run", ""},
+		}, asking + "confirm command decide run", ""},
 		"the person's terminal fails": {func(r *rig, s *shelf) {
 			s.command = yes
 			r.script.err, r.x.Confirmer = errors.New("gone"), func() Confirmer { return r.script }
@@ -154,12 +154,12 @@ func TestHold(t *testing.T) {
 		t.Errorf("%+v, ran %q", h, r.ran)
 	}
 	s.answer = nil
-	if err := executeHeld(t, r, h); err != nil || strings.Join(r.tr.steps, " ") != asking+"run" {
+	if err := executeHeld(t, r, h); err != nil || strings.Join(r.tr.steps, " ") != asking+"decide run" {
 		t.Errorf("steps %q, %v", r.tr.steps, err)
 	}
 
 	s.command = &Answer{Choice: Edit, Content: "new", Sure: true} // the answers of a command are collected, too
-	if err := executeHeld(t, r, hold(t, r, 0)); err != nil || strings.Join(r.tr.steps, " ") != asking+"run" {
+	if err := executeHeld(t, r, hold(t, r, 0)); err != nil || strings.Join(r.tr.steps, " ") != asking+"decide run" {
 		t.Errorf("steps %q, %v", r.tr.steps, err)
 	}
 	s.command = &Answer{Choice: No}
@@ -199,8 +199,8 @@ func TestHeldAnswerIsVoid(t *testing.T) {
 // question, unless the tool would write something else.
 func TestSureEditIsNotAskedAbout(t *testing.T) {
 	for final, steps := range map[string]string{
-		"mine\r\n": asking + "confirm revise " + asking + "run",
-		"other":    asking + "confirm revise " + asking + "confirm run",
+		"mine\r\n": asking + "confirm revise " + asking + "decide run",
+		"other":    asking + "confirm revise " + asking + "confirm decide run",
 	} {
 		r := newRig(ask())
 		shown := []string{"proposed", final}
@@ -221,8 +221,8 @@ func TestSureEditIsNotAskedAbout(t *testing.T) {
 // second answer with the same content is a yes.
 func TestSureEditIsAskedAboutIfTheFileChanged(t *testing.T) {
 	for again, steps := range map[string]string{
-		"mine":   asking + "confirm revise " + asking + "confirm run",
-		"better": asking + "confirm revise " + asking + "confirm revise " + asking + "run",
+		"mine":   asking + "confirm revise " + asking + "confirm decide run",
+		"better": asking + "confirm revise " + asking + "confirm revise " + asking + "decide run",
 	} {
 		r := newRig(ask())
 		originals, content := []string{"one", "two", "two"}, []string{"proposed", "mine\n", "better"}

@@ -35,9 +35,9 @@ func TestRecordedAnswers(t *testing.T) {
 		kept     int
 		err      error
 	}{
-		"a yes is used":            {recorded: &Answer{Choice: Yes}, steps: asking + "found run"},
+		"a yes is used":            {recorded: &Answer{Choice: Yes}, steps: asking + "found decide run"},
 		"a no is used":             {recorded: &Answer{Choice: No}, steps: asking + "found", err: registry.ErrDenied},
-		"else the person is asked": {person: &Answer{Choice: Yes}, steps: asking + "confirm run", kept: 1},
+		"else the person is asked": {person: &Answer{Choice: Yes}, steps: asking + "confirm decide run", kept: 1},
 		"a refusal is kept":        {person: &Answer{Choice: No}, steps: asking + "confirm", kept: 1, err: registry.ErrDenied},
 		"what failed is not kept":  {steps: asking + "confirm", err: registry.ErrNeedsConfirmation},
 	} {

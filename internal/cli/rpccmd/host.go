@@ -29,7 +29,7 @@ type host struct {
 	mu      sync.Mutex
 	current *held
 	binding *binding           // of the last declare
-	seen    *registry.Registry // the last registry that the host was shown; nil: none
+	seen    *registry.Registry // that the host was shown, or told of as changed; nil: none
 	changed map[*mcpclient.Source]bool
 	told    map[registry.Diagnostic]bool
 }
@@ -155,6 +155,7 @@ func within[T any](life, ctx context.Context, h *host, s *held, f func(context.C
 	go func() {
 		defer done()
 		value, err := f(life, s.Session)
+		h.saw(s)
 		got <- outcome{value, err}
 	}()
 	select {
@@ -256,21 +257,24 @@ func (h *host) tellChanged(life context.Context, always bool) {
 			return
 		}
 		names = differing(before, now)
-		h.saw(now)
+		h.mu.Lock()
+		h.seen = now
+		h.mu.Unlock()
 	}
 	if always || len(names) > 0 {
 		h.server.Changed(names)
 	}
 }
 
-// saw remembers a registry that the host was shown.
-func (h *host) saw(reg *registry.Registry) {
-	if reg == nil {
-		return
-	}
+// saw remembers the registry of a session, if a request has loaded all of it and the host was
+// shown none before: what it is told to have changed is compared with this.
+func (h *host) saw(s *held) {
+	reg := s.Tools.Loaded()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.seen = reg
+	if h.seen == nil && s == h.current {
+		h.seen = reg
+	}
 }
 
 // differing returns the names of the tools that are in only one of two registries, or differ.

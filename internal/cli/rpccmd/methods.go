@@ -125,7 +125,7 @@ func (h *host) declare(life, ctx context.Context, r *rpc.Request, p declareParam
 			}
 		}
 		request.Scope = d.declared
-		encoded, reg, err := request.Declare(ctx, s, func(diags []registry.Diagnostic, _ error) {
+		encoded, _, err := request.Declare(ctx, s, func(diags []registry.Diagnostic, _ error) {
 			d.result.Diagnostics = append(d.result.Diagnostics, diags...)
 		})
 		if err != nil {
@@ -134,7 +134,6 @@ func (h *host) declare(life, ctx context.Context, r *rpc.Request, p declareParam
 		if d.result.Declarations = json.RawMessage(encoded.Data); format.Text {
 			d.result.Declarations = string(encoded.Data)
 		}
-		h.saw(reg)
 		return d, nil
 	})
 	if err == nil {

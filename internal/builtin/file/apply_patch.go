@@ -75,6 +75,9 @@ func (a *applyPatch) parse(call registry.Call) ([]filePatch, error) {
 		if _, err := a.workspace.Changeable(patchName, "/patch", name); err != nil {
 			return nil, err
 		}
+		if _, err := a.workspace.Creatable(patchName, "/patch", name); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }

@@ -2,7 +2,10 @@ package file
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 const (
@@ -11,10 +14,10 @@ const (
 	nearestScore = 0.5     // the minimum score of similar lines
 )
 
-// nearest describes the place in text that is most similar to old, which text
+// nearest describes the place in content that is most similar to old, which text
 // does not contain: the line, its content, and what old has instead.
-func nearest(text, old string) string {
-	have, want := plainLines(text), plainLines(old)
+func nearest(content, old string) string {
+	have, want := plainLines(content), plainLines(old)
 	have = have[:min(len(have), nearestLines)]
 	if len(have) == 0 {
 		return "The file is empty"
@@ -24,8 +27,8 @@ func nearest(text, old string) string {
 	}
 	if at := sameButSpace(have, want); at >= 0 {
 		if i := firstDifference(have[at:], want); i >= 0 {
-			return fmt.Sprintf("Line %d differs only in white space: the file has %s where old_string has %s",
-				at+i+1, quoteLine(have[at+i]), quoteLine(want[i]))
+			inFile, inOld := quoteBoth(have[at+i], want[i])
+			return fmt.Sprintf("Line %d differs only in white space: the file has %s where old_string has %s", at+i+1, inFile, inOld)
 		}
 		return fmt.Sprintf("Line %d differs only in line breaks: %s", at+1, quoteLine(have[at]))
 	}
@@ -36,8 +39,8 @@ func nearest(text, old string) string {
 	}
 	if start := at - anchor; start >= 0 {
 		if i := firstDifference(have[start:], want); i >= 0 && start+i < len(have) {
-			return fmt.Sprintf("The nearest line is %d: the file has %s where old_string has %s",
-				start+i+1, quoteLine(have[start+i]), quoteLine(want[i]))
+			inFile, inOld := quoteBoth(have[start+i], want[i])
+			return fmt.Sprintf("The nearest line is %d: the file has %s where old_string has %s", start+i+1, inFile, inOld)
 		}
 	}
 	return fmt.Sprintf("The nearest line is %d: %s", at+1, quoteLine(have[at]))
@@ -55,6 +58,18 @@ func quoteLine(s string) string {
 	}
 	return fmt.Sprintf("%q", s)
 }
+
+// quoteBoth quotes two lines that differ. If they look the same, characters beyond
+// ASCII are escaped.
+func quoteBoth(a, b string) (string, string) {
+	if text.LookSame(strings.TrimSpace(a), strings.TrimSpace(b)) {
+		return escaped(a), escaped(b)
+	}
+	return quoteLine(a), quoteLine(b)
+}
+
+// escaped quotes a text with escapes for all characters beyond ASCII.
+func escaped(s string) string { return strconv.QuoteToASCII(text.ClipRunes(s, nearestBytes)) }
 
 // sameButSpace returns the index of the first line in have at which want starts
 // if white space is ignored, or -1.

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // replacement is one exact replacement of text.
@@ -36,42 +38,87 @@ func replaceAll(text string, list []replacement) (string, error) {
 // no carriage return, a line break in it matches both LF and CRLF. A line break
 // in new becomes the kind that it replaces, or otherwise the most frequent kind
 // in the text.
-func (r replacement) apply(text string) (string, error) {
+func (r replacement) apply(content string) (string, error) {
 	if r.Old == "" {
 		return "", fmt.Errorf("old_string is empty, but the file is not; give the text to replace, or use write_file to replace the whole file")
 	}
-	v := view{text: text}
+	v := view{text: content}
 	if !strings.Contains(r.Old, "\r") {
-		v = looseView(text)
+		v = looseView(content)
 	}
 	found := v.find(r.Old)
-	if want := r.Expected.OrDefault(1); len(found) != want {
+	want := r.Expected.OrDefault(1)
+	if len(found) == 0 && want == 1 {
+		found = v.findAlike(r.Old)
+	}
+	if len(found) != want {
 		return "", r.mismatch(v, found, want)
 	}
 	var b strings.Builder
-	b.Grow(len(text) + len(found)*max(len(r.New)-len(r.Old), 0))
+	b.Grow(len(content) + len(found)*max(len(r.New)-len(r.Old), 0))
 	at, mostly := 0, v.mostlyCRLF()
-	for _, pos := range found {
-		start, end := v.original(pos), v.original(pos+len(r.Old))
-		b.WriteString(text[at:start])
-		b.WriteString(v.withBreaks(r.New, text[start:end], mostly))
+	for _, f := range found {
+		start, end := v.original(f.start), v.original(f.end)
+		b.WriteString(content[at:start])
+		b.WriteString(v.withBreaks(r.replacing(v.text[f.start:f.end]), content[start:end], mostly))
 		at = end
 	}
-	b.WriteString(text[at:])
+	b.WriteString(content[at:])
 	return b.String(), nil
+}
+
+// replacing returns what replaces a text that was found. If it only looks like old,
+// what old and new begin and end with stays as the file has it.
+func (r replacement) replacing(found string) string {
+	if found == r.Old || strings.Contains(r.Old, "\r") {
+		return r.New
+	}
+	head := sharedRunes(r.Old, r.New)
+	tail := sharedEnd(r.Old[head:], r.New[head:])
+	a := text.NewAlikeText(found)
+	start, end := len(text.Alike(r.Old[:head])), len(a.Text)-len(text.Alike(r.Old[len(r.Old)-tail:]))
+	start, end = a.Offset(start), a.Offset(end)
+	if text.Alike(found[:start]) != text.Alike(r.Old[:head]) || text.Alike(found[end:]) != text.Alike(r.Old[len(r.Old)-tail:]) {
+		return r.New // the boundary is inside a character
+	}
+	return found[:start] + r.New[head:len(r.New)-tail] + found[end:]
+}
+
+// sharedRunes returns the length of the beginning that two texts share.
+func sharedRunes(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && (n < len(a) && !utf8.RuneStart(a[n]) || n < len(b) && !utf8.RuneStart(b[n])) {
+		n--
+	}
+	return n
+}
+
+// sharedEnd returns the length of the end that two texts share.
+func sharedEnd(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	for n > 0 && !utf8.RuneStart(a[len(a)-n]) {
+		n--
+	}
+	return n
 }
 
 // mismatch returns an error that says how often the text was found and what to
 // do next.
-func (r replacement) mismatch(v view, found []int, want int) error {
+func (r replacement) mismatch(v view, found []area, want int) error {
 	if len(found) == 0 {
 		return fmt.Errorf("old_string was not found. %s. Read the file again and give its text exactly, including white space",
 			nearest(v.text, r.Old))
 	}
 	const shown = 8
 	numbers := make([]string, 0, shown+1)
-	for _, pos := range found[:min(len(found), shown)] {
-		numbers = append(numbers, fmt.Sprint(1+strings.Count(v.text[:pos], "\n")))
+	for _, f := range found[:min(len(found), shown)] {
+		numbers = append(numbers, fmt.Sprint(1+strings.Count(v.text[:f.start], "\n")))
 	}
 	if len(found) > shown {
 		numbers = append(numbers, "…")
@@ -79,6 +126,10 @@ func (r replacement) mismatch(v view, found []int, want int) error {
 	word := "line"
 	if len(found) > 1 {
 		word = "lines"
+	}
+	if first := v.text[found[0].start:found[0].end]; first != r.Old && text.LookSame(first, r.Old) {
+		return fmt.Errorf("old_string was not found, but text that looks the same was, %s (%s %s); the first is %s where old_string has %s. Give it as the file has it, with surrounding lines to make it unique",
+			tool.Count(len(found), "time"), word, strings.Join(numbers, ", "), escaped(first), escaped(r.Old))
 	}
 	return fmt.Errorf("old_string was found %s (%s %s), but expected_replacements is %d. Add surrounding lines to make it unique, or set expected_replacements to %d",
 		tool.Count(len(found), "time"), word, strings.Join(numbers, ", "), want, len(found))
@@ -138,17 +189,37 @@ func (v view) withBreaks(s, replaced string, crlf bool) string {
 	return s
 }
 
-// find returns the offsets of s in the view, without overlaps.
-func (v view) find(s string) []int {
-	var out []int
+// area is a part of a view.
+type area struct{ start, end int }
+
+// find returns where s is in the view, without overlaps.
+func (v view) find(s string) []area {
+	var out []area
 	for at := 0; ; {
 		i := strings.Index(v.text[at:], s)
 		if i < 0 {
 			return out
 		}
-		out = append(out, at+i)
+		out = append(out, area{at + i, at + i + len(s)})
 		at += i + len(s)
 	}
+}
+
+// findAlike returns where the view has texts that look like s.
+func (v view) findAlike(s string) []area {
+	want := text.Alike(s)
+	if strings.TrimSpace(want) == "" {
+		return nil
+	}
+	a := text.NewAlikeText(v.text)
+	var out []area
+	for _, f := range (view{text: a.Text}).find(want) {
+		// A match may begin or end inside the form of one character.
+		if f = (area{a.Offset(f.start), a.Offset(f.end)}); f.start <= f.end && text.Alike(v.text[f.start:f.end]) == want {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // toCRLF converts every line break to CRLF.

@@ -44,6 +44,13 @@ func TestEdit(t *testing.T) {
 			{"old_string": "a", "new_string": "b"}, {"old_string": "b b", "new_string": "c d"},
 		}}},
 		{"an empty file is filled", "", "new", one{"old_string": "", "new_string": "new"}},
+		{"composed for decomposed", "cafe\u0301 noir\n", "cafe\u0301 au lait\n", one{"old_string": "caf\u00e9 noir", "new_string": "caf\u00e9 au lait"}},
+		{"decomposed for composed", "a caf\u00e9\n", "a bar\n", one{"old_string": "cafe\u0301", "new_string": "bar"}},
+		{"plain for typographic quotes, which stay", "it\u2019s a \u201ccat\u201d here\n", "it\u2019s a \u201ccow\u201d here\n", one{"old_string": "it's a \"cat\" here", "new_string": "it's a \"cow\" here"}},
+		{"a space for one that does not break", "10\u00a0km\r\nx\r\n", "10\u00a0km\r\ny\r\n", one{"old_string": "10 km\nx", "new_string": "10 km\ny"}},
+		{"a hyphen for a dash", "a \u2014 b\n", "a, b\n", one{"old_string": "a - b", "new_string": "a, b"}},
+		{"no mark in the middle", "x\ufeffy = 1\n", "z = 1\n", one{"old_string": "xy", "new_string": "z"}},
+		{"what is exact is preferred", "it\u2019s it's\n", "it\u2019s X\n", one{"old_string": "it's", "new_string": "X"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,6 +107,10 @@ func TestEditRefusals(t *testing.T) {
 			[]string{"The nearest line is 3", `"func main() {"`}},
 		{"one of several lines", `{"file_path":"f.go","old_string":"package main\n\nfunc start() {\n","new_string":"x"}`,
 			[]string{"The nearest line is 3", `"func main() {"`, `"func start() {"`}},
+		{"two that look the same", `{"file_path":"quotes.txt","old_string":"it's","new_string":"x"}`,
+			[]string{"text that looks the same was, 2 times (lines 1, 2)", `"it\u2019s" where old_string has "it's"`}},
+		{"look-alikes and a typo", `{"file_path":"quotes.txt","old_string":"that's one\nthat's twoo","new_string":"x"}`,
+			[]string{`the file has "that\u2019s one" where old_string has "that's one"`}},
 		{"nothing similar", `{"file_path":"f.go","old_string":"zzzzzzzzzz","new_string":"x"}`,
 			[]string{"No line of the file is similar"}},
 		{"the second of two, so that the first is not made either", `{"file_path":"f.go","edits":[{"old_string":"package","new_string":"x"},{"old_string":"nowhere to be seen","new_string":""}]}`,
@@ -121,6 +132,7 @@ func TestEditRefusals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			opts, dir := place(t, map[string]string{
 				"f.go": file, "b.bin": "a\x00b", "latin.txt": "caf\xe9\n", "half.txt": "\xff\xfea\x00\x00\xd8", "sub/x": "",
+				"quotes.txt": "it\u2019s\nit\u2019s\nthat\u2019s one\nthat\u2019s two\n",
 			})
 			r := run(t, opts, "edit", tt.params)
 			category := registry.ErrorValidation

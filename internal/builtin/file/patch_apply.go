@@ -70,9 +70,13 @@ func newPlan(w *workspace.Editor, list []filePatch, hides func(string) bool) (*p
 	return p, nil
 }
 
-// file returns the file with that name, as changed by the patch so far.
-func (p *patchPlan) file(name string) (*patched, error) {
-	rel, err := p.workspace.Changeable(patchName, "/patch", name)
+// file returns the file with that name, as changed by the patch so far. If it is to
+// be created, a file whose name only looks the same is another one.
+func (p *patchPlan) file(name string, created bool) (*patched, error) {
+	rel, err := p.workspace.Creatable(patchName, "/patch", name)
+	if _, known := p.files[rel]; err == nil && !known && !created {
+		rel, err = p.workspace.Changeable(patchName, "/patch", name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +102,7 @@ func (p *patchPlan) file(name string) (*patched, error) {
 
 // existing returns the file with that name; it must exist.
 func (p *patchPlan) existing(name string) (*patched, error) {
-	f, err := p.file(name)
+	f, err := p.file(name, false)
 	if err == nil && !f.exists {
 		err = misfit{errors.New(p.workspace.Explain(f.rel, name, fs.ErrNotExist, p.hides))}
 	}
@@ -107,7 +111,7 @@ func (p *patchPlan) existing(name string) (*patched, error) {
 
 // absent returns the file with that name; it must not exist.
 func (p *patchPlan) absent(name string) (*patched, error) {
-	f, err := p.file(name)
+	f, err := p.file(name, true)
 	if err == nil && f.exists {
 		err = misfit{fmt.Errorf("the patch creates %s, which already exists", text.Quote(name))}
 	}

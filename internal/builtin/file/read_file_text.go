@@ -45,6 +45,8 @@ type excerpt struct {
 	unsure  bool // there are more lines than total
 	about   int  // if unsure, the estimated number of lines; 0 = unknown
 	long    int  // lines that were cut
+	cut     int  // the first of them
+	cutAt   int  // the byte of its text at which it was cut, from 1
 	ended   bool // the last line collected has a line break
 	tooMuch bool // the text exceeds readMaxText
 	foreign bool // a line is not valid UTF-8
@@ -153,7 +155,9 @@ func (x *excerpt) add(line []byte, ended, cut bool) {
 	text := x.decode(line)
 	if i := tool.RuneIndex(text, readMaxColumns); i < len(text) || cut {
 		text = text[:i] + "... [truncated]"
-		x.long++
+		if x.long++; x.long == 1 {
+			x.cut, x.cutAt = x.total, i+1
+		}
 	}
 	if x.last > 0 {
 		x.text.WriteByte('\n')
@@ -293,7 +297,7 @@ func (x *excerpt) note() string {
 		notes = append(notes, fmt.Sprintf("continue with offset %d", x.last+1))
 	}
 	if x.long > 0 {
-		notes = append(notes, fmt.Sprintf("%s cut at %d characters", tool.Count(x.long, "line"), readMaxColumns))
+		notes = append(notes, fmt.Sprintf("%s cut at %d characters%s", tool.Count(x.long, "line"), readMaxColumns, x.wayOn()))
 	}
 	switch {
 	case x.encoding == textfile.UTF16LE || x.encoding == textfile.UTF16BE:
@@ -304,6 +308,14 @@ func (x *excerpt) note() string {
 		notes = append(notes, "decoded from "+textfile.Windows1252.String())
 	}
 	return strings.Join(notes, "; ")
+}
+
+// wayOn says how to get the rest of the first line that was cut.
+func (x *excerpt) wayOn() string {
+	if x.form != "" || x.foreign || x.encoding != textfile.UTF8 {
+		return "; grep shows the part around a match"
+	}
+	return fmt.Sprintf("; grep shows the part around a match, and run_shell_command the rest: sed -n %dp FILE | cut -b %d-", x.cut, x.cutAt)
 }
 
 // maxNotebook limits the size of a Jupyter notebook that is shown as cells, in

@@ -70,7 +70,7 @@ func (f *writeFile) prepare(call registry.Call) (*writeCall, error) {
 	if p.Content == nil {
 		return nil, registry.Invalid("write_file", "/content", "is required")
 	}
-	rel, err := f.workspace.Changeable("write_file", "/file_path", p.FilePath)
+	rel, err := f.workspace.Creatable("write_file", "/file_path", p.FilePath)
 	return &writeCall{p, rel}, err
 }
 

@@ -33,8 +33,12 @@ type Glob struct {
 // Compile compiles a glob without braces. ok is false if it can never match
 // because of an unterminated class, a trailing backslash, or two adjacent
 // slashes.
-func Compile(text string) (g *Glob, ok bool) {
-	parts, ok := translate(bytewise(text))
+func Compile(text string) (g *Glob, ok bool) { return compile(text, false) }
+
+// compile compiles a glob. If literal is set, a class also matches its own text: most
+// brackets in the paths of a project are part of a name, such as app/[id]/page.tsx.
+func compile(text string, literal bool) (g *Glob, ok bool) {
+	parts, ok := translate(bytewise(text), literal)
 	if !ok || slices.Contains(parts[1:], "") { // no path has an empty part
 		return nil, false
 	}
@@ -120,7 +124,7 @@ func (g *Glob) mayContain(folder string) bool {
 func (g *Glob) names(name string) bool { return slices.Contains(g.literals, bytewise(name)) }
 
 // translate returns the parts of a glob in doublestar's syntax.
-func translate(text string) (parts []string, ok bool) {
+func translate(text string, literal bool) (parts []string, ok bool) {
 	var part strings.Builder
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -134,6 +138,9 @@ func translate(text string) (parts []string, ok bool) {
 			class, n := translateClass(text[i+1:])
 			if n == 0 {
 				return nil, false
+			}
+			if literal && !strings.ContainsAny(text[i:i+1+n], `/\`) {
+				class = "{" + class + "," + escape(text[i:i+1+n]) + "}"
 			}
 			part.WriteString(class)
 			i += n
@@ -191,6 +198,18 @@ func bytewise(s string) string {
 		}
 	}
 	return s
+}
+
+// escape escapes every ASCII character.
+func escape(part string) string {
+	var b strings.Builder
+	for _, r := range part {
+		if r < utf8.RuneSelf {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // unescape removes backslash escapes.

@@ -31,6 +31,13 @@ func TestPattern(t *testing.T) {
 		{"a**b", []string{"ab", "axxb"}, []string{"a/b"}},
 		{"**", []string{"a", "a/b/c"}, nil},
 		{"x//y", []string{"x/y"}, nil},
+		{"app/[id]/p.tsx", []string{"app/[id]/p.tsx", "app/i/p.tsx"}, []string{"app/id/p.tsx"}},
+		{"**/[...slug]/page.[jt]s", []string{"a/[...slug]/page.ts", "[...slug]/page.[jt]s"}, []string{"a/slug/page.ts"}},
+		{"[[...all]]/*", []string{"[[...all]]/x"}, []string{"all/x"}},
+		{"f[1].{a,b}", []string{"f[1].a", "f1.b"}, []string{"f[1].c"}},
+		{"[!x],y[a,b]", []string{"[!x],y[a,b]", "z,y,"}, []string{"x,ya"}},
+		{`\[id\]/a`, []string{"[id]/a"}, []string{"i/a"}},
+		{"cafe\u0301*", []string{"caf\u00e9.md", "cafe\u0301.md"}, []string{"cafe.md"}},
 		{"é*", []string{"Éa", "éclair"}, []string{"e"}},
 	}
 	for _, tt := range tests {
@@ -52,6 +59,15 @@ func TestPattern(t *testing.T) {
 	}
 	if p, _ := CompilePattern("*.go", false); p.Match("A.GO") {
 		t.Error("case was ignored")
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for _, name := range []string{"[id]", "{a,b}", "*", "a?b", `a\b`, "[...x]é"} {
+		p, err := CompilePattern(Quote(name), false)
+		if err != nil || !p.Match(name) || p.Match("i") || p.Match("a") || p.Match("axb") {
+			t.Errorf("%q is quoted %q (%v)", name, Quote(name), err)
+		}
 	}
 }
 

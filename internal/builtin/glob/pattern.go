@@ -10,7 +10,7 @@ import (
 )
 
 // Pattern is a glob over paths relative to a folder, with braces. Without a
-// slash it matches in every subfolder.
+// slash it matches in every subfolder. A class such as [id] also matches its own text.
 type Pattern struct {
 	globs []*Glob
 	fold  bool // ignore case
@@ -33,7 +33,7 @@ func CompilePattern(pattern string, fold bool) (*Pattern, error) {
 		if slices.Contains(parts, "..") {
 			return nil, fmt.Errorf("pattern %s leads outside through \"..\"", text.Quote(pattern))
 		}
-		g, ok := Compile(strings.Join(parts, "/"))
+		g, ok := compile(strings.Join(parts, "/"), true)
 		if !ok {
 			return nil, fmt.Errorf("pattern %s ends inside [ or after \\; close the bracket, or write \\[ for the character", text.Quote(pattern))
 		}
@@ -42,7 +42,10 @@ func CompilePattern(pattern string, fold bool) (*Pattern, error) {
 	return p, nil
 }
 
+// folded returns the form of a pattern or path that is compared: composed, because file
+// systems keep names either way.
 func (p *Pattern) folded(s string) string {
+	s = text.Composed(s)
 	if p.fold {
 		return strings.ToLower(s)
 	}
@@ -66,4 +69,16 @@ func (p *Pattern) MayContain(folder string) bool {
 func (p *Pattern) Names(name string) bool {
 	name = p.folded(name)
 	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.names(name) })
+}
+
+// Quote escapes what has a meaning in patterns.
+func Quote(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if strings.ContainsRune(`*?[]{},\`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

@@ -98,7 +98,7 @@ func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	if text != p.Pattern { // it was absolute
 		s.start, s.Path = ".", ""
 	}
-	if s.pattern, err = glob.CompilePattern(text, !p.CaseSensitive); err != nil {
+	if s.pattern, err = glob.CompilePattern(existing(g.workspace, s.start, text), !p.CaseSensitive); err != nil {
 		return nil, registry.Invalid("glob", "/pattern", "%v", err)
 	}
 	return s, nil

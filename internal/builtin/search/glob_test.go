@@ -38,6 +38,7 @@ func TestGlobFinds(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		"README.md": "", "src/a.ts": "", "src/A.tsx": "", "src/deep/b.js": "", ".hidden/c.ts": "", ".gitignore": "dist/\n*.log\n", "dist/d.ts": "", "e.log": "",
 		".git/HEAD": "", "node_modules/p/index.ts": "", "sp ace/[x].ts": "",
+		"app/[id]/page.jsx": "", "app/i/page.jsx": "", "app/d/q/page.jsx": "", "v[1]/{a,b}.c": "", "v1/a.c": "", "[open.c": "",
 	})
 	tooltest.Link(t, "README.md", filepath.Join(dir, "link.ts"))
 	tooltest.Link(t, "src", filepath.Join(dir, "linked"))
@@ -47,6 +48,13 @@ func TestGlobFinds(t *testing.T) {
 		`{"pattern":"*.{ts,tsx}","path":"src"}`:                  {"src/A.tsx", "src/a.ts"},
 		`{"pattern":"A*","path":"src"}`:                          {"src/A.tsx", "src/a.ts"},
 		`{"pattern":"A*","path":"src","case_sensitive":true}`:    {"src/A.tsx"},
+		`{"pattern":"app/[id]/page.jsx"}`:                        {"app/[id]/page.jsx"},
+		`{"pattern":"app/[id]/**"}`:                              {"app/[id]/page.jsx"},
+		`{"pattern":"**/[id]/*.jsx"}`:                            {"app/[id]/page.jsx", "app/i/page.jsx"},
+		`{"pattern":"[id]/*.jsx","path":"app"}`:                  {"app/[id]/page.jsx"},
+		`{"pattern":"app/[iq]/page.jsx"}`:                        {"app/i/page.jsx"},
+		`{"pattern":"v[1]/{a,b}.c"}`:                             {"v[1]/{a,b}.c"},
+		`{"pattern":"./[open.c"}`:                                {"[open.c"},
 		`{"pattern":"readme.md"}`:                                {"README.md"},
 		`{"pattern":"src/**"}`:                                   {"src/A.tsx", "src/a.ts", "src/deep/b.js"},
 		`{"pattern":"dist/*"}`:                                   {"dist/d.ts"},

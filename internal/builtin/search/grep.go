@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 
 	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
@@ -98,18 +97,17 @@ func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 	if p.Include != "" {
 		include, err := relativePattern(g.workspace, p.Include)
 		if err == nil {
-			s.include, err = glob.CompilePattern(include, !p.CaseSensitive)
+			if include != p.Include { // it was absolute
+				s.start, s.Path = ".", ""
+			}
+			s.include, err = glob.CompilePattern(existing(g.workspace, s.start, include), !p.CaseSensitive)
 		}
 		if err != nil {
 			return nil, registry.Invalid("grep", "/include", "%v", err)
 		}
-		if include != p.Include { // it was absolute
-			s.start, s.Path = ".", ""
-		}
 	}
 	if s.expr, err = compileLineExpr(p.Pattern, !p.CaseSensitive); err != nil {
-		return nil, registry.Invalid("grep", "/pattern", "%v; write %s to search for the text as it is",
-			err, regexp.QuoteMeta(p.Pattern))
+		return nil, registry.Invalid("grep", "/pattern", "%v", err)
 	}
 	return s, nil
 }

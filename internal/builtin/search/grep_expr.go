@@ -41,14 +41,10 @@ func compileLineExpr(pattern string, fold bool) (*lineExpr, error) {
 	}
 	tree, err := syntax.Parse(pattern, flags)
 	if err != nil {
-		var bad *syntax.Error
-		if errors.As(err, &bad) {
-			return nil, fmt.Errorf("is not a regular expression in RE2 syntax: %s in %s", bad.Code, text.Quote(bad.Expr))
-		}
-		return nil, err
+		return nil, explainSyntax(pattern, err)
 	}
 	if wantsNewline(tree) {
-		return nil, errors.New("contains a line break; matches are within one line")
+		return nil, errors.New("contains a line break, but a match is within one line: search for the most telling of the lines, with context to see the others")
 	}
 	if fold {
 		pattern = "(?i)" + pattern
@@ -70,6 +66,74 @@ func compileLineExpr(pattern string, fold bool) (*lineExpr, error) {
 		e.needs = append(e.needs, newNeed(text))
 	}
 	return e, nil
+}
+
+// explainSyntax returns why a pattern is refused, and what to do instead.
+func explainSyntax(pattern string, err error) error {
+	var bad *syntax.Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	quoted := text.Quote(bad.Expr)
+	if what, instead := lacking(bad); what != "" {
+		return fmt.Errorf("has %s, %s, which RE2 syntax does not have; %s", what, quoted, instead)
+	}
+	return fmt.Errorf("is not a regular expression in RE2 syntax: %s in %s; write %s to search for the text as it is",
+		bad.Code, quoted, regexp.QuoteMeta(pattern))
+}
+
+// lacking names the part of other syntaxes that an error is about, and what to write
+// instead. what is "" if the pattern is wrong in any syntax.
+func lacking(bad *syntax.Error) (what, instead string) {
+	// The parser reports the text from the mistake on, or only its first characters.
+	has := func(prefixes ...string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(bad.Expr, p) })
+	}
+	switch bad.Code {
+	case syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture:
+		switch {
+		case has("(?=", "(?!"):
+			return "a lookahead", "search without it, and pick the lines from the result"
+		case has("(?<=", "(?<!"):
+			return "a lookbehind", "search without it, and pick the lines from the result"
+		case has("(?>"):
+			return "an atomic group", "write (?:, since RE2 never backtracks"
+		case has("(?#"):
+			return "a comment", "leave it out"
+		case bad.Expr == "(?P", has("(?&", "(?R", "(?1"):
+			return "a reference to a group", "write out what it is to match"
+		case has("(?x"):
+			return "a flag for free spacing", "leave out the blanks and comments"
+		case has("(?("):
+			return "a condition", "write out both cases with |"
+		}
+	case syntax.ErrInvalidEscape:
+		switch {
+		case len(bad.Expr) > 1 && '1' <= bad.Expr[1] && bad.Expr[1] <= '9', has(`\k`, `\g`):
+			return "a backreference", "search for the part before it, and pick the lines from the result"
+		case has(`\u`):
+			return "an escape", `write \x{20AC} for a character by its number`
+		case has(`\<`, `\>`):
+			return "a word boundary", `write \b`
+		case has(`\Z`):
+			return "an end of the text", `write $`
+		case has(`\h`):
+			return "a class of blanks", `write [ \t]`
+		case has(`\N`):
+			return "a character by its name", `write \x{20AC} for a character by its number`
+		case has(`\K`):
+			return "a reset of the match", "leave it out, since whole lines are shown"
+		case has(`\R`):
+			return "a line break", "a match is within one line"
+		}
+	case syntax.ErrInvalidRepeatOp:
+		if strings.HasSuffix(bad.Expr, "+") {
+			return "a possessive repetition", `leave out its +, or write \+ for the character`
+		}
+	case syntax.ErrInvalidRepeatSize:
+		return "a repetition of more than 1000 times", "write a smaller number, or none, such as {3,}"
+	}
+	return "", ""
 }
 
 func wantsNewline(re *syntax.Regexp) bool {

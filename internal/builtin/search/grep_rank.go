@@ -121,15 +121,22 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 		fmt.Fprintf(&b, "Found %s %s:\n", found, s.what())
 	}
 	out := registry.Result{Summary: "found " + found, Truncated: cut}
+	part := "" // the first line that is shown in part
 	for _, f := range r.files {
 		f.write(&b, s.context > 0)
 		for _, l := range f.found.lines {
+			if l.part && part == "" {
+				part = fmt.Sprintf("%d of %s", l.number, tool.OneLine(f.path))
+			}
 			if l.match {
 				out.Locations = append(out.Locations, registry.Location{Path: f.path, Line: l.number})
 			}
 		}
 	}
 	b.WriteString("---\n")
+	if part != "" {
+		note = fmt.Sprintf(" (long lines are shown in part, such as line %s; read_file with offset shows more of a line)", part) + note
+	}
 	if note != "" {
 		b.WriteString(strings.TrimSpace(note) + "\n")
 	}

@@ -41,6 +41,7 @@ type foundLine struct {
 	number int // from 1
 	text   string
 	match  bool // false: context
+	part   bool // text is a part of the line
 }
 
 // keep removes the lines after the first n matches.
@@ -278,7 +279,7 @@ func (s *searcher) add(text []byte, start, end int, match bool) {
 	s.counted = start
 	s.shown = min(end+1, len(text))
 	line := trimCR(text[start:end])
-	s.found.lines = append(s.found.lines, foundLine{number: s.number, text: s.excerpt(line, match), match: match})
+	s.found.lines = append(s.found.lines, foundLine{number: s.number, text: s.excerpt(line, match), match: match, part: len(line) > maxExcerpt})
 }
 
 // excerpt shortens a long line to the part around its match.

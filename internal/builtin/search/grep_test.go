@@ -172,13 +172,37 @@ func TestGrepReportsCutLines(t *testing.T) {
 	}
 }
 
+func TestGrepSaysHowToSeeTheRestOfALine(t *testing.T) {
+	opts, _ := place(t, map[string]string{"long": "short\n" + strings.Repeat("x", 5000) + "needle" + strings.Repeat("y", 5000), "short": "needle"})
+	const note = "(long lines are shown in part, such as line 2 of long; read_file with offset shows more of a line)"
+	if got := output(t, opts, "grep", `{"pattern":"needle"}`); !strings.Contains(got, note) {
+		t.Errorf("%s\nwant %s", got, note)
+	}
+	if got := output(t, opts, "grep", `{"pattern":"needle","path":"short"}`); strings.Contains(got, "in part") {
+		t.Error(got)
+	}
+}
+
 func TestGrepBadParams(t *testing.T) {
 	opts, _ := place(t, map[string]string{"a": "x"})
 	tool := find(t, opts, "grep")
 	for params, want := range map[string]string{
-		`{"pattern":"("}`:                `missing closing ): ` + "`(`",
-		`{"pattern":"(?=a)"}`:            "RE2 syntax",
-		`{"pattern":"a\\nb"}`:            "within one line",
+		`{"pattern":"("}`:                "missing closing ) in \"(\"; write \\( to search for the text as it is",
+		`{"pattern":"(?=a)"}`:            `has a lookahead, "(?=", which RE2 syntax does not have; search without it`,
+		`{"pattern":"(?!a)b"}`:           "has a lookahead",
+		`{"pattern":"(?<=a)b"}`:          "has a lookbehind",
+		`{"pattern":"(?<!a)b"}`:          "has a lookbehind",
+		`{"pattern":"(a)\\1"}`:           "has a backreference",
+		`{"pattern":"(?<n>a)\\k<n>"}`:    "has a backreference",
+		`{"pattern":"(?P<n>a)(?P=n)"}`:   "has a reference to a group",
+		`{"pattern":"(?>a)b"}`:           "has an atomic group",
+		`{"pattern":"a*+b"}`:             "has a possessive repetition",
+		`{"pattern":"\\u20ac"}`:          `has an escape, "\\u", which RE2 syntax does not have; write \x{20AC}`,
+		`{"pattern":"a\\Z"}`:             "has an end of the text",
+		`{"pattern":"a{2000}"}`:          "has a repetition of more than 1000 times",
+		`{"pattern":"a\nb"}`:             "contains a line break, but a match is within one line: search for",
+		`{"pattern":"a\\nb"}`:            "contains a line break",
+		`{"pattern":"(a|b\\r\\n)c"}`:     "contains a line break",
 		`{"pattern":"a","include":"[a"}`: "close the bracket",
 		`{"pattern":"a","context":1.5}`:  "not an integer",
 		`{"pattern":"a","Context":1}`:    "unknown param",
@@ -187,7 +211,7 @@ func TestGrepBadParams(t *testing.T) {
 	} {
 		err := tool.Check(t.Context(), tooltest.Call(params))
 		var args *registry.ArgsError
-		if !errors.As(err, &args) || !strings.Contains(err.Error(), strings.Split(want, ":")[0]) {
+		if !errors.As(err, &args) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v", params, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -30,6 +31,28 @@ func relativePattern(w *workspace.Dir, pattern string) (string, error) {
 	// "./" keeps a pattern with no other slash from matching below the top of
 	// the workspace.
 	return "./" + path.Join(rel, pattern[len(fixed):]), nil
+}
+
+// existing quotes the names with brackets or braces at the start of a pattern that
+// exist as they are written. They are read as such, not as patterns.
+func existing(w *workspace.Dir, start, pattern string) string {
+	root, err := w.Root()
+	if err != nil || !strings.ContainsAny(pattern, "[{") {
+		return pattern
+	}
+	parts, at := strings.Split(pattern, "/"), start
+	for i, part := range parts {
+		if at = path.Join(at, part); strings.ContainsAny(part, "*?\\") {
+			break
+		}
+		if _, err := root.Lstat(at); err != nil {
+			break
+		}
+		if part != "." && part != ".." {
+			parts[i] = glob.Quote(part)
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // gitFolder is the folder that a search skips unless the pattern names it.

@@ -28,7 +28,17 @@ func NewEditor(opts Options) *Editor { return &Editor{Dir: New(opts), protected:
 // Changeable resolves the path of a file to be written. It rejects toolreg's
 // own files.
 func (e *Editor) Changeable(tool, pointer, name string) (string, error) {
-	rel, err := e.Param(tool, pointer, name)
+	return e.changeable(tool, pointer, name, text.Alike)
+}
+
+// Creatable is Changeable for a file that need not exist: a file whose name only
+// looks the same is another one.
+func (e *Editor) Creatable(tool, pointer, name string) (string, error) {
+	return e.changeable(tool, pointer, name, text.Composed)
+}
+
+func (e *Editor) changeable(tool, pointer, name string, form func(string) string) (string, error) {
+	rel, err := e.param(tool, pointer, name, form)
 	if err != nil {
 		return "", err
 	}

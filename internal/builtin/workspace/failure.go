@@ -52,11 +52,11 @@ func (w *Dir) Failure(rel, name string, err error, hides func(string) bool) regi
 func (w *Dir) Explain(rel, name string, err error, hides func(string) bool) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		text := fmt.Sprintf("%s does not exist in the workspace", text.Quote(name))
-		if near := w.near(rel, hides); len(near) > 0 {
-			return text + "; did you mean " + strings.Join(near, ", ") + "?"
+		quoted, near := w.near(rel, name, hides)
+		if len(near) > 0 {
+			return quoted + " does not exist in the workspace; did you mean " + strings.Join(near, ", ") + "?"
 		}
-		return text + "; list_directory and glob show what does"
+		return quoted + " does not exist in the workspace; list_directory and glob show what does"
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Sprintf("%s does not exist: a part of the path is a file, not a folder", text.Quote(name))
 	case errors.Is(err, fs.ErrPermission):
@@ -73,11 +73,12 @@ func (w *Dir) Explain(rel, name string, err error, hides func(string) bool) stri
 const maxSiblings = 10_000
 
 // near returns existing paths that may have been meant instead of a missing
-// one: similar names in the nearest folder that exists.
-func (w *Dir) near(rel string, hides func(string) bool) []string {
+// one: similar names in the nearest folder that exists. They are quoted, as name is;
+// where they look the same as the missing one, with escapes.
+func (w *Dir) near(rel, name string, hides func(string) bool) (quoted string, near []string) {
 	root, err := w.Root()
 	if err != nil {
-		return nil
+		return text.Quote(name), nil
 	}
 	dir, want := path.Dir(rel), path.Base(rel)
 	for dir != "." {
@@ -87,7 +88,12 @@ func (w *Dir) near(rel string, hides func(string) bool) []string {
 		dir, want = path.Dir(dir), path.Base(dir)
 	}
 	names := slices.DeleteFunc(namesIn(root, dir), func(n string) bool { return hides != nil && hides(path.Join(dir, n)) })
-	near := registry.Near(want, names)
+	quote := strconv.Quote
+	if near = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !text.LookSame(n, want) }); len(near) > 0 {
+		quote = strconv.QuoteToASCII
+	} else {
+		near = registry.Near(want, names)
+	}
 	if stem := strings.TrimSuffix(want, path.Ext(want)); len(near) == 0 && len(stem) > 2 {
 		for _, n := range names {
 			if strings.EqualFold(strings.TrimSuffix(n, path.Ext(n)), stem) {
@@ -97,9 +103,9 @@ func (w *Dir) near(rel string, hides func(string) bool) []string {
 	}
 	near = near[:min(len(near), 3)]
 	for i, n := range near {
-		near[i] = strconv.Quote(path.Join(dir, n))
+		near[i] = quote(path.Join(dir, n))
 	}
-	return near
+	return quote(text.Valid(text.Clip(name, maxPath))), near
 }
 
 func namesIn(root *os.Root, dir string) []string {

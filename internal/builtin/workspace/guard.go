@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Guarded reports whether changing a path, relative to the workspace, could let
@@ -170,19 +172,20 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 	}
 	var all []string
 	for _, name := range names {
-		rel, err := w.resolve(name)
-		if err != nil {
-			return nil, err
+		// What creates a file does not take one for it whose name only looks the same.
+		for _, form := range []func(string) string{text.Alike, text.Composed} {
+			rel, err := w.resolve(name, form)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(all, rel) {
+				all = append(all, rel)
+			}
 		}
-		all = append(all, rel)
 	}
 	root := w.root // which resolve has opened
-	for i, name := range names {
-		rel := all[i]
+	for _, rel := range all {
 		add(rel)
-		if written, err := w.relative(name); err == nil {
-			add(written)
-		}
 		for _, folder := range []string{".git", ".toolreg"} {
 			if below, ok := within(root, rel, folder); ok {
 				add(path.Join(folder, below))
@@ -190,6 +193,11 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 		}
 		if below, ok := inRepository(root, rel, all); ok {
 			add(path.Join(".git", below))
+		}
+	}
+	for _, name := range names {
+		if written, err := w.relative(name); err == nil {
+			add(written)
 		}
 	}
 	return out, nil

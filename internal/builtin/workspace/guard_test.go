@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 func TestGuarded(t *testing.T) {
@@ -96,7 +97,7 @@ func TestLoginsAreNotRead(t *testing.T) {
 	tooltest.Link(t, ".local/state/toolreg/"+name, filepath.Join(dir, "innocent"))
 	w := tooltest.Open(t, New(opts))
 	for path, want := range map[string]bool{".local/state/toolreg/" + name: false, "innocent": false, "login-form.json": true} {
-		rel, err := w.resolve(path)
+		rel, err := w.resolve(path, text.Alike)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,11 @@ func (e *refusal) Error() string { return fmt.Sprintf("path %s %s", text.Quote(e
 // Param resolves the value of a path param. If the path is refused, the error
 // is an *ArgsError for the param at pointer.
 func (w *Dir) Param(tool, pointer, name string) (string, error) {
-	rel, err := w.resolve(name)
+	return w.param(tool, pointer, name, text.Alike)
+}
+
+func (w *Dir) param(tool, pointer, name string, form func(string) string) (string, error) {
+	rel, err := w.resolve(name, form)
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return "", registry.Invalid(tool, pointer, "%s", r.Error())
 	}
@@ -45,10 +49,14 @@ const maxPath = 4096
 // *refusal if the path must not be used because it leads outside the workspace,
 // directly or through a link, or is not a plain path.
 //
+// A part that does not exist stands for the only entry of its folder that has the
+// same form: models write names composed and with plain quotes, however the file
+// system has them.
+//
 // The links are followed by hand because an os.Root refuses absolute links, even
 // those that lead back inside. The result is opened with enter, so replacing a
 // folder with a link in the meantime has no effect.
-func (w *Dir) resolve(name string) (string, error) {
+func (w *Dir) resolve(name string, form func(string) string) (string, error) {
 	if len(name) > maxPath {
 		return "", &refusal{name, fmt.Sprintf("is longer than %d bytes", maxPath)}
 	}
@@ -80,7 +88,12 @@ func (w *Dir) resolve(name string) (string, error) {
 		info, err := root.Lstat(at)
 		switch {
 		case isMissing(err):
-			return missing(name, at, rest)
+			other := equivalent(namesIn(root, done), next, form)
+			if links++; other == "" || links > maxLinks {
+				return missing(name, at, rest)
+			}
+			rest = append([]string{other}, rest...)
+			continue
 		case err != nil:
 			return "", fmt.Errorf("inspecting %s: %w", text.Quote(name), Cause(err))
 		case info.Mode()&fs.ModeSymlink == 0:
@@ -96,6 +109,25 @@ func (w *Dir) resolve(name string) (string, error) {
 		via = at
 	}
 	return done, nil
+}
+
+// equivalent returns the only one of the names that has the same form as one that
+// does not exist, or "".
+func equivalent(names []string, missing string, form func(string) string) string {
+	if len(names) == maxSiblings { // there may be more
+		return ""
+	}
+	want, found := form(missing), ""
+	for _, n := range names {
+		switch {
+		case n == missing || form(n) != want:
+		case found != "":
+			return ""
+		default:
+			found = n
+		}
+	}
+	return found
 }
 
 func leaves(name, link string) error {

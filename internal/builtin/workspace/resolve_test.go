@@ -1,13 +1,17 @@
 package workspace
 
 import (
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // linked creates a workspace full of links.
@@ -65,13 +69,45 @@ func TestResolve(t *testing.T) {
 	}
 	w := tooltest.Open(t, New(opts))
 	for _, tt := range tests {
-		got, err := w.resolve(tt.name)
+		got, err := w.resolve(tt.name, text.Alike)
 		switch {
 		case tt.refused == "" && (err != nil || got != tt.want):
 			t.Errorf("resolve(%q) = %q, %v; want %q", tt.name, got, err, tt.want)
 		case tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)):
 			t.Errorf("resolve(%q) = %q, %v; want an error with %q", tt.name, got, err, tt.refused)
 		}
+	}
+}
+
+func TestEquivalentNames(t *testing.T) {
+	dir := tooltest.Place(t, map[string]string{
+		"re\u0301sume\u0301.txt": "", "caf\u00e9/menu.txt": "", "Bildschirm 4\u202fPM.png": "", "it\u2019s.md": "", "a \u2013 b.md": "",
+		"two\u2018.txt": "", "two\u2019.txt": "", "x\u00b2.txt": "",
+	})
+	w := tooltest.Open(t, New(Options{Dir: dir}))
+	for _, tt := range []struct{ name, want, created string }{
+		{"r\u00e9sum\u00e9.txt", "re\u0301sume\u0301.txt", "re\u0301sume\u0301.txt"},
+		{"cafe\u0301/menu.txt", "caf\u00e9/menu.txt", "caf\u00e9/menu.txt"},
+		{"cafe\u0301/new.txt", "caf\u00e9/new.txt", "caf\u00e9/new.txt"},
+		{"Bildschirm 4 PM.png", "Bildschirm 4\u202fPM.png", "Bildschirm 4 PM.png"},
+		{"it's.md", "it\u2019s.md", "it's.md"},
+		{"a - b.md", "a \u2013 b.md", "a - b.md"},
+		{"two'.txt", "two'.txt", "two'.txt"}, // there are two
+		{"x2.txt", "x2.txt", "x2.txt"},
+	} {
+		if got, err := w.resolve(tt.name, text.Alike); err != nil || got != tt.want {
+			t.Errorf("%+q is %+q, %v; want %+q", tt.name, got, err, tt.want)
+		}
+		if got, err := w.resolve(tt.name, text.Composed); err != nil || got != tt.created {
+			t.Errorf("%+q creates %+q, %v; want %+q", tt.name, got, err, tt.created)
+		}
+	}
+	paths, err := w.SubjectPaths("it's.md")
+	if diff := cmp.Diff([]string{"it\u2019s.md", "it's.md"}, paths); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	if got, want := w.Explain("two'.txt", "two'.txt", fs.ErrNotExist, nil), `"two'.txt" does not exist in the workspace; did you mean "two\u2018.txt", "two\u2019.txt"?`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 
@@ -88,7 +124,7 @@ func TestNamesThatWindowsTakesForOthers(t *testing.T) {
 	opts, _ := place(t, map[string]string{"a.txt": "", "deep/b.txt": ""})
 	w := tooltest.Open(t, New(opts))
 	for _, name := range []string{"a.txt.", "a.txt ", `deep.\b.txt`, "DEEP~1/b.txt", "new./x"} {
-		got, err := w.resolve(name)
+		got, err := w.resolve(name, text.Alike)
 		refused := err != nil && strings.Contains(err.Error(), "Windows may open another file")
 		if refused != (runtime.GOOS == "windows") {
 			t.Errorf("resolve(%q) = %q, %v", name, got, err)
@@ -107,7 +143,7 @@ func TestLongestPaths(t *testing.T) {
 	for name, want := range map[string]string{
 		"0": "", "more": "has a loop of links", strings.Repeat("a/", 2048): "", strings.Repeat("a/", 2048) + "a": "is longer than 4096 bytes",
 	} {
-		if _, err := w.resolve(name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := w.resolve(name, text.Alike); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.10s: %v, want %q", name, err, want)
 		}
 	}
@@ -120,7 +156,7 @@ func FuzzResolve(f *testing.F) {
 	opts, _, _ := linked(f)
 	w := tooltest.Open(f, New(opts))
 	f.Fuzz(func(t *testing.T, name string) {
-		rel, err := w.resolve(name)
+		rel, err := w.resolve(name, text.Alike)
 		if err == nil && !filepath.IsLocal(filepath.FromSlash(rel)) {
 			t.Errorf("resolve(%q) = %q", name, rel)
 		}

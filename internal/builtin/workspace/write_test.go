@@ -11,17 +11,18 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // write resolves the name and writes the file as the tools do.
-func write(t testing.TB, opts Options, name, text string) error {
+func write(t testing.TB, opts Options, name, content string) error {
 	t.Helper()
 	w := tooltest.Open(t, NewEditor(opts))
-	rel, err := w.resolve(name)
+	rel, err := w.resolve(name, text.Alike)
 	if err != nil {
 		return err
 	}
-	return w.WriteFile(rel, []byte(text), 0)
+	return w.WriteFile(rel, []byte(content), 0)
 }
 
 func content(t testing.TB, path string) string {

@@ -114,6 +114,39 @@ func TestApplyPatch(t *testing.T) {
 			"an empty file deleted", "diff --git a/e b/e\ndeleted file mode 100644\n", tree{"f": "a\n", "e": ""}, tree{"f": "a\n"}, []string{`deleted "e"`},
 		},
 		{
+			"no line numbers", "--- a/f\n+++ b/f\n@@\n two\n-three\n+3\n four\n",
+			tree{"f": five}, tree{"f": "one\ntwo\n3\nfour\nfive\n"}, []string{`hunk 1 of "f", which has no line numbers, was applied at line 2, where its lines match`},
+		},
+		{
+			"words in place of numbers, twice, and a blank line before the next file",
+			"--- a/f\n+++ b/f\n@@ func one() @@\n-one\n+1\n@@ ... @@\n five\n+six\n\n--- a/g\n+++ b/g\n@@ @@\n-x\n+y\n",
+			tree{"f": five, "g": "x\n"}, tree{"f": "1\ntwo\nthree\nfour\nfive\nsix\n", "g": "y\n"}, nil,
+		},
+		{
+			"counts too large", "--- a/f\n+++ b/f\n@@ -2,9 +2,9 @@\n two\n-three\n+3\n four\n",
+			tree{"f": five}, tree{"f": "one\ntwo\n3\nfour\nfive\n"}, []string{`the counts between the @@ of hunk 1 of "f" are wrong; it was applied at line 2`},
+		},
+		{
+			"counts too small, in the first of two hunks", "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n one\n-two\n+2\n three\n@@ -4,2 +4,2 @@\n four\n-five\n+5\n",
+			tree{"f": five}, tree{"f": "one\n2\nthree\nfour\n5\n"}, nil,
+		},
+		{
+			"a new file with a wrong count", "--- /dev/null\n+++ b/g\n@@ -0,0 +1,5 @@\n+a\n+b\n",
+			tree{}, tree{"g": "a\nb\n"}, nil,
+		},
+		{
+			"a deleted file without numbers", "--- a/f\n+++ /dev/null\n@@\n-a\n-b\n",
+			tree{"f": "a\nb\n"}, tree{}, nil,
+		},
+		{
+			"no line break at the end, and no numbers", "--- a/f\n+++ b/f\n@@\n-a\n\\ No newline at end of file\n+a\n+b\n",
+			tree{"f": "a"}, tree{"f": "a\nb\n"}, nil,
+		},
+		{
+			"context with plain quotes", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n it's\n-\"a\"\n+b\n",
+			tree{"f": "it\u2019s\n\u201ca\u201d\n"}, tree{"f": "it\u2019s\nb\n"}, nil,
+		},
+		{
 			"another encoding", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-é\n+è\n", tree{"f": "\xe9\n"}, tree{"f": "\xe8\n"}, nil,
 		},
 	}
@@ -167,7 +200,14 @@ func TestApplyPatchRefusals(t *testing.T) {
 		{"several places", "--- a/rep\n+++ b/rep\n@@ -2 +2 @@\n-x\n+y\n", `in several other places (lines 1, 3, 5)`},
 		{"no context", "--- a/f\n+++ b/f\n@@ -2,0 +3 @@\n+new\n", "no context line"},
 		{"white space", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one \n+1\n", `expected line 1 to be "one ", found "one"`},
-		{"a missing line break at the end", "--- a/nonl\n+++ b/nonl\n@@ -1 +1 @@\n-end\n+END\n", `line break differs: the file has "", the patch "\n"`},
+		{"a missing line break at the end", "--- a/nonl\n+++ b/nonl\n@@ -1 +1 @@\n-end\n+END\n", `line 1, "end", ends the file without a line break; write "\\ No newline at end of file" in a line of its own after it`},
+		{"a missing line break at the end, and no numbers", "--- a/nonl2\n+++ b/nonl2\n@@\n x\n-end\n+END\n", `line 2, "end", ends the file without a line break`},
+		{"a line break that the patch says is missing", "--- a/f\n+++ b/f\n@@ -5 +5 @@\n-five\n\\ No newline at end of file\n+5\n", `line 5, "five", has a line break in the file; leave out`},
+		{"other line breaks", "--- a/crlf\n+++ b/crlf\n@@ -1 +1,2 @@\n-a\n+b\r\n+c\n", `line break differs: the file has "\r\n", the patch "\n"`},
+		{"several places, and no numbers", "--- a/rep\n+++ b/rep\n@@\n-x\n+y\n", `without correct numbers between the @@ its place must be unique, but its lines match in several (lines 1, 3, 5)`},
+		{"several places, and wrong counts", "--- a/rep\n+++ b/rep\n@@ -1,7 +1,7 @@\n-x\n+y\n", `its place must be unique`},
+		{"a line that only looks the same, among others", "--- a/quote\n+++ b/quote\n@@ -1,2 +1,2 @@\n it's\n-ab\n+c\n", `expected line 2 to be "ab", found "a"`},
+		{"no numbers and no context", "--- a/f\n+++ b/f\n@@\n+new\n", "no context line"},
 		{"no such file", "--- a/fy\n+++ b/fy\n@@ -1 +1 @@\n-one\n+1\n", `"fy" does not exist`},
 		{"there already", "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+one\n", `the patch creates "f", which already exists`},
 		{"renamed onto a file", "diff --git a/f b/rep\nrename from f\nrename to rep\n", `the patch creates "rep", which already exists`},
@@ -183,7 +223,7 @@ func TestApplyPatchRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			opts, dir := place(t, map[string]string{
-				"f": five, "rep": "x\n-\nx\n-\nx\n", "nonl": "end", "other": "x\n", "bin": "a\x00", "sub/x": "", "latin": "\xe9\n",
+				"f": five, "rep": "x\n-\nx\n-\nx\n", "nonl": "end", "nonl2": "x\nend", "crlf": "a\r\n", "quote": "it\u2019s\na\n", "other": "x\n", "bin": "a\x00", "sub/x": "", "latin": "\xe9\n",
 			})
 			before := files(t, dir)
 			r := run(t, opts, "apply_patch", patchParam(t, good+tt.patch))
@@ -262,18 +302,15 @@ func TestApplyPatchModes(t *testing.T) {
 
 func TestParsePatchErrors(t *testing.T) {
 	for patch, want := range map[string]string{
-		"":                              "no unified diff",
-		"just text\n":                   "no unified diff",
-		"@@ -1 +1 @@\n-a\n+b\n":         "line 1 of the patch: a hunk before any file name",
-		"*** Begin Patch\n":             "format of git diff",
-		"--- a/f\n+++ b/f\n":            "no @@ header",
-		"--- a/f\n+++ b/f\n@@ @@\n a\n": "needs line numbers",
-		"--- a/f\n+++ b/f\n@@ -1,99999999999 +1 @@\n a\n":                 "needs line numbers",
-		"--- a/f\n+++ b/f\n@@ -1,-1 +1 @@\n a\n":                          "needs line numbers",
-		"--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n":                         "line 5 of the patch: hunk 1 is shorter than its header says: 1 old and 1 new lines are missing",
-		"--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n@@ -5 +5 @@\n-a\n+b\n":    "hunk 1 is shorter than its header says",
-		"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n+c\n":                     "line 6 of the patch: hunk 1 has more lines than its header says",
-		"--- a/f\n+++ b/f\n@@ -1 +1 @@\n+b\n+c\n":                         "more lines",
+		"":                                      "no unified diff",
+		"just text\n":                           "no unified diff",
+		"@@ -1 +1 @@\n-a\n+b\n":                 "line 1 of the patch: a hunk before any file name",
+		"*** Begin Patch\n":                     "format of git diff",
+		"--- a/f\n+++ b/f\n":                    "no @@ header",
+		"--- a/f\n+++ b/f\n@@\n":                "hunk 1 has no lines",
+		"--- a/f\n+++ b/f\n@@\n a\n-b\nc\n-d\n": `line 6 of the patch: hunk 1: "c" begins with none of space, + and -`,
+		"--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n a\n-b\n+B\nc\n":              `line 7 of the patch: hunk 1: "c" begins with none`,
+		"--- a/f\n+++ b/f\n@@\n a\n-b\n*** Update File: x\n+c\n":          "begins with none",
 		"--- a/f\n+++ b/f\n@@ -1 +1 @@\n\\ No newline at end of file\n":   "must follow a line",
 		"--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n":             "both names",
 		"--- \"a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n":                       "not quoted properly",

@@ -39,6 +39,8 @@ func TestEdit(t *testing.T) {
 		{"UTF-16 big endian", "\xfe\xff\x00a\x00b", "\xfe\xff\x00a\xd8\x3d\xde\x00", one{"old_string": "b", "new_string": "😀"}},
 		{"bytes that are not UTF-8", "ünd \n\xff\xe9\n", "日本 \n\xff\xe9\n", one{"old_string": "ünd", "new_string": "日本"}},
 		{"Windows-1252", "caf\xe9 \x80\x81\n", "th\xe9 \x80\x81\n", one{"old_string": "café", "new_string": "thé"}},
+		{"GB18030", "\xc4\xe3\xba\xc3 a\n", "\xc4\xe3 b\n", one{"old_string": "你好 a", "new_string": "你 b"}},
+		{"Shift_JIS", "\x83t\x83@\x83C\x83\x8b = 1\n", "\x83t\x83@\x83C\x83\x8b = 2\n", one{"old_string": "ファイル = 1", "new_string": "ファイル = 2"}},
 		{"characters of several bytes", "日本語\n", "日x語\n", one{"old_string": "本", "new_string": "x"}},
 		{"several, each applied to the result of the previous one", "a b\n", "c d\n", one{"edits": []one{
 			{"old_string": "a", "new_string": "b"}, {"old_string": "b b", "new_string": "c d"},

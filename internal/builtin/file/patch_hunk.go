@@ -19,8 +19,6 @@ func (r *patchReader) hunks(p *filePatch) error {
 				return err
 			}
 			p.hunks = append(p.hunks, *h)
-		case ok && len(p.hunks) > 0 && r.isBodyLine(line):
-			return r.fail("hunk %d has more lines than its header says; correct the numbers between the @@", len(p.hunks))
 		case len(p.hunks) == 0:
 			return r.fail("there is no @@ header after the file names")
 		default:
@@ -29,23 +27,39 @@ func (r *patchReader) hunks(p *filePatch) error {
 	}
 }
 
-// isBodyLine reports whether a line can only be part of a hunk. "-- " starts
-// the signature of an email that contains a patch.
-func (r *patchReader) isBodyLine(line string) bool {
-	return line != "" && strings.IndexByte("+- ", line[0]) >= 0 && line != "-- " && line != "--" && !r.atNames()
-}
-
+// hunk parses a hunk. A model that writes one often miscounts its lines: if the
+// numbers do not fit, it ends where the lines of a hunk end.
 func (r *patchReader) hunk(number int) (*hunk, error) {
 	h := &hunk{number: number, line: r.at + 1}
 	header, _ := r.peek()
 	if !h.header(header) {
-		return nil, r.fail("hunk %d: %s is not a hunk header; it needs line numbers, such as @@ -1,3 +1,4 @@", number, text.Quote(header))
+		h.loose = true
 	}
 	r.at++
+	start := r.at
+	if !h.loose {
+		done, err := r.counted(h)
+		if done || err != nil {
+			return h, err
+		}
+		h.loose, h.body, r.at = true, nil, start
+	}
+	if err := r.uncounted(h); err != nil {
+		return nil, err
+	}
+	if len(h.body) == 0 {
+		return nil, r.fail("hunk %d has no lines; each begins with a space, + or -", number)
+	}
+	return h, nil
+}
+
+// counted reads the body of a hunk by the numbers of its header. done is false if
+// they do not fit.
+func (r *patchReader) counted(h *hunk) (done bool, err error) {
 	oldLeft, newLeft := h.oldCount, h.newCount
 	for oldLeft > 0 || newLeft > 0 {
 		if r.at >= len(r.lines) {
-			return nil, r.short(h, oldLeft, newLeft)
+			return false, nil
 		}
 		line := r.lines[r.at]
 		if line == "" || line == "\r" {
@@ -60,27 +74,66 @@ func (r *patchReader) hunk(number int) (*hunk, error) {
 			newLeft--
 		case '\\':
 			if err := r.noNewline(h); err != nil {
-				return nil, err
+				return false, err
 			}
 			continue
 		default:
-			return nil, r.short(h, oldLeft, newLeft)
+			return false, nil
 		}
 		if oldLeft < 0 || newLeft < 0 {
-			return nil, r.fail("hunk %d has more lines than its header says; correct the numbers between the @@", number)
+			return false, nil
 		}
-		h.body = append(h.body, hunkLine{line[0], line[1:] + "\n"})
+		h.add(line)
 		r.at++
 	}
 	if r.at < len(r.lines) && strings.HasPrefix(r.lines[r.at], `\`) {
-		return h, r.noNewline(h)
+		return true, r.noNewline(h)
 	}
-	return h, nil
+	line, ok := r.peek()
+	return !ok || !r.isBodyLine(line), nil
 }
 
-func (r *patchReader) short(h *hunk, oldLeft, newLeft int) error {
-	return r.fail("hunk %d is shorter than its header says: %d old and %d new lines are missing; correct the numbers between the @@",
-		h.number, max(oldLeft, 0), max(newLeft, 0))
+// uncounted reads the body of a hunk up to the first line that is none of it. Empty
+// lines at the end separate it from what follows.
+func (r *patchReader) uncounted(h *hunk) error {
+	empty := 0 // at the end of the body
+	for ; ; r.at++ {
+		line, ok := r.peek()
+		switch {
+		case ok && line == "":
+			empty++
+			h.add(" " + r.lines[r.at])
+			continue
+		case ok && strings.HasPrefix(line, `\`):
+			if err := r.noNewline(h); err != nil {
+				return err
+			}
+			r.at--
+			continue
+		case ok && r.isBodyLine(line):
+			empty = 0
+			h.add(r.lines[r.at])
+			continue
+		}
+		h.body = h.body[:len(h.body)-empty]
+		if ok && !r.isEnd(line) {
+			return r.fail("hunk %d: %s begins with none of space, + and -, and the numbers between the @@ do not say that the hunk ends before it", h.number, text.Quote(line))
+		}
+		return nil
+	}
+}
+
+// isEnd reports whether a line can follow a hunk without numbers.
+func (r *patchReader) isEnd(line string) bool {
+	return strings.HasPrefix(line, "@@") || strings.HasPrefix(line, "diff --git ") || r.atNames() || line == "-- " || line == "--"
+}
+
+func (h *hunk) add(line string) { h.body = append(h.body, hunkLine{line[0], line[1:] + "\n"}) }
+
+// isBodyLine reports whether a line can only be part of a hunk. "-- " starts
+// the signature of an email that contains a patch.
+func (r *patchReader) isBodyLine(line string) bool {
+	return line != "" && strings.IndexByte("+- ", line[0]) >= 0 && line != "-- " && line != "--" && !r.atNames()
 }
 
 // noNewline removes the line break from the previous line.
@@ -94,8 +147,9 @@ func (r *patchReader) noNewline(h *hunk) error {
 	return nil
 }
 
-// header parses "@@ -12,3 +12,4 @@ anything".
-func (h *hunk) header(line string) bool {
+// header parses "@@ -12,3 +12,4 @@ anything". ok is false if there are no such numbers, as
+// in "@@" and "@@ func main() @@".
+func (h *hunk) header(line string) (ok bool) {
 	rest, ok := strings.CutPrefix(line, "@@ -")
 	if !ok {
 		return false
@@ -217,7 +271,8 @@ func (t *patchTarget) write(line string) error {
 }
 
 // find returns the position where the hunk applies: its stated position, or
-// otherwise the only position after the previous hunk where its lines match.
+// otherwise the only position after the previous hunk where its lines match, or, if
+// there is none, where they match but for characters that look alike.
 func (t *patchTarget) find(h *hunk) (int, error) {
 	var old []string
 	for _, l := range h.body {
@@ -232,22 +287,34 @@ func (t *patchTarget) find(h *hunk) (int, error) {
 		return 0, nil
 	}
 	stated := h.oldStart - 1
-	for _, pos := range []int{stated + t.drift, stated} {
-		if pos >= t.at && t.matches(pos, old) {
-			t.drift = pos - stated
-			return pos, nil
+	if !h.loose {
+		for _, pos := range []int{stated + t.drift, stated} {
+			if pos >= t.at && t.matches(pos, old, t.same) {
+				t.drift = pos - stated
+				return pos, nil
+			}
 		}
 	}
-	var found []int
-	for pos := t.at; pos+len(old) <= len(t.lines) && len(found) < 5; pos++ {
-		if t.matches(pos, old) {
-			found = append(found, pos)
-		}
+	found := t.places(old, t.same)
+	if len(found) == 0 {
+		found = t.places(old, t.alike)
 	}
-	switch len(found) {
-	case 0:
-		return 0, t.differs(h, max(stated+t.drift, 0), old)
-	case 1:
+	switch {
+	case len(found) == 0:
+		at := t.at
+		if h.oldStart > 0 {
+			at = max(stated+t.drift, 0)
+		}
+		return 0, t.differs(h, t.nearest(at, old), old)
+	case len(found) == 1 && h.oldStart == 0:
+		t.notes = append(t.notes, fmt.Sprintf("hunk %d of %q, which has no line numbers, was applied at line %d, where its lines match",
+			h.number, t.name, found[0]+1))
+		return found[0], nil
+	case len(found) == 1 && found[0] == stated:
+		t.notes = append(t.notes, fmt.Sprintf("the counts between the @@ of hunk %d of %q are wrong; it was applied at line %d, where its lines match",
+			h.number, t.name, h.oldStart))
+		return stated, nil
+	case len(found) == 1:
 		t.drift = found[0] - stated
 		t.notes = append(t.notes, fmt.Sprintf("hunk %d of %q was applied at line %d, where its lines match, instead of %d",
 			h.number, t.name, found[0]+1, h.oldStart))
@@ -257,20 +324,63 @@ func (t *patchTarget) find(h *hunk) (int, error) {
 	for i, pos := range found {
 		places[i] = strconv.Itoa(pos + 1)
 	}
+	if h.loose {
+		return 0, t.refuse(h, "without correct numbers between the @@ its place must be unique, but its lines match in several (lines %s); correct the numbers or add context",
+			strings.Join(places, ", "))
+	}
 	return 0, t.refuse(h, "it does not match at line %d, and in several other places (lines %s); correct its line numbers or add context",
 		h.oldStart, strings.Join(places, ", "))
 }
 
-func (t *patchTarget) matches(pos int, old []string) bool {
+// places returns where the lines match after the previous hunk, at most five places.
+func (t *patchTarget) places(old []string, same func(have, want string) bool) []int {
+	var found []int
+	for pos := t.at; pos+len(old) <= len(t.lines) && len(found) < 5; pos++ {
+		if t.matches(pos, old, same) {
+			found = append(found, pos)
+		}
+	}
+	return found
+}
+
+func (t *patchTarget) matches(pos int, old []string, same func(have, want string) bool) bool {
 	if pos < 0 || pos+len(old) > len(t.lines) {
 		return false
 	}
 	for i, want := range old {
-		if !t.same(t.lines[pos+i], want) {
+		if !same(t.lines[pos+i], want) {
 			return false
 		}
 	}
 	return true
+}
+
+// nearest returns where most lines match but for their ends, or stated if that is as good.
+func (t *patchTarget) nearest(stated int, old []string) int {
+	score := func(pos int) int {
+		n := 0
+		for i, want := range old {
+			if pos+i < len(t.lines) && strings.TrimRight(t.lines[pos+i], " \t\r\n") == strings.TrimRight(want, " \t\r\n") {
+				n++
+			}
+		}
+		return n
+	}
+	best, most := stated, score(stated)
+	if len(t.lines)*len(old) > nearestLines*10 {
+		return best
+	}
+	for pos := t.at; pos < len(t.lines); pos++ {
+		if n := score(pos); n > most {
+			best, most = pos, n
+		}
+	}
+	return best
+}
+
+// alike reports whether two lines are the same but for characters that look alike.
+func (t *patchTarget) alike(have, want string) bool {
+	return t.same(have, want) || t.same(text.Alike(have), text.Alike(want))
 }
 
 func (t *patchTarget) same(have, want string) bool {
@@ -291,16 +401,26 @@ func (t *patchTarget) differs(h *hunk, pos int, old []string) error {
 		switch {
 		case pos+i >= len(t.lines):
 			return t.refuse(h, "expected line %d to be %s, but the file ends at line %d", pos+i+1, quoteText(want), len(t.lines))
-		case t.same(t.lines[pos+i], want):
-		case strings.TrimRight(t.lines[pos+i], "\r\n") == strings.TrimRight(want, "\r\n"):
+		case t.alike(t.lines[pos+i], want):
+		case strings.TrimRight(t.lines[pos+i], "\r\n") != strings.TrimRight(want, "\r\n"):
+			have, want := strings.TrimSuffix(t.lines[pos+i], "\n"), strings.TrimSuffix(want, "\n")
+			want, have = quoteBoth(want, have)
+			return t.refuse(h, "expected line %d to be %s, found %s", pos+i+1, want, have)
+		case lineBreak(t.lines[pos+i]) == "":
+			return t.refuse(h, "line %d, %s, ends the file without a line break; write %q in a line of its own after it",
+				pos+i+1, quoteText(want), noNewlineMark)
+		case lineBreak(want) == "":
+			return t.refuse(h, "line %d, %s, has a line break in the file; leave out %q after it", pos+i+1, quoteText(want), noNewlineMark)
+		default:
 			return t.refuse(h, "line %d is %s, but its line break differs: the file has %q, the patch %q",
 				pos+i+1, quoteText(want), lineBreak(t.lines[pos+i]), lineBreak(want))
-		default:
-			return t.refuse(h, "expected line %d to be %s, found %s", pos+i+1, quoteText(want), quoteText(t.lines[pos+i]))
 		}
 	}
 	return t.refuse(h, "it overlaps the previous hunk")
 }
+
+// noNewlineMark is the line of a patch after a line that has no line break.
+const noNewlineMark = `\ No newline at end of file`
 
 func quoteText(line string) string { return quoteLine(strings.TrimSuffix(line, "\n")) }
 

@@ -24,8 +24,9 @@ type filePatch struct {
 type hunk struct {
 	number             int // among the hunks of its file, from 1
 	line               int // where it starts in the patch, from 1
-	oldStart, newStart int
+	oldStart, newStart int // 0 if the header has no numbers
 	oldCount, newCount int
+	loose              bool // the numbers are missing or do not fit the body: only the body locates it
 	body               []hunkLine
 }
 

@@ -39,6 +39,8 @@ func TestReadFileText(t *testing.T) {
 		"wide": long + "\n" + long + "x\nlast\n", "astral": strings.Repeat("😀", 3000),
 		"late": strings.Repeat("a\n", 5000) + "caf\xe9\n", "escape": "\x1b[31mred\x1b[0m\n", "nb.ipynb": `{"cells": []}`,
 		"mixed": "é\n" + strings.Repeat("a\n", 4000) + "\xff\n", "BM": "BM is no bitmap\n", "x.png": "text after all\n",
+		"sjis": "\x83t\x83@\x83C\x83\x8b\n", "gbk": "\xc4\xe3\xba\xc3\n", "late-gbk": strings.Repeat("a\n", 5000) + "\xc4\xe3\xba\xc3\n",
+		"cyrillic": "\xcf\xf0\xe8\xe2\xe5\xf2\n",
 	})
 	tests := []struct{ params, want string }{
 		{`{"file_path":"five"}`, numbered(5)},
@@ -65,6 +67,10 @@ func TestReadFileText(t *testing.T) {
 		{`{"file_path":"astral"}`, "[1 line cut at 2000 characters; grep shows the part around a match, and run_shell_command the rest: sed -n 1p FILE | cut -b 8001-]\n" + strings.Repeat("😀", 2000) + "... [truncated]"},
 		{`{"file_path":"late","offset":5001}`, "[showing line 5001 of 5001 total lines; decoded from Windows-1252]\ncafé\n"},
 		{`{"file_path":"mixed","offset":4002}`, "[showing line 4002 of 4002 total lines; decoded from Windows-1252]\nÿ\n"},
+		{`{"file_path":"sjis"}`, "[decoded from Shift_JIS]\nファイル\n"},
+		{`{"file_path":"gbk"}`, "[decoded from GB18030]\n你好\n"},
+		{`{"file_path":"late-gbk","offset":5001}`, "[showing line 5001 of 5001 total lines; decoded from GB18030]\n你好\n"},
+		{`{"file_path":"cyrillic"}`, "[decoded from an unknown encoding as if it were Windows-1252, which is probably wrong; iconv can convert the file]\nÏðèâåò\n"},
 		{`{"file_path":"escape"}`, "\x1b[31mred\x1b[0m\n"},
 		{`{"file_path":"nb.ipynb"}`, "[shown as it is: not a notebook of format 4]\n" + `{"cells": []}`},
 		{`{"file_path":"BM"}`, "BM is no bitmap\n"},

@@ -40,17 +40,18 @@ type excerpt struct {
 	form         string // what the text was converted from, or ""
 
 	text    strings.Builder
-	last    int  // the last line collected
-	total   int  // lines counted so far
-	unsure  bool // there are more lines than total
-	about   int  // if unsure, the estimated number of lines; 0 = unknown
-	long    int  // lines that were cut
-	cut     int  // the first of them
-	cutAt   int  // the byte of its text at which it was cut, from 1
-	ended   bool // the last line collected has a line break
-	tooMuch bool // the text exceeds readMaxText
-	foreign bool // a line is not valid UTF-8
-	native  bool // a line is valid UTF-8 with non-ASCII characters
+	last    int               // the last line collected
+	total   int               // lines counted so far
+	unsure  bool              // there are more lines than total
+	about   int               // if unsure, the estimated number of lines; 0 = unknown
+	long    int               // lines that were cut
+	cut     int               // the first of them
+	cutAt   int               // the byte of its text at which it was cut, from 1
+	ended   bool              // the last line collected has a line break
+	tooMuch bool              // the text exceeds readMaxText
+	foreign bool              // a line is not valid UTF-8
+	found   textfile.Encoding // of such a line
+	native  bool              // a line is valid UTF-8 with non-ASCII characters
 }
 
 func newExcerpt(first, limit int, e textfile.Encoding) *excerpt {
@@ -168,14 +169,20 @@ func (x *excerpt) add(line []byte, ended, cut bool) {
 }
 
 // decode converts a line to UTF-8. A file detected as ASCII may still turn out
-// to be Windows-1252.
+// to have another encoding.
 func (x *excerpt) decode(line []byte) string {
 	if text := string(line); utf8.ValidString(text) {
 		x.native = x.native || textfile.BeyondASCII(text)
 		return text
 	}
 	x.foreign = true
-	if x.encoding == textfile.UTF8 || x.encoding == textfile.Windows1252 {
+	switch x.encoding {
+	case textfile.UTF8:
+		text, e := textfile.Line(line)
+		x.found = e
+		return text
+	case textfile.Windows1252, textfile.Unknown:
+		x.found = x.encoding
 		if text, err := charmap.Windows1252.NewDecoder().Bytes(line); err == nil {
 			return string(text)
 		}
@@ -300,12 +307,12 @@ func (x *excerpt) note() string {
 		notes = append(notes, fmt.Sprintf("%s cut at %d characters%s", tool.Count(x.long, "line"), readMaxColumns, x.wayOn()))
 	}
 	switch {
-	case x.encoding == textfile.UTF16LE || x.encoding == textfile.UTF16BE:
+	case x.encoding.Converted():
 		notes = append(notes, "decoded from "+x.encoding.String())
 	case x.foreign && (x.native || x.encoding == textfile.UTF8WithBOM):
 		notes = append(notes, "it contains bytes that are not UTF-8")
 	case x.foreign:
-		notes = append(notes, "decoded from "+textfile.Windows1252.String())
+		notes = append(notes, "decoded from "+x.found.String())
 	}
 	return strings.Join(notes, "; ")
 }

@@ -1,13 +1,13 @@
 package search
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"strings"
-
-	"golang.org/x/text/encoding/unicode"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
@@ -23,9 +23,9 @@ const (
 	maxKept = 64 << 10
 	// maxExcerpt limits the shown part of a line, in bytes.
 	maxExcerpt = 500
-	// maxUTF16 limits the size of a UTF-16 file that is decoded to be searched,
-	// in bytes.
-	maxUTF16 = 64 << 20
+	// maxConverted limits the size of a file that is decoded to be searched, in
+	// bytes.
+	maxConverted = 64 << 20
 )
 
 // found holds the matches in one file.
@@ -121,8 +121,10 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		}
 		fresh := s.buf[filled : filled+n]
 		filled += n
-		if first && isUTF16(fresh) {
-			return s.utf16(ctx, fresh, r)
+		if first {
+			if enc := converted(fresh); enc != textfile.UTF8 {
+				return s.convert(ctx, enc, fresh, r)
+			}
 		}
 		if bytes.IndexByte(fresh, 0) >= 0 {
 			return errNUL
@@ -304,13 +306,21 @@ func (s *searcher) excerpt(line []byte, match bool) string {
 	return out
 }
 
-func isUTF16(head []byte) bool {
-	return bytes.HasPrefix(head, []byte(textfile.BOM16LE)) || bytes.HasPrefix(head, []byte(textfile.BOM16BE))
+// converted returns the encoding of a file that is converted to be searched, by its
+// beginning; UTF8 for all others.
+func converted(head []byte) textfile.Encoding {
+	head = head[:min(len(head), textfile.SniffBytes)]
+	if whole, _ := text.WholeRunes(head); utf8.Valid(whole) {
+		return textfile.UTF8
+	}
+	if enc, ok := textfile.Detect(head); ok && enc.Converted() {
+		return enc
+	}
+	return textfile.UTF8
 }
 
-// utf16 decodes the file and searches it as UTF-8.
-func (s *searcher) utf16(ctx context.Context, head []byte, rest io.Reader) error {
+// convert decodes the file and searches it as UTF-8.
+func (s *searcher) convert(ctx context.Context, enc textfile.Encoding, head []byte, rest io.Reader) error {
 	raw := io.MultiReader(bytes.NewReader(bytes.Clone(head)), rest)
-	text := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(io.LimitReader(raw, maxUTF16))
-	return s.windows(ctx, text, 0)
+	return s.windows(ctx, enc.Reader(bufio.NewReader(io.LimitReader(raw, maxConverted))), 0)
 }

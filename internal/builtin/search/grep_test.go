@@ -144,12 +144,13 @@ func TestGrepSkipsFiles(t *testing.T) {
 func TestGrepText(t *testing.T) {
 	opts, _ := place(t, map[string]string{
 		"bom": "\xef\xbb\xbffirst\n", "utf16": "\xff\xfen\x00e\x00\xe9\x00d\x00l\x00e\x00\n\x00", "latin": "caf\xe9 here\n",
-		"long": strings.Repeat("x", 5000) + "needle" + strings.Repeat("y", 5000), "kelvin": "\u212Aelvin \u017Ftep\n", "name\nL9: forged": "forged",
+		"long": strings.Repeat("x", 5000) + "needle" + strings.Repeat("y", 5000), "gbk": "x = 1 # \xc4\xe3\xba\xc3\n", "kelvin": "\u212Aelvin \u017Ftep\n", "name\nL9: forged": "forged",
 	})
 	for params, want := range map[string]string{
 		`{"pattern":"^first$"}`: "L1: first\n",
 		`{"pattern":"néedle"}`:  "No matches",
 		`{"pattern":"neédle"}`:  "File: utf16\nL1: neédle\n",
+		`{"pattern":"你好"}`:      "File: gbk\nL1: x = 1 # 你好\n",
 		`{"pattern":"here"}`:    "L1: caf\uFFFD here\n",
 		`{"pattern":"needle"}`:  "L1: ... " + strings.Repeat("x", 125) + "needle" + strings.Repeat("y", 369) + " ... [truncated]\n",
 		`{"pattern":"KELVIN"}`:  "L1: \u212Aelvin \u017Ftep\n",

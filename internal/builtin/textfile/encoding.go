@@ -27,6 +27,13 @@ const (
 	UTF16LE // with a byte order mark
 	UTF16BE // with a byte order mark
 	Windows1252
+	Unknown // in doubt; its bytes are kept as those of Windows-1252
+	ISO2022JP
+	ShiftJIS
+	EUCJP
+	GB18030
+	Big5
+	EUCKR
 )
 
 // String returns the encoding's name for messages.
@@ -38,9 +45,27 @@ func (e Encoding) String() string {
 		return "UTF-16 (big endian)"
 	case Windows1252:
 		return "Windows-1252"
+	case Unknown:
+		return "an unknown encoding as if it were Windows-1252, which is probably wrong; iconv can convert the file"
+	case ISO2022JP:
+		return "ISO-2022-JP"
+	case ShiftJIS:
+		return "Shift_JIS"
+	case EUCJP:
+		return "EUC-JP"
+	case GB18030:
+		return "GB18030"
+	case Big5:
+		return "Big5"
+	case EUCKR:
+		return "EUC-KR"
 	}
 	return "UTF-8"
 }
+
+// Converted reports whether text in the encoding is converted as a whole, by
+// [Encoding.Reader].
+func (e Encoding) Converted() bool { return e == UTF16LE || e == UTF16BE || e.table() != nil }
 
 // The byte order marks of UTF-8 and of both variants of UTF-16.
 const (
@@ -90,6 +115,8 @@ func decodeBytes(data []byte) (string, Encoding, error) {
 		return text, UTF16BE, err
 	case strings.IndexByte(s, 0) >= 0:
 		return "", 0, ErrNotText
+	case isISO2022JP(data):
+		return decodeTable(data, ISO2022JP)
 	case utf8.ValidString(s):
 		return withoutBOM(s)
 	case MostlyControl(data):
@@ -97,7 +124,19 @@ func decodeBytes(data []byte) (string, Encoding, error) {
 	case hasUTF8Line(s):
 		return withoutBOM(s)
 	}
-	return decodeWindows1252(data), Windows1252, nil
+	e := Guess(data)
+	if e.table() != nil {
+		return decodeTable(data, e)
+	}
+	return decodeWindows1252(data), e, nil
+}
+
+func decodeTable(data []byte, e Encoding) (string, Encoding, error) {
+	text, err := e.table().NewDecoder().Bytes(data)
+	if err != nil {
+		return "", e, ErrRoundTrip
+	}
+	return string(text), e, nil
 }
 
 func withoutBOM(s string) (string, Encoding, error) {
@@ -170,8 +209,15 @@ func (e Encoding) Bytes(text string) ([]byte, error) {
 		return encodeUTF16(BOM16LE, text, binary.LittleEndian), nil
 	case UTF16BE:
 		return encodeUTF16(BOM16BE, text, binary.BigEndian), nil
-	case Windows1252:
+	case Windows1252, Unknown:
 		return encodeWindows1252(text)
+	}
+	if table := e.table(); table != nil {
+		out, err := table.NewEncoder().Bytes([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf("is %v text, which %w all of these characters; leave them out, or convert the file with write_file first", e, ErrEncoding)
+		}
+		return out, nil
 	}
 	return []byte(text), nil
 }
@@ -210,5 +256,20 @@ func (e Encoding) Reader(in *bufio.Reader) *bufio.Reader {
 		decoder := xunicode.UTF16(xunicode.LittleEndian, xunicode.ExpectBOM).NewDecoder()
 		return bufio.NewReaderSize(decoder.Reader(in), 64<<10)
 	}
+	if table := e.table(); table != nil {
+		return bufio.NewReaderSize(table.NewDecoder().Reader(in), 64<<10)
+	}
 	return in
+}
+
+// Line decodes a line of a file that is neither UTF-8 nor converted as a whole, as it
+// is encoded by itself.
+func Line(line []byte) (string, Encoding) {
+	e := Guess(line)
+	if table := e.table(); table != nil {
+		if text, err := table.NewDecoder().Bytes(line); err == nil {
+			return string(text), e
+		}
+	}
+	return decodeWindows1252(line), e
 }

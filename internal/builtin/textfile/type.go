@@ -54,9 +54,12 @@ func Detect(head []byte) (e Encoding, ok bool) {
 		return UTF8WithBOM, true
 	}
 	if whole, _ := text.WholeRunes(head); utf8.Valid(whole) {
+		if isISO2022JP(head) {
+			return ISO2022JP, true
+		}
 		return UTF8, true
 	}
-	return Windows1252, true
+	return Guess(head), true
 }
 
 // Type returns the media type of a binary file as far as its first bytes

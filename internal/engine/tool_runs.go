@@ -96,6 +96,10 @@ func (r toolRuns) May(ctx context.Context, path string) bool {
 
 func (r toolRuns) cacheResults(t registry.Tool) registry.Tool {
 	o := toolSettingsOf(r.set, &t)
+	if o.Shortened && o.Named {
+		r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
+			Message: fmt.Sprintf("results of %q are cached for %s: a project cannot cache them longer than other settings do", t.Name, valueOf(o.Cache)), Hint: "set cache in your own toolOptions"})
+	}
 	if valueOf(o.Cache) <= 0 {
 		return t
 	}

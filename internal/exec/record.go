@@ -41,7 +41,7 @@ type Hooks interface {
 // Params that hooks change pass every check again, including the decision.
 func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (registry.Call, policy.Verdict, error) {
 	v, err := x.admit(ctx, t, call)
-	call.Hides, call.Paths = v.Hides, v.Paths
+	call.Hides, call.HidesKey, call.Paths = v.Hides, v.HidesKey, v.Paths
 	if err != nil || x.Hooks == nil {
 		return call, v, err
 	}
@@ -52,7 +52,7 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call
 			err = fmt.Errorf("with the params from a beforeCall hook: %w", err)
 		}
 	}
-	call.Hides, call.Paths = v.Hides, v.Paths
+	call.Hides, call.HidesKey, call.Paths = v.Hides, v.HidesKey, v.Paths
 	return call, tightened(v, asking), err
 }
 

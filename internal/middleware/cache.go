@@ -25,7 +25,7 @@ const (
 
 // Cache reuses the results of tools that only read (see [ReadOnly]); other tools
 // are not affected. A result is stored under the tool's fingerprint, the canonical
-// params, Scope, the caller's token and Credentials, in a file that only the user can read. It does not store failed
+// params, what rules hide from the call, Scope, the caller's token and Credentials, in a file that only the user can read. It does not store failed
 // calls, or calls during which the tool asked a person or a model, so that the tool
 // can ask again.
 type Cache struct {
@@ -50,7 +50,7 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 	}
 	run, fingerprint, of := t.Run, t.Fingerprint(), t
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		name, err := c.name(ctx, &of, fingerprint, jsonx.Canonical(call.Params))
+		name, err := c.name(ctx, &of, fingerprint, jsonx.Canonical(call.Params), call.HidesKey)
 		if err != nil {
 			if c.Failed != nil {
 				c.Failed(err)

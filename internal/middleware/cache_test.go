@@ -90,6 +90,19 @@ func TestCacheKey(t *testing.T) {
 	}
 }
 
+// A result is not shown to a call from which rules hide something else.
+func TestCacheKeyHasWhatIsHidden(t *testing.T) {
+	runs := 0
+	tool := Cache{Dir: openDir(t), TTL: time.Minute}.Wrap(reader(counter(registry.TextResult("x"), &runs)))
+	for i, hidden := range []string{"", "a", "b", "a", ""} {
+		c := call("{}")
+		c.HidesKey = hidden
+		if _, err := tool.Run(t.Context(), c); err != nil || runs != min(i+1, 3) {
+			t.Errorf("call %d: %d runs, %v", i, runs, err)
+		}
+	}
+}
+
 func TestCacheDoesNotStoreFailures(t *testing.T) {
 	for name, r := range map[string]registry.Result{
 		"an error":             registry.ErrorResult(registry.ErrorExecution, "no"),

@@ -89,7 +89,8 @@ func (d *decision) verdict() Verdict {
 	}
 	v.Agreed = (v.Decision == Allow || v.Decision == Sandbox) && d.policy.Mode == ModeYolo
 	v.Changes, v.Unread, v.Unsure = d.changes, d.unread, d.unsure
-	v.Hides, v.Paths = d.hides(v.Rule), d.subject.Paths
+	v.Hides, v.HidesKey = d.hides(v.Rule)
+	v.Paths = d.subject.Paths
 	if v.Decision == Ask && d.policy.Approvals != nil {
 		if d.approvals(); d.away != nil {
 			return Verdict{Decision: Deny, Later: true, Origin: originDefault, Commands: v.Commands, Reason: "it needs an answer, and " + d.away.Error()}

@@ -1,14 +1,17 @@
 package policy
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // hides returns a function that reports whether the call must not show a path, or
-// nil if it may show everything. A search, for instance, names a folder and reads
+// nil if it may show everything. key is the same for calls from which the same is hidden. A search, for instance, names a folder and reads
 // the files in it. If the rule that decided on the call asks, it hides nothing,
 // because the person has agreed when the call runs.
-func (d *decision) hides(decided *Rule) func(string) bool {
+func (d *decision) hides(decided *Rule) (hides func(string) bool, key string) {
 	if !d.anyRule(func(r *Rule) bool { return r.Path != "" && r.Decision != Allow }) {
-		return nil
+		return nil, ""
 	}
 	var rules []int // indices of the rules for this tool, up to one that matches every path
 	strict, ended := false, false
@@ -20,6 +23,7 @@ func (d *decision) hides(decided *Rule) func(string) bool {
 		if r.Profile != "" {
 			loosens = r.Layer
 		}
+		key += fmt.Sprintf("%v %q %d %t\n", r.Decision, r.Path, r.Layer, r == decided)
 		strict = strict || r.Path != "" && !r.isNarrow()
 		if !ended {
 			rules = append(rules, i)
@@ -27,7 +31,7 @@ func (d *decision) hides(decided *Rule) func(string) bool {
 		}
 	}
 	if !strict {
-		return nil
+		return nil, ""
 	}
 	return func(path string) bool {
 		p := d.pathname(path)
@@ -43,7 +47,7 @@ func (d *decision) hides(decided *Rule) func(string) bool {
 			return r.Decision == Deny || r.Decision == Ask && r != decided && d.policy.Mode != ModeYolo
 		}
 		return false
-	}
+	}, fmt.Sprint(d.policy.Root, d.policy.Workspace, d.policy.Mode, key)
 }
 
 // isAboutPaths reports whether the call meets all conditions of a rule but that on its path.

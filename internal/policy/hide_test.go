@@ -65,6 +65,34 @@ func TestHides(t *testing.T) {
 	}
 }
 
+// Calls have the same key only if the same is hidden from them.
+func TestHidesKey(t *testing.T) {
+	key := func(p Policy, searched string) string {
+		return p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, searched), registry.Call{}).HidesKey
+	}
+	ask, deny := Rule{Path: "a/**", Decision: Ask}, Rule{Path: "a/**", Decision: Deny}
+	seen := map[string]string{}
+	for name, p := range map[string]Policy{
+		"no rule": {}, "asks": {Rules: []Rule{ask}}, "denies": {Rules: []Rule{deny}}, "asks under yolo": {Rules: []Rule{ask}, Mode: ModeYolo},
+		"another path": {Rules: []Rule{{Path: "b/**", Decision: Ask}}}, "another workspace": {Rules: []Rule{ask}, Workspace: "/w"},
+		"allowed before": {Rules: []Rule{{Path: "a/b", Decision: Allow}, ask}}, "a rule with a condition": {Rules: []Rule{{Path: "c", Decision: Deny, When: when(t, "true")}, ask}},
+	} {
+		k := key(p, ".")
+		if other, ok := seen[k]; ok {
+			t.Errorf("%s and %s have the same key", name, other)
+		}
+		if seen[k] = name; key(p, ".") != k || (k == "") != (name == "no rule") {
+			t.Errorf("%s: key %q", name, k)
+		}
+	}
+	if p := (Policy{Rules: []Rule{ask}}); key(p, ".") == key(p, "a/x") {
+		t.Error("a person who is asked about a folder sees no more than without the question")
+	}
+	if p := (Policy{Rules: []Rule{{Tool: "other", Path: "a", Decision: Deny}}}); key(p, ".") != "" {
+		t.Error("rules about other tools count")
+	}
+}
+
 // A rule on commands says nothing about the rules after it.
 func TestHidesAfterRuleOnCommands(t *testing.T) {
 	p := Policy{Rules: []Rule{{Command: "ls", Decision: Deny}, {Path: "**/.env", Decision: Deny}}}

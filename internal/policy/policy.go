@@ -40,9 +40,11 @@ type Policy struct {
 	// a dot, which requires confirmation unless a rule on the path allows it. The path is
 	// relative to the workspace. If nil, no change does.
 	NewHidden func(path string) bool
-	// Workspace is the absolute path of the workspace, for rules with absolute
-	// paths.
+	// Workspace is the absolute path of the workspace, which paths of calls are relative to.
 	Workspace string
+	// Root is the absolute path of the project root, which paths of rules are relative to;
+	// "" means Workspace. Those of rules that deny or ask are relative to Workspace as well.
+	Root string
 	// TrustOrigins maps the name of each trusted server to the setting that trusts
 	// it.
 	TrustOrigins map[string]string

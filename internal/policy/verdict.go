@@ -45,6 +45,8 @@ type Verdict struct {
 	// because a rule denies the path or asks about it. It is safe for concurrent
 	// use. It is nil if no rule hides anything.
 	Hides func(path string) bool
+	// HidesKey is the same for calls from which Hides hides the same; "" if nothing is hidden.
+	HidesKey string
 	// Paths are the paths of the call, including the files that its command line
 	// writes.
 	Paths []string

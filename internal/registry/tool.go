@@ -153,8 +153,10 @@ type Call struct {
 	Paths []string
 	// Hides reports whether rules deny access to a path, relative to the workspace. A
 	// search omits such files and counts them. It may be called from several
-	// goroutines. If nil, no path is hidden.
-	Hides func(path string) bool
+	// goroutines. If nil, no path is hidden. HidesKey is the same for calls with the same
+	// rules, so that a stored result is not shown to a call that has other ones.
+	Hides    func(path string) bool
+	HidesKey string
 }
 
 // Progress is the progress of a running call. Total is 0 if unknown.

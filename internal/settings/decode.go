@@ -14,17 +14,18 @@ import (
 // settings converts merged, checked settings to plain structs.
 func (m *merged) settings(g Globals, root string) *Settings {
 	s := &Settings{
-		ProjectRoot: root,
-		Rules:       m.rules(),
-		ShellBanned: m.banned(),
-		ToolOptions: m.toolOptions(),
-		Silences:    m.silences(),
-		CallLimits:  m.callLimits(),
-		Profiles:    m.profiles(),
-		Globals:     g,
-		Permissions: map[string]bool{},
-		DeniedBy:    map[string]Origin{},
-		merged:      m,
+		ProjectRoot:    root,
+		Rules:          m.rules(),
+		ShellBanned:    m.banned(),
+		ToolOptions:    m.toolOptions(),
+		OwnToolOptions: m.ownToolOptions(),
+		Silences:       m.silences(),
+		CallLimits:     m.callLimits(),
+		Profiles:       m.profiles(),
+		Globals:        g,
+		Permissions:    map[string]bool{},
+		DeniedBy:       map[string]Origin{},
+		merged:         m,
 	}
 	m.decode(reflect.ValueOf(s).Elem())
 	s.Fetch.Headers = m.originHeaders()

@@ -237,10 +237,12 @@ type Settings struct {
 	Telemetry    Telemetry     // telemetry.*
 	Images       string        `setting:"display.images"`
 	ToolOptions  []ToolOption  // in file order
-	Silences     []Silence     // check.silence of all scopes
-	CallLimits   []CallLimit   // serve.limits of all scopes
-	Profiles     []Profile     // serve.profiles
-	Limits       Limits
+	// OwnToolOptions are those without the entries of the project; nil if it has none.
+	OwnToolOptions []ToolOption
+	Silences       []Silence   // check.silence of all scopes
+	CallLimits     []CallLimit // serve.limits of all scopes
+	Profiles       []Profile   // serve.profiles
+	Limits         Limits
 
 	// Globals holds the global flags and their variables.
 	Globals Globals

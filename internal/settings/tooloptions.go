@@ -1,6 +1,11 @@
 package settings
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
 
 // Audit configures the log of calls.
 type Audit struct {
@@ -27,6 +32,17 @@ type ToolOption struct {
 	Cache      *time.Duration `setting:"cache"`
 	Log        string         `setting:"log"` // LogCalls, LogParams, LogNone; "" = not set
 	Origin     Origin
+}
+
+// ownToolOptions returns the options without those of the project, if it has any.
+func (m *merged) ownToolOptions() []ToolOption {
+	row := m.index.Row("toolOptions")
+	isProject := func(e entry) bool { return e.origin.Scope == ScopeProject }
+	if !slices.ContainsFunc(m.entries[row], isProject) {
+		return nil
+	}
+	own := &merged{index: m.index, entries: map[*table.Row][]entry{row: slices.DeleteFunc(slices.Clone(m.entries[row]), isProject)}}
+	return own.toolOptions()
 }
 
 func (m *merged) toolOptions() []ToolOption {

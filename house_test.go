@@ -140,6 +140,7 @@ func rooms() map[string][]string {
 		"internal/ui/page":             {"internal/ui"},
 		"internal/ui/picker":           {"internal/ui"},
 		"internal/ui/picture":          {},
+		"internal/uri":                 {},
 		"internal/webaddr":             {},
 		"tools/mutants":                {},
 		"tools/site":                   {},
@@ -149,7 +150,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages that every other package may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/stack", "internal/text", "internal/tracing"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/stack", "internal/text", "internal/tracing", "internal/uri"}
 }
 
 // forTests lists the packages that only tests import.

@@ -52,11 +52,21 @@ func newServerNames(r *run, readLock func() (*lock.Set, error)) *serverNames {
 
 // OpenNames returns the record of which server each name belongs to in the project.
 func OpenNames(set *settings.Settings, folders *state.Folders) (*state.Names, error) {
-	project := set.ProjectRoot
-	if path, err := filepath.EvalSymlinks(project); err == nil {
-		project = path
+	return folders.Names(realRoot(set))
+}
+
+// openOfferNames returns the record of which server each resource and prompt belongs to in the
+// project. [state.Names.Forget] of the record of names removes it, too.
+func openOfferNames(set *settings.Settings, folders *state.Folders) (*state.Names, error) {
+	return folders.OfferNames(realRoot(set))
+}
+
+// realRoot returns the project root without symbolic links.
+func realRoot(set *settings.Settings) string {
+	if path, err := filepath.EvalSymlinks(set.ProjectRoot); err == nil {
+		return path
 	}
-	return folders.Names(project)
+	return set.ProjectRoot
 }
 
 // load reads the lock file and the record of names. The caller holds mu.
@@ -155,7 +165,7 @@ func (n *serverNames) first(holders []state.Holder) *state.Holder {
 }
 
 func (n *serverNames) stands(h state.Holder) settings.Standing {
-	h.Unsure = false
+	h.Unsure, h.Since = false, 0
 	s, ok := n.standing[h]
 	if !ok {
 		s = n.set.Standing(h.Server, h.File)

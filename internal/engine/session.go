@@ -40,6 +40,7 @@ type Session struct {
 	Plugins     *Plugins
 	Scripts     *Scripts
 	Tasks       *Tasks
+	OfferOwners *OfferOwners
 	Records     *cache.Store // what sources answered in earlier runs
 
 	// Store is what processes that serve the same clients share; nil: nothing. See
@@ -139,7 +140,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	calls.tools = &Tools{run: r, finder: f, offers: offers}
 	scripts.offers, offers.scripts = offers, scripts
 	return &Session{Settings: set, Expander: r.expander, Tools: calls.tools, Offers: offers, Calls: calls, Servers: sources.Servers, Connections: connections,
-		Plugins: sources.plugins, Scripts: scripts, Tasks: &Tasks{r, sources.Servers, calls.tools, gate.runs}, Records: cached.Records, Store: r.store, run: r, cached: cached, loader: loader, gate: gate}, nil
+		Plugins: sources.plugins, Scripts: scripts, Tasks: &Tasks{r, sources.Servers, calls.tools, gate.runs}, OfferOwners: &OfferOwners{names: names}, Records: cached.Records, Store: r.store, run: r, cached: cached, loader: loader, gate: gate}, nil
 }
 
 // findLock reads the lock files that apply to a project.

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/uri"
 )
 
 // Offer is a prompt or a resource of a server.
@@ -97,37 +96,25 @@ func (r *Rule) matchesPrompt(o Offer) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return r.matcher()(r.Prompt, name) })
 }
 
-func (r *Rule) matchesURI(uri string) bool {
-	if len(uri) > maxURI {
+// matchesURI reports whether the rule names the resource: one that loosens if all readings of its
+// URI match, others if one does, or what a careless server may take the URI for.
+func (r *Rule) matchesURI(u string) bool {
+	if len(u) > maxURI {
 		return !r.isNarrow()
 	}
-	match := func(spelling string) bool { return r.matcher()(r.Resource, spelling) }
+	patterns := r.resources
+	if !r.compiled {
+		patterns = uri.Patterns(r.Resource)
+	}
+	match := func(reading string) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool { return r.matcher()(pattern, reading) })
+	}
 	if r.isNarrow() {
-		return !slices.ContainsFunc(uriSpellings(uri), func(spelling string) bool { return !match(spelling) })
+		return !slices.ContainsFunc(uri.Readings(u), func(reading string) bool { return !match(reading) })
 	}
-	return slices.ContainsFunc(uriSpellings(uri), match)
-}
-
-// uriSpellings returns a URI as it is, without escapes, and without .. and the like: a server
-// may take all of them for the same.
-func uriSpellings(uri string) []string {
-	out := []string{uri}
-	add := func(s string) {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
+	if match(u) || slices.ContainsFunc(uri.Readings(u), match) {
+		return true
 	}
-	for range 2 { // an escape may be escaped
-		if decoded, err := url.PathUnescape(out[len(out)-1]); err == nil {
-			add(decoded)
-		}
-	}
-	for _, s := range out {
-		scheme, rest, ok := strings.Cut(s, ":")
-		if clean := strings.TrimLeft(strings.ReplaceAll(rest, "\\", "/"), "/"); ok {
-			slashes := rest[:len(rest)-len(strings.TrimLeft(rest, "/"))]
-			add(strings.ToLower(scheme) + ":" + slashes + strings.TrimPrefix(path.Clean("/"+clean), "/"))
-		}
-	}
-	return out
+	loose := uri.LoosePattern(r.Resource)
+	return slices.ContainsFunc(uri.Loose(u), func(reading string) bool { return r.matcher()(loose, reading) })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/uri"
 )
 
 // Rule is one entry of policy.rules, allowedTools or excludeTools. It matches a
@@ -41,7 +42,8 @@ type Rule struct {
 
 	literals                *literals // of Path, in lower case unless the rule loosens
 	compiled                bool
-	toolPrefix, groupPrefix string // literalPrefix of Tool and Group
+	toolPrefix, groupPrefix string   // literalPrefix of Tool and Group
+	resources               []string // uri.Patterns of Resource
 }
 
 // Compile prepares the rule for fast matching; a rule that was not compiled
@@ -77,6 +79,9 @@ func (r *Rule) Compile() error {
 	}
 	r.literals = literalsOf(path)
 	r.toolPrefix, r.groupPrefix, r.compiled = literalPrefix(r.Tool), literalPrefix(r.Group), true
+	if r.Resource != "" {
+		r.resources = uri.Patterns(r.Resource)
+	}
 	return nil
 }
 

@@ -208,11 +208,24 @@ func sourcesOf(servers []*mcpclient.Source) []registry.Source {
 // announce lets the SDK tell clients that lists have changed, even if what it has of them is the
 // same, because another client is offered it too. s.mu is held.
 func (s *Server) announce() {
-	const none = "toolreg.none" // added and removed at once
-	s.sdk.AddTool(&mcp.Tool{Name: none, InputSchema: headerSchema(nil)}, s.callTool)
-	s.sdk.RemoveTools(none)
-	s.sdk.AddPrompt(&mcp.Prompt{Name: none}, s.getPrompt)
-	s.sdk.RemovePrompts(none)
-	s.sdk.AddResource(&mcp.Resource{Name: none, URI: "toolreg:none"}, s.readResource)
-	s.sdk.RemoveResources("toolreg:none")
+	for _, kind := range []string{"tools", "prompts", "resources"} {
+		s.poke(kind)
+	}
+}
+
+// poke lets the SDK tell clients that a kind of list has changed: something is added and removed
+// at once. s.mu is held.
+func (s *Server) poke(kind string) {
+	const none = "toolreg.none"
+	switch kind {
+	case "tools":
+		s.sdk.AddTool(&mcp.Tool{Name: none, InputSchema: headerSchema(nil)}, s.callTool)
+		s.sdk.RemoveTools(none)
+	case "prompts":
+		s.sdk.AddPrompt(&mcp.Prompt{Name: none}, s.getPrompt)
+		s.sdk.RemovePrompts(none)
+	case "resources":
+		s.sdk.AddResource(&mcp.Resource{Name: none, URI: "toolreg:none"}, s.readResource)
+		s.sdk.RemoveResources("toolreg:none")
+	}
 }

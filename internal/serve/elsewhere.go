@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -64,7 +65,7 @@ type concern struct {
 }
 
 // concernOf returns what a request is about; the zero value: nothing that binds it.
-func (s *Server) concernOf(body json.RawMessage, from identity) concern {
+func (s *Server) concernOf(ctx context.Context, body json.RawMessage, from identity) concern {
 	params := jsonx.Get(body, "params")
 	if sealed, ok := jsonx.Text(jsonx.Get(params, "requestState")); ok {
 		if state, err := s.states.keys.Open(sealed); err == nil && state.Owner == from.account() {
@@ -72,15 +73,15 @@ func (s *Server) concernOf(body json.RawMessage, from identity) concern {
 		}
 	}
 	method, _ := jsonx.Text(jsonx.Get(body, "method"))
-	if server := s.serverOf(method, params); server != nil && server.Settings().PerClient {
+	if server := s.serverOf(ctx, method, params, from); server != nil && server.Settings().PerClient {
 		return concern{process: from.name + "\x00" + server.Info().Name}
 	}
 	return concern{}
 }
 
 // serverOf returns the server that provides what a request names; nil if it names nothing, or no
-// server does. It does not know the resources of templates.
-func (s *Server) serverOf(method string, params json.RawMessage) *mcpclient.Source {
+// server does.
+func (s *Server) serverOf(ctx context.Context, method string, params json.RawMessage, from identity) *mcpclient.Source {
 	s.mu.Lock()
 	o := s.offer
 	s.mu.Unlock()
@@ -104,7 +105,10 @@ func (s *Server) serverOf(method string, params json.RawMessage) *mcpclient.Sour
 		}
 	case "resources/read":
 		uri, _ := jsonx.Text(jsonx.Get(params, "uri"))
-		return o.resourceServer(uri)
+		who := &caller.Caller{Name: from.name, Groups: from.groups, Profile: from.profile}
+		if r, _ := o.shown(caller.With(ctx, who), s.view(o, from.profile)).find(uri); r != nil {
+			return r.server
+		}
 	}
 	return nil
 }
@@ -116,7 +120,7 @@ func (h *HTTP) whereIs(ctx context.Context, body json.RawMessage, from identity)
 	if r == nil {
 		return ""
 	}
-	switch about := h.server.concernOf(body, from); {
+	switch about := h.server.concernOf(ctx, body, from); {
 	case about.question != "" && !h.server.states.waitsHere(about.question):
 		v, err := r.store.Get(ctx, waitingKind, about.question)
 		if is, livesErr := r.lives(ctx, string(v.Data)); err == nil && livesErr == nil && is && string(v.Data) != r.id {
@@ -129,8 +133,8 @@ func (h *HTTP) whereIs(ctx context.Context, body json.RawMessage, from identity)
 }
 
 // has reports whether this replica has what a request without a session is about.
-func (h *HTTP) has(body json.RawMessage, from identity) bool {
-	about := h.server.concernOf(body, from)
+func (h *HTTP) has(ctx context.Context, body json.RawMessage, from identity) bool {
+	about := h.server.concernOf(ctx, body, from)
 	return about.question != "" && h.server.states.waitsHere(about.question) || about.question == "" && about.process != "" && h.server.replica.processes.has(about.process)
 }
 

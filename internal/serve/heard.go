@@ -147,11 +147,10 @@ func (o *offer) digest(v *view, kind string) listDigest {
 			add(name, o.prompts[name].server, o.prompts[name].is)
 		}
 	case "resources":
-		for _, uri := range slices.Sorted(maps.Keys(o.resources)) {
-			add(uri, o.resources[uri].server, o.resources[uri].is)
-		}
-		for _, uri := range slices.Sorted(maps.Keys(o.templates)) {
-			add(uri, o.templates[uri].server, o.templates[uri].like)
+		for _, one := range o.offers.servers {
+			for _, r := range one.all() {
+				add(r.uri(), one.server, []any{r.is, r.like})
+			}
 		}
 	}
 	return listDigest(hash.Sum(nil))

@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -45,22 +46,16 @@ type held struct {
 	replaced bool
 }
 
-// publish registers with the SDK what the current offer and those of clients have, in place of
-// what they had, and the SDK notifies clients. It checks headers of calls by the schemas of tools;
-// everything else is looked up in the offer of the caller. s.mu is held.
+// publish registers with the SDK the tools of the current offer and those of clients, in place of
+// those they had, and lets it notify clients of changes. It checks headers of calls by the schemas of
+// tools; everything else is looked up in the offer of the caller. s.mu is held.
 func (s *Server) publish() {
 	now := map[string]*declaration{}
 	s.offer.views.addTo(now)
-	all := offers{prompts: declared(s.offer.prompts), resources: maps.Clone(s.offer.resources), templates: maps.Clone(s.offer.templates)}
 	for _, client := range slices.Sorted(maps.Keys(s.offer.clients)) {
-		own := s.offer.clients[client].offer
-		if own == nil { // it is being made
-			continue
+		if own := s.offer.clients[client].offer; own != nil { // else it is being made
+			own.views.addTo(now)
 		}
-		own.views.addTo(now)
-		addMissing(all.prompts, declared(own.prompts))
-		addMissing(all.resources, own.resources)
-		addMissing(all.templates, own.templates)
 	}
 	removed := gone(s.registered, now)
 	s.sdk.RemoveTools(removed...)
@@ -73,8 +68,28 @@ func (s *Server) publish() {
 			s.registered[name] = t.raw
 		}
 	}
-	s.changeOffers(&s.published, &all)
-	s.published = all
+	for _, kind := range []string{"prompts", "resources"} {
+		if d := s.digestOfAll(kind); s.published[kind] != d {
+			s.published[kind] = d
+			s.poke(kind)
+		}
+	}
+}
+
+// digestOfAll returns the digest of what all offers have of a kind of list. s.mu is held.
+func (s *Server) digestOfAll(kind string) listDigest {
+	hash := sha256.New()
+	add := func(o *offer) {
+		d := o.digest(o.all, kind)
+		_, _ = hash.Write(d[:])
+	}
+	add(s.offer)
+	for _, client := range slices.Sorted(maps.Keys(s.offer.clients)) {
+		if own := s.offer.clients[client].offer; own != nil && own != s.offer {
+			add(own)
+		}
+	}
+	return listDigest(hash.Sum(nil))
 }
 
 // addMissing adds the entries whose keys are not there.
@@ -113,21 +128,8 @@ func gone[T, U any](old map[string]T, now map[string]U) []string {
 // resolve replaces the name in a request by the offered one: server__tool and aliases
 // work as in `toolreg call`. An unknown tool is a protocol error.
 func (o *offer) resolve(ctx context.Context, v *view, req mcp.Request) error {
-	switch req := req.(type) {
-	case *mcp.CallToolRequest:
-		return o.resolveTool(ctx, v, req.Params)
-	case *mcp.GetPromptRequest:
-		p, ok := o.prompts[req.Params.Name]
-		if !ok { // the SDK knows those of all clients
-			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", req.Params.Name)}
-		}
-		req.Params.Name = p.declared
-	case *mcp.CompleteRequest:
-		if ref := req.Params.Ref; ref != nil {
-			if p, ok := o.prompts[ref.Name]; ok {
-				ref.Name = p.declared
-			}
-		}
+	if call, ok := req.(*mcp.CallToolRequest); ok {
+		return o.resolveTool(ctx, v, call.Params)
 	}
 	return nil
 }

@@ -7,23 +7,36 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
+	"net/url"
 	"slices"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/yosida95/uritemplate/v3"
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/uri"
 )
 
 // offers are the prompts and resources of servers.
 type offers struct {
-	prompts   map[string]*prompt // by the server's name, if it is free, and by server__name
-	resources map[string]*resource
-	templates map[string]*resource
-	listed    map[*mcpclient.Source]listed
+	prompts map[string]*prompt // by the server's name, if it is free, and by server__name
+	servers []*offering        // in the order of the settings
+	listed  map[*mcpclient.Source]listed
+	owners  *engine.OfferOwners
+}
+
+// offering is what one server offers to read.
+type offering struct {
+	server    *mcpclient.Source
+	name      string
+	known     bool // it has listed what it offers
+	exact     map[string]*resource
+	templates []*resource
+	before    []*resource // what earlier runs know of it; nothing of it can be read
 }
 
 // listed is what one server offers besides tools.
@@ -42,42 +55,185 @@ type prompt struct {
 
 // resource is a resource of a server, or a template.
 type resource struct {
-	server *mcpclient.Source
-	is     *mcp.Resource
-	like   *mcp.ResourceTemplate
+	server  *mcpclient.Source
+	is      *mcp.Resource
+	like    *mcp.ResourceTemplate
+	matches func(uri string) bool // of a template
+}
+
+// uri returns the URI of a resource, or a template.
+func (r *resource) uri() string {
+	if r.like != nil {
+		return r.like.URITemplate
+	}
+	return r.is.URI
+}
+
+// mimeType returns the type that the contents have unless they say otherwise.
+func (r *resource) mimeType() string {
+	if r.like != nil {
+		return r.like.MIMEType
+	}
+	return r.is.MIMEType
 }
 
 // loadOffers lists what the connected servers offer besides tools. Servers in earlier are
 // asked only if they are also in again, and keep what they had if they fail. A server that
 // fails does not affect the others.
-func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
-	all := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}, listed: map[*mcpclient.Source]listed{}}
+func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, owners *engine.OfferOwners, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
+	all := offers{prompts: map[string]*prompt{}, listed: map[*mcpclient.Source]listed{}, owners: owners}
 	servers, _, err := from.Named()
 	if err != nil {
 		return all
 	}
+	var given []engine.OfferName
 	for _, server := range servers {
 		info := server.Info()
 		l, known := earlier[server]
 		ask := info.State == mcpclient.StateConnected && (!known || slices.Contains(again, server))
-		if o.Servers != nil && !o.Servers(info.Name) || !known && !ask {
+		if o.Servers != nil && !o.Servers(info.Name) {
 			continue
 		}
 		if ask {
 			l.ask(ctx, server, o.noteFailure)
 		}
-		all.listed[server] = l
-		for _, p := range l.prompts {
-			all.addPrompt(server, p)
-		}
-		for _, r := range l.resources {
-			addResource(all.resources, r.URI, &resource{server: server, is: convert[mcp.Resource](r)}, o.Warn)
-		}
-		for _, t := range l.templates {
-			addResource(all.templates, t.URITemplate, &resource{server: server, like: convert[mcp.ResourceTemplate](t)}, o.Warn)
+		one := &offering{server: server, name: info.Name, known: known || ask, exact: map[string]*resource{}}
+		all.servers = append(all.servers, one)
+		if one.known {
+			all.listed[server] = l
+			names := one.add(l, o.noteFailure)
+			for _, p := range l.prompts {
+				names = append(names, engine.OfferName{Server: one.name, Prompt: p.Name})
+			}
+			if !server.Settings().LoginPerClient() { // each client sees others, and is not to know of them
+				given = append(given, names...)
+			}
 		}
 	}
+	owners.Keep(ctx, given)
+	for _, one := range all.servers {
+		one.remember(owners.Of(one.name))
+		l := all.listed[one.server]
+		for _, p := range l.prompts {
+			all.addPrompt(one.server, p)
+		}
+	}
+	all.noteTaken(o.Warn)
 	return all
+}
+
+// add adds what a server has listed, and returns the names of it.
+func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []engine.OfferName) {
+	leftOut := func(uri string, err error) {
+		note(s.server, fmt.Errorf("resource %q is left out: %w", uri, err))
+	}
+	for _, r := range l.resources {
+		is := convert[mcp.Resource](r)
+		if _, err := url.Parse(r.URI); err != nil {
+			leftOut(r.URI, err)
+			continue
+		}
+		if _, twice := s.exact[r.URI]; is != nil && !twice {
+			s.exact[r.URI] = &resource{server: s.server, is: is}
+			given = append(given, engine.OfferName{Server: s.name, URI: r.URI})
+		}
+	}
+	for _, t := range l.templates {
+		like := convert[mcp.ResourceTemplate](t)
+		if like == nil || slices.ContainsFunc(s.templates, func(other *resource) bool { return other.like.URITemplate == like.URITemplate }) {
+			continue
+		}
+		matches, err := matcherOf(like.URITemplate)
+		if err != nil {
+			leftOut(like.URITemplate, err)
+			continue
+		}
+		s.templates = append(s.templates, &resource{server: s.server, like: like, matches: matches})
+		given = append(given, engine.OfferName{Server: s.name, Template: like.URITemplate})
+	}
+	return given
+}
+
+// remember adds what earlier runs know of a server and it does not list now.
+func (s *offering) remember(before []engine.OfferName) {
+	listsNow := map[engine.OfferName]bool{}
+	for u := range s.exact {
+		listsNow[engine.OfferName{Server: s.name, URI: uri.Canonical(u)}] = true
+	}
+	for _, t := range s.templates {
+		listsNow[engine.OfferName{Server: s.name, Template: t.like.URITemplate}] = true
+	}
+	for _, name := range before {
+		switch {
+		case listsNow[name]:
+		case name.URI != "":
+			s.before = append(s.before, &resource{server: s.server, is: &mcp.Resource{URI: name.URI}})
+		case name.Template != "":
+			if matches, err := matcherOf(name.Template); err == nil {
+				s.before = append(s.before, &resource{server: s.server, like: &mcp.ResourceTemplate{URITemplate: name.Template}, matches: matches})
+			}
+		}
+	}
+}
+
+// matcherOf returns a function that reports whether a URI is one of a template. The expression for it
+// is compiled when it is first needed.
+func matcherOf(template string) (func(string) bool, error) {
+	t, err := uritemplate.New(template)
+	if err != nil {
+		return nil, err
+	}
+	expression := sync.OnceValue(t.Regexp)
+	return func(uri string) bool { return expression().MatchString(uri) }, nil
+}
+
+// noteTaken warns about resources that two servers list.
+func (o *offers) noteTaken(warn func(registry.Diagnostic)) {
+	seen := map[string]*offering{}
+	for _, one := range o.servers {
+		for _, r := range one.all() {
+			u := r.uri()
+			owner, _ := o.owners.Owner(r.ownedAs(one.name))
+			first := seen[u]
+			if first == nil {
+				seen[u] = one
+			}
+			if owner == one.name || owner == "" && first == nil {
+				continue
+			}
+			warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: one.server.Name(),
+				Message: fmt.Sprintf("resource %q is offered from %s", u, registry.MCPPrefix+cmp.Or(owner, first.nameOf()))})
+		}
+	}
+}
+
+func (s *offering) nameOf() string {
+	if s == nil {
+		return ""
+	}
+	return s.name
+}
+
+// matches reports whether the server lists a URI, or a template of it.
+func (s *offering) matches(u string) bool {
+	return s.exact[u] != nil || slices.ContainsFunc(s.templates, func(r *resource) bool { return r.matches(u) })
+}
+
+// all returns the resources by their URIs, then the templates.
+func (s *offering) all() []*resource {
+	out := make([]*resource, 0, len(s.exact)+len(s.templates))
+	for _, u := range slices.Sorted(maps.Keys(s.exact)) {
+		out = append(out, s.exact[u])
+	}
+	return append(out, s.templates...)
+}
+
+// ownedAs returns the name by which the owner of a resource or a template is known.
+func (r *resource) ownedAs(server string) engine.OfferName {
+	if r.like != nil {
+		return engine.OfferName{Server: server, Template: r.like.URITemplate}
+	}
+	return engine.OfferName{Server: server, URI: uri.Canonical(r.is.URI)}
 }
 
 // ask asks a server for its prompts and resources. Lists that it fails to return stay as
@@ -102,30 +258,19 @@ func (o *Options) noteFailure(server *mcpclient.Source, err error) {
 	}
 }
 
-// addPrompt adds a prompt under server__name, and also under its own name if that is
-// free.
+// addPrompt adds a prompt under server__name, and also under its own name if that is free and does
+// not belong to another server.
 func (o *offers) addPrompt(server *mcpclient.Source, is mcpclient.Prompt) {
 	p := &prompt{server: server, is: is, declared: is.Name}
 	qualified := is.Server + "__" + is.Name
-	if _, taken := o.prompts[is.Name]; taken {
+	owner, _ := o.owners.Owner(engine.OfferName{Prompt: is.Name})
+	if _, taken := o.prompts[is.Name]; taken || owner != "" && owner != is.Server {
 		p.declared = qualified
 	} else {
 		o.prompts[is.Name] = p
 	}
 	if _, taken := o.prompts[qualified]; !taken {
 		o.prompts[qualified] = p
-	}
-}
-
-// addResource adds a resource, unless an earlier server has one with its URI.
-func addResource(to map[string]*resource, uri string, r *resource, warn func(registry.Diagnostic)) {
-	if first, taken := to[uri]; taken {
-		warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: r.server.Name(),
-			Message: fmt.Sprintf("resource %q is offered from %s", uri, first.server.Name())})
-		return
-	}
-	if r.is != nil || r.like != nil {
-		to[uri] = r
 	}
 }
 
@@ -142,60 +287,6 @@ func convert[T any](from any) *T {
 	}
 	return &to
 }
-
-// changeOffers registers changed prompts and resources with the SDK, which notifies
-// clients of each registration. The SDK panics on invalid URIs.
-func (s *Server) changeOffers(old, o *offers) {
-	before, now := old.prompts, o.prompts // by the names under which they are listed
-	s.sdk.RemovePrompts(gone(before, now)...)
-	s.sdk.RemoveResources(gone(old.resources, o.resources)...)
-	s.sdk.RemoveResourceTemplates(gone(old.templates, o.templates)...)
-	for name, p := range changed(before, now, seenOfPrompt) {
-		if is := convert[mcp.Prompt](p.is); is != nil {
-			is.Name = name
-			s.sdk.AddPrompt(is, s.getPrompt)
-		}
-	}
-	add := func(uri string, from *resource, add func()) {
-		defer func() {
-			if p := recover(); p != nil {
-				s.opts.noteFailure(from.server, fmt.Errorf("resource %q is left out: %v", uri, p))
-			}
-		}()
-		add()
-	}
-	for uri, r := range changed(old.resources, o.resources, seenOfResource) {
-		add(uri, r, func() { s.sdk.AddResource(r.is, s.readResource) })
-	}
-	for uri, r := range changed(old.templates, o.templates, seenOfResource) {
-		add(uri, r, func() { s.sdk.AddResourceTemplate(r.like, s.readResourceLike(uri)) })
-	}
-}
-
-// declared returns the prompts by the names under which they are listed.
-func declared(prompts map[string]*prompt) map[string]*prompt {
-	out := map[string]*prompt{}
-	for name, p := range prompts {
-		if name == p.declared {
-			out[name] = p
-		}
-	}
-	return out
-}
-
-// changed returns the entries that are new or differ for clients.
-func changed[T any](old, now map[string]T, seen func(T) any) map[string]T {
-	out := maps.Clone(now)
-	maps.DeleteFunc(out, func(key string, v T) bool {
-		before, ok := old[key]
-		return ok && reflect.DeepEqual(seen(before), seen(v))
-	})
-	return out
-}
-
-func seenOfPrompt(p *prompt) any { return p.is }
-
-func seenOfResource(r *resource) any { return [...]any{r.is, r.like} }
 
 // progressOf returns the function that passes progress of a request on to its client; nil
 // if it is not wanted. If the client may be asked a question first, the request with its
@@ -222,11 +313,12 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	if err != nil {
 		return nil, err
 	}
-	v, ask, err := s.states.make(ctx, turn{"prompts/get", req.Params.Name, arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
+	name := asked(ctx)
+	v, ask, err := s.states.make(ctx, turn{"prompts/get", name, arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use(ctx)
 			defer done()
-			p := o.prompts[req.Params.Name]
+			p := o.prompts[name]
 			if p == nil {
 				return nil, errReplaced
 			}
@@ -256,39 +348,28 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 // of the settings.
 var errReplaced = errors.New("no longer offered, because the settings have changed")
 
-// readResource reads a resource of a server.
+// readResource reads a resource.
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	return s.read(ctx, req, func(o *offers) *resource { return o.resources[req.Params.URI] })
-}
-
-// readResourceLike reads resources of a template.
-func (s *Server) readResourceLike(template string) mcp.ResourceHandler {
-	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return s.read(ctx, req, func(o *offers) *resource { return o.templates[template] })
-	}
-}
-
-func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find func(*offers) *resource) (*mcp.ReadResourceResult, error) {
-	v, ask, err := s.states.make(ctx, turn{"resources/read", req.Params.URI, nil, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
+	name := asked(ctx)
+	var from *resource
+	v, ask, err := s.states.make(ctx, turn{"resources/read", name, nil, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use(ctx)
 			defer done()
-			r := find(&o.offers)
-			if r == nil { // since the request began, or it is another client's
-				return nil, mcp.ResourceNotFoundError(req.Params.URI)
-			}
-			if err := s.permit(ctx, o, "resources/read", offerOf(r.server, "", req.Params.URI)); err != nil {
+			r, err := s.resourceOf(ctx, o, "resources/read", name)
+			if err != nil {
 				return nil, err
 			}
 			if err := clientFrom(ctx).concerns(nil, r.server.Name()); err != nil {
 				return nil, err
 			}
-			return r.server.ReadResource(ctx, req.Params.URI, progressOf(ctx))
+			from = r
+			return r.server.ReadResource(ctx, name, progressOf(ctx))
 		})
 	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
 	switch {
 	case isRefused && refused.Missing():
-		return nil, mcp.ResourceNotFoundError(req.Params.URI)
+		return nil, mcp.ResourceNotFoundError(name)
 	case err != nil:
 		return nil, refusal(err)
 	case ask != nil:
@@ -298,6 +379,14 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find fu
 	out := &mcp.ReadResourceResult{}
 	if err := json.Unmarshal(reading.Raw, &out.Contents); err != nil {
 		return nil, refusal(fmt.Errorf("the server's contents cannot be read: %w", err))
+	}
+	for _, c := range out.Contents {
+		if c.URI == "" {
+			c.URI = name
+		}
+		if c.MIMEType == "" && from != nil { // nil if another request read it
+			c.MIMEType = from.mimeType()
+		}
 	}
 	return out, nil
 }
@@ -329,18 +418,21 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	ref := *params.Ref
 	params.Ref = &ref
 	var server *mcpclient.Source
-	var about engine.Offer
-	if p := o.prompts[ref.Name]; ref.Type == "ref/prompt" && p != nil {
-		server, ref.Name, about = p.server, p.is.Name, offerOf(p.server, p.is.Name, p.declared)
-	} else if r := o.templates[ref.URI]; ref.Type == "ref/resource" && r != nil {
-		server, about = r.server, offerOf(r.server, "", ref.URI)
-	} else if of := o.resourceServer(ref.URI); ref.Type == "ref/resource" && of != nil { // it has no arguments
-		return none, s.permit(ctx, o, "completion/complete", offerOf(of, "", ref.URI))
-	} else {
+	switch ref.Type {
+	case "ref/prompt":
+		p, err := s.promptOf(ctx, o, "completion/complete", ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		server, ref.Name = p.server, p.is.Name
+	case "ref/resource":
+		r, err := s.templateOf(ctx, o, ref.URI)
+		if err != nil || r.like == nil { // a resource has no arguments
+			return none, err
+		}
+		server = r.server
+	default:
 		return none, nil
-	}
-	if err := s.permit(ctx, o, "completion/complete", about); err != nil {
-		return nil, err
 	}
 	result, err := server.Complete(ctx, &params)
 	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok { // to clients this is one server, which supports completion

@@ -2,7 +2,12 @@ package serve
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -10,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/uri"
 )
 
 // offerOf describes a server's prompt, with the name under which it is listed, or its resource
@@ -28,9 +34,6 @@ func offerOf(server *mcpclient.Source, prompt, name string) engine.Offer {
 // policy denies to the caller; nil if it allows it. The refusal is logged.
 func (s *Server) permit(ctx context.Context, o *offer, method string, about engine.Offer) error {
 	denied := o.rules.Check(ctx, about)
-	if v := s.view(o, caller.Profile(ctx)); denied == nil && !v.profile.showsServer(about.Server) {
-		denied = &engine.OfferDenied{Offer: about, Reason: "it is not in the profile " + v.profile.Name, Origin: "serve.profiles"}
-	}
 	if denied == nil {
 		return nil
 	}
@@ -39,57 +42,231 @@ func (s *Server) permit(ctx context.Context, o *offer, method string, about engi
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: denied.Error()}
 }
 
-// leaveOutDenied removes from a page of a list the prompts and resources that the policy denies
-// to the caller, and those of other clients.
-func (o *offer) leaveOutDenied(ctx context.Context, v *view, page mcp.Result) {
-	denied := func(about engine.Offer) bool {
-		return !v.profile.showsServer(about.Server) || o.rules.Check(ctx, about) != nil
+// absent returns the error for a prompt or a resource that the caller is not offered, whether
+// or not others are. It is logged.
+func (s *Server) absent(ctx context.Context, method string, err error) error {
+	s.opts.Log.Warn("request refused", "method", method, "caller", caller.Name(ctx), "reason", err.Error())
+	return err
+}
+
+// promptOf returns the prompt of a name that the caller is offered.
+func (s *Server) promptOf(ctx context.Context, o *offer, method, name string) (*prompt, error) {
+	p := o.prompts[name]
+	if p == nil || !s.view(o, caller.Profile(ctx)).profile.showsServer(p.server.Info().Name) {
+		return nil, s.absent(ctx, method, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)})
 	}
-	switch page := page.(type) {
-	case *mcp.ListPromptsResult:
-		if page != nil {
-			page.Prompts = slices.DeleteFunc(page.Prompts, func(is *mcp.Prompt) bool {
-				p := o.prompts[is.Name]
-				return p == nil || denied(offerOf(p.server, p.is.Name, is.Name))
-			})
-			for i, is := range page.Prompts {
-				if own := convert[mcp.Prompt](o.prompts[is.Name].is); o.client != "" && own != nil {
-					own.Name = is.Name
-					page.Prompts[i] = own
+	return p, s.permit(ctx, o, method, offerOf(p.server, p.is.Name, p.declared))
+}
+
+// shown are what a caller is offered to read of the servers of its view.
+type shown struct {
+	*offer
+	ctx     context.Context
+	servers []*offering
+}
+
+// shown returns what the caller of ctx is offered to read.
+func (o *offer) shown(ctx context.Context, v *view) *shown {
+	out := &shown{offer: o, ctx: ctx}
+	for _, one := range o.offers.servers {
+		if v.profile.showsServer(one.name) {
+			out.servers = append(out.servers, one)
+		}
+	}
+	return out
+}
+
+// permits reports whether the rules let the caller know of a server's resource or template.
+func (s *shown) permits(server, uri string) bool {
+	return s.rules.Check(s.ctx, engine.Offer{Server: server, URI: uri}) == nil
+}
+
+// since returns when, compared with others, a resource or a template of a server was first seen there.
+// It reports false if it belongs to another server that the caller is offered it from.
+func (s *shown) since(server string, r *resource) (since int, ok bool) {
+	owner, since := s.owners.Owner(r.ownedAs(server))
+	switch {
+	case owner == server:
+		return since, true
+	case owner != "" && s.permits(owner, r.uri()) && slices.ContainsFunc(s.servers, func(one *offering) bool { return one.name == owner }):
+		return 0, false
+	}
+	return math.MaxInt, true
+}
+
+// list returns the resources, or the templates, that the caller is offered: of each URI the one that
+// would be read.
+func (s *shown) list(templates bool) []*resource {
+	var out []*resource
+	seen := map[string]bool{}
+	for _, one := range s.servers {
+		for _, r := range one.all() {
+			if (r.like != nil) != templates || seen[r.uri()] || !s.permits(one.name, r.uri()) {
+				continue
+			}
+			if templates {
+				if _, ok := s.since(one.name, r); !ok {
+					continue
 				}
+			} else if read, _ := s.find(r.uri()); read != r {
+				continue
+			}
+			seen[r.uri()] = true
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *resource) int { return strings.Compare(a.uri(), b.uri()) })
+	return out
+}
+
+// find returns the resource or the template by which a URI is read: the one that was seen first, which
+// is that of the first server in the order of the settings, and a URI before a template, where servers
+// came together. What a server has offered before stays with it while it is away; then the
+// resource is nil.
+func (s *shown) find(u string) (found *resource, from *offering) {
+	first, canonical := 0, uri.Canonical(u)
+	for _, one := range s.servers {
+		try := func(r *resource, listed bool) {
+			if !s.permits(one.name, r.uri()) {
+				return
+			}
+			since, ok := s.since(one.name, r)
+			if !ok || from != nil && since >= first {
+				return
+			}
+			if found, from, first = r, one, since; !listed {
+				found = nil
+			}
+		}
+		if r := one.exact[u]; r != nil {
+			try(r, true)
+		}
+		for _, r := range one.templates {
+			if r.matches(u) {
+				try(r, true)
+			}
+		}
+		for _, r := range one.before {
+			if r.is != nil && r.is.URI == canonical || r.like != nil && r.matches(u) {
+				try(r, false)
+			}
+		}
+	}
+	return found, from
+}
+
+// resourceOf returns the resource or the template by which the caller reads a URI. The error is that
+// of an unknown resource where it is not offered, and of the rule that denies it.
+func (s *Server) resourceOf(ctx context.Context, o *offer, method, u string) (*resource, error) {
+	r, from := o.shown(ctx, s.view(o, caller.Profile(ctx))).find(u)
+	switch {
+	case r != nil:
+		return r, s.permit(ctx, o, method, engine.Offer{Server: from.name, URI: u})
+	case from != nil && !from.known:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("resource %q belongs to server %q, which could not list its resources", u, from.name)}
+	}
+	for _, one := range o.offers.servers { // it may be denied to this caller
+		if r := one.exact[u]; r != nil && s.view(o, caller.Profile(ctx)).profile.showsServer(one.name) {
+			if err := s.permit(ctx, o, method, engine.Offer{Server: one.name, URI: u}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, s.absent(ctx, method, mcp.ResourceNotFoundError(u))
+}
+
+// templateOf returns what the caller is offered under a URI or a template, for completion.
+func (s *Server) templateOf(ctx context.Context, o *offer, u string) (*resource, error) {
+	from := o.shown(ctx, s.view(o, caller.Profile(ctx)))
+	for _, r := range from.list(true) {
+		if r.like.URITemplate == u {
+			return r, nil
+		}
+	}
+	return s.resourceOf(ctx, o, "completion/complete", u)
+}
+
+// list answers a request for a list of prompts or resources with what the caller is offered. What a
+// result has besides them is made by the SDK.
+func (o *offer) list(ctx context.Context, v *view, next mcp.MethodHandler, method string, req mcp.Request) (_ mcp.Result, err error) {
+	var cursor string
+	switch req := req.(type) {
+	case *mcp.ListPromptsRequest:
+		if p := req.Params; p != nil {
+			cursor, p.Cursor = p.Cursor, ""
+		}
+	case *mcp.ListResourcesRequest:
+		if p := req.Params; p != nil {
+			cursor, p.Cursor = p.Cursor, ""
+		}
+	case *mcp.ListResourceTemplatesRequest:
+		if p := req.Params; p != nil {
+			cursor, p.Cursor = p.Cursor, ""
+		}
+	}
+	result, err := next(ctx, method, req)
+	if err != nil {
+		return result, err
+	}
+	switch page := result.(type) {
+	case *mcp.ListPromptsResult:
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(o.prompts)) {
+			p := o.prompts[name]
+			if name == p.declared && v.profile.showsServer(p.server.Info().Name) && o.rules.Check(ctx, offerOf(p.server, p.is.Name, name)) == nil {
+				names = append(names, name)
+			}
+		}
+		names, page.NextCursor, err = pageOf(names, cursor, func(name string) string { return name })
+		page.Prompts = []*mcp.Prompt{}
+		for _, name := range names {
+			if is := convert[mcp.Prompt](o.prompts[name].is); is != nil {
+				is.Name = name
+				page.Prompts = append(page.Prompts, is)
 			}
 		}
 	case *mcp.ListResourcesResult:
-		if page != nil {
-			page.Resources = slices.DeleteFunc(page.Resources, func(is *mcp.Resource) bool {
-				r := o.resources[is.URI]
-				return r == nil || denied(offerOf(r.server, "", is.URI))
-			})
-			for i, is := range page.Resources {
-				page.Resources[i] = o.resources[is.URI].is
-			}
+		all, next, wrong := pageOf(o.shown(ctx, v).list(false), cursor, (*resource).uri)
+		page.Resources, page.NextCursor, err = []*mcp.Resource{}, next, wrong
+		for _, r := range all {
+			page.Resources = append(page.Resources, r.is)
 		}
 	case *mcp.ListResourceTemplatesResult:
-		if page != nil {
-			page.ResourceTemplates = slices.DeleteFunc(page.ResourceTemplates, func(is *mcp.ResourceTemplate) bool {
-				r := o.templates[is.URITemplate]
-				return r == nil || denied(offerOf(r.server, "", is.URITemplate))
-			})
-			for i, is := range page.ResourceTemplates {
-				page.ResourceTemplates[i] = o.templates[is.URITemplate].like
-			}
+		all, next, wrong := pageOf(o.shown(ctx, v).list(true), cursor, (*resource).uri)
+		page.ResourceTemplates, page.NextCursor, err = []*mcp.ResourceTemplate{}, next, wrong
+		for _, r := range all {
+			page.ResourceTemplates = append(page.ResourceTemplates, r.like)
 		}
 	}
+	return result, err
+}
+
+// pageOf returns the page of a sorted list that a cursor names, and the cursor of the next one.
+func pageOf[T any](all []T, cursor string, key func(T) string) (page []T, next string, err error) {
+	after, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server"}
+	}
+	first, found := slices.BinarySearchFunc(all, string(after), func(one T, key2 string) int { return strings.Compare(key(one), key2) })
+	if found {
+		first++
+	}
+	if all = all[first:]; len(all) > pageSize {
+		all = all[:pageSize]
+		next = base64.RawURLEncoding.EncodeToString([]byte(key(all[pageSize-1])))
+	}
+	return all, next, nil
 }
 
 // mayHear reports whether a session is to be told of a change of a server's resource.
 func (s *Server) mayHear(ctx context.Context, server *mcpclient.Source, uri string, session *mcp.ServerSession) bool {
 	for _, o := range s.offers() {
-		if o.resourceServer(uri) != server {
+		if !o.has(server) {
 			continue
 		}
-		if who := s.subscriptions.subscriber(subscribed{uri, o.clientOf(server)}, session); who != nil {
-			return o.rules.Check(caller.With(ctx, who), offerOf(server, "", uri)) == nil
+		if who := s.subscriptions.subscriber(subscribed{uri, server.Info().Name, o.clientOf(server)}, session); who != nil {
+			r, _ := o.shown(caller.With(ctx, who), s.view(o, who.Profile)).find(uri)
+			return r != nil && r.server == server && o.rules.Check(caller.With(ctx, who), offerOf(server, "", uri)) == nil
 		}
 	}
 	return false
@@ -107,4 +284,39 @@ func (s *Server) dropDeniedUpdates(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// The names under which the SDK knows all prompts and all resources.
+const (
+	anyPrompt   = "toolreg.any"
+	anyResource = "toolreg:any"
+)
+
+// ask has the SDK handle a request for a prompt or a resource, which it does not know. The returned
+// context has its name. The error is that of one that the caller is not offered.
+func (s *Server) ask(ctx context.Context, o *offer, method string, req mcp.Request) (context.Context, error) {
+	switch req := req.(type) {
+	case *mcp.GetPromptRequest:
+		p, err := s.promptOf(ctx, o, method, req.Params.Name)
+		if err != nil {
+			return ctx, err
+		}
+		req.Params.Name = anyPrompt
+		return context.WithValue(ctx, askedKey{}, p.declared), nil
+	case *mcp.ReadResourceRequest:
+		ctx = context.WithValue(ctx, askedKey{}, req.Params.URI)
+		if _, err := s.resourceOf(ctx, o, method, req.Params.URI); err != nil {
+			return ctx, err
+		}
+		req.Params.URI = anyResource
+	}
+	return ctx, nil
+}
+
+type askedKey struct{}
+
+// asked returns the name of the prompt, or the URI of the resource, that is requested.
+func asked(ctx context.Context) string {
+	name, _ := ctx.Value(askedKey{}).(string)
+	return name
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,35 +12,147 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Only changed prompts and resources are registered again, because clients are notified
-// of each.
-func TestUnchangedOffersAreNotRegisteredAgain(t *testing.T) {
-	of := func(description string) offers {
-		o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}}
-		for _, server := range []string{"a", "b"} {
-			o.addPrompt(nil, mcpclient.Prompt{Server: server, Name: "greet", Description: description})
-		}
-		o.addPrompt(nil, mcpclient.Prompt{Server: "a", Name: "other"})
-		addResource(o.resources, "x://a", &resource{is: &mcp.Resource{URI: "x://a", Description: description}}, nil)
-		return o
+// newOffering is a server over HTTP whose resources and templates have its name as content.
+func newOffering(t *testing.T, name string, uris ...string) string {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ServerOptions{SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error { return nil }, UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		CompletionHandler: func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{name}}}, nil
+		}})
+	read := func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: name}}}, nil
 	}
-	for _, tt := range []struct {
-		name, now          string
-		prompts, resources int
-	}{{"the same", "one", 0, 0}, {"another description", "two", 2, 1}} {
-		t.Run(tt.name, func(t *testing.T) {
-			before, now := of("one"), of(tt.now)
-			if n := len(changed(declared(before.prompts), declared(now.prompts), seenOfPrompt)); n != tt.prompts {
-				t.Errorf("%d prompts", n)
+	for _, uri := range uris {
+		if strings.Contains(uri, "{") {
+			server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: uri, Name: name}, read)
+		} else {
+			server.AddResource(&mcp.Resource{URI: uri, Name: name}, read)
+		}
+	}
+	server.AddPrompt(&mcp.Prompt{Name: "review"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Description: name, Messages: []*mcp.PromptMessage{}}, nil
+	})
+	return serveUpstream(t, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+}
+
+// readAs reads a resource and returns its text, or the error.
+func readAs(t *testing.T, c *mcp.ClientSession, uri string) string {
+	t.Helper()
+	r, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+	if err != nil {
+		return err.Error()
+	}
+	return r.Contents[0].Text
+}
+
+func connectTo(t *testing.T, endpoint, revision string) *mcp.ClientSession {
+	t.Helper()
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "reader", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: endpoint}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// A URI is read from the first server, in the order of the settings, whose resource or template it is,
+// whatever exact URIs and templates later servers list. A client with a profile reads from the
+// servers of its profile alone, and does not learn what others have.
+func TestResourcesAreResolvedInTheView(t *testing.T) {
+	from := newSession(t, map[string]string{
+		"a": newOffering(t, "a", "good://{id}", "own://a", "both://x") + ";legacy",
+		"b": newOffering(t, "b", "good://5", "good://{+x}", "both://x", "own://b") + ";legacy",
+	})
+	t.Cleanup(from.Close)
+	all := func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
+		reg, err := s.Tools.All(ctx)
+		return reg, nil, err
+	}
+	only := func(name string) Profile {
+		return Profile{Name: name, Select: all, Tools: func(*registry.Tool) bool { return false }, Servers: func(server string) bool { return server == name }}
+	}
+	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) []Profile { return []Profile{only("a"), only("b")} }})
+	url := listen(t, s, nil).URL
+	for profile, want := range map[string]map[string]string{
+		"":   {"good://5": "a", "good://a/b": "b", "both://x": "a", "own://a": "a", "own://b": "b"},
+		"/a": {"good://5": "a", "good://a/b": "not found", "both://x": "a", "own://a": "a", "own://b": "not found"},
+		"/b": {"good://5": "b", "good://a/b": "b", "both://x": "b", "own://a": "not found", "own://b": "b"},
+	} {
+		for _, revision := range []string{"2025-11-25", firstModern} {
+			c := connectTo(t, url+"/mcp"+profile, revision)
+			for uri, want := range want {
+				if got := readAs(t, c, uri); got != want && !(want == "not found" && strings.Contains(got, "not found")) {
+					t.Errorf("profile %q, %s: %s is read from %q, want %q", profile, revision, uri, got, want)
+				}
+				if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); revision != firstModern && (err == nil) == (want == "not found") {
+					t.Errorf("profile %q: subscribing to %s: %v", profile, uri, err)
+				}
 			}
-			if n := len(changed(before.resources, now.resources, seenOfResource)); n != tt.resources {
-				t.Errorf("%d resources", n)
+			absent, other := readAs(t, c, "own://none"), readAs(t, c, map[string]string{"": "own://none", "/a": "own://b", "/b": "own://a"}[profile])
+			if hidden := strings.NewReplacer("own://a", "own://none", "own://b", "own://none").Replace(other); hidden != absent {
+				t.Errorf("profile %q: what only others have is answered by %q, not by %q", profile, other, absent)
 			}
-		})
+			listed, err := c.ListResources(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range listed.Resources {
+				if want := want[r.URI]; r.Name != want {
+					t.Errorf("profile %q: %s is listed from %q, want %q", profile, r.URI, r.Name, want)
+				}
+			}
+			done, err := c.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "good://{id}"}, Argument: mcp.CompleteParamsArgument{Name: "id"}})
+			if completes := err == nil && len(done.Completion.Values) > 0; completes != (profile != "/b") {
+				t.Errorf("profile %q: completion of a template: %v, %v", profile, done, err)
+			}
+			if _, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "b__review"}); (err == nil) != (profile != "/a") {
+				t.Errorf("profile %q: a prompt: %v", profile, err)
+			}
+		}
+	}
+}
+
+// A resource, a template or a prompt stays with the server that had it first, also if an earlier
+// server in the settings comes to list it, and while its server is away.
+func TestResourcesStayWithTheirServer(t *testing.T) {
+	evil := newOffering(t, "a", "x://1", "x://{id}", "y://1")
+	good := newOffering(t, "b", "x://1", "y://{id}")
+	gone := serveUpstream(t, http.NotFoundHandler())
+	s := newServer(t, map[string]string{"b": good + ";legacy"})
+	dir := t.TempDir()
+	load := func(a, b string) *mcp.ClientSession {
+		t.Helper()
+		from := newSessionIn(t, dir, Asker{}, map[string]string{"a": a + ";legacy", "b": b + ";legacy"})
+		t.Cleanup(from.Close)
+		if err := s.Load(t.Context(), from); err != nil {
+			t.Fatal(err)
+		}
+		c, _, _ := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
+		return c
+	}
+	const away = `belongs to server "b", which could not list its resources`
+	for i, tt := range []struct {
+		a, b string
+		want map[string]string
+	}{
+		{gone, good, map[string]string{"x://1": "b", "y://1": "b"}},
+		{evil, good, map[string]string{"x://1": "b", "x://2": "a", "y://1": "b"}},
+		{evil, gone, map[string]string{"x://1": away, "x://2": "a", "y://1": away, "y://2": away}},
+	} {
+		c := load(tt.a, tt.b)
+		for uri, want := range tt.want {
+			if got := readAs(t, c, uri); !strings.Contains(got, want) {
+				t.Errorf("%d: %s is read from %q, want %q", i, uri, got, want)
+			}
+		}
+		if r, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review"}); tt.b == good && (err != nil || r.Description != "b") || tt.b != good && err == nil {
+			t.Errorf("%d: the prompt: %v, %v", i, r, err)
+		}
 	}
 }
 

@@ -123,7 +123,7 @@ func (h *HTTP) relayed(w *relayWriter, m *relayMessage, from identity) bool {
 		r.Header = m.Header
 	}
 	id, modern := r.Header.Get("Mcp-Session-Id"), isModern(r)
-	if modern && !h.has(m.body, from) || !modern && !h.server.sessions.belongs(id, from.account()) {
+	if modern && !h.has(r.Context(), m.body, from) || !modern && !h.server.sessions.belongs(id, from.account()) {
 		return false
 	}
 	ctx, done := h.requests.add(r.Context(), from)

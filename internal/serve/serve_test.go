@@ -84,7 +84,12 @@ func newSession(t testing.TB, servers map[string]string) *engine.Session {
 
 func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *engine.Session {
 	t.Helper()
-	dir := t.TempDir()
+	return newSessionIn(t, t.TempDir(), asker, servers)
+}
+
+// newSessionIn is newSessionAsking with a project root, whose settings it replaces.
+func newSessionIn(t testing.TB, dir string, asker Asker, servers map[string]string) *engine.Session {
+	t.Helper()
 	entries := map[string]any{}
 	var options engine.Options
 	ttl := "0"

@@ -101,7 +101,7 @@ type Server struct {
 	failed     error // error of Load if there is no offer
 	sdk        *mcp.Server
 	registered map[string]json.RawMessage // declarations of the tools that the SDK's server has
-	published  offers                     // the prompts and resources that it has
+	published  map[string]listDigest      // of the prompts and resources that clients were told of
 	retrying   map[registry.Source]*retry
 }
 
@@ -116,7 +116,7 @@ func New(opts Options) *Server {
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
 	}
-	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{},
+	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{}, published: map[string]listDigest{},
 		retrying: map[registry.Source]*retry{}, states: newStates(opts.Questions)}
 	s.SetLimits(opts.Limits)
 	s.sdk = s.newSDKServer()
@@ -329,7 +329,7 @@ func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client 
 	if o.all, err = o.views.declare(everything, reg, append(tools, o.loginTools(&everything)...)); err != nil {
 		return nil, err
 	}
-	o.offers = opts.loadOffers(ctx, o.servers, earlier, again)
+	o.offers = opts.loadOffers(ctx, o.servers, h.session.OfferOwners, earlier, again)
 	o.failed = o.servers.Failed(reg)
 	if o.rules, err = h.session.Calls.OfferRules(reg); err != nil {
 		return nil, err
@@ -389,8 +389,8 @@ func (s *Server) profileFor(from identity, named string) (profile string, ok boo
 	return named, slices.ContainsFunc(profiles, func(p Profile) bool { return p.Name == named && len(p.Groups) == 0 })
 }
 
-// newSDKServer makes the SDK's server for all clients. What its lists have of tools is replaced;
-// see [view.page].
+// newSDKServer makes the SDK's server for all clients. What its lists have is replaced by what each
+// is offered, and prompts and resources are looked up there: the SDK knows one of each.
 func (s *Server) newSDKServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
@@ -408,6 +408,8 @@ func (s *Server) newSDKServer() *mcp.Server {
 		},
 	})
 	s.addTasks(server)
+	server.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.getPrompt)
+	server.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.readResource)
 	server.AddReceivingMiddleware(s.guard, spans, s.remember, s.receive)
 	server.AddSendingMiddleware(s.dropOldNews, s.dropDeniedUpdates)
 	return server
@@ -497,9 +499,13 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if list, ok := req.(*mcp.ListToolsRequest); ok {
 			return v.list(ctx, next, list)
 		}
-		result, err := asTask(next(ctx, method, req))
-		o.leaveOutDenied(ctx, v, result)
-		return result, err
+		if strings.HasSuffix(method, "/list") {
+			return o.list(ctx, v, next, method, req)
+		}
+		if ctx, err = s.ask(ctx, o, method, req); err != nil {
+			return nil, err
+		}
+		return asTask(next(ctx, method, req))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/uri"
 )
 
 // listenMethod is the request of revision 2026-07-28 that is open for as long as
@@ -52,19 +53,18 @@ func (s *Server) stopped() bool {
 	}
 }
 
-// resourceServer returns the server of a resource; nil if no server has it.
-func (o *offers) resourceServer(uri string) *mcpclient.Source {
-	if r := o.resources[uri]; r != nil {
-		return r.server
-	}
-	return nil
+// has reports whether the offer has what a server offers.
+func (o *offers) has(server *mcpclient.Source) bool {
+	return slices.ContainsFunc(o.servers, func(one *offering) bool { return one.server == server })
 }
 
 // subscribedServer returns the server of a resource to which clients have subscribed; nil if that
 // is not one of the offer.
 func (o *offer) subscribedServer(to subscribed) *mcpclient.Source {
-	if server := o.resourceServer(to.uri); server != nil && o.clientOf(server) == to.client {
-		return server
+	for _, one := range o.offers.servers {
+		if one.name == to.server && o.clientOf(one.server) == to.client && one.matches(to.uri) {
+			return one.server
+		}
 	}
 	return nil
 }
@@ -78,7 +78,8 @@ type subscriptions struct {
 
 // subscribed is a resource to which clients have subscribed.
 type subscribed struct {
-	uri    string
+	uri    string // as the client spells it
+	server string // its name
 	client string // with whose login its server is reached; "" if it is the same for all
 }
 
@@ -161,30 +162,23 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	}
 	o, done := s.use(ctx)
 	defer done()
-	err := mcp.ResourceNotFoundError(req.Params.URI)
-	to := subscribed{uri: req.Params.URI}
-	server := o.resourceServer(to.uri)
-	if server != nil {
-		to.client = o.clientOf(server)
-	}
-	s.subscriptions.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
-	if server != nil {
-		if err = s.permit(ctx, o, "resources/subscribe", offerOf(server, "", req.Params.URI)); err == nil {
-			err = refusal(server.Subscribe(ctx, req.Params.URI))
-		}
-	}
+	r, err := s.resourceOf(ctx, o, "resources/subscribe", req.Params.URI)
 	if err != nil {
-		s.endSubscription(ctx, to, req.Session)
+		return err
 	}
-	return err
+	to := subscribed{req.Params.URI, r.server.Info().Name, o.clientOf(r.server)}
+	s.subscriptions.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
+	if err := refusal(r.server.Subscribe(ctx, req.Params.URI)); err != nil {
+		s.endSubscription(ctx, to, req.Session)
+		return err
+	}
+	return nil
 }
 
 // unsubscribe ends the subscription of one client. The SDK tracks which other clients to
 // notify.
 func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
-	for _, client := range []string{"", caller.Token(ctx)} {
-		s.endSubscription(ctx, subscribed{req.Params.URI, client}, req.Session)
-	}
+	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(to subscribed, of *mcp.ServerSession) bool { return to.uri == req.Params.URI && of == req.Session }))
 	return nil
 }
 
@@ -251,8 +245,15 @@ func (s *Server) renewSubscriptions(ctx context.Context, o *offer) {
 	}
 }
 
-// resourceChanged notifies the clients that have subscribed to a resource of a server.
+// resourceChanged notifies the clients that have subscribed to a resource of a server, each under
+// the spelling of its URI that it has subscribed to.
 func (s *Server) resourceChanged(ctx context.Context, what changedResource) {
 	s.reporting.Store(what.server) // until the SDK has notified all
-	_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: what.uri})
+	told := map[string]bool{}
+	for _, to := range s.subscriptions.all() {
+		if to.server == what.server.Info().Name && !told[to.uri] && uri.Canonical(to.uri) == uri.Canonical(what.uri) {
+			told[to.uri] = true
+			_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: to.uri})
+		}
+	}
 }

@@ -199,9 +199,7 @@ func TestSubscriptionsOutliveProcesses(t *testing.T) {
 			_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "crash"})
 			waitFor(t, func() bool { // any request, of any client, starts it again
 				_, err := c.ListTools(t.Context(), nil)
-				o, done := s.use(t.Context())
-				defer done()
-				return err == nil && !o.resourceServer(notes).Lost()
+				return err == nil && !s.connected()[0].Lost()
 			})
 		})
 	}

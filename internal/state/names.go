@@ -29,6 +29,7 @@ type Holder struct {
 	Server string `json:"server"`
 	File   string `json:"file"`             // settings file of the server's entry
 	Unsure bool   `json:"unsure,omitempty"` // a server before it had failed
+	Since  int    `json:"since,omitempty"`  // the place of the name in the order in which names were given, for what servers offer besides tools
 }
 
 // namesFile is the content of the file: the holders of each name, the first first.
@@ -50,8 +51,24 @@ func (f *Folders) Names(project string) (*Names, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &Names{d, namesFileOf(project, ""), project}, nil
+}
+
+// OfferNames returns a record like [Folders.Names], of what servers offer besides tools.
+func (f *Folders) OfferNames(project string) (*Names, error) {
+	d, err := f.namesDir()
+	if err != nil {
+		return nil, err
+	}
+	return &Names{d, namesFileOf(project, offersKind), project}, nil
+}
+
+// offersKind is in the names of records of what servers offer besides tools.
+const offersKind = ".offers"
+
+func namesFileOf(project, kind string) string {
 	sum := sha256.Sum256([]byte(project))
-	return &Names{d, hex.EncodeToString(sum[:16]) + ".json", project}, nil
+	return hex.EncodeToString(sum[:16]) + kind + ".json"
 }
 
 func (f *Folders) namesDir() (*Dir, error) {
@@ -131,7 +148,8 @@ func (n *Names) Update(ctx context.Context, change func(map[string][]Holder)) (n
 	return names, err
 }
 
-// Forget removes the record, and returns how many names it had.
+// Forget removes the record, and that of what servers offer besides tools, and returns how many names
+// the first had.
 func (n *Names) Forget(ctx context.Context) (int, error) {
 	names, err := n.Read()
 	if err != nil && errors.Is(err, ErrUnavailable) {
@@ -140,7 +158,7 @@ func (n *Names) Forget(ctx context.Context) (int, error) {
 	if _, err := n.dir.Files(); err != nil {
 		return 0, err
 	}
-	return len(names), n.dir.Remove(ctx, n.file)
+	return len(names), errors.Join(n.dir.Remove(ctx, n.file), n.dir.Remove(ctx, namesFileOf(n.project, offersKind)))
 }
 
 // ForgetServer removes a server whose entry was in a settings file from the records of

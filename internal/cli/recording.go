@@ -18,6 +18,7 @@ type recordings struct {
 	recorder *recording.Recorder
 	recorded *recording.Recording
 	root     string // of the project
+	apart    string // folder with what a replay stores; "": there is none
 }
 
 // open opens what --record and --replay name, once. A file that cannot be written is found
@@ -43,11 +44,26 @@ func (r *recordings) open(ctx context.Context, set *settings.Settings) error {
 	if err != nil {
 		return &UsageError{Err: fmt.Errorf("--replay: %w", err), Hint: "a recording is made with --record FILE"}
 	}
+	return r.detach()
+}
+
+// detach keeps what a replay stores apart from what other runs read: answers of a recording are not
+// those of a server.
+func (r *recordings) detach() (err error) {
+	if r.apart, err = os.MkdirTemp("", "toolreg-replay-"); err == nil {
+		err = r.config.Folders.Detach(r.apart)
+	}
+	if err != nil {
+		return fmt.Errorf("--replay: making a folder for what the replay stores: %w", err)
+	}
 	return nil
 }
 
 // close writes the recording.
 func (r *recordings) close() error {
+	if r.apart != "" {
+		_ = os.RemoveAll(r.apart) // what is left is read by nobody
+	}
 	if r.recorder == nil {
 		return nil
 	}

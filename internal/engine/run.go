@@ -244,6 +244,9 @@ func (r *run) privateFolders() []string {
 	if d, err := r.deps.Folders.State(); err == nil {
 		out = append(out, d.Path)
 	}
+	if dir, err := state.DefaultDir(r.deps.Environ); err == nil && !slices.Contains(out, dir) {
+		out = append(out, dir)
+	}
 	if dir, err := state.DefaultCacheDir(r.deps.Environ); err == nil {
 		out = append(out, dir)
 	}

@@ -51,6 +51,9 @@ func sharedStore(ctx context.Context, r *run) (*store.Store, error) {
 	if r.opts.Earlier != nil {
 		return r.opts.Earlier.Store, nil
 	}
+	if r.deps.Replay != nil {
+		return nil, nil // what a replay stores is not for others
+	}
 	return openStore(ctx, r.set.Serve, r.expander)
 }
 

@@ -33,6 +33,9 @@ func (o *sourceOptions) builtin() builtin.Options {
 		out.StateDir = d.Path
 		out.Protected = append(out.Protected, d.Path)
 	}
+	if dir, err := state.DefaultDir(o.deps.Environ); err == nil && dir != out.StateDir {
+		out.Protected = append(out.Protected, dir)
+	}
 	return out
 }
 
@@ -104,8 +107,8 @@ func (o *sourceOptions) fetch() builtin.FetchOptions {
 		Headers: o.fetchHeaders, ConfineProcessor: o.confiner.ProgramsOf(confine.Processor, set.Fetch.Processor.Origin.Scope),
 		ProcessorEnv: o.envFor(set.Fetch.Processor),
 	}
-	if dir, err := state.DefaultCacheDir(o.deps.Environ); err == nil {
-		out.CacheDir, out.Refresh = dir, o.opts.Cache == cache.Renew
+	if dir, err := o.deps.Folders.Cache(""); err == nil {
+		out.CacheDir, out.Refresh = dir.Path, o.opts.Cache == cache.Renew
 	}
 	if set.Fetch.Proxy {
 		out.Proxy = proxyOf(o.deps.Environ)

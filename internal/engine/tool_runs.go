@@ -204,4 +204,4 @@ func (r toolRuns) optionIgnored(t *registry.Tool, o toolSettings, key, why strin
 }
 
 // outputs returns the folder for results that are too long.
-func (r toolRuns) outputs() (*state.Dir, error) { return r.deps.Folders.Cache("output") }
+func (r toolRuns) outputs() (*state.Dir, error) { return r.deps.Folders.Cache(state.OutputName) }

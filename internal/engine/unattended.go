@@ -72,7 +72,7 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 	if u.set.Approval.Command.IsSet() && !u.set.Globals.NonInteractive && !process.InsideTool(u.deps.Environ) {
 		return u.command(ctx, q), nil, true
 	}
-	if len(q.Denied) > 0 {
+	if len(q.Denied) > 0 || u.deps.Replay != nil { // what a replay keeps, no answer reaches
 		return exec.Answer{}, nil, false
 	}
 	kept, err := u.keep(ctx, *q)

@@ -1,8 +1,11 @@
 package state
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/expand"
@@ -20,21 +23,95 @@ const (
 type Folders struct {
 	Environ []string // "K=V"; determines the location
 
-	once sync.Once
-	dir  *Dir
-	err  error
+	mu    sync.Mutex
+	apart string // see Detach; "": the user's own
+	dir   *Dir
+	err   error
 }
 
 // State returns the state folder. Without one the program continues and stores
 // nothing; the error says why.
 func (f *Folders) State() (*Dir, error) {
-	f.once.Do(func() {
-		var path string
-		if path, f.err = DefaultDir(f.Environ); f.err == nil {
-			f.dir, f.err = OpenDir(path)
-		}
-	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state()
+}
+
+// state is State for a caller that holds mu.
+func (f *Folders) state() (*Dir, error) {
+	if f.dir == nil && f.err == nil {
+		f.dir, f.err = f.own()
+	}
 	return f.dir, f.err
+}
+
+// own returns the user's own state folder.
+func (f *Folders) own() (*Dir, error) {
+	path, err := DefaultDir(f.Environ)
+	if err != nil {
+		return nil, err
+	}
+	return OpenDir(path)
+}
+
+// Detach makes all later calls of [Folders.State] and [Folders.Cache] return folders below dir, an
+// empty folder of the caller's, so that nothing that is stored from then on is read by other runs.
+// The user's decisions (approvals, trust, to whom names belong) are copied there first. What survives
+// is the log of sandboxed programs, which says what to clean up, and the output of tools that results
+// name.
+func (f *Folders) Detach(dir string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.apart != "" {
+		return nil
+	}
+	from, err := f.state()
+	to, openErr := OpenDir(filepath.Join(dir, "state"))
+	if openErr != nil {
+		return openErr
+	}
+	f.apart, f.dir, f.err = dir, to, nil
+	if err != nil {
+		return nil // there is nothing to copy
+	}
+	if err := copyFiles(to, from, decides); err != nil {
+		return err
+	}
+	names, err := OpenDir(filepath.Join(from.Path, namesFolder))
+	if err != nil {
+		return err
+	}
+	return copyFiles(&Dir{Path: filepath.Join(to.Path, namesFolder)}, names, func(string) bool { return true })
+}
+
+// decides reports whether a file of the state folder has what the user has decided, or the key
+// that it is made with.
+func decides(name string) bool {
+	return name == keyFile || name == "approvals.json" || strings.HasPrefix(name, "trust-")
+}
+
+// copyFiles copies the files with certain names.
+func copyFiles(to, from *Dir, which func(name string) bool) error {
+	names, err := from.Names("", "")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !which(name) || strings.HasSuffix(name, lockSuffix) {
+			continue
+		}
+		data, err := from.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = to.Put(name, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Neutral returns the absolute path of a folder in the state folder that only the user can
@@ -88,7 +165,7 @@ func (f *Folders) data(name string) (*Dir, error) {
 }
 
 func (f *Folders) folder(name string) (string, error) {
-	base, err := f.State()
+	base, err := f.own()
 	if err != nil {
 		return "", err
 	}
@@ -103,8 +180,18 @@ func (f *Folders) folder(name string) (string, error) {
 	return d.Path, root.Close()
 }
 
+// OutputName is the name of the cache folder with the output of tools that is too long for their
+// results, which name the files.
+const OutputName = "output"
+
 // Cache returns a folder for files that may be deleted at any time.
 func (f *Folders) Cache(name string) (*Dir, error) {
+	f.mu.Lock()
+	apart := f.apart
+	f.mu.Unlock()
+	if apart != "" && name != OutputName {
+		return OpenDir(filepath.Join(apart, "cache", name))
+	}
 	base, err := DefaultCacheDir(f.Environ)
 	if err != nil {
 		return nil, err

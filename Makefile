@@ -26,7 +26,8 @@ OPENAPI := tools/openapi
 # goreleaser takes commit and date from git only if it knows a remote.
 REMOTE = $(shell git remote get-url origin >/dev/null 2>&1 || echo GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/toolreg/toolreg)
 # A module of its own: licenses and bills of materials for packages.
-RELEASE := tools/release# The race detector needs a C compiler; go says 0 where there is none.
+RELEASE := tools/release
+# The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 TESTFLAGS := -timeout 14m -vet=off -exec 'env -u GOGC'

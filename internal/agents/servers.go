@@ -17,9 +17,9 @@ var _ settings.Importer = Importer{}
 
 // Programs returns the valid names in imports.
 func (Importer) Programs() []string {
-	out := make([]string, 0, 8)
+	out := make([]string, 0, 10)
 	for _, p := range programs() {
-		out = append(out, p.name)
+		out = append(out, p.Name)
 	}
 	return out
 }
@@ -28,7 +28,7 @@ func (Importer) Programs() []string {
 // the user's. It returns nil for an unknown program.
 func (Importer) Files(program, root string, environ []string) []settings.ImportFile {
 	for _, p := range programs() {
-		if p.name == program {
+		if p.Name == program {
 			return withoutDuplicates(p.files(newFolders(root, environ)))
 		}
 	}
@@ -51,17 +51,37 @@ func withoutDuplicates(files []settings.ImportFile) []settings.ImportFile {
 	return out
 }
 
+// Program describes a program; the zero value for an unknown name.
+func (Importer) Program(name string) settings.Program {
+	for _, p := range programs() {
+		if p.Name == name {
+			return p.Program
+		}
+	}
+	return settings.Program{}
+}
+
 // program is another program with its files.
 type program struct {
-	name  string
+	settings.Program
 	files func(folders) []settings.ImportFile
 }
 
-// programs returns the programs in the order of the documentation.
+// programs returns the programs in the order of the documentation. Formats and names of tools are
+// those of docs/servers.md, which has the sources. VS Code names tools by what a server says of itself
+// when it starts; the rules of Cursor and Windsurf are not published.
 func programs() []program {
 	return []program{
-		{"gemini", geminiFiles}, {"claude", claudeFiles}, {"vscode", vscodeFiles}, {"cursor", cursorFiles},
-		{"codex", codexFiles}, {"windsurf", windsurfFiles}, {"opencode", opencodeFiles}, {"zed", zedFiles}, {"mcporter", mcporterFiles},
+		{settings.Program{Name: "gemini", Title: "Gemini CLI", Format: "gemini", Prefix: "mcp_{server}_"}, geminiFiles},
+		{settings.Program{Name: "claude", Title: "Claude Code", Format: "anthropic", Prefix: "mcp__{server}__"}, claudeFiles},
+		{settings.Program{Name: "claude-desktop", Title: "Claude Desktop", Format: "anthropic"}, claudeDesktopFiles},
+		{settings.Program{Name: "vscode", Title: "VS Code"}, vscodeFiles},
+		{settings.Program{Name: "cursor", Title: "Cursor"}, cursorFiles},
+		{settings.Program{Name: "codex", Title: "Codex", Format: "openai-responses", Prefix: "mcp__{server}__"}, codexFiles},
+		{settings.Program{Name: "windsurf", Title: "Windsurf"}, windsurfFiles},
+		{settings.Program{Name: "opencode", Title: "opencode", Prefix: "{server}_"}, opencodeFiles},
+		{settings.Program{Name: "zed", Title: "Zed"}, zedFiles},
+		{settings.Program{Name: "mcporter", Title: "mcporter"}, mcporterFiles},
 	}
 }
 

@@ -51,19 +51,6 @@ func geminiEntry(s *server) (entry, string) {
 	return e, problem
 }
 
-// claudeFiles returns the files of Claude Code and Claude Desktop. Claude Code
-// stores the servers of a team in .mcp.json, and all others in one user file, for
-// each project or for all.
-func claudeFiles(w folders) []settings.ImportFile {
-	shared := read(braces, (*server).entry, "mcpServers")
-	config := w.named("CLAUDE_CONFIG_DIR")
-	var out []settings.ImportFile
-	out = append(out, w.user(read(braces, (*server).entry, "projects", w.root, "mcpServers"), config, ".claude.json")...)
-	out = append(out, w.project(shared, ".mcp.json"))
-	out = append(out, w.user(shared, config, ".claude.json")...)
-	return append(out, w.user(read(plain, (*server).entry, "mcpServers"), w.application(), "Claude", "claude_desktop_config.json")...)
-}
-
 func vscodeFiles(w folders) []settings.ImportFile {
 	r := read(editorLike(w.root), (*server).entry, "servers")
 	return append([]settings.ImportFile{w.project(r, ".vscode", "mcp.json")}, w.user(r, w.application(), "Code", "User", "mcp.json")...)

@@ -61,6 +61,8 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`project odd:11 left out: its type must be stdio, http or sse`,
 			`project broken:12 left out: its entry does not have the expected form`,
 			`user everywhere:12 {"url":"https://sse.example.com/sse","type":"sse"}`,
+		},
+		"claude-desktop": {
 			`user filesystem:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/me/$$x"]}`,
 		},
 		"vscode": {

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -116,7 +118,7 @@ func (c *Config) Options() (settings.Options, error) {
 	o := settings.Options{
 		Dir: c.Dir, Root: c.Globals.Root, Files: c.Globals.Files, Piped: c.piped,
 		NoProject: c.Globals.NoProject, NoUser: c.Globals.NoUser, TrustProject: c.Globals.TrustProject,
-		Environ: c.Environ, Flags: c.globalFlags(), Import: agents.Importer{},
+		Environ: c.Environ, Flags: c.globalFlags(), Import: agents.Importer{}, View: c.showsProgram(),
 	}
 	if store, err := c.trust.Store(); err == nil {
 		o.Trust = store
@@ -124,6 +126,17 @@ func (c *Config) Options() (settings.Options, error) {
 		c.io.Log.Info("no state directory", "err", err)
 	}
 	return o, nil
+}
+
+// showsProgram reports whether --import makes the running command answer for that program
+// alone. With --preset its servers join the registry instead.
+func (c *Config) showsProgram() bool {
+	_, command, _ := strings.Cut(c.command.CommandPath(), " ")
+	if !slices.Contains([]string{"list", "search", "why", "schema", "servers", "discover", "doctor"}, command) {
+		return false
+	}
+	preset := c.command.Flags().Lookup("preset")
+	return preset == nil || !preset.Changed
 }
 
 // RefuseInside returns an error inside a tool's run, because a tool must not

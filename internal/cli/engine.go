@@ -79,6 +79,17 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 	default:
 		x.io.Diagnose(shown)
 	}
+	if set.NothingImported != nil {
+		return nil, set.NothingImported
+	}
+	if p := set.View; p != nil {
+		note := fmt.Sprintf("the tools that %s gets from its MCP servers; its own built-in tools are not known to toolreg and not counted", p.Title)
+		if o.InDocs {
+			diags = append(slices.Clip(diags), registry.Diagnostic{Severity: registry.SeverityInfo, Code: "program_view", Message: note})
+		} else {
+			x.io.Notef("%s", note)
+		}
+	}
 	if o.Settings != nil {
 		set, diags = o.Settings, nil
 	}

@@ -44,7 +44,7 @@ const (
 const exitCodesHelp = `  0    done
   1    unexpected failure (I/O, bug)
   2    usage or settings error
-  3    no such tool, server or version
+  3    no such tool, server or version, or --import found nothing
   4    params invalid
   5    denied, by policy or by the person
   6    approval is needed and nobody can be asked
@@ -127,6 +127,7 @@ var classes = []class{
 	{"refused", ExitToolError, matchAs[*mcpclient.RefusedError]},
 	{"source_failed", ExitSourceFailed, matchIs(registry.ErrSourceFailed)},
 	{"not_found", ExitNotFound, matchNotFound},
+	{"not_found", ExitNotFound, matchAs[*settings.NothingImportedError]},
 }
 
 func matchUsage(err error, f *failure) bool {

@@ -92,11 +92,28 @@ func (f *finder) find(ctx context.Context, name string, q Query) (*registry.Regi
 		f.cached.ForgetFailure(named.Name()) // a named server is started even if it failed recently
 	}
 	reg, tool, err := f.lookup(ctx, name, q)
+	if other := f.imported(name); other != "" && errors.Is(err, registry.ErrNotFound) {
+		if found, t, missing := f.lookup(ctx, other, q); missing == nil {
+			return found, t, nil
+		}
+	}
 	for f.renewFor(ctx, reg, tool, err, q) {
 		f.forget()
 		reg, tool, err = f.lookup(ctx, name, q)
 	}
 	return reg, tool, f.explain(reg, err)
+}
+
+// imported returns the name here of a tool that has the name by which another program shows it to
+// its model, such as mcp__files__read; "" if no imported server can have such a tool.
+func (f *finder) imported(name string) string {
+	for _, s := range f.set.Servers {
+		prefix := s.Program.ToolPrefix(s.Name)
+		if tool, ok := strings.CutPrefix(name, prefix); ok && prefix != "" {
+			return s.Name + "__" + tool
+		}
+	}
+	return ""
 }
 
 // renewFor queries sources again if their cached listings are not sufficient:

@@ -118,7 +118,12 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		options.Overrides = changes
 	}
 	names := newServerNames(r, func() (*lock.Set, error) { return findLock(set, deps.Environ) })
-	options.Names = names
+	if set.View == nil {
+		options.Names = names
+	} else { // names are the program's own, and nothing else is registered
+		options.Prefix = func(server string) string { return set.View.ToolPrefix(server) }
+		sources.local, sources.plugins.Found = nil, nil
+	}
 	if opts.Locked && opts.Last == nil {
 		locks, err := findLock(set, deps.Environ)
 		if err != nil {

@@ -84,7 +84,11 @@ func (b *builder) add(f *finding) {
 func (b *builder) register(found *Tool) {
 	t := *found // a copy, because another registry may give the tool another name
 	t.given = t.Name
-	name := ValidName(t.Name)
+	name, prefix := ValidName(t.Name), ""
+	if b.opts.Prefix != nil && t.OfServer() {
+		prefix = b.opts.Prefix(t.Server)
+		name = ValidName(prefix + t.Name)
+	}
 	t.maybe = newNames(b.opts.Overrides, &t, name)
 	if t.Source == SourceBuiltin {
 		for _, name := range append([]string{t.Name}, t.Aliases...) {
@@ -111,7 +115,7 @@ func (b *builder) register(found *Tool) {
 	t.Icon = cmp.Or(t.Icon, defaultIcon)
 	switch {
 	case b.isUnsettled(&t): // only the whole registry can tell
-	case t.OfServer() && b.partial:
+	case t.OfServer() && b.partial && prefix == "":
 		b.qualify(&t, nil, t.Qualified())
 	default:
 		b.give(&t)

@@ -67,6 +67,9 @@ type Options struct {
 	// Names decides which server a plain name belongs to. nil: the first that has it in
 	// this registry.
 	Names Names
+	// Prefix returns what precedes the names of a server's tools, in place of the rules for
+	// names that are taken. nil or a result of "": those rules.
+	Prefix func(server string) string
 	// MaxDescription is the maximum length of a description in bytes; longer ones are
 	// cut. 0 means no limit.
 	MaxDescription int64

@@ -24,6 +24,8 @@ const maxImport = 16 << 20
 type Importer interface {
 	// Programs returns the names that the setting imports accepts.
 	Programs() []string
+	// Program describes one of them; the zero value for an unknown name.
+	Program(name string) Program
 	// Files returns the files of one program in order of precedence, whether or not
 	// they exist.
 	Files(program, root string, environ []string) []ImportFile
@@ -35,6 +37,27 @@ type ImportFile struct {
 	Project bool   // part of the project: it applies once the project is trusted
 	// Read returns the servers in the bytes of the file, in file order.
 	Read func(path string, data []byte) ([]ImportedServer, []document.Problem)
+	// With are other files that switch servers of this one, or some of their tools, off, and
+	// Switch applies the contents of those that exist. They are read whether the project is
+	// trusted or not, because they only take away. Switch may be nil.
+	With   []string
+	Switch func(servers []ImportedServer, with [][]byte)
+}
+
+// servers returns the servers in the bytes of the file.
+func (f *ImportFile) servers(data []byte) ([]ImportedServer, []document.Problem) {
+	servers, problems := f.Read(f.Path, data)
+	if f.Switch == nil || len(servers) == 0 {
+		return servers, problems
+	}
+	var with [][]byte
+	for _, path := range f.With {
+		if file, err := trust.ReadOwned(path, maxImport); err == nil {
+			with = append(with, file.Data)
+		}
+	}
+	f.Switch(servers, with)
+	return servers, problems
 }
 
 // ImportedServer is a server of another program.
@@ -122,7 +145,7 @@ func (l *loader) imports(m *merged) {
 			if file, ok := l.importFile(ScopeUser, program, f); ok {
 				layer := l.importLayer(ScopeUser, program, f, file.Data)
 				l.serverFiles.add(layer)
-				l.addImported(m, layer)
+				l.addImported(m, program, layer)
 				l.place(ScopeUser, f.Path, PlaceRead, "imports: "+program)
 			}
 		}
@@ -137,9 +160,9 @@ func (l *loader) importTrusted(m *merged, program string, f ImportFile, trusted 
 		l.place(ScopeProject, f.Path, PlaceSkipped, "--no-project-settings")
 	case i < 0: // absent or refused: already recorded
 	case !trusted:
-		l.place(ScopeProject, f.Path, PlaceSkipped, "not trusted; see `toolreg trust status`")
+		l.place(ScopeProject, f.Path, PlaceSkipped, notTrusted)
 	default:
-		l.addImported(m, l.imported[i])
+		l.addImported(m, program, l.imported[i])
 		l.place(ScopeProject, f.Path, PlaceRead, "imports: "+program)
 	}
 }
@@ -175,7 +198,8 @@ func isMissing(err error) bool {
 // be imported does not affect the others.
 func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []byte) *layer {
 	out := &layer{scope: scope, file: f.Path}
-	servers, problems := f.Read(f.Path, data)
+	servers, problems := f.servers(data)
+	out.servers = len(servers)
 	for _, p := range problems {
 		out.unknown = append(out.unknown, ignoredImport(program, p.String()))
 	}
@@ -275,7 +299,7 @@ func FindImports(from Importer, root string, environ []string) []FoundImport {
 				out = append(out, found)
 				continue
 			}
-			servers, problems := f.Read(f.Path, file.Data)
+			servers, problems := f.servers(file.Data)
 			for _, p := range problems {
 				found.Warnings = append(found.Warnings, ignoredImport(program, p.String()))
 			}
@@ -304,7 +328,9 @@ func importWarning(message string) registry.Diagnostic {
 }
 
 // addImported adds the servers of a layer whose names are not taken.
-func (l *loader) addImported(m *merged, layer *layer) {
+func (l *loader) addImported(m *merged, program string, layer *layer) {
+	l.importedFrom[layer.file] = program
+	l.found[program] += layer.servers
 	l.diags = append(l.diags, layer.unknown...)
 	taken := append(m.named(serversKey), m.named(apisKey)...)
 	for _, e := range layer.entries {

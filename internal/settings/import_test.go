@@ -20,6 +20,10 @@ type otherPrograms struct{ b *sandbox }
 
 func (o otherPrograms) Programs() []string { return []string{"one", "two"} }
 
+func (o otherPrograms) Program(name string) Program {
+	return Program{Name: name, Title: name, Prefix: name + "_{server}_"}
+}
+
 func (o otherPrograms) Files(program, root string, _ []string) []ImportFile {
 	return []ImportFile{
 		{Path: filepath.Join(root, program+".txt"), Project: true, Read: readNames},

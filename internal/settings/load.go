@@ -32,6 +32,7 @@ type Options struct {
 	SystemDir    string            // "" = /etc/toolreg; for tests
 	Trust        *trust.Store      // stored grants; nil = none
 	Import       Importer          // finds the files of other programs; nil = the setting imports has no effect
+	View         bool              // --import alone answers for that program: see [Settings.View]
 	Proposed     *Proposed         // used instead of the project's own file, or of one of Files; nil = none
 }
 
@@ -62,10 +63,13 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	}
 	m := merge(l.index, l.layers)
 	l.diags = append(l.diags, m.tighten()...)
-	l.imports(m)
 	l.scalars.apply(m)
+	view := l.view(m)
+	l.imports(m)
 	l.serversOfRun(m)
 	s := m.settings(l.globals, l.root)
+	s.View = view
+	l.setPrograms(s)
 	s.Project, s.importPaths, s.serverFiles = l.project, l.importPaths, l.serverFiles
 	s.namedInside = slices.ContainsFunc(l.named, func(f *layer) bool { return f.real != "" && trust.Within(f.real, trust.Real(l.root)) })
 	l.splitCommands(s)
@@ -78,6 +82,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	if err := NewError(append(l.problems, l.scalars.problems...)); err != nil {
 		return nil, l.diags, err
 	}
+	s.NothingImported = l.nothingImported()
 	return s, l.diags, nil
 }
 
@@ -118,7 +123,8 @@ func (l *loader) sourceFaults(s *Settings) {
 }
 
 func newLoader(o Options) *loader {
-	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ), serverFiles: serverFiles{}}
+	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ), serverFiles: serverFiles{},
+		importedFrom: map[string]string{}, found: map[string]int{}}
 	l.globals = l.scalars.globals()
 	l.opts = withGlobals(o, l.globals, l.env)
 	return l
@@ -157,6 +163,9 @@ type loader struct {
 	imported       []*layer // of other programs' files in the project, in order
 	withoutImports bool     // the project is trusted except for imported files
 	importPaths    []string // where to look for other programs' files
+
+	importedFrom map[string]string // the program of each file whose servers were imported
+	found        map[string]int    // the number of servers in the files of each program
 }
 
 // readAll reads all files in order of precedence.

@@ -78,7 +78,7 @@ func (l *loader) placeProject(dir, path string) {
 	case !p.Granted.IsZero():
 		l.place(ScopeProject, path, PlaceSkipped, "changed since it was trusted: "+changedNames(p.Changes))
 	default:
-		l.place(ScopeProject, path, PlaceSkipped, "not trusted; see `toolreg trust status`")
+		l.place(ScopeProject, path, PlaceSkipped, notTrusted)
 	}
 }
 

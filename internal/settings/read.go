@@ -34,6 +34,7 @@ type layer struct {
 	problems []document.Problem
 	faults   faults
 	unknown  []registry.Diagnostic
+	servers  int // number of servers in a file of another program
 }
 
 // faults are the mistakes in the value that describes one source, an entry of

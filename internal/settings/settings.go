@@ -143,6 +143,7 @@ type Server struct {
 	ExcludeTools   List           `setting:"excludeTools"`
 	Disabled       bool           `setting:"disabled"`
 	From           *From          // nil = it was not added from a registry or a bundle
+	Program        *Program       // the program from whose files it was imported; nil = none
 	Excluded       *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
 	Origin         Origin
 	Err            error // the mistakes in its entry, an [*Error], which make it unusable; nil = none
@@ -246,6 +247,14 @@ type Settings struct {
 
 	// Globals holds the global flags and their variables.
 	Globals Globals
+
+	// View is the program for which alone the run answers, so that the registry has its servers
+	// and nothing else; nil for the whole registry.
+	View *Program
+
+	// NothingImported is set if a program of --import has no servers. It is an error for what
+	// looks at tools.
+	NothingImported *NothingImportedError
 
 	// Project is the state of the project's own settings and plugins; nil if it has none.
 	Project *Project

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -23,6 +24,8 @@ type costOptions struct {
 	wanted   bool
 	format   string
 	deferral cli.Deferral
+
+	formatGiven bool
 }
 
 const costHelp = `With --cost each line shows what a tool's declaration costs in every request:
@@ -71,8 +74,7 @@ type costDocument struct {
 // runCost sums up the cost of the selected tools, or of a named one, and of all
 // tools, to show what the filter saves.
 func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
-	format, err := provider.Lookup(o.costs.format)
-	if err != nil {
+	if _, err := provider.Lookup(o.costs.format); err != nil {
 		return err
 	}
 	if err := engine.CheckPreset(o.preset); err != nil {
@@ -90,12 +92,16 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err != nil {
 		return err
 	}
+	format, formats, err := o.costs.formats(s.Settings.View)
+	if err != nil {
+		return err
+	}
 	tools, all, err := o.counted(ctx, e, s, reg, name)
 	if err != nil {
 		return err
 	}
 	names := engine.Names(reg)
-	doc, diags := costsOf(format, reg, tools, names)
+	doc, diags := costsOf(format, formats, reg, tools, names)
 	if len(tools) < len(all) {
 		doc.compare(sumOf("without the filter", format, engine.Definitions(reg, all), names))
 	}
@@ -124,6 +130,21 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 		return err
 	}
 	return o.StrictFailure(reg)
+}
+
+// formats returns the format of the declarations, and those whose sums are shown: of a program
+// with models of one provider, only that provider's.
+func (o *costOptions) formats(view *settings.Program) (provider.Format, []provider.Format, error) {
+	if view == nil || view.Format == "" {
+		f, err := provider.Lookup(o.format)
+		return f, provider.Formats(), err
+	}
+	name := view.Format
+	if o.formatGiven {
+		name = o.format
+	}
+	f, err := provider.Lookup(name)
+	return f, []provider.Format{f}, err
 }
 
 // counted returns the tools to count and all tools that are offered. name is the name of
@@ -180,7 +201,7 @@ func (o *options) script(ctx context.Context, s *engine.Session, reg *registry.R
 
 // costsOf declares the tools under their names in the whole registry and
 // measures the declarations.
-func costsOf(format provider.Format, reg *registry.Registry, tools []*registry.Tool, names []string) (*costDocument, []registry.Diagnostic) {
+func costsOf(format provider.Format, formats []provider.Format, reg *registry.Registry, tools []*registry.Tool, names []string) (*costDocument, []registry.Diagnostic) {
 	defs := engine.Definitions(reg, tools)
 	source := make(map[string]string, len(defs))
 	for i := range defs {
@@ -203,7 +224,7 @@ func costsOf(format provider.Format, reg *registry.Registry, tools []*registry.T
 	dearest := func(x, y *cost) int { return cmp.Compare(y.Bytes, x.Bytes) }
 	slices.SortStableFunc(doc.Tools, dearest)
 	slices.SortStableFunc(doc.Sources, dearest)
-	for _, f := range provider.Formats() {
+	for _, f := range formats {
 		doc.Formats = append(doc.Formats, sumOf(f.Name, f, defs, names))
 	}
 	doc.Total = measured("total", format, out)

@@ -87,7 +87,11 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 		return nil, err
 	}
 	slices.SortStableFunc(tools, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
-	p := &page.Page{Title: filepath.Base(s.Settings.ProjectRoot), Version: e.Version, Made: time.Now(), Format: o.costs.format}
+	format, formats, err := o.costs.formats(s.Settings.View)
+	if err != nil {
+		return nil, err
+	}
+	p := &page.Page{Title: filepath.Base(s.Settings.ProjectRoot), Version: e.Version, Made: time.Now(), Format: format.Name}
 	for _, d := range s.Tools.Diagnostics(reg) {
 		p.Notices = append(p.Notices, page.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
 	}
@@ -96,7 +100,7 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 	for _, t := range tools {
 		p.Tools = append(p.Tools, pageTool(ctx, t, engine.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
 	}
-	pageCosts(p, reg, tools)
+	pageCosts(p, formats, reg, tools)
 	if o.All {
 		for _, h := range o.Hidden(slices.Concat(reg.Hidden(), denied)) {
 			p.Hidden = append(p.Hidden, page.Hidden{Name: h.Name, Source: h.Source, Reason: h.Reason, Setting: h.Setting})
@@ -216,14 +220,14 @@ func pageFacts(t *registry.Tool) []page.Fact {
 	return out
 }
 
-// pageCosts measures the declarations of the tools in every format.
-func pageCosts(p *page.Page, reg *registry.Registry, tools []*registry.Tool) {
+// pageCosts measures the declarations of the tools in the formats.
+func pageCosts(p *page.Page, formats []provider.Format, reg *registry.Registry, tools []*registry.Tool) {
 	defs, names := engine.Definitions(reg, tools), engine.Names(reg)
 	at := make(map[string]int, len(defs))
 	for i := range defs {
 		at[defs[i].Name] = i
 	}
-	for _, f := range provider.Formats() {
+	for _, f := range formats {
 		out, _ := f.Encode(defs, provider.Options{Registered: names})
 		for _, d := range out.Declarations {
 			t := &p.Tools[at[d.Tool]]

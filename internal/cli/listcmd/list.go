@@ -57,7 +57,8 @@ failed, or with --strict any source).`,
 			if (o.versions || o.examples) && len(argv) == 0 {
 				return &cli.UsageError{Err: errors.New("--versions and --examples need a tool"), Hint: "toolreg list TOOL --versions"}
 			}
-			if cmd.Flags().Changed("format") && !o.costs.wanted && o.html == "" {
+			o.costs.formatGiven = cmd.Flags().Changed("format")
+			if o.costs.formatGiven && !o.costs.wanted && o.html == "" {
 				return &cli.UsageError{Err: errors.New("--format needs --cost or --html"), Hint: "toolreg schema --format prints declarations"}
 			}
 			if err := o.costs.deferral.Check(); err != nil {

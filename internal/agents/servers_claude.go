@@ -1,0 +1,129 @@
+package agents
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// claudeFiles returns the files of Claude Code, which stores the servers of a team in .mcp.json, and
+// all others in one user file, for each project or for all. Which of them are used is said in
+// that file, for each project, and in the files with permissions.
+func claudeFiles(w folders) []settings.ImportFile {
+	shared := read(braces, (*server).entry, "mcpServers")
+	config := w.named("CLAUDE_CONFIG_DIR")
+	files := slices.Concat(
+		w.user(read(braces, (*server).entry, "projects", w.root, "mcpServers"), config, ".claude.json"),
+		[]settings.ImportFile{w.project(shared, ".mcp.json")},
+		w.user(shared, config, ".claude.json"))
+	var with []string
+	for _, f := range w.user(shared, config, ".claude.json") {
+		with = append(with, f.Path)
+	}
+	with = append(with, filepath.Join(w.root, ".claude", "settings.json"), filepath.Join(w.root, ".claude", "settings.local.json"))
+	for _, f := range w.user(shared, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json") {
+		with = append(with, f.Path)
+	}
+	for i := range files {
+		team := files[i].Project
+		files[i].With = with
+		files[i].Switch = func(servers []settings.ImportedServer, with [][]byte) {
+			var off claudeSwitches
+			for _, data := range with {
+				off.read(w.root, data, team)
+			}
+			for i := range servers {
+				off.apply(&servers[i])
+			}
+		}
+	}
+	return files
+}
+
+// claudeDesktopFiles returns the file of Claude Desktop, which has no projects.
+func claudeDesktopFiles(w folders) []settings.ImportFile {
+	return w.user(read(plain, (*server).entry, "mcpServers"), w.application(), "Claude", "claude_desktop_config.json")
+}
+
+// claudeSwitches are the servers and tools that the files of Claude Code switch off.
+type claudeSwitches struct {
+	servers []string
+	denied  []string // rules of permissions.deny: mcp__SERVER, mcp__SERVER__TOOL, either with a star
+}
+
+// read adds what a file switches off. team is set for the servers of .mcp.json, which have a list
+// of their own. A file that cannot be read switches nothing off.
+func (c *claudeSwitches) read(root string, data []byte, team bool) {
+	doc, _ := document.ParseForeign("claude", data)
+	if doc == nil {
+		return
+	}
+	for _, at := range [][]string{nil, {"projects", root}} {
+		for _, m := range doc.Members(at...) {
+			switch m.Name {
+			case "disabledMcpServers":
+				if at != nil { // at the top it has no effect
+					c.servers = append(c.servers, texts(m.Value)...)
+				}
+			case "disabledMcpjsonServers":
+				if team {
+					c.servers = append(c.servers, texts(m.Value)...)
+				}
+			case "deniedMcpServers":
+				for _, item := range m.Value.Items {
+					if name := item.Get("serverName"); name != nil && name.Kind == jsonx.String {
+						c.servers = append(c.servers, name.Text())
+					}
+				}
+			}
+		}
+	}
+	for _, m := range doc.Members("permissions") {
+		if m.Name == "deny" {
+			c.denied = append(c.denied, texts(m.Value)...)
+		}
+	}
+}
+
+// apply switches a server, or some of its tools, off.
+func (c *claudeSwitches) apply(s *settings.ImportedServer) {
+	var e entry
+	if s.Problem != "" || json.Unmarshal(s.JSON, &e) != nil {
+		return
+	}
+	off, tools := slices.Contains(c.servers, s.Name), []string(nil)
+	for _, rule := range c.denied {
+		name, found := strings.CutPrefix(rule, "mcp__")
+		switch rest, ok := strings.CutPrefix(name, s.Name); {
+		case !found:
+		case name == "*" || ok && (rest == "" || rest == "__*"):
+			off = true
+		case ok && strings.HasPrefix(rest, "__"):
+			tools = append(tools, rest[2:])
+		}
+	}
+	if !off && tools == nil {
+		return
+	}
+	e.Disabled = e.Disabled || off
+	e.ExcludeTools = append(e.ExcludeTools, tools...)
+	if data, err := json.Marshal(e); err == nil {
+		s.JSON = data
+	}
+}
+
+// texts returns the strings in a list.
+func texts(list *jsonx.Value) []string {
+	var out []string
+	for _, item := range list.Items {
+		if item.Kind == jsonx.String {
+			out = append(out, item.Text())
+		}
+	}
+	return out
+}

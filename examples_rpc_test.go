@@ -36,7 +36,7 @@ func rpcExamples(openAI, responses, anthropic, gemini func() http.Handler) map[s
 
 // TestExamplesRPC runs the example agents that keep one toolreg process: with a model that
 // calls an unknown tool, with one that searches 300 tools, and with one that makes ten calls
-// at once, one of which needs approval, and then refuses to go on.
+// at once, one of which needs approval.
 func TestExamplesRPC(t *testing.T) {
 	examples := rpcExamples(func() http.Handler { return openAIStandIn() }, func() http.Handler { return responsesStandIn() }, func() http.Handler { return anthropicStandIn() }, func() http.Handler { return geminiStandIn() })
 	for name := range examples {
@@ -64,7 +64,7 @@ func TestExamplesRPC(t *testing.T) {
 	agents(t, rpcExamples(tenOpenAI, tenResponses, tenAnthropic, tenGemini), func(t *testing.T, run func(dir, prompt string) string) {
 		dir := t.TempDir()
 		writeNote(t, dir)
-		if out := run(dir, "Read it ten times."); out != "refused\n" {
+		if out := run(dir, "Read it ten times."); out != "Read.\n" {
 			t.Errorf("printed %q", out)
 		}
 	})
@@ -197,9 +197,9 @@ func writeNote(t *testing.T, dir string) {
 	}
 }
 
-// ten is the API of a provider, with a model that makes ten calls at once, and refuses to go on
-// once they are answered: nine by the note, the last by the refusal of the user.
-func ten(calls, refusal any, messages string) http.Handler {
+// ten is the API of a provider, with a model that makes ten calls at once, and says done once
+// they are answered: nine by the note, the last by the refusal of the user.
+func ten(calls, done any, messages string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body doc
 		err := json.NewDecoder(r.Body).Decode(&body)
@@ -213,7 +213,7 @@ func ten(calls, refusal any, messages string) http.Handler {
 		case strings.Count(answers, "the plum is ripe") != 9 || strings.Count(answers, "The user said no to this call") != 1:
 			err = fmt.Errorf("the calls are answered by %s", answers)
 		default:
-			_ = json.NewEncoder(w).Encode(refusal)
+			_ = json.NewEncoder(w).Encode(done)
 			return
 		}
 		http.Error(w, fmt.Sprint(err), http.StatusBadRequest)
@@ -234,14 +234,14 @@ func tenOpenAI() http.Handler {
 		return doc{"id": id, "type": "function", "function": doc{"name": name, "arguments": asText(params)}}
 	})
 	return ten(doc{"choices": []any{doc{"finish_reason": "tool_calls", "message": doc{"role": "assistant", "content": nil, "tool_calls": calls}}}},
-		doc{"choices": []any{doc{"finish_reason": "stop", "message": doc{"role": "assistant", "content": nil, "refusal": "refused"}}}}, "messages")
+		doc{"choices": []any{doc{"finish_reason": "stop", "message": doc{"role": "assistant", "content": "Read."}}}}, "messages")
 }
 
 func tenResponses() http.Handler {
 	calls := tenCalls(func(id, name string, params doc) doc {
 		return doc{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": name, "arguments": asText(params), "status": "completed"}
 	})
-	return ten(doc{"output": calls}, doc{"output": []any{doc{"type": "message", "role": "assistant", "content": []any{doc{"type": "refusal", "refusal": "refused"}}}}}, "input")
+	return ten(doc{"output": calls}, doc{"output": []any{doc{"type": "message", "role": "assistant", "content": []any{doc{"type": "output_text", "text": "Read."}}}}}, "input")
 }
 
 func tenAnthropic() http.Handler {
@@ -249,11 +249,11 @@ func tenAnthropic() http.Handler {
 		return doc{"type": "tool_use", "id": id, "name": name, "input": params}
 	})
 	return ten(doc{"type": "message", "role": "assistant", "stop_reason": "tool_use", "content": calls},
-		doc{"type": "message", "role": "assistant", "stop_reason": "refused", "content": []any{}}, "messages")
+		doc{"type": "message", "role": "assistant", "stop_reason": "end_turn", "content": []any{doc{"type": "text", "text": "Read."}}}, "messages")
 }
 
 func tenGemini() http.Handler {
 	calls := tenCalls(func(_, name string, params doc) doc { return doc{"functionCall": doc{"name": name, "args": params}} })
 	return ten(doc{"candidates": []any{doc{"finishReason": "STOP", "content": doc{"role": "model", "parts": calls}}}},
-		doc{"candidates": []any{doc{"finishReason": "refused"}}}, "contents")
+		doc{"candidates": []any{doc{"finishReason": "STOP", "content": doc{"role": "model", "parts": []any{doc{"text": "Read."}}}}}}, "contents")
 }

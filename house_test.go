@@ -176,7 +176,7 @@ func soleImporters() map[string][]string {
 		"github.com/gofrs/flock":                   {"internal/state"},
 		"golang.org/x/mod":                         {"internal/registry"},
 		"github.com/yuin/goldmark":                 {"internal/ui/markdown", "tools/reference", "tools/site"},
-		"image":                                    {"internal/ui/picture"},
+		"image":                                    {"internal/provider", "internal/ui/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy/shell", "internal/process"},
 		"go.opentelemetry.io/otel":                 {"internal/telemetry", "internal/tracing"},
 		"os/exec":                                  {"internal/mcptest", "internal/process", "internal/store/storetest", "internal/ui/browsertest", "tools/mutants"},

@@ -46,8 +46,7 @@ def ask(body):  # prints the text as it comes, and returns the stream and the co
         stop = event.get("delta", {}).get("stop_reason") or stop
     for block in (b for b in content if isinstance(b.get("input"), str)):
         block["input"] = json.loads(block["input"] or "{}") if stop != "max_tokens" else {}
-    if stop != "tool_use" or any(b.get("text") for b in content):
-        print(stop if stop not in ("end_turn", "tool_use") else "")
+    print(end="\n" if any(b.get("text") for b in content) else "")
     return stream, content
 
 

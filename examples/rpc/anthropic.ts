@@ -44,7 +44,7 @@ async function ask(body: object) { // prints the text as it comes, and returns t
       stop = event.delta?.stop_reason ?? stop;
     }
   }
-  if (stop !== "tool_use" || content.some((b) => b.text)) console.log(["end_turn", "tool_use"].includes(stop) ? "" : stop);
+  if (content.some((b) => b.text)) console.log();
   const whole = ({ partial_json: input, ...block }: any) => (input && stop !== "max_tokens" ? { ...block, input: JSON.parse(input) } : block);
   return { stream, content: content.map(whole) };
 }

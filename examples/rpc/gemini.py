@@ -42,8 +42,6 @@ def ask(body):  # prints the text as it comes, and returns the stream and the pa
             new = [p for p in candidate.get("content", {}).get("parts", []) if p != {"text": ""}]
             said = "".join(p.get("text", "") for p in new if not p.get("thought"))
             print(said, end="", flush=True)
-            if candidate.get("finishReason", "STOP") != "STOP":
-                print(candidate["finishReason"])
             parts, text = parts + new, text + said
     print(end="\n" if text else "")
     return stream, parts

@@ -38,10 +38,9 @@ async function ask(body: object) { // prints the text as it comes, and returns t
     for (stream += chunk; stream.includes("\n", read); read = stream.indexOf("\n", read) + 1) {
       const line = stream.slice(read, stream.indexOf("\n", read));
       const event = line.startsWith("data:") && line.includes("{") ? JSON.parse(line.slice("data:".length)) : {};
-      for (const { content, finishReason } of event.candidates ?? []) {
+      for (const { content } of event.candidates ?? []) {
         parts.push(...(content?.parts ?? []).filter((p: any) => JSON.stringify(p) !== '{"text":""}'));
         process.stdout.write(content?.parts?.map((p: any) => (p.thought ? "" : p.text ?? "")).join("") ?? "");
-        if ((finishReason ?? "STOP") !== "STOP") console.log(finishReason);
       }
     }
   }

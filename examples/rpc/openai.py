@@ -38,7 +38,7 @@ def ask(body):  # prints the text as it comes, and returns the stream and the me
         stream += line
         event = json.loads(line[len("data:"):]) if line.startswith("data:") and "{" in line else {}
         for delta in (choice["delta"] for choice in event.get("choices", [])):
-            print(said := delta.get("content") or delta.get("refusal") or "", end="", flush=True)
+            print(said := delta.get("content") or "", end="", flush=True)
             text += said
             for part in delta.get("tool_calls") or []:
                 new = {"id": part.get("id"), "type": "function", "function": {"name": part["function"].get("name"), "arguments": ""}}

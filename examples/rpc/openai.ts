@@ -38,8 +38,8 @@ async function ask(body: object) { // prints the text as it comes, and returns t
       const line = stream.slice(read, stream.indexOf("\n", read));
       const event = line.startsWith("data:") && line.includes("{") ? JSON.parse(line.slice("data:".length)) : {};
       const delta = event.choices?.[0]?.delta ?? {};
-      process.stdout.write(delta.content ?? delta.refusal ?? "");
-      text += delta.content ?? delta.refusal ?? "";
+      process.stdout.write(delta.content ?? "");
+      text += delta.content ?? "";
       for (const { index, id, function: { name, arguments: part } } of delta.tool_calls ?? [])
         (calls[index] ??= { id, type: "function", function: { name, arguments: "" } }).function.arguments += part ?? "";
     }

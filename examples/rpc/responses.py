@@ -37,7 +37,7 @@ def ask(body):  # prints the text as it comes, and returns the stream and the it
     for line in map(bytes.decode, response):
         stream += line
         event = json.loads(line[len("data:"):]) if line.startswith("data:") and "{" in line else {}
-        said = event["delta"] if event.get("type") in ("response.output_text.delta", "response.refusal.delta") else ""
+        said = event["delta"] if event.get("type") == "response.output_text.delta" else ""
         print(said, end="", flush=True)
         text, output = text + said, event.get("response", {}).get("output", output)
     print(end="\n" if text else "")

@@ -37,7 +37,7 @@ async function ask(body: object) { // prints the text as it comes, and returns t
     for (stream += chunk; stream.includes("\n", read); read = stream.indexOf("\n", read) + 1) {
       const line = stream.slice(read, stream.indexOf("\n", read));
       const event = line.startsWith("data:") && line.includes("{") ? JSON.parse(line.slice("data:".length)) : {};
-      const delta = ["response.output_text.delta", "response.refusal.delta"].includes(event.type) ? event.delta : "";
+      const delta = event.type === "response.output_text.delta" ? event.delta : "";
       process.stdout.write(delta);
       text += delta;
       output = event.response?.output ?? output;

@@ -127,15 +127,7 @@ func textResult(o process.Outcome, tool string) registry.Result {
 		r.Truncated = o.Truncated
 		return r
 	}
-	c := registry.Content{MIMEType: mime, Data: o.Stdout}
-	switch kind, _, _ := strings.Cut(mime, "/"); kind {
-	case "image":
-		c.Type = registry.ContentImage
-	case "audio":
-		c.Type = registry.ContentAudio
-	default:
-		c.Type, c.URI = registry.ContentResource, "toolreg://"+tool+"/stdout"
-	}
+	c := registry.Media(o.Stdout, mime, "toolreg://"+tool+"/stdout")
 	return registry.Result{Content: []registry.Content{c}, Summary: binaryNote(mime, int64(len(o.Stdout)))}
 }
 

@@ -117,12 +117,12 @@ func TestWholeResult(t *testing.T) {
 			t.Errorf("%s: %q, want %q", printed, r.Text(), want)
 		}
 	}
-	r := wholeResult(t.Context(), []byte(`{"llmContent":[{"type":"image","data":"AAE=","mimeType":"image/png"},
+	r := wholeResult(t.Context(), []byte(`{"llmContent":[{"type":"image","data":"iVBORw==","mimeType":"image/png"},
 		{"type":"resource","resource":{"uri":"x:y","text":"t"}},{"type":"resource_link","uri":"x:z","name":"n"}],
 		"returnDisplay":[{"id":"1","content":"c","status":"pending"}],"structuredContent":{"a":1}}`), "/root", json.RawMessage(`{"required":["a"]}`))
 	want := registry.Result{
 		Content: []registry.Content{
-			{Type: registry.ContentImage, Data: []byte{0, 1}, MIMEType: "image/png"},
+			{Type: registry.ContentImage, Data: []byte("\x89PNG"), MIMEType: "image/png"},
 			{Type: registry.ContentResource, URI: "x:y", Text: "t"},
 			{Type: registry.ContentResourceLink, URI: "x:z", Name: "n"},
 		},

@@ -222,7 +222,7 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 	case isText(kind) || isJSON(kind):
 		out.Content = []registry.Content{registry.TextContent(string(body))}
 	default:
-		out.Content = []registry.Content{media(kind, body, o.client.hide(resp.Request.URL.Redacted()))}
+		out.Content = []registry.Content{registry.Media(body, kind, o.client.hide(resp.Request.URL.Redacted()))}
 	}
 	return out
 }
@@ -327,18 +327,4 @@ func decoded(body []byte, charset string) string {
 		return string(out)
 	}
 	return text.Valid(string(bytes.TrimPrefix(body, []byte("\ufeff"))))
-}
-
-// media returns a body that is not text.
-func media(kind string, body []byte, address string) registry.Content {
-	c := registry.Content{Data: body, MIMEType: kind}
-	switch class, _, _ := strings.Cut(kind, "/"); class {
-	case "image":
-		c.Type = registry.ContentImage
-	case "audio":
-		c.Type = registry.ContentAudio
-	default:
-		c.Type, c.URI = registry.ContentResource, address
-	}
-	return c
 }

@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -23,15 +22,10 @@ type textBlock struct {
 // part is one part of an answer.
 type part struct{ registry.Content }
 
-// parts returns the parts of an answer. If it has no content, the structured result
-// is used.
+// parts returns the parts of an answer.
 func (a Answer) parts() []part {
-	content := a.Content
-	if len(content) == 0 && !jsonx.IsNull(a.Structured) {
-		content = []registry.Content{registry.TextContent(string(a.Structured))}
-	}
-	out := make([]part, len(content))
-	for i, c := range content {
+	out := make([]part, len(a.Content))
+	for i, c := range a.Content {
 		out[i] = part{c}
 	}
 	return out
@@ -62,9 +56,9 @@ func (p part) soundFormat() string {
 		return ""
 	}
 	switch p.mediaType() {
-	case "audio/wav", "audio/x-wav", "audio/wave":
+	case "audio/wav":
 		return "wav"
-	case "audio/mpeg", "audio/mp3":
+	case "audio/mpeg":
 		return "mp3"
 	}
 	return ""

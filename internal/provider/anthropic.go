@@ -18,6 +18,7 @@ func anthropic() Format {
 		Name:    "anthropic",
 		Summary: "Anthropic Messages API tools",
 		decode:  decodeAnthropic,
+		media:   mediaLimits{image: 5 << 20 / 4 * 3, file: 32 << 20 / 4 * 3, pixels: 8000},
 		callID:  "id",
 		join:    joinAnthropic,
 		reply:   replyAnthropic,

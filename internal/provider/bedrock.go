@@ -9,6 +9,7 @@ func bedrock() Format {
 		Name:    "bedrock",
 		Summary: "Amazon Bedrock Converse tools",
 		decode:  decodeBedrock,
+		media:   mediaLimits{image: 3_750_000, file: 4_500_000, pixels: 8000},
 		callID:  "toolUseId",
 		join:    joinBedrock,
 		reply:   replyBedrock,

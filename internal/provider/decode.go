@@ -85,7 +85,7 @@ func (t *Turn) Reply(answers []Answer) []any {
 	all := make([]Answer, len(t.Calls))
 	for i := range all {
 		if i < len(answers) {
-			all[i] = answers[i]
+			all[i] = t.format.media.fit(answers[i])
 		} else {
 			all[i] = ErrorAnswer("the call was not run")
 		}

@@ -33,7 +33,7 @@ func (t *Turn) ended(reason, detail string, has, last bool) error {
 	case "pause_turn", "compaction":
 		return fmt.Errorf("it is not finished (%s); send the message back to the API, which goes on with it", reason)
 	default: // also reasons that are newer than this program
-		return fmt.Errorf("it ended with %.100s%s, so nothing was run; request the response again", reason, detail)
+		return fmt.Errorf("it ended with %.100s%s, so nothing was run", reason, detail)
 	}
 	return nil
 }

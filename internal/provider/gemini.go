@@ -24,6 +24,7 @@ func geminiFormat() Format {
 		Name:    "gemini",
 		Summary: "Gemini API function declarations",
 		decode:  decodeGemini,
+		media:   mediaLimits{image: 20 << 20 / 4 * 3, file: 20 << 20 / 4 * 3},
 		join:    joinGemini,
 		reply:   replyGemini,
 		rule:    nameRule{extra: ".-", letterFirst: true, max: 64},

@@ -13,6 +13,7 @@ func mistral() Format {
 		Name:    "mistral",
 		Summary: "Mistral chat completions tools",
 		decode:  decodeMistral,
+		media:   mediaLimits{image: 15 << 20 / 4 * 3, pixels: 8000},
 		callID:  "id",
 		join:    joinOpenAI,
 		reply:   replyMistral,

@@ -198,6 +198,10 @@ func TestReply(t *testing.T) {
 	link := registry.Content{Type: registry.ContentResourceLink, URI: "file:///x", Name: "x"}
 	rich := Answer{Content: []registry.Content{registry.TextContent("see"), png, pdf, svg, wav, link}}
 	failed := Answer{Content: []registry.Content{registry.TextContent("no"), png}, IsError: true}
+	large := registry.Content{Type: registry.ContentImage, MIMEType: "image/png", Data: append([]byte("\x89PNG"), make([]byte, 5<<20)...)}
+	long := registry.Content{Type: registry.ContentImage, MIMEType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x05\xa0\x00\x00\x21\x7a\x08\x06\x00\x00\x00\x20\xf7\xc6\x0e")}
+	webp := registry.Content{Type: registry.ContentImage, MIMEType: "image/webp", Data: []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\n\x00\x00\x00\x00\x00\x00\x00\x40\x1f\x00\x00\x00\x00")}
+	report := registry.Content{Type: registry.ContentResource, MIMEType: "application/pdf", URI: "x:r", Data: append([]byte("%PDF-"), make([]byte, 5<<20)...)}
 	const twoOpenAI = `[{"id":"a","function":{"name":"f"}},{"id":"b","function":{"name":"g"}}]`
 	const twoGemini = `[{"name":"f","args":{},"id":"1"},{"name":"g","args":{}}]`
 	tests := []struct {
@@ -253,6 +257,17 @@ func TestReply(t *testing.T) {
 {"role":"tool","name":"g","tool_call_id":"b","content":"(no output)"}
 {"role":"assistant","content":"Show me the result of the tool."}
 {"role":"user","content":[{"type":"text","text":"From the call a of f:"},{"type":"image_url","image_url":"data:image/png;base64,UA=="},{"type":"document_url","document_url":"data:application/pdf;base64,RA==","document_name":"a.pdf"}]}`},
+		{"media beyond the limits", "anthropic", `[{"type":"tool_use","id":"a","name":"f"}]`, []Answer{{Content: []registry.Content{large, long, webp}}},
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"[image, image/png, 5242884 bytes] cannot be shown: the model takes at most 3932160 bytes; get a smaller one"},{"type":"text","text":"[image, image/png, 33 bytes] cannot be shown: it has 1440 by 8570 pixels, and the model takes at most 8000 by 8000; get a smaller one, or a part of it"},{"type":"text","text":"[image, image/webp, 30 bytes] cannot be shown: it has 8001 by 1 pixels, and the model takes at most 8000 by 8000; get a smaller one, or a part of it"}]}]}`},
+		{"media beyond the limits", "bedrock", `{"toolUse":{"toolUseId":"a","name":"f"}}`, []Answer{{Content: []registry.Content{large, report}}},
+			`{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"[image, image/png, 5242884 bytes] cannot be shown: the model takes at most 3750000 bytes; get a smaller one"},{"text":"[resource x:r, application/pdf, 5242885 bytes] cannot be shown: the model takes at most 4500000 bytes; get a smaller one"}]}}]}`},
+		{"media beyond the limits", "mistral", `[{"id":"a","function":{"name":"f"}}]`, []Answer{{Content: []registry.Content{long}}},
+			`{"role":"tool","name":"f","tool_call_id":"a","content":"[image, image/png, 33 bytes] cannot be shown: it has 1440 by 8570 pixels, and the model takes at most 8000 by 8000; get a smaller one, or a part of it"}`},
+		{"media within the limits", "openai", `[{"id":"a","function":{"name":"f"}}]`, []Answer{{Content: []registry.Content{webp}}},
+			`{"role":"tool","tool_call_id":"a","content":"[image, image/webp, 30 bytes] in the message below"}
+{"role":"user","content":[{"type":"text","text":"From the call a of f:"},{"type":"image_url","image_url":{"url":"data:image/webp;base64,UklGRh4AAABXRUJQVlA4WAoAAAAAAAAAQB8AAAAA"}}]}`},
+		{"blank text beside structured content", "openai", `[{"id":"a","function":{"name":"f"}}]`, []Answer{{Content: []registry.Content{registry.TextContent(" \n")}, Structured: json.RawMessage(`{"n":1}`)}},
+			`{"role":"tool","tool_call_id":"a","content":"{\"n\":1}"}`},
 		{"blank text", "anthropic", `[{"type":"tool_use","id":"a","name":"f"}]`, []Answer{{Content: []registry.Content{registry.TextContent(" \n")}}},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"(no output)"}]}]}`},
 		{"structured result alone", "gemini", twoGemini, []Answer{{Structured: json.RawMessage(`{"n":1}`)}, ErrorAnswer("no")},

@@ -66,7 +66,7 @@ func FuzzFolders(f *testing.F) {
 // Everything that a source says of its tools and calls comes back.
 func TestRoundTrip(t *testing.T) {
 	want := registry.Result{
-		Summary: "s", Content: []registry.Content{registry.TextContent("in /projects/p/a"), {Type: registry.ContentImage, Data: []byte{1, 2}, MIMEType: "image/png"}},
+		Summary: "s", Content: []registry.Content{registry.TextContent("in /projects/p/a"), {Type: registry.ContentImage, Data: []byte("\x89PNG"), MIMEType: "image/png"}},
 		Display: registry.Display{Text: "d", Plain: true}, IsError: true, ErrorCategory: registry.ErrorExecution,
 		Structured: json.RawMessage(`{"z":1,"a":12345678901234567890}`), Meta: json.RawMessage(`{"k":[]}`), Locations: []registry.Location{{Path: "x", Line: 2}},
 		Truncated: true, Asked: true, Confined: true, Denied: []string{"write /x"},

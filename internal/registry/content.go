@@ -1,9 +1,12 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // ParseContent parses the content of a result that a program printed: a string, or
@@ -35,7 +38,7 @@ func ParseContent(raw json.RawMessage) ([]Content, error) {
 type part struct {
 	Type        ContentType `json:"type"`
 	Text        string      `json:"text"`
-	Data        []byte      `json:"data"` // Base64
+	Data        base64Text  `json:"data"`
 	MIMEType    string      `json:"mimeType"`
 	URI         string      `json:"uri"`
 	Name        string      `json:"name"`
@@ -43,27 +46,53 @@ type part struct {
 	Description string      `json:"description"`
 	Size        int64       `json:"size"`
 	Resource    *struct {
-		URI      string `json:"uri"`
-		MIMEType string `json:"mimeType"`
-		Text     string `json:"text"`
-		Blob     []byte `json:"blob"`
+		URI      string     `json:"uri"`
+		MIMEType string     `json:"mimeType"`
+		Text     string     `json:"text"`
+		Blob     base64Text `json:"blob"`
 	} `json:"resource"`
 	Annotations json.RawMessage `json:"annotations"`
 	Meta        json.RawMessage `json:"_meta"`
 }
 
+// base64Text is a JSON string with bytes, nil for null. kind is the type that it says itself.
+type base64Text struct {
+	data []byte
+	kind string
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (b *base64Text) UnmarshalJSON(raw []byte) error {
+	s, ok := jsonx.Text(raw)
+	switch {
+	case jsonx.IsNull(raw):
+		return nil
+	case ok:
+		b.data, b.kind, ok = DecodeBase64([]byte(s))
+	}
+	if !ok {
+		return errors.New("not base64")
+	}
+	return nil
+}
+
 func (p *part) content() (Content, error) {
+	c, err := p.unsettled()
+	return c.Settled(), err
+}
+
+func (p *part) unsettled() (Content, error) {
 	c := Content{Type: p.Type, Annotations: p.Annotations, Meta: p.Meta}
 	switch p.Type {
 	case ContentText:
 		c.Text = p.Text
 	case ContentImage, ContentAudio:
-		c.Data, c.MIMEType = append([]byte{}, p.Data...), p.MIMEType
+		c.Data, c.MIMEType = append([]byte{}, p.Data.data...), cmp.Or(p.MIMEType, p.Data.kind)
 	case ContentResource:
 		if p.Resource == nil || p.Resource.URI == "" {
 			return c, errors.New("a resource must have the field resource with a uri")
 		}
-		c.URI, c.MIMEType, c.Text, c.Data = p.Resource.URI, p.Resource.MIMEType, p.Resource.Text, p.Resource.Blob
+		c.URI, c.MIMEType, c.Text, c.Data = p.Resource.URI, cmp.Or(p.Resource.MIMEType, p.Resource.Blob.kind), p.Resource.Text, p.Resource.Blob.data
 	case ContentResourceLink:
 		if p.URI == "" {
 			return c, errors.New("a resource_link must have a uri")

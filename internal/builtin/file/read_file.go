@@ -15,7 +15,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
@@ -187,16 +186,7 @@ func (r *readTool) media(rel, mime string, in io.Reader, info fs.FileInfo) (regi
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(
 			"%q (%s, %d bytes) is larger than the limit of %s", rel, mime, max(info.Size(), int64(len(data))), tool.Size(readMaxMedia))), nil
 	}
-	c := registry.Content{Data: data, MIMEType: mime}
-	kind, _, _ := strings.Cut(mime, "/")
-	switch kind {
-	case "image":
-		c.Type = registry.ContentImage
-	case "audio":
-		c.Type = registry.ContentAudio
-	default:
-		c.Type, c.URI = registry.ContentResource, r.workspace.URI(rel)
-	}
+	c := registry.Media(data, mime, r.workspace.URI(rel))
 	text := fmt.Sprintf("%s (%s, %s)", tool.OneLine(rel), mime, tool.Size(int64(len(data))))
 	return registry.Result{
 		Summary:   "read " + text,

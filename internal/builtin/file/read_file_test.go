@@ -152,7 +152,7 @@ func TestReadFileMedia(t *testing.T) {
 		"a.png":        {Type: registry.ContentImage, MIMEType: "image/png", Data: []byte(png)},
 		"no-extension": {Type: registry.ContentImage, MIMEType: "image/png", Data: []byte(png)},
 		"b.pdf":        {Type: registry.ContentResource, MIMEType: "application/pdf", Data: []byte("%PDF-1.7\nplain text"), URI: url + "/b.pdf"},
-		"c.wav":        {Type: registry.ContentAudio, MIMEType: "audio/wave", Data: []byte("RIFF\x00\x00\x00\x00WAVEfmt ")},
+		"c.wav":        {Type: registry.ContentAudio, MIMEType: "audio/wav", Data: []byte("RIFF\x00\x00\x00\x00WAVEfmt ")},
 		"d.mp3":        {Type: registry.ContentAudio, MIMEType: "audio/mpeg", Data: []byte("\xff\xfb\x90\x00\x00\x00")},
 		"e.mp4":        {Type: registry.ContentResource, MIMEType: "video/mp4", Data: []byte("\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"), URI: url + "/e.mp4"},
 		"sp ace/f.pdf": {Type: registry.ContentResource, MIMEType: "application/pdf", Data: []byte("%PDF-\x00"), URI: url + "/sp%20ace/f.pdf"},

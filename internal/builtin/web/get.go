@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -253,18 +252,4 @@ func statusFailure(p *webPage, shown *renderedPage) string {
 		text += "\n\n" + said
 	}
 	return text
-}
-
-// mediaContent converts a page that is not text to typed content.
-func mediaContent(p *webPage, mime string) registry.Content {
-	c := registry.Content{Data: p.Body, MIMEType: mime}
-	switch kind, _, _ := strings.Cut(mime, "/"); kind {
-	case "image":
-		c.Type = registry.ContentImage
-	case "audio":
-		c.Type = registry.ContentAudio
-	default:
-		c.Type, c.URI = registry.ContentResource, p.Address
-	}
-	return c
 }

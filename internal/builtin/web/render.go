@@ -50,7 +50,7 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 		if p.Cut {
 			return nil, fmt.Errorf("is %s larger than the limit of %s", kind, tool.Size(int64(len(p.Body))))
 		}
-		c := mediaContent(p, kind)
+		c := registry.Media(p.Body, kind, p.Address)
 		return &renderedPage{media: &c, mime: kind}, nil
 	case !isText(kind, params, p):
 		return nil, fmt.Errorf("is binary (%s, %s) and cannot be shown as text; format: raw returns it as data", tool.OneLine(kind), tool.Size(int64(len(p.Body))))

@@ -4,7 +4,7 @@ package content
 
 import (
 	"bytes"
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -53,7 +53,9 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 	switch {
 	case len(r.Content) == 0 && r.Structured != nil:
 		r.Content = []registry.Content{registry.TextContent(string(r.Structured))}
-	case !listed: // revisions before 2024-11-05, or non-standard
+	case listed:
+		r.Content = registry.OrStructured(r.Content, r.Structured)
+	default: // revisions before 2024-11-05, or non-standard
 		r.Content = []registry.Content{registry.TextContent(string(raw))}
 	}
 	if s := string(isError); s != "" && s != "false" && s != "null" {
@@ -82,7 +84,7 @@ func Block(raw json.RawMessage) (registry.Content, bool) {
 		c.Text, ok = jsonx.Text(fields["text"])
 	case registry.ContentImage, registry.ContentAudio:
 		c.MIMEType, _ = jsonx.Text(fields["mimeType"])
-		c.Data, ok = decodeBase64(fields["data"])
+		ok = decode(&c, fields["data"])
 	case registry.ContentResource:
 		ok = Resource(&c, fields["resource"])
 	case registry.ContentResourceLink:
@@ -91,7 +93,7 @@ func Block(raw json.RawMessage) (registry.Content, bool) {
 	if !ok {
 		return registry.TextContent(string(raw)), false
 	}
-	return c, true
+	return c.Settled(), true
 }
 
 // Resource adds the URI and the text or bytes of a resource to c, and reports
@@ -104,7 +106,7 @@ func Resource(c *registry.Content, resource json.RawMessage) bool {
 	c.MIMEType, _ = jsonx.Text(jsonx.Get(resource, "mimeType"))
 	var ok bool
 	if blob := jsonx.Get(resource, "blob"); !jsonx.IsNull(blob) {
-		c.Data, ok = decodeBase64(blob)
+		ok = decode(c, blob)
 	} else {
 		c.Text, ok = jsonx.Text(jsonx.Get(resource, "text"))
 	}
@@ -126,24 +128,23 @@ func link(c *registry.Content, fields map[string]json.RawMessage) bool {
 	return true
 }
 
-// decodeBase64 decodes a JSON string of base64, with or without padding and
-// line breaks. On success the result is not nil.
-func decodeBase64(raw json.RawMessage) ([]byte, bool) {
+// decode adds the bytes in a JSON string of base64, and reports whether it is one.
+func decode(c *registry.Content, raw json.RawMessage) (ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
-		return nil, false
+		return false
 	}
 	encoded := []byte(raw[1 : len(raw)-1])
 	if bytes.IndexByte(encoded, '\\') >= 0 {
-		s, ok := jsonx.Text(raw)
-		if !ok {
-			return nil, false
+		s, valid := jsonx.Text(raw)
+		if !valid {
+			return false
 		}
-		encoded = []byte(strings.NewReplacer("\r", "", "\n", "").Replace(s))
+		encoded = []byte(s)
 	}
-	encoded = bytes.TrimRight(encoded, "=")
-	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(encoded)))
-	n, err := base64.RawStdEncoding.Decode(out, encoded)
-	return out[:n], err == nil
+	var kind string
+	c.Data, kind, ok = registry.DecodeBase64(encoded)
+	c.MIMEType = cmp.Or(c.MIMEType, kind)
+	return ok
 }
 
 // summaryOf describes a result in one line.

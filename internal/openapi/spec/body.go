@@ -151,7 +151,7 @@ func (r *reader) isSpread(s, resolved node) bool {
 	if s.Value != resolved.Value && r.version >= 31 && len(s.Members) > 1 {
 		return false // keywords beside the reference
 	}
-	for _, keyword := range []string{"allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames", "dependentSchemas", "dependentRequired", "$dynamicRef", "unevaluatedProperties"} {
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames", "dependentSchemas", "dependentRequired", "$dynamicRef", "unevaluatedProperties", "discriminator"} {
 		if resolved.Value.Get(keyword) != nil {
 			return false
 		}

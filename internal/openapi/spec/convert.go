@@ -395,8 +395,17 @@ func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, n
 			w.required(v)
 		case "properties", "patternProperties", "dependentSchemas":
 			w.named(name, v, w.leftOut(w.at(n)), depth, same && name == "dependentSchemas")
-		case "allOf", "anyOf", "oneOf", "prefixItems":
+		case "allOf", "prefixItems":
 			w.list(name, v, depth, same && name != "prefixItems")
+		case "anyOf", "oneOf":
+			// A server takes a value to which several alternatives apply; often they only
+			// describe one.
+			if name == "oneOf" && !w.output && n.Get("anyOf") == nil {
+				name = "anyOf"
+			}
+			w.alternatives(name, n, v, depth, same)
+		case "discriminator":
+			w.discriminator(n)
 		case "items":
 			w.itemSchemas(v, depth)
 		case "not", "if", "then", "else":
@@ -428,6 +437,111 @@ func (w *writer) list(name string, v *jsonx.Value, depth int, same bool) {
 		w.write(v.Items[i], "", depth+1, same)
 	}
 	w.text("]")
+}
+
+// alternatives writes anyOf or oneOf. The value by which the document tells them apart
+// becomes part of each in params.
+func (w *writer) alternatives(name string, n, v *jsonx.Value, depth int, same bool) {
+	property := n.Get("discriminator").Get("propertyName")
+	if w.output || !property.Is(jsonx.String) || !v.Is(jsonx.Array) || len(v.Items) == 0 {
+		w.list(name, v, depth, same)
+		return
+	}
+	w.key(name)
+	for i, item := range v.Items {
+		w.text([]string{"[", ","}[min(i, 1)])
+		values := w.discriminated(n, item.Get("$ref"))
+		if len(values) == 0 || w.isSettled(item, property.Text()) {
+			w.write(item, "", depth+1, same)
+			continue
+		}
+		w.text("{")
+		w.reference(item.Get("$ref").Text(), same)
+		w.value("properties", jsonx.NewObject(jsonx.NewMember(property.Text(), jsonx.NewObject(jsonx.NewMember("enum", jsonx.NewStrings(values))))))
+		w.text("}")
+	}
+	w.text("]")
+}
+
+// discriminated returns the values of the discriminator of n that stand for a reference:
+// those of its mapping, else the name of the schema.
+func (w *writer) discriminated(n, ref *jsonx.Value) []string {
+	if !ref.Is(jsonx.String) {
+		return nil
+	}
+	own, err := w.r.locate(w.from, ref.Text())
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, m := range w.mapping(n) {
+		if t, err := w.r.locate(w.from, m.value); err == nil && t == own {
+			out = append(out, m.name)
+		}
+	}
+	if name := own.pointer[strings.LastIndexByte(own.pointer, '/')+1:]; len(out) == 0 && name != "" {
+		out = append(out, name)
+	}
+	return out
+}
+
+// mapping returns the values of the discriminator of n with the references for which they
+// stand, which may be names of schemas.
+func (w *writer) mapping(n *jsonx.Value) []pair {
+	mapping := n.Get("discriminator").Get("mapping")
+	if !mapping.Is(jsonx.Object) {
+		return nil
+	}
+	var out []pair
+	for _, m := range mapping.Members {
+		ref := m.Value.Text()
+		if !strings.ContainsAny(ref, "#/.") {
+			ref = "#/components/schemas/" + ref
+		}
+		out = append(out, pair{m.Name, ref})
+	}
+	return out
+}
+
+// isSettled reports whether a schema itself says which values a property has.
+func (w *writer) isSettled(item *jsonx.Value, property string) bool {
+	resolved, err := w.r.resolve(w.at(item))
+	if err != nil || !resolved.Is(jsonx.Object) {
+		return true // the reference is reported elsewhere
+	}
+	for _, s := range append([]node{resolved}, resolved.get("allOf").items()...) {
+		s, err := w.r.resolve(s)
+		if err != nil {
+			continue
+		}
+		if p, err := w.r.resolve(s.get("properties").get(property)); err == nil && p.Is(jsonx.Object) && (p.Value.Get("enum") != nil || p.Value.Get("const") != nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// discriminator writes which values of a property stand for which schemas. No validator
+// reads it, but models do.
+func (w *writer) discriminator(n *jsonx.Value) {
+	property := n.Get("discriminator").Get("propertyName")
+	if w.output || !property.Is(jsonx.String) {
+		return
+	}
+	out := jsonx.NewObject(jsonx.NewMember("propertyName", property))
+	mapping := jsonx.NewObject()
+	for _, m := range w.mapping(n) {
+		d, err := w.converter.reference(w.from, m.value)
+		if err != nil || d.err != nil {
+			continue // a mistake in the document, which changes no request
+		}
+		w.refs = append(w.refs, d)
+		mapping.Set(m.name, jsonx.NewString("#/$defs/"+d.name))
+	}
+	if len(mapping.Members) > 0 {
+		out.Members = append(out.Members, jsonx.NewMember("mapping", mapping))
+	}
+	w.value("discriminator", out)
 }
 
 // itemSchemas writes the schema of an array's elements; a list of them is prefixItems since

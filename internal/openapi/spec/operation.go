@@ -70,6 +70,8 @@ func (p *Param) wire() string {
 	return p.Name
 }
 
+func (p *Param) shape() shape { return shape{p.Style, p.Explode, p.JSON} }
+
 // The kinds of bodies, best first.
 const (
 	kindJSON = iota
@@ -140,7 +142,12 @@ func (o *Operation) Annotations() json.RawMessage {
 	return json.RawMessage(`{"readOnlyHint":false,"openWorldHint":true}`)
 }
 
-// nameOf returns the name of an operation without an operationId.
+// usable reports whether an operationId has something that names of tools may have.
+func usable(id string) bool {
+	return strings.ContainsFunc(id, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' })
+}
+
+// nameOf returns the name of an operation without a usable operationId.
 func nameOf(method, path string) string {
 	words := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("/{}", r) })
 	return strings.Join(append([]string{strings.ToLower(method)}, words...), "_")

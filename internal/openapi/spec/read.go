@@ -190,6 +190,9 @@ func (r *reader) unique(name, method, route string) string {
 	if r.opts.Normal != nil {
 		normal = r.opts.Normal
 	}
+	if own := nameOf(method, route); r.names[normal(name)] {
+		name = own // two operations have one operationId
+	}
 	for r.names[normal(name)] {
 		sum := sha256.Sum256([]byte(method + " " + route))
 		name += "_" + hex.EncodeToString(sum[:3])
@@ -202,8 +205,12 @@ func (r *reader) unique(name, method, route string) string {
 // operation reads one operation.
 func (r *reader) operation(n, item node, method, route string) {
 	id := n.get("operationId").Text()
+	name := id
+	if !usable(id) {
+		name = nameOf(method, route)
+	}
 	op := Operation{
-		Name: r.unique(cmp.Or(id, nameOf(method, route)), method, route), ID: id, Method: method, Path: route,
+		Name: r.unique(name, method, route), ID: id, Method: method, Path: route,
 		Deprecated: n.get("deprecated").Is(jsonx.True), Summary: summaryOf(n, item), Description: describe(n, item, method, route),
 	}
 	if tags := n.get("tags"); tags.Value != nil {

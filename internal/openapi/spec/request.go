@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -112,21 +111,21 @@ func (b *builder) address() (string, error) {
 	if leaves(out.String()) {
 		return "", registry.Invalid("", "", "the path %s would leave the address of the API", out.String())
 	}
-	var pairs []string
+	var all []string
 	for _, fixed := range []string{query, escapeRoute(own)} {
 		if fixed != "" {
-			pairs = append(pairs, fixed)
+			all = append(all, fixed)
 		}
 	}
 	for i := range b.op.Plan.Params {
 		p := &b.op.Plan.Params[i]
 		if v := b.value(p.Name); v != nil && p.In == inQuery {
-			pairs = append(pairs, queryPairs(p.wire(), v, p.Style, p.Explode, p.Reserved, p.JSON)...)
+			all = append(all, queryPairs(p.wire(), v, p.shape(), p.Reserved)...)
 		}
 	}
 	address := base + out.String()
-	if len(pairs) > 0 {
-		address += "?" + strings.Join(pairs, "&")
+	if len(all) > 0 {
+		address += "?" + strings.Join(all, "&")
 	}
 	return address, nil
 }
@@ -151,7 +150,7 @@ func (b *builder) segment(p *Param) (string, error) {
 	if v == nil {
 		return "", invalid(p.Name, "the path needs it")
 	}
-	plain := pathText(p, v, func(s string) string { return s })
+	plain := pathText(p, v, asItIs)
 	if plain == "" || leaves(plain) {
 		return "", invalid(p.Name, "a part of the path must not be empty, . or ..")
 	}
@@ -180,21 +179,25 @@ func pathText(p *Param, v *jsonx.Value, escape func(string) string) string {
 		}
 		return name + "=" + strings.Join(parts, ",")
 	}
-	return strings.Join(parts, separator(p.Style))
+	return strings.Join(parts, separator(p.Style, escape))
 }
 
-// separator returns what separates the elements of an array in a style.
-func separator(style string) string {
+// separator returns what separates the elements of an array in a style. A comma is never
+// encoded.
+func separator(style string, escape func(string) string) string {
 	switch style {
 	case "spaceDelimited":
-		return "%20"
+		return escape(" ")
 	case "tabDelimited":
-		return "%09"
+		return escape("\t")
 	case "pipeDelimited":
-		return "%7C"
+		return escape("|")
 	}
 	return ","
 }
+
+// asItIs is the escape of places in which nothing is encoded.
+func asItIs(s string) string { return s }
 
 // flat returns the texts of a value: one for a scalar, one for each element, and for an
 // object names and values, as name=value if explode is set (paired).
@@ -230,55 +233,75 @@ func plain(v *jsonx.Value) string {
 	return string(v.JSON())
 }
 
-// queryPairs returns a value of a query or of a form as name=value.
-func queryPairs(name string, v *jsonx.Value, style string, explode, reserved, asJSON bool) []string {
-	esc := escape
-	if reserved {
-		esc = escapeReserved
+// pair is a name with a value as they are written.
+type pair struct{ name, value string }
+
+func (p pair) String() string { return p.name + "=" + p.value }
+
+// shape is how a value is written as pairs.
+type shape struct {
+	style         string // "" = form
+	explode, json bool
+}
+
+// pairs returns a value of a query, a cookie or a form as pairs of name and value, in the
+// style of the document. key escapes names, escape values.
+func pairs(name string, v *jsonx.Value, s shape, key, escape func(string) string) []pair {
+	if s.style == "deepObject" {
+		return deepPairs(nil, key(name), v, key, escape)
 	}
-	key := escape(name)
-	if style == "deepObject" {
-		return deepPairs(nil, key, v, esc)
+	if s.json {
+		return []pair{{key(name), escape(string(v.JSON()))}}
 	}
-	if asJSON {
-		return []string{key + "=" + esc(string(v.JSON()))}
+	if s.explode && v.Is(jsonx.Object) {
+		out := make([]pair, len(v.Members))
+		for i, m := range v.Members {
+			out[i] = pair{key(m.Name), escape(plain(m.Value))}
+		}
+		return out
 	}
-	parts, paired := flat(v, explode, esc)
+	parts, _ := flat(v, false, escape)
 	switch {
-	case paired:
-		return parts
-	case explode && v.Is(jsonx.Array):
-		out := make([]string, len(parts))
+	case s.explode:
+		out := make([]pair, len(parts))
 		for i, part := range parts {
-			out[i] = key + "=" + part
+			out[i] = pair{key(name), part}
 		}
 		return out
 	case len(parts) == 0:
 		return nil // an empty list
 	}
-	return []string{key + "=" + strings.Join(parts, separator(style))}
+	return []pair{{key(name), strings.Join(parts, separator(s.style, escape))}}
+}
+
+// queryPairs returns a value of a query or of a form as name=value.
+func queryPairs(name string, v *jsonx.Value, s shape, reserved bool) []string {
+	esc := escape
+	if reserved {
+		esc = escapeReserved
+	}
+	var out []string
+	for _, p := range pairs(name, v, s, escape, esc) {
+		out = append(out, p.String())
+	}
+	return out
 }
 
 // deepPairs writes nested values as name[key][index]=value.
-func deepPairs(out []string, key string, v *jsonx.Value, esc func(string) string) []string {
+func deepPairs(out []pair, name string, v *jsonx.Value, key, escape func(string) string) []pair {
 	switch v.Kind {
 	case jsonx.Object:
 		for _, m := range v.Members {
-			out = deepPairs(out, key+"["+escape(m.Name)+"]", m.Value, esc)
+			out = deepPairs(out, name+"["+key(m.Name)+"]", m.Value, key, escape)
 		}
 		return out
 	case jsonx.Array:
 		for _, item := range v.Items {
-			nested := key + "[]"
-			if item.Is(jsonx.Object) || item.Is(jsonx.Array) {
-				out = deepPairs(out, nested, item, esc)
-				continue
-			}
-			out = append(out, nested+"="+esc(plain(item)))
+			out = deepPairs(out, name+"[]", item, key, escape)
 		}
 		return out
 	}
-	return append(out, key+"="+esc(plain(v)))
+	return append(out, pair{name, escape(plain(v))})
 }
 
 // escape percent-encodes everything but unreserved characters (RFC 3986).
@@ -318,15 +341,15 @@ func (b *builder) headers() error {
 		case inHeader:
 			text := string(v.JSON())
 			if !p.JSON {
-				parts, _ := flat(v, p.Explode, func(s string) string { return s })
-				text = strings.Join(parts, ",")
+				parts, _ := flat(v, p.Explode, asItIs)
+				text = strings.Join(parts, separator(p.Style, asItIs))
 			}
 			if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 				return invalid(p.Name, "a header must not have line ends or other control characters")
 			}
 			b.header.Set(p.wire(), strings.Trim(text, " \t"))
 		case inCookie:
-			cookies = append(cookies, queryPairs(p.wire(), v, p.Style, p.Explode, false, p.JSON)...)
+			cookies = append(cookies, queryPairs(p.wire(), v, p.shape(), false)...)
 		}
 	}
 	if len(cookies) > 0 {
@@ -407,16 +430,16 @@ func (b *builder) file(name string, v *jsonx.Value) (File, error) {
 
 // form returns a body of type application/x-www-form-urlencoded.
 func (b *builder) form(plan *Body, v *jsonx.Value) ([]byte, error) {
-	var pairs []string
+	var all []string
 	for _, m := range v.Members {
 		f := plan.field(m.Name)
 		if m.Value.Is(jsonx.Null) {
 			continue
 		}
 		asJSON := m.Value.Is(jsonx.Object) && f.Style == "" || kindOf(f.Type) == kindJSON && f.Type != ""
-		pairs = append(pairs, queryPairs(m.Name, m.Value, f.Style, f.Explode, f.Reserved, asJSON)...)
+		all = append(all, queryPairs(m.Name, m.Value, shape{f.Style, f.Explode, asJSON}, f.Reserved)...)
 	}
-	return []byte(strings.Join(pairs, "&")), nil
+	return []byte(strings.Join(all, "&")), nil
 }
 
 // multipart returns a body of type multipart/form-data. Its boundary follows from the
@@ -425,8 +448,10 @@ func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
 	var parts []part
 	for _, m := range v.Members {
 		f := plan.field(m.Name)
-		if f.Style != "" && f.Type == "" && !f.File {
-			parts = append(parts, styled(m.Name, m.Value, f)...)
+		if !f.File && f.Type == "" && (f.Style != "" || !f.Explode && m.Value.Is(jsonx.Array)) {
+			for _, p := range pairs(m.Name, m.Value, shape{style: f.Style, explode: f.Explode}, asItIs, asItIs) {
+				parts = append(parts, part{name: p.name, data: []byte(p.value)})
+			}
 			continue
 		}
 		values := []*jsonx.Value{m.Value}
@@ -461,26 +486,6 @@ func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
 	body, contentType := joined(parts)
 	b.header.Set("Content-Type", contentType)
 	return body, nil
-}
-
-// styled returns the parts of a member for which the document gives a style: one for each
-// pair of name and value.
-func styled(name string, v *jsonx.Value, f Field) []part {
-	var out []part
-	for _, pair := range queryPairs(name, v, f.Style, f.Explode, false, false) {
-		name, value, _ := strings.Cut(pair, "=")
-		out = append(out, part{name: unescape(name), data: []byte(unescape(value))})
-	}
-	return out
-}
-
-// unescape decodes what encode wrote.
-func unescape(s string) string {
-	plain, err := url.PathUnescape(s)
-	if err != nil {
-		return s // cannot happen
-	}
-	return plain
 }
 
 // part is one part of a multipart body.

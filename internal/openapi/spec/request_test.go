@@ -46,10 +46,19 @@ func TestStyles(t *testing.T) {
 		{"formats", `"collectionFormat":"tsv"`, `[1,2]`, "/x?v=1%092"},
 		{"formats", `"collectionFormat":"pipes"`, `[1,2]`, "/x?v=1%7C2"},
 		{"formats", `"collectionFormat":"multi"`, `[1,2]`, "/x?v=1&v=2"},
+		{"formats", `"collectionFormat":"ssv"`, `["a b",2]`, "/x?v=a%20b%202"},
+		{"formats header", `"collectionFormat":"pipes"`, `["a",2]`, "/x a|2"},
+		{"formats header", `"collectionFormat":"ssv"`, `["a",2]`, "/x a 2"},
+		{"formats header", ``, `["a",2]`, "/x a,2"},
+		{"formats path", `"collectionFormat":"pipes"`, `["a/",2]`, "/x/a%2F%7C2"},
+		{"header", `"style":"pipeDelimited"`, `[1,2]`, "/x 1|2"},
+		{"cookie", ``, `[1,2]`, "/x v=1; v=2"},
+		{"cookie", `"explode":false`, `[1,2]`, "/x v=1,2"},
+		{"query", `"style":"deepObject"`, `["a&b"]`, "/x?v[]=a%26b"},
 	} {
 		version, in, route := `"openapi":"3.1.0","servers":[{"url":"https://x.example"}]`, c.in, "/x"
-		if in == "formats" {
-			version, in = `"swagger":"2.0","host":"x.example"`, "query"
+		if rest, ok := strings.CutPrefix(in, "formats"); ok {
+			version, in = `"swagger":"2.0","host":"x.example"`, placeOf(rest)
 		}
 		if in == "path" {
 			route = "/x/{v}"
@@ -85,6 +94,10 @@ func TestBodies(t *testing.T) {
 			"f 1%22.txt text/css:1\".txt|f 2.txt text/css:2.txt|o application/json:{\"k\":1}|n :1|n :b"},
 		{`"multipart/form-data":{"schema":{"properties":{"f":{"format":"binary"},"j":{}}},"encoding":{"f":{"contentType":"image/png"},"j":{"contentType":"application/json"}}}`, `{"f":"a","j":[1]}`, "multipart/form-data", "f a image/png:a|j application/json:[1]"},
 		{`"multipart/form-data":{"schema":{"properties":{"s":{}}},"encoding":{"s":{"style":"form","explode":true}}}`, `{"s":["a&b","c"]}`, "multipart/form-data", "s :a&b|s :c"},
+		{`"multipart/form-data":{"schema":{"properties":{"s":{}}},"encoding":{"s":{"explode":false}}}`, `{"s":["a&b","c"]}`, "multipart/form-data", "s :a&b,c"},
+		{`"multipart/form-data":{"schema":{"properties":{"s":{}}},"encoding":{"s":{"style":"pipeDelimited"}}}`, `{"s":["a","b c"]}`, "multipart/form-data", "s :a|b c"},
+		{`"multipart/form-data":{"schema":{"properties":{"s":{}}},"encoding":{"s":{"style":"deepObject","explode":true}}}`, `{"s":{"a b":[1]}}`, "multipart/form-data", "s[a b][] :1"},
+		{`"application/x-www-form-urlencoded":{"schema":{"properties":{"a":{}}},"encoding":{"a":{"style":"pipeDelimited"}}}`, `{"a":["x","y"]}`, "application/x-www-form-urlencoded", `a=x%7Cy`},
 		{`"text/plain":{"schema":{}}`, `{"body":"a\nb"}`, "text/plain", "a\nb"},
 		{`"text/csv":{"schema":{}}`, `{"body":"a"}`, "text/csv", "a"},
 		{`"application/octet-stream":{"schema":{}}`, `{"body":"a.bin"}`, "application/octet-stream", "a.bin"},
@@ -119,6 +132,34 @@ func shortened(body, boundary string) string {
 		out = append(out, head+":"+strings.TrimSuffix(content, "\r\n"))
 	}
 	return strings.Join(out, "|")
+}
+
+// Forms of Swagger 2.0 are written as collectionFormat says, in both kinds of bodies.
+func TestCollectionFormatsOfForms(t *testing.T) {
+	for _, c := range []struct{ format, form, multipart string }{
+		{``, "v=a,b%20c", "v :a,b c"},
+		{`"collectionFormat":"csv",`, "v=a,b%20c", "v :a,b c"},
+		{`"collectionFormat":"ssv",`, "v=a%20b%20c", "v :a b c"},
+		{`"collectionFormat":"tsv",`, "v=a%09b%20c", "v :a\tb c"},
+		{`"collectionFormat":"pipes",`, "v=a%7Cb%20c", "v :a|b c"},
+		{`"collectionFormat":"multi",`, "v=a&v=b%20c", "v :a|v :b c"},
+	} {
+		for media, want := range map[string]string{"application/x-www-form-urlencoded": c.form, "multipart/form-data": c.multipart} {
+			x := operations(t, fmt.Sprintf(`{"swagger":"2.0","host":"x.example","paths":{"/x":{"post":{"operationId":"x","consumes":[%q],"parameters":[{"in":"formData",%s"name":"v","type":"array","items":{"type":"string"}}]}}}}`,
+				media, c.format), Options{Name: "x.json"})["x"]
+			r, err := x.Request([]byte(`{"v":["a","b c"]}`), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := string(r.Body)
+			if _, boundary, found := strings.Cut(r.Header.Get("Content-Type"), "; boundary="); found {
+				body = shortened(body, boundary)
+			}
+			if body != want {
+				t.Errorf("%s %s: %q, want %q", media, c.format, body, want)
+			}
+		}
+	}
 }
 
 // What is wrong with params names the param.
@@ -250,4 +291,12 @@ func TestServersOfDocuments(t *testing.T) {
 			t.Errorf("%s in %s: %s, want %s", c.servers, c.name, got, c.want)
 		}
 	}
+}
+
+// placeOf returns the place of a param of Swagger 2.0 in TestStyles.
+func placeOf(rest string) string {
+	if place := strings.TrimSpace(rest); place != "" {
+		return place
+	}
+	return "query"
 }

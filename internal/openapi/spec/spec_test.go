@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -188,5 +189,55 @@ func TestOddNamesOfParams(t *testing.T) {
 	}
 	if _, err := all["x"].Request([]byte(`{"b":1}`), nil); err == nil || !strings.Contains(err.Error(), "$select is required with b") {
 		t.Errorf("a body without a required member: %v", err)
+	}
+}
+
+// An alternative has the values of the discriminator that stand for it, unless it has its
+// own; a server takes values to which several alternatives apply.
+func TestAlternatives(t *testing.T) {
+	const defs = `"Cat":{"type":"object","properties":{"kind":{"type":"string"},"meow":{"type":"boolean"}}},"Dog":{"type":"object","properties":{"kind":{"type":"string","enum":["hound"]}}},"Pet":{"type":"object","properties":{"kind":{"type":"string"}},"discriminator":{"propertyName":"kind","mapping":{"cat":"Cat"}}}`
+	for schema, want := range map[string]string{
+		`{"oneOf":[{"type":"integer"},{"type":"number"}]}`:                                                                                                          `{"anyOf":[{"type":"integer"},{"type":"number"}]}`,
+		`{"anyOf":[{"type":"integer"}],"oneOf":[{"type":"number"}]}`:                                                                                                `{"anyOf":[{"type":"integer"}],"oneOf":[{"type":"number"}]}`,
+		`{"oneOf":[{"$ref":"#/components/schemas/Cat"}],"discriminator":{"propertyName":"kind"}}`:                                                                   `{"anyOf":[{"$ref":"#/$defs/Cat","properties":{"kind":{"enum":["Cat"]}}}],"discriminator":{"propertyName":"kind"}}`,
+		`{"oneOf":[{"$ref":"#/components/schemas/Dog"}],"discriminator":{"propertyName":"kind"}}`:                                                                   `{"anyOf":[{"$ref":"#/$defs/Dog"}],"discriminator":{"propertyName":"kind"}}`,
+		`{"anyOf":[{"$ref":"#/components/schemas/Cat"}],"discriminator":{"propertyName":"kind","mapping":{"c":"Cat","k":"#/components/schemas/Cat","x":"#/none"}}}`: `{"anyOf":[{"$ref":"#/$defs/Cat","properties":{"kind":{"enum":["c","k"]}}}],"discriminator":{"propertyName":"kind","mapping":{"c":"#/$defs/Cat","k":"#/$defs/Cat"}}}`,
+		`{"$ref":"#/components/schemas/Pet"}`:                                                                                                                       `{"$ref":"#/$defs/Pet"}`,
+	} {
+		x := operations(t, `{"openapi":"3.0.0","servers":[{"url":"https://x.example"}],"paths":{"/x":{"post":{"operationId":"x","requestBody":{"content":{"application/json":{"schema":`+schema+`}}}}}},"components":{"schemas":{`+defs+`}}}`, Options{Name: "x.json"})["x"]
+		if x.Problem != nil {
+			t.Errorf("%s: %v", schema, x.Problem)
+			continue
+		}
+		var got struct {
+			Properties struct{ Body json.RawMessage }
+		}
+		if err := json.Unmarshal(x.Input, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(got.Properties.Body)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", schema, diff)
+		}
+		if strings.Contains(schema, "Pet") && !strings.Contains(string(x.Input), `"mapping":{"cat":"#/$defs/Cat"}`) {
+			t.Errorf("the mapping is lost: %s", x.Input)
+		}
+	}
+}
+
+func TestNamesOfOperations(t *testing.T) {
+	all := operations(t, `{"openapi":"3.0.0","servers":[{"url":"https://x.example"}],"paths":{
+		"/a":{"get":{"operationId":"list"},"post":{"operationId":"列表"}},
+		"/b/{id}":{"parameters":[{"name":"id","in":"path"}],"get":{"operationId":"list"},"put":{"operationId":"--"},"delete":{"operationId":""}},
+		"/c":{"get":{"operationId":"get_c"},"put":{"operationId":"get_c"},"head":{"operationId":"put_c"}}}}`, Options{Name: "x.json"})
+	got := map[string]string{}
+	for name, o := range all {
+		got[o.Method+" "+o.Path] = name
+	}
+	want := map[string]string{
+		"GET /a": "list", "POST /a": "post_a", "GET /b/{id}": "get_b_id", "PUT /b/{id}": "put_b_id", "DELETE /b/{id}": "delete_b_id",
+		"GET /c": "get_c", "PUT /c": "put_c", "HEAD /c": "head_c",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

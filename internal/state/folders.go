@@ -114,9 +114,16 @@ func copyFiles(to, from *Dir, which func(name string) bool) error {
 	return nil
 }
 
-// Neutral returns the absolute path of a folder in the state folder that only the user can
-// write to, for programs that must not start in a project. It creates the folder.
-func (f *Folders) Neutral() (string, error) { return f.folder(neutralName) }
+// Neutral returns the absolute path of a folder for programs that must not start in a project:
+// one in the state folder that only the user can write to, which it creates. If that is not
+// possible, such as on a full disk, it is the root folder, provided that only root can write to it.
+func (f *Folders) Neutral() (string, error) {
+	path, err := f.folder(neutralName)
+	if err != nil && isRoots("/") {
+		return "/", nil
+	}
+	return path, err
+}
 
 // Sandbox returns the absolute path of a folder for what sandboxed programs have done so
 // far, which must survive if toolreg is killed. It creates the folder.

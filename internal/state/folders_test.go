@@ -48,11 +48,10 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 	}
 	f := foldersIn(base)
 	for name, get := range map[string]func() (any, error){
-		"neutral":          func() (any, error) { return f.Neutral() },
 		"sandbox":          func() (any, error) { return f.Sandbox() },
 		"cache":            func() (any, error) { return f.Cache("lists") },
 		"kept":             func() (any, error) { return f.Sockets() },
-		"no home":          func() (any, error) { return (&Folders{}).Neutral() },
+		"no home":          func() (any, error) { return (&Folders{}).Sandbox() },
 		"no home, sockets": func() (any, error) { return (&Folders{}).Sockets() },
 		"no home, cache":   func() (any, error) { return (&Folders{}).Cache("lists") },
 		"no home, names":   func() (any, error) { return (&Folders{}).Names("/p") },
@@ -60,6 +59,31 @@ func TestFoldersThatCannotBeUsed(t *testing.T) {
 		if got, err := get(); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
+	}
+}
+
+// Programs that must not start in a project start in the root folder if there can be no folder of
+// their own, but not where others may write.
+func TestNeutralFolderElsewhere(t *testing.T) {
+	base := t.TempDir()
+	if err := os.WriteFile(base+"/state", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]*Folders{"a file in the way": foldersIn(base), "no home": {}} {
+		if path, err := f.Neutral(); path != "/" || err != nil {
+			t.Errorf("%s: %q, %v", name, path, err)
+		}
+	}
+	for mode, want := range map[os.FileMode]bool{0o755: os.Geteuid() == 0, 0o775: false, 0o757: false} {
+		if err := os.Chmod(base, mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := isRoots(base); got != want {
+			t.Errorf("mode %o: %v", mode, got)
+		}
+	}
+	if isRoots(base + "/missing") {
+		t.Error("a missing folder is root's")
 	}
 }
 

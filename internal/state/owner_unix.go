@@ -23,3 +23,9 @@ func checkOwner(info fs.FileInfo) error {
 
 // openToOthers reports whether others may read or write.
 func openToOthers(info fs.FileInfo) bool { return info.Mode().Perm() != 0o700 }
+
+// isRoots reports whether only root can write to a folder.
+func isRoots(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Sys().(*syscall.Stat_t).Uid == 0 && info.Mode().Perm()&0o022 == 0
+}

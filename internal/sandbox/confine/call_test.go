@@ -121,6 +121,9 @@ func TestCallErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cleaning the workspace after the call") {
 		t.Errorf("cleaning: %v", err)
 	}
+	if err := errors.Join(os.Remove(logs), os.Mkdir(logs, 0o700), os.WriteFile(filepath.Join(logs, "x.log"), []byte("damaged\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	_, err = call(t, c, func(*process.Confinement) (registry.Result, error) {
 		t.Error("ran although the sandbox could not be prepared")
 		return registry.Result{}, nil
@@ -350,9 +353,10 @@ func TestPlanFollowsSettings(t *testing.T) {
 		}
 		after()
 		p.Logs = filepath.Join(logs, "none")
-		if _, err := p.Confine(t.Context(), &confined); err == nil {
-			t.Errorf("%s: confined without a record of what to clean", kind)
+		if after, err = p.Confine(t.Context(), &confined); err != nil {
+			t.Fatalf("%s: without a record of what to clean: %v", kind, err)
 		}
+		after()
 	}
 	c, _, _ = place(t, text, sandbox.Support{Parts: []sandbox.Part{{Name: "Landlock", Detail: "none"}}})
 	if p, err := c.Plan(Server("s"), spec); p != nil || err != nil {
@@ -472,9 +476,14 @@ func TestProgramsWarnAboutWhatTheyLeft(t *testing.T) {
 	if diff := cmp.Diff(want, warned); diff != "" {
 		t.Error(diff)
 	}
-	unlogged, _, workspace := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) { o.Logs = func() (string, error) { return filepath.Join(workspace, "none"), nil } })
-	if _, err := unlogged.Programs(Hooks).Apply(t.Context(), &process.Spec{Argv: []string{"true"}, Dir: workspace}); err == nil {
-		t.Error("confined without a record of what to clean")
+	warned = nil
+	c, _, workspace = place(t, "sandbox: {mode: auto}\n", full, func(o *Options) {
+		o.Logs = func() (string, error) { return "/proc/none", nil }
+		o.Warn = func(d registry.Diagnostic) { warned = append(warned, d.Code) }
+	})
+	run(func() {})
+	if diff := cmp.Diff([]string{"sandbox_unrecorded"}, warned); diff != "" {
+		t.Errorf("without a place for logs: %s", diff)
 	}
 }
 

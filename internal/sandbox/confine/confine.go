@@ -185,7 +185,7 @@ func (c *Confiner) programs(k kind) process.Confiner {
 			return func() {}, err
 		}
 		_ = c.count(1, false)
-		guarded, err := protect(ctx, c.tree(), p, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: isServer(k.name)})
+		guarded, err := c.protect(ctx, k, p)
 		if err != nil {
 			return nil, errors.Join(err, c.count(-1, false))
 		}
@@ -214,7 +214,7 @@ func (c *Confiner) profileOf(k kind, spec *process.Spec) (*sandbox.Profile, erro
 	own, script := ownFiles(spec)
 	p := c.profile(k, sandbox.Place{Own: own, Script: script, Environ: spec.Env}, false)
 	if c.opts.Neutral != nil && spec.Dir != c.opts.Settings.ProjectRoot {
-		if dir, err := c.opts.Neutral(); err == nil && dir == spec.Dir {
+		if dir, err := c.opts.Neutral(); err == nil && dir == spec.Dir && dir != "/" {
 			p.Opened = append(p.Opened, dir)
 		}
 	}
@@ -320,8 +320,20 @@ func (c *Confiner) report(kind string, cleaned guards.Cleaned, err error) {
 // names.
 func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script string, online bool) (*sandbox.Profile, *guards.Guards, error) {
 	p := c.profile(k, sandbox.Place{Own: own, Script: script}, online)
-	guarded, err := protect(ctx, c.tree(), &p, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: isServer(k.name)})
+	guarded, err := c.protect(ctx, k, &p)
 	return &p, guarded, err
+}
+
+// protect is the function protect for a program of a kind. It warns if that cannot be recorded.
+func (c *Confiner) protect(ctx context.Context, k kind, p *sandbox.Profile) (*guards.Guards, error) {
+	guarded, err := protect(ctx, c.tree(), p, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: isServer(k.name)})
+	if err == nil && guarded.Unrecorded != nil {
+		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_unrecorded",
+			Message: fmt.Sprintf("a sandboxed program (sandbox.%s) runs without a record: %v", k.name, guarded.Unrecorded),
+			Hint:    "until there is space, what it creates is not removed if toolreg is killed, and commands outside the sandbox that start with files of the workspace need confirmation",
+		})
+	}
+	return guarded, err
 }
 
 // protect adds to a profile what guards find in the workspace and in the scope.
@@ -463,7 +475,7 @@ func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Pro
 		place.Environ = c.opts.Env()
 	}
 	place.Workspace = slices.DeleteFunc(slices.Concat([]string{c.opts.Settings.Workspace}, place.Workspace, c.paths(k.write)), func(path string) bool { return path == "" })
-	place.Own = slices.DeleteFunc(place.Own, func(path string) bool { return path == "" || sandbox.HoldsHome(path, c.home) })
+	place.Own = slices.DeleteFunc(place.Own, func(path string) bool { return path == "" || path == "/" || sandbox.HoldsHome(path, c.home) })
 	if c.opts.Hide != nil {
 		place.Hide = c.opts.Hide()
 	}

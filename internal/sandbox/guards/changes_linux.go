@@ -27,6 +27,11 @@ import (
 const (
 	changesName = "changes.json"
 	maxRuns     = 100
+
+	// unrecordedName is an empty file whose time is when the first program started that could
+	// not be recorded: a full disk often has room for a name. Any file that was changed since then
+	// counts.
+	unrecordedName = "unrecorded"
 )
 
 // Changes tells which files sandboxed programs may have changed. The zero value knows of none.
@@ -100,12 +105,34 @@ func update(ctx context.Context, logs string, change func(*Changes)) error {
 	if err != nil {
 		return err
 	}
-	return dir.Update(ctx, changesName, func(old []byte) ([]byte, error) {
+	err = dir.Update(ctx, changesName, func(old []byte) ([]byte, error) {
 		var c Changes
 		_ = json.Unmarshal(old, &c) // a damaged file is replaced
+		c.addUnrecorded(logs)
 		change(&c)
 		return json.Marshal(c)
 	})
+	if err != nil {
+		return err
+	}
+	return unlessGone(os.Remove(filepath.Join(logs, unrecordedName)))
+}
+
+// mark notes, without writing data, that the program could not be recorded.
+func (g *Guards) mark() error {
+	if g.tree.logs == "" {
+		return nil
+	}
+	path := filepath.Join(g.tree.logs, unrecordedName)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.ModTime().Before(g.Started) {
+		return err // that of an earlier program
+	}
+	return os.Chtimes(path, g.Started, g.Started)
 }
 
 // ReadChanges returns what is recorded in the folder of the logs; see [New].
@@ -119,7 +146,15 @@ func ReadChanges(logs string) Changes {
 	if !errors.Is(err, fs.ErrNotExist) && (err != nil || json.Unmarshal(data, &c) != nil) {
 		c.damaged = true
 	}
+	c.addUnrecorded(logs)
 	return c
+}
+
+// addUnrecorded adds the time in which programs ran that could not be recorded.
+func (c *Changes) addUnrecorded(logs string) {
+	if info, err := os.Lstat(filepath.Join(logs, unrecordedName)); err == nil {
+		c.Runs = append(c.Runs, run{Trees: []string{"/"}, From: info.ModTime(), To: time.Now()})
+	}
 }
 
 // Accept records that a person accepts files, or everything in folders, as they were at a time.

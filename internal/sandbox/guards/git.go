@@ -194,7 +194,8 @@ func isStrategy(name string) bool {
 }
 
 // reduce replaces the content of a file with what keep writes, unless keep removed
-// nothing. It deletes the file if it is too large or not a regular file. Unless remove is
+// nothing. It deletes the file if it is too large or not a regular file, or if the new content
+// cannot be written. Unless remove is
 // set, nothing is changed.
 func (t *Tree) reduce(rel string, remove bool, keep func(data string, kept *bytes.Buffer) (removed []string)) (removed []string, err error) {
 	info, err := t.root.Lstat(rel)
@@ -220,7 +221,13 @@ func (t *Tree) reduce(rel string, remove bool, keep func(data string, kept *byte
 		return nil, err
 	}
 	defer folder.Close()
-	return removed, atomicfile.Write(folder, path.Base(rel), kept.Bytes(), atomicfile.Options{Mode: info.Mode().Perm()})
+	if err = atomicfile.Write(folder, path.Base(rel), kept.Bytes(), atomicfile.Options{Mode: info.Mode().Perm()}); err == nil {
+		return removed, nil
+	}
+	if t.root.RemoveAll(rel) == nil { // such as on a disk that the program has filled
+		return []string{rel}, nil
+	}
+	return removed, err
 }
 
 func quoteConfig(value string) string {

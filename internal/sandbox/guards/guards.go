@@ -31,6 +31,9 @@ type Guards struct {
 	Brokered []sandbox.Brokered
 	// Removable are the folders of linked worktrees, which the program may remove.
 	Removable []string
+	// Unrecorded is why the folder of the logs could not be written; nil if it could. Without
+	// a log, nobody cleans if toolreg is killed.
+	Unrecorded error
 	record
 
 	tree  *Tree
@@ -166,8 +169,8 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 		return g, err
 	}
 	g.Started = clock()
-	if err := g.startLog(); err != nil {
-		return nil, fmt.Errorf("recording what the sandbox protects: %w", err)
+	if g.Unrecorded = g.startLog(); g.Unrecorded != nil {
+		_ = g.mark() // if it fails, nothing can be written there
 	}
 	return g, nil
 }
@@ -328,7 +331,10 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 			failed = append(failed, fmt.Errorf("the folder %s cannot be read", g.tree.absolute(rel)))
 		}
 	}
-	failed = append(failed, g.noteRun(ctx))
+	if err := g.noteRun(ctx); err != nil && g.mark() != nil && g.Unrecorded == nil {
+		failed = append(failed, fmt.Errorf("recording that a sandboxed program ran: %w", err))
+		g.keepLog() // the next call tries it again
+	}
 	for _, other := range g.others { // first, because files that refer to a worktree in Common may stay if it is clean
 		cleaned, err := other.Clean(ctx, created)
 		failed = append(failed, err)

@@ -73,6 +73,14 @@ func (g *Guards) endLog() {
 	}
 }
 
+// keepLog closes the log without removing it, so that the next call cleans with it.
+func (g *Guards) keepLog() {
+	if g.log != nil {
+		_ = g.log.Close()
+		g.log = nil
+	}
+}
+
 // cleanEarlier cleans after programs whose toolreg was killed. beside is when the first of those
 // that still run was started; zero if none does.
 func (t *Tree) cleanEarlier(ctx context.Context) (out Cleaned, beside time.Time, err error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,8 +90,89 @@ func TestNextCallCleansAfterAKilledOne(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(logs, "*.log")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
-	if g, err := tooltest.Open(t, New(dir, git.User{}, filepath.Join(logs, "none"))).Guards(t.Context(), Scope{}); err == nil {
-		t.Errorf("a program may run without a log: %v", g.ReadOnly)
+}
+
+// If a program cannot be recorded, as on a full disk, which has room for names but not for data, what
+// was changed from then on counts as changed, until a later program is recorded and after it.
+func TestProgramsThatCannotBeRecorded(t *testing.T) {
+	dir, user := place(t, map[string]string{"old": "", "new": ""})
+	logs := t.TempDir()
+	tree := tooltest.Open(t, New(dir, user, logs))
+	changed := func(name string, want bool) {
+		t.Helper()
+		if got := ReadChanges(logs).Has(filepath.Join(dir, name), false); got != want {
+			t.Errorf("%s has changed: %t", name, got)
+		}
+	}
+	run := func(name string) *Guards {
+		t.Helper()
+		nextTick()
+		g, err := tree.Guards(t.Context(), Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, dir, map[string]string{name: "x", "." + name + "rc": "x"})
+		_, err = g.Clean(t.Context(), everything)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nextTick()
+		return g
+	}
+	if err := os.MkdirAll(filepath.Join(logs, changesName, "x"), 0o700); err != nil { // so it cannot be written
+		t.Fatal(err)
+	}
+	run("new")
+	run("newer")
+	if err := os.RemoveAll(filepath.Join(logs, changesName)); err != nil {
+		t.Fatal(err)
+	}
+	changed("new", true)
+	changed("newer", true)
+	changed("old", false)
+	if ReadChanges(logs).None(dir) {
+		t.Error("no program has run")
+	}
+	if g := run("later"); g.Unrecorded != nil {
+		t.Error(g.Unrecorded)
+	}
+	if _, err := os.Lstat(filepath.Join(logs, unrecordedName)); err == nil {
+		t.Error("the mark was left")
+	}
+	changed("new", true)
+	changed("later", true)
+	changed("old", false)
+
+	// If not even a name can be created, the program runs all the same.
+	gone := tooltest.Open(t, New(dir, user, filepath.Join(logs, "none")))
+	g, err := gone.Guards(t.Context(), Scope{})
+	if err != nil || g.Unrecorded == nil {
+		t.Fatal(g, err)
+	}
+	if _, err := g.Clean(t.Context(), everything); err != nil {
+		t.Error(err)
+	}
+}
+
+// If it can no longer be recorded that a program ran, its log stays for the next call.
+func TestLogStaysUntilTheRunIsRecorded(t *testing.T) {
+	dir, user := place(t, nil)
+	logs := t.TempDir()
+	tree := tooltest.Open(t, New(dir, user, logs))
+	g, err := tree.Guards(t.Context(), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{changesName, unrecordedName} { // so neither can be written
+		if err := os.MkdirAll(filepath.Join(logs, name, "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := g.Clean(t.Context(), everything); err == nil || !strings.Contains(err.Error(), "recording that a sandboxed program ran") {
+		t.Errorf("got %v", err)
+	}
+	if !Uncleaned(logs, dir) {
+		t.Error("the log is gone")
 	}
 }
 

@@ -34,34 +34,31 @@ func (s *shellTool) result(c *shellCall, out process.Outcome, failure error) reg
 	return r
 }
 
-// shellReport formats the report in the format of the Gemini CLI, which models
-// know.
+// shellReport formats the report for the model with the labels of the Gemini CLI, which models
+// know. A line that would say that there is nothing is left out.
 func shellReport(c *shellCall, out process.Outcome, stdout, stderr string, failure error) string {
-	directory := "(root)"
+	lines := []string{"Command: " + c.Command}
+	add := func(label, value string) {
+		if value != "" {
+			lines = append(lines, label+": "+value)
+		}
+	}
 	if c.dir != "." {
-		directory = c.dir
+		add("Directory", c.dir)
 	}
-	failed, code, group := "", strconv.Itoa(out.ExitCode), "(none)"
+	if stderr == "" {
+		stdout = cmp.Or(stdout, "(empty)")
+	}
+	add("Stdout", stdout)
+	add("Stderr", stderr)
 	if failure != nil {
-		failed = failure.Error()
+		add("Error", failure.Error())
 	}
-	if out.Signal != "" {
-		code = "(none)"
+	if out.Signal == "" {
+		add("Exit Code", strconv.Itoa(out.ExitCode))
 	}
-	if out.PID != 0 {
-		group = strconv.Itoa(out.PID)
-	}
-	return strings.Join([]string{
-		"Command: " + c.Command,
-		"Directory: " + directory,
-		"Stdout: " + cmp.Or(stdout, "(empty)"),
-		"Stderr: " + cmp.Or(stderr, "(empty)"),
-		"Error: " + cmp.Or(failed, "(none)"),
-		"Exit Code: " + code,
-		"Signal: " + cmp.Or(out.Signal, "(none)"),
-		"Background PIDs: (none)", // the process group has been stopped
-		"Process Group PGID: " + group,
-	}, "\n")
+	add("Signal", out.Signal)
+	return strings.Join(lines, "\n")
 }
 
 // endingOf describes on one line how a command ended.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -23,7 +24,8 @@ printed for each call as it finishes: {"id","name"} with the fields of call --js
 or with "error". For a line that cannot be parsed, "error" is printed with its line
 number.
 --parallel N runs N calls at once; by default they run one after the other, and the
-output has the order of the input. The exit code is 0 even if calls fail.
+output has the order of the input. The exit code is that of the first line, in the
+order of the input, whose call did not succeed, and 0 if all did.
 `
 
 // batchLine is one line of input.
@@ -81,7 +83,10 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("running the batch: %w", cause)
 	}
-	return b.failed
+	if b.failed != nil || b.exit == 0 {
+		return b.failed
+	}
+	return &cli.ExitError{Code: b.exit}
 }
 
 // batch runs the calls of one session and prints their outcomes.
@@ -92,10 +97,13 @@ type batch struct {
 	trace   *tracer
 	mu      sync.Mutex
 	failed  error // the first error of printing
+	line    int   // of the first call, in the order of the input, that did not succeed; 0 = none
+	exit    int   // its exit code
 }
 
 // batchCall is a parsed line. If err is not nil, it cannot run.
 type batchCall struct {
+	number int // of its line
 	head   batchHead
 	found  engine.Found
 	tool   string // the tool to call; for call_tool, the one that it names
@@ -105,6 +113,12 @@ type batchCall struct {
 
 // prepare parses a line and finds its tool. It is not safe for concurrent use.
 func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
+	c := b.read(ctx, l)
+	c.number = l.number
+	return c
+}
+
+func (b *batch) read(ctx context.Context, l inputLine) batchCall {
 	var line batchLine
 	if l.tooLong {
 		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is larger than the limit of %d bytes", registry.MaxParamsBytes)}
@@ -151,8 +165,15 @@ func (b *batch) print(ctx context.Context, c batchCall, r registry.Result, err e
 	} else {
 		line = batchResult{c.head, NewDocument(c.found.Tool, r)}
 	}
+	exit := 0
+	if err := exec.ResultError(r, err); err != nil {
+		exit = cli.NewErrorBody(ctx, err).Exit
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if exit != 0 && (b.line == 0 || c.number < b.line) {
+		b.line, b.exit = c.number, exit
+	}
 	if err := b.ios.PrintLine(line); err != nil && b.failed == nil {
 		b.failed = err
 	}

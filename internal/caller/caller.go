@@ -78,6 +78,13 @@ func From(ctx context.Context) *Caller {
 	return c
 }
 
+// Known reports whether ctx is that of the request of one client. Otherwise it is that of the
+// person, or of something that is prepared for several clients.
+func Known(ctx context.Context) bool {
+	c := From(ctx)
+	return c != nil && c.ID != nil
+}
+
 // IsPerson reports whether the call of ctx is made for the person who started the program,
 // at the command line or through a program of theirs.
 func IsPerson(ctx context.Context) bool { return Name(ctx) == "" }

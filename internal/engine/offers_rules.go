@@ -57,6 +57,15 @@ func (r *OfferRules) Check(ctx context.Context, o Offer) *OfferDenied {
 	return &OfferDenied{o, v.Reason, v.Origin}
 }
 
+// HasCallers reports whether a rule is about certain callers, so that lists differ by caller.
+func (r *OfferRules) HasCallers() bool { return r.policy.HasCallers() }
+
+// DeniesTool reports whether every call of a tool that the caller of ctx makes is denied.
+func (r *OfferRules) DeniesTool(ctx context.Context, t *registry.Tool) bool {
+	_, denied := r.policy.DeniesAll(ctx, t)
+	return denied
+}
+
 // Log adds a denied request of an MCP method to the audit log.
 func (r *OfferRules) Log(ctx context.Context, method string, d *OfferDenied) {
 	if !r.audit.set.Audit.Enabled {

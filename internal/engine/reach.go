@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -31,6 +32,9 @@ func (r *reach) executor() *exec.Executor {
 func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result, error) {
 	var a deferred.Answer
 	var err error
+	if r, err = r.of(ctx); err != nil {
+		return registry.Result{}, err
+	}
 	switch r.kind {
 	case deferred.SearchTools:
 		a, err = r.search(ctx, call.Params)
@@ -45,6 +49,17 @@ func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result
 	a.Unavailable = failedSources(r.registry)
 	text, err := a.Text()
 	return registry.Result{Content: []registry.Content{registry.TextContent(text)}}, err
+}
+
+// of returns what the client of ctx reaches.
+func (r *reach) of(ctx context.Context) (*reach, error) {
+	if !caller.Known(ctx) {
+		return r, nil
+	}
+	own := *r
+	var err error
+	own.offered, _, err = r.offers.Split(ctx, r.registry, r.offered)
+	return &own, err
 }
 
 // checkQuery rejects a blank query, which the schema accepts.

@@ -29,6 +29,7 @@ const listChanged = "/list_changed"
 // hearer is a session that is told of changes.
 type hearer struct {
 	client, profile string
+	who             *caller.Caller
 	lists           map[string]listDigest // that it knows, by kind: tools, prompts or resources
 }
 
@@ -43,7 +44,7 @@ func (h *heard) listens(ctx context.Context, session *mcp.ServerSession) *hearer
 		h.bySession = map[*mcp.ServerSession]*hearer{}
 	}
 	if h.bySession[session] == nil {
-		h.bySession[session] = &hearer{client: caller.Token(ctx), profile: caller.Profile(ctx), lists: map[string]listDigest{}}
+		h.bySession[session] = &hearer{client: caller.Token(ctx), profile: caller.Profile(ctx), who: caller.From(ctx), lists: map[string]listDigest{}}
 	}
 	return h.bySession[session]
 }
@@ -88,7 +89,7 @@ func (s *Server) lists(ctx context.Context, o *offer, method string, session *mc
 		return
 	}
 	if to := s.heard.listens(ctx, session); !s.heard.knows(to, kind) {
-		s.heard.tell(to, kind, s.digestOf(o, to.profile, kind))
+		s.heard.tell(to, kind, s.digestOf(o, to, kind))
 	}
 }
 
@@ -113,15 +114,22 @@ func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
 		return true
 	}
 	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
-	return s.heard.tell(to, kind, s.digestOf(o, to.profile, kind))
+	return s.heard.tell(to, kind, s.digestOf(o, to, kind))
 }
 
-// digestOf returns the digest of a kind of list: tools, prompts or resources.
-func (s *Server) digestOf(o *offer, profile, kind string) listDigest {
-	v := s.view(o, profile)
+// digestOf returns the digest of a kind of list of a session: tools, prompts or resources.
+func (s *Server) digestOf(o *offer, of *hearer, kind string) listDigest {
+	v := s.view(o, of.profile)
+	if kind == "tools" && o.rules.HasCallers() {
+		hash := sha256.New()
+		for _, t := range o.permitted(caller.With(o.views.life, of.who), v.tools) {
+			_, _ = hash.Write(t.raw)
+		}
+		return listDigest(hash.Sum(nil))
+	}
 	o.views.mu.Lock()
 	defer o.views.mu.Unlock()
-	key := [2]string{profile, kind}
+	key := [2]string{of.profile, kind}
 	d, ok := o.views.digests[key]
 	if !ok {
 		d = o.digest(v, kind)

@@ -212,8 +212,16 @@ type listedTools struct {
 	tools []*declaration
 }
 
+// permitted returns tools without those of which rules deny every call to the caller of ctx.
+func (o *offer) permitted(ctx context.Context, tools []*declaration) []*declaration {
+	if !o.rules.HasCallers() {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(d *declaration) bool { return o.rules.DeniesTool(ctx, d.Tool) })
+}
+
 // list answers tools/list. What a result has besides tools is made by the SDK.
-func (v *view) list(ctx context.Context, next mcp.MethodHandler, req *mcp.ListToolsRequest) (mcp.Result, error) {
+func (o *offer) list(ctx context.Context, v *view, next mcp.MethodHandler, req *mcp.ListToolsRequest) (mcp.Result, error) {
 	cursor := ""
 	if req.Params != nil {
 		cursor, req.Params.Cursor = req.Params.Cursor, ""
@@ -236,7 +244,7 @@ func (v *view) list(ctx context.Context, next mcp.MethodHandler, req *mcp.ListTo
 		tools = tools[:pageSize]
 		page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(tools[pageSize-1].sdk.Name))
 	}
-	return listedTools{page, tools}, nil
+	return listedTools{page, o.permitted(ctx, tools)}, nil
 }
 
 // MarshalJSON writes the page.

@@ -32,6 +32,7 @@ type Client struct {
 	mu        sync.Mutex // one renewal at a time
 	loaded    bool
 	record    *record   // nil = not logged in
+	followed  time.Time // when it was last compared with the stored one
 	renewed   string    // access token obtained after a refusal
 	challenge challenge // the most recent one
 	nonce     string    // the server's last one for proofs
@@ -164,7 +165,7 @@ func (c *Client) load(ctx context.Context) {
 	if c.loaded {
 		return
 	}
-	c.loaded = true
+	c.loaded, c.followed = true, c.now()
 	r, err := c.read(ctx)
 	if err != nil {
 		c.warn(fmt.Errorf("reading the login of server %q: %w", c.name, err))
@@ -190,6 +191,7 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 		c.loaded = false // the user may have logged in meanwhile
 		c.load(ctx)
 	}
+	c.follow(ctx)
 	switch {
 	case c.loggedIn():
 	case !c.isAPI:
@@ -207,6 +209,20 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 		}
 	}
 	return c.record.Token.Access, nil
+}
+
+// followEvery is how often a login in use is compared with the stored one.
+const followEvery = time.Second
+
+// follow notices that the user has logged out, or in again, with another process.
+func (c *Client) follow(ctx context.Context) {
+	if !c.loggedIn() || c.unattended() || c.now().Sub(c.followed) < followEvery {
+		return
+	}
+	c.followed = c.now()
+	if r, err := c.read(ctx); err == nil && (r == nil || r.LoggedInAt != c.record.LoggedInAt) {
+		c.record = r
+	}
 }
 
 func (c *Client) loggedIn() bool { return c.record != nil && c.record.Token.Access != "" }

@@ -121,8 +121,8 @@ func (l *Loader) Renew(ctx context.Context, sources ...Source) {
 	wg.Wait()
 }
 
-// Refresh is like [Loader.Renew], but a source that fails keeps its earlier tools.
-// The returned error joins the errors of these sources.
+// Refresh is like [Loader.Renew], but a source that fails keeps its earlier tools, unless its
+// login is over. The returned error joins the errors of these sources.
 func (l *Loader) Refresh(ctx context.Context, sources ...Source) error {
 	before := map[Source]*finding{}
 	for _, s := range sources {
@@ -134,7 +134,9 @@ func (l *Loader) Refresh(ctx context.Context, sources ...Source) error {
 	var errs []error
 	for _, s := range sources {
 		if err := l.found[s].report.Err; err != nil {
-			l.found[s] = before[s]
+			if !errors.Is(err, ErrNeedsLogin) {
+				l.found[s] = before[s]
+			}
 			errs = append(errs, err)
 		}
 	}

@@ -183,14 +183,11 @@ func (s *Server) loggedIn(ctx context.Context, server *mcpclient.Source) {
 	}
 }
 
-// useLogins returns the current offer for the caller of ctx after it has connected to servers to
-// which the client has logged in since o was made, elsewhere.
+// useLogins returns the current offer for the caller of ctx after it has connected anew to servers
+// to which the client has logged in or out since o was made, elsewhere.
 func (s *Server) useLogins(ctx context.Context, o *offer) (*offer, error) {
 	connected := false
 	for _, l := range o.logins {
-		if !l.listed {
-			continue
-		}
 		if now, err := l.account(ctx); err == nil && now != *l.tried.Swap(&now) {
 			s.loggedIn(ctx, l.server)
 			connected = true

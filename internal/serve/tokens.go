@@ -24,6 +24,9 @@ import (
 // minToken is the minimum length of a token; shorter ones could be guessed.
 const minToken = 16
 
+// emptyTime is how long a file that has no tokens any more must be so before all are taken back.
+const emptyTime = 300 * time.Millisecond
+
 // tokenHash is the SHA-256 hash of a token.
 type tokenHash [sha256.Size]byte
 
@@ -87,8 +90,8 @@ func noProfile(profile, name string) error {
 	return fmt.Errorf("the profile %q of %s is not in serve.profiles of the settings", profile, name)
 }
 
-// refresh reads the file if it has changed. If it cannot be read, the tokens
-// stay unchanged.
+// refresh reads the file if it has changed. If it cannot be read, the tokens stay unchanged. If
+// it has none any more, all are taken back.
 func (t *Tokens) refresh() error {
 	info, err := os.Stat(t.path)
 	if err != nil {
@@ -108,8 +111,13 @@ func (t *Tokens) refresh() error {
 		return fmt.Errorf("reading the tokens: %w", err)
 	}
 	byName, err := parseTokens(data, t.has)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("%s:%w", t.path, err)
+	case len(byName) == 0 && t.byName == nil:
+		return fmt.Errorf("%s:1: the file has no tokens; write lines of the form NAME TOKEN", t.path)
+	case len(byName) == 0 && time.Since(info.ModTime()) < emptyTime:
+		return nil // it may just be being written
 	}
 	t.byName, t.read, t.size = byName, info.ModTime(), info.Size()
 	return nil
@@ -138,9 +146,6 @@ func parseTokens(data []byte, has func(profile string) bool) (map[string]token, 
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf(" %w", err)
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("1: the file has no tokens; write lines of the form NAME TOKEN")
 	}
 	return out, nil
 }

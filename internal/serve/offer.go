@@ -220,8 +220,8 @@ func (o *offer) permitted(ctx context.Context, tools []*declaration) []*declarat
 	return slices.DeleteFunc(slices.Clone(tools), func(d *declaration) bool { return o.rules.DeniesTool(ctx, d.Tool) })
 }
 
-// list answers tools/list. What a result has besides tools is made by the SDK.
-func (o *offer) list(ctx context.Context, v *view, next mcp.MethodHandler, req *mcp.ListToolsRequest) (mcp.Result, error) {
+// listTools answers tools/list. What a result has besides tools is made by the SDK.
+func (o *offer) listTools(ctx context.Context, v *view, next mcp.MethodHandler, req *mcp.ListToolsRequest) (mcp.Result, error) {
 	cursor := ""
 	if req.Params != nil {
 		cursor, req.Params.Cursor = req.Params.Cursor, ""

@@ -497,7 +497,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return asTask(s.callTool(ctx, call)) // the SDK knows only what is offered
 		}
 		if list, ok := req.(*mcp.ListToolsRequest); ok {
-			return o.list(ctx, v, next, list)
+			return o.listTools(ctx, v, next, list)
 		}
 		if strings.HasSuffix(method, "/list") {
 			return o.list(ctx, v, next, method, req)

@@ -22,7 +22,7 @@ func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
 	if err != nil {
 		return nil, &InputError{Err: err}
 	}
-	p := &policy.Policy{Mode: mode, ModeOrigin: r.set.ApprovalOrigin.String(), Workspace: r.set.Workspace, Guarded: builtin.Guarded,
+	p := &policy.Policy{Mode: mode, ModeOrigin: r.set.ApprovalOrigin.String(), Workspace: r.set.Workspace, Root: r.set.ProjectRoot, Guarded: builtin.Guarded,
 		NewHidden: func(path string) bool { return builtin.NewHidden(r.set.Workspace, path) }}
 	if r.set.Globals.Yes && mode != policy.ModePlan {
 		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
@@ -56,6 +56,9 @@ func OpenApprovals(set *settings.Settings, folders *state.Folders, shared *store
 		project = path // resolve links, so that every path of a project means the same project
 	}
 	a := &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Behind: func(t *registry.Tool) []byte { return behind(set, t) }, Warn: warn}
+	if workspace := trust.Real(set.Workspace); workspace != trust.Real(set.ProjectRoot) {
+		a.Workspace = workspace
+	}
 	if shared != nil {
 		a.Shared = sharedApprovals{shared}
 	}

@@ -39,6 +39,9 @@ type Approval struct {
 	// Folder identifies the root folder itself. An approval does not apply to
 	// another folder that has since taken the same path.
 	Folder string `json:"folder,omitempty"`
+	// Workspace is the real path of the workspace, if that is not the project root. An approval does
+	// not apply in another one, which a project or a variable can choose.
+	Workspace string `json:"workspace,omitempty"`
 	// Client is the name of the client of `toolreg serve` that gave the answer;
 	// the approval applies to this client only. "" means the person at the command
 	// line.
@@ -80,6 +83,9 @@ type Approvals struct {
 	// Folder identifies the root folder itself, as opposed to another one at the
 	// same path; "" if it cannot be identified.
 	Folder string
+	// Workspace is the real path of the workspace, or "" if that is the project root. Approvals of
+	// other workspaces are ignored.
+	Workspace string
 	// Shared has the approvals of clients of serve instead of the file. nil: the file has
 	// them.
 	Shared SharedApprovals
@@ -198,11 +204,11 @@ func (a *Approvals) load(ctx context.Context) ([]Approval, error) {
 			return nil, err
 		}
 		list, _ := a.sharedIn(data, false) // the next remembered answer replaces what is damaged
-		return slices.DeleteFunc(list, func(x Approval) bool { return x.Client != client }), nil
+		return slices.DeleteFunc(list, func(x Approval) bool { return x.Workspace != a.Workspace || x.Client != client }), nil
 	}
 	list, err := a.stored(false)
 	if err == nil {
-		return slices.DeleteFunc(list, func(x Approval) bool { return x.Folder != a.Folder || x.Client != client }), nil
+		return slices.DeleteFunc(list, func(x Approval) bool { return x.Folder != a.Folder || x.Workspace != a.Workspace || x.Client != client }), nil
 	}
 	if a.Warn != nil {
 		a.warned.Do(func() {
@@ -241,7 +247,7 @@ func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]A
 	}
 	var out []Approval
 	for _, v := range values {
-		n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.now(), Tools: tools}
+		n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Workspace: a.Workspace, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.now(), Tools: tools}
 		n.ID = n.id()
 		out = append(out, n)
 	}
@@ -399,6 +405,9 @@ func replaceFile[F any](ctx context.Context, a *Approvals, name string, change f
 
 func (x *Approval) id() string {
 	parts := []string{x.Project, string(x.Kind), x.Source, x.Value}
+	if x.Workspace != "" {
+		parts = append(parts, "in "+x.Workspace)
+	}
 	if x.Client != "" {
 		parts = append(parts, x.Client)
 	}

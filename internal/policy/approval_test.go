@@ -111,6 +111,29 @@ func TestApprovalCovers(t *testing.T) {
 	}
 }
 
+// An approval applies in the workspace in which it was given, wherever a project or a variable moves that.
+func TestApprovalAppliesInOneWorkspace(t *testing.T) {
+	tool, dir := pathTool("write_file", registry.CategoryWrite, "a"), stateDir(t)
+	in := func(workspace string) *Approvals { return &Approvals{Dir: dir, Project: "/p", Workspace: workspace} }
+	for _, given := range []string{"", "/p/sub"} {
+		if err := in(given).Remember(t.Context(), tool, Scope{Kind: ScopeEdits}); err != nil {
+			t.Fatal(err)
+		}
+		for _, workspace := range []string{"", "/p/sub", "/"} {
+			want := Ask
+			if workspace == given || given != "" && workspace == "" {
+				want = Allow
+			}
+			if v := (&Policy{Approvals: in(workspace)}).Decide(t.Context(), tool, registry.Call{}); v.Decision != want {
+				t.Errorf("given in %q, asked in %q: %s", given, workspace, v.Decision)
+			}
+		}
+	}
+	if list, err := in("").List(t.Context(), false); err != nil || len(list) != 2 || list[0].ID == list[1].ID {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // An approval applies neither to a folder that has since replaced the project nor
 // to another client.
 func TestApprovalAppliesToOneFolderAndClient(t *testing.T) {

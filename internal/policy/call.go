@@ -50,7 +50,10 @@ type computed struct {
 	about            []*Rule  // see [decision.rules]
 	spellings, names []string // names of the tool: in lower case for strict rules, exact for rules that loosen
 	paths            []pathname
-	shapes           []shape // of the params, for expressions; see [decision.inShapes]
+	places           *places            // see [decision.where]
+	absolute         map[*Rule][]string // see [decision.globs]
+	shared           bool               // several goroutines may read it
+	shapes           []shape            // of the params, for expressions; see [decision.inShapes]
 	shapesErr        error
 	evaluations      map[*jq.Expression]evaluated
 }

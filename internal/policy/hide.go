@@ -23,6 +23,9 @@ func (d *decision) hides(decided *Rule) (hides func(string) bool, key string) {
 		if r.Profile != "" {
 			loosens = r.Layer
 		}
+		if r.Path != "" && !r.isNarrow() {
+			d.globs(r)
+		}
 		key += fmt.Sprintf("%v %q %d %t\n", r.Decision, r.Path, r.Layer, r == decided)
 		strict = strict || r.Path != "" && !r.isNarrow()
 		if !ended {
@@ -33,6 +36,8 @@ func (d *decision) hides(decided *Rule) (hides func(string) bool, key string) {
 	if !strict {
 		return nil, ""
 	}
+	d.where()
+	d.shared = true // by those who call the function
 	return func(path string) bool {
 		p := d.pathname(path)
 		about := func(r *Rule) bool { return r.Path == "" || d.pathMatch(r, p) }

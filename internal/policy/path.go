@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
@@ -11,13 +12,55 @@ import (
 
 // pathname is a path of a call in the forms that rules are compared with.
 type pathname struct {
-	absolute, lower string
-	certain         bool // does not leave the workspace with ".." and names no drive
+	absolute string
+	real     string   // absolute with the links in the path of the workspace resolved
+	lower    []string // both in lower case, without duplicates
+	certain  bool     // does not leave the workspace with ".." and names no drive
+}
+
+// places are the folders that paths are relative to, absolute and with slashes.
+type places struct {
+	root, workspace         string
+	realRoot, realWorkspace string // with links resolved
+}
+
+// where returns the folders that paths are relative to.
+func (d *decision) where() *places {
+	if d.places == nil {
+		workspace := filepath.ToSlash(d.policy.Workspace)
+		p := &places{root: filepath.ToSlash(cmp.Or(d.policy.Root, d.policy.Workspace)), workspace: workspace}
+		p.realRoot, p.realWorkspace = realPath(p.root), realPath(workspace)
+		d.places = p
+	}
+	return d.places
+}
+
+// realPath resolves the links in the longest part of an absolute path that exists.
+func realPath(p string) string {
+	if p == "" {
+		return ""
+	}
+	for dir, rest := p, ""; ; dir, rest = path.Dir(dir), path.Join(path.Base(dir), rest) {
+		if real, err := filepath.EvalSymlinks(filepath.FromSlash(dir)); err == nil {
+			return path.Join(filepath.ToSlash(real), rest)
+		}
+		if dir == path.Dir(dir) {
+			return p
+		}
+	}
 }
 
 func (d *decision) pathname(p string) pathname {
-	absolute := absolutePath(filepath.ToSlash(d.policy.Workspace), p)
-	return pathname{absolute: absolute, lower: strings.ToLower(absolute), certain: inside(p) || path.IsAbs(filepath.ToSlash(p))}
+	w := d.where()
+	out := pathname{absolute: absolutePath(w.workspace, p), certain: inside(p) || path.IsAbs(filepath.ToSlash(p))}
+	out.real = out.absolute
+	if w.realWorkspace != w.workspace {
+		out.real = absolutePath(w.realWorkspace, p)
+	}
+	if out.lower = []string{strings.ToLower(out.absolute)}; out.real != out.absolute {
+		out.lower = append(out.lower, strings.ToLower(out.real))
+	}
+	return out
 }
 
 // pathMatch reports whether the path of a rule matches a path of the call. Unless
@@ -25,28 +68,74 @@ func (d *decision) pathname(p string) pathname {
 // matching folder includes its contents, and an invalid glob matches every path.
 func (d *decision) pathMatch(r *Rule, p pathname) bool {
 	if r.isNarrow() {
-		if !p.certain || !r.literals.in(p.absolute) {
-			return false
+		return p.certain && r.literals.in(p.absolute) && d.allowsPath(r, p)
+	}
+	if w := d.where(); w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.in) {
+		return false // in another workspace, links may lead to a path without the literals
+	}
+	for _, glob := range d.globs(r) {
+		for _, name := range p.lower {
+			ok, err := doublestar.Match(glob, name)
+			if err != nil || ok {
+				return true
+			}
+			if ok, _ = doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", name); ok {
+				return true
+			}
 		}
-		ok, err := doublestar.Match(d.absoluteGlob(r.Path), p.absolute)
-		return ok && err == nil
 	}
-	if !r.literals.in(p.lower) {
-		return false
-	}
-	glob := strings.ToLower(d.absoluteGlob(r.Path))
-	ok, err := doublestar.Match(glob, p.lower)
-	if err != nil || ok {
-		return true
-	}
-	ok, _ = doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", p.lower)
-	return ok
+	return false
 }
 
-// absoluteGlob returns the absolute form of a glob that is relative to the
-// workspace.
-func (d *decision) absoluteGlob(glob string) string {
-	return absolutePath(quoteGlob(filepath.ToSlash(d.policy.Workspace)), glob)
+// allowsPath reports whether a rule that loosens matches a path, also with the links in the path
+// of the workspace resolved: a link must not lead what is allowed to another folder.
+func (d *decision) allowsPath(r *Rule, p pathname) bool {
+	w := d.where()
+	glob := absolutePath(quoteGlob(w.root), r.Path)
+	ok, err := doublestar.Match(glob, p.absolute)
+	if !ok || err != nil || p.real == p.absolute {
+		return ok && err == nil
+	}
+	if rest, below := strings.CutPrefix(glob, quoteGlob(w.root)+"/"); below {
+		glob = quoteGlob(w.realRoot) + "/" + rest
+	}
+	ok, err = doublestar.Match(glob, p.real)
+	return ok && err == nil
+}
+
+// globs returns the absolute forms of the path of a rule that does not loosen, in lower case: as
+// it counts from the project root and from the workspace, both also with links resolved in what
+// precedes the first wildcard.
+func (d *decision) globs(r *Rule) []string {
+	if globs, ok := d.absolute[r]; ok {
+		return globs
+	}
+	w := d.where()
+	var out []string
+	add := func(glob string) {
+		if glob = strings.ToLower(glob); !slices.Contains(out, glob) {
+			out = append(out, glob)
+		}
+	}
+	for _, base := range []string{w.root, w.workspace} {
+		glob := absolutePath(quoteGlob(base), r.Path)
+		add(glob)
+		literal, rest := glob, ""
+		if i := strings.IndexAny(glob, globMeta); i >= 0 {
+			at := strings.LastIndexByte(glob[:i], '/') + 1
+			literal, rest = glob[:at], glob[at:]
+		}
+		if real := realPath(path.Clean(literal)); real != path.Clean(literal) {
+			add(path.Join(quoteGlob(real), rest))
+		}
+	}
+	if !d.shared {
+		if d.absolute == nil {
+			d.absolute = map[*Rule][]string{}
+		}
+		d.absolute[r] = out
+	}
+	return out
 }
 
 // absolutePath returns an absolute path with slashes. workspace must have slashes
@@ -59,15 +148,17 @@ func absolutePath(workspace, p string) string {
 	return path.Join("/", workspace, slashed)
 }
 
+// globMeta are the characters with a meaning in globs.
+const globMeta = `*?[]{}\`
+
 // quoteGlob returns a glob that matches exactly the text.
 func quoteGlob(text string) string {
-	const meta = `*?[]{}\`
-	if !strings.ContainsAny(text, meta) {
+	if !strings.ContainsAny(text, globMeta) {
 		return text
 	}
 	var out strings.Builder
 	for i := range len(text) {
-		if strings.IndexByte(meta, text[i]) >= 0 {
+		if strings.IndexByte(globMeta, text[i]) >= 0 {
 			out.WriteByte('\\')
 		}
 		out.WriteByte(text[i])

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,7 +30,7 @@ func assemble(choice []byte) string {
 func matchWithoutLiterals(workspace string, r *Rule, p pathname) bool {
 	glob, name := absolutePath(quoteGlob(workspace), r.Path), p.absolute
 	if !r.isNarrow() {
-		glob, name = strings.ToLower(glob), p.lower
+		glob, name = strings.ToLower(glob), p.lower[0]
 	} else if !p.certain {
 		return false
 	}
@@ -106,6 +108,67 @@ func FuzzShortCuts(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Paths of rules count from the project root, those of rules that deny from the workspace too, whatever links lead to it.
+func TestRulesInAnotherWorkspace(t *testing.T) {
+	dir := realPath(t.TempDir())
+	for _, name := range []string{"secret", "sub/secret", "src", "elsewhere/src"} {
+		if err := os.MkdirAll(filepath.Join(dir, "p", name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"p/link": "secret", "alias": "p", "p/vault": "elsewhere", "p/out": "elsewhere/src"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deny, allow := func(path string) Rule { return Rule{Path: path, Decision: Deny} }, func(path string) Rule { return Rule{Path: path, Decision: Allow} }
+	for _, tt := range []struct {
+		workspace string
+		rule      Rule
+		path      string
+		want      Decision
+	}{
+		{"p", deny("secret/**"), "secret/x", Deny},
+		{".", deny("secret/**"), "p/secret/x", Deny},
+		{".", deny("secret/**"), "secret/x", Deny},
+		{".", deny("secret/**"), "p/sub/x", Ask},
+		{"p/secret", deny("secret/**"), "x", Deny},
+		{"p/sub", deny("secret/**"), "secret/x", Deny},
+		{"p/sub", deny("secret/**"), "x", Ask},
+		{"p/link", deny("secret/**"), "x", Deny},
+		{"p/elsewhere", deny("vault/**"), "x", Deny},
+		{"alias", deny("secret/**"), "secret/x", Deny},
+		{"alias/secret", deny("secret/**"), "x", Deny},
+		{"p/secret", deny(dir + "/alias/secret/**"), "x", Deny},
+		{"p", allow("src/**"), "src/x", Allow},
+		{"p/sub", allow("sub/**"), "x", Allow},
+		{"p/sub", allow("src/**"), "src/x", Ask},
+		{".", allow("src/**"), "src/x", Ask},
+		{"p/out", allow("out/**"), "x", Ask},
+		{"p/out", allow("elsewhere/**"), "x", Ask},
+		{"p", allow(dir + "/p/src/**"), "src/x", Allow},
+	} {
+		p := Policy{Root: filepath.Join(dir, "p"), Workspace: filepath.Join(dir, tt.workspace), Rules: []Rule{tt.rule}}
+		if err := p.Rules[0].Compile(); err != nil {
+			t.Fatal(err)
+		}
+		v := p.Decide(t.Context(), pathTool("write_file", registry.CategoryWrite, tt.path), registry.Call{})
+		if v.Decision != tt.want {
+			t.Errorf("%s of %q for %q in %s: %v, want %v", tt.rule.Decision, tt.rule.Path, tt.path, tt.workspace, v.Decision, tt.want)
+		}
+		if tt.want == Deny {
+			if v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, "y"), registry.Call{}); v.Decision != Deny && !v.Hides(tt.path) {
+				t.Errorf("%q is shown in %s, although %q is denied", tt.path, tt.workspace, tt.rule.Path)
+			}
+		}
+	}
+	// A project root that is reached by a link is no other workspace.
+	p := Policy{Root: filepath.Join(dir, "alias"), Workspace: filepath.Join(dir, "alias"), Rules: []Rule{allow("src/**")}}
+	if v := p.Decide(t.Context(), pathTool("write_file", registry.CategoryWrite, "src/x"), registry.Call{}); v.Decision != Allow {
+		t.Errorf("by a link: %v", v.Decision)
+	}
 }
 
 // The name of a workspace is never treated as a glob.

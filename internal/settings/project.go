@@ -114,6 +114,9 @@ func (l *loader) describe(dir string, fromProject *layer, files, imports []trust
 	var programs []consent.Program
 	for _, layer := range append([]*layer{fromProject}, l.imported...) {
 		f := layer.consent()
+		if f != nil {
+			f.Project, f.Expand = l.root, l.expandKnown
+		}
 		programs = append(programs, consent.Programs(f)...)
 		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
 	}

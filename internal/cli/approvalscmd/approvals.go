@@ -3,6 +3,7 @@
 package approvalscmd
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -140,7 +141,7 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	t := ui.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
 	for _, x := range found {
-		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), x.Project, x.Client)
+		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), cmp.Or(x.Workspace, x.Project), x.Client)
 	}
 	if e.IO.OutTTY {
 		t.DropEmpty("CLIENT")

@@ -1,8 +1,12 @@
 package commands_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -75,6 +79,18 @@ func changes() []change {
 			w.sets("overrides: {%s: {name: moved}, gh__danger: {name: %s}}", a.tool, a.tool)
 			return named(attempt{a.tool, danger().params}, a.tool, "gh__"+a.tool)
 		}},
+		{what: "an override renames the params", do: func(w *world, a attempt) []attempt {
+			return overridden(w, a, `{name: NAME}`, func(name string, value any) (string, any) { return "new_" + name, value })
+		}},
+		{what: "an override fixes the params", do: func(w *world, a attempt) []attempt {
+			return overridden(w, a, `{const: VALUE}`, func(string, any) (string, any) { return "", nil })
+		}},
+		{what: "an override has the params as defaults", do: func(w *world, a attempt) []attempt {
+			return overridden(w, a, `{default: VALUE}`, func(string, any) (string, any) { return "", nil })
+		}},
+		{what: "an override widens the params", do: func(w *world, a attempt) []attempt {
+			return overridden(w, a, `{enum: [VALUE, y], hidden: false}`, func(name string, value any) (string, any) { return name, value })
+		}},
 		{what: "an override changes the category", do: func(w *world, a attempt) []attempt {
 			w.sets("overrides: {%s: {category: read}}", a.tool)
 			return calls(a)
@@ -119,6 +135,10 @@ func changes() []change {
 			w.sets("workspace: {root: secret}")
 			return calls(attempt{a.tool, strings.Replace(a.params, "secret/", "", 1)})
 		}},
+		{what: "the workspace of the project, which holds it", do: func(w *world, a attempt) []attempt {
+			w.sets("workspace: {root: ..}")
+			return calls(attempt{a.tool, strings.NewReplacer("secret/", "project/secret/", "new.txt", "project/new.txt").Replace(a.params)})
+		}},
 		{what: "the environment and the options of the project", settings: []string{"env", "inheritEnv", "toolOptions", "fetch.allowHosts"}, do: func(w *world, a attempt) []attempt {
 			w.write("project/bin/echo", "#!/bin/sh\n")
 			w.sets("env: {PATH: %q, HOME: /}", filepath.Join(w.dir, "project", "bin")+":"+os.Getenv("PATH"))
@@ -144,6 +164,33 @@ func named(a attempt, names ...string) []attempt {
 		out = append(out, attempt{name, a.params})
 	}
 	return out
+}
+
+// overridden makes the project override each param of the call, with its new name
+// and its value in the entry, and returns the call with the params that change returns; "" leaves one out.
+func overridden(w *world, a attempt, entry string, change func(name string, value any) (string, any)) []attempt {
+	var given map[string]any
+	if err := json.Unmarshal([]byte(a.params), &given); err != nil {
+		w.t.Fatal(err)
+	}
+	var entries []string
+	changed := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		value, err := json.Marshal(given[name])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		entries = append(entries, fmt.Sprintf("%q: ", name)+strings.NewReplacer("NAME", "new_"+name, "VALUE", string(value)).Replace(entry))
+		if name, v := change(name, given[name]); name != "" {
+			changed[name] = v
+		}
+	}
+	params, err := json.Marshal(changed)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.sets("overrides: {%s: {params: {%s}}}", a.tool, strings.Join(entries, ","))
+	return calls(attempt{a.tool, string(params)})
 }
 
 // spellings returns other names of a built-in tool.

@@ -22,7 +22,7 @@ func meant(row, column string) (exempt, bool) {
 func exempts() []exempt {
 	const (
 		byProject = "trust shows it before the person agrees, and her own rules come first"
-		another   = "it is another tool, and what was said names the server"
+		another   = "it is another tool, and what was said is about that of the server"
 		byDefault = "it is another tool, and tools of the project are decided by their own source and category"
 	)
 	ofServer := []string{"deny a server", "deny a tool of a server", "exclude a tool of a server"}
@@ -30,6 +30,8 @@ func exempts() []exempt {
 		{ofServer, []string{"a discovered tool of the name", "a discovered tool of the name in capitals", "a discovered tool that does not overwrite", "a plugin's tool of the name",
 			"a composite of the name", "an override renames another tool onto the name"}, ran, another},
 		{ofServer, []string{"a server with a tool of the name", "an API with an operation of the name"}, asked, another},
+		{[]string{"only certain params"}, []string{"a discovered tool of the name in capitals", "a server with a tool of the name", "an API with an operation of the name",
+			"an override renames another tool onto the name"}, ran, another},
 		{[]string{"plan mode", "plan mode by flag", "the defaults as they are"}, []string{"a plugin's tool of the name", "a composite of the name"}, ran, byDefault},
 		{[]string{"ask by default", "deny by default", "the defaults as they are"}, []string{"a rule of the project", "allowedTools of the project", "defaults of the project"}, ran, byProject},
 		{[]string{"ask by default", "plan mode", "the defaults as they are", "ask by alias and command", "ask by category", "ask by name"}, []string{"a mode of the project"}, ran, byProject},
@@ -62,9 +64,5 @@ func open() []exempt {
 			[]string{"a plugin's tool of the name"}, ran, "not done yet"},
 		{[]string{"exclude by alias", "only some built-in tools"},
 			[]string{"a composite of the name"}, ran, "not done yet"},
-		{[]string{"deny by category and path", "deny by path", "deny by alias and path", "deny by name and path"},
-			[]string{"the workspace of the project"}, ran, "not done yet"},
-		{[]string{"a hook that denies", "a hook that denies by alias"},
-			[]string{"the environment and the options of the project"}, ran, "not done yet"},
 	}
 }

@@ -27,6 +27,7 @@ func sayings() []saying {
 		{what: "deny a tool of a server", settings: rule("server: gh, tool: danger, decision: deny"), calls: calls(danger())},
 		{what: "deny a server", settings: rule("server: gh, decision: deny"), calls: calls(danger())},
 		{what: "deny by a condition", settings: rule(`tool: danger, when: '.text == "x"', decision: deny`), calls: calls(danger())},
+		{what: "only certain params", settings: "overrides: {danger: {params: {text: {enum: [y]}}}}", flags: []string{"--yes"}, calls: calls(danger())},
 		{what: "ask by name", settings: rule("tool: read_file, decision: ask"), calls: calls(readSecret())},
 		{what: "ask by category", settings: rule("category: command, decision: ask"), calls: calls(echo())},
 		{what: "ask by alias and command", settings: rule("tool: bash, command: echo, decision: ask"), calls: calls(echo())},
@@ -44,6 +45,7 @@ func sayings() []saying {
 		{what: "only some tools", settings: "tools: {only: [read_file, ping]}", calls: calls(writeFile(), danger())},
 		{what: "a hook that denies", settings: `hooks: {beforeCall: [{tools: [write_file, danger], command: [echo, '{"decision":"deny"}']}]}`, flags: []string{"--yes"}, calls: calls(writeFile(), danger())},
 		{what: "a hook that denies by alias", settings: `hooks: {beforeCall: [{tools: [write], command: [echo, '{"decision":"deny"}']}]}`, flags: []string{"--yes"}, calls: calls(writeFile())},
+		{what: "a hook that denies by params", settings: `hooks: {beforeCall: [{tools: [danger], command: [sh, -c, 'grep -q text.:.x && echo "{\"decision\":\"deny\"}"; true']}]}`, flags: []string{"--yes"}, calls: calls(danger())},
 
 		{what: "allow a tool by its name", allows: true, settings: "allowedTools: [pong, ping]", calls: calls(pong(), ping())},
 		{what: "allow tools by a glob", allows: true, settings: `allowedTools: ["p*"]`, calls: calls(pong(), ping())},

@@ -17,6 +17,10 @@ type File struct {
 	Path     string
 	Root     *jsonx.Value // nil if the file could not be parsed
 	Settings []Setting    // in file order
+	// Project is the root of the project, and Expand expands the variables in a text, for
+	// [Loosens].
+	Project string
+	Expand  func(string) (string, error)
 }
 
 // Setting is one setting of a [File]. It may contain mistakes.

@@ -171,6 +171,22 @@ func TestLoosensNamesWhatAllowsMore(t *testing.T) {
 			}
 		})
 	}
+	dir := trust.Real(t.TempDir())
+	for folder, want := range map[string]string{
+		"sub": "", "./.": "", "p/../sub": "", "..": " (outside the project: file tools, edits allowed by auto-edit and the sandbox may then use " + dir + ")",
+		"$OUT": " (outside the project: file tools, edits allowed by auto-edit and the sandbox may then use " + dir + ")", "$NOT_SET": "",
+	} {
+		f := parse(t, "workspace: {root: "+folder+"}")
+		f.Project, f.Expand = filepath.Join(dir, "p"), func(s string) (string, error) {
+			if s == "$NOT_SET" {
+				return "", errors.New("not set")
+			}
+			return strings.ReplaceAll(s, "$OUT", dir), nil
+		}
+		if got := strings.Join(Loosens(f), ""); got != `p:1: workspace.root = "`+folder+`"`+want {
+			t.Errorf("%s: got %s, want %s", folder, got, want)
+		}
+	}
 	if got := Loosens(nil); got != nil {
 		t.Errorf("without a file: %q", got)
 	}

@@ -2,6 +2,7 @@ package consent
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/expand"
@@ -9,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // Loosens lists the settings in a file that allow more than the defaults, one per
@@ -30,6 +32,9 @@ func (f *File) loosens(s Setting) []string {
 		out = append(out, fmt.Sprintf("%s: %s = %s", f.place(at), document.Printable(s.Key), s.Row.Masked(n)))
 	}
 	switch {
+	case s.Row.Name == workspaceRoot:
+		add(s.Value, s.Pos)
+		out[0] += f.outside(s.Value.Text())
 	case s.Row.Type == table.Named && s.Row.Loosens != nil:
 		for _, entry := range s.Value.Members {
 			if s.Row.Loosens(entry.Value) {
@@ -54,6 +59,27 @@ func (f *File) loosens(s Setting) []string {
 		add(s.Value, s.Pos)
 	}
 	return out
+}
+
+// workspaceRoot is the setting of the folder that file tools may use.
+const workspaceRoot = "workspace.root"
+
+// outside says where a workspace is that is not in the project; "" if it is there.
+func (f *File) outside(folder string) string {
+	if f.Expand == nil {
+		return ""
+	}
+	path, err := f.Expand(folder)
+	if err != nil {
+		return "" // the variable is shown
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.Project, path)
+	}
+	if path = trust.Real(path); trust.Within(path, trust.Real(f.Project)) {
+		return ""
+	}
+	return fmt.Sprintf(" (outside the project: file tools, edits allowed by auto-edit and the sandbox may then use %s)", document.Printable(path))
 }
 
 // Expands lists all variables and references in the strings of a file, one per

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/exec"
@@ -148,9 +149,9 @@ func (c *Calls) Resolve(ctx context.Context, f Found, name string, raw json.RawM
 	if err != nil {
 		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
-	found, err := c.tools.Find(ctx, inner, Query{Call: true, Format: f.reach.format, Reach: true})
-	if err == nil && found.reach == nil && !allows(ctx, found.Tool) {
-		return f, name, raw, c.Refused(ctx, f.Tool, &registry.NotFoundError{Name: inner, Count: len(f.reach.offered)})
+	found, err := c.tools.Find(ctx, inner, Query{Call: true, Format: f.reach.format, Reach: true, Scope: true})
+	if errors.Is(err, registry.ErrNotFound) && found.Tool != nil { // it is not in the scope
+		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
 	if err == nil && found.reach != nil && found.reach.kind == deferred.CallTool {
 		err = c.Refused(ctx, f.Tool, registry.Invalid(f.Tool.Name, "/name", "%s cannot call itself; give the name of the tool to call", f.Tool.Name))

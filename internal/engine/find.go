@@ -35,6 +35,8 @@ type Query struct {
 	// Script also finds run_script if the settings declare it and the registry has no tool
 	// of that name; otherwise the error says why it is not declared.
 	Script bool
+	// Scope finds only what the scope of the context has, see [WithScope].
+	Scope bool
 }
 
 // lookup looks up a name of the registry.

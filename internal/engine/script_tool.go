@@ -86,7 +86,7 @@ func (s *Scripts) Declare(ctx context.Context, whole *registry.Registry, format 
 	f := Found{Registry: whole, Tool: s.tool(s.name(whole, format), "script")}
 	run := f.Tool.Run
 	f.Tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		return run(WithScope(ctx, allowed), call)
+		return run(WithScope(ctx, allowed, nil), call)
 	}
 	own, _, err := s.offers.Split(ctx, whole, []*registry.Tool{f.Tool})
 	if err != nil || len(own) == 0 {

@@ -88,26 +88,6 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 	return r.finish(ctx, out, err)
 }
 
-type scopeKey struct{}
-
-// WithScope returns a context in which only some of the tools can be found, described and called
-// by scripts and call_tool: those that a model can call otherwise. A nil function allows all.
-func WithScope(ctx context.Context, allowed func(*registry.Tool) bool) context.Context {
-	if outer, _ := ctx.Value(scopeKey{}).(func(*registry.Tool) bool); outer != nil && allowed != nil {
-		inner := allowed
-		allowed = func(t *registry.Tool) bool { return outer(t) && inner(t) }
-	} else if outer != nil {
-		return ctx
-	}
-	return context.WithValue(ctx, scopeKey{}, allowed)
-}
-
-// allows reports whether a tool is in the scope.
-func allows(ctx context.Context, t *registry.Tool) bool {
-	allowed, _ := ctx.Value(scopeKey{}).(func(*registry.Tool) bool)
-	return allowed == nil || allowed(t)
-}
-
 // scriptRun is one run of a script. It is its [script.Host].
 type scriptRun struct {
 	*Scripts
@@ -156,12 +136,9 @@ func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 
 // make makes a call, and reports whether it may be made again.
 func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (result registry.Result, again bool, err error) {
-	f, err := r.calls.tools.Find(ctx, name, Query{Call: true, Step: r.steps})
+	f, err := r.calls.tools.Find(ctx, name, Query{Call: true, Step: r.steps, Scope: !r.steps})
 	if err != nil {
 		return registry.Result{}, false, r.noServer(ctx, c.Path, err)
-	}
-	if !r.steps && !allows(ctx, f.Tool) {
-		return registry.Result{}, false, &registry.NotFoundError{Name: name, Count: len(f.Registry.Tools())}
 	}
 	if r.progress != nil {
 		r.progress(registry.Progress{Done: float64(c.ID), Message: name})
@@ -198,8 +175,12 @@ func (s *Scripts) noServer(ctx context.Context, path []string, err error) error 
 	if !ok || len(path) != 2 || missing.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
 		return err
 	}
-	_, _, unknown := s.calls.tools.finder.of(ctx).sources.Named(path[0])
-	return cmp.Or(unknown, err)
+	sources := s.calls.tools.finder.of(ctx).sources
+	known := slices.DeleteFunc(sources.names(), func(name string) bool { return !scopeOf(ctx).showsServer(name) })
+	if !slices.Contains(known, path[0]) {
+		return &NoServerError{path[0], known}
+	}
+	return err
 }
 
 // isTool reports whether the name of a server is also that of a tool: a local one, or one of
@@ -215,10 +196,10 @@ func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, err := local.Lookup(server); err == nil {
-		taken = true
+	if t, err := local.Lookup(server); err == nil {
+		taken = r.steps || allows(ctx, t)
 	} else if own := server + "__" + server; r.calls.tools.finder.of(ctx).sources.Of(own) != nil {
-		f, err := r.calls.tools.Find(ctx, own, Query{})
+		f, err := r.calls.tools.Find(ctx, own, Query{Scope: !r.steps})
 		taken = err == nil && f.Tool.Name == server
 	}
 	r.mu.Lock()
@@ -295,10 +276,7 @@ const scriptFound = 10
 
 // Describe implements [script.Host].
 func (r *scriptRun) Describe(ctx context.Context, name string) script.Reply {
-	f, err := r.calls.tools.Find(ctx, name, Query{Step: r.steps})
-	if err == nil && !r.steps && !allows(ctx, f.Tool) {
-		err = &registry.NotFoundError{Name: name, Count: len(f.Registry.Tools())}
-	}
+	f, err := r.calls.tools.Find(ctx, name, Query{Step: r.steps, Scope: !r.steps})
 	if err != nil {
 		return script.Reply{Err: err.Error(), Category: scriptCategory(err)}
 	}

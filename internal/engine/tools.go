@@ -59,6 +59,9 @@ func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 	if err := t.announce(ctx, f.Registry); err != nil {
 		return f, err
 	}
+	if q.Scope {
+		return t.scoped(ctx, name, f, err)
+	}
 	return f, err
 }
 

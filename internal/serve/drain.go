@@ -66,7 +66,7 @@ func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := fmt.Sprintf("servers that cannot be reached: %d", len(failed))
-	if _, no := h.authenticate(r); no == nil {
+	if from, no := h.authenticate(r); no == nil && !h.server.isBound(from) {
 		text += " (" + strings.Join(failed, ", ") + ")"
 	}
 	http.Error(w, text, http.StatusServiceUnavailable)

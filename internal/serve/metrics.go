@@ -9,10 +9,16 @@ import (
 // request.
 func (h *HTTP) Metrics(serve http.HandlerFunc) { h.metrics = h.WithToken(serve) }
 
-// WithToken returns a handler that only clients with a token reach.
+// WithToken returns a handler that only clients with a token for the whole registry reach: those
+// that are bound to a profile must not learn what is outside it.
 func (h *HTTP) WithToken(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := h.authenticated(w, r); ok {
+		from, ok := h.authenticated(w, r)
+		switch {
+		case !ok:
+		case h.server.isBound(from):
+			h.refuse(w, r, http.StatusForbidden, "forbidden: this token is bound to a profile")
+		default:
 			next(w, r)
 		}
 	}

@@ -143,6 +143,7 @@ func (o *offer) resolveTool(ctx context.Context, v *view, params *mcp.CallToolPa
 		return nil
 	}
 	t, err := o.registry.Lookup(name)
+	err = engine.ScopeError(v.profile.context(ctx), o.registry, name, err)
 	if h := hiddenBy(err); h != nil && (h.Kept || h.Now != "") {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: exec.Explain(err)}
 	}
@@ -190,7 +191,10 @@ func (o *offer) unknownTool(v *view, name string, near []string) string {
 	var failed []string
 	for _, server := range o.failed {
 		of, _ := registry.ServerOf(server.Name())
-		if login := o.loginTo(server); login != nil && v.profile.showsServer(of) {
+		if !v.profile.showsServer(of) {
+			continue
+		}
+		if login := o.loginTo(server); login != nil {
 			message += fmt.Sprintf("; server %q needs a login and lists its tools after that; call %s", of, login.Name)
 			continue
 		}

@@ -108,6 +108,9 @@ func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.
 	if server == nil {
 		return o, err
 	}
+	if of, _ := registry.ServerOf(server.Name()); !v.profile.showsServer(of) {
+		return o, err
+	}
 	r := s.retry(server)
 	select {
 	case <-r.over:

@@ -389,6 +389,12 @@ func (s *Server) profileFor(from identity, named string) (profile string, ok boo
 	return named, slices.ContainsFunc(profiles, func(p Profile) bool { return p.Name == named && len(p.Groups) == 0 })
 }
 
+// isBound reports whether a client is offered only what a profile has, whatever address it uses.
+func (s *Server) isBound(from identity) bool {
+	profile, _ := s.profileFor(from, "")
+	return profile != ""
+}
+
 // newSDKServer makes the SDK's server for all clients. What its lists have is replaced by what each
 // is offered, and prompts and resources are looked up there: the SDK knows one of each.
 func (s *Server) newSDKServer() *mcp.Server {

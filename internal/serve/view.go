@@ -48,9 +48,10 @@ func (p *Profile) isFor(groups []string) bool {
 	return false
 }
 
-// context returns a context in which tools outside the profile cannot be found.
+// context returns a context in which tools outside the profile cannot be found, and its servers alone
+// are named.
 func (p *Profile) context(ctx context.Context) context.Context {
-	return engine.WithScope(ctx, p.Tools)
+	return engine.WithScope(ctx, p.Tools, p.Servers)
 }
 
 // view is what the clients of a profile are offered of the tools.

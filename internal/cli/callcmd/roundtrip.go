@@ -275,7 +275,7 @@ func (r *roundTrip) call(ctx context.Context, c provider.Call, p planned) provid
 	}
 	if err == nil {
 		result, err = r.once(p, func() (registry.Result, error) {
-			return r.Session.Calls.CallHeld(engine.WithScope(ctx, r.Declared), p.Found, request, p.held)
+			return r.Session.Calls.CallHeld(engine.WithScope(ctx, r.Declared, nil), p.Found, request, p.held)
 		})
 		if r.heldInScript(c, err) {
 			return provider.Answer{}

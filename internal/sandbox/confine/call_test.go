@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
@@ -364,6 +365,28 @@ func TestPlanFollowsSettings(t *testing.T) {
 	}
 	if p, err := c.Plan(Processor, spec); p != nil || !errors.Is(err, registry.ErrDenied) {
 		t.Errorf("require without a sandbox: %+v, %v", p, err)
+	}
+}
+
+// The plan of a server, by which it is known again, does not change when a folder of its settings is
+// created.
+func TestPlanDoesNotDependOnWhatExists(t *testing.T) {
+	c, home, workspace := place(t, "sandbox: {servers: {s: {mode: require, read: [~/later, ~/.cache], write: [~/made]}}}\n", full)
+	var plans []*Plan
+	for range 2 {
+		p, err := c.Plan(Server("s"), &process.Spec{Argv: []string{"true"}, Dir: workspace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans = append(plans, p)
+		for _, name := range []string{"later", ".cache", "made"} {
+			if err := os.MkdirAll(filepath.Join(home, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff(plans[0], plans[1], cmpopts.IgnoreFields(sandbox.Profile{}, "Created", "Brokered")); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -338,6 +338,7 @@ func (c *Confiner) protect(ctx context.Context, k kind, p *sandbox.Profile) (*gu
 
 // protect adds to a profile what guards find in the workspace and in the scope.
 func protect(ctx context.Context, tree *guards.Tree, p *sandbox.Profile, scope guards.Scope) (*guards.Guards, error) {
+	p.Opened, p.Write = existing(p.Opened), existing(p.Write)
 	guarded, err := tree.Guards(ctx, scope)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the files that the sandbox protects: %w", err)
@@ -506,7 +507,8 @@ func foldersAround(paths []string, folder string) []string {
 	return out
 }
 
-// paths returns the paths of a setting that exist, absolute.
+// paths returns the paths of a setting, absolute. They need not exist: whether a kept server is the
+// same must not depend on what it, or toolreg, has created.
 func (c *Confiner) paths(entries []string) []string {
 	var out []string
 	for _, text := range entries {
@@ -521,7 +523,7 @@ func (c *Confiner) paths(entries []string) []string {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.opts.Settings.ProjectRoot, path)
 		}
-		if exists(path) && !c.isClosed(path) {
+		if !c.isClosed(path) {
 			out = append(out, filepath.Clean(path))
 		}
 	}

@@ -53,7 +53,11 @@ func TestProfileFollowsSettings(t *testing.T) {
   hooks: {mode: off}
   servers: {s: {mode: require, network: none}}
 `, full)
-	p := c.profile(c.kind(Shell), sandbox.Place{}, true)
+	p, guarded, err := c.prepare(t.Context(), c.kind(Shell), nil, "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded.Forget()
 	if !slices.Contains(p.Opened, home+"/.ssh") || !slices.Contains(p.Write, home+"/data") || !slices.Contains(p.Write, workspace) || slices.Contains(p.Opened, workspace+"/nowhere") {
 		t.Errorf("reads %q, writes %q", p.Opened, p.Write)
 	}

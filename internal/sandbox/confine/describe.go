@@ -14,9 +14,9 @@ import (
 // sandbox.
 func (c *Confiner) describe(k kind, online bool) string {
 	p := c.profile(k, sandbox.Place{}, online)
-	writes := append([]string{"the workspace"}, c.paths(k.write)...)
+	writes := append([]string{"the workspace"}, existing(c.paths(k.write))...)
 	text := "it can write to " + strings.Join(writes, ", ")
-	if read := c.paths(k.read); len(read) > 0 {
+	if read := existing(c.paths(k.read)); len(read) > 0 {
 		text += "; it can also read " + strings.Join(read, ", ")
 	}
 	return text + "; network: " + networkWords(p.Network)

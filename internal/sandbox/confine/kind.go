@@ -2,6 +2,7 @@ package confine
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -87,4 +88,9 @@ func networkOf(n *jsonx.Value) sandbox.Network {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// existing returns those of the paths that exist.
+func existing(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !exists(path) })
 }

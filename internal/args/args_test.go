@@ -16,7 +16,7 @@ const toolSchema = `{"type":"object","properties":{
 	"list":{"type":"array","items":{"type":"integer"}},"words":{"type":"array","items":{"type":"string"}},
 	"o":{"type":"object","properties":{"i":{"type":"integer"},"deep":{"$ref":"#/$defs/d"}}},
 	"a.b":{"type":"integer"},"either":{"type":["string","integer"]},"maybe":{"anyOf":[{"type":"integer"},{"type":"null"}]},
-	"text":{"type":["string","null"]},"level":{"enum":[1,2,"x"]},"any":{},"upper":{"type":"INTEGER"}},
+	"text":{"type":["string","null"]},"level":{"enum":[1,2,"x"]},"any":{},"upper":{"type":"integer"}},
 	"$defs":{"d":{"type":"object","properties":{"flag":{"type":"boolean"}}}}}`
 
 func files(name string) ([]byte, error) {
@@ -74,7 +74,7 @@ func TestParseUnnamedProperties(t *testing.T) {
 		"map":{"additionalProperties":{"type":"integer"},"patternProperties":{"^is_":{"type":"boolean"}}},
 		"either":{"anyOf":[{"additionalProperties":{"type":"string"}},{"properties":{"n":{"type":"integer"}}}]},
 		"pair":{"type":"array","prefixItems":[{"type":"integer"},{"type":"boolean"}],"items":{"type":"number"}},
-		"old":{"type":"array","items":[{"type":"integer"}]},
+		"old":{"type":"array","prefixItems":[{"type":"integer"}]},
 		"based":{"$ref":"#/$defs/base","properties":{"own":{"type":"integer"}}},
 		"rule":{"if":{"properties":{"k":{"const":"n"}}},"then":{"properties":{"v":{"type":"integer"}}}}},
 		"$defs":{"base":{"properties":{"id":{"type":"integer"}}}},"additionalProperties":{"type":"integer"}}`

@@ -79,7 +79,7 @@ func (t *sampler) sample(s *jsonx.Value, depth int) *jsonx.Value {
 	case len(names) > 0:
 	case s.Get("properties") != nil:
 		names = []string{"object"}
-	case itemsOf(s) != listItems{}:
+	case listItems{s.Get("prefixItems"), s.Get("items")} != listItems{}:
 		names = []string{"array"}
 	default:
 		for _, alternative := range alternatives(s) {
@@ -147,7 +147,7 @@ func (t *sampler) sampleObject(s *jsonx.Value, depth int) *jsonx.Value {
 const maxSampled = 100
 
 func (t *sampler) sampleList(s *jsonx.Value, depth int) *jsonx.Value {
-	items, list := itemsOf(s), jsonx.NewArray()
+	items, list := listItems{s.Get("prefixItems"), s.Get("items")}, jsonx.NewArray()
 	for i := range max(count(s, "minItems"), 1) {
 		of := items.rest
 		if items.places != nil && i < len(items.places.Items) {

@@ -141,14 +141,6 @@ func (t types) typeOf(s *jsonx.Value, depth int) schemaType {
 // and a schema for the rest. Both may be nil.
 type listItems struct{ places, rest *jsonx.Value }
 
-// itemsOf returns the schemas for the items, in the syntax of any draft.
-func itemsOf(s *jsonx.Value) listItems {
-	if items := s.Get("items"); items.Is(jsonx.Array) {
-		return listItems{items, s.Get("additionalItems")}
-	}
-	return listItems{s.Get("prefixItems"), s.Get("items")}
-}
-
 // collect adds the types and values of s and of its alternatives to out, and
 // returns the schema of the items of the first list among them.
 func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items listItems) {
@@ -166,7 +158,7 @@ func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items lis
 		out.enum = append(out.enum, value)
 	}
 	if slices.Contains(names, "array") {
-		items = itemsOf(s)
+		items = listItems{s.Get("prefixItems"), s.Get("items")}
 	}
 	for _, alternative := range alternatives(s) {
 		if i := t.collect(alternative, out, seen); items == (listItems{}) {
@@ -178,7 +170,7 @@ func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items lis
 
 func typeNames(v *jsonx.Value) []string {
 	if name := v.Text(); name != "" {
-		return []string{strings.ToLower(name)}
+		return []string{name}
 	}
 	if !v.Is(jsonx.Array) {
 		return nil

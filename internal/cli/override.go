@@ -20,5 +20,5 @@ func NewOverride(t *registry.Tool) *Override {
 	if t.Reshaped == nil {
 		return nil
 	}
-	return &Override{Origin: t.Reshaped.Origin, Entry: t.Reshaped.Shown, Upstream: t.Upstream()}
+	return &Override{Origin: t.Reshaped.Origin, Entry: t.Reshaped.Shown, Upstream: t.Upstream().AsSent()}
 }

@@ -178,7 +178,7 @@ func checkTools(t *testing.T, v discoveryVectors, c discoveryCase, b better, lin
 	}
 	var got []tool
 	for _, g := range reg.Tools() {
-		got = append(got, tool{g.Name, g.DisplayName, g.Description, string(g.InputSchema)})
+		got = append(got, tool{g.Name, g.DisplayName, g.Description, string(g.AsSent().InputSchema)})
 		if g.Source != "command" {
 			t.Errorf("%s comes from %q", g.Name, g.Source)
 		}

@@ -95,7 +95,6 @@ func TestMistakesThatSchemaDoesNotFind(t *testing.T) {
 		"twice":           {"id: x\ncall: [c]\ntools:\n- name: a\n- name: a\n", `plugin.yaml:5:3: tools.1.name: a second tool "a" of version ""`},
 		"same valid name": {"id: x\ncall: [c]\ntools:\n- name: a b\n- name: a_b\n", `plugin.yaml:5:3: tools.1.name: a second tool`},
 		"bad schema":      {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {type: 7}\n", "plugin.yaml:5:3: tools.0.parameters: the schema cannot be used"},
-		"remote schema":   {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {$ref: 'http://127.0.0.1/x'}\n", "plugin.yaml:5:3: tools.0.parameters: the schema cannot be used: references outside the schema are not followed"},
 		"bad output":      {"id: x\ncall: [c]\ntools:\n- name: a\n  outputSchema: {type: 7}\n", "plugin.yaml:5:3: tools.0.outputSchema: the schema cannot be used"},
 		"bad example": {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {type: object, properties: {n: {type: integer}}}\n  examples:\n  - params:\n      n: x\n",
 			"plugin.yaml:8:7: tools.0.examples.0.params.n: the example does not match the tool's own schema"},

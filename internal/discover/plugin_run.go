@@ -151,9 +151,13 @@ func (p *plugin) run(ctx context.Context, argv []string, m mapping, d *declarati
 
 // structured checks a tool's output against the output schema that it declares.
 func structured(ctx context.Context, schema json.RawMessage, stdout []byte, result registry.Result) registry.Result {
+	output := registry.NewOutputValidator(schema)
+	if !output.Judges(ctx) {
+		return result
+	}
 	doc := trim(stdout)
 	refused := func(format string, args ...any) registry.Result {
-		return refusedOutput(fmt.Sprintf(format, args...), result.Text())
+		return refusedOutput(registry.Ran+fmt.Sprintf(format, args...), result.Text())
 	}
 	if err := registry.CheckJSON(doc); err != nil {
 		return refused("the tool declares an outputSchema but did not print a JSON object: %s", err)
@@ -161,11 +165,7 @@ func structured(ctx context.Context, schema json.RawMessage, stdout []byte, resu
 	if doc[0] != '{' {
 		return refused("the tool declares an outputSchema but printed %s, not a JSON object", jsonx.KindOf(doc))
 	}
-	violations, err := registry.NewValidator(schema).Validate(ctx, doc)
-	switch {
-	case err != nil:
-		return refused("the tool's outputSchema cannot be used: %s", err)
-	case len(violations) > 0:
+	if violations, err := output.Validate(ctx, doc); err == nil && len(violations) > 0 {
 		return refused("the tool's output does not match its outputSchema: %s%s", place(violations[0].Pointer), violations[0].Message)
 	}
 	result.Structured = doc

@@ -128,7 +128,7 @@ func offersOf(ctx context.Context, server *mcpclient.Source) (toolscan.Listing, 
 
 // definitionOf returns a tool in the form of tools/list, as its source gave it.
 func definitionOf(t *registry.Tool) json.RawMessage {
-	d := t.Upstream()
+	d := t.Upstream().AsSent()
 	return encoded(struct {
 		Name         string          `json:"name"`
 		Title        string          `json:"title,omitempty"`

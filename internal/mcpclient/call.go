@@ -78,10 +78,7 @@ func (q *requester) result(ctx context.Context, sess *session, name string, requ
 		r.Asked, r.Detached = true, true
 		return r, nil
 	}
-	if output != nil && !r.IsError {
-		r = checkOutput(ctx, r, output)
-	}
-	return r, nil
+	return checkOutput(ctx, r, output), nil
 }
 
 func (q *requester) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
@@ -118,17 +115,16 @@ func (q *requester) callFailed(ctx context.Context, sess *session, name string, 
 // checkOutput turns a result whose structured content does not match the tool's
 // outputSchema into a failed one. All received content is kept.
 func checkOutput(ctx context.Context, r registry.Result, output *registry.Validator) registry.Result {
-	problem := "the result has no structuredContent, although the tool declares an outputSchema"
+	if r.IsError || !output.Judges(ctx) {
+		return r
+	}
+	problem := registry.Ran + "its result has no structuredContent, although the tool declares an outputSchema"
 	if r.Structured != nil {
 		violations, err := output.Validate(ctx, r.Structured)
-		switch {
-		case err != nil:
-			problem = "structuredContent cannot be checked against the tool's outputSchema: " + err.Error()
-		case len(violations) == 0:
+		if err != nil || len(violations) == 0 {
 			return r
-		default:
-			problem = "structuredContent does not match the tool's outputSchema: " + registry.Describe(violations)
 		}
+		problem = registry.Ran + "its structuredContent does not match the tool's outputSchema: " + registry.Describe(violations)
 	}
 	r.IsError, r.ErrorCategory = true, registry.ErrorExecution
 	r.Content = append([]registry.Content{registry.TextContent(problem)}, r.Content...)

@@ -295,9 +295,7 @@ func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool *re
 			r, err = s.requests.callFailed(ctx, sess, name, start, err)
 			return err
 		}
-		if r = content.Result(name, raw); tool.OutputSchema != nil && !r.IsError {
-			r = checkOutput(ctx, r, registry.NewValidator(tool.OutputSchema))
-		}
+		r = checkOutput(ctx, content.Result(name, raw), registry.NewOutputValidator(tool.OutputSchema))
 		return nil
 	})
 	return r, err

@@ -76,10 +76,7 @@ func usable(tools []registry.Tool) int {
 
 func (q *requester) tool(d registry.Definition, identity json.RawMessage) registry.Tool {
 	server := q.opts.Server
-	var validator *registry.Validator
-	if d.OutputSchema != nil {
-		validator = registry.NewValidator(d.OutputSchema)
-	}
+	validator := registry.NewOutputValidator(d.OutputSchema)
 	return registry.Tool{
 		Definition: d,
 		Identity:   identity,

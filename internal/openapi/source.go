@@ -419,10 +419,7 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 		t.Quarantine = settings.NewError([]document.Problem{*op.Problem})
 		return t
 	}
-	call := &operation{source: s, client: c, op: op}
-	if op.Output != nil {
-		call.output = registry.NewValidator(op.Output)
-	}
+	call := &operation{source: s, client: c, op: op, output: registry.NewOutputValidator(op.Output)}
 	t.Run, t.Check, t.Subject, t.Preview = call.run, call.check, call.subject, call.preview
 	return t
 }

@@ -32,7 +32,7 @@ func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.
 		translate(t, out, s.to)
 	}
 	if o.result != nil {
-		out.OutputSchema, out.CanUpdateOutput = nil, false
+		out.OutputSchema, out.SentOutput, out.CanUpdateOutput = nil, nil, false
 		if jsonx.KindOf(o.OutputSchema) == jsonx.Object {
 			out.OutputSchema = o.OutputSchema
 		}
@@ -111,7 +111,7 @@ func (s *shaping) reshape(out *registry.Tool) {
 		return
 	}
 	s.rename(names)
-	out.InputSchema = s.schema.root.AppendTo(nil)
+	out.InputSchema, out.SentInput = s.schema.root.AppendTo(nil), nil
 	if s.Examples == nil {
 		out.Examples = s.examples(out.Examples)
 	}

@@ -10,7 +10,14 @@ import (
 // checkSchema checks outputSchema, whose type the settings do not check.
 func (o *override) checkSchema() {
 	switch kind := jsonx.KindOf(o.OutputSchema); kind {
-	case jsonx.None, jsonx.True, jsonx.False, jsonx.Object:
+	case jsonx.None, jsonx.True, jsonx.False:
+	case jsonx.Object:
+		settled, err := registry.SettleDeclared(o.OutputSchema)
+		if err != nil {
+			o.fail("/outputSchema", "the schema cannot be used: "+err.Error(), "")
+			return
+		}
+		o.OutputSchema = settled
 	default:
 		o.fail("/outputSchema", "expected true, false or a JSON Schema, got "+kind.String(), "")
 	}

@@ -1,11 +1,8 @@
 package provider
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-
-	"github.com/toolreg/toolreg/internal/provider/rewrite"
 )
 
 // anthropic declares tools for Anthropic's Messages API. Names must match
@@ -25,7 +22,7 @@ func anthropic() Format {
 		rule:    dashedNames(),
 		layout:  list,
 		prepare: (*encoder).prepareFlat,
-		refuse:  refuseFlat,
+		refuse:  refuseOddKeys,
 		search:  anthropicSearch,
 		write: func(e *encoder, t *tool) {
 			e.named(t)
@@ -57,11 +54,6 @@ func (e *encoder) cacheControl(t *tool) {
 		e.ttl(point)
 		e.raw("}")
 	}
-}
-
-// refuseFlat rejects a tool that would make the API reject the whole request.
-func refuseFlat(t *tool) error {
-	return cmp.Or(refuseOddKeys(t), rewrite.CheckValid(t.schema))
 }
 
 // refuseOddKeys rejects a tool with property names that would make the API reject

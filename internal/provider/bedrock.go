@@ -21,7 +21,7 @@ func bedrock() Format {
 			return list(o)
 		},
 		prepare: (*encoder).prepareFlat,
-		refuse:  refuseFlat,
+		refuse:  refuseOddKeys,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"toolSpec":{"name":`)
 			e.string(t.name)

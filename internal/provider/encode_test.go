@@ -34,7 +34,19 @@ func encode(t testing.TB, format string, defs []registry.Definition, opts Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Encode(defs, opts)
+	return f.Encode(settled(defs), opts)
+}
+
+// settled returns the definitions as a registry has them; it leaves out those with a schema
+// that cannot be used.
+func settled(defs []registry.Definition) (out []registry.Definition) {
+	for _, d := range defs {
+		t := []registry.Tool{{Definition: d}}
+		if registry.Settle(t); t[0].Quarantine == nil {
+			out = append(out, t[0].Definition)
+		}
+	}
+	return out
 }
 
 // TestGolden compares the output of every format for the sample tools. JSON is
@@ -133,7 +145,7 @@ func TestGeminiVectors(t *testing.T) {
 				continue // the vectors do not include declarations of built-in tools
 			}
 			def.InputSchema = want
-			out, diags := encode(t, "gemini", []registry.Definition{def}, Options{})
+			out, diags := encode(t, "gemini", []registry.Definition{def}, Options{GeminiReference: tool.Kind == "mcp"})
 			description, _ := json.Marshal(def.Description)
 			wantText := fmt.Sprintf(`[{"name":%q,"description":%s,%q:%s}]`, def.Name, description, tool.Declaration[2], compact(t, want))
 			if diff := cmp.Diff(wantText, string(out.Data)); diff != "" || len(diags) > 0 {
@@ -227,9 +239,9 @@ func TestEncodeIsDeterministic(t *testing.T) {
 // computed.
 func TestDeclarationsAreParts(t *testing.T) {
 	for _, f := range Formats() {
-		out, _ := f.Encode(sampleTools(t), Options{})
-		if len(out.Declarations) != 7 {
-			t.Errorf("%s: %d declarations, want 7", f.Name, len(out.Declarations))
+		out, _ := f.Encode(settled(sampleTools(t)), Options{})
+		if len(out.Declarations) != 9 {
+			t.Errorf("%s: %d declarations, want 9", f.Name, len(out.Declarations))
 		}
 		rest := out.Data
 		for _, d := range out.Declarations {
@@ -250,11 +262,6 @@ func TestInvalidToolDoesNotAffectOthers(t *testing.T) {
 	last.Name = "last"
 	for name, schema := range map[string]string{
 		"not JSON": `{"type":`, "text behind": `{} {}`, "a list": `[]`, "a number": `5`, "a boolean": `true`, "text": `"x"`,
-		"type string": `{"type":"string"}`, "type null": `{"type":null}`, "type number": `{"type":5}`, "types without object": `{"type":["string","null"]}`,
-		"circle":       `{"$ref":"#/a","a":{"$ref":"#/b"},"b":{"$ref":"#/a"}}`,
-		"nowhere":      `{"$ref":"#/$defs/x"}`,
-		"outside":      `{"$ref":"https://example.com/s"}`,
-		"target text":  `{"$ref":"#/a","a":{"type":"string"}}`,
 		"too deep":     `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
 		"bottomless":   strings.Repeat(`{"x":`, 1<<17),
 		"too large":    `{"x":"` + strings.Repeat("x", registry.MaxSchemaBytes) + `"}`,
@@ -276,6 +283,26 @@ func TestInvalidToolDoesNotAffectOthers(t *testing.T) {
 			}
 			if len(fmt.Sprint(diags)) > 2000 {
 				t.Errorf("%s, %s: a diagnostic of %d bytes", name, f.Name, len(fmt.Sprint(diags)))
+			}
+		}
+	}
+}
+
+// TestFormatsAgree checks that all formats declare a tool or none does.
+func TestFormatsAgree(t *testing.T) {
+	for schema, declared := range map[string]bool{
+		`{"type":"string"}`: false, `{"type":5}`: false, `{"type":["string","null"]}`: false, `{"$ref":"#/a","a":{"type":"string"}}`: false,
+		`{"type":"object","properties":{"a":{"type":"strng"}}}`: false, `{"type":"object","properties":["a"]}`: false, `{"required":"a"}`: false,
+		`{"type":"object","properties":{"a":{"minimum":"1"}}}`: false, `{"type":"object","properties":{"a":{"maximum":1e400}}}`: false,
+		`{"type":null}`: true, `{"$ref":"#/a","a":{"$ref":"#/b"},"b":{"$ref":"#/a"}}`: true, `{"$ref":"#/$defs/x"}`: true, `{"$ref":"https://example.com/s"}`: true,
+		`{"type":"object","properties":[],"required":null}`: true, `{"type":"object","properties":{"a":null,"b":{"items":[]}}}`: true,
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"a":{"type":"integer","exclusiveMinimum":true,"minimum":0}}}`: true,
+		`{"type":"object","properties":{"a":{"type":"string","required":true},"b":{"$ref":"#/$defs/x"}}}`:                                                      true,
+	} {
+		for _, f := range Formats() {
+			defs := settled([]registry.Definition{{Name: "t", Source: "mcp:s", Server: "s", InputSchema: json.RawMessage(schema)}})
+			if out, _ := f.Encode(defs, Options{}); (len(out.Declarations) == 1) != declared {
+				t.Errorf("%s: %s declares %s", schema, f.Name, out.Data)
 			}
 		}
 	}

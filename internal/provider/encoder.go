@@ -25,13 +25,10 @@ func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, mes
 	})
 }
 
-// flattened makes the root of a tool's schema a plain object in the syntax of draft
-// 2020-12, without the keywords that APIs reject there and without the given
+// flattened makes the root of a tool's schema a plain object, without the keywords that APIs reject there and without the given
 // further ones. It returns the changes.
 func flattened(t *tool, further ...string) []string {
 	return slices.Concat(
-		rewrite.LowerTypes(t.schema),
-		rewrite.ModernWords(t.schema),
 		rewrite.InlineRoot(t.schema),
 		rewrite.FlattenRoot(t.schema, further...),
 		rewrite.DropDeadRefs(t.schema, t.def.InputSchema), // last, because a target may have been flattened

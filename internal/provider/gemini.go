@@ -3,7 +3,6 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -73,18 +72,20 @@ func (e *encoder) prepareGemini(t *tool) {
 	t.byParameters = e.opts.GeminiParameters || !t.def.OfServer()
 	switch {
 	case !t.byParameters:
-		e.changed(t, rewrite.DropDeadRefs(t.schema, t.def.InputSchema))
 	case t.bare && !t.def.OfServer(), // Gemini CLI declares {} for a tool without params
 		t.def.Source == registry.SourceBuiltin && unclosed(t.schema):
 		t.schema = jsonx.NewObject()
 	case gemini.Foreign(t.schema):
 		e.fitGemini(t)
 	default:
-		if changes, whole := gemini.Sanitize(t.schema); whole && gemini.Takes(t.schema) {
+		if t.def.SentInput != nil { // what Gemini CLI would declare, if the API takes it
+			t.schema = e.reread(t.def.SentInput)
+		}
+		if changes, whole := gemini.Sanitize(t.schema); whole && !gemini.Foreign(t.schema) && gemini.Takes(t.schema) {
 			e.changed(t, changes)
 			return
 		}
-		t.schema = e.reread(t)
+		t.schema = e.reread(t.def.InputSchema)
 		e.fitGemini(t)
 	}
 }
@@ -93,7 +94,7 @@ func (e *encoder) prepareGemini(t *tool) {
 func (e *encoder) prepareReference(t *tool) {
 	t.byParameters = !t.def.OfServer()
 	if !t.bare || !t.byParameters { // for a server's tool without a schema it declares an object without properties
-		t.schema = e.reread(t)
+		t.schema = e.reread(t.def.AsSent().InputSchema)
 	} else {
 		t.schema = jsonx.NewObject()
 	}
@@ -126,8 +127,7 @@ func (e *encoder) fitGemini(t *tool) {
 		t.unfit = fmt.Errorf("parameters cannot express its schema: %w", err)
 	default:
 		t.byParameters = false
-		e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.ModernWords(t.schema),
-			rewrite.DropDeadRefs(t.schema, t.def.InputSchema), rewrite.TypeRoot(t.schema)))
+		e.changed(t, rewrite.TypeRoot(t.schema))
 		e.diagnose(registry.SeverityInfo, "schema_as_json_schema", t,
 			fmt.Sprintf("declared with parametersJsonSchema, since parameters cannot express all of it: %v", err), "--gemini-parameters uses parameters for as much as possible")
 	}

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/provider/rewrite"
 )
 
 // jsonSchema writes one JSON object with the input schema of each tool under its
@@ -18,7 +17,6 @@ func jsonSchema() Format {
 		},
 		prepare: func(e *encoder, t *tool) {
 			e.noStrict()
-			e.changed(t, rewrite.LowerTypes(t.schema))
 			if t.schema.Get("description") == nil && t.def.Description != "" {
 				t.schema.Prepend("description", jsonx.NewString(t.def.Description))
 			}

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -24,7 +23,6 @@ func mcp() Format {
 			return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
 		},
 		prepare: (*encoder).prepareMCP,
-		refuse:  refuseForClients,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"name":`)
 			e.string(t.name)
@@ -51,21 +49,7 @@ func mcp() Format {
 // prepareMCP adds type object to the root.
 func (e *encoder) prepareMCP(t *tool) {
 	e.noStrict()
-	e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.TypeRoot(t.schema), rewrite.ObjectProperties(t.schema)))
-}
-
-// refuseForClients rejects a tool with an invalid schema, because some clients then
-// reject the whole list, and an API may reject the client's request.
-func refuseForClients(t *tool) error { return checkAnyDraft(t.schema) }
-
-// checkAnyDraft returns an error if a schema is not valid in any draft.
-func checkAnyDraft(s *jsonx.Value) error {
-	if required := s.Get("required"); required != nil && !required.Is(jsonx.Array) {
-		return errors.New("required in its schema is not a list")
-	}
-	modern := s.Clone()
-	rewrite.ModernWords(modern)
-	return rewrite.CheckValid(modern)
+	e.changed(t, slices.Concat(rewrite.TypeRoot(t.schema), rewrite.ObjectProperties(t.schema)))
 }
 
 // further writes another value of a definition, or reports why it is omitted. The

@@ -1,10 +1,6 @@
 package provider
 
-import (
-	"slices"
-
-	"github.com/toolreg/toolreg/internal/provider/rewrite"
-)
+import "github.com/toolreg/toolreg/internal/provider/rewrite"
 
 // mistral declares functions for Mistral's chat completions, which have OpenAI's
 // format and its rule for names.
@@ -33,5 +29,5 @@ func mistral() Format {
 
 func (e *encoder) prepareMistral(t *tool) {
 	e.noStrict()
-	e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.DropDeadRefs(t.schema, t.def.InputSchema), rewrite.TypeRoot(t.schema)))
+	e.changed(t, rewrite.TypeRoot(t.schema))
 }

@@ -21,7 +21,6 @@ func openai() Format {
 		rule:    dashedNames(),
 		layout:  list,
 		prepare: (*encoder).prepareOpenAI,
-		refuse:  refuseInvalid,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","function":`)
 			e.named(t)
@@ -52,7 +51,6 @@ func openaiResponses() Format {
 		rule:    dashedNames(),
 		layout:  list,
 		prepare: (*encoder).prepareOpenAI,
-		refuse:  refuseInvalid,
 		search:  responsesSearch, namespaces: true,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","name":`)
@@ -87,9 +85,6 @@ func (e *encoder) prepareOpenAI(t *tool) {
 	}
 	e.changed(t, changes)
 }
-
-// refuseInvalid rejects a tool whose schema the API would reject.
-func refuseInvalid(t *tool) error { return rewrite.CheckValid(t.schema) }
 
 func openAIRoot(t *tool) []string {
 	root := t.schema

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,8 +45,8 @@ func (e *encoder) readSchema(t *tool) error {
 		t.schema, t.bare = emptyParams(), true
 		return nil
 	}
-	if err := rewrite.CheckRoot(n); err != nil {
-		return err
+	if !n.Is(jsonx.Object) {
+		return errors.New("its schema is not an object")
 	}
 	t.schema = n
 	if e.parser.Duplicate {
@@ -61,9 +62,9 @@ func emptyParams() *jsonx.Value {
 	return s
 }
 
-// reread parses the schema again after it was changed.
-func (e *encoder) reread(t *tool) *jsonx.Value {
-	if n, err := e.parser.Parse(t.def.InputSchema); err == nil && n.Is(jsonx.Object) {
+// reread parses a schema again after it was changed.
+func (e *encoder) reread(raw []byte) *jsonx.Value {
+	if n, err := e.parser.Parse(raw); err == nil && n.Is(jsonx.Object) {
 		return n
 	}
 	return emptyParams()
@@ -90,12 +91,11 @@ func (e *encoder) parse(raw []byte, kind jsonx.Kind) (*jsonx.Value, error) {
 func (e *encoder) outputSchema(raw []byte) (*jsonx.Value, error) {
 	n, err := e.object(raw)
 	if err == nil {
-		err = rewrite.CheckRoot(n)
+		err = schema.CheckObject(n)
 	}
 	if err == nil {
 		rewrite.TypeRoot(n)
 		rewrite.ObjectProperties(n)
-		err = checkAnyDraft(n)
 	}
 	return n, err
 }

@@ -104,15 +104,10 @@ func (r *restorer) enums(s, v *jsonx.Value, depth int) {
 
 // itemSchema returns the schema of the item at an index of a list.
 func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
-	items := s.Get("items")
-	places, rest := s.Get("prefixItems"), items
-	if items.Is(jsonx.Array) { // syntax before draft 2020-12
-		places, rest = items, s.Get("additionalItems")
-	}
-	if places != nil && i < len(places.Items) {
+	if places := s.Get("prefixItems"); places != nil && i < len(places.Items) {
 		return places.Items[i]
 	}
-	return rest
+	return s.Get("items")
 }
 
 // enum restores a value of an enum or const.

@@ -156,9 +156,6 @@ func (r *restorer) takesNull(s *jsonx.Value, depth int) bool {
 	if s = r.enter(s, depth); s == nil {
 		return true
 	}
-	if s.Get("nullable").Is(jsonx.True) && s.Get("type") != nil {
-		return true
-	}
 	if s.Get("type") != nil && !schema.HasType(s, "null") {
 		return false
 	}

@@ -49,9 +49,9 @@ type Example struct {
 }
 
 // Definition is the part of a tool that list and schema show: plain data in the
-// JSON format of `toolreg list`. Absent values are omitted. The schemas are kept
-// exactly as the source sent them, including key order, unknown keywords and large
-// numbers.
+// JSON format of `toolreg list`. Absent values are omitted. Registered tools have settled
+// schemas: those that the source sent, byte for byte, unless something in them had to be
+// settled.
 type Definition struct {
 	Name            string          `json:"name"`                  // registered name, as calls use it
 	DisplayName     string          `json:"displayName,omitempty"` // display name
@@ -72,12 +72,31 @@ type Definition struct {
 	Annotations     json.RawMessage `json:"annotations,omitempty"`      // the server's hints, as sent
 	OutputMarkdown  bool            `json:"isOutputMarkdown,omitempty"` // its results are Markdown
 	CanUpdateOutput bool            `json:"canUpdateOutput,omitempty"`  // it sends output while it runs
-	InputSchema     json.RawMessage `json:"inputSchema,omitempty"`      // JSON Schema of its params, as the source gave it
-	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`     // JSON Schema of its structured results, as the source gave it
+	InputSchema     json.RawMessage `json:"inputSchema,omitempty"`      // JSON Schema of its params
+	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`     // JSON Schema of its structured results
 	Provider        ProviderFields  `json:"provider,omitzero"`          // fields that only some providers declare
 	MCP             MCPFields       `json:"mcp,omitzero"`               // fields that only MCP clients use, as the server sent them
+	// SentInput and SentOutput are schemas as the source sent them, if those above differ
+	// because they were settled.
+	SentInput, SentOutput json.RawMessage `json:"-"`
 	// Reshaped is set if an override changed the definition.
 	Reshaped *Reshaped `json:"-"`
+}
+
+// AsSent returns the definition with its schemas as the source sent them, for listings and
+// fingerprints.
+func (d *Definition) AsSent() *Definition {
+	if d.SentInput == nil && d.SentOutput == nil {
+		return d
+	}
+	sent := *d
+	if sent.SentInput != nil {
+		sent.InputSchema = sent.SentInput
+	}
+	if sent.SentOutput != nil {
+		sent.OutputSchema = sent.SentOutput
+	}
+	return &sent
 }
 
 // MCPFields are the fields of an MCP server's tool that only other MCP clients use,

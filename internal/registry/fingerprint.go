@@ -37,7 +37,7 @@ func (p *aspect) appendTo(b []byte) []byte {
 }
 
 func (t *Tool) aspects() []aspect {
-	d := t.Upstream()
+	d := t.Upstream().AsSent()
 	out := []aspect{
 		{name: "source", text: d.Source},
 		{name: "name", text: d.OriginalName()},
@@ -66,7 +66,7 @@ const PartOverride = "override"
 // is registered nor on key order.
 func (t *Tool) Fingerprint() string {
 	h := sha256.New()
-	d := t.Upstream()
+	d := t.Upstream().AsSent()
 	b := make([]byte, 0, 512+max(len(d.Description), len(d.InputSchema), len(d.OutputSchema))) // seldom grows
 	for _, p := range t.aspects() {
 		b = append(append(b[:0], p.name...), 0)

@@ -225,4 +225,5 @@ func (l *Loader) discover(ctx context.Context, s Source, f *finding) {
 	if l.opts.Found != nil {
 		f.tools = l.opts.Found(ctx, s.Name(), f.tools, f.diags, f.report.Err)
 	}
+	f.diags = append(f.diags, Settle(f.tools)...)
 }

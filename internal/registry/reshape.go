@@ -49,6 +49,7 @@ func (b *builder) shape(ctx context.Context, t *Tool, taken func(name string) bo
 		return t
 	}
 	shaped := b.opts.Overrides.Reshape(ctx, t, names)
+	b.reg.diagnostics = append(b.reg.diagnostics, shaped.settle(newSettler())...)
 	if b.partial && shaped.OfServer() { // only the whole registry has plain names
 		shaped.Name = shaped.Qualified()
 	}

@@ -36,11 +36,12 @@ const validateLimit = 5 * time.Second
 // validateSlice is how long a goroutine runs before others get their turn.
 const validateSlice = 10 * time.Millisecond
 
-// Validator checks values against one schema (drafts 4 to 2020-12). It is safe
+// Validator checks values against one schema, as [schema.Settler] settles it. It is safe
 // for concurrent use and compiles at most once, when first needed.
 type Validator struct {
-	raw  json.RawMessage
-	once sync.Once
+	raw    json.RawMessage
+	output bool
+	once   sync.Once
 
 	compiled *jsonschema.Schema
 	refs     *schema.Refs // of the schema as compiled
@@ -51,6 +52,28 @@ type Validator struct {
 // NewValidator returns a Validator for an untrusted schema. An empty schema
 // accepts everything.
 func NewValidator(schema json.RawMessage) *Validator { return &Validator{raw: schema} }
+
+// NewOutputValidator returns a Validator that judges results by a tool's output schema; nil
+// if there is none.
+func NewOutputValidator(schema json.RawMessage) *Validator {
+	if len(schema) == 0 {
+		return nil
+	}
+	return &Validator{raw: schema, output: true}
+}
+
+// Ran begins the error of a call whose result does not match the tool's output schema.
+const Ran = "the call ran (do not repeat it), but "
+
+// Judges reports whether results are judged by an output schema. One that cannot be used, or
+// has references that lead nowhere, must not turn the success of a call into an error.
+func (v *Validator) Judges(ctx context.Context) bool {
+	if v == nil {
+		return false
+	}
+	_, err := v.Compile(ctx)
+	return err == nil
+}
 
 // Compile compiles the schema and returns notes on what is not checked. An
 // error means that the schema cannot be used at all.
@@ -92,42 +115,33 @@ func (v *Validator) compile(ctx context.Context) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
 	}
-	tree, notes, err := guardSchema(raw)
+	settle := settleSchema
+	if v.output {
+		settle = settleOutput
+	}
+	settled, err := settle(newSettler(), raw)
 	if err != nil {
 		return err
 	}
-	v.refs, v.notes = schema.NewRefs(tree), notes
-	text := tree.AppendTo(nil)
-	for _, draft := range draftsFor(tree) {
-		var compiled *jsonschema.Schema // declared here, because an abandoned goroutine may still write it
-		e := withTimeLimit(ctx, validateLimit, func() (err error) { compiled, err = compileDraft(text, draft); return err })
-		if e == nil {
-			v.compiled = compiled
-			return nil
-		}
-		if err == nil { // report the error of the newest draft
-			err = schemaError(e)
-		}
+	c := checkable{notes: settled.Open}
+	c.walk(settled.Tree, schema.Schemas)
+	slices.Sort(c.notes)
+	v.refs, v.notes = schema.NewRefs(settled.Tree), c.notes
+	text := settled.Tree.AppendTo(nil)
+	var compiled *jsonschema.Schema // not v.compiled, because an abandoned goroutine may still write it
+	if err := withTimeLimit(ctx, validateLimit, func() (err error) { compiled, err = compileSchema(text); return err }); err != nil {
+		return schemaError(err)
 	}
-	return err
-}
-
-// draftsFor returns the drafts to try, in order. Schemas without $schema are
-// often written for older drafts (array items, boolean exclusiveMinimum).
-func draftsFor(tree *jsonx.Value) []*jsonschema.Draft {
-	if named := tree.Get("$schema"); named != nil && named.Kind != jsonx.Null {
-		return []*jsonschema.Draft{jsonschema.Draft2020}
-	}
-	return []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4}
+	v.compiled = compiled
+	return nil
 }
 
 // schemaURL names the schema inside the compiler; it is never opened.
 const schemaURL = "mem:///schema"
 
-func compileDraft(text []byte, draft *jsonschema.Draft) (*jsonschema.Schema, error) {
+func compileSchema(text []byte) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
-	c.Draft = draft
-	c.AssertFormat = true
+	c.Draft = jsonschema.Draft2020
 	// The library's own loader opens files. Nothing outside the schema may be
 	// read.
 	c.LoadURL = func(u string) (io.ReadCloser, error) {

@@ -9,7 +9,7 @@ import (
 // isAboutRefs reports whether a keyword is a reference or only supports references.
 func isAboutRefs(keyword string) bool {
 	switch keyword {
-	case "$ref", "$defs", "definitions", "$schema", "$id", "id", "$anchor", "$comment":
+	case "$ref", "$defs", "definitions", "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment":
 		return true
 	}
 	return false

@@ -32,7 +32,7 @@ func Under(keyword string) Content {
 		return Named
 	case "anyOf", "oneOf", "allOf", "not", "if", "then", "else",
 		"items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
-		"additionalProperties", "unevaluatedProperties", "propertyNames":
+		"additionalProperties", "unevaluatedProperties", "propertyNames", "contentSchema":
 		return Schemas
 	case "enum", "const", "default", "examples":
 		return Data

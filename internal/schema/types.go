@@ -47,27 +47,6 @@ func HoldsNull(values []*jsonx.Value) bool {
 	return slices.ContainsFunc(values, func(v *jsonx.Value) bool { return v.Is(jsonx.Null) })
 }
 
-// AllowNull replaces OpenAPI's nullable, which Gemini's schemas use too, by its
-// equivalent in JSON Schema.
-func AllowNull(s *jsonx.Value) {
-	typ := s.Get("type")
-	if !s.Get("nullable").Is(jsonx.True) || typ == nil {
-		return
-	}
-	s.Remove("nullable")
-	if !HasType(s, "null") {
-		types := jsonx.NewArray(typ)
-		if typ.Is(jsonx.Array) {
-			types = jsonx.NewArray(slices.Clone(typ.Items)...)
-		}
-		types.Items = append(types.Items, jsonx.NewString("null"))
-		s.Set("type", types)
-	}
-	if enum := s.Get("enum"); enum.Is(jsonx.Array) && !HoldsNull(enum.Items) {
-		s.Set("enum", jsonx.NewArray(append(slices.Clone(enum.Items), jsonx.NewNull())...))
-	}
-}
-
 // Required returns the names of the properties that s requires.
 func Required(s *jsonx.Value) map[string]bool {
 	list := s.Get("required")

@@ -147,7 +147,7 @@ func (q *Query) disabledServers(s *engine.Session) ([]registry.Diagnostic, error
 func listedTools(tools []*registry.Tool, all bool) []listed {
 	out := make([]listed, len(tools))
 	for i, t := range tools {
-		out[i] = listed{Definition: &t.Definition, Fingerprint: t.Fingerprint()}
+		out[i] = listed{Definition: t.AsSent(), Fingerprint: t.Fingerprint()}
 		if all {
 			out[i].Override = cli.NewOverride(t)
 		}

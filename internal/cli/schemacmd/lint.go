@@ -113,15 +113,16 @@ func (o *options) knownFindings(ctx context.Context, e *cli.Env, root string, fo
 	return *file.Findings, nil
 }
 
-// unusable returns a finding for each tool that can be declared but not called, because
-// its input schema is invalid.
-func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) []lint.Finding {
+// unusable returns a finding for each tool whose input schema is not valid, so that no
+// provider gets it.
+func (r *Request) unusable(reg *registry.Registry) []lint.Finding {
 	var out []lint.Finding
-	for _, t := range tools {
-		if _, err := reg.Validator(t).Compile(ctx); err != nil {
-			out = append(out, lint.Finding{Severity: registry.SeverityError, Code: "schema_invalid", Tool: t.Name,
-				Message: "every call will be refused, since its schema cannot be used: " + err.Error(), Hint: "exclude the tool, or fix its schema at the source"})
+	for _, h := range r.Hidden(reg.Hidden()) {
+		if h.Err == nil || h.Kept || len(r.Tools) > 0 {
+			continue
 		}
+		out = append(out, lint.Finding{Severity: registry.SeverityError, Code: "tool_quarantined", Tool: h.Name,
+			Message: "not declared for any provider: " + h.Reason, Hint: "exclude the tool, or fix it at the source"})
 	}
 	return out
 }

@@ -136,7 +136,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	if o.lint {
-		return o.printLint(ctx, e, s.Settings.ProjectRoot, format, defs, unusable(ctx, reg, tools), o.StrictFailure(reg))
+		return o.printLint(ctx, e, s.Settings.ProjectRoot, format, defs, o.unusable(reg), o.StrictFailure(reg))
 	}
 	return printExplanations(e.IO, format, defs, o.Encode)
 }

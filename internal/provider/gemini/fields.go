@@ -81,16 +81,12 @@ func (f *Fitter) array(n, out *jsonx.Value, depth int) error {
 // item returns the schema for the items of a list. The schemas of a tuple become
 // one schema. If a tuple allows no further items, its length is set in out.
 func (f *Fitter) item(n, out *jsonx.Value) *jsonx.Value {
-	items, places := n.Get("items"), n.Get("prefixItems")
-	rest := items
-	if items.Is(jsonx.Array) { // syntax before draft 2020-12
-		places, rest = items, n.Get("additionalItems")
-	}
+	rest, places := n.Get("items"), n.Get("prefixItems")
 	switch {
-	case places == nil && items == nil:
+	case places == nil && rest == nil:
 		return jsonx.NewObject()
 	case places == nil:
-		return items
+		return rest
 	}
 	f.changed("the items of a tuple written as one schema")
 	list := slices.Clone(places.Items)

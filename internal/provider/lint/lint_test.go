@@ -59,7 +59,7 @@ func TestLint(t *testing.T) {
 		{"changed alike", []string{"openai", "openai-responses"}, discovered("t", `{"type":"object","anyOf":[{"required":["a"]}],"properties":{"a":{"type":"string","description":"x"}}}`), []string{"warning  t schema_changed"}},
 		{"name", []string{"openai", "mcp"}, discovered("t.u", good), []string{"warning openai t.u name_changed"}},
 		{"left out", []string{"anthropic", "openai"}, discovered("t", `{"type":"object","properties":{"ü":{"type":"string","description":"x"}}}`), []string{"error anthropic t declaration_left_out"}},
-		{"left out everywhere", []string{"anthropic", "openai"}, discovered("t", `{"type":"string"}`), []string{"error  t declaration_left_out"}},
+		{"left out everywhere", []string{"anthropic", "openai"}, discovered("t", `true`), []string{"error  t declaration_left_out"}},
 		{"no descriptions", []string{"openai"}, undescribed, []string{"info  t description_missing", "info  t param_description_missing"}},
 		{"long description", []string{"openai", "anthropic"}, long, []string{"warning openai t description_long"}},
 		{"invisible", []string{"openai"}, hidden, []string{"warning  t text_invisible"}},
@@ -122,12 +122,12 @@ func TestLintExpensiveSchemas(t *testing.T) {
 func TestExplain(t *testing.T) {
 	f, _ := provider.Lookup("openai")
 	got := Explain(f, []registry.Definition{
-		discovered("t.u", `{"type":"object"}`), discovered("bad", `{"type":"string"}`),
+		discovered("t.u", `{"type":"object"}`), discovered("bad", `true`),
 	}, provider.Options{})
 	want := []Explanation{
 		{Tool: "t.u", Name: "t_u", Field: "parameters", Own: "{\n  \"type\": \"object\"\n}\n", Declared: "{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n",
 			Changes: []string{`declared as "t_u", since openai does not accept the name "t.u"`, "schema changed for openai: properties added at the root"}},
-		{Tool: "bad", Own: "{\n  \"type\": \"string\"\n}\n", Changes: []string{}, LeftOut: `not declared for openai: its schema must have type object, not "string"`},
+		{Tool: "bad", Own: "true\n", Changes: []string{}, LeftOut: `not declared for openai: its schema is not an object`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -1,31 +1,9 @@
 package rewrite
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
 )
-
-// CheckRoot returns an error if a schema cannot describe a tool's params, which are
-// an object.
-func CheckRoot(root *jsonx.Value) error {
-	if !root.Is(jsonx.Object) {
-		return errors.New("its schema is not an object")
-	}
-	target, err := schema.NewRefs(root).Resolve(root)
-	if err != nil {
-		return fmt.Errorf("its schema cannot be resolved: %w", err)
-	}
-	for _, n := range []*jsonx.Value{root, target} {
-		typ := n.Get("type")
-		if typ != nil && !schema.HasType(n, "object") && !schema.HasType(n, "OBJECT") {
-			return fmt.Errorf("its schema must have type object, not %.40s", typ.AppendTo(nil))
-		}
-	}
-	return nil
-}
 
 // TypeRoot adds "type":"object" at the root, as MCP and every API based on JSON
 // Schema requires. It returns its changes.
@@ -74,6 +52,33 @@ func FillArrays(n *jsonx.Value) (changed bool) {
 	}
 	for sub := range schema.Within(n) {
 		changed = FillArrays(sub) || changed
+	}
+	return changed
+}
+
+// ObjectProperties rewrites properties whose schema is true or false as equivalent
+// objects. Some MCP clients expect objects there and otherwise reject the whole
+// list of tools.
+func ObjectProperties(root *jsonx.Value) (changes []string) {
+	if objectProperties(root) {
+		return []string{"properties of true or false written as objects"}
+	}
+	return nil
+}
+
+func objectProperties(n *jsonx.Value) (changed bool) {
+	if properties := n.Get("properties"); properties.Is(jsonx.Object) {
+		for i := range properties.Members {
+			switch v := &properties.Members[i].Value; {
+			case (*v).Is(jsonx.True):
+				*v, changed = jsonx.NewObject(), true
+			case (*v).Is(jsonx.False):
+				*v, changed = jsonx.NewObject(jsonx.NewMember("not", jsonx.NewObject())), true
+			}
+		}
+	}
+	for sub := range schema.Within(n) {
+		changed = objectProperties(sub) || changed
 	}
 	return changed
 }

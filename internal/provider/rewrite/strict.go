@@ -186,7 +186,6 @@ func (s *stricter) prune(n *jsonx.Value) error {
 		n.Rename("oneOf", "anyOf")
 		s.note("oneOf converted to anyOf")
 	}
-	schema.AllowNull(n)
 	if n.Get("type") == nil && n.Get("properties") != nil {
 		n.Prepend("type", jsonx.NewString("object"))
 	}

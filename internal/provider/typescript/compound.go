@@ -8,9 +8,6 @@ import (
 // array writes the type of an array, or a tuple if the schema describes one.
 func (w *writer) array(n *jsonx.Value, indent string, depth int) {
 	tuple, items := n.Get("prefixItems"), n.Get("items")
-	if items.Is(jsonx.Array) { // syntax before draft 2020-12
-		tuple, items = items, n.Get("additionalItems")
-	}
 	if tuple == nil || len(tuple.Items) == 0 {
 		w.list("Array<", items, indent, depth)
 		return

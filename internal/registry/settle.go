@@ -1,0 +1,138 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// newSettler returns a settler with the limits on untrusted schemas.
+func newSettler() *schema.Settler {
+	return &schema.Settler{Parser: jsonx.Parser{Options: jsonx.Options{Depth: MaxDepth, Number: boundFault}}}
+}
+
+// boundFault says what is wrong with a number in a schema; "" if nothing is. Some parsers of
+// declarations reject a document with a number that does not fit into a double.
+func boundFault(token string) string {
+	fault := numberFault(token)
+	if fault == "" && (len(token) > 300 || strings.ContainsAny(token, "eE")) {
+		if _, err := strconv.ParseFloat(token, 64); err != nil {
+			return fmt.Sprintf("number %.40s is out of range", token)
+		}
+	}
+	return fault
+}
+
+// Settle settles the schemas of tools as they were discovered. Large listings are
+// settled on all processors.
+func Settle(tools []Tool) []Diagnostic {
+	const share = 64
+	diags := make([][]Diagnostic, (len(tools)+share-1)/share)
+	var wg sync.WaitGroup
+	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range diags {
+		part := func() {
+			s := newSettler()
+			for j := i * share; j < min((i+1)*share, len(tools)); j++ {
+				diags[i] = append(diags[i], tools[j].settle(s)...)
+			}
+		}
+		if len(diags) == 1 {
+			part()
+			break
+		}
+		limit <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-limit }()
+			part()
+		})
+	}
+	wg.Wait()
+	return slices.Concat(diags...)
+}
+
+// settle replaces the schemas of a tool with what the program reads. A tool whose input
+// schema cannot be used is quarantined. An output schema that other clients could not use
+// is removed, so that no result is judged by it.
+func (t *Tool) settle(s *schema.Settler) (diags []Diagnostic) {
+	if t.Source == SourceBuiltin || t.Quarantine != nil {
+		return nil
+	}
+	diagnose := func(severity Severity, code, message, hint string) {
+		diags = append(diags, Diagnostic{Severity: severity, Code: code, Source: t.Source, Tool: t.Name, Message: message, Hint: hint})
+	}
+	if len(t.InputSchema) > 0 {
+		in, err := settleObject(s, t.InputSchema)
+		if err != nil {
+			t.Quarantine = fmt.Errorf("its input schema is not valid: %w", err)
+			diagnose(SeverityWarning, "schema_invalid", t.Quarantine.Error()+"; the tool was left out", "report this to the author of the tool")
+		}
+		t.keepSent(&t.SentInput, &t.InputSchema, in.Raw)
+		for _, note := range in.Open {
+			diagnose(SeverityInfo, "schema_partly_checked", "in its input schema, "+note, "")
+		}
+	}
+	if len(t.OutputSchema) > 0 {
+		out, err := settleOutput(s, t.OutputSchema)
+		if err != nil {
+			diagnose(SeverityInfo, "schema_invalid", "its output schema is not used: "+err.Error(), "")
+		}
+		t.keepSent(&t.SentOutput, &t.OutputSchema, out.Raw)
+	}
+	return diags
+}
+
+// settleSchema settles a schema within the limits.
+func settleSchema(s *schema.Settler, raw json.RawMessage) (schema.Settled, error) {
+	if len(raw) > MaxSchemaBytes {
+		return schema.Settled{}, fmt.Errorf("schema has %d bytes, but the limit is %d", len(raw), MaxSchemaBytes)
+	}
+	return s.Settle(raw)
+}
+
+// settleObject settles the schema of an object.
+func settleObject(s *schema.Settler, raw json.RawMessage) (schema.Settled, error) {
+	settled, err := settleSchema(s, raw)
+	if err == nil {
+		err = schema.CheckObject(settled.Tree)
+	}
+	if err != nil {
+		return schema.Settled{}, err
+	}
+	return settled, nil
+}
+
+// settleOutput settles the schema of results. References that lead nowhere are an error,
+// because of which clients of serve would refuse the whole list of tools.
+func settleOutput(s *schema.Settler, raw json.RawMessage) (schema.Settled, error) {
+	settled, err := settleObject(s, raw)
+	if err == nil && len(settled.Open) > 0 {
+		err = errors.New(settled.Open[0])
+	}
+	if err != nil {
+		return schema.Settled{}, err
+	}
+	return settled, nil
+}
+
+// SettleDeclared returns what the program reads for a schema that is only declared. The
+// error says why it cannot be used.
+func SettleDeclared(raw json.RawMessage) (json.RawMessage, error) {
+	settled, err := settleSchema(newSettler(), raw)
+	return settled.Raw, err
+}
+
+// keepSent sets a schema to a settled one, and keeps what was sent if that differs.
+func (t *Tool) keepSent(sent, now *json.RawMessage, settled json.RawMessage) {
+	if string(settled) != string(*now) {
+		*sent, *now = *now, settled
+	}
+}

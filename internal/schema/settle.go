@@ -1,0 +1,309 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// Settled is a schema as the whole program reads it: one that is valid in draft 2020-12,
+// whose references all lead to schemas within it, by JSON pointers.
+type Settled struct {
+	// Raw is the schema, in the bytes that were given if nothing had to be changed.
+	Raw json.RawMessage
+	// Tree is the parsed schema. It is valid until the next call of Settle.
+	Tree *jsonx.Value
+	// Open says for each reference that leads nowhere, or only to itself, that its place
+	// accepts anything.
+	Open []string
+}
+
+// Settler settles schemas. Its Options limit what it reads.
+type Settler struct{ jsonx.Parser }
+
+// Settle determines once what a schema of any draft from 4 to 2020-12 means: keywords that
+// are null or an empty list as PHP writes them are absent, words of older drafts, OpenAPI
+// and Gemini become those of 2020-12, and references that lead nowhere are removed. A
+// settled schema is not changed again. The error says why a schema cannot be used.
+func (s *Settler) Settle(raw json.RawMessage) (Settled, error) {
+	root, err := s.Parse(raw)
+	if err != nil {
+		return Settled{}, fmt.Errorf("schema is not JSON: %w", err)
+	}
+	if !isSchema(root) {
+		return Settled{}, errors.New("schema must be an object or a boolean")
+	}
+	t := settling{root: root, refs: NewRefs(root), draft: draftOf(root)}
+	if bytes.Contains(raw, []byte(`ef"`)) || bytes.Contains(raw, []byte(`\u`)) {
+		t.known = map[*jsonx.Value]bool{}
+		t.collect(root, root)
+	}
+	if err := t.settle(); err != nil {
+		return Settled{}, err
+	}
+	out := Settled{Raw: raw, Tree: root, Open: t.open}
+	if t.changed {
+		out.Raw = root.AppendTo(nil)
+	}
+	return out, nil
+}
+
+// maxOpen is the maximum number of references that are reported one by one.
+const maxOpen = 10
+
+func isSchema(v *jsonx.Value) bool {
+	return v.Is(jsonx.Object) || v.Is(jsonx.True) || v.Is(jsonx.False)
+}
+
+// The drafts that differ in what Settle does.
+const (
+	unknownDraft = iota
+	olderDraft   // up to draft 7: keywords next to a reference are ignored
+	newerDraft
+)
+
+func draftOf(root *jsonx.Value) int {
+	switch name := root.Get("$schema").Text(); {
+	case strings.Contains(name, "json-schema.org/draft-0"):
+		return olderDraft
+	case strings.Contains(name, "json-schema.org/draft/20"):
+		return newerDraft
+	}
+	return unknownDraft
+}
+
+// settling is the state of settling one schema.
+type settling struct {
+	root    *jsonx.Value
+	refs    *Refs
+	draft   int
+	changed bool
+	modern  bool // words of an older draft were replaced
+	open    []string
+
+	known  map[*jsonx.Value]bool // schemas in which references were looked for
+	links  []*link
+	byNode map[*jsonx.Value]*link // by the schema with the reference
+	done   map[*jsonx.Value]bool  // schemas that were visited, if there are links
+	nested bool                   // a schema within the root has an $id
+
+	bases       map[*jsonx.Value]*Refs
+	definitions map[string][]*jsonx.Value // by their names, anywhere in the schema
+}
+
+// link is a reference.
+type link struct {
+	from, to, base *jsonx.Value // to is nil if the reference leads nowhere
+}
+
+// collect finds the references in n and below. base is the schema to which pointers in
+// references are relative.
+func (t *settling) collect(n, base *jsonx.Value) {
+	if t.known[n] {
+		return
+	}
+	t.known[n] = true
+	if n != t.root && n.Get("$id").Is(jsonx.String) {
+		t.nested = true
+		if !strings.HasPrefix(n.Get("$id").Text(), "#") {
+			base = n
+		}
+	}
+	for _, keyword := range []string{"$recursiveRef", "$dynamicRef"} {
+		if n.Get(keyword).Is(jsonx.String) && n.Get("$ref") == nil {
+			n.Rename(keyword, "$ref")
+			t.changed, t.modern = true, true
+		}
+	}
+	if n.Get("$ref").Is(jsonx.String) {
+		l := &link{from: n, base: base}
+		if t.byNode == nil {
+			t.byNode, t.done = map[*jsonx.Value]*link{}, map[*jsonx.Value]bool{}
+		}
+		t.links, t.byNode[n] = append(t.links, l), l
+	}
+	for sub := range Within(n) {
+		t.collect(sub, base)
+	}
+}
+
+// settle settles the schema, and the parts under unknown keywords to which references lead.
+func (t *settling) settle() error {
+	for i := 0; i < len(t.links); i++ {
+		l := t.links[i]
+		if l.to = t.target(l); l.to.Is(jsonx.Object) {
+			t.collect(l.to, l.base) // if an unknown keyword has it
+		}
+	}
+	if p := t.schema(t.root); p != nil {
+		return p
+	}
+	for _, l := range t.links {
+		if l.to != nil {
+			if p := t.schema(l.to); p != nil {
+				return p
+			}
+		}
+	}
+	t.relink()
+	c := cutter{settling: t, state: map[*jsonx.Value]int{}}
+	c.cut(t.root)
+	for _, l := range t.links {
+		c.cut(l.from)
+	}
+	slices.Sort(t.open)
+	t.open = slices.Compact(t.open)
+	if more := len(t.open) - maxOpen; more > 0 {
+		t.open = append(t.open[:maxOpen], fmt.Sprintf("%d more references lead nowhere", more))
+	}
+	if t.modern && t.draft != newerDraft {
+		t.root.Remove("$schema")
+	}
+	if len(t.links) == 0 {
+		return nil // no value has more branches than the schema has parts
+	}
+	b := branches{refs: NewRefs(t.root), known: map[string]int{}}
+	if b.count(t.root) > maxBranches {
+		return fmt.Errorf("schema has more than %d branches for one value", maxBranches)
+	}
+	return nil
+}
+
+// target returns the schema to which a reference leads, or nil.
+func (t *settling) target(l *link) *jsonx.Value {
+	ref := l.from.Get("$ref").Text()
+	var found *jsonx.Value
+	if strings.HasPrefix(ref, "#") && l.base != t.root {
+		found = t.within(l.base).Lookup(ref)
+	}
+	if found == nil {
+		found = t.refs.Lookup(ref)
+	}
+	if found == nil {
+		_, name, _ := strings.Cut(ref, "#/")
+		if keyword, name, ok := strings.Cut(name, "/"); ok && (keyword == "$defs" || keyword == "definitions") {
+			found = t.defined(name)
+		}
+	}
+	if !isSchema(found) && !found.Is(jsonx.Null) {
+		return nil
+	}
+	return found
+}
+
+// within returns the references within a part of the schema that has an $id.
+func (t *settling) within(base *jsonx.Value) *Refs {
+	if t.bases[base] == nil {
+		if t.bases == nil {
+			t.bases = map[*jsonx.Value]*Refs{}
+		}
+		t.bases[base] = NewRefs(base)
+	}
+	return t.bases[base]
+}
+
+// defined returns the only schema that is defined under a name anywhere, or nil: generators
+// leave definitions within the schema that they belong to, while references expect them at
+// the root.
+func (t *settling) defined(name string) *jsonx.Value {
+	if t.definitions == nil {
+		t.definitions = map[string][]*jsonx.Value{}
+		for n := range t.known {
+			for _, keyword := range []string{"$defs", "definitions"} {
+				if defs := n.Get(keyword); defs != nil {
+					for _, m := range defs.Members {
+						t.definitions[m.Name] = append(t.definitions[m.Name], m.Value)
+					}
+				}
+			}
+		}
+	}
+	if found := t.definitions[name]; len(found) == 1 {
+		return found[0]
+	}
+	return nil
+}
+
+// relink writes the references whose text does not lead to their target by itself.
+func (t *settling) relink() {
+	refs := NewRefs(t.root)
+	var places map[*jsonx.Value]string
+	for _, l := range t.links {
+		if l.to == nil {
+			continue
+		}
+		ref := l.from.Get("$ref").Text()
+		_, err := url.Parse(ref)
+		if err == nil && (ref == "#" || strings.HasPrefix(ref, "#/")) && refs.Lookup(ref) == l.to {
+			continue
+		}
+		if places == nil {
+			places = map[*jsonx.Value]string{}
+			addPlaces(places, t.root, "")
+		}
+		l.from.Set("$ref", jsonx.NewString((&url.URL{Fragment: places[l.to]}).String()))
+		if places[l.to] == "" {
+			l.from.Set("$ref", jsonx.NewString("#"))
+		}
+		t.changed, t.modern = true, true
+	}
+}
+
+// addPlaces adds the JSON pointers of all values.
+func addPlaces(to map[*jsonx.Value]string, v *jsonx.Value, at string) {
+	to[v] = at
+	for _, m := range v.Members {
+		addPlaces(to, m.Value, at+"/"+jsonx.EscapeToken(m.Name))
+	}
+	for i, item := range v.Items {
+		addPlaces(to, item, fmt.Sprintf("%s/%d", at, i))
+	}
+}
+
+// drop removes the reference of n, so that the place accepts anything.
+func (t *settling) drop(n *jsonx.Value, why string) {
+	t.open = append(t.open, fmt.Sprintf("the reference %.80q %s; what is there is not checked", n.Get("$ref").Text(), why))
+	n.Remove("$ref")
+	t.changed = true
+}
+
+// cutter removes references by which a schema applies itself to the same value.
+type cutter struct {
+	*settling
+	state map[*jsonx.Value]int
+}
+
+const (
+	inProgress = 1 + iota
+	finished
+)
+
+// cut visits all schemas that apply to the same value as n. It reports whether one of them
+// is in progress, so that the last reference on the way has to go.
+func (c *cutter) cut(n *jsonx.Value) (loops bool) {
+	switch {
+	case !n.Is(jsonx.Object), c.state[n] == finished:
+		return false
+	case c.state[n] == inProgress:
+		return true
+	}
+	c.state[n] = inProgress
+	if l := c.byNode[n]; l != nil && l.to != nil && c.cut(l.to) {
+		c.drop(n, "leads to itself")
+		l.to = nil
+	}
+	for part := range inPlace(n) {
+		if c.cut(part) {
+			c.state[n] = 0
+			return true
+		}
+	}
+	c.state[n] = finished
+	return false
+}

@@ -1,0 +1,291 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// schema settles one schema and everything below it, and returns what is wrong with it.
+func (t *settling) schema(n *jsonx.Value) *problem {
+	switch {
+	case t.done[n]:
+		return nil
+	case t.done != nil:
+		t.done[n] = true
+	}
+	switch {
+	case n.Is(jsonx.True), n.Is(jsonx.False):
+		return nil
+	case n.Is(jsonx.Null), isEmptyList(n):
+		*n, t.changed = *jsonx.NewObject(), true
+		return nil
+	case !n.Is(jsonx.Object):
+		return &problem{what: "is " + n.Kind.String() + ", not a schema"}
+	}
+	t.absent(n)
+	t.types(n)
+	t.older(n)
+	t.required(n)
+	t.reference(n)
+	t.nullable(n)
+	for _, m := range n.Members {
+		if p := t.keyword(m.Name, m.Value); p != nil {
+			return p.within(m.Name)
+		}
+	}
+	return nil
+}
+
+// keyword settles what is below a keyword.
+func (t *settling) keyword(name string, v *jsonx.Value) *problem {
+	switch {
+	case isList(name):
+		if !v.Is(jsonx.Array) || len(v.Items) == 0 {
+			return &problem{what: "is not a list of schemas"}
+		}
+		for i, item := range v.Items {
+			if p := t.schema(item); p != nil {
+				return p.at(i)
+			}
+		}
+	case Under(name) == Named:
+		if !v.Is(jsonx.Object) {
+			return &problem{what: "is " + v.Kind.String() + ", not an object"}
+		}
+		for _, m := range v.Members {
+			if name == "dependencies" && m.Value.Is(jsonx.Array) && isNames(m.Value) {
+				t.once(m.Value)
+				continue
+			}
+			if p := t.schema(m.Value); p != nil {
+				return p.within(m.Name)
+			}
+		}
+	case Under(name) == Schemas:
+		if name != "additionalItems" { // not a keyword of this draft
+			return t.schema(v)
+		}
+	default:
+		if what := wrongValue(name, v); what != "" {
+			return &problem{what: what}
+		}
+		if name == "dependentRequired" {
+			for _, m := range v.Members {
+				t.once(m.Value)
+			}
+		}
+	}
+	return nil
+}
+
+// isList reports whether the value of a keyword is a list of schemas.
+func isList(keyword string) bool {
+	switch keyword {
+	case "anyOf", "oneOf", "allOf", "prefixItems":
+		return true
+	}
+	return false
+}
+
+func isEmptyList(v *jsonx.Value) bool { return v.Is(jsonx.Array) && len(v.Items) == 0 }
+
+func isNullValue(v *jsonx.Value) bool { return v.Is(jsonx.Null) }
+
+// absent removes keywords that say nothing: those that are null, empty lists where a list
+// must have elements or the other way round, and annotations of a wrong type. PHP writes an empty object as a
+// list.
+func (t *settling) absent(n *jsonx.Value) {
+	before := len(n.Members)
+	n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {
+		v, kind := m.Value, Under(m.Name)
+		switch {
+		case v.Is(jsonx.Null):
+			return m.Name != "const" && m.Name != "default" && (kind != Other || isAssertion(m.Name) || isAnnotation(m.Name) || isAboutRefs(m.Name))
+		case isList(m.Name) && v.Is(jsonx.Array):
+			if slices.ContainsFunc(v.Items, isNullValue) {
+				v.Items, t.changed = slices.DeleteFunc(v.Items, isNullValue), true
+			}
+			return len(v.Items) == 0
+		case isList(m.Name) && v.Is(jsonx.Object):
+			return len(v.Members) == 0
+		case isEmptyList(v) && (kind == Named || kind == Schemas):
+			*v, t.changed = *jsonx.NewObject(), true
+		case isEmptyList(v):
+			return m.Name == "enum" || m.Name == "type"
+		case isAnnotation(m.Name), isAboutRefs(m.Name):
+			return wrongValue(m.Name, v) != ""
+		}
+		return false
+	})
+	t.changed = t.changed || len(n.Members) != before
+}
+
+// types writes the types of Gemini's declarations (STRING, OBJECT, …) in lower case and
+// each type once. The type any of draft 3 is none.
+func (t *settling) types(n *jsonx.Value) {
+	typ := n.Get("type")
+	switch {
+	case typ.IsText("any"), typ.Is(jsonx.Array) && slices.ContainsFunc(typ.Items, func(v *jsonx.Value) bool { return v.IsText("any") }):
+		t.changed = n.Remove("type")
+	case typ.Is(jsonx.String):
+		t.lower(typ)
+	case typ.Is(jsonx.Array):
+		for _, v := range typ.Items {
+			t.lower(v)
+		}
+		t.once(typ)
+	}
+}
+
+func (t *settling) lower(v *jsonx.Value) {
+	word := v.Text()
+	if lower := strings.ToLower(word); lower != word && slices.Contains(types, lower) && word == strings.ToUpper(word) {
+		*v, t.changed = *jsonx.NewString(lower), true
+	}
+}
+
+// once removes repeated strings from a list.
+func (t *settling) once(list *jsonx.Value) {
+	if len(list.Items) < 2 {
+		return
+	}
+	seen, before := make(map[string]bool, len(list.Items)), len(list.Items)
+	list.Items = slices.DeleteFunc(list.Items, func(v *jsonx.Value) bool {
+		was := v.Is(jsonx.String) && seen[v.Text()]
+		seen[v.Text()] = true
+		return was
+	})
+	t.changed = t.changed || len(list.Items) != before
+}
+
+// older writes the words of older drafts as in 2020-12.
+func (t *settling) older(n *jsonx.Value) {
+	if n.Get("items").Is(jsonx.Array) && n.Get("prefixItems") == nil {
+		n.Rename("items", "prefixItems")
+		n.Rename("additionalItems", "items")
+		t.changed, t.modern = true, true
+	}
+	t.exclusive(n, "minimum", "exclusiveMinimum")
+	t.exclusive(n, "maximum", "exclusiveMaximum")
+}
+
+// exclusive writes a limit that a boolean makes exclusive as in draft 4.
+func (t *settling) exclusive(n *jsonx.Value, limit, exclusive string) {
+	flag := n.Get(exclusive)
+	if !flag.Is(jsonx.True) && !flag.Is(jsonx.False) {
+		return
+	}
+	n.Remove(exclusive)
+	if flag.Is(jsonx.True) {
+		n.Rename(limit, exclusive)
+	}
+	t.changed, t.modern = true, true
+}
+
+// required moves the booleans of draft 3 from the properties of n to its list.
+func (t *settling) required(n *jsonx.Value) {
+	list := n.Get("required")
+	if list.Is(jsonx.True) || list.Is(jsonx.False) { // the schema that has n was first
+		t.changed, list = n.Remove("required"), nil
+	}
+	if list.Is(jsonx.Array) {
+		t.once(list)
+	}
+	properties := n.Get("properties")
+	if !properties.Is(jsonx.Object) || list != nil && !list.Is(jsonx.Array) {
+		return
+	}
+	var names []*jsonx.Value
+	for _, m := range properties.Members {
+		if m.Value.Get("required").Is(jsonx.True) {
+			names = append(names, jsonx.NewString(m.Name))
+		}
+	}
+	if names != nil {
+		if list == nil {
+			list = jsonx.NewArray()
+		}
+		n.Set("required", jsonx.NewArray(AddNames(list.Items, names)...))
+	}
+}
+
+// reference removes what an older draft ignores next to a reference, references that lead
+// nowhere, and the names that are not needed by any.
+func (t *settling) reference(n *jsonx.Value) {
+	if n != t.root && t.nested && n.Get("$id").Is(jsonx.String) {
+		t.changed = n.Remove("$id")
+	}
+	l := t.byNode[n]
+	if l == nil {
+		return
+	}
+	if t.draft == olderDraft {
+		n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {
+			ignored := !isAboutRefs(m.Name) && (Under(m.Name) == Schemas || Under(m.Name) == Named || isAssertion(m.Name))
+			t.changed, t.modern = t.changed || ignored, t.modern || ignored
+			return ignored
+		})
+	}
+	if l.to == nil {
+		t.drop(n, "does not lead to a part of the schema")
+	}
+}
+
+// nullable replaces OpenAPI's nullable, which Gemini's schemas use too.
+func (t *settling) nullable(n *jsonx.Value) {
+	flag := n.Get("nullable")
+	if !flag.Is(jsonx.True) && !flag.Is(jsonx.False) {
+		return
+	}
+	n.Remove("nullable")
+	t.changed = true
+	if flag.Is(jsonx.False) {
+		return
+	}
+	outer, inner := &jsonx.Value{Kind: jsonx.Object}, &jsonx.Value{Kind: jsonx.Object}
+	for _, m := range n.Members {
+		if isAnnotation(m.Name) || m.Name == "default" || m.Name != "$ref" && isAboutRefs(m.Name) {
+			outer.Members = append(outer.Members, m)
+		} else {
+			inner.Members = append(inner.Members, m)
+		}
+	}
+	typ, enum, anyOf := n.Get("type"), n.Get("enum"), n.Get("anyOf")
+	switch {
+	case len(inner.Members) == 0: // null is allowed
+	case typ != nil && !appliesFurther(n):
+		if !HasType(n, "null") {
+			if !typ.Is(jsonx.Array) {
+				typ = jsonx.NewArray(typ)
+			}
+			n.Set("type", jsonx.NewArray(append(slices.Clone(typ.Items), jsonx.NewString("null"))...))
+		}
+		addNull(enum)
+	case len(inner.Members) == 1 && enum.Is(jsonx.Array):
+		addNull(enum)
+	case len(inner.Members) == 1 && anyOf.Is(jsonx.Array):
+		anyOf.Items = append(slices.Clone(anyOf.Items), OfType("null"))
+	default:
+		if l := t.byNode[n]; l != nil {
+			delete(t.byNode, n)
+			l.from, t.byNode[inner] = inner, l
+		}
+		n.Members = append(outer.Members, jsonx.NewMember("anyOf", jsonx.NewArray(inner, OfType("null"))))
+	}
+}
+
+func addNull(enum *jsonx.Value) {
+	if enum.Is(jsonx.Array) && !HoldsNull(enum.Items) {
+		enum.Items = append(slices.Clone(enum.Items), jsonx.NewNull())
+	}
+}
+
+// appliesFurther reports whether n restricts values by more than keywords for its types.
+func appliesFurther(n *jsonx.Value) bool {
+	for range inPlace(n) {
+		return true
+	}
+	return n.Get("$ref") != nil || n.Get("const") != nil
+}

@@ -108,9 +108,10 @@ func (c *Calls) AnswerMCP(ctx context.Context, t *registry.Tool, r registry.Resu
 	return answer
 }
 
-// Restored converts params that match a declared schema, which providers may change, to
-// params that match the tool's own schema.
+// Restored converts params as models send them, which match a declared schema that providers
+// may change, to params that match the tool's own schema.
 func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
+	params = provider.RestoreValues(t.InputSchema, params)
 	if bytes.Contains(t.InputSchema, []byte(`"enum"`)) || bytes.Contains(t.InputSchema, []byte(`"const"`)) {
 		params = provider.RestoreEnums(t.InputSchema, params)
 	}

@@ -20,14 +20,14 @@ const (
 
 // DecodeParams checks that data is one JSON object that can be used as params:
 // valid UTF-8, without duplicate keys and trailing data, and within the limits on
-// size, depth and exponents. Empty input means {}. It returns the bytes of the
+// size, depth and exponents. Empty input and null mean {}. It returns the bytes of the
 // object unchanged, without a byte order mark. The error is an *ArgsError.
 func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	if len(data) > MaxParamsBytes { // only the beginning may have been read
 		return nil, Invalid(tool, "", "params are larger than the limit of %d bytes", MaxParamsBytes)
 	}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
-	if len(data) == 0 {
+	if len(data) == 0 || string(data) == "null" {
 		return json.RawMessage("{}"), nil
 	}
 	if err := CheckJSON(data); err != nil {

@@ -14,6 +14,9 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
+// ErrSchemaInvalid is the reason why a tool is quarantined whose input schema cannot be used.
+var ErrSchemaInvalid = errors.New("its input schema is not valid")
+
 // newSettler returns a settler with the limits on untrusted schemas.
 func newSettler() *schema.Settler {
 	return &schema.Settler{Parser: jsonx.Parser{Options: jsonx.Options{Depth: MaxDepth, Number: boundFault}}}
@@ -72,7 +75,7 @@ func (t *Tool) settle(s *schema.Settler) (diags []Diagnostic) {
 	if len(t.InputSchema) > 0 {
 		in, err := settleObject(s, t.InputSchema)
 		if err != nil {
-			t.Quarantine = fmt.Errorf("its input schema is not valid: %w", err)
+			t.Quarantine = fmt.Errorf("%w: %w", ErrSchemaInvalid, err)
 			diagnose(SeverityWarning, "schema_invalid", t.Quarantine.Error()+"; the tool was left out", "report this to the author of the tool")
 		}
 		t.keepSent(&t.SentInput, &t.InputSchema, in.Raw)

@@ -129,9 +129,6 @@ func (b *batch) read(ctx context.Context, l inputLine) batchCall {
 	if err := json.Unmarshal(l.data, &line); err != nil || l.data[0] != '{' || line.Name == "" {
 		return batchCall{head: batchHead{ID: line.ID, Line: l.number}, err: lineError(l.number, `it is not {"id":…,"name":"TOOL","params":{…}}`)}
 	}
-	if string(line.Params) == "null" {
-		line.Params = nil
-	}
 	c := batchCall{head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}
 	c.found, c.err = b.engine.Find(ctx, b.session, line.Name, engine.Query{Call: true, Reach: true}, false)
 	if c.err == nil {

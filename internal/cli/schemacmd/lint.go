@@ -118,10 +118,10 @@ func (o *options) knownFindings(ctx context.Context, e *cli.Env, root string, fo
 func (r *Request) unusable(reg *registry.Registry) []lint.Finding {
 	var out []lint.Finding
 	for _, h := range r.Hidden(reg.Hidden()) {
-		if h.Err == nil || h.Kept || len(r.Tools) > 0 {
+		if !errors.Is(h.Err, registry.ErrSchemaInvalid) || h.Kept || len(r.Tools) > 0 {
 			continue
 		}
-		out = append(out, lint.Finding{Severity: registry.SeverityError, Code: "tool_quarantined", Tool: h.Name,
+		out = append(out, lint.Finding{Severity: registry.SeverityError, Code: "schema_invalid", Tool: h.Name,
 			Message: "not declared for any provider: " + h.Reason, Hint: "exclude the tool, or fix it at the source"})
 	}
 	return out

@@ -1,0 +1,232 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// RestoreValues repairs what models and their clients do to values: a string with JSON in it
+// becomes that JSON if the schema allows no string there, and the JSON is of a type that it
+// allows; a whole number such as 5000.0 becomes 5000 if the schema allows only integers.
+// Like [RestoreEnums] it changes nothing else.
+func RestoreValues(schema, params json.RawMessage) json.RawMessage {
+	if !mayNeedRepair(params) {
+		return params
+	}
+	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.values(s, v) })
+}
+
+// mayNeedRepair reports whether params have a number with a point or an exponent, or a
+// string that may be JSON. Most have neither, and need not be parsed.
+func mayNeedRepair(params []byte) bool {
+	for i, c := range params {
+		switch {
+		case i == 0:
+		case (c == '.' || c|0x20 == 'e') && params[i-1]-'0' <= 9:
+			return true
+		case params[i-1] == '"':
+			switch {
+			case c == '{' || c == '[' || c == '-' || c-'0' <= 9, c == ' ', c == '\\':
+				return true
+			case bytes.HasPrefix(params[i:], []byte(`true"`)), bytes.HasPrefix(params[i:], []byte(`false"`)), bytes.HasPrefix(params[i:], []byte(`null"`)):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// kinds is a set of types of JSON values.
+type kinds uint8
+
+const (
+	aNull kinds = 1 << iota
+	aBoolean
+	anInteger
+	aFraction
+	aString
+	anArray
+	anObject
+	anything kinds = 1<<iota - 1
+)
+
+// kindOf returns the type of a value. A number without a fraction is an integer, however it
+// is written.
+func kindOf(v *jsonx.Value) kinds {
+	switch v.Kind {
+	case jsonx.Null:
+		return aNull
+	case jsonx.True, jsonx.False:
+		return aBoolean
+	case jsonx.String:
+		return aString
+	case jsonx.Array:
+		return anArray
+	case jsonx.Object:
+		return anObject
+	}
+	if _, ok := whole(v.Token); ok {
+		return anInteger
+	}
+	return aFraction
+}
+
+// whole returns the digits of a number if it has no fraction.
+func whole(token string) (string, bool) {
+	if !strings.ContainsAny(token, ".eE") {
+		return token, true
+	}
+	if registry.CheckJSON([]byte(token)) != nil {
+		return "", false // its exponent is too large to compute with
+	}
+	n, ok := new(big.Rat).SetString(token)
+	if !ok || !n.IsInt() {
+		return "", false
+	}
+	return n.Num().String(), true
+}
+
+// values repairs v and everything in it.
+func (r *restorer) values(s, v *jsonx.Value) {
+	if !r.spend(1) {
+		return
+	}
+	switch v.Kind {
+	case jsonx.String:
+		if text := v.Text(); r.kinds(s, 0)&aString == 0 && registry.CheckJSON([]byte(text)) == nil {
+			if parsed, err := jsonx.Parse([]byte(text), options()); err == nil && kindOf(parsed)&r.kinds(s, 0) != 0 {
+				*v, r.changed = *parsed, true
+				r.values(s, v)
+			}
+		}
+	case jsonx.Number:
+		if digits, ok := whole(v.Token); ok && digits != v.Token && r.kinds(s, 0)&(anInteger|aFraction) == anInteger {
+			v.Token, r.changed = digits, true
+		}
+	case jsonx.Array:
+		for i, item := range v.Items {
+			r.values(r.within(s, 0, func(s *jsonx.Value) *jsonx.Value { return itemSchema(s, i) }), item)
+		}
+	case jsonx.Object:
+		for _, m := range v.Members {
+			r.values(r.within(s, 0, func(s *jsonx.Value) *jsonx.Value { return r.member(s, m.Name) }), m.Value)
+		}
+	}
+}
+
+// member returns the schema that the keywords of s have for a member, or nil.
+func (r *restorer) member(s *jsonx.Value, name string) *jsonx.Value {
+	if sub := r.refs.Get(s.Get("properties"), name); sub != nil {
+		return sub
+	}
+	if patterns := s.Get("patternProperties"); patterns.Is(jsonx.Object) {
+		for _, m := range patterns.Members {
+			if re, err := regexp.Compile(m.Name); err != nil || re.MatchString(name) {
+				return nil // more than one may apply
+			}
+		}
+	}
+	return s.Get("additionalProperties")
+}
+
+// within returns a schema for a part of the values of s, which part finds in the keywords of
+// one schema: it combines what all schemas that apply to the value say. nil allows anything.
+func (r *restorer) within(s *jsonx.Value, depth int, part func(s *jsonx.Value) *jsonx.Value) *jsonx.Value {
+	if s = r.enter(s, depth); s == nil {
+		return nil
+	}
+	var all []*jsonx.Value
+	if sub := part(s); sub != nil {
+		all = append(all, sub)
+	}
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		list := s.Get(keyword)
+		if list == nil {
+			continue
+		}
+		var parts []*jsonx.Value
+		for _, branch := range list.Items {
+			sub := r.within(branch, depth+1, part)
+			if sub == nil {
+				sub = jsonx.NewBool(true)
+			}
+			parts = append(parts, sub)
+		}
+		if keyword == "allOf" {
+			all = append(all, parts...)
+		} else {
+			all = append(all, jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(parts...))))
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return jsonx.NewObject(jsonx.NewMember("allOf", jsonx.NewArray(all...)))
+}
+
+// kinds returns the types that a schema may allow.
+func (r *restorer) kinds(s *jsonx.Value, depth int) kinds {
+	if s.Is(jsonx.False) {
+		return 0
+	}
+	if s = r.enter(s, depth); s == nil {
+		return anything
+	}
+	out := anything
+	if typ := s.Get("type"); typ != nil {
+		out = 0
+		for i, word := range []string{"null", "boolean", "integer", "", "string", "array", "object"} {
+			if typ.IsText(word) || typ.Is(jsonx.Array) && containsText(typ.Items, word) {
+				out |= 1 << i
+			}
+		}
+		if typ.IsText("number") || containsText(typ.Items, "number") {
+			out |= anInteger | aFraction
+		}
+	}
+	if enum := s.Get("enum"); enum.Is(jsonx.Array) && r.spend(len(enum.Items)) {
+		var of kinds
+		for _, v := range enum.Items {
+			of |= kindOf(v)
+		}
+		out &= of
+	}
+	if c := s.Get("const"); c != nil {
+		out &= kindOf(c)
+	}
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		list := s.Get(keyword)
+		if list == nil {
+			continue
+		}
+		var any kinds
+		for _, branch := range list.Items {
+			of := r.kinds(branch, depth+1)
+			if any |= of; keyword == "allOf" {
+				out &= of
+			}
+		}
+		if keyword != "allOf" {
+			out &= any
+		}
+	}
+	return out
+}
+
+func containsText(list []*jsonx.Value, text string) bool {
+	for _, v := range list {
+		if v.IsText(text) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,51 @@
+package provider
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestRestoreValues(t *testing.T) {
+	const obj = `{"type":"object","properties":{`
+	for name, c := range map[string]struct{ schema, params, want string }{
+		"whole number":             {obj + `"n":{"type":"integer"}}}`, `{"n":5000.0}`, `{"n":5000}`},
+		"exponent":                 {obj + `"n":{"type":"integer"}}}`, `{"n":5e3,"m":1.5e1}`, `{"n":5000,"m":1.5e1}`},
+		"negative":                 {obj + `"n":{"type":["integer","null"]}}}`, `{"n":-2.0}`, `{"n":-2}`},
+		"large":                    {obj + `"n":{"type":"integer"}}}`, `{"n":12345678901234567890.0}`, `{"n":12345678901234567890}`},
+		"whole in lists":           {obj + `"l":{"type":"array","items":{"type":"object","properties":{"n":{"enum":[1,2]}}}}}}`, `{"l":[{"n":1.0},{"n":2}]}`, `{"l":[{"n":1},{"n":2}]}`},
+		"a fraction stays":         {obj + `"n":{"type":"integer"}}}`, `{"n": 1.5}`, `{"n": 1.5}`},
+		"a number stays":           {obj + `"n":{"type":"number"},"m":{}}}`, `{"n": 1.0, "m": 2.0}`, `{"n": 1.0, "m": 2.0}`},
+		"huge exponent":            {obj + `"n":{"type":"integer"}}}`, `{"n": 1e999999999}`, `{"n": 1e999999999}`},
+		"list in a string":         {obj + `"l":{"type":"array","items":{"type":"integer"}}}}`, `{"l":"[1, 2.0, \"3\"]"}`, `{"l":[1,2,3]}`},
+		"object in a string":       {obj + `"o":{"type":"object","properties":{"l":{"type":"array"}}}}}`, `{"o":"{\"l\":\"[]\"}"}`, `{"o":{"l":[]}}`},
+		"number in a string":       {obj + `"n":{"type":"integer"},"f":{"type":"number"},"b":{"type":"boolean"}}}`, `{"n":"5","f":"-0.5","b":"true"}`, `{"n":5,"f":-0.5,"b":true}`},
+		"whole number in a string": {obj + `"n":{"type":"integer"}}}`, `{"n":"5.0"}`, `{"n":5}`},
+		"null in a string":         {obj + `"n":{"type":["integer","null"]}}}`, `{"n":"null"}`, `{"n":null}`},
+		"a string is allowed":      {obj + `"s":{"type":["string","array"]},"a":{},"u":{"anyOf":[{"type":"array"},{"type":"string"}]}}}`, `{"s": "[1]", "a": "[1]", "u": "[1]"}`, `{"s": "[1]", "a": "[1]", "u": "[1]"}`},
+		"another type":             {obj + `"l":{"type":"array"}}}`, `{"l": "{}"}`, `{"l": "{}"}`},
+		"no JSON":                  {obj + `"l":{"type":"array"}}}`, `{"l": "[1"}`, `{"l": "[1"}`},
+		"a key twice":              {obj + `"o":{"type":"object"}}}`, `{"o": "{\"a\":1,\"a\":2}"}`, `{"o": "{\"a\":1,\"a\":2}"}`},
+		"additional properties":    {`{"additionalProperties":{"type":"array"}}`, `{"x":"[1]"}`, `{"x":[1]}`},
+		"by reference":             {obj + `"a":{"$ref":"#/$defs/l"}},"$defs":{"l":{"type":"array"}}}`, `{"a":"[]"}`, `{"a":[]}`},
+		"all of several":           {`{"allOf":[{"properties":{"a":{"type":["array","string"]}}},{"properties":{"a":{"type":["array","null"]}}}]}`, `{"a":"[]"}`, `{"a":[]}`},
+		"any of several":           {`{"anyOf":[{"properties":{"a":{"type":"array"}}},{"properties":{"a":{"type":"object"}}}]}`, `{"a":"[]"}`, `{"a":[]}`},
+		"any, one allows strings":  {`{"anyOf":[{"properties":{"a":{"type":"array"}}},{"properties":{"b":{"type":"object"}}}]}`, `{"a": "[]"}`, `{"a": "[]"}`},
+		"tuple":                    {obj + `"t":{"prefixItems":[{"type":"integer"},{"type":"string"}],"items":{"type":"array"}}}}`, `{"t":["1","2","[3]"]}`, `{"t":[1,"2",[3]]}`},
+		"recursive":                {`{"$ref":"#/$defs/n","$defs":{"n":{"properties":{"next":{"$ref":"#/$defs/n"},"v":{"type":"integer"}}}}}`, `{"next":{"next":{"v":"1"}}}`, `{"next":{"next":{"v":1}}}`},
+		"big numbers keep":         {obj + `"n":{"type":"integer"}}}`, `{"n":"1","id":12345678901234567891.5}`, `{"n":1,"id":12345678901234567891.5}`},
+	} {
+		if got := string(RestoreValues(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
+			t.Errorf("%s: %s of %s became %s, want %s", name, c.params, c.schema, got, c.want)
+		}
+	}
+}
+
+// Schemas and params that are made to cost much cost little.
+func TestRestoreValuesIsBounded(t *testing.T) {
+	doubling := `{"$defs":{` + strings.Repeat(`"x":{},`, 3) + `"d":{"anyOf":[{"$ref":"#/$defs/d2"},{"$ref":"#/$defs/d2"}]},"d2":{"allOf":[{"properties":{"a":{"$ref":"#/$defs/d"}}},{"properties":{"a":{"$ref":"#/$defs/d"}}}]}},"$ref":"#/$defs/d"}`
+	params := strings.Repeat(`{"a":`, 90) + `"1"` + strings.Repeat("}", 90)
+	if got := string(RestoreValues(json.RawMessage(doubling), json.RawMessage(params))); got != params {
+		t.Errorf("params became %s", got)
+	}
+}

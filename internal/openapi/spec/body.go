@@ -2,6 +2,7 @@ package spec
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -35,6 +36,9 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 		return nil, err
 	}
 	content := request.get("content")
+	if !request.Is(jsonx.Object) || content.exists() && !content.Is(jsonx.Object) {
+		return nil, request.problem("a requestBody must be an object with a content for each media type")
+	}
 	best, media := kindBytes+1, node{}
 	for _, m := range content.members() {
 		if kind := kindOf(m.name()); kind < best && isMedia(m.name()) {
@@ -42,6 +46,9 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 		}
 	}
 	if media.Value == nil {
+		if len(content.members()) > 0 {
+			return nil, content.problem("no key of content is a media type that can be sent")
+		}
 		return nil, nil
 	}
 	b := &bodyParams{plan: Body{Type: sendable(media.name(), best), Kind: best, Required: request.get("required").Is(jsonx.True)}}
@@ -145,10 +152,15 @@ func (p *params) take(b *bodyParams) bool {
 	return true
 }
 
+// isAnnotation reports whether a keyword beside a reference does not change what is valid.
+func isAnnotation(keyword string) bool {
+	return strings.HasPrefix(keyword, "x-") || slices.Contains([]string{"$ref", "description", "summary", "title", "deprecated", "example", "examples", "$comment"}, keyword)
+}
+
 // isSpread reports whether the members of a body are params of their own: it is an object
 // with declared properties and no alternatives.
 func (r *reader) isSpread(s, resolved node) bool {
-	if s.Value != resolved.Value && r.version >= 31 && len(s.Members) > 1 {
+	if s.Value != resolved.Value && r.version >= 31 && slices.ContainsFunc(s.members(), func(m node) bool { return !isAnnotation(m.name()) }) {
 		return false // keywords beside the reference
 	}
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames", "dependentSchemas", "dependentRequired", "$dynamicRef", "unevaluatedProperties", "discriminator"} {
@@ -164,6 +176,9 @@ func (r *reader) isSpread(s, resolved node) bool {
 // spread makes the members of a body params; false if one has the name of another param, or
 // if no member is left.
 func (r *reader) spread(b *bodyParams, p *params, s node) bool {
+	if v := s.get("required"); v.Value != nil && !isRequired(v.Value) {
+		return false // the schema as a whole says what is wrong
+	}
 	required := map[string]bool{}
 	for _, name := range s.get("required").strings() {
 		required[name] = true

@@ -260,6 +260,20 @@ func (w *writer) fail(err error) {
 	}
 }
 
+// mistake reports a keyword that says nothing, although the document means something by it. In
+// results it is passed over, because they are not refused.
+func (w *writer) mistake(format string, args ...any) {
+	if !w.output {
+		w.fail(w.from.problem(format, args...))
+	}
+}
+
+// isAbsent reports whether a value stands for no value: some programs write null, or an empty
+// list for an empty object.
+func isAbsent(v *jsonx.Value) bool {
+	return v == nil || v.Is(jsonx.Null) || v.Is(jsonx.Array) && len(v.Items) == 0
+}
+
 // text appends raw text.
 func (w *writer) text(s string) { w.buf = append(w.buf, s...) }
 
@@ -293,6 +307,10 @@ func (w *writer) write(n *jsonx.Value, description string, depth int, same bool)
 		return
 	case n.Is(jsonx.False):
 		w.text("false")
+		return
+	case !n.Is(jsonx.Object) && !n.Is(jsonx.True) && !isAbsent(n):
+		w.mistake("a schema must be an object or a boolean")
+		w.text("true")
 		return
 	case !n.Is(jsonx.Object) && description == "":
 		w.text("true")
@@ -373,6 +391,8 @@ func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, n
 		case "enum":
 			if v.Is(jsonx.Array) && len(v.Items) > 0 {
 				w.enum(v, nullable)
+			} else if !isAbsent(v) {
+				w.mistake("enum must be a list")
 			}
 		case "const", "default":
 			w.value(name, v)
@@ -423,12 +443,17 @@ func (w *writer) sub(name string, v *jsonx.Value, depth int, same bool) {
 	if v.Is(jsonx.Object) || v.Is(jsonx.True) || v.Is(jsonx.False) {
 		w.key(name)
 		w.write(v, "", depth+1, same)
+	} else if !isAbsent(v) {
+		w.mistake("%s must be a schema: an object or a boolean", name)
 	}
 }
 
 // list writes a keyword whose value is a list of schemas.
 func (w *writer) list(name string, v *jsonx.Value, depth int, same bool) {
 	if !v.Is(jsonx.Array) || len(v.Items) == 0 {
+		if !isAbsent(v) {
+			w.mistake("%s must be a list of schemas", name)
+		}
 		return
 	}
 	w.key(name)
@@ -557,6 +582,9 @@ func (w *writer) itemSchemas(v *jsonx.Value, depth int) {
 // named writes a keyword whose value has a schema for each name.
 func (w *writer) named(name string, v *jsonx.Value, left map[string]bool, depth int, same bool) {
 	if !v.Is(jsonx.Object) {
+		if !isAbsent(v) {
+			w.mistake("%s must be an object with a schema for each name", name)
+		}
 		return
 	}
 	w.key(name)
@@ -633,8 +661,11 @@ func (c *converter) isLeftOut(p node) bool {
 // required writes the names of required properties, without those that this direction leaves
 // out in any of the schemas around.
 func (w *writer) required(v *jsonx.Value) {
+	if !isRequired(v) {
+		w.mistake("required must be a list of names")
+	}
 	if !v.Is(jsonx.Array) {
-		return // a boolean, as in draft 3
+		return
 	}
 	var names []string
 	seen := map[string]bool{}
@@ -650,6 +681,15 @@ func (w *writer) required(v *jsonx.Value) {
 	}
 }
 
+// isRequired reports whether a value can be that of required: a list of names, or a boolean, as
+// in draft 3.
+func isRequired(v *jsonx.Value) bool {
+	if v.Is(jsonx.Array) {
+		return !slices.ContainsFunc(v.Items, func(name *jsonx.Value) bool { return !name.Is(jsonx.String) })
+	}
+	return isAbsent(v) || v.Is(jsonx.True) || v.Is(jsonx.False)
+}
+
 // types writes the type, without words that are none.
 func (w *writer) types(v *jsonx.Value, nullable bool) {
 	var names []string
@@ -657,12 +697,18 @@ func (w *writer) types(v *jsonx.Value, nullable bool) {
 		if name == "file" { // Swagger 2.0
 			name = "string"
 		}
-		if slices.Contains([]string{"null", "boolean", "object", "array", "number", "string", "integer"}, name) && !slices.Contains(names, name) {
+		switch {
+		case !slices.Contains([]string{"null", "boolean", "object", "array", "number", "string", "integer"}, name):
+			w.mistake("%q is not a type; the types are null, boolean, object, array, number, string and integer", name)
+		case !slices.Contains(names, name):
 			names = append(names, name)
 		}
 	}
-	if v.Is(jsonx.String) {
+	switch {
+	case v.Is(jsonx.String):
 		add(v.Text())
+	case !v.Is(jsonx.Array) && !isAbsent(v):
+		w.mistake("type must be a word or a list of words")
 	}
 	for _, name := range v.Strings() {
 		add(name)

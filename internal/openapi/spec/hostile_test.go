@@ -33,7 +33,7 @@ func TestHostileDocuments(t *testing.T) {
 		"circle of allOf":    {fmt.Sprintf(operation(`{"$ref":"#/components/schemas/A"}`), `"A":{"allOf":[{"$ref":"#/components/schemas/B"}]},"B":{"not":{"$ref":"#/components/schemas/A"}}`), "contains itself"},
 		"chain":              {fmt.Sprintf(operation(`{"$ref":"#/components/schemas/D0"}`), strings.Join(deep, ",")), "more than 1000 schemas refer to one another"},
 		"deep":               {fmt.Sprintf(operation(strings.Repeat(`{"items":`, 80)+"{}"+strings.Repeat("}", 80)), ""), "nested deeper than 60 levels"},
-		"wrong types":        {fmt.Sprintf(operation(`{"type":7,"enum":{},"properties":[],"required":true,"minimum":"a","items":3,"allOf":{},"pattern":1,"maxLength":-1}`), ""), ""},
+		"wrong types":        {fmt.Sprintf(operation(`{"type":null,"enum":[],"properties":[],"required":true,"minimum":"a","items":null,"allOf":[],"pattern":1,"maxLength":-1}`), ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := operations(t, c.doc, Options{Name: "x.json"})
@@ -192,4 +192,54 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What says nothing, although the document means something by it, makes an operation unusable:
+// otherwise a param, or what it must be, would be missing in silence. In results it is passed over.
+func TestMistakesMakeOperationsUnusable(t *testing.T) {
+	param := func(schema string) string { return `"parameters":[{"name":"q","in":"query","schema":` + schema + `}]` }
+	body := func(schema string) string {
+		return `"requestBody":{"content":{"application/json":{"schema":` + schema + `}}}`
+	}
+	for operation, want := range map[string]string{
+		param(`[1,2]`):                                                    "a schema must be an object or a boolean (at #/paths/~1x/post/parameters/0/schema)",
+		param(`{"type":"strnig"}`):                                        `"strnig" is not a type`,
+		param(`{"type":["string","nul"]}`):                                `"nul" is not a type`,
+		param(`{"type":{}}`):                                              "type must be a word",
+		param(`{"enum":"a"}`):                                             "enum must be a list",
+		param(`{"items":3}`):                                              "items must be a schema",
+		param(`{"allOf":{"type":"string"}}`):                              "allOf must be a list of schemas",
+		body(`{"properties":{"a":{}},"required":"a"}`):                    "required must be a list of names",
+		body(`{"properties":{"a":{}},"required":[1]}`):                    "required must be a list of names",
+		body(`{"type":"object","properties":{"a":{"properties":[1]}}}`):   "properties must be an object",
+		`"parameters":[{"name":"q","in":"nowhere"}]`:                      `the place (in) of the parameter "q" is none of path, query, header, cookie`,
+		`"parameters":[{"name":"q","in":"body","schema":{}}]`:             `the place (in) of the parameter "q"`,
+		`"parameters":[{"name":"q","in":"query","required":"yes"}]`:       "required must be true or false",
+		`"parameters":[7]`:                                                "a parameter must be an object",
+		`"parameters":{"name":"q"}`:                                       "parameters must be a list",
+		`"requestBody":[1]`:                                               "a requestBody must be an object",
+		`"requestBody":{"content":[1]}`:                                   "a requestBody must be an object",
+		`"requestBody":{"content":{"json":{"schema":{"type":"object"}}}}`: "no key of content is a media type",
+		`"responses":{"200":{"content":{"application/json":{"schema":{"type":"strnig","required":"a","properties":[1]}}}}}`: "",
+	} {
+		all := operations(t, `{"openapi":"3.0.3","servers":[{"url":"https://x.example"}],"paths":{"/x":{"post":{"operationId":"x",`+operation+`},"get":{"operationId":"good"}}}}`, Options{Name: "x.json"})
+		if all["good"].Problem != nil {
+			t.Errorf("%s: the other operation: %v", operation, all["good"].Problem)
+		}
+		switch p := all["x"].Problem; {
+		case want == "" && p != nil, want != "" && (p == nil || !strings.Contains(p.Message, want) || p.Line == 0):
+			t.Errorf("%s: problem %v, want %q", operation, p, want)
+		}
+	}
+}
+
+// A reference with words beside it that change nothing is spread like one without.
+func TestReferenceWithDescriptionIsSpread(t *testing.T) {
+	for beside, spread := range map[string]bool{`,"description":"d","x-a":1`: true, `,"maxProperties":1`: false} {
+		all := operations(t, `{"openapi":"3.1.0","servers":[{"url":"https://x.example"}],"components":{"schemas":{"S":{"type":"object","properties":{"a":{"type":"string"}}}}},
+			"paths":{"/x":{"post":{"operationId":"x","requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/S"`+beside+`}}}}}}}}`, Options{Name: "x.json"})
+		if got := len(all["x"].Plan.Body.Members) == 1; got != spread {
+			t.Errorf("%s: spread %v", beside, got)
+		}
+	}
 }

@@ -50,6 +50,10 @@ const (
 	inQuery  = "query"
 	inHeader = "header"
 	inCookie = "cookie"
+
+	// Of Swagger 2.0 alone.
+	inFormData = "formData"
+	inBody     = "body"
 )
 
 // Param is a param outside the body.

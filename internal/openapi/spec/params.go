@@ -28,9 +28,15 @@ func (r *reader) params(n, item node, route string) (*params, error) {
 	var all []node
 	known := map[[2]string]int{} // by name and place, the index in all
 	for _, list := range []node{item.get("parameters"), n.get("parameters")} {
+		if list.exists() && !list.Is(jsonx.Array) {
+			return nil, list.problem("parameters must be a list")
+		}
 		for _, one := range list.items() {
 			resolved, err := r.resolve(one)
 			if err != nil {
+				return nil, err
+			}
+			if err := r.checkParam(resolved); err != nil {
 				return nil, err
 			}
 			key := [2]string{resolved.get("name").Text(), resolved.get("in").Text()}
@@ -53,13 +59,32 @@ func (r *reader) params(n, item node, route string) (*params, error) {
 	}
 	for _, one := range all {
 		switch one.get("in").Text() {
-		case "formData":
+		case inFormData:
 			p.form = append(p.form, one)
-		case "body":
+		case inBody:
 			p.raw = one
 		}
 	}
 	return p, p.checkRoute(n, route)
+}
+
+// checkParam returns an error for a parameter whose place or shape says nothing, because it would
+// otherwise be missing in requests.
+func (r *reader) checkParam(n node) error {
+	places := []string{inPath, inQuery, inHeader, inCookie}
+	if r.version == 20 {
+		places = []string{inPath, inQuery, inHeader, inFormData, inBody}
+	}
+	required := n.get("required")
+	switch {
+	case !n.Is(jsonx.Object):
+		return n.problem("a parameter must be an object")
+	case !slices.Contains(places, n.get("in").Text()):
+		return n.problem("the place (in) of the parameter %.200q is none of %s", n.get("name").Text(), strings.Join(places, ", "))
+	case required.exists() && !required.Is(jsonx.True) && !required.Is(jsonx.False):
+		return required.problem("required must be true or false")
+	}
+	return nil
 }
 
 // checkRoute returns an error if a part of the path is no param.

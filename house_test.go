@@ -108,7 +108,7 @@ func rooms() map[string][]string {
 		"internal/provider/typescript": {},
 		"internal/recording":           {"internal/registry"},
 		"internal/registry":            {},
-		"internal/rpc":                 {"internal/engine", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/provider/typescript", "internal/registry", "internal/ui"},
+		"internal/rpc":                 {"internal/engine", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/content", "internal/provider/typescript", "internal/registry", "internal/ui"},
 		"internal/script":              {"internal/process", "internal/registry"},
 		"internal/sandbox":             {"internal/sandbox/launcher", "internal/webaddr"},
 		"internal/sandbox/confine":     {"internal/git", "internal/policy", "internal/process", "internal/registry", "internal/sandbox", "internal/sandbox/guards", "internal/settings", "internal/settings/table", "internal/trust"},

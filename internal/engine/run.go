@@ -126,6 +126,9 @@ type Options struct {
 	// any case. Servers with oauth.per: client are then reached with the login of the client that
 	// calls; otherwise with that of the person.
 	ClientLogins bool
+	// Host is the source of the functions that the program which drives toolreg provides; its
+	// tools are registered first. May be nil.
+	Host registry.Source
 	// Noticed has the diagnostics of reading the settings, which come first in
 	// what [Tools.Diagnostics] returns.
 	Noticed []registry.Diagnostic

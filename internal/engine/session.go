@@ -102,7 +102,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	calls := &Calls{gate: gate}
 	scripts := &Scripts{run: r, calls: calls}
 	sources := newSources(ctx, connections, calls.step, scripts, replayed)
-	if err := r.rules.CheckExamples(ctx, sources.local[0], r.shell()); err != nil {
+	if err := r.rules.CheckExamples(ctx, sources.builtin, r.shell()); err != nil {
 		return nil, err
 	}
 	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.apis)), Last: opts.Last, LastShaped: opts.LastShaped,

@@ -18,7 +18,8 @@ import (
 // sources has the sources of one run in the order of registration.
 type sources struct {
 	*Servers
-	local      []registry.Source // started for every request
+	builtin    registry.Source
+	local      []registry.Source // started for every request; the host's comes first
 	plugins    *Plugins
 	composites *discover.Composites // nil: none
 
@@ -166,7 +167,7 @@ func presets(text string) []string {
 // InPreset reports whether a tool is in one of the presets. "" includes all
 // tools. Only "full" includes all, and "mcp" those that are not built in.
 func InPreset(preset string, t *registry.Tool) bool {
-	if preset == "" {
+	if preset == "" || t.Source == registry.SourceHost {
 		return true
 	}
 	return slices.ContainsFunc(presets(preset), func(p string) bool {
@@ -181,8 +182,24 @@ func (s *sources) narrow(preset string) {
 	if len(given) == 0 || slices.Contains(given, "full") || slices.Contains(given, builtin.PresetMCP) {
 		return
 	}
-	s.local = slices.DeleteFunc(s.local, func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
+	s.local = slices.DeleteFunc(s.local, func(source registry.Source) bool {
+		return source.Name() != registry.SourceBuiltin && source.Name() != registry.SourceHost
+	})
 	s.on, s.off, s.apis, s.recorded = nil, nil, nil, nil
+}
+
+// withReplayed adds the sources of a recording to the local ones. That of the host takes the
+// place of today's, in front.
+func withReplayed(local, replayed []registry.Source) []registry.Source {
+	for _, source := range replayed {
+		if source.Name() != registry.SourceHost {
+			local = append(local, source)
+			continue
+		}
+		local = slices.DeleteFunc(local, func(s registry.Source) bool { return s.Name() == registry.SourceHost })
+		local = slices.Insert(local, 0, source)
+	}
+	return local
 }
 
 // newSources creates the sources without starting any. step calls the tool of a
@@ -206,9 +223,13 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 	out.composites = out.newComposites(ctx)
 	own := o.builtin()
 	own.Protected = append(own.Protected, protectedFiles(out.plugins.Found, set.Workspace)...)
-	out.local = []registry.Source{builtin.Source(own)}
+	out.builtin = builtin.Source(own)
+	if r.opts.Host != nil {
+		out.local = append(out.local, r.opts.Host)
+	}
+	out.local = append(out.local, out.builtin)
 	if r.deps.Replay != nil {
-		out.local = append(out.local, replayed...)
+		out.local = withReplayed(out.local, replayed)
 		out.recorded = c.replayedServers(ctx, replayed)
 		if out.composites != nil {
 			out.local = append(out.local, out.composites)

@@ -214,7 +214,7 @@ func (m *nameCheck) namedSources() []named {
 // knownSources returns the names of all sources, including those that are turned
 // off.
 func (m *nameCheck) knownSources() []string {
-	out := []string{registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}
+	out := []string{registry.SourceBuiltin, registry.SourceHost, registry.SourceCommand, registry.SourceComposite}
 	for _, p := range m.sources.plugins.Found {
 		out = append(out, registry.PluginPrefix+p.ID)
 	}

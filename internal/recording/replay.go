@@ -96,7 +96,7 @@ func (r *Recording) read(text []byte, number int) error {
 
 // check returns what is wrong with a line.
 func (l *recorded) check() error {
-	if _, isServer := registry.ServerOf(l.Source); !isServer && l.Source != registry.SourceCommand && !strings.HasPrefix(l.Source, registry.PluginPrefix) {
+	if _, isServer := registry.ServerOf(l.Source); !isServer && l.Source != registry.SourceCommand && l.Source != registry.SourceHost && !strings.HasPrefix(l.Source, registry.PluginPrefix) {
 		return fmt.Errorf("%q is not a source that is recorded", l.Source)
 	}
 	switch l.Kind {

@@ -189,6 +189,9 @@ func (b *builder) hides(t *Tool) *Hidden {
 
 func (b *builder) conflict(t, old *Tool) {
 	switch {
+	case old.Source == SourceHost && !t.OfServer():
+		b.diagnose(SeverityWarning, "name_taken", t.Source, t.Name,
+			fmt.Sprintf("tool %q is left out: the host provides a tool of this name", t.Name), "")
 	case t.OfServer():
 		b.qualify(t, old, t.Qualified())
 	case t.Source == SourceCommand && b.opts.Conflicts == ConflictQualify:

@@ -35,6 +35,7 @@ func (c Category) Valid() bool {
 // of the server or API.
 const (
 	SourceBuiltin   = "builtin"
+	SourceHost      = "host" // functions of the program that uses toolreg rpc
 	SourceCommand   = "command"
 	SourceComposite = "composite"
 	PluginPrefix    = "plugin:"

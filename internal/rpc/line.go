@@ -10,6 +10,10 @@ import (
 type line struct {
 	mu    sync.Mutex
 	queue []*place
+	// While the turn is lent, requests that arrive join another line, because the one whose turn
+	// it is waits for them.
+	lent  int
+	other *line
 }
 
 // place is the place of a request in a line. A nil place has its turn at once.
@@ -23,6 +27,9 @@ type place struct {
 func (l *line) join() *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.lent > 0 {
+		return l.other.join()
+	}
 	p := &place{line: l, turn: make(chan struct{})}
 	l.queue = append(l.queue, p)
 	if len(l.queue) == 1 {
@@ -41,6 +48,26 @@ func (p *place) Wait(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// lend lets requests that arrive from now on, until the returned function is called, pass those
+// that are in the line.
+func (p *place) lend() (back func()) {
+	if p == nil {
+		return func() {}
+	}
+	l := p.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lent == 0 {
+		l.other = &line{}
+	}
+	l.lent++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lent--
 	}
 }
 

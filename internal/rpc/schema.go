@@ -41,6 +41,7 @@ func questions() []exchange {
 		{"approve", reflect.TypeFor[Approve](), reflect.TypeFor[exec.Reply]()},
 		{"elicit", reflect.TypeFor[Elicit](), reflect.TypeFor[ElicitResult]()},
 		{"sample", reflect.TypeFor[Sample](), reflect.TypeFor[json.RawMessage]()},
+		{"run", reflect.TypeFor[Run](), reflect.TypeFor[json.RawMessage]()},
 	}
 }
 

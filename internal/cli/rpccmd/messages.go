@@ -23,6 +23,14 @@ type initializeResult struct {
 	Servers []string `json:"servers" jsonschema:"names of the MCP servers"`
 }
 
+type provideParams struct {
+	Tools []rpc.Function `json:"tools" jsonschema:"the functions of the host; those of an earlier provide are replaced"`
+}
+
+type provideResult struct {
+	Tools []string `json:"tools" jsonschema:"the names of the host's tools in the registry"`
+}
+
 type declareParams struct {
 	Format  string       `json:"format" jsonschema:"as in initialize"`
 	Request bool         `json:"request,omitempty" jsonschema:"wrap the declarations as the API's tools field requires"`

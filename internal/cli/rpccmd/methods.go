@@ -33,6 +33,9 @@ func initialize(life context.Context, h *host) rpc.Method {
 
 // methods returns the other methods, in the order of the documentation.
 func methods(life context.Context, h *host) []rpc.Method {
+	provide := rpc.NewMethod("provide", func(ctx context.Context, r *rpc.Request, p provideParams) (provideResult, error) {
+		return h.provide(life, ctx, r, p)
+	})
 	declare := rpc.NewMethod("declare", func(ctx context.Context, r *rpc.Request, p declareParams) (declareResult, error) {
 		return h.declare(life, ctx, r, p)
 	})
@@ -68,7 +71,7 @@ func methods(life context.Context, h *host) []rpc.Method {
 			return doc, err
 		})
 	})
-	return []rpc.Method{declare, answer, call, list, search, why, servers}
+	return []rpc.Method{provide, declare, answer, call, list, search, why, servers}
 }
 
 // bind makes a declare that arrives the one that later answers wait for.
@@ -140,6 +143,30 @@ func (h *host) declare(life, ctx context.Context, r *rpc.Request, p declareParam
 		r.Arrived.(*binding).declared = out.declared
 	}
 	return out.result, err
+}
+
+// provide makes tools of functions of the host.
+func (h *host) provide(life, ctx context.Context, r *rpc.Request, p provideParams) (provideResult, error) {
+	if err := h.provided.Set(h.Client, p.Tools); err != nil {
+		return provideResult{}, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "params of provide: " + err.Error()}
+	}
+	return within(life, ctx, h, nil, func(ctx context.Context, s *engine.Session) (provideResult, error) {
+		out := provideResult{Tools: []string{}}
+		if err := s.Relist(ctx, &h.provided); err != nil {
+			return out, err
+		}
+		reg, err := s.Tools.Local(ctx)
+		if err != nil {
+			return out, err
+		}
+		h.diagnose(r, reg.Diagnostics(), nil)
+		for _, t := range reg.Tools() {
+			if t.Source == registry.SourceHost {
+				out.Tools = append(out.Tools, t.Name)
+			}
+		}
+		return out, nil
+	})
 }
 
 // find finds a tool in a session.

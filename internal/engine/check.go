@@ -178,7 +178,7 @@ func others(known *registry.Registry, listed *Listed, server string) toolscan.Kn
 // changes returns a function that returns the parts of a tool's definition that are not as
 // they were approved or locked.
 func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, error) {
-	approvals := OpenApprovals(s.Settings, s.run.deps.Folders, s.run.store, s.run.deps.Warn)
+	approvals := s.run.approvals()
 	locks, err := findLock(s.Settings, s.run.deps.Environ)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, &InputError{Err: err, Hint: lock.Anew}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -41,7 +43,7 @@ func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
 	p.Means, p.Shell = r.confiner.Means, r.shell()
 	p.Banned = r.set.ShellBanned.Sourced()
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
-	p.Approvals = OpenApprovals(r.set, r.deps.Folders, r.store, r.deps.Warn)
+	p.Approvals = r.approvals()
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
 }
@@ -55,7 +57,7 @@ func OpenApprovals(set *settings.Settings, folders *state.Folders, shared *store
 	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {
 		project = path // resolve links, so that every path of a project means the same project
 	}
-	a := &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Behind: func(t *registry.Tool) []byte { return behind(set, t) }, Warn: warn}
+	a := &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Warn: warn}
 	if workspace := trust.Real(set.Workspace); workspace != trust.Real(set.ProjectRoot) {
 		a.Workspace = workspace
 	}
@@ -68,38 +70,70 @@ func OpenApprovals(set *settings.Settings, folders *state.Folders, shared *store
 // samplingMethod is the ServerTool of the tool that answers a server's sampling requests.
 const samplingMethod = "sampling/createMessage"
 
-// behind returns what provides a tool, as the settings have it: command, environment,
-// headers and URL, with the values that [registry.Tool.Identity] masks. It is nil for
-// tools of our own that start no program.
-func behind(set *settings.Settings, t *registry.Tool) []byte {
-	type program struct {
-		Argv, Env, Headers []string
-		Inherit            bool
-		Cwd, Type          string
-		URLs               []string
+// approvals returns the stored approvals, which tools can be compared with.
+func (r *run) approvals() *policy.Approvals {
+	a := OpenApprovals(r.set, r.deps.Folders, r.store, r.deps.Warn)
+	a.Behind = r.behind
+	return a
+}
+
+// program is a program or an address that provides a tool. Approvals have hashes of how it prints.
+type program struct {
+	Argv, Env, Headers []string
+	Inherit            bool
+	Cwd, Type          string
+	URLs               []string
+}
+
+// behind returns what provides a tool: command, environment, headers and URL, expanded and with the
+// values that [registry.Tool.Identity] masks; cmd: references as written. It is nil for tools of
+// our own that start no program.
+func (r *run) behind(ctx context.Context, t *registry.Tool) ([]byte, error) {
+	all, err := r.programsOf(ctx, r.expander.Still(), t)
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
-	var all []program
+	return fmt.Appendf(nil, "%#v", all), nil
+}
+
+func (r *run) programsOf(ctx context.Context, x *values.Expander, t *registry.Tool) (all []program, err error) {
+	set := r.set
 	if i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return t.OfServer() && s.Name == t.Server }); i >= 0 {
-		s := set.Servers[i]
+		s, err := x.Server(ctx, set.Servers[i])
+		if err != nil {
+			return nil, err
+		}
 		all = append(all, program{append([]string{s.Command}, s.Args...), pairValues(s.Env), pairValues(s.Headers), s.InheritEnv, s.Cwd, s.Type, []string{s.URL, s.HTTPURL}})
 	}
 	if i := slices.IndexFunc(set.APIs, func(a settings.API) bool { return t.OfServer() && a.Name == t.Server }); i >= 0 {
-		a := set.APIs[i]
+		a, err := x.API(ctx, set.APIs[i])
+		if err != nil {
+			return nil, err
+		}
 		all = append(all, program{Headers: append(pairValues(a.Headers), authValues(a)...), URLs: []string{a.Spec, a.URL}})
 	}
-	if t.IsMCP() && t.ServerTool == samplingMethod {
-		all = append(all, program{Argv: set.Sampling.Command.Argv, Env: pairValues(set.Env)})
+	command := func(c settings.Command, set *settings.Settings) error {
+		argv, err := x.Command(c)
+		if err != nil {
+			return err
+		}
+		env, err := x.Env(ctx, set.Env)
+		all = append(all, program{Argv: argv, Env: pairValues(env), Inherit: set.InheritEnv})
+		return err
 	}
-	switch {
+	switch sampling := set.Sampling.Command; {
+	case t.IsMCP() && t.ServerTool == samplingMethod:
+		err = command(sampling, set.For(sampling.Origin.Scope))
 	case t.Source == registry.SourceCommand:
-		all = append(all, program{Argv: set.DiscoveryCommand.Argv, Env: pairValues(set.Env)}, program{Argv: set.CallCommand.Argv})
-	case t.Program != "" && len(set.Env) > 0:
-		all = append(all, program{Env: pairValues(set.Env)})
+		if err = command(set.DiscoveryCommand, set); err == nil {
+			var argv []string
+			argv, err = x.Command(set.CallCommand)
+			all = append(all, program{Argv: argv})
+		}
+	case t.Program != "" && (len(set.Env) > 0 || set.InheritEnv):
+		err = command(settings.Command{}, set)
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return fmt.Appendf(nil, "%#v", all)
+	return all, err
 }
 
 // siblings finds the tools that an approval of a server or of edits covers.

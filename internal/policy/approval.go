@@ -96,8 +96,8 @@ type Approvals struct {
 	// Behind returns everything that provides a tool, including values that may be
 	// secret: command, environment, headers and URL. Only its keyed hash is stored. It
 	// returns nil for a tool of our own. If Behind is nil, there is nothing to add to
-	// the fingerprint.
-	Behind func(*registry.Tool) []byte
+	// the fingerprint. If it fails, the tool is not as it was approved.
+	Behind func(context.Context, *registry.Tool) ([]byte, error)
 	// Warn is called if the file cannot be used, in which case nothing is
 	// approved. It may be nil.
 	Warn func(registry.Diagnostic)

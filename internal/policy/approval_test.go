@@ -570,7 +570,7 @@ func TestConfirmVectors(t *testing.T) {
 func TestApprovalsCoverWhatIsNotShown(t *testing.T) {
 	value := "hunter2"
 	store := func() *Approvals {
-		return &Approvals{Dir: stateDir(t), Project: "/p", Behind: func(*registry.Tool) []byte { return []byte(value) }}
+		return &Approvals{Dir: stateDir(t), Project: "/p", Behind: func(context.Context, *registry.Tool) ([]byte, error) { return []byte(value), nil }}
 	}
 	a, b := store(), store()
 	tool := mcpTool("s", "echo", "echo")

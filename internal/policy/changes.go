@@ -35,15 +35,14 @@ func (a *Approvals) behind(ctx context.Context, t *registry.Tool) (string, error
 	if a.Behind == nil || a.Dir == nil && !a.Shares(ctx) {
 		return "", nil
 	}
-	all := a.Behind(t)
-	if len(all) == 0 {
-		return "", nil
+	all, err := a.Behind(ctx, t)
+	if err != nil || len(all) == 0 {
+		return "", err
 	}
 	var key []byte
 	if a.Shares(ctx) {
 		key = a.Shared.Key()
 	} else {
-		var err error
 		if key, err = a.Dir.Key(ctx); err != nil {
 			return "", fmt.Errorf("reading the key of approvals: %w", err)
 		}

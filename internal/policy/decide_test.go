@@ -138,11 +138,12 @@ func TestSandboxRuleCoversCode(t *testing.T) {
 	}
 }
 
-// Trust in a server comes before the default of a category, unless that denies.
+// A default that the settings have counts for tools of trusted servers too, if it is stricter than the trust.
 func TestTrustedServerAndDefaults(t *testing.T) {
-	for decision, want := range map[Decision]Decision{Ask: Allow, Allow: Allow, Deny: Deny} {
+	for decision, want := range map[Decision]Decision{Ask: Ask, Allow: Allow, Deny: Deny} {
 		p := Policy{Defaults: map[registry.Category]Rule{registry.CategoryRead: {Decision: decision, Origin: "s.yaml:1"}}}
-		if v := p.Decide(t.Context(), trusted(mcpTool("s", "t", "t")), registry.Call{}); v.Decision != want {
+		v := p.Decide(t.Context(), trusted(mcpTool("s", "t", "t")), registry.Call{})
+		if v.Decision != want || want != Allow && v.Origin != "s.yaml:1" {
 			t.Errorf("the default is %s: %s (%s)", decision, v.Decision, v.Reason)
 		}
 	}

@@ -69,9 +69,6 @@ func (d *decision) byDefault() Verdict {
 	base := Verdict{Decision: Ask, Origin: originDefault, Reason: fmt.Sprintf("tools of category %s require confirmation", cat)}
 	switch {
 	case d.tool.OfServer() && d.tool.Trusted:
-		if isSet && set.Decision != Deny { // trust in a server is more specific than a category
-			isSet = false
-		}
 		base.Decision, base.Reason = Allow, d.tool.ServerLabel()+" is trusted by the settings"
 		base.Origin = cmp.Or(d.policy.TrustOrigins[d.tool.Server], originDefault)
 	case d.tool.OfServer():

@@ -68,7 +68,7 @@ func TestApprovalsAreAddedWhereTheyBelong(t *testing.T) {
 // Approvals of clients are shared, those of the person are not; what cannot be read denies.
 func TestSharedApprovals(t *testing.T) {
 	m := &memory{}
-	behind := func(*registry.Tool) []byte { return []byte("secret") }
+	behind := func(context.Context, *registry.Tool) ([]byte, error) { return []byte("secret"), nil }
 	a := &Approvals{Dir: stateDir(t), Project: "/p", Folder: "1", Shared: m, Behind: behind}
 	b := &Approvals{Dir: stateDir(t), Project: "/p", Folder: "2", Shared: m, Behind: behind}
 	other := &Approvals{Dir: stateDir(t), Project: "/q", Shared: m, Behind: behind}

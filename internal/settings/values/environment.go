@@ -40,7 +40,7 @@ func Environment(environ []string, pairs []settings.Pair, inherit bool) []string
 // the settings and the environment of the process. It fails if the setting env
 // refers to a variable that is not set.
 func ToolEnviron(ctx context.Context, s *settings.Settings, x *Expander, environ []string) ([]string, error) {
-	pairs, err := x.pairs(ctx, "env", s.Env)
+	pairs, err := x.Env(ctx, s.Env)
 	if err != nil {
 		return nil, err
 	}

@@ -78,6 +78,11 @@ func (x *Expander) Headers(ctx context.Context, pairs []settings.Pair) ([]settin
 	return x.pairs(ctx, "headers", pairs)
 }
 
+// Env expands the values of the setting env: references and variables.
+func (x *Expander) Env(ctx context.Context, pairs []settings.Pair) ([]settings.Pair, error) {
+	return x.pairs(ctx, "env", pairs)
+}
+
 func (x *Expander) pairs(ctx context.Context, what string, pairs []settings.Pair) ([]settings.Pair, error) {
 	out := slices.Clone(pairs)
 	for i, p := range out {

@@ -38,7 +38,10 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 			err = errors.Join(err, fmt.Errorf("cleaning the workspace after the call: %w", failed))
 		}
 		r.Confined = true
-		if r.Denied = c.denied(k, confinement, &r); len(r.Denied) > 0 {
+		if r.IsError || err != nil {
+			r.Denied = c.denied(k, confinement, &r)
+		}
+		if len(r.Denied) > 0 {
 			r = r.WithShownNote("The sandbox denied: " + strings.Join(r.Denied, "; "))
 		}
 		if len(cleaned.Removed) > 0 {

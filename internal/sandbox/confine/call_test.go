@@ -44,7 +44,7 @@ func write(t *testing.T, path string, mode os.FileMode) {
 // A result says what the sandbox denied and which files need a look, to the model and to the
 // user, and nothing more.
 func TestCallNotesWhatItFinds(t *testing.T) {
-	const kept, denied = "Created or replaced during the call", "The sandbox denied: writing /usr/lib/x"
+	const kept, denied = "Created or replaced during the call", "The sandbox denied: writing "
 	for _, tt := range []struct {
 		name, text, display string
 		plant               bool
@@ -52,17 +52,19 @@ func TestCallNotesWhatItFinds(t *testing.T) {
 	}{
 		{"nothing", "done", "", false, nil, nil},
 		{"a file that other programs use", "done", "", true, []string{kept, "sub/.bashrc"}, nil},
-		{"a denied access", "touch: cannot touch '/usr/lib/x': Read-only file system", "", false, []string{denied}, nil},
-		{"both, also for the user", "touch: cannot touch '/usr/lib/x': Read-only file system", "shown", true, []string{denied, kept}, []string{"shown\n[The sandbox", "[" + kept}},
+		{"a program that has succeeded", "touch: cannot touch '~/.rustup': Read-only file system", "", false, nil, nil},
+		{"a denied access", "touch: cannot touch '~/.rustup': Read-only file system", "", false, []string{denied}, nil},
+		{"both, also for the user", "touch: cannot touch '~/.rustup': Read-only file system", "shown", true, []string{denied, kept}, []string{"shown\n[The sandbox", "[" + kept}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, _, workspace := place(t, "sandbox: {mode: auto}\n", full)
+			c, home, workspace := place(t, "sandbox: {mode: auto}\n", full)
+			write(t, home+"/.rustup", 0o600)
 			r, err := call(t, c, func(*process.Confinement) (registry.Result, error) {
 				if tt.plant {
 					write(t, filepath.Join(workspace, "sub/.bashrc"), 0o600)
 				}
 				r := registry.TextResult(tt.text)
-				r.Display.Text = tt.display
+				r.Display.Text, r.IsError = tt.display, tt.want != nil
 				return r, nil
 			})
 			if err != nil || !r.Confined {

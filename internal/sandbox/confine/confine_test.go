@@ -98,41 +98,56 @@ func TestProgramsOnASystemWithoutSandbox(t *testing.T) {
 func TestDenied(t *testing.T) {
 	c, home, workspace := place(t, "sandbox: {mode: auto}\n", full)
 	c.opts.Closed = func() []string { return []string{home + "/closed"} }
-	if err := os.Mkdir(home+"/closed", 0o700); err != nil {
-		t.Fatal(err)
+	lib := home + "/.rustup" // which programs may read
+	for _, dir := range []string{home + "/closed", lib} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tests := []struct{ output, want string }{
 		{"ls: cannot access '" + home + "/closed': No such file or directory", "access to " + home + "/closed (no setting allows it)"},
 		{"cat: ~/.ssh/id: No such file or directory", "reading " + home + "/.ssh/id (sandbox.shell.read would allow it)"},
-		{"open " + home + "/data: no such file or directory: No such file or directory", "access to " + home + "/data (sandbox.shell.read would allow it)"},
-		{"touch: cannot touch '/usr/lib/x': Read-only file system", "writing /usr/lib/x (sandbox.shell.write would allow it)"},
-		{"bash: line 1: .envrc: Read-only file system", "changing " + workspace + "/.envrc (other programs run commands from it)"},
-		{"PermissionError: [Errno 13] Permission denied: '/usr/lib/y'", "writing /usr/lib/y (sandbox.shell.write would allow it)"},
-		{"Error: EROFS: read-only file system, open '/usr/z'", "writing /usr/z (sandbox.shell.write would allow it)"},
+		{"open " + home + "/data: no such file or directory: No such file or directory", "reading " + home + "/data (sandbox.shell.read would allow it)"},
+		{"touch: cannot touch 'LIB/x': Read-only file system", "writing LIB/x (sandbox.shell.write would allow it)"},
+		{"bash: line 1: .envrc: Read-only file system", "changing " + workspace + "/.envrc (other programs run commands from it; no setting allows it)"},
+		{"PermissionError: [Errno 13] Permission denied: 'LIB/y'", ""}, // the sandbox lets it be read, and says that it is read-only
+		{"OSError: [Errno 30] Read-only file system: 'LIB/y'", "writing LIB/y (sandbox.shell.write would allow it)"},
+		{"ls: cannot open directory '" + home + "/data': Permission denied", "reading " + home + "/data (sandbox.shell.read would allow it)"},
+		{"bash: line 1: " + home + "/.ssh/id: Permission denied", "reading " + home + "/.ssh/id (sandbox.shell.read would allow it)"},
+		{"mkdir: cannot create directory '" + home + "/.ssh/x': Permission denied", "writing " + home + "/.ssh/x (sandbox.shell.write would allow it)"},
+		{"bash: line 1: " + home + "/.ssh/id: Read-only file system", "writing " + home + "/.ssh/id (sandbox.shell.write would allow it)"},
+		{"error: could not lock config file .git/config", "changing " + workspace + "/.git/config (other programs run commands from it; no setting allows it)"},
+		{"touch: cannot touch '/proc/none/x': Permission denied", ""},
+		{"strace: ptrace(PTRACE_TRACEME, ...): Operation not permitted", "tracing another process (no setting allows it)"},
+		{"unshare: unshare failed: Operation not permitted", "creating namespaces (no setting allows it)"},
+		{"mount: /mnt: permission denied.", "mounting a file system (no setting allows it)"},
+		{"Error: EROFS: read-only file system, open 'LIB/z'", "writing LIB/z (sandbox.shell.write would allow it)"},
 		{"curl: (6) Could not resolve host: a.example", "the connection to a.example (its network is a private loopback; sandbox.shell.network would allow it)"},
 		{"Error: getaddrinfo EAI_AGAIN packages.example.com", "the connection to packages.example.com (its network is a private loopback; sandbox.shell.network would allow it)"},
 		{"dial tcp: lookup modules.example.com on 10.0.0.1:53: no such host", "the connection to modules.example.com (its network is a private loopback; sandbox.shell.network would allow it)"},
 		{"fatal: unable to access 'https://git.example/x.git/': Could not resolve host", "the connection to git.example (its network is a private loopback; sandbox.shell.network would allow it)"},
 		{"curl: (7) Failed to connect to 127.0.0.1 port 5432 after 0 ms: Couldn't connect to server", "the connection to 127.0.0.1 (its network is a private loopback; sandbox.shell.network would allow it)"},
 		{"psql: error: connection to server at \"localhost\" (127.0.0.1), port 5432 failed: Connection refused", "a connection (its network is a private loopback; sandbox.shell.network would allow it)"},
-		{"Cannot connect to the Docker daemon at unix://" + home + "/data. Is the docker daemon running?", "access to " + home + "/data (sandbox.shell.read would allow it)"},
-		{"bash: line 1: " + home + "/data/new: No such file or directory", "access to " + home + "/data/new (sandbox.shell.write would allow it)"},
+		{"Cannot connect to the Docker daemon at unix://" + home + "/data. Is the docker daemon running?", "reading " + home + "/data (sandbox.shell.read would allow it)"},
+		{"bash: line 1: " + home + "/data/new: No such file or directory", "writing " + home + "/data/new (sandbox.shell.write would allow it)"},
 		{"cp: cannot create regular file '" + home + "/data/sub/new': No such file or directory", ""}, // there is no such folder
 		{"cat: " + home + "/missing: No such file or directory", ""},                                  // the home folder is visible
 		{"OSError: [Errno 101] Network is unreachable", "a connection (its network is a private loopback; sandbox.shell.network would allow it)"},
 		{"cat: nowhere/x: No such file or directory", ""},
 		{"grep: /nowhere: No such file or directory", ""},
-		{"all is well at /usr/lib and https://a.example", ""},
+		{"all is well at LIB and https://a.example", ""},
 		{"rm: cannot remove 'src/a': Permission denied", ""},
 		{"sh: cannot create /dev/x: Permission denied", ""},
-		{"error: 'not closed: /usr/lib: Permission denied", "writing /usr/lib (sandbox.shell.write would allow it)"},
-		{"error: closed' at /usr/lib: Permission denied", "writing /usr/lib (sandbox.shell.write would allow it)"},
+		{"error: 'not closed: LIB: Read-only file system", "writing LIB (sandbox.shell.write would allow it)"},
+		{"error: closed' at LIB: Read-only file system", "writing LIB (sandbox.shell.write would allow it)"},
 		{"Cannot connect to the Docker daemon at unix://. Is it running?", "a connection (its network is a private loopback; sandbox.shell.network would allow it)"},
 	}
 	for _, test := range tests {
+		test.output, test.want = strings.ReplaceAll(test.output, "LIB", lib), strings.ReplaceAll(test.want, "LIB", lib)
 		k := c.kind(Shell)
 		p := c.profile(k, sandbox.Place{}, false)
 		p.ReadOnly, p.Hide = append(p.ReadOnly, workspace+"/.envrc"), append(p.Hide, home+"/.ssh")
+		p.Brokered = []sandbox.Brokered{{Path: workspace + "/.git"}}
 		r := registry.TextResult(test.output)
 		if got := strings.Join(c.denied(k, &process.Confinement{Profile: &p}, &r), "; "); got != test.want {
 			t.Errorf("%s\n got %q\nwant %q", test.output, got, test.want)

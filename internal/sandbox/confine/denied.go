@@ -61,14 +61,26 @@ func (d *denial) host(host string) {
 // line looks for a denied access in one line of a program's output.
 func (d *denial) line(line string) {
 	switch {
-	case containsAny(line, "Permission denied", "Read-only file system", "Operation not permitted", "EACCES", "EROFS", "EPERM", "Invalid cross-device link",
-		"Device or resource busy", "PermissionError"):
+	case containsAny(line, "Read-only file system", "read-only file system", "EROFS", "Errno 30", "Invalid cross-device link", "Device or resource busy"):
 		for _, path := range pathsIn(line) {
 			d.path(path, true)
+		}
+	case containsAny(line, "Permission denied", "permission denied", "Operation not permitted", "operation not permitted", "EACCES", "EPERM", "PermissionError"):
+		if what := neverAllowed(line); what != "" {
+			d.add(what, "no setting allows it")
+			return
+		}
+		written := containsAny(line, "create", "touch", "remove", "unlink", "rename", "move", "mkdir", "write", "writing", "copy", "link")
+		for _, path := range pathsIn(line) {
+			d.path(path, written)
 		}
 	case containsAny(line, "No such file or directory", "ENOENT", "cannot open", "not found"):
 		for _, path := range pathsIn(line) {
 			d.path(path, false)
+		}
+	case strings.Contains(line, "could not lock config file"): // of git
+		for _, path := range pathsIn(line) {
+			d.path(path, true)
 		}
 	case d.profile.Network.Mode == sandbox.NetworkAll:
 	case containsAny(line, "Network is unreachable", "ENETUNREACH", "network is unreachable", "Could not resolve", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND",
@@ -87,12 +99,29 @@ func (d *denial) line(line string) {
 	}
 }
 
+// neverAllowed returns what a message says was refused, if the sandbox refuses it always; "" if it
+// does not say that.
+func neverAllowed(line string) string {
+	line = strings.ToLower(line)
+	for _, kind := range [][]string{
+		{"tracing another process", "ptrace", "strace"},
+		{"creating namespaces", "unshare", "namespace", "bwrap", "clone_new"},
+		{"mounting a file system", "mount:", "umount:"},
+		{"performance events", "perf_event"},
+	} {
+		if containsAny(line, kind[1:]...) {
+			return kind[0]
+		}
+	}
+	return ""
+}
+
 func containsAny(s string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
 }
 
 // path records an existing file or folder of the machine that the profile does not
-// open. written reports that the access may have been a write.
+// open, unless the user could not access it either. written reports that the access was a write.
 func (d *denial) path(path string, written bool) {
 	path = expand.Home(path, d.confiner.home)
 	if !filepath.IsAbs(path) {
@@ -106,24 +135,23 @@ func (d *denial) path(path string, written bool) {
 		return slices.ContainsFunc(list, func(p string) bool { return trust.Within(path, p) })
 	}
 	private := ours([]string{"/dev", "/proc", "/sys"})
+	brokered := slices.ContainsFunc(d.profile.Brokered, func(b sandbox.Brokered) bool { return trust.Within(path, b.Path) })
+	readable := ours(d.profile.Read) || ours(d.profile.Opened) || ours(d.profile.Scratch)
+	folder := filepath.Dir(path)
 	switch {
 	case d.confiner.isClosed(path) && exists(path):
 		d.add("access to "+path, "no setting allows it")
-	case ours(d.profile.ReadOnly) && written, slices.Contains(d.profile.Fixed, path) && written:
-		d.add("changing "+path, "other programs run commands from it")
-	case ours(d.profile.Hide) && exists(path):
+	case written && (ours(d.profile.ReadOnly) || brokered || slices.Contains(d.profile.Fixed, path)):
+		d.add("changing "+path, "other programs run commands from it; no setting allows it")
+	case ours(d.profile.Hide) && exists(path) && !written:
 		d.add("reading "+path, "%s would allow it", d.setting("read"))
 	case ours(d.profile.Write) || private:
-	case ours(d.profile.Read) || ours(d.profile.Opened) || ours(d.profile.Scratch):
-		if written {
+	case written || !exists(path) && exists(folder) && !d.isVisible(folder): // a new file in a folder that the program does not see
+		if canWrite(path) {
 			d.add("writing "+path, "%s would allow it", d.setting("write"))
 		}
-	case exists(path) || exists(filepath.Dir(path)) && (written || !d.isVisible(filepath.Dir(path))):
-		field := "read"
-		if written || !exists(path) { // a new file in a folder that the program does not see
-			field = "write"
-		}
-		d.add("access to "+path, "%s would allow it", d.setting(field))
+	case !readable && exists(path) && canRead(path):
+		d.add("reading "+path, "%s would allow it", d.setting("read"))
 	}
 }
 

@@ -22,6 +22,12 @@ func Explain(err error) string {
 	}
 	switch {
 	case errors.Is(err, registry.ErrSourceFailed):
+		if e, ok := errors.AsType[interface {
+			error
+			Advice() string
+		}](err); ok && e.Advice() != "" {
+			return e.Advice() + " " + err.Error()
+		}
 		return "The tool is not available: its source failed. Continue without it. " + err.Error()
 	case errors.Is(err, registry.ErrNotFound):
 		switch e, ok := errors.AsType[*registry.NotFoundError](err); {

@@ -10,6 +10,13 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
+// busy is the error of a source that knows what to do.
+type busy struct{}
+
+func (busy) Error() string  { return "server \"s\": 429" }
+func (busy) Advice() string { return "Try again in 7s." }
+func (busy) Unwrap() error  { return registry.ErrSourceFailed }
+
 // A model learns what to do next, and nothing of settings and paths.
 func TestExplain(t *testing.T) {
 	var many registry.ArgsError
@@ -30,6 +37,7 @@ func TestExplain(t *testing.T) {
 		"twenty mistakes":   {&few, "- /a/19: is wrong"},
 		"more mistakes":     {&many, "- /a/19: is wrong\n- and 2 more"},
 		"a source":          {fmt.Errorf("server \"s\": %w", registry.ErrSourceFailed), "Continue without it. server \"s\": " + registry.ErrSourceFailed.Error()},
+		"a busy source":     {fmt.Errorf("calling: %w", busy{}), "Try again in 7s. calling: server \"s\": 429"},
 		"no tool":           {&registry.NotFoundError{Name: "t"}, "There is no such tool. Call only declared tools."},
 		"no tool, in short": {registry.ErrNotFound, "There is no such tool. Call only declared tools."},
 		"a disabled tool":   {&registry.NotFoundError{Name: "t", Hidden: hidden}, `The tool "t" is disabled. Continue without it.`},

@@ -45,6 +45,21 @@ func (e *ServerError) Unwrap() []error {
 	return []error{registry.ErrSourceFailed, e.Cause}
 }
 
+// Advice tells a model what to do if the server is only busy, or has ended during a call; ""
+// if there is nothing to do.
+func (e *ServerError) Advice() string {
+	refused, isRefused := errors.AsType[*wire.HTTPError](e.Cause)
+	switch {
+	case isRefused && refused.IsBusy() && refused.Again.IsZero():
+		return "The server is busy. Try again in a minute, or continue without the tool."
+	case isRefused && refused.IsBusy():
+		return fmt.Sprintf("The server is busy. Try again in %s, or continue without the tool.", max(time.Until(refused.Again).Round(time.Second), time.Second))
+	case e.Phase == "tools/call" && isDisconnect(e.Cause):
+		return "The server ended during the call, which may have had effects: check before you repeat it. The next call starts the server again."
+	}
+	return ""
+}
+
 // connectTimeoutError is the cause of a connection's deadline.
 type connectTimeoutError struct{ after time.Duration }
 

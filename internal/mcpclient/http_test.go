@@ -407,23 +407,34 @@ func TestCancelOverHTTP(t *testing.T) {
 	}
 }
 
-// forgotten lists the bodies with which servers report a forgotten session. The last two are
-// JSON-RPC errors, one with the id of the request.
-func forgotten() map[string]string {
-	return map[string]string{
-		"text":            "session not found",
-		"error":           `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`,
-		"error of its id": `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`,
+// refusal is how a server reports a forgotten session.
+type refusal struct {
+	status int
+	body   string
+}
+
+// forgotten lists how servers report a forgotten session. Some do it by JSON-RPC errors, with the
+// id of the request or another.
+func forgotten() map[string]refusal {
+	return map[string]refusal{
+		"text":            {404, "session not found"},
+		"error":           {404, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`},
+		"error of its id": {404, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`},
+		"gone":            {410, ""},
+		"bad request":     {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
+		"indented":        {400, "{\n  \"error\": {\n    \"message\": \"Invalid or expired session\"\n  }\n}"},
+		"uninitialized":   {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`},
+		"conflict":        {409, "Session 7f3e was terminated"},
 	}
 }
 
 // forgets answers that the session is unknown.
-func forgets(w http.ResponseWriter, body string, request []byte) {
-	if strings.HasPrefix(body, "{") {
+func forgets(w http.ResponseWriter, how refusal, request []byte) {
+	if strings.HasPrefix(how.body, "{") {
 		w.Header().Set("Content-Type", "application/json")
 	}
-	w.WriteHeader(http.StatusNotFound)
-	fmt.Fprintln(w, strings.ReplaceAll(body, "$ID", string(jsonx.Get(request, "id"))))
+	w.WriteHeader(how.status)
+	fmt.Fprintln(w, strings.ReplaceAll(how.body, "$ID", string(jsonx.Get(request, "id"))))
 }
 
 // TestLostSessionOfEveryRequest checks that every kind of request in a session that the
@@ -637,5 +648,174 @@ func TestMirroredParams(t *testing.T) {
 	want := []string{"server/discover ", "tools/list ", "tools/call =?base64?ZXUNClgtRXZpbDogMQ==?=", "tools/call eu"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// TestRefusalsKeepTheSession checks that a call that is refused for another reason fails in its
+// session, which remains usable.
+func TestRefusalsKeepTheSession(t *testing.T) {
+	for name, how := range map[string]refusal{
+		"params":      {400, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32602,"message":"Invalid params"}}`},
+		"permissions": {403, "no session of yours"},
+		"load":        {429, "too many sessions, unknown session limit"},
+		"broken":      {500, "session store not found"},
+		"no words":    {400, ""},
+		"other words": {400, "the obsession is invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked, begun atomic.Int32
+			web := serve(t, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					request, _ := io.ReadAll(r.Body)
+					r.Body = io.NopCloser(strings.NewReader(string(request)))
+					switch {
+					case strings.Contains(string(request), `"initialize"`):
+						begun.Add(1)
+					case strings.Contains(string(request), `"tools/call"`) && asked.Add(1) == 1:
+						forgets(w, how, request)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			}, "--protocol", "2025-11-25")
+			tools, _ := discovered(t, source(t, httpServer(web.URL)))
+			if r, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"x"}`)}); err == nil && !r.IsError {
+				t.Errorf("%+v", r)
+			}
+			if r := run(t, tools, "echo", `{"text":"y"}`); r.Text() != "y" || begun.Load() != 1 {
+				t.Errorf("%+v, %d sessions", r, begun.Load())
+			}
+		})
+	}
+}
+
+// TestCookies checks that cookies are returned within a session, beside that of the settings,
+// and not to another server at the same host.
+func TestCookies(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	sticky := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			got = append(got, r.Header.Get("Cookie"))
+			mu.Unlock()
+			http.SetCookie(w, &http.Cookie{Name: "replica", Value: "a", Path: "/", HttpOnly: true})
+			http.SetCookie(w, &http.Cookie{Name: "gone", Value: "x", MaxAge: -1})
+			next.ServeHTTP(w, r)
+		})
+	}
+	for name, tt := range map[string]struct {
+		headers []settings.Pair
+		first   string
+		later   string
+	}{
+		"without one":      {nil, "", "replica=a"},
+		"beside our own":   {[]settings.Pair{pair("Cookie", "key=k")}, "key=k", "key=k; replica=a"},
+		"beside a header":  {[]settings.Pair{pair("X-Key", "k")}, "", "replica=a"},
+		"with two headers": {[]settings.Pair{pair("Cookie", "key=k"), pair("cookie", "b=c")}, "key=k; b=c", "key=k; b=c; replica=a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got = nil
+			server := httpServer(serve(t, sticky, "--protocol", "2025-11-25").URL)
+			server.Headers = tt.headers
+			tools, _ := discovered(t, source(t, server))
+			if r := run(t, tools, "echo", `{"text":"x"}`); r.Text() != "x" {
+				t.Errorf("%+v", r)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if got[0] != tt.first || got[len(got)-1] != tt.later {
+				t.Errorf("cookies %q", got)
+			}
+		})
+	}
+	other := serve(t, nil)
+	discovered(t, source(t, httpServer(other.URL)))
+	for _, h := range other.headers {
+		if h.Get("Cookie") != "" {
+			t.Errorf("another origin got %q", h.Get("Cookie"))
+		}
+	}
+}
+
+// TestMoved checks that a redirect that would lose the message is an error with the new address.
+func TestMoved(t *testing.T) {
+	elsewhere := serve(t, nil)
+	for _, tt := range []struct {
+		status int
+		to     string
+		want   string // "": the tools are listed
+	}{
+		{301, "/moved", "status 301, which loses the message, to $URL/moved; set that"},
+		{302, "/moved", "status 302, which loses the message, to $URL/moved; set that"},
+		{303, "/moved?a=secret", "status 303, which loses the message, to $URL/moved; set that"},
+		{307, "/moved", ""},
+		{308, "/moved", ""},
+		{301, elsewhere.URL + "/new", "another origin, " + elsewhere.URL + "/new,"},
+	} {
+		web := serve(t, func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/moved" {
+					http.Redirect(w, r, tt.to, tt.status)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		})
+		tools, _, err := source(t, httpServer(web.URL)).Discover(t.Context())
+		switch want := strings.ReplaceAll(tt.want, "$URL", web.URL); {
+		case want == "" && (err != nil || len(tools) == 0):
+			t.Errorf("%d: %v", tt.status, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret")):
+			t.Errorf("%d %s: %v, want %q", tt.status, tt.to, err, want)
+		}
+	}
+	if asked := elsewhere.asked(); len(asked) > 0 {
+		t.Errorf("the other origin was asked %v", asked)
+	}
+}
+
+// TestAdvice checks what a model is told when a server is busy, or ends during a call.
+func TestAdvice(t *testing.T) {
+	soon := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	for name, tt := range map[string]struct {
+		status      int
+		after, want string
+	}{
+		"seconds":   {429, "7", "The server is busy. Try again in 7s, or continue without the tool."},
+		"a date":    {503, soon, "The server is busy. Try again in 59m5"},
+		"no header": {503, "", "The server is busy. Try again in a minute, or continue without the tool."},
+		"nonsense":  {429, "soon", "The server is busy. Try again in a minute, or continue without the tool."},
+		"at once":   {429, "0", "The server is busy. Try again in 1s, or continue without the tool."},
+		"refused":   {403, "7", ""},
+		"broken":    {500, "7", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := serve(t, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					request, _ := io.ReadAll(r.Body)
+					r.Body = io.NopCloser(strings.NewReader(string(request)))
+					if strings.Contains(string(request), `"tools/call"`) {
+						w.Header().Set("Retry-After", tt.after)
+						http.Error(w, "no", tt.status)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			})
+			tools, _ := discovered(t, source(t, httpServer(web.URL)))
+			_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"x"}`)})
+			var failed *ServerError
+			if !errors.As(err, &failed) || !strings.HasPrefix(failed.Advice(), tt.want) || tt.want == "" && failed.Advice() != "" {
+				t.Errorf("%v, advice %q", err, failed.Advice())
+			}
+		})
+	}
+	s := source(t, legacy(t, step{On: "tools/call", Exit: 1}))
+	tools, _ := discovered(t, s)
+	_, err := tools["t"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{}`)})
+	var failed *ServerError
+	if !errors.As(err, &failed) || !strings.Contains(failed.Advice(), "The next call starts the server again.") {
+		t.Errorf("after an exit: %v", err)
 	}
 }

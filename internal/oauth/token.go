@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Methods of client authentication at the token endpoint (RFC 7591 section 2,
@@ -104,8 +106,24 @@ type answer struct {
 	TokenType    string          `json:"token_type"`
 	RefreshToken string          `json:"refresh_token"`
 	ExpiresIn    json.RawMessage `json:"expires_in"`
-	Scope        *string         `json:"scope"`
+	Scope        *scopes         `json:"scope"`
 	Error        string          `json:"error"`
+}
+
+// scopes are the words of a scope, or of a list of them, which some servers send.
+type scopes []string
+
+// UnmarshalJSON implements [json.Unmarshaler]. A scope of another type says nothing.
+func (s *scopes) UnmarshalJSON(data []byte) error {
+	list, ok := jsonx.Elements(data)
+	if !ok {
+		list = []json.RawMessage{data}
+	}
+	for _, raw := range list {
+		words, _ := jsonx.Text(raw)
+		*s = append(*s, strings.Fields(words)...)
+	}
+	return nil
 }
 
 // ask sends a request to a token endpoint. If the endpoint returns an error, it
@@ -156,7 +174,7 @@ func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form
 	}
 	t := token{Access: a.AccessToken, Refresh: a.RefreshToken, Given: now.Unix(), Scopes: strings.Fields(form.Get("scope")), Bound: bound}
 	if a.Scope != nil {
-		t.Scopes = cleanScopes(strings.Fields(*a.Scope))
+		t.Scopes = cleanScopes(*a.Scope)
 	}
 	if seconds := lifetime(a.ExpiresIn); seconds > 0 {
 		t.Expires = now.Unix() + seconds

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -239,7 +240,7 @@ func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 		return 0, nil, fmt.Errorf("the response exceeds %d bytes", maxBody)
 	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+	if labelled := err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")); !labelled && jsonx.KindOf(body) != jsonx.Object {
 		return resp.StatusCode, nil, nil
 	}
 	return resp.StatusCode, body, nil
@@ -287,7 +288,14 @@ func decode(data []byte, into any) error {
 		return errNotJSON
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(into); err != nil {
+	err := dec.Decode(into)
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ok && wrong.Field != "":
+		return fmt.Errorf("its answer has %s of a wrong type (%s)", wrong.Field, wrong.Value)
+	case ok:
+		return fmt.Errorf("its answer is not a JSON object (%s)", wrong.Value)
+	case err != nil:
 		return errNotJSON // the reason could quote a secret
 	}
 	return nil

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAddressesOfServers(t *testing.T) {
@@ -115,16 +117,41 @@ func TestResponsesAreLimited(t *testing.T) {
 	for _, tt := range []struct{ path, kind, body, problem string }{
 		{"/", "application/json", `{"issuer":"x"}`, ""},
 		{"/", "application/oauth-authz-req+json; charset=utf-8", `{}`, ""},
-		{"/", "text/html", `{}`, "not JSON"},
+		{"/", "text/html", `{}`, ""},
+		{"/", "text/html", `<html>s3cret`, "not JSON"},
+		{"/", "application/x-www-form-urlencoded", `access_token=s3cret`, "not JSON"},
+		{"/", "application/json", `{"issuer":5}`, "issuer of a wrong type (number)"},
+		{"/", "application/json", `["s3cret"]`, "not a JSON object (array)"},
 		{"/", "application/json", `<html>s3cret`, "not JSON"},
 		{"/", "application/json", strings.Repeat(" ", maxBody+1), "the response exceeds 1048576 bytes"},
 		{"/round", "", "", "redirects"},
 		{"/inside", "", "", "not on the public internet"},
 	} {
 		body, kind = tt.body, tt.kind
-		err := w.get(t.Context(), s.URL+tt.path, &struct{}{})
+		err := w.get(t.Context(), s.URL+tt.path, &struct {
+			Issuer string `json:"issuer"`
+		}{})
 		if (err == nil) != (tt.problem == "") || err != nil && (!strings.Contains(err.Error(), tt.problem) || strings.Contains(err.Error(), "s3cret")) {
 			t.Errorf("%s %.40q: %v", tt.path, tt.body, err)
 		}
+	}
+}
+
+// A scope may be a list, and nothing of another type makes the answer useless.
+func TestScopesOfAnswers(t *testing.T) {
+	for _, tt := range []struct{ scope, want string }{
+		{`"a b"`, "a b"}, {`["a","b"]`, "a b"}, {`["a b","c"]`, "a b c"}, {`[]`, ""}, {`""`, ""}, {`5`, ""}, {`{"a":1}`, ""}, {`[5,"a"]`, "a"}, {`null`, "asked"},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"access_token":"t","token_type":"Bearer","scope":` + tt.scope + `}`))
+		}))
+		w := newWeb(s.URL)
+		got, err := w.tokens(t.Context(), s.URL, credentials{}, url.Values{"scope": {"asked"}}, time.Now())
+		if err != nil || strings.Join(got.Scopes, " ") != tt.want {
+			t.Errorf("%s: %q, %v", tt.scope, got.Scopes, err)
+		}
+		w.close()
+		s.Close()
 	}
 }

@@ -173,12 +173,23 @@ func (c *client) resultOf(r registry.Result) *mcp.CallToolResult {
 	if r.Structured != nil && (c.modern || jsonx.KindOf(r.Structured) == jsonx.Object) {
 		out.StructuredContent = r.Structured
 	}
-	if len(r.Meta) > 0 {
-		_ = json.Unmarshal(r.Meta, &out.Meta)                    // ignore anything but an object
-		delete(out.Meta, mcp.MetaKeyServerInfo)                  // the client's server is toolreg
-		delete(out.Meta, "io.modelcontextprotocol/related-task") // of the server
-	}
+	out.Meta = metaOf(r.Meta)
+	delete(out.Meta, mcp.MetaKeyServerInfo) // the client's server is toolreg
+	delete(out.Meta, relatedTask)           // of the server
 	return out
+}
+
+// metaOf returns metadata as they came: a number may not fit into a float. It returns nil for
+// anything but an object with members.
+func metaOf(raw json.RawMessage) mcp.Meta {
+	var meta mcp.Meta
+	for key, value := range jsonx.Members(raw) {
+		if meta == nil {
+			meta = mcp.Meta{}
+		}
+		meta[key] = value
+	}
+	return meta
 }
 
 // part is a part of a result that is written unchanged.

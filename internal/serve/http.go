@@ -328,8 +328,17 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, moder
 	decodeName(r.Header)
 	stream := newSteady(w, h.server.limits().KeepAlive)
 	defer stream.end()
+	in := &inbound{stream: stream, from: from}
+	if id != "" && r.Method == http.MethodPost {
+		body, _ := io.ReadAll(r.Body) // it was read before
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		in.call = requestName(id, jsonx.Get(body, "id"))
+		if method, _ := jsonx.Text(jsonx.Get(body, "method")); method == "notifications/cancelled" && in.call == "" {
+			h.server.unanswered(requestName(id, jsonx.Get(jsonx.Get(body, "params"), "requestId")))
+		}
+	}
 	key := strconv.FormatInt(h.serial.Add(1), 10)
-	h.server.inbound.Store(key, &inbound{stream, from})
+	h.server.inbound.Store(key, in)
 	defer h.server.inbound.Delete(key)
 	r.Header.Set(inboundHeader, key)
 	w = stream

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // identity says who sends a request, and what its token permits.
@@ -42,6 +44,25 @@ type identityKey struct{}
 type inbound struct {
 	stream *steady
 	from   identity
+	call   string // see requestName; "" for others than requests in a session
+}
+
+// requestName returns what names a request among those of all sessions, "" if the id is none.
+func requestName(session string, id json.RawMessage) string {
+	if kind := jsonx.KindOf(id); kind != jsonx.String && kind != jsonx.Number {
+		return ""
+	}
+	return session + " " + jsonx.Canonical(id)
+}
+
+// unanswered drops the answer to a request that its client has canceled.
+func (s *Server) unanswered(call string) {
+	s.inbound.Range(func(_, value any) bool {
+		if in := value.(*inbound); call != "" && in.call == call {
+			in.stream.drop()
+		}
+		return true
+	})
 }
 
 // inboundOf returns the request over HTTP that a message has come with; nil if there is none,

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -415,6 +416,54 @@ func TestCanceledCallsEnd(t *testing.T) {
 		}
 		waitFor(t, func() bool { return s.running() == 0 })
 	}
+}
+
+// A canceled call is not answered over HTTP either, whatever type its id has; others are.
+func TestCanceledCallsAreNotAnswered(t *testing.T) {
+	s := newServer(t, map[string]string{"m": ""})
+	h := listen(t, s, nil)
+	session := ""
+	send := func(body string) string {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		answer, header := answerTo(t, req)
+		session = cmp.Or(header.Get("Mcp-Session-Id"), session)
+		return answer
+	}
+	send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for _, tt := range []struct {
+		id, cancels string
+		answered    bool
+	}{{"7", "7", false}, {`"7"`, `"7"`, false}, {`"a b"`, `"a b"`, false}, {"8", `"8"`, true}, {"9", "10", true}} {
+		seconds := 60
+		if tt.answered {
+			seconds = 0
+		}
+		done := make(chan string, 1)
+		go func() {
+			done <- send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"slow","arguments":{"seconds":%d}}}`, tt.id, seconds))
+		}()
+		if !tt.answered {
+			waitFor(t, func() bool { return s.running() == 1 })
+		}
+		send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + tt.cancels + `}}`)
+		if got := <-done; strings.Contains(got, `"id":`+tt.id) != tt.answered {
+			t.Errorf("id %s, canceled %s: the answer is %q", tt.id, tt.cancels, got)
+		}
+	}
+	end, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, h.URL+"/mcp", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end.Header.Set("Mcp-Session-Id", session)
+	answerTo(t, end)
 }
 
 // running returns how many calls are running.

@@ -30,6 +30,7 @@ type steady struct {
 	open  bool        // the headers that were sent are those of a stream
 	beat  *time.Timer // sends the next comment; nil if the response is not a stream
 	ended bool
+	void  bool // what is written from now on is dropped
 }
 
 func newSteady(w http.ResponseWriter, keepAlive time.Duration) *steady {
@@ -41,6 +42,14 @@ func newSteady(w http.ResponseWriter, keepAlive time.Duration) *steady {
 func (s *steady) limit() func() {
 	_ = s.timing.SetWriteDeadline(time.Now().Add(stallTime))
 	return func() { _ = s.timing.SetWriteDeadline(time.Time{}) }
+}
+
+// drop drops what is written from now on: the request was canceled, so it is not answered
+// (revision 2025-11-25, utilities, "Cancellation").
+func (s *steady) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.void = true
 }
 
 // begin is called when the headers of the response are set and its first event may take a
@@ -90,6 +99,10 @@ func (s *steady) comment() {
 // head sends the headers. s.mu is held.
 func (s *steady) head(status int) {
 	s.sent, s.open = true, s.hasEvents()
+	if s.void && !s.open {
+		s.Header().Del("Content-Type")
+		status = http.StatusAccepted
+	}
 	if s.open {
 		s.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
 	}
@@ -118,7 +131,9 @@ func (s *steady) Write(p []byte) (int, error) {
 	}
 	var n int
 	var err error
-	if s.open && !s.hasEvents() {
+	if s.void {
+		n = len(p)
+	} else if s.open && !s.hasEvents() {
 		if _, err = fmt.Fprintf(s.ResponseWriter, "event: message\ndata: %s\n\n", p); err == nil {
 			n = len(p)
 		}

@@ -300,17 +300,11 @@ type relatedResult struct {
 // MarshalJSON implements json.Marshaler.
 func (r relatedResult) MarshalJSON() ([]byte, error) {
 	var all map[string]json.RawMessage
-	var meta mcp.Meta
 	if err := json.Unmarshal(r.task.value, &all); err != nil {
 		return nil, err
 	}
-	if all["_meta"] != nil {
-		if err := json.Unmarshal(all["_meta"], &meta); err != nil {
-			return nil, err
-		}
-	}
 	var err error
-	if all["_meta"], err = json.Marshal(r.task.related(meta)); err != nil {
+	if all["_meta"], err = json.Marshal(r.task.related(metaOf(all["_meta"]))); err != nil {
 		return nil, err
 	}
 	return json.Marshal(all)

@@ -11,7 +11,9 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +42,8 @@ const (
 
 // HTTP is the HTTP client for a server, and the [Link] over streamable HTTP; see [NewSSE]
 // for the older transport. It sends the headers of the settings to the configured origin
-// and nothing to any other, and limits responses after decompression. It is safe for
-// concurrent use.
+// and nothing to any other, returns the cookies that it gets there, and limits responses after
+// decompression. It is safe for concurrent use.
 type HTTP struct {
 	endpoint string
 	origin   string // scheme://host:port
@@ -95,13 +97,14 @@ func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64) (*HTTP, err
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        90 * time.Second,
 	}
-	h.client = &http.Client{Transport: h, CheckRedirect: h.checkRedirect} // no cookies
-	return h, nil
+	jar, err := cookiejar.New(nil) // for balancers that find the replica of a session by a cookie
+	h.client = &http.Client{Transport: h, CheckRedirect: h.checkRedirect, Jar: jar}
+	return h, err
 }
 
 // send implements [Link]: it sends a message in a request of its own, and receives the
 // response. A refusal applies to this message alone, since other clients may have calls
-// running in the session; only status 404 ends the session for all.
+// running in the session, unless it says that the session is lost.
 func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
 	resp, err := h.post(ctx, h.endpoint, m)
 	switch {
@@ -291,13 +294,14 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 	switch {
 	case !isVisible(resp.Header.Get(sessionHeader)):
 		err = httpError(errors.New("its session id contains characters other than visible ASCII"))
-	case resp.StatusCode == http.StatusNotFound && session != "":
-		h.mu.Lock()
-		h.lost = h.lost || r.Method == http.MethodPost // some servers answer GET with 404 because they have no stream
-		h.mu.Unlock()
-		err = &SessionLostError{Text: h.refusal(resp).Text}
 	case resp.StatusCode >= 300:
-		err = h.refusal(resp)
+		refused := h.refusal(resp)
+		if err = refused; session != "" && refused.losesSession() {
+			h.mu.Lock()
+			h.lost = h.lost || r.Method == http.MethodPost // some servers answer GET with 404 because they have no stream
+			h.mu.Unlock()
+			err = &SessionLostError{Text: refused.Text}
+		}
 	}
 	if err != nil {
 		_ = resp.Body.Close()
@@ -329,7 +333,11 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL))
 	}
 	r = r.Clone(r.Context())
+	cookies := append(h.headers["Cookie"], r.Header["Cookie"]...)
 	maps.Copy(r.Header, h.headers)
+	if len(cookies) > 0 {
+		r.Header["Cookie"] = []string{strings.Join(cookies, "; ")}
+	}
 	return h.sendAuthorized(r)
 }
 
@@ -337,8 +345,12 @@ func (h *HTTP) checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
 	}
-	if webaddr.Origin(r.URL) != h.origin {
-		return fmt.Errorf("it redirects to another origin, %s, to which toolreg sends nothing; if you trust it, set it as the server's URL", webaddr.Origin(r.URL))
+	address := webaddr.Origin(r.URL) + r.URL.EscapedPath()
+	switch {
+	case webaddr.Origin(r.URL) != h.origin:
+		return fmt.Errorf("it redirects to another origin, %s, to which toolreg sends nothing; if you trust it, set it as the server's URL", address)
+	case r.Method != via[0].Method: // the client drops the message
+		return fmt.Errorf("it redirects with status %d, which loses the message, to %s; set that as the server's URL", r.Response.StatusCode, address)
 	}
 	return nil
 }

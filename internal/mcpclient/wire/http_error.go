@@ -6,10 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -20,7 +24,12 @@ type HTTPError struct {
 	Status int    // of a refusal; 0: not a refusal
 	Text   string // status line and first line of the body, or the reason
 
-	needsLogin bool // a login, or one with more permissions, is needed
+	// Again is when a server that refuses for now (status 429 or 503) takes the request again;
+	// the zero time means that it does not say.
+	Again time.Time
+
+	said       string // the beginning of the body
+	needsLogin bool   // a login, or one with more permissions, is needed
 	cause      error
 }
 
@@ -30,7 +39,25 @@ func (e *HTTPError) Error() string { return e.Text }
 // Unwrap returns the cause, nil if there is none.
 func (e *HTTPError) Unwrap() error { return e.cause }
 
-// SessionLostError reports that an HTTP server has ended the session (status 404). The
+// losesSession reports whether a refusal means that the server does not have the session any
+// more, so that the request has not run: status 404 (transports, "Session Management"), 410,
+// or another that is not about permissions or load, with words about the session.
+func (e *HTTPError) losesSession() bool {
+	switch e.Status {
+	case http.StatusNotFound, http.StatusGone:
+		return true
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
+		return regexp.MustCompile(`(?i)\bsession.{0,40}(not found|not exist|unknown|invalid|expired|terminated|closed|ended|not initialized|no longer)|(no|not|unknown|invalid|missing|expired|bad)\b.{0,20}\bsession|server not initialized`).MatchString(e.said)
+	}
+	return false
+}
+
+// IsBusy reports whether the server refuses the request for now.
+func (e *HTTPError) IsBusy() bool {
+	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
+}
+
+// SessionLostError reports that an HTTP server has ended the session. The
 // request may be repeated in a new session unless it may have run.
 type SessionLostError struct {
 	MayHaveRun bool
@@ -76,16 +103,31 @@ func httpError(err error) error {
 func (h *HTTP) refusal(resp *http.Response) *HTTPError {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-	e := &HTTPError{Status: resp.StatusCode, Text: resp.Status, needsLogin: wantsLogin(resp)}
+	if jsonx.KindOf(body) == jsonx.Object {
+		line = strings.Join(strings.Fields(string(body)), " ")
+	}
+	e := &HTTPError{Status: resp.StatusCode, Text: resp.Status, said: string(body), needsLogin: wantsLogin(resp)}
 	if line = text.Valid(text.Head(strings.TrimSpace(line), 300)); line != "" {
 		e.Text += ": " + line
 	}
 	e.Text = h.withoutToken(resp.Request, e.Text)
+	if e.IsBusy() {
+		e.Again = retryAfter(resp.Header.Get("Retry-After"))
+	}
 	m, err := jsonrpc.DecodeMessage(body)
 	if answer, ok := m.(*jsonrpc.Response); err == nil && ok && answer.Error != nil {
 		e.cause = answer.Error
 	}
 	return e
+}
+
+// retryAfter reads a header Retry-After: seconds or a date (RFC 9110, section 10.2.3).
+func retryAfter(value string) time.Time {
+	if seconds, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31); err == nil {
+		return time.Now().Add(time.Duration(seconds) * time.Second)
+	}
+	at, _ := http.ParseTime(value)
+	return at
 }
 
 // wantsLogin reports whether a response refuses a request because a login, or

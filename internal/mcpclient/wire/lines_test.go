@@ -117,6 +117,7 @@ func TestDecodeMessage(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":7.5,"result":{}}`, `malformed message: neither a request nor an answer (<nil>)`},
 		{`{"jsonrpc":"2.0","id":1e3,"result":{}}`, `malformed message: neither a request nor an answer (<nil>)`},
 		{`{"jsonrpc":"2.0","id":true,"result":{}}`, `malformed message: neither a request nor an answer (<nil>)`},
+		{`{"jsonrpc":"2.0","id":null,"result":{}}`, `malformed message: neither a request nor an answer (<nil>)`},
 		{`{}`, `malformed message: its "jsonrpc" is not "2.0" (<nil>)`},
 	}
 	for _, tt := range tests {

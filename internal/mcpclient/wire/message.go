@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -41,7 +42,8 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	rid := messageID(id)
 	answer := method == nil
 	failed := !jsonx.IsNull(failure)
-	anonymous := answer && jsonx.IsNull(id) && (result != nil || failed)
+	// A result without an id, or an error about an unknown method, answers a notification.
+	anonymous := answer && jsonx.IsNull(id) && failed && string(jsonx.Get(failure, "code")) != strconv.Itoa(jsonrpc.CodeMethodNotFound)
 	switch {
 	case version != "2.0":
 		return nil, &badMessageError{answer: anonymous, id: answerID(answer, rid), reason: `its "jsonrpc" is not "2.0"`}

@@ -91,6 +91,27 @@ func (r *Rule) matchesAll() bool {
 	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.Group+r.Profile+r.Prompt+r.Resource+r.When == "" && len(r.Annotations) == 0
 }
 
+// matchesNothing says why a rule on a command matches no call, or returns "". Policy
+// looks through programs that run others, and decides on what they run.
+func (r *Rule) matchesNothing() string {
+	if r.Command == "" {
+		return ""
+	}
+	inner := ""
+	for _, c := range shell.Read("", r.Command, "").Commands {
+		if c.Begins(r.Command, r.Decision == sandbox) || r.Decision != allow && c.Names(r.Command) != shell.No {
+			return ""
+		}
+		if cover := c.Cover(); cover != "" && cover != r.Command {
+			inner = cover
+		}
+	}
+	if inner == "" {
+		return "the rule matches nothing: toolreg asks about a command that begins so"
+	}
+	return fmt.Sprintf("the rule matches nothing: toolreg decides on the command that runs in it; write a rule on %q", inner)
+}
+
 // hasNUL reports whether a text of the rule contains a NUL character, which settings cannot.
 func (r *Rule) hasNUL() bool {
 	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path, r.Client, r.Group, r.Prompt, r.Resource, r.When, r.Reason}, r.Match, r.NotMatch)

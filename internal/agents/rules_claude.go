@@ -44,6 +44,11 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 		if m := doc.Root.Get("sandbox"); m != nil {
 			r.addNote(place(f.Path, int(m.Line)), "sandbox is not imported; see toolreg help sandbox")
 		}
+		for _, key := range []string{"allow", "ask", "deny", "permission", "allowedTools", "disallowedTools"} {
+			if m := doc.Root.Get(key); m.Is(jsonx.Array) || m.Is(jsonx.Object) {
+				r.addNote(place(f.Path, int(m.Line)), key+" is not read: Claude Code has its rules in permissions.allow, ask and deny")
+			}
+		}
 		for _, m := range doc.Members("permissions") {
 			switch m.Name {
 			case allow, ask, deny:
@@ -80,6 +85,9 @@ func (r *claudeReader) list(file, decision string, list *jsonx.Value) {
 		}
 	}
 }
+
+// notebooks are the files that NotebookEdit changes.
+const notebooks = "**/*.ipynb"
 
 const (
 	leftOut = "left out: "
@@ -197,6 +205,16 @@ func patternRule(decision, pattern string) (*Rule, string) {
 func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 	own := map[string]string{"Read": "read_file", "Edit": "edit", "Write": "write_file", "MultiEdit": "edit", "NotebookEdit": "edit", "Glob": "glob", "Grep": "grep", "LS": "list_directory"}[name]
 	category := map[string]string{"Read": "read", "Edit": "write"}[name]
+	if name == "NotebookEdit" && (decision != allow || spec == "" || spec == "*" || spec == "**") { // edit changes other files too
+		rule := &Rule{Tool: own, Path: notebooks}
+		if decision != allow {
+			rule = &Rule{Source: builtin, Category: "write", Path: notebooks}
+		}
+		if spec != "" && spec != "*" && spec != "**" {
+			return rule, broader + "it applies to all notebooks"
+		}
+		return rule, ""
+	}
 	if spec == "" || spec == "*" || spec == "**" {
 		if decision == allow || category == "" {
 			return &Rule{Tool: own}, ""

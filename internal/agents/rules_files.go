@@ -79,6 +79,11 @@ func ImportRules(ctx context.Context, program string, files []RuleFile, home str
 		}
 		return nul
 	})
+	for i := range got.Rules {
+		if note := got.Rules[i].matchesNothing(); note != "" {
+			got.addNote(got.Rules[i].From, note)
+		}
+	}
 	return got, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,6 +51,15 @@ func readGeminiRules(files []RuleFile) (ImportedRules, error) {
 		}
 		if len(file.Checkers) > 0 {
 			r.addNote(f.Path, leftOut+"safety checkers have no counterpart")
+		}
+		var all map[string]any
+		if err := unmarshalTOML(f.Path, f.Data, &all); err != nil {
+			return ImportedRules{}, err
+		}
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			if key != "rule" && key != "safety_checker" {
+				r.addNote(f.Path, key+" is not read: rules of Gemini CLI are in tables [[rule]]")
+			}
 		}
 		lines := ruleLines(f.Data)
 		for i := range file.Rules {

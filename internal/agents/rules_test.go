@@ -173,6 +173,37 @@ func TestIgnoredEntriesAllowNothing(t *testing.T) {
 	}
 }
 
+// What a rule would not do is said.
+func TestNotesOfImportedRules(t *testing.T) {
+	claude := func(list, entry string) string { return `{"permissions": {"` + list + `": ["` + entry + `"]}}` }
+	for _, tt := range []struct{ program, data, rule, note string }{
+		{"claude", claude("allow", "NotebookEdit"), `{tool: "edit", path: "**/*.ipynb", decision: allow}`, ""},
+		{"claude", claude("deny", "NotebookEdit"), `{source: "builtin", category: "write", path: "**/*.ipynb", decision: deny}`, ""},
+		{"claude", claude("ask", "NotebookEdit(docs/*)"), `{source: "builtin", category: "write", path: "**/*.ipynb", decision: ask}`, "it applies to all notebooks"},
+		{"claude", claude("allow", "NotebookEdit(docs/*)"), "", "Claude Code ignores paths of NotebookEdit"},
+		{"claude", claude("allow", "Bash(timeout 60 npx tsc:*)"), `{tool: "run_shell_command", command: "timeout 60 npx tsc", decision: allow}`, `the rule matches nothing: toolreg decides on the command that runs in it; write a rule on "npx tsc"`},
+		{"claude", claude("allow", "Bash(nice make:*)"), `{tool: "run_shell_command", command: "nice make", decision: allow}`, `write a rule on "make"`},
+		{"claude", claude("allow", "Bash(env A=1 make:*)"), "", `write a rule on "make"`},
+		{"claude", claude("deny", "Bash(timeout 60 npx tsc:*)"), `{tool: "run_shell_command", command: "timeout 60 npx tsc", decision: deny}`, ""},
+		{"claude", claude("allow", "Bash(git status:*)"), `{tool: "run_shell_command", command: "git status", decision: allow}`, ""},
+		{"claude", `{"allow": ["Bash(ls)"]}`, "", "x:1: allow is not read: Claude Code has its rules in permissions.allow, ask and deny"},
+		{"claude", `{"permission": {"allow": ["Bash(ls)"]}}`, "", "permission is not read"},
+		{"gemini", "[[rules]]\ntoolName = \"edit\"\ndecision = \"allow\"", "", "rules is not read: rules of Gemini CLI are in tables [[rule]]"},
+		{"gemini", "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"timeout 5 make\"\ndecision = \"allow\"", `{tool: "run_shell_command", command: "timeout 5 make", decision: allow}`, `write a rule on "make"`},
+	} {
+		got, err := ImportRules(t.Context(), tt.program, []RuleFile{{Path: "x", Data: []byte(tt.data)}}, "/home/ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(got.Notes, "\n"); (tt.note == "") != (notes == "") || !strings.Contains(notes, tt.note) {
+			t.Errorf("%s: notes %q, want %q", tt.data, notes, tt.note)
+		}
+		if yaml := RulesYAML(got.Rules); tt.rule != "" && !strings.Contains(yaml, tt.rule) {
+			t.Errorf("%s: %s, want %s", tt.data, yaml, tt.rule)
+		}
+	}
+}
+
 // Imported rules can be exported again without changing their meaning.
 func TestRoundTrip(t *testing.T) {
 	for _, program := range RulePrograms() {

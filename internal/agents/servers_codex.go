@@ -65,6 +65,11 @@ func readCodexServers(path string, data []byte) ([]settings.ImportedServer, []do
 			continue
 		}
 		delete(file.Servers, name.Name) // the table may be declared more than once
+		fields, _ := table.(map[string]any)
+		if on, ok := fields["enabled"].(bool); ok && len(fields) == 1 {
+			out = append(out, settings.ImportedServer{Name: name.Name, Pos: name.Pos, Enabled: &on})
+			continue
+		}
 		e, why := codexEntry(table)
 		out = append(out, imported(name, e, unchanged, why))
 	}

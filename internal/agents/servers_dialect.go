@@ -69,7 +69,7 @@ func editorVariable(root, inner string) (string, error) {
 	kind, name, _ := strings.Cut(inner, ":")
 	switch {
 	case kind == "env" && expand.IsName(name):
-		return "${" + name + "}", nil
+		return "${" + name + ":-}", nil // the editors take an unset variable as empty
 	case inner == "workspaceFolder":
 		return expand.Escape(root), nil
 	case inner == "workspaceFolderBasename":

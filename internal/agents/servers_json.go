@@ -92,6 +92,10 @@ func read(d dialect, convert func(s *server) (entry, string), keys ...string) re
 func servers(members []jsonx.Member, d dialect, convert func(s *server) (entry, string)) []settings.ImportedServer {
 	out := make([]settings.ImportedServer, 0, len(members))
 	for _, m := range members {
+		if on := switched(m.Value); on != nil {
+			out = append(out, settings.ImportedServer{Name: m.Name, Pos: m.Pos, Enabled: on})
+			continue
+		}
 		var s server
 		var e entry
 		problem := "its entry does not have the expected form"
@@ -101,4 +105,25 @@ func servers(members []jsonx.Member, d dialect, convert func(s *server) (entry, 
 		out = append(out, imported(m, e, d, problem))
 	}
 	return out
+}
+
+// switched returns whether an entry switches a server on, or nil if that is not all that
+// it does.
+func switched(entry *jsonx.Value) *bool {
+	if !entry.Is(jsonx.Object) {
+		return nil
+	}
+	var on *bool
+	for _, m := range entry.Members {
+		isBool := m.Value.Is(jsonx.True) || m.Value.Is(jsonx.False)
+		switch {
+		case m.Name == "type" && m.Value.Is(jsonx.String):
+		case m.Name == "enabled" && isBool, m.Name == "disabled" && isBool:
+			is := m.Value.Is(jsonx.True) == (m.Name == "enabled")
+			on = &is
+		default:
+			return nil
+		}
+	}
+	return on
 }

@@ -1,9 +1,12 @@
 package agents
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -11,29 +14,42 @@ import (
 )
 
 // Pasted reads servers from JSON as shown in a server's documentation: an object
-// "mcpServers" or "servers", an object of entries by name, or a single entry
-// without a name. If name is not empty, it becomes the name of a single entry.
-// Entries in toolreg's own format are unchanged; others are read like those of
+// "mcpServers" or "servers", as such or within "mcp" as in the settings of VS Code,
+// "context_servers" of Zed, an object of entries by name, with or without its braces, or a
+// single entry without a name. If name is not empty, it becomes the name of a single
+// entry. Entries in toolreg's own format are unchanged; others are read like those of
 // Claude Code. The error is an [*settings.Error] or says what is missing.
 func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
+	data = withBraces(unfenced(data))
 	doc, problems := document.Parse("pasted.json", data)
 	if len(problems) > 0 {
 		for i := range problems {
 			problems[i].File = "JSON"
+			if bytes.ContainsRune(data, '\\') && strings.Contains(problems[i].Message, "escape") {
+				problems[i].Hint = `write \\ or / for a backslash in a path`
+			}
 		}
 		return nil, settings.NewError(problems)
 	}
-	members := doc.Root.Members
-	for _, key := range []string{"mcpServers", "servers"} {
-		if n := doc.Root.Get(key); n != nil && n.Kind == jsonx.Object {
+	root := doc.Root
+	if inner := root.Get("mcp"); inner.Is(jsonx.Object) {
+		root = inner
+	}
+	members := root.Members
+	for _, key := range []string{"mcpServers", "servers", "context_servers"} {
+		if n := root.Get(key); n.Is(jsonx.Object) {
 			members = n.Members
 		}
 	}
 	if isEntry(members) {
+		if own := root.Get("name"); name == "" && own.Is(jsonx.String) { // as for code --add-mcp
+			name = own.Text()
+		}
 		if name == "" {
 			return nil, errors.New("the JSON is a single entry without a name")
 		}
-		members = []jsonx.Member{{Name: name, Value: doc.Root}}
+		root.Remove("name")
+		members = []jsonx.Member{{Name: name, Value: root}}
 	}
 	if name != "" && len(members) != 1 {
 		return nil, fmt.Errorf("the JSON contains %d servers, but you gave one name, %q", len(members), name)
@@ -46,6 +62,25 @@ func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 		out = append(out, pasted(m))
 	}
 	return out, nil
+}
+
+// unfenced removes the fence of a code block around a text.
+func unfenced(data []byte) []byte {
+	s := strings.TrimSpace(string(data))
+	if rest, ok := strings.CutPrefix(s, "```"); ok {
+		_, rest, _ = strings.Cut(rest, "\n")
+		return []byte(strings.TrimSuffix(strings.TrimSpace(rest), "```"))
+	}
+	return data
+}
+
+// withBraces puts braces around members of an object that are pasted without it.
+func withBraces(data []byte) []byte {
+	s := bytes.TrimSpace(data)
+	if !bytes.HasPrefix(s, []byte{'"'}) {
+		return data
+	}
+	return slices.Concat([]byte{'{'}, bytes.TrimSuffix(s, []byte{','}), []byte{'}'})
 }
 
 // isEntry reports whether members are the fields of one server.
@@ -61,13 +96,28 @@ func isEntry(members []jsonx.Member) bool {
 
 func pasted(m jsonx.Member) settings.ImportedServer {
 	raw := m.Value.JSON()
+	isEditors := slices.ContainsFunc([]string{"${input:", "${env:", "${workspaceFolder", "${userHome}"}, func(v string) bool { return bytes.Contains(raw, []byte(v)) })
 	whole, err := json.Marshal(map[string]map[string]json.RawMessage{"mcpServers": {m.Name: raw}})
-	if err == nil {
+	if err == nil && !isEditors {
 		if unknown, err := settings.CheckFile("pasted.json", whole); err == nil && len(unknown) == 0 {
 			return settings.ImportedServer{Name: m.Name, JSON: raw, Pos: m.Pos}
 		}
 	}
-	found := servers([]jsonx.Member{m}, braces, geminiEntry)[0]
+	convert, d := geminiEntry, dialect(braces)
+	switch kind := m.Value.Get("type").Text(); {
+	case kind == "local" || kind == "remote":
+		convert, d = opencodeEntry, opencodeLike
+	case isEditors:
+		d = editorLike(".")
+	case m.Value.Get("command").Is(jsonx.Array):
+		convert = mcporterEntry
+	case m.Value.Get("command").Is(jsonx.Object):
+		convert = zedEntry
+	}
+	found := servers([]jsonx.Member{m}, d, convert)[0]
+	if found.Enabled != nil {
+		found.Problem = "its entry has neither a command nor a url"
+	}
 	if found.Problem == "" {
 		found.Problem = settings.CheckServer(found.Name, found.JSON)
 	}

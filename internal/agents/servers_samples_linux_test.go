@@ -68,14 +68,14 @@ func TestServersOfEveryProgram(t *testing.T) {
 		"vscode": {
 			"project asks:4 left out: it asks for the input \"key\", which only the editor can give; add the server with `toolreg servers add` and env:NAME",
 			`project playwright:5 {"command":"npx","args":["-y","@playwright/mcp@latest","--dir","/srv/project/out","project"],"cwd":"/srv/project"}`,
-			`project github:6 {"url":"https://api.githubcopilot.com/mcp","type":"http","headers":{"X":"${GH}"}}`,
+			`project github:6 {"url":"https://api.githubcopilot.com/mcp","type":"http","headers":{"X":"${GH:-}"}}`,
 			`project file:7 left out: envFile is not supported; put its variables into env`,
 			`project chosen:8 left out: its variable ${command:pick} is not supported`,
 			`user memory:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-memory"],"env":{"MEMORY_FILE_PATH":"${HOME}/m.json"},"type":"stdio"}`,
 		},
 		"cursor": {
-			`project db:1 {"command":"uvx","args":["db","/srv/project"],"env":{"DSN":"${DSN}"}}`,
-			`project web:1 {"url":"https://mcp.example.com","headers":{"Authorization":"Bearer ${T}"}}`,
+			`project db:1 {"command":"uvx","args":["db","/srv/project"],"env":{"DSN":"${DSN:-}"}}`,
+			`project web:1 {"url":"https://mcp.example.com","headers":{"Authorization":"Bearer ${T:-}"}}`,
 		},
 		"codex": {
 			`project docs:1 {"command":"docs-server","cwd":"/srv"}`,
@@ -85,7 +85,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 		},
 		"windsurf": {
 			`user github:3 {"command":"npx","args":["-y","@modelcontextprotocol/server-github"],"env":{"GITHUB_PERSONAL_ACCESS_TOKEN":"file:/home/me/.token"},"disabled":true}`,
-			`user remote:4 {"url":"https://r.example.com/mcp","headers":{"API_KEY":"Bearer ${AUTH}"},"excludeTools":["rm"]}`,
+			`user remote:4 {"url":"https://r.example.com/mcp","headers":{"API_KEY":"Bearer ${AUTH:-}"},"excludeTools":["rm"]}`,
 		},
 		"opencode": {
 			`project everything:4 {"command":"npx","args":["-y","@modelcontextprotocol/server-everything"],"env":{"A":"${A:-}","B":"$$B {x}"}}`,

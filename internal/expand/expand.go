@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -193,7 +194,11 @@ func Home(path, home string) string {
 	if path == "~" && home != "" {
 		return home
 	}
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+	rest, ok := strings.CutPrefix(path, "~/")
+	if !ok && runtime.GOOS == "windows" {
+		rest, ok = strings.CutPrefix(path, `~\`)
+	}
+	if ok && home != "" {
 		return filepath.Join(home, rest)
 	}
 	return path

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -66,6 +67,51 @@ type ImportedServer struct {
 	JSON    json.RawMessage // an entry of mcpServers
 	Pos     jsonx.Pos
 	Problem string // why it is not imported; "" if it is
+	// Enabled is set if the entry does nothing but switch the server of another file of
+	// the program on or off. JSON is then nil.
+	Enabled *bool
+}
+
+// switches are the entries of one program that only switch servers on or off, by name. Of
+// several, the first counts: files come in order of precedence.
+type switches map[string]*serverSwitch
+
+type serverSwitch struct {
+	on   bool
+	at   string // file and line
+	pos  jsonx.Pos
+	used bool
+}
+
+func (s switches) add(file string, server ImportedServer) {
+	if s[server.Name] == nil {
+		s[server.Name] = &serverSwitch{on: *server.Enabled, at: fmt.Sprintf("%s:%d", file, server.Pos.Line), pos: server.Pos}
+	}
+}
+
+// apply returns the entry of a server as it is switched by another file.
+func (s switches) apply(name string, entry *jsonx.Value) *jsonx.Value {
+	found := s[name]
+	if found == nil {
+		return entry
+	}
+	found.used = true
+	entry = &jsonx.Value{Kind: entry.Kind, Pos: entry.Pos, Members: slices.Clone(entry.Members)}
+	if entry.Get("disabled") != nil || !found.on {
+		entry.Set("disabled", jsonx.NewBool(!found.on))
+	}
+	return entry
+}
+
+// unused returns warnings about entries whose server no file has.
+func (s switches) unused(program string) []registry.Diagnostic {
+	var out []registry.Diagnostic
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if !s[name].used {
+			out = append(out, importWarning(document.Visible(fmt.Sprintf("%s: server %q of %s is ignored: the entry only switches it on or off, and no other file has the server", s[name].at, name, program))))
+		}
+	}
+	return out
 }
 
 // importNames returns the programs to import from, in order: those of the
@@ -132,6 +178,7 @@ func (l *loader) imports(m *merged) {
 	names := l.importNames(m)
 	trusted := l.project != nil && l.project.Trusted && !l.withoutImports
 	for _, program := range names {
+		l.switches = switches{}
 		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
 			l.importPaths = append(l.importPaths, f.Path)
 			if f.Project {
@@ -149,6 +196,7 @@ func (l *loader) imports(m *merged) {
 				l.place(ScopeUser, f.Path, PlaceRead, "imports: "+program)
 			}
 		}
+		l.diags = append(l.diags, l.switches.unused(program)...)
 	}
 }
 
@@ -205,6 +253,10 @@ func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []b
 	}
 	object := &jsonx.Value{Kind: jsonx.Object}
 	for _, s := range servers {
+		if s.Enabled != nil {
+			out.switched = append(out.switched, s)
+			continue
+		}
 		value, problem := l.importServer(s)
 		if problem != "" {
 			out.unknown = append(out.unknown, importWarning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.Path, s.Pos.Line, s.Name, program, problem))))
@@ -288,6 +340,7 @@ func FindImports(from Importer, root string, environ []string) []FoundImport {
 	l := loader{index: table.NewIndex()}
 	var out []FoundImport
 	for _, program := range from.Programs() {
+		switched := switches{}
 		for _, f := range from.Files(program, root, environ) {
 			found := FoundImport{Program: program, File: f.Path, Project: f.Project}
 			file, err := trust.ReadOwned(f.Path, maxImport)
@@ -304,7 +357,15 @@ func FindImports(from Importer, root string, environ []string) []FoundImport {
 				found.Warnings = append(found.Warnings, ignoredImport(program, p.String()))
 			}
 			for _, s := range servers {
-				if _, s.Problem = l.importServer(s); s.Problem == "" {
+				if s.Enabled != nil {
+					switched.add(f.Path, s)
+					continue
+				}
+				var node *jsonx.Value
+				if node, s.Problem = l.importServer(s); s.Problem == "" {
+					if switched[s.Name] != nil {
+						s.JSON = switched.apply(s.Name, node).JSON()
+					}
 					found.Servers++
 				} else {
 					found.Left++
@@ -332,6 +393,9 @@ func (l *loader) addImported(m *merged, program string, layer *layer) {
 	l.importedFrom[layer.file] = program
 	l.found[program] += layer.servers
 	l.diags = append(l.diags, layer.unknown...)
+	for _, server := range layer.switched {
+		l.switches.add(layer.file, server)
+	}
 	taken := append(m.named(serversKey), m.named(apisKey)...)
 	for _, e := range layer.entries {
 		e.node = &jsonx.Value{Kind: jsonx.Object, Members: slices.Clone(e.node.Members)}
@@ -344,6 +408,9 @@ func (l *loader) addImported(m *merged, program string, layer *layer) {
 				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is ignored: %s already defines that name", layer.file, f.Line, f.Name, taken[i].Origin))})
 			return true
 		})
+		for i := range e.node.Members {
+			e.node.Members[i].Value = l.switches.apply(e.node.Members[i].Name, e.node.Members[i].Value)
+		}
 		m.entries[e.row] = append(m.entries[e.row], e)
 	}
 }

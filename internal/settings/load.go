@@ -161,6 +161,7 @@ type loader struct {
 	serverFiles serverFiles
 
 	imported       []*layer // of other programs' files in the project, in order
+	switches       switches // of the program whose files are being added
 	withoutImports bool     // the project is trusted except for imported files
 	importPaths    []string // where to look for other programs' files
 

@@ -137,8 +137,11 @@ func (l *loader) describe(dir string, fromProject *layer, files, imports []trust
 	return p
 }
 
-// expandKnown expands the variables in a text.
-func (l *loader) expandKnown(s string) (string, error) { return expand.Text(s, l.env.Lookup) }
+// expandKnown expands the variables in a word, and ~ at its beginning.
+func (l *loader) expandKnown(s string) (string, error) {
+	out, err := expand.Text(s, l.env.Lookup)
+	return expand.Home(out, l.env.Home()), err
+}
 
 // userRunners lists the servers of the user's own settings that start in the project once
 // it is trusted, and then look for files to run there. Trust covers none of these files,

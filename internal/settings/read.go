@@ -34,7 +34,8 @@ type layer struct {
 	problems []document.Problem
 	faults   faults
 	unknown  []registry.Diagnostic
-	servers  int // number of servers in a file of another program
+	servers  int              // number of servers in a file of another program
+	switched []ImportedServer // of another program: entries that only switch servers on or off
 }
 
 // faults are the mistakes in the value that describes one source, an entry of

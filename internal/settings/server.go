@@ -86,7 +86,7 @@ func checkServer(n *jsonx.Value) error {
 		if command == "" {
 			return errors.New(`type stdio needs a command`)
 		}
-	case "http", "sse":
+	case "http", "sse", "streamable-http", "streamableHttp":
 		if address == "" {
 			return fmt.Errorf("type %s needs a url", n.Get("type").Text())
 		}

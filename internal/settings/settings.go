@@ -127,7 +127,7 @@ type Server struct {
 	Cwd            string         `setting:"cwd"`     // relative to the project root; "" = see [Settings.StartsOutside]
 	URL            string         `setting:"url"`     // streamable HTTP, falling back to SSE
 	HTTPURL        string         `setting:"httpUrl"` // streamable HTTP
-	Type           string         `setting:"type"`    // "", "stdio", "http", "sse"
+	Type           string         `setting:"type"`    // "", "stdio", "http", "sse", or another name of http
 	Headers        []Pair         `setting:"headers"`
 	OAuth          *OAuth         // nil = not configured
 	Timeout        time.Duration  `setting:"timeout"`        // limit of a call; default 10m; 0 = none
@@ -409,7 +409,10 @@ func (s *Settings) Scripts(environ []string) ([]string, error) {
 		}
 	}
 	lookup := expand.NewEnviron(environ).Lookup
-	expanded := func(text string) (string, error) { return expand.Text(text, lookup) }
+	expanded := func(text string) (string, error) {
+		out, err := expand.Text(text, lookup)
+		return expand.Home(out, expand.NewEnviron(environ).Home()), err
+	}
 	programs := consent.Programs(f)
 	var out []string
 	folders := append(consent.PluginFolders(f, s.ProjectRoot, expanded), filepath.Join(s.ProjectRoot, projectFolder, "plugins"))

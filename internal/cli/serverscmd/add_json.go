@@ -22,8 +22,9 @@ func newAddJSONCommand(e *cli.Env) *cobra.Command {
 		Short: "Add MCP servers from the JSON in their documentation",
 		Long: editHelp(`Add MCP servers to a settings file, your own by default.
 
-JSON has the form shown in servers' documentation: {"mcpServers": {…}}, a single
-entry with its name, or an entry without a name, for which you give NAME. Without
+JSON has the form shown in servers' documentation: {"mcpServers": {…}}, also those
+of VS Code ("mcp": {"servers": …}), Zed and opencode, a single entry with its name,
+with or without braces around, or an entry without a name, for which you give NAME. Without
 JSON, or with -, it is read from stdin. Either all servers are added or none.
 toolreg connects to each at once, as servers add does.`, editCodes),
 		Example: `  toolreg servers add-json '{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}'
@@ -46,10 +47,14 @@ toolreg connects to each at once, as servers add does.`, editCodes),
 func readServers(ios *cli.IO, argv []string) (additions, error) {
 	const hint = `toolreg servers add-json NAME '{"command": "npx", "args": ["-y", "x"]}'`
 	name, data := "", "-"
+	isJSON := func(s string) bool {
+		s = strings.TrimSpace(s)
+		return s != "" && strings.Contains("{\"`", s[:1])
+	}
 	switch {
 	case len(argv) == 2:
 		name, data = argv[0], argv[1]
-	case len(argv) == 1 && strings.HasPrefix(strings.TrimSpace(argv[0]), "{"):
+	case len(argv) == 1 && isJSON(argv[0]):
 		data = argv[0]
 	case len(argv) == 1 && argv[0] != "-":
 		name = argv[0]

@@ -62,7 +62,7 @@ func serverFields() []Row {
 		{Name: "cwd", Type: String, Doc: "Working directory, relative to the project root."},
 		{Name: "url", Type: String, Doc: "Address of a remote server: streamable HTTP, falling back to SSE."},
 		{Name: "httpUrl", Type: String, Doc: "Address of a streamable HTTP server."},
-		{Name: "type", Type: Choice, Choices: []string{"stdio", "http", "sse"}, Doc: "Transport, if command or url do not determine it."},
+		{Name: "type", Type: Choice, Choices: []string{"stdio", "http", "sse", "streamable-http", "streamableHttp"}, Doc: "Transport, if command or url do not determine it. The last two are other names of http."},
 		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the server's own origin. Values may be references."},
 		{Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`, Doc: "Time limit of a call; 0 = none.", Loosens: whenLonger(defaultCallTimeout)},
 		{Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`, Doc: "Time limit for starting and listing; 0 = none.", Loosens: whenLonger(defaultConnectTimeout)},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -49,6 +50,25 @@ func NewExpander(dir string, environ []string) *Expander {
 
 // Expand replaces $VAR, ${VAR} and ${VAR:-default}, as [expand.Text] does.
 func (x *Expander) Expand(s string) (string, error) { return expand.Text(s, x.Lookup) }
+
+// word is Expand for a word of a command line: ~ at its beginning is the home folder, as in
+// a shell.
+func (x *Expander) word(s string) (string, error) {
+	out, err := x.Expand(s)
+	if err == nil && strings.HasPrefix(s, "~") {
+		home, _ := x.Lookup.Value(homeVariable()) // without one the word stays as it is
+		out = expand.Home(out, home)
+	}
+	return out, err
+}
+
+// homeVariable is the variable with the home folder.
+func homeVariable() string {
+	if runtime.GOOS == "windows" {
+		return "USERPROFILE"
+	}
+	return "HOME"
+}
 
 // Command expands the words of a command. For an unset command it returns nil.
 func (x *Expander) Command(c settings.Command) ([]string, error) {
@@ -127,13 +147,24 @@ func (x *Expander) Server(ctx context.Context, s settings.Server) (settings.Serv
 }
 
 func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err error) {
-	for _, field := range []*string{&s.Command, &s.Cwd, &s.URL, &s.HTTPURL, &s.Description} {
+	for _, field := range []*string{&s.URL, &s.HTTPURL, &s.Description} {
 		if *field, err = x.Expand(*field); err != nil {
 			return err
 		}
 	}
-	if s.Args, err = x.words(s.Args); err != nil {
-		return err
+	word := x.word
+	if s.From != nil { // what comes from a registry is literal
+		word = x.Expand
+	}
+	s.Args = slices.Clone(s.Args)
+	fields := []*string{&s.Command, &s.Cwd}
+	for i := range s.Args {
+		fields = append(fields, &s.Args[i])
+	}
+	for _, field := range fields {
+		if *field, err = word(*field); err != nil {
+			return err
+		}
 	}
 	for _, address := range []string{s.URL, s.HTTPURL} {
 		if err := settings.CheckURL(strings.ReplaceAll(address, "$", "")); err != nil {

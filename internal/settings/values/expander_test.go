@@ -156,3 +156,28 @@ func BenchmarkExpand(b *testing.B) {
 		}
 	}
 }
+
+// ~ at the beginning of a word of a server's command is the home folder, but what comes
+// from a registry is literal.
+func TestHomeInCommands(t *testing.T) {
+	x := NewExpander("/p", []string{"HOME=/h", "USERPROFILE=/h", "D=~/d"})
+	words := []string{"~/bin/x", "~", "~/$D", "a~/b", "$D", "~other/x", "--dir=~/x"}
+	for _, tt := range []struct {
+		from *settings.From
+		want []string
+	}{
+		{nil, []string{"/h/bin/x", "/h", "/h/~/d", "a~/b", "~/d", "~other/x", "--dir=~/x"}},
+		{&settings.From{}, []string{"~/bin/x", "~", "~/~/d", "a~/b", "~/d", "~other/x", "--dir=~/x"}},
+	} {
+		for i, word := range words {
+			got, err := x.Server(t.Context(), settings.Server{Command: word, Cwd: word, Args: []string{word}, From: tt.from})
+			if err != nil || filepath.ToSlash(got.Command) != tt.want[i] || filepath.ToSlash(got.Cwd) != tt.want[i] || filepath.ToSlash(got.Args[0]) != tt.want[i] {
+				t.Errorf("%s: %q %q %q, %v; want %s", word, got.Command, got.Cwd, got.Args, err, tt.want[i])
+			}
+		}
+	}
+	got, err := (&Expander{}).Server(t.Context(), settings.Server{Command: "~/x"})
+	if err != nil || got.Command != "~/x" {
+		t.Errorf("without a home: %q, %v", got.Command, err)
+	}
+}

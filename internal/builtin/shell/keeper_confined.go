@@ -64,7 +64,10 @@ func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) 
 	if err != nil {
 		return 0, err
 	}
-	c.Profile.Created = &sandbox.Names{Log: guarded.Log()}
+	if guarded.Unrecorded != nil {
+		output([]byte("The sandbox runs without a record: " + guarded.Unrecorded.Error() + "\n"))
+	}
+	guarded.Protect(c.Profile)
 	defer func() {
 		cleaned, failed := guarded.Clean(context.WithoutCancel(ctx), c.Profile.Created.Has)
 		if failed != nil {

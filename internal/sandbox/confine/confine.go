@@ -343,12 +343,7 @@ func protect(ctx context.Context, tree *guards.Tree, p *sandbox.Profile, scope g
 	if err != nil {
 		return nil, fmt.Errorf("looking for the files that the sandbox protects: %w", err)
 	}
-	if guarded.Common != "" {
-		p.Write = append(p.Write, guarded.Common)
-	}
-	p.ReadOnly, p.Fixed = append(p.ReadOnly, guarded.ReadOnly...), append(p.Fixed, guarded.Fixed...)
-	p.Brokered, p.Removable = guarded.Brokered, guarded.Removable
-	p.Created = &sandbox.Names{Log: guarded.Log()}
+	guarded.Protect(p)
 	return guarded, nil
 }
 

@@ -175,6 +175,16 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 	return g, nil
 }
 
+// Protect adds what the guards have found to the profile of the program, and has its names collected.
+func (g *Guards) Protect(p *sandbox.Profile) {
+	if g.Common != "" {
+		p.Write = append(p.Write, g.Common)
+	}
+	p.ReadOnly, p.Fixed = append(p.ReadOnly, g.ReadOnly...), append(p.Fixed, g.Fixed...)
+	p.Brokered, p.Removable = g.Brokered, g.Removable
+	p.Created = &sandbox.Names{Log: g.Log()}
+}
+
 // Log returns the file to which the names that the program uses are to be appended, as
 // sandbox.Names does; nil if there is none. Clean and Forget close it.
 func (g *Guards) Log() *os.File { return g.log }

@@ -25,7 +25,7 @@ import (
 // concurrent use.
 type callRecorder struct {
 	*run
-	mask masker
+	mask *masker
 
 	mu      sync.Mutex
 	log     *audit.Log // nil until something is added
@@ -34,7 +34,7 @@ type callRecorder struct {
 
 // newRecorder returns a recorder. The caller must call Close.
 func newRecorder(r *run) *callRecorder {
-	return &callRecorder{run: r, mask: masker{set: r.set, environ: r.deps.Environ}}
+	return &callRecorder{run: r, mask: r.mask}
 }
 
 // open returns the log. It fails if there is no state folder.

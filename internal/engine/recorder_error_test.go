@@ -2,6 +2,8 @@ package engine
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,13 +35,8 @@ func TestMaskedParams(t *testing.T) {
 }
 
 func TestSecretsInSettingsAreMasked(t *testing.T) {
-	set := &settings.Settings{
-		Env: []settings.Pair{{Name: "API_KEY", Value: "plain-in-settings"}, {Name: "COLOR", Value: "not-a-secret"}, {Name: "CMD_TOKEN", Value: "cmd:password-manager"}},
-		Servers: []settings.Server{{
-			Env:     []settings.Pair{{Name: "DB_PASS", Value: "env:PASS"}, {Name: "OTHER_PASS", Value: "${PASS2}"}, {Name: "UNSET_PASS", Value: "$UNSET"}, {Name: "NUMBER_PASS", Value: "12345678"}},
-			Headers: []settings.Pair{{Name: "Authorization", Value: "Bearer header-value"}},
-		}},
-	}
+	set := loadSettings(t, `{"env": {"API_KEY": "plain-in-settings", "COLOR": "not-a-secret", "CMD_TOKEN": "cmd:password-manager"}, "mcpServers": {"s": {"command": "x",
+		"env": {"DB_PASS": "env:PASS", "OTHER_PASS": "${PASS2}", "UNSET_PASS": "$UNSET", "NUMBER_PASS": "12345678"}, "headers": {"Authorization": "Bearer header-value"}}}}`)
 	m := &masker{set: set, environ: []string{"PASS=from-the-environment", `PASS2=quoted"value"`}}
 	message := `plain-in-settings, not-a-secret, from-the-environment, quoted"value", header-value, password-manager, cGxhaW4taW4tc2V0dGluZ3M= https://me:pw@h/`
 	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** https://***@h/`, m.message(message)); diff != "" {
@@ -49,4 +46,19 @@ func TestSecretsInSettingsAreMasked(t *testing.T) {
 	if diff := cmp.Diff(`{"a":"x ***","b":["***"],"c":"***","d":[7]}`, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// loadSettings loads settings of the user.
+func loadSettings(t *testing.T, text string) *settings.Settings {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "s.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set, _, err := settings.Load(settings.Options{Dir: dir, Files: []string{file}, NoUser: true, Environ: []string{"HOME=" + dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }

@@ -3,8 +3,11 @@ package engine
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -13,12 +16,15 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// masker masks secrets in what is logged. It is safe for concurrent use.
+// masker masks secrets in what is logged, recorded and exported. What is a secret, the table of
+// settings says. It is safe for concurrent use.
 type masker struct {
 	set     *settings.Settings
 	environ []string // of the process, "K=V"
-	once    sync.Once
-	known   *strings.Replacer // see replacer
+
+	mu    sync.Mutex
+	seen  []string
+	known *strings.Replacer // see replacer
 }
 
 // params masks what looks like a secret in params, and the secrets of the
@@ -71,38 +77,61 @@ func (m *masker) message(text string) string {
 
 // replacer returns a replacer that masks the secrets of the settings.
 func (m *masker) replacer() *strings.Replacer {
-	m.once.Do(func() { m.known = secret.NewReplacer(m.secrets()) })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.known = secret.NewReplacer(append(m.secrets(), m.seen...))
+	}
 	return m.known
 }
 
-// secrets returns the secret values in the environments and headers of the settings, both
-// plain and in base64. It does not run programs or read files to get them.
+// add adds a secret that a reference has named.
+func (m *masker) add(value string) {
+	if home := expand.NewEnviron(m.environ).Get("HOME"); value == home || value == m.set.ProjectRoot || value == m.set.Workspace {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if value = strings.TrimSpace(value); !slices.Contains(m.seen, value) {
+		m.seen, m.known = append(m.seen, value), nil
+	}
+}
+
+// secrets returns the values of the settings that the table declares to be secret, both plain and in
+// base64. It does not run programs or read files to get them; add has those that are used.
 func (m *masker) secrets() (out []string) {
 	environ := expand.NewEnviron(m.environ)
-	add := func(pairs []settings.Pair) {
-		for _, p := range pairs {
-			value := p.Value
-			switch kind, rest, _ := strings.Cut(value, ":"); {
-			case kind == "cmd" || kind == "file" || !secret.Named(p.Name):
-				continue
-			case kind == "env":
-				value = environ.Get(rest)
-			}
-			value, err := expand.Text(value, environ.Lookup)
-			if err != nil {
-				continue
-			}
-			_, token, _ := strings.Cut(value, " ") // Bearer …
-			out = append(out, value, token, base64.StdEncoding.EncodeToString([]byte(value)))
+	for _, s := range m.set.Secrets() {
+		value := s.Text
+		switch kind, rest, _ := strings.Cut(value, ":"); kind {
+		case "cmd", "file":
+			continue
+		case "env":
+			value = environ.Get(rest)
+		}
+		value, err := expand.Text(value, environ.Lookup)
+		if err != nil || !s.Declared && !secret.Named(s.Name) && !isOpaque(value) {
+			continue
+		}
+		_, token, _ := strings.Cut(value, " ") // Bearer …
+		out = append(out, value, token, base64.StdEncoding.EncodeToString([]byte(value)))
+		if u, err := url.Parse(value); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			out = append(out, password)
 		}
 	}
-	add(m.set.Env)
-	for _, s := range m.set.Entries() {
-		add(s.Env)
-		add(s.Headers)
-	}
-	for _, origin := range m.set.Fetch.Headers {
-		add(origin.Headers)
-	}
 	return out
+}
+
+// isOpaque reports whether a value of a variable or a header may be a secret whatever its name is:
+// a word with letters and digits, unlike those that programs are configured with. Masking "debug" or
+// "application/json" wherever it appears would make logs and recordings wrong.
+func isOpaque(value string) bool {
+	_, token, two := strings.Cut(value, " ")
+	if two {
+		value = token
+	}
+	const shortest = 12
+	return len(value) >= shortest && !strings.ContainsAny(value, " /\\:;,") && strings.ContainsAny(value, "0123456789") &&
+		strings.ContainsFunc(value, unicode.IsLetter)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -109,28 +108,13 @@ func (e *recordedError) Hint() string    { return e.hint }
 func (e *recordedError) Unwrap() []error { return e.wrapped }
 
 // recordingOptions returns what recordings have of a session: nothing that is known to be
-// secret. It also returns a function that adds a secret.
-func recordingOptions(set *settings.Settings, environ []string) (o recording.Options, add func(string)) {
-	m := &masker{set: set, environ: environ}
-	var mu sync.Mutex
-	var added []string
-	known := func(s string) string {
-		mu.Lock()
-		defer mu.Unlock()
-		if len(added) == 0 {
-			return s
-		}
-		return secret.NewReplacer(added).Replace(s)
+// secret.
+func recordingOptions(m *masker) (o recording.Options) {
+	o.Text = func(s string) string { return secret.MaskKnown(m.replacer().Replace(s)) }
+	o.Params = func(params json.RawMessage) json.RawMessage {
+		return json.RawMessage(m.replacer().Replace(string(m.params(params))))
 	}
-	o.Text = func(s string) string { return secret.MaskKnown(m.replacer().Replace(known(s))) }
-	o.Params = func(params json.RawMessage) json.RawMessage { return json.RawMessage(known(string(m.params(params)))) }
-	return o, func(s string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if !slices.Contains(added, s) {
-			added = append(added, s)
-		}
-	}
+	return o
 }
 
 // isRecorded reports whether recordings have a source: built-in tools run anew, and so do

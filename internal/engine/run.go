@@ -158,6 +158,7 @@ type run struct {
 	env      []string // of the commands that tools run
 	ownEnv   []string // of programs that no setting of the project names; see [settings.Settings.For]
 	rules    *policyRules
+	mask     *masker
 	confiner *confine.Confiner
 	notices  notices
 	inside   func() (server string, ok bool) // see process.InsideServer

@@ -59,21 +59,20 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err
 	}
-	recorded, addSecret := recordingOptions(set, deps.Environ)
+	mask := &masker{set: set, environ: deps.Environ}
+	recorded := recordingOptions(mask)
 	var replayed []registry.Source
 	if deps.Replay != nil {
 		replayed = deps.Replay.Sources(recorded)
 		set = replayedSettings(set, replayed)
 	}
 	r := newRun(set, deps, opts)
+	r.mask, r.expander.Seen = mask, mask.add
 	if opts.Shared {
 		var err error
 		if r.store, err = sharedStore(ctx, r); err != nil {
 			return nil, err
 		}
-	}
-	if deps.Record != nil {
-		r.expander.Seen = addSecret
 	}
 	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" && r.keepFor(s) <= 0 }) {
 		process.Prepare()

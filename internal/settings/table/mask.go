@@ -58,3 +58,20 @@ func (r *Row) Field(name string) *Row {
 	}
 	return &Row{Name: name, Type: Raw, Secret: r.Secret || secret.Named(name) || name == "env" || name == "headers"}
 }
+
+// Secrets calls add with each text in a value that is a secret, the row that says so, and whether that
+// row is one of the table. declared says that about r itself.
+func (r *Row) Secrets(n *jsonx.Value, declared bool, add func(row *Row, text string, declared bool)) {
+	if n.Kind == jsonx.String && r.Secret {
+		add(r, n.Text(), declared)
+	}
+	for _, item := range n.Items {
+		if r.Secret || len(r.Fields) > 0 {
+			r.Secrets(item, declared, add)
+		}
+	}
+	for _, f := range n.Members {
+		known := slices.ContainsFunc(r.Fields, func(field Row) bool { return field.Name == f.Name })
+		r.Field(f.Name).Secrets(f.Value, known, add)
+	}
+}

@@ -181,6 +181,10 @@ func TestDescribe(t *testing.T) {
 	if err != nil || cmp.Diff([]string{"x", "$HOME"}, got.Args) != "" {
 		t.Error(got, err)
 	}
+	got, err = plan(with(`{"command": "python", "env": {"PYTHONPATH": "${__dirname}/lib"}}`, `{}`), nil)
+	if err != nil || len(got.Env) != 1 {
+		t.Error("its own code:", got, err)
+	}
 	for name, manifest := range map[string]string{
 		"a program elsewhere":   with(`{"command": "/bin/sh"}`, `{}`),
 		"a path out of it":      with(`{"command": "${__dirname}/../../bin/sh"}`, `{}`),
@@ -192,6 +196,9 @@ func TestDescribe(t *testing.T) {
 		"a key with a brace":    with(`{"command": "node"}`, `{"a}b": {"type": "string"}}`),
 		"a key that is twice":   `{"name": "b", "name": "c", "version": "1"}`,
 		"a steering variable":   with(`{"command": "node", "env": {"LD_PRELOAD": "${__dirname}/x.so"}}`, `{}`),
+		"options of node":       with(`{"command": "node", "env": {"NODE_OPTIONS": "--import=${__dirname}/x.mjs"}}`, `{}`),
+		"code out of it":        with(`{"command": "python", "env": {"PYTHONPATH": "${__dirname}/lib:${__dirname}/../other"}}`, `{}`),
+		"a folder of a value":   with(`{"command": "python", "env": {"PYTHONPATH": "${__dirname}/${user_config.key}"}}`, user),
 		"no name":               `{"version": "1"}`,
 		"something else":        `[]`,
 		"a server that is text": `{"name": "b", "version": "1", "server": "x"}`,

@@ -56,7 +56,7 @@ func (m *Manifest) pack(dir, home string) (*serverjson.Package, error) {
 		}
 		command = filepath.Join(dir, inside)
 	}
-	p := &serverjson.Package{Type: serverjson.Bundle, Identifier: m.Name, Version: m.Version, Command: command}
+	p := &serverjson.Package{Type: serverjson.Bundle, Identifier: m.Name, Version: m.Version, Command: command, Folder: dir}
 	for _, arg := range c.Args {
 		value, err := t.value(arg)
 		if err != nil {

@@ -280,7 +280,8 @@ func (b *builder) containerVariable(parts []part) error {
 		return refuse("", "the name of a variable of its container is not fixed")
 	}
 	p := piece{name: name, kind: kindVariable, label: "variable " + name}
-	if err := checkVariable(p); err != nil {
+	p.isOption = true // the publisher has written at least a part of the value
+	if err := b.checkVariable(p); err != nil {
 		return err
 	}
 	parts = slices.Clone(parts)

@@ -3,6 +3,7 @@ package serverjson
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,9 @@ type Options struct {
 // [*RefusedError] or a [*ValueError].
 func (w Way) Plan(given Given, o Options) (*Plan, error) {
 	b := &builder{Plan: &Plan{}, given: given, opts: o, inputs: w.Inputs()}
+	if w.Package != nil {
+		b.within = w.Package.Folder
+	}
 	if len(w.pieces()) > maxValues {
 		return nil, refuse("", "it has more than %d arguments, variables and headers", maxValues)
 	}
@@ -70,7 +74,7 @@ func (w Way) Plan(given Given, o Options) (*Plan, error) {
 	}
 	for _, p := range w.pieces() {
 		if p.kind == kindVariable {
-			if err := checkVariable(p); err != nil {
+			if err := b.checkVariable(p); err != nil {
 				return nil, err
 			}
 		}
@@ -84,6 +88,7 @@ type builder struct {
 	opts   Options
 	inputs []Input
 	fixed  []part // the value of a variable of a container; nil = none
+	within string // folder of the bundle; "" if it is none
 }
 
 // check reports the given values that do not fit, and which are missing.
@@ -349,23 +354,35 @@ func (b *builder) pairs(list []piece) ([]Pair, error) {
 	return out, nil
 }
 
-// steering are the variables with which a publisher could choose which programs or packages
-// run instead of those that are shown; a name that ends with _ is a prefix.
-var steering = []string{"PATH", "LD_", "DYLD_", "NPM_CONFIG_", "UV_", "PIP_", "DOCKER_", "CONTAINER_", "CONTAINERS_", "PODMAN_", "NUGET_", "DOTNET_"}
-
-// checkVariable refuses the name of a variable that cannot be one, or that steers the program
-// that runs the package.
-func checkVariable(p piece) error {
+// checkVariable refuses the name of a variable that cannot be one, and a value for a variable that steers
+// the program that runs the package: a publisher could choose with it which code runs instead of what is
+// shown. A description may only name it, for the person to give the value.
+func (b *builder) checkVariable(p piece) error {
 	if p.name == "" || strings.ContainsAny(p.name, "=\x00") || !isPlain(p.name) {
 		return refuse("", "%s is not the name of a variable", text.Quote(p.name))
 	}
-	upper := strings.ToUpper(p.name)
-	for _, name := range steering {
-		if upper == name || strings.HasSuffix(name, "_") && strings.HasPrefix(upper, name) {
-			return refuse("if you want it, add the server with toolreg servers add NAME -- COMMAND", "it sets %s, which changes which program or package runs", p.name)
-		}
+	if !expand.Steers(p.name) {
+		return nil
 	}
-	return nil
+	v := p.value
+	switch {
+	case v.Value == "" && v.Default == "" && len(v.Choices) == 0 && !p.isOption:
+		if len(b.given[p.name]) > 0 {
+			b.Notes = append(b.Notes, "the variable "+text.Escape(p.name)+" changes what the program that runs it loads, runs or trusts")
+		}
+		return nil
+	case b.within != "" && len(v.Variables) == 0 && slices.Contains(expand.CodeFolders(), strings.ToUpper(p.name)) && isWithin(v.Value, b.within):
+		return nil // code of the bundle itself
+	}
+	return refuse("if you want it, add the server with toolreg servers add NAME -- COMMAND", "it sets %s, which changes what the program that runs it loads, runs or trusts", p.name)
+}
+
+// isWithin reports whether all folders of a list are below a folder.
+func isWithin(list, folder string) bool {
+	return !slices.ContainsFunc(filepath.SplitList(list), func(dir string) bool {
+		rel, err := filepath.Rel(folder, dir)
+		return err != nil || !filepath.IsLocal(rel)
+	})
 }
 
 // checkHeader refuses the name of a header that cannot be one or belongs to the protocol.

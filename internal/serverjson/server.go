@@ -54,6 +54,8 @@ type Package struct {
 
 	// Command is the program of a bundle that has been read; "" = it has to be read first.
 	Command string `json:"-"`
+	// Folder is where the bundle is unpacked.
+	Folder string `json:"-"`
 }
 
 // Transport is how a server is reached.

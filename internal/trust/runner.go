@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/expand"
 )
 
 // runner is a program that reads files in its folder to find out what to run.
@@ -246,8 +248,7 @@ func (r *reach) code(dir, extensions string) error {
 // codeFolders covers the contents of all folders that environment variables name
 // as locations of code.
 func (r *reach) codeFolders() error {
-	for _, name := range []string{"PYTHONPATH", "PYTHONHOME", "NODE_PATH", "PERL5LIB", "PERLLIB", "RUBYLIB", "GEM_PATH", "GEM_HOME", "LUA_PATH", "LUA_CPATH",
-		"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "CLASSPATH", "ZDOTDIR", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"} {
+	for _, name := range expand.CodeFolders() {
 		if !slices.ContainsFunc(r.program.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
 			continue
 		}

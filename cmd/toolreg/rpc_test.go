@@ -685,6 +685,41 @@ func TestRPCServers(t *testing.T) {
 	_ = dir
 }
 
+// With revision 2025-11-25 a server does not say which call it asks about. If there are several,
+// the host is not asked, and the results say why; a host could show the wrong call.
+func TestRPCQuestionOfOneOfSeveralCalls(t *testing.T) {
+	dir, command := inProject(t, "--yes", "--mcp", "t=mcp-testserver --dialogs --protocol 2025-11-25")
+	h := startRPC(t, command("rpc", "--quiet"), "elicit")
+	h.answer = func(rpcMessage) any {
+		return map[string]any{"action": "accept", "content": map[string]any{"name": "Ada"}}
+	}
+	call := func(name string, params any) map[string]any {
+		c := tool(name, params)
+		c["parallel"] = true
+		return c
+	}
+	form := call("form", map[string]any{"message": "Name?", "schema": map[string]any{"type": "object", "properties": map[string]any{"name": map[string]string{"type": "string"}}}})
+	started := filepath.Join(dir, "started")
+	h.send("other", "call", call("slow", map[string]any{"seconds": 60, "started": started}))
+	if !waitFor(func() bool { _, err := os.Stat(started); return err == nil }, nil) {
+		t.Fatal("the other call has not started")
+	}
+	m := h.call("call", form)
+	if text := m.get("llmContent"); !strings.Contains(text, "decline null") || !strings.Contains(text, "several calls were running there") {
+		t.Errorf("%s %v", m.Result, m.Error)
+	}
+	for _, told := range h.told {
+		if told.Method == "elicit" {
+			t.Errorf("the host was asked: %s", told.Params)
+		}
+	}
+	h.send("cancel", "cancel", map[string]any{"id": "other"})
+	h.awaitAll("cancel", "other")
+	if m := h.call("call", form); !strings.Contains(m.get("llmContent"), "accept") {
+		t.Errorf("alone: %s %v", m.Result, m.Error)
+	}
+}
+
 // Output is sent as it comes, and settings are followed: a changed rule counts, and a mistake
 // is reported while the earlier settings stay.
 func TestRPCOutputAndSettings(t *testing.T) {

@@ -20,6 +20,8 @@ const (
 type Caller struct {
 	// ID identifies the client: calls with equal IDs belong to the same client.
 	ID any
+	// Single says that the client must be told which of its calls a question is about.
+	Single bool
 	// Name is the name under which its approvals are stored: that of its token,
 	// "stdio", or "local". "" means that it acts for the person who started the program.
 	Name string

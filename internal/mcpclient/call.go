@@ -48,11 +48,14 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		return r, err
 	}
 	if request.asked.Unclear() {
-		who, advice := "clients", "Set perClient: true for the server to give each client its own process."
-		if sess.kept != nil {
-			who, advice = "runs", "With --fresh a run has its own process of the server."
+		who, advice := "calls of several clients", "Set perClient: true for the server to give each client its own process."
+		switch c := caller.From(ctx); {
+		case sess.kept != nil:
+			who, advice = "calls of several runs", "With --fresh a run has its own process of the server."
+		case c != nil && c.Single:
+			who, advice = "several calls", "Make them one after another."
 		}
-		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: calls of several %s were running there, and the protocol does not say which of them it was about. %s", q.opts.Server.Name, who, advice))
+		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: %s were running there, and the protocol does not say which of them it was about. %s", q.opts.Server.Name, who, advice))
 	}
 	for _, reason := range request.asked.Declined() {
 		r = r.WithNote("The user declined a question of the server. The reason given: " + reason)

@@ -112,15 +112,19 @@ func NewRequest(ctx context.Context, name string) *Request {
 	return &Request{name: name, caller: caller.From(ctx)}
 }
 
-// SameCaller reports whether the same client made both requests.
+// SameCaller reports whether the same client made both requests, so that it can be asked about
+// either. For one that has to know which call it is asked about, they must belong to one call.
 func (r *Request) SameCaller(other *Request) bool {
 	if r.caller == nil || other.caller == nil {
+		return r.caller == other.caller
+	}
+	if r.caller.Single || other.caller.Single {
 		return r.caller == other.caller
 	}
 	return r.caller.ID == other.caller.ID
 }
 
-// Several represents concurrent requests of several clients when it is unknown
+// Several represents concurrent requests of several clients, or calls of one, when it is unknown
 // which of them a question is about. It allows no questions.
 func Several(requests []*Request) *Request {
 	return &Request{name: "calls of several clients", several: requests}
@@ -147,6 +151,9 @@ func (r *Request) MarkUnclear() {
 func (r *Request) refuseSeveral() error {
 	for _, one := range r.several {
 		one.MarkUnclear()
+	}
+	if r.several[0].caller != nil && r.several[0].caller.Single {
+		return errCalls
 	}
 	return errSeveral
 }
@@ -222,6 +229,7 @@ func (r *Request) count(sample bool) (questions, samples int) {
 var (
 	errNoRequest = errors.New("it came while no request was running")
 	errSeveral   = errors.New("calls of several clients are running on this server, and the protocol does not say which of them the question is about; set perClient: true for the server to give each client its own process")
+	errCalls     = errors.New("several calls are running on this server, and the protocol does not say which of them the question is about; make them one after another")
 )
 
 // allow counts a question and returns an error if the server must not ask it.

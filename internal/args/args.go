@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -54,7 +55,7 @@ func Parse(arguments []string, o Options) (json.RawMessage, error) {
 
 // parse sets the values of the arguments in root.
 func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
-	p := parser{options: o, types: t, seen: map[string]int{}, lists: map[*jsonx.Value]bool{}}
+	p := parser{options: o, types: t, below: map[string]string{}, seen: map[string]int{}, lists: map[*jsonx.Value]bool{}}
 	for _, arg := range arguments {
 		if err := p.apply(root, arg); err != nil {
 			return err
@@ -66,6 +67,7 @@ func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
 type parser struct {
 	options Options
 	types   types
+	below   map[string]string     // the key of an argument by the keys that it is a member of
 	seen    map[string]int        // number of arguments per key: a second one appends, or is an error
 	lists   map[*jsonx.Value]bool // lists built by arguments
 }
@@ -76,6 +78,13 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 		return err
 	}
 	path := p.types.path(key)
+	whole := strings.Join(path, "\x00")
+	if member := p.below[whole]; member != "" {
+		return &Error{Arg: arg, Message: fmt.Sprintf("it would replace %s, which was given before; give the whole first", text.Quote(member))}
+	}
+	for i := 1; i < len(path); i++ {
+		p.below[strings.Join(path[:i], "\x00")] = key
+	}
 	typ := p.types.at(path)
 	given, err := p.text(arg, value, typ.isFile())
 	if err != nil {
@@ -88,6 +97,9 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 		typ = typ.item(before)
 	}
 	v, err := p.value(arg, typ, given, raw)
+	if e, ok := errors.AsType[*Error](err); ok && isItem {
+		e.Message += fmt.Sprintf("; %s is a list, so each argument is one item of it, or the whole as JSON: %s:=[…]", text.Quote(key), key)
+	}
 	if err != nil {
 		return err
 	}
@@ -141,6 +153,8 @@ func cut(arg string) (key, value string, raw bool, err error) {
 func (p *parser) text(arg, value string, asFile bool) (string, error) {
 	name, isFile := strings.CutPrefix(value, "@")
 	switch {
+	case !utf8.ValidString(value):
+		return "", &Error{Arg: arg, Message: "the value is not valid UTF-8; the content of a file can be given with @FILE if it is text"}
 	case !isFile:
 		return value, nil
 	case strings.HasPrefix(name, "@"):

@@ -143,3 +143,27 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What cannot be said in JSON, or would be lost, is an error that says so.
+func TestArgumentsThatWouldLoseSomething(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"o":{"type":"object","properties":{"p":{"type":"integer"}}},"l":{"type":"array","items":{"type":"integer"}},"s":{"type":"string"}}}`)
+	for arguments, want := range map[string]string{
+		"o.p=1 o={}":        `it would replace "o.p", which was given before`,
+		"o.p.q=1 o.p:=2":    `it would replace "o.p.q"`,
+		"o={} o.p=1":        "",
+		"o.p=1 o.q=2":       "",
+		"o=5":               "expected an object ({…} as JSON",
+		"o={":               "is not valid JSON: unexpected end",
+		"l={}":              `"l" is a list, so each argument is one item of it`,
+		"s=a\xff":           "is not valid UTF-8",
+		`s:="\ud800"`:       `\ud800 at byte 1 is half of a surrogate pair`,
+		`s:="\ud83d\ude00"`: "",
+		`s=\ud800`:          "", // text
+		`o={"a":"\udc00"}`:  "half of a surrogate pair",
+	} {
+		_, err := Parse(strings.Fields(arguments), Options{Schema: schema})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", arguments, err, want)
+		}
+	}
+}

@@ -209,13 +209,21 @@ func (s schemaType) encode(given string) (*jsonx.Value, error) {
 			return e, nil
 		}
 	}
+	var invalid error
 	if s.fits(trimmed) {
-		if v, err := parseStrict(trimmed); err == nil {
+		v, err := parseStrict(trimmed)
+		if err == nil {
 			return v, nil
+		}
+		if trimmed[0] == '{' || trimmed[0] == '[' {
+			invalid = err
 		}
 	}
 	if len(s.names) == 0 || s.has("string") {
 		return jsonx.NewString(given), nil
+	}
+	if invalid != nil {
+		return nil, fmt.Errorf("expected %s, but the value is not valid JSON: %w", strings.Join(article(s.names), " or "), invalid)
 	}
 	return nil, fmt.Errorf("expected %s, got %q", strings.Join(article(s.names), " or "), text.Clip(given, 60))
 }
@@ -224,6 +232,9 @@ func (s schemaType) encode(given string) (*jsonx.Value, error) {
 func parseStrict(text string) (*jsonx.Value, error) {
 	data := []byte(strings.TrimSpace(text))
 	if err := registry.CheckJSON(data); err != nil {
+		return nil, err
+	}
+	if err := registry.CheckSurrogates(data); err != nil {
 		return nil, err
 	}
 	return jsonx.Parse(data, jsonx.Options{})
@@ -259,6 +270,9 @@ func article(names []string) []string {
 		}
 		if n == "array" {
 			word = "a list ([…] as JSON)"
+		}
+		if n == "object" {
+			word = "an object ({…} as JSON, or its members as NAME.MEMBER=VALUE)"
 		}
 		if !slices.Contains(out, word) {
 			out = append(out, word)

@@ -52,14 +52,15 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 		return nil, err
 	}
 	params, err := registry.DecodeParams(t.Name, base)
+	if err == nil && len(argv) > 0 {
+		given = true
+		params, err = args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: func(name string) ([]byte, error) { return c.ReadFile(ctx, name) }})
+	}
 	if err != nil {
 		return nil, err
 	}
 	if given {
 		params = engine.Restored(t, params)
-	}
-	if len(argv) > 0 {
-		return args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: func(name string) ([]byte, error) { return c.ReadFile(ctx, name) }})
 	}
 	return params, nil
 }

@@ -36,7 +36,37 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	if data[0] != '{' {
 		return nil, Invalid(tool, "", "params must be a JSON object, not %s", jsonx.KindOf(data))
 	}
+	if err := CheckSurrogates(data); err != nil {
+		return nil, Invalid(tool, "", "params are not valid JSON: %v", err)
+	}
 	return json.RawMessage(data), nil
+}
+
+// CheckSurrogates returns an error for a string of valid JSON that has half of a surrogate pair,
+// such as "\ud83d": it is no text, and programs that read it put another character in its place.
+func CheckSurrogates(data []byte) error {
+	half := func(i int, from, to uint64) bool { // whether an escape in a range begins at i
+		if i+6 > len(data) || data[i] != '\\' || data[i+1] != 'u' {
+			return false
+		}
+		n, err := strconv.ParseUint(string(data[i+2:i+6]), 16, 32)
+		return err == nil && n >= from && n <= to
+	}
+	for i := 0; ; {
+		next := bytes.IndexByte(data[i:], '\\')
+		if next < 0 {
+			return nil
+		}
+		i += next
+		switch high := half(i, 0xd800, 0xdbff); {
+		case high && half(i+6, 0xdc00, 0xdfff):
+			i += 12
+		case high || half(i, 0xdc00, 0xdfff):
+			return fmt.Errorf("%s at byte %d is half of a surrogate pair", data[i:i+6], i)
+		default:
+			i += 2
+		}
+	}
 }
 
 // CheckJSON checks that data is one strict JSON value. It returns an error for

@@ -61,6 +61,7 @@ func TestDiscoveryErrors(t *testing.T) {
 		{"not JSON later", `printf '[\n{"name":1},\n}]'`, nil, []string{"line 3"}},
 		{"cut off", `printf '[{"name":"a"}'`, nil, []string{"unexpected end"}},
 		{"npm banner", `printf '\n> demo@1.0.0 discover\n> node tools.js\n\n[]\n'`, nil, []string{"not JSON", "npm run --silent", "> demo@1.0.0 discover"}},
+		{"a request", `echo '{"model":"m","tools":[{"name":"a"}]}'`, nil, []string{"JSON array, not an object", `print the array in its member "tools"`}},
 		{"object", `echo '{"name":"a"}'`, nil, []string{"JSON array, not an object", "wrap it in [ ]"}},
 		{"null", `echo null`, nil, []string{"JSON array, not null"}},
 		{"string", `echo '"[]"'`, nil, []string{"JSON array, not a string"}},

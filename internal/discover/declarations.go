@@ -83,10 +83,16 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 const readable = 5000
 
 func objectHint(data []byte) string {
-	if data[0] == '{' {
-		return "; wrap it in [ ]"
+	o, err := readObject(data)
+	if err != nil {
+		return ""
 	}
-	return ""
+	for _, key := range []string{"tools", "functions"} { // as in a request to a model, or in MCP
+		if _, err := readList(o[key]); err == nil {
+			return fmt.Sprintf("; print the array in its member %q", key)
+		}
+	}
+	return "; wrap it in [ ]"
 }
 
 // notJSON returns an error with the position of the syntax error and the first line
@@ -133,7 +139,13 @@ func (d *declarations) item(i int, raw json.RawMessage) {
 		return
 	}
 	if !truthy(o["name"]) {
-		d.skip(place, "has neither function_declarations nor a name")
+		hint := ""
+		for _, wrapper := range []string{"function", "toolSpec"} { // OpenAI's form, and Bedrock's
+			if inner, err := readObject(o[wrapper]); err == nil && truthy(inner["name"]) {
+				hint = fmt.Sprintf("print what is in its member %q, without the wrapper", wrapper)
+			}
+		}
+		d.diagnose(registry.SeverityWarning, "declaration_skipped", "", place+" has neither function_declarations nor a name; skipped", hint)
 		return
 	}
 	d.declare(place, o, raw)

@@ -229,3 +229,20 @@ func BenchmarkParseDeclarations(b *testing.B) {
 		}
 	}
 }
+
+// Forms of providers wrap each declaration.
+func TestWrappedDeclarations(t *testing.T) {
+	for item, want := range map[string]string{
+		`{"type":"function","function":{"name":"a","parameters":{}}}`: `print what is in its member "function", without the wrapper`,
+		`{"function":{"name":"a"}}`:                                   `print what is in its member "function", without the wrapper`,
+		`{"toolSpec":{"name":"a"}}`:                                   `print what is in its member "toolSpec", without the wrapper`,
+		`{"function":"a"}`:                                            "",
+		`{"function":{}}`:                                             "",
+	} {
+		d := &declarations{}
+		d.item(1, json.RawMessage(item))
+		if len(d.tools) > 0 || len(d.diags) != 1 || d.diags[0].Hint != want || !strings.Contains(d.diags[0].Message, "item 1 has neither function_declarations nor a name; skipped") {
+			t.Errorf("%s: %+v", item, d.diags)
+		}
+	}
+}

@@ -442,6 +442,7 @@ func (e *engine) failure(err error) *Failure {
 			}
 		}
 	}
+	f.Message = answerRun(f.Message)
 	if placed, ok := errors.AsType[*placedError](err); ok {
 		f.At = placed.at
 	}
@@ -461,8 +462,6 @@ func (e *engine) failure(err error) *Failure {
 	}
 	return f
 }
-
-const noModules = "there are no other modules; json and math are there without import"
 
 // syntaxFailure describes why a script cannot be run.
 func syntaxFailure(source []byte, err error) *Failure {
@@ -484,19 +483,5 @@ func hinted(source []byte, pos syntax.Position, message string) string {
 	}
 	at := max(min(int(pos.Col)-1, len(line)), 0)
 	word := strings.TrimLeft(line[at:], " ")
-	switch {
-	case strings.Contains(message, "while"), strings.HasPrefix(word, "while"):
-		return "Starlark has no while loops here; use for x in range(n)"
-	case strings.HasPrefix(word, "try"), strings.HasPrefix(word, "except"), strings.HasPrefix(word, "raise"):
-		return "Starlark has no exceptions; call(name, params) returns an error instead of ending the script, and fail(text) ends it"
-	case strings.HasPrefix(word, "**"), strings.Contains(message, "'**'"):
-		return "Starlark has no operator **; multiply, or use math.pow(x, y)"
-	case strings.HasPrefix(word, "import"), strings.HasPrefix(word, "from"):
-		return noModules
-	case strings.Contains(message, "string literal") && strings.ContainsAny(strings.NewReplacer(`f"`, "\x00", `f'`, "\x00").Replace(line), "\x00"):
-		return `Starlark has no f-strings; use "…%s…" % x or "…{}…".format(x)`
-	case strings.HasPrefix(word, "class"), strings.HasPrefix(word, "with"), strings.HasPrefix(word, "async"), strings.HasPrefix(word, "await"), strings.HasPrefix(word, "yield"):
-		return "Starlark, a small Python, does not have this statement: " + message
-	}
-	return message
+	return answerSyntax(line, word, message)
 }

@@ -424,6 +424,8 @@ func forgotten() map[string]refusal {
 		"bad request":     {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
 		"indented":        {400, "{\n  \"error\": {\n    \"message\": \"Invalid or expired session\"\n  }\n}"},
 		"uninitialized":   {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`},
+		"unavailable":     {503, "Unknown or expired MCP session"},
+		"broken":          {500, `{"error":"Session not found"}`},
 		"conflict":        {409, "Session 7f3e was terminated"},
 	}
 }

@@ -48,6 +48,8 @@ func (e *HTTPError) losesSession() bool {
 		return true
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
 		return regexp.MustCompile(`(?i)\bsession.{0,40}(not found|not exist|unknown|invalid|expired|terminated|closed|ended|not initialized|no longer)|(no|not|unknown|invalid|missing|expired|bad)\b.{0,20}\bsession|server not initialized`).MatchString(e.said)
+	case http.StatusInternalServerError, http.StatusServiceUnavailable: // also of servers that keep something else in sessions
+		return regexp.MustCompile(`(?i)\b(no such|no valid|unknown|invalid|expired|unknown or expired|invalid or expired) (mcp )?session( id)?\b|\bsession( id)? (not found|(has )?expired|(is )?(unknown|invalid)|does not exist)`).MatchString(e.said)
 	}
 	return false
 }

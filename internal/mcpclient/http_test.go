@@ -779,13 +779,13 @@ func TestMoved(t *testing.T) {
 
 // TestAdvice checks what a model is told when a server is busy, or ends during a call.
 func TestAdvice(t *testing.T) {
-	soon := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	soon := time.Now().Add(90 * time.Minute).UTC().Format(http.TimeFormat)
 	for name, tt := range map[string]struct {
 		status      int
 		after, want string
 	}{
 		"seconds":   {429, "7", "The server is busy. Try again in 7s, or continue without the tool."},
-		"a date":    {503, soon, "The server is busy. Try again in 59m5"},
+		"a date":    {503, soon, "The server is busy. Try again in 1h"},
 		"no header": {503, "", "The server is busy. Try again in a minute, or continue without the tool."},
 		"nonsense":  {429, "soon", "The server is busy. Try again in a minute, or continue without the tool."},
 		"at once":   {429, "0", "The server is busy. Try again in 1s, or continue without the tool."},

@@ -152,7 +152,7 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 		}
 		return c
 	}
-	doubt := "" // the reason why a deny cannot be ruled out
+	doubt := d.unclearPath(s) // the reason why a deny cannot be ruled out
 	for _, b := range d.policy.Banned {
 		switch s.Names(b.Value) {
 		case shell.Yes:
@@ -219,6 +219,19 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 	}
 	d.unsure = d.unsure || doubt != "" && !s.Unread
 	return c.floor(doubt)
+}
+
+// unclearPath returns the doubt whether a part writes a file that a rule denies; "" if there is none.
+func (d *decision) unclearPath(s *shell.Command) string {
+	if s.Unclear == "" {
+		return ""
+	}
+	for _, r := range d.rules() {
+		if r.Decision == Deny && r.Path != "" && d.ruleCommand(r, s) != shell.No && d.ruleNames(r) && d.ruleWhen(r) {
+			return fmt.Sprintf("%s, and a rule denies %q", s.Unclear, r.Path)
+		}
+	}
+	return ""
 }
 
 // mayApply is the doubt whether a rule is about a command that is not understood completely.

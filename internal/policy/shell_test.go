@@ -231,3 +231,38 @@ func TestShellWritesElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// A line that may write a file which a rule denies is asked about, although a rule allows the line, and denied if nobody is
+// asked. Files that are named are denied.
+func TestWritesThatAreNotKnown(t *testing.T) {
+	rules := []Rule{{Path: "secrets/**", Decision: Deny}, {Tool: "run_shell_command", Decision: Allow}}
+	for line, want := range map[string]Decision{
+		`echo x > $PWD/secrets/x`: Ask, `echo x > ~+/secrets/x`: Ask, `echo x > secret?/x`: Ask, `echo x > $d/x`: Ask, `cd $d && echo x > x`: Ask, `cd $d; cp a x`: Ask,
+		`cp a $PWD/secrets/x`: Ask, `cp -t $d a`: Ask, `mv a ~+/secrets`: Ask, `tee $d/x`: Ask, `touch secret[s]/x`: Ask, `mkdir $d`: Ask, `sort -o $d/x a`: Ask,
+		`truncate -s0 $d`: Ask, `install a $d/x`: Ask, `install -t $d a`: Ask, `install --target-directory=$d a`: Ask, `sed -i s/a/b/ $f`: Ask, `dd of=$d`: Ask, `dd if=a "$d"`: Ask, `rm $d/x`: Ask,
+		`echo a | xargs truncate -s0`: Ask, `find . -exec truncate -s0 {} \;`: Ask, `perl -i -pe s/a/b/ $f`: Ask,
+		`truncate -s0 secrets/x`: Deny, `install a secrets/x`: Deny, `install -t secrets a`: Deny, `sed -i s/a/b/ secrets/x`: Deny, `sed -i -e s/a/b/ secrets/x`: Deny,
+		`sed --in-place s/a/b/ secrets/x`: Deny, `dd if=a of=secrets/x`: Deny, `rm -r secrets/`: Deny, `shred secrets/x`: Deny, `cd secrets && truncate -s0 x`: Deny, `perl -i -pe s/a/b/ secrets/x`: Deny,
+		`echo $d`: Allow, `cat $d/x`: Allow, `ls *`: Allow, `echo x > b`: Allow, `cp a b`: Allow, `cd $d && echo x > /w/b`: Allow, `sed s/a/b/ $f`: Allow, `perl -e 1 $f`: Allow, `truncate -s0 b`: Allow,
+		`echo x > /dev/null`: Allow, `dd if="$d"`: Allow, `tee`: Allow, `sed -i s/secrets/b/ a`: Allow,
+	} {
+		p := Policy{Shell: "bash", Workspace: "/w", Rules: rules}
+		decide := func() Decision { return p.Decide(t.Context(), shellTool(line), registry.Call{}).Decision }
+		if got := decide(); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+		p.Mode = ModeYolo
+		if got := decide(); (got == Deny) != (want != Allow) {
+			t.Errorf("%s: %s in yolo mode", line, got)
+		}
+		for name, other := range map[string]Rule{
+			"asks": {Path: "secrets/**", Decision: Ask}, "of another tool": {Tool: "read_file", Path: "secrets/**", Decision: Deny},
+			"of other calls": {Path: "secrets/**", When: when(t, "false"), Decision: Deny}, "of another command": {Path: "secrets/**", Command: "curl", Decision: Deny},
+		} {
+			p := Policy{Shell: "bash", Workspace: "/w", Rules: []Rule{other, rules[1]}}
+			if got := p.Decide(t.Context(), shellTool(line), registry.Call{}).Decision; want == Ask && got != Allow {
+				t.Errorf("%s with a rule that %s: %s", line, name, got)
+			}
+		}
+	}
+}

@@ -48,6 +48,9 @@ type Command struct {
 	// Refused is set if the line is too large to be analyzed and must not run.
 	// Doubt has the reason.
 	Refused bool
+	// Unclear is the reason why the part may write files that are not in [Line.Writes]; "" if it
+	// writes none, as far as its words say.
+	Unclear string
 	// Catastrophic is the reason why the part would ruin the machine; "" if it would not.
 	Catastrophic string
 
@@ -60,7 +63,7 @@ type Command struct {
 }
 
 func (c Command) equal(o Command) bool {
-	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Catastrophic == o.Catastrophic
+	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Unclear == o.Unclear && c.Catastrophic == o.Catastrophic
 }
 
 // Root returns the program as spelled in the line, or "" if it is not known.

@@ -304,6 +304,10 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	if c.Doubt == "" && (len(run.scripts) > 0 || len(run.commands) > 0 && !run.through || run.dynamic) {
 		c.Doubt = c.Exact
 	}
+	run.changes(name, words[1:])
+	if run.unclear || slices.ContainsFunc(run.writes, a.isUnplaced) {
+		c.Unclear = "what " + name + " writes is not known before it runs"
+	}
 	a.add(c)
 	for _, name := range run.writes {
 		a.write(name)

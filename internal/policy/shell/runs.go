@@ -16,6 +16,7 @@ type runs struct {
 	shell    string   // the grammar of scripts
 	writes   []string // files that its options and operands name
 	inside   []Inside // files that it writes if a folder exists
+	unclear  bool     // it writes files whose names are not known before the line runs
 
 	through   bool   // a rule that allows the program allows the commands, too
 	tooMany   bool   // there are too many commands to analyze; only the first is in commands

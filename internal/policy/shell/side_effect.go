@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -53,7 +55,76 @@ func (a *analysis) redirected(text string, op syntax.RedirOperator, target word)
 		a.add(Command{Text: text, Catastrophic: "it writes to the disk " + target.text})
 	}
 	a.write(target.text)
-	a.doubt(text, "it writes to a file by redirection")
+	c := Command{Text: text, Doubt: "it writes to a file by redirection"}
+	if !target.isFile() || a.isUnplaced(target.text) {
+		c.Unclear = "the file that it writes to is not known before the line runs"
+	}
+	a.add(c)
+}
+
+// isFile reports whether a word is the name of one file, as it is written. Shells replace a tilde.
+func (w word) isFile() bool { return (w.known || w.expanded) && !strings.HasPrefix(w.text, "~") }
+
+// isUnplaced reports whether a file is relative to a folder that is not known, to which a cd
+// has changed.
+func (a *analysis) isUnplaced(name string) bool {
+	return a.location != a.begin && a.dir == "" && !path.IsAbs(name)
+}
+
+// written adds a file that a program writes.
+func (r *runs) written(w word) {
+	r.writes, r.unclear = append(r.writes, w.text), r.unclear || !w.isFile()
+}
+
+// changes adds the files that well-known programs change although they have no harmless
+// arguments.
+func (r *runs) changes(name string, args []word) {
+	flag := func(flags ...string) bool {
+		return slices.ContainsFunc(args, func(w word) bool {
+			return slices.ContainsFunc(flags, func(flag string) bool { return strings.HasPrefix(w.text, flag) })
+		})
+	}
+	files := operands(args)
+	switch name {
+	case "truncate", "shred", "rm", "rmdir", "unlink":
+	case "sed", "gsed":
+		if !flag("-i", "--in-place", "-ni", "-Ei", "-ri", "-si", "-zi") {
+			return
+		}
+		if len(files) > 1 && !flag("-e", "--expression", "-f", "--file") {
+			files = files[1:] // behind the script
+		}
+	case "perl", "ruby":
+		if !flag("-i", "-pi", "-ni", "-0pi", "-lpi", "-lni") {
+			return
+		}
+	case "install":
+		for i, w := range args {
+			if value, ok := strings.CutPrefix(w.text, "--target-directory="); ok {
+				w.text = value
+				files = append(files, w)
+			} else if w.text == "-t" && i+1 < len(args) {
+				files = append(files, args[i+1])
+			}
+		}
+	case "dd":
+		files = slices.DeleteFunc(files, func(w word) bool { return (w.known || w.plainStart) && !strings.HasPrefix(w.text, "of=") })
+		if len(files) == 0 {
+			return
+		}
+		for i := range files {
+			files[i].text = strings.TrimPrefix(files[i].text, "of=")
+		}
+	default:
+		return
+	}
+	for _, w := range files {
+		if w.text = strings.TrimSuffix(w.text, "/"); strings.Contains(w.text, "{}") {
+			w.known = false // find and xargs replace it
+		}
+		r.written(w)
+	}
+	r.unclear = r.unclear || len(files) == 0 // they come from xargs, or an option has them
 }
 
 func (a *analysis) arithmetic(n syntax.Node) {

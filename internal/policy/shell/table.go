@@ -539,7 +539,7 @@ func (r *reading) runs() runs {
 			out.dynamic = out.dynamic || !x.value.known || x.value.text == "" // if it is empty, the next word may take its place
 		case kindWrites, kindOutput:
 			if x.value.text != "" && !(x.kind == kindWrites && x.takes(x.value)) {
-				out.writes = append(out.writes, x.value.text)
+				out.written(x.value)
 			}
 		case kindSplits:
 			out.splits(x.value)
@@ -560,7 +560,7 @@ func (r *reading) runs() runs {
 func (r *reading) written(out *runs) {
 	files, folder, from := r.targets()
 	for _, w := range files {
-		out.writes = append(out.writes, w.text)
+		out.written(w)
 	}
 	for _, w := range from {
 		out.inside = append(out.inside, Inside{folder.text, path.Base(w.text)})

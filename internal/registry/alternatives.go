@@ -133,13 +133,7 @@ func (a alternatives) ofConstants(e *jsonschema.ValidationError) (Violation, boo
 		}
 		values = append(values, constants...)
 	}
-	var texts []string
-	for _, value := range values {
-		if text := string(value.AppendTo(nil)); !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: keyword, Message: "value must be one of " + strings.Join(texts, ", "),
+	return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: keyword, Message: valueMustBe(values),
 		Expected: describe(jsonx.NewArray(values...))}, true
 }
 

@@ -250,20 +250,51 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 	if rule == nil {
 		return []Violation{base}
 	}
-	if object := places.Lookup("#" + leaf.InstanceLocation); object.Is(jsonx.Object) {
-		switch {
-		case base.Keyword == "required" && rule.Is(jsonx.Array):
-			return missing(base, rule, object)
-		case base.Keyword == "additionalProperties":
-			return unknown(base, leaf.Message, v.refs.Lookup("#"+strings.TrimSuffix(fragment, "/additionalProperties")), object)
-		}
+	value := places.Lookup("#" + leaf.InstanceLocation)
+	switch {
+	case value.Is(jsonx.Object) && base.Keyword == "required" && rule.Is(jsonx.Array):
+		return missing(base, rule, value)
+	case value.Is(jsonx.Object) && base.Keyword == "additionalProperties":
+		return unknown(base, leaf.Message, v.refs.Lookup("#"+strings.TrimSuffix(fragment, "/additionalProperties")), value)
 	}
-	if _, found, ok := strings.Cut(leaf.Message, " but found "); ok && boundOf(base.Keyword) != "" {
-		// The library writes a limit of 1000000 as 1e+06.
-		base.Message = text.Clip("must be "+boundOf(base.Keyword)+" "+describe(rule)+" but found "+found, maxMessage)
-	}
+	base.Message = text.Clip(cmp.Or(messageOf(base.Keyword, rule, value), base.Message), maxMessage)
 	base.Expected = describe(rule)
 	return []Violation{base}
+}
+
+// messageOf returns a message in which values are JSON, or "" if the library's own has no
+// values: it writes them as Go does (<nil>, 1e+06).
+func messageOf(keyword string, rule, value *jsonx.Value) string {
+	switch bound := boundOf(keyword); {
+	case bound != "" && value.Is(jsonx.Number):
+		return "must be " + bound + " " + describe(rule) + " but found " + value.Token
+	case keyword == "multipleOf" && value.Is(jsonx.Number):
+		return value.Token + " is not a multiple of " + describe(rule)
+	case keyword == "const":
+		return valueMustBe([]*jsonx.Value{rule})
+	case keyword == "enum" && rule.Is(jsonx.Array):
+		return valueMustBe(rule.Items)
+	case keyword == "not":
+		return "the schema forbids such a value"
+	}
+	return ""
+}
+
+// valueMustBe returns the message for a value that is none of the allowed ones.
+func valueMustBe(values []*jsonx.Value) string {
+	var texts []string
+	for _, value := range values {
+		if text := string(value.AppendTo(nil)); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+		if len(texts) == maxMessage { // more would be cut
+			break
+		}
+	}
+	if len(texts) == 1 {
+		return "value must be " + texts[0]
+	}
+	return "value must be one of " + strings.Join(texts, ", ")
 }
 
 // boundOf returns the comparison operator for a keyword that limits a number, or ""

@@ -111,6 +111,29 @@ func TestUnionsOfConstants(t *testing.T) {
 	}
 }
 
+// Values in messages are JSON.
+func TestMessagesHaveJSON(t *testing.T) {
+	for _, c := range [][3]string{
+		{`{"enum":[1,2,null,"auto"]}`, `"high"`, `value must be one of 1, 2, null, "auto"`},
+		{`{"enum":[null]}`, `1`, `value must be null`},
+		{`{"enum":[{"a":null},[true]]}`, `1`, `value must be one of {"a":null}, [true]`},
+		{`{"const":null}`, `1`, `value must be null`},
+		{`{"const":1.50}`, `1`, `value must be 1.50`},
+		{`{"const":{"a":[1]}}`, `1`, `value must be {"a":[1]}`},
+		{`{"maximum":1000000}`, `12345678901234567891`, `must be <= 1000000 but found 12345678901234567891`},
+		{`{"exclusiveMinimum":0}`, `-0.5`, `must be > 0 but found -0.5`},
+		{`{"multipleOf":0.01}`, `1.005`, `1.005 is not a multiple of 0.01`},
+		{`{"not":{"type":"null"}}`, `null`, `the schema forbids such a value`},
+		{`{"anyOf":[{"const":1},{"const":null}]}`, `2`, `value must be one of 1, null`},
+		{`{"$schema":"http://json-schema.org/draft-04/schema#","minimum":0,"exclusiveMinimum":true}`, `0`, `must be > 0 but found 0`},
+	} {
+		got, err := NewValidator(json.RawMessage(`{"properties":{"p":`+c[0]+`}}`)).Validate(t.Context(), json.RawMessage(`{"p":`+c[1]+`}`))
+		if err != nil || len(got) != 1 || got[0].Message != c[2] {
+			t.Errorf("%s against %s: %+v, %v; want %s", c[1], c[0], got, err, c[2])
+		}
+	}
+}
+
 func TestValidateKeepsNumbersExact(t *testing.T) {
 	v := NewValidator(json.RawMessage(`{"properties":{"id":{"const":12345678901234567891}}}`))
 	for doc, bad := range map[string]bool{`{"id":12345678901234567891}`: false, `{"id":12345678901234567890}`: true} {

@@ -274,7 +274,7 @@ func parseManifest(data []byte) (*Manifest, error) {
 	if err := jsonx.Check(data, jsonx.Options{Strict: true}); err != nil {
 		return nil, refuse("its %s is not valid: %v", manifestName, err)
 	}
-	if err := json.Unmarshal(data, m); err != nil {
+	if err := jsonx.Unmarshal(data, m); err != nil {
 		return nil, refuse("its %s is not valid: %v", manifestName, err)
 	}
 	switch {

@@ -57,7 +57,7 @@ func TestDiscoveryErrors(t *testing.T) {
 		{"stdout limit", "yes", func(o *CommandOptions) { o.Limits.Discovery = 1000 }, []string{"killed at the size limit of 1000 bytes on stdout"}},
 		{"stderr limit", "yes >&2", func(o *CommandOptions) { o.Limits.Discovery = 1000 }, []string{"size limit of 1000 bytes on stderr"}},
 		{"nothing", "", nil, []string{"printed nothing", "[] for none"}},
-		{"not JSON", `printf 'oops\n[]'`, nil, []string{"not JSON", "at byte 1, line 1", `first line is "oops"`}},
+		{"not JSON", `printf 'oops\n[]'`, nil, []string{"not JSON", "at line 1, column 1", `first line is "oops"`}},
 		{"not JSON later", `printf '[\n{"name":1},\n}]'`, nil, []string{"line 3"}},
 		{"cut off", `printf '[{"name":"a"}'`, nil, []string{"unexpected end"}},
 		{"npm banner", `printf '\n> demo@1.0.0 discover\n> node tools.js\n\n[]\n'`, nil, []string{"not JSON", "npm run --silent", "> demo@1.0.0 discover"}},

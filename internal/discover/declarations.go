@@ -95,16 +95,16 @@ func objectHint(data []byte) string {
 	return "; wrap it in [ ]"
 }
 
-// notJSON returns an error with the position of the syntax error and the first line
-// of the output.
-func notJSON(data []byte, e *json.SyntaxError) error {
-	at := min(int(e.Offset), len(data))
-	line := 1 + strings.Count(string(data[:max(0, at-1)]), "\n")
+// notJSON returns an error with the syntax error and the first line of the output.
+func notJSON(data []byte, e error) error {
+	if syntax := jsonx.Check(data, jsonx.Options{}); syntax != nil {
+		e = syntax
+	}
 	hint := ""
 	if looksLikeRunner(data) {
 		hint = "; it begins with a banner like npm's: use npm run --silent"
 	}
-	return fmt.Errorf("its output is not JSON: %s at byte %d, line %d; the first line is %q%s", e, at, line, firstLine(data), hint)
+	return fmt.Errorf("its output is not JSON: %s; the first line is %q%s", e, firstLine(data), hint)
 }
 
 // looksLikeRunner reports whether output begins with a line that npm, pnpm and yarn

@@ -213,7 +213,7 @@ func TestFactoryOutput(t *testing.T) {
 		"nothing":     {prints: ``, err: "printed nothing"},
 		"text":        {prints: `hello`, err: "not JSON"},
 		"number":      {prints: `7`, err: "JSON array, not a number"},
-		"two objects": {prints: `{"name":"a"} {"name":"b"}`, err: `not JSON: invalid character '{' after top-level value at byte 14, line 1; the first line is "{`},
+		"two objects": {prints: `{"name":"a"} {"name":"b"}`, err: `not JSON: text after the JSON value, at line 1, column 14; the first line is "{`},
 		"nameless":    {prints: `[{"name":"a"},{"description":"x"},7,null]`, tools: []string{"a"}, reported: "item 2 has no name"},
 		"bad when":    {prints: `[{"name":"a","when":"("},{"name":"b"}]`, tools: []string{"b"}, reported: `"a"`},
 		"bad channel": {prints: `[{"name":"a","channels":7},{"name":"b"}]`, tools: []string{"b"}, reported: "its channels: a number"},

@@ -34,17 +34,6 @@ func Decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// DecodeKnown decodes JSON into v, which must have a field for each key. Error
-// messages do not have the prefix of encoding/json.
-func DecodeKnown(data []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
-}
-
 // Quote returns s as a JSON string.
 func Quote(s string) string { return string(AppendQuote(nil, s)) }
 

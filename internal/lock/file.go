@@ -2,7 +2,6 @@ package lock
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -147,10 +146,7 @@ func decode(data []byte) (*File, error) {
 		return nil, fmt.Errorf("it is damaged: %s", err.Message)
 	}
 	var f File
-	if err := json.Unmarshal(data, &f); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			err = fmt.Errorf("%s must not be of type %s", cmp.Or(wrong.Field, "the whole"), wrong.Value)
-		}
+	if err := jsonx.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
 	if f.Version != format {

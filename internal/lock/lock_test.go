@@ -166,8 +166,8 @@ func TestFilter(t *testing.T) {
 func TestRead(t *testing.T) {
 	tests := []struct{ name, content, want string }{
 		{"damaged", `{"version":1,`, "damaged"},
-		{"a list", `[]`, "it is damaged: the whole must not be of type array"},
-		{"wrong type", `{"version":1,"tools":5}`, "it is damaged: tools must not be of type number"},
+		{"a list", `[]`, "it is damaged: it is a list, not an object"},
+		{"wrong type", `{"version":1,"tools":5}`, `it is damaged: "tools" is a number, not a list`},
 		{"key twice", `{"version":1,"tools":[],"tools":[]}`, "damaged"},
 		{"later format", `{"version":2,"tools":[]}`, "version 2"},
 		{"tool twice", `{"version":1,"tools":[{"source":"s","name":"n"},{"source":"s","name":"n"}]}`, "twice"},

@@ -156,7 +156,7 @@ func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp
 		return nil, err
 	}
 	var result mcp.CompleteResult
-	if err := json.Unmarshal(raw, &result); err != nil {
+	if err := jsonx.Unmarshal(raw, &result); err != nil {
 		return nil, s.opts.malformed(request.method, "its answer is malformed: "+err.Error())
 	}
 	return &result, nil

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serverjson"
 	"github.com/toolreg/toolreg/internal/text"
@@ -170,7 +171,7 @@ func parseEntry(raw json.RawMessage) (*Entry, error) {
 			} `json:"io.modelcontextprotocol.registry/official"`
 		} `json:"_meta"`
 	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	if err := jsonx.Unmarshal(raw, &wire); err != nil {
 		return nil, err
 	}
 	server, err := serverjson.Parse(wire.Server)
@@ -221,7 +222,7 @@ func (r *Registry) get(ctx context.Context, path string, into any) (status int, 
 	case len(body) > maxPage:
 		err = fmt.Errorf("its answer exceeds %d bytes", maxPage)
 	default:
-		if err = json.Unmarshal(body, into); err != nil {
+		if err = jsonx.Unmarshal(body, into); err != nil {
 			err = fmt.Errorf("its answer is not that of a registry: %w", err)
 		}
 	}

@@ -133,7 +133,7 @@ func (p *param) value() json.RawMessage {
 func read(n settings.Named, shown json.RawMessage) *override {
 	o := &override{named: n, shown: shown}
 	o.raw = n.JSON()
-	if err := json.Unmarshal(o.raw, &o.entry); err != nil {
+	if err := jsonx.Unmarshal(o.raw, &o.entry); err != nil {
 		if kind := jsonx.KindOf(jsonx.Get(o.raw, "inputExamples")); kind != jsonx.None && kind != jsonx.Array {
 			o.fail("/inputExamples", "expected a list of objects, got "+kind.String(), "")
 		} else {

@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -65,11 +64,7 @@ func decode(raw json.RawMessage, known map[string]bool, v any) error {
 			return fmt.Errorf("the member %q is missing", name)
 		}
 	}
-	err := json.Unmarshal(raw, v)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s: a %s does not fit", wrong.Field, wrong.Value)
-	}
-	return err
+	return jsonx.Unmarshal(raw, v)
 }
 
 // members maps the names of a struct's members to whether each is required.

@@ -16,6 +16,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/uri"
@@ -338,7 +339,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	}
 	filled, _ := v.(mcpclient.Filled)
 	out := &mcp.GetPromptResult{Description: filled.Description}
-	if err := json.Unmarshal(filled.Raw, &out.Messages); err != nil {
+	if err := jsonx.Unmarshal(filled.Raw, &out.Messages); err != nil {
 		return nil, refusal(fmt.Errorf("the server's messages cannot be read: %w", err))
 	}
 	return out, nil
@@ -377,7 +378,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	}
 	reading, _ := v.(mcpclient.Reading)
 	out := &mcp.ReadResourceResult{}
-	if err := json.Unmarshal(reading.Raw, &out.Contents); err != nil {
+	if err := jsonx.Unmarshal(reading.Raw, &out.Contents); err != nil {
 		return nil, refusal(fmt.Errorf("the server's contents cannot be read: %w", err))
 	}
 	for _, c := range out.Contents {

@@ -8,7 +8,6 @@
 package serverjson
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -125,7 +124,7 @@ func Parse(data []byte) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{}
-	if err := json.Unmarshal(data, s); err != nil {
+	if err := jsonx.Unmarshal(data, s); err != nil {
 		return nil, err
 	}
 	if err := CheckName(s.Name); err != nil {

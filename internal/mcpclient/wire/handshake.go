@@ -302,11 +302,7 @@ func shared(theirs []string, asked string) string {
 }
 
 func decodeAnswer(raw json.RawMessage, into any) error {
-	err := json.Unmarshal(raw, into)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return answerError(fmt.Sprintf("its answer is malformed: %s has the wrong type", wrong.Field))
-	}
-	if err != nil {
+	if err := jsonx.Unmarshal(raw, into); err != nil {
 		return answerError("its answer is malformed: " + err.Error())
 	}
 	return nil

@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -28,6 +30,7 @@ func delayFirstCollection() {
 }
 
 func main() {
+	log.SetOutput(io.Discard) // net/http writes about odd peers there; what matters to a call is in its error
 	delayFirstCollection()
 	os.Exit(commands.Program(version).Run(context.Background(), os.Args, cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
 }

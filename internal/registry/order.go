@@ -47,7 +47,7 @@ func weight(r rune) int {
 }
 
 // Near returns up to three candidates that the user may have meant by name,
-// best first, for "did you mean".
+// best first, for "did you mean": those that other agents call so, then similar ones.
 func Near(name string, candidates []string) []string {
 	limit := max(1, len(name)/3)
 	lower := strings.ToLower(name)
@@ -61,7 +61,13 @@ func Near(name string, candidates []string) []string {
 			found[d] = append(found[d], c)
 		}
 	}
-	best := slices.Concat(found...)
+	other := slices.DeleteFunc(elsewhere(lower), func(c string) bool { return !slices.Contains(candidates, c) })
+	best := other
+	for _, c := range slices.Concat(found...) {
+		if !slices.Contains(other, c) {
+			best = append(best, c)
+		}
+	}
 	return best[:min(3, len(best))]
 }
 

@@ -16,6 +16,7 @@ func TestDecodeParams(t *testing.T) {
 		{name: "__proto__ is an ordinary key", in: `{"__proto__":1}`, want: `{"__proto__":1}`},
 		{name: "array", in: `[]`, err: "must be a JSON object, not an array"},
 		{name: "string", in: `"x"`, err: "not a string"},
+		{name: "an object in a string", in: `"{\"a\":1}"`, want: `{"a":1}`},
 		{name: "null", in: ` null `, want: `{}`},
 		{name: "broken", in: "{\n \"a\": }", err: "line 2"},
 		{name: "cut", in: `{"a":`, err: "unexpected end"},

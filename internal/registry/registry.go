@@ -166,7 +166,16 @@ func (r *Registry) near(name string) []string {
 		return nearGlob(name, candidates)
 	}
 	plain, _, _ := cutVersion(name)
-	return Near(plain, candidates)
+	var out []string
+	for _, n := range Near(plain, candidates) {
+		if t := r.other[n]; t != nil && t.Source == SourceBuiltin { // an alias
+			n = t.Name
+		}
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // Matching returns the tool named glob or, if there is none, the tools whose name

@@ -111,6 +111,17 @@ func TestUnionsOfConstants(t *testing.T) {
 	}
 }
 
+// Params of other agents' tools get a message with our names.
+func TestNamesOfOtherAgents(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"properties":{"command":{},"background":{},"file_path":{},"expected_replacements":{},"pattern":{}},"additionalProperties":false}`))
+	for given, ours := range map[string]string{"replace_all": "expected_replacements", "run_in_background": "background", "path": "file_path", "cmd": "command", "query": "pattern", "comand": "command"} {
+		got, err := v.Validate(t.Context(), json.RawMessage(`{"`+given+`":1}`))
+		if want := fmt.Sprintf("unknown property %q, did you mean %q?", given, ours); err != nil || len(got) != 1 || got[0].Message != want {
+			t.Errorf("%+v, %v; want %s", got, err, want)
+		}
+	}
+}
+
 // Values in messages are JSON.
 func TestMessagesHaveJSON(t *testing.T) {
 	for _, c := range [][3]string{

@@ -19,7 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-const batchHelp = `With --batch, stdin has one call per line, {"id","name","params"}, and a line is
+const batchHelp = `With --batch, stdin has one call per line, {"id","name","params"} (or "tool" and "arguments"), and a line is
 printed for each call as it finishes: {"id","name"} with the fields of call --json,
 or with "error". For a line that cannot be parsed, "error" is printed with its line
 number.
@@ -33,6 +33,9 @@ type batchLine struct {
 	ID     json.RawMessage `json:"id"`
 	Name   string          `json:"name"`
 	Params json.RawMessage `json:"params"`
+
+	Tool      string          `json:"tool"`      // read for name
+	Arguments json.RawMessage `json:"arguments"` // read for params
 }
 
 // batchHead is the beginning of a line of output.
@@ -126,7 +129,12 @@ func (b *batch) read(ctx context.Context, l inputLine) batchCall {
 	if err := registry.CheckJSON(l.data); err != nil {
 		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is not valid JSON: %s", strings.Replace(err.Message, "line 1, column", "column", 1))}
 	}
-	if err := json.Unmarshal(l.data, &line); err != nil || l.data[0] != '{' || line.Name == "" {
+	err := json.Unmarshal(l.data, &line)
+	line.Name = cmp.Or(line.Name, line.Tool)
+	if line.Params == nil {
+		line.Params = line.Arguments
+	}
+	if err != nil || l.data[0] != '{' || line.Name == "" {
 		return batchCall{head: batchHead{ID: line.ID, Line: l.number}, err: lineError(l.number, `it is not {"id":…,"name":"TOOL","params":{…}}`)}
 	}
 	c := batchCall{head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}

@@ -44,7 +44,7 @@ const (
 
 // ErrNothingKept reports that a source must not be queried (mode Offline) and
 // has no entry.
-var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts no source")
+var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts no source; with cache.discovery set, toolreg discover fills the cache")
 
 // Rule determines how data of one kind is used.
 type Rule struct {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -52,9 +54,17 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 		return nil, err
 	}
 	params, err := registry.DecodeParams(t.Name, base)
+	if file, ok := strings.CutPrefix(o.params, "@"); err != nil && ok {
+		return nil, &UsageError{Err: fmt.Errorf("--params: %w", err), Hint: "to read them from a file: --params-file " + Quote(file)}
+	}
 	if err == nil && len(argv) > 0 {
 		given = true
 		params, err = args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: func(name string) ([]byte, error) { return c.ReadFile(ctx, name) }})
+		if wrong, ok := errors.AsType[*args.Error](err); ok && wrong.Usage && !strings.Contains(wrong.Arg, "=") {
+			if name := firstParam(t.InputSchema); name != "" {
+				return nil, &UsageError{Err: err, Hint: "did you mean " + Quote(name+"="+wrong.Arg) + "?"}
+			}
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -63,6 +73,43 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 		params = engine.Restored(t, params)
 	}
 	return params, nil
+}
+
+// firstParam returns the first param that a schema requires, or else the first that it names; ""
+// if it names none.
+func firstParam(schema []byte) string {
+	required, _ := jsonx.Elements(jsonx.Get(schema, "required"))
+	for _, name := range required {
+		if text, ok := jsonx.Text(name); ok {
+			return text
+		}
+	}
+	for name := range jsonx.Members(jsonx.Get(schema, "properties")) {
+		return name
+	}
+	return ""
+}
+
+// UnreadError is an error about params that may be due to stdin: it has a file, but arguments
+// or flags gave the params.
+type UnreadError struct{ Err error }
+
+func (e *UnreadError) Error() string { return e.Err.Error() }
+func (e *UnreadError) Unwrap() error { return e.Err }
+
+// Hint says how stdin is read.
+func (e *UnreadError) Hint() string {
+	return "stdin was not read, because the params were given otherwise; --params-file - reads it, and arguments override what it has"
+}
+
+// Unread returns err, or an [*UnreadError] if params are invalid and the file on stdin was not
+// read.
+func (o *IO) Unread(err error, p *ParamsOptions, argv []string) error {
+	_, invalid := errors.AsType[*registry.ArgsError](err)
+	if !invalid || !o.InFile || p.file == "-" || len(argv) == 0 && p.params == "" && p.file == "" {
+		return err
+	}
+	return &UnreadError{err}
 }
 
 // baseParams reads the JSON that arguments override; given is false if there is

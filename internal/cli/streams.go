@@ -23,6 +23,7 @@ type Streams struct {
 	In                    io.Reader
 	Out, Err              *ui.Writer
 	InTTY, OutTTY, ErrTTY bool // whether each is a terminal
+	InFile                bool // whether In is a file that is not empty
 }
 
 // NewStreams returns the streams of a process.
@@ -30,8 +31,14 @@ func NewStreams(in, out, err *os.File) Streams {
 	isTTY := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	return Streams{
 		In: in, Out: ui.NewWriter(out), Err: ui.NewWriter(err),
-		InTTY: isTTY(in), OutTTY: isTTY(out), ErrTTY: isTTY(err),
+		InTTY: isTTY(in), OutTTY: isTTY(out), ErrTTY: isTTY(err), InFile: hasContent(in),
 	}
+}
+
+// hasContent reports whether f is a file that is not empty.
+func hasContent(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
 // IO holds the streams of a run and prints on them. Its methods follow the global flags

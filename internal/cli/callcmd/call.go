@@ -162,6 +162,7 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 		}
 	}
 	result, err := s.Calls.Call(ctx, f, request)
+	err = e.IO.Unread(err, &o.ParamsOptions, argv)
 	hide()
 	if left != nil && err == nil {
 		return printLeft(e, left)

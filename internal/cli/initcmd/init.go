@@ -25,7 +25,6 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
-	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -53,7 +52,7 @@ func ways() []way {
 		{name: "ci", does: "use tools in CI", file: "ci.yaml",
 			next: []string{"toolreg lock", "TOOLREG_SETTINGS=.toolreg/ci.yaml toolreg lock --check"}},
 		{name: "team", does: "share the tools of a project with a team", file: "settings.yaml", copies: true,
-			next: []string{"toolreg trust grant", "toolreg lock"}},
+			next: []string{"toolreg lock"}},
 	}
 }
 
@@ -85,8 +84,8 @@ the system can confine programs, the settings of loop and team run shell command
 the sandbox, without questions. Files of other programs are read, and nothing in them
 runs.
 
-The file settings.schema.json next to the settings lets editors complete and check
-them.
+toolreg settings schema prints a JSON Schema, with which editors complete and check
+settings.
 
 Exit codes: 0, 1, 2 (the settings already exist, or nobody can be asked which use), 5
 (you said no, or inside a tool's run).`,
@@ -108,7 +107,6 @@ Exit codes: 0, 1, 2 (the settings already exist, or nobody can be asked which us
 type initDocument struct {
 	Way     string                 `json:"way"`
 	Created string                 `json:"created,omitempty"` // the settings file
-	Schema  string                 `json:"schema,omitempty"`  // settings.schema.json next to it
 	Found   []settings.FoundImport `json:"found"`             // files of other programs with MCP servers
 	Copied  []string               `json:"copied,omitempty"`  // the servers that were copied from them
 	Next    []string               `json:"next"`              // commands
@@ -208,11 +206,8 @@ func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *ini
 			}
 		}
 	}
-	_, err = settingsfile.Write(ctx, e, settingsfile.Change{File: path, New: text, Write: func() error {
-		if err := edit.Create(p.root, path, text, p.mode, p.folder); err != nil {
-			return err
-		}
-		return writeSchema(p)
+	granted, err := settingsfile.Write(ctx, e, settingsfile.Change{File: path, New: text, Write: func() error {
+		return edit.Create(p.root, path, text, p.mode, p.folder)
 	}})
 	if errors.Is(err, fs.ErrExist) {
 		return exists(path)
@@ -220,7 +215,10 @@ func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *ini
 	for _, note := range notes {
 		e.IO.Notef("%s", note)
 	}
-	d.Created, d.Schema = path, filepath.Join(p.dir, schemaName)
+	d.Created = path
+	if !w.user && w.file == "settings.yaml" && !granted { // else nothing in it counts
+		d.Next = append(d.Next, "toolreg trust grant")
+	}
 	return err
 }
 
@@ -262,19 +260,6 @@ func (p *place) free(name string) (string, error) {
 
 func exists(path string) error {
 	return &cli.UsageError{Err: fmt.Errorf("%s already exists", path), Hint: "edit it, or move it away first"}
-}
-
-// schemaName is the file that the starter files refer to as $schema.
-const schemaName = "settings.schema.json"
-
-// writeSchema writes the schema of this version next to the settings.
-func writeSchema(p place) error {
-	path, text := filepath.Join(p.dir, schemaName), append(table.Schema(), '\n')
-	err := edit.Create(p.root, path, text, p.mode, p.folder)
-	if errors.Is(err, fs.ErrExist) {
-		return edit.File(p.root, path, func([]byte) ([]byte, error) { return text, nil })
-	}
-	return err
 }
 
 // programsOf returns the programs that have servers to import.

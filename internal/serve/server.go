@@ -34,6 +34,8 @@ type Options struct {
 	// Select loads what it needs of a session and returns the registry and the tools
 	// that are offered, in its order.
 	Select func(context.Context, *engine.Session) (*registry.Registry, []engine.Found, error)
+	// Tools reports whether a tool can be reached at all, also through others. nil: all can.
+	Tools func(*registry.Tool) bool
 	// Servers reports whether the prompts and resources of a server are offered too. nil:
 	// those of all servers are.
 	Servers func(name string) bool
@@ -311,7 +313,8 @@ func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client 
 		earlier = all
 		s.changes.follow(ownOf(h.session.ServersFor(ctx)))
 	}
-	reg, tools, err := s.opts.Select(ctx, h.session)
+	everything := Profile{Servers: s.opts.Servers, Tools: s.opts.Tools}
+	reg, tools, err := s.opts.Select(everything.context(ctx), h.session)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +325,6 @@ func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client 
 	}
 	o := &offer{held: h, client: client, servers: h.session.ServersFor(ctx), registry: reg, clients: map[string]*clientOffer{},
 		views: views{profiles: s.opts.Profiles(h.session), who: who, warn: opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]*declaration{}, digests: map[[2]string]listDigest{}}}
-	everything := Profile{Servers: s.opts.Servers}
 	if client != "" {
 		s.addLoginTools(ctx, o)
 	}

@@ -144,8 +144,6 @@ func (o *options) check() error {
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth cannot be used together")}
 	case o.expose != exposeAll && o.expose != exposeSearch && o.expose != exposeScripts:
 		return &cli.UsageError{Err: fmt.Errorf("--expose %q: must be all, search or scripts", o.expose)}
-	case o.expose != exposeAll && o.Narrows():
-		return &cli.UsageError{Err: fmt.Errorf("--expose %s cannot be used with filters other than --preset", o.expose), Hint: "use --preset, or tools.only or excludeTools in the settings"}
 	case len(o.always) > 0 && o.expose == exposeAll:
 		return &cli.UsageError{Err: errors.New("--always needs --expose search or scripts")}
 	case !slices.Contains(levels, o.logLevel):
@@ -213,7 +211,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 			e.IO.Warn(d)
 		}
 	}
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set), Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn})
+	server := serve.New(serve.Options{Select: o.offered, Tools: o.reachable(), Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set), Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn})
 	server.SetProfiles(o.profiles(from))
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
 	if o.NeedsRegistry() { // load first, so that the error is reported even if the client disconnects at once
@@ -338,6 +336,15 @@ func limits(set settings.Serve) serve.Limits {
 // every call is denied.
 func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 	return o.selected(ctx, s, o.expose, entries(o.always, "--always"), o.Matches)
+}
+
+// reachable returns the tools that other tools may reach, such as those of --expose search; nil:
+// all. A tool that is offered itself needs no such limit.
+func (o *options) reachable() func(*registry.Tool) bool {
+	if o.expose == exposeAll || !o.Narrows() {
+		return nil
+	}
+	return o.Matches
 }
 
 // selected returns the tools to offer of those that match.

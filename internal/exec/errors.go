@@ -172,7 +172,12 @@ func ResultError(r registry.Result, err error) error {
 // ToolError reports that a tool ran and failed; the error is in its result.
 type ToolError struct{ Category registry.ErrorCategory }
 
-func (e *ToolError) Error() string { return "the tool reported an error" }
+func (e *ToolError) Error() string {
+	if e.Category == registry.ErrorTimeout {
+		return "the tool reported that a time limit was reached"
+	}
+	return "the tool reported an error"
+}
 
 // ScriptError reports that a call ended a script. It wraps the error of the call.
 type ScriptError struct {

@@ -485,3 +485,12 @@ func TestCallHasThePathsOfTheDecision(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A tool that reached a time limit of its own is not said to have reported just any error.
+func TestToolErrorNamesTimeLimit(t *testing.T) {
+	for category, want := range map[registry.ErrorCategory]bool{registry.ErrorTimeout: true, registry.ErrorExecution: false} {
+		if got := (&ToolError{Category: category}).Error(); strings.Contains(got, "time limit") != want {
+			t.Errorf("%s: %s", category, got)
+		}
+	}
+}

@@ -199,7 +199,7 @@ func (b *builder) conflict(t, old *Tool) {
 	case t.Source == SourceCommand && b.opts.Conflicts != ConflictReject:
 		b.diagnose(SeverityWarning, "name_overwritten", t.Source, t.Name,
 			fmt.Sprintf("tool with name %q is already registered (%s); overwriting", t.Name, owned(t.Name, old)),
-			"set conflicts.discovered to reject or qualify to keep both")
+			"set conflicts.discovered to qualify to keep both, or to reject to keep the one before")
 		if t.Name == old.Name {
 			b.replace(t, old)
 		} else { // old has the name as an alias and keeps its own

@@ -241,7 +241,6 @@ func (b *backgroundStore) report(r *backgroundRecord, c *processCall) (registry.
 	res.Truncated = int64(len(text)) < size
 	switch {
 	case c.Action == "wait" && state.running:
-		res.IsError, res.ErrorCategory = true, registry.ErrorTimeout
 		res.Summary = fmt.Sprintf("%s is still running after %s", r.ID, c.timeout)
 	case c.Action == "wait" && (!state.known || state.code != 0):
 		res.IsError, res.ErrorCategory = true, registry.ErrorExecution

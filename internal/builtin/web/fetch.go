@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
@@ -129,7 +130,7 @@ func prepareFetch(call registry.Call) (*fetchCall, error) {
 	case c.limit < 1 || c.limit > fetchMaxLimit:
 		return nil, registry.Invalid(webFetchName, "/limit", "is %d; it must be 1 to %d characters", c.limit, fetchMaxLimit)
 	}
-	if c.url, err = parseAddress(p.URL); err != nil {
+	if c.url, err = parseAddress(strings.TrimSpace(p.URL)); err != nil {
 		return nil, registry.Invalid(webFetchName, "/url", "%v", err)
 	}
 	return c, nil

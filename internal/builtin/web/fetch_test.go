@@ -83,8 +83,8 @@ func TestFetchFormats(t *testing.T) {
 		"/lists":   {"text/html", "<ul><li>a</ul><ol><li>b</ol>"},
 	})
 	for _, c := range []struct{ path, format, want string }{
-		{"/html", "", "# Head & shoulders\n\nOne **bold** [link](" + s.URL + "/a?b=1), two\u00a0~~gone~~.\n\n- x\n- y\n\n| A | B |\n|---|---|\n| 1 | 2\\|3 |\n\n```\na  b\nc\n```\n\nno"},
-		{"/html", "text", "Head & shoulders\n\nOne bold link, two\u00a0gone.\n\n- x\n- y\n\nA B\n1 2|3\n\na  b\nc\n\nno"},
+		{"/html", "", "[title: T]\n# Head & shoulders\n\nOne **bold** [link](" + s.URL + "/a?b=1), two\u00a0~~gone~~.\n\n- x\n- y\n\n| A | B |\n|---|---|\n| 1 | 2\\|3 |\n\n```\na  b\nc\n```\n\nno"},
+		{"/html", "text", "[title: T]\nHead & shoulders\n\nOne bold link, two\u00a0gone.\n\n- x\n- y\n\nA B\n1 2|3\n\na  b\nc\n\nno"},
 		{"/html", "raw", sampleHTML},
 		{"/base", "", "[x](" + s.URL + "/deep/er/x) [y](#y)"},
 		{"/latin", "", "café"},

@@ -69,6 +69,7 @@ func convert(source string, at *url.URL) (string, error) {
 		return "", err
 	}
 	t := tidier{base: baseOf(doc, at)}
+	cleared(doc)
 	for n := range doc.Descendants() {
 		t.tidy(n)
 	}
@@ -89,7 +90,7 @@ func convert(source string, at *url.URL) (string, error) {
 		c.Register.TagType(tag, converter.TagTypeBlock, converter.PriorityStandard)
 	}
 	out, err := c.ConvertNode(doc)
-	return strings.TrimSpace(string(out)), err
+	return strings.TrimSpace(strings.NewReplacer(boxOpen, "[", boxClose, "]").Replace(string(out))), err
 }
 
 // baseOf returns the base address for relative links.

@@ -28,6 +28,8 @@ type renderedPage struct {
 	text  string
 	media *registry.Content
 	mime  string
+	facts facts  // of a page in HTML that is not shown raw
+	notes string // on that page, each on a line
 }
 
 // render converts a page to text in a format, or to a typed part.
@@ -41,11 +43,14 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 		if format == "raw" {
 			return &renderedPage{text: text, mime: kind}, nil
 		}
+		facts := look(text, p.url)
+		var err error
 		if format == "text" {
-			return &renderedPage{text: htmlText(text), mime: kind}, nil
+			text = htmlText(text)
+		} else {
+			text, err = markdown(ctx, text, p.url)
 		}
-		text, err := markdown(ctx, text, p.url)
-		return &renderedPage{text: text, mime: kind}, err
+		return &renderedPage{text: facts.whole(text), mime: kind, facts: facts, notes: facts.notes(text)}, err
 	case isMedia(kind) || format == "raw" && !isText(kind, params, p):
 		if p.Cut {
 			return nil, fmt.Errorf("is %s larger than the limit of %s", kind, tool.Size(int64(len(p.Body))))
@@ -176,8 +181,15 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 		return out
 	}
 	total := utf8.RuneCountInString(r.text)
+	said := ""
+	if c.offset == 0 {
+		said = r.notes
+	}
 	if total == 0 {
-		out.Content = []registry.Content{registry.TextContent("[the page is empty]")}
+		if said == "" {
+			said = "[the page is empty]"
+		}
+		out.Content = []registry.Content{registry.TextContent(strings.TrimSuffix(said, "\n"))}
 		return out
 	}
 	if c.offset >= total {
@@ -186,7 +198,7 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 	start := tool.RuneIndex(r.text, c.offset)
 	end := start + tool.RuneIndex(r.text[start:], c.limit)
 	last := min(c.offset+c.limit, total)
-	var notes string
+	notes := said
 	if c.Format != "raw" && p.Address != c.url.String() {
 		notes += fmt.Sprintf("[redirected to %s]\n", p.url.Redacted())
 	}

@@ -1,0 +1,86 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+)
+
+func TestNotesOnPages(t *testing.T) {
+	long := "<p>" + strings.Repeat("words of the page ", 30)
+	const script = "<script src=/app.js></script>"
+	for page, want := range map[string]string{
+		"<title>A  page</title>" + long:                                                             "[title: A page]\n",
+		"<title>A page</title><h1>A page</h1>" + long:                                               "",
+		"<svg><title>icon</title></svg>" + long:                                                     "",
+		"<title>App</title><div id=root></div>" + script:                                            "[title: App]\n[the page needs JavaScript to show its content, which is not run]\n",
+		"<p>" + strings.Repeat("x ", 50) + "<noscript>Please enable JavaScript</noscript>" + script: "[the page needs JavaScript to show its content, which is not run]\n",
+		"<p>" + strings.Repeat("x ", 50) + script:                                                   "",
+		`<div id=__next></div><script id=__NEXT_DATA__ type=application/json>{"a":1}</script>`:      "[the page shows its content with JavaScript; what follows is the data in it]\n",
+		`<script type=application/ld+json>{"@type":"Article","articleBody":"words of it"}</script>`: "[the page shows its content with JavaScript; what follows is the data in it]\n",
+		"<form><input type=Password></form>" + long:                                                 "[this page asks to log in; what it may lead to is not shown]\n",
+		"<title>Just a moment...</title>" + script:                                                  "[title: Just a moment...]\n[this page checks for a browser and has none of the content; look for it elsewhere, such as in an API or a copy]\n",
+		"<script>window._cf_chl_opt={}</script>":                                                    "[this page checks for a browser and has none of the content; look for it elsewhere, such as in an API or a copy]\n",
+		`<meta http-equiv=Refresh content="0; URL='/next'">`:                                        "[the page leads on to https://example.com/next]\n",
+		`<base href="https://other.example/a/"><meta http-equiv=refresh content="0;url=b">`:         "[the page leads on to https://other.example/a/b]\n",
+		`<meta http-equiv=refresh content="0;url=javascript:x()">`:                                  "",
+		`<meta http-equiv=refresh content="30">` + long:                                             "",
+		"<script>plain()</script>" + long:                                                           "",
+		strings.Repeat("<b>", maxMarkup+1) + "<title>t</title>":                                     "",
+	} {
+		f := look(page, &url.URL{Scheme: "https", Host: "example.com"})
+		if got := f.notes(htmlText(page)); got != want {
+			t.Errorf("%.80s: %q, want %q", page, got, want)
+		}
+	}
+}
+
+func TestDataOfPages(t *testing.T) {
+	const page = `<div id=__next></div><script id=__NEXT_DATA__ type=application/json>{"a":[1]}</script>`
+	at := &url.URL{Scheme: "https", Host: "example.com"}
+	f := look(page, at)
+	if got, want := f.whole(""), "```json\n{\n  \"a\": [\n    1\n  ]\n}\n```"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	long := strings.Repeat("words of the page ", 30)
+	if got := f.whole(long); got != long {
+		t.Errorf("data is added to a page with content: %q", got)
+	}
+	f = look("<input type=password>"+page, at)
+	if got := f.whole(""); got != "" {
+		t.Errorf("the data of a login page is shown: %q", got)
+	}
+}
+
+func TestMarkdownOfCodeAndLists(t *testing.T) {
+	at := &url.URL{Scheme: "https", Host: "example.com"}
+	for page, want := range map[string]string{
+		"<table class=highlighttable><tr><td class=linenos><pre>1\n2</pre></td><td class=code><pre>a = 1\nb = 2\n</pre></td></tr></table>": "```\na = 1\nb = 2\n```",
+		"<table><tr><td class='gutter'>1</td><td><pre><code>x</code></pre></td></tr></table>":                                              "```\nx\n```",
+		"<pre><code><span class='lineno'>1 </span>x = 1\n<span class='lineno'>2 </span>y\n</code></pre>":                                   "```\nx = 1\ny\n```",
+		"<div><button class='btn-copy'>Copy</button><pre>x</pre></div>":                                                                    "```\nx\n```",
+		"<div><pre>x</pre><button aria-label='Copy code'><svg></svg></button></div>":                                                       "```\nx\n```",
+		"<ul><li><input type=checkbox checked> done</li><li><input type=checkbox> open</li></ul>":                                          "- [x] done\n- [ ] open",
+		"a<p hidden>no</p><p style='color:red; display: none'>no</p><span style='visibility:hidden'>no</span>":                             "a",
+		"<button>Send</button> a":                      "Send a",
+		"<table><tr><th>a<tr><td><pre>x</pre></table>": "| a |\n|---|\n| ```<br />x<br />``` |",
+	} {
+		got, err := convert(page, at)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s (-want +got):\n%s%v", page, diff, err)
+		}
+	}
+}
+
+func TestBlanksAroundAddresses(t *testing.T) {
+	for _, raw := range []string{" https://example.com/x ", "\nhttps://example.com/x\t", "https://example.com/x\r\n"} {
+		c, err := prepareFetch(tooltest.Call(tooltest.JSON(t, map[string]string{"url": raw})))
+		if err != nil || c.url.String() != "https://example.com/x" {
+			t.Errorf("%q: %v", raw, err)
+		}
+	}
+}

@@ -29,6 +29,6 @@ func systemPaths() []string {
 		"/etc/python3", "/etc/perl", "/etc/java", "/etc/maven", "/etc/gradle", "/etc/nodejs", "/etc/php", "/etc/ghc",
 		"/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
 		"/etc/emacs", "/etc/vim", "/etc/nanorc", "/etc/manpath.config", "/etc/groff", "/etc/lynx", "/etc/wgetrc",
-		"/etc/dpkg", "/etc/gdb", "/etc/pip.conf", "/etc/npmrc",
+		"/etc/dpkg", "/etc/gdb", "/etc/chromium", "/etc/chromium.d", "/etc/pip.conf", "/etc/npmrc",
 	}
 }

@@ -10,7 +10,13 @@ import (
 // embedded bare repository only if it is named explicitly. Otherwise git would
 // run commands from the configuration of files in the workspace that look like
 // a repository.
-func guardGit(env []string) []string {
+func guardGit(env []string) []string { return withGitSetting(env, "safe.bareRepository", "explicit") }
+
+// confinedGit returns the environment of a command in the sandbox, which cannot write git's settings: with
+// branch.autoSetupMerge, "git worktree add" and "git checkout -b" would create a branch and then fail.
+func confinedGit(env []string) []string { return withGitSetting(env, "branch.autoSetupMerge", "false") }
+
+func withGitSetting(env []string, key, value string) []string {
 	const variable = "GIT_CONFIG_COUNT="
 	count := 0
 	out := slices.Clone(env)
@@ -23,5 +29,5 @@ func guardGit(env []string) []string {
 		out = slices.Delete(out, i, i+1)
 	}
 	n := strconv.Itoa(count)
-	return append(out, variable+strconv.Itoa(count+1), "GIT_CONFIG_KEY_"+n+"=safe.bareRepository", "GIT_CONFIG_VALUE_"+n+"=explicit")
+	return append(out, variable+strconv.Itoa(count+1), "GIT_CONFIG_KEY_"+n+"="+key, "GIT_CONFIG_VALUE_"+n+"="+value)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
@@ -44,6 +46,9 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 		if len(r.Denied) > 0 {
 			r = r.WithShownNote("The sandbox denied: " + strings.Join(r.Denied, "; "))
 		}
+		if k.name == Shell && c.mentionsTemporary(call.Params) {
+			r = r.WithShownNote("The command had a /tmp, /var/tmp and /dev/shm of its own, which are deleted by now; keep in the workspace what later commands need.")
+		}
 		if len(cleaned.Removed) > 0 {
 			r = r.WithShownNote("Deleted after the call, because other programs run commands from such files and a sandboxed program must not create them: " + listed(cleaned.Removed))
 		}
@@ -53,6 +58,18 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 		return r, err
 	}
 	return t
+}
+
+// mentionsTemporary reports whether the params of a call name a folder for temporary files, which is
+// deleted when the call ends.
+func (c *Confiner) mentionsTemporary(params []byte) bool {
+	text := strings.ReplaceAll(string(params), c.opts.Settings.Workspace, ".")
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return r != '/' && r != '.' && r != '-' && r != '_' && r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return slices.ContainsFunc(words, func(word string) bool {
+		return slices.ContainsFunc([]string{"/tmp", "/var/tmp", "/dev/shm"}, func(folder string) bool { return word == folder || strings.HasPrefix(word, folder+"/") })
+	})
 }
 
 func listed(names []string) string {

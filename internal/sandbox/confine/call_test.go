@@ -87,6 +87,19 @@ func TestCallNotesWhatItFinds(t *testing.T) {
 	}
 }
 
+// A result says that temporary files are gone if the command names such a folder.
+func TestCommandsThatNameTemporaryFolders(t *testing.T) {
+	c, _, workspace := place(t, "sandbox: {mode: auto}\n", full)
+	for command, want := range map[string]bool{
+		"echo x > /tmp/out": true, "ls /tmp": true, "cp a /var/tmp/": true, "cat </dev/shm/x": true, "x --out=/tmp/y": true, "cat '/tmp/z'": true,
+		"ls src/tmp": false, "ls /tmpfs": false, "echo tmp": false, "cat ./tmp/x": false, "ls " + workspace + "/x": false,
+	} {
+		if got := c.mentionsTemporary([]byte(`{"command":"` + command + `"}`)); got != want {
+			t.Errorf("%s: %v", command, got)
+		}
+	}
+}
+
 // The workspace is not cleaned as long as a program runs on in the background.
 func TestCallInBackgroundIsNotCleaned(t *testing.T) {
 	c, _, workspace := place(t, "sandbox: {mode: auto}\n", full)

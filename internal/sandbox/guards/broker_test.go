@@ -68,6 +68,32 @@ func TestGitFoldersAreBrokered(t *testing.T) {
 	}
 }
 
+// A worktree that the program has added where nothing stays is removed from the repository, and no
+// other one.
+func TestLostWorktreesAreRemoved(t *testing.T) {
+	dir, user := place(t, map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/worktrees/old/HEAD": "", ".git/worktrees/old/commondir": "../..\n", ".git/worktrees/old/gitdir": "/none/.git\n"})
+	g, err := tooltest.Open(t, New(dir, user, "")).Guards(t.Context(), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, map[string]string{
+		".git/worktrees/lost/HEAD": "", ".git/worktrees/lost/commondir": "../..\n", ".git/worktrees/lost/gitdir": "/none/.git\n",
+		".git/worktrees/hers/HEAD": "", ".git/worktrees/hers/commondir": "../..\n", ".git/worktrees/hers/gitdir": "/none/.git\n",
+		".git/worktrees/new/HEAD": "", ".git/worktrees/new/commondir": "../..\n", ".git/worktrees/new/gitdir": filepath.Join(dir, "new/.git") + "\n", "new/.git": "gitdir: ../.git/worktrees/new\n",
+	})
+	cleaned, err := g.Clean(t.Context(), func(_, name string) bool { return name != "hers" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{".git/worktrees/lost (its worktree was in a folder that is deleted by now)"}, cleaned.Removed); diff != "" {
+		t.Error(diff)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".git/worktrees/*"))
+	if err != nil || len(left) != 3 {
+		t.Errorf("left %q, %v", left, err)
+	}
+}
+
 // A new file is not the old one, even if it gets the number of the old one.
 func TestFilesAreKnownByTheirBirth(t *testing.T) {
 	old := known{ID: "1:2", Born: "10"}

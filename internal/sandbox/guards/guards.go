@@ -377,6 +377,10 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 		}
 	}
 	for _, rel := range found.repositories {
+		if g.isLostWorktree(rel, created) {
+			note(true, []string{rel + " (its worktree was in a folder that is deleted by now)"}, g.removeAll(ctx, rel))
+			continue
+		}
 		for _, steps := range unfinished(rel) {
 			_ = g.unlock(steps) // if this fails, so does disarmSteps
 			made := g.used(steps, created) && !g.isChangedSince(steps)
@@ -404,6 +408,16 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 		*names = slices.Compact(*names)
 	}
 	return out, errors.Join(failed...)
+}
+
+// isLostWorktree reports whether the program has added a linked worktree in a folder that does not
+// exist any more, such as its own /tmp.
+func (g *Guards) isLostWorktree(rel string, created created) bool {
+	if path.Base(path.Dir(rel)) != "worktrees" || g.stays(rel, created) || !g.isCreatedByProgram(rel, created) {
+		return false
+	}
+	_, err := os.Lstat(g.tree.worktreeOf(rel))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // clockTick is longer than the time between two ticks of the clock of file systems.

@@ -49,6 +49,7 @@ type Store struct {
 	prefix string
 	option valkey.ClientOption
 	sealer sealer
+	fresh  freshness
 
 	// Changed is called when the server goes away, with the cause, and with nil when it is
 	// back: can be used for everything. It is set before the first use; nil: nobody is told.

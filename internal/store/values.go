@@ -9,27 +9,42 @@ import (
 
 // Value is a stored value.
 type Value struct {
-	Data   []byte
-	sealed string // as the server has it; "" = it has none
+	Data    []byte
+	sealed  string // as the server has it; "" = it has none
+	counter uint64 // see freshness
 }
 
 // Exists reports whether there is a value.
 func (v Value) Exists() bool { return v.sealed != "" && v.Data != nil }
 
+// opened opens a sealed value. One that is older than another that this process has seen under the name
+// does not exist: somebody has put it back.
 func (s *Store) opened(name, sealed string) Value {
-	data, err := s.sealer.open(name, sealed)
-	if err != nil {
+	if sealed == "" {
+		return Value{}
+	}
+	counter, data, err := s.sealer.openCounted(name, sealed)
+	if err != nil || !s.fresh.accept(name, counter) {
 		return Value{sealed: sealed} // can be replaced
 	}
-	return Value{append([]byte{}, data...), sealed}
+	return Value{append([]byte{}, data...), sealed, counter}
+}
+
+// seal seals a value that is newer than all that this process has seen under the name. Once the server
+// has it, s.fresh is to accept its counter.
+func (s *Store) seal(name string, data []byte) (sealed string, counter uint64) {
+	counter = s.fresh.next(name, time.Now())
+	return s.sealer.sealCounted(name, counter, data), counter
 }
 
 // Put stores a value under the id of a kind until ttl is over.
 func (s *Store) Put(ctx context.Context, kind, id string, data []byte, ttl time.Duration) error {
 	name := s.name(kind, id)
+	sealed, counter := s.seal(name, data)
 	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		err := c.Do(ctx, c.B().Set().Key(name).Value(s.sealer.seal(name, data)).Px(ttl).Build()).Error()
+		err := c.Do(ctx, c.B().Set().Key(name).Value(sealed).Px(ttl).Build()).Error()
 		if err == nil {
+			s.fresh.accept(name, counter)
 			s.refuses.Store(false)
 		}
 		return err
@@ -66,7 +81,7 @@ return ARGV[2]`
 // returns the value that is stored then, and whether that is the new one.
 func (s *Store) Swap(ctx context.Context, kind, id string, old Value, data []byte, ttl time.Duration) (v Value, swapped bool, err error) {
 	name := s.name(kind, id)
-	sealed := s.sealer.seal(name, data)
+	sealed, _ := s.seal(name, data)
 	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
 		now, err := eval(ctx, c, swap, []string{name}, old.sealed, sealed, milliseconds(ttl)).ToString()
 		v, swapped = s.opened(name, now), now == sealed
@@ -81,6 +96,7 @@ func (s *Store) Delete(ctx context.Context, kind, id string) error {
 }
 
 func (s *Store) delete(ctx context.Context, name string) error {
+	s.fresh.over(name, 0)
 	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
 		return c.Do(ctx, c.B().Del().Key(name).Build()).Error()
 	})
@@ -138,8 +154,13 @@ return string.sub(now, #run + 2)`
 // Offer stores a value for one [Store.Take], until ttl is over or the server is started again.
 func (s *Store) Offer(ctx context.Context, kind, id string, data []byte, ttl time.Duration) error {
 	name := s.name(kind, id)
+	sealed, counter := s.seal(name, data)
 	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		return eval(ctx, c, offer, []string{name}, s.sealer.seal(name, data), milliseconds(ttl)).Error()
+		err := eval(ctx, c, offer, []string{name}, sealed, milliseconds(ttl)).Error()
+		if err == nil {
+			s.fresh.accept(name, counter)
+		}
+		return err
 	})
 }
 
@@ -151,7 +172,11 @@ func (s *Store) Look(ctx context.Context, kind, id string) (Value, error) {
 // Take removes a value of [Store.Offer] and returns it. It exists for one caller at most, and
 // for none after an error.
 func (s *Store) Take(ctx context.Context, kind, id string) (Value, error) {
-	return s.offered(ctx, take, kind, id)
+	v, err := s.offered(ctx, take, kind, id)
+	if v.Exists() {
+		s.fresh.over(s.name(kind, id), v.counter)
+	}
+	return v, err
 }
 
 func (s *Store) offered(ctx context.Context, script, kind, id string) (v Value, err error) {

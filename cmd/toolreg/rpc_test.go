@@ -624,6 +624,39 @@ func TestRPCDeclareBindsAnswer(t *testing.T) {
 	}
 }
 
+// What was declared, deferred tools included, is all that the tools which search and describe others
+// know of.
+func TestRPCDeclareBindsSearches(t *testing.T) {
+	dir, command := inProject(t, server)
+	writeFile(t, dir, "a.txt", "hello\n")
+	h := startRPC(t, command("rpc"))
+	answer := func(tool, params string) string {
+		t.Helper()
+		m := h.call("answer", map[string]any{"format": "openai", "response": json.RawMessage(responses(t, []string{tool}, []string{params})["openai"])})
+		return string(m.Result)
+	}
+	const found, described = `{"query":"read a file, find files by name","limit":20}`, `{"names":["read_file","glob"]}`
+	for _, step := range []struct {
+		tools []string
+		all   bool
+	}{{nil, true}, {[]string{"glob", "grep"}, false}, {[]string{"*"}, true}} {
+		if step.tools != nil {
+			if m := h.call("declare", map[string]any{"format": "openai", "tools": step.tools, "defer": "all"}); m.Error != nil {
+				t.Fatal(m.Error)
+			}
+		}
+		for tool, params := range map[string]string{"search_tools": found, "describe_tools": described} {
+			got := answer(tool, params)
+			if strings.Contains(got, "Reads") != step.all && strings.Contains(got, "file_path") != step.all || !strings.Contains(got, "pattern") {
+				t.Errorf("%q: %s answers %s", step.tools, tool, got)
+			}
+		}
+		if got := answer("call_tool", `{"name":"read_file","params":{"file_path":"a.txt"}}`); strings.Contains(got, "hello") != step.all {
+			t.Errorf("%q: a call answers %s", step.tools, got)
+		}
+	}
+}
+
 // Servers ask, log and report progress through the host, for the call that they belong to.
 // A host that lacks a capability is not asked.
 func TestRPCServers(t *testing.T) {

@@ -194,6 +194,10 @@ func Guarded(rel string) bool { return workspace.Guarded(rel) }
 // with a name that begins with a dot; see [workspace.NewHidden].
 func NewHidden(dir, rel string) bool { return workspace.NewHidden(dir, rel) }
 
+// StartsPrograms reports whether changing a path of a workspace that holds the home folder could make
+// programs run commands; see [workspace.StartsPrograms].
+func StartsPrograms(rel string) bool { return workspace.StartsPrograms(rel) }
+
 // Shell returns the shell that run_shell_command uses in the given environment;
 // see [shell.Name].
 func Shell(env []string) string { return shell.Name(env) }

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -26,6 +28,12 @@ func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
 	}
 	p := &policy.Policy{Mode: mode, ModeOrigin: r.set.ApprovalOrigin.String(), Workspace: r.set.Workspace, Root: r.set.ProjectRoot, Guarded: builtin.Guarded,
 		NewHidden: func(path string) bool { return builtin.NewHidden(r.set.Workspace, path) }}
+	if home, ok := homeWithin(r.set.Workspace, r.deps.Environ); ok {
+		p.NewHidden = func(path string) bool {
+			rel, err := filepath.Rel(home, path)
+			return builtin.NewHidden(r.set.Workspace, path) || err == nil && filepath.IsLocal(rel) && builtin.StartsPrograms(rel)
+		}
+	}
 	if r.set.Globals.Yes && mode != policy.ModePlan {
 		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
 	}
@@ -46,6 +54,20 @@ func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
 	p.Approvals = r.approvals()
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
+}
+
+// homeWithin returns the path of the user's home folder relative to a workspace that is or holds it.
+func homeWithin(workspace string, environ []string) (rel string, ok bool) {
+	if real, err := filepath.EvalSymlinks(workspace); err == nil {
+		workspace = real
+	}
+	env := expand.NewEnviron(environ)
+	home := cmp.Or(env.Get("HOME"), env.Get("USERPROFILE"))
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	rel, err := filepath.Rel(workspace, home)
+	return rel, err == nil && workspace != "" && home != "" && filepath.IsLocal(rel)
 }
 
 // OpenApprovals returns the stored approvals of the project. Without a state folder

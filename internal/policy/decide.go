@@ -72,7 +72,7 @@ func (d *decision) verdict() Verdict {
 	}
 	if hidden := d.newHiddenPath(); hidden != "" && v.Decision == Allow && (v.Rule == nil || v.Rule.Path == "") {
 		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,
-			Reason: fmt.Sprintf("%q is new, and programs may act on files whose names begin with a dot; only a rule with its path allows it", hidden)}
+			Reason: fmt.Sprintf("programs may act on %q, as on files whose names begin with a dot and in a home folder; only a rule with its path allows changing it", hidden)}
 	}
 	if d.asking.Reason != "" && v.Decision != Deny {
 		v = Verdict{Decision: Ask, Reason: d.asking.Reason, Origin: d.asking.Origin, Commands: v.Commands, Firm: true}

@@ -37,7 +37,7 @@ type Policy struct {
 	// path is relative to the workspace. If nil, no path does.
 	Guarded func(path string) bool
 	// NewHidden reports whether a change creates a file or folder whose name begins with
-	// a dot, which requires confirmation unless a rule on the path allows it. The path is
+	// a dot, or is one of a home folder that programs may act on, which requires confirmation unless a rule on the path allows it. The path is
 	// relative to the workspace. If nil, no change does.
 	NewHidden func(path string) bool
 	// Workspace is the absolute path of the workspace, which paths of calls are relative to.

@@ -35,7 +35,8 @@ func Guarded(rel string) bool {
 		}
 	}
 	name, all := parts[len(parts)-1], "/"+strings.Join(parts, "/")+"/"
-	return slices.Contains(guardedNames(), name) || strings.HasSuffix(name, ".code-workspace") ||
+	return slices.Contains(guardedNames(), name) || strings.HasSuffix(name, ".code-workspace") || name == "profile.ps1" || strings.HasSuffix(name, "_profile.ps1") ||
+		strings.HasSuffix(name, ".pth") && slices.ContainsFunc(parts, func(part string) bool { return part == "site-packages" || part == "dist-packages" }) ||
 		slices.ContainsFunc(guardedFolders(), func(folder string) bool { return strings.Contains(all, "/"+folder+"/") })
 }
 
@@ -58,6 +59,7 @@ func guardedNames() []string {
 		".envrc", ".direnvrc", ".rvmrc", ".autoenv", ".autoenv.zsh", ".autoenv_leave.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
 		// package managers, editors, debuggers
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".gemrc", ".bundle", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".exrc", ".emacs",
+		"usercustomize.py", "sitecustomize.py",
 		".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".irbrc", ".pryrc", ".pythonrc", ".pdbrc", ".bazelrc",
 		".lvimrc", ".ideavimrc", ".ghci", ".rprofile", ".renviron", ".pylintrc", ".rspec", ".octaverc", ".iex.exs", ".erlang", ".ocamlinit", ".guile", ".swiplrc",
 		".sbtrc", ".sbtopts", ".jvmopts", ".mavenrc", ".condarc", ".mocharc.js", ".mocharc.cjs", ".eslintrc.js", ".eslintrc.cjs", ".prettierrc.js", ".prettierrc.cjs",
@@ -96,6 +98,26 @@ func NewHidden(dir, rel string) bool {
 	return false
 }
 
+// StartsPrograms reports whether changing a path, relative to a home folder, could make programs run
+// commands: by the kind of place, because nobody knows all programs that read files there. These are
+// files and folders whose names begin with a dot, and where systems and shells look for what they run.
+func StartsPrograms(rel string) bool {
+	parts := strings.Split(strings.ToLower(filepath.ToSlash(path.Clean(rel))), "/")
+	for i, part := range parts {
+		parts[i] = plainName(part)
+		if name := parts[i]; strings.HasPrefix(name, ".") && strings.Trim(name, ".") != "" && !slices.Contains(harmlessNames(), name) {
+			return true
+		}
+	}
+	switch parts[0] {
+	case "bin", "library", "appdata":
+		return true
+	case "documents", "my documents":
+		return len(parts) > 1 && (parts[1] == "powershell" || parts[1] == "windowspowershell")
+	}
+	return false
+}
+
 // harmlessNames returns the names of files and folders that begin with a dot and cause
 // nothing to run on this machine.
 func harmlessNames() []string {
@@ -120,7 +142,7 @@ func MayBeGuarded(e *Entry) bool {
 	}
 	switch lower := strings.ToLower(e.Name); {
 	case strings.HasPrefix(lower, "lefthook"), strings.HasPrefix(lower, "opencode"), strings.HasPrefix(lower, "mise"), strings.HasPrefix(lower, "_darcs"), strings.HasPrefix(lower, "prefs"), strings.HasPrefix(lower, "captainhook"), strings.HasPrefix(lower, "mcp.json"), strings.HasPrefix(lower, "mcporter.json"),
-		strings.HasPrefix(lower, "toolreg.lock"), strings.HasPrefix(lower, "config."), strings.HasPrefix(lower, "launch"), strings.HasPrefix(lower, "crush.json"), strings.HasPrefix(lower, "tmux.conf"), strings.Contains(lower, ".code-workspace"):
+		strings.HasSuffix(lower, "customize.py"), strings.HasSuffix(lower, ".pth"), strings.HasSuffix(lower, "profile.ps1"), strings.HasPrefix(lower, "toolreg.lock"), strings.HasPrefix(lower, "config."), strings.HasPrefix(lower, "launch"), strings.HasPrefix(lower, "crush.json"), strings.HasPrefix(lower, "tmux.conf"), strings.Contains(lower, ".code-workspace"):
 		return true
 	}
 	return false

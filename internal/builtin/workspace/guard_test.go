@@ -34,11 +34,27 @@ func TestGuarded(t *testing.T) {
 		".gradle/init.gradle": true, ".gradle/caches/x": false, ".local/bin/ls": true, ".local/share/x": false, "tmux.conf": true, ".config/tmux/tmux.conf": true,
 		".github/hooks/x.json": true, "sub/.github/hooks/x.json": true, "mise/config.toml": true, "mise/README.md": false, "_darcs/prefs/defaults": true, "_darcs/inventory": false,
 		".helix/languages.toml": true, ".theia/tasks.json": true, ".bsp/x.json": true, ".shadowenv.d/x.lisp": true, ".dir-locals-2.el": true, ".rvmrc": true, ".autoenv.zsh": true,
+		"Documents/PowerShell/Microsoft.PowerShell_profile.ps1": true, "profile.ps1": true, "user-profile.ps1": false, "lib/usercustomize.py": true, "sitecustomize.py": true,
+		".venv/lib/python3.12/site-packages/x.pth": true, "model.pth": false,
 		".lsp/config.edn": true, ".lsp/x": false, "captainhook.json": true,
 		".": false, "...": false, "config": false, "hooks/pre-commit": false, ".vscode": false,
 	} {
 		if got := Guarded(path); got != want {
 			t.Errorf("Guarded(%q) = %v", path, got)
+		}
+	}
+}
+
+// In a home folder, everything that may be run is guarded by its kind, known or not.
+func TestStartsPrograms(t *testing.T) {
+	for path, want := range map[string]bool{
+		".oh-my-zsh/custom/x.zsh": true, ".hammerspoon/init.lua": true, ".wezterm.lua": true, ".config/i3/config": true, ".config/sway/config": true, ".config/hypr/hyprland.conf": true,
+		".config/kitty/kitty.conf": true, ".unheard-of": true, "project/.anything/x": true, "bin/ls": true, "Library/LaunchAgents/x.plist": true, "AppData/Roaming/x": true,
+		"Documents/PowerShell/x.ps1": true, "documents/notes.txt": false, "project/main.go": false, "project/bin/x": false, "project/.gitignore": false, ".": false, "x/..": false,
+		"project/services/x.go": false,
+	} {
+		if got := StartsPrograms(path); got != want {
+			t.Errorf("StartsPrograms(%q) = %v", path, got)
 		}
 	}
 }

@@ -131,7 +131,7 @@ type roundTrip struct {
 // after the first call was made, the messages say which calls were not.
 func (d *Dialogue) Answer(ctx context.Context, turn *provider.Turn) ([]any, error) {
 	r := &roundTrip{Dialogue: d}
-	answers, err := r.answer(ctx, turn.Calls)
+	answers, err := r.answer(engine.WithScope(ctx, d.Declared, nil), turn.Calls) // for searches and scripts
 	if _, held := errors.AsType[*HeldError](err); held || err != nil && !r.ran.Load() {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (r *roundTrip) call(ctx context.Context, c provider.Call, p planned) provid
 	}
 	if err == nil {
 		result, err = r.once(p, func() (registry.Result, error) {
-			return r.Session.Calls.CallHeld(engine.WithScope(ctx, r.Declared, nil), p.Found, request, p.held)
+			return r.Session.Calls.CallHeld(ctx, p.Found, request, p.held)
 		})
 		if r.heldInScript(c, err) {
 			return provider.Answer{}

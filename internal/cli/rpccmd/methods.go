@@ -247,7 +247,7 @@ func (h *host) answer(life, ctx context.Context, r *rpc.Request, p answerParams)
 	d := &callcmd.Dialogue{
 		Session: s.Session, Format: format, Declared: b.declared, Hold: p.Hold, Parallel: p.Parallel, Line: r,
 		Find: func(ctx context.Context, name string, q engine.Query) (engine.Found, error) {
-			return h.find(life, ctx, r, s, name, q)
+			return h.find(engine.WithScope(life, b.declared, nil), ctx, r, s, name, q) // life loads what is found
 		},
 		Diagnose: func(diags []registry.Diagnostic) { h.diagnose(r, diags, nil) },
 		Begin: func(ctx context.Context, i int, call registry.Call) (context.Context, registry.Call) {

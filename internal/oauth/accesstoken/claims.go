@@ -48,7 +48,7 @@ func (v *Verifier) name(claims *jsonx.Value) (string, error) {
 func (v *Verifier) groups(claims *jsonx.Value) ([]string, error) {
 	is := find(claims, v.config.Groups)
 	if is == nil || is.Is(jsonx.Null) {
-		if claims.Get("_claim_names").Get(v.config.Groups) != nil {
+		if isElsewhere(claims, v.config.Groups) {
 			return nil, invalid("the token does not have the claim %s itself, but says where it is", v.config.Groups)
 		}
 		return nil, nil
@@ -63,6 +63,24 @@ func (v *Verifier) groups(claims *jsonx.Value) ([]string, error) {
 		}
 	}
 	return groups, nil
+}
+
+// isElsewhere reports whether an object of claims says of a claim, or of one that contains it, that it
+// is elsewhere. Claims within others may have been distributed, too.
+func isElsewhere(claims *jsonx.Value, name string) bool {
+	if !claims.Is(jsonx.Object) {
+		return false
+	}
+	names := claims.Get("_claim_names")
+	if names.Get(name) != nil {
+		return true
+	}
+	for i := range len(name) {
+		if name[i] == '.' && (names.Get(name[:i]) != nil || isElsewhere(claims.Get(name[:i]), name[i+1:])) {
+			return true
+		}
+	}
+	return false
 }
 
 // isName reports whether a text can be shown and stored as a name. Characters that JSON could not

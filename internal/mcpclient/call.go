@@ -108,11 +108,7 @@ func (q *requester) callFailed(ctx context.Context, sess *session, name string, 
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
 		return registry.ErrorResult(registry.ErrorExecution, prefix+text.Valid(text.Head(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxMessage))), nil
 	}
-	reason := sess.failure(err)
-	if isDisconnect(err) && caller.From(ctx) != nil { // at the command line, the failure is already visible
-		reason += "; the call may have run, so it was not repeated; the next call starts the server again"
-	}
-	return registry.Result{}, q.opts.errorf("tools/call", err, reason)
+	return registry.Result{}, q.opts.errorf("tools/call", err, sess.failure(err))
 }
 
 // checkOutput turns a result whose structured content does not match the tool's

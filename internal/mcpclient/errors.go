@@ -55,7 +55,7 @@ func (e *ServerError) Advice() string {
 	case isRefused && refused.IsBusy():
 		return fmt.Sprintf("The server is busy. Try again in %s, or continue without the tool.", max(time.Until(refused.Again).Round(time.Second), time.Second))
 	case e.Phase == "tools/call" && isDisconnect(e.Cause):
-		return "The server ended during the call, which may have had effects: check before you repeat it. The next call starts the server again."
+		return "The server ended during the call, which may have had effects, so it was not repeated: check before you repeat it. The next call connects again."
 	}
 	return ""
 }

@@ -817,7 +817,7 @@ func TestAdvice(t *testing.T) {
 	tools, _ := discovered(t, s)
 	_, err := tools["t"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{}`)})
 	var failed *ServerError
-	if !errors.As(err, &failed) || !strings.Contains(failed.Advice(), "The next call starts the server again.") {
+	if !errors.As(err, &failed) || !strings.Contains(failed.Advice(), "The next call connects again.") {
 		t.Errorf("after an exit: %v", err)
 	}
 }

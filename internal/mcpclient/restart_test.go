@@ -27,7 +27,8 @@ func TestRestartWithPauses(t *testing.T) {
 	}
 	for range 2 {
 		err := call("crash", `{}`)
-		if err == nil || !strings.Contains(err.Error(), "the call may have run, so it was not repeated; the next call starts the server again") {
+		var failed *ServerError
+		if !errors.As(err, &failed) || !strings.Contains(failed.Advice(), "it was not repeated: check before you repeat it. The next call connects again.") {
 			t.Fatalf("a call that ends the server: %v", err)
 		}
 	}

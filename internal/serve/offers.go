@@ -339,8 +339,8 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	}
 	filled, _ := v.(mcpclient.Filled)
 	out := &mcp.GetPromptResult{Description: filled.Description}
-	if err := jsonx.Unmarshal(filled.Raw, &out.Messages); err != nil {
-		return nil, refusal(fmt.Errorf("the server's messages cannot be read: %w", err))
+	for _, m := range filled.Messages {
+		out.Messages = append(out.Messages, &mcp.PromptMessage{Role: mcp.Role(m.Role), Content: part{content: m.Content}})
 	}
 	return out, nil
 }
@@ -381,7 +381,9 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	if err := jsonx.Unmarshal(reading.Raw, &out.Contents); err != nil {
 		return nil, refusal(fmt.Errorf("the server's contents cannot be read: %w", err))
 	}
-	for _, c := range out.Contents {
+	raw, _ := jsonx.Elements(reading.Raw)
+	for i, c := range out.Contents {
+		c.Meta = metaOf(jsonx.Get(raw[i], "_meta"))
 		if c.URI == "" {
 			c.URI = name
 		}

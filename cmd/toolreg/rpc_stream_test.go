@@ -24,7 +24,7 @@ func TestRPCAnswersStreams(t *testing.T) {
 			stream = base64.StdEncoding.EncodeToString(data)
 		}
 		m := h.call("answer", map[string]any{"format": format, "stream": stream})
-		if got := string(m.Result); m.Error != nil || !strings.Contains(got, `"tool":"add"`) || !strings.Contains(got, `"tool":"echo"`) {
+		if got := string(m.Result); m.Error != nil || !strings.Contains(got, `"tool":"add"`) || !strings.Contains(got, `"tool":"echo"`) || !strings.Contains(m.get("message"), "I add é") {
 			t.Errorf("%s: %s %v", name, got, m.Error)
 		}
 		if m := h.call("answer", map[string]any{"format": format, "stream": stream[:len(stream)/2]}); m.Error == nil || m.Error.Data.Exit != 2 {

@@ -59,6 +59,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	if err := t.identify(data); err != nil {
 		return nil, f.unreadable("%s", err)
 	}
+	t.message = f.messageOf(data)
 	return t, nil
 }
 

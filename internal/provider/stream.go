@@ -16,8 +16,7 @@ import (
 
 // A response may be a stream of events, as it was received: server-sent events, for Gemini
 // also a JSON array of chunks, and for Bedrock JSON Lines or binary frames. The events are
-// joined to one response, as the providers' SDKs do, of which only what matters for calls is
-// kept. A stream that ends before the response does is an error, since calls may be missing.
+// joined to one response, as the providers' SDKs do. A stream that ends before the response does is an error, since calls may be missing.
 
 // errUnfinished reports that a stream has no event that ends the response.
 var errUnfinished = errors.New("the stream ended before the response was finished; request the response again")
@@ -116,22 +115,18 @@ func (c *joinedCall) MarshalJSON() ([]byte, error) {
 		out["function"] = map[string]string{"name": c.function.name, "arguments": string(c.function.arguments)}
 	}
 	if c.custom != nil {
-		out["custom"] = map[string]string{"name": c.custom.name}
+		out["custom"] = map[string]string{"name": c.custom.name, "input": string(c.custom.arguments)}
 	}
 	return jsonx.Marshal(out)
 }
 
 // joinedChoice is a choice of a chat completion, joined from chunks.
 type joinedChoice struct {
-	Message struct {
-		Role         string          `json:"role"`
-		Refusal      string          `json:"refusal,omitempty"`
-		FunctionCall json.RawMessage `json:"function_call,omitempty"`
-		Calls        []*joinedCall   `json:"tool_calls"`
-	} `json:"message"`
+	Message      object          `json:"message"`
 	FinishReason string          `json:"finish_reason"`
 	Error        json.RawMessage `json:"error,omitempty"`
 
+	calls   []*joinedCall
 	byIndex map[string]*joinedCall
 }
 
@@ -152,8 +147,7 @@ func joinOpenAI(events []json.RawMessage) (any, error) {
 			chunk := asObject(raw)
 			c := byIndex[string(chunk["index"])]
 			if c == nil {
-				c = &joinedChoice{byIndex: map[string]*joinedCall{}}
-				c.Message.Role = "assistant"
+				c = &joinedChoice{Message: object{"role": quoted("assistant"), "content": json.RawMessage("null")}, byIndex: map[string]*joinedCall{}}
 				byIndex[string(chunk["index"])] = c
 				out.Choices = append(out.Choices, c)
 			}
@@ -163,6 +157,14 @@ func joinOpenAI(events []json.RawMessage) (any, error) {
 	unfinished := func(c *joinedChoice) bool { return c.FinishReason == "" }
 	if len(out.Choices) == 0 || slices.ContainsFunc(out.Choices, unfinished) {
 		return nil, errUnfinished
+	}
+	for _, c := range out.Choices {
+		if len(c.calls) > 0 {
+			var err error
+			if c.Message["tool_calls"], err = jsonx.Marshal(c.calls); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return out, nil
 }
@@ -178,12 +180,17 @@ func (c *joinedChoice) add(chunk object) {
 	if message := asObject(chunk["message"]); message != nil && len(calls) == 0 {
 		part = message
 		if calls, _ = jsonx.Elements(part["tool_calls"]); len(calls) > 0 {
-			c.Message.Calls, c.byIndex = nil, map[string]*joinedCall{}
+			c.calls, c.byIndex = nil, map[string]*joinedCall{}
 		}
 	}
-	c.Message.Refusal += part.text("refusal")
-	if !jsonx.IsNull(part["function_call"]) {
-		c.Message.FunctionCall = part["function_call"]
+	for key, value := range part { // texts are in parts, other values whole
+		switch {
+		case key == "role" || key == "tool_calls" || jsonx.IsNull(value):
+		case isText(value):
+			c.Message.joinText(key, value)
+		default:
+			c.Message[key] = value
+		}
 	}
 	here := map[*joinedCall]bool{}
 	for _, raw := range calls {
@@ -192,7 +199,7 @@ func (c *joinedChoice) add(chunk object) {
 		if call == nil || call.endsBefore(part, here[call]) {
 			call = &joinedCall{}
 			c.byIndex[string(part["index"])] = call
-			c.Message.Calls = append(c.Message.Calls, call)
+			c.calls = append(c.calls, call)
 		}
 		here[call] = true
 		call.add(part)
@@ -226,7 +233,7 @@ func (c *joinedCall) add(part object) {
 			if *input == nil {
 				*input = &joinedInput{}
 			}
-			(*input).add(o.text("name"), params(o["arguments"]))
+			(*input).add(o.text("name"), params(o.either("arguments", "input")))
 		}
 	}
 }
@@ -291,6 +298,9 @@ func joinResponses(events []json.RawMessage) (any, error) {
 					item["arguments"] = quoted(text)
 				}
 			}
+			for _, item := range items {
+				delete(item, "output_index")
+			}
 			raw, err := jsonx.Marshal(append([]object{}, items...))
 			response["output"] = raw
 			return response, err
@@ -344,7 +354,18 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 			if inputs[index] == nil {
 				inputs[index] = &strings.Builder{}
 			}
-			inputs[index].WriteString(asObject(o["delta"]).text("partial_json"))
+			delta, block := asObject(o["delta"]), out.Content[index]
+			inputs[index].WriteString(delta.text("partial_json"))
+			for _, key := range []string{"text", "thinking", "signature"} {
+				block.joinText(key, delta[key])
+			}
+			if citation := delta["citation"]; citation != nil {
+				all, _ := jsonx.Elements(block["citations"])
+				var err error
+				if block["citations"], err = jsonx.Marshal(append(slices.Clip(all), citation)); err != nil {
+					return nil, err
+				}
+			}
 		case "message_delta":
 			delta := asObject(o["delta"])
 			out.StopReason = cmp.Or(delta.text("stop_reason"), out.StopReason)
@@ -353,8 +374,11 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 			}
 		case "message_stop":
 			for i, input := range inputs {
-				if input.Len() > 0 {
-					out.Content[i]["input"] = quoted(input.String())
+				if input.Len() == 0 {
+					continue
+				}
+				if out.Content[i]["input"] = json.RawMessage(input.String()); registry.CheckJSON(out.Content[i]["input"]) != nil {
+					out.Content[i]["input"] = quoted(input.String()) // it is cut off
 				}
 			}
 			return out, nil
@@ -423,6 +447,9 @@ func joinGemini(events []json.RawMessage) (any, error) {
 			c.FinishReason = cmp.Or(chunk.text("finishReason"), c.FinishReason)
 			c.FinishMessage = cmp.Or(chunk.text("finishMessage"), c.FinishMessage)
 		}
+	}
+	for _, c := range out.Candidates {
+		c.Content.Parts = joinParts(c.Content.Parts)
 	}
 	unfinished := func(c *candidate) bool { return c.FinishReason == "" }
 	blocked := asObject(out.PromptFeedback).text("blockReason") != ""

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // isBedrockEvent reports whether the first line of data is an event of ConverseStream.
@@ -34,11 +36,12 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 		ID    json.RawMessage `json:"toolUseId"`
 		Name  json.RawMessage `json:"name"`
 		Type  json.RawMessage `json:"type,omitempty"`
-		Input string          `json:"input,omitempty"`
+		Input json.RawMessage `json:"input,omitempty"`
 	}
 	type block struct {
-		Text *string `json:"text,omitempty"`
-		Use  *use    `json:"toolUse,omitempty"`
+		Text      *string           `json:"text,omitempty"`
+		Use       *use              `json:"toolUse,omitempty"`
+		Reasoning *bedrockReasoning `json:"reasoningContent,omitempty"`
 
 		input strings.Builder
 	}
@@ -82,10 +85,21 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 			} else if input != nil {
 				return nil, errors.New("the beginning of a call is missing in the stream")
 			}
+			if isText(d["text"]) && b.Text != nil {
+				*b.Text += d.text("text")
+			}
+			if r := asObject(d["reasoningContent"]); r != nil {
+				if b.Reasoning == nil {
+					b.Text, b.Reasoning = nil, &bedrockReasoning{}
+				}
+				b.Reasoning.add(r)
+			}
 		case o.has("messageStop"):
 			for _, b := range m.Content {
 				if b.Use != nil {
-					b.Use.Input = b.input.String()
+					if b.Use.Input = json.RawMessage(b.input.String()); registry.CheckJSON(b.Use.Input) != nil {
+						b.Use.Input = quoted(b.input.String()) // it is empty or cut off
+					}
 				}
 			}
 			out.StopReason = asObject(o["messageStop"]).text("stopReason")
@@ -93,6 +107,24 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 		}
 	}
 	return nil, errUnfinished
+}
+
+// bedrockReasoning is the content of a block of reasoning.
+type bedrockReasoning struct {
+	Text     object          `json:"reasoningText,omitempty"`
+	Redacted json.RawMessage `json:"redactedContent,omitempty"`
+}
+
+func (r *bedrockReasoning) add(delta object) {
+	if delta.has("redactedContent") {
+		r.Redacted = delta["redactedContent"]
+		return
+	}
+	if r.Text == nil {
+		r.Text = object{}
+	}
+	r.Text.joinText("text", delta["text"])
+	r.Text.joinText("signature", delta["signature"])
 }
 
 // splitFrames returns the events in binary frames of the media type

@@ -55,6 +55,7 @@ type Turn struct {
 	// Calls are the calls in the order of the response. It may be empty.
 	Calls []Call
 
+	message  json.RawMessage // see Message
 	format   Format
 	siblings bool // gemini: media are sent separately from the responses
 	live     bool // gemini: the calls were in a message of the Live API

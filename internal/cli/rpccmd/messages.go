@@ -54,8 +54,9 @@ type answerParams struct {
 }
 
 type answerResult struct {
-	Messages []any          `json:"messages" jsonschema:"to append to the conversation after the model's own message"`
-	Calls    []answeredCall `json:"calls" jsonschema:"the calls of the response, in its order"`
+	Message  json.RawMessage `json:"message,omitempty" jsonschema:"the model's own message, put together from the response or the stream, to append first; for openai-responses the list of output items"`
+	Messages []any           `json:"messages" jsonschema:"to append after it"`
+	Calls    []answeredCall  `json:"calls" jsonschema:"the calls of the response, in its order"`
 }
 
 // answeredCall describes a call of a response for the host, not for the model.

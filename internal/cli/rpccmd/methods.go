@@ -258,7 +258,7 @@ func (h *host) answer(life, ctx context.Context, r *rpc.Request, p answerParams)
 		Made: calls.made,
 	}
 	messages, err := d.Answer(ctx, turn)
-	return answerResult{Messages: cli.OrEmpty(messages), Calls: calls.list}, err
+	return answerResult{Message: turn.Message(), Messages: cli.OrEmpty(messages), Calls: calls.list}, err
 }
 
 // data returns the response or the stream, of which one must be given.

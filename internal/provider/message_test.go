@@ -1,0 +1,87 @@
+package provider
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// messageOf returns the model's message in a response or a stream.
+func messageOf(t *testing.T, format string, data []byte) string {
+	t.Helper()
+	f, err := LookupCallFormat(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := f.Decode(data)
+	if err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+	return string(turn.Message())
+}
+
+// A stream is put together to the message that the unary answer has: its texts, reasoning,
+// signatures and calls.
+func TestMessageOfStream(t *testing.T) {
+	for _, tt := range []struct{ file, format, want string }{
+		{"anthropic.sse", "anthropic", `{"role":"assistant","content":[{"signature":"c2ln","thinking":"Two tools.","type":"thinking"},{"text":"I add é","type":"text"},` +
+			`{"id":"toolu_1","input":{"a":2,"b":3},"name":"add","type":"tool_use"},{"id":"toolu_2","input":{"text":"héllo"},"name":"echo","type":"tool_use"}]}`},
+		{"gemini.sse", "gemini", `{"role":"model","parts":[{"text":"I add é"},{"functionCall":{"id":"fc_1","name":"add","args":{"a":2,"b":3}},"thoughtSignature":"c2ln"},` +
+			`{"functionCall":{"id":"fc_2","name":"echo","args":{"text":"héllo"}}},{"text":""}]}`},
+		{"bedrock.jsonl", "bedrock", `{"role":"assistant","content":[{"text":"I add é"},{"toolUse":{"toolUseId":"tooluse_1","name":"add","input":{"a":2,"b":3}}},` +
+			`{"toolUse":{"toolUseId":"tooluse_2","name":"echo","input":{"text":"héllo"}}}]}`},
+		{"openai.sse", "openai", `{"content":"I add é","role":"assistant","tool_calls":[{"function":{"arguments":"{\"a\": 2, \"b\": 3}","name":"add"},"id":"call_1","type":"function"},` +
+			`{"function":{"arguments":"{\"text\":\"h\\u00e9llo\\n\"}","name":"echo"},"id":"call_2","type":"function"}]}`},
+		{"openai-responses.sse", "openai-responses", `[{"id":"rs_1","summary":[],"type":"reasoning"},{"arguments":"{\"a\":2,\"b\":3}","call_id":"call_1","id":"fc_1","name":"add","status":"completed","type":"function_call"},` +
+			`{"arguments":"{\"text\":\"héllo\"}","call_id":"call_2","id":"fc_2","name":"echo","status":"completed","type":"function_call"}]`},
+	} {
+		data, err := os.ReadFile(filepath.Join("../../testdata/providers/streams", tt.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, messageOf(t, tt.format, data)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.file, diff)
+		}
+	}
+}
+
+// What only some streams have.
+func TestMessageOfStreamParts(t *testing.T) {
+	for name, tt := range map[string]struct{ format, stream, want string }{
+		"no calls": {"openai", `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"a"}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"content":"b","reasoning_content":"why"},"finish_reason":"stop"}]}` + "\n\n", `{"content":"ab","reasoning_content":"why","role":"assistant"}`},
+		"a custom tool": {"openai", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"custom","custom":{"name":"sql","input":"select "}}]}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"custom":{"input":"1"}}]},"finish_reason":"tool_calls"}]}` + "\n\n",
+			`{"content":null,"role":"assistant","tool_calls":[{"custom":{"input":"select 1","name":"sql"},"id":"c","type":"custom"}]}`},
+		"thoughts apart": {"gemini", `[{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}]},{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},` +
+			`{"candidates":[{"content":{"parts":[{"text":"b"},{"text":"c","thoughtSignature":"s"}]},"finishReason":"STOP"}]}]`,
+			`{"role":"model","parts":[{"text":"hm","thought":true},{"text":"ab"},{"text":"c","thoughtSignature":"s"}]}`},
+		"reasoning": {"bedrock", `{"messageStart":{"role":"assistant"}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"hm"}}}}` + "\n" +
+			`{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"s"}}}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"text":"a"}}}` + "\n" +
+			`{"messageStop":{"stopReason":"end_turn"}}`, `{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"signature":"s","text":"hm"}}},{"text":"a"}]}`},
+	} {
+		if diff := cmp.Diff(tt.want, messageOf(t, tt.format, []byte(tt.stream))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A response has its message as it was written, numbers too large for a float included.
+func TestMessageOfResponse(t *testing.T) {
+	for _, tt := range []struct{ format, response, want string }{
+		{"openai", `{"choices":[{"message":{"role":"assistant","content":"x","n":12345678901234567890},"finish_reason":"stop"}]}`, `{"role":"assistant","content":"x","n":12345678901234567890}`},
+		{"openai", `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"a","arguments":"{}"}}]}`, `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"a","arguments":"{}"}}]}`},
+		{"openai", `[{"id":"c","type":"function","function":{"name":"a","arguments":"{}"}}]`, ""},
+		{"anthropic", `{"id":"m","role":"assistant","stop_reason":"end_turn","content":[{"type":"text","text":"x"}]}`, `{"role":"assistant","content":[{"type":"text","text":"x"}]}`},
+		{"gemini", `{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]},"finishReason":"STOP"}]}`, `{"role":"model","parts":[{"text":"x"}]}`},
+		{"bedrock", `{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn"}`, `{"role":"assistant","content":[{"text":"x"}]}`},
+		{"openai-responses", `{"status":"completed","output":[{"type":"message","content":[]}]}`, `[{"type":"message","content":[]}]`},
+		{"mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`, ""},
+	} {
+		if got := messageOf(t, tt.format, []byte(tt.response)); got != tt.want {
+			t.Errorf("%s %s: %s, want %s", tt.format, tt.response, got, tt.want)
+		}
+	}
+}

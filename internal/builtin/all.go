@@ -64,23 +64,25 @@ type entry struct {
 	display string   // the Gemini CLI's display name, if it has the tool
 	aliases []string // other names, including the Gemini CLI's names and class names
 	preset  string   // the smallest preset that contains it
+
+	category registry.Category
 }
 
 // entries lists the tools in registration order, the same as in tools. It is
 // never modified.
 var entries = []entry{
-	{"list_directory", "ReadFolder", []string{"ls", "LSTool"}, presetReadOnly},
-	{"read_file", "ReadFile", []string{"read", "ReadFileTool"}, presetReadOnly},
-	{"grep", "SearchText", []string{"search_file_content", "grep_search", "GrepTool", "RipGrepTool"}, presetReadOnly},
-	{"glob", "FindFiles", []string{"GlobTool"}, presetReadOnly},
-	{"edit", "Edit", []string{"replace", "EditTool"}, presetEdit},
-	{"write_file", "WriteFile", []string{"write", "WriteFileTool"}, presetEdit},
-	{"run_shell_command", "Shell", []string{"bash", "exec", "ShellTool"}, presetEdit},
-	{"process", "Process", nil, presetEdit},
-	{"web_fetch", "WebFetch", []string{"fetch", "WebFetchTool"}, presetReadOnly},
-	{"apply_patch", "ApplyPatch", nil, presetEdit},
-	{"todo_read", "TodoRead", []string{"todoRead"}, presetTodo},
-	{"todo_write", "TodoWrite", []string{"todoWrite"}, presetTodo},
+	{"list_directory", "ReadFolder", []string{"ls", "LSTool"}, presetReadOnly, registry.CategoryRead},
+	{"read_file", "ReadFile", []string{"read", "ReadFileTool"}, presetReadOnly, registry.CategoryRead},
+	{"grep", "SearchText", []string{"search_file_content", "grep_search", "GrepTool", "RipGrepTool"}, presetReadOnly, registry.CategoryRead},
+	{"glob", "FindFiles", []string{"GlobTool"}, presetReadOnly, registry.CategoryRead},
+	{"edit", "Edit", []string{"replace", "EditTool"}, presetEdit, registry.CategoryWrite},
+	{"write_file", "WriteFile", []string{"write", "WriteFileTool"}, presetEdit, registry.CategoryWrite},
+	{"run_shell_command", "Shell", []string{"bash", "exec", "ShellTool"}, presetEdit, registry.CategoryCommand},
+	{"process", "Process", nil, presetEdit, registry.CategoryCommand},
+	{"web_fetch", "WebFetch", []string{"fetch", "WebFetchTool"}, presetReadOnly, registry.CategoryNetwork},
+	{"apply_patch", "ApplyPatch", nil, presetEdit, registry.CategoryWrite},
+	{"todo_read", "TodoRead", []string{"todoRead"}, presetTodo, registry.CategoryRead},
+	{"todo_write", "TodoWrite", []string{"todoWrite"}, presetTodo, registry.CategoryWrite},
 }
 
 // tools creates the tools. It opens no files.
@@ -178,6 +180,18 @@ func Named(name string) string {
 		}
 	}
 	return ""
+}
+
+// Namesakes returns a function that finds a built-in tool by its name or alias, ignoring case.
+func Namesakes() func(name string) *registry.Namesake {
+	all := map[string]*registry.Namesake{}
+	for _, e := range entries {
+		n := &registry.Namesake{Name: e.name, Aliases: e.aliases, Category: e.category}
+		for _, name := range append([]string{e.name}, e.aliases...) {
+			all[strings.ToLower(name)] = n
+		}
+	}
+	return func(name string) *registry.Namesake { return all[strings.ToLower(name)] }
 }
 
 // FetchOptions tune web_fetch.

@@ -45,6 +45,9 @@ func TestEveryTool(t *testing.T) {
 	}
 	for i, tool := range all {
 		t.Run(tool.Name, func(t *testing.T) {
+			if tool.Category != entries[i].category {
+				t.Errorf("%s has category %s, but is listed with %s", tool.Name, tool.Category, entries[i].category)
+			}
 			if tool.Name != Names()[i] || tool.Source != "builtin" || tool.DisplayName == "" || tool.Icon == "" || !tool.Category.Valid() {
 				t.Errorf("incomplete: %+v", tool.Definition)
 			}

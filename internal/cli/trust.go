@@ -34,6 +34,12 @@ func DescribeProject(p *settings.Project, width int, color bool) string {
 	section("programs that would run:", p.Runs)
 	section("settings that loosen restrictions:", p.Loosens)
 	section("variables and references that would be read:", p.Expands)
+	if len(p.Runs)+len(p.Loosens) > 0 {
+		section("what trust means:", []string{
+			"the programs run with your rights, and the project may add tools, servers, rules that come after yours, and overrides;",
+			"your own rules, exclusions, hooks and approvals hold for all of it, and nothing but the settings listed here loosens them",
+		})
+	}
 	for _, c := range p.Changes {
 		fmt.Fprintf(&b, "%s since trust was granted: %s\n", c.Kind, ui.Line(c.Name))
 		if c.Diff != "" {

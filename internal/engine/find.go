@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -155,6 +156,9 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Re
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && step.name == stepUntil && missing.Hidden != nil && missing.Hidden.Kept {
 			return reg, nil, err // no other server can have it
 		}
+		if err == nil && step.name != stepAll && f.mayBeLent(t) {
+			continue
+		}
 		if err == nil && (step.name == stepAll || !q.Whole || !t.OfServer()) {
 			return reg, t, nil
 		}
@@ -166,6 +170,13 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Re
 		}
 	}
 	panic("unreachable: the last step has all sources")
+}
+
+// mayBeLent reports whether the whole registry has to say if a tool of the project has the name
+// of one of the person's servers' tools: she allows tools by that name.
+func (f *finder) mayBeLent(t *registry.Tool) bool {
+	return t.OfProject && !t.OfServer() && !t.Lent &&
+		slices.ContainsFunc(f.rules.all, func(r policy.Rule) bool { return r.AllowsByName(t.Name) })
 }
 
 // steps returns the registries in which to look up a name, the smallest first

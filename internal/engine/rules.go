@@ -7,6 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
@@ -47,14 +48,15 @@ func entryRules(out []policy.Rule, list settings.List, decision policy.Decision,
 			*problems = append(*problems, problemAt(list.Entries[i].Origin, err.Error()))
 			continue
 		}
+		r.Personal = list.Entries[i].Origin.Scope != settings.ScopeProject
 		out = append(out, r)
 	}
 	return out
 }
 
 func compileRule(r settings.Rule, canonical func(string) string) (policy.Rule, error) {
-	rule := policy.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations, Command: r.Command, Path: r.Path, Client: r.Client, Group: r.Group, Profile: r.Profile, Layer: r.Layer, Prompt: r.Prompt, Resource: r.Resource,
-		Reason: r.Reason, Origin: r.Origin.String()}
+	rule := policy.Rule{Tool: registry.NameIn(r.Tool), Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations, Command: r.Command, Path: r.Path, Client: r.Client, Group: r.Group, Profile: r.Profile, Layer: r.Layer, Prompt: r.Prompt, Resource: r.Resource,
+		Reason: r.Reason, Origin: r.Origin.String(), Personal: r.Origin.Scope != settings.ScopeProject}
 	var err error
 	if rule.Decision, err = policy.ParseDecision(r.Decision); err != nil {
 		return rule, err

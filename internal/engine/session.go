@@ -116,6 +116,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if changes := overrides.New(set, deps.Evaluator); changes != nil {
 		options.Overrides = changes
 	}
+	options.Builtin, options.Project = builtin.Namesakes(), projectOf(set, sources.plugins)
 	names := newServerNames(r, func() (*lock.Set, error) { return findLock(set, deps.Environ) })
 	if set.View == nil {
 		options.Names = names

@@ -93,6 +93,31 @@ func filters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 	return append(out, registry.ExcludeFilter(set.ExcludeTools.Sourced()))
 }
 
+// projectOf returns a function that says of a tool whether its source is named by a project, and
+// whether this source replaces a server of the person's.
+func projectOf(set *settings.Settings, plugins *Plugins) func(*registry.Tool) (ofProject, replaces bool) {
+	sources, replaced, composites := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	sources[registry.SourceCommand] = set.DiscoveryCommand.Origin.Scope == settings.ScopeProject
+	for i := range plugins.Found {
+		sources[registry.PluginPrefix+plugins.Found[i].ID] = plugins.Found[i].Root != ""
+	}
+	server := func(source string, s settings.Server) {
+		sources[source], replaced[source] = s.Origin.Scope == settings.ScopeProject, s.Replaces != nil
+	}
+	for _, s := range set.Servers {
+		server(registry.MCPPrefix+s.Name, s)
+	}
+	for i := range set.APIs {
+		server(registry.APIPrefix+set.APIs[i].Name, set.APIs[i].Server)
+	}
+	for _, n := range set.RawNamed("composites") {
+		composites[n.Name] = n.Origin.Scope == settings.ScopeProject
+	}
+	return func(t *registry.Tool) (bool, bool) {
+		return sources[t.Source] || t.Source == registry.SourceComposite && composites[t.Name], replaced[t.Source]
+	}
+}
+
 // sourceFilters converts what the entries of servers and APIs exclude to filters.
 func sourceFilters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 	var out []registry.Filter

@@ -68,6 +68,7 @@ func ownCache(set *settings.Settings, t *registry.Tool) (limit *time.Duration) {
 }
 
 func matchesAny(pattern string, t *registry.Tool) bool {
+	pattern = registry.NameIn(pattern)
 	if text.MatchName(pattern, t.Name) {
 		return true
 	}

@@ -89,7 +89,21 @@ func (m *nameCheck) check() {
 	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
 	complete := len(m.sources.off) == 0 && !slices.ContainsFunc(m.registry.Reports(), failed)
 	known := m.knownNames((*registry.Definition).Spellings)
-	m.checkTools(tools, known, complete)
+	for _, t := range m.registry.Tools() {
+		known = append(known, t.Spellings()...)
+	}
+	called := append(m.knownNames((*registry.Definition).Called), known...)
+	for _, names := range []*[]string{&known, &called} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names)
+	}
+	for _, n := range tools {
+		if n.compare == foldedGlob { // what denies knows more names
+			m.checkTools([]named{n}, called, complete)
+		} else {
+			m.checkTools([]named{n}, known, complete)
+		}
+	}
 	if len(overrides) > 0 {
 		known := append(m.knownNames((*registry.Definition).OverrideNames), m.registeredNames()...)
 		slices.Sort(known)
@@ -150,7 +164,7 @@ func (m *nameCheck) namesOfTools() []named {
 	var out []named
 	add := func(setting, value, origin string, compare comparison) {
 		value, _, _ = strings.Cut(value, "(") // run_shell_command(git)
-		if value = strings.TrimSpace(value); value != "" && value != "*" {
+		if value = registry.NameIn(value); value != "" && value != "*" {
 			out = append(out, named{setting, value, origin, compare})
 		}
 	}

@@ -59,11 +59,11 @@ func (h *Hook) String() string {
 	return fmt.Sprintf("%s hook %q (%s)", h.Event, h.Command[0], h.Origin)
 }
 
-// matches reports whether the hook applies to a tool, by any of its spellings.
+// matches reports whether the hook applies to a tool, by any name that it is called.
 func (h *Hook) matches(t *registry.Tool) bool {
-	return len(h.Tools) == 0 || slices.ContainsFunc(t.Spellings(), func(name string) bool {
+	return len(h.Tools) == 0 || slices.ContainsFunc(t.Called(), func(name string) bool {
 		return slices.ContainsFunc(h.Tools, func(p string) bool {
-			return text.MatchName(strings.ToLower(p), strings.ToLower(name))
+			return text.MatchName(registry.Folded(p), strings.ToLower(name))
 		})
 	})
 }

@@ -54,6 +54,12 @@ func (s *Set) NewName(name string) string {
 	return ""
 }
 
+// IsProjects reports whether a project's settings give the tool of an override its name.
+func (s *Set) IsProjects(name string) bool {
+	o := s.named[name]
+	return o != nil && o.Name != "" && o.named.At("/name").Scope == settings.ScopeProject
+}
+
 // Reshape returns the tool with the overrides of these names applied. If they
 // cannot be applied, the tool is quarantined with an error that lists the mistakes
 // and their positions.
@@ -63,7 +69,7 @@ func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) reg
 	out.Reshaped = &registry.Reshaped{Upstream: t.Definition, Override: o.raw, Shown: o.shown, Origin: o.named.Origin.String(),
 		Hidden: o.Hidden, Personal: o.named.Origin.Scope == settings.ScopeUser}
 	if o.Name != t.Name {
-		out.Reshaped.Name = o.Name
+		out.Reshaped.Name, out.Reshaped.NameOfProject = o.Name, s.IsProjects(names[0])
 	}
 	problems := o.problems
 	for _, name := range names[1:] {

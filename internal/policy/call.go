@@ -59,12 +59,17 @@ type computed struct {
 }
 
 // category returns the category of the tool as far as it can be trusted: an
-// untrusted server's claims about its own tools are ignored.
+// untrusted server's claims about its own tools are ignored, and a tool with the name of a
+// built-in tool counts at least as that.
 func (d *decision) category() registry.Category {
-	if d.tool.IsMCP() && !d.tool.Trusted || !d.tool.Category.Valid() {
-		return registry.CategoryOther
+	own := d.tool.Category
+	if d.tool.IsMCP() && !d.tool.Trusted || !own.Valid() {
+		own = registry.CategoryOther
 	}
-	return d.tool.Category
+	if n := d.bears(); n != nil {
+		return registry.Strictest(own, n.Category)
+	}
+	return own
 }
 
 // isEdit reports whether the call is an edit by a built-in tool that stays inside

@@ -9,6 +9,9 @@ import (
 
 // plain decides on a call that is not a shell command.
 func (d *decision) plain() Verdict {
+	if v, banned := d.bannedName(); banned {
+		return v
+	}
 	for i, r := range d.rules() {
 		if d.rulePlain(r) {
 			return d.verdictOf(d.prevailing(i, d.rulePlain))
@@ -31,7 +34,10 @@ func (d *decision) plain() Verdict {
 }
 
 // rulePlain reports whether a rule matches a call that is not a shell command.
-func (d *decision) rulePlain(r *Rule) bool { return r.Command == "" && d.unmet(r) == "" }
+func (d *decision) rulePlain(r *Rule) bool { return d.isPlain(r) && d.unmet(r) == "" }
+
+// isPlain reports whether a rule can match without knowing commands.
+func (d *decision) isPlain(r *Rule) bool { return r.Command == "" || d.isBlindTo(r) && !r.isNarrow() }
 
 // prevailing returns the rule that decides if rule i is the first that matches: a rule of the
 // caller's profile loosens no deny of a file that is read before it.
@@ -64,6 +70,21 @@ func (d *decision) autoEdit() (Verdict, bool) {
 
 // byDefault returns the verdict if no rule and no approval matches.
 func (d *decision) byDefault() Verdict {
+	v := d.ownDefault()
+	n := d.bears()
+	if n == nil {
+		return v
+	}
+	named := decision{ctx: d.ctx, policy: d.policy, whole: d.whole, tool: &registry.Tool{Definition: registry.Definition{Name: n.Name, Source: registry.SourceBuiltin, Category: n.Category}}}
+	if b := named.ownDefault(); stricter(v.Decision, b.Decision) != v.Decision {
+		b.Reason = d.underName(b.Reason)
+		return b
+	}
+	return v
+}
+
+// ownDefault is byDefault for the tool as its source and category have it.
+func (d *decision) ownDefault() Verdict {
 	cat := d.category()
 	set, isSet := d.policy.Defaults[cat]
 	base := Verdict{Decision: Ask, Origin: originDefault, Reason: fmt.Sprintf("tools of category %s require confirmation", cat)}

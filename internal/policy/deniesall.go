@@ -28,8 +28,11 @@ func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool
 // of the tool. A rule that matches only some calls and does not deny them also
 // ends the search, because then not every call is denied.
 func (d *decision) beforeDefaults() (v Verdict, ok bool) {
+	if v, banned := d.bannedName(); banned {
+		return v, true
+	}
 	all := func(r *Rule) bool {
-		return r.Command == "" && r.Path == "" && r.When == nil && !(d.anyClient && r.isForSome())
+		return (r.Command == "" && r.Path == "" || d.isBlindTo(r)) && r.When == nil && !(d.anyClient && r.isForSome())
 	}
 	for i, r := range d.rules() {
 		if d.ruleNames(r) && (r.Decision != Deny || all(r)) {

@@ -21,7 +21,7 @@ type Entry struct {
 func ParseEntry(text string) (Entry, error) {
 	text = strings.TrimSpace(text)
 	name, rest, found := strings.Cut(text, "(")
-	e := Entry{Tool: strings.TrimSpace(name)}
+	e := Entry{Tool: registry.NameIn(name)}
 	if e.Tool == "" {
 		return Entry{}, fmt.Errorf("entry %q does not name a tool", text)
 	}

@@ -58,7 +58,7 @@ func (d *decision) explainRule(r *Rule, line shell.Line) []RuleReport {
 	if r.When != nil && !d.whole && d.ruleNames(r) {
 		report.Failed = d.evaluate(r.When).err
 	}
-	if report.Unmet == "" && r.Command != "" && len(line.Commands) == 0 {
+	if report.Unmet == "" && !d.isPlain(r) && len(line.Commands) == 0 {
 		report.Unmet = conditionCommand
 	}
 	report.Matches = report.Unmet == ""

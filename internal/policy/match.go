@@ -68,7 +68,9 @@ func (d *decision) unmetName(r *Rule) string {
 		return conditionSource
 	case r.Server != "" && (!t.OfServer() || !match(r.Server, t.Server)):
 		return conditionServer
-	case r.Tool == "" || r.isNarrow() && d.allowsTool(r) || !r.isNarrow() && d.namesTool(r):
+	case r.isNarrow() && r.Personal && d.tool.Replaces && r.Tool+r.Server+r.Source != "":
+		return conditionServer
+	case r.Tool == "" || r.Tool == "*" || r.isNarrow() && d.allowsTool(r) || !r.isNarrow() && d.namesTool(r):
 		return ""
 	}
 	return conditionTool
@@ -133,6 +135,9 @@ func (d *decision) ruleCategory(r *Rule) bool {
 	if r.isNarrow() {
 		return r.Category == string(d.category())
 	}
+	if n := d.bears(); n != nil && strings.EqualFold(r.Category, string(n.Category)) {
+		return true
+	}
 	return strings.EqualFold(r.Category, string(d.tool.Category)) || strings.EqualFold(r.Category, string(d.category()))
 }
 
@@ -140,7 +145,7 @@ func (d *decision) ruleCategory(r *Rule) bool {
 func (d *decision) namesTool(r *Rule) bool {
 	t := d.tool
 	if d.spellings == nil {
-		for _, name := range t.Spellings() {
+		for _, name := range t.Called() {
 			d.spellings = append(d.spellings, strings.ToLower(name))
 		}
 	}
@@ -185,13 +190,16 @@ func literalPrefix(glob string) string {
 
 // allowsTool reports whether a rule that loosens names the tool unambiguously.
 func (d *decision) allowsTool(r *Rule) bool {
-	t := d.tool
+	t := d.tool.Named()
 	if r.Server != "" && text.MatchName(r.Tool, t.PlainName()) {
 		return true
 	}
 	if builtin := d.canonical(r.Tool); builtin != "" {
 		// The name of a built-in tool never refers to a server's tool of that name.
 		return t.Source == registry.SourceBuiltin && t.Name == builtin
+	}
+	if d.bears() != nil {
+		return false // the name means the built-in tool
 	}
 	if d.names == nil {
 		d.names = d.unambiguousNames()
@@ -204,15 +212,18 @@ func (d *decision) allowsTool(r *Rule) bool {
 // be tool b__c of server a or tool c of server a__b, so it allows neither; a rule
 // with Server and Tool can.
 func (d *decision) unambiguousNames() []string {
-	t := d.tool
+	t := d.tool.Named()
 	if !t.OfServer() {
+		if d.tool.Lent {
+			return []string{}
+		}
 		if t.Version != "" {
 			return []string{t.Name, t.Name + "@" + t.Version}
 		}
 		return []string{t.Name}
 	}
 	var out []string
-	if !strings.Contains(t.Name, "__") && !t.Lent {
+	if !strings.Contains(t.Name, "__") && !d.tool.Lent {
 		out = append(out, t.Name)
 	}
 	plain := t.PlainName()
@@ -245,6 +256,9 @@ func foldMatch(pattern, name string) bool {
 func (d *decision) rulePaths(r *Rule) bool {
 	if r.Path == "" {
 		return true
+	}
+	if d.isBlindTo(r) {
+		return !r.isNarrow()
 	}
 	if d.paths == nil {
 		for _, p := range d.subject.Paths {

@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
@@ -39,6 +40,7 @@ type Rule struct {
 	Decision    Decision
 	Reason      string // shown to the person and to the model
 	Origin      string // file:line, flag or "default"
+	Personal    bool   // it is not of a project's settings
 
 	literals                *literals // of Path, in lower case unless the rule loosens
 	compiled                bool
@@ -91,6 +93,12 @@ func (r *Rule) prefixes() (tool, group string) {
 		return r.toolPrefix, r.groupPrefix
 	}
 	return literalPrefix(r.Tool), literalPrefix(r.Group)
+}
+
+// AllowsByName reports whether the rule loosens, is the person's, and knows a tool by a plain name
+// or glob alone, which is this name.
+func (r *Rule) AllowsByName(name string) bool {
+	return r.isNarrow() && r.Personal && r.Tool != "" && r.Tool != "*" && r.Server+r.Source == "" && text.MatchName(r.Tool, name)
 }
 
 // isNarrow reports whether the rule loosens. Such a rule must not match in case of

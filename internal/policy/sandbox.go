@@ -163,15 +163,19 @@ func (d *decision) ruled(r *Rule) (Decision, string) {
 	case Allow:
 		return Allow, cmp.Or(r.Reason, "a rule allows it")
 	case Deny:
-		return Deny, d.withError(r, cmp.Or(r.Reason, "a rule denies it"))
+		return Deny, d.because(r, cmp.Or(r.Reason, "a rule denies it"))
 	case Sandbox:
 		return d.sandboxed(cmp.Or(r.Reason, "a rule runs it in the sandbox"), "a rule runs it in the sandbox")
 	}
-	return Ask, d.withError(r, cmp.Or(r.Reason, "a rule requires confirmation"))
+	return Ask, d.because(r, cmp.Or(r.Reason, "a rule requires confirmation"))
 }
 
-// withError adds to the reason of a rule that it applies because its expression failed.
-func (d *decision) withError(r *Rule, reason string) string {
+// because adds to the reason of a rule that it applies because something is not known: what the
+// call touches, or the value of its expression.
+func (d *decision) because(r *Rule, reason string) string {
+	if d.isBlindTo(r) {
+		reason = d.underName(reason)
+	}
 	if err := d.evaluations[r.When].err; err != nil {
 		return fmt.Sprintf("%s; its condition counts as met because when failed: %v", reason, err)
 	}

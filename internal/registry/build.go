@@ -89,7 +89,11 @@ func (b *builder) register(found *Tool) {
 		prefix = b.opts.Prefix(t.Server)
 		name = ValidName(prefix + t.Name)
 	}
-	t.maybe = newNames(b.opts.Overrides, &t, name)
+	t.maybe, t.mayKeep = newNames(b.opts.Overrides, &t, name)
+	if b.opts.Project != nil {
+		t.OfProject, t.Replaces = b.opts.Project(&t)
+	}
+	t.Namesakes = namesakes(&t.Definition, b.opts.Builtin)
 	if t.Source == SourceBuiltin {
 		for _, name := range append([]string{t.Name}, t.Aliases...) {
 			b.builtins[strings.ToLower(name)] = true
@@ -108,7 +112,9 @@ func (b *builder) register(found *Tool) {
 		return
 	}
 	b.cutDescription(&t)
-	t.Name = name
+	if t.Name = name; name != t.given && !t.OfServer() {
+		t.Given = t.given
+	}
 	if t.DisplayName == "" {
 		t.DisplayName = t.Name
 	}
@@ -136,6 +142,7 @@ func (b *builder) give(t *Tool) {
 			b.qualifyKept(t, o)
 			return
 		}
+		b.lendTaken(t)
 		b.putPlain(t)
 	case isVersionOf(t, old):
 		b.putVersion(t)
@@ -188,6 +195,7 @@ func (b *builder) hides(t *Tool) *Hidden {
 }
 
 func (b *builder) conflict(t, old *Tool) {
+	lend(t, old)
 	switch {
 	case old.Source == SourceHost && !t.OfServer():
 		b.diagnose(SeverityWarning, "name_taken", t.Source, t.Name,
@@ -363,18 +371,22 @@ func (b *builder) addAlias(t *Tool, name string) {
 }
 
 // newNames returns the names that overrides might give a tool, whatever its
-// registered name will be. name is its own valid name.
-func newNames(o Overrides, t *Tool, name string) []string {
+// registered name will be, and those of them that are not a project's. name is its own valid
+// name.
+func newNames(o Overrides, t *Tool, name string) (all, own []string) {
 	if o == nil {
-		return nil
+		return nil, nil
 	}
-	var out []string
 	t.eachName(name, func(name string) {
-		if renamed := o.NewName(name); renamed != "" {
-			out = append(out, renamed)
+		renamed := o.NewName(name)
+		if renamed == "" {
+			return
+		}
+		if all = append(all, renamed); !o.IsProjects(name) {
+			own = append(own, renamed)
 		}
 	})
-	return out
+	return all, own
 }
 
 // isUnsettled reports whether the whole registry is needed to decide whether an

@@ -80,6 +80,11 @@ type Definition struct {
 	// SentInput and SentOutput are schemas as the source sent them, if those above differ
 	// because they were settled.
 	SentInput, SentOutput json.RawMessage `json:"-"`
+	// Given is the name that the source gave the tool, if it is not a server's and the registered
+	// name is another. A registry sets it.
+	Given string `json:"-"`
+	// Namesakes are the built-in tools that have one of the tool's names. A registry sets them.
+	Namesakes []Namesake `json:"-"`
 	// Reshaped is set if an override changed the definition.
 	Reshaped *Reshaped `json:"-"`
 }
@@ -195,6 +200,9 @@ type Reshaped struct {
 	// Name is the tool's new name, without its server; "" if the override does not change
 	// it.
 	Name string
+	// NameOfProject is set if a project's settings give the tool this name. What allows tools by
+	// their names does not know it by that.
+	NameOfProject bool
 	// Hidden restricts the tool to the steps of composites.
 	Hidden bool
 	// Override is the entry in the settings, and Shown the same with secrets masked.
@@ -209,6 +217,15 @@ type Reshaped struct {
 // tool has without an override.
 func (d *Definition) Upstream() *Definition {
 	if d.Reshaped != nil {
+		return &d.Reshaped.Upstream
+	}
+	return d
+}
+
+// Named returns the definition under the name by which settings that allow something know the
+// tool: without the name that a project's override gives it.
+func (d *Definition) Named() *Definition {
+	if d.Reshaped != nil && d.Reshaped.NameOfProject {
 		return &d.Reshaped.Upstream
 	}
 	return d

@@ -32,6 +32,9 @@ func (d *Definition) Spellings() []string {
 	if d.Version != "" {
 		out = append(out, d.Name+"@"+d.Version)
 	}
+	if d.Given != "" {
+		out = append(out, d.Given)
+	}
 	if d.OfServer() {
 		out = append(out, d.PlainName(), d.Server+"__"+d.PlainName(), d.Qualified(), ValidName(d.PlainName()))
 	}
@@ -42,8 +45,8 @@ func (d *Definition) Spellings() []string {
 }
 
 // wanted returns every name by which a list of the tools to keep can refer to
-// the tool, including names that an override may give it.
-func (t *Tool) wanted() []string { return append(t.Spellings(), t.maybe...) }
+// the tool, including names that an override may give it, but not those of a project's.
+func (t *Tool) wanted() []string { return append(t.Named().Spellings(), t.mayKeep...) }
 
 // CoreToolsFilter hides the built-in tools that are not listed in the setting
 // coreTools, by name or alias, with or without "(...)" after it.
@@ -64,12 +67,15 @@ func CoreToolsFilter(entries []Entry, setting string) Filter {
 // match the server's own names; exclude takes precedence. included is false if
 // includeTools is not set, which includes all tools.
 func ServerToolsFilter(server string, included bool, include, exclude []Entry, setting string) Filter {
-	bare := withoutArgs(include)
+	bare, excluded := withoutArgs(include), slices.Clone(exclude)
+	for i := range excluded {
+		excluded[i].Value = NameIn(excluded[i].Value)
+	}
 	return func(t *Tool) *Hidden {
 		if !t.OfServer() || t.Server != server {
 			return nil
 		}
-		if e, ok := MatchAny(exclude, t.ServerTool); ok {
+		if e, ok := MatchAny(excluded, t.ServerTool); ok {
 			return &Hidden{Reason: "listed in excludeTools of server " + server, Setting: e.Setting}
 		}
 		if !included {
@@ -100,7 +106,7 @@ const GroupPlugins = "group:plugins"
 
 // Folded returns a name in the form in which lists compare it: trimmed and in
 // lower case.
-func Folded(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+func Folded(name string) string { return strings.ToLower(NameIn(name)) }
 
 // OptionalFilter hides optional tools unless tools.allow lists the tool, its
 // plugin's id or [GroupPlugins]. Entries are trimmed and compared without regard to
@@ -131,28 +137,29 @@ func OptionalFilter(allowed []Entry) Filter {
 // OnlyFilter hides the tools of all sources that are not listed in the setting
 // tools.only by any of their spellings.
 func OnlyFilter(entries []Entry, setting string) Filter {
+	bare := withoutArgs(entries)
 	return func(t *Tool) *Hidden {
-		if _, ok := MatchAny(entries, t.wanted()...); ok {
+		if _, ok := MatchAny(bare, t.wanted()...); ok {
 			return nil
 		}
 		return &Hidden{Reason: "not listed in tools.only", Setting: setting}
 	}
 }
 
-// ExcludeFilter hides every tool that is listed by any of its spellings, ignoring
+// ExcludeFilter hides every tool that is listed by any name that it is called, ignoring
 // case. An entry with "(...)" is a policy rule and hides nothing.
 func ExcludeFilter(entries []Entry) Filter {
 	folded := make([]Entry, 0, len(entries))
 	for _, e := range entries {
 		if !strings.ContainsRune(e.Value, '(') {
-			folded = append(folded, Entry{Value: strings.ToLower(e.Value), Setting: e.Setting})
+			folded = append(folded, Entry{Value: strings.ToLower(NameIn(e.Value)), Setting: e.Setting})
 		}
 	}
 	return func(t *Tool) *Hidden {
 		if len(folded) == 0 {
 			return nil
 		}
-		names := t.Spellings()
+		names := t.Called()
 		for i, n := range names {
 			names[i] = strings.ToLower(n)
 		}
@@ -168,7 +175,7 @@ func withoutArgs(entries []Entry) []Entry {
 	out := make([]Entry, len(entries))
 	for i, e := range entries {
 		name, _, _ := strings.Cut(e.Value, "(")
-		out[i] = Entry{Value: strings.TrimSpace(name), Setting: e.Setting}
+		out[i] = Entry{Value: NameIn(name), Setting: e.Setting}
 	}
 	return out
 }

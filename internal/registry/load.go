@@ -102,7 +102,8 @@ func (f *finding) mayHave(name string, o Overrides) bool {
 	plain, _, _ := cutVersion(name)
 	return slices.ContainsFunc(f.tools, func(t Tool) bool {
 		valid := ValidName(t.Name)
-		return valid == plain || slices.Contains(t.Spellings(), plain) || slices.Contains(newNames(o, &t, valid), plain)
+		renamed, _ := newNames(o, &t, valid)
+		return valid == plain || slices.Contains(t.Spellings(), plain) || slices.Contains(renamed, plain)
 	})
 }
 

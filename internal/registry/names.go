@@ -2,6 +2,12 @@ package registry
 
 import "strings"
 
+// NameIn reads a name or glob of tools as it is in settings: without the blanks around it, and
+// without @latest, since a name alone means the highest version.
+func NameIn(text string) string {
+	return strings.TrimSuffix(strings.TrimSpace(text), "@"+latest)
+}
+
 // maxName is the maximum length of a registered name, in characters.
 const maxName = 63
 

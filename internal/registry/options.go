@@ -70,6 +70,12 @@ type Options struct {
 	// Prefix returns what precedes the names of a server's tools, in place of the rules for
 	// names that are taken. nil or a result of "": those rules.
 	Prefix func(server string) string
+	// Project says of each tool what Tool.OfProject and Tool.Replaces are. If nil, they stay as
+	// the source has set them.
+	Project func(*Tool) (ofProject, replaces bool)
+	// Builtin returns the built-in tool with a name or alias, ignoring case; nil if there is
+	// none. A nil Builtin knows none.
+	Builtin func(name string) *Namesake
 	// MaxDescription is the maximum length of a description in bytes; longer ones are
 	// cut. 0 means no limit.
 	MaxDescription int64
@@ -97,6 +103,8 @@ type Overrides interface {
 	Has(name string) bool
 	// NewName returns the name that the override with this key gives its tool, or "".
 	NewName(name string) string
+	// IsProjects reports whether a project's settings give the tool that name.
+	IsProjects(name string) bool
 	// Reshape returns the tool as changed by the override with one of these keys. The
 	// tool is quarantined if several overrides apply to it or if its override does
 	// not match it.

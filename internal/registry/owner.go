@@ -90,6 +90,22 @@ func (b *builder) putPlain(t *Tool) {
 	b.put(t)
 }
 
+// lend marks the tool of the project if only one of two tools with the same name is one.
+func lend(t, old *Tool) {
+	t.Lent = t.Lent || t.OfProject && !old.OfProject
+	old.Lent = old.Lent || old.OfProject && !t.OfProject
+}
+
+// lendTaken marks a tool of the project that is not a server's if its name belongs to a server,
+// which may be absent.
+func (b *builder) lendTaken(t *Tool) {
+	if b.opts.Names == nil || !t.OfProject || t.OfServer() {
+		return
+	}
+	o := b.opts.Names.Owner(t.Name)
+	t.Lent = o.Kept && o.Server != ""
+}
+
 // qualifyKept registers a tool under its qualified name, because its plain name is kept
 // for another server.
 func (b *builder) qualifyKept(t *Tool, o Owner) {

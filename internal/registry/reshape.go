@@ -59,6 +59,7 @@ func (b *builder) shape(ctx context.Context, t *Tool, taken func(name string) bo
 // registerShaped registers a changed tool; upstream is the tool without the
 // override.
 func (b *builder) registerShaped(upstream, t *Tool) {
+	t.Namesakes = namesakes(&t.Definition, b.opts.Builtin)
 	h := b.hidesShaped(t)
 	if h != nil {
 		h.Name, h.Source = upstream.Name, t.Source
@@ -85,7 +86,7 @@ func (b *builder) registerShaped(upstream, t *Tool) {
 // get.
 func (b *builder) hidesShaped(t *Tool) *Hidden {
 	if t.Reshaped != nil || t.maybe != nil {
-		t.maybe = nil
+		t.maybe, t.mayKeep = nil, nil
 		if h := b.hides(t); h != nil {
 			return h
 		}

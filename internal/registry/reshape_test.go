@@ -22,6 +22,8 @@ func (c changes) Has(name string) bool { _, ok := c[name]; return ok }
 
 func (c changes) NewName(name string) string { return c[name].name }
 
+func (c changes) IsProjects(string) bool { return false }
+
 func (c changes) Reshape(_ context.Context, t *Tool, names []string) Tool {
 	out, does := *t, c[names[0]]
 	out.Reshaped = &Reshaped{Upstream: t.Definition, Name: does.name, Hidden: does.hidden, Origin: "s.yaml:1"}

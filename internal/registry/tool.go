@@ -52,14 +52,20 @@ type Tool struct {
 	Contested string
 
 	// Lent says that the tool has its plain name only because the lock file of a project that
-	// is not trusted says so. What allows by that name does not apply to it.
+	// is not trusted says so, or that it is of the project and the name is that of a tool which is
+	// not. What allows by that name does not apply to it.
 	Lent bool
+
+	// OfProject is set if the settings of a project, or its plugin folder, name the program or
+	// server behind the tool. Replaces is set if they name it in the place of a server of the
+	// person's, so that what she allows does not reach the tool by the server's name.
+	OfProject, Replaces bool
 
 	// given is the name that the source gave the tool.
 	given string
-	// maybe has the names that overrides may give the tool. It is set until the
-	// overrides have been applied.
-	maybe []string
+	// maybe has the names that overrides may give the tool, and mayKeep those of them that are
+	// not of a project's overrides. They are set until the overrides have been applied.
+	maybe, mayKeep []string
 
 	// Wire converts a call as a model makes it to the params that the tool's source
 	// expects, if an override changes them. All functions below take calls as models

@@ -132,6 +132,7 @@ func checkAPIAddress(address string) error {
 // apis decodes the entries of openapi.
 func (s *Settings) apis(m *merged) {
 	row := m.index.Row(apisKey)
+	replaced := m.replaced(apisKey)
 	for _, e := range m.named(apisKey) {
 		a := API{Server: decodeServer(row, e.Name, e.Value, e.Origin)}
 		a.URL = e.Value.Get("baseUrl").Text()
@@ -143,6 +144,11 @@ func (s *Settings) apis(m *merged) {
 			}
 		}
 		a.Err = m.faults.of(e.Value)
+		if was, ok := replaced[e.Name]; ok {
+			var own API
+			decodeEntry(&own, row, was.Value, was.Origin)
+			a.Replaces, a.Exclude = &was.Origin, union(own.Exclude, a.Exclude)
+		}
 		s.setTimeouts(&a.Server)
 		s.APIs = append(s.APIs, a)
 	}

@@ -222,9 +222,14 @@ func (s *Settings) policyDefaults(m *merged) {
 
 func (s *Settings) servers(m *merged) {
 	row := m.index.Row(serversKey)
+	replaced := m.replaced(serversKey)
 	for _, e := range m.named(serversKey) {
 		server := decodeServer(row, e.Name, e.Value, e.Origin)
 		server.Err = m.faults.of(e.Value)
+		if was, ok := replaced[e.Name]; ok {
+			server.Replaces = &was.Origin
+			server.ExcludeTools = union(decodeServer(row, e.Name, was.Value, was.Origin).ExcludeTools, server.ExcludeTools)
+		}
 		s.Servers = append(s.Servers, server)
 	}
 	if c := m.command("mcpServerCommand"); (c.IsSet() || c.Err != nil) && !slices.ContainsFunc(s.Servers, func(s Server) bool { return s.Name == "mcp" }) {
@@ -240,6 +245,32 @@ func (s *Settings) servers(m *merged) {
 		server.Excluded = excludedBy(server.Name, allowed, excluded)
 		s.setTimeouts(server)
 	}
+}
+
+// replaced returns the entries of the system and of the person that entries of a project replace,
+// by name.
+func (m *merged) replaced(key string) map[string]Named {
+	out := map[string]Named{}
+	m.eachNamed(key, func(was, now Named) {
+		switch {
+		case now.Origin.Scope != ScopeProject:
+			delete(out, now.Name)
+		case was.Origin.Scope < ScopeProject:
+			out[now.Name] = was
+		}
+	})
+	return out
+}
+
+// union returns the entries of both lists.
+func union(a, b List) List {
+	out := List{Set: a.Set || b.Set, Entries: slices.Clip(a.Entries)}
+	for _, e := range b.Entries {
+		if !slices.ContainsFunc(a.Entries, func(have Entry) bool { return have.Value == e.Value }) {
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	return out
 }
 
 // setTimeouts applies the flags.

@@ -120,6 +120,7 @@ func (l *loader) describe(dir string, fromProject *layer, files, imports []trust
 		programs = append(programs, consent.Programs(f)...)
 		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
 	}
+	p.Loosens = append(p.Loosens, l.overPerson(fromProject)...)
 	covered, plugins, err := l.cover(dir, fromProject, slices.Concat(files, imports), programs)
 	if p.Covered = covered; err != nil {
 		p.Obstacle, p.Covered = err.Error(), files

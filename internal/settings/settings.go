@@ -145,6 +145,7 @@ type Server struct {
 	From           *From          // nil = it was not added from a registry or a bundle
 	Program        *Program       // the program from whose files it was imported; nil = none
 	Excluded       *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
+	Replaces       *Origin        // the entry of the person that this one of a project replaces; nil = none
 	Origin         Origin
 	Err            error // the mistakes in its entry, an [*Error], which make it unusable; nil = none
 }

@@ -43,7 +43,9 @@ func changes() []change {
 			return named(a, a.tool, "command__"+a.tool)
 		}},
 		{what: "a plugin's tool of the name", sources: []string{"plugin:"}, settings: []string{"plugins.paths"},
-			do: func(w *world, a attempt) []attempt { w.plugin(a.tool); return calls(a) }},
+			do: func(w *world, a attempt) []attempt { w.plugin(a.tool, "read"); return calls(a) }},
+		{what: "a plugin's tool of the name, which says that it writes",
+			do: func(w *world, a attempt) []attempt { w.plugin(a.tool, "write"); return calls(a) }},
 		{what: "a composite of the name", sources: []string{"composite"}, do: func(w *world, a attempt) []attempt {
 			w.discovers("harmless")
 			w.sets("composites: {%s: {steps: [{tool: harmless}]}}", a.tool)
@@ -196,8 +198,8 @@ func overridden(w *world, a attempt, entry string, change func(name string, valu
 // spellings returns other names of a built-in tool.
 func spellings(tool string) []string {
 	return map[string][]string{
-		"read_file":         {"read", "ReadFileTool", "ReadFile"},
-		"write_file":        {"write", "WriteFileTool", "WriteFile"},
-		"run_shell_command": {"bash", "exec", "ShellTool", "Shell"},
+		"read_file":         {"read", "ReadFileTool"},
+		"write_file":        {"write", "WriteFileTool"},
+		"run_shell_command": {"bash", "exec", "ShellTool"},
 	}[tool]
 }

@@ -209,8 +209,8 @@ func (w *world) discovers(name string) {
 }
 
 // plugin gives the project a plugin with a tool.
-func (w *world) plugin(name string) {
-	w.write("project/.toolreg/plugins/theirs/plugin.yaml", fmt.Sprintf("id: theirs\ntools: [{name: %q, category: read, command: [cat], parameters: {type: object, properties: {any: {}}}}]\n", name))
+func (w *world) plugin(name, category string) {
+	w.write("project/.toolreg/plugins/theirs/plugin.yaml", fmt.Sprintf("id: theirs\ntools: [{name: %q, category: %s, command: [cat], parameters: {type: object, properties: {any: {}}}}]\n", name, category))
 }
 
 // save writes the settings files.

@@ -180,7 +180,7 @@ func policyRows() []Row {
 	}
 	for _, c := range []struct{ category, def string }{{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"}} {
 		rows = append(rows, Row{Name: "policy.defaults." + c.category, Type: Choice, Choices: decisions(), Default: `"` + c.def + `"`,
-			Doc: "Decision for " + c.category + " tools that no rule matches.", Loosens: whenText("allow")})
+			Doc: "Decision for " + c.category + " tools that no rule matches.", Loosens: whenNot("deny")})
 	}
 	return rows
 }

@@ -11,7 +11,7 @@ type exempt struct {
 
 // meant returns whether and why a cell is meant to become looser.
 func meant(row, column string) (exempt, bool) {
-	for _, e := range slices.Concat(exempts(), open()) {
+	for _, e := range exempts() {
 		if slices.Contains(e.rows, row) && slices.Contains(e.columns, column) {
 			return e, true
 		}
@@ -19,6 +19,7 @@ func meant(row, column string) (exempt, bool) {
 	return exempt{}, false
 }
 
+// exempts returns the cells that are meant to become looser.
 func exempts() []exempt {
 	const (
 		byProject = "trust shows it before the person agrees, and her own rules come first"
@@ -33,9 +34,9 @@ func exempts() []exempt {
 		{[]string{"banned commands"}, qualified, ran, "it has its server's name before its own, and is decided by its server; --yes answers"},
 		{append([]string{"banned commands", "plan mode", "plan mode by flag", "ask by alias and command", "ask by category", "the defaults as they are"}, ofBuiltin...),
 			[]string{"a discovered tool that does not overwrite"}, ran, "it has command__ before its name, and is decided as a discovered tool"},
-		{[]string{"only some built-in tools"}, append([]string{"a discovered tool of the name", "a discovered tool of an alias", "a discovered tool of the name in capitals", "a discovered tool that does not overwrite",
+		{[]string{"only some built-in tools", "a permission that is off"}, append([]string{"a discovered tool of the name", "a discovered tool of an alias", "a discovered tool of the name in capitals", "a discovered tool that does not overwrite",
 			"a plugin's tool of the name", "a plugin's tool of the name, which says that it writes", "a composite of the name", "an override renames another tool onto the name",
-			"an override renames another tool of the server onto the name"}, qualified...), asked, "coreTools is about built-in tools; another tool of the name is decided like the built-in one"},
+			"an override renames another tool of the server onto the name"}, qualified...), asked, "it is about built-in tools, and about what tools say that they need; another tool of the name is decided like the built-in one"},
 		{ofServer, []string{"a discovered tool of the name", "a discovered tool of the name in capitals", "a discovered tool that does not overwrite", "a plugin's tool of the name",
 			"a plugin's tool of the name, which says that it writes", "a composite of the name", "an override renames another tool onto the name"}, ran, another},
 		{ofServer, []string{"a server with a tool of the name", "an API with an operation of the name"}, asked, another},
@@ -47,11 +48,6 @@ func exempts() []exempt {
 		{[]string{"ask by default", "plan mode", "the defaults as they are", "ask by alias and command", "ask by category", "ask by name"}, []string{"a mode of the project"}, ran, byProject},
 		{[]string{"allow by default"}, []string{"a discovered tool of the name", "a discovered tool of an alias", "a discovered tool of the name in capitals", "an override renames another tool onto the name"}, ran,
 			"the default is about every tool that writes"},
-		{[]string{"only some tools", "only some built-in tools"}, []string{"lists of the project"}, asked, byProject},
+		{[]string{"only some tools", "only some built-in tools", "a permission that is off"}, []string{"lists of the project"}, asked, byProject},
 	}
-}
-
-// open returns the cells that are looser than they should be.
-func open() []exempt {
-	return []exempt{{[]string{"deny by path", "deny by name and path", "deny by alias and path", "deny by category and path"}, []string{"the workspace of the project"}, ran, "rules count from the workspace"}}
 }

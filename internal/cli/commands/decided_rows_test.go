@@ -42,6 +42,7 @@ func sayings() []saying {
 		{what: "exclude a command", settings: `excludeTools: ["run_shell_command(git)"]`, calls: calls(gitStatus())},
 		{what: "exclude a tool of a server", settings: "mcpServers: {gh: {httpUrl: GH, excludeTools: [danger]}}", calls: calls(danger())},
 		{what: "only some built-in tools", settings: "coreTools: [read_file]", calls: calls(writeFile(), echo())},
+		{what: "a permission that is off", settings: "permissions: {shell: false}", calls: calls(echo())},
 		{what: "only some tools", settings: "tools: {only: [read_file, ping]}", calls: calls(writeFile(), danger())},
 		{what: "a hook that denies", settings: `hooks: {beforeCall: [{tools: [write_file, danger], command: [echo, '{"decision":"deny"}']}]}`, flags: []string{"--yes"}, calls: calls(writeFile(), danger())},
 		{what: "a hook that denies by alias", settings: `hooks: {beforeCall: [{tools: [write], command: [echo, '{"decision":"deny"}']}]}`, flags: []string{"--yes"}, calls: calls(writeFile())},

@@ -93,17 +93,11 @@ func (m *nameCheck) check() {
 		known = append(known, t.Spellings()...)
 	}
 	called := append(m.knownNames((*registry.Definition).Called), known...)
-	for _, names := range []*[]string{&known, &called} {
-		slices.Sort(*names)
-		*names = slices.Compact(*names)
-	}
-	for _, n := range tools {
-		if n.compare == foldedGlob { // what denies knows more names
-			m.checkTools([]named{n}, called, complete)
-		} else {
-			m.checkTools([]named{n}, known, complete)
-		}
-	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	m.checkTools(slices.DeleteFunc(tools, func(n named) bool { // what denies knows more names
+		return n.compare == foldedGlob && slices.ContainsFunc(called, n.matches)
+	}), known, complete)
 	if len(overrides) > 0 {
 		known := append(m.knownNames((*registry.Definition).OverrideNames), m.registeredNames()...)
 		slices.Sort(known)

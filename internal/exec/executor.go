@@ -101,10 +101,11 @@ func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Re
 		return unasked(err)
 	}
 	var edit *contentEdit
-	if r.Verdict.Decision == policy.Ask {
-		asked := time.Now()
+	asked := r.Verdict.Decision == policy.Ask
+	if asked {
+		began := time.Now()
 		r.Call, edit, r.Verdict.Confine, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict, h)
-		r.Asked = time.Since(asked)
+		r.Asked = time.Since(began)
 		if err != nil {
 			return unasked(err)
 		}
@@ -118,11 +119,31 @@ func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Re
 		}
 	}
 	r.Ran = true
+	r.Call.Admit = x.admitting(r.Tool, r.Call, asked)
 	result, err := x.run(ctx, r.Tool, r.Call, r.Verdict.Confine)
 	if err == nil && result.IsError && len(result.Denied) > 0 && r.Verdict.Confine.Outside {
 		result, err = x.offerOutside(ctx, r, result)
 	}
 	return edit.addTo(result), err
+}
+
+// admitting returns what decides about the params that a running call leads to; see
+// [registry.Call.Admit]. confirmed says that a person has confirmed the call.
+func (x *Executor) admitting(t *registry.Tool, call registry.Call, confirmed bool) func(context.Context, json.RawMessage, bool) error {
+	return func(ctx context.Context, params json.RawMessage, agreed bool) error {
+		next := call
+		next.Params = params
+		vetted, v, err := x.vet(ctx, t, next, nil)
+		switch {
+		case err != nil:
+			return err
+		case !bytes.Equal(vetted.Params, params):
+			return &Denied{Tool: t.Name, Reason: "a hook changes its params", Origin: "hook"}
+		case v.Decision == policy.Ask && (!confirmed || !agreed || v.Rule != nil && len(v.Scopes) == 0 || v.Firm):
+			return &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
+		}
+		return nil
+	}
 }
 
 // unasked returns the outcome of a call that was not confirmed. If its check or

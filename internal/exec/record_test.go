@@ -229,3 +229,48 @@ func TestHooksSeeAnEditedCall(t *testing.T) {
 		t.Errorf("shown %s, ran %s", shown, r.ran[0])
 	}
 }
+
+// What a running call leads to, such as a redirect, is decided on its own: an answer to the question about the call counts
+// for it only if the person has agreed to it too and no rule asks.
+func TestWhatACallLeadsToIsDecided(t *testing.T) {
+	allow, ask := policy.Verdict{Decision: policy.Allow}, policy.Verdict{Decision: policy.Ask}
+	rule := policy.Verdict{Decision: policy.Ask, Rule: &policy.Rule{}}
+	for name, tt := range map[string]struct {
+		first, then policy.Verdict
+		agreed      bool
+		want        error
+	}{
+		"allowed":                  {ask, allow, false, nil},
+		"denied":                   {ask, policy.Verdict{Decision: policy.Deny}, true, registry.ErrDenied},
+		"confirmed and agreed":     {ask, ask, true, nil},
+		"confirmed, not agreed":    {ask, ask, false, registry.ErrNeedsConfirmation},
+		"allowed without question": {allow, ask, true, registry.ErrNeedsConfirmation},
+		"a rule asks":              {ask, rule, true, registry.ErrNeedsConfirmation},
+		"always a question":        {ask, policy.Verdict{Decision: policy.Ask, Firm: true}, true, registry.ErrNeedsConfirmation},
+	} {
+		var got error
+		x := &Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
+			Decider: decider(func(c registry.Call) policy.Verdict {
+				if string(c.Params) == "{}" {
+					return tt.first
+				}
+				return tt.then
+			}),
+			Confirmer: func() Confirmer { return &script{tr: &trace{}, answers: []Answer{{Choice: Yes}}} }}
+		tool := &registry.Tool{Definition: registry.Definition{Name: "t"}, Run: func(ctx context.Context, c registry.Call) (registry.Result, error) {
+			got = c.Admit(ctx, json.RawMessage(`{"n":1}`), tt.agreed)
+			return registry.TextResult("done"), nil
+		}}
+		if _, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil {
+			t.Fatal(err)
+		}
+		if !errors.Is(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+	x := &Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decider: decider(func(registry.Call) policy.Verdict { return allow }),
+		Hooks: &hooked{params: `{"n":2}`}}
+	if err := x.admitting(&registry.Tool{}, registry.Call{}, false)(t.Context(), json.RawMessage(`{"n":1}`), true); !errors.Is(err, registry.ErrDenied) {
+		t.Errorf("a hook changes it: %v", err)
+	}
+}

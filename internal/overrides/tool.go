@@ -2,6 +2,8 @@ package overrides
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -16,6 +18,16 @@ func translate(t, out *registry.Tool, tr *translation) {
 		w, err := tr.wire(call)
 		if err != nil {
 			return registry.Result{}, err
+		}
+		w.Admit = func(ctx context.Context, params json.RawMessage, agreed bool) error {
+			shaped, edited, err := tr.shape(params)
+			if err == nil && edited != nil {
+				err = errors.New("it leads to other values of params that an override fixes")
+			}
+			if err != nil {
+				return err
+			}
+			return call.Admit(ctx, shaped, agreed)
 		}
 		return t.Run(ctx, w)
 	}

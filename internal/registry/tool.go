@@ -153,6 +153,10 @@ type Call struct {
 	// Detach is not nil if the call is not to be waited for: it is called with the task as which
 	// the tool's server continues it. A server that does not returns the result.
 	Detach func(RemoteTask) error
+	// Admit decides about params that the call leads to, such as those with the address of a
+	// redirect. agreed says that a person who has confirmed this call has agreed to them too,
+	// unless a rule asks. An error means that the call must not go on. It is never nil in Run.
+	Admit func(ctx context.Context, params json.RawMessage, agreed bool) error
 	// Paths are the paths that the policy decided about, as returned by Subject. The
 	// tool must not access another file if one of these names has come to refer to
 	// one, for example through a new link.

@@ -3,6 +3,7 @@
 package tooltest
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -86,12 +87,13 @@ func Find(t testing.TB, name string, tools ...registry.Tool) registry.Tool {
 	return registry.Tool{}
 }
 
-// Call returns a call whose live output is discarded.
+// Call returns a call whose live output is discarded and that may lead to any other.
 func Call(params string) registry.Call {
 	return registry.Call{
 		Params:   json.RawMessage(params),
 		Emit:     func(registry.Content) {},
 		Progress: func(registry.Progress) {},
+		Admit:    func(context.Context, json.RawMessage, bool) error { return nil },
 	}
 }
 

@@ -2,15 +2,20 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // TestFetchStaysOutOfPrivateNetworks tries private addresses in every spelling.
@@ -51,6 +56,56 @@ func TestRedirectIntoPrivateNetwork(t *testing.T) {
 	if reached.Load() > 0 {
 		t.Error("the inner server was reached")
 	}
+}
+
+// Each redirect is decided on as if its address was called, also if the page is cached.
+func TestRedirectsAreDecided(t *testing.T) {
+	s, opts := site(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/a" {
+			http.Redirect(w, r, "/b?x=1", http.StatusFound)
+			return
+		}
+		fmt.Fprint(w, "there")
+	})
+	opts.CacheDir = t.TempDir()
+	tool := NewFetch(opts)
+	for range 2 {
+		for _, tt := range []struct {
+			err  error
+			want string
+		}{{nil, "there"}, {registry.ErrDenied, "/b?x=1, which is not allowed"}, {registry.ErrNeedsConfirmation, "/b?x=1, which needs an approval of its own; to ask for it, fetch that address"}} {
+			asked := ""
+			call := tooltest.Call(`{"format":"text","url":"` + s.URL + `/a"}`)
+			call.Admit = func(_ context.Context, params json.RawMessage, agreed bool) error {
+				asked += fmt.Sprintf("%s %t", params, agreed)
+				return tt.err
+			}
+			r, err := tool.Run(t.Context(), call)
+			if err != nil || !strings.Contains(r.Text(), tt.want) || r.IsError != (tt.err != nil) {
+				t.Errorf("%v: %s, %v", tt.err, r.Text(), err)
+			}
+			if want := `{"format":"text","url":"` + s.URL + `/b?x=1"} true`; asked != want {
+				t.Errorf("asked about %s, want %s", asked, want)
+			}
+		}
+	}
+	for _, to := range []string{"http://h:81/", "https://h/", "http://www.h/"} {
+		from, target := parsed(t, "http://h/"), parsed(t, to)
+		var agreed bool
+		call := registry.Call{Params: json.RawMessage(`{}`), Admit: func(_ context.Context, _ json.RawMessage, a bool) error { agreed = a; return nil }}
+		if err := admitting(call)(t.Context(), from, target); err != nil || agreed {
+			t.Errorf("%s counts as agreed to, %v", to, err)
+		}
+	}
+}
+
+func parsed(t *testing.T, address string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 func TestRedirects(t *testing.T) {

@@ -144,7 +144,7 @@ func (f *webFetch) preview(_ context.Context, _ registry.Call, c *fetchCall) (re
 	return registry.Preview{Kind: registry.PreviewInfo, Title: "Fetch a web page", Prompt: c.Prompt, URLs: []string{c.url.String()}}, nil
 }
 
-func (f *webFetch) run(ctx context.Context, _ registry.Call, c *fetchCall) (registry.Result, error) {
+func (f *webFetch) run(ctx context.Context, call registry.Call, c *fetchCall) (registry.Result, error) {
 	inner, cancel := ctx, context.CancelFunc(func() {})
 	limit := cmp.Or(f.opts.Timeout, fetchTimeout)
 	late := fmt.Errorf("fetching %s: not finished within %s; raise the setting fetch.timeout to allow more", c.url.Redacted(), limit)
@@ -152,7 +152,7 @@ func (f *webFetch) run(ctx context.Context, _ registry.Call, c *fetchCall) (regi
 		inner, cancel = context.WithTimeoutCause(ctx, limit, late)
 	}
 	defer cancel()
-	r := f.fetch(inner, c)
+	r := f.fetch(inner, c, admitting(call))
 	switch {
 	case !r.IsError:
 		if c.Prompt != "" {
@@ -167,8 +167,8 @@ func (f *webFetch) run(ctx context.Context, _ registry.Call, c *fetchCall) (regi
 }
 
 // fetch gets the page from the cache or the server, and returns it as a result.
-func (f *webFetch) fetch(ctx context.Context, c *fetchCall) registry.Result {
-	p, err := f.page(ctx, c.url)
+func (f *webFetch) fetch(ctx context.Context, c *fetchCall, may admit) registry.Result {
+	p, err := f.page(ctx, c.url, may)
 	if err != nil {
 		return tool.Failed(f.explain(c.url, err))
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -47,13 +49,21 @@ type badRedirect struct{ text string }
 
 func (e *badRedirect) Error() string { return e.text }
 
+// admit decides whether a fetch may go on to another address.
+type admit func(ctx context.Context, from, to *url.URL) error
+
 // page returns the page at an address, from the cache if possible.
-func (f *webFetch) page(ctx context.Context, u *url.URL) (*webPage, error) {
+func (f *webFetch) page(ctx context.Context, u *url.URL, may admit) (*webPage, error) {
 	cache := f.cache(ctx, u)
 	if p := cache.load(time.Now()); p != nil {
+		if p.Address != u.String() {
+			if err := may(ctx, u, p.url); err != nil {
+				return nil, err
+			}
+		}
 		return p, nil
 	}
-	p, err := f.get(ctx, u)
+	p, err := f.get(ctx, u, may)
 	if err == nil {
 		cache.store(ctx, p)
 	}
@@ -62,7 +72,7 @@ func (f *webFetch) page(ctx context.Context, u *url.URL) (*webPage, error) {
 
 // get follows redirects itself, because the address of each hop must be checked
 // and has its own headers.
-func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
+func (f *webFetch) get(ctx context.Context, u *url.URL, may admit) (*webPage, error) {
 	for hop := 0; ; hop++ {
 		resp, err := f.send(ctx, u)
 		if err != nil {
@@ -77,6 +87,9 @@ func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
 		_ = resp.Body.Close()
 		if err == nil && hop == fetchRedirects {
 			err = &badRedirect{fmt.Sprintf("more than %d redirects, the last to %s", fetchRedirects, next.Redacted())}
+		}
+		if err == nil {
+			err = may(ctx, u, next)
 		}
 		if err != nil {
 			return nil, err
@@ -165,6 +178,30 @@ func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 		return nil, &badRedirect{fmt.Sprintf("the server redirects from https to plain http (%s); if you trust it, fetch that address", next.Redacted())}
 	}
 	return next, nil
+}
+
+// admitting returns what decides about the redirects of a call. A person who has confirmed an
+// address has agreed to others of the same host and port.
+func admitting(call registry.Call) admit {
+	return func(ctx context.Context, from, to *url.URL) error {
+		params, err := jsonx.Parse(call.Params, jsonx.Options{})
+		if err != nil {
+			return err
+		}
+		params.Set("url", jsonx.NewString(to.String()))
+		if call.Admit == nil {
+			err = registry.ErrDenied
+		} else {
+			err = call.Admit(ctx, params.JSON(), originOf(from) == originOf(to))
+		}
+		switch {
+		case errors.Is(err, registry.ErrNeedsConfirmation):
+			return &badRedirect{fmt.Sprintf("the server redirects to %s, which needs an approval of its own; to ask for it, fetch that address", to.Redacted())}
+		case err != nil:
+			return &badRedirect{fmt.Sprintf("the server redirects to %s, which is not allowed", to.Redacted())}
+		}
+		return nil
+	}
 }
 
 // staysAt reports whether a redirect leads to the same host or to a subdomain

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/term"
 
@@ -26,7 +25,11 @@ type Screen struct {
 	err  *Writer
 	live bool // live lines are enabled
 
-	status atomic.Pointer[Status] // nil if there is no progress to show
+	shown sync.Mutex // guards what follows; may be locked while mu is held
+
+	status *Status // the live lines of all work, nil if there is none
+	works  int     // pieces of work that show progress
+	paused int     // reasons why no live lines are drawn
 
 	mu        sync.Mutex
 	questions int           // number of questions on the terminal
@@ -163,12 +166,23 @@ func (s *Screen) Close() {
 	s.flush()
 }
 
-// Pause removes the live lines until resume is called.
+// Pause removes the live lines until resume is called, also those of work that begins
+// meanwhile.
 func (s *Screen) Pause() (resume func()) {
-	if status := s.status.Load(); status != nil {
-		return status.Pause()
+	s.shown.Lock()
+	defer s.shown.Unlock()
+	s.paused++
+	if s.status != nil {
+		s.status.pause()
 	}
-	return func() {}
+	return sync.OnceFunc(func() {
+		s.shown.Lock()
+		defer s.shown.Unlock()
+		s.paused--
+		if s.status != nil {
+			s.status.resume()
+		}
+	})
 }
 
 // Watch shows the state of each server on live lines until done is called.
@@ -177,16 +191,27 @@ func (s *Screen) Watch() (done func()) {
 	return done
 }
 
+// start begins a piece of work. Work within other work, such as starting the server of a
+// call that a script makes, has its lines below those of the other.
 func (s *Screen) start() (*Status, func()) {
-	o := StatusOptions{}
-	if s.live {
-		o.Out, o.Size = s.err.Unescaped(), SizeOf(s.err.Unescaped())
+	s.shown.Lock()
+	defer s.shown.Unlock()
+	if s.works++; s.status == nil {
+		o := StatusOptions{Paused: s.paused}
+		if s.live {
+			o.Out, o.Size = s.err.Unescaped(), SizeOf(s.err.Unescaped())
+		}
+		s.status = NewStatus(o)
 	}
-	status := NewStatus(o)
-	s.status.Store(status)
-	return status, func() {
-		s.status.Store(nil)
-		status.Close()
+	return s.status, sync.OnceFunc(s.end)
+}
+
+func (s *Screen) end() {
+	s.shown.Lock()
+	defer s.shown.Unlock()
+	if s.works--; s.works == 0 {
+		s.status.Close()
+		s.status = nil
 	}
 }
 
@@ -203,16 +228,21 @@ func (s *Screen) ServerState(server string, state mcpclient.State) {
 // Line shows text on the live line of a name, if live lines are enabled; ""
 // removes the line.
 func (s *Screen) Line(name, text string) {
-	if status := s.status.Load(); status != nil {
-		status.Set(name, text)
+	s.shown.Lock()
+	defer s.shown.Unlock()
+	if s.status != nil {
+		s.status.Set(name, text)
 	}
 }
 
 // Progress shows the progress of a running call on one live line until done is
 // called.
 func (s *Screen) Progress(call string) (show func(registry.Progress), done func()) {
-	status, done := s.start()
-	return func(p registry.Progress) { status.Progress(call, p.Done, p.Total, p.Message) }, done
+	status, end := s.start()
+	return func(p registry.Progress) { status.Progress(call, p.Done, p.Total, p.Message) }, func() {
+		status.Set(call, "")
+		end()
+	}
 }
 
 // SizeOf returns a function that returns the size of the terminal that w writes to,

@@ -4,6 +4,13 @@ import (
 	"bytes"
 	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // Text that is logged during a question is written after it, so that the question
@@ -39,4 +46,47 @@ func TestCloseWithoutAnAnswer(t *testing.T) {
 	if got, want := stderr.String()+stdout.String(), "before\ninterrupted\nresult\nmore\n"; got != want {
 		t.Errorf("output %q, want %q", got, want)
 	}
+}
+
+// A question stays on the terminal while the work that asks it reports progress, also
+// if there was work within that work before, or there is other work meanwhile.
+func TestQuestionStaysBelowProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var scr screen
+		s := NewScreen(NewWriter(&scr))
+		s.Live(true)
+		show := func(when, want string) {
+			t.Helper()
+			<-time.After(300 * time.Millisecond)
+			synctest.Wait()
+			if diff := cmp.Diff(want, scr.text()); diff != "" {
+				t.Errorf("%s: %s", when, diff)
+			}
+		}
+		progress, done := s.Progress("script")
+		progress(registry.Progress{Done: 1, Message: "read_file"})
+		loaded := s.Watch()
+		s.ServerState("github", mcpclient.StateConnecting)
+		show("within", "script: 1 read_file\ngithub: connecting\n")
+		s.ServerState("github", mcpclient.StateConnected)
+		loaded()
+		show("after it", "script: 1 read_file\n")
+		release := s.Hold()
+		_, _ = scr.Write([]byte("Run it? "))
+		progress(registry.Progress{Done: 2, Message: "write_file"})
+		other := s.Watch()
+		s.ServerState("gitlab", mcpclient.StateConnecting)
+		show("during the question", "Run it? ")
+		_, _ = scr.Write([]byte("y\n"))
+		release()
+		show("after the question", "Run it? y\nscript: 2 write_file (1 s)\ngitlab: connecting (1 s)\n")
+		done()
+		show("after the script", "Run it? y\ngitlab: connecting (1 s)\n")
+		other()
+		show("at the end", "Run it? y\n")
+		defer s.Hold()()
+		_, done = s.Progress("late")
+		defer done()
+		show("work during a question", "Run it? y\n")
+	})
 }

@@ -19,6 +19,8 @@ type StatusOptions struct {
 	Size func() (columns, rows int)
 	// Delay is the time before the first drawing; 0 means 200 ms.
 	Delay time.Duration
+	// Paused is the number of pauses that have begun before. Zero draws lines at once.
+	Paused int
 }
 
 // Status shows each long-running piece of work with its state on one line, and
@@ -54,7 +56,7 @@ func NewStatus(opts StatusOptions) *Status {
 	if opts.Delay <= 0 {
 		opts.Delay = 200 * time.Millisecond
 	}
-	s := &Status{opts: opts, start: time.Now(), stop: make(chan struct{}), ended: make(chan struct{})}
+	s := &Status{opts: opts, paused: opts.Paused, start: time.Now(), stop: make(chan struct{}), ended: make(chan struct{})}
 	if opts.Out == nil {
 		s.closed = true
 		close(s.ended)
@@ -143,18 +145,19 @@ func (s *Status) set(line statusLine, gone bool) {
 	}
 }
 
-// Pause removes the lines from the screen until resume is called.
-func (s *Status) Pause() (resume func()) {
+// pause removes the lines from the screen until resume is called as often as pause.
+func (s *Status) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused++
 	s.erase()
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.paused--
-		s.draw()
-	})
+}
+
+func (s *Status) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused--
+	s.draw()
 }
 
 // Close removes the lines from the screen. It may be called more than once.

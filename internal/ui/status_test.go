@@ -78,11 +78,10 @@ func TestStatus(t *testing.T) {
 		s.Set("evil\x1b[2J", "")
 		<-time.After(2 * time.Second)
 		show("later", "github: listing (2 s)\n")
-		resume := s.Pause()
+		s.pause()
 		s.Set("github", "asking")
 		show("paused", "")
-		resume()
-		resume()
+		s.resume()
 		show("resumed", "github: asking (2 s)\n")
 		for i := range 9 {
 			s.Set(fmt.Sprint("server", i), strings.Repeat("long ", 20))
@@ -147,6 +146,7 @@ func TestStatusOfShortWork(t *testing.T) {
 func TestStatusOff(t *testing.T) {
 	s := NewStatus(StatusOptions{})
 	s.Set("a", "b")
-	s.Pause()()
+	s.pause()
+	s.resume()
 	s.Close()
 }

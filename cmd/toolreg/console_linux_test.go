@@ -46,7 +46,7 @@ func serveConsoleIn(t *testing.T, dir, settings string) *served {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "toolreg", "--settings", "s.yaml", "serve", "--http", "127.0.0.1:0", "--console", "--token-file", "tokens")
+	cmd := exec.CommandContext(t.Context(), "toolreg", "--settings", "s.yaml", "serve", "--preset", "full", "--http", "127.0.0.1:0", "--console", "--token-file", "tokens")
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "HOME="+s.dir, "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	stderr, err := cmd.StderrPipe()

@@ -29,7 +29,7 @@ features() {
 	echo "mcpServers: {m: {command: mcp-testserver, args: [--dialogs], inheritEnv: true, trust: true}, t: {command: mcp-testserver, args: [--tasks], trust: true}}" >"$settings"
 	: >"$settings.log"
 	if [ "$transport" = HTTP ]; then
-		toolreg -v --settings "$settings" serve --http 127.0.0.1:0 --token-file tokens 2>"$settings.log" &
+		toolreg -v --settings "$settings" serve --preset full --http 127.0.0.1:0 --token-file tokens 2>"$settings.log" &
 		server=$!
 		sh "$repo/testdata/await.sh" "$settings.log" 'listening on'
 		url=$(sed -n 's/.*listening on //p' "$settings.log")

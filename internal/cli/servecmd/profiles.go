@@ -48,11 +48,14 @@ func (o *options) profiles(from *engine.Session) []serve.Profile {
 	for _, p := range from.Settings.Profiles {
 		only := filters(p)
 		ofServers := engine.InPreset(p.Preset, &registry.Tool{Definition: registry.Definition{Source: registry.MCPPrefix}})
-		matches := func(t *registry.Tool) bool { return o.Matches(t) && only.Matches(t) && engine.InPreset(p.Preset, t) }
+		always, builtIn := entries(p.Always, p.Origin.String()), p.Preset != "" || len(p.Source) > 0 || o.namesBuiltIn(from.Settings)
+		matches := func(t *registry.Tool) bool {
+			return o.Matches(t) && only.Matches(t) && engine.InPreset(p.Preset, t) && (t.Source != registry.SourceBuiltin || builtIn || isNamed(always, &t.Definition))
+		}
 		out = append(out, serve.Profile{Name: p.Name, Groups: p.Groups, Tools: matches,
 			Servers: func(name string) bool { return ofServers && o.MatchesServer(name) && only.MatchesServer(name) },
 			Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
-				return o.selected(ctx, s, p.Expose, entries(p.Always, p.Origin.String()), matches)
+				return o.selected(ctx, s, p.Expose, always, matches)
 			}})
 	}
 	return out

@@ -49,9 +49,11 @@ type options struct {
 	metrics     string   // address, or metricsOn
 	console     bool
 	profile     string
-	oauth       *serve.OAuth                 // of serve.oauth; nil: there is none
-	tls         *serve.Certificates          // of serve.tls; nil: there are none
-	tokenList   atomic.Pointer[serve.Tokens] // nil until it is read, and without one
+	// namesBuiltins is namesBuiltIn of the settings in effect.
+	namesBuiltins atomic.Bool
+	oauth         *serve.OAuth                 // of serve.oauth; nil: there is none
+	tls           *serve.Certificates          // of serve.tls; nil: there are none
+	tokenList     atomic.Pointer[serve.Tokens] // nil until it is read, and without one
 }
 
 // levels are the values of --log-level.
@@ -211,7 +213,18 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 			e.IO.Warn(d)
 		}
 	}
-	server := serve.New(serve.Options{Select: o.offered, Tools: o.reachable(), Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set), Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn})
+	var warned sync.Once
+	selected := func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
+		reg, found, err := o.offered(ctx, s)
+		if err == nil && o.offersNothing(reg, s.Settings) {
+			warned.Do(func() {
+				warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "nothing_offered", Message: "no tools are offered: over HTTP the built-in ones are left out unless they are named",
+					Hint: "add servers to the settings; --preset full, coreTools or a profile of serve.profiles names built-in tools"})
+			})
+		}
+		return reg, found, err
+	}
+	server := serve.New(serve.Options{Select: selected, Tools: o.reachable(), Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set), Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn})
 	server.SetProfiles(o.profiles(from))
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
 	if o.NeedsRegistry() { // load first, so that the error is reported even if the client disconnects at once
@@ -335,16 +348,40 @@ func limits(set settings.Serve) serve.Limits {
 // offered returns the tools to offer: those that the flags select, except tools whose
 // every call is denied.
 func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
-	return o.selected(ctx, s, o.expose, entries(o.always, "--always"), o.Matches)
+	o.namesBuiltins.Store(o.namesBuiltIn(s.Settings)) // also for what is reached through other tools
+	return o.selected(ctx, s, o.expose, entries(o.always, "--always"), o.offers)
+}
+
+// namesBuiltIn reports whether built-in tools are offered: over HTTP they are those of this machine
+// and not of the client's, so flags or settings must name them.
+func (o *options) namesBuiltIn(set *settings.Settings) bool {
+	return !o.overHTTP() || o.preset != "" || len(o.Source) > 0 || set.CoreTools.Set || set.OnlyTools.Set
+}
+
+// offers reports whether a tool is offered to clients without a profile.
+func (o *options) offers(t *registry.Tool) bool {
+	return o.Matches(t) && (t.Source != registry.SourceBuiltin || o.namesBuiltins.Load() || isNamed(entries(o.always, "--always"), &t.Definition))
+}
+
+// isNamed reports whether one of the globs names a tool.
+func isNamed(globs []registry.Entry, d *registry.Definition) bool {
+	_, ok := registry.MatchAny(globs, d.Spellings()...)
+	return ok
+}
+
+// offersNothing reports whether neither clients without a profile nor those with one are offered any
+// tool of the registry, and built-in tools are among those that are left out.
+func (o *options) offersNothing(reg *registry.Registry, set *settings.Settings) bool {
+	return !o.namesBuiltins.Load() && len(set.Profiles) == 0 && !slices.ContainsFunc(reg.Tools(), o.offers)
 }
 
 // reachable returns the tools that other tools may reach, such as those of --expose search; nil:
 // all. A tool that is offered itself needs no such limit.
 func (o *options) reachable() func(*registry.Tool) bool {
-	if o.expose == exposeAll || !o.Narrows() {
+	if !o.overHTTP() && (o.expose == exposeAll || !o.Narrows()) {
 		return nil
 	}
-	return o.Matches
+	return o.offers
 }
 
 // selected returns the tools to offer of those that match.
@@ -353,10 +390,7 @@ func (o *options) selected(ctx context.Context, s *engine.Session, expose string
 	if err != nil {
 		return nil, nil, err
 	}
-	always := func(d *registry.Definition) bool {
-		_, ok := registry.MatchAny(named, d.Spellings()...)
-		return ok
-	}
+	always := func(d *registry.Definition) bool { return isNamed(named, d) }
 	var found []engine.Found
 	switch expose {
 	case exposeSearch:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -142,6 +143,36 @@ const (
 type Location struct {
 	Path string `json:"path"`
 	Line int    `json:"line,omitempty"`
+}
+
+// rawLocation is the JSON of a location whose path is not UTF-8, which JSON cannot hold
+// as text.
+type rawLocation struct {
+	Path []byte `json:"pathBytes"` // in Base64
+	Line int    `json:"line,omitempty"`
+}
+
+// MarshalJSON writes pathBytes instead of path if the path is not UTF-8.
+func (l Location) MarshalJSON() ([]byte, error) {
+	if !utf8.ValidString(l.Path) {
+		return json.Marshal(rawLocation{[]byte(l.Path), l.Line})
+	}
+	type plain Location
+	return json.Marshal(plain(l))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (l *Location) UnmarshalJSON(data []byte) error {
+	var raw rawLocation
+	type plain Location
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return err
+	}
+	if raw.Path != nil {
+		*l = Location{string(raw.Path), raw.Line}
+		return nil
+	}
+	return json.Unmarshal(data, (*plain)(l))
 }
 
 // Result is the outcome of a call that was made.

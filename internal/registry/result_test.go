@@ -86,3 +86,22 @@ func TestFingerprintDependsOnlyOnDefinition(t *testing.T) {
 		}
 	}
 }
+
+// A path that JSON cannot hold as text is written as its bytes, so that it still names
+// the file, and comes back from a cache or a recording.
+func TestLocationEncoding(t *testing.T) {
+	for want, l := range map[string]Location{
+		`{"path":"/p/café.txt","line":3}`:           {Path: "/p/café.txt", Line: 3},
+		`{"path":""}`:                               {},
+		`{"pathBytes":"L3AvY2Fm6S50eHQ=","line":3}`: {Path: "/p/caf\xe9.txt", Line: 3},
+	} {
+		got, err := json.Marshal(l)
+		if err != nil || string(got) != want {
+			t.Errorf("%+v is %s, %v; want %s", l, got, err, want)
+		}
+		var back Location
+		if err := json.Unmarshal(got, &back); err != nil || back != l {
+			t.Errorf("%s is read as %+v, %v", got, back, err)
+		}
+	}
+}

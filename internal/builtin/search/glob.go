@@ -25,7 +25,6 @@ var globDescription string
 const (
 	globDefaultLimit = 500
 	searchTimeout    = 2 * time.Minute
-	recently         = 24 * time.Hour
 )
 
 const globSchema = `{
@@ -124,7 +123,7 @@ func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (
 		return registry.Result{}, fmt.Errorf("searching %s: %w", text.Quote(s.start), err)
 	}
 	total := len(files)
-	files = newestFirst(files, time.Now(), s.Limit.OrDefault(globDefaultLimit))
+	files = newestFirst(files, s.Limit.OrDefault(globDefaultLimit))
 	return s.result(files, total, walked), nil
 }
 
@@ -146,21 +145,11 @@ func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) b
 	return slices.Concat(found...), walked, err
 }
 
-// newestFirst returns the first files, up to limit: those changed within the
-// last day come first, newest first, followed by the others sorted by path.
-func newestFirst(files []foundFile, now time.Time, limit int) []foundFile {
-	since := now.Add(-recently)
+// newestFirst returns the first files, up to limit: the newest first, and those of one
+// time by path.
+func newestFirst(files []foundFile, limit int) []foundFile {
 	return firstOf(files, limit, func(a, b foundFile) int {
-		newA, newB := a.changed.After(since), b.changed.After(since)
-		switch {
-		case newA && newB:
-			return cmp.Or(b.changed.Compare(a.changed), strings.Compare(a.path, b.path))
-		case newA:
-			return -1
-		case newB:
-			return 1
-		}
-		return strings.Compare(a.path, b.path)
+		return cmp.Or(b.changed.Compare(a.changed), strings.Compare(a.path, b.path))
 	})
 }
 

@@ -20,7 +20,7 @@ func TestGlobOrder(t *testing.T) {
 	for name, ago := range map[string]time.Duration{"z.go": 48 * time.Hour, "b.go": 25 * time.Hour, "a.go": 72 * time.Hour, "c/new.go": 2 * time.Hour, "c/newest.go": time.Minute} {
 		tooltest.Aged(t, filepath.Join(dir, name), ago)
 	}
-	want := "Found 5 files matching \"**/*.go\":\nc/newest.go\nc/new.go\na.go\nb.go\nz.go\n"
+	want := "Found 5 files matching \"**/*.go\":\nc/newest.go\nc/new.go\nb.go\nz.go\na.go\n"
 	if diff := cmp.Diff(want, output(t, opts, "glob", `{"pattern":"**/*.go"}`)); diff != "" {
 		t.Error(diff)
 	}

@@ -216,7 +216,7 @@ func searchingAnthropic() *searching {
 		path: "/v1/messages", messages: "messages",
 		declared: func(tools any) error {
 			list, _ := tools.([]any)
-			if len(list) != 313 || text(tools, -1, "type") != "tool_search_tool_bm25_20251119" {
+			if len(list) < 313 || text(tools, -1, "type") != "tool_search_tool_bm25_20251119" {
 				return fmt.Errorf("%d tools are declared, the last is %s", len(list), asText(dig(tools, -1)))
 			}
 			for _, d := range list {

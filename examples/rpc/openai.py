@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """An agent in Python, with the standard library and one toolreg process: OpenAI's chat completions, as a stream.
 Usage: OPENAI_API_KEY=... examples/rpc/openai.py 'What does go.mod say?'"""
-import json, os, subprocess, sys, urllib.request
+import datetime, json, os, subprocess, sys, urllib.request
 
 URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/chat/completions"
 HEADERS = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
 toolreg = subprocess.Popen(["toolreg", "rpc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", bufsize=1)
+FUNCTIONS = {"today": lambda params: {"text": datetime.date.today().isoformat()}}  # of this program, which the model may call
 
 
 def send(**message):
@@ -18,18 +19,20 @@ def approve(question):  # asks the user whether a call may run
     return {"choice": answer if answer in question["choices"] else "no"}
 
 
-def request(method, **params):  # answers questions until the result arrives
+def request(method, **params):  # answers toolreg's requests until the result arrives
     send(id=method, method=method, params=params)
     for message in map(json.loads, toolreg.stdout):
         if message.get("method") == "approve":
             send(id=message["id"], result=approve(message["params"]))
+        elif message.get("method") == "run":
+            send(id=message["id"], result=FUNCTIONS[message["params"]["tool"]](message["params"]["params"]))
         elif message.get("id") == method and "method" not in message:
             return message["result"] if "result" in message else sys.exit(message["error"]["message"])
     sys.exit("toolreg has ended")
 
 
-def ask(body):  # prints the text as it comes, and returns the stream and the message in it
-    stream, text, calls = "", "", {}
+def ask(body):  # prints the text as it comes, and returns the stream
+    stream, text = "", ""
     try:
         response = urllib.request.urlopen(urllib.request.Request(URL, json.dumps(body).encode(), HEADERS))
     except urllib.request.HTTPError as error:
@@ -37,20 +40,18 @@ def ask(body):  # prints the text as it comes, and returns the stream and the me
     for line in map(bytes.decode, response):
         stream += line
         event = json.loads(line[len("data:"):]) if line.startswith("data:") and "{" in line else {}
-        for delta in (choice["delta"] for choice in event.get("choices", [])):
-            print(said := delta.get("content") or "", end="", flush=True)
-            text += said
-            for part in delta.get("tool_calls") or []:
-                new = {"id": part.get("id"), "type": "function", "function": {"name": part["function"].get("name"), "arguments": ""}}
-                calls.setdefault(part["index"], new)["function"]["arguments"] += part["function"].get("arguments") or ""
+        said = "".join(choice.get("delta", {}).get("content") or "" for choice in event.get("choices", []))
+        print(said, end="", flush=True)
+        text += said
     print(end="\n" if text else "")
-    return stream, {"role": "assistant", "content": text or None, "tool_calls": list(calls.values())}
+    return stream
 
 
 request("initialize", client={"name": "openai.py"}, capabilities={"approve": True})
+request("provide", tools=[{"name": "today", "description": "Today's date.", "category": "read"}])
 tools = request("declare", format="openai", request=True, defer="auto")["declarations"]
 messages, reply = [{"role": "user", "content": sys.argv[1]}], True
 while reply:  # until no tool is called: the model is done
-    stream, message = ask({"model": os.environ.get("OPENAI_MODEL", "gpt-5-mini"), "tools": tools, "messages": messages, "stream": True})
-    reply = request("answer", format="openai", stream=stream)["messages"]
-    messages += [message, *reply]
+    answer = request("answer", format="openai", stream=ask({"model": os.environ.get("OPENAI_MODEL", "gpt-5-mini"), "tools": tools, "messages": messages, "stream": True}))
+    reply = answer["messages"]
+    messages += [answer["message"], *reply]

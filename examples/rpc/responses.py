@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """An agent in Python, with the standard library and one toolreg process: OpenAI's Responses API, as a stream.
 Usage: OPENAI_API_KEY=... examples/rpc/responses.py 'What does go.mod say?'"""
-import json, os, subprocess, sys, urllib.request
+import datetime, json, os, subprocess, sys, urllib.request
 
 URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/responses"
 HEADERS = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
 toolreg = subprocess.Popen(["toolreg", "rpc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", bufsize=1)
+FUNCTIONS = {"today": lambda params: {"text": datetime.date.today().isoformat()}}  # of this program, which the model may call
 
 
 def send(**message):
@@ -18,18 +19,20 @@ def approve(question):  # asks the user whether a call may run
     return {"choice": answer if answer in question["choices"] else "no"}
 
 
-def request(method, **params):  # answers questions until the result arrives
+def request(method, **params):  # answers toolreg's requests until the result arrives
     send(id=method, method=method, params=params)
     for message in map(json.loads, toolreg.stdout):
         if message.get("method") == "approve":
             send(id=message["id"], result=approve(message["params"]))
+        elif message.get("method") == "run":
+            send(id=message["id"], result=FUNCTIONS[message["params"]["tool"]](message["params"]["params"]))
         elif message.get("id") == method and "method" not in message:
             return message["result"] if "result" in message else sys.exit(message["error"]["message"])
     sys.exit("toolreg has ended")
 
 
-def ask(body):  # prints the text as it comes, and returns the stream and the items in it
-    stream, text, output = "", "", []
+def ask(body):  # prints the text as it comes, and returns the stream
+    stream, text = "", ""
     try:
         response = urllib.request.urlopen(urllib.request.Request(URL, json.dumps(body).encode(), HEADERS))
     except urllib.request.HTTPError as error:
@@ -39,15 +42,16 @@ def ask(body):  # prints the text as it comes, and returns the stream and the it
         event = json.loads(line[len("data:"):]) if line.startswith("data:") and "{" in line else {}
         said = event["delta"] if event.get("type") == "response.output_text.delta" else ""
         print(said, end="", flush=True)
-        text, output = text + said, event.get("response", {}).get("output", output)
+        text += said
     print(end="\n" if text else "")
-    return stream, output
+    return stream
 
 
 request("initialize", client={"name": "responses.py"}, capabilities={"approve": True})
+request("provide", tools=[{"name": "today", "description": "Today's date.", "category": "read"}])
 tools = request("declare", format="openai-responses", request=True, defer="auto")["declarations"]
 conversation, reply = [{"role": "user", "content": sys.argv[1]}], True
 while reply:  # until no tool is called: the model is done
-    stream, output = ask({"model": os.environ.get("OPENAI_MODEL", "gpt-5-mini"), "tools": tools, "input": conversation, "stream": True})
-    reply = request("answer", format="openai-responses", stream=stream)["messages"]
-    conversation += [*output, *reply]
+    answer = request("answer", format="openai-responses", stream=ask({"model": os.environ.get("OPENAI_MODEL", "gpt-5-mini"), "tools": tools, "input": conversation, "stream": True}))
+    reply = answer["messages"]
+    conversation += [*answer["message"], *reply]

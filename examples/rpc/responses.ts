@@ -8,6 +8,7 @@ const url = `${process.env.OPENAI_BASE_URL ?? "https://api.openai.com/v1"}/respo
 const headers = { Authorization: `Bearer ${process.env.OPENAI_API_KEY}`, "Content-Type": "application/json" };
 const toolreg = spawn("toolreg", ["rpc"], { stdio: ["pipe", "pipe", "inherit"] });
 const lines = createInterface({ input: toolreg.stdout })[Symbol.asyncIterator]();
+const functions: Record<string, (params: any) => object> = { today: () => ({ text: new Date().toISOString().slice(0, 10) }) }; // which the model may call
 const send = (message: object) => toolreg.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
 
 async function approve(question: { text: string; choices: string[] }) { // asks the user whether a call may run
@@ -19,40 +20,41 @@ async function approve(question: { text: string; choices: string[] }) { // asks 
   return { choice: question.choices.includes(answer) ? answer : "no" };
 }
 
-async function request(method: string, params: object): Promise<any> { // answers questions until the result arrives
+async function request(method: string, params: object): Promise<any> { // answers toolreg's requests until the result arrives
   send({ id: method, method, params });
   while (true) {
     const message = JSON.parse((await lines.next()).value ?? '{"error": {"message": "toolreg has ended"}}');
     if (message.method === "approve") send({ id: message.id, result: await approve(message.params) });
+    else if (message.method === "run") send({ id: message.id, result: functions[message.params.tool](message.params.params) });
     else if (message.error) throw new Error(message.error.message);
     else if (message.id === method && !message.method) return message.result;
   }
 }
 
-async function ask(body: object) { // prints the text as it comes, and returns the stream and the items in it
+async function ask(body: object) { // prints the text as it comes, and returns the stream
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   if (!response.ok || !response.body) throw new Error(`${response.status}: ${await response.text()}`);
-  let stream = "", read = 0, text = "", output: any[] = [];
+  let stream = "", read = 0, text = "";
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
     for (stream += chunk; stream.includes("\n", read); read = stream.indexOf("\n", read) + 1) {
       const line = stream.slice(read, stream.indexOf("\n", read));
       const event = line.startsWith("data:") && line.includes("{") ? JSON.parse(line.slice("data:".length)) : {};
-      const delta = event.type === "response.output_text.delta" ? event.delta : "";
-      process.stdout.write(delta);
-      text += delta;
-      output = event.response?.output ?? output;
+      const said = event.type === "response.output_text.delta" ? event.delta : "";
+      process.stdout.write(said);
+      text += said;
     }
   }
   if (text) console.log();
-  return { stream, output };
+  return stream;
 }
 
 await request("initialize", { client: { name: "responses.ts" }, capabilities: { approve: true } });
+await request("provide", { tools: [{ name: "today", description: "Today's date.", category: "read" }] });
 const tools = (await request("declare", { format: "openai-responses", request: true, defer: "auto" })).declarations;
 const input: object[] = [{ role: "user", content: process.argv[2] }];
 for (let reply: object[] | undefined; reply?.length !== 0; ) { // until no tool is called
-  const { stream, output } = await ask({ model: process.env.OPENAI_MODEL ?? "gpt-5-mini", tools, input, stream: true });
-  reply = (await request("answer", { format: "openai-responses", stream })).messages as object[];
-  input.push(...output, ...reply);
+  const answer = await request("answer", { format: "openai-responses", stream: await ask({ model: process.env.OPENAI_MODEL ?? "gpt-5-mini", tools, input, stream: true }) });
+  reply = answer.messages as object[];
+  input.push(...answer.message, ...reply);
 }
 toolreg.stdin.end();

@@ -95,6 +95,9 @@ func joinParts(parts []json.RawMessage) []json.RawMessage {
 	for _, raw := range parts {
 		part := asObject(raw)
 		plain := isText(part["text"]) && (len(part) == 1 || len(part) == 2 && part.has("thought"))
+		if plain && part.text("text") == "" { // often the last one
+			continue
+		}
 		if plain && last != nil && string(last["thought"]) == string(part["thought"]) {
 			last.joinText("text", part["text"])
 			if joined, err := jsonx.Marshal(last); err == nil {

@@ -29,7 +29,7 @@ func TestMessageOfStream(t *testing.T) {
 		{"anthropic.sse", "anthropic", `{"role":"assistant","content":[{"signature":"c2ln","thinking":"Two tools.","type":"thinking"},{"text":"I add é","type":"text"},` +
 			`{"id":"toolu_1","input":{"a":2,"b":3},"name":"add","type":"tool_use"},{"id":"toolu_2","input":{"text":"héllo"},"name":"echo","type":"tool_use"}]}`},
 		{"gemini.sse", "gemini", `{"role":"model","parts":[{"text":"I add é"},{"functionCall":{"id":"fc_1","name":"add","args":{"a":2,"b":3}},"thoughtSignature":"c2ln"},` +
-			`{"functionCall":{"id":"fc_2","name":"echo","args":{"text":"héllo"}}},{"text":""}]}`},
+			`{"functionCall":{"id":"fc_2","name":"echo","args":{"text":"héllo"}}}]}`},
 		{"bedrock.jsonl", "bedrock", `{"role":"assistant","content":[{"text":"I add é"},{"toolUse":{"toolUseId":"tooluse_1","name":"add","input":{"a":2,"b":3}}},` +
 			`{"toolUse":{"toolUseId":"tooluse_2","name":"echo","input":{"text":"héllo"}}}]}`},
 		{"openai.sse", "openai", `{"content":"I add é","role":"assistant","tool_calls":[{"function":{"arguments":"{\"a\": 2, \"b\": 3}","name":"add"},"id":"call_1","type":"function"},` +

@@ -185,7 +185,7 @@ func (c *joinedChoice) add(chunk object) {
 	}
 	for key, value := range part { // texts are in parts, other values whole
 		switch {
-		case key == "role" || key == "tool_calls" || jsonx.IsNull(value):
+		case key == "role" || key == "tool_calls" || jsonx.IsNull(value) || string(value) == `""`:
 		case isText(value):
 			c.Message.joinText(key, value)
 		default:

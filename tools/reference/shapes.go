@@ -96,6 +96,7 @@ func special() map[string]string {
 		"policy.Decision":     "allow, sandbox, ask, deny",
 		"settings.Scope":      "default, system, user, project, file, environment, flag",
 		"registry.Content":    "[content](#content)",
+		"registry.Location":   "{path, line}, or {pathBytes (Base64), line} if the path is not UTF-8",
 		"registry.Display":    "string or object",
 		"registry.Diagnostic": "[diagnostic](#diagnostic)",
 		"registry.Definition": "[definition](#definition)",

@@ -26,7 +26,7 @@ func HelpPage(cmd *cobra.Command, width int, color bool) string {
 	h.section("Commands", commandLines(cmd, ""))
 	h.section("Flags", OwnFlags(cmd).FlagUsagesWrapped(width))
 	h.section("Examples", cmd.Example)
-	more := `"toolreg help flags" lists the flags that every command takes.`
+	more := `"toolreg help flags" lists the flags that every command takes, and those that few need.`
 	if !cmd.HasParent() {
 		h.section("Help topics", topicLines(cmd))
 		more = `"toolreg help COMMAND" explains a command, "toolreg help TOPIC" a topic.`
@@ -96,18 +96,43 @@ func nameLines(commands []*cobra.Command) string {
 // these commands. Every command accepts the flag, but only their help shows it.
 const usedBy = "used by"
 
+// rare is the annotation of a flag that few users need: "toolreg help flags" has it, and
+// the help of its commands has not.
+const rare = "rare"
+
+// MarkRare leaves flags out of the help of a command, for those that few users need.
+func MarkRare(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		f := flags.Lookup(name)
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[rare] = []string{"true"}
+	}
+}
+
 // OwnFlags returns the flags that the help of a command shows: those that only it has, and
-// the global ones that not every command uses.
+// the global ones that not every command uses, without those that few users need.
 func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
-	cmd.LocalFlags() // adds those of the parents
-	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if slices.Contains(f.Annotations[usedBy], path) || cmd.Root().PersistentFlags().Lookup(f.Name) == nil {
+	eachOwnFlag(cmd, func(f *pflag.Flag) {
+		if f.Annotations[rare] == nil {
 			own.AddFlag(f)
 		}
 	})
 	return own
+}
+
+// eachOwnFlag visits the flags that only a command has, and the global ones that it uses
+// and not every command.
+func eachOwnFlag(cmd *cobra.Command, visit func(*pflag.Flag)) {
+	cmd.LocalFlags() // adds those of the parents
+	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(f.Annotations[usedBy], path) || cmd.Root().PersistentFlags().Lookup(f.Name) == nil {
+			visit(f)
+		}
+	})
 }
 
 // GlobalFlags returns the flags that every command uses.
@@ -119,4 +144,38 @@ func GlobalFlags(root *cobra.Command) *pflag.FlagSet {
 		}
 	})
 	return all
+}
+
+// RareFlags returns the flags that few users need. Their usage ends with the commands that
+// use them.
+func RareFlags(root *cobra.Command) *pflag.FlagSet {
+	found, users := map[string]*pflag.Flag{}, map[string][]string{}
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		eachOwnFlag(cmd, func(f *pflag.Flag) {
+			if f.Annotations[rare] != nil {
+				found[f.Name] = f
+				users[f.Name] = append(users[f.Name], strings.TrimPrefix(cmd.CommandPath(), root.Name()+" "))
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				walk(sub)
+			}
+		}
+	}
+	walk(root)
+	all := pflag.NewFlagSet(root.Name(), pflag.ContinueOnError)
+	for name, f := range found {
+		shown := *f
+		shown.Usage += " (" + strings.Join(users[name], ", ") + ")"
+		all.AddFlag(&shown)
+	}
+	return all
+}
+
+// FlagsHelp returns the text of "toolreg help flags".
+func FlagsHelp(root *cobra.Command, width int) string {
+	return GlobalFlags(root).FlagUsagesWrapped(width) +
+		"\nFlags that few need, with the commands that use them\n\n" + RareFlags(root).FlagUsagesWrapped(width)
 }

@@ -117,7 +117,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	p.addCommands(root, e)
 	root.AddCommand(newTopic(e, "exit-codes", "Exit codes", func(int) string { return exitCodesHelp }),
-		newTopic(e, "flags", "Flags that every command takes", func(width int) string { return GlobalFlags(root).FlagUsagesWrapped(width) }),
+		newTopic(e, "flags", "Flags that every command takes", func(width int) string { return FlagsHelp(root, width) }),
 		newTopic(e, "params", "How to give params", func(int) string { return ParamsHelp }),
 		newTopic(e, "naming", "How tools are named", func(int) string { return namingHelp }),
 		newTopic(e, "rules", "Rules that allow, ask and deny", func(int) string { return rulesHelp }),
@@ -182,6 +182,7 @@ func globalFlags(root *cobra.Command) {
 	f.Lookup("replay").Annotations = map[string][]string{usedBy: recording}
 	f.Lookup("channel").Annotations = map[string][]string{usedBy: loading}
 	f.Lookup("context").Annotations = map[string][]string{usedBy: loading}
+	MarkRare(f, "record", "replay", "channel", "context")
 }
 
 // flagError returns a usage error for a flag, which suggests similar flags.

@@ -82,6 +82,7 @@ func (s *Selection) FilterFlags(e *Env, cmd *cobra.Command) {
 	f.Var(&s.Category, "category", "only this `category`: read, write, command, network, other, or a tool's own category")
 	f.Var(&s.Tag, "tag", "only tools with this `tag`")
 	f.BoolVar(&s.Optional, "optional", false, "only optional tools")
+	MarkRare(f, "optional")
 	complete.Flag(cmd, "source", e.Complete().Sources)
 	complete.Flag(cmd, "server", e.Complete().Servers)
 	complete.Flag(cmd, "plugin", e.Complete().Plugins)

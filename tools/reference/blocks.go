@@ -97,7 +97,7 @@ func helpOf(cmd *cobra.Command) string {
 	case !cmd.IsAdditionalHelpTopicCommand():
 		return cli.HelpPage(cmd, width, false)
 	case cmd.Name() == "flags":
-		return cmd.Short + "\n\n" + cli.GlobalFlags(cmd.Root()).FlagUsagesWrapped(width)
+		return cmd.Short + "\n\n" + cli.FlagsHelp(cmd.Root(), width)
 	}
 	return cmd.Short + "\n\n" + topicText(cmd)
 }

@@ -121,6 +121,7 @@ func commandPage(cmd *cobra.Command, meanings map[string]string, f footer) (page
 	r.flags("OPTIONS", cli.OwnFlags(cmd))
 	if !cmd.HasParent() {
 		r.flags("GLOBAL OPTIONS", cli.GlobalFlags(cmd))
+		r.flags("OPTIONS THAT FEW NEED", cli.RareFlags(cmd))
 	}
 	if err := r.exitStatus(codes, meanings); err != nil {
 		return page{}, err

@@ -19,10 +19,10 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-const batchHelp = `With --batch, stdin has one call per line, {"id","name","params"} (or "tool" and "arguments"), and a line is
-printed for each call as it finishes: {"id","name"} with the fields of call --json,
-or with "error". For a line that cannot be parsed, "error" is printed with its line
-number.
+const batchHelp = `With --batch, stdin has one call per line, {"id","name","params"} (or
+"tool" and "arguments"), and a line is printed for each call as it finishes:
+{"id","name"} with the fields of call --json, or with "error".
+For a line that cannot be parsed, "error" is printed with its line number.
 --parallel N runs N calls at once; by default they run one after the other, and the
 output has the order of the input. The exit code is that of the first line, in the
 order of the input, whose call did not succeed, and 0 if all did.

@@ -88,6 +88,7 @@ failed, or with --strict any source).`,
 	cmd.Flags().DurationVar(&o.inactive, "inactive", 0, "only tools without a call in the audit log for this long, such as 720h")
 	cmd.Flags().BoolVar(&o.All, "all", false, "also show hidden tools, and which setting hides them; with TOOL: what its override changes")
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: show every version")
+	cli.MarkRare(cmd.Flags(), "versions")
 	o.costs.flags(cmd)
 	cmd.Flags().StringVar(&o.html, "html", "", "write a web page with params, policy, cost and differences from the lock file to this `file`")
 	complete.Flag(cmd, "html", complete.Files)

@@ -66,6 +66,7 @@ func New(e *cli.Env) *cobra.Command {
 	}
 	cli.PresetFlag(cmd, &o.preset)
 	o.Flags(e, cmd, "strict-sources") // --strict means OpenAI's strict schemas
+	cli.MarkRare(cmd.Flags(), "strict-sources")
 	cmd.Flags().StringVarP(&o.format, "format", "f", provider.DefaultFormat, "`format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
 	o.Deferral.Flag(cmd, "which tools the model must search for")

@@ -24,8 +24,8 @@ func newAddJSONCommand(e *cli.Env) *cobra.Command {
 
 JSON has the form shown in servers' documentation: {"mcpServers": {…}}, also those
 of VS Code ("mcp": {"servers": …}), Zed and opencode, a single entry with its name,
-with or without braces around, or an entry without a name, for which you give NAME. Without
-JSON, or with -, it is read from stdin. Either all servers are added or none.
+with or without braces around, or an entry without a name, for which you give NAME.
+Without JSON, or with -, it is read from stdin. Either all servers are added or none.
 toolreg connects to each at once, as servers add does.`, editCodes),
 		Example: `  toolreg servers add-json '{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}'
   toolreg servers add-json github '{"type": "http", "url": "https://api.githubcopilot.com/mcp/"}'

@@ -26,7 +26,7 @@ func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "tasks [ID]",
-		Short: "Show calls that were left to their servers",
+		Short: "Show calls that servers are still working on",
 		Long: `Show the calls that "toolreg call --detach" has left to their servers or, with an id
 or the beginning of one, the state of one of them: if it is done, its result is
 printed as that of a call. With --wait toolreg waits for the result. What the task

@@ -55,13 +55,21 @@ func (c *Connections) Remote(name string) (settings.Server, error) {
 	return settings.Server{}, &NoServerError{name, names}
 }
 
+// workspaceOf returns the workspace of the settings; "" means that there is none.
+func workspaceOf(set *settings.Settings) string {
+	if set.NoWorkspace {
+		return ""
+	}
+	return set.Workspace
+}
+
 // Options returns the options for connecting to a server of the settings.
 func (c *Connections) Options(ctx context.Context, server settings.Server) mcpclient.Options {
 	logins := c.Logins()
 	o := mcpclient.Options{
 		Server:      server,
 		Expand:      c.expander.Server,
-		ProjectRoot: c.set.ProjectRoot, Workspace: c.set.Workspace, Environ: process.ChildEnviron(c.deps.Environ), Version: c.deps.Version,
+		ProjectRoot: c.set.ProjectRoot, Workspace: workspaceOf(c.set), Environ: process.ChildEnviron(c.deps.Environ), Version: c.deps.Version,
 		Logger: c.deps.Log, OnState: c.deps.Screen.ServerState, Counts: c.opts.Counts, ListOnly: c.opts.List, Memory: c.cached.OfServer(server),
 		Auth: func(expanded settings.Server) wire.Authorizer { return c.OAuthClient(expanded, logins) },
 		Limits: mcpclient.Limits{

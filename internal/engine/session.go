@@ -96,7 +96,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	cached, audit := newListings(r), newRecorder(r)
 	gate := newGate(r, audit)
-	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}, files: builtin.NewFiles(builtin.Options{Workspace: set.Workspace}),
+	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}, files: builtin.NewFiles(builtin.Options{Workspace: workspaceOf(set)}),
 		links: map[place]*link{}, shared: map[*link]*mcpclient.Options{}, recordingOptions: recorded}
 	calls := &Calls{gate: gate}
 	scripts := &Scripts{run: r, calls: calls}

@@ -80,6 +80,9 @@ func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 // apply.
 func filters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 	out := []registry.Filter{discover.DisabledFilter(set.PluginsOff.Sourced())}
+	if set.NoWorkspace {
+		out = append(out, noWorkspaceFilter(set))
+	}
 	if set.CoreTools.Set {
 		out = append(out, registry.CoreToolsFilter(set.CoreTools.Sourced(), originOf(set.CoreTools)))
 	}
@@ -117,6 +120,20 @@ func projectOf(set *settings.Settings, plugins *Plugins) func(*registry.Tool) (o
 		return sources[t.Source] || t.Source == registry.SourceComposite && composites[t.Name], replaced[t.Source]
 	}
 }
+
+// noWorkspaceFilter hides the built-in tools that need a workspace.
+func noWorkspaceFilter(set *settings.Settings) registry.Filter {
+	err := &InputError{Err: fmt.Errorf("there is no workspace in %s", set.Workspace), Hint: hintWorkspace}
+	return func(t *registry.Tool) *registry.Hidden {
+		if t.Source != registry.SourceBuiltin || !builtin.InWorkspace(t.OriginalName()) {
+			return nil
+		}
+		return &registry.Hidden{Reason: err.Error(), Err: err}
+	}
+}
+
+// hintWorkspace says how to get a workspace.
+const hintWorkspace = "change to another folder, or choose one with --root DIR"
 
 // sourceFilters converts what the entries of servers and APIs exclude to filters.
 func sourceFilters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
@@ -249,6 +266,10 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 	own := o.builtin()
 	own.Protected = append(own.Protected, protectedFiles(out.plugins.Found, set.Workspace)...)
 	out.builtin = builtin.Source(own)
+	if set.NoWorkspace && InPreset(r.opts.Preset, &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin}}) {
+		r.notices.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "no_workspace", Source: registry.SourceBuiltin,
+			Message: fmt.Sprintf("there is no workspace in %s, so file and shell tools are left out", set.Workspace), Hint: hintWorkspace})
+	}
 	if r.opts.Host != nil {
 		out.local = append(out.local, r.opts.Host)
 	}

@@ -311,6 +311,7 @@ func (l *loader) warn(code, message, hint string) {
 // workspace sets the tree that file tools may touch.
 func (l *loader) workspace(s *Settings) {
 	s.Workspace = s.ProjectRoot
+	s.NoWorkspace = l.opts.Root == "" && filepath.Dir(l.root) == l.root && markerIn(l.root) == ""
 	e, ok := s.merged.last("workspace.root")
 	if !ok || e.node.Kind != jsonx.String || strings.TrimSpace(e.node.Text()) == "" {
 		return
@@ -323,7 +324,7 @@ func (l *loader) workspace(s *Settings) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.ProjectRoot, path)
 	}
-	s.Workspace = filepath.Clean(path)
+	s.Workspace, s.NoWorkspace = filepath.Clean(path), false
 }
 
 // FileIn returns the settings file in a folder, or "" if there is none. Two of

@@ -186,6 +186,9 @@ type ExampleCall struct {
 type Settings struct {
 	ProjectRoot string // absolute; where discovery and call commands run
 	Workspace   string // absolute; the tree that file tools may touch
+	// NoWorkspace says that Workspace is the root of the file system only because the run began
+	// there: file and shell tools are left out.
+	NoWorkspace bool
 
 	DiscoveryCommand Command       `setting:"toolDiscoveryCommand"`
 	DiscoveryTimeout time.Duration `setting:"toolDiscoveryTimeout"` // default 30s; 0 = none

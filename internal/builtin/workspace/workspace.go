@@ -38,7 +38,7 @@ type Dir struct {
 
 // Options define the workspace. All paths are absolute.
 type Options struct {
-	// Dir is the folder. Required.
+	// Dir is the folder; "" means that there is none, and every access fails.
 	Dir string
 	// Protected are toolreg's own files and folders, which an [Editor] refuses to
 	// change; they need not exist.
@@ -62,6 +62,10 @@ func (w *Dir) Path() (string, error) {
 // Root returns the root through which files are accessed.
 func (w *Dir) Root() (*os.Root, error) {
 	w.once.Do(func() {
+		if w.dir == "" {
+			w.err = errors.New("there is no workspace here")
+			return
+		}
 		if !filepath.IsAbs(w.dir) {
 			w.err = fmt.Errorf("opening workspace %q: not an absolute path", w.dir)
 			return

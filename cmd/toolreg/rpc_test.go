@@ -371,7 +371,7 @@ func TestCallAnswersAsRPC(t *testing.T) {
 			t.Errorf("%s: sizes %+v", format, c.Sizes)
 		}
 	}
-	if m := h.call("answer", map[string]any{"format": "openai", "response": map[string]any{"role": "assistant", "content": "Done."}}); string(m.Result) != `{"messages":[],"calls":[]}` {
+	if m := h.call("answer", map[string]any{"format": "openai", "response": map[string]any{"role": "assistant", "content": "Done."}}); string(m.Result) != `{"message":{"content":"Done.","role":"assistant"},"messages":[],"calls":[]}` {
 		t.Errorf("a response without calls: %s %v", m.Result, m.Error)
 	}
 	if m := h.call("answer", map[string]any{"format": "openai", "response": map[string]any{"candidates": 1}}); m.Error == nil || m.Error.Data.Exit != 2 {

@@ -150,7 +150,11 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 		}
 		entry = strings.Join(entries, ", ")
 	case t.OfServer():
-		return fmt.Sprintf("the setting allowedTools: [%q] or trust: true of %s allows it permanently", t.Server+"__"+t.PlainName(), t.ServerLabel())
+		name := t.PlainName()
+		if t.IsRenamed() && !t.Reshaped.Personal { // what allows by a name does not follow a project's renames
+			name = t.ServerTool
+		}
+		return fmt.Sprintf("the setting allowedTools: [%q] or trust: true of %s allows it permanently", t.Server+"__"+name, t.ServerLabel())
 	case len(v.Commands) > 0:
 		return "no rule on commands covers this line"
 	}

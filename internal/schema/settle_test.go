@@ -59,6 +59,7 @@ func TestSettle(t *testing.T) {
 			{`{"required":true,"items":{"required":true}}`, `{"items":{}}`},
 			{`{"items":[{"type":"string"}],"additionalItems":false}`, `{"prefixItems":[{"type":"string"}],"items":false}`},
 			{`{"type":"OBJECT","properties":{"a":{"type":["STRING","NULL"]},"b":{"type":"any"}}}`, `{"type":"object","properties":{"a":{"type":["string","null"]},"b":{}}}`},
+			{`{"properties":{"a":{"type":"int"},"b":{"type":["str","None"]},"c":{"type":"Date"},"d":{"type":["bool","any"]},"e":{"type":"list"}}}`, `{"properties":{"a":{"type":"integer"},"b":{"type":["string","null"]},"c":{"type":"string"},"d":{},"e":{"type":"array"}}}`},
 			{`{"type":["string","string"],"required":["a","a"]}`, `{"type":["string"],"required":["a"]}`},
 			{`{"description":["a"],"title":5,"examples":"x","deprecated":"yes","$ref":5}`, `{}`},
 		},

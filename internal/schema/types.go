@@ -12,6 +12,31 @@ func OfType(name string) *jsonx.Value {
 	return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString(name)))
 }
 
+// TypeOfWord returns the type of JSON Schema that a word under type means: the type itself in any
+// case, as in Gemini's declarations (STRING), or what programmers of other languages write for
+// it, such as int. It returns "" for words that mean any type; ok is false if the word means none.
+func TypeOfWord(word string) (name string, ok bool) {
+	switch word = strings.ToLower(word); word {
+	case "any", "mixed":
+		return "", true
+	case "str", "text", "char", "date", "time", "datetime", "date-time", "uuid", "uri", "url", "email":
+		return "string", true
+	case "int", "int32", "int64", "long", "short":
+		return "integer", true
+	case "float", "float32", "float64", "double", "decimal":
+		return "number", true
+	case "bool":
+		return "boolean", true
+	case "list", "tuple":
+		return "array", true
+	case "dict", "map":
+		return "object", true
+	case "none", "nil":
+		return "null", true
+	}
+	return word, slices.Contains(types, word)
+}
+
 // HasType reports whether the type keyword of s includes name.
 func HasType(s *jsonx.Value, name string) bool {
 	typ := s.Get("type")

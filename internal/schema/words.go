@@ -2,7 +2,6 @@ package schema
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -122,27 +121,27 @@ func (t *settling) absent(n *jsonx.Value) {
 	t.changed = t.changed || len(n.Members) != before
 }
 
-// types writes the types of Gemini's declarations (STRING, OBJECT, …) in lower case and
-// each type once. The type any of draft 3 is none.
+// types writes the types as JSON Schema names them, and each type once. The type any of draft 3
+// is none.
 func (t *settling) types(n *jsonx.Value) {
 	typ := n.Get("type")
+	isAny := func(v *jsonx.Value) bool { name, ok := TypeOfWord(v.Text()); return ok && name == "" }
 	switch {
-	case typ.IsText("any"), typ.Is(jsonx.Array) && slices.ContainsFunc(typ.Items, func(v *jsonx.Value) bool { return v.IsText("any") }):
+	case typ.Is(jsonx.String) && isAny(typ), typ.Is(jsonx.Array) && slices.ContainsFunc(typ.Items, isAny):
 		t.changed = n.Remove("type")
 	case typ.Is(jsonx.String):
-		t.lower(typ)
+		t.typeWord(typ)
 	case typ.Is(jsonx.Array):
 		for _, v := range typ.Items {
-			t.lower(v)
+			t.typeWord(v)
 		}
 		t.once(typ)
 	}
 }
 
-func (t *settling) lower(v *jsonx.Value) {
-	word := v.Text()
-	if lower := strings.ToLower(word); lower != word && slices.Contains(types, lower) && word == strings.ToUpper(word) {
-		*v, t.changed = *jsonx.NewString(lower), true
+func (t *settling) typeWord(v *jsonx.Value) {
+	if name, ok := TypeOfWord(v.Text()); ok && name != v.Text() {
+		*v, t.changed = *jsonx.NewString(name), true
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // maxSchemaDepth limits nested schemas, so that with the values in them they stay within
@@ -693,13 +694,17 @@ func isRequired(v *jsonx.Value) bool {
 // types writes the type, without words that are none.
 func (w *writer) types(v *jsonx.Value, nullable bool) {
 	var names []string
-	add := func(name string) {
-		if name == "file" { // Swagger 2.0
-			name = "string"
+	anything := false
+	add := func(word string) {
+		name, ok := schema.TypeOfWord(word)
+		if word == "file" { // Swagger 2.0
+			name, ok = "string", true
 		}
 		switch {
-		case !slices.Contains([]string{"null", "boolean", "object", "array", "number", "string", "integer"}, name):
-			w.mistake("%q is not a type; the types are null, boolean, object, array, number, string and integer", name)
+		case !ok:
+			w.mistake("%q is not a type; the types are null, boolean, object, array, number, string and integer", word)
+		case name == "":
+			anything = true
 		case !slices.Contains(names, name):
 			names = append(names, name)
 		}
@@ -713,7 +718,7 @@ func (w *writer) types(v *jsonx.Value, nullable bool) {
 	for _, name := range v.Strings() {
 		add(name)
 	}
-	if len(names) == 0 {
+	if len(names) == 0 || anything {
 		return
 	}
 	if nullable {

@@ -233,6 +233,16 @@ func TestMistakesMakeOperationsUnusable(t *testing.T) {
 	}
 }
 
+// Words of other languages are types where it is plain which ones.
+func TestForeignTypes(t *testing.T) {
+	for word, want := range map[string]string{`"int"`: `{"type":"integer"}`, `"Float"`: `{"type":"number"}`, `"date"`: `{"type":"string"}`, `["bool","none"]`: `{"type":["boolean","null"]}`, `"any"`: `{}`, `"file"`: `{"type":"string"}`} {
+		x := operations(t, `{"openapi":"3.1.0","servers":[{"url":"https://x.example"}],"paths":{"/x":{"get":{"operationId":"x","parameters":[{"name":"q","in":"query","schema":{"type":`+word+`}}]}}}}`, Options{Name: "x.json"})["x"]
+		if got := string(x.Input); x.Problem != nil || !strings.Contains(got, `"q":`+want) {
+			t.Errorf("%s: %s, %v; want %s", word, got, x.Problem, want)
+		}
+	}
+}
+
 // A reference with words beside it that change nothing is spread like one without.
 func TestReferenceWithDescriptionIsSpread(t *testing.T) {
 	for beside, spread := range map[string]bool{`,"description":"d","x-a":1`: true, `,"maxProperties":1`: false} {

@@ -3,6 +3,7 @@ package spec
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 
@@ -89,14 +90,26 @@ func (r *reader) checkParam(n node) error {
 
 // checkRoute returns an error if a part of the path is no param.
 func (p *params) checkRoute(n node, route string) error {
-	for rest, _ := cutRoute(route); ; {
+	isParam := func(in, name string) bool {
+		return slices.ContainsFunc(p.params, func(p Param) bool { return p.In == in && p.wire() == name })
+	}
+	needs := func(name string) error {
+		return n.problem("the path %.200q needs %q, which is not among its parameters", route, name)
+	}
+	rest, _, named := cutRoute(route)
+	for _, param := range slices.Sorted(maps.Keys(named)) {
+		if !isParam(inQuery, named[param]) {
+			return needs(param)
+		}
+	}
+	for {
 		_, after, found := strings.Cut(rest, "{")
 		if !found {
 			return nil
 		}
 		name, after, found := strings.Cut(after, "}")
-		if !found || !slices.ContainsFunc(p.params, func(p Param) bool { return p.In == inPath && p.wire() == name }) {
-			return n.problem("the path %.200q needs %q, which is not among its parameters", route, name)
+		if !found || !isParam(inPath, name) {
+			return needs(name)
 		}
 		rest = after
 	}
@@ -115,8 +128,13 @@ func isReserved(header string) bool {
 
 // add adds a param.
 func (p *params) add(n node, in, route string) error {
-	wire := n.get("name").Text()
-	path, _ := cutRoute(route)
+	own := n.get("name").Text()
+	wire := own
+	path, _, named := cutRoute(route)
+	required := in == inPath || n.get("required").Is(jsonx.True)
+	if name, ok := named[wire]; ok && (in == inPath && !strings.Contains(path, "{"+wire+"}") || in == inQuery) {
+		wire, in = name, inQuery
+	}
 	switch {
 	case wire == "":
 		return n.problem("a parameter has no name")
@@ -125,14 +143,14 @@ func (p *params) add(n node, in, route string) error {
 	case (in == inHeader || in == inCookie) && !isToken(wire):
 		return n.problem("the parameter %.200q is not the name of a %s", wire, in)
 	}
-	param := Param{Name: p.unique(wire, in), In: in, Reserved: n.get("allowReserved").Is(jsonx.True)}
+	param := Param{Name: p.unique(own, in), In: in, Reserved: n.get("allowReserved").Is(jsonx.True)}
 	if param.Name != wire {
 		param.Wire = wire
 	}
 	style(&param, n, p.r.version)
 	p.params = append(p.params, param)
 	p.nodes = append(p.nodes, n)
-	p.required = append(p.required, in == inPath || n.get("required").Is(jsonx.True))
+	p.required = append(p.required, required)
 	return nil
 }
 

@@ -272,17 +272,33 @@ func describe(n, item node, method, route string) string {
 }
 
 // cutRoute returns the parts of a path as a document has it: some documents tell operations
-// of one path apart by a query or by a fragment, which is not sent.
-func cutRoute(route string) (path, query string) {
+// of one path apart by a query or by a fragment, which is not sent. A part of the query such as
+// q={text} is not in query but in named: the name in the query of each param.
+func cutRoute(route string) (path, query string, named map[string]string) {
 	route, _, _ = strings.Cut(route, "#")
 	path, query, _ = strings.Cut(route, "?")
-	return path, query
+	if !strings.Contains(query, "{") {
+		return path, query, nil
+	}
+	named = map[string]string{}
+	var fixed []string
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		param, ok := strings.CutPrefix(value, "{")
+		param, closed := strings.CutSuffix(param, "}")
+		if !ok || !closed || strings.ContainsAny(name+param, "{}") {
+			fixed = append(fixed, pair)
+			continue
+		}
+		named[param] = name
+	}
+	return path, strings.Join(fixed, "&"), named
 }
 
 // checkRoute returns an error for a path that a request could not have, or with which it
 // would leave the server's base.
 func checkRoute(n node, route string) error {
-	path, query := cutRoute(route)
+	path, query, _ := cutRoute(route)
 	if !strings.HasPrefix(route, "/") {
 		return n.problem("the path %.200q does not begin with /", route)
 	}
@@ -367,6 +383,9 @@ func (r *reader) checkServer(n node, address string) (string, error) {
 	u, err := url.Parse(address)
 	if err == nil && own != nil {
 		u = own.ResolveReference(u)
+	}
+	if err == nil && own == nil && u.Scheme == "" && u.Host != "" {
+		u.Scheme = "https" // that of the document, which is a file
 	}
 	switch {
 	case err != nil || strings.ContainsAny(address, "{}"):

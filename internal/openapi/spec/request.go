@@ -88,7 +88,7 @@ func invalid(name, format string, args ...any) error {
 // address returns the address with path and query.
 func (b *builder) address() (string, error) {
 	base, query, _ := strings.Cut(b.op.Server, "?")
-	route, own := cutRoute(b.op.Path)
+	route, own, _ := cutRoute(b.op.Path)
 	var out strings.Builder
 	for {
 		literal, rest, found := strings.Cut(route, "{")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxConfigs limits how many git configuration files are read to check one
@@ -228,6 +229,6 @@ func ReadFile(path string) []byte {
 
 // liesIn reports whether file is folder or below it, ignoring case.
 func liesIn(file, folder string) bool {
-	file, folder = strings.ToLower(file), strings.ToLower(folder)
+	file, folder = text.Folded(file), text.Folded(folder)
 	return file == folder || strings.HasPrefix(file, folder+"/")
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // pathname is a path of a call in the forms that rules are compared with.
@@ -57,10 +59,21 @@ func (d *decision) pathname(p string) pathname {
 	if w.realWorkspace != w.workspace {
 		out.real = absolutePath(w.realWorkspace, p)
 	}
-	if out.lower = []string{strings.ToLower(out.absolute)}; out.real != out.absolute {
-		out.lower = append(out.lower, strings.ToLower(out.real))
+	for _, name := range []string{out.absolute, out.real} {
+		out.lower = appendLower(out.lower, name)
 	}
 	return out
+}
+
+// appendLower appends a path or a glob in lower case and as file systems that ignore case may
+// read it, each if it is new.
+func appendLower(to []string, s string) []string {
+	for _, form := range []string{strings.ToLower(s), text.Folded(s)} {
+		if !slices.Contains(to, form) {
+			to = append(to, form)
+		}
+	}
+	return to
 }
 
 // pathMatch reports whether the path of a rule matches a path of the call. Unless
@@ -112,11 +125,7 @@ func (d *decision) globs(r *Rule) []string {
 	}
 	w := d.where()
 	var out []string
-	add := func(glob string) {
-		if glob = strings.ToLower(glob); !slices.Contains(out, glob) {
-			out = append(out, glob)
-		}
-	}
+	add := func(glob string) { out = appendLower(out, glob) }
 	for _, base := range []string{w.root, w.workspace} {
 		glob := absolutePath(quoteGlob(base), r.Path)
 		add(glob)

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -77,7 +76,7 @@ func (r *Rule) Compile() error {
 	}
 	path := r.Path
 	if !r.isNarrow() {
-		path = strings.ToLower(path)
+		path = text.Folded(path)
 	}
 	r.literals = literalsOf(path)
 	r.toolPrefix, r.groupPrefix, r.compiled = literalPrefix(r.Tool), literalPrefix(r.Group), true

@@ -15,7 +15,7 @@ import (
 
 // pieces are combined to random globs and paths.
 var pieces = []string{"a", "b", "A", "ab", "src", "/", "/", "/", "//", "*", "**", "/**", "**/", "?", ".", "..", "../", "./", "{", "}", ",", "{a,b}", "{a/,**}", "{b,{a,src}}",
-	"[", "]", "[ab]", "[!a]", "[a-b]", "[}]", `\`, `\*`, `\{`, "é", "É", "K", "k", "ſ", "s", "İ", "\xff", "\x00", ":", "w", "[x]", " "}
+	"[", "]", "[ab]", "[!a]", "[a-b]", "[}]", `\`, `\*`, `\{`, "é", "É", "e\u0301", "ß", "ﬁ", "fi", "／", "＊", "K", "k", "ſ", "s", "İ", "\xff", "\x00", ":", "w", "[x]", " "}
 
 // assemble joins pieces.
 func assemble(choice []byte) string {
@@ -28,20 +28,21 @@ func assemble(choice []byte) string {
 
 // matchWithoutLiterals is a straightforward version of pathMatch, for comparison.
 func matchWithoutLiterals(workspace string, r *Rule, p pathname) bool {
-	glob, name := absolutePath(quoteGlob(workspace), r.Path), p.absolute
-	if !r.isNarrow() {
-		glob, name = strings.ToLower(glob), p.lower[0]
-	} else if !p.certain {
-		return false
+	glob := absolutePath(quoteGlob(workspace), r.Path)
+	if r.isNarrow() {
+		ok, err := doublestar.Match(glob, p.absolute)
+		return ok && err == nil && p.certain
 	}
-	ok, err := doublestar.Match(glob, name)
-	if err != nil {
-		return !r.isNarrow()
+	for _, glob := range []string{strings.ToLower(glob), text.Folded(glob)} {
+		for _, name := range []string{strings.ToLower(p.absolute), text.Folded(p.absolute)} {
+			ok, err := doublestar.Match(glob, name)
+			below, _ := doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", name)
+			if ok || below || err != nil {
+				return true
+			}
+		}
 	}
-	if !ok && !r.isNarrow() {
-		ok, _ = doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", name)
-	}
-	return ok
+	return false
 }
 
 // sameMatches checks that matching with shortcuts has the same result as matching
@@ -62,7 +63,7 @@ func sameMatches(t *testing.T, glob, name string) {
 			}
 		}
 	}
-	want := name != "" && text.MatchName(strings.ToLower(glob), strings.ToLower(name))
+	want := name != "" && (text.MatchName(strings.ToLower(glob), strings.ToLower(name)) || text.MatchName(text.Folded(glob), text.Folded(name)))
 	if got := foldMatch(glob, name); got != want {
 		t.Errorf("foldMatch(%q, %q) = %t", glob, name, got)
 	}
@@ -134,6 +135,12 @@ func TestRulesInAnotherWorkspace(t *testing.T) {
 		{".", deny("secret/**"), "p/secret/x", Deny},
 		{".", deny("secret/**"), "secret/x", Deny},
 		{".", deny("secret/**"), "p/sub/x", Ask},
+		{"p", deny("secret/**"), "\u017fecret/x", Deny}, // the same file on macOS
+		{"p", deny("\u017fecret/**"), "SECRET/x", Deny},
+		{"p", deny("src/?.txt"), "src/\u00df.txt", Deny},
+		{"p", deny("cafe\u0301/**"), "CAF\u00c9/x", Deny},
+		{"p", deny("secret/**"), "\u0455ecret/x", Ask}, // a letter of another alphabet is another file
+		{"p", allow("src/**"), "\u017frc/x", Ask},
 		{"p/secret", deny("secret/**"), "x", Deny},
 		{"p/sub", deny("secret/**"), "secret/x", Deny},
 		{"p/sub", deny("secret/**"), "x", Ask},

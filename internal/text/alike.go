@@ -25,6 +25,28 @@ func Alike(s string) string {
 	return NewAlikeText(s).Text
 }
 
+// Folded returns the form that names share if a file system that ignores case takes them for the
+// same, as that of macOS does: in lower case and composed, with ligatures and variants of letters
+// replaced by the letters. No character with a meaning in paths and globs appears by it.
+func Folded(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	var b strings.Builder
+	for _, r := range norm.NFC.String(s) {
+		letters := string(r)
+		if r >= utf8.RuneSelf {
+			if plain := norm.NFKC.String(letters); !strings.ContainsFunc(plain, notLetter) {
+				letters = plain
+			}
+		}
+		b.WriteString(strings.ToLower(letters))
+	}
+	return norm.NFC.String(strings.NewReplacer("ß", "ss", "ς", "σ").Replace(b.String()))
+}
+
+func notLetter(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }
+
 // LookSame reports whether two different texts look the same.
 func LookSame(a, b string) bool { return a != b && Alike(a) == Alike(b) }
 

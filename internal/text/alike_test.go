@@ -36,6 +36,46 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+func TestFolded(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"ReadMe.TXT", "readme.txt"},
+		{".ba\u017fhrc", ".bashrc"},
+		{".pro\ufb01le", ".profile"},
+		{"\u212aeys", "keys"},
+		{"cafe\u0301", "caf\u00e9"},
+		{"CAFE\u0301", "caf\u00e9"},
+		{"STRA\u1e9eE", "strasse"},
+		{"\u03c3\u03af\u03c3\u03c5\u03c6\u03bf\u03c2", "\u03c3\u03af\u03c3\u03c5\u03c6\u03bf\u03c3"},
+		{"a\uff0fb", "a\uff0fb"}, // would be another folder
+		{"a\u2100b", "a\u2100b"}, // a/c
+		{"\uff0a", "\uff0a"},     // would be a pattern
+		{"p\u0430th", "p\u0430th"},
+	} {
+		if got := text.Folded(c.text); got != c.want {
+			t.Errorf("Folded(%+q) = %+q, want %+q", c.text, got, c.want)
+		}
+	}
+}
+
+func TestNamesMatchWhateverTheirForm(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"l\u00f6schen", "lo\u0308schen", true},
+		{"L\u00d6SCH*", "lo\u0308schen", true},
+		{"lo\u0308schen", "L\u00d6SCHEN", true},
+		{"?.txt", "\u00df.txt", true},
+		{"[\u00e0-\u00ff]", "\u00e9", true},
+		{"l\u00f6schen", "loschen", false},
+		{"\uff0a", "anything", false},
+	} {
+		if got := text.MatchNameFold(c.pattern, c.name); got != c.want {
+			t.Errorf("MatchNameFold(%+q, %+q) = %v", c.pattern, c.name, got)
+		}
+	}
+}
+
 func TestAlikeTextOffset(t *testing.T) {
 	const whole = "cafe\u0301 \u2018x\u2019 z\u200b\u2026 na\u00efve end"
 	a := text.NewAlikeText(whole)

@@ -20,9 +20,13 @@ func MatchName(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// MatchNameFold is [MatchName], but ignores case.
+// MatchNameFold is [MatchName], but ignores what [Folded] does.
 func MatchNameFold(pattern, name string) bool {
-	return MatchName(strings.ToLower(pattern), strings.ToLower(name))
+	if MatchName(strings.ToLower(pattern), strings.ToLower(name)) {
+		return true
+	}
+	// Folding may change the number of characters, which matters to a pattern with ?.
+	return !(isASCII(pattern) && isASCII(name)) && MatchName(Folded(pattern), Folded(name))
 }
 
 // IsPattern reports whether a pattern for [MatchName] is well formed.

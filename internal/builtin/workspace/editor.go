@@ -85,7 +85,7 @@ func (e *Editor) Protect(rel string) error {
 func (e *Editor) named(rel, own string) bool {
 	for _, base := range []string{e.dir, e.real} {
 		at := filepath.Join(base, filepath.FromSlash(rel))
-		if below, err := filepath.Rel(strings.ToLower(own), strings.ToLower(at)); err == nil && filepath.IsLocal(below) {
+		if below, err := filepath.Rel(text.Folded(own), text.Folded(at)); err == nil && filepath.IsLocal(below) {
 			return true
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // everything else is allowed. Case is ignored, and so are trailing dots and
 // spaces, as on Windows.
 func Guarded(rel string) bool {
-	parts := strings.Split(strings.ToLower(filepath.ToSlash(path.Clean(rel))), "/")
+	parts := strings.Split(filepath.ToSlash(path.Clean(rel)), "/")
 	for i, part := range parts {
 		parts[i] = plainName(part)
 	}
@@ -87,7 +87,7 @@ func NewHidden(dir, rel string) bool {
 	at := ""
 	for part := range strings.SplitSeq(filepath.ToSlash(path.Clean(rel)), "/") {
 		at = path.Join(at, part)
-		name := plainName(strings.ToLower(part))
+		name := plainName(part)
 		if !strings.HasPrefix(name, ".") || strings.Trim(name, ".") == "" || slices.Contains(harmlessNames(), name) {
 			continue
 		}
@@ -102,7 +102,7 @@ func NewHidden(dir, rel string) bool {
 // commands: by the kind of place, because nobody knows all programs that read files there. These are
 // files and folders whose names begin with a dot, and where systems and shells look for what they run.
 func StartsPrograms(rel string) bool {
-	parts := strings.Split(strings.ToLower(filepath.ToSlash(path.Clean(rel))), "/")
+	parts := strings.Split(filepath.ToSlash(path.Clean(rel)), "/")
 	for i, part := range parts {
 		parts[i] = plainName(part)
 		if name := parts[i]; strings.HasPrefix(name, ".") && strings.Trim(name, ".") != "" && !slices.Contains(harmlessNames(), name) {
@@ -152,7 +152,7 @@ func MayBeGuarded(e *Entry) bool {
 // itself, can contain guarded paths. A link with this name would make files of any
 // name guarded.
 func LeadsToGuarded(rel string) bool {
-	name := plainName(strings.ToLower(path.Base(rel)))
+	name := plainName(path.Base(rel))
 	switch name {
 	case ".vscode", ".zed", ".windsurf", ".idea":
 		return true
@@ -163,10 +163,10 @@ func LeadsToGuarded(rel string) bool {
 }
 
 // IsGit reports whether a file with this name would be git's folder of a repository.
-func IsGit(name string) bool { return len(name) >= 4 && plainName(strings.ToLower(name)) == ".git" }
+func IsGit(name string) bool { return len(name) >= 4 && plainName(name) == ".git" }
 
-// plainName removes the parts of a name that some file systems ignore: trailing
-// dots and spaces, a stream suffix, and zero-width characters.
+// plainName returns a name without the differences that some file systems ignore: case and forms
+// of letters, trailing dots and spaces, a stream suffix, and zero-width characters.
 func plainName(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(r rune) rune {
@@ -174,7 +174,7 @@ func plainName(name string) string {
 			return -1
 		}
 		return r
-	}, name)
+	}, text.Folded(name))
 	if trimmed := strings.TrimRight(name, ". "); trimmed != "" {
 		return trimmed
 	}

@@ -37,6 +37,8 @@ func TestGuarded(t *testing.T) {
 		"Documents/PowerShell/Microsoft.PowerShell_profile.ps1": true, "profile.ps1": true, "user-profile.ps1": false, "lib/usercustomize.py": true, "sitecustomize.py": true,
 		".venv/lib/python3.12/site-packages/x.pth": true, "model.pth": false,
 		".lsp/config.edn": true, ".lsp/x": false, "captainhook.json": true,
+		".ba\u017fhrc": true, ".pro\ufb01le": true, "LEFTHOO\u212a.yml": true, ".con\ufb01g/fish/x": true, ".\uff47\uff49\uff54/config": true, // as macOS reads them
+		".ba\u00dfhrc": false, "\uff0fgit/config": false,
 		".": false, "...": false, "config": false, "hooks/pre-commit": false, ".vscode": false,
 	} {
 		if got := Guarded(path); got != want {

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Repositories in folders other than .git are guarded too: git treats any folder
@@ -30,6 +32,6 @@ func inRepository(root *os.Root, rel string, written []string) (below string, ok
 
 // liesIn reports whether file is folder or below it, ignoring case.
 func liesIn(file, folder string) bool {
-	file, folder = strings.ToLower(file), strings.ToLower(folder)
+	file, folder = text.Folded(file), text.Folded(folder)
 	return file == folder || strings.HasPrefix(file, folder+"/")
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/git"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Dir is the directory tree that file tools may use; an [Editor] changes it. The methods take paths
@@ -126,11 +127,10 @@ var errLogin = errors.New("contains a login of toolreg; tools cannot read it")
 // workspace if it is the home directory.
 func IsLogin(rel string) bool {
 	const before, hash, after = "login-", 32, ".json"
-	name := rel[strings.LastIndexByte(rel, '/')+1:]
+	name := text.Folded(rel[strings.LastIndexByte(rel, '/')+1:])
 	if len(name) != len(before)+hash+len(after) { // most names
 		return false
 	}
-	name = strings.ToLower(name)
 	return strings.HasPrefix(name, before) && strings.HasSuffix(name, after) &&
 		strings.Trim(name[len(before):len(before)+hash], "0123456789abcdef") == ""
 }

@@ -310,5 +310,5 @@ const ruleWordChars = plainChars + " *?"
 // foldMatch reports whether a glob matches a word, ignoring case. No glob matches
 // "".
 func foldMatch(pattern, word string) bool {
-	return word != "" && text.MatchName(strings.ToLower(pattern), strings.ToLower(word))
+	return word != "" && text.MatchNameFold(pattern, word)
 }

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // word is a shell word, as far as it can be determined without running the line.
@@ -31,8 +33,8 @@ type word struct {
 // programName returns the last element of a program's path in lower case, without
 // the extensions of programs on Windows. Banned programs and rules that deny are
 // compared with it.
-func programName(text string) string {
-	name := strings.ToLower(path.Base(strings.ReplaceAll(text, `\`, "/")))
+func programName(word string) string {
+	name := text.Folded(path.Base(strings.ReplaceAll(word, `\`, "/")))
 	for _, ext := range []string{".exe", ".com", ".cmd", ".bat"} {
 		name = strings.TrimSuffix(name, ext)
 	}

@@ -50,7 +50,7 @@ func newWeb(addresses ...string) *web {
 		if err != nil || u.Hostname() == "" {
 			continue
 		}
-		w.named[strings.ToLower(u.Hostname())] = true
+		w.named[webaddr.CanonicalHost(u.Hostname())] = true
 		w.loopback = w.loopback || webaddr.IsLoopback(u.Hostname())
 	}
 	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect, Transport: &webTransport{web: w, base: &http.Transport{
@@ -83,7 +83,7 @@ func (g *webTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := dialFor{host: strings.ToLower(r.URL.Hostname()), proxy: proxy != nil}
+	d := dialFor{host: webaddr.CanonicalHost(r.URL.Hostname()), proxy: proxy != nil}
 	if d.proxy {
 		if err := g.web.allowName(r.Context(), d.host); err != nil {
 			return nil, err
@@ -188,7 +188,7 @@ func (w *web) check(address string) error {
 		return &privateError{host: u.Hostname()}
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
-		return w.allow(strings.ToLower(u.Hostname()), ip)
+		return w.allow(webaddr.CanonicalHost(u.Hostname()), ip)
 	}
 	return nil
 }

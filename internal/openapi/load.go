@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // fileNote says in the description of a param that is a file what its value may be.
@@ -264,7 +265,7 @@ func (s *Source) part(ctx context.Context, c *client, address string) (*part, er
 		return nil, err
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != own.Scheme || u.Host != own.Host || u.User != nil {
+	if err != nil || webaddr.Origin(u) != webaddr.Origin(own) || u.User != nil {
 		return nil, errors.New("it is on another host than the document")
 	}
 	return s.download(ctx, c, address, fileFact{})

@@ -1,6 +1,10 @@
 package sandbox
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/toolreg/toolreg/internal/webaddr"
+)
 
 // For external tests of the package, which start programs.
 var (
@@ -8,6 +12,8 @@ var (
 	Resolve   = resolve
 )
 
-func (h host) Matches(name string, port int) bool { return h.matches(canonicalHost(name), port) }
+func (h host) Matches(name string, port int) bool {
+	return h.matches(webaddr.CanonicalHost(name), port)
+}
 
 func (h host) MayReach(addr netip.Addr) bool { return h.mayReach(addr) }

@@ -36,7 +36,8 @@ func parseHost(entry string) (host, error) {
 			}
 		}
 	}
-	h.name, h.suffix = strings.CutPrefix(canonicalHost(h.name), "*.")
+	h.name, h.suffix = strings.CutPrefix(h.name, "*.")
+	h.name = webaddr.CanonicalHost(h.name)
 	switch {
 	case h.name == "":
 		return host{}, errors.New("the host is empty")
@@ -44,15 +45,6 @@ func parseHost(entry string) (host, error) {
 		return host{}, fmt.Errorf("%q is not a host; a pattern is written *.example.org", entry)
 	}
 	return h, nil
-}
-
-// canonicalHost returns a host name in a form that can be compared.
-func canonicalHost(name string) string {
-	name = strings.TrimSuffix(strings.ToLower(name), ".")
-	if addr, err := netip.ParseAddr(name); err == nil {
-		return addr.Unmap().String()
-	}
-	return name
 }
 
 // matches reports whether the entry matches a host and a port.

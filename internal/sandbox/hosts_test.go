@@ -29,6 +29,9 @@ func TestHosts(t *testing.T) {
 		{"*.Example.org:8443", "a.example.org", 8443, true},
 		{"[2001:db8::1]:443", "2001:db8:0::1", 443, true},
 		{"2001:db8::1", "2001:db8::1", 80, true},
+		{"b\u00fccher.example", "xn--bcher-kva.example", 443, true},
+		{"*.b\u00fccher.example", "a.xn--bcher-kva.example.", 443, true},
+		{"*.b\u00fccher.example", "a.bucher.example", 443, false},
 		{"192.0.2.1:80", "::ffff:192.0.2.1", 80, true},
 	} {
 		h, err := sandbox.ParseHost(c.entry)

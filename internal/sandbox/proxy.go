@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 const (
@@ -227,7 +229,7 @@ func (p *proxy) entriesFor(address string) []host {
 	if err != nil {
 		return nil
 	}
-	name = canonicalHost(name)
+	name = webaddr.CanonicalHost(name)
 	return slices.DeleteFunc(slices.Clone(p.hosts), func(h host) bool { return !h.matches(name, number) })
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // headersKey names the setting with the headers of web_fetch.
@@ -25,7 +26,7 @@ type Fetch struct {
 
 // OriginHeaders holds the headers that are sent to one origin only.
 type OriginHeaders struct {
-	URL     string // the origin, scheme://host[:port], in lower case, without the scheme's default port
+	URL     string // the origin, scheme://host:port, in normal form
 	Headers []Pair // unexpanded
 }
 
@@ -62,9 +63,5 @@ func parseOrigin(s string) (string, error) {
 	if u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return "", fmt.Errorf("the entry for %s has more than scheme, host and port", document.Printable(u.Host))
 	}
-	host := strings.ToLower(u.Host)
-	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {
-		host = strings.TrimSuffix(host, ":"+port)
-	}
-	return u.Scheme + "://" + host, nil
+	return webaddr.Origin(u), nil
 }

@@ -31,7 +31,7 @@ fetch:
 		t.Errorf("%+v", got)
 	}
 	want := []OriginHeaders{
-		{URL: "https://api.example.com", Headers: []Pair{{Name: "Authorization", Value: "Bearer ${TOKEN}"}, {Name: "X-Team", Value: "a"}}},
+		{URL: "https://api.example.com:443", Headers: []Pair{{Name: "Authorization", Value: "Bearer ${TOKEN}"}, {Name: "X-Team", Value: "a"}}},
 		{URL: "http://localhost:8080"},
 	}
 	if diff := cmp.Diff(want, got.Headers, cmpopts.IgnoreFields(Pair{}, "Origin"), cmpopts.EquateEmpty()); diff != "" {

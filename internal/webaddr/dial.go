@@ -7,8 +7,12 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -73,20 +77,44 @@ func (d *Dialer) allows(host, port string) bool {
 			return true
 		}
 		h, p, err := net.SplitHostPort(entry)
-		if err == nil && CanonicalHost(h) == host && p == port {
+		if err == nil && CanonicalHost(h) == host && samePort(p, port) {
 			return true
 		}
 	}
 	return false
 }
 
-// CanonicalHost returns a host in the form in which hosts are compared.
+// samePort compares ports as numbers.
+func samePort(a, b string) bool {
+	n, err := strconv.ParseUint(a, 10, 16)
+	m, other := strconv.ParseUint(b, 10, 16)
+	return err == nil && other == nil && n == m
+}
+
+// CanonicalHost returns a host in the form in which hosts are compared, which is the one in which
+// they are dialed: in ASCII and lower case, without brackets and the dot of the root, an address in
+// the usual notation, and an IPv4 address in IPv6 notation as that.
 func CanonicalHost(host string) string {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.String()
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+			host = ascii
+		}
 	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().String()
+	}
+	return host
+}
+
+// isNumeric reports whether a host is no name for some resolvers, but an address in an old
+// notation, such as 127.1, 2130706433 and 0x7f000001. None of them is a name of the public
+// internet, whose last labels are not numbers.
+func isNumeric(host string) bool {
+	host = CanonicalHost(host)
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == ""
 }
 
 // PortOf returns the port of a URL, or the default of its scheme.
@@ -103,11 +131,15 @@ func PortOf(u *url.URL) string {
 }
 
 // CheckHost rejects a host that resolves to an address that Dial would reject, for a
-// request that a proxy makes. A host that cannot be resolved is left to the proxy.
+// request that a proxy makes. A host that cannot be resolved is left to the proxy, unless the
+// proxy may read it as an address.
 func (d *Dialer) CheckHost(ctx context.Context, u *url.URL) error {
 	host, port := u.Hostname(), PortOf(u)
 	if d.allows(host, port) {
 		return nil
+	}
+	if _, err := netip.ParseAddr(host); err != nil && isNumeric(host) {
+		return &BlockedError{Host: host, Port: port, Address: host}
 	}
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {

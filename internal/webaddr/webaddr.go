@@ -39,7 +39,7 @@ func Origin(u *url.URL) string {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[scheme]
 	}
-	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+	return scheme + "://" + CanonicalHost(u.Hostname()) + ":" + port
 }
 
 // IsLoopback reports whether a host, as returned by [url.URL.Hostname], is

@@ -101,13 +101,3 @@ func plainHost(host string) bool {
 	}
 	return true
 }
-
-// originOf returns scheme://host[:port], without the port if it is the scheme's
-// default.
-func originOf(u *url.URL) string {
-	host := u.Host
-	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {
-		host = strings.TrimSuffix(host, ":"+port)
-	}
-	return u.Scheme + "://" + host
-}

@@ -56,7 +56,7 @@ type Options struct {
 	// AllowHosts are the hosts that may be reached at private addresses: "host"
 	// (every port) or "host:port".
 	AllowHosts []string
-	// Headers returns the headers to send to an origin, scheme://host[:port], in
+	// Headers returns the headers to send to an origin, scheme://host:port, in
 	// addition to the tool's own. If Headers is nil, none are added.
 	Headers func(ctx context.Context, origin string) ([]Header, error)
 	// Proxy returns the proxy for an address, or nil. If Proxy is nil, no proxy is

@@ -148,7 +148,7 @@ func (f *webFetch) headers(ctx context.Context, u *url.URL) ([]Header, error) {
 	if f.opts.Headers == nil {
 		return nil, nil
 	}
-	return f.opts.Headers(ctx, originOf(u))
+	return f.opts.Headers(ctx, webaddr.Origin(u))
 }
 
 // redirected returns the address to which a response redirects, or nil if it
@@ -192,7 +192,7 @@ func admitting(call registry.Call) admit {
 		if call.Admit == nil {
 			err = registry.ErrDenied
 		} else {
-			err = call.Admit(ctx, params.JSON(), originOf(from) == originOf(to))
+			err = call.Admit(ctx, params.JSON(), webaddr.Origin(from) == webaddr.Origin(to))
 		}
 		switch {
 		case errors.Is(err, registry.ErrNeedsConfirmation):

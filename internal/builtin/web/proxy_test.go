@@ -36,7 +36,7 @@ func TestFetchThroughProxy(t *testing.T) {
 	if r := fetch(t, opts, "http://only-the-proxy-knows.invalid/x"); r.Text() != "through the proxy" {
 		t.Errorf("%+v", r)
 	}
-	for _, address := range []string{"http://127.0.0.1/", "http://localhost/", "http://[::ffff:7f00:1]/", "http://169.254.169.254/"} {
+	for _, address := range []string{"http://127.0.0.1/", "http://localhost/", "http://[::ffff:7f00:1]/", "http://169.254.169.254/", "http://2130706433/", "http://0x7f.1/", "http://127.1./"} {
 		if r := fetch(t, opts, address); !r.IsError || !strings.Contains(r.Text(), "fetch.allowHosts") {
 			t.Errorf("%s: %s", address, r.Text())
 		}

@@ -56,6 +56,7 @@ type Entry struct {
 	Upstream   string    `json:"upstream,omitempty"`   // name of the tool without its override, if that renames it
 	Source     string    `json:"source,omitempty"`
 	Server     string    `json:"server,omitempty"`
+	URI        string    `json:"uri,omitempty"`      // of a denied resource, in the form that all its spellings share, without its query
 	Project    string    `json:"project,omitempty"`  // project root
 	Caller     *Caller   `json:"caller,omitempty"`   // client of serve or host of rpc; absent for the command line
 	Decision   string    `json:"decision,omitempty"` // decision of policy: allow, sandbox, ask, deny
@@ -122,6 +123,7 @@ const (
 	maxField   = 160 // bytes of a text field
 	maxProject = 320
 	maxError   = 300
+	maxURI     = 512
 	maxParams  = 2048 // bytes kept of the beginning of long params
 )
 
@@ -130,7 +132,7 @@ func (e Entry) line() ([]byte, error) {
 	for _, field := range []*string{&e.Tool, &e.ServerTool, &e.Upstream, &e.Source, &e.Server, &e.Rule, &e.Code} {
 		*field = clean(*field, maxField)
 	}
-	e.Error = clean(e.Error, maxError)
+	e.Error, e.URI = clean(e.Error, maxError), clean(e.URI, maxURI)
 	e.Project = clean(e.Project, maxProject)
 	e.Time = e.Time.UTC()
 	data, err := jsonx.Marshal(e)

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/uri"
 )
 
 // Offer is a prompt or a resource of a server.
@@ -74,6 +76,10 @@ func (r *OfferRules) Log(ctx context.Context, method string, d *OfferDenied) {
 	e := aboutTool(ctx, &registry.Tool{Definition: registry.Definition{Source: registry.MCPPrefix + d.Server, Server: d.Server, ServerTool: method}}, time.Now())
 	e.Tool = registry.ValidName(d.Server + "__" + cmp.Or(d.Prompt, method))
 	e.Decision, e.Rule, e.Outcome, e.Error = policy.Deny.String(), d.Origin, audit.Denied, r.audit.mask.message(d.Reason)
+	if d.URI != "" {
+		form, _, _ := strings.Cut(uri.Canonical(d.URI), "?") // a query may have secrets
+		e.URI = r.audit.mask.message(form)
+	}
 	e.Code, e.Exit = r.audit.deps.Outcome(ctx, registry.ErrDenied)
 	r.audit.add(ctx, e)
 }

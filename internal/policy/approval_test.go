@@ -67,7 +67,7 @@ func TestApprovalCovers(t *testing.T) {
 		{"not another subcommand", shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git status"}}, shellTool("git push"), Ask},
 		{"not a whole program with subcommands", shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git"}}, shellTool("git status"), Ask},
 		{"not with a variable", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("CC=id make"), Ask},
-		{"not in a wrapper", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("env make"), Ask},
+		{"not in a wrapper", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("env -i make"), Ask},
 		{"not another path", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("./make"), Ask},
 		{"the host", fetchTool("https://a.org/x"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://A.org/y"), Allow},
 		{"not another host", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org.evil"), Ask},
@@ -614,7 +614,7 @@ func TestApprovalInSandbox(t *testing.T) {
 	if err := a.Remember(t.Context(), tool, v.Scopes[0]); err != nil {
 		t.Fatal(err)
 	}
-	for line, want := range map[string]Decision{"make": Sandbox, "make --eval=x all": Ask, "make -C sub all": Sandbox, "make > f": Ask, "env make": Ask, "ninja": Ask} {
+	for line, want := range map[string]Decision{"make": Sandbox, "make --eval=x all": Ask, "make -C sub all": Sandbox, "make > f": Ask, "env -i make": Ask, "env make": Sandbox, "ninja": Ask} {
 		if got := decide(line); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}

@@ -23,9 +23,13 @@ func (d *decision) command() Verdict {
 	}
 	var v Verdict
 	var accepts []string
+	// A line of parts that need no rule is decided by the rules on all commands.
+	alone := !slices.ContainsFunc(line.Commands, func(c shell.Command) bool { return !c.Passes })
+	decided := 0 // the part that the decision on the line is that of
 	for i := range line.Commands {
 		part := &line.Commands[i]
 		d.unread = d.unread || part.Unread
+		part.Passes = part.Passes && !alone
 		c := d.part(part)
 		if c.Decision == Allow {
 			if changed := d.changedFiles(part); len(changed) > 0 {
@@ -35,7 +39,9 @@ func (d *decision) command() Verdict {
 		}
 		v.Commands = append(v.Commands, c)
 		unread := part.Unread && c.Decision == Ask && v.Decision == Ask // prefer this reason, which explains most
-		if i == 0 || unread || stricter(v.Decision, c.Decision) != v.Decision {
+		passed := line.Commands[decided].Passes && c.Decision == v.Decision
+		if i == 0 || unread || passed || stricter(v.Decision, c.Decision) != v.Decision {
+			decided = i
 			v.Decision, v.Reason, v.Origin, v.Rule, v.Approval = c.Decision, c.Reason, c.Origin, c.rule, c.approval
 		}
 	}
@@ -191,6 +197,10 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 			doubt = mayApply(r)
 		}
 	}
+	if s.Passes {
+		c.Decision, c.Reason = Allow, "it has no effect besides the other parts of the line"
+		return c.floor(doubt)
+	}
 	v := d.byDefault()
 	elsewhere := d.elsewhere(s)
 	if doubt == "" && v.Decision != Allow {
@@ -211,6 +221,8 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 		c.Reason = elsewhere
 	} else if c.Decision == Ask && s.Exact != "" && d.anyRule(func(r *Rule) bool { return r.Decision == Allow && s.Begins(r.Command, true) && d.unmet(r) == "" }) {
 		c.Reason = s.Exact + ", so a rule must have all words of the command"
+	} else if c.Decision == Ask && s.Named != "" && d.anyRule(func(r *Rule) bool { return r.Decision == Allow && s.Begins(r.Command, true) && d.unmet(r) == "" }) {
+		c.Reason = s.Named
 	} else if c.Decision == Ask && c.remember != "" && d.approvedWhole(c.Root) {
 		c.Reason = fmt.Sprintf("\"always\" now covers single subcommands of %q; the earlier answer for all of them is ignored", c.Root)
 	}
@@ -253,6 +265,8 @@ func (d *decision) ruleCommand(r *Rule, s *shell.Command) shell.Certainty {
 	switch {
 	case s.Unread && r.isNarrow():
 		return shell.No // ask about a part that cannot be read
+	case r.Command == "" && s.Passes:
+		return shell.No
 	case r.Command == "":
 		return shell.Yes
 	case !r.isNarrow():

@@ -30,7 +30,7 @@ func TestBashAgrees(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rules := []string{"git status", "git log", "ls", "cat", "npm run test"}
+	rules := []string{"git status", "git log", "ls", "cat", "npm run test", "env"}
 	ran := 0
 	for text := range strings.Lines(string(data)) {
 		line, ok := strings.CutPrefix(strings.TrimSuffix(text, "\n"), "allow - ")

@@ -48,7 +48,9 @@ func TestCatastrophicRelativePath(t *testing.T) {
 func TestYoloDeniesWhatMayBeBanned(t *testing.T) {
 	for _, line := range []string{"$x y", `"$x" y`, "$(cat cmd)", "eval $x", "eval \"$(cat x)\"", "cat x | sh", "sh -c \"$x\"", "env $x", "echo x | xargs -I{} {}",
 		"echo $\\\n(id)", "echo \"${x:-'$(id)'}\"", "alias a=b", "set -o posix", "trap $x EXIT", "PS4=$x", "bash -c '$0' x", "zsh -c 'ls'",
-		"export LC_ALL=zh_CN.GBK\necho \u4e2d\\;rm x", "LANG=zh_CN bash -c 'echo \u4e2d\\;rm x'", "read L'C'_CTYPE < f\necho \u4e2d\\;rm x", "LC_ALL=C.UTF-8x LC_ALL=C echo \u4e2d"} {
+		"export LC_ALL=zh_CN.GBK\necho \u4e2d\\;rm x", "LANG=zh_CN bash -c 'echo \u4e2d\\;rm x'", "read L'C'_CTYPE < f\necho \u4e2d\\;rm x", "LC_ALL=C.UTF-8x LC_ALL=C echo \u4e2d",
+		"unset LC_ALL\necho \u4e2d\\;rm x", "printf -vLC_ALL zh\necho \u4e2d\\;rm x", "for LC_ALL in zh; do echo \u4e2d\\;rm x; done", ": ${LANG:=zh}; echo \u4e2d\\;rm x",
+		"env -u LC_ALL bash -c 'echo \u4e2d\\;rm x'", "export {LC_ALL,x}=zh; echo \u4e2d\\;rm x", "LC_ALL+=x; echo \u4e2d\\;rm x"} {
 		p := &policy.Policy{Mode: policy.ModeYolo, Banned: banned()}
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Deny {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
@@ -78,7 +80,7 @@ func TestBannedInOptions(t *testing.T) {
 // Options that only resemble dangerous ones do not cause a question.
 func TestHarmlessOptions(t *testing.T) {
 	p := developerPolicy(t)
-	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "rg -n pretty",
+	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -nA3 Ox", "git clean -fdx", "git push -n origin main", "rg -n pretty",
 		"tar xf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "sed -n 1p a", "sed -e 's/a\\/b/c/g;2,$d' -e '/x/!d' a", "sed 's|/usr|/opt|' a", "sed -n '/a/,/b/p' a", "sed 5q a", "sed ':a;N;$!ba;s/\\n/ /g' a", "sed -n 'x;:a;t a;p' a", "sed -e :a -e '$!N;ta' a", "sed -n '/a/{p;s/b/c/;p}; $d' a", "sed '/a/,/b/{ /c/d; }' a", "sed '$!{h;d};x;G' a", "curl -sw '%{http_code}' x", "uniq -f 1 a", "jobs -l"} {
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
@@ -103,7 +105,7 @@ func TestYoloAllowsWhatIsKnown(t *testing.T) {
 	for _, line := range []string{"setsid sh -c 'echo $$ > stray; exec sleep 6' & until [ -s stray ]; do :; done; echo done", "set -euo pipefail; make", "for f in *.go; do gofmt -l \"$f\"; done",
 		"source .venv/bin/activate && pytest", "while read -r x; do echo \"$x\"; done < a", "X=1 make", "export A=b; make", "x=$(git describe) && echo \"$x\"", "if [ -f a ]; then cat a; fi",
 		"cat > a <<'EOF'\n$(x) `y` \\\nEOF", "find . -name '*.o' -exec ls {} +", "bash x.sh", "python3 - <<'EOF'\nprint(1)\nEOF", "sed -i 's/a/b/;/x/a foo' f", "sed -i \"s/a/$b/\" f",
-		"echo \u4e2d\\;rm x", "LC_ALL=C grep \u4e2d a", "LANG=de_DE.UTF-8 LC_CTYPE=C.utf8 echo \u4e2d", "export LC_ALL=; echo \u4e2d", "LC_ALL=zh_CN.GBK make", "git commit -m 'CALC_X in ERLANG \u2013 x'",
+		"echo \u4e2d\\;rm x", "LC_ALL=C grep \u4e2d a", "LANG=de_DE.UTF-8 LC_CTYPE=C.utf8 echo \u4e2d", "export LC_ALL=; echo \u4e2d", "LC_ALL=zh_CN.GBK make", "git commit -m 'CALC_X in ERLANG \u2013 x'", "echo \"LC_ALL ist \u00e9\"", "echo \"\u00e9 $LANG\"", "grep -c LC_ALL x.txt | sed s/1/\u00e9/", "echo \"\u00e9 ${LC_CTYPE}\"", "git commit -m 'tests: LC_MESSAGES \u2013 no'",
 		"for ((i=0; i<3; i++)); do echo $i; done", "f() { ls; }; f", "nohup ./server > log 2>&1 &", "timeout 5 make", "go test ./... 2>&1 | tail -5", "xargs -n1 ls < a", "trap 'echo x' EXIT"} {
 		p := &policy.Policy{Mode: policy.ModeYolo, Banned: banned()}
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {

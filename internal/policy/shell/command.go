@@ -43,6 +43,9 @@ type Command struct {
 	// program or an option is not known to be harmless. It is "" if the first words
 	// are enough.
 	Exact string
+	// Named is the reason why a rule that allows must have the subcommand: it changes something
+	// that others use. It is "" if a rule on the program is enough.
+	Named string
 	// Unread is set if the part cannot be parsed reliably. Doubt has the reason.
 	Unread bool
 	// Refused is set if the line is too large to be analyzed and must not run.
@@ -51,6 +54,10 @@ type Command struct {
 	// Unclear is the reason why the part may write files that are not in [Line.Writes]; "" if it
 	// writes none, as far as its words say.
 	Unclear string
+	// Passes is set if the part has no effect besides the other parts: a wrapper such as timeout
+	// whose command is a part of its own, or a variable that no program acts on. It needs no
+	// rule that allows it.
+	Passes bool
 	// Catastrophic is the reason why the part would ruin the machine; "" if it would not.
 	Catastrophic string
 
@@ -63,7 +70,7 @@ type Command struct {
 }
 
 func (c Command) equal(o Command) bool {
-	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Unclear == o.Unclear && c.Catastrophic == o.Catastrophic
+	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Passes == o.Passes && c.Unclear == o.Unclear && c.Catastrophic == o.Catastrophic
 }
 
 // Root returns the program as spelled in the line, or "" if it is not known.
@@ -139,7 +146,7 @@ func (c *Command) Begins(command string, confined bool) bool {
 		return false
 	}
 	whole := c.Exact != "" && !confined
-	if whole && len(want) != len(c.words) {
+	if whole && len(want) != len(c.words) || c.Named != "" && !confined && len(want) < c.lead {
 		return false
 	}
 	for i, w := range want {

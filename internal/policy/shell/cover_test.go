@@ -44,7 +44,7 @@ func TestCover(t *testing.T) {
 		"npm run --silent x -s":    "npm run --silent x -s",
 		"python -m":                "python -m",
 		"python -I -m pytest x":    "python -I -m pytest x",
-		"uv run pytest -x":         "uv run pytest -x",
+		"uv run pytest -x":         "uv run pytest",
 		"python -c 'print(1)' x":   "python -c 'print(1)' x",
 		"java -jar a.jar --port 1": "java -jar a.jar --port 1",
 		"awk '{print $1}' a":       "awk",

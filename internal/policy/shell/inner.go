@@ -39,7 +39,7 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	case name == "jobs" && !slices.ContainsFunc(args, func(w word) bool { return !w.known || strings.Contains(w.text, "x") }), t == nil:
 		return runs{}
 	case t.has("wraps"):
-		return t.wrapped(name, args, stdin)
+		return t.wrapped(name, words, stdin)
 	}
 	args = t.apart(args)
 	r := t.readCommand(args)
@@ -93,6 +93,9 @@ func setsUp(name string, args []word, stdin *word) runs {
 		r.dynamic = len(args) == 0 || !args[0].known || mayBeStdin(args[0].text)
 	}
 	r.dynamic = r.dynamic || name != "trap" && slices.ContainsFunc(args, evaluated)
+	if name == "read" && !slices.ContainsFunc(args, func(w word) bool { return !w.known || w.text != "-r" && !isLocalVariable(w.text) }) {
+		r.doubt, r.passes = "", true
+	}
 	for _, a := range args { // enable -f, complete -C and -W, mapfile -C, fc -e, bind -x
 		if strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text, "CFWexf") && name != "read" && name != "export" && name != "unset" {
 			r.scripts = append(r.scripts, joined(args))
@@ -107,6 +110,9 @@ func setsUp(name string, args []word, stdin *word) runs {
 // of the line is read.
 func optionsOfShell(name string, args []word) runs {
 	r := runs{doubt: name + " changes what later commands do"}
+	if name == "set" && isStrictMode(args) {
+		return runs{passes: true}
+	}
 	harmless := "-- - pipefail errexit nounset xtrace errtrace functrace nullglob globstar dotglob failglob inherit_errexit lastpipe"
 	for i, a := range args {
 		flags := strings.TrimLeft(a.text, "-+")
@@ -125,6 +131,23 @@ func optionsOfShell(name string, args []word) runs {
 		}
 	}
 	return r
+}
+
+// isStrictMode reports whether the arguments of set only make the shell stop at errors or show
+// what it runs, as in set -euo pipefail.
+func isStrictMode(args []word) bool {
+	for i := 0; i < len(args); i++ {
+		flags, ok := strings.CutPrefix(args[i].text, "-")
+		if !args[i].known || !ok || flags == "" || strings.Trim(flags, "euxo") != "" {
+			return false
+		}
+		if n := strings.Count(flags, "o"); n > 0 {
+			if i++; n > 1 || i == len(args) || !args[i].known || !has("pipefail errexit nounset xtrace", args[i].text) {
+				return false
+			}
+		}
+	}
+	return len(args) > 0
 }
 
 // isShell reports whether a program runs text as commands, so that allowing it
@@ -207,6 +230,9 @@ func findRuns(name string, args []word) runs {
 		return fdRuns(name, args)
 	}
 	var r runs
+	if _, commands, ok := findActions(args); ok {
+		return runs{commands: commands}
+	}
 	for i := 0; i < len(args); i++ {
 		switch args[i].text {
 		case "-exec", "-execdir", "-ok", "-okdir":
@@ -224,6 +250,40 @@ func findRuns(name string, args []word) runs {
 		}
 	}
 	return r
+}
+
+// findActions divides the arguments of find into the commands that -exec runs and the others. ok is
+// false unless it is certain where the commands begin and end, and that no file that find names
+// begins with a dash.
+func findActions(args []word) (rest []word, commands [][]word, ok bool) {
+	if slices.ContainsFunc(args, func(w word) bool { return !w.known || has("-execdir -ok -okdir", w.text) }) {
+		return nil, nil, false
+	}
+	for i := 0; i < len(args); i++ {
+		if args[i].text != "-exec" {
+			rest = append(rest, args[i])
+			continue
+		}
+		var command []word
+		for i++; i < len(args) && args[i].text != ";" && !(args[i].text == "+" && args[i-1].text == "{}"); i++ {
+			if args[i].text == "+" || args[i].text == "-exec" {
+				return nil, nil, false
+			}
+			w := args[i]
+			if strings.Contains(w.text, "{}") {
+				w.known, w.plainStart, w.text = false, true, strings.ReplaceAll(w.text, "{}", "")
+			}
+			command = append(command, w)
+		}
+		if i == len(args) || len(command) == 0 || !command[0].known {
+			return nil, nil, false
+		}
+		if args[i].text == "+" { // several files
+			command = append(command, command[len(command)-1])
+		}
+		commands = append(commands, command)
+	}
+	return rest, commands, len(commands) > 0
 }
 
 // fdRuns returns the command that fd runs, which follows -x, -X or their long

@@ -139,16 +139,20 @@ func ambiguousBytes(line string) string {
 		return ""
 	}
 	plain := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(line)
-	if namesLocale().MatchString(knownLocale().ReplaceAllString(plain, " ")) {
+	if setsLocale().MatchString(knownLocale().ReplaceAllString(plain, " ")) {
 		return "characters beyond ASCII, which another locale may read differently"
 	}
 	return ""
 }
 
-// namesLocale matches the variables that change how a shell reads bytes.
+// setsLocale matches what may change the variables that say how a shell reads bytes: an
+// assignment, a loop, or a command that changes the variables in its arguments.
 // knownLocale matches assignments to them that do not affect text in UTF-8.
 var (
-	namesLocale = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bLC_|\bLANG\b`) })
+	setsLocale = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)\b(LC_|LANG)[^\s;&|]*=|\b(for|select)\s+\S*(LC_|LANG)|` +
+			`\b(read|readarray|mapfile|unset|export|declare|typeset|local|readonly|getopts|let|eval|wait|env|source|coproc|printf\s.*-\w*v)\b.*(LC_|LANG)|\bprintf\s.*v(LC_|LANG)`)
+	})
 	knownLocale = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\b(LC_[A-Z]+|LANG)=((C|[a-z]{2}_[A-Z]{2})(\.(UTF-8|utf8))|C|POSIX)?([\s;&|)]|$)`)
 	})
@@ -204,7 +208,11 @@ func (a *analysis) node(n syntax.Node) {
 	case *syntax.CallExpr:
 		a.assigns(n)
 	case *syntax.DeclClause:
-		a.doubt(a.textOf(n), "%s changes variables", n.Variant.Value)
+		c := Command{Text: a.textOf(n), Passes: n.Variant.Value == "export" && len(n.Args) > 0 && !slices.ContainsFunc(n.Args, func(as *syntax.Assign) bool { return !a.isPlainVariable(as) })}
+		if !c.Passes {
+			c.Doubt = n.Variant.Value + " changes variables"
+		}
+		a.add(c)
 		a.evaluate = true // in a subscript, an integer variable or a list
 		for _, as := range n.Args {
 			a.runVariable(as)
@@ -215,14 +223,18 @@ func (a *analysis) node(n syntax.Node) {
 	case *syntax.CoprocClause:
 		a.add(Command{Text: a.textOf(n), Doubt: "it starts a coprocess", dynamic: true})
 	case *syntax.TimeClause:
-		a.doubt(a.textOf(n), "time runs another command")
+		a.add(Command{Text: a.textOf(n), Passes: true})
 	case *syntax.WordIter:
 		items := a.list(n.Items...)
 		if len(items) > 0 {
 			a.consts[n.Name.Value] = items[0].text
 		}
 		a.pieces(items...)
-		a.doubt(a.textOf(n), "a loop sets the variable %s", n.Name.Value)
+		if isLocalVariable(n.Name.Value) {
+			a.add(Command{Text: a.textOf(n), Passes: true})
+		} else {
+			a.doubt(a.textOf(n), "a loop sets the variable %s", n.Name.Value)
+		}
 	case *syntax.LetClause, *syntax.ArithmCmd, *syntax.CStyleLoop:
 		a.doubt(a.textOf(n), "arithmetic may set variables")
 		a.evaluate = true
@@ -300,7 +312,8 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		c.Doubt = run.doubt
 	}
 	c.dynamic = c.dynamic || run.dynamic
-	c.Exact, c.lead = harmless(words)
+	c.Exact, c.Named, c.lead = harmless(words)
+	c.Passes = run.passes && c.Doubt == "" && !c.dynamic
 	if c.Doubt == "" && (len(run.scripts) > 0 || len(run.commands) > 0 && !run.through || run.dynamic) {
 		c.Doubt = c.Exact
 	}
@@ -356,7 +369,11 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 		if len(c.Args) == 0 && as.Value != nil && as.Index == nil {
 			a.consts[as.Name.Value] = a.word(as.Value).text
 		}
-		a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
+		if a.isPlainVariable(as) || len(c.Args) == 0 && isLocalVariable(as.Name.Value) && as.Index == nil && as.Array == nil {
+			a.add(Command{Text: a.textOf(c), Passes: true})
+		} else {
+			a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
+		}
 		a.evaluate = a.evaluate || as.Index != nil
 		a.pieces(a.word(as.Value))
 		a.runVariable(as)

@@ -18,6 +18,7 @@ type runs struct {
 	inside   []Inside // files that it writes if a folder exists
 	unclear  bool     // it writes files whose names are not known before the line runs
 
+	passes    bool   // it does nothing besides running the commands
 	through   bool   // a rule that allows the program allows the commands, too
 	tooMany   bool   // there are too many commands to analyze; only the first is in commands
 	evaluates bool   // it evaluates the values of variables as code
@@ -38,10 +39,19 @@ func (r *runs) splits(w word) {
 // wrapped returns what a program runs that takes a command after its options. If
 // an option or a word is unknown, the command may begin at any word, so each is
 // tried. This may deny too much, but never too little.
-func (t *table) wrapped(name string, args []word, stdin *word) runs {
+func (t *table) wrapped(name string, words []word, stdin *word) runs {
+	args := words[1:]
 	o := t.read(args, true)
 	r := o.runs()
-	r.doubt = name + " runs another command"
+	switch {
+	case !t.passes(words[0].text, o):
+		r.doubt = name + " runs another command"
+	case o.rest < len(args):
+		r.passes = isPlainCommand(args[o.rest:], t.skip())
+		if !r.passes {
+			r.doubt = name + " runs another command"
+		}
+	}
 	if slices.ContainsFunc(o.options, func(x optionValue) bool { return x.kind == kindSilent }) {
 		r.doubt = ""
 		return r
@@ -73,6 +83,24 @@ func (t *table) wrapped(name string, args []word, stdin *word) runs {
 		r.scripts, r.dynamic = append(r.scripts, more.scripts...), r.dynamic || more.dynamic
 	}
 	return r
+}
+
+// passes reports whether a wrapper does nothing besides running the command behind its options.
+func (t *table) passes(program string, o reading) bool {
+	return t.has("passes") && t.isNamed(program) && o.unlisted == "" && !o.shifted && !o.dynamic &&
+		!slices.ContainsFunc(o.options, func(x optionValue) bool { return x.kind == kindBars }) &&
+		!slices.ContainsFunc(o.variables, func(w word) bool {
+			name, value, _ := strings.Cut(w.text, "=")
+			return !w.known || !isHarmlessVariable(name, value)
+		})
+}
+
+// isPlainCommand reports whether a command certainly begins behind the first skip words, none of
+// which can be an option.
+func isPlainCommand(words []word, skip int) bool {
+	return len(words) > skip && !slices.ContainsFunc(words[:skip+1], func(w word) bool {
+		return !w.known || w.text == "" || strings.HasPrefix(w.text, "-")
+	})
 }
 
 // inner adds the commands that may begin at the arguments from start to last, and returns
@@ -118,13 +146,14 @@ func (t *table) inner(o reading, args []word) []word {
 	inner := slices.Clone(args)
 	mark := "{}"
 	for _, x := range o.options {
-		if x.name == "-I" {
+		if (x.name == "-I" || x.name == "-i" || x.name == "--replace") && x.value.text != "" {
 			mark = x.value.text
 		}
 	}
 	for i := range inner {
-		if mark != "" && strings.Contains(inner[i].text, mark) {
+		if strings.Contains(inner[i].text, mark) {
 			inner[i].known, inner[i].text = false, strings.ReplaceAll(inner[i].text, mark, "")
+			inner[i].plainStart = false
 		}
 	}
 	return append(inner, word{})

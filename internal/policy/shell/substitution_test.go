@@ -30,6 +30,8 @@ func TestSubstitutionsThatPrintNoOption(t *testing.T) {
 		"git commit -m \"$(cat <<'E'\nfix\nE\n)\"":                policy.Allow,
 		"git commit -m \"$(cat <<E\nadd\nE\n)\"":                  policy.Allow,
 		"git commit -m \"$(cat <<'E'\n-F f\nE\n)\"":               policy.Ask,
+		"git commit -m \"$(cat <<'E'\n## Fix\nE\n)\"":             policy.Allow,
+		"git commit -m \"$(cat <<'E'\n\\-F f\nE\n)\"":             policy.Ask,
 		"git commit -m \"$(cat <<E\n$x\nE\n)\"":                   policy.Ask,
 		"git commit -m \"$(cat <<'E'\n$x\nE\n)\"":                 policy.Ask,
 		"git commit -m \"$(cat <<'E'\n~x\nE\n)\"":                 policy.Ask,

@@ -55,6 +55,8 @@ const (
 	kindSub     = 'c'
 	kindActs    = '!'
 	kindSilent  = '~'
+	kindBars    = '^'
+	kindCode    = '*'
 )
 
 //go:embed tables.txt
@@ -153,7 +155,7 @@ func (t *table) add(lines map[string]string, text string) {
 		case token[0] == '$':
 			t.add(lines, lines[token])
 		default:
-			end := strings.IndexAny(token, "=?!~")
+			end := strings.IndexAny(token, "=?!~^*")
 			if end < 0 {
 				end = len(token)
 			}
@@ -201,6 +203,11 @@ func (t *table) has(attr string) bool {
 	return ok
 }
 
+// hasSubcommands reports whether there are subcommands besides --, which only ends the options.
+func (t *table) hasSubcommands() bool {
+	return len(t.subs) > 1 || len(t.subs) == 1 && !hasKey(t.subs, "--")
+}
+
 // optionValue is an option of a command line and its value.
 type optionValue struct {
 	option
@@ -225,6 +232,7 @@ type reading struct {
 	unsure    bool     // it is not known how many values an option has
 	shifted   bool     // a word may be an option, or no word at all, so that others have another meaning
 	attached  [][]word // values attached to unknown options, as commands
+	named     string   // why a rule must have the subcommand; "" if it need not
 	stdin     string   // why no rule can allow it: it runs its stdin
 	dynamic   bool     // a script of the program may run commands
 	variables []word   // NAME=VALUE before the first operand
@@ -271,6 +279,9 @@ func (t *table) read(args []word, first bool) reading {
 			}
 			r.rest = i
 			return r
+		case a.text == "--" && hasKey(r.table.subs, "--") && !(r.table.has("lead") && len(r.operands) == 0):
+			r.check()
+			r.table, r.operands = tables().table[r.table.subs["--"]](), nil
 		case a.text == "--":
 			r.ended = true
 		default:
@@ -293,14 +304,14 @@ func (t *table) read(args []word, first bool) reading {
 // apart makes separate words of a cluster of options that ends in a subcommand, as in
 // python -Im pip and python -mpip.
 func (t *table) apart(args []word) []word {
-	if t == nil || len(t.subs) == 0 {
+	if t == nil || !t.hasSubcommands() {
 		return args
 	}
 	for i := 0; i < len(args) && strings.HasPrefix(args[i].text, "-") && !strings.HasPrefix(args[i].text, "--"); i++ {
 		text := args[i].text
 		for j := 1; j < len(text); j++ {
 			name := "-" + text[j:j+1]
-			if hasKey(t.subs, name) {
+			if name != "--" && hasKey(t.subs, name) {
 				out := slices.Clone(args[:i])
 				for _, part := range []string{strings.TrimSuffix(text[:j], "-"), name, text[j+1:]} {
 					if part != "" {
@@ -355,7 +366,7 @@ func (r *reading) operand(args []word, i int) {
 		r.enter(tables().table[path](), i+1)
 		return
 	}
-	if len(t.subs) > 0 && !t.has("operands") {
+	if t.hasSubcommands() && !t.has("operands") {
 		r.doubt("%s %s is not a command that is known to be harmless", t.path, a.text)
 	}
 	if t.has("lead") && len(r.operands) == 0 {
@@ -426,7 +437,7 @@ func (r *reading) abbreviated(args []word, name, value string, attached bool) (t
 }
 
 func (o option) isDangerous() bool {
-	return strings.IndexByte(string([]byte{kindWrites, kindOutput, kindRuns, kindScript, kindSplits, kindSub, kindActs}), o.kind) >= 0
+	return strings.IndexByte(string([]byte{kindWrites, kindOutput, kindRuns, kindScript, kindSplits, kindSub, kindActs, kindCode}), o.kind) >= 0
 }
 
 // value adds an option with its value: v if it is attached, else the next words.
@@ -454,9 +465,11 @@ func (r *reading) value(o option, v word, attached bool, next []word) int {
 	}
 	r.options = append(r.options, optionValue{o, v})
 	switch {
-	case o.kind == 0 || o.kind == kindSilent || o.arity == attachedValue && v.text == "" && !o.isDangerous() || o.takes(v):
+	case o.kind == 0 || o.kind == kindSilent || o.kind == kindBars || o.arity == attachedValue && v.text == "" && !o.isDangerous() || o.takes(v):
 	case o.kind == kindWrites || o.kind == kindOutput:
 		r.doubt("%s %s writes a file", r.table.path, o.name)
+	case o.kind == kindCode:
+		r.doubt("%s %s runs code that no rule on the program covers", r.table.path, o.name)
 	case o.isDangerous():
 		r.doubt("%s %s may run another command or change a file", r.table.path, o.name)
 	default:
@@ -503,9 +516,15 @@ func (r *reading) check() {
 	if t.has("deny") {
 		r.doubt("the arguments of %s are not known to be harmless", t.path)
 	}
-	if t.has("stdin") && !slices.ContainsFunc(r.options, func(x optionValue) bool { return x.kind == kindSilent }) && (len(r.operands) == 0 || r.operands[0].text == "-") {
+	if t.has("stdin") && !slices.ContainsFunc(r.options, func(x optionValue) bool { return x.kind == kindSilent || x.kind == kindCode }) && (len(r.operands) == 0 || r.operands[0].text == "-") {
 		r.stdin = t.path + " runs its stdin"
+		if r.unsure {
+			r.stdin = r.unlisted + ", and without a script it runs its stdin"
+		}
 		r.doubt("%s", r.stdin)
+	}
+	if t.has("named") && !slices.ContainsFunc(r.options, optionValue.isTrial) {
+		r.named = fmt.Sprintf("%s changes a %s, so a rule must name it, not %s alone", t.path, t.attrs["named"], strings.Fields(t.path)[0])
 	}
 	if t.has("max") {
 		sure := !slices.ContainsFunc(r.operands, func(w word) bool { return !w.known })
@@ -589,32 +608,43 @@ func (r *reading) targets() (files []word, folder word, from []word) {
 	return files, folder, from
 }
 
+// isTrial reports whether the option makes the program only show what it would do.
+func (x optionValue) isTrial() bool {
+	return x.kind == kindSilent && (x.arity == noValue || x.value.known && x.value.text != "" && !has("none false", x.value.text))
+}
+
 func (x optionValue) isTarget() bool { return x.name == "-t" || x.name == "--target-directory" }
 
 // harmless explains why the arguments of a command are not known to be harmless; ""
-// if they are. lead is the number of words at the start of the command that
-// determine what it does.
-func harmless(words []word) (why string, lead int) {
+// if they are. named explains why the first lead words, which determine what it does, must
+// all be in a rule; "" if the program is enough.
+func harmless(words []word) (why, named string, lead int) {
 	name := programName(words[0].text)
 	t := tableOf(name)
 	if t == nil || !t.isNamed(words[0].text) {
-		return fmt.Sprintf("the arguments of %s are not known to be harmless", words[0].text), len(words)
+		return fmt.Sprintf("the arguments of %s are not known to be harmless", words[0].text), "", len(words)
 	}
 	if t.has("any") {
-		return "", 1
+		return "", "", 1
 	}
 	if t.has("wraps") { // as in command -v, which runs nothing
-		return "", len(words)
+		return "", "", len(words)
 	}
-	r := t.readCommand(words[1:])
-	missing := r.table.has("lead") && len(r.operands) == 0 || r.lead == 0 && len(t.subs) > 0 // the subcommand or script
+	args := words[1:]
+	if t.has("exec") {
+		if rest, _, ok := findActions(args); ok {
+			args = rest
+		}
+	}
+	r := t.readCommand(args)
+	missing := r.table.has("lead") && len(r.operands) == 0 || r.lead == 0 && t.hasSubcommands() // the subcommand or script
 	switch {
 	case missing && len(words) == 1+r.lead:
-		return r.unlisted, len(words) + 1
+		return r.unlisted, r.named, len(words) + 1
 	case missing || r.mixed || r.unlisted != "":
-		return r.unlisted, len(words)
+		return r.unlisted, r.named, len(words)
 	}
-	return "", r.lead + 1
+	return "", r.named, r.lead + 1
 }
 
 // isNamed reports whether a word certainly means the program of the table: by its

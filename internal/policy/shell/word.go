@@ -207,7 +207,7 @@ func startsPlain(parts []syntax.WordPart) bool {
 }
 
 // printsText reports whether a substitution prints a here-document that begins with
-// a letter or digit.
+// a character that neither begins an option nor is expanded.
 func printsText(p *syntax.CmdSubst) bool {
 	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) != 1 || p.Stmts[0].Redirs[0].Hdoc == nil {
 		return false
@@ -217,7 +217,7 @@ func printsText(p *syntax.CmdSubst) bool {
 		return false
 	}
 	lit, ok := p.Stmts[0].Redirs[0].Hdoc.Parts[0].(*syntax.Lit)
-	return ok && lit.Value != "" && lit.Value[0] != '$' && strings.IndexByte(plainChars, lit.Value[0]) >= 0 && lit.Value[0] != '-'
+	return ok && lit.Value != "" && lit.Value[0] > ' ' && lit.Value[0] < 0x7f && strings.IndexByte("-~$`\\", lit.Value[0]) < 0
 }
 
 // printsCommit reports whether a substitution prints only commit ids, and

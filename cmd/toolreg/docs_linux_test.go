@@ -39,8 +39,8 @@ func notRun() map[string]string {
 		"docs/running.md: toolreg audit --follow":                                                          endless,
 		"docs/serve.md: toolreg serve                              # on stdin and stdout":                  endless,
 		"docs/serve.md: toolreg serve --http 127.0.0.1:8080        # over HTTP":                            endless,
-		"docs/serve.md: toolreg serve --http 127.0.0.1:8080 --token-file tokens":                           endless,
-		"docs/serve.md: toolreg serve --http 127.0.0.1:8080 --console":                                     endless,
+		"docs/serve-http.md: toolreg serve --http 127.0.0.1:8080 --token-file tokens":                      endless,
+		"docs/serve-running.md: toolreg serve --http 127.0.0.1:8080 --console":                             endless,
 	}
 }
 

@@ -34,6 +34,7 @@ type filler []piece
 type piece struct {
 	literal string
 	param   string
+	flag    bool            // {{?name}}: nothing if the param is true; without it the text is left out
 	dash    json.RawMessage // the schema of the param, which may allow a value that begins with "-"
 }
 
@@ -111,20 +112,31 @@ func newFiller(s string, params map[string]json.RawMessage) (filler, error) {
 			return f, nil
 		}
 		name, after, closed := strings.Cut(rest, "}}")
-		name = strings.TrimSpace(name)
+		name, flag := strings.CutPrefix(strings.TrimSpace(name), "?")
 		schema, known := params[name]
 		switch {
 		case !closed:
 			return nil, fmt.Errorf(`"{{" has no "}}"`)
 		case !known:
 			return nil, fmt.Errorf("the tool has no parameter %s; words with braces of their own belong in command", text.Quote(name))
+		case flag && len(f) == 0:
+			return nil, fmt.Errorf("{{?%s}} needs the option before it, such as --%s{{?%s}}", name, name, name)
+		case flag && !isBoolean(schema):
+			return nil, fmt.Errorf("{{?%s}} needs a parameter of type boolean", name)
 		}
-		f = append(f, piece{param: name, dash: schema})
+		f = append(f, piece{param: name, flag: flag, dash: schema})
 		s = after
 	}
 }
 
-// fill replaces the placeholders. ok is false if a param is absent.
+// isBoolean reports whether a schema has the type boolean alone.
+func isBoolean(schema json.RawMessage) bool {
+	var s struct{ Type string }
+	return json.Unmarshal(schema, &s) == nil && s.Type == "boolean"
+}
+
+// fill replaces the placeholders. ok is false if a param is absent, or false
+// in a placeholder such as {{?name}}.
 func (f filler) fill(params object) (s string, ok bool) {
 	var b strings.Builder
 	for _, p := range f {
@@ -133,10 +145,12 @@ func (f filler) fill(params object) (s string, ok bool) {
 			continue
 		}
 		raw := params[p.param]
-		if !present(raw) {
+		if !present(raw) || p.flag && string(raw) != "true" {
 			return "", false
 		}
-		b.WriteString(asWord(raw))
+		if !p.flag {
+			b.WriteString(asWord(raw))
+		}
 	}
 	return b.String(), true
 }

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Prints stdin and puts it into docs/benchmarks.md, between the comments of the
+# Prints stdin and puts it into docs/development/benchmarks.md, between the comments of the
 # name, with the day and the machine.
 #
 #	keep.sh NAME <table
 set -euo pipefail
-page=$(dirname "$0")/../../docs/benchmarks.md
+page=$(dirname "$0")/../../docs/development/benchmarks.md
 table=$(tee /dev/stderr)
 [[ -n $table ]]
 grep -q "^<!-- $1 -->\$" "$page"

@@ -31,42 +31,91 @@ const (
 	maxHelpDescription = 400
 )
 
-// readHelp reads a help text as argparse, click, getopt and most programs print it. What
-// it does not understand it leaves out.
+// readHelp reads a help text as argparse, click, cobra, clap, getopt and most programs
+// print it. What it does not understand it leaves out.
 func readHelp(help string) *scriptHelp {
 	h := &scriptHelp{}
 	lines := strings.Split(strings.ReplaceAll(help, "\r", ""), "\n")
-	var usage []string
-	inUsage := false
-	for i, line := range lines {
-		trimmed := strings.TrimSpace(line)
+	described := map[string]entry{} // arguments by the name of their param
+	var usage, about []string
+	inUsage, inAbout, section := false, false, ""
+	for i := 0; i < len(lines); i++ {
+		trimmed := strings.TrimSpace(lines[i])
 		rest, isUsage := cutUsage(trimmed)
+		indented := indentOf(lines[i]) > 0
 		switch {
 		case isUsage:
-			usage, inUsage = append(usage, rest), true
-		case trimmed == "":
-			inUsage = inUsage && usage[0] == "" // "Usage:" on a line of its own
-		case strings.HasPrefix(trimmed, "-"):
-			inUsage = false
-			below := ""
-			if i+1 < len(lines) {
-				below = lines[i+1]
+			inUsage, inAbout = usage == nil, false
+			if inUsage && rest != "" {
+				usage = []string{rest}
 			}
-			h.add(readOption(line, below))
-		case inUsage && line != trimmed:
+		case trimmed == "":
+			inUsage = inUsage && usage == nil // "Usage:" on a line of its own
+			inAbout = inAbout && about == nil
+		case inUsage && usage == nil: // other forms may be on the lines below
+			usage, inUsage = []string{trimmed}, strings.HasSuffix(trimmed, "\\")
+		case option().MatchString(trimmed):
+			inUsage, inAbout = false, false
+			var e entry
+			e, i = readEntry(lines, i)
+			for _, p := range readOption(e) {
+				h.add(p)
+			}
+		case inUsage && indented:
 			usage = append(usage, trimmed)
-		case line == trimmed && !strings.HasSuffix(trimmed, ":") && h.description == "" && len(h.params) == 0:
-			inUsage = false
-			h.description = text.Head(trimmed, maxHelpDescription)
+		case !indented && strings.HasSuffix(trimmed, ":"):
+			inUsage, inAbout, section = false, false, strings.ToLower(strings.TrimSuffix(trimmed, ":"))
+		case section == "positional arguments" || section == "arguments" || section == "args":
+			var e entry
+			e, i = readEntry(lines, i)
+			if m := usageArgument().FindStringSubmatch(e.spec); m != nil {
+				described[paramName(m[2])] = e
+			}
+		case section == "" && !strings.HasPrefix(trimmed, "-") && (inAbout || about == nil):
+			about, inUsage, inAbout = append(about, trimmed), false, true
 		default:
-			inUsage = false
+			inUsage, inAbout = false, false
+		}
+		if trimmed == "" {
+			inAbout = false
 		}
 	}
+	h.description = text.Head(strings.Join(about, " "), maxHelpDescription)
 	for _, p := range readUsage(strings.Join(usage, " ")) {
+		if e, ok := described[p.name]; ok {
+			p.describe(e.description)
+		}
 		h.add(p)
 	}
 	return h
 }
+
+// entry is an option or argument in a list of them, and its description.
+type entry struct{ spec, description string }
+
+// readEntry reads the entry that begins in a line, with the lines below that are indented
+// further, and returns the index of its last line.
+func readEntry(lines []string, i int) (e entry, last int) {
+	indent := indentOf(lines[i])
+	spec, description, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(lines[i]), "\t", "  "), "  ")
+	words := strings.Fields(description)
+	last = i
+	for next := i + 1; next < len(lines); next++ {
+		trimmed := strings.TrimSpace(lines[next])
+		if trimmed == "" {
+			continue
+		}
+		deeper := indentOf(lines[next]) - indent
+		if deeper < 3 || next > last+1 && deeper < 6 || option().MatchString(trimmed) {
+			break
+		}
+		words, last = append(words, strings.Fields(trimmed)...), next
+	}
+	return entry{spec, strings.Join(words, " ")}, last
+}
+
+// indentOf returns the number of blanks at the start of a line.
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
 // add adds a param unless there is one of its name.
 func (h *scriptHelp) add(p helpParam) {
@@ -83,48 +132,84 @@ func cutUsage(line string) (rest string, ok bool) {
 	return strings.TrimSpace(line[len(usage):]), true
 }
 
-// readOption reads the line of an option, such as "-n N, --lines N  How many." The
-// description may be on the line below.
-func readOption(line, below string) (p helpParam) {
-	indent := len(line) - len(strings.TrimLeft(line, " \t"))
-	spec, description, found := strings.Cut(strings.ReplaceAll(line[indent:], "\t", "  "), "  ")
-	if next := strings.TrimLeft(below, " \t"); !found && len(below)-len(next) > indent && !strings.HasPrefix(next, "-") {
-		description = next
-	}
+// readOption reads an option, such as "-n N, --lines N". With "--color / --no-color" there
+// are two.
+func readOption(e entry) []helpParam {
+	spec, negative, _ := strings.Cut(e.spec, " / ")
 	flag, value := "", ""
 	for form := range strings.SplitSeq(spec, ", ") {
 		name := strings.TrimLeft(form, "-")
-		end := strings.IndexAny(name, " =[")
+		end := strings.IndexAny(name, " =[<.")
 		if end < 0 {
 			end = len(name)
 		}
 		if own := form[:len(form)-len(name)+end]; strings.HasPrefix(own, "--") || flag == "" {
 			flag = own
 		}
-		if v := strings.Trim(name[end:], " =[]<>"); v != "" {
+		if v := strings.Trim(name[end:], " =[]<>."); v != "" {
 			value = v
 		}
 	}
 	name := paramName(flag)
 	if name == "" || slices.Contains([]string{"help", "version", "h", "V"}, name) {
-		return p
+		return nil
 	}
-	p = helpParam{name: name, kind: "string", description: text.Head(strings.TrimSpace(description), maxHelpDescription)}
-	switch {
-	case value == "": // a flag is given or not
-		p.values, p.arg = []string{flag}, "{{"+name+"}}"
-		return p
-	case strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}"):
-		p.values = strings.Split(value[1:len(value)-1], ",")
-	case slices.Contains([]string{"N", "NUM", "NUMBER", "INT", "INTEGER", "COUNT"}, strings.ToUpper(value)):
-		p.kind = "integer"
-	}
+	p := helpParam{name: name}
+	p.kind, p.values = typeOf(value)
 	p.arg = flag + "={{" + name + "}}"
 	if !strings.HasPrefix(flag, "--") {
 		p.arg = flag + "{{" + name + "}}"
 	}
-	return p
+	if value == "" { // given or not
+		p.kind, p.arg = "boolean", flag+"{{?"+name+"}}"
+	}
+	p.describe(e.description)
+	if negative = strings.TrimSpace(negative); option().MatchString(negative) {
+		return append([]helpParam{p}, readOption(entry{negative, "The opposite of " + flag + "."})...)
+	}
+	return []helpParam{p}
 }
+
+// typeOf returns the type and the values that the placeholder of an option or argument
+// stands for.
+func typeOf(placeholder string) (kind string, values []string) {
+	inBraces, isChoice := strings.CutPrefix(placeholder, "{")
+	switch lower := strings.ToLower(strings.TrimSuffix(placeholder, " RANGE")); {
+	case isChoice && strings.HasSuffix(inBraces, "}"):
+		return "string", strings.Split(strings.TrimSuffix(inBraces, "}"), ",")
+	case strings.Contains(placeholder, "|") && !strings.ContainsAny(placeholder, " <>["):
+		return "string", strings.Split(placeholder, "|")
+	case slices.Contains([]string{"n", "num", "number", "int", "integer", "count", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64"}, lower):
+		return "integer", nil
+	case slices.Contains([]string{"float", "float32", "float64"}, lower):
+		return "number", nil
+	case lower == "bool" || lower == "boolean":
+		return "boolean", nil
+	}
+	return "string", nil
+}
+
+// describe sets the description, and what it says about the values.
+func (p *helpParam) describe(description string) {
+	if m := possibleValues().FindStringSubmatch(description); m != nil && len(p.values) == 0 {
+		for value := range strings.SplitSeq(m[1], ",") {
+			p.values = append(p.values, strings.Trim(value, ` "`))
+		}
+		description = strings.Replace(description, m[0], "", 1)
+	}
+	if before, after, found := strings.Cut(description, "[required]"); found {
+		p.required, description = true, before+after
+	}
+	p.description = text.Head(strings.TrimSpace(description), maxHelpDescription)
+}
+
+// Parts of a list of options.
+var (
+	option         = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^--?[A-Za-z0-9?]`) })
+	possibleValues = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[\[(](?:possible values|choices): ([^\])]+)[\])]`)
+	})
+)
 
 // Parts of a usage line: options in brackets, and arguments.
 var (
@@ -134,6 +219,7 @@ var (
 	usageArgument = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(\[*)<?([A-Za-z][A-Za-z0-9_-]*)>?(\.\.\.)?(\]*)(\.\.\.)?$`)
 	})
+	usageChoice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\[?)(\{[^{}]+\})\]?$`) })
 )
 
 // readUsage reads the arguments in a usage line, such as "prog [options] FILE [DIR]".
@@ -141,6 +227,11 @@ func readUsage(usage string) []helpParam {
 	_, usage, _ = strings.Cut(usage, " ") // the program's name
 	var out []helpParam
 	for word := range strings.FieldsSeq(usageOption().ReplaceAllString(usage, " ")) {
+		if m := usageChoice().FindStringSubmatch(word); m != nil {
+			_, values := typeOf(m[2])
+			out = append(out, helpParam{name: "choice", kind: "string", values: values, arg: "{{choice}}", required: m[1] == ""})
+			continue
+		}
 		m := usageArgument().FindStringSubmatch(word)
 		if m == nil {
 			continue

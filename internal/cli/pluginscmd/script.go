@@ -113,7 +113,7 @@ func interpreted(script string) ([]string, error) {
 const (
 	helpTimeout = 10 * time.Second
 	maxHelp     = 256 << 10
-	maxRead     = 4 << 20
+	maxRead     = 64 << 20 // a program in Go or Rust is a script too
 )
 
 // helpOf returns what a script prints with --help. It is run only if its text mentions

@@ -270,3 +270,26 @@ func FuzzManifest(f *testing.F) {
 		}
 	})
 }
+
+// {{?name}} is for options that are given or not.
+func TestArgumentsOfBooleans(t *testing.T) {
+	params := map[string]json.RawMessage{"quiet": json.RawMessage(`{"type":"boolean"}`), "file": json.RawMessage(`{"type":"string"}`)}
+	f, err := newFiller("--quiet{{?quiet}}", params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[string]bool{`true`: true, `false`: false, `null`: false, ``: false} {
+		o := object{}
+		if value != "" {
+			o["quiet"] = json.RawMessage(value)
+		}
+		if got, ok := f.fill(o); ok != want || ok && got != "--quiet" {
+			t.Errorf("%q: %q, %v", value, got, ok)
+		}
+	}
+	for arg, want := range map[string]string{"{{?quiet}}": "needs the option before it", "--x{{?file}}": "type boolean", "--x{{?none}}": "no parameter"} {
+		if _, err := newFiller(arg, params); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", arg, err, want)
+		}
+	}
+}

@@ -10,9 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// minName is the length in characters of the shortest name whose similarity with another is
-// no accident.
-const minName = 8
+const (
+	// minName is the length in characters of the shortest name that no text uses by accident.
+	minName = 8
+	// minSimilar is the length of the shortest name that may be similar to another on purpose.
+	minSimilar = 4
+	// minEdited is the length of the shortest name that has another letter on purpose.
+	minEdited = 7
+)
 
 // names are the names of the tools of other servers.
 type names struct {
@@ -31,7 +36,7 @@ func newNames(others, servers []string) *names {
 	}
 	for _, name := range others {
 		plain := plainName(name)
-		if len(name) > maxWord || len(plain) < minName {
+		if len(name) > maxWord || len(plain) < minSimilar {
 			continue
 		}
 		if n.plain[plain] == "" {
@@ -39,7 +44,7 @@ func newNames(others, servers []string) *names {
 			n.length[len(plain)] = append(n.length[len(plain)], plain)
 			n.looks[skeleton(plain)] = name
 		}
-		if isIdentifier(name) {
+		if isIdentifier(name) && len(plain) >= minName {
 			n.words[fold(name)] = true
 		}
 	}
@@ -81,7 +86,7 @@ func skeleton(plain string) string {
 func (s *scanner) name() {
 	name := s.item.name
 	plain := plainName(name)
-	if len(plain) < minName || len(name) > maxWord || s.known.plain[plain] != "" {
+	if len(plain) < minSimilar || len(name) > maxWord || s.known.plain[plain] != "" {
 		return // too short, or the same, perhaps written in another way
 	}
 	similar := func(severity Severity, how, other string) {
@@ -93,7 +98,7 @@ func (s *scanner) name() {
 	}
 	for n := len(plain) - 1; n <= len(plain)+1; n++ {
 		for _, other := range s.known.length[n] {
-			if oneEdit(plain, other) && !isInflection(plain, other) {
+			if (swapped(plain, other) || len(plain) >= minEdited && oneEdit(plain, other)) && !isInflection(plain, other) {
 				similar(Low, " resembles ", s.known.plain[other])
 				return
 			}
@@ -101,10 +106,23 @@ func (s *scanner) name() {
 	}
 }
 
-// isInflection reports whether two names differ in a number or a plural.
+// isInflection reports whether two names differ in a number or a plural. A doubled s is no
+// plural.
 func isInflection(a, b string) bool {
+	if strings.Count(a, "ss") != strings.Count(b, "ss") || strings.Contains(a+" "+b, "sss") {
+		return false
+	}
 	stem := func(name string) string { return strings.ReplaceAll(strings.TrimRight(name, "0123456789"), "s", "") }
 	return stem(a) == stem(b)
+}
+
+// swapped reports whether two names differ in the order of two characters.
+func swapped(a, b string) bool {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	return len(a) == len(b) && i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
 // oneEdit reports whether two names differ in one character that is missing or another.

@@ -181,7 +181,10 @@ func (p *patterns) term(t string, classes map[string]string) (int, error) {
 		}
 	}
 	for _, a := range alternatives {
-		list := strings.Split(a, "+")
+		var list []string
+		for part := range strings.SplitSeq(fold(a), "+") {
+			list = append(list, symbols(part)...)
+		}
 		last := list[len(list)-1]
 		m := meaning{term: n, before: list[:len(list)-1]}
 		if stem, ok := strings.CutSuffix(last, "*"); ok {

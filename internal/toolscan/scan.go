@@ -215,10 +215,37 @@ func (s *scanner) text(t string) {
 	s.layout(t)
 	s.markup(t)
 	clear(s.matched)
+	if !strings.Contains(t, " ") {
+		s.identifier(t)
+	}
 	s.sentences(t)
 	if joined := unwrapped(t); joined != t {
 		s.sentences(joined)
 	}
+}
+
+const (
+	// minSentence is the number of words from which an identifier is read as a sentence, and
+	// maxIdentifier the length in bytes up to which.
+	minSentence   = 4
+	maxIdentifier = 256
+)
+
+// identifier matches the phrases with the words of a name such as send_all_passwords_to_us:
+// a model reads what it says.
+func (s *scanner) identifier(t string) {
+	if len(t) > maxIdentifier {
+		return
+	}
+	said := &sentence{words: nameWords(t)}
+	if len(said.words) < minSentence {
+		return
+	}
+	s.rules.text.read(said)
+	s.rules.text.match(said, s.isKnown, func(m *pattern, _, _ int) {
+		s.matched[m.rule] = m.severity
+		s.add(m.rule, m.severity, t)
+	})
 }
 
 // isPlain reports whether a text is printable ASCII with line breaks and tabs.

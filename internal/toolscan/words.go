@@ -94,17 +94,51 @@ func (s *scanner) chunk(t string, start, end int) (isEnd bool) {
 // split appends the words of a chunk that are separated by punctuation. An identifier is one
 // word.
 func (s *scanner) split(folded, raw string, start, end int) {
-	if utf8.RuneCountInString(folded) == 1 {
+	if r, n := utf8.DecodeRuneInString(folded); n == len(folded) && n > 0 && !isSymbol(r) {
 		s.letter(folded, start, end)
 		return
 	}
 	for part := range strings.FieldsFuncSeq(folded, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '\'' && r != '-'
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '_' && r != '\'' && r != '-'
 	}) {
-		if part = strings.Trim(part, "'-_"); part != "" && len(part) <= maxWord {
-			s.sentence.words = append(s.sentence.words, word{part, raw, start, end})
+		for _, part := range symbols(strings.Trim(part, "'-_")) {
+			if len(part) <= maxWord && len(s.sentence.words) < maxSentence {
+				s.sentence.words = append(s.sentence.words, word{part, raw, start, end})
+			}
 		}
 	}
+}
+
+// isSymbol reports whether a character belongs to a script that has no blanks between words.
+func isSymbol(r rune) bool {
+	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r == 'ー')
+}
+
+// symbols splits a folded word before and after each character of a script without blanks,
+// because only such a character is certainly in one word.
+func symbols(w string) []string {
+	if !strings.ContainsFunc(w, isSymbol) {
+		if w == "" {
+			return nil
+		}
+		return []string{w}
+	}
+	var out []string
+	from := 0
+	for i, r := range w {
+		if !isSymbol(r) {
+			continue
+		}
+		if from < i {
+			out = append(out, w[from:i])
+		}
+		from = i + utf8.RuneLen(r)
+		out = append(out, w[i:from])
+	}
+	if from < len(w) {
+		out = append(out, w[from:])
+	}
+	return out
 }
 
 // letter appends a single letter: to the word before if that is made of single letters too.

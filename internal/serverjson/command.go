@@ -1,6 +1,8 @@
 package serverjson
 
 import (
+	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 // compiled when they are used, because most runs of toolreg use none.
 type runner struct {
 	programs   []string // that can be hinted at; the first one that is installed is used
+	others     []string // that can be hinted at, too: parts of what programs does
 	identifier string   // expression for the name of a package
 	version    string   // expression for an exact version
 	registries []string // that the program uses by itself
@@ -27,7 +30,7 @@ func runnerOf(kind string) *runner {
 	switch kind {
 	case "npm":
 		return &runner{
-			programs: []string{"npx"}, before: []string{"-y"}, join: "@", source: "--registry",
+			programs: []string{"npx"}, others: []string{"node", "npm"}, before: []string{"-y"}, join: "@", source: "--registry",
 			identifier: `^(@[A-Za-z0-9][A-Za-z0-9._~-]*/)?[A-Za-z0-9][A-Za-z0-9._~-]*$`,
 			version:    `^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
 			registries: []string{"", "https://registry.npmjs.org"},
@@ -35,7 +38,7 @@ func runnerOf(kind string) *runner {
 		}
 	case "pypi":
 		return &runner{
-			programs: []string{"uvx"}, join: "==", source: "--default-index",
+			programs: []string{"uvx"}, others: []string{"python", "python3", "pip", "uv"}, join: "==", source: "--default-index",
 			identifier: `^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,-]+\])?$`,
 			version:    `^[0-9]+([.!+_-]?[0-9A-Za-z]+)*$`,
 			registries: []string{"", "https://pypi.org", "https://pypi.org/simple"},
@@ -43,7 +46,7 @@ func runnerOf(kind string) *runner {
 		}
 	case "nuget":
 		return &runner{
-			programs: []string{"dnx"}, join: "@", source: "--source", after: []string{"--yes", "--"},
+			programs: []string{"dnx"}, others: []string{"dotnet"}, join: "@", source: "--source", after: []string{"--yes", "--"},
 			identifier: `^[A-Za-z0-9_][A-Za-z0-9_.-]*$`,
 			version:    `^[0-9]+(\.[0-9]+){1,3}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
 			registries: []string{"", "https://api.nuget.org", "https://api.nuget.org/v3/index.json"},
@@ -88,6 +91,9 @@ func (b *builder) command(p *Package) error {
 	program, err := r.program(p, b.opts.Has)
 	if err != nil {
 		return err
+	}
+	if slices.Contains(r.others, p.RuntimeHint) {
+		b.Notes = append(b.Notes, fmt.Sprintf("its publisher names %s to run it; %s gets the package and runs it", p.RuntimeHint, program))
 	}
 	name, err := r.exact(p)
 	if err != nil {
@@ -174,7 +180,7 @@ func (b *builder) noteSecrets() {
 
 // program returns the program that runs the package.
 func (r *runner) program(p *Package, has func(string) bool) (string, error) {
-	if p.RuntimeHint != "" {
+	if p.RuntimeHint != "" && !slices.Contains(r.others, p.RuntimeHint) {
 		if !slices.Contains(r.programs, p.RuntimeHint) {
 			return "", refuse(advice, "it wants to be run by %s, which is not supported for packages of type %s; supported is %s", text.Quote(p.RuntimeHint), p.Type, strings.Join(r.programs, " or "))
 		}
@@ -196,12 +202,18 @@ func (r *runner) exact(p *Package) (string, error) {
 		}
 		return p.Identifier + r.join + p.Version, nil
 	}
-	image, digest, pinned := strings.Cut(p.Identifier, "@")
+	identifier, err := imageOf(p)
+	if err != nil {
+		return "", err
+	}
+	image, digest, pinned := strings.Cut(identifier, "@")
 	tag := ""
 	if at := strings.LastIndexByte(image, ':'); at > strings.LastIndexByte(image, '/') {
 		image, tag = image[:at], image[at+1:]
 	}
 	switch {
+	case pinned && !matches(r.identifier, image+"@"+digest):
+		return "", refuse("", "%s is not the name of an image", text.Quote(identifier))
 	case pinned:
 		return image + "@" + digest, nil
 	case tag == "" && p.Version != "":
@@ -212,6 +224,24 @@ func (r *runner) exact(p *Package) (string, error) {
 		return "", refuse("", "image %s has neither a digest nor an exact tag", text.Quote(p.Identifier))
 	}
 	return name, nil
+}
+
+// imageOf returns the name of an image with the host of its registry, which earlier schemas have
+// in registryBaseUrl.
+func imageOf(p *Package) (string, error) {
+	if p.BaseURL == "" {
+		return p.Identifier, nil
+	}
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || u.Host == "" || u.User != nil {
+		return "", refuse("", "%s is not the address of a registry", text.Quote(p.BaseURL))
+	}
+	first, _, nested := strings.Cut(p.Identifier, "/")
+	isHost := nested && (strings.ContainsAny(first, ".:") || first == "localhost")
+	if isHost || slices.Contains([]string{"docker.io", "hub.docker.com", "index.docker.io", "registry-1.docker.io"}, u.Host) {
+		return p.Identifier, nil
+	}
+	return u.Host + "/" + p.Identifier, nil
 }
 
 // options returns the options of the program that runs the package. Each is one word, so that

@@ -1,5 +1,5 @@
 // Package serverjson reads server.json, the description of an MCP server that its publisher
-// gives to registries (schema 2025-12-11), and translates it to a command line or an address
+// gives to registries (schema 2025-12-11 and earlier ones), and translates it to a command line or an address
 // with the values that a person gives.
 //
 // The description is hostile: it is checked before anything of it is used, and its texts
@@ -120,11 +120,16 @@ func CheckName(name string) error {
 // Parse reads a description and checks its size, name and version. What it says about
 // running the server is checked by [Way.Plan].
 func Parse(data []byte) (*Server, error) {
-	if err := jsonx.Check(data, jsonx.Options{Strict: true}); err != nil {
+	root, err := jsonx.Parse(data, jsonx.Options{Strict: true})
+	if err != nil {
 		return nil, err
 	}
+	if inner := root.Get("server"); inner.Is(jsonx.Object) && root.Get("name") == nil {
+		root = inner // an answer of a registry
+	}
+	modernize(root)
 	s := &Server{}
-	if err := jsonx.Unmarshal(data, s); err != nil {
+	if err := jsonx.Unmarshal(root.JSON(), s); err != nil {
 		return nil, err
 	}
 	if err := CheckName(s.Name); err != nil {

@@ -217,6 +217,7 @@ type installation struct {
 	given    serverjson.Given
 	plan     *serverjson.Plan
 	secrets  *state.Dir // where secrets are kept
+	passed   []string   // ways that cannot be used, and why
 	lacks    []string   // options of the command line that are missing because nobody can be asked
 }
 
@@ -277,18 +278,21 @@ func (in *installation) choose(ctx context.Context, e *cli.Env, runtime string) 
 	return in.complete(ctx, e)
 }
 
-// usable returns the ways whose packages and addresses can be used, and why another one
-// cannot.
+// usable returns the ways whose packages and addresses can be used, and why the others cannot,
+// which is noted if there is one that can.
 func (in *installation) usable(e *cli.Env, ways []serverjson.Way) (usable []serverjson.Way, refused error) {
+	var all serverjson.RefusedError
 	for _, way := range ways {
 		_, err := way.Plan(nil, in.options(e))
-		if _, ok := errors.AsType[*serverjson.RefusedError](err); ok {
-			refused = err
+		r, ok := errors.AsType[*serverjson.RefusedError](err)
+		if !ok {
+			usable = append(usable, way)
 			continue
 		}
-		usable = append(usable, way)
+		in.passed = append(in.passed, fmt.Sprintf("%s %s is passed over: %v", way.Runtime, way.Origin(), err))
+		all.Reason, all.Advice = strings.TrimPrefix(all.Reason+"; "+r.Reason, "; "), r.Advice
 	}
-	return usable, refused
+	return usable, &all
 }
 
 func (in *installation) chooseWay(ctx context.Context, e *cli.Env, ways []serverjson.Way) error {
@@ -513,7 +517,12 @@ func (in *installation) about(e *cli.Env) string {
 				row("header", v.Name+": "+shownValue(in.plan, v))
 			}
 		}
-		for _, note := range in.plan.Notes {
+		for _, input := range in.way.Inputs() {
+			if len(input.Choices) > 0 {
+				row("choices", input.Name+": "+strings.Join(input.Choices, ", "))
+			}
+		}
+		for _, note := range append(slices.Clone(in.plan.Notes), in.passed...) {
 			row("note", note)
 		}
 	}

@@ -97,9 +97,15 @@ func (c *claudeSwitches) apply(s *settings.ImportedServer) {
 		return
 	}
 	off, tools := slices.Contains(c.servers, s.Name), []string(nil)
+	claude := Importer{}.Program("claude")
 	for _, rule := range c.denied {
 		name, found := strings.CutPrefix(rule, "mcp__")
-		switch rest, ok := strings.CutPrefix(name, s.Name); {
+		rest, ok := strings.CutPrefix(name, s.Name)
+		if !ok { // as Claude Code shows it
+			rest, ok = strings.CutPrefix(name+"__", strings.TrimPrefix(claude.ToolPrefix(s.Name), "mcp__"))
+			rest = strings.TrimSuffix("__"+rest, "__")
+		}
+		switch {
 		case !found:
 		case name == "*" || ok && (rest == "" || rest == "__*"):
 			off = true

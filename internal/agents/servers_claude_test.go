@@ -46,6 +46,22 @@ func TestClaudeSwitchesServersAndToolsOff(t *testing.T) {
 	}
 }
 
+// A server has the name that Claude Code shows in rules, as well as its own.
+func TestClaudeRulesNameServersAsShown(t *testing.T) {
+	for rule, want := range map[string]string{
+		"mcp__my_files_2": `{"command":"srv","disabled":true}`, "mcp__my_files_2__*": `{"command":"srv","disabled":true}`, "mcp__my files.2": `{"command":"srv","disabled":true}`,
+		"mcp__my_files_2__rm": `{"command":"srv","excludeTools":["rm"]}`, "mcp__my files.2__rm": `{"command":"srv","excludeTools":["rm"]}`, "mcp__my_files_2__a__b": `{"command":"srv","excludeTools":["a__b"]}`,
+		"mcp__my_files_20": `{"command":"srv"}`, "mcp__my_files": `{"command":"srv"}`, "mcp__": `{"command":"srv"}`, "my_files_2": `{"command":"srv"}`,
+	} {
+		var c claudeSwitches
+		c.read("/srv/project", []byte(`{"permissions":{"deny":["`+rule+`"]}}`), false)
+		s := settings.ImportedServer{Name: "my files.2", JSON: []byte(`{"command":"srv"}`)}
+		if c.apply(&s); string(s.JSON) != want {
+			t.Errorf("%s: %s", rule, s.JSON)
+		}
+	}
+}
+
 func TestToolPrefix(t *testing.T) {
 	for program, want := range map[string]string{
 		"claude": "mcp__my_files__", "codex": "mcp__my_files__", "gemini": "mcp_my_files_", "opencode": "my_files_", "vscode": "", "unknown": "",

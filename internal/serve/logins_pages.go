@@ -168,9 +168,11 @@ func (h *HTTP) baseOf(r *http.Request) string {
 		return ""
 	}
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	_, port, err := net.SplitHostPort(r.Host)
+	host, port, err := net.SplitHostPort(r.Host)
 	switch {
 	case !h.opts.Loopback || !ok || err != nil || port != strconv.Itoa(at.Port):
+		return ""
+	case !strings.EqualFold(host, "localhost") && !at.IP.Equal(net.ParseIP(host)): // another program may listen at 127.0.0.2
 		return ""
 	case r.TLS != nil:
 		return "https://" + r.Host

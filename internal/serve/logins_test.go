@@ -379,7 +379,10 @@ func TestBaseOf(t *testing.T) {
 	}{
 		{"127.0.0.1:80", true, "http://127.0.0.1:80"},
 		{"localhost:80", true, "http://localhost:80"},
+		{"[::ffff:127.0.0.1]:80", true, "http://[::ffff:127.0.0.1]:80"},
 		{"localhost:81", true, ""},
+		{"127.0.0.2:80", true, ""}, // where another program may listen
+		{"[::1]:80", true, ""},
 		{"localhost", true, ""},
 		{"tools.example.com:80", false, ""},
 	} {

@@ -8,6 +8,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -159,4 +161,80 @@ func peer(t *testing.T, addr string) string {
 	}
 	defer conn.Close()
 	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
+}
+
+// A client whose authority is no longer accepted is refused, also if it resumes an earlier session.
+func TestSessionsAreNotResumedUnderAnotherAuthority(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := writeCertificate(t, dir, "server")
+	clients := filepath.Join(dir, "clients")
+	others := filepath.Join(dir, "others")
+	for _, d := range []string{clients, others} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, ownKey := writeCertificate(t, clients, "client")
+	other, _ := writeCertificate(t, others, "other")
+	for name, change := range map[string]func(*Certificates) error{
+		"another file": func(c *Certificates) error { return c.Change(CertificateFiles{cert, key, other}) },
+		"another content": func(c *Certificates) error {
+			data, err := os.ReadFile(other)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, "ca.pem"), data, 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ca := filepath.Join(dir, "ca.pem")
+			if err := os.WriteFile(ca, append(data, "\n\n"...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c, err := ReadCertificates(CertificateFiles{cert, key, ca}, func(err error) { t.Error(err) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			addr := listenTLS(t, c)
+			pair, err := tls.LoadX509KeyPair(own, ownKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+				if err := os.WriteFile(ca, append(data, "\n\n"...), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Change(CertificateFiles{cert, key, ca}); err != nil {
+					t.Fatal(err)
+				}
+				config := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}, ClientSessionCache: tls.NewLRUClientSessionCache(4), MaxVersion: version}
+				if resumed, err := talk(addr, config); err != nil || resumed {
+					t.Fatalf("%x: %t, %v", version, resumed, err)
+				}
+				if err := change(c); err != nil {
+					t.Fatal(err)
+				}
+				if resumed, err := talk(addr, config); err == nil {
+					t.Errorf("%x: accepted, resumed: %t", version, resumed)
+				}
+			}
+		})
+	}
+}
+
+// talk connects to a server, and reports whether that resumed an earlier session.
+func talk(addr string, config *tls.Config) (resumed bool, err error) {
+	conn, err := tls.Dial("tcp", addr, config)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	if _, err = conn.Read(make([]byte, 1)); errors.Is(err, io.EOF) { // the server refuses after the handshake of the client
+		err = nil
+	}
+	return conn.ConnectionState().DidResume, err
 }

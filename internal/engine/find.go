@@ -173,10 +173,13 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Re
 }
 
 // mayBeLent reports whether the whole registry has to say if a tool of the project has the name
-// of one of the person's servers' tools: she allows tools by that name.
+// of one of the person's servers' tools: she allows or keeps tools by that name.
 func (f *finder) mayBeLent(t *registry.Tool) bool {
-	return t.OfProject && !t.OfServer() && !t.Lent &&
-		slices.ContainsFunc(f.rules.all, func(r policy.Rule) bool { return r.AllowsByName(t.Name) })
+	if !t.OfProject || t.Lent {
+		return false
+	}
+	return f.set.OnlyTools.Set || t.Optional ||
+		!t.OfServer() && slices.ContainsFunc(f.rules.all, func(r policy.Rule) bool { return r.AllowsByName(t.Name) })
 }
 
 // steps returns the registries in which to look up a name, the smallest first

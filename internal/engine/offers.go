@@ -68,6 +68,9 @@ func (o *Offers) Deferral(ctx context.Context, whole *registry.Registry, all boo
 // alwaysDeclared returns a function that reports whether search.always names a tool.
 func (o *Offers) alwaysDeclared() func(*registry.Definition) bool {
 	always := o.set.Search.Always.Sourced()
+	for i := range always {
+		always[i].Value = registry.NameIn(always[i].Value)
+	}
 	return func(d *registry.Definition) bool {
 		_, named := registry.MatchAny(always, d.Spellings()...)
 		return named

@@ -46,7 +46,7 @@ func (g *gate) countCall(ctx context.Context, t *registry.Tool) error {
 	for _, l := range g.set.CallLimits {
 		matches := func(spelling string) bool { return text.MatchNameFold(l.Tool, spelling) }
 		ofGroup := func(group string) bool { return text.MatchNameFold(l.Group, group) }
-		if (l.Client == "" || text.MatchNameFold(l.Client, name)) && (l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Spellings(), matches)) {
+		if (l.Client == "" || text.MatchNameFold(l.Client, name)) && (l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Called(), matches)) {
 			limits = append(limits, l)
 		}
 	}

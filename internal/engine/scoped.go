@@ -16,7 +16,7 @@ type scoped struct{ exec.Decider }
 // Decide implements exec.Decider.
 func (s scoped) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
 	if c := caller.From(ctx); c != nil && c.Lacks != nil {
-		if scope, origin := c.Lacks(t.Spellings()); scope != "" {
+		if scope, origin := c.Lacks(t.Called()); scope != "" {
 			return policy.Verdict{Decision: policy.Deny, Reason: "the access token lacks the scope " + text.Quote(scope), Origin: origin}
 		}
 	}

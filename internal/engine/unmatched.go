@@ -179,7 +179,7 @@ func (m *nameCheck) namesOfTools() []named {
 		add("serve.limits", l.Tool, l.Origin.String(), foldedGlob)
 	}
 	for _, s := range m.set.Serve.OAuth.Scopes {
-		add("serve.oauth.scopes", s.Tool, s.Origin.String(), exactGlob)
+		add("serve.oauth.scopes", s.Tool, s.Origin.String(), foldedGlob)
 	}
 	for _, p := range m.set.Profiles {
 		for _, glob := range p.Always {
@@ -315,10 +315,10 @@ func (m *nameCheck) checkServerLists() {
 			}
 			for _, e := range set.IncludeTools.Entries {
 				name, _, _ := strings.Cut(e.Value, "(")
-				m.checkName(named{"includeTools of server " + set.Name, strings.TrimSpace(name), e.Origin.String(), exactGlob}, names, "tool of the server", true)
+				m.checkName(named{"includeTools of server " + set.Name, registry.NameIn(name), e.Origin.String(), exactGlob}, names, "tool of the server", true)
 			}
 			for _, e := range set.ExcludeTools.Entries {
-				m.checkName(named{"excludeTools of server " + set.Name, e.Value, e.Origin.String(), exactGlob}, names, "tool of the server", true)
+				m.checkName(named{"excludeTools of server " + set.Name, registry.NameIn(e.Value), e.Origin.String(), exactGlob}, names, "tool of the server", true)
 			}
 		}
 	}

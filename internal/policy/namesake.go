@@ -10,6 +10,16 @@ import (
 // there is none. Such a tool is never decided more loosely than the built-in tool would be.
 func (d *decision) bears() *registry.Namesake { return d.tool.Bears() }
 
+// RaisedCategory returns the category by which rules and defaults treat a tool that has the name of a
+// built-in one, if that is not the tool's own; else "".
+func RaisedCategory(t *registry.Tool) registry.Category {
+	d := decision{tool: t}
+	if c := d.category(); d.bears() != nil && c != t.Category {
+		return c
+	}
+	return ""
+}
+
 // isBlindTo reports whether a rule has a condition on what a call touches, a path or a command,
 // that the built-in tool whose name the tool bears could meet. What the tool itself touches is not
 // known, so a rule that denies or asks holds, and a rule that loosens does not.
@@ -41,5 +51,6 @@ func (d *decision) bannedName() (Verdict, bool) {
 	}
 	b := d.policy.Banned[0]
 	return Verdict{Decision: Deny, Origin: b.Setting,
-		Reason: d.underName(fmt.Sprintf("setting shell.banned denies %q", b.Value))}, true
+		Reason: d.underName(fmt.Sprintf("setting shell.banned denies %q", b.Value)) +
+			fmt.Sprintf("; give the tool another name where it is defined, or with overrides.%s.name", d.tool.Name)}, true
 }

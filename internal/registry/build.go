@@ -142,8 +142,9 @@ func (b *builder) give(t *Tool) {
 			b.qualifyKept(t, o)
 			return
 		}
-		b.lendTaken(t)
-		b.putPlain(t)
+		if b.lendTaken(t); !b.hidesLent(t) {
+			b.putPlain(t)
+		}
 	case isVersionOf(t, old):
 		b.putVersion(t)
 	default:
@@ -177,11 +178,8 @@ const defaultIcon = "hammer"
 
 // hides returns why a tool is not registered, or nil if it is.
 func (b *builder) hides(t *Tool) *Hidden {
-	for _, filter := range b.opts.Filters {
-		if h := filter(t); h != nil {
-			hidden := *h
-			return &hidden
-		}
+	if h := b.filtered(t); h != nil {
+		return h
 	}
 	if b.opts.Last != nil && !b.again {
 		if h := b.opts.Last(t); h != nil {
@@ -194,9 +192,23 @@ func (b *builder) hides(t *Tool) *Hidden {
 	return nil
 }
 
+// filtered returns why the filters do not admit a tool, or nil if they do.
+func (b *builder) filtered(t *Tool) *Hidden {
+	for _, filter := range b.opts.Filters {
+		if h := filter(t); h != nil {
+			hidden := *h
+			return &hidden
+		}
+	}
+	return nil
+}
+
 func (b *builder) conflict(t, old *Tool) {
 	lend(t, old)
 	switch {
+	case b.hidesLent(t):
+	case t.Name == old.Name && b.yields(old):
+		b.give(t)
 	case old.Source == SourceHost && !t.OfServer():
 		b.diagnose(SeverityWarning, "name_taken", t.Source, t.Name,
 			fmt.Sprintf("tool %q is left out: the host provides a tool of this name", t.Name), "")

@@ -11,6 +11,8 @@ import (
 type Entry struct {
 	Value   string
 	Setting string // file:line, flag or variable
+	// OfProject is set if the settings of a project have the entry.
+	OfProject bool
 }
 
 // MatchAny returns the first entry whose pattern matches any of the names.
@@ -48,6 +50,44 @@ func (d *Definition) Spellings() []string {
 // the tool, including names that an override may give it, but not those of a project's.
 func (t *Tool) wanted() []string { return append(t.Named().Spellings(), t.mayKeep...) }
 
+// unshared returns those of the wanted names that cannot mean another tool, which had them before
+// the project gave them to this one.
+func (t *Tool) unshared() []string {
+	switch {
+	case !t.OfProject || !t.Lent && (t.OfServer() && t.isPlain() || !t.OfServer() && t.Bears() == nil):
+		return t.wanted()
+	case t.OfServer():
+		return slices.DeleteFunc(t.wanted(), func(name string) bool {
+			return (name != t.Name || t.isPlain()) && !slices.Contains(t.mayKeep, name) && !strings.HasPrefix(name, t.Server+"__") && !strings.HasPrefix(name, ValidName(t.Server+"__"))
+		})
+	case t.IsRenamed() && !t.Reshaped.NameOfProject:
+		return []string{t.Name}
+	}
+	return t.mayKeep
+}
+
+// isListed reports whether a list of the tools to keep has the tool by a name of its own or one of
+// others. Entries of the project may use names that it has taken, and "*" is no name. reads brings
+// names to the form that the entries have.
+func (t *Tool) isListed(entries []Entry, reads func(string) string, others ...string) bool {
+	form := func(names []string) []string {
+		out := slices.Concat(names, others)
+		for i, n := range out {
+			out[i] = reads(n)
+		}
+		return out
+	}
+	all, own := form(t.wanted()), form(t.unshared())
+	return slices.ContainsFunc(entries, func(e Entry) bool {
+		names := own
+		if e.OfProject || e.Value == "*" {
+			names = all
+		}
+		_, ok := MatchAny([]Entry{e}, names...)
+		return ok
+	})
+}
+
 // CoreToolsFilter hides the built-in tools that are not listed in the setting
 // coreTools, by name or alias, with or without "(...)" after it.
 func CoreToolsFilter(entries []Entry, setting string) Filter {
@@ -56,7 +96,7 @@ func CoreToolsFilter(entries []Entry, setting string) Filter {
 		if t.Source != SourceBuiltin {
 			return nil
 		}
-		if _, ok := MatchAny(bare, t.wanted()...); ok {
+		if t.isListed(bare, NameIn) {
 			return nil
 		}
 		return &Hidden{Reason: "not listed in coreTools", Setting: setting}
@@ -114,24 +154,29 @@ func Folded(name string) string { return strings.ToLower(NameIn(name)) }
 func OptionalFilter(allowed []Entry) Filter {
 	folded := make([]Entry, len(allowed))
 	for i, e := range allowed {
-		folded[i] = Entry{Value: Folded(e.Value), Setting: e.Setting}
+		folded[i] = Entry{Value: Folded(e.Value), Setting: e.Setting, OfProject: e.OfProject}
 	}
 	return func(t *Tool) *Hidden {
 		if !t.Optional {
 			return nil
 		}
-		names := append(t.wanted(), t.Plugin)
+		var plugin []string
 		if t.Plugin != "" {
-			names = append(names, GroupPlugins)
+			plugin = []string{t.Plugin, GroupPlugins}
 		}
-		for i := range names {
-			names[i] = strings.ToLower(names[i])
-		}
-		if _, ok := MatchAny(folded, names...); ok {
+		if t.isListed(folded, Folded, plugin...) {
 			return nil
 		}
-		return &Hidden{Reason: "optional, but not listed in tools.allow"}
+		return &Hidden{Reason: "optional, but not listed in tools.allow" + t.byItsOwn()}
 	}
+}
+
+// byItsOwn explains why a tool that has a listed name is not listed.
+func (t *Tool) byItsOwn() string {
+	if slices.Equal(t.wanted(), t.unshared()) {
+		return ""
+	}
+	return " by a name of its own: the project gave it the name of another tool"
 }
 
 // OnlyFilter hides the tools of all sources that are not listed in the setting
@@ -139,10 +184,10 @@ func OptionalFilter(allowed []Entry) Filter {
 func OnlyFilter(entries []Entry, setting string) Filter {
 	bare := withoutArgs(entries)
 	return func(t *Tool) *Hidden {
-		if _, ok := MatchAny(bare, t.wanted()...); ok {
+		if t.isListed(bare, NameIn) {
 			return nil
 		}
-		return &Hidden{Reason: "not listed in tools.only", Setting: setting}
+		return &Hidden{Reason: "not listed in tools.only" + t.byItsOwn(), Setting: setting}
 	}
 }
 
@@ -175,7 +220,7 @@ func withoutArgs(entries []Entry) []Entry {
 	out := make([]Entry, len(entries))
 	for i, e := range entries {
 		name, _, _ := strings.Cut(e.Value, "(")
-		out[i] = Entry{Value: NameIn(name), Setting: e.Setting}
+		out[i] = Entry{Value: NameIn(name), Setting: e.Setting, OfProject: e.OfProject}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -96,6 +97,38 @@ func lend(t, old *Tool) {
 	old.Lent = old.Lent || old.OfProject && !t.OfProject
 }
 
+// hidesLent hides a tool of the project that a list of the tools to keep does not have by a name of
+// its own.
+func (b *builder) hidesLent(t *Tool) bool {
+	if !t.Lent || !t.OfProject {
+		return false
+	}
+	h := b.filtered(t)
+	if h == nil {
+		return false
+	}
+	h.Name, h.Version, h.Source = t.Name, t.Version, t.Source
+	b.reg.hidden = append(b.reg.hidden, *h)
+	return true
+}
+
+// yields hides a registered tool as [builder.hidesLent] does, in all versions, so that its name is
+// free.
+func (b *builder) yields(old *Tool) bool {
+	all := slices.Clone(b.versionsOf(old))
+	for _, t := range all {
+		t.Lent = old.Lent
+		if !b.hidesLent(t) {
+			return false
+		}
+	}
+	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool { return t == old })
+	delete(b.reg.names, old.Name)
+	delete(b.reg.versions, old.Name)
+	delete(b.given, old.Name)
+	return true
+}
+
 // lendTaken marks a tool of the project that is not a server's if its name belongs to a server,
 // which may be absent.
 func (b *builder) lendTaken(t *Tool) {
@@ -110,6 +143,9 @@ func (b *builder) lendTaken(t *Tool) {
 // for another server.
 func (b *builder) qualifyKept(t *Tool, o Owner) {
 	plain := t.Name
+	if t.Lent = t.OfProject; b.hidesLent(t) {
+		return
+	}
 	t.Lent = false
 	b.passed[plain] = true
 	b.qualify(t, nil, t.Qualified())

@@ -46,14 +46,14 @@ func (s *Server) spellings(ctx context.Context, from identity, name string, argu
 	o, done := s.use(ctx)
 	defer done()
 	if t := s.view(o, from.profile).find(name); t != nil {
-		out = append(out, t.Tool.Spellings()...)
+		out = append(out, t.Tool.Called()...)
 		if inner := t.Inner(arguments); inner != "" {
 			out = append(out, inner)
 		}
 	}
 	for _, one := range slices.Clone(out) {
 		if t, err := o.registry.Lookup(one); err == nil {
-			out = append(out, t.Spellings()...)
+			out = append(out, t.Called()...)
 		}
 	}
 	return out

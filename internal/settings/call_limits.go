@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -27,6 +28,7 @@ func (m *merged) callLimits() []CallLimit {
 	limits := listOf(m, limitsKey, func(l *CallLimit) *Origin { return &l.Origin })
 	for i := range limits {
 		l, shorter := &limits[i], map[time.Duration]bool{}
+		l.Tool = registry.NameIn(l.Tool)
 		for _, other := range limits {
 			if other.Client == l.Client && other.Group == l.Group && other.Tool == l.Tool && other.Per < l.Per {
 				shorter[other.Per] = true

@@ -153,7 +153,7 @@ func TestProjectAddsToOverrides(t *testing.T) {
 		b := newSandbox(t)
 		o := b.options()
 		o.TrustProject = true
-		user := b.user("settings.yaml", "overrides:\n  x: "+tt.own+"\n")
+		user := b.user("settings.yaml", "overrides:\n  \" x@latest\": "+tt.own+"\n")
 		project := b.projectFile(".toolreg/settings.yaml", "\noverrides:\n  x: "+tt.project+"\n")
 		s, diags, err := Load(o)
 		if err != nil {

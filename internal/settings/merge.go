@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -112,9 +113,12 @@ func (m *merged) eachNamed(name string, replacing func(was, now Named)) []Named 
 			o := e.origin
 			o.Line, o.Col = f.Place()
 			n := Named{Name: f.Name, Origin: o, Value: f.Value}
-			i, ok := at[f.Name]
+			if name == overridesKey {
+				n.Name = registry.NameIn(f.Name)
+			}
+			i, ok := at[n.Name]
 			if !ok {
-				at[f.Name] = len(out)
+				at[n.Name] = len(out)
 				out = append(out, n)
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -38,16 +39,16 @@ func (m *merged) toolScopes() (out []ToolScope) {
 		out = append(out, ToolScope{everyRequest, n.Text(), at(n)})
 	}
 	for _, f := range e.node.Members {
-		out = append(out, ToolScope{f.Name, f.Value.Text(), at(f.Value)})
+		out = append(out, ToolScope{registry.NameIn(f.Name), f.Value.Text(), at(f.Value)})
 	}
 	return out
 }
 
 // Required returns the scopes that a request needs: those of every request and, for a call, those
-// of the tool with these spellings.
+// of the tool with these names, ignoring case.
 func (o *ServeOAuth) Required(spellings ...string) (out []ToolScope) {
 	for _, s := range o.Scopes {
-		matches := func(spelling string) bool { return text.MatchName(s.Tool, spelling) }
+		matches := func(spelling string) bool { return text.MatchNameFold(s.Tool, spelling) }
 		if s.Tool == everyRequest || slices.ContainsFunc(spellings, matches) {
 			out = append(out, s)
 		}

@@ -23,6 +23,7 @@ func TestScopesOfTools(t *testing.T) {
 		{`{'*': a, 'write_*': b, srv__x: c}`, nil, []string{"a"}},
 		{`{'*': a, 'write_*': b, srv__x: c}`, []string{"write_file"}, []string{"a", "b"}},
 		{`{'*': a, 'write_*': b, srv__x: c}`, []string{"x", "srv__x"}, []string{"a", "c"}},
+		{`{' Write_File@latest ': b}`, []string{"write_file"}, []string{"b"}},
 		{`{'**': b}`, nil, nil}, // a glob of all tools is not for every request
 		{`{'**': b}`, []string{"x"}, []string{"b"}},
 		{`a`, nil, []string{"expected a list of scopes, or an object of scopes by tool"}},

@@ -103,7 +103,7 @@ func (l List) Values() []string {
 func (l List) Sourced() []registry.Entry {
 	out := make([]registry.Entry, len(l.Entries))
 	for i, e := range l.Entries {
-		out[i] = registry.Entry{Value: e.Value, Setting: e.Origin.String()}
+		out[i] = registry.Entry{Value: e.Value, Setting: e.Origin.String(), OfProject: e.Origin.Scope == ScopeProject}
 	}
 	return out
 }

@@ -419,7 +419,7 @@ func (o *options) selected(ctx context.Context, s *engine.Session, expose string
 func entries(globs []string, setting string) []registry.Entry {
 	out := make([]registry.Entry, len(globs))
 	for i, pattern := range globs {
-		out[i] = registry.Entry{Value: pattern, Setting: setting}
+		out[i] = registry.Entry{Value: registry.NameIn(pattern), Setting: setting}
 	}
 	return out
 }

@@ -70,6 +70,7 @@ type Document struct {
 	Tool        string                  `json:"tool"`
 	Registered  bool                    `json:"registered"` // it can be called
 	Source      string                  `json:"source,omitempty"`
+	Category    registry.Category       `json:"category,omitempty"` // that of a built-in tool, if the tool has its name and is decided no more loosely
 	Hidden      *registry.Hidden        `json:"hidden,omitempty"`   // why it is not registered
 	Decision    *policy.Decision        `json:"decision,omitempty"` // the policy's decision about the call
 	Rule        *whyRule                `json:"rule,omitempty"`     // what decided
@@ -212,7 +213,7 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 	if err != nil {
 		return answered{}, err
 	}
-	d := Document{Tool: tool.Name, Registered: true, Source: tool.Source, Decision: &verdict.Decision,
+	d := Document{Tool: tool.Name, Registered: true, Source: tool.Source, Category: policy.RaisedCategory(tool), Decision: &verdict.Decision,
 		Rule: newWhyRule(verdict), Commands: verdict.Commands, Approval: approvalOf(ctx, p.Approvals, verdict), Note: note}
 	if note == "" {
 		d.Description, d.Locations = describeCall(ctx, tool, call, s.Settings.Workspace)
@@ -291,6 +292,9 @@ func whyText(d Document, changes []policy.Change, ios *cli.IO) string {
 	}
 	field("tool", "%s", d.Tool)
 	field("source", "%s", d.Source)
+	if d.Category != "" {
+		field("category", "%s, as that of the built-in tool whose name it has", d.Category)
+	}
 	if o := d.Override; o != nil {
 		field("override", "%s", o.Origin)
 		field("shape", "%s", signature(o.Shape))

@@ -1,5 +1,7 @@
 package commands_test
 
+import "fmt"
+
 // The calls that the rows are about. Those of the person's server gh echo their text.
 func readSecret() attempt { return attempt{"read_file", `{"file_path":"secret/key.txt"}`} }
 func writeFile() attempt  { return attempt{"write_file", `{"file_path":"new.txt","content":"x"}`} }
@@ -8,6 +10,7 @@ func echo() attempt       { return attempt{"run_shell_command", `{"command":"ech
 func ping() attempt       { return attempt{"ping", `{"text":"x"}`} }
 func pong() attempt       { return attempt{"pong", `{"text":"x"}`} }
 func danger() attempt     { return attempt{"danger", `{"text":"x"}`} }
+func fetch() attempt      { return attempt{"web_fetch", `{"url":"API/page"}`} }
 
 func calls(all ...attempt) []attempt { return all }
 
@@ -47,6 +50,14 @@ func sayings() []saying {
 		{what: "a hook that denies", settings: `hooks: {beforeCall: [{tools: [write_file, danger], command: [echo, '{"decision":"deny"}']}]}`, flags: []string{"--yes"}, calls: calls(writeFile(), danger())},
 		{what: "a hook that denies by alias", settings: `hooks: {beforeCall: [{tools: [write], command: [echo, '{"decision":"deny"}']}]}`, flags: []string{"--yes"}, calls: calls(writeFile())},
 		{what: "a hook that denies by params", settings: `hooks: {beforeCall: [{tools: [danger], command: [sh, -c, 'grep -q text.:.x && echo "{\"decision\":\"deny\"}"; true']}]}`, flags: []string{"--yes"}, calls: calls(danger())},
+		{what: "rules of a profile", settings: "serve: {profiles: {p: {rules: [{tool: danger, decision: deny}, {tool: write, decision: deny}]}}}", through: byServeWith("--profile", "p"), calls: calls(danger(), writeFile())},
+		{what: "a profile for reading", settings: "serve: {profiles: {p: {category: [read]}}}", flags: []string{"--yes"}, through: byServeWith("--profile", "p"), calls: calls(danger(), writeFile())},
+		{what: "a preset", flags: []string{"--preset", "read-only"}, calls: calls(writeFile(), echo())},
+
+		{what: "only a tool, by its name", allows: true, settings: "tools: {only: [ping]}", flags: []string{"--yes"}, calls: calls(ping())},
+		{what: "only tools, by a glob", allows: true, settings: `tools: {only: ["p?ng"]}`, flags: []string{"--yes"}, calls: calls(ping(), pong())},
+		{what: "an optional tool", allows: true, settings: "tools: {allow: [rare]}\nplugins: {paths: [hers]}\n" + rule(`source: "plugin:hers", decision: allow`), before: optional("rare"), calls: calls(attempt{"rare", "{}"})},
+		{what: "allow by a profile", allows: true, settings: "serve: {profiles: {p: {rules: [{tool: pong, decision: allow}]}}}", through: byServeWith("--profile", "p"), calls: calls(pong())},
 
 		{what: "allow a tool by its name", allows: true, settings: "allowedTools: [pong, ping]", calls: calls(pong(), ping())},
 		{what: "allow tools by a glob", allows: true, settings: `allowedTools: ["p*"]`, calls: calls(pong(), ping())},
@@ -62,7 +73,16 @@ func sayings() []saying {
 		{what: "edits by mode", allows: true, settings: "approvalMode: auto-edit", calls: calls(writeFile())},
 		{what: "trust a server", allows: true, covers: "mcp:gh ", settings: "mcpServers: {gh: {httpUrl: GH, trust: true}}", calls: calls(pong())},
 		{what: "always allow a tool of a server", allows: true, before: always(pong()), calls: calls(pong())},
+		{what: "always allow a command", allows: true, before: always(echo()), calls: calls(echo())},
+		{what: "always allow a host", allows: true, settings: "fetch: {allowHosts: [127.0.0.1]}", before: always(fetch()), calls: calls(fetch())},
 		{what: "always allow edits", allows: true, before: always(writeFile()), calls: calls(writeFile())},
+	}
+}
+
+// optional gives the person a plugin with an optional tool.
+func optional(name string) func(*world) {
+	return func(w *world) {
+		w.write("config/toolreg/hers/plugin.yaml", fmt.Sprintf("id: hers\ntools: [{name: %q, optional: true, command: [cat], parameters: {type: object}}]\n", name))
 	}
 }
 
@@ -71,6 +91,7 @@ func always(a attempt) func(*world) {
 	return func(w *world) {
 		w.save()
 		w.write("answer.yaml", `approval: {command: [echo, '{"choice":"always"}']}`)
+		a.params = w.servers.expand(a.params)
 		args, _ := byCall(w, a)
 		w.run("", append([]string{"--settings", "../answer.yaml"}, args[:len(args)-1]...)...)
 	}

@@ -9,20 +9,21 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/commands"
 	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // TestMain makes the test binary the program itself: without flags of go test it runs the
-// command line that it is given, as the cells of the matrix and the program's own children do.
+// command line that it is given, as the program's own children do.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(commands.Program("test").Run(context.Background(), os.Args, cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
@@ -40,12 +41,10 @@ func TestMain(m *testing.M) {
 //
 // To add a row or a column, add an element to [sayings] or [changes]. TestMatrixIsComplete
 // fails if there is a source, a setting or a command that the matrix does not know.
-func TestDecided(t *testing.T) {
-	t.Parallel()
+func TestDecided(t *testing.T) { // not parallel: each run has its own current folder
 	servers := newServers(t)
 	for _, s := range sayings() {
 		t.Run(s.what, func(t *testing.T) {
-			t.Parallel()
 			s.want = s.baseline(t, servers)
 			for _, c := range changes() {
 				looser, got := s.cell(t, servers, c)
@@ -69,12 +68,13 @@ func (a attempt) String() string { return a.tool + " " + a.params }
 // saying is something that a person can decide.
 type saying struct {
 	what     string
-	settings string       // lines of her settings
-	flags    []string     // flags with which she starts the program
-	before   func(*world) // what else she did
-	calls    []attempt    // what it forbids or asks about; if it allows: what it allows
-	covers   string       // what else it allows: the beginning of the source and name of tools
-	allows   bool         // it allows these calls, and must then allow no other tool's
+	settings string                                              // lines of her settings
+	flags    []string                                            // flags with which she starts the program
+	before   func(*world)                                        // what else she did
+	through  func(*world, attempt) (args []string, stdin string) // how the call is made, if it matters; else as the column does
+	calls    []attempt                                           // what it forbids or asks about; if it allows: what it allows
+	covers   string                                              // what else it allows: the beginning of the source and name of tools
+	allows   bool                                                // it allows these calls, and must then allow no other tool's
 
 	want []outcome // what comes of the calls without any change
 }
@@ -120,7 +120,7 @@ func (s *saying) baseline(t *testing.T, servers *servers) []outcome {
 	for _, call := range s.calls {
 		w := newWorld(t, servers)
 		w.says(s)
-		o := w.call(change{}, call)
+		o := w.call(change{through: s.through}, call)
 		if s.allows != (o.strictness == ran) {
 			t.Fatalf("%s: without any change %s\n%s", call, o.strictness, o.output)
 		}
@@ -133,6 +133,12 @@ func (s *saying) baseline(t *testing.T, servers *servers) []outcome {
 // the loosest outcome.
 func (s *saying) cell(t *testing.T, servers *servers, c change) (looser string, got strictness) {
 	got = refused
+	if s.through != nil {
+		if c.through != nil {
+			return "", got // it is about calls that are made in another way
+		}
+		c.through = s.through
+	}
 	for i, call := range s.calls {
 		want := s.want[i]
 		w := newWorld(t, servers)
@@ -145,6 +151,9 @@ func (s *saying) cell(t *testing.T, servers *servers, c change) (looser string, 
 			if s.allows && o.strictness == ran && !slices.Equal(o.tools, want.tools) && !s.allowsToo(o.tools) {
 				silent := newWorld(t, servers)
 				c.do(silent, call)
+				if s.through != nil {
+					c.through = byServe // without what the person says, there are no profiles
+				}
 				if without := silent.call(c, tried); without.strictness > ran {
 					return fmt.Sprintf("%s allows %v, but %s ran %v\n%s", s.what, want.tools, tried, o.tools, o.output), ran
 				}
@@ -233,33 +242,26 @@ func (w *world) save() {
 	}
 }
 
-// run runs the program in the project.
+// run runs the program in the project, within this process: a process of its own for each run would
+// cost more than the run.
 func (w *world) run(stdin string, args ...string) string {
 	w.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Dir = filepath.Join(w.dir, "project")
-	cmd.Env = []string{"HOME=" + w.dir, "XDG_CONFIG_HOME=" + filepath.Join(w.dir, "config"), "XDG_STATE_HOME=" + filepath.Join(w.dir, "state"),
-		"XDG_CACHE_HOME=" + filepath.Join(w.dir, "cache"), "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	out := &answers{in: in}
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	_, _ = io.WriteString(in, stdin) // it need not be read
-	if !strings.Contains(stdin, lastID) {
-		_ = in.Close()
-	}
-	_ = cmd.Wait() // the log says what came of the call
+	w.t.Chdir(filepath.Join(w.dir, "project"))
+	environ := []string{"HOME=" + w.dir, "XDG_CONFIG_HOME=" + filepath.Join(w.dir, "config"), "XDG_STATE_HOME=" + filepath.Join(w.dir, "state"),
+		"XDG_CACHE_HOME=" + filepath.Join(w.dir, "cache"), "PATH=" + os.Getenv("PATH")}
+	in, typed := io.Pipe()
+	defer in.Close() // it need not be read
+	out := &answers{in: typed}
+	go func() {
+		_, _ = io.WriteString(typed, stdin)
+		if !strings.Contains(stdin, lastID) {
+			_ = typed.Close()
+		}
+	}()
+	shown := ui.NewWriter(out)
+	commands.Program("test").Run(ctx, append([]string{"toolreg"}, args...), cli.Streams{In: in, Out: shown, Err: shown}, environ) // the log says what came of the call
 	if ctx.Err() != nil {
 		w.t.Fatalf("%q did not end within a minute:\n%s", args, out)
 	}
@@ -271,13 +273,20 @@ const lastID = `"id":2`
 
 // answers is the output of the program. With the last answer of a conversation its input ends.
 type answers struct {
+	mu   sync.Mutex
 	text bytes.Buffer
 	in   io.Closer
 }
 
-func (a *answers) String() string { return a.text.String() }
+func (a *answers) String() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.text.String()
+}
 
 func (a *answers) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	n, err := a.text.Write(p)
 	if bytes.Contains(a.text.Bytes(), []byte(lastID)) {
 		_ = a.in.Close()
@@ -290,6 +299,7 @@ func (a *answers) Write(p []byte) (int, error) {
 func (w *world) call(c change, a attempt) outcome {
 	w.t.Helper()
 	w.save()
+	a.params = w.servers.expand(a.params)
 	through := c.through
 	if through == nil {
 		through = byCall

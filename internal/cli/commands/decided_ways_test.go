@@ -30,8 +30,18 @@ func byRPC(_ *world, a attempt) ([]string, string) {
 		fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"call","params":{"tool":%q,"params":%s}}`, a.tool, a.params))
 }
 
-func byServe(_ *world, a attempt) ([]string, string) {
-	return []string{"serve"}, lines(
+func byServe(w *world, a attempt) ([]string, string) { return byServeWith()(w, a) }
+
+// byServeWith calls through serve with flags.
+func byServeWith(flags ...string) func(*world, attempt) ([]string, string) {
+	return func(_ *world, a attempt) ([]string, string) {
+		return append([]string{"serve"}, flags...), conversation(a)
+	}
+}
+
+// conversation returns what an MCP client sends to make a call.
+func conversation(a attempt) string {
+	return lines(
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"client","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, a.tool, a.params))

@@ -79,7 +79,7 @@ func (d *decision) folder(part *shell.Command) string {
 }
 
 // elsewhere returns the reason why the words of a rule are not enough to allow a part: it runs
-// what it finds in its folder, and this is not the workspace. Otherwise it returns "".
+// what it finds in its folder, and this is neither the workspace nor belongs to its project. Otherwise it returns "".
 func (d *decision) elsewhere(part *shell.Command) string {
 	root := absolutePath(d.policy.Workspace, "")
 	dir, moved := part.Folder()
@@ -87,10 +87,36 @@ func (d *decision) elsewhere(part *shell.Command) string {
 	if dir = d.folder(part); d.policy.Workspace == "" || known && dir == root || !part.RunsFolder() {
 		return ""
 	}
-	if known && part.Root() == "git" && !holdsRepository(root, dir) {
+	if known && (part.Root() == "git" && !holdsRepository(root, dir) || belongsTo(root, dir)) {
 		return ""
 	}
-	return fmt.Sprintf("what %s runs depends on its folder, which is not the workspace; a rule with `when` can name the folder", part.Root())
+	return fmt.Sprintf("what %s runs depends on its folder, which is not known to be one of the project in the workspace; a rule with `when` can name the folder", part.Root())
+}
+
+// belongsTo reports whether a folder is a part of the project in the workspace: it lies inside and not
+// behind a link, has no repository of its own, and is neither hidden nor one for the code of others.
+// The line itself may fill an empty one. Nothing belongs to a workspace that is the home folder.
+func belongsTo(root, dir string) bool {
+	within, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")
+	if home, err := os.UserHomeDir(); !ok || root == "/" || err != nil || trust.Real(home) == trust.Real(filepath.FromSlash(root)) || holdsRepository(root, dir) {
+		return false
+	}
+	for name := range strings.SplitSeq(within, "/") {
+		if strings.HasPrefix(name, ".") || slices.Contains(foreignFolders(), strings.ToLower(name)) {
+			return false
+		}
+	}
+	real, err := filepath.EvalSymlinks(filepath.FromSlash(dir))
+	if err != nil || real != filepath.Join(trust.Real(filepath.FromSlash(root)), filepath.FromSlash(within)) {
+		return false
+	}
+	files, err := os.ReadDir(real)
+	return err == nil && len(files) > 0
+}
+
+// foreignFolders are the names of folders in projects that hold the code of others.
+func foreignFolders() []string {
+	return []string{"node_modules", "bower_components", "vendor", "third_party", "venv", "env", "site-packages", "tmp", "downloads"}
 }
 
 // holdsRepository reports whether git finds another repository in a folder than in the workspace.
@@ -164,6 +190,9 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 		case shell.Yes:
 			c.Decision, c.Origin = Deny, b.Setting
 			c.Reason = fmt.Sprintf("setting shell.banned denies %q", b.Value)
+			if b.Value == "rm" || b.Value == "rmdir" || b.Value == "unlink" {
+				c.Reason += "; the tool apply_patch deletes files"
+			}
 			return c
 		case shell.Maybe:
 			doubt = fmt.Sprintf("%s, so setting shell.banned cannot be checked", s.Doubt)
@@ -215,7 +244,9 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 		c.remember = s.Cover()
 	}
 	c.Decision, c.Reason, c.Origin, c.rule = v.Decision, v.Reason, v.Origin, v.Rule
-	if c.Decision == Ask && s.Doubt != "" {
+	if c.Decision == Ask && (c.Root == "apply_patch" || c.Root == "applypatch") {
+		c.Reason = "apply_patch is a tool and no program: call it with the patch as its param"
+	} else if c.Decision == Ask && s.Doubt != "" {
 		c.Reason = s.Doubt
 	} else if c.Decision == Ask && elsewhere != "" && d.approval(ScopeCommand, func(a *Approval) bool { return s.Covered(a.Value, a.Confined) }) != nil {
 		c.Reason = elsewhere

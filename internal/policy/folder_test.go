@@ -14,10 +14,13 @@ import (
 // another folder would make of them.
 func TestFolderOfCommand(t *testing.T) {
 	root := t.TempDir()
-	for _, dir := range []string{"sub/nested/.git", "plain"} {
+	for _, dir := range []string{"sub/nested/.git", "plain/src", "node_modules/x", ".cache/x", "empty"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Symlink(filepath.Join(root, "sub", "nested"), filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		dir, line string
@@ -26,21 +29,28 @@ func TestFolderOfCommand(t *testing.T) {
 		{"", "make", Allow},
 		{"", "cd . && make", Allow},
 		{"", "cd " + root + " && make", Allow},
-		{"sub", "make", Ask},
+		{"sub", "make", Allow},
 		{"sub", "cd .. && make", Allow},
-		{"", "cd sub && make", Ask},
+		{"", "cd sub && make", Allow},
+		{"", "cd sub/nested && make", Ask},
+		{"", "cd link && make", Ask},
+		{"", "cd empty && make", Ask},
+		{"", "cd plain && npm test && cd ../new && npm test", Ask},
+		{"", "cd node_modules/x && npm test", Ask},
+		{".cache", "make", Ask},
+		{"", "cd .. && make", Ask},
 		{"", "(cd sub); make", Allow},
 		{"sub", "cat x", Allow},
-		{"plain", "npm test", Ask},
-		{"plain", "python3 x.py", Ask},
-		{"plain", "./run.sh", Ask},
+		{"plain", "npm test", Allow},
+		{"plain", "python3 x.py", Allow},
+		{"plain", "./run.sh", Allow},
 		{"plain", "git status", Allow},
 		{"sub", "git status", Allow},
 		{"sub/nested", "git status", Ask},
 		{"sub/nested/deeper", "git status", Ask},
 		{"", "cd / && git status", Ask},
-		{"plain", "mytool check", Ask},
-		{"plain", "/usr/bin/make", Ask},
+		{"plain", "mytool check", Allow},
+		{"plain", "/usr/bin/make", Allow},
 	} {
 		tool := commandTool(tt.line, tt.dir)
 		p := &Policy{Workspace: filepath.ToSlash(root)}
@@ -53,8 +63,8 @@ func TestFolderOfCommand(t *testing.T) {
 		}
 	}
 
-	line := commandTool("make", "sub")
-	when, err := jq.Compile(`.directory == "sub"`)
+	line := commandTool("make", "sub/nested")
+	when, err := jq.Compile(`.directory == "sub/nested"`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +73,7 @@ func TestFolderOfCommand(t *testing.T) {
 		"it names no command": {Tool: "run_shell_command", Decision: Allow},
 	} {
 		p := &Policy{Workspace: filepath.ToSlash(root), Rules: []Rule{rule}}
-		if v := p.Decide(t.Context(), line, registry.Call{Params: []byte(`{"directory": "sub"}`)}); v.Decision != Allow {
+		if v := p.Decide(t.Context(), line, registry.Call{Params: []byte(`{"directory": "sub/nested"}`)}); v.Decision != Allow {
 			t.Errorf("%s: %s (%s)", name, v.Decision, v.Reason)
 		}
 	}

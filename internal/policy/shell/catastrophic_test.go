@@ -80,7 +80,7 @@ func TestBannedInOptions(t *testing.T) {
 // Options that only resemble dangerous ones do not cause a question.
 func TestHarmlessOptions(t *testing.T) {
 	p := developerPolicy(t)
-	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -nA3 Ox", "git clean -fdx", "git push -n origin main", "rg -n pretty",
+	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "rg -n pretty",
 		"tar xf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "sed -n 1p a", "sed -e 's/a\\/b/c/g;2,$d' -e '/x/!d' a", "sed 's|/usr|/opt|' a", "sed -n '/a/,/b/p' a", "sed 5q a", "sed ':a;N;$!ba;s/\\n/ /g' a", "sed -n 'x;:a;t a;p' a", "sed -e :a -e '$!N;ta' a", "sed -n '/a/{p;s/b/c/;p}; $d' a", "sed '/a/,/b/{ /c/d; }' a", "sed '$!{h;d};x;G' a", "curl -sw '%{http_code}' x", "uniq -f 1 a", "jobs -l"} {
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)

@@ -67,6 +67,7 @@ func registryCommand(ts *testscript.TestScript, neg bool, args []string) {
 		answerJSON(w, map[string]any{"servers": entries()[:1], "metadata": map[string]string{"nextCursor": r.URL.Query().Get("cursor") + "x"}})
 	})
 	mux.HandleFunc("/wrong/", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, entries()[0]) })
+	mux.HandleFunc("/private/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	mux.HandleFunc("/html/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") })
 	mux.Handle("/files/", http.StripPrefix("/files/", http.FileServer(http.Dir(ts.MkAbs(args[0])))))
 	mux.HandleFunc("/count", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, requests.Load()) })

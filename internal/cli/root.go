@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -198,6 +199,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		f := invalid.GetFlag()
 		if want := map[string]string{"bool": "true or false", "duration": "a duration such as 30s", "int": "a whole number"}[f.Value.Type()]; want != "" {
 			err = fmt.Errorf("--%s: expected %s, got %q", f.Name, want, invalid.GetValue())
+			if _, notSeconds := strconv.ParseFloat(invalid.GetValue(), 64); f.Value.Type() == "duration" && notSeconds == nil {
+				return &UsageError{Err: err, Hint: fmt.Sprintf("a number needs a unit: --%s %ss is in seconds", f.Name, invalid.GetValue())}
+			}
 		}
 	}
 	return &UsageError{Err: err, Hint: "see " + cmd.CommandPath() + " --help"}

@@ -29,9 +29,7 @@ func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) err
 	for _, h := range headers {
 		o.Headers[h.Name] = h.Value
 	}
-	if x.exporter, err = telemetry.Start(ctx, o); err != nil {
-		return &UsageError{Err: err}
-	}
+	x.exporter = telemetry.Start(ctx, o)
 	return nil
 }
 

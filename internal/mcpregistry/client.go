@@ -65,11 +65,20 @@ type Entry struct {
 // FailedError reports that a registry could not answer. It matches
 // [registry.ErrSourceFailed].
 type FailedError struct {
-	URL string
-	Err error
+	URL    string
+	Status int // the HTTP status of its answer, 0 if there is none
+	Err    error
 }
 
 func (e *FailedError) Error() string { return fmt.Sprintf("registry %s: %v", e.URL, e.Err) }
+
+// Hint says how to log in to a registry that asks for it.
+func (e *FailedError) Hint() string {
+	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
+		return `it wants other credentials: give its entry in the setting registries headers, such as {url: ` + e.URL + `, headers: {Authorization: "Bearer $TOKEN"}}`
+	}
+	return ""
+}
 
 // Unwrap returns the cause.
 func (e *FailedError) Unwrap() error { return e.Err }
@@ -113,7 +122,7 @@ func (r *Registry) Search(ctx context.Context, word string, found func(*Entry)) 
 		}
 		status, err := r.get(ctx, "/v0.1/servers?"+query.Encode(), &page)
 		if err == nil && status != http.StatusOK {
-			err = r.failed(fmt.Errorf("it answered %d %s", status, http.StatusText(status)))
+			err = r.refused(status)
 		}
 		if err != nil {
 			return unreadable, err
@@ -147,7 +156,7 @@ func (r *Registry) Get(ctx context.Context, name, version string) (*Entry, error
 	case status == http.StatusNotFound:
 		return nil, &NoServerError{name, version, r.URL}
 	case status != http.StatusOK:
-		return nil, r.failed(fmt.Errorf("it answered %d %s", status, http.StatusText(status)))
+		return nil, r.refused(status)
 	}
 	entry, err := parseEntry(raw)
 	if err != nil {
@@ -186,7 +195,12 @@ func (r *Registry) failed(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // the wrapper repeats the address
 	}
-	return &FailedError{r.URL, err}
+	return &FailedError{URL: r.URL, Err: err}
+}
+
+// refused returns the error for an answer without what was asked for.
+func (r *Registry) refused(status int) error {
+	return &FailedError{r.URL, status, fmt.Errorf("it answered %d %s", status, http.StatusText(status))}
 }
 
 // get sends one request and decodes an answer with status 200.

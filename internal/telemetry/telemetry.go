@@ -54,21 +54,17 @@ type reader interface {
 }
 
 // Start sets OpenTelemetry's global providers to ones that export. Without an endpoint it
-// exports nothing. The error is about the options.
-func Start(ctx context.Context, o Options) (*Exporter, error) {
+// exports nothing.
+func Start(ctx context.Context, o Options) *Exporter {
 	x := &Exporter{}
 	if on, _ := strconv.ParseBool(o.Getenv("OTEL_SDK_DISABLED")); on && !o.Scrape {
-		return x, nil
+		return x
 	} else if on {
 		o.Getenv, o.Endpoint = func(string) string { return "" }, ""
 	}
-	traces, err := o.address("TRACES")
-	if err != nil {
-		return nil, err
-	}
-	metrics, err := o.address("METRICS")
-	if err != nil || traces == "" && metrics == "" && !o.Scrape {
-		return x, err
+	traces, metrics := o.usable("TRACES"), o.usable("METRICS")
+	if traces == "" && metrics == "" && !o.Scrape {
+		return x
 	}
 	if protocol := o.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"); protocol == "grpc" {
 		o.Warn("OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not supported; OTLP is sent over HTTP in JSON")
@@ -114,7 +110,17 @@ func Start(ctx context.Context, o Options) (*Exporter, error) {
 		otel.SetMeterProvider(p)
 		x.providers = append(x.providers, p)
 	}
-	return x, nil
+	return x
+}
+
+// usable returns where a signal is sent; "" if it is not. A mistake in the address costs
+// the signal, not the run.
+func (o *Options) usable(signal string) string {
+	address, err := o.address(signal)
+	if err != nil {
+		o.Warn(err.Error() + "; nothing is sent")
+	}
+	return address
 }
 
 // address returns where a signal is sent; "" if it is not.

@@ -2,6 +2,7 @@ package table
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -115,6 +116,9 @@ func ParseInt(n *jsonx.Value) (int, error) {
 		return 0, errors.New("expected an integer, got " + document.TypeName(n))
 	}
 	i, err := strconv.ParseInt(literal(n), 10, 32)
+	if errors.Is(err, strconv.ErrRange) && i > 0 {
+		return 0, fmt.Errorf("expected an integer of at most %d", math.MaxInt32)
+	}
 	if err != nil || i < 0 {
 		return 0, errors.New("expected an integer, 0 or more")
 	}

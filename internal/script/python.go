@@ -51,6 +51,10 @@ func answerSyntax(line, word, message string) string {
 		return "Starlark has no generator expressions; use a list, [x for x in items]"
 	case begins("assert"), strings.HasPrefix(strings.TrimSpace(line), "assert "):
 		return "Starlark has no assert; use if and fail(text)"
+	case strings.HasPrefix(strings.TrimSpace(line), "match ") && strings.HasSuffix(strings.TrimSpace(line), ":"):
+		return "Starlark has no match; use if and elif"
+	case got("newline") && (strings.HasSuffix(strings.TrimSpace(line), "++") || strings.HasSuffix(strings.TrimSpace(line), "--")):
+		return "Starlark has no ++ and --; use x += 1"
 	case begins("global", "nonlocal"):
 		return "Starlark has no global and nonlocal; return the value, or change a list or dict"
 	case begins("del"):
@@ -119,6 +123,8 @@ func answerName(name, message string) string {
 		instead = noModules
 	case "Exception", "ValueError", "KeyError", "TypeError", "RuntimeError":
 		instead = "use fail(text)"
+	case "__name__":
+		instead = "a script has no main; write the lines at the top"
 	case "input":
 		instead = "use params"
 	default:
@@ -142,6 +148,12 @@ func answerRun(message string) string {
 		instead = "Starlark has no precision and width; round first, as in str(math.round(x * 100) / 100)"
 	case has("list has no .sort "):
 		instead = "use sorted(list, key=f, reverse=True)"
+	case has(" called recursively"):
+		instead = "Starlark has no recursion; use a loop over range(n) and a list of what is left"
+	case strings.HasPrefix(message, "enumerate: unexpected keyword"):
+		instead = "use enumerate(x, 1)"
+	case strings.HasPrefix(message, "print: unexpected keyword"):
+		instead = "print takes only sep; join the texts with +"
 	case has("list has no .copy "):
 		instead = "use list(x)"
 	case has("dict has no .copy "):

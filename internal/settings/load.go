@@ -73,6 +73,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	s.Project, s.importPaths, s.serverFiles = l.project, l.importPaths, l.serverFiles
 	s.namedInside = slices.ContainsFunc(l.named, func(f *layer) bool { return f.real != "" && trust.Within(f.real, trust.Real(l.root)) })
 	l.splitCommands(s)
+	l.noteWindows(s)
 	if p := s.Project; p != nil && (!p.Trusted || !p.Granted.IsZero()) { // otherwise nothing is trusted with them
 		p.Runs = append(p.Runs, l.userRunners(s.Servers)...)
 	}

@@ -138,8 +138,12 @@ func ParseCommand(n *jsonx.Value) ([]string, error) {
 }
 
 // CommandWords returns the words of a server's command that has arguments in it, such as
-// "npx -y foo"; nil if it is one word or cannot be split.
+// "npx -y foo"; nil if it is one word or cannot be split. A path of Windows is one word: its
+// backslashes are no escapes.
 func CommandWords(command string) []string {
+	if len(command) > 2 && command[1:3] == `:\` {
+		return nil
+	}
 	if words, err := process.Split(command); err == nil && len(words) > 1 {
 		return words
 	}

@@ -9,7 +9,7 @@ import (
 // They are general verbs, nouns and abbreviations, not terms of a product.
 const groups = `
 add create insert make new register
-delete remove drop erase destroy clear rid discard
+delete remove drop erase destroy clear rid discard forget
 update change edit modify set adjust
 get read fetch retrieve load show view display see
 search find query lookup look locate
@@ -35,6 +35,10 @@ cell range
 comment remark note reply answer
 sprint cycle iteration
 user member person people colleague
+remember memorize recall memory
+remember memorize add
+fact observation
+relation relationship
 statistics stats metrics analytics
 slide presentation deck
 spreadsheet sheet workbook excel xlsx

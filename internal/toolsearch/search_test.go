@@ -3,6 +3,7 @@ package toolsearch
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,22 @@ func TestRank(t *testing.T) {
 	}
 	if hits, matched := New(nil).Rank("x", 10); hits != nil || matched != 0 {
 		t.Errorf("empty index: %v of %d", hits, matched)
+	}
+}
+
+// People remember and forget, where a knowledge graph adds and deletes.
+func TestToolsOfMemory(t *testing.T) {
+	l := &listed{}
+	l.add(t, filepath.FromSlash("../../testdata/servers/memory.json"))
+	x := New(l.documents())
+	for query, want := range map[string]string{
+		"remember facts about a person": "memory/add_observations",
+		"forget a fact about Anna":      "memory/delete_observations",
+	} {
+		hits, _ := x.Rank(query, 1)
+		if len(hits) == 0 || l.names[hits[0].Document] != want {
+			t.Errorf("%q: %v, want %s", query, hits, want)
+		}
 	}
 }
 

@@ -160,7 +160,7 @@ func choose(ctx context.Context, person *cli.Person, name string) (way, error) {
 	}
 	tty, err := person.Open()
 	if err != nil {
-		return way{}, &cli.UsageError{Err: errors.New("nobody can be asked what to set up"), Hint: "name it: toolreg init " + strings.Join(names(), " | ")}
+		return way{}, &cli.UsageError{Err: errors.New("nobody can be asked what to set up"), Hint: "toolreg init " + names()[0] + ", or one of " + strings.Join(names()[1:], ", ") + " instead"}
 	}
 	defer tty.Close()
 	q := ui.Query{About: "What do you want to do?\n", Question: "Which one?"}

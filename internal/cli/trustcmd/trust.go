@@ -91,7 +91,7 @@ func (e *noProjectError) Error() string {
 
 // Hint returns what to do.
 func (e *noProjectError) Hint() string {
-	return "toolreg init creates them; use --root DIR for another project"
+	return "toolreg init team creates them; use --root DIR for another project"
 }
 
 func (e *noProjectError) Is(target error) bool { return target == registry.ErrNotFound }

@@ -48,6 +48,7 @@ func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
 			p.TrustOrigins[s.Name] = s.TrustOrigin.String()
 		}
 	}
+	p.Credentials = r.credentialPlaces()
 	p.Means, p.Shell = r.confiner.Means, r.shell()
 	p.Banned = r.set.ShellBanned.Sourced()
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"

@@ -160,13 +160,15 @@ type run struct {
 	rules    *policyRules
 	mask     *masker
 	confiner *confine.Confiner
-	notices  notices
-	inside   func() (server string, ok bool) // see process.InsideServer
-	quotas   *quotas
-	store    *store.Store // nil unless Options.Shared is set and there is one
-	opening  sync.Mutex
-	opened   *store.Store        // see clientStore; nil: it was not needed
-	next     atomic.Pointer[run] // of the session that has replaced this one; nil: none has
+	// credentialPlaces returns what policy.Policy has as Credentials.
+	credentialPlaces func() func(path string) string
+	notices          notices
+	inside           func() (server string, ok bool) // see process.InsideServer
+	quotas           *quotas
+	store            *store.Store // nil unless Options.Shared is set and there is one
+	opening          sync.Mutex
+	opened           *store.Store        // see clientStore; nil: it was not needed
+	next             atomic.Pointer[run] // of the session that has replaced this one; nil: none has
 }
 
 // notices are the diagnostics of a session that are not those of a registry. They are
@@ -194,6 +196,7 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 	}
 	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ), notices: notices{all: slices.Clone(opts.Noticed)},
 		inside: sync.OnceValues(func() (string, bool) { return process.InsideServer(deps.Environ) })}
+	r.credentialPlaces = sync.OnceValue(func() func(string) string { return r.confiner.Credentials(toolRuns{r}.Folder) })
 	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Closed: deps.Folders.SocketFolders, Protect: r.guardedPaths, Neutral: deps.Folders.Neutral, Logs: deps.Folders.Sandbox, Warn: deps.Warn, Log: deps.Log})
 	r.opts.ClientLogins = opts.ClientLogins || opts.Shared && set.Serve.OAuth.Issuer.Value != ""
 	r.quotas = &quotas{}

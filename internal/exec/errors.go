@@ -137,6 +137,8 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 		return "write the command line so that it can be parsed"
 	case v.Unsure:
 		return "name the program literally"
+	case v.ByPath && !v.Person:
+		return "a rule with its path in policy.rules allows it permanently"
 	case v.Person, v.Firm:
 		return "no rule can allow it permanently"
 	case v.Rule != nil && v.Rule.Decision == policy.Sandbox:

@@ -74,6 +74,10 @@ func (d *decision) verdict() Verdict {
 		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,
 			Reason: fmt.Sprintf("programs may act on %q, as on files whose names begin with a dot and in a home folder; only a rule with its path allows changing it", hidden)}
 	}
+	if p, why := d.credentials(); why != "" && (v.Decision == Allow || v.Decision == Sandbox) {
+		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true, ByPath: true,
+			Reason: fmt.Sprintf("%q %s; only a rule with its path allows it", p, why)}
+	}
 	if d.asking.Reason != "" && v.Decision != Deny {
 		v = Verdict{Decision: Ask, Reason: d.asking.Reason, Origin: d.asking.Origin, Commands: v.Commands, Firm: true}
 	}

@@ -40,6 +40,9 @@ type Policy struct {
 	// a dot, or is one of a home folder that programs may act on, which requires confirmation unless a rule on the path allows it. The path is
 	// relative to the workspace. If nil, no change does.
 	NewHidden func(path string) bool
+	// Credentials returns why an absolute path may lead to credentials, as the end of a sentence,
+	// or "". Only a rule on the path allows such a path. If nil, no path does.
+	Credentials func(path string) string
 	// Workspace is the absolute path of the workspace, which paths of calls are relative to.
 	Workspace string
 	// Root is the absolute path of the project root, which paths of rules are relative to;

@@ -27,6 +27,8 @@ type Verdict struct {
 	Scopes []Scope
 	// Firm is set if no rule or approval can avoid the question.
 	Firm bool
+	// ByPath says that a rule allows the call only with its path.
+	ByPath bool
 	// Unread is set if the command line cannot be parsed reliably, Unsure if some
 	// of its programs are not known before it runs. The mode yolo denies such
 	// lines if banned commands cannot be ruled out.

@@ -160,13 +160,15 @@ func (h *home) secrets() []string {
 		".vault-token", ".mozilla", ".thunderbird", ".var/app", "snap", ".local/share/keyrings", ".local/share/kwalletd",
 		".local/share/password-store", ".local/share/uv/credentials", ".dotnet/corefx", ".rye/credentials", ".fly/config.yml", ".pulumi/credentials.json",
 		".bunfig.toml", ".databrickscfg", ".my.cnf", ".pgpass", ".composer/auth.json", ".ivy2/.credentials", ".sbt/.credentials", ".nuget/NuGet", ".vercel", ".railway",
+		".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".s3cfg", ".boto", ".kaggle", ".huggingface/token", ".terraformrc",
 		"Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support")
 	out = append(out, in(h.or("CARGO_HOME", ".cargo"), "credentials", "credentials.toml")...)
 	out = append(out, in(h.or("XDG_CONFIG_HOME", ".config"), "toolreg", "git/credentials", "gh", "glab-cli", "gcloud", "pip",
-		"google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "vivaldi", "opera", "op", "sops", "doctl", "hub")...)
+		"google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "vivaldi", "opera", "op", "sops", "doctl", "hub", "rclone", "hcloud", "openstack")...)
 	out = append(out, in(h.or("XDG_CACHE_HOME", ".cache"), "toolreg", "mozilla", "google-chrome", "chromium")...)
 	out = append(out, in(h.or("XDG_STATE_HOME", ".local/state"), "toolreg")...)
-	return append(out, in(h.or("XDG_DATA_HOME", ".local/share"), "toolreg/secrets", "keyrings")...)
+	out = append(out, in(h.or("XDG_DATA_HOME", ".local/share"), "toolreg/secrets", "keyrings")...)
+	return append(out, systemSecrets()...)
 }
 
 // installers returns folders below the home folder that contain only installed programs. If

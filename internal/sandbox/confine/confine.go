@@ -126,6 +126,19 @@ func (c *Confiner) logs() string {
 	return dir
 }
 
+// Credentials returns why an absolute path may lead to credentials; see [sandbox.Credentials]. It is
+// nil if the workspace has none. What is in the folder open, if it is not "", may be read.
+func (c *Confiner) Credentials(open func() string) func(path string) string {
+	found := sandbox.NewCredentials(c.opts.Settings.Workspace, c.home, c.opts.Environ)
+	if found == nil {
+		return nil
+	}
+	if folder := open(); folder != "" {
+		found.Open(folder)
+	}
+	return found.Why
+}
+
 // missing returns the reason why programs cannot be fully confined; "" if they
 // can.
 func (c *Confiner) missing() string {

@@ -1,0 +1,66 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestCredentials(t *testing.T) {
+	asked := func(path string) string {
+		if path == "/home/.ssh" || strings.HasPrefix(path, "/home/.ssh/") {
+			return "is where credentials are kept"
+		}
+		return ""
+	}
+	allow := func(path string) Rule { return Rule{Tool: "grep", Path: path, Decision: Allow} }
+	tests := []struct {
+		name          string
+		rules         []Rule
+		mode          Mode
+		path          string
+		want          Decision
+		hidden, shown []string
+	}{
+		{"by default", nil, "", ".ssh/id", Ask, []string{".ssh/other"}, []string{".ssh/id", "a"}},
+		{"named folder", nil, "", ".ssh", Ask, nil, []string{".ssh/id"}},
+		{"elsewhere", nil, "", "src", Allow, []string{".ssh", ".ssh/id"}, []string{"src/a"}},
+		{"rule without a path", []Rule{{Tool: "grep", Decision: Allow}}, "", ".ssh/id", Ask, []string{".ssh/other"}, nil},
+		{"rule with its path", []Rule{{Tool: "grep", Decision: Allow}, allow(".ssh/**")}, "", ".ssh/id", Allow, nil, []string{".ssh/id", ".ssh/other"}},
+		{"rule with its path, searched from above", []Rule{allow(".ssh/config")}, "", ".", Allow, []string{".ssh/id"}, []string{".ssh/config"}},
+		{"denied before", []Rule{{Path: ".ssh/id", Decision: Deny}, allow(".ssh/**")}, "", ".", Allow, []string{".ssh/id"}, []string{".ssh/config"}},
+		{"rule for another tool", []Rule{{Tool: "read_file", Path: ".ssh/**", Decision: Allow}}, "", ".ssh/id", Ask, []string{".ssh/config"}, nil},
+		{"denied", []Rule{{Tool: "grep", Decision: Deny}}, "", ".ssh/id", Deny, nil, nil},
+		{"yolo", nil, ModeYolo, ".ssh/id", Allow, []string{".ssh/other"}, []string{".ssh/id"}},
+		{"yolo searches", nil, ModeYolo, ".", Allow, []string{".ssh/id"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := Policy{Rules: tt.rules, Mode: tt.mode, Workspace: "/home", Credentials: asked}
+			v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, tt.path), registry.Call{})
+			if v.Decision != tt.want {
+				t.Fatalf("%v (%s), want %v", v.Decision, v.Reason, tt.want)
+			}
+			for _, path := range tt.hidden {
+				if !v.Hides(path) {
+					t.Errorf("%s is shown", path)
+				}
+			}
+			for _, path := range tt.shown {
+				if v.Hides(path) {
+					t.Errorf("%s is hidden", path)
+				}
+			}
+		})
+	}
+	p := Policy{Workspace: "/home", Credentials: asked}
+	v := p.Decide(t.Context(), pathTool("upload", registry.CategoryNetwork, ".ssh/id"), registry.Call{})
+	if v.Decision != Ask {
+		t.Errorf("sending: %v", v.Decision)
+	}
+	p.Rules = []Rule{{Tool: "upload", Decision: Allow}}
+	if v = p.Decide(t.Context(), pathTool("upload", registry.CategoryNetwork, ".ssh/id"), registry.Call{}); v.Decision != Ask || !v.ByPath || len(v.Scopes) > 0 {
+		t.Errorf("sending, allowed without the path: %+v", v)
+	}
+}

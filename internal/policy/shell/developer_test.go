@@ -66,7 +66,7 @@ func TestDeveloperLines(t *testing.T) {
 		policy  *policy.Policy
 		percent int
 	}{
-		{"a rule for each program", developerPolicy(t), 85},
+		{"a rule for each program", developerPolicy(t), 92},
 		{"in the sandbox", confined, 100},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

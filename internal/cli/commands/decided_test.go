@@ -179,8 +179,19 @@ type world struct {
 	flags   []string
 }
 
+// tempDir returns a new folder, in memory if the system has such: the many small files of the
+// matrix cost more than its calls on some file systems.
+func tempDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "toolreg-decided-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 func newWorld(t *testing.T, servers *servers) *world {
-	w := &world{t: t, servers: servers, dir: t.TempDir()}
+	w := &world{t: t, servers: servers, dir: tempDir(t)}
 	w.write("project/.git/HEAD", "ref: refs/heads/main\n")
 	w.write("project/secret/key.txt", "key\n")
 	w.write("project/notes.txt", "notes\n")

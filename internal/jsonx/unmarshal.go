@@ -11,17 +11,17 @@ import (
 
 // Unmarshal is like [json.Unmarshal], but its errors are for people: they name JSON's types,
 // not Go's, and the place of a mistake.
-func Unmarshal(data []byte, v any) error { return explain(data, json.Unmarshal(data, v)) }
+func Unmarshal(data []byte, v any) error { return Explain(data, json.Unmarshal(data, v)) }
 
 // DecodeKnown is like [Unmarshal] for a v that must have a field for each key.
 func DecodeKnown(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	return explain(data, dec.Decode(v))
+	return Explain(data, dec.Decode(v))
 }
 
-// explain returns the error of decoding data in other words.
-func explain(data []byte, err error) error {
+// Explain returns an error of [json.Unmarshal] about data in the words of [Unmarshal].
+func Explain(data []byte, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
@@ -128,7 +129,7 @@ func parseFile(data []byte, file any) error {
 	var head struct {
 		Version int `json:"version"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
+	if err := jsonx.Unmarshal(data, &head); err != nil {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	if head.Version > approvalsVersion {
@@ -137,7 +138,7 @@ func parseFile(data []byte, file any) error {
 	if head.Version < 1 {
 		return fmt.Errorf("%w: no version", errDamaged)
 	}
-	if err := json.Unmarshal(data, file); err != nil {
+	if err := jsonx.Unmarshal(data, file); err != nil {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return nil

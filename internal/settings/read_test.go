@@ -85,7 +85,7 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"a list at the top", "s.yaml", "- a\n", []string{"s.yaml:1:1: expected an object, got list"}},
 		{"JSON that ends too early", "s.json", "{\n \"env\": [ // x\n\n", []string{"s.json:2:15: invalid JSON: unexpected end of the file"}},
 		{"at sign", "s.yaml", "env: @x\n", []string{"s.yaml:1:1: invalid YAML: found character that cannot start any token (put text that begins with @, % or ` in quotes)"}},
-		{"trailing text in JSON", "s.json", "{}\nx", []string{"s.json:2:1: invalid JSON: invalid character 'x' after top-level value"}},
+		{"trailing text in JSON", "s.json", "{}\nx", []string{"s.json:2:1: invalid JSON: text after the JSON value (a file has one object; remove what follows it)"}},
 		{"broken YAML", "s.yaml", "a: [1\nb: 2\n", []string{"s.yaml:1:1: invalid YAML: did not find expected ',' or ']'"}},
 		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command contains shell syntax"}},
 		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},

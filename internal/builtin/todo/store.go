@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -50,7 +51,7 @@ func decodeList(data []byte) (*list, error) {
 		return nil, errDamaged
 	}
 	f := &list{}
-	if err := json.Unmarshal(data, f); err != nil {
+	if err := jsonx.Unmarshal(data, f); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return f, nil

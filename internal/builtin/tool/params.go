@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -48,10 +49,12 @@ func decode(tool string, call registry.Call, p any, t reflect.Type) error {
 		}
 	}
 	if err := json.Unmarshal(raw, p); err != nil {
-		if errors.As(err, &wrong) {
-			return registry.Invalid(tool, pointerTo(wrong.Field), "has the wrong type (%s)", wrong.Value)
+		message := jsonx.Explain(raw, err).Error()
+		if !errors.As(err, &wrong) {
+			return registry.Invalid(tool, "", "%s", message)
 		}
-		return registry.Invalid(tool, "", "%v", err)
+		_, message, _ = strings.Cut(message, " is ") // after the name, which the pointer has
+		return registry.Invalid(tool, pointerTo(wrong.Field), "is %s", message)
 	}
 	return nil
 }

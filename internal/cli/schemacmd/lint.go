@@ -11,6 +11,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/lint"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -104,7 +105,7 @@ func (o *options) knownFindings(ctx context.Context, e *cli.Env, root string, fo
 		return nil, &cli.UsageError{Err: fmt.Errorf("--baseline: %w", err), Hint: "--write-baseline writes the present findings to it"}
 	}
 	var file baseline
-	if err = json.Unmarshal(content, &file); err == nil && file.Findings == nil {
+	if err = jsonx.Unmarshal(content, &file); err == nil && file.Findings == nil {
 		err = errors.New("it has no list of findings")
 	}
 	if err != nil {

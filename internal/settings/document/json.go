@@ -50,7 +50,11 @@ func (p *parser) jsonSyntax(err error, lines *places, size int) {
 	if inner := errors.Unwrap(err); inner != nil {
 		message = inner.Error()
 	}
-	p.fail(jsonx.NewPos(max(line, 1), max(col, 1)), "invalid JSON: "+message, "")
+	hint := ""
+	if strings.HasSuffix(message, " after top-level value") {
+		message, hint = "text after the JSON value", "a file has one object; remove what follows it"
+	}
+	p.fail(jsonx.NewPos(max(line, 1), max(col, 1)), "invalid JSON: "+message, hint)
 }
 
 func (p *parser) fromJSON(v *hujson.Value, lines *places, depth int) *jsonx.Value {

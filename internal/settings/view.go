@@ -87,10 +87,11 @@ func (l *loader) typed(command string) string {
 // notTrusted is why a file of an untrusted project is left out.
 const notTrusted = "not trusted; see `toolreg trust status`"
 
-// ownTools are the settings that add tools to a registry, or leave some out.
+// ownTools are the settings that add tools to a registry, or leave some out. Those that say which
+// servers may be connected are not among them: they hold for every program's servers.
 func ownTools() []string {
 	return []string{
-		"toolDiscoveryCommand", "toolCallCommand", "mcpServers", "mcpServerCommand", "mcp.allowed", "mcp.excluded", "openapi", "composites",
+		"toolDiscoveryCommand", "toolCallCommand", "mcpServers", "mcpServerCommand", "openapi", "composites",
 		"plugins.paths", "plugins.disabled", "coreTools", "excludeTools", "tools.only", "tools.allow", "overrides",
 		"permissions.filesystem", "permissions.network", "permissions.shell", "permissions.database", "scripts", "scripts.declare", "search.always",
 	}

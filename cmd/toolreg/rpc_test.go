@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -1016,6 +1017,9 @@ func TestRPCInitializeAgain(t *testing.T) {
 func TestRPCSchema(t *testing.T) {
 	dir, command := inProject(t, server)
 	writeFile(t, dir, "a.txt", "hello\n")
+	if runtime.GOOS == "linux" { // elsewhere names may have to be UTF-8
+		writeFile(t, dir, "caf\xe9.txt", "hello\n")
+	}
 	text, types := output(t, command("rpc", "--schema")), output(t, command("rpc", "--typescript"))
 	schema, err := jsonschema.CompileString("rpc.json", text)
 	if err != nil {
@@ -1034,6 +1038,14 @@ func TestRPCSchema(t *testing.T) {
 		}
 		return schema.Validate(v)
 	}
+	for _, without := range []string{`{"jsonrpc":"2.0","id":1,"method":"cancel"}`, `{"jsonrpc":"2.0","id":1,"method":"call"}`} {
+		if err := valid(without); err == nil {
+			t.Errorf("%s has no params", without)
+		}
+	}
+	if err := valid(`{"jsonrpc":"2.0","id":1,"method":"servers"}`); err != nil {
+		t.Errorf("servers needs no params: %v", err)
+	}
 	var requests []string
 	for i, r := range []struct {
 		method string
@@ -1042,7 +1054,7 @@ func TestRPCSchema(t *testing.T) {
 		{"initialize", map[string]any{"client": map[string]string{"name": "x"}, "capabilities": map[string]bool{"approve": true}}},
 		{"declare", map[string]any{"format": "openai", "defer": "auto", "tools": []string{"read_*"}}},
 		{"answer", map[string]any{"format": "mcp", "response": json.RawMessage(responses(t, []string{"read_file", "x"}, []string{`{}`, `{}`})["mcp"])}},
-		{"call", tool("read_file", map[string]any{"file_path": "a.txt"})}, {"call", tool("write_file", map[string]any{"file_path": "b", "content": "x"})}, {"call", tool("nowhere", nil)},
+		{"call", tool("read_file", map[string]any{"file_path": "a.txt"})}, {"call", tool("write_file", map[string]any{"file_path": "b", "content": "x"})}, {"call", tool("nowhere", nil)}, {"call", tool("grep", map[string]any{"pattern": "hello"})},
 		{"list", map[string]any{"all": true, "category": "read"}}, {"search", map[string]any{"query": "read"}}, {"why", tool("write_file", nil)}, {"servers", map[string]any{}}, {"cancel", map[string]any{"id": 1}},
 	} {
 		requests = append(requests, rpcLine(t, map[string]any{"jsonrpc": "2.0", "id": i, "method": r.method, "params": r.params}))

@@ -147,8 +147,12 @@ func (m *Messages) Schema() (any, error) {
 	}
 	all := &jsonschema.Schema{Schema: "https://json-schema.org/draft/2020-12/schema", Title: "Messages of toolreg rpc, one a line", Defs: defs}
 	for _, x := range append(m.requests(), questions()...) {
+		required := []string{"id", "method"}
+		if params := defs[typeName(x.name, "Params")]; params != nil && len(params.Required) > 0 {
+			required = append(required, "params")
+		}
 		all.AnyOf = append(all.AnyOf,
-			envelope(x.name, []string{"id", "method"}, map[string]*jsonschema.Schema{"id": id, "method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(typeName(x.name, "Params"))}),
+			envelope(x.name, required, map[string]*jsonschema.Schema{"id": id, "method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(typeName(x.name, "Params"))}),
 			envelope("answer to "+x.name, []string{"id", "result"}, map[string]*jsonschema.Schema{"id": id, "result": ref(typeName(x.name, "Result"))}))
 	}
 	for _, x := range notifications() {

@@ -113,9 +113,10 @@ func messages() rpc.Messages {
 	words := `{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`
 	life, h := context.Context(nil), &host{} // no method is run
 	return rpc.Messages{Methods: append([]rpc.Method{initialize(life, h)}, methods(life, h)...), Types: map[reflect.Type]string{
-		reflect.TypeFor[cli.Words]():        words,
-		reflect.TypeFor[policy.Decision]():  `{"enum":["allow","sandbox","ask","deny"]}`,
-		reflect.TypeFor[registry.Content](): `{"type":"object","description":"a content block of MCP","required":["type"],"properties":{"type":{"type":"string"}}}`,
-		reflect.TypeFor[registry.Display](): `{"description":"Markdown, a diff, or a todo list","anyOf":[{"type":"string"},{"type":"object"},{"type":"array"}]}`,
+		reflect.TypeFor[cli.Words]():         words,
+		reflect.TypeFor[policy.Decision]():   `{"enum":["allow","sandbox","ask","deny"]}`,
+		reflect.TypeFor[registry.Content]():  `{"type":"object","description":"a content block of MCP","required":["type"],"properties":{"type":{"type":"string"}}}`,
+		reflect.TypeFor[registry.Location](): `{"type":"object","description":"pathBytes, in Base64, is there instead of path if the path is not UTF-8","properties":{"path":{"type":"string"},"pathBytes":{"type":"string"},"line":{"type":"integer"}}}`,
+		reflect.TypeFor[registry.Display]():  `{"description":"Markdown, a diff, or a todo list","anyOf":[{"type":"string"},{"type":"object"},{"type":"array"}]}`,
 	}}
 }

@@ -135,7 +135,7 @@ tokens: build ## count the tokens of declarations with real tokenizers, for the 
 	npm ci --prefix $(TOKENS) --silent
 	node $(TOKENS)/measure.mjs bin/toolreg
 
-bench: benchservers benchserve benchtools ## run every benchmark; docs/benchmarks.md keeps the times of whole processes
+bench: benchservers benchserve benchtools ## run every benchmark; docs/development/benchmarks.md keeps the times of whole processes
 	go test -run '^$$' -bench . -benchmem ./...
 
 benchservers: build ## measure calls of MCP servers beside a client that does nothing else

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -135,23 +136,28 @@ func (s *hintState) run(t *testing.T, line string) (code int, out string) {
 
 // Commands in messages begin with "toolreg" and a command, and end where the sentence goes
 // on. What has a word such as NAME is a form to fill in.
+// Compiled when first used, as what a test of the start counts.
 var (
-	inMessage  = regexp.MustCompile("(?m)(?:^|[ \\t\"`:(])(toolreg (?:-|[a-z])[^\\n\\t\"`]*)")
-	goesOn     = regexp.MustCompile(`[;,:]( |$)|\.( |$)|\)( |$)| \(|  | (allows|adds|answers|checks|clears|compares|creates|disables|enables|explains|gives|grants|has|ignores|imports|is|keeps|lists|logs|prints|records|removes|renames|requires|takes|reads|restarts|runs|says|sets|shows|starts|stops|switches|tries|trusts|updates|works|writes|and|or|if|for|with|without|to|in|does|would|once|first|after|before|which|instead|then|again|as|here|there|from)( |$)`)
-	nearName   = regexp.MustCompile(`did you mean .*|toolreg.* (requires|takes no) .*`)
-	toBeFilled = regexp.MustCompile(`\b[A-Z][A-Z_]+\b|…`)
+	inMessage = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile("(?m)(?:^|[ \\t\"`:(])(toolreg (?:-|[a-z])[^\\n\\t\"`]*)")
+	})
+	goesOn = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[;,:]( |$)|\.( |$)|\)( |$)| \(|  | (allows|adds|answers|checks|clears|compares|creates|disables|enables|explains|gives|grants|has|ignores|imports|is|keeps|lists|logs|prints|records|removes|renames|requires|takes|reads|restarts|runs|says|sets|shows|starts|stops|switches|tries|trusts|updates|works|writes|and|or|if|for|with|without|to|in|does|would|once|first|after|before|which|instead|then|again|as|here|there|from)( |$)`)
+	})
+	nearName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`did you mean .*|toolreg.* (requires|takes no) .*`) })
+	toBeFilled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[A-Z][A-Z_]+\b|…`) })
 )
 
 // pasted returns the commands in messages that can be run as they are. Those that are near
 // to a mistake may need more words.
 func pasted(out string) []string {
 	var found []string
-	for _, m := range inMessage.FindAllStringSubmatch(nearName.ReplaceAllString(out, ""), -1) {
+	for _, m := range inMessage().FindAllStringSubmatch(nearName().ReplaceAllString(out, ""), -1) {
 		line := m[1]
-		if at := goesOn.FindStringIndex(line); at != nil {
+		if at := goesOn().FindStringIndex(line); at != nil {
 			line = line[:at[0]]
 		}
-		if word := strings.Fields(line); len(word) > 1 && !toBeFilled.MatchString(line) && !slices.Contains(found, line) && isCommand(word[1]) {
+		if word := strings.Fields(line); len(word) > 1 && !toBeFilled().MatchString(line) && !slices.Contains(found, line) && isCommand(word[1]) {
 			found = append(found, line)
 		}
 	}

@@ -97,14 +97,21 @@ func (r *Rule) matchesNothing() string {
 	if r.Command == "" {
 		return ""
 	}
-	inner := ""
+	inner, begins := "", false
 	for _, c := range shell.Read("", r.Command, "").Commands {
-		if c.Begins(r.Command, r.Decision == sandbox) || r.Decision != allow && c.Names(r.Command) != shell.No {
+		if r.Decision != allow && c.Names(r.Command) != shell.No {
 			return ""
+		}
+		if c.Begins(r.Command, r.Decision == sandbox) {
+			begins = true
+			continue
 		}
 		if cover := c.Cover(); cover != "" && cover != r.Command {
 			inner = cover
 		}
+	}
+	if inner == "" && begins {
+		return ""
 	}
 	if inner == "" {
 		return "the rule matches nothing: toolreg asks about a command that begins so"

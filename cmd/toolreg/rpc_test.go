@@ -1026,7 +1026,7 @@ func TestRPCSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"InitializeParams", "DeclareResult", "AnswerParams", "CallResult", "ListResult", "SearchResult", "WhyResult", "ServersResult", "CancelResult",
-		"ProvideParams", "RunParams", "ApproveParams", "ApproveResult", "ElicitParams", "SampleResult", "ProgressParams", "OutputParams", "LogParams", "DiagnosticParams", "ChangedParams"} {
+		"ProvideParams", "RunParams", "RunCancelParams", "ApproveParams", "ApproveResult", "ElicitParams", "SampleResult", "ProgressParams", "OutputParams", "LogParams", "DiagnosticParams", "ChangedParams"} {
 		if !strings.Contains(types, "export type "+name+" = ") {
 			t.Errorf("%s has no type", name)
 		}

@@ -69,17 +69,6 @@ func (p *Provided) Set(client Client, functions []Function) error {
 	return nil
 }
 
-// Names returns the names of the functions, in their order.
-func (p *Provided) Names() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := make([]string, 0, len(p.functions))
-	for _, f := range p.functions {
-		out = append(out, f.Name)
-	}
-	return out
-}
-
 // Name implements [registry.Source].
 func (p *Provided) Name() string { return registry.SourceHost }
 

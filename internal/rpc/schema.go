@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -18,6 +19,7 @@ import (
 type exchange struct {
 	name           string
 	params, result reflect.Type
+	types          string // what the names of its types begin with; "": the name
 }
 
 // Messages are all messages of a connection, from which their schema and their types are
@@ -31,24 +33,24 @@ type Messages struct {
 func (m *Messages) requests() []exchange {
 	var out []exchange
 	for _, method := range m.Methods {
-		out = append(out, exchange{method.Name, method.Params, method.Result})
+		out = append(out, exchange{method.Name, method.Params, method.Result, ""})
 	}
-	return append(out, exchange{cancelMethod, reflect.TypeFor[CancelParams](), reflect.TypeFor[CancelResult]()})
+	return append(out, exchange{cancelMethod, reflect.TypeFor[CancelParams](), reflect.TypeFor[CancelResult](), ""})
 }
 
 func questions() []exchange {
 	return []exchange{
-		{"approve", reflect.TypeFor[Approve](), reflect.TypeFor[exec.Reply]()},
-		{"elicit", reflect.TypeFor[Elicit](), reflect.TypeFor[ElicitResult]()},
-		{"sample", reflect.TypeFor[Sample](), reflect.TypeFor[json.RawMessage]()},
-		{"run", reflect.TypeFor[Run](), reflect.TypeFor[json.RawMessage]()},
+		{"approve", reflect.TypeFor[Approve](), reflect.TypeFor[exec.Reply](), ""},
+		{"elicit", reflect.TypeFor[Elicit](), reflect.TypeFor[ElicitResult](), ""},
+		{"sample", reflect.TypeFor[Sample](), reflect.TypeFor[json.RawMessage](), ""},
+		{"run", reflect.TypeFor[Run](), reflect.TypeFor[json.RawMessage](), ""},
 	}
 }
 
 func notifications() []exchange {
 	return []exchange{
-		{"progress", reflect.TypeFor[Progress](), nil}, {"output", reflect.TypeFor[Output](), nil}, {"log", reflect.TypeFor[Log](), nil},
-		{"diagnostic", reflect.TypeFor[Diagnostic](), nil}, {"changed", reflect.TypeFor[Changed](), nil},
+		{"progress", reflect.TypeFor[Progress](), nil, ""}, {"output", reflect.TypeFor[Output](), nil, ""}, {"log", reflect.TypeFor[Log](), nil, ""},
+		{"diagnostic", reflect.TypeFor[Diagnostic](), nil, ""}, {"changed", reflect.TypeFor[Changed](), nil, ""}, {cancelMethod, reflect.TypeFor[RunCancel](), nil, "runCancel"},
 	}
 }
 
@@ -92,7 +94,10 @@ func open(s *jsonschema.Schema, closed bool) {
 }
 
 // typeName returns the name of the type of a message.
-func typeName(method, part string) string { return strings.ToUpper(method[:1]) + method[1:] + part }
+func (x *exchange) typeName(part string) string {
+	name := cmp.Or(x.types, x.name)
+	return strings.ToUpper(name[:1]) + name[1:] + part
+}
 
 // each calls f for the types of all messages, in order.
 func (m *Messages) each(f func(name string, s *jsonschema.Schema) error) error {
@@ -106,9 +111,9 @@ func (m *Messages) each(f func(name string, s *jsonschema.Schema) error) error {
 					continue
 				}
 				// What a host sends is checked; what it gets may have more members one day.
-				s, err := m.schemaOf(part.t, part.name == "Params" && m.method(x.name) || x.name == "approve" && part.name == "Result")
+				s, err := m.schemaOf(part.t, part.name == "Params" && x.types == "" && m.method(x.name) || x.name == "approve" && part.name == "Result")
 				if err == nil {
-					err = f(typeName(x.name, part.name), s)
+					err = f(x.typeName(part.name), s)
 				}
 				if err != nil {
 					return err
@@ -148,15 +153,15 @@ func (m *Messages) Schema() (any, error) {
 	all := &jsonschema.Schema{Schema: "https://json-schema.org/draft/2020-12/schema", Title: "Messages of toolreg rpc, one a line", Defs: defs}
 	for _, x := range append(m.requests(), questions()...) {
 		required := []string{"id", "method"}
-		if params := defs[typeName(x.name, "Params")]; params != nil && len(params.Required) > 0 {
+		if params := defs[x.typeName("Params")]; params != nil && len(params.Required) > 0 {
 			required = append(required, "params")
 		}
 		all.AnyOf = append(all.AnyOf,
-			envelope(x.name, required, map[string]*jsonschema.Schema{"id": id, "method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(typeName(x.name, "Params"))}),
-			envelope("answer to "+x.name, []string{"id", "result"}, map[string]*jsonschema.Schema{"id": id, "result": ref(typeName(x.name, "Result"))}))
+			envelope(x.name, required, map[string]*jsonschema.Schema{"id": id, "method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(x.typeName("Params"))}),
+			envelope("answer to "+x.name, []string{"id", "result"}, map[string]*jsonschema.Schema{"id": id, "result": ref(x.typeName("Result"))}))
 	}
 	for _, x := range notifications() {
-		all.AnyOf = append(all.AnyOf, envelope(x.name, []string{"method", "params"}, map[string]*jsonschema.Schema{"method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(typeName(x.name, "Params"))}))
+		all.AnyOf = append(all.AnyOf, envelope(x.name, []string{"method", "params"}, map[string]*jsonschema.Schema{"method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(x.typeName("Params"))}))
 	}
 	all.AnyOf = append(all.AnyOf, envelope("error", []string{"id", "error"}, map[string]*jsonschema.Schema{"id": {Types: []string{"string", "number", "null"}}, "error": ref("Error")}))
 	return all, nil
@@ -191,9 +196,9 @@ func (m *Messages) TypeScript() (string, error) {
 	} {
 		b = append(typescript.AppendComment(b, "", group.comment), "export interface "+group.name+" {\n"...)
 		for _, x := range group.of {
-			b = append(b, "  "+x.name+": { params: "+typeName(x.name, "Params")...)
+			b = append(b, "  "+x.name+": { params: "+x.typeName("Params")...)
 			if x.result != nil {
-				b = append(b, "; result: "+typeName(x.name, "Result")...)
+				b = append(b, "; result: "+x.typeName("Result")...)
 			}
 			b = append(b, " };\n"...)
 		}

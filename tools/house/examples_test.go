@@ -1,6 +1,6 @@
 //go:build !windows
 
-package toolreg_test
+package house_test
 
 import (
 	"encoding/json"
@@ -45,6 +45,7 @@ var build = sync.OnceValue(func() error {
 // real ones would reject. The model reads a file, calls a tool that does not exist, and
 // then says what it read.
 func TestExamples(t *testing.T) {
+	t.Chdir(root)
 	agents(t, map[string]func() http.Handler{
 		"openai.sh":    func() http.Handler { return openAIStandIn() },
 		"openai.ts":    func() http.Handler { return openAIStandIn() },

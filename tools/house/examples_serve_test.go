@@ -1,6 +1,6 @@
 //go:build linux
 
-package toolreg_test
+package house_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 // TestServiceFiles checks the files of examples/serve with the programs that read them.
 func TestServiceFiles(t *testing.T) {
+	t.Chdir(root)
 	dir := t.TempDir()
 	for _, name := range []string{"haproxy.cfg", "nginx.conf", "toolreg.service", "toolreg.socket"} {
 		text, err := os.ReadFile(filepath.Join("examples", "serve", name))

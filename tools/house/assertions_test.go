@@ -1,4 +1,4 @@
-package toolreg_test
+package house_test
 
 import (
 	"go/scanner"
@@ -29,6 +29,7 @@ var wording = regexp.MustCompile(`\pL[\pL\d_.:-]+(?: [\pL\d_.:-]+)*`)
 // of the code, or in an assertion of a script that it is present. A message that was changed is
 // never printed, so asserting its absence tests nothing.
 func TestNegativeAssertionsCanFail(t *testing.T) {
+	t.Chdir(root)
 	var known strings.Builder
 	known.WriteString("panic goroutine fatal error\n") // of the Go runtime
 	for _, folder := range []string{"cmd", "internal"} {

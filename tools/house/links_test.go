@@ -1,4 +1,4 @@
-package toolreg_test
+package house_test
 
 import (
 	"os"
@@ -13,6 +13,7 @@ import (
 // TestLinks checks that every link between the pages of the repository leads to an
 // existing page and heading, and that the index of docs links to each page.
 func TestLinks(t *testing.T) {
+	t.Chdir(root)
 	pages := markdownPages(t)
 	index := filepath.Join("docs", "README.md")
 	var indexed []string

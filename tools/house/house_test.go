@@ -1,6 +1,7 @@
-// Package toolreg_test checks rules about the code of the whole module: which package may
-// import which, and what no package may do. docs/ARCHITECTURE.md explains the rules.
-package toolreg_test
+// Package house_test checks what concerns the whole repository: which package may import
+// which, what no package may do, the links between the pages, and the examples.
+// docs/ARCHITECTURE.md explains the rules.
+package house_test
 
 import (
 	"encoding/json"
@@ -21,11 +22,13 @@ import (
 
 const module = "github.com/toolreg/toolreg"
 
+// root is the folder of the module, in which each test runs.
+var root = filepath.Join("..", "..")
+
 // rooms lists every package of the module with the packages of the module that it
 // may import in addition to those of shared; "x/*" means the packages below x.
 func rooms() map[string][]string {
 	return map[string][]string{
-		"":                             {},
 		"cmd/toolreg":                  {"internal/cli", "internal/cli/commands"},
 		"internal/agents":              {"internal/policy", "internal/policy/shell", "internal/registry", "internal/settings", "internal/settings/document"},
 		"internal/args":                {"internal/registry"},
@@ -142,6 +145,7 @@ func rooms() map[string][]string {
 		"internal/ui/picture":          {},
 		"internal/uri":                 {},
 		"internal/webaddr":             {},
+		"tools/house":                  {},
 		"tools/mutants":                {},
 		"tools/site":                   {},
 		"tools/reference":              {"internal/builtin", "internal/cli", "internal/cli/commands", "internal/registry", "internal/settings/table"},
@@ -191,6 +195,7 @@ func soleImporters() map[string][]string {
 }
 
 func TestImports(t *testing.T) {
+	t.Chdir(root)
 	allowed, restricted := rooms(), soleImporters()
 	found := map[string]bool{}
 	for _, system := range []string{"linux", "darwin", "windows"} {
@@ -248,9 +253,6 @@ func listPackages(t *testing.T, system string) map[string][]string {
 
 // ownPackage returns the path of a package within this module.
 func ownPackage(path string) (string, bool) {
-	if path == module {
-		return "", true
-	}
 	return strings.CutPrefix(path, module+"/")
 }
 
@@ -274,6 +276,7 @@ func within(path, parent string) bool {
 // only in main, that no init function runs before it, and that exported names have
 // comments.
 func TestHabits(t *testing.T) {
+	t.Chdir(root)
 	var exits []string
 	for path, file := range parseSources(t) {
 		dir := filepath.ToSlash(filepath.Dir(path))
@@ -376,6 +379,7 @@ func changing() []string {
 // function assigns to them or takes their address, which includes calling methods
 // that have pointer receivers.
 func TestPackageVariables(t *testing.T) {
+	t.Chdir(root)
 	packages := map[string][]source{}
 	for path, file := range parseSources(t) {
 		dir := filepath.ToSlash(filepath.Dir(path))

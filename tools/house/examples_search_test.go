@@ -1,6 +1,6 @@
 //go:build !windows
 
-package toolreg_test
+package house_test
 
 import (
 	"encoding/json"
@@ -17,6 +17,7 @@ import (
 // tool, calls it, and calls it again in a later turn. Each turn starts toolreg again, and
 // must declare the same few tools.
 func TestExamplesSearch(t *testing.T) {
+	t.Chdir(root)
 	agents(t, map[string]func() http.Handler{
 		"openai.sh":    func() http.Handler { return searchingOpenAI() },
 		"openai.ts":    func() http.Handler { return searchingOpenAI() },

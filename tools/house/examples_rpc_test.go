@@ -1,6 +1,6 @@
 //go:build !windows
 
-package toolreg_test
+package house_test
 
 import (
 	"bytes"
@@ -38,6 +38,7 @@ func rpcExamples(openAI, responses, anthropic, gemini func() http.Handler) map[s
 // calls an unknown tool, with one that searches 300 tools, and with one that makes ten calls
 // at once, one of which needs approval.
 func TestExamplesRPC(t *testing.T) {
+	t.Chdir(root)
 	examples := rpcExamples(func() http.Handler { return openAIStandIn() }, func() http.Handler { return responsesStandIn() }, func() http.Handler { return anthropicStandIn() }, func() http.Handler { return geminiStandIn() })
 	for name := range examples {
 		text, err := os.ReadFile(filepath.Join("examples", name))

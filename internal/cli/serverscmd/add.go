@@ -14,6 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
+	"github.com/toolreg/toolreg/internal/install"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/serverjson"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
@@ -69,7 +71,7 @@ Refer to secrets instead of writing them into the file, as in
   toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
   toolreg servers add pets --openapi https://pets.example.com/openapi.json`,
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			if len(argv) == 1 && cmd.ArgsLenAtDash() < 0 && isDescribed(argv[0]) && !cmd.Flags().Changed("url") && o.spec == "" {
+			if len(argv) == 1 && cmd.ArgsLenAtDash() < 0 && install.IsDescribed(argv[0]) && !cmd.Flags().Changed("url") && o.spec == "" {
 				if err := onlyDescribed(cmd); err != nil {
 					return err
 				}
@@ -147,7 +149,7 @@ func (o *addOptions) entry(argv []string, dash int) (edit.Change, error) {
 	case len(command) == 0 && (len(o.env) > 0 || o.cwd != ""):
 		return edit.Change{}, errors.New("--env and --cwd are for servers with a command")
 	}
-	entry := serverEntry{Type: o.kind, URL: o.url, Cwd: o.cwd, Description: o.description, Trust: o.trust}
+	entry := install.Entry{Type: o.kind, URL: o.url, Cwd: o.cwd, Description: o.description, Trust: o.trust}
 	if len(command) > 0 {
 		entry.Command, entry.Args = command[0], command[1:]
 	}
@@ -158,7 +160,7 @@ func (o *addOptions) entry(argv []string, dash int) (edit.Change, error) {
 	if entry.Headers, err = pairsObject("--header", `"Name: value"`, ":=", o.headers); err != nil {
 		return edit.Change{}, err
 	}
-	data, err := encodeEntry(entry)
+	data, err := jsonx.Marshal(entry)
 	return edit.Change{Name: before[0], Entry: data}, err
 }
 
@@ -195,7 +197,7 @@ func (o *addOptions) apiEntry(name string, command []string) (edit.Change, error
 	if err != nil {
 		return edit.Change{}, err
 	}
-	data, err := encodeEntry(struct {
+	data, err := jsonx.Marshal(struct {
 		Spec        string          `json:"spec"`
 		BaseURL     string          `json:"baseUrl,omitempty"`
 		Headers     json.RawMessage `json:"headers,omitempty"`
@@ -203,28 +205,6 @@ func (o *addOptions) apiEntry(name string, command []string) (edit.Change, error
 		Trust       bool            `json:"trust,omitempty"`
 	}{o.spec, o.url, headers, o.description, o.trust})
 	return edit.Change{Name: name, API: true, Entry: data}, err
-}
-
-// serverEntry is an entry of mcpServers in the order of the file.
-type serverEntry struct {
-	Type        string          `json:"type,omitempty"`
-	Command     string          `json:"command,omitempty"`
-	Args        []string        `json:"args,omitempty"`
-	URL         string          `json:"url,omitempty"`
-	Env         json.RawMessage `json:"env,omitempty"`
-	Headers     json.RawMessage `json:"headers,omitempty"`
-	Cwd         string          `json:"cwd,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Trust       bool            `json:"trust,omitempty"`
-	From        json.RawMessage `json:"from,omitempty"`
-}
-
-func encodeEntry(e any) (json.RawMessage, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(e)
-	return json.RawMessage(strings.TrimSpace(b.String())), err
 }
 
 // pairsObject returns a JSON object of names and values in order; nil if given is empty.

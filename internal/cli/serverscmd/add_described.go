@@ -1,39 +1,26 @@
 package serverscmd
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/form"
+	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/mcpregistry"
-	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serverjson"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
-	"github.com/toolreg/toolreg/internal/state"
-	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/ui"
 )
-
-// maxDescription is the maximum size of a server.json, in bytes.
-const maxDescription = 1 << 20
 
 // describedOptions are the options of add for a server of a registry or a file.
 type describedOptions struct {
@@ -41,19 +28,9 @@ type describedOptions struct {
 	set         []string // NAME=VALUE
 }
 
-// described is a server that is described by a registry or a file.
-type described struct {
-	*mcpregistry.Entry
-	from     settings.From // Registry and Name are set
-	source   string        // for messages: the registry or the file
-	bundle   *openBundle   // nil = none
-	warnings []string      // what the person should know before it is added
-}
-
-// isDescribed reports whether an argument names a server of a registry or a file with its
-// description.
-func isDescribed(arg string) bool {
-	return isBundle(arg) || strings.HasSuffix(arg, ".json") || strings.ContainsAny(arg, "/\\") && !strings.HasPrefix(arg, "{") && !strings.Contains(arg, "://")
+// installer returns what installs servers with the settings.
+func installer(e *cli.Env, s *settings.Settings) *install.Installer {
+	return &install.Installer{Settings: s, Folders: e.Config.Folders, Environ: e.Config.Environ, Dir: e.Config.Dir, Agent: "toolreg/" + e.Version}
 }
 
 // addDescribed adds a server of a registry or of a file.
@@ -66,15 +43,13 @@ func addDescribed(ctx context.Context, e *cli.Env, t *target, o *describedOption
 	if err != nil {
 		return err
 	}
-	d, err := find(ctx, e, s, arg)
+	i := installer(e, s)
+	d, err := i.Find(ctx, arg)
 	if err != nil {
 		return err
 	}
-	defer func() { d.bundle.close() }()
-	name := o.as
-	if name == "" {
-		name = d.Server.Short()
-	}
+	defer d.Close()
+	name := cmp.Or(o.as, d.Server.Short())
 	if err := settings.CheckServerName(name); err != nil {
 		return &cli.UsageError{Err: err, Hint: "give another name with --as"}
 	}
@@ -85,21 +60,21 @@ func addDescribed(ctx context.Context, e *cli.Env, t *target, o *describedOption
 	if err := isFree(file, name); err != nil {
 		return err
 	}
-	secrets, err := e.Config.Folders.Secrets()
+	in, err := i.New(d, file, name, given)
 	if err != nil {
 		return err
 	}
-	in := &installation{described: d, settings: s, file: file, verb: "adding", name: name, given: given, secrets: secrets}
-	if err := in.choose(ctx, e, o.runtime); err != nil {
+	q := &questions{Installation: in, verb: "adding"}
+	if err := q.choose(ctx, e, o.runtime); err != nil {
 		return err
 	}
-	if err := in.confirm(ctx, e, in.about(e), "Add it?"); err != nil {
+	if err := q.confirm(ctx, e, q.about(true), "Add it?"); err != nil {
 		return err
 	}
-	if err := in.write(ctx, e, t); err != nil {
+	if err := write(ctx, e, t, s, in); err != nil {
 		return err
 	}
-	return remember(ctx, e, d)
+	return i.Remember(ctx, d)
 }
 
 // isFree returns an error if a settings file already has an entry of a name.
@@ -130,172 +105,45 @@ func parseGiven(set []string) (serverjson.Given, error) {
 	return given, nil
 }
 
-// find gets the description that an argument names, and refuses a deleted version.
-func find(ctx context.Context, e *cli.Env, s *settings.Settings, arg string) (*described, error) {
-	switch {
-	case isBundle(arg):
-		return describedByBundle(ctx, e, s, arg)
-	case strings.HasSuffix(arg, ".json"):
-		return describedByFile(e, arg)
-	}
-	name, version, found := strings.Cut(arg, "@")
-	switch {
-	case !found:
-		version = mcpregistry.Latest
-	case version == "":
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s: the version is missing", arg), Hint: "without @ it is the latest one"}
-	}
-	if err := serverjson.CheckName(name); err != nil {
-		return nil, &cli.UsageError{Err: err, Hint: "toolreg servers find searches for names"}
-	}
-	registries, err := registriesOf(ctx, e, s)
+// questions asks the person for what an installation lacks.
+type questions struct {
+	*install.Installation
+	verb  string   // for messages, such as "adding"
+	lacks []string // options of the command line that are missing because nobody can be asked
+}
+
+// choose chooses the way to run the server and makes the plan. Without somebody to ask, the
+// way or the plan may be missing; confirm says so.
+func (q *questions) choose(ctx context.Context, e *cli.Env, runtime string) error {
+	ways, err := q.Ways(runtime)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return describedBy(ctx, registries, name, version)
-}
-
-// describedBy asks registries in their order. One that fails ends the search, because a later
-// one may have another server of that name.
-func describedBy(ctx context.Context, registries []*mcpregistry.Registry, name, version string) (*described, error) {
-	var missing error
-	for _, r := range registries {
-		entry, err := r.Get(ctx, name, version)
-		if errors.Is(err, registry.ErrNotFound) {
-			missing = err
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		d := &described{Entry: entry, source: r.URL, from: settings.From{Registry: r.URL, Name: name}}
-		return d, d.checkStatus()
-	}
-	return nil, missing
-}
-
-func (d *described) checkStatus() error {
-	about := d.Server.Name + " " + d.Server.Version
-	message := ""
-	if d.StatusMessage != "" {
-		message = ": " + d.StatusMessage
-	}
-	switch d.Status {
-	case mcpregistry.Deleted:
-		return &serverjson.RefusedError{Reason: about + " was deleted by its publisher" + message}
-	case mcpregistry.Deprecated:
-		d.warnings = append(d.warnings, "it is deprecated"+message)
-	}
-	return nil
-}
-
-func describedByFile(e *cli.Env, name string) (*described, error) {
-	path := e.Config.Absolute(name)
-	f, err := trust.Read(path, maxDescription)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("there is no file %s", name)
-		}
-		return nil, &cli.UsageError{Err: err}
-	}
-	server, err := serverjson.Parse(f.Data)
-	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s is not a server.json: %w", name, err)}
-	}
-	return &described{Entry: &mcpregistry.Entry{Server: server, Status: mcpregistry.Active}, source: path, from: settings.From{Name: server.Name}}, nil
-}
-
-// installation is a described server with the way to run it and its values.
-type installation struct {
-	*described
-	settings *settings.Settings
-	file     string           // with the entry
-	was      *settings.Server // that is upgraded; nil = it is added
-	verb     string           // for messages, such as "adding"
-	name     string           // of the entry
-	way      *serverjson.Way
-	given    serverjson.Given
-	plan     *serverjson.Plan
-	secrets  *state.Dir // where secrets are kept
-	passed   []string   // ways that cannot be used, and why
-	lacks    []string   // options of the command line that are missing because nobody can be asked
-}
-
-// options are those of the translation.
-func (in *installation) options(e *cli.Env) serverjson.Options {
-	spec := process.Spec{Env: e.Config.Environ, Dir: e.Config.Dir}
-	return serverjson.Options{
-		Has: func(program string) bool {
-			spec.Argv = []string{program}
-			_, err := spec.Program()
-			return err == nil
-		},
-		Keep: in.reference,
-	}
-}
-
-// reference returns the reference to the file of a secret.
-func (in *installation) reference(name string) string {
-	return "file:" + serverjson.Literal(filepath.Join(in.secrets.Path, secretName(in.file, in.name, name)))
-}
-
-// choose chooses the way to run the server and makes the plan. It asks the person for what
-// is not given.
-func (in *installation) choose(ctx context.Context, e *cli.Env, runtime string) error {
-	var fitting []serverjson.Way
-	for _, way := range in.Server.Ways() {
-		if runtime == "" || way.Runtime == runtime {
-			fitting = append(fitting, way)
-		}
-	}
-	switch {
-	case len(fitting) == 0 && runtime != "":
-		var known []string
-		for _, way := range in.Server.Ways() {
-			known = append(known, way.Runtime)
-		}
-		return &cli.UsageError{Err: fmt.Errorf("%s cannot be run by --runtime %s", in.Server.Name, runtime), Hint: "it has " + listed(known)}
-	case len(fitting) == 0:
-		return &serverjson.RefusedError{Reason: in.Server.Name + " names neither a package nor an address", Advice: in.Server.WebsiteURL}
-	}
-	usable, refused := in.usable(e, fitting)
-	switch {
-	case len(usable) == 0:
-		return fmt.Errorf("%s %s: %w", in.Server.Name, in.Server.Version, refused)
-	case len(usable) == 1 || runtime != "":
-		in.way = &usable[0]
-	default:
-		if err := in.chooseWay(ctx, e, usable); err != nil || in.way == nil {
+	way := &ways[0]
+	if runtime == "" {
+		if way, err = q.chooseWay(ctx, e, ways); err != nil || way == nil {
 			return err
 		}
 	}
-	if err := in.openWay(ctx, e); err != nil {
+	if err := q.Use(ctx, *way); err != nil || len(q.Plan.Missing) == 0 {
 		return err
 	}
-	if in.was != nil {
-		in.dropUnknown()
-	}
-	return in.complete(ctx, e)
-}
-
-// usable returns the ways whose packages and addresses can be used, and why the others cannot,
-// which is noted if there is one that can.
-func (in *installation) usable(e *cli.Env, ways []serverjson.Way) (usable []serverjson.Way, refused error) {
-	var all serverjson.RefusedError
-	for _, way := range ways {
-		_, err := way.Plan(nil, in.options(e))
-		r, ok := errors.AsType[*serverjson.RefusedError](err)
-		if !ok {
-			usable = append(usable, way)
-			continue
+	tty, err := e.Person.Open()
+	if err != nil || e.IO.JSON {
+		for _, missing := range q.Plan.Missing {
+			q.lacks = append(q.lacks, "--set "+cli.Quote(missing.Name+"="+placeholder(missing)))
 		}
-		in.passed = append(in.passed, fmt.Sprintf("%s %s is passed over: %v", way.Runtime, way.Origin(), err))
-		all.Reason, all.Advice = strings.TrimPrefix(all.Reason+"; "+r.Reason, "; "), r.Advice
+		return nil
 	}
-	return usable, &all
+	defer tty.Close()
+	if err := q.fill(ctx, tty); err != nil {
+		return err
+	}
+	return q.MakePlan()
 }
 
-func (in *installation) chooseWay(ctx context.Context, e *cli.Env, ways []serverjson.Way) error {
+// chooseWay returns the way that the person wants; nil if nobody can be asked.
+func (q *questions) chooseWay(ctx context.Context, e *cli.Env, ways []serverjson.Way) (*serverjson.Way, error) {
 	var names, lines []string
 	for _, way := range ways {
 		if !slices.Contains(names, way.Runtime) {
@@ -304,56 +152,23 @@ func (in *installation) chooseWay(ctx context.Context, e *cli.Env, ways []server
 		}
 	}
 	if len(names) == 1 {
-		in.way = &ways[0]
-		return nil
+		return &ways[0], nil
 	}
 	tty, err := e.Person.Open()
 	if err != nil || e.IO.JSON {
-		in.lacks = append(in.lacks, "--runtime "+strings.Join(names, "|"))
-		return nil
+		q.lacks = append(q.lacks, "--runtime "+strings.Join(names, "|"))
+		return nil, nil
 	}
 	defer tty.Close()
-	line, err := tty.Ask(ctx, fmt.Sprintf("\n%s can be run in several ways:\n%s\nWhich one?\n> ", ui.Line(in.Server.Name), strings.Join(lines, "\n")))
+	line, err := tty.Ask(ctx, fmt.Sprintf("\n%s can be run in several ways:\n%s\nWhich one?\n> ", ui.Line(q.Server.Name), strings.Join(lines, "\n")))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	i := slices.IndexFunc(ways, func(w serverjson.Way) bool { return w.Runtime == strings.TrimSpace(line) })
 	if i < 0 {
-		return fmt.Errorf("%w: you chose none; nothing was written", registry.ErrDenied)
+		return nil, fmt.Errorf("%w: you chose none; nothing was written", registry.ErrDenied)
 	}
-	in.way = &ways[i]
-	return nil
-}
-
-// complete makes the plan, and asks for the values that it lacks.
-func (in *installation) complete(ctx context.Context, e *cli.Env) error {
-	if err := in.makePlan(e); err != nil || len(in.plan.Missing) == 0 {
-		return err
-	}
-	tty, err := e.Person.Open()
-	if err != nil || e.IO.JSON {
-		for _, missing := range in.plan.Missing {
-			in.lacks = append(in.lacks, "--set "+cli.Quote(missing.Name+"="+placeholder(missing)))
-		}
-		return nil
-	}
-	defer tty.Close()
-	if err := in.fill(ctx, e, tty); err != nil {
-		return err
-	}
-	return in.makePlan(e)
-}
-
-func (in *installation) makePlan(e *cli.Env) error {
-	plan, err := in.way.Plan(in.given, in.options(e))
-	if wrong, ok := errors.AsType[*serverjson.ValueError](err); ok {
-		return &args.Error{Arg: wrong.Name, Message: wrong.Reason}
-	}
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", in.Server.Name, in.Server.Version, err)
-	}
-	in.plan = plan
-	return nil
+	return &ways[i], nil
 }
 
 // placeholder says what a value looks like.
@@ -368,10 +183,10 @@ func placeholder(in serverjson.Input) string {
 }
 
 // fill asks for the values by a form.
-func (in *installation) fill(ctx context.Context, e *cli.Env, tty *ui.TTY) error {
+func (q *questions) fill(ctx context.Context, tty *ui.TTY) error {
 	needed, more := &form.Form{}, &form.Form{}
-	for _, input := range in.way.Inputs() {
-		if _, given := in.given[input.Name]; given {
+	for _, input := range q.Way.Inputs() {
+		if _, given := q.Given[input.Name]; given {
 			continue
 		}
 		field := fieldOf(input)
@@ -381,22 +196,22 @@ func (in *installation) fill(ctx context.Context, e *cli.Env, tty *ui.TTY) error
 			more.Fields = append(more.Fields, field)
 		}
 	}
-	with := func(filled *ui.Filled) *installation {
-		next := *in
-		next.given = maps.Clone(in.given)
+	with := func(filled *ui.Filled) *install.Installation {
+		next := *q.Installation
+		next.Given = maps.Clone(q.Given)
 		for name, value := range filled.Values {
-			next.given[name] = textsOf(value)
+			next.Given[name] = textsOf(value)
 		}
 		return &next
 	}
 	filled, err := tty.AskParams(ctx, ui.ParamsForm{
-		Tool: in.Server.Name, Description: in.Server.Description, Needed: needed, More: more, Subject: &ui.Subject{Noun: "value", Enter: "continues"},
+		Tool: q.Server.Name, Description: q.Server.Description, Needed: needed, More: more, Subject: &ui.Subject{Noun: "value", Enter: "continues"},
 		Line: func(filled *ui.Filled) string {
 			next := with(filled)
-			if err := next.makePlan(e); err != nil {
+			if err := next.MakePlan(); err != nil {
 				return err.Error()
 			}
-			return runsLine(next.plan)
+			return runsLine(next.Plan)
 		},
 	})
 	if errors.Is(err, ui.ErrNoAnswer) {
@@ -405,7 +220,7 @@ func (in *installation) fill(ctx context.Context, e *cli.Env, tty *ui.TTY) error
 	if err != nil {
 		return err
 	}
-	in.given = with(filled).given
+	q.Given = with(filled).Given
 	return nil
 }
 
@@ -488,45 +303,46 @@ func runsLine(p *serverjson.Plan) string {
 	return line
 }
 
-// about describes the server for the question.
-func (in *installation) about(e *cli.Env) string {
+// about describes the server for the question, with the variables and headers that it gets or
+// without them.
+func (q *questions) about(values bool) string {
 	var b strings.Builder
 	row := func(title, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, "  %-11s %s\n", title, ui.Line(value))
 		}
 	}
-	fmt.Fprintf(&b, "%s %s\n", ui.Line(in.Server.Name), ui.Line(in.Server.Version))
-	row("description", in.Server.Description)
-	row("publisher", strings.TrimPrefix(in.Server.Namespace()+", "+in.source, ", "))
-	row("repository", in.Server.Repository.URL)
-	if !in.Published.IsZero() {
-		row("published", in.Published.Format("2006-01-02"))
+	fmt.Fprintf(&b, "%s %s\n", ui.Line(q.Server.Name), ui.Line(q.Server.Version))
+	row("description", q.Server.Description)
+	row("publisher", strings.TrimPrefix(q.Server.Namespace()+", "+q.Source, ", "))
+	row("repository", q.Server.Repository.URL)
+	if !q.Published.IsZero() {
+		row("published", q.Published.Format("2006-01-02"))
 	}
-	if in.plan != nil {
-		if in.plan.URL != "" {
-			row("address", runsLine(in.plan))
+	if p := q.Plan; p != nil {
+		if p.URL != "" {
+			row("address", runsLine(p))
 		} else {
-			row("command", runsLine(in.plan))
+			row("command", runsLine(p))
 		}
-		if in.was == nil { // else only what changes is shown
-			for _, v := range in.plan.Env {
-				row("variable", v.Name+"="+shownValue(in.plan, v))
+		if values {
+			for _, v := range p.Env {
+				row("variable", v.Name+"="+shownValue(p, v))
 			}
-			for _, v := range in.plan.Headers {
-				row("header", v.Name+": "+shownValue(in.plan, v))
+			for _, v := range p.Headers {
+				row("header", v.Name+": "+shownValue(p, v))
 			}
 		}
-		for _, input := range in.way.Inputs() {
+		for _, input := range q.Way.Inputs() {
 			if len(input.Choices) > 0 {
 				row("choices", input.Name+": "+strings.Join(input.Choices, ", "))
 			}
 		}
-		for _, note := range append(slices.Clone(in.plan.Notes), in.passed...) {
+		for _, note := range append(slices.Clone(p.Notes), q.Notes...) {
 			row("note", note)
 		}
 	}
-	for _, warning := range append(in.warnings, seenBefore(e, in.described)...) {
+	for _, warning := range q.Warnings {
 		row("warning", warning)
 	}
 	return b.String()
@@ -542,7 +358,7 @@ func shownValue(p *serverjson.Plan, v serverjson.Pair) string {
 
 // confirm shows a change and asks. Without a terminal it needs --yes and everything that
 // would have been asked for.
-func (in *installation) confirm(ctx context.Context, e *cli.Env, about, question string) error {
+func (q *questions) confirm(ctx context.Context, e *cli.Env, about, question string) error {
 	yes := e.Config.Globals.Yes
 	tty, err := e.Person.Open()
 	if yes || err != nil || e.IO.JSON {
@@ -553,10 +369,10 @@ func (in *installation) confirm(ctx context.Context, e *cli.Env, about, question
 			e.IO.Note(about)
 		}
 		if !yes {
-			in.lacks = append(in.lacks, "--yes")
+			q.lacks = append(q.lacks, "--yes")
 		}
-		if len(in.lacks) > 0 {
-			return &cli.NoTerminalError{What: in.verb + " " + in.Server.Name, Instead: "or give " + strings.Join(in.lacks, " ")}
+		if len(q.lacks) > 0 {
+			return &cli.NoTerminalError{What: q.verb + " " + q.Server.Name, Instead: "or give " + strings.Join(q.lacks, " ")}
 		}
 		return nil
 	}
@@ -572,127 +388,23 @@ func (in *installation) confirm(ctx context.Context, e *cli.Env, about, question
 }
 
 // write stores the secrets and writes the entry.
-func (in *installation) write(ctx context.Context, e *cli.Env, t *target) error {
-	entry, err := in.entry()
+func write(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, in *install.Installation) error {
+	entry, err := in.Entry()
 	if err != nil {
 		return err
 	}
-	undo, err := in.store()
+	undo, err := in.Store()
 	if err != nil {
 		return err
 	}
-	all := additions{edit.Change{Name: in.name, Entry: entry}}
-	c := change{action: "added", names: []string{in.name}, files: []string{in.file}, apply: all.apply, test: !t.noTest && !e.Config.Globals.Cached, runs: runsLine(in.plan)}
-	err = c.run(ctx, e, in.settings)
-	if isFree(in.file, in.name) == nil { // it was not written
+	all := additions{edit.Change{Name: in.Name, Entry: entry}}
+	c := change{
+		action: "added", names: []string{in.Name}, files: []string{in.File}, apply: all.apply,
+		test: !t.noTest && !e.Config.Globals.Cached, runs: runsLine(in.Plan),
+	}
+	err = c.run(ctx, e, s)
+	if isFree(in.File, in.Name) == nil { // it was not written
 		err = errors.Join(err, undo())
-	}
-	return err
-}
-
-// entry returns the entry of the settings.
-func (in *installation) entry() (json.RawMessage, error) {
-	p := in.plan
-	from, err := in.fromEntry()
-	if err != nil {
-		return nil, err
-	}
-	return encodeEntry(serverEntry{Type: p.Type, Command: p.Command, Args: p.Args, URL: p.URL, Env: pairsJSON(p.Env), Headers: pairsJSON(p.Headers), From: from})
-}
-
-// fromEntry returns the from entry, with the given values. Secrets are replaced by the
-// references to their files.
-func (in *installation) fromEntry() (json.RawMessage, error) {
-	secret := map[string]bool{}
-	for _, input := range in.way.Inputs() {
-		secret[input.Name] = input.Secret
-	}
-	values := map[string][]string{}
-	for name, list := range in.given {
-		for _, value := range list {
-			notation := serverjson.Notation(value)
-			if secret[name] && !serverjson.IsReference(value) && value != "" {
-				in.plan.Secrets = append(in.plan.Secrets, serverjson.Secret{Name: name, Text: value})
-				notation = in.reference(name)
-			}
-			values[name] = append(values[name], notation)
-		}
-	}
-	return encodeEntry(struct {
-		Registry string              `json:"registry,omitempty"`
-		Name     string              `json:"name"`
-		Version  string              `json:"version"`
-		Runtime  string              `json:"runtime"`
-		Bundle   string              `json:"bundle,omitempty"`
-		Values   map[string][]string `json:"values,omitempty"`
-	}{in.from.Registry, in.Server.Name, in.Server.Version, in.way.Runtime, in.from.Bundle, values})
-}
-
-// pairsJSON returns a JSON object of pairs in their order; nil if there are none.
-func pairsJSON(pairs []serverjson.Pair) json.RawMessage {
-	if len(pairs) == 0 {
-		return nil
-	}
-	var b bytes.Buffer
-	for i, p := range pairs {
-		b.WriteByte("{,"[min(i, 1)])
-		b.WriteString(jsonx.Quote(p.Name) + ":" + jsonx.Quote(p.Value))
-	}
-	b.WriteByte('}')
-	return b.Bytes()
-}
-
-// secretName returns the name of the file in which a secret of a server is kept.
-func secretName(file, server, name string) string {
-	return secretPrefix(file, server) + strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
-			return r
-		}
-		return '_'
-	}, name)
-}
-
-// secretPrefix begins the names of all secrets of a server. Servers of different settings
-// files can have the same name. The names of servers do not contain "+".
-func secretPrefix(file, server string) string {
-	sum := sha256.Sum256([]byte(file))
-	return server + "+" + hex.EncodeToString(sum[:4]) + "+"
-}
-
-// store unpacks the bundle and writes the secrets, and returns a function that undoes both.
-func (in *installation) store() (undo func() error, err error) {
-	undo, err = in.unpack()
-	for _, s := range in.plan.Secrets {
-		if err != nil {
-			break
-		}
-		name, before := secretName(in.file, in.name, s.Name), undo
-		was, _ := in.secrets.Read(name) // nil if there is none
-		undo = func() error {
-			if was != nil {
-				return errors.Join(in.secrets.Put(name, was), before())
-			}
-			return errors.Join(os.Remove(filepath.Join(in.secrets.Path, name)), before())
-		}
-		if err = in.secrets.Put(name, []byte(s.Text+"\n")); err != nil {
-			undo, err = before, fmt.Errorf("storing a secret: %w", err)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, undo())
-	}
-	return undo, nil
-}
-
-// forgetSecrets removes the secrets of a server.
-func forgetSecrets(e *cli.Env, file, server string) error {
-	dir, err := e.Config.Folders.Secrets()
-	if err != nil {
-		return nil // then none are stored
-	}
-	names, err := dir.Names(secretPrefix(file, server), "")
-	for _, name := range names {
-		err = errors.Join(err, os.Remove(filepath.Join(dir.Path, name)))
 	}
 	return err
 }

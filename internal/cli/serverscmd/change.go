@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
@@ -71,7 +72,7 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 			if err := e.Config.Folders.ForgetServer(ctx, name, file); err != nil {
 				return fmt.Errorf("forgetting the names of the tools of server %q: %w", name, err)
 			}
-			if err := forgetSecrets(e, file, name); err != nil {
+			if err := install.ForgetSecrets(e.Config.Folders, file, name); err != nil {
 				return fmt.Errorf("removing the secrets of server %q: %w", name, err)
 			}
 			noteBundle(e, s, name)
@@ -174,4 +175,12 @@ func projectFile(s *settings.Settings) string {
 		return ""
 	}
 	return path
+}
+
+// noteBundle says where the bundle is that a server had. It stays, because a server of
+// another project may be the same.
+func noteBundle(e *cli.Env, s *settings.Settings, name string) {
+	if folder := installer(e, s).BundleFolder(name); folder != "" {
+		e.IO.Notef("its bundle stays in %s; delete it if no other project uses it", folder)
+	}
 }

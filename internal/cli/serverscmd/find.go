@@ -91,7 +91,7 @@ func runFind(ctx context.Context, e *cli.Env, argv []string) error {
 	if err != nil {
 		return err
 	}
-	registries, err := registriesOf(ctx, e, s)
+	registries, err := installer(e, s).Registries(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,6 +140,11 @@ func search(ctx context.Context, ios *cli.IO, registries []*mcpregistry.Registry
 		out = append(out, found[i]...)
 	}
 	return out, nil
+}
+
+// warnFailed warns that a registry could not answer while others did.
+func warnFailed(ios *cli.IO, err error) {
+	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "registry_failed", Message: err.Error()})
 }
 
 func printFound(ios *cli.IO, found []foundServer, longest string) error {

@@ -1,7 +1,6 @@
 package serverscmd
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
-	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
@@ -72,18 +70,10 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 	}
 }
 
-// found is a server of another program.
-type found struct {
-	settings.ImportedServer
-	file    string
-	foreign bool     // it is in a file of the project, which others may have written
-	notes   []string // about secrets and trust in the copy
-}
-
 // matches reports whether a NAME on the command line selects the server. Servers of the
 // project must be named exactly, or confirmed.
-func (f found) matches(pattern string) bool {
-	return f.Name == pattern || !f.foreign && text.MatchName(pattern, f.Name)
+func matches(f install.Import, pattern string) bool {
+	return f.Name == pattern || !f.Foreign && text.MatchName(pattern, f.Name)
 }
 
 func runImport(ctx context.Context, e *cli.Env, t *target, program string, names []string) error {
@@ -120,9 +110,9 @@ func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, 
 	}
 	chosen, err := choose(ctx, e.Person, program, servers, len(names) > 0)
 	for _, f := range servers {
-		asked := len(names) == 0 || f.foreign // the question has told the person
+		asked := len(names) == 0 || f.Foreign // the question has told the person
 		if !asked && slices.ContainsFunc(chosen, func(c edit.Change) bool { return c.Name == f.Name }) {
-			for _, note := range f.notes {
+			for _, note := range f.Notes {
 				e.IO.Notef("server %q: %s", f.Name, note)
 			}
 		}
@@ -143,76 +133,28 @@ func Copies(e *cli.Env, s *settings.Settings, programs []string, project bool) [
 	for _, program := range programs {
 		for _, f := range serversOf(e, s, program, func(f settings.FoundImport) bool { return f.Project == project }) {
 			if !slices.ContainsFunc(out, func(c Copy) bool { return c.Name == f.Name }) {
-				out = append(out, Copy{edit.Change{Name: f.Name, Entry: f.JSON}, f.notes})
+				out = append(out, Copy{edit.Change{Name: f.Name, Entry: f.JSON}, f.Notes})
 			}
 		}
 	}
 	return out
 }
 
-// serversOf returns the servers in some files of a program that can be copied, without
-// duplicate names: the user's own before the project's. It reports why others
-// cannot be copied.
-func serversOf(e *cli.Env, s *settings.Settings, program string, from func(settings.FoundImport) bool) []found {
-	var out []found
-	files := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool { return !from(f) })
-	slices.SortStableFunc(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
-	for _, f := range files {
-		if f.Program == program {
-			e.IO.Diagnose(f.Warnings)
-		}
-		for _, server := range f.Entries {
-			problem := server.Problem
-			if err := settings.CheckServerName(server.Name); err != nil && problem == "" {
-				problem = err.Error()
-			}
-			if problem == "" && startsToolreg(e.Config, s, server.JSON) {
-				problem = "it starts toolreg itself"
-			}
-			switch {
-			case f.Program != program:
-			case problem != "":
-				e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
-					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.File, server.Pos.Line, server.Name, program, problem)})
-			case !slices.ContainsFunc(out, func(have found) bool { return have.Name == server.Name }):
-				environ := e.Config.Environ
-				if f.Project {
-					environ = nil
-				}
-				copied := found{ImportedServer: server, file: f.File, foreign: f.Project}
-				copied.JSON, copied.notes = refer(server.JSON, environ)
-				out = append(out, copied)
-			}
-		}
-	}
-	return out
-}
-
-// startsToolreg reports whether an entry starts toolreg.
-func startsToolreg(config *cli.Config, s *settings.Settings, entry json.RawMessage) bool {
-	var e struct {
-		Command, Cwd string
-		Args         []string
-	}
-	return json.Unmarshal(entry, &e) == nil && engine.StartsToolreg(append([]string{e.Command}, e.Args...), cmp.Or(e.Cwd, s.ProjectRoot), config.Environ)
-}
-
-// fromProject is a sort key that puts the user's files before the project's.
-func fromProject(f settings.FoundImport) int {
-	if f.Project {
-		return 1
-	}
-	return 0
+// serversOf returns the servers of a program that can be copied, and reports why others cannot.
+func serversOf(e *cli.Env, s *settings.Settings, program string, from func(settings.FoundImport) bool) []install.Import {
+	servers, diags := installer(e, s).Imports(program, from)
+	e.IO.Diagnose(diags)
+	return servers
 }
 
 // without removes the servers whose names a settings file already has, and
 // reports them.
-func without(ios *cli.IO, servers []found, file string) ([]found, error) {
+func without(ios *cli.IO, servers []install.Import, file string) ([]install.Import, error) {
 	data, err := edit.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	var out []found
+	var out []install.Import
 	for _, f := range servers {
 		_, err := edit.Entry(file, data, f.Name)
 		switch {
@@ -229,7 +171,7 @@ func without(ios *cli.IO, servers []found, file string) ([]found, error) {
 
 // matching returns the servers that match names, or all without names. A name that
 // matches none is an error.
-func matching(program string, servers []found, names []string) ([]found, error) {
+func matching(program string, servers []install.Import, names []string) ([]install.Import, error) {
 	if len(names) == 0 {
 		return servers, nil
 	}
@@ -238,26 +180,28 @@ func matching(program string, servers []found, names []string) ([]found, error) 
 		known = append(known, f.Name)
 	}
 	for _, pattern := range names {
-		if !slices.ContainsFunc(servers, func(f found) bool { return f.matches(pattern) }) {
+		if !slices.ContainsFunc(servers, func(f install.Import) bool { return matches(f, pattern) }) {
 			hint := "it has " + strings.Join(known, ", ")
-			if slices.ContainsFunc(servers, func(f found) bool { return f.foreign }) {
+			if slices.ContainsFunc(servers, func(f install.Import) bool { return f.Foreign }) {
 				hint += "; globs do not match servers in files of the project"
 			}
 			return nil, &cli.UsageError{Err: fmt.Errorf("%s has no server %q to copy", program, pattern), Hint: hint}
 		}
 	}
-	return slices.DeleteFunc(servers, func(f found) bool { return !slices.ContainsFunc(names, f.matches) }), nil
+	return slices.DeleteFunc(servers, func(f install.Import) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return matches(f, name) })
+	}), nil
 }
 
 // choose returns the servers that the person named or, when asked, wants.
-func choose(ctx context.Context, person *cli.Person, program string, servers []found, named bool) (additions, error) {
+func choose(ctx context.Context, person *cli.Person, program string, servers []install.Import, named bool) (additions, error) {
 	if !named {
 		return chooseAsking(ctx, person, program, servers)
 	}
 	var out additions
-	var foreign []found
+	var foreign []install.Import
 	for _, f := range servers {
-		if f.foreign {
+		if f.Foreign {
 			foreign = append(foreign, f)
 			continue
 		}
@@ -270,7 +214,7 @@ func choose(ctx context.Context, person *cli.Person, program string, servers []f
 	return append(out, asked...), err
 }
 
-func chooseAsking(ctx context.Context, person *cli.Person, program string, servers []found) (additions, error) {
+func chooseAsking(ctx context.Context, person *cli.Person, program string, servers []install.Import) (additions, error) {
 	tty, err := person.Require(&cli.NoTerminalError{What: "choosing servers", Instead: "toolreg servers import " + program + " NAME…; '*' is all of the user's own"})
 	if err != nil {
 		return nil, err
@@ -278,8 +222,8 @@ func chooseAsking(ctx context.Context, person *cli.Person, program string, serve
 	defer tty.Close()
 	var out additions
 	for i, f := range servers {
-		about := fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), ui.Line(f.Name), ui.Line(reach(f.JSON)), ui.Line(f.file), f.Pos.Line)
-		for _, note := range f.notes {
+		about := fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), ui.Line(f.Name), ui.Line(reach(f.JSON)), ui.Line(f.File), f.Pos.Line)
+		for _, note := range f.Notes {
 			about += "  " + ui.Line(note) + "\n"
 		}
 		yes, err := cli.AskYes(ctx, tty, ui.Query{

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/mcpregistry"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -56,7 +56,7 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 	servers := slices.DeleteFunc(slices.Clone(s.Servers), func(server settings.Server) bool { return server.From == nil || server.From.Registry == "" })
 	var known []*mcpregistry.Registry
 	if len(servers) > 0 {
-		if known, err = registriesOf(ctx, e, s); err != nil {
+		if known, err = installer(e, s).Registries(ctx); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 	turns := make(chan struct{}, 8)
 	for i := range servers {
 		from := servers[i].From
-		r, err := registryAt(known, from.Registry)
+		r, err := install.RegistryAt(known, from.Registry)
 		if err != nil {
 			failed[i] = err
 			continue
@@ -81,7 +81,7 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 				failed[i] = err
 			default:
 				all[i].Latest, all[i].Status = entry.Server.Version, entry.Status
-				all[i].Outdated = compareVersions(entry.Server.Version, from.Version) > 0
+				all[i].Outdated = install.CompareVersions(entry.Server.Version, from.Version) > 0
 			}
 		})
 	}
@@ -112,33 +112,4 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 	}
 	e.IO.Summary("%s", cli.Counted(len(t.Rows), "server")+"; toolreg servers upgrade NAME upgrades one")
 	return e.IO.PrintTable(t)
-}
-
-// registryAt returns the registry of the settings at an address.
-func registryAt(known []*mcpregistry.Registry, address string) (*mcpregistry.Registry, error) {
-	for _, r := range known {
-		if r.URL == strings.TrimSuffix(address, "/") {
-			return r, nil
-		}
-	}
-	return nil, &cli.UsageError{Err: errors.New("the setting registries does not have " + address + ", from which a server was added"), Hint: "add it to registries, or remove from in the entry of the server"}
-}
-
-// compareVersions compares versions by their parts. Numbers are compared as such, and a part
-// that is a word, as in 1.0.0-beta, is before its absence; what follows + does not count.
-func compareVersions(a, b string) int {
-	if semantic().MatchString(a) && semantic().MatchString(b) {
-		return registry.CompareVersions(a, b)
-	}
-	return slices.CompareFunc(versionParts().FindAllString(a, -1), versionParts().FindAllString(b, -1), func(a, b string) int {
-		return strings.Compare(padded(a), padded(b))
-	})
-}
-
-// padded returns a number with so many zeros before it that text compares like it.
-func padded(part string) string {
-	if strings.Trim(part, "0123456789") != "" {
-		return part
-	}
-	return strings.Repeat("0", max(0, 20-len(part))) + part
 }

@@ -7,18 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -29,13 +26,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/toolscan"
 	"github.com/toolreg/toolreg/internal/ui"
-)
-
-var (
-	semantic = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
-	})
-	versionParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]+|[A-Za-z]+`) })
 )
 
 func newUpgradeCommand(e *cli.Env) *cobra.Command {
@@ -89,7 +79,7 @@ func runUpgrade(ctx context.Context, e *cli.Env, o *describedOptions, names []st
 		if err != nil {
 			return err
 		}
-		u := &upgrade{settings: s, set: given, new: &installation{described: &described{}}}
+		u := &upgrade{settings: s, set: given}
 		result, err := u.run(ctx, e, name)
 		if err != nil {
 			return err
@@ -102,13 +92,12 @@ func runUpgrade(ctx context.Context, e *cli.Env, o *describedOptions, names []st
 	return nil
 }
 
-// upgrade replaces one version of a server by a newer one.
+// upgrade replaces one version of a server by the latest.
 type upgrade struct {
 	settings *settings.Settings
 	server   *settings.Server
 	set      serverjson.Given // values of the command line
 	found    engine.Checked   // what the new version says to steer a model
-	old, new *installation    // old is nil if the registry no longer has that version
 }
 
 func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedServer, error) {
@@ -116,21 +105,21 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 	if err != nil {
 		return upgradedServer{}, err
 	}
-	from := u.server.From
-	known, err := registriesOf(ctx, e, u.settings)
+	from, i := u.server.From, installer(e, u.settings)
+	known, err := i.Registries(ctx)
 	if err != nil {
 		return upgradedServer{}, err
 	}
-	r, err := registryAt(known, from.Registry)
+	r, err := install.RegistryAt(known, from.Registry)
 	if err != nil {
 		return upgradedServer{}, err
 	}
-	latest, err := describedBy(ctx, []*mcpregistry.Registry{r}, from.Name, mcpregistry.Latest)
+	latest, err := install.FindIn(ctx, []*mcpregistry.Registry{r}, from.Name, mcpregistry.Latest)
 	if err != nil {
 		return upgradedServer{}, err
 	}
 	unchanged := upgradedServer{Name: name, Action: "unchanged", Version: from.Version}
-	switch compared := compareVersions(latest.Server.Version, from.Version); {
+	switch compared := install.CompareVersions(latest.Server.Version, from.Version); {
 	case compared < 0:
 		e.IO.Notef("server %q stays at version %s, because the registry has only the lower version %s", name, from.Version, latest.Server.Version)
 		return unchanged, nil
@@ -138,19 +127,30 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 		e.IO.Notef("server %q is up to date (%s)", name, from.Version)
 		return unchanged, nil
 	}
-	defer func() { u.new.bundle.close() }()
-	if err := u.plan(ctx, e, r, latest); err != nil {
-		return upgradedServer{}, err
-	}
-	sets, err := u.changes()
+	defer latest.Close()
+	next, err := i.Upgrade(ctx, u.server, r, latest)
 	if err != nil {
 		return upgradedServer{}, err
 	}
-	about := u.new.about(e)
-	if err := u.new.confirm(ctx, e, about+u.commandChange(sets), "Start the new version to compare its tools?"); err != nil {
+	maps.Copy(next.Given, u.set)
+	q := &questions{Installation: next.Installation, verb: "upgrading"}
+	if err := q.choose(ctx, e, next.Runtime()); err != nil {
 		return upgradedServer{}, err
 	}
-	undo, err := u.new.store()
+	if q.Plan == nil {
+		return upgradedServer{}, q.confirm(ctx, e, q.about(false), "") // it reports what is missing
+	}
+	sets, err := next.Changes(u.set)
+	if changed, ok := errors.AsType[*install.ChangedError](err); ok {
+		return upgradedServer{}, &cli.UsageError{Err: err, Hint: "change it with toolreg servers edit " + cli.Quote(name) + "; the new version runs " + runsLine(changed.Now)}
+	}
+	if err != nil {
+		return upgradedServer{}, err
+	}
+	if err := q.confirm(ctx, e, q.about(false)+u.commandChange(sets), "Start the new version to compare its tools?"); err != nil {
+		return upgradedServer{}, err
+	}
+	undo, err := next.Store()
 	if err != nil {
 		return upgradedServer{}, err
 	}
@@ -173,15 +173,15 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 		}
 		return upgradedServer{}, &cli.ExitError{Code: cli.ExitCheckFailed}
 	}
-	if err := u.new.confirm(ctx, e, shown, "Upgrade it?"); err != nil {
+	if err := q.confirm(ctx, e, shown, "Upgrade it?"); err != nil {
 		return upgradedServer{}, errors.Join(err, undo())
 	}
-	c := change{action: "upgraded", names: []string{name}, files: []string{file}, apply: sets.apply, part: true}
+	c := change{action: "upgraded", names: []string{name}, files: []string{file}, apply: sets.Apply, part: true}
 	if err := c.run(ctx, e, u.settings); err != nil {
 		return upgradedServer{}, errors.Join(err, undo())
 	}
 	noteBundle(e, u.settings, name)
-	return upgradedServer{name, "upgraded", latest.Server.Version, from.Version, runsLine(u.new.plan), changes}, remember(ctx, e, latest)
+	return upgradedServer{name, "upgraded", latest.Server.Version, from.Version, runsLine(q.Plan), changes}, i.Remember(ctx, latest)
 }
 
 // find finds the server and the file with its entry.
@@ -207,241 +207,26 @@ func (u *upgrade) find(e *cli.Env, name string) (file string, err error) {
 	return u.server.Origin.Name, nil
 }
 
-// plan makes the plans of both versions with the values that were given.
-func (u *upgrade) plan(ctx context.Context, e *cli.Env, r *mcpregistry.Registry, latest *described) error {
-	from := u.server.From
-	secrets, err := e.Config.Folders.Secrets()
-	if err != nil {
-		return err
-	}
-	given := serverjson.Given{}
-	for name, notations := range from.Values {
-		for _, notation := range notations {
-			value := serverjson.Denote(notation)
-			// A secret of ours is literal text again, as it was when it was given.
-			if path, ok := strings.CutPrefix(value, "file:"); ok && filepath.Base(path) == secretName(u.server.Origin.Name, u.server.Name, name) {
-				data, err := os.ReadFile(path)
-				if err != nil {
-					return fmt.Errorf("reading a secret of server %q: %w", u.server.Name, err)
-				}
-				value = strings.TrimSuffix(string(data), "\n")
-			}
-			given[name] = append(given[name], value)
-		}
-	}
-	if entry, err := r.Get(ctx, from.Name, from.Version); err == nil {
-		old := &installation{described: &described{Entry: entry, source: r.URL, from: *from}, settings: u.settings, file: u.server.Origin.Name, name: u.server.Name, given: given, secrets: secrets}
-		if from.Bundle != "" {
-			old.way, _ = unpackedWay(e, from.Bundle) // without it the old command is not known
-		} else if ways := old.waysOf(from.Runtime); len(ways) > 0 {
-			old.way = &ways[0]
-		}
-		if old.way != nil && old.makePlan(e) == nil && len(old.plan.Missing) == 0 {
-			u.old = old
-		}
-	} else if !errors.Is(err, registry.ErrNotFound) {
-		return err
-	}
-	u.new = &installation{described: latest, was: u.server, verb: "upgrading", settings: u.settings, file: u.server.Origin.Name, name: u.server.Name, given: maps.Clone(given), secrets: secrets}
-	u.new.from.Bundle = ""
-	runtime := from.Runtime
-	if len(u.new.waysOf(runtime)) == 0 {
-		runtime = ""
-	}
-	maps.Copy(u.new.given, u.set)
-	if err := u.new.choose(ctx, e, runtime); err != nil {
-		return err
-	}
-	if u.new.plan == nil {
-		return u.new.confirm(ctx, e, u.new.about(e), "") // it reports what is missing
-	}
-	return nil
-}
-
-// dropUnknown removes the values of the version before that this one does not have.
-func (in *installation) dropUnknown() {
-	for name := range in.was.From.Values {
-		if !slices.ContainsFunc(in.way.Inputs(), func(input serverjson.Input) bool { return input.Name == name }) {
-			delete(in.given, name)
-			in.warnings = append(in.warnings, "this version has no value "+name)
-		}
-	}
-}
-
-// waysOf returns the ways with a runtime.
-func (in *installation) waysOf(runtime string) []serverjson.Way {
-	return slices.DeleteFunc(in.Server.Ways(), func(w serverjson.Way) bool { return w.Runtime != runtime })
-}
-
-// member is a member of an entry with its new value; nil removes it.
-type member struct {
-	path  []string // below the entry
-	value json.RawMessage
-}
-
-// members are changes of an entry.
-type members struct {
-	name string
-	list []member
-}
-
-// apply makes the changes in the content of a settings file.
-func (m members) apply(file string, data []byte) (_ []byte, err error) {
-	for _, one := range m.list {
-		path := append([]string{"mcpServers", m.name}, one.path...)
-		if one.value == nil {
-			data, err = edit.Unset{Paths: [][]string{path}}.Apply(file, data)
-		} else {
-			data, err = edit.Set{Paths: [][]string{path}, Value: one.value}.Apply(file, data)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return data, nil
-}
-
-// changes returns how the entry changes. What differs from the entry that the old version
-// would have now was changed by the person and is kept.
-func (u *upgrade) changes() (members, error) {
-	out := members{name: u.server.Name}
-	set := func(value any, path ...string) {
-		data, err := cli.EncodeJSON(value)
-		if err == nil {
-			out.list = append(out.list, member{path, []byte(strings.TrimSpace(string(data)))})
-		}
-	}
-	unset := func(path ...string) { out.list = append(out.list, member{path: path}) }
-	is, now := u.server, u.new.plan
-	was := u.before()
-	args := now.Args
-	if is.Command != was.Command || !slices.Equal(is.Args, was.Args) || is.URL != was.URL {
-		if args = replaced(is.Args, was.Args, now.Args); args == nil || is.Command != now.Command {
-			return out, &cli.UsageError{Err: fmt.Errorf("the command of server %q (%s) was changed by hand, so it cannot be upgraded", is.Name, is.Origin), Hint: "change it with toolreg servers edit " + cli.Quote(is.Name) + "; the new version runs " + runsLine(now)}
-		}
-	}
-	now.Args = args // with the person's own, for the question
-	for _, field := range []struct{ name, was, now string }{{"type", is.Type, now.Type}, {"command", is.Command, now.Command}, {"url", is.URL, now.URL}} {
-		switch {
-		case field.now != "" && field.now != field.was:
-			set(field.now, field.name)
-		case field.now == "" && field.was != "":
-			unset(field.name)
-		}
-	}
-	switch {
-	case len(args) > 0 && !slices.Equal(args, is.Args):
-		set(args, "args")
-	case len(args) == 0 && len(is.Args) > 0:
-		unset("args")
-	}
-	for _, pairs := range []struct {
-		name     string
-		is       []settings.Pair
-		was, now []serverjson.Pair
-	}{{"env", is.Env, was.Env, now.Env}, {"headers", is.Headers, was.Headers, now.Headers}} {
-		for _, p := range pairs.now {
-			is, had := valueOf(pairs.is, p.Name), pairOf(pairs.was, p.Name)
-			_, given := u.set[p.Name]
-			if isOwn := !same(is, had) && !given; !isOwn && !same(is, &p.Value) {
-				set(p.Value, pairs.name, p.Name)
-			}
-		}
-		for _, p := range pairs.was {
-			if pairOf(pairs.now, p.Name) == nil && same(valueOf(pairs.is, p.Name), &p.Value) {
-				unset(pairs.name, p.Name)
-			}
-		}
-	}
-	from, err := u.new.fromEntry()
-	if err != nil {
-		return out, err
-	}
-	out.list = append(out.list, member{[]string{"from"}, from})
-	return out, nil
-}
-
-// before returns what the old version ran. If the registry no longer has it, it ran what the
-// new one does, with the old version in its words; its variables and headers are not known,
-// so those of the entry are kept.
-func (u *upgrade) before() *serverjson.Plan {
-	if u.old != nil {
-		return u.old.plan
-	}
-	was := &serverjson.Plan{Command: u.new.plan.Command}
-	older := func(word string) string {
-		return strings.ReplaceAll(word, u.new.Server.Version, u.server.From.Version)
-	}
-	for _, word := range u.new.plan.Args {
-		was.Args = append(was.Args, older(word))
-	}
-	was.URL = older(u.new.plan.URL)
-	return was
-}
-
-// replaced returns arguments in which the words that differ between two versions are those
-// of the new one; nil if that cannot be said.
-func replaced(is, was, now []string) []string {
-	if len(was) != len(now) {
-		return nil
-	}
-	if slices.Equal(was, now) {
-		return nil
-	}
-	out := slices.Clone(is)
-	for i := range was {
-		if was[i] == now[i] {
-			continue
-		}
-		at := slices.Index(out, was[i])
-		if at < 0 {
-			return nil
-		}
-		out[at] = now[i]
-	}
-	return out
-}
-
-func same(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
-
-func valueOf(pairs []settings.Pair, name string) *string {
-	for i := range pairs {
-		if pairs[i].Name == name {
-			return &pairs[i].Value
-		}
-	}
-	return nil
-}
-
-func pairOf(pairs []serverjson.Pair, name string) *string {
-	for i := range pairs {
-		if pairs[i].Name == name {
-			return &pairs[i].Value
-		}
-	}
-	return nil
-}
-
 // commandChange describes how the entry changes.
-func (u *upgrade) commandChange(sets members) string {
+func (u *upgrade) commandChange(sets install.Members) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %-11s %s\n", "was", ui.Line(runsLine(&serverjson.Plan{Command: u.server.Command, Args: u.server.Args, URL: cmp.Or(u.server.HTTPURL, u.server.URL)})))
-	for _, m := range sets.list {
-		if m.path[0] == "from" {
+	for _, m := range sets.List {
+		if m.Path[0] == "from" {
 			continue
 		}
 		value := "(removed)"
-		if m.value != nil {
-			value = string(m.value)
+		if m.Value != nil {
+			value = string(m.Value)
 		}
-		fmt.Fprintf(&b, "  %-11s %s\n", "changes", ui.Line(strings.Join(m.path, ".")+": "+value))
+		fmt.Fprintf(&b, "  %-11s %s\n", "changes", ui.Line(strings.Join(m.Path, ".")+": "+value))
 	}
 	return b.String()
 }
 
 // compare starts both versions and compares the definitions of their tools. If the old one
 // does not start, all tools are new.
-func (u *upgrade) compare(ctx context.Context, e *cli.Env, sets members) ([]lock.Change, error) {
+func (u *upgrade) compare(ctx context.Context, e *cli.Env, sets install.Members) ([]lock.Change, error) {
 	old, err := u.definitions(ctx, e, u.settings)
 	if err != nil {
 		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "upgrade_not_compared", Source: registry.MCPPrefix + u.server.Name,
@@ -464,12 +249,12 @@ func (u *upgrade) compare(ctx context.Context, e *cli.Env, sets members) ([]lock
 }
 
 // entry returns the entry with its changes.
-func (u *upgrade) entry(sets members) (json.RawMessage, error) {
+func (u *upgrade) entry(sets install.Members) (json.RawMessage, error) {
 	data, err := edit.Read(u.server.Origin.Name)
 	if err != nil {
 		return nil, err
 	}
-	if data, err = sets.apply(u.server.Origin.Name, data); err != nil {
+	if data, err = sets.Apply(u.server.Origin.Name, data); err != nil {
 		return nil, err
 	}
 	return edit.EntryJSON(u.server.Origin.Name, data, u.server.Name)

@@ -1,14 +1,81 @@
-package serverscmd
+package install
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/agents"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
+	"github.com/toolreg/toolreg/internal/settings"
 )
+
+// Import is a server of another program that can be copied into the settings.
+type Import struct {
+	settings.ImportedServer
+	File    string
+	Foreign bool     // it is in a file of the project, which others may have written
+	Notes   []string // about secrets and trust in the copy
+}
+
+// Imports returns the servers of a program that can be copied, from the files that from accepts,
+// without duplicate names: the user's own before the project's. The diagnostics say why others
+// cannot be copied.
+func (i *Installer) Imports(program string, from func(settings.FoundImport) bool) (out []Import, diags []registry.Diagnostic) {
+	files := settings.FindImports(agents.Importer{}, i.Settings.ProjectRoot, i.Environ)
+	files = slices.DeleteFunc(files, func(f settings.FoundImport) bool { return f.Program != program || !from(f) })
+	slices.SortStableFunc(files, func(a, b settings.FoundImport) int {
+		switch {
+		case a.Project == b.Project:
+			return 0
+		case a.Project:
+			return 1
+		}
+		return -1
+	})
+	for _, f := range files {
+		diags = append(diags, f.Warnings...)
+		for _, server := range f.Entries {
+			problem := server.Problem
+			if err := settings.CheckServerName(server.Name); err != nil && problem == "" {
+				problem = err.Error()
+			}
+			if problem == "" && i.startsToolreg(server.JSON) {
+				problem = "it starts toolreg itself"
+			}
+			switch {
+			case problem != "":
+				diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
+					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.File, server.Pos.Line, server.Name, program, problem)})
+			case !slices.ContainsFunc(out, func(have Import) bool { return have.Name == server.Name }):
+				environ := i.Environ
+				if f.Project {
+					environ = nil
+				}
+				copied := Import{ImportedServer: server, File: f.File, Foreign: f.Project}
+				copied.JSON, copied.Notes = refer(server.JSON, environ)
+				out = append(out, copied)
+			}
+		}
+	}
+	return out, diags
+}
+
+// startsToolreg reports whether an entry starts toolreg.
+func (i *Installer) startsToolreg(entry json.RawMessage) bool {
+	var e struct {
+		Command, Cwd string
+		Args         []string
+	}
+	return json.Unmarshal(entry, &e) == nil &&
+		engine.StartsToolreg(append([]string{e.Command}, e.Args...), cmp.Or(e.Cwd, i.Settings.ProjectRoot), i.Environ)
+}
 
 // refer returns the entry of another program with references in place of secrets that a
 // variable of the environment has too, and says what that changes, which secrets are

@@ -61,6 +61,11 @@ type Confinement struct {
 	Background bool
 }
 
+// HasLoopback reports whether the program has a loopback interface of its own and no other network.
+func (c *Confinement) HasLoopback() bool {
+	return c != nil && c.Profile.Network.Mode == sandbox.NetworkLoopback
+}
+
 type confinementKey struct{}
 
 // WithConfinement returns the context of a call whose program must be confined.

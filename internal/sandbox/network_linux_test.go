@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -122,4 +123,36 @@ func TestNetworks(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	})
+}
+
+// A program that joins the net namespace of another one reaches its servers, and nothing else more
+// than without.
+func TestJoinedLoopback(t *testing.T) {
+	needFull(t)
+	p := newPlace(t)
+	nets := make(chan *os.File, 1)
+	first := p.profile()
+	first.Network.Share = func(net *os.File) { nets <- net }
+	server, err := process.Start(process.Spec{
+		Argv: []string{"python3", "-c", "import socket\ns = socket.create_server(('127.0.0.1', 8123))\nprint('ready', flush=True)\nwhile True: s.accept()[0].close()"},
+		Env:  p.environ(), Dir: p.workspace, Confine: &first,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop(0, 0)
+	if _, err := io.ReadFull(server.Stdout, make([]byte, len("ready\n"))); err != nil {
+		t.Fatal(err)
+	}
+	ask := `python3 -c "import socket; socket.create_connection(('127.0.0.1', 8123)); print('reached')" 2>&1 | tail -n 1; ` +
+		`grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status; ls /proc | grep -c '^[0-9]'; ls -a "$HOME"; ls "$HOME/.ssh" 2>&1; ` +
+		`touch ` + p.home + `/new 2>&1; touch new; rm new; kill -0 ` + strconv.Itoa(server.PID()) + ` 2>&1; ls /proc/self/fd | wc -l`
+	second := p.profile()
+	alone := p.shell(t, second, ask)
+	second.Network.Join = <-nets
+	joined := p.shell(t, second, ask)
+	refused, limits, _ := strings.Cut(alone, "\n")
+	if !strings.Contains(refused, "refused") || joined != "reached\n"+limits {
+		t.Errorf("alone:\n%s\njoined:\n%s", alone, joined)
+	}
 }

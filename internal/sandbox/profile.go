@@ -1,5 +1,7 @@
 package sandbox
 
+import "os"
+
 // Profile describes what a sandboxed program can access. Paths are absolute and clean.
 // Paths that do not exist and duplicates are ignored, except that a path in Write must
 // exist. Symbolic links are followed when the program is started: both the link and its
@@ -92,6 +94,12 @@ type Network struct {
 	// may be "*" and IPv6 addresses have brackets. Without a port, 80 and 443 are allowed.
 	// "*.example.org" does not include example.org itself.
 	Hosts []string
+
+	// Join is the net namespace of another program, whose loopback interface this one shares; it is
+	// closed at the start. Share gets that of this program, and must close it. Both are for
+	// NetworkLoopback on Linux, and nil if nothing is shared.
+	Join  *os.File           `json:"-"`
+	Share func(net *os.File) `json:"-"`
 }
 
 // NetworkMode is one of the modes of [Network].

@@ -63,11 +63,15 @@ func prepare(plan *launcher.Plan, network Network) (*Start, error) {
 		_ = file.Close()
 		return nil, &Error{"opening a socket for reports", err}
 	}
+	files := []*os.File{file, os.NewFile(uintptr(ends[1]), "status")}
+	if network.Join != nil {
+		files = append(files, network.Join)
+	}
 	return &Start{
 		Path:  "/proc/self/exe", // resolved in the child, so it is our program even if the file was replaced
 		Argv:  []string{launcher.Name},
 		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // for the launcher, not for the program
-		Files: []*os.File{file, os.NewFile(uintptr(ends[1]), "status")},
+		Files: files,
 		state: state{status: os.NewFile(uintptr(ends[0]), "status"), network: network},
 	}, nil
 }
@@ -93,6 +97,9 @@ func memoryFile(data []byte) (*os.File, error) {
 // capabilities are those of the new user namespace; the launcher gives them up
 // before the program runs.
 func (s *Start) Attributes(attr *syscall.SysProcAttr) {
+	if s.network.Join != nil {
+		return // the launcher creates them itself
+	}
 	attr.Cloneflags |= namespaces
 	if s.network.Mode == NetworkAll {
 		attr.Cloneflags &^= unix.CLONE_NEWNET
@@ -133,6 +140,8 @@ func (s *Start) Started() error {
 			if err != nil {
 				return &Error{"starting the proxy", err}
 			}
+		case r.Kind == launcher.Networked && passed != nil && s.network.Share != nil:
+			s.network.Share(passed)
 		case r.Kind == launcher.Watching && passed != nil && s.created != nil:
 			if s.watcher, err = watch(passed, s.created, s.broker); err != nil {
 				return &Error{"watching for new files", err}
@@ -226,7 +235,8 @@ func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
 	}
 	plan := &launcher.Plan{
 		UID: os.Geteuid(), GID: os.Getegid(),
-		Loopback: p.Network.Mode == NetworkLoopback || p.Network.Mode == NetworkHosts,
+		Loopback: p.Network.Join == nil && (p.Network.Mode == NetworkLoopback || p.Network.Mode == NetworkHosts),
+		Shared:   p.Network.Share != nil,
 		Ops:      ops, Rules: rules, Filter: filter(p.Created != nil), Watched: p.Created != nil,
 		Dir: dir.path, SameDir: prog.Folder != nil,
 		Program: prog.Path, Argv: prog.Argv, Env: inSandbox(prog.Env, p.Network.Mode),

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -56,7 +57,21 @@ func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *she
 	sandbox := ""
 	if confine != nil {
 		confine.Background = true
-		if sandbox, err = store.saveConfined(id, confined{confine.Profile, c.root, confine.Logs, confine.Private}); err != nil {
+		end, err := store.startAlone()
+		if err != nil {
+			store.remove(id)
+			return nil, fmt.Errorf("recording background processes: %w", err)
+		}
+		defer end()
+		desc := confined{Profile: confine.Profile, Workspace: c.root, Logs: confine.Logs, Private: confine.Private}
+		if confine.HasLoopback() {
+			var namespace *os.File
+			if namespace, desc.Join = store.loopback(scopeOf(ctx, c.root)); namespace != nil {
+				_ = namespace.Close() // the keeper asks for it again
+			}
+			desc.Share = store.path(id, "net")
+		}
+		if sandbox, err = store.saveConfined(id, desc); err != nil {
 			store.remove(id)
 			return nil, err
 		}
@@ -64,7 +79,7 @@ func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *she
 	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10), sandbox)
 	r := &backgroundRecord{ID: id, Workspace: c.root, Token: caller.Token(ctx), Command: c.Command, Directory: c.dir, Started: time.Now().UTC(), Mark: rand.Text()}
 	env := append(slices.Clone(s.env(ctx)), process.MarkVariable+"="+r.Mark)
-	if err := detach(r, append(keeper, argv...), dir, env, log); err != nil {
+	if err := detach(ctx, r, append(keeper, argv...), dir, env, log); err != nil {
 		store.remove(id)
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strings"
@@ -22,6 +23,13 @@ type confined struct {
 	Workspace string           `json:"workspace"` // cleaned when the command has ended
 	Logs      string           `json:"logs"`      // see [guards.New]
 	Private   []string         `json:"private"`   // see [guards.Scope]
+
+	// Join is the socket of the keeper whose command shares its loopback interface with this one,
+	// and Share that of this keeper; "" = none.
+	Join  string `json:"join,omitempty"`
+	Share string `json:"share,omitempty"`
+
+	ready io.Closer // closed when the interface is shared, or is not going to be
 }
 
 // saveConfined writes the file for the keeper.
@@ -80,6 +88,7 @@ func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) 
 			output([]byte("Created or replaced while the command ran, perhaps not by it, and kept; check them, because other programs run commands from such files: " + strings.Join(cleaned.Kept, ", ") + "\n"))
 		}
 	}()
+	defer c.shareLoopback(output)()
 	out, err := process.Run(ctx, process.Spec{
 		Argv: argv, Dir: dir, Env: os.Environ(), Confine: c.Profile, MaxOutput: -1, Keep: 1, Grace: killGrace, Linger: endless,
 		Output: func(_ int, p []byte) { output(p) },
@@ -91,4 +100,28 @@ func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) 
 		return 128 + signalNumber(out.Signal), nil
 	}
 	return out.ExitCode, nil
+}
+
+// shareLoopback makes the command share its loopback interface with others. end must be called when
+// the command has ended.
+func (c *confined) shareLoopback(output func([]byte)) (end func()) {
+	if c.Share == "" {
+		_ = c.ready.Close()
+		return func() {}
+	}
+	if c.Join != "" {
+		c.Profile.Network.Join, _ = receiveNamespace(c.Join) // if the other has ended, this one is the first
+	}
+	end = func() {}
+	c.Profile.Network.Share = func(namespace *os.File) {
+		stop, err := share(c.Share, namespace)
+		if err != nil {
+			_ = namespace.Close()
+			output([]byte("later commands cannot reach servers of this one: " + err.Error() + "\n"))
+		} else {
+			end = stop
+		}
+		_ = c.ready.Close()
+	}
+	return func() { end() }
 }

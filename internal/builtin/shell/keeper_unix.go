@@ -27,8 +27,9 @@ const keepDrain = 200 * time.Millisecond
 // records its exit code. It returns when no process is left that could write
 // output. args are the path of the log, the path of the file for the exit code, the
 // number of bytes of output to keep, the path of a file that describes the sandbox
-// or "", and the argv of the command, with its program as a path. Keep returns an
-// error only for invalid args; later errors are written to the log.
+// or "", and the argv of the command, with its program as a path. Keep closes the descriptor
+// 3 when later commands can reach servers of this one. It returns an error only for
+// invalid args; later errors are written to the log.
 func Keep(ctx context.Context, args []string) error {
 	if len(args) < 5 {
 		return errors.New("internal command of toolreg; usage: LOG EXIT BYTES CONFINE PROGRAM [ARG...]")
@@ -44,9 +45,13 @@ func Keep(ctx context.Context, args []string) error {
 	defer signal.Stop(signals)
 	k := &keeper{log: &rotatingLog{path: args[0], segment: max(limit/2, 1)}, exit: args[1]}
 	defer k.log.close()
+	ready := os.NewFile(3, "ready")
+	defer ready.Close()
 	run := k.run
 	if args[3] != "" {
-		run = func(argv []string) error { return k.runConfined(ctx, args[3], argv) }
+		run = func(argv []string) error { return k.runConfined(ctx, args[3], argv, ready) }
+	} else {
+		ready.Close()
 	}
 	if err := run(args[4:]); err != nil {
 		_, _ = fmt.Fprintln(k.log, err)
@@ -57,11 +62,12 @@ func Keep(ctx context.Context, args []string) error {
 
 // runConfined is like run, but for a command in the sandbox, which ends together
 // with everything that it started.
-func (k *keeper) runConfined(ctx context.Context, path string, argv []string) error {
+func (k *keeper) runConfined(ctx context.Context, path string, argv []string, ready io.Closer) error {
 	c, err := readConfined(path)
 	if err != nil {
 		return err
 	}
+	c.ready = ready
 	code, err := c.run(ctx, argv, func(p []byte) { _, _ = k.log.Write(p) }) // a full disk must not affect the command
 	if err == nil {
 		k.publish(code)

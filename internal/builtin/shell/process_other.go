@@ -3,13 +3,14 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"os"
 	"time"
 )
 
 // detach always fails, because this system has no process groups.
-func detach(*backgroundRecord, []string, string, []string, *os.File) error {
+func detach(context.Context, *backgroundRecord, []string, string, []string, *os.File) error {
 	return errors.New("background commands need process groups, which this system does not have; run the command without background")
 }
 

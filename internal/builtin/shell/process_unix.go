@@ -4,6 +4,7 @@ package shell
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,15 +20,16 @@ import (
 )
 
 // detachScript starts "$@" in the background, prints its process id, and exits,
-// so that init adopts the process and it outlives toolreg.
-const detachScript = `"$@" 3>&- &
+// so that init adopts the process and it outlives toolreg. The process closes the descriptor
+// when it is ready; see [Keep].
+const detachScript = `"$@" &
 printf '%s\n' "$!" >&3
 `
 
 // detach starts argv, the keeper of a command, in a new session without a
-// terminal. The keeper's own output goes to log. detach sets the process ids of
-// the record.
-func detach(r *backgroundRecord, argv []string, dir string, env []string, log *os.File) error {
+// terminal, and returns when it is ready or ctx is done. The keeper's own output goes to
+// log. detach sets the process ids of the record.
+func detach(ctx context.Context, r *backgroundRecord, argv []string, dir string, env []string, log *os.File) error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
@@ -46,7 +48,8 @@ func detach(r *backgroundRecord, argv []string, dir string, env []string, log *o
 	if err != nil {
 		return err
 	}
-	line, readErr := bufio.NewReader(io.LimitReader(said, 64)).ReadString('\n')
+	reader := bufio.NewReader(said)
+	line, readErr := reader.ReadString('\n')
 	state, err := starter.Wait()
 	if err == nil && !state.Success() {
 		err = fmt.Errorf("its launcher exited with %v", state)
@@ -58,6 +61,11 @@ func detach(r *backgroundRecord, argv []string, dir string, env []string, log *o
 	process.GoesOn(starter.Pid)
 	r.PID, r.Group = pid, starter.Pid
 	r.Birth, _ = birthOf(pid) // "" if it has already ended, and then isAlive is false
+	if err == nil {
+		stop := context.AfterFunc(ctx, func() { _ = said.SetReadDeadline(time.Now()) })
+		defer stop()
+		_, _ = io.Copy(io.Discard, reader) // it fails if ctx is done
+	}
 	return err
 }
 

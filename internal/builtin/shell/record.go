@@ -120,7 +120,7 @@ func replaceFile(path string, data []byte) error {
 
 // remove removes the files of a process.
 func (b *backgroundStore) remove(id string) {
-	for _, kind := range []string{"json", "log", "log.1", "log.passed", "exit", "exit.tmp", "confine"} {
+	for _, kind := range []string{"json", "log", "log.1", "log.passed", "exit", "exit.tmp", "confine", "net"} {
 		_ = os.Remove(b.path(id, kind)) // what remains is removed next time
 	}
 }

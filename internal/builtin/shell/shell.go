@@ -175,6 +175,11 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	if c.Background {
 		return s.background(ctx, c, process.ConfinementOf(ctx), argv, process.FolderPath(open, dir))
 	}
+	if confined := process.ConfinementOf(ctx); confined.HasLoopback() {
+		if store, err := newBackgroundStore(s.opts); err == nil {
+			confined.Profile.Network.Join, _ = store.loopback(scopeOf(ctx, c.root))
+		}
+	}
 	limit := fmt.Errorf("stopped at its time limit of %s; set a longer timeout or background: true", c.timeout)
 	inner, cancel := context.WithTimeoutCause(ctx, c.timeout, limit)
 	defer cancel()

@@ -8,12 +8,22 @@ import (
 )
 
 // init takes over in a process that was started as a launcher; see the package
-// comment. In every other process it costs one system call: only process 1 of a
-// process namespace can be a launcher.
+// comment. In every other process it costs two system calls: only process 1 of a
+// process namespace, or the leader of a session, can be a launcher.
 func init() {
-	if syscall.Getpid() == 1 && calledAsLauncher() {
-		syscall.Exit(run())
+	pid := syscall.Getpid()
+	if pid != 1 && !leadsSession(pid) || !calledAsLauncher() {
+		return
 	}
+	if pid != 1 {
+		join()
+	}
+	syscall.Exit(run())
+}
+
+func leadsSession(pid int) bool {
+	session, _, _ := syscall.RawSyscall(syscall.SYS_GETSID, 0, 0, 0)
+	return int(session) == pid
 }
 
 // calledAsLauncher reports whether argv[0] is Name. Package os, which knows it,
@@ -139,6 +149,11 @@ func isolate(p *Plan) *failure {
 			return fail("setting up the loopback interface", err)
 		}
 	}
+	if p.Shared {
+		if f := share(); f != nil {
+			return f
+		}
+	}
 	for _, port := range p.Listen {
 		if f := listen(port); f != nil {
 			return f
@@ -183,18 +198,26 @@ func mapUser(p *Plan) *failure {
 // launcher. The first process of a namespace without handlers gets only SIGKILL
 // and SIGSTOP, and these only from outside. Ignored signals stay ignored.
 func resetSignals() {
-	type action struct {
-		handler, flags, restorer uintptr
-		mask                     uint64
-	}
-	const ignored, signals = 1, 64
 	for n := uintptr(1); n <= signals; n++ {
-		var old, dfl action
+		var old action
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, n, 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0)
-		if errno == 0 && (old.handler != ignored || n == uintptr(syscall.SIGCHLD)) {
-			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, n, uintptr(unsafe.Pointer(&dfl)), 0, 8, 0, 0)
+		if errno == 0 && (old.handler != ignoreSignal || n == uintptr(syscall.SIGCHLD)) {
+			setAction(n, &action{})
 		}
 	}
+}
+
+// signals is the number of signals.
+const signals = 64
+
+// action is the kernel's struct sigaction. Its zero value is the default action.
+type action struct {
+	handler, flags, restorer uintptr
+	mask                     uint64
+}
+
+func setAction(signal uintptr, a *action) {
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(a)), 0, 8, 0, 0)
 }
 
 // reap waits for the program and all its descendants. The program is in the

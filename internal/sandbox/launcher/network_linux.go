@@ -41,3 +41,15 @@ func listen(port int) *failure {
 	report(Report{Kind: Listening, Value: port}, fd)
 	return nil
 }
+
+// share passes the net namespace to toolreg, for other sandboxes to join.
+func share() *failure {
+	const step = "sharing the loopback interface"
+	fd, err := syscall.Open("/proc/self/ns/net", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return fail(step, err)
+	}
+	defer syscall.Close(fd)
+	report(Report{Kind: Networked}, fd)
+	return nil
+}

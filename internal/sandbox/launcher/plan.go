@@ -7,6 +7,7 @@ const Name = "toolreg-sandbox"
 const (
 	PlanFD   = 3 // the encoded Plan, to be read to its end
 	StatusFD = 4 // a SOCK_SEQPACKET socket for its reports
+	NetFD    = 5 // the net namespace to join, if the launcher is started in no namespaces of its own
 )
 
 // Kinds of [Report].
@@ -14,6 +15,7 @@ const (
 	Failed    = 'F' // the sandbox was not set up, or the program not started
 	Listening = 'L' // the message carries a listening socket, see Plan.Listen
 	Watching  = 'W' // the message carries the listener of the filter, see Plan.Watched
+	Networked = 'N' // the message carries the net namespace, see Plan.Shared
 	Started   = 'S' // the program runs; the message carries its mount namespace
 	Ended     = 'E' // the program has ended; others that it started may still run
 )
@@ -31,8 +33,9 @@ const StepStart = "starting the program"
 
 // Plan lists what the launcher does, in this order.
 type Plan struct {
-	UID, GID int // of the caller; the only ones that the user namespace knows
-	Loopback bool
+	UID, GID int   // of the caller; the only ones that the user namespace knows
+	Loopback bool  // the loopback interface is to be set up
+	Shared   bool  // the net namespace is to be reported
 	Listen   []int // ports on 127.0.0.1 of listening sockets to report
 
 	Ops     []Op
@@ -82,6 +85,7 @@ func (p *Plan) Encode() []byte {
 	e.number(p.UID)
 	e.number(p.GID)
 	e.flag(p.Loopback)
+	e.flag(p.Shared)
 	e.number(len(p.Listen))
 	for _, port := range p.Listen {
 		e.number(port)
@@ -114,7 +118,7 @@ func (p *Plan) Encode() []byte {
 // Decode reads a plan, and reports whether it was complete.
 func Decode(data []byte) (*Plan, bool) {
 	d := decoder{in: data}
-	p := &Plan{UID: d.number(), GID: d.number(), Loopback: d.flag()}
+	p := &Plan{UID: d.number(), GID: d.number(), Loopback: d.flag(), Shared: d.flag()}
 	for range d.number() {
 		if d.bad {
 			break

@@ -1,0 +1,6 @@
+package launcher
+
+const (
+	sysSeccomp = 317
+	sysSetns   = 308
+)

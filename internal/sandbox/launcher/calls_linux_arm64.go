@@ -1,0 +1,6 @@
+package launcher
+
+const (
+	sysSeccomp = 277
+	sysSetns   = 268
+)

@@ -1,3 +1,0 @@
-package launcher
-
-const sysSeccomp = 317

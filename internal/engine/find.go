@@ -150,7 +150,8 @@ func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *reg
 
 // lookup tries the steps of a lookup until one finds the tool.
 func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Registry, *registry.Tool, error) {
-	for _, step := range f.steps(name, q) {
+	steps := f.steps(name, q)
+	for i, step := range steps {
 		reg := f.load(ctx, step, name, q)
 		t, err := f.lookupIn(reg, step.name, name, q)
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && step.name == stepUntil && missing.Hidden != nil && missing.Hidden.Kept {
@@ -165,11 +166,11 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Re
 		if failed := sourceError(reg, step.server); failed != nil {
 			return reg, nil, failed
 		}
-		if step.name == stepAll {
+		if i == len(steps)-1 {
 			return reg, nil, err
 		}
 	}
-	panic("unreachable: the last step has all sources")
+	panic("unreachable: there is a last step")
 }
 
 // mayBeLent reports whether the whole registry has to say if a tool of the project has the name
@@ -182,9 +183,9 @@ func (f *finder) mayBeLent(t *registry.Tool) bool {
 		!t.OfServer() && slices.ContainsFunc(f.rules.all, func(r policy.Rule) bool { return r.AllowsByName(t.Name) })
 }
 
-// steps returns the registries in which to look up a name, the smallest first
-// and the one of all sources last. Once all are loaded, there is no need to
-// search smaller ones.
+// steps returns the registries in which to look up a name, the smallest first and the one
+// of all sources last; no server is started for a name that is kept for one that is turned
+// off. Once all are loaded, there is no need to search smaller ones.
 func (f *finder) steps(name string, q Query) []step {
 	all := step{stepAll, f.sources.all(), f.sources.Of(name)}
 	if f.registries[stepAll] != nil {
@@ -196,6 +197,8 @@ func (f *finder) steps(name string, q Query) []step {
 	}
 	switch one := all.server; {
 	case len(f.sources.on)+len(f.sources.apis) == 0:
+	case f.sources.offOf(name) != nil && len(f.set.RawNamed("overrides")) == 0: // an override could give the name to any tool
+		return append(out, step{stepLocal, f.sources.local, nil})
 	case one == nil:
 		out = append(out, step{stepLocal, f.sources.local, nil})
 		if !q.Whole && q.Format == "" && f.deps.Record == nil { // which servers answer before the tool is found differs from run to run

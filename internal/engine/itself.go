@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,14 +13,18 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// elsewhere are programs that run their arguments on another machine or in a container,
-// whose toolreg has other settings.
-const elsewhere = "ssh mosh docker podman nerdctl kubectl oc lxc incus machinectl wsl vagrant"
+// shells are programs that run a line, and wrappers those that run a command among their
+// arguments, on this machine.
+const shells, wrappers = "sh bash dash ash zsh ksh fish cmd powershell pwsh", "env nice ionice nohup setsid stdbuf time timeout sudo doas " +
+	"npx npm pnpx pnpm yarn bun bunx uvx uv pipx poetry go mise direnv"
+
+// commands finds the commands of a shell line that have serve among their words.
+var commands = regexp.MustCompile(`(?:^|[;&|(])\s*(?:\w+=\S*\s+|exec\s+)*['"]?([^\s'";&|(]+)['"]?\s(?:[^;&|]*\s)?serve\b`)
 
 // StartsToolreg reports whether a command line starts toolreg, as a server that would offer
 // this registry to itself: the program is toolreg by name or a link to it, or it is a
-// shell, a package runner or another wrapper with toolreg and then serve among its words.
-// Scripts are not read.
+// shell, a package runner or another wrapper that runs toolreg with serve among its words.
+// Files of scripts are not read.
 func StartsToolreg(argv []string, dir string, environ []string) bool {
 	if len(argv) == 0 || argv[0] == "" {
 		return false
@@ -27,8 +32,7 @@ func StartsToolreg(argv []string, dir string, environ []string) bool {
 	if programName(argv[0]) == "toolreg" {
 		return true
 	}
-	words := strings.FieldsFunc(strings.Join(argv, " "), func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;&|()[]{},=", r) })
-	if !slices.Contains(words, "serve") {
+	if !strings.Contains(strings.Join(argv, " "), "serve") {
 		return false // without looking at files
 	}
 	self, err := os.Executable()
@@ -38,11 +42,24 @@ func StartsToolreg(argv []string, dir string, environ []string) bool {
 	if path, err := (process.Spec{Argv: argv[:1], Dir: dir, Env: environ}).Program(); err == nil && sameFile(path, self) {
 		return slices.Contains(argv, "serve")
 	}
-	if slices.Contains(strings.Fields(elsewhere), programName(argv[0])) {
+	isShell := slices.Contains(strings.Fields(shells), programName(argv[0]))
+	if !isShell && !slices.Contains(strings.Fields(wrappers), programName(argv[0])) {
 		return false
 	}
-	i := slices.IndexFunc(words, func(word string) bool { return isToolreg(word, self) })
-	return i >= 0 && slices.Contains(words[i:], "serve")
+	for i, word := range argv {
+		if isToolreg(word, self) && slices.Contains(argv[i:], "serve") {
+			return true
+		}
+		if !isShell {
+			continue
+		}
+		for _, command := range commands.FindAllStringSubmatch(word, -1) {
+			if isToolreg(command[1], self) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isToolreg reports whether a word is the name of toolreg, with a version or without, or

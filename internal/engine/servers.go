@@ -133,14 +133,33 @@ func (s *Servers) Of(name string) registry.Source {
 	var found registry.Source
 	longest := 0
 	for _, server := range s.sources() {
-		raw, _ := registry.ServerOf(server.Name())
-		for _, prefix := range []string{raw + "__", registry.ValidName(raw + "__")} {
-			if strings.HasPrefix(name, prefix) && len(raw) > longest {
-				found, longest = server, len(raw)
-			}
+		if raw, _ := registry.ServerOf(server.Name()); len(raw) > longest && isToolOf(raw, name) {
+			found, longest = server, len(raw)
 		}
 	}
 	return found
+}
+
+// offOf returns the server that is turned off to which a name of the form server__tool
+// refers, or nil. The longest server name wins, that of a server in use too.
+func (s *Servers) offOf(name string) *OffServer {
+	var found *OffServer
+	longest := 0
+	if on := s.Of(name); on != nil {
+		raw, _ := registry.ServerOf(on.Name())
+		longest = len(raw)
+	}
+	for i, off := range s.off {
+		if len(off.Name) > longest && isToolOf(off.Name, name) {
+			found, longest = &s.off[i], len(off.Name)
+		}
+	}
+	return found
+}
+
+// isToolOf reports whether a name has the form server__tool for this server.
+func isToolOf(server, name string) bool {
+	return strings.HasPrefix(name, server+"__") || strings.HasPrefix(name, registry.ValidName(server+"__"))
 }
 
 // names returns the names of all servers, with those that are turned off

@@ -68,10 +68,8 @@ func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 	if other != nil && reg.Versions(plain) == nil {
 		return other
 	}
-	for _, off := range s.off {
-		if strings.HasPrefix(plain, off.Name+"__") || strings.HasPrefix(plain, registry.ValidName(off.Name+"__")) {
-			return &registry.Hidden{Name: plain, Source: off.Source(), Reason: "its server is " + off.Reason(), Setting: off.setting()}
-		}
+	if off := s.offOf(plain); off != nil {
+		return &registry.Hidden{Name: plain, Source: off.Source(), Reason: "its server is " + off.Reason(), Setting: off.setting()}
 	}
 	return nil
 }

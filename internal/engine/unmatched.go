@@ -129,7 +129,7 @@ func (m *nameCheck) isOfAbsent(name string) bool {
 	if server := m.sources.Of(name); server != nil && m.failed(server.Name()) {
 		return true
 	}
-	return slices.ContainsFunc(m.sources.off, func(off OffServer) bool { return strings.HasPrefix(name, off.Name+"__") })
+	return m.sources.offOf(name) != nil
 }
 
 func (m *nameCheck) failed(source string) bool {

@@ -31,7 +31,7 @@ func editCommands(e *cli.Env) []*cobra.Command {
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, actionRemoved, edit.Change{Name: argv[0], Drop: true})
 			}}),
-		flag(&cobra.Command{Use: "enable NAME", Example: "  toolreg servers enable github", Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Enable a server by setting disabled to false.", editCodes),
+		flag(&cobra.Command{Use: "enable NAME", Example: "  toolreg servers enable github", Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Enable a server by removing disabled from its entry.", editCodes),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "enabled", edit.Change{Name: argv[0], Off: &on})
 			}}),

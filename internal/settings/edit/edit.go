@@ -37,7 +37,7 @@ type Change struct {
 	API   bool            // the entry to add is one of openapi instead of mcpServers
 	Entry json.RawMessage // the entry to add; nil = none
 	Drop  bool            // remove the entry
-	Off   *bool           // the new value of disabled; nil = unchanged
+	Off   *bool           // whether the server is disabled; nil = unchanged
 }
 
 // Apply makes the change in the content of a settings file, whose name determines
@@ -79,8 +79,11 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 	case have.Get("disabled").Is(jsonx.True) == *c.Off:
 		return data, nil
 	}
-	off := jsonx.NewBool(*c.Off)
-	return placed{path: append(path, "disabled"), value: off, first: true}.apply(file, data, before)
+	change := placed{path: append(path, "disabled"), first: true}
+	if *c.Off || len(have.Members) == 1 { // an entry that says nothing else stays
+		change.value = jsonx.NewBool(*c.Off)
+	}
+	return change.apply(file, data, before)
 }
 
 // checkEntry checks an entry of mcpServers or openapi.

@@ -50,7 +50,8 @@ func TestEditsPreserveTheRest(t *testing.T) {
 		{"yaml remove only in flow", "s.yaml", Change{Name: "a", Drop: true}, "mcpServers: {a: {command: q}}\nenv: {A: b}\n", "env: {A: b}\n"},
 		{"json remove only", "s.json", Change{Name: "a", Drop: true}, "{\n  \"env\": {},\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"}\n  }\n}\n", "{\n  \"env\": {}\n}\n"},
 		{"yaml off", "s.yaml", turn("a", true), "mcpServers:\n  a:\n    # the program\n    command: q # yes\n", "mcpServers:\n  a:\n    # the program\n    disabled: true\n    command: q # yes\n"},
-		{"yaml on", "s.yaml", turn("a", false), "mcpServers:\n  a:\n    command: q\n    disabled: true # for now\n", "mcpServers:\n  a:\n    command: q\n    disabled: false # for now\n"},
+		{"yaml on", "s.yaml", turn("a", false), "mcpServers:\n  a:\n    command: q\n    disabled: true # for now\n", "mcpServers:\n  a:\n    command: q\n"},
+		{"yaml on, nothing else", "s.yaml", turn("a", false), "mcpServers:\n  a:\n    disabled: true\n", "mcpServers:\n  a:\n    disabled: false\n"},
 		{"yaml off in flow", "s.yaml", turn("a", true), "mcpServers: {\n  a: {command: q}}\n", "mcpServers: {\n  a: {disabled: true, command: q}}\n"},
 		{"yaml on already", "s.yaml", turn("a", false), "mcpServers: {a: {command: q}}", "mcpServers: {a: {command: q}}"},
 		{"new json", "s.json", add("x"), "",
@@ -69,13 +70,13 @@ func TestEditsPreserveTheRest(t *testing.T) {
 			"{\n  \"mcpServers\": {\n    // of b\n    \"b\": {\"command\": \"r\"}\n  }\n}\n"},
 		{"json remove last", "s.json", Change{Name: "b", Drop: true}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"}, // of a\n    \"b\": {\n      \"command\": \"r\"\n    }\n  }\n}\n",
 			"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"} // of a\n  }\n}\n"},
-		{"json remove in one line", "s.json", Change{Name: "a", Drop: true}, `{"mcpServers": {"a": {"command": "q"}, "b": {"command": "r"}}}`, `{"mcpServers": { "b": {"command": "r"}}}`},
-		{"json remove a name with marks of pointers", "s.json", Change{Name: "a/b~c", Drop: true}, `{"mcpServers": {"a/b~c": {"command": "q"}, "d": {"command": "r"}}}`, `{"mcpServers": { "d": {"command": "r"}}}`},
+		{"json remove in one line", "s.json", Change{Name: "a", Drop: true}, `{"mcpServers": {"a": {"command": "q"}, "b": {"command": "r"}}}`, `{"mcpServers": {"b": {"command": "r"}}}`},
+		{"json remove a name with marks of pointers", "s.json", Change{Name: "a/b~c", Drop: true}, `{"mcpServers": {"a/b~c": {"command": "q"}, "d": {"command": "r"}}}`, `{"mcpServers": {"d": {"command": "r"}}}`},
 		{"json remove with a trailing comma", "s.json", Change{Name: "b", Drop: true}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"},\n    /* of b */\n    \"b\": {\"command\": \"r\"}, // too\n  },\n}\n",
 			"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"},\n  },\n}\n"},
 		{"json off", "s.json", turn("a", true), "{\n  \"mcpServers\": {\n    \"a\": { // why\n      \"command\": \"q\"\n    }\n  }\n}\n",
 			"{\n  \"mcpServers\": {\n    \"a\": {\n      \"disabled\": true, // why\n      \"command\": \"q\"\n    }\n  }\n}\n"},
-		{"json on", "s.json", turn("a", false), `{"mcpServers": {"a": {"command": "q", "disabled": true /* now */}}}`, `{"mcpServers": {"a": {"command": "q", "disabled": false /* now */}}}`},
+		{"json on", "s.json", turn("a", false), `{"mcpServers": {"a": {"command": "q", "disabled": true /* now */}}}`, `{"mcpServers": {"a": {"command": "q" /* now */}}}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,6 +88,30 @@ func TestEditsPreserveTheRest(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// Disabling a server and enabling it again, and adding one and removing it, leave the file
+// as it was.
+func TestEditsLeaveNoTraces(t *testing.T) {
+	for file, contents := range map[string][]string{
+		"s.yaml": {"mcpServers:\n  a:\n    command: q\n", "# mine\nmcpServers: {a: {command: q}, b: {url: 'http://h'}} # these\n", "env: {A: b}\nmcpServers:\n    a:\n        # why\n        command: q # x\n\n# end\n"},
+		"s.json": {"{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"q\"\n    }\n  }\n}\n", `{"mcpServers": {"a": {"command": "q"}}}`, "{\n\t// mine\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"q\"}, // a\n\t\t\"b\": {\"url\": \"http://h\"},\n\t},\n}\n"},
+	} {
+		for _, content := range contents {
+			for _, changes := range [][]Change{{turn("a", true), turn("a", false)}, {add("new"), {Name: "new", Drop: true}}} {
+				got := []byte(content)
+				for _, change := range changes {
+					var err error
+					if got, err = change.Apply(file, got); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if diff := cmp.Diff(content, string(got)); diff != "" {
+					t.Errorf("-before +after:\n%s", diff)
+				}
+			}
+		}
 	}
 }
 

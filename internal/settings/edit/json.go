@@ -165,6 +165,7 @@ func (f *jsonFile) remove(object *hujson.Value, path []string) error {
 	last := &o.Members[len(o.Members)-1].Value
 	comma := last.AfterExtra
 	_, ownLine := lineOf(o, i)
+	before := o.Members[i].Name.BeforeExtra
 	pointer := ""
 	for _, name := range path {
 		pointer += "/" + jsonx.EscapeToken(name)
@@ -176,6 +177,9 @@ func (f *jsonFile) remove(object *hujson.Value, path []string) error {
 		return nil
 	}
 	o.Members[len(o.Members)-1].Value.AfterExtra = comma
+	if next := &o.Members[0].Name; i == 0 && string(next.BeforeExtra) == " " && len(bytes.TrimSpace(before)) == 0 {
+		next.BeforeExtra = before
+	}
 	if ownLine && i == len(o.Members) {
 		o.AfterExtra = append(bytes.TrimRight(o.AfterExtra, " \t\r\n"), f.eol+f.indent(object.StartOffset)...)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -217,6 +218,9 @@ func diagnosticSpans(d registry.Diagnostic) []ui.Span {
 		style = ui.Red
 	case registry.SeverityInfo:
 		style = ui.Dim
+	}
+	if d.Code == settings.CodeProjectUntrusted && d.Hint != "" { // it comes before every command, so it takes one line
+		d.Message, d.Hint = d.Message+"; "+d.Hint, ""
 	}
 	spans := []ui.Span{{Text: "toolreg: "}, {Text: string(d.Severity) + ":", Style: style}, {Text: " " + Indent(ui.Visible(diagnosticText(d)))}}
 	return append(spans, hintSpans(d.Hint)...)

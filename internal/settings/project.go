@@ -234,7 +234,7 @@ func (l *loader) checkGrant(p *Project, fromProject *layer) {
 // warnUntrusted reports that the project is ignored, and why.
 func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 	message := "the settings of this project are ignored because they are not trusted: "
-	hint := "run `" + l.typed("trust status") + "` to see what they would do, and `" + l.typed("trust grant") + "` to allow it"
+	hint := "`" + l.typed("trust status") + "` shows what they would do, `" + l.typed("trust grant") + "` allows it"
 	what := filepath.Join(l.root, projectFolder)
 	if len(p.Covered) > 0 {
 		what = filepath.Join(l.root, filepath.FromSlash(p.Covered[0].Name))

@@ -64,7 +64,7 @@ func TestUntrustedProjectHasNoEffect(t *testing.T) {
 	want := []registry.Diagnostic{{
 		Severity: registry.SeverityWarning, Code: "project_untrusted",
 		Message: "the settings of this project are ignored because they are not trusted: " + filepath.Join(b.project, ".toolreg", "settings.yaml"),
-		Hint:    "run `toolreg trust status` to see what they would do, and `toolreg trust grant` to allow it",
+		Hint:    "`toolreg trust status` shows what they would do, `toolreg trust grant` allows it",
 	}}
 	if diff := cmp.Diff(want, diags); diff != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", diff)

@@ -69,7 +69,7 @@ func TestMistakesHavePositions(t *testing.T) {
 			"s.yaml:1:17: 1_000 is not a decimal number (write it in decimal, or quote it if it is text)",
 			"s.yaml:1:17: limits.tools: expected an integer, 0 or more",
 		}},
-		{"large integer", "s.yaml", "scripts: {steps: 3000000000}\n", []string{"s.yaml:1:18: scripts.steps: expected an integer of at most 2147483647"}},
+		{"large integer", "s.yaml", "scripts: {steps: 10000000000000000000}\n", []string{"s.yaml:1:18: scripts.steps: expected an integer of at most 9007199254740992"}},
 		{"duration without unit", "s.yaml", "toolDiscoveryTimeout: \"30\"\n", []string{
 			`s.yaml:1:23: toolDiscoveryTimeout: expected milliseconds or a duration such as "30s" or "10m", 0 or more`,
 		}},

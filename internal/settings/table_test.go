@@ -55,6 +55,9 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 		{"an unknown kind of programs", `{"sandbox": {"shel": {"mode": "auto"}}}`, false},
 		{"kept servers", `{"servers": {"keep": "1h"}, "mcpServers": {"a": {"command": "x", "keep": true}, "b": {"command": "x", "lifecycle": {"mode": "keep-alive", "idleTimeoutMs": 5}}}}`, true},
 		{"servers kept in a list", `{"servers": {"keep": ["a"]}}`, false},
+		{"scripts in short", `{"scripts": true}`, true},
+		{"scripts with limits", `{"scripts": {"declare": true, "steps": 5000000000, "memory": "64MiB"}}`, true},
+		{"scripts as text", `{"scripts": "on"}`, false},
 		{"durations", `{"toolDiscoveryTimeout": 5, "shell": {"timeout": "1m"}}`, true},
 	}
 	for _, test := range tests {

@@ -13,10 +13,12 @@ const schemaAddress = "https://json-schema.org/draft/2020-12/schema"
 func Schema() json.RawMessage {
 	root := schemaObject("Settings of toolreg")
 	root["$schema"] = schemaAddress
-	for _, s := range all() {
-		for _, name := range []string{s.Name, s.Twin} {
-			if name != "" {
-				place(root, strings.Split(name, "."), schemaOf(&s))
+	for _, groups := range []bool{true, false} { // a setting that is a group too, such as scripts, comes after its group
+		for _, s := range all() {
+			for _, name := range []string{s.Name, s.Twin} {
+				if name != "" && strings.Contains(name, ".") == groups {
+					place(root, strings.Split(name, "."), schemaOf(&s))
+				}
 			}
 		}
 	}
@@ -38,8 +40,10 @@ func place(object map[string]any, path []string, schema map[string]any) {
 		return
 	}
 	if len(path) == 1 {
-		if group := properties[path[0]]; group != nil { // a boolean or text belongs to another program
-			schema["type"] = []string{"boolean", "string", "null"}
+		if group := properties[path[0]]; group != nil {
+			if schema["type"] == nil { // a boolean or text that belongs to another program
+				schema["type"] = []string{"boolean", "string", "null"}
+			}
 			schema = map[string]any{"anyOf": []any{group, schema}}
 		}
 		properties[path[0]] = schema

@@ -115,9 +115,10 @@ func ParseInt(n *jsonx.Value) (int, error) {
 	if n.Kind != jsonx.Number {
 		return 0, errors.New("expected an integer, got " + document.TypeName(n))
 	}
-	i, err := strconv.ParseInt(literal(n), 10, 32)
-	if errors.Is(err, strconv.ErrRange) && i > 0 {
-		return 0, fmt.Errorf("expected an integer of at most %d", math.MaxInt32)
+	const most = min(math.MaxInt, 1<<53) // leaves room for small multiples of it
+	i, err := strconv.ParseInt(literal(n), 10, 64)
+	if i > most {
+		return 0, fmt.Errorf("expected an integer of at most %d", int(most))
 	}
 	if err != nil || i < 0 {
 		return 0, errors.New("expected an integer, 0 or more")

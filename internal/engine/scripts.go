@@ -81,7 +81,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 	if info := scriptOf(ctx); info != nil {
 		info.begin(hash)
 	}
-	r := &scriptRun{Scripts: s, steps: steps, progress: call.Progress, failed: map[uint32]error{}}
+	r := &scriptRun{Scripts: s, steps: steps, id: call.ID, progress: call.Progress, failed: map[uint32]error{}}
 	r.journal = s.openJournal(ctx, hash, jsonx.Canonical(params))
 	clock := &script.Clock{}
 	out, err := script.Run(exec.WithPause(ctx, clock.Pause), script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.deps.ScriptEngine, Host: r, Clock: clock})
@@ -92,6 +92,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 type scriptRun struct {
 	*Scripts
 	steps    bool
+	id       json.RawMessage // of the call that runs the script
 	progress func(registry.Progress)
 	journal  *Journal
 
@@ -143,7 +144,7 @@ func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (resul
 	if r.progress != nil {
 		r.progress(registry.Progress{Done: float64(c.ID), Message: name})
 	}
-	result, err = r.calls.Call(ctx, f, registry.Call{Tool: name, Params: c.Params, Place: c.At})
+	result, err = r.calls.Call(ctx, f, registry.Call{Tool: name, Params: c.Params, ID: r.id, Place: c.At})
 	if err == nil && !result.IsError {
 		r.mu.Lock()
 		r.results = append(r.results, name)

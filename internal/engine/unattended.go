@@ -194,7 +194,10 @@ func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, 
 	if err != nil {
 		return a, nil, err
 	}
-	question, err := jsonx.Marshal(u.deps.Describe(*q))
+	question, err := jsonx.Marshal(struct {
+		CallID json.RawMessage `json:"callId,omitempty"`
+		exec.Prompt
+	}{q.Call.ID, u.deps.Describe(*q)})
 	if err != nil {
 		return a, nil, err
 	}

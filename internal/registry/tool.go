@@ -130,6 +130,8 @@ type Call struct {
 	Tool string
 	// Params is one JSON object, byte for byte as it was validated.
 	Params json.RawMessage
+	// ID is the model's id of the call, as JSON; nil if there is none.
+	ID json.RawMessage
 	// Place is the place in a script that makes the call, as FILE:LINE:COL; "" if none does.
 	Place string
 	// Edited is an object with the params that an override fixes but the person

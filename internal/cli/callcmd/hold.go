@@ -124,7 +124,7 @@ func (r *roundTrip) askAll(ctx context.Context, calls []provider.Call, plan []pl
 			continue
 		}
 		key := p.Tool.Source + "\x00" + p.Tool.Name + "\x00" + jsonx.Canonical(engine.Restored(p.Tool, p.params))
-		ctx, request := r.begin(ctx, *p)
+		ctx, request := r.begin(ctx, &calls[p.index], *p)
 		h, err := r.Session.Calls.Hold(ctx, p.Found, request, copies[key])
 		if err != nil {
 			return err

@@ -256,8 +256,8 @@ func (r *roundTrip) search(ctx context.Context, index int, c provider.Call) prov
 }
 
 // begin returns the context and the request of a call.
-func (r *roundTrip) begin(ctx context.Context, p planned) (context.Context, registry.Call) {
-	request := registry.Call{Tool: p.name, Params: p.params}
+func (r *roundTrip) begin(ctx context.Context, c *provider.Call, p planned) (context.Context, registry.Call) {
+	request := registry.Call{Tool: p.name, Params: p.params, ID: c.ID()}
 	if r.Begin != nil {
 		return r.Begin(ctx, p.index, request)
 	}
@@ -266,7 +266,7 @@ func (r *roundTrip) begin(ctx context.Context, p planned) (context.Context, regi
 
 // call makes one call and answers it.
 func (r *roundTrip) call(ctx context.Context, c provider.Call, p planned) provider.Answer {
-	ctx, request := r.begin(ctx, p)
+	ctx, request := r.begin(ctx, &c, p)
 	start := time.Now()
 	var result registry.Result
 	var err error

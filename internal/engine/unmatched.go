@@ -297,9 +297,21 @@ func (m *nameCheck) plugins() []string {
 	return out
 }
 
-// checkServerLists warns about entries of a server's includeTools and
-// excludeTools that match none of its tools.
+// checkServerLists warns about entries of a server's includeTools and excludeTools that
+// match none of its tools, and of an API's include and exclude that match no operation.
 func (m *nameCheck) checkServerLists() {
+	check := func(setting, what string, l settings.List, names []string) {
+		for _, e := range l.Entries {
+			m.checkName(named{setting, registry.NameIn(e.Value), e.Origin.String(), exactGlob}, names, what, true)
+		}
+	}
+	for _, api := range m.sources.apis {
+		if set := api.Settings(); !m.failed(api.Name()) && (set.Include.Set || set.Exclude.Set) {
+			names := api.Names()
+			check("include of API "+set.Name, "operation", set.Include, names)
+			check("exclude of API "+set.Name, "operation", set.Exclude, names)
+		}
+	}
 	for _, server := range m.sources.all() {
 		if !strings.HasPrefix(server.Name(), registry.MCPPrefix) || m.failed(server.Name()) {
 			continue
@@ -313,13 +325,12 @@ func (m *nameCheck) checkServerLists() {
 			if registry.MCPPrefix+set.Name != server.Name() {
 				continue
 			}
-			for _, e := range set.IncludeTools.Entries {
-				name, _, _ := strings.Cut(e.Value, "(")
-				m.checkName(named{"includeTools of server " + set.Name, registry.NameIn(name), e.Origin.String(), exactGlob}, names, "tool of the server", true)
+			include := settings.List{Entries: slices.Clone(set.IncludeTools.Entries)}
+			for i, e := range include.Entries {
+				include.Entries[i].Value, _, _ = strings.Cut(e.Value, "(")
 			}
-			for _, e := range set.ExcludeTools.Entries {
-				m.checkName(named{"excludeTools of server " + set.Name, registry.NameIn(e.Value), e.Origin.String(), exactGlob}, names, "tool of the server", true)
-			}
+			check("includeTools of server "+set.Name, "tool of the server", include, names)
+			check("excludeTools of server "+set.Name, "tool of the server", set.ExcludeTools, names)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -422,6 +423,19 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 	call := &operation{source: s, client: c, op: op, output: registry.NewOutputValidator(op.Output)}
 	t.Run, t.Check, t.Subject, t.Preview = call.run, call.check, call.subject, call.preview
 	return t
+}
+
+// Names returns what include and exclude can name, sorted. It knows the operations after
+// Discover.
+func (s *Source) Names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, operation := range s.listed {
+		out = append(out, operation.names...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Filter applies include and exclude, which are globs over operationId, tags and "METHOD

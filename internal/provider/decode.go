@@ -131,6 +131,8 @@ func expected(format string) string {
 		return "a message of role assistant with content, or a list of its blocks"
 	case "bedrock":
 		return "output with a message, a message of role assistant with content, or a list of its blocks"
+	case "gemini-interactions":
+		return "an interaction with steps, or a list of its steps"
 	case "gemini":
 		return "candidates, a content with parts, or a list of function calls"
 	}

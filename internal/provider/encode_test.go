@@ -351,7 +351,7 @@ func TestLookup(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"opnai":  `unknown declaration format "opnai"; did you mean openai?`,
-		"qqqqqq": `unknown declaration format "qqqqqq"; use one of gemini, openai, openai-responses, anthropic, bedrock, mistral, mcp, json-schema, prompt, typescript`,
+		"qqqqqq": `unknown declaration format "qqqqqq"; use one of gemini, gemini-interactions, openai, openai-responses, anthropic, bedrock, mistral, mcp, json-schema, prompt, typescript`,
 	} {
 		if _, err := Lookup(name); err == nil || err.Error() != want {
 			t.Errorf("Lookup(%q): %v", name, err)

@@ -17,7 +17,7 @@ func (t *Turn) ended(reason, detail string, has, last bool) error {
 	}
 	switch strings.ToLower(reason) {
 	case "", "null", "stop", "end_turn", "stop_sequence", "completed", "complete", "eos", "eos_token":
-	case "tool_calls", "tool_call", "tool_use", "function_call":
+	case "tool_calls", "tool_call", "tool_use", "function_call", "requires_action":
 		if !has {
 			return fmt.Errorf("it ended with %s, but has no call; request the response again", reason)
 		}
@@ -30,6 +30,8 @@ func (t *Turn) ended(reason, detail string, has, last bool) error {
 		}
 	case "queued", "in_progress":
 		return fmt.Errorf("it is not finished (%s); send it when it is", reason)
+	case "requires_continuation":
+		return fmt.Errorf("it is not finished (%s); continue it with its continuation_token", reason)
 	case "pause_turn", "compaction":
 		return fmt.Errorf("it is not finished (%s); send the message back to the API, which goes on with it", reason)
 	default: // also reasons that are newer than this program

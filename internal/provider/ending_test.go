@@ -39,6 +39,16 @@ var answers = map[string]struct {
 				`data: {"type":"message_delta","delta":{"stop_reason":"` + reason + `"}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n"
 		},
 	},
+	"gemini-interactions": {
+		func(status string, calls bool) string {
+			return `{"object":"interaction","status":"` + status + `","steps":[` + pick(calls, `{"type":"function_call","id":"x","name":"f","arguments":{}}`, `{"type":"model_output","content":[{"type":"text","text":"hi"}]}`) + `]}`
+		},
+		func(status string, calls bool) string {
+			return `data: {"event_type":"interaction.created","interaction":{"id":"v","status":"in_progress"}}` + "\n\n" +
+				`data: {"event_type":"step.start","index":0,"step":` + pick(calls, `{"type":"function_call","id":"x","name":"f","arguments":{}}`, `{"type":"model_output"}`) + `}` + "\n\n" +
+				`data: {"event_type":"step.stop","index":0}` + "\n\n" + `data: {"event_type":"interaction.completed","interaction":{"id":"v","status":"` + status + `"}}` + "\n\n"
+		},
+	},
 	"gemini": {
 		func(reason string, calls bool) string { return geminiOf(reason, calls) },
 		func(reason string, calls bool) string {
@@ -110,6 +120,11 @@ func TestEnded(t *testing.T) {
 		{"gemini", "STOP", runs, none},
 		{"gemini", "MAX_TOKENS", cut, early},
 		{"gemini", "SAFETY RECITATION LANGUAGE OTHER BLOCKLIST PROHIBITED_CONTENT SPII MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS", failed, failed},
+		{"gemini-interactions", "completed", runs, none},
+		{"gemini-interactions", "requires_action", runs, empty},
+		{"gemini-interactions", "incomplete", cut, early},
+		{"gemini-interactions", "requires_continuation", later, later},
+		{"gemini-interactions", "failed cancelled budget_exceeded a_new_status", failed, failed},
 		{"bedrock", "end_turn stop_sequence", runs, none},
 		{"bedrock", "tool_use", runs, empty},
 		{"bedrock", "max_tokens", cut, early},
@@ -155,6 +170,9 @@ func TestDecodeSays(t *testing.T) {
 	tests := []struct{ name, format, data, want string }{
 		{"queued", "openai-responses", responseOf("queued", false, "[]"), "is not finished (queued)"},
 		{"in progress", "openai-responses", responseOf("in_progress", true, ""), "is not finished (in_progress)"},
+		{"in progress", "gemini-interactions", `{"object":"interaction","status":"in_progress","steps":[]}`, "is not finished (in_progress)"},
+		{"a stream in progress", "gemini-interactions", `data: {"event_type":"interaction.status_update","status":"in_progress"}`, "before the response was finished"},
+		{"a stream that failed", "gemini-interactions", `data: {"event_type":"error","error":{"code":"x","message":"Upstream"}}`, "the API returned an error: Upstream"},
 		{"an item in progress", "openai-responses", `[{"type":"function_call","status":"in_progress","call_id":"x","name":"f","arguments":""}]`, "is not finished (in_progress)"},
 		{"refused", "openai-responses", `{"status":"completed","output":[{"type":"message","content":[{"type":"refusal","refusal":"I will not"}]}]}`, "ended with refusal (I will not)"},
 		{"refused", "openai", `{"choices":[{"finish_reason":"stop","message":{"content":null,"refusal":"I will not"}}]}`, "ended with refusal (I will not)"},
@@ -192,6 +210,7 @@ func TestDecodeWithoutID(t *testing.T) {
 		{"openai", `[{"id":{"a":1},"function":{"name":"f"}}]`},
 		{"openai", `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":null,"function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`},
 		{"openai-responses", `[{"type":"function_call","name":"f"}]`},
+		{"gemini-interactions", `{"type":"function_call","name":"f","arguments":{}}`},
 		{"anthropic", `{"type":"tool_use","id":"","name":"f","input":{}}`},
 		{"bedrock", `{"toolUse":{"name":"f","input":{}}}`},
 		{"mistral", `[{"id":"null","function":{"name":"f","arguments":"{}"}}]`},

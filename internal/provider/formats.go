@@ -14,7 +14,7 @@ const DefaultFormat = "gemini"
 // Formats returns all formats, the default first. The caller owns the slice.
 func Formats() []Format {
 	return []Format{
-		geminiFormat(), openai(), openaiResponses(), anthropic(), bedrock(), mistral(),
+		geminiFormat(), geminiInteractions(), openai(), openaiResponses(), anthropic(), bedrock(), mistral(),
 		mcp(), jsonSchema(), prompt(), typescriptFormat(),
 	}
 }

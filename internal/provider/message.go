@@ -9,7 +9,7 @@ import (
 
 // Message returns the model's own message, which comes before the messages of [Turn.Reply] in the
 // conversation: what the response has of it, or what its stream was put together to. For
-// openai-responses it is the list of output items. It is nil if only calls were given, and for mcp.
+// openai-responses it is the list of output items, for gemini-interactions that of steps. It is nil if only calls were given, and for mcp.
 func (t *Turn) Message() json.RawMessage { return t.message }
 
 // messageOf returns the message in a response that could be decoded.
@@ -26,6 +26,13 @@ func (f Format) messageOf(data json.RawMessage) json.RawMessage {
 	case "openai-responses":
 		if o.has("output") {
 			return o["output"]
+		}
+		if jsonx.KindOf(data) == jsonx.Array {
+			return data
+		}
+	case "gemini-interactions":
+		if o.has("steps") {
+			return o["steps"]
 		}
 		if jsonx.KindOf(data) == jsonx.Array {
 			return data

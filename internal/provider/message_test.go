@@ -34,6 +34,8 @@ func TestMessageOfStream(t *testing.T) {
 			`{"toolUse":{"toolUseId":"tooluse_2","name":"echo","input":{"text":"héllo"}}}]}`},
 		{"openai.sse", "openai", `{"content":"I add é","role":"assistant","tool_calls":[{"function":{"arguments":"{\"a\": 2, \"b\": 3}","name":"add"},"id":"call_1","type":"function"},` +
 			`{"function":{"arguments":"{\"text\":\"h\\u00e9llo\\n\"}","name":"echo"},"id":"call_2","type":"function"}]}`},
+		{"gemini-interactions.sse", "gemini-interactions", `[{"signature":"c2ln","summary":[{"text":"Two tools.","type":"text"}],"type":"thought"},{"content":[{"text":"I add é","type":"text"}],"type":"model_output"},` +
+			`{"arguments":{"a":2,"b":3},"id":"call_1","name":"add","type":"function_call"},{"arguments":{"text":"héllo"},"id":"call_2","name":"echo","type":"function_call"}]`},
 		{"openai-responses.sse", "openai-responses", `[{"id":"rs_1","summary":[],"type":"reasoning"},{"arguments":"{\"a\":2,\"b\":3}","call_id":"call_1","id":"fc_1","name":"add","status":"completed","type":"function_call"},` +
 			`{"arguments":"{\"text\":\"héllo\"}","call_id":"call_2","id":"fc_2","name":"echo","status":"completed","type":"function_call"}]`},
 	} {
@@ -77,6 +79,7 @@ func TestMessageOfResponse(t *testing.T) {
 		{"anthropic", `{"id":"m","role":"assistant","stop_reason":"end_turn","content":[{"type":"text","text":"x"}]}`, `{"role":"assistant","content":[{"type":"text","text":"x"}]}`},
 		{"gemini", `{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]},"finishReason":"STOP"}]}`, `{"role":"model","parts":[{"text":"x"}]}`},
 		{"bedrock", `{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn"}`, `{"role":"assistant","content":[{"text":"x"}]}`},
+		{"gemini-interactions", `{"status":"completed","steps":[{"type":"model_output"}]}`, `[{"type":"model_output"}]`},
 		{"openai-responses", `{"status":"completed","output":[{"type":"message","content":[]}]}`, `[{"type":"message","content":[]}]`},
 		{"mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`, ""},
 	} {

@@ -98,6 +98,9 @@ func (t *Turn) addResponses(item object) error {
 	case "function_call_output", "custom_tool_call_output":
 		return errors.New("it contains answers to calls; send only the output of the last response")
 	case "function_call":
+		if c.id == nil && jsonx.KindOf(item["arguments"]) == jsonx.Object { // a step of gemini-interactions
+			return errUnrecognized
+		}
 		if item.text("status") == "incomplete" {
 			c.Fault = cutOff
 		}

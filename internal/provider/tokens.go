@@ -14,7 +14,7 @@ func densityOf(format string) density {
 	switch format {
 	case "openai", "openai-responses":
 		return density{4.39, 0.59} // o200k_base
-	case "gemini":
+	case "gemini", "gemini-interactions":
 		return density{4.20, 0.49} // Gemma 3
 	case "mistral":
 		return density{4.13, 0.78} // Tekken

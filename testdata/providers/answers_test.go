@@ -63,6 +63,8 @@ func TestAnswers(t *testing.T) {
 		{"gemini", list(`{"functionCall":{"id":"c%d","name":"%s","args":{}}}`, `{"candidates":[{"content":{"role":"model","parts":[%s]}}]}`),
 			[]string{`"inlineData":{"mimeType":"image/png"`, `"error":"it went wrong"`},
 			func(line []byte) error { return decodeStrictly(line, &genai.Content{}) }},
+		{"gemini-interactions", list(`{"type":"function_call","id":"c%d","name":"%s","arguments":{}}`, `{"object":"interaction","status":"requires_action","steps":[%s]}`),
+			[]string{`{"type":"image","mime_type":"image/png"`, `"is_error":true`, "There is no tool"}, readStep},
 		{"mcp", list(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":{}}}`, `[%s]`),
 			[]string{`"type":"image"`, `"isError":true`, `-32602`},
 			decodeMCP},

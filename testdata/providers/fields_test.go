@@ -20,6 +20,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 	openaishared "github.com/openai/openai-go/v3/shared"
 	"google.golang.org/genai"
+	"google.golang.org/genai/interactions/models/interactions"
 )
 
 // TestFieldsAreDecided holds the table of fields in docs/providers.md against the
@@ -31,9 +32,11 @@ func TestFieldsAreDecided(t *testing.T) {
 		"openai-responses": fieldsOf(responses.FunctionToolParam{}),
 		"anthropic":        fieldsOf(anthropic.ToolParam{}),
 		"gemini":           fieldsOf(genai.FunctionDeclaration{}),
-		"bedrock":          append(membersOf(schemas.ToolSpecification), "cachePoint"), // an entry of its own
-		"mistral":          slices.Concat(fieldsOf(mistralTool{}), fieldsOf(mistralTool{}.Function)),
-		"mcp":              append(fieldsOf(mcp.Tool{}), "execution"), // of the protocol, not in the SDK's type
+
+		"gemini-interactions": fieldsOf(interactions.Function{}),
+		"bedrock":             append(membersOf(schemas.ToolSpecification), "cachePoint"), // an entry of its own
+		"mistral":             slices.Concat(fieldsOf(mistralTool{}), fieldsOf(mistralTool{}.Function)),
+		"mcp":                 append(fieldsOf(mcp.Tool{}), "execution"), // of the protocol, not in the SDK's type
 	}
 	table := readTable(t, "### Fields of a tool", 0)
 	for format, has := range fields {
@@ -58,7 +61,9 @@ func TestToolKindsAreDecided(t *testing.T) {
 		"openai-responses": variants(responses.ToolUnionParam{}),
 		"anthropic":        variants(anthropic.ToolUnionParam{}),
 		"gemini":           fieldsOf(genai.Tool{}),
-		"bedrock":          membersOf(schemas.Tool),
+
+		"gemini-interactions": members(interactions.Tool{}),
+		"bedrock":             membersOf(schemas.Tool),
 	}
 	for _, row := range readTable(t, "### Fields of a tool", 1)[1:] {
 		format := codeWords(row[0])[0]
@@ -77,7 +82,9 @@ func TestCallKindsAreDecided(t *testing.T) {
 		"openai-responses": answers(responses.ResponseOutputItemUnion{}),
 		"anthropic":        answers(anthropic.ContentBlockUnion{}),
 		"gemini":           append(fieldsOf(genai.Part{}), "partialArgs"), // of a functionCall
-		"bedrock":          membersOf(schemas.ContentBlock),
+
+		"gemini-interactions": members(interactions.Step{}),
+		"bedrock":             membersOf(schemas.ContentBlock),
 	}
 	for _, row := range readTable(t, "### Kinds of calls", 0)[1:] {
 		format := codeWords(row[0])[0]
@@ -139,6 +146,18 @@ func variants(union any) []string {
 			}
 		}
 		out = append(out, dated.ReplaceAllString(name, ""))
+	}
+	return out
+}
+
+// members returns the kinds of a union of the SDK of Gemini's interactions.
+func members(union any) []string {
+	var out []string
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(union)) {
+		if f.Tag.Get("union") == "member" {
+			kind, _ := f.Type.Elem().FieldByName("type_")
+			out = append(out, kind.Tag.Get("const"))
+		}
 	}
 	return out
 }
@@ -234,7 +253,9 @@ func TestFieldsAreWritten(t *testing.T) {
 		"openai-responses": func(raw json.RawMessage) error { return decode(raw, &responses.ToolUnionParam{}) },
 		"anthropic":        func(raw json.RawMessage) error { return decode(raw, &anthropic.ToolUnionParam{}) },
 		"gemini":           func(raw json.RawMessage) error { return decodeStrictly(raw, &genai.FunctionDeclaration{}) },
-		"mistral":          func(raw json.RawMessage) error { return decodeStrictly(raw, &mistralTool{}) },
+
+		"gemini-interactions": func(raw json.RawMessage) error { return readTool(raw) },
+		"mistral":             func(raw json.RawMessage) error { return decodeStrictly(raw, &mistralTool{}) },
 	}
 	table := readTable(t, "### Fields of a tool", 0)
 	for column, head := range table[0][1:] {

@@ -39,7 +39,7 @@ func (n *names) want(got, want int) {
 }
 
 func allFormats() []string {
-	return []string{"gemini", "openai", "openai-responses", "anthropic", "bedrock", "mistral", "mcp", "json-schema", "prompt", "typescript"}
+	return []string{"gemini", "gemini-interactions", "openai", "openai-responses", "anthropic", "bedrock", "mistral", "mcp", "json-schema", "prompt", "typescript"}
 }
 
 // TestLeftOut: the tools that a provider cannot be told of are left out, all

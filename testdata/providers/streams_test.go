@@ -18,6 +18,7 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
 	"google.golang.org/genai"
+	"google.golang.org/genai/interactions/models/interactions"
 )
 
 // TestStreams has the calls of a stream answered as those of the response that the
@@ -33,6 +34,7 @@ func TestStreams(t *testing.T) {
 		{"anthropic.sse", "anthropic", joinAnthropic},
 		{"gemini.sse", "gemini", joinGemini},
 		{"gemini.json", "gemini", joinGeminiArray},
+		{"gemini-interactions.sse", "gemini-interactions", joinInteractions},
 		{"bedrock.jsonl", "bedrock", nil},
 		{"bedrock.frames", "bedrock", joinFrames},
 		{"recorded/openai.sse", "openai", joinOpenAI},
@@ -141,6 +143,37 @@ func joinResponses(stream []byte) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("no response.completed: %v", err)
+}
+
+// joinInteractions reads the events into the SDK's types and puts the steps together, which the
+// SDK leaves to its callers.
+func joinInteractions(stream []byte) (any, error) {
+	all, err := events(stream)
+	if err != nil {
+		return nil, err
+	}
+	var steps []interactions.FunctionCallStep
+	arguments := ""
+	for _, data := range all {
+		var event interactions.InteractionSSEEvent
+		if err := json.Unmarshal(data, &event); err != nil {
+			return nil, err
+		}
+		switch {
+		case event.Type == interactions.InteractionSSEEventTypeUnknown:
+			return nil, fmt.Errorf("the SDK does not know the event %s", data)
+		case event.StepStart != nil && event.StepStart.Step.FunctionCallStep != nil:
+			steps, arguments = append(steps, *event.StepStart.Step.FunctionCallStep), ""
+		case event.StepDelta != nil && event.StepDelta.Delta.ArgumentsDelta != nil:
+			arguments += *event.StepDelta.Delta.ArgumentsDelta.Arguments
+		case event.StepStop != nil && arguments != "":
+			if err := json.Unmarshal([]byte(arguments), &steps[len(steps)-1].Arguments); err != nil {
+				return nil, err
+			}
+			arguments = ""
+		}
+	}
+	return map[string]any{"object": "interaction", "status": "requires_action", "steps": steps}, nil
 }
 
 func joinAnthropic(stream []byte) (any, error) {

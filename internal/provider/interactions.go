@@ -1,0 +1,271 @@
+package provider
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"maps"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/rewrite"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// geminiInteractions declares functions for Gemini's Interactions API, and reads and answers its
+// steps. Declarations have JSON Schema, of which the API ignores some bounds; see
+// docs/providers.md.
+func geminiInteractions() Format {
+	return Format{
+		Name:    "gemini-interactions",
+		Summary: "Gemini Interactions API function tools",
+		decode:  decodeInteractions,
+		callID:  "id",
+		media:   mediaLimits{image: 20 << 20 / 4 * 3, file: 20 << 20 / 4 * 3},
+		join:    joinInteractions,
+		reply:   replyInteractions,
+		rule:    nameRule{extra: ".-", letterFirst: true, max: 64},
+		layout:  list,
+		prepare: func(e *encoder, t *tool) {
+			e.noStrict()
+			e.changed(t, rewrite.TypeRoot(t.schema))
+		},
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"type":"function","name":`)
+			e.string(t.name)
+			e.raw(`,"description":`)
+			e.string(t.def.Description)
+			e.raw(`,"parameters":`)
+			e.value(t.schema)
+			e.raw("}")
+		},
+	}
+}
+
+// decodeInteractions decodes an interaction, the list of its steps, or one step.
+func decodeInteractions(t *Turn, raw json.RawMessage) error {
+	o := asObject(raw)
+	list, isList := jsonx.Elements(raw)
+	if !isList {
+		if err := apiError(o); err != nil {
+			return err
+		}
+		switch {
+		case o.has("steps"):
+			if list, isList = jsonx.Elements(o["steps"]); !isList {
+				return errors.New("steps is not a list")
+			}
+		case isStepCall(o):
+			list = []json.RawMessage{raw}
+		case o.text("object") == "interaction": // it has ended without steps
+		default:
+			return errUnrecognized
+		}
+	}
+	steps := make([]object, len(list))
+	answered := map[string]bool{} // calls that the server has answered in the same interaction
+	for i, raw := range list {
+		steps[i] = asObject(raw)
+		if strings.HasSuffix(steps[i].text("type"), "_result") {
+			answered[steps[i].text("call_id")] = true
+		}
+	}
+	var last object
+	for _, last = range steps {
+		switch kind := last.text("type"); {
+		case kind == "", last.has("call_id") && !strings.HasSuffix(kind, "_result"): // an item of the Responses API
+			return errUnrecognized
+		case kind == "model_output" && last.has("error"):
+			return t.ended("error", asObject(last["error"]).text("message"), false, false)
+		case isStepCall(last) && !answered[last.text("id")]:
+			t.addStep(last)
+		}
+	}
+	return t.interactionEnded(o, isStepCall(last))
+}
+
+// isStepCall reports whether a step is a call that the client has to answer. Kinds of calls that
+// the API's server runs are known; one that is newer than this program is the client's if it
+// names a tool.
+func isStepCall(step object) bool {
+	switch kind := step.text("type"); kind {
+	case "code_execution_call", "file_search_call", "google_maps_call", "google_search_call",
+		"processing_call", "retrieval_call", "url_context_call", "mcp_server_tool_call":
+		return false
+	default:
+		return strings.HasSuffix(kind, "_call") && !step.has("call_id") && (kind == "function_call" || step.has("name"))
+	}
+}
+
+func (t *Turn) addStep(step object) {
+	c := Call{id: textID(step["id"]), Name: step.text("name"), Params: params(step["arguments"]), kind: step.text("type")}
+	if c.kind != "function_call" {
+		c.Fault = "Calls of type " + strings.TrimSuffix(c.kind, "_call") + " are not supported. Call a declared function."
+	}
+	t.Calls = append(t.Calls, c)
+}
+
+// interactionEnded checks how an interaction ended. last says whether its last step is a call.
+func (t *Turn) interactionEnded(o object, last bool) error {
+	status, detail := o.text("status"), ""
+	all, _ := jsonx.Elements(o["errors"])
+	for _, raw := range all {
+		detail = cmp.Or(detail, asObject(raw).text("message"))
+	}
+	if status == "incomplete" {
+		status = "max_output_tokens"
+	}
+	return t.ended(status, detail, len(t.Calls) > 0, last)
+}
+
+// joinInteractions joins the events of a stream. Where the SDK continues an interaction that
+// reached the limit of one request, the events of all its requests follow one another.
+func joinInteractions(events []json.RawMessage) (any, error) {
+	var steps []object
+	var arguments []string // of each step, as far as they came in pieces
+	byIndex := map[string]int{}
+	whole := object{}
+	for _, event := range events {
+		o := asObject(event)
+		switch o.text("event_type") {
+		case "error":
+			return nil, cmp.Or(apiError(o), apiError(object{"error": event}))
+		case "interaction.created":
+			clear(byIndex)
+			whole = object{}
+		case "interaction.status_update":
+			whole["status"] = o["status"]
+		case "interaction.completed":
+			maps.Copy(whole, asObject(o["interaction"]))
+		case "step.start":
+			step := asObject(o["step"])
+			if step == nil {
+				return nil, errors.New("a step of the stream is missing")
+			}
+			byIndex[string(o["index"])] = len(steps)
+			steps, arguments = append(steps, step), append(arguments, "")
+		case "step.delta":
+			i, ok := byIndex[string(o["index"])]
+			if !ok {
+				return nil, errors.New("a step of the stream is missing")
+			}
+			delta := asObject(o["delta"])
+			if delta.text("type") == "arguments_delta" {
+				arguments[i] += delta.text("arguments")
+			} else if err := steps[i].joinStep(delta); err != nil {
+				return nil, err
+			}
+		}
+	}
+	switch whole.text("status") {
+	case "", "queued", "in_progress":
+		return nil, errUnfinished
+	}
+	for i, text := range arguments {
+		if text == "" {
+			continue
+		}
+		if steps[i]["arguments"] = json.RawMessage(text); registry.CheckJSON(steps[i]["arguments"]) != nil {
+			steps[i]["arguments"] = quoted(text) // it is cut off
+		}
+	}
+	if len(steps) > 0 {
+		raw, err := jsonx.Marshal(steps)
+		if err != nil {
+			return nil, err
+		}
+		whole["steps"] = raw
+	}
+	whole["object"] = quoted("interaction")
+	return whole, nil
+}
+
+// joinStep adds a delta to a step: text to the text that it has, a summary or signature to a
+// thought, other content beside it. The deltas of calls that the server runs are left out.
+func (step object) joinStep(delta object) error {
+	member, block := "content", delta
+	switch delta.text("type") {
+	case "thought_signature":
+		step["signature"] = delta["signature"]
+		return nil
+	case "thought_summary":
+		member, block = "summary", asObject(delta["content"])
+	case "text", "image", "audio", "document", "video":
+	default:
+		return nil
+	}
+	blocks, _ := jsonx.Elements(step[member])
+	blocks = append([]json.RawMessage{}, blocks...)
+	if n := len(blocks); n > 0 && block.text("type") == "text" {
+		if last := asObject(blocks[n-1]); last.text("type") == "text" {
+			last.joinText("text", block["text"])
+			block, blocks = last, blocks[:n-1]
+		}
+	}
+	raw, err := jsonx.Marshal(block)
+	if err != nil {
+		return err
+	}
+	step[member], err = jsonx.Marshal(append(blocks, raw))
+	return err
+}
+
+// A function_result step and the content in it.
+type (
+	stepResult struct {
+		Type    string          `json:"type"`
+		ID      json.RawMessage `json:"call_id"`
+		Name    string          `json:"name,omitempty"`
+		IsError bool            `json:"is_error,omitempty"`
+		Result  any             `json:"result"`
+	}
+	stepMedia struct {
+		Type     string `json:"type"`
+		MIMEType string `json:"mime_type"`
+		Data     []byte `json:"data"`
+	}
+)
+
+// replyInteractions writes a step of the next input for each call.
+func replyInteractions(t *Turn, answers []Answer) []any {
+	out := make([]any, len(answers))
+	for i, a := range answers {
+		c := t.Calls[i]
+		out[i] = stepResult{"function_result", c.id, c.Name, a.IsError, a.stepResult()}
+	}
+	return out
+}
+
+// stepResult returns a string if there is only text, and otherwise a list of content.
+func (a Answer) stepResult() any {
+	text := notes{}
+	var media []any
+	for _, p := range a.parts() {
+		if kind := p.stepKind(); kind != "" {
+			media = append(media, stepMedia{kind, p.mediaType(), p.Data})
+			continue
+		}
+		text.add(p.asText())
+	}
+	switch {
+	case len(media) == 0:
+		return text.result(false)
+	case len(text) == 0:
+		return media
+	}
+	return append([]any{textBlock{"text", text.result(false)}}, media...)
+}
+
+// stepKind returns the type of content as which the API takes a part, "" if it takes it only as text.
+func (p part) stepKind() string {
+	if len(p.Data) == 0 {
+		return ""
+	}
+	switch p.mediaType() {
+	case "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "image/gif", "image/bmp", "image/tiff":
+		return "image"
+	case "application/pdf":
+		return "document"
+	}
+	return ""
+}

@@ -57,6 +57,9 @@ type Caller struct {
 	// Roots returns the client's roots as the result of roots/list. If it is nil,
 	// toolreg's own roots are used.
 	Roots func(ctx context.Context) (json.RawMessage, error)
+	// Left reports whether the client has left, so that it does not read the result. nil: that is
+	// not known.
+	Left func() bool
 	// Peer is the server process's own data about the client.
 	Peer any
 	// Owner is the key of resources that belong to one client, such as processes of

@@ -152,6 +152,12 @@ func (c *Console) since(s *seen) (u update, any bool) {
 		}
 		u.Running = &running
 	}
+	for _, q := range c.questions {
+		if q.left != nil && !q.Left && q.left() {
+			q.Left = true
+			c.asked++
+		}
+	}
 	if s.questions != c.asked {
 		questions := make([]summary, len(c.questions))
 		for i, q := range c.questions {

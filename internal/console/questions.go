@@ -24,6 +24,7 @@ type question struct {
 	// whether the answer counts; taken is called with it if it does.
 	answer func(reply) (taken func(), err error)
 	first  func() bool
+	left   func() bool // see [caller.Caller].Left; nil: that is not known
 
 	mu   sync.Mutex
 	over bool // it was answered, or waits no longer
@@ -36,6 +37,7 @@ type summary struct {
 	Tool   string `json:"tool"`
 	Caller string `json:"caller,omitempty"`
 	Client string `json:"client,omitempty"`
+	Left   bool   `json:"left,omitempty"` // the client does not wait for the answer any more
 }
 
 // details are what a person needs to answer a question.
@@ -80,7 +82,7 @@ var errGone = errors.New("the question is gone: somebody else has answered it, o
 func (c *Console) wait(ctx context.Context, q *question, answered <-chan struct{}) error {
 	q.Since = time.Now().UnixMilli()
 	if who := caller.From(ctx); who != nil {
-		q.Caller, q.Client = short(who.Name), short(who.Client)
+		q.Caller, q.Client, q.left = short(who.Name), short(who.Client), who.Left
 	}
 	c.mu.Lock()
 	q.ID = c.nextID()

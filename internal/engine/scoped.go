@@ -23,8 +23,8 @@ func (s scoped) Decide(ctx context.Context, t *registry.Tool, call registry.Call
 	return s.Decider.Decide(ctx, t, call)
 }
 
-// renewed also denies what the sessions deny that have replaced its own since: a call may have
-// waited for an answer meanwhile.
+// renewed decides by the settings of the session that has replaced its own last, because a call may
+// have waited for an answer meanwhile. What any of them denies is denied.
 type renewed struct {
 	exec.Decider
 	run *run
@@ -39,9 +39,7 @@ func (d renewed) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 		if err != nil {
 			return policy.Verdict{Decision: policy.Deny, Reason: err.Error(), Origin: "the changed settings"}
 		}
-		if now := p.Decide(ctx, t, call); now.Decision == policy.Deny {
-			return now
-		}
+		v = p.Decide(ctx, t, call)
 	}
 	return v
 }

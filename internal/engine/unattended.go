@@ -77,7 +77,7 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 	}
 	kept, err := u.keep(ctx, *q)
 	if err != nil {
-		u.warnOf(q, "question_not_kept", fmt.Sprintf("the question about %q is not kept, so it cannot be answered later: %v", q.Tool.Name, err), "")
+		u.warnUnkept(q, err)
 		return exec.Answer{}, nil, false
 	}
 	if !q.Call.Last { // the error of the only call names the question
@@ -88,6 +88,41 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 		u.warnOf(q, "question_kept", fmt.Sprintf("question %s about %q %s", kept.ID, q.Tool.Name, state), AnswerHint(&kept))
 	}
 	return exec.Answer{}, &kept, false
+}
+
+// Keep implements [exec.Unattended].
+func (u *unattended) Keep(ctx context.Context, q *exec.Question) string {
+	if u.deps.Replay != nil {
+		return ""
+	}
+	kept, err := u.keep(ctx, *q)
+	switch {
+	case err == nil:
+		return kept.ID
+	case context.Cause(ctx) == nil:
+		u.warnUnkept(q, err)
+	}
+	return ""
+}
+
+// Settled implements [exec.Unattended].
+func (u *unattended) Settled(ctx context.Context, t *registry.Tool, sent registry.Call, asked bool) {
+	if u.deps.Replay == nil {
+		u.questions.Forget(ctx, func() string { return u.callID(ctx, t, sent, 0) }, asked)
+	}
+}
+
+// Stamp implements [exec.Unattended].
+func (u *unattended) Stamp(ctx context.Context) string {
+	newest := u.run
+	for next := newest.next.Load(); next != nil; next = next.next.Load() {
+		newest = next
+	}
+	return fmt.Sprintf("%p %s", newest, u.questions.Stamp(ctx))
+}
+
+func (u *unattended) warnUnkept(q *exec.Question, err error) {
+	u.warnOf(q, "question_not_kept", fmt.Sprintf("the question about %q is not kept, so it cannot be answered later: %v", q.Tool.Name, err), "")
 }
 
 // warnOf reports a problem with a question while the call is running.
@@ -150,15 +185,19 @@ func (u *unattended) identify(ctx context.Context, q *exec.Question) (call, stat
 		when = rule.When.Text
 	}
 	rule.When = nil
+	state = digest(pin, p.Kind, p.Basis, p.FileName, p.OriginalContent, p.NewContent, p.Diff, p.Command, p.Directory, p.Background,
+		v.Reason, v.Origin, rule, when, v.Commands, v.Confine.On, v.Confine.By, v.Confine.Missing)
+	return u.callID(ctx, q.Tool, q.Call, q.Copy), state, nil
+}
+
+// callID identifies a call; sent is what its question shows, copy the Copy of the question.
+func (u *unattended) callID(ctx context.Context, t *registry.Tool, sent registry.Call, copy int) string {
 	a := u.questions.Approvals
 	folder := a.Folder
 	if a.Shares(ctx) { // with processes that may be on other machines
 		folder = ""
 	}
-	call = digest(q.Tool.Source, q.Tool.OriginalName(), jsonx.Canonical(q.Call.Params), u.set.Workspace, a.Project, folder, caller.Name(ctx), q.Copy)
-	state = digest(pin, p.Kind, p.Basis, p.FileName, p.OriginalContent, p.NewContent, p.Diff, p.Command, p.Directory, p.Background,
-		v.Reason, v.Origin, rule, when, v.Commands, v.Confine.On, v.Confine.By, v.Confine.Missing)
-	return call, state, nil
+	return digest(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params), u.set.Workspace, a.Project, folder, caller.Name(ctx), copy)
 }
 
 // digest returns the hash of values, which JSON can encode.

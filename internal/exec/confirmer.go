@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -47,6 +48,9 @@ type Answer struct {
 	Sure    bool   // with Edit, if the call may write the new content without another question
 	Reason  string // with No, why there was no answer; "" if there was one
 	Said    string // with No, the person's reason, for the model; it may be empty
+
+	// settled is the verdict that has made the question needless; nil: a person has answered.
+	settled *policy.Verdict
 }
 
 // Question is a question about a call.
@@ -63,7 +67,20 @@ type Question struct {
 	Choices []Choice
 	// Copy is the number of equal calls that are held before this one.
 	Copy int
+	// Elsewhere waits until the question is settled in another way than by the person that the
+	// Confirmer asks, and returns that answer. See [Elsewhere]. nil: there is no other way.
+	Elsewhere Elsewhere
 }
+
+// Elsewhere keeps a question, so that it can be answered while it waits, and waits for that
+// answer, or for settings or approvals with which the call needs none. kept is called once with
+// the id of the question, "" if it cannot be kept. first reports whether an answer is the first
+// one; if it is not, somebody else has answered. The error is the cause of ctx, or
+// [ErrAnswered].
+type Elsewhere func(ctx context.Context, kept func(id string), first func() bool) (Answer, error)
+
+// ErrAnswered reports that a question was answered in another place before.
+var ErrAnswered = errors.New("the question was answered elsewhere")
 
 // Confirmer asks a person.
 type Confirmer interface {

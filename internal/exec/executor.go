@@ -118,6 +118,9 @@ func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Re
 			return registry.Result{}, err
 		}
 	}
+	if sent, err := asSent(r.Tool, r.Call); err == nil && !asked && x.Unattended != nil {
+		x.Unattended.Settled(ctx, r.Tool, sent, false)
+	}
 	r.Ran = true
 	r.Call.Admit = x.admitting(r.Tool, r.Call, asked)
 	result, err := x.run(ctx, r.Tool, r.Call, r.Verdict.Confine)
@@ -225,6 +228,7 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 		if h != nil {
 			h.File, q.Copy = q.Preview.FileName, h.copy
 		}
+		q.Elsewhere = x.elsewhere(t, call, q)
 		answer := Answer{Choice: Yes}
 		if sure == nil || !sameChange(sure, &q.Preview) {
 			if answer, err = x.askPerson(ctx, person, q, h); err != nil {
@@ -237,6 +241,9 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 			} else {
 				sure = &registry.Preview{FileName: q.Preview.FileName, OriginalContent: q.Preview.OriginalContent, NewContent: answer.Content}
 			}
+		}
+		if answer.settled != nil {
+			return call, edit.agreed(q.Preview), answer.settled.Confine, nil
 		}
 		if answer.Choice != Edit {
 			if now := x.Decider.Decide(ctx, t, call); now.Decision == policy.Deny { // the rules have changed while the question was open
@@ -286,6 +293,9 @@ func (x *Executor) askPerson(ctx context.Context, person Confirmer, q Question, 
 	}
 	if err != nil {
 		return a, fmt.Errorf("asking about %q: %w: %w", q.Tool.Name, registry.ErrNeedsConfirmation, err)
+	}
+	if v := a.settled; v != nil && a.Choice == No {
+		return a, &Denied{Tool: q.Tool.Name, Reason: v.Reason, Origin: v.Origin, Later: v.Later}
 	}
 	for _, c := range q.Choices {
 		if c == a.Choice && c != No {

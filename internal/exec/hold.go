@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -20,6 +21,61 @@ type Unattended interface {
 	// Absent answers a question that no person could be asked. If it cannot, it keeps
 	// the question and returns it, or nil if that is not possible either.
 	Absent(ctx context.Context, q *Question) (a Answer, kept *policy.KeptQuestion, ok bool)
+	// Keep keeps a question while a person is asked, and returns its id; "" if that is not
+	// possible.
+	Keep(ctx context.Context, q *Question) (id string)
+	// Settled forgets the question that is kept about a call, because it needs no answer any
+	// more. asked says that there was a question in this run.
+	Settled(ctx context.Context, t *registry.Tool, sent registry.Call, asked bool)
+	// Stamp returns a value, never "", that is another one after kept questions were answered,
+	// or approvals or settings have changed.
+	Stamp(ctx context.Context) string
+}
+
+// lookEvery is how often a question that waits looks for what may settle it.
+const lookEvery = time.Second
+
+// elsewhere is the [Elsewhere] of a question about a call; sent is what the question shows.
+func (x *Executor) elsewhere(t *registry.Tool, call registry.Call, q Question) Elsewhere {
+	if x.Unattended == nil {
+		return nil
+	}
+	return func(ctx context.Context, kept func(string), first func() bool) (Answer, error) {
+		kept(x.Unattended.Keep(ctx, &q))
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for before := ""; ; {
+			if now := x.Unattended.Stamp(ctx); now != before {
+				before = now
+				if a, ok := x.settlement(ctx, t, call, &q); ok {
+					if !first() {
+						return Answer{}, ErrAnswered
+					}
+					return a, nil
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return Answer{}, context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// settlement returns the answer to a kept question or, if the verdict about the call is another
+// one by now, what that makes the answer.
+func (x *Executor) settlement(ctx context.Context, t *registry.Tool, call registry.Call, q *Question) (Answer, bool) {
+	if a, id, ok := x.Unattended.Answered(ctx, q); ok && x.Unattended.Claim(ctx, id) {
+		return a, true
+	}
+	switch now := x.Decider.Decide(ctx, t, call); {
+	case now.Decision == policy.Deny:
+		return Answer{Choice: No, settled: &now}, true
+	case now.Decision != policy.Ask && !q.Verdict.Firm:
+		return Answer{Choice: Yes, settled: &now}, true
+	}
+	return Answer{}, false
 }
 
 // Answers are the answers of an earlier run, and those of this one for a later run.
@@ -156,6 +212,9 @@ func (x *Executor) askAnyone(ctx context.Context, person Confirmer, q *Question,
 	}
 	if err == nil {
 		h.add(q, a, "")
+		if x.Unattended != nil {
+			x.Unattended.Settled(ctx, q.Tool, q.Call, true)
+		}
 	}
 	return a, err
 }

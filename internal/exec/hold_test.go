@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ type shelf struct {
 	claims  bool    // whether a claim succeeds
 	command *Answer // of the command; nil: there is none
 	kept    []Question
+	stamp   int
 }
 
 func (s *shelf) Answered(context.Context, *Question) (Answer, string, bool) {
@@ -42,6 +44,15 @@ func (s *shelf) Absent(_ context.Context, q *Question) (Answer, *policy.KeptQues
 	s.kept = append(s.kept, *q)
 	return Answer{}, &policy.KeptQuestion{ID: "id"}, false
 }
+
+func (s *shelf) Keep(context.Context, *Question) string {
+	s.tr.add("keep")
+	return "id"
+}
+
+func (s *shelf) Settled(context.Context, *registry.Tool, registry.Call, bool) {}
+
+func (s *shelf) Stamp(context.Context) string { return fmt.Sprint(s.stamp) }
 
 // newShelf returns a rig in which there is nobody to ask.
 func newShelf(v ...policy.Verdict) (*rig, *shelf) {

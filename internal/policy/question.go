@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -157,6 +160,47 @@ func (s *Questions) Answered(ctx context.Context, call, state string) (KeptQuest
 	return list[i], true
 }
 
+// Forget forgets the question about a call that needs no answer any more. asked says that there was
+// one in this run; if not, shared questions stay, because a call should not wait for the store.
+func (s *Questions) Forget(ctx context.Context, call func() string, asked bool) {
+	shared := s.Approvals.Shares(ctx)
+	if shared && !asked || !shared && s.Approvals.Dir == nil {
+		return
+	}
+	var data []byte
+	if !shared {
+		if data, _ = s.Approvals.Dir.Read(questionsFile); !bytes.Contains(data, []byte(`"call"`)) { // there are no questions
+			return
+		}
+	}
+	id := call()
+	if !shared && !bytes.Contains(data, []byte(id)) {
+		return
+	}
+	if err := s.update(ctx, shared, func(list []KeptQuestion) ([]KeptQuestion, error) {
+		return slices.DeleteFunc(list, func(x KeptQuestion) bool { return x.Call == id }), nil
+	}); err != nil {
+		s.warn(err)
+	}
+}
+
+// Stamp returns a value that is another one after questions were answered or approvals were
+// changed. With a store, which does not tell, it is always another one.
+func (s *Questions) Stamp(ctx context.Context) string {
+	if s.Approvals.Shares(ctx) {
+		return s.Approvals.now().String()
+	}
+	out := "-"
+	if s.Approvals.Dir != nil {
+		for _, name := range []string{questionsFile, approvalsFile} {
+			if info, err := os.Stat(filepath.Join(s.Approvals.Dir.Path, name)); err == nil {
+				out += fmt.Sprint(" ", info.Size(), " ", info.ModTime().UnixNano())
+			}
+		}
+	}
+	return out
+}
+
 // warn reports that the questions cannot be used.
 func (s *Questions) warn(err error) {
 	if s.Approvals.Warn != nil {
@@ -257,7 +301,8 @@ func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason 
 			if err := s.Approvals.Add(ctx, approvals); err != nil {
 				return nil, err
 			}
-			return slices.Delete(list, i, i+1), nil
+			id := k.ID
+			return slices.DeleteFunc(list, func(x KeptQuestion) bool { return x.ID == id || covers(approvals, x.Always) }), nil
 		case "yes", "no":
 			k.Choice, k.Reason = choice, reason
 			return list, nil
@@ -265,6 +310,15 @@ func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason 
 		return nil, fmt.Errorf("question %s: %q: %w", k.ID, choice, ErrNotOffered)
 	})
 	return answered, err
+}
+
+// covers reports whether added approvals are those that another question offers, which then need
+// not be answered.
+func covers(added, offered []Approval) bool {
+	return len(offered) > 0 && slices.EqualFunc(added, offered, func(a, b Approval) bool {
+		a.ID, a.Created, b.ID, b.Created = "", time.Time{}, "", time.Time{}
+		return reflect.DeepEqual(a, b)
+	})
 }
 
 // ErrNotOffered is wrapped by the error for an answer that a question does not offer.

@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
@@ -47,6 +49,25 @@ type Asker struct {
 	Console Console
 	// Patience is how long the console shows a question; 0 means without a limit.
 	Patience time.Duration
+	// Log is told of questions that wait. nil discards them.
+	Log *slog.Logger
+}
+
+// waits logs that a question waits. id is that of a kept question; "" if it is not kept. asked says
+// that the client is asked, so that its user knows.
+func (a Asker) waits(ctx context.Context, about, id string, asked bool) {
+	if a.Log == nil || a.Console == nil && !asked {
+		return
+	}
+	level, who := slog.LevelWarn, caller.From(ctx)
+	if asked {
+		level = slog.LevelInfo
+	}
+	args := []any{"about", about, "caller", who.Name, "client", who.Client}
+	if id != "" {
+		args = append(args, "answer", "toolreg approvals answer "+id+" yes")
+	}
+	a.Log.Log(ctx, level, "a question waits for an answer", args...)
 }
 
 // Confirmer implements [engine.Asker].
@@ -71,18 +92,30 @@ func (a confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, e
 	c := clientFrom(ctx)
 	again := len(q.Denied) > 0 // a client that continues the call after the answer would begin it anew
 	asked := c != nil && c.canFill() && !again
-	client := func(ctx context.Context) (exec.Answer, error) {
-		switch {
-		case again:
-			return exec.Answer{}, nil
-		case !asked:
-			return exec.Answer{}, &exec.NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: exec.LastingHint(q.Tool, q.Verdict)}
+	client := func(ctx context.Context) (answer exec.Answer, err error) {
+		if again {
+			return answer, nil
 		}
-		return c.confirm(ctx, q)
+		if asked {
+			answer, err = c.confirm(ctx, q)
+		}
+		if !asked || errors.Is(err, errInputEnded) {
+			err = &exec.NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: exec.LastingHint(q.Tool, q.Verdict)}
+		}
+		return answer, err
 	}
-	return firstAnswer(ctx, a.Asker, asked, client, func(ctx context.Context, first func() bool) (exec.Answer, error) {
-		return a.Console.Confirm(ctx, q, first)
-	})
+	var console, kept answering[exec.Answer]
+	if a.Console != nil {
+		console = func(ctx context.Context, first func() bool) (exec.Answer, error) {
+			return a.Console.Confirm(ctx, q, first)
+		}
+	}
+	if q.Elsewhere != nil && !again && c != nil && c.asking == AskAll {
+		kept = func(ctx context.Context, first func() bool) (exec.Answer, error) {
+			return q.Elsewhere(ctx, func(id string) { a.waits(ctx, q.Tool.Name, id, asked) }, first)
+		}
+	}
+	return firstAnswer(ctx, a.Asker, asked, client, console, kept)
 }
 
 // confirm asks the client's user whether a call may run.
@@ -139,9 +172,14 @@ func (a Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error
 		}
 		return c.pass(ctx, e)
 	}
-	return firstAnswer(ctx, a, asked, client, func(ctx context.Context, first func() bool) (ask.Answer, error) {
-		return a.Console.Elicit(ctx, e, first)
-	})
+	var console answering[ask.Answer]
+	if a.Console != nil {
+		console = func(ctx context.Context, first func() bool) (ask.Answer, error) {
+			return a.Console.Elicit(ctx, e, first)
+		}
+	}
+	a.waits(ctx, "MCP server "+e.Server, "", asked)
+	return firstAnswer(ctx, a, asked, client, console, nil)
 }
 
 // pass passes a server's question to the client's user.

@@ -36,6 +36,7 @@ type client struct {
 	// progress is the progress token of its request; nil if it did not ask for progress.
 	progress any
 	out      outbox
+	closed   <-chan struct{} // of the client on stdin, closed when no answer of it is read any more; nil: it is another
 	// elsewhere is the answer to its request that arrived at another replica, which passes on
 	// what it is asked; nil: the request is here.
 	elsewhere *relayWriter
@@ -59,6 +60,9 @@ type sender interface {
 // withClient returns a context for a client's request.
 func (s *Server) withClient(ctx context.Context, from identity, session *mcp.ServerSession, req sender) context.Context {
 	c := &client{from: from, session: session, asking: s.opts.Asking, revision: req.ProtocolVersion(), request: ctx}
+	if from.name == caller.Stdio {
+		c.closed = s.stopping
+	}
 	c.modern = c.revision >= firstModern
 	info, caps := c.declared(req)
 	if caps != nil {
@@ -67,7 +71,7 @@ func (s *Server) withClient(ctx context.Context, from identity, session *mcp.Ser
 	if c.asking == AskNobody {
 		c.can.Elicitation = nil
 	}
-	who := &caller.Caller{ID: session, Name: from.name, Groups: from.groups, Profile: from.profile, Peer: c, Input: c.input, Answered: c.answered, Owner: c.owner()} // each modern request has its own session
+	who := &caller.Caller{ID: session, Name: from.name, Groups: from.groups, Profile: from.profile, Peer: c, Input: c.input, Answered: c.answered, Owner: c.owner(), Left: func() bool { return !c.modern && left(ctx) }} // each modern request has its own session
 	if from.name != caller.Stdio && from.name != caller.Local {
 		who.Token = from.name
 	}
@@ -166,6 +170,10 @@ func (c *client) carrier() *client {
 	return c
 }
 
+// errInputEnded is the cause with which a question to the client on stdin is withdrawn: no answer
+// can arrive any more.
+var errInputEnded = errors.New("the client has ended its input, so it cannot answer")
+
 // elicit asks the client's user a question. stage is that of [client.ask].
 func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, stage *callStage) (*mcp.ElicitResult, error) {
 	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q}, stage)
@@ -182,6 +190,27 @@ func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, st
 // 2026-07-28, by one request after the other. stage is what another process would need to
 // continue the call; nil: it can only continue here.
 func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
+	if c.closed == nil {
+		return c.askOpen(ctx, questions, stage)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-c.closed:
+			cancel(errInputEnded)
+		case <-ctx.Done():
+		}
+	}()
+	answers, err := c.askOpen(ctx, questions, stage)
+	if err != nil && errors.Is(context.Cause(ctx), errInputEnded) {
+		err = errInputEnded // the SDK does not return the cause
+	}
+	return answers, err
+}
+
+// askOpen is ask for a client whose answers are read.
+func (c *client) askOpen(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	switch {
 	case c.call != nil:
 		return c.call.ask(ctx, questions, stage)

@@ -215,7 +215,7 @@ func TestOlderClientAndConsole(t *testing.T) {
 // A question that is answered at the console before its client got it is not sent any more.
 func TestAnsweredQuestionIsNotParked(t *testing.T) {
 	w := &waitingCall{asked: question{settled: &settlement{}}}
-	w.asked.settled.Console()
+	w.asked.settled.Elsewhere()
 	if _, err := newStates(QuestionOptions{}).park(t.Context(), w); !errors.Is(err, errSettled) {
 		t.Error(err)
 	}

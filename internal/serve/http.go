@@ -251,16 +251,19 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 
 // post reads a message and passes it to the SDK when it is its client's turn.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, modern bool, id, at string) {
-	if h.draining.Load() {
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "shutting down", http.StatusServiceUnavailable)
-		return
+	draining := h.draining.Load()
+	if !draining {
+		h.calls.Add(1)
+		defer h.calls.Add(-1)
 	}
-	h.calls.Add(1)
-	defer h.calls.Add(-1)
 	body, status, err := h.wholeBody(w, r, from.name)
 	if err != nil {
 		http.Error(w, err.Error(), status)
+		return
+	}
+	if draining && (modern || id == "" || jsonx.Get(body, "id") != nil && jsonx.Get(body, "method") != nil || jsonx.KindOf(body) != jsonx.Object) { // no answer for a running call, and no cancellation
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "shutting down", http.StatusServiceUnavailable)
 		return
 	}
 	done, err := h.slots.Take(r.Context(), from.name, cmp.Or(id, r.RemoteAddr))
@@ -328,7 +331,7 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, moder
 	decodeName(r.Header)
 	stream := newSteady(w, h.server.limits().KeepAlive)
 	defer stream.end()
-	in := &inbound{stream: stream, from: from}
+	in := &inbound{stream: stream, from: from, open: r.Context()}
 	if id != "" && r.Method == http.MethodPost {
 		body, _ := io.ReadAll(r.Body) // it was read before
 		r.Body = io.NopCloser(bytes.NewReader(body))

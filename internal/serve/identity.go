@@ -45,6 +45,8 @@ type inbound struct {
 	stream *steady
 	from   identity
 	call   string // see requestName; "" for others than requests in a session
+	// open ends when the response is over, or its client is gone.
+	open context.Context
 }
 
 // requestName returns what names a request among those of all sessions, "" if the id is none.

@@ -467,13 +467,13 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return result, err
 		case strings.HasPrefix(method, "tasks/"):
-			ctx, done := s.sessions.call(ctx, session.ID())
+			ctx, done := s.untilLeft(ctx, session.ID(), req)
 			defer done()
 			return next(s.withClient(ctx, who, session, from), method, req)
 		case !needsOffer(method):
 			return next(ctx, method, req)
 		}
-		ctx, done := s.sessions.call(ctx, session.ID())
+		ctx, done := s.untilLeft(ctx, session.ID(), req)
 		defer done()
 		ctx = s.withClient(ctx, who, session, from)
 		defer clientFrom(ctx).out.close()

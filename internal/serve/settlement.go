@@ -7,23 +7,23 @@ import (
 	"sync/atomic"
 )
 
-// settlement decides which answer to a question counts if a client and the console are both
-// asked: the first one. The zero value has none.
+// settlement decides which answer to a question counts if it can be given by a client and
+// elsewhere, such as at the console: the first one. The zero value has none.
 type settlement struct {
 	mu        sync.Mutex
 	byClient  bool
-	byConsole atomic.Bool
+	elsewhere atomic.Bool
 	claim     func() bool // takes the answer to a question that a modern client has got; nil: it has got none
 }
 
-// Console reports whether an answer given at the console is the first one.
-func (s *settlement) Console() bool {
+// Elsewhere reports whether an answer that the client has not given is the first one.
+func (s *settlement) Elsewhere() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byClient || s.byConsole.Load() || s.claim != nil && !s.claim() {
+	if s.byClient || s.elsewhere.Load() || s.claim != nil && !s.claim() {
 		return false
 	}
-	s.byConsole.Store(true)
+	s.elsewhere.Store(true)
 	return true
 }
 
@@ -31,7 +31,7 @@ func (s *settlement) Console() bool {
 func (s *settlement) Client() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byConsole.Load() {
+	if s.elsewhere.Load() {
 		return false
 	}
 	s.byClient = true
@@ -39,7 +39,7 @@ func (s *settlement) Client() bool {
 }
 
 // asked records that a modern client gets the question in the result of its request, unless it
-// was answered at the console before. claim takes the answer from the client.
+// was answered elsewhere before. claim takes the answer from the client.
 func (s *settlement) asked(claim func() bool) bool {
 	if s == nil {
 		return true
@@ -47,61 +47,93 @@ func (s *settlement) asked(claim func() bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claim = claim
-	return !s.byConsole.Load()
+	return !s.elsewhere.Load()
 }
 
-// atConsole reports whether the question was answered at the console.
-func (s *settlement) atConsole() bool { return s != nil && s.byConsole.Load() }
+// wasElsewhere reports whether the question was answered elsewhere than at the client.
+func (s *settlement) wasElsewhere() bool { return s != nil && s.elsewhere.Load() }
 
 type settlementKey struct{}
 
 // errSettled is the cause with which the question to the place that was slower is withdrawn.
 var errSettled = errors.New("the question was answered elsewhere")
 
-// firstAnswer gets the answer of the client or, if there is a console, the one that is given
-// first. asked says that the client can be asked; if it cannot, client says what happens when
-// nobody at the console answers.
-func firstAnswer[T any](ctx context.Context, a Asker, asked bool, client func(context.Context) (T, error), console func(context.Context, func() bool) (T, error)) (T, error) {
-	if a.Console == nil {
+// answering shows a question until it is answered, which counts if first reports so, or ctx is done.
+type answering[T any] func(ctx context.Context, first func() bool) (T, error)
+
+// firstAnswer gets the answer of the client, or that of another place if it is given first: the
+// console, which shows the question as long as its Patience, or where the question is kept. nil:
+// there is no such place. asked says that the client can be asked; if it cannot, client says what
+// happens when nobody at the console answers.
+func firstAnswer[T any](ctx context.Context, a Asker, asked bool, client func(context.Context) (T, error), console, kept answering[T]) (T, error) {
+	if console == nil && (kept == nil || !asked) {
 		return client(ctx)
 	}
 	s := &settlement{}
 	both, cancel := context.WithCancelCause(context.WithValue(ctx, settlementKey{}, s))
 	defer cancel(nil)
-	patient, stop := context.WithCancel(both)
-	defer stop()
+	patient := both
 	if a.Patience > 0 {
 		var expire context.CancelFunc
-		patient, expire = context.WithTimeout(patient, a.Patience)
+		patient, expire = context.WithTimeout(both, a.Patience)
 		defer expire()
 	}
-	if !asked {
-		answer, err := console(patient, s.Console)
-		if err != nil && ctx.Err() == nil {
-			return client(ctx)
-		}
-		return answer, err
-	}
 	type result struct {
-		answer T
-		err    error
+		answer   T
+		err      error
+		asks     bool // a person, at the client or the console
+		atClient bool
 	}
-	atClient := make(chan result, 1)
-	go func() {
-		answer, err := client(both)
-		if err == nil && s.Client() {
-			stop()
+	results := make(chan result, 3)
+	open, asking := 0, 0
+	ask := func(f func() (T, error), asks, atClient bool) {
+		open++
+		if asks {
+			asking++
 		}
-		atClient <- result{answer, err}
-	}()
-	if answer, err := console(patient, s.Console); err == nil {
-		cancel(errSettled)
-		<-atClient // it uses the state of the call
-		if c := clientFrom(ctx); c.call != nil {
+		go func() {
+			answer, err := f()
+			results <- result{answer, err, asks, atClient}
+		}()
+	}
+	if console != nil {
+		ask(func() (T, error) { return console(patient, s.Elsewhere) }, true, false)
+	}
+	if kept != nil {
+		ask(func() (T, error) { return kept(both, s.Elsewhere) }, false, false)
+	}
+	if asked {
+		ask(func() (T, error) {
+			answer, err := client(both)
+			if err == nil && !s.Client() {
+				err = errSettled
+			}
+			return answer, err
+		}, true, true)
+	}
+	var given, failed *result // the first answer, and why the person asked last gave none
+	for ; open > 0; open-- {
+		switch r := <-results; {
+		case r.err == nil:
+			given = &r
+		case r.asks:
+			asking--
+			if failed == nil || r.atClient {
+				failed = &r
+			}
+		}
+		if given != nil || asking == 0 {
+			cancel(errSettled) // the rest are awaited, because they use the state of the call
+		}
+	}
+	switch {
+	case given != nil:
+		if c := clientFrom(ctx); c != nil && c.call != nil && !given.atClient {
 			c.call.stays = true
 		}
-		return answer, nil
+		return given.answer, nil
+	case !asked && ctx.Err() == nil:
+		return client(ctx)
 	}
-	r := <-atClient
-	return r.answer, r.err
+	return failed.answer, failed.err
 }

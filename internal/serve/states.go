@@ -69,7 +69,7 @@ func (s *states) park(ctx context.Context, w *waitingCall) (*asks, error) {
 	w.expiry = time.AfterFunc(stateLifetime, func() {
 		switch {
 		case s.unpark(id) == nil:
-		case s.answered.Has(later, id) && !w.asked.settled.atConsole():
+		case s.answered.Has(later, id) && !w.asked.settled.wasElsewhere():
 			w.cancel(caller.ErrContinued)
 		default:
 			w.cancel(errNoAnswer)
@@ -134,7 +134,7 @@ func (s *states) take(ctx context.Context, w *waitingCall, id string) bool {
 func (s *states) settled(id string) *waitingCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.waiting[id]; w != nil && w.asked.settled.atConsole() {
+	if w := s.waiting[id]; w != nil && w.asked.settled.wasElsewhere() {
 		return s.unparkLocked(id)
 	}
 	return nil

@@ -265,13 +265,13 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 // session creates a session whose questions go to clients, in place of an earlier one if that is
 // not nil.
 func (o *options) session(ctx context.Context, e *cli.Env, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
-	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Shared: o.overHTTP(), ClientLogins: o.overHTTP() && o.tokenFile != "", Earlier: earlier}, Asker: serve.Asker{}, ServerLog: serve.LogTo}
+	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Shared: o.overHTTP(), ClientLogins: o.overHTTP() && o.tokenFile != "", Earlier: earlier}, Asker: serve.Asker{Log: e.IO.Log}, ServerLog: serve.LogTo}
 	if view != nil {
 		set, _, err := e.Config.Load(ctx)
 		if err != nil {
 			return nil, err
 		}
-		options.Asker, options.Began = serve.Asker{Console: view, Patience: set.Approval.Timeout}, view.Began
+		options.Asker, options.Began = serve.Asker{Console: view, Patience: set.Approval.Timeout, Log: e.IO.Log}, view.Began
 	}
 	return e.Engine.Session(ctx, options)
 }
@@ -528,7 +528,7 @@ func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.H
 	_ = hs.Shutdown(flush) // unlike Close, it lets the last responses be sent in full
 	_ = hs.Close()
 	if left > 0 {
-		return fmt.Errorf("%d calls were still running after %s (--drain) and have been ended", left, o.drain)
+		return fmt.Errorf("calls that were still running after %s (--drain) have been ended: %d", o.drain, left)
 	}
 	return nil
 }

@@ -131,11 +131,13 @@
     return out;
   };
 
+  const whose = (q) => `${clock.format(q.since)} ${who(q)}${q.left ? ": has left, and its call ends within a minute" : q.caller || q.client ? ": waits for the answer" : ""}`;
+
   // A question is fetched when it appears: its text may be long.
   const ask = async (q) => {
     const card = element("article", { className: "question" });
     card.dataset.id = q.id;
-    card.append(element("h3", { textContent: q.tool }), element("p", { className: "hint", textContent: `${clock.format(q.since)} ${who(q)}` }));
+    card.append(element("h3", { textContent: q.tool }), element("p", { className: "hint", textContent: whose(q) }));
     $("questions").append(card);
     const answer = await fetch(`${base}/question?id=${encodeURIComponent(q.id)}`).catch(() => null);
     if (!answer?.ok) {
@@ -201,7 +203,10 @@
       }
     }
     for (const q of list) {
-      if (![...$("questions").children].some((card) => card.dataset.id === q.id)) {
+      const card = [...$("questions").children].find((one) => one.dataset.id === q.id);
+      if (card) {
+        card.querySelector(".hint").textContent = whose(q);
+      } else {
         ask(q);
       }
     }

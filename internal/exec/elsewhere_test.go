@@ -1,0 +1,80 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// patient is a Confirmer that nobody answers.
+type patient struct {
+	script
+	mayAnswer bool // elsewhere
+}
+
+func (p *patient) Confirm(ctx context.Context, q Question) (Answer, error) {
+	return q.Elsewhere(ctx, func(id string) { p.tr.add("waits " + id) }, func() bool { return p.mayAnswer })
+}
+
+// shift is a Decider whose verdict changes.
+type shift struct{ now policy.Verdict }
+
+func (s *shift) Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict { return s.now }
+
+// TestElsewhere changes something while a question waits.
+func TestElsewhere(t *testing.T) {
+	confined := policy.Verdict{Decision: policy.Sandbox, Confine: policy.Confinement{On: true, By: "a rule"}}
+	firm := ask()
+	firm.Firm = true
+	for name, tt := range map[string]struct {
+		asks   policy.Verdict
+		change func(*shift, *shelf)
+		err    string // "" = it runs
+	}{
+		"it is answered with yes":        {ask(), func(_ *shift, s *shelf) { s.answer = &Answer{Choice: Yes} }, ""},
+		"it is answered with no":         {ask(), func(_ *shift, s *shelf) { s.answer = &Answer{Choice: No, Said: "later"} }, "you said no: later"},
+		"another call takes the answer":  {ask(), func(_ *shift, s *shelf) { s.answer, s.claims = &Answer{Choice: Yes}, false }, "over"},
+		"the call is allowed":            {ask(), func(d *shift, _ *shelf) { d.now = allow() }, ""},
+		"the call is confined":           {ask(), func(d *shift, _ *shelf) { d.now = confined }, "sandbox, which is not available"},
+		"the call is denied":             {ask(), func(d *shift, _ *shelf) { d.now = deny() }, `"t" is denied: not here (s.yaml:3)`},
+		"no rule can answer it":          {firm, func(d *shift, _ *shelf) { d.now = allow() }, "over"},
+		"no answer, but a rule can deny": {firm, func(d *shift, _ *shelf) { d.now = deny() }, "not here"},
+		"nothing has changed":            {ask(), func(_ *shift, s *shelf) { s.answer = &Answer{Choice: Yes}; s.stamp-- }, "over"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r, s := newShelf()
+			person := &patient{script{tr: r.tr}, true}
+			decider := &shift{tt.asks}
+			r.x.Decider, r.x.Confirmer = decider, func() Confirmer { return person }
+			time.AfterFunc(3*time.Second, func() { s.stamp++; tt.change(decider, s) })
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("over"))
+			defer cancel()
+			_, err := r.x.Execute(ctx, r.tool, registry.Call{Tool: "t"})
+			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !slices.Contains(r.tr.steps, "keep") || !slices.Contains(r.tr.steps, "waits id") || slices.Contains(r.tr.steps, "run") != (tt.err == "") {
+				t.Errorf("%s: steps %q", name, r.tr.steps)
+			}
+		})
+	}
+}
+
+// Somebody else has answered: that answer counts, whatever has changed since.
+func TestElsewhereIsLate(t *testing.T) {
+	r, s := newShelf()
+	decider := &shift{ask()}
+	person := &patient{script{tr: r.tr}, false}
+	r.x.Decider, r.x.Confirmer = decider, func() Confirmer { return person }
+	s.answer = &Answer{Choice: Yes}
+	if a, err := r.x.elsewhere(r.tool, registry.Call{}, Question{Tool: r.tool})(t.Context(), func(string) {}, func() bool { return false }); !errors.Is(err, ErrAnswered) || a.Choice != No {
+		t.Errorf("%v, %v", a, err)
+	}
+}

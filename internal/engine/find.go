@@ -98,6 +98,8 @@ func (f *finder) find(ctx context.Context, name string, q Query) (*registry.Regi
 	if other := f.imported(name); other != "" && errors.Is(err, registry.ErrNotFound) {
 		if found, t, missing := f.lookup(ctx, other, q); missing == nil {
 			return found, t, nil
+		} else if f.sources.hidden(found, other) != nil {
+			name, reg, err = other, found, missing
 		}
 	}
 	for f.renewFor(ctx, reg, tool, err, q) {

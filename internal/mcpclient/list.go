@@ -159,7 +159,17 @@ func Filter(s settings.Server) registry.Filter {
 	if len(s.IncludeTools.Entries) > 0 {
 		setting = s.IncludeTools.Entries[0].Origin.String()
 	}
-	return registry.ServerToolsFilter(s.Name, s.IncludeTools.Set, s.IncludeTools.Sourced(), s.ExcludeTools.Sourced(), setting)
+	filter := registry.ServerToolsFilter(s.Name, s.IncludeTools.Set, s.IncludeTools.Sourced(), s.ExcludeTools.Sourced(), setting)
+	if s.Program == nil {
+		return filter
+	}
+	return func(t *registry.Tool) *registry.Hidden {
+		hidden := filter(t)
+		if hidden != nil { // the program calls its setting otherwise
+			hidden.Reason = "switched off in the settings of " + s.Program.Title
+		}
+		return hidden
+	}
 }
 
 // definitions returns an iterator over the indexes and definitions of all

@@ -208,7 +208,7 @@ func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer,
 	}
 	p.Trusted, p.Granted, l.withoutImports = true, status.Granted, true
 	l.warn("imports_untrusted", "MCP servers of other programs in this project are ignored because they are not trusted: "+changedNames(p.Changes),
-		"run `"+l.typed("trust status")+"` to see what they would do, and `"+l.typed("trust grant")+"` to allow it")
+		"run `"+l.globals.Command("trust status")+"` to see what they would do, and `"+l.globals.Command("trust grant")+"` to allow it")
 }
 
 // checkGrant checks the flags and the stored grants. A project whose only settings
@@ -227,14 +227,17 @@ func (l *loader) checkGrant(p *Project, fromProject *layer) {
 	p.Trusted, p.Granted, p.Changes, p.Outside = status.Trusted, status.Granted, append(status.Changes, status.Outside...), len(status.Outside) > 0
 	if p.Outside {
 		l.warn("trust_outside_changed", "PATH finds other programs for this project than when it was trusted: "+changedNames(status.Outside),
-			"run `"+l.typed("trust status")+"` to see the changes, and `"+l.typed("trust grant")+"` to accept them")
+			"run `"+l.globals.Command("trust status")+"` to see the changes, and `"+l.globals.Command("trust grant")+"` to accept them")
 	}
 }
 
 // warnUntrusted reports that the project is ignored, and why.
 func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 	message := "the settings of this project are ignored because they are not trusted: "
-	hint := "`" + l.typed("trust status") + "` shows what they would do, `" + l.typed("trust grant") + "` allows it"
+	if len(l.globals.Imports) > 0 {
+		message = "the servers and settings of this project are ignored because they are not trusted: "
+	}
+	hint := "`" + l.globals.Command("trust status") + "` shows what they would do, `" + l.globals.Command("trust grant") + "` allows it"
 	what := filepath.Join(l.root, projectFolder)
 	if len(p.Covered) > 0 {
 		what = filepath.Join(l.root, filepath.FromSlash(p.Covered[0].Name))

@@ -72,13 +72,13 @@ func (e *NothingImportedError) Hint() string {
 	return ""
 }
 
-// typed returns a command to type that is about the same files as this run.
-func (l *loader) typed(command string) string {
+// Command returns a command to type that is about the same files as this run.
+func (g *Globals) Command(command string) string {
 	words := []string{"toolreg"}
-	if l.globals.Root != "" {
-		words = append(words, "--root", l.globals.Root)
+	if g.Root != "" {
+		words = append(words, "--root", g.Root)
 	}
-	for _, p := range l.globals.Imports {
+	for _, p := range g.Imports {
 		words = append(words, "--import", p)
 	}
 	return strings.Join(append(words, command), " ")
@@ -144,7 +144,7 @@ func (l *loader) nothingImported() *NothingImportedError {
 		if l.opts.Import == nil || !slices.Contains(l.opts.Import.Programs(), name) {
 			continue
 		}
-		e := &NothingImportedError{Program: l.opts.Import.Program(name), grant: l.typed("trust grant")}
+		e := &NothingImportedError{Program: l.opts.Import.Program(name), grant: l.globals.Command("trust grant")}
 		for _, f := range l.opts.Import.Files(name, l.root, l.opts.Environ) {
 			seen := slices.ContainsFunc(e.Looked, func(at Place) bool { return at.Path == f.Path })
 			if i := slices.IndexFunc(l.allPlaces, func(at Place) bool { return at.Path == f.Path }); i >= 0 && !seen {

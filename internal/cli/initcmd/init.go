@@ -79,7 +79,8 @@ func New(e *cli.Env) *cobra.Command {
   team    share tools with a team: .toolreg/settings.yaml, with the MCP servers in
           the project's files of other programs
 
-Without an argument, init asks which. An existing file is never overwritten. Where
+Without an argument, init asks which. --import PROGRAM copies from that program
+alone. An existing file is never overwritten. Where
 the system can confine programs, the settings of loop and team run shell commands in
 the sandbox, without questions. Files of other programs are read, and nothing in them
 runs.
@@ -110,6 +111,8 @@ type initDocument struct {
 	Found   []settings.FoundImport `json:"found"`             // files of other programs with MCP servers
 	Copied  []string               `json:"copied,omitempty"`  // the servers that were copied from them
 	Next    []string               `json:"next"`              // commands
+
+	from []string // Copied, each with its program
 }
 
 func run(ctx context.Context, e *cli.Env, name string) error {
@@ -124,7 +127,10 @@ func run(ctx context.Context, e *cli.Env, name string) error {
 	if err != nil {
 		return err
 	}
-	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool { return len(f.Entries) == 0 })
+	only := e.Config.Globals.Imports
+	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool {
+		return len(f.Entries) == 0 || len(only) > 0 && !slices.Contains(only, f.Program)
+	})
 	d := initDocument{Way: w.name, Found: cli.OrEmpty(found)}
 	if w.file != "" {
 		if err := create(ctx, e, s, w, &d); err != nil {
@@ -133,10 +139,18 @@ func run(ctx context.Context, e *cli.Env, name string) error {
 	}
 	programs := programsOf(d.Found)
 	for _, command := range w.next {
-		if len(programs) == 0 && w.name == "look" {
-			command = "toolreg list --cost"
+		switch {
+		case len(programs) == 0 && w.name == "look":
+			d.Next = append(d.Next, "toolreg list --cost")
+		case len(programs) == 0:
+			d.Next = append(d.Next, strings.ReplaceAll(command, "PROGRAM", "claude"))
+		case strings.Contains(command, "PROGRAM"):
+			for _, program := range programs {
+				d.Next = append(d.Next, strings.ReplaceAll(command, "PROGRAM", program))
+			}
+		default:
+			d.Next = append(d.Next, command)
 		}
-		d.Next = append(d.Next, strings.ReplaceAll(command, "PROGRAM", append(programs, "claude")[0]))
 	}
 	if e.IO.JSON {
 		return e.IO.PrintJSON(d)
@@ -201,6 +215,10 @@ func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *ini
 				return err
 			}
 			d.Copied = append(d.Copied, c.Name)
+			d.from = append(d.from, c.Name+" of "+c.Program)
+			if len(c.Also) > 0 {
+				notes = append(notes, fmt.Sprintf("server %q is copied from %s, not from %s; `toolreg --import %s init %s` copies those of %[4]s alone", c.Name, c.Program, strings.Join(c.Also, ", "), c.Also[0], w.name))
+			}
 			for _, note := range c.Notes {
 				notes = append(notes, fmt.Sprintf("server %q: %s", c.Name, note))
 			}
@@ -286,7 +304,7 @@ func print(ios *cli.IO, d initDocument, note, how string) error {
 		b.WriteString("\n")
 	}
 	if len(d.Copied) > 0 {
-		fmt.Fprintf(&b, "copied %s\n", ui.Line(strings.Join(d.Copied, ", ")))
+		fmt.Fprintf(&b, "copied %s\n", ui.Line(strings.Join(d.from, ", ")))
 	}
 	if note != "" {
 		fmt.Fprintf(&b, "%s: %s\n", ui.Line(note), ui.Line(how))

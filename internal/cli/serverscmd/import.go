@@ -1,6 +1,7 @@
 package serverscmd
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,17 +124,24 @@ func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, 
 // Copy is a server of another program, to be added to a settings file.
 type Copy struct {
 	edit.Change
-	Notes []string // what it has of secrets and trust
+	Program string
+	Also    []string // other programs with a different server of this name
+	Notes   []string // what it has of secrets and trust
 }
 
 // Copies returns the servers in the user's own files of other programs or, if project is
-// set, in the project's, without duplicate names. It reports why others cannot be copied.
+// set, in the project's. The first program with a server of a name wins. It reports why others
+// cannot be copied.
 func Copies(e *cli.Env, s *settings.Settings, programs []string, project bool) []Copy {
 	var out []Copy
 	for _, program := range programs {
 		for _, f := range serversOf(e, s, program, func(f settings.FoundImport) bool { return f.Project == project }) {
-			if !slices.ContainsFunc(out, func(c Copy) bool { return c.Name == f.Name }) {
-				out = append(out, Copy{edit.Change{Name: f.Name, Entry: f.JSON}, f.Notes})
+			i := slices.IndexFunc(out, func(c Copy) bool { return c.Name == f.Name })
+			switch {
+			case i < 0:
+				out = append(out, Copy{edit.Change{Name: f.Name, Entry: f.JSON}, program, nil, f.Notes})
+			case !bytes.Equal(out[i].Entry, f.JSON):
+				out[i].Also = append(out[i].Also, program)
 			}
 		}
 	}

@@ -161,7 +161,7 @@ func runGrant(ctx context.Context, e *cli.Env, o *options) error {
 	if p.Obstacle != "" {
 		return fmt.Errorf("%w: the project cannot be trusted as it is: %s", registry.ErrDenied, p.Obstacle)
 	}
-	if err := agreed(ctx, e.Person, p, o.hash); err != nil {
+	if err := agreed(ctx, e, p, o.hash); err != nil {
 		return err
 	}
 	if err := e.Trust.Grant(ctx, p); err != nil || !e.IO.JSON {
@@ -179,34 +179,36 @@ type trustedDocument struct {
 }
 
 // grantNeedsPerson reports that nobody can be asked to grant trust.
-type grantNeedsPerson struct{}
+type grantNeedsPerson struct{ status, grant string }
 
 func (*grantNeedsPerson) Error() string {
 	return "granting trust: " + registry.ErrNeedsConfirmation.Error()
 }
 
 // Hint returns what to do.
-func (*grantNeedsPerson) Hint() string {
-	return "toolreg trust grant --hash HASH grants without a question; toolreg trust status shows the hash"
+func (e *grantNeedsPerson) Hint() string {
+	return e.status + " shows what would run; then " + e.grant + " grants it without a question"
 }
 
 func (*grantNeedsPerson) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
 
 // agreed returns nil if the hash on the command line matches the files, or if
 // the person answers yes.
-func agreed(ctx context.Context, person *cli.Person, p *settings.Project, hash string) error {
+func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) error {
+	globals := &e.Config.Globals
 	if hash != "" {
 		if hash != p.Hash {
-			return &cli.UsageError{Err: fmt.Errorf("the files have the hash %s, not %s", p.Hash, hash), Hint: "run toolreg trust status again"}
+			return &cli.UsageError{Err: fmt.Errorf("the files have the hash %s, not %s", p.Hash, hash), Hint: "run " + globals.Command("trust status") + " again"}
 		}
 		return nil
 	}
-	if person.NonInteractive {
-		return &grantNeedsPerson{}
+	nobody := &grantNeedsPerson{status: globals.Command("trust status"), grant: globals.Command("trust grant --hash " + p.Hash)}
+	if e.Person.NonInteractive {
+		return nobody
 	}
-	tty, err := person.OpenTTY()
+	tty, err := e.Person.OpenTTY()
 	if err != nil {
-		return &grantNeedsPerson{}
+		return nobody
 	}
 	defer tty.Close()
 	if agreed, err := cli.AskTrust(ctx, tty, p); err != nil && !errors.Is(err, ui.ErrNoAnswer) {

@@ -26,6 +26,13 @@ const maxSeen = 1 << 15
 // highest returns the highest counter that was seen. mu is held.
 func (f *freshness) highest(name string) uint64 { return max(f.seen[name], f.old[name]) }
 
+// known is highest, for those who do not hold mu.
+func (f *freshness) known(name string) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.highest(name)
+}
+
 // set remembers a counter. mu is held.
 func (f *freshness) set(name string, counter uint64) {
 	if f.seen == nil || len(f.seen) >= maxSeen {

@@ -4,6 +4,7 @@ package store
 
 import (
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +73,39 @@ func TestEarlierValuesAreRefused(t *testing.T) {
 	if v, err := b.Take(t.Context(), "answers", "x"); err != nil || v.Exists() {
 		t.Errorf("an answer is taken twice: %q, %v", v.Data, err)
 	}
+}
+
+// A value that is replaced while it is read is not taken for one that somebody has put back.
+func TestReplacedWhileRead(t *testing.T) {
+	s := open(t, storetest.Start(t).URL(), secret)
+	put := func(i int) {
+		if err := s.Put(t.Context(), "logins", "x", []byte(strconv.Itoa(i)), time.Minute); err != nil {
+			t.Error(err)
+		}
+	}
+	put(0)
+	over := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				if v, err := s.Get(t.Context(), "logins", "x"); err != nil || !v.Exists() {
+					t.Errorf("%q, %v", v.Data, err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 1000 {
+		put(i)
+	}
+	close(over)
+	readers.Wait()
 }
 
 // A value without a counter, of an earlier version, is read until there is one with a counter.

@@ -57,13 +57,16 @@ func (s *Store) Get(ctx context.Context, kind, id string) (Value, error) {
 }
 
 func (s *Store) get(ctx context.Context, name string) (v Value, err error) {
-	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		sealed, err := c.Do(ctx, c.B().Get().Key(name).Build()).ToString()
-		if err == nil {
+	for again := true; again; {
+		before := s.fresh.known(name)
+		err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
+			sealed, err := c.Do(ctx, c.B().Get().Key(name).Build()).ToString()
 			v = s.opened(name, sealed)
-		}
-		return err
-	})
+			return err
+		})
+		// It may have been read just before this process has replaced it.
+		again = err == nil && !v.Exists() && s.fresh.known(name) != before
+	}
 	if valkey.IsValkeyNil(err) {
 		err = nil
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,6 +46,11 @@ func betterExecute() map[string]string {
 }
 
 func TestExecuteVectors(t *testing.T) {
+	// Behind & of a script the programs that the test starts would inherit that SIGINT is ignored.
+	// A caught signal is not ignored in them.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
 	var vectors struct{ Cases []executeCase }
 	readVectors(t, "execute.json", &vectors)
 	differ := betterExecute()

@@ -17,20 +17,12 @@ import (
 // composites.
 const maxRun = 1000
 
-// StepCall makes the call of one step. The call is validated, decided on by the
-// policy and run like any other. ctx carries the step count to nested composites.
-type StepCall func(ctx context.Context, tool string, params json.RawMessage) (registry.Result, error)
-
 // CompositeOptions are the options of composites.
 type CompositeOptions struct {
-	// Call makes the call of one step. Required.
-	Call StepCall
 	// Context is the JSON object that expressions access as .context.
 	Context json.RawMessage
 	// ProjectRoot is the folder that the paths of scripts are relative to.
 	ProjectRoot string
-	// Script runs a script with the params of a call. file is for positions.
-	Script func(ctx context.Context, file string, text []byte, call registry.Call) (registry.Result, error)
 	// Evaluator evaluates the expressions of projects' composites; see
 	// [jq.Expression.Apart].
 	Evaluator []string
@@ -103,7 +95,6 @@ func (c *Composites) Name() string { return registry.SourceComposite }
 func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	tools := make([]registry.Tool, len(c.list))
 	var diags []registry.Diagnostic
-	opts := c.opts
 	for i, one := range c.list {
 		tools[i] = registry.Tool{
 			Definition: one.definition,
@@ -115,7 +106,7 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 				case err != nil:
 					return registry.Result{}, err
 				case one.file != "":
-					return opts.Script(ctx, one.file, one.script, call)
+					return call.Steps.Script(ctx, one.file, one.script, call)
 				}
 				return c.run(ctx, one, call)
 			},

@@ -45,7 +45,6 @@ type openRuns struct{}
 // compositeRun is one run of a composite.
 type compositeRun struct {
 	*composite
-	call    StepCall
 	asked   registry.Call // call of the composite
 	params  any
 	context any
@@ -72,7 +71,7 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 		ctx = context.WithValue(ctx, stepBudget{}, left)
 	}
 	start := time.Now()
-	r := &compositeRun{composite: one, call: c.opts.Call, asked: call, steps: []any{}}
+	r := &compositeRun{composite: one, asked: call, steps: []any{}}
 	var err error
 	if r.params, err = jq.Decode(call.Params); err != nil {
 		return registry.Result{}, fmt.Errorf("reading the params of composite %q: %w", one.named.Name, err)
@@ -233,7 +232,7 @@ func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool
 		n := len(r.composite.steps)
 		r.asked.Progress(registry.Progress{Done: float64(i), Total: float64(n), Message: fmt.Sprintf("step %d of %d: %s", i+1, n, s.tool)})
 	}
-	result, err = r.call(ctx, s.tool, params)
+	result, err = r.asked.Steps.Step(ctx, s.tool, params)
 	return true, result, err
 }
 

@@ -58,16 +58,27 @@ func (r *recorder) call(_ context.Context, tool string, params json.RawMessage) 
 	return registry.TextResult(string(params)), nil
 }
 
+// stepFunc makes the calls of steps.
+type stepFunc func(ctx context.Context, tool string, params json.RawMessage) (registry.Result, error)
+
+func (f stepFunc) Step(ctx context.Context, tool string, params json.RawMessage) (registry.Result, error) {
+	return f(ctx, tool, params)
+}
+
+func (f stepFunc) Script(context.Context, string, []byte, registry.Call) (registry.Result, error) {
+	return registry.Result{}, errors.New("no scripts")
+}
+
 // runOne parses composites and calls the first.
 func runOne(t *testing.T, text, params string) (registry.Result, []string, error) {
 	t.Helper()
 	r := &recorder{}
-	c, err := parseComposites(t, "composites:\n  one:\n"+text, CompositeOptions{Call: r.call, Context: json.RawMessage(`{"channel":"cli"}`)})
+	c, err := parseComposites(t, "composites:\n  one:\n"+text, CompositeOptions{Context: json.RawMessage(`{"channel":"cli"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tools, _, _ := c.Discover(t.Context())
-	result, err := tools[0].Run(t.Context(), registry.Call{Tool: "one", Params: json.RawMessage(params)})
+	result, err := tools[0].Run(t.Context(), registry.Call{Tool: "one", Params: json.RawMessage(params), Steps: stepFunc(r.call)})
 	return result, r.calls, err
 }
 
@@ -147,16 +158,16 @@ func TestCompositeOutcomes(t *testing.T) {
 
 func TestEndlessExpressionStopsWithCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c, err := parseComposites(t, "composites: {one: {steps: [{tool: x}], result: 'def f: f; f'}}", CompositeOptions{
-		Call: func(context.Context, string, json.RawMessage) (registry.Result, error) {
-			cancel()
-			return registry.TextResult("x"), nil
-		}})
+	steps := stepFunc(func(context.Context, string, json.RawMessage) (registry.Result, error) {
+		cancel()
+		return registry.TextResult("x"), nil
+	})
+	c, err := parseComposites(t, "composites: {one: {steps: [{tool: x}], result: 'def f: f; f'}}", CompositeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tools, _, _ := c.Discover(ctx)
-	if _, err := tools[0].Run(ctx, registry.Call{}); !errors.Is(err, context.Canceled) {
+	if _, err := tools[0].Run(ctx, registry.Call{Steps: steps}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -164,18 +175,18 @@ func TestEndlessExpressionStopsWithCall(t *testing.T) {
 // The user may have to undo the steps that ran before a call was stopped.
 func TestStoppedCallNamesItsSteps(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c, err := parseComposites(t, "composites: {one: {steps: [{tool: save}, {tool: skip, if: 'false'}, {tool: slow}, {tool: save}]}}", CompositeOptions{
-		Call: func(ctx context.Context, tool string, _ json.RawMessage) (registry.Result, error) {
-			if tool == "slow" {
-				cancel()
-			}
-			return registry.TextResult("x"), context.Cause(ctx)
-		}})
+	steps := stepFunc(func(ctx context.Context, tool string, _ json.RawMessage) (registry.Result, error) {
+		if tool == "slow" {
+			cancel()
+		}
+		return registry.TextResult("x"), context.Cause(ctx)
+	})
+	c, err := parseComposites(t, "composites: {one: {steps: [{tool: save}, {tool: skip, if: 'false'}, {tool: slow}, {tool: save}]}}", CompositeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tools, _, _ := c.Discover(ctx)
-	result, err := tools[0].Run(ctx, registry.Call{})
+	result, err := tools[0].Run(ctx, registry.Call{Steps: steps})
 	if want := "it was stopped in step 3 of 4 (slow) after save"; result.Text() != want || !errors.Is(err, context.Canceled) {
 		t.Errorf("%q, want %q; error %v", result.Text(), want, err)
 	}
@@ -192,12 +203,14 @@ func TestStepsOfOneCallAreLimited(t *testing.T) {
 	}
 	var tools map[string]registry.Tool
 	calls := 0
-	c, err := parseComposites(t, text, CompositeOptions{Call: func(ctx context.Context, tool string, params json.RawMessage) (registry.Result, error) {
+	var steps stepFunc
+	steps = func(ctx context.Context, tool string, params json.RawMessage) (registry.Result, error) {
 		if calls++; tool == "leaf" {
 			return registry.TextResult(""), nil
 		}
-		return tools[tool].Run(ctx, registry.Call{Params: params})
-	}})
+		return tools[tool].Run(ctx, registry.Call{Params: params, Steps: steps})
+	}
+	c, err := parseComposites(t, text, CompositeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +219,7 @@ func TestStepsOfOneCallAreLimited(t *testing.T) {
 	for _, tool := range found {
 		tools[tool.Name] = tool
 	}
-	if _, err := tools["c11"].Run(t.Context(), registry.Call{}); !errors.Is(err, errTooManySteps) || calls > maxRun {
+	if _, err := tools["c11"].Run(t.Context(), registry.Call{Steps: steps}); !errors.Is(err, errTooManySteps) || calls > maxRun {
 		t.Errorf("%d calls, error %v", calls, err)
 	}
 }
@@ -293,22 +306,23 @@ func TestCompositesAreTools(t *testing.T) {
 func TestACompositeThatCallsItselfByAnotherNameIsStopped(t *testing.T) {
 	var tools []registry.Tool
 	runs := 0
-	c, err := parseComposites(t, "composites:\n  one: {steps: [{tool: renamed}]}\n", CompositeOptions{
-		Call: func(ctx context.Context, _ string, params json.RawMessage) (registry.Result, error) {
-			if runs++; runs > 3 {
-				return registry.Result{}, errors.New("it goes on")
-			}
-			return tools[0].Run(ctx, registry.Call{Tool: "one", Params: params})
-		}})
+	var steps stepFunc
+	steps = func(ctx context.Context, _ string, params json.RawMessage) (registry.Result, error) {
+		if runs++; runs > 3 {
+			return registry.Result{}, errors.New("it goes on")
+		}
+		return tools[0].Run(ctx, registry.Call{Tool: "one", Params: params, Steps: steps})
+	}
+	c, err := parseComposites(t, "composites:\n  one: {steps: [{tool: renamed}]}\n", CompositeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tools, _, _ = c.Discover(t.Context())
-	_, err = tools[0].Run(t.Context(), registry.Call{Tool: "one", Params: json.RawMessage("{}")})
+	_, err = tools[0].Run(t.Context(), registry.Call{Tool: "one", Params: json.RawMessage("{}"), Steps: steps})
 	if err == nil || !strings.Contains(err.Error(), "s.yaml:2:3: composites.one: it calls itself again") || runs != 1 {
 		t.Errorf("%v after %d steps", err, runs)
 	}
-	if _, err = tools[0].Run(t.Context(), registry.Call{Tool: "one", Params: json.RawMessage("{}")}); runs != 2 {
+	if _, err = tools[0].Run(t.Context(), registry.Call{Tool: "one", Params: json.RawMessage("{}"), Steps: steps}); runs != 2 {
 		t.Errorf("a second call made %d steps: %v", runs-1, err)
 	}
 }

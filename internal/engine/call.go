@@ -16,13 +16,16 @@ import (
 
 // Calls makes the calls of a session. It is safe for concurrent use.
 type Calls struct {
-	gate  *gate
-	tools *Tools
+	gate    *gate
+	tools   *Tools
+	scripts *Scripts
 }
 
 // Policy returns the policy for the calls of a registry's tools. The error is
 // an *InputError.
-func (c *Calls) Policy(reg *registry.Registry) (*policy.Policy, error) { return c.gate.policy(reg) }
+func (c *Calls) Policy(reg *registry.Registry) (*policy.Policy, error) {
+	return c.gate.policies.policy(reg)
+}
 
 // Call calls a tool that [Tools.Find] returned, subject to policy, hooks and the rest
 // of the middleware. It returns the errors of [exec.Executor.Execute], or an *InputError
@@ -32,17 +35,8 @@ func (c *Calls) Call(ctx context.Context, f Found, call registry.Call) (registry
 }
 
 func (c *Calls) make(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
-	ctx = withScriptInfo(ctx)
-	ctx, ended := c.gate.audit.begin(ctx, f.Tool)
-	defer ended()
-	if f.reach != nil {
-		return f.reach.executor().Execute(ctx, f.Tool, call)
-	}
-	x, err := c.gate.executor(ctx, f.Registry)
-	if err != nil {
-		return registry.Result{}, err
-	}
-	return x.ExecuteHeld(ctx, f.Tool, call, h)
+	call.Steps = c.scripts
+	return c.gate.call(ctx, f, call, h)
 }
 
 // CallJSON is like [Calls.Call] with params as a model or a script sent them.
@@ -108,6 +102,15 @@ func (c *Calls) AnswerMCP(ctx context.Context, t *registry.Tool, r registry.Resu
 	return answer
 }
 
+// Journal returns the journal of a response of a model with these calls.
+func (c *Calls) Journal(ctx context.Context, calls []provider.Call) *Journal {
+	ids := make([]json.RawMessage, len(calls))
+	for i := range calls {
+		ids[i] = calls[i].ID()
+	}
+	return c.scripts.journals.open(ctx, "response", calls, ids)
+}
+
 // Restored converts params as models send them, which match a declared schema that providers
 // may change, to params that match the tool's own schema.
 func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
@@ -119,16 +122,6 @@ func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 		params = provider.RestoreOptional(t.InputSchema, params)
 	}
 	return params
-}
-
-// step calls the tool of a composite's step like any other tool. It starts only the
-// server that the step needs.
-func (c *Calls) step(ctx context.Context, name string, params json.RawMessage) (registry.Result, error) {
-	f, err := c.tools.Find(ctx, name, Query{Call: true, Step: true})
-	if err != nil {
-		return registry.Result{}, err
-	}
-	return c.Call(ctx, f, registry.Call{Tool: name, Params: params})
 }
 
 // Refused logs a call that was refused without a policy decision because its params
@@ -143,18 +136,19 @@ func (c *Calls) Refused(ctx context.Context, t *registry.Tool, err error) error 
 // errors of [Tools.Find], or a *registry.ArgsError if the params of call_tool are
 // invalid.
 func (c *Calls) Resolve(ctx context.Context, f Found, name string, raw json.RawMessage) (Found, string, json.RawMessage, error) {
-	if f.reach == nil || f.reach.kind != deferred.CallTool {
+	r := reachOf(f)
+	if r == nil || r.kind != deferred.CallTool {
 		return f, name, raw, nil
 	}
-	inner, params, err := f.reach.called(ctx, f.Tool, raw)
+	inner, params, err := r.called(ctx, f.Tool, raw)
 	if err != nil {
 		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
-	found, err := c.tools.Find(ctx, inner, Query{Call: true, Format: f.reach.format, Reach: true, Scope: true})
+	found, err := c.tools.Find(ctx, inner, Query{Call: true, Format: r.format, Reach: true, Scope: true})
 	if errors.Is(err, registry.ErrNotFound) && found.Tool != nil { // it is not in the scope
 		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
-	if err == nil && found.reach != nil && found.reach.kind == deferred.CallTool {
+	if again := reachOf(found); err == nil && again != nil && again.kind == deferred.CallTool {
 		err = c.Refused(ctx, f.Tool, registry.Invalid(f.Tool.Name, "/name", "%s cannot call itself; give the name of the tool to call", f.Tool.Name))
 	}
 	return found, inner, params, err
@@ -173,7 +167,7 @@ func (c *Calls) SearchDeclarations(ctx context.Context, format provider.Format, 
 		return whole, nil, err
 	}
 	f.Tool.Run = func(ctx context.Context, call registry.Call) (_ registry.Result, err error) {
-		tools, err = f.reach.declarations(ctx, format, call.Params)
+		tools, err = reachOf(f).declarations(ctx, format, call.Params)
 		return registry.Result{}, err
 	}
 	_, err = c.CallJSON(ctx, f, registry.Call{Tool: f.Tool.Name, Params: raw})

@@ -19,30 +19,6 @@ import (
 	"github.com/toolreg/toolreg/internal/toolscan"
 )
 
-// Listed collects the tools that servers list, before anything is cut off or renamed, for
-// [Session.Check]. The zero value is ready to use.
-type Listed struct {
-	tools []registry.Tool
-	seen  map[string]bool // fingerprints, because a registry may be built twice
-}
-
-// before returns a filter that collects tools and then applies another, which may be nil.
-func (l *Listed) before(next registry.Filter) registry.Filter {
-	l.seen = map[string]bool{}
-	return func(t *registry.Tool) *registry.Hidden {
-		if t.OfServer() {
-			if key := t.Fingerprint(); !l.seen[key] {
-				l.seen[key] = true
-				l.tools = append(l.tools, *t)
-			}
-		}
-		if next == nil {
-			return nil
-		}
-		return next(t)
-	}
-}
-
 // Checked is what was found in the listings of servers. It is the JSON of servers check.
 type Checked struct {
 	Findings []toolscan.Finding `json:"findings"` // by server, the most severe first
@@ -67,7 +43,7 @@ func (c *Checked) High() bool {
 // before. The last error is an *InputError about the settings or the lock file, or the cause
 // of ctx.
 func (s *Session) Check(ctx context.Context, known *registry.Registry, servers []*mcpclient.Source, apis ...*openapi.Source) (Checked, []error, error) {
-	listed := s.run.opts.Listed
+	listed := s.listed
 	out := Checked{Findings: []toolscan.Finding{}, Silenced: []SilencedFinding{}}
 	if err := s.checkSilences(); err != nil {
 		return out, nil, err
@@ -178,8 +154,8 @@ func others(known *registry.Registry, listed *Listed, server string) toolscan.Kn
 // changes returns a function that returns the parts of a tool's definition that are not as
 // they were approved or locked.
 func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, error) {
-	approvals := s.run.approvals()
-	locks, err := findLock(s.Settings, s.run.deps.Environ)
+	approvals := s.gate.policies.approvals()
+	locks, err := findLock(s.Settings, s.gate.programs.environ)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, &InputError{Err: err, Hint: lock.Anew}
 	}

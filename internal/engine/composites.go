@@ -13,7 +13,7 @@ import (
 // a failed source might have the tool, or a setting hides it, there is only a
 // diagnostic.
 func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) *registry.Registry {
-	if f.sources.composites == nil || f.opts.Preset != "" { // a preset omits tools
+	if f.sources.composites == nil || f.preset != "" { // a preset omits tools
 		return reg
 	}
 	failed := ""
@@ -29,7 +29,7 @@ func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) 
 		} else if failed == "" {
 			return false
 		}
-		f.notices.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: registry.SourceComposite, Message: p.String(), Hint: hint})
+		f.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: registry.SourceComposite, Message: p.String(), Hint: hint})
 		return true
 	}
 	// Quarantining a composite affects those that use it as a step.

@@ -2,16 +2,18 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"sync"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/oauth"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/process"
-	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -21,23 +23,25 @@ import (
 // Connections reaches the servers of the settings: it has their options, logins and cached
 // records. It starts none.
 type Connections struct {
-	*run
-	cached    *listingStore
-	gate      *gate
+	programs  *programs
+	logins    *logins
+	listings  *listingStore
+	kept      *keptServers
 	questions *questions
-	files     *builtin.Files // for calls of APIs
-	linking   sync.Mutex
-	links     map[place]*link
-	shared    map[*link]*mcpclient.Options // with Options.Earlier, and their options in this session
-
-	recordingOptions recording.Options // if the run is recorded or replayed
+	gate      *gate                             // for questions to a model
+	all       mcpclient.Options                 // what the options of all servers have in common
+	logs      func() func(mcpclient.LogMessage) // see [Deps.ServerLog]
+	files     *builtin.Files                    // for calls of APIs
+	links     *links
+	apis      []*openapi.Source // that were created
+	earlier   []*openapi.Source // of the session that this one is to replace
 }
 
 // Remote returns a server of the settings that uses HTTP. The error is a
 // *NoServerError, an *InputError or a *settings.Error.
 func (c *Connections) Remote(name string) (settings.Server, error) {
-	names := make([]string, 0, len(c.set.Servers))
-	for _, server := range c.set.Servers {
+	names := make([]string, 0, len(c.programs.set.Servers))
+	for _, server := range c.programs.set.Servers {
 		if server.Name == name && server.Err != nil {
 			return settings.Server{}, server.Err
 		}
@@ -49,7 +53,7 @@ func (c *Connections) Remote(name string) (settings.Server, error) {
 		}
 		names = append(names, server.Name)
 	}
-	for _, api := range c.set.APIs {
+	for _, api := range c.programs.set.APIs {
 		names = append(names, api.Name)
 	}
 	return settings.Server{}, &NoServerError{name, names}
@@ -65,54 +69,91 @@ func workspaceOf(set *settings.Settings) string {
 
 // Options returns the options for connecting to a server of the settings.
 func (c *Connections) Options(ctx context.Context, server settings.Server) mcpclient.Options {
-	logins := c.Logins()
-	o := mcpclient.Options{
-		Server:      server,
-		Expand:      c.expander.Server,
-		ProjectRoot: c.set.ProjectRoot, Workspace: workspaceOf(c.set), Environ: process.ChildEnviron(c.deps.Environ), Version: c.deps.Version,
-		Logger: c.deps.Log, OnState: c.deps.Screen.ServerState, Counts: c.opts.Counts, ListOnly: c.opts.List, Memory: c.cached.OfServer(server),
-		Auth: func(expanded settings.Server) wire.Authorizer { return c.OAuthClient(expanded, logins) },
-		Limits: mcpclient.Limits{
-			Frame: c.set.Limits.Frame, Result: c.set.Limits.Result, Tools: c.set.Limits.Tools, Pages: c.set.Limits.Pages, Schema: c.set.Limits.Schema,
-			Samples: c.set.Sampling.Requests,
-		},
-		Confine: c.confiner.Programs(confine.Server(server.Name)), Guard: c.opts.Guard,
-		Callbacks: ask.Callbacks{Elicit: c.questions.elicit, Refused: c.questions.declined},
-		Logging:   mcpclient.Logging{LogLevel: c.deps.LogLevel},
-	}
-	o.Exchange = c.exchange(server.Name)
+	o, p, logins := c.all, c.programs, c.Logins()
+	o.Server, o.Memory = server, c.listings.OfServer(server)
+	o.Auth = func(expanded settings.Server) wire.Authorizer { return c.OAuthClient(expanded, logins) }
+	o.Confine = p.confiner.Programs(confine.Server(server.Name))
+	o.Elicit, o.Refused = c.questions.elicit, c.questions.declined
+	o.Exchange = c.gate.tape.exchange(server.Name)
 	o.Keep = c.keep(server)
-	if c.set.StartsOutside(server) {
-		o.Folder = c.deps.Folders.Neutral
+	if p.set.StartsOutside(server) {
+		o.Folder = p.folders.Neutral
 	} else {
-		o.Extra = []string{c.bytecode()}
+		o.Extra = []string{p.bytecode()}
 	}
-	if c.deps.ServerLog != nil {
-		o.OnLog = c.deps.ServerLog()
+	if c.logs != nil {
+		o.OnLog = c.logs()
 	}
-	if other, ok := c.deps.Asker.(Sampler); ok {
+	if other, ok := c.questions.asker.(Sampler); ok {
 		o.Sample = other.Sample
-	} else if c.set.Sampling.Command.IsSet() {
-		o.Sample = (&samplingCommand{run: c.run, gate: c.gate, questions: c.questions, server: server}).Answer
-	}
-	if c.set.Globals.ConnectSet {
-		o.ConnectTimeout = c.set.Globals.ConnectTimeout
+	} else if p.set.Sampling.Command.IsSet() {
+		o.Sample = (&samplingCommand{gate: c.gate, questions: c.questions, server: server}).Answer
 	}
 	return o
+}
+
+// keep returns how a server is kept between runs; nil if it is not.
+func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
+	d := c.kept.keepFor(server)
+	if d <= 0 {
+		return nil
+	}
+	return &mcpclient.Keep{
+		For: d, Use: c.kept.use, Lists: c.all.ListOnly || c.all.Guard, Renew: c.listings.mode == cache.Live || c.listings.mode == cache.Renew,
+		Consent: c.programs.set.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
+		Origin:  func() keep.Origin { return c.kept.originOf(server) }, Folder: c.kept.sockets, Command: c.kept.command,
+		Plan: func(_ context.Context, spec *process.Spec) (json.RawMessage, error) {
+			plan, err := c.programs.confiner.Plan(confine.Server(server.Name), spec)
+			if plan == nil {
+				return nil, err
+			}
+			return json.Marshal(plan)
+		},
+	}
+}
+
+// EndKept ends the kept processes of a server, or the kept session with it, and returns how
+// many there were.
+func (c *Connections) EndKept(ctx context.Context, server *mcpclient.Source) (stopped int, err error) {
+	if server.Settings().Command != "" {
+		return c.StopKept(ctx, server.Settings())
+	}
+	was, err := server.EndKept(ctx)
+	if was {
+		stopped = 1
+	}
+	return stopped, err
+}
+
+// StopKept ends the processes that keep a server of the settings, whatever its entry said
+// when they were started, and returns their number.
+func (c *Connections) StopKept(ctx context.Context, server settings.Server) (stopped int, err error) {
+	return c.kept.stop(ctx, server)
+}
+
+// replayed returns the servers of a recording, which answer requests about prompts and resources.
+func (c *Connections) replayed(ctx context.Context, sources []registry.Source) (out []*mcpclient.Source) {
+	for _, server := range c.programs.set.Servers {
+		o := c.Options(ctx, server)
+		i := slices.IndexFunc(sources, func(s registry.Source) bool { return s.Name() == registry.MCPPrefix+server.Name })
+		o.Recorded = sources[i]
+		out = append(out, mcpclient.New(o))
+	}
+	return out
 }
 
 // Logins returns the store of logins. It opens the folder now, because servers connect
 // concurrently.
 func (c *Connections) Logins() *oauth.Store {
-	dir, err := c.deps.Folders.State()
-	return c.logins(func() (*state.Dir, error) { return dir, err })
+	dir, err := c.programs.folders.State()
+	return c.logins.store(func() (*state.Dir, error) { return dir, err })
 }
 
 // OAuthClient returns a client for an expanded server. It reads nothing until
 // it is used.
 func (c *Connections) OAuthClient(server settings.Server, logins *oauth.Store) *oauth.Client {
 	return oauth.New(server, logins, func(err error) {
-		c.warn("login_unkept", registry.MCPPrefix+server.Name, err.Error(), "")
+		c.programs.reports.warn("login_unkept", registry.MCPPrefix+server.Name, err.Error(), "")
 	})
 }
 
@@ -120,9 +161,9 @@ func (c *Connections) OAuthClient(server settings.Server, logins *oauth.Store) *
 // cached; kind is [mcpclient.OfferPrompts] or [mcpclient.OfferResources]. It starts
 // nothing.
 func (c *Connections) CachedOffers(ctx context.Context, server, kind string) []mcpclient.Offer {
-	for _, known := range c.set.Servers {
+	for _, known := range c.programs.set.Servers {
 		if known.Name == server && !known.Disabled && known.Excluded == nil {
-			cached, _ := c.cached.OfServer(known).Load(ctx) // an error means that the server must not be queried
+			cached, _ := c.listings.OfServer(known).Load(ctx) // an error means that the server must not be queried
 			return cached.Offers[kind]
 		}
 	}
@@ -133,18 +174,18 @@ func (c *Connections) CachedOffers(ctx context.Context, server, kind string) []m
 // other tools, and the sessions with it that outlast a run, which belong to the old login.
 func (c *Connections) Forget(ctx context.Context, name string) {
 	var err error
-	for _, api := range c.set.APIs {
+	for _, api := range c.programs.set.APIs {
 		if api.Name == name {
-			err = c.cached.OfAPI(api).Forget(ctx)
+			err = c.listings.OfAPI(api).Forget(ctx)
 		}
 	}
-	for _, server := range c.set.Servers {
+	for _, server := range c.programs.set.Servers {
 		if server.Name == name {
-			c.forgetSessions(ctx, server)
-			err = c.cached.OfServer(server).Forget(ctx)
+			c.kept.forgetSessions(ctx, server)
+			err = c.listings.OfServer(server).Forget(ctx)
 		}
 	}
 	if err != nil {
-		c.deps.Log.Debug("dropping the cached listing failed", "server", name, "err", err)
+		c.programs.reports.log.Debug("dropping the cached listing failed", "server", name, "err", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/oauth"
@@ -13,33 +14,89 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/store"
 )
 
 var errPerClient = errors.New("each client has its own process of the server")
 
+// logins are the logins to servers and APIs, those of the person and those of clients.
+type logins struct {
+	programs  *programs
+	shared    *store.Store // of the session; nil: none
+	perClient bool         // see [Options.ClientLogins]
+
+	opening sync.Mutex
+	opened  *store.Store // see clientStore; nil: it was not needed
+}
+
+// close closes the store of clients' logins if it was opened.
+func (l *logins) close() {
+	if l.opened != nil {
+		l.opened.Close()
+	}
+}
+
+// store returns the store of logins. Those of clients are in the store of serve, if there is one.
+func (l *logins) store(folder func() (*state.Dir, error)) *oauth.Store {
+	out := &oauth.Store{Open: folder}
+	if l.programs.set.Serve.Store.Value != "" {
+		out.Clients = func(ctx context.Context) (oauth.Place, error) {
+			shared, err := l.clientStore(ctx)
+			return sharedLogins{shared}, err
+		}
+	}
+	return out
+}
+
+// clientStore returns the store of serve, which may not be in use otherwise.
+func (l *logins) clientStore(ctx context.Context) (*store.Store, error) {
+	if l.shared != nil {
+		return l.shared, nil
+	}
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if l.opened == nil {
+		var err error
+		if l.opened, err = openStore(ctx, l.programs.set.Serve, l.programs.expander); err != nil {
+			return nil, err
+		}
+	}
+	return l.opened, nil
+}
+
+// clientOf returns the client whose login calls of a server use; "" if it is the person's.
+func (l *logins) clientOf(ctx context.Context, server settings.Server) string {
+	if l.perClient && server.LoginPerClient() {
+		return caller.Token(ctx)
+	}
+	return ""
+}
+
 // credentials returns what calls of a tool authenticate with, for the cache of results:
 // the expanded settings of its server or program, secrets that it inherits, and the login.
-func (r *run) credentials(ctx context.Context, t *registry.Tool) (string, error) {
+func (l *logins) credentials(ctx context.Context, t *registry.Tool) (string, error) {
+	set := l.programs.set
 	if !t.OfServer() {
-		return r.programCredentials(ctx, t)
+		return l.programs.credentials(ctx, t)
 	}
-	if i := slices.IndexFunc(r.set.APIs, func(a settings.API) bool { return a.Name == t.Server }); i >= 0 {
-		return r.apiCredentials(ctx, r.set.APIs[i])
+	if i := slices.IndexFunc(set.APIs, func(a settings.API) bool { return a.Name == t.Server }); i >= 0 {
+		return l.ofAPI(ctx, set.APIs[i])
 	}
-	i := slices.IndexFunc(r.set.Servers, func(s settings.Server) bool { return s.Name == t.Server })
+	i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return s.Name == t.Server })
 	if i < 0 {
 		return "", nil
 	}
-	if r.set.Servers[i].PerClient && !caller.IsPerson(ctx) {
+	if set.Servers[i].PerClient && !caller.IsPerson(ctx) {
 		return "", errPerClient
 	}
-	s, err := r.expander.Server(ctx, r.set.Servers[i])
+	s, err := l.programs.expander.Server(ctx, set.Servers[i])
 	if err != nil {
 		return "", err
 	}
-	all := []any{s.Command, s.Args, pairValues(s.Env), s.Cwd, s.URL, s.HTTPURL, pairValues(s.Headers), r.inheritedSecrets(s.InheritEnv)}
+	all := []any{s.Command, s.Args, pairValues(s.Env), s.Cwd, s.URL, s.HTTPURL, pairValues(s.Headers), l.programs.inheritedSecrets(s.InheritEnv)}
 	if s.URL+s.HTTPURL != "" {
-		account, err := oauth.New(s, r.logins(r.deps.Folders.State), nil).For(r.clientOf(ctx, s)).Account(ctx)
+		account, err := oauth.New(s, l.store(l.programs.folders.State), nil).For(l.clientOf(ctx, s)).Account(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -48,28 +105,45 @@ func (r *run) credentials(ctx context.Context, t *registry.Tool) (string, error)
 	return fmt.Sprintf("%#v", all), nil
 }
 
-func (r *run) programCredentials(ctx context.Context, t *registry.Tool) (string, error) {
+// ofAPI returns what the requests to an API authenticate with.
+func (l *logins) ofAPI(ctx context.Context, api settings.API) (string, error) {
+	a, err := l.programs.expander.API(ctx, api)
+	if err != nil {
+		return "", err
+	}
+	all := []any{a.Spec, a.URL, pairValues(a.Headers), authValues(a)}
+	if a.OAuth != nil {
+		account, err := oauth.ForAPI(a, l.store(l.programs.folders.State), nil).Account(ctx)
+		if err != nil {
+			return "", err
+		}
+		all = append(all, account)
+	}
+	return fmt.Sprintf("%#v", all), nil
+}
+
+func (p *programs) credentials(ctx context.Context, t *registry.Tool) (string, error) {
 	if t.Source == registry.SourceBuiltin {
 		return "", nil
 	}
-	env, err := values.ToolEnviron(ctx, r.set, r.expander, nil)
+	env, err := values.ToolEnviron(ctx, p.set, p.expander, nil)
 	if err != nil {
 		return "", err
 	}
-	own, err := r.pluginSettings(ctx, t.Plugin)
+	own, err := p.pluginSettings(ctx, t.Plugin)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%#v", []any{env, string(own), r.inheritedSecrets(r.set.InheritEnv)}), nil
+	return fmt.Sprintf("%#v", []any{env, string(own), p.inheritedSecrets(p.set.InheritEnv)}), nil
 }
 
 // inheritedSecrets returns the entries of our environment whose names indicate secrets, if
 // a program inherits all of it.
-func (r *run) inheritedSecrets(inherits bool) []string {
+func (p *programs) inheritedSecrets(inherits bool) []string {
 	if !inherits {
 		return nil
 	}
-	out := slices.DeleteFunc(slices.Clone(r.deps.Environ), func(entry string) bool {
+	out := slices.DeleteFunc(slices.Clone(p.environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return !secret.Named(name)
 	})
@@ -82,6 +156,24 @@ func pairValues(pairs []settings.Pair) []string {
 	out := make([]string, len(pairs))
 	for i, p := range pairs {
 		out[i] = p.Name + "=" + p.Value
+	}
+	return out
+}
+
+// authValues returns the ways to authenticate with their values.
+func authValues(a settings.API) []string {
+	var out []string
+	for _, way := range a.Auth {
+		switch {
+		case way.Basic != nil:
+			out = append(out, fmt.Sprintf("%#v", *way.Basic))
+		case way.APIKey != nil:
+			out = append(out, fmt.Sprintf("%#v", *way.APIKey))
+		case way.OAuth != nil:
+			out = append(out, fmt.Sprintf("%#v", *way.OAuth))
+		default:
+			out = append(out, way.Bearer)
+		}
 	}
 	return out
 }

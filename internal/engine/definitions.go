@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/toolreg/toolreg/internal/registry"
+import (
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/registry"
+)
 
 // Definitions returns the definitions of tools under names that select exactly
 // these versions.
@@ -43,4 +46,21 @@ func Definition(reg *registry.Registry, t *registry.Tool) registry.Definition {
 		d.Name = t.Name + "@" + t.Version
 	}
 	return d
+}
+
+// Found is a tool with the registry in which it was found, which may have only
+// some of the tools.
+type Found struct {
+	Registry *registry.Registry
+	Tool     *registry.Tool
+	reach    interface{ executor() *exec.Executor } // a *reach; nil if Tool belongs to Registry
+}
+
+// FoundIn returns tools of a registry as if they had been looked up in it.
+func FoundIn(reg *registry.Registry, tools []*registry.Tool) []Found {
+	out := make([]Found, len(tools))
+	for i, t := range tools {
+		out[i] = Found{Registry: reg, Tool: t}
+	}
+	return out
 }

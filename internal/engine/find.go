@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // Query controls how tools are looked up. The zero value finds a tool by its
@@ -48,14 +52,24 @@ func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, erro
 	return reg.Lookup(name)
 }
 
+// finding is what all finders of a session have in common.
+type finding struct {
+	set       *settings.Settings
+	rules     *policyRules
+	names     *serverNames
+	listings  *listingStore
+	loader    *registry.Loader
+	reports   *reports
+	announcer *announcer
+	preset    string // see [Options.Preset]
+	locked    bool   // see [Options.Locked]
+	recording bool   // the run is recorded
+}
+
 // finder finds tools. It holds mu during a lookup.
 type finder struct {
-	*run
-	names   *serverNames
-	cached  *listingStore
+	*finding
 	sources *sources
-	loader  *registry.Loader
-	renewer renewer
 
 	clients  clients // that have finders of their own
 	ofClient bool    // it is one of these
@@ -92,7 +106,7 @@ func (f *finder) find(ctx context.Context, name string, q Query) (*registry.Regi
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if named := f.sources.Of(name); named != nil {
-		f.cached.ForgetFailure(named.Name()) // a named server is started even if it failed recently
+		f.listings.ForgetFailure(named.Name()) // a named server is started even if it failed recently
 	}
 	reg, tool, err := f.lookup(ctx, name, q)
 	if other := f.imported(name); other != "" && errors.Is(err, registry.ErrNotFound) {
@@ -130,7 +144,7 @@ func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *reg
 		return false
 	}
 	missing, notFound := errors.AsType[*registry.NotFoundError](err)
-	if err != nil && (!notFound || f.opts.Cache == cache.Offline) {
+	if err != nil && (!notFound || f.listings.mode == cache.Offline) {
 		return false
 	}
 	var hidden *registry.Hidden
@@ -139,12 +153,12 @@ func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *reg
 	} else if notFound {
 		hidden = f.sources.hidden(reg, missing.Name)
 	}
-	return f.renewer.renew(ctx, err != nil, func(source registry.Source) bool {
+	return f.renew(ctx, err != nil, func(source registry.Source) bool {
 		switch {
 		case err == nil:
 			return q.Call && tool.IsMCP() && source.Name() == tool.Source
 		case hidden != nil: // a lock hides changed tools, and this one may have changed back
-			return (f.opts.Locked || hidden.Kept) && source.Name() == hidden.Source
+			return (f.locked || hidden.Kept) && source.Name() == hidden.Source
 		}
 		return true
 	})
@@ -203,7 +217,7 @@ func (f *finder) steps(name string, q Query) []step {
 		return append(out, step{stepLocal, f.sources.local, nil})
 	case one == nil:
 		out = append(out, step{stepLocal, f.sources.local, nil})
-		if !q.Whole && q.Format == "" && f.deps.Record == nil { // which servers answer before the tool is found differs from run to run
+		if !q.Whole && q.Format == "" && !f.recording { // which servers answer before the tool is found differs from run to run
 			out = append(out, step{stepUntil, all.sources, nil})
 		}
 	case len(f.sources.on)+len(f.sources.apis) > 1:
@@ -237,14 +251,14 @@ func (f *finder) load(ctx context.Context, step step, name string, q Query) *reg
 
 // loadUntil runs sources until one has a tool of this name, and shows progress.
 func (f *finder) loadUntil(ctx context.Context, from []registry.Source, name string, q Query) *registry.Registry {
-	done := f.deps.Screen.Watch()
+	done := f.reports.screen.Watch()
 	defer done()
 	return f.loader.LoadFor(ctx, from, name, func(reg *registry.Registry) error { _, err := q.lookup(reg, name); return err })
 }
 
 // loadSources runs sources and shows progress.
 func (f *finder) loadSources(ctx context.Context, from []registry.Source, partial bool) *registry.Registry {
-	done := f.deps.Screen.Watch()
+	done := f.reports.screen.Watch()
 	defer done()
 	return f.loader.Load(ctx, from, partial)
 }
@@ -343,4 +357,75 @@ func failedSources(reg *registry.Registry) []string {
 		}
 	}
 	return failed
+}
+
+// renew queries those of the wanted sources again whose listings came from the
+// cache, and reports what has changed. With kept, it also queries servers that were
+// kept since an earlier run, which do not always report changes.
+func (f *finder) renew(ctx context.Context, kept bool, wanted func(registry.Source) bool) bool {
+	var again []registry.Source
+	before := map[registry.Source][]registry.Tool{}
+	for _, source := range f.sources.all() {
+		server, isServer := source.(*mcpclient.Source)
+		if kept && isServer && server.Remembered() && wanted(source) {
+			again = append(again, source)
+		} else if _, cached := f.listings.Records.Served(source.Name()); cached && wanted(source) {
+			again, before[source] = append(again, source), f.loader.Given(source)
+			f.listings.Records.Expire(source.Name(), cache.Listing)
+		}
+	}
+	if len(again) == 0 {
+		return false
+	}
+	done := f.reports.screen.Watch()
+	f.loader.Renew(ctx, again...)
+	done()
+	for _, source := range again {
+		now := f.loader.Given(source)
+		if _, cached := before[source]; now == nil || !cached { // it failed, which the registry reports
+			continue
+		}
+		if changes := changesOf(before[source], now); len(changes) > 0 {
+			f.reports.warn("cache_outdated", source.Name(),
+				fmt.Sprintf("%s has changed since it was cached; the cache was updated: %s", source.Name(), strings.Join(changes, "; ")), "")
+		}
+	}
+	return true
+}
+
+// clients has the finders of clients that have logins of their own to some servers
+// (oauth.per: client). What one of them is offered, no other one sees. The zero value has none.
+type clients struct {
+	newSources func(ctx context.Context, client string) *sources // nil: no server has a login for each client
+
+	mu      sync.Mutex
+	finders map[string]*finder // by the name of the client
+}
+
+// of returns the finder for the caller of ctx: that of its client, if there are servers with a
+// login for each client.
+func (f *finder) of(ctx context.Context) *finder {
+	client := caller.Token(ctx)
+	if client == "" || f.clients.newSources == nil {
+		return f
+	}
+	f.clients.mu.Lock()
+	defer f.clients.mu.Unlock()
+	own := f.clients.finders[client]
+	if own == nil {
+		from := f.clients.newSources(context.WithoutCancel(ctx), client)
+		own = &finder{finding: f.finding, sources: from, ofClient: true}
+		if f.clients.finders == nil {
+			f.clients.finders = map[string]*finder{}
+		}
+		f.clients.finders[client] = own
+	}
+	return own
+}
+
+// all returns the finder and those of clients.
+func (f *finder) all() []*finder {
+	f.clients.mu.Lock()
+	defer f.clients.mu.Unlock()
+	return append(slices.Collect(maps.Values(f.clients.finders)), f)
 }

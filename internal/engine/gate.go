@@ -11,17 +11,17 @@ import (
 
 // gate creates the executors that run calls.
 type gate struct {
-	*run
-	audit   *callRecorder
-	runs    toolRuns
-	answers exec.Answers // of a recording; nil without one
+	programs   *programs
+	policies   *policies
+	audit      *callRecorder
+	runs       *toolRuns
+	limits     callLimits
+	asker      Asker       // nil: nobody can be asked
+	unattended *unattended // without its questions; nil: questions are not kept
+	tape       *tape       // nil: the run is neither recorded nor replayed
 
 	mu        sync.Mutex
 	executors map[*registry.Registry]*exec.Executor
-}
-
-func newGate(r *run, audit *callRecorder) *gate {
-	return &gate{run: r, audit: audit, runs: toolRuns{r}, executors: map[*registry.Registry]*exec.Executor{}}
 }
 
 // executor returns the executor of a registry, with the policy of the settings,
@@ -34,6 +34,9 @@ func (g *gate) executor(ctx context.Context, reg *registry.Registry) (*exec.Exec
 	}
 	x, err := g.newExecutor(ctx, reg)
 	if err == nil {
+		if g.executors == nil {
+			g.executors = map[*registry.Registry]*exec.Executor{}
+		}
 		g.executors[reg] = x
 	}
 	return x, err
@@ -48,22 +51,27 @@ func (g *gate) forget() {
 }
 
 func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
-	p, err := g.policy(reg)
+	p, err := g.policies.policy(reg)
 	if err != nil {
 		return nil, err
 	}
-	x := &exec.Executor{Validate: reg.Validate, Decider: scoped{renewed{p, g.run, reg}}, Approvals: p.Approvals, Confine: g.confiner.Call, Warn: g.deps.Warn, Recorded: g.answers}
-	if g.set.Globals.TimeoutSet {
-		x.Timeout = g.set.Globals.Timeout
+	x := &exec.Executor{Validate: reg.Validate, Decider: scoped{renewed{p, g.policies, reg}}, Approvals: p.Approvals, Confine: g.programs.confiner.Call, Warn: g.programs.reports.add}
+	if g.tape != nil {
+		x.Recorded = g.tape
+	}
+	if globals := g.programs.set.Globals; globals.TimeoutSet {
+		x.Timeout = globals.Timeout
 		if x.Timeout == 0 {
 			x.Timeout = -1 // 0 on the command line is "no limit"
 		}
 	}
-	if g.deps.Asker != nil {
-		x.Confirmer = sync.OnceValue(g.deps.Asker.Confirmer)
+	if g.asker != nil {
+		x.Confirmer = sync.OnceValue(g.asker.Confirmer)
 	}
-	if g.deps.Describe != nil {
-		x.Unattended = &unattended{run: g.run, questions: &policy.Questions{Approvals: p.Approvals}}
+	if g.unattended != nil {
+		own := *g.unattended
+		own.questions = &policy.Questions{Approvals: p.Approvals}
+		x.Unattended = &own
 	}
 	return x, g.surround(ctx, x)
 }
@@ -76,7 +84,7 @@ func (g *gate) empty(ctx context.Context) (*exec.Executor, error) {
 // surround adds the middleware that the settings configure to an executor, outermost
 // first: hooks, audit log, output limit, cache, result overrides, retries, time limit.
 func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
-	set, err := g.hooks(ctx)
+	set, err := g.programs.hooks(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,9 +93,24 @@ func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
 	}
 	x.Observe = g.audit.Call
 	x.Limits = g.runs.TimeLimit
-	if len(g.set.CallLimits) > 0 {
-		x.Quota = g.countCall
+	if len(g.limits.limits) > 0 {
+		x.Quota = g.limits.count
 	}
 	x.Wrap = g.runs.Around()
 	return nil
+}
+
+// call makes a call of a tool that was found, with the answers of h if it was held.
+func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
+	ctx = withScriptInfo(ctx)
+	ctx, ended := g.audit.begin(ctx, f.Tool)
+	defer ended()
+	if f.reach != nil {
+		return f.reach.executor().Execute(ctx, f.Tool, call)
+	}
+	x, err := g.executor(ctx, f.Registry)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	return x.ExecuteHeld(ctx, f.Tool, call, h)
 }

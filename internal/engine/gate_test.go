@@ -61,7 +61,7 @@ func TestQuestionsOfServers(t *testing.T) {
 	} {
 		w := newWorld(t, "")
 		s := w.session(Options{})
-		s.run.deps.Asker = tt.asker
+		s.Connections.questions.asker = tt.asker
 		answer, err := s.Connections.questions.elicit(t.Context(), ask.Elicitation{Server: "s", Message: "Your name?"})
 		if answer.Action != tt.action || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %q, %v", tt.name, answer.Action, err)

@@ -8,25 +8,9 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/hooks"
-	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
-
-// hooks reads the setting hooks of all scopes. It returns nil if there are
-// none. The error is an *InputError.
-func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
-	set, err := ReadHooks(ctx, r.set, r.expander, r.deps.Environ)
-	if set == nil {
-		return nil, err
-	}
-	places := r.set.RawEach("hooks")
-	for i := range set.Hooks {
-		h := &set.Hooks[i]
-		h.Confine, h.Env = r.confiner.ProgramsOf(confine.Hooks, places[h.Place].Origin.Scope), append(h.Env, r.bytecode())
-	}
-	return set, err
-}
 
 // ReadHooks reads hooks without a session; environ is the environment of the
 // process.

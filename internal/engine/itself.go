@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/process"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -89,31 +88,21 @@ func sameFile(a, b string) bool {
 
 // skipped returns why a server is not started, or "": it would be toolreg itself, or this
 // run is inside a server that a toolreg started, whose list would contain itself without
-// end.
-func (r *run) skipped(o *OffServer) string {
-	if name, ok := r.inside(); ok && name == "" {
+// end. inside is [process.InsideServer].
+func skipped(p *programs, inside func() (server string, ok bool), server *settings.Server) string {
+	if name, ok := inside(); ok && name == "" {
 		return "skipped: this toolreg runs inside a server of another"
 	} else if ok {
 		return fmt.Sprintf("skipped: this toolreg runs inside the server %q of another", name)
 	}
-	argv := append([]string{o.Command}, o.Args...)
+	argv := append([]string{server.Command}, server.Args...)
 	for i, word := range argv {
-		if text, err := r.expander.Expand(word); err == nil {
+		if text, err := p.expander.Expand(word); err == nil {
 			argv[i] = text
 		}
 	}
-	if StartsToolreg(argv, folderIn(r.set.ProjectRoot, o.Cwd), r.deps.Environ) {
+	if StartsToolreg(argv, folderIn(p.set.ProjectRoot, server.Cwd), p.environ) {
 		return "skipped: it starts toolreg itself"
 	}
 	return ""
-}
-
-// noticeSkipped reports a skipped server: as a warning if it was given for this run.
-func (r *run) noticeSkipped(o *OffServer) {
-	message := fmt.Sprintf("server %q (%s) is %s", o.Name, o.Origin, o.skipped)
-	if o.Origin.Scope == settings.ScopeFlag || o.Origin.Scope == settings.ScopeEnv {
-		r.warn("server_skipped", registry.MCPPrefix+o.Name, message, "")
-		return
-	}
-	r.notices.add(registry.Diagnostic{Severity: registry.SeverityInfo, Code: "server_skipped", Source: registry.MCPPrefix + o.Name, Message: message})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -21,9 +21,9 @@ import (
 // question, so that it goes on when it is given again. It is kept as long as the question. It
 // is safe for concurrent use.
 type Journal struct {
-	*run
-	dir  *state.Dir // nil: nothing is kept
-	name string     // of the file
+	reports *reports
+	dir     *state.Dir // nil: nothing is kept
+	name    string     // of the file
 
 	mu      sync.Mutex
 	earlier map[string][]journalEntry // by key, in the order of the calls
@@ -80,17 +80,24 @@ func (f *finished) asEntry() (journalEntry, error) {
 	return e, err
 }
 
-// openJournal returns the journal of what the parts identify, for the caller.
-func (r *run) openJournal(ctx context.Context, parts ...any) *Journal {
-	j := &Journal{run: r, earlier: map[string][]journalEntry{}}
-	folder, err := r.deps.Folders.State()
+// journals has the journals of a session.
+type journals struct {
+	set     *settings.Settings
+	folders *state.Folders
+	reports *reports
+}
+
+// open returns the journal of what the parts identify, for the caller.
+func (s journals) open(ctx context.Context, parts ...any) *Journal {
+	j := &Journal{reports: s.reports, earlier: map[string][]journalEntry{}}
+	folder, err := s.folders.State()
 	if err != nil {
 		return j
 	}
 	if j.dir, err = state.OpenDir(folder.Path + "/scripts"); err != nil {
 		return j
 	}
-	j.name = digest(append(parts, r.set.Workspace, r.set.ProjectRoot, caller.Name(ctx))...) + ".json"
+	j.name = digest(append(parts, s.set.Workspace, s.set.ProjectRoot, caller.Name(ctx))...) + ".json"
 	data, err := j.dir.Read(j.name)
 	var f journalFile
 	if err != nil || json.Unmarshal(data, &f) != nil || time.Now().After(f.Expires) {
@@ -101,15 +108,6 @@ func (r *run) openJournal(ctx context.Context, parts ...any) *Journal {
 		j.earlier[e.Key] = append(j.earlier[e.Key], e)
 	}
 	return j
-}
-
-// Journal returns the journal of a response of a model with these calls.
-func (c *Calls) Journal(ctx context.Context, calls []provider.Call) *Journal {
-	ids := make([]json.RawMessage, len(calls))
-	for i := range calls {
-		ids[i] = calls[i].ID()
-	}
-	return c.gate.openJournal(ctx, "response", calls, ids)
 }
 
 func callKey(name string, params json.RawMessage) string {
@@ -197,7 +195,7 @@ func (j *Journal) Keep() {
 		err = j.dir.Put(j.name, data)
 	}
 	if err != nil {
-		j.warn("script_not_kept", "", "the finished calls cannot be kept, so all are made again: "+err.Error(), "")
+		j.reports.warn("script_not_kept", "", "the finished calls cannot be kept, so all are made again: "+err.Error(), "")
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/process"
@@ -19,47 +19,35 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// keepFor returns for how long this run lets a server outlast it; 0 if it does not.
-func (r *run) keepFor(server settings.Server) time.Duration {
-	if r.set.Globals.Fresh || r.opts.Kept == mcpclient.OwnServers || len(r.deps.ServerKeeper) == 0 {
-		return 0
-	}
-	return r.set.KeepOf(server)
+// keptServers are the servers that outlast a run, see [settings.Settings.KeepOf].
+type keptServers struct {
+	set     *settings.Settings
+	folders *state.Folders
+	use     mcpclient.KeptUse
+	command []string // runs [KeepServer]; empty: no server is kept
 }
 
-// keep returns how a server is kept between runs; nil if it is not.
-func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
-	d := c.keepFor(server)
-	if d <= 0 {
-		return nil
+// keepFor returns for how long this run lets a server outlast it; 0 if it does not.
+func (k *keptServers) keepFor(server settings.Server) time.Duration {
+	if k.set.Globals.Fresh || k.use == mcpclient.OwnServers || len(k.command) == 0 {
+		return 0
 	}
-	return &mcpclient.Keep{
-		For: d, Use: c.opts.Kept, Lists: c.opts.List || c.opts.Guard, Renew: c.opts.Cache == cache.Live || c.opts.Cache == cache.Renew,
-		Consent: c.set.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
-		Origin:  func() keep.Origin { return c.originOf(server) }, Folder: c.sockets, Command: c.deps.ServerKeeper,
-		Plan: func(_ context.Context, spec *process.Spec) (json.RawMessage, error) {
-			plan, err := c.confiner.Plan(confine.Server(server.Name), spec)
-			if plan == nil {
-				return nil, err
-			}
-			return json.Marshal(plan)
-		},
-	}
+	return k.set.KeepOf(server)
 }
 
 // originOf returns the entry of a server for the name of its socket.
-func (r *run) originOf(server settings.Server) keep.Origin {
+func (k *keptServers) originOf(server settings.Server) keep.Origin {
 	file := server.Origin.Name
-	return keep.Origin{Root: r.set.ProjectRoot, File: file, Server: server.Name, Entry: r.set.ServersWritten()[file][server.Name]}
+	return keep.Origin{Root: k.set.ProjectRoot, File: file, Server: server.Name, Entry: k.set.ServersWritten()[file][server.Name]}
 }
 
 // sockets opens the folder of the sockets.
-func (r *run) sockets(ctx context.Context) (*keep.Folder, error) {
-	dir, err := r.deps.Folders.Sockets()
+func (k *keptServers) sockets(ctx context.Context) (*keep.Folder, error) {
+	dir, err := k.folders.Sockets()
 	if err != nil {
 		return nil, err
 	}
-	return keep.Open(ctx, dir, r.set.Workspace)
+	return keep.Open(ctx, dir, k.set.Workspace)
 }
 
 // Kept returns the names of the servers that the settings keep between runs, and the folder of
@@ -88,16 +76,16 @@ func Kept(ctx context.Context, folders *state.Folders, set *settings.Settings) (
 
 // endOutdated ends the servers that earlier runs in this project keep for entries that have
 // changed or gone since.
-func (r *run) endOutdated(ctx context.Context) {
-	if !slices.ContainsFunc(r.deps.Folders.SocketFolders(), func(dir string) bool { return !keep.IsEmpty(dir) }) {
+func (k *keptServers) endOutdated(ctx context.Context, log *slog.Logger) {
+	if !slices.ContainsFunc(k.folders.SocketFolders(), func(dir string) bool { return !keep.IsEmpty(dir) }) {
 		return
 	}
-	folder, err := r.sockets(ctx)
+	folder, err := k.sockets(ctx)
 	if err != nil {
 		return
 	}
-	if _, err := stopAll(ctx, folder.Path(), folder.Outdated(r.set.ProjectRoot, r.set.ServersWritten())); err != nil {
-		r.deps.Log.Info("a kept server whose settings have changed was not stopped", "err", err)
+	if _, err := stopAll(ctx, folder.Path(), folder.Outdated(k.set.ProjectRoot, k.set.ServersWritten())); err != nil {
+		log.Info("a kept server whose settings have changed was not stopped", "err", err)
 	}
 }
 
@@ -112,40 +100,27 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error) 
 	})
 }
 
-// EndKept ends the kept processes of a server, or the kept session with it, and returns how
-// many there were.
-func (c *Connections) EndKept(ctx context.Context, server *mcpclient.Source) (stopped int, err error) {
-	if server.Settings().Command != "" {
-		return c.StopKept(ctx, server.Settings())
-	}
-	was, err := server.EndKept(ctx)
-	if was {
-		stopped = 1
-	}
-	return stopped, err
-}
-
-// StopKept ends the processes that keep a server of the settings, whatever its entry said
+// stop ends the processes that keep a server of the settings, whatever its entry said
 // when they were started, and returns their number.
-func (c *Connections) StopKept(ctx context.Context, server settings.Server) (stopped int, err error) {
-	dir, err := c.deps.Folders.Sockets()
+func (k *keptServers) stop(ctx context.Context, server settings.Server) (stopped int, err error) {
+	dir, err := k.folders.Sockets()
 	if err != nil || len(keep.Sockets(dir.Path)) == 0 {
 		return 0, nil // without a folder nothing is kept
 	}
-	folder, err := c.sockets(ctx)
+	folder, err := k.sockets(ctx)
 	if err != nil {
 		return 0, nil
 	}
-	return stopAll(ctx, folder.Path(), folder.OfServer(c.originOf(server)))
+	return stopAll(ctx, folder.Path(), folder.OfServer(k.originOf(server)))
 }
 
 // forgetSessions forgets the sessions with an HTTP server of the settings.
-func (c *Connections) forgetSessions(ctx context.Context, server settings.Server) {
-	if !KeepsSessions(c.deps.Folders) {
+func (k *keptServers) forgetSessions(ctx context.Context, server settings.Server) {
+	if !KeepsSessions(k.folders) {
 		return
 	}
-	if folder, err := c.sockets(ctx); err == nil {
-		folder.ForgetSessionsOf(c.originOf(server))
+	if folder, err := k.sockets(ctx); err == nil {
+		folder.ForgetSessionsOf(k.originOf(server))
 	}
 }
 

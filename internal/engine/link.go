@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -12,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -69,31 +71,38 @@ func (l *link) Save(ctx context.Context, known mcpclient.Known) { l.now.Load().M
 // the name of the client.
 type place struct{ server, client string }
 
-// unlink forgets a server that is reached with the login of a client.
-func (c *Connections) unlink(server, client string) {
-	c.linking.Lock()
-	defer c.linking.Unlock()
-	delete(c.shared, c.links[place{server, client}])
-	delete(c.links, place{server, client})
+// links are the servers of a session, and which of them an earlier session still owns.
+type links struct {
+	confiner *confine.Confiner
+	earlier  *links // of the session that this one is to replace; nil: none
+
+	mu     sync.Mutex
+	all    map[place]*link
+	shared map[*link]*mcpclient.Options // with earlier, and their options in this session
+}
+
+// remove forgets a server.
+func (a *links) remove(at place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.shared, a.all[at])
+	delete(a.all, at)
 }
 
 // server returns the server of these options: that of the earlier session if it can go on, or a
 // new one. client is the client whose login is used; "" if it is the person's.
-func (c *Connections) server(o mcpclient.Options, client string) *mcpclient.Source {
-	c.linking.Lock()
-	defer c.linking.Unlock()
-	name := place{o.Server.Name, client}
-	if c.opts.Earlier != nil {
-		earlier := c.opts.Earlier.Connections
-		if l := earlier.links[name]; l != nil && goesOn(l, &o) && c.confiner.Same(confine.Server(name.server), earlier.confiner) {
-			c.links[name] = l
-			c.shared[l] = &o
+func (a *links) server(o mcpclient.Options, client string) *mcpclient.Source {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := place{o.Server.Name, client}
+	if a.earlier != nil {
+		if l := a.earlier.all[at]; l != nil && goesOn(l, &o) && a.confiner.Same(confine.Server(at.server), a.earlier.confiner) {
+			a.all[at], a.shared[l] = l, &o
 			return l.source
 		}
 	}
-	l := newLink(o)
-	c.links[name] = l
-	return l.source
+	a.all[at] = newLink(o)
+	return a.all[at].source
 }
 
 // goesOn reports whether a server can go on with other options, because nothing that matters to
@@ -129,19 +138,23 @@ func withoutPlaces(pairs []settings.Pair) []settings.Pair {
 	return out
 }
 
-// TakeOver makes this session the owner of the servers that it shares with Options.Earlier.
-// Until then they end with that session, and afterwards with this one. Calls that still wait in
-// that session are denied if this one denies them.
-func (s *Session) TakeOver() {
-	c := s.Connections
-	c.linking.Lock()
-	defer c.linking.Unlock()
-	for l, o := range c.shared {
+// takeOver makes this session the owner of the servers that it shares with the earlier one.
+// released is called with each.
+func (a *links) takeOver(released func(registry.Source)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for l, o := range a.shared {
 		l.now.Store(o)
-		c.opts.Earlier.loader.Release(l.source)
+		released(l.source)
 	}
-	if c.opts.Earlier != nil {
-		c.opts.Earlier.run.next.Store(s.run)
+	a.shared, a.earlier = nil, nil
+}
+
+// release calls released with each server that the earlier session still owns.
+func (a *links) release(released func(registry.Source)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for l := range a.shared {
+		released(l.source)
 	}
-	c.shared, c.opts.Earlier = nil, nil
 }

@@ -17,25 +17,37 @@ import (
 // again from time to time because servers are upgraded.
 const protocolAge = 30 * 24 * time.Hour
 
+// kindOperations are the operations of a document, which are stored whatever the settings
+// say: they are used only for the document that they were made of, or if nothing may be
+// asked.
+const kindOperations cache.Kind = "operations"
+
 // listingStore caches what earlier runs learned about sources: their listings (setting
 // cache.discovery), failures, and the protocols of servers. It is safe for concurrent
 // use.
 type listingStore struct {
-	*run
-	Records *cache.Store
-	still   *values.Expander // does not run commands
+	Records  *cache.Store
+	programs *programs
+	still    *values.Expander // does not run commands
+	version  string           // of toolreg
+	mode     cache.Mode
+	isStill  bool // see [Options.Still]
+	counts   bool // see [Options.Counts]
 }
 
-// newListings returns a store without opening any file.
-func newListings(r *run) *listingStore {
-	return &listingStore{run: r, still: r.expander.Still(), Records: cache.NewStore(cache.Options{
-		Dir: func() (*state.Dir, error) { return r.deps.Folders.Cache("discovery") }, Rules: rules(r), Warn: r.deps.Warn})}
+// newListings returns a store without opening any file. lists says that the run lists tools or
+// counts what servers offer.
+func newListings(l listingStore, lists bool) *listingStore {
+	l.still = l.programs.expander.Still()
+	l.Records = cache.NewStore(cache.Options{
+		Dir: func() (*state.Dir, error) { return l.programs.folders.Cache("discovery") }, Rules: l.rules(lists), Warn: l.programs.reports.add})
+	return &l
 }
 
 // rules returns how long data of each kind is used. What was seen is stored by runs that
 // list, whatever the settings say, and used by those that start nothing.
-func rules(r *run) map[cache.Kind]cache.Rule {
-	set, mode := r.set, r.opts.Cache
+func (l *listingStore) rules(lists bool) map[cache.Kind]cache.Rule {
+	set, mode := l.programs.set, l.mode
 	listing := cache.Rule{TTL: set.DiscoveryTTL, Mode: mode}
 	protocol := cache.Rule{TTL: protocolAge, Mode: cache.Fresh, Lasting: true}
 	if mode == cache.Renew {
@@ -49,14 +61,14 @@ func rules(r *run) map[cache.Kind]cache.Rule {
 		failure.Mode = cache.Live
 	}
 	operations := cache.Rule{TTL: protocolAge, Mode: mode, Lasting: true}
-	if r.opts.Still {
+	if l.isStill {
 		operations.Mode = cache.Offline
 	}
 	seen := cache.Rule{Mode: cache.Live}
 	switch {
-	case r.opts.Still:
+	case l.isStill:
 		seen.Mode = cache.Offline
-	case r.opts.List || r.opts.Counts:
+	case lists:
 		seen.TTL = protocolAge
 	}
 	return map[cache.Kind]cache.Rule{cache.Seen: seen, cache.Listing: listing, mcpclient.OfferPrompts: listing, mcpclient.OfferResources: listing,
@@ -72,10 +84,10 @@ func (l *listingStore) Flush() {
 	switch err := l.Records.Flush(); {
 	case err == nil:
 	case l.Records.Active(cache.Listing):
-		l.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
+		l.programs.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
 			Hint: "set cache.discovery: 0 to disable the cache"})
 	default:
-		l.deps.Log.Debug("caching the protocols of servers failed", "err", err)
+		l.programs.reports.log.Debug("caching the protocols of servers failed", "err", err)
 	}
 }
 
@@ -119,7 +131,7 @@ func (k *keyOnce) get(make func() (string, error)) (string, error) {
 // noKey handles a source whose cache key cannot be computed: the source is
 // queried, unless that is not allowed.
 func (l *listingStore) noKey(err error) error {
-	if l.opts.Cache == cache.Offline {
+	if l.mode == cache.Offline {
 		return fmt.Errorf("%w: %w", cache.ErrNothingKept, err)
 	}
 	return nil
@@ -128,8 +140,8 @@ func (l *listingStore) noKey(err error) error {
 // observe logs each source as it finishes.
 func (l *listingStore) observe(r registry.SourceReport) {
 	if _, cached := l.Records.Served(r.Name); cached {
-		l.deps.Log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", l.Records.Age(r.Name))
+		l.programs.reports.log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", l.Records.Age(r.Name))
 		return
 	}
-	l.deps.Log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
+	l.programs.reports.log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
 }

@@ -11,11 +11,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// kindOperations are the operations of a document, which are stored whatever the settings
-// say: they are used only for the document that they were made of, or if nothing may be
-// asked.
-const kindOperations cache.Kind = "operations"
-
 // cachedAPI is the record of one API. It implements [openapi.Memory].
 type cachedAPI struct {
 	*listingStore
@@ -36,7 +31,7 @@ func (l *cachedAPI) source(ctx context.Context) (cache.Source, error) {
 		if err != nil {
 			return "", err
 		}
-		k := cache.NewKey("openapi", l.deps.Version, l.set.ProjectRoot, a.Name, a.Spec, a.URL, fmt.Sprint(l.set.Limits))
+		k := cache.NewKey("openapi", l.version, l.programs.set.ProjectRoot, a.Name, a.Spec, a.URL, fmt.Sprint(l.programs.set.Limits))
 		k.Add(pairValues(a.Headers)...)
 		k.Add(authValues(a)...)
 		return k.String(), nil
@@ -55,11 +50,11 @@ func (l *cachedAPI) Load(ctx context.Context) (known openapi.Known, err error) {
 	known.Failure = failureOf(record)
 	if e := record[kindOperations]; len(e.Parts) == 1 && json.Unmarshal(e.Facts, &known.Facts) == nil {
 		known.Operations, known.Asked = e.Parts[0], e.Stored
-		if e, ok := record[cache.Listing]; ok && l.opts.Cache == cache.Fresh {
+		if e, ok := record[cache.Listing]; ok && l.mode == cache.Fresh {
 			known.Asked, known.Fresh = e.Stored, l.api.IsRemote()
 		}
 	}
-	if mayNot := l.opts.Still || l.opts.Cache == cache.Offline && l.api.IsRemote(); mayNot {
+	if mayNot := l.isStill || l.mode == cache.Offline && l.api.IsRemote(); mayNot {
 		known.Fresh = true
 		if known.Operations == nil {
 			return known, cache.ErrNothingKept

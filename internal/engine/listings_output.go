@@ -26,13 +26,13 @@ func (l *listingStore) OfOutput(source, tree string) discover.Outputs {
 
 func (l *outputListing) key(i discover.Invocation) (string, error) {
 	return l.once.get(func() (string, error) {
-		k := cache.NewKey("output", l.deps.Version, l.source, l.set.ProjectRoot, string(i.Stdin))
+		k := cache.NewKey("output", l.version, l.source, l.programs.set.ProjectRoot, string(i.Stdin))
 		var given []string
-		for _, p := range l.set.Env {
+		for _, p := range l.programs.set.Env {
 			value, _ := expand.Find(i.Env, p.Name)
 			given = append(given, p.Name+"="+value)
 		}
-		p := cache.Program{Root: l.set.ProjectRoot, Dir: i.Dir, Argv: i.Argv, Env: i.Env, Given: given}
+		p := cache.Program{Root: l.programs.set.ProjectRoot, Dir: i.Dir, Argv: i.Argv, Env: i.Env, Given: given}
 		err := errors.Join(k.AddProgram(p), k.AddFiles(p))
 		if err == nil && l.tree != "" {
 			err = k.AddTree(l.tree)
@@ -63,7 +63,7 @@ func (l *outputListing) Load(_ context.Context, i discover.Invocation) (stdout [
 
 // limit is the key of failures: a program that exceeded one time limit may succeed within
 // another.
-func (l *outputListing) limit() string { return l.set.DiscoveryTimeout.String() }
+func (l *outputListing) limit() string { return l.programs.set.DiscoveryTimeout.String() }
 
 // Save implements [discover.Outputs].
 func (l *outputListing) Save(_ context.Context, i discover.Invocation, stdout []byte, failure error) {

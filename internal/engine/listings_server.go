@@ -41,9 +41,9 @@ func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	root := l.set.ProjectRoot
-	k := cache.NewKey("server", l.deps.Version, root, l.set.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
-		fmt.Sprint(s.InheritEnv, l.set.StartsOutside(s), l.set.Limits))
+	root := l.programs.set.ProjectRoot
+	k := cache.NewKey("server", l.version, root, l.programs.set.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
+		fmt.Sprint(s.InheritEnv, l.programs.set.StartsOutside(s), l.programs.set.Limits))
 	k.Add(s.Args...)
 	var given []string
 	for _, p := range s.Env {
@@ -57,7 +57,7 @@ func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
 		return k.String(), nil
 	}
 	p := cache.Program{Root: root, Dir: folderIn(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
-		Env: values.Environment(process.ChildEnviron(l.deps.Environ), s.Env, s.InheritEnv), Given: given}
+		Env: values.Environment(process.ChildEnviron(l.programs.environ), s.Env, s.InheritEnv), Given: given}
 	err = k.AddProgram(p)
 	if err == nil && files {
 		err = k.AddFiles(p)
@@ -122,7 +122,7 @@ func (l *cachedServer) Load(ctx context.Context) (known mcpclient.Known, err err
 		kept = seen
 	}
 	listing := &mcpclient.Listing{Tools: kept.Parts, ListedAt: kept.Stored}
-	if json.Unmarshal(kept.Facts, &listing.Facts) == nil && (listing.Facts.Counted || !l.opts.Counts || l.opts.Cache == cache.Offline) {
+	if json.Unmarshal(kept.Facts, &listing.Facts) == nil && (listing.Facts.Counted || !l.counts || l.mode == cache.Offline) {
 		known.Listing, err = listing, nil
 		l.Records.Serve(source.Name, listing.ListedAt)
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -22,8 +21,12 @@ import (
 // name to the server that the lock file names, else to the one that had it first, as long
 // as its entry is in the settings. It implements [registry.Names].
 type serverNames struct {
-	*run
-	lock func() (*lock.Set, error)
+	set     *settings.Settings
+	folders *state.Folders
+	reports *reports
+	lock    func() (*lock.Set, error) // reads the lock files that say to whom a name belongs
+	locks   bool                      // a damaged lock file does not matter, because it is written anew
+	keeps   bool                      // names that are given out are stored
 
 	mu       sync.Mutex
 	loaded   bool
@@ -43,12 +46,6 @@ type prefix struct{ text, server string }
 // namesQualified is the value of the setting names.servers for which no server's tool has a
 // plain name.
 const namesQualified = "qualified"
-
-// newServerNames does not read anything yet. readLock reads the lock files that say to whom
-// a name belongs.
-func newServerNames(r *run, readLock func() (*lock.Set, error)) *serverNames {
-	return &serverNames{run: r, lock: readLock}
-}
 
 // OpenNames returns the record of which server each name belongs to in the project.
 func OpenNames(set *settings.Settings, folders *state.Folders) (*state.Names, error) {
@@ -80,16 +77,16 @@ func (n *serverNames) load() {
 	case err == nil:
 		n.locked, n.own, n.hasLock = locks.Owners()
 	case errors.Is(err, fs.ErrNotExist):
-	case n.opts.Last == nil: // toolreg lock replaces a damaged file
+	case !n.locks:
 		n.blind = &InputError{Err: fmt.Errorf("plain names of servers' tools are not known: %w", err), Hint: lock.Anew}
 	}
-	if n.record, err = OpenNames(n.set, n.deps.Folders); err == nil {
+	if n.record, err = OpenNames(n.set, n.folders); err == nil {
 		if n.held, err = n.record.Read(); err != nil {
 			n.blind = &InputError{Err: fmt.Errorf("plain names of servers' tools are not known: %w", err), Hint: "`toolreg cache clear --names` forgets which server each name belongs to"}
 		}
 	}
 	if n.blind != nil {
-		n.warn("names_unknown", "", n.blind.Error(), n.blind.Hint)
+		n.reports.warn("names_unknown", "", n.blind.Error(), n.blind.Hint)
 	}
 	n.setPrefixes(locks)
 }
@@ -117,16 +114,6 @@ func (n *serverNames) Owner(name string) registry.Owner {
 	defer n.mu.Unlock()
 	n.load()
 	return n.owner(name)
-}
-
-// NameOwner returns the server in the settings to which a plain name of servers' tools
-// belongs; "" if it belongs to none.
-func (t *Tools) NameOwner(name string) string {
-	owner := t.finder.names.Owner(name).Server
-	if slices.Contains(t.set.ServerNamesKnown(), owner) {
-		return owner
-	}
-	return ""
 }
 
 func (n *serverNames) owner(name string) registry.Owner {
@@ -234,7 +221,7 @@ func (n *serverNames) Keep(ctx context.Context, given []registry.GivenName) bool
 	if len(fresh) == 0 {
 		return true
 	}
-	if n.record != nil && n.blind == nil && !n.opts.Still && n.opts.Cache != cache.Offline {
+	if n.record != nil && n.blind == nil && n.keeps {
 		own := n.held
 		held, err := n.record.Update(ctx, func(all map[string][]state.Holder) { n.merge(all, fresh, true) })
 		if err == nil {
@@ -245,7 +232,7 @@ func (n *serverNames) Keep(ctx context.Context, given []registry.GivenName) bool
 				}
 			}
 		} else {
-			n.deps.Log.Debug("remembering names of servers' tools", "err", err)
+			n.reports.log.Debug("remembering names of servers' tools", "err", err)
 		}
 	}
 	n.merge(n.held, fresh, false)

@@ -126,7 +126,7 @@ func TestServerOfOneRunKeepsNoName(t *testing.T) {
 	if got := source(t, s, "x"); got != "mcp:a" {
 		t.Fatal(got)
 	}
-	names, err := OpenNames(&set, s.run.deps.Folders)
+	names, err := OpenNames(&set, s.Connections.programs.folders)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestServerOfOneRunKeepsNoName(t *testing.T) {
 // has to build its registry again.
 func TestOneOfTwoRunsGivesAName(t *testing.T) {
 	w := newWorld(t, "", "a:x", "b:x")
-	one, two := w.session(Options{}).Tools.finder.names, w.session(Options{}).Tools.finder.names
+	one, two := w.session(Options{}).finder.names, w.session(Options{}).finder.names
 	for _, n := range []*serverNames{one, two} {
 		if o := n.Owner("x"); o.Kept {
 			t.Fatal(o)

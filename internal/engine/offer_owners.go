@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -73,7 +72,7 @@ func (o *OfferOwners) load() {
 	n.load() // what stands in the settings
 	n.mu.Unlock()
 	o.loaded, o.held = true, map[string][]state.Holder{}
-	record, err := openOfferNames(n.set, n.deps.Folders)
+	record, err := openOfferNames(n.set, n.folders)
 	if err == nil {
 		o.record = record
 		var held map[string][]state.Holder
@@ -82,7 +81,7 @@ func (o *OfferOwners) load() {
 		}
 	}
 	if err != nil {
-		n.warn("names_unknown", "", "it is not known to which server resources and prompts belong: "+err.Error(), "`toolreg cache clear --names` forgets which server each name belongs to")
+		n.reports.warn("names_unknown", "", "it is not known to which server resources and prompts belong: "+err.Error(), "`toolreg cache clear --names` forgets which server each name belongs to")
 	}
 }
 
@@ -152,14 +151,14 @@ func (o *OfferOwners) Keep(ctx context.Context, given []OfferName) {
 	if !add(own, false) {
 		return
 	}
-	if n := o.names; o.record != nil && !n.opts.Still && n.opts.Cache != cache.Offline {
+	if n := o.names; o.record != nil && n.keeps {
 		held, err := o.record.Update(ctx, func(all map[string][]state.Holder) { add(all, true) })
 		if err == nil {
 			o.held = held
 			add(o.held, false) // servers that are not in a settings file
 			return
 		}
-		n.deps.Log.Debug("remembering what servers offer", "err", err)
+		n.reports.log.Debug("remembering what servers offer", "err", err)
 	}
 	o.held = own
 }

@@ -2,27 +2,29 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
+	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/toolsearch"
 )
 
 // Offers decides what is offered to models: which tools, under which names, and which of
 // them are declared at once and which are found by a search.
 type Offers struct {
-	*run
 	finder *finder
 	gate   *gate
-
-	scripts *Scripts
 }
 
 // Split splits tools into those to declare and those whose every call is denied. The
 // latter are hidden, but a call of one is still answered with the denial. It returns an
 // *InputError if the rules are invalid.
 func (o *Offers) Split(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
-	p, err := o.policy(reg)
+	p, err := o.gate.policies.policy(reg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,13 +63,13 @@ func (o *Offers) Declared(ctx context.Context, whole *registry.Registry, format 
 // those that are not declared. It returns an *InputError if the rules are invalid.
 func (o *Offers) Deferral(ctx context.Context, whole *registry.Registry, all bool) (deferred.Options, error) {
 	offered, _, err := o.Split(ctx, whole, whole.Tools())
-	set := o.set.Search
+	set := o.gate.programs.set.Search
 	return deferred.Options{All: all, Budget: set.Budget, Client: set.Client, Overview: o.overview(offered), Always: o.alwaysDeclared()}, err
 }
 
 // alwaysDeclared returns a function that reports whether search.always names a tool.
 func (o *Offers) alwaysDeclared() func(*registry.Definition) bool {
-	always := o.set.Search.Always.Sourced()
+	always := o.gate.programs.set.Search.Always.Sourced()
 	for i := range always {
 		always[i].Value = registry.NameIn(always[i].Value)
 	}
@@ -96,10 +98,85 @@ func (o *Offers) overview(tools []*registry.Tool) deferred.Overview {
 // serverDescription returns the description of a server in the settings; "" if
 // there is none.
 func (o *Offers) serverDescription(server string) string {
-	for _, entry := range o.set.Entries() {
+	for _, entry := range o.gate.programs.set.Entries() {
 		if entry.Name == server {
 			return entry.Description
 		}
 	}
 	return ""
+}
+
+// Ranked is a tool that a search found.
+type Ranked struct {
+	Tool  *registry.Tool
+	Score float64
+}
+
+// Search returns the tools that match a query, the best first and at most limit of them,
+// and the number of all matches. If search.command fails, the order stays unchanged and
+// there is a warning.
+func (o *Offers) Search(ctx context.Context, tools []*registry.Tool, query string, limit int) (found []Ranked, matched int, err error) {
+	descriptions := map[string]string{}
+	for _, server := range o.gate.programs.set.Entries() {
+		descriptions[server.Name] = server.Description
+	}
+	documents := make([]toolsearch.Document, len(tools))
+	for i, t := range tools {
+		documents[i] = toolsearch.Of(&t.Definition, descriptions[t.Server])
+	}
+	wanted := limit
+	if len(o.gate.programs.set.Search.Command.Argv) > 0 {
+		wanted = max(limit, toolsearch.Candidates)
+	}
+	hits, matched := toolsearch.New(documents).Rank(query, wanted)
+	for _, h := range hits {
+		found = append(found, Ranked{tools[h.Document], h.Score})
+	}
+	if len(o.gate.programs.set.Search.Command.Argv) > 0 && len(found) > 0 {
+		if found, err = o.reordered(ctx, found, query, limit); err != nil {
+			return nil, 0, err
+		}
+	}
+	return found[:min(limit, len(found))], matched, nil
+}
+
+// reordered runs search.command to reorder the results. Tools that it does not
+// name come last. The error is the cause of ctx.
+func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, limit int) ([]Ranked, error) {
+	candidates := make([]toolsearch.Candidate, len(found))
+	for i, f := range found {
+		candidates[i] = toolsearch.Candidate{Name: f.Tool.Name, Description: f.Tool.Description, Server: f.Tool.Server, InputSchema: f.Tool.InputSchema, Score: f.Score}
+	}
+	argv, err := o.gate.programs.expander.Command(o.gate.programs.set.Search.Command)
+	if err != nil {
+		return o.unordered(found, err)
+	}
+	command := toolsearch.Command{Argv: argv, Dir: o.gate.programs.set.ProjectRoot, Env: o.gate.programs.envFor(o.gate.programs.set.Search.Command), Timeout: o.gate.programs.set.Search.Timeout,
+		Confine: o.gate.programs.confiner.ProgramsOf(confine.Processor, o.gate.programs.set.Search.Command.Origin.Scope)}
+	order, unknown, err := command.Order(ctx, query, limit, candidates)
+	switch {
+	case context.Cause(ctx) != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return o.unordered(found, err)
+	case len(unknown) > 0:
+		o.gate.programs.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_unknown_tool",
+			Message: fmt.Sprintf("search.command named unknown tools, which are ignored: %s", text.Quote(strings.Join(unknown, ", ")))})
+	}
+	out := make([]Ranked, 0, len(found))
+	for _, i := range order {
+		out = append(out, found[i])
+	}
+	for i, f := range found {
+		if !slices.Contains(order, i) {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+func (o *Offers) unordered(found []Ranked, err error) ([]Ranked, error) {
+	o.gate.programs.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_failed",
+		Message: fmt.Sprintf("search.command failed: %v; tools are listed by score", err), Hint: "set at " + o.gate.programs.set.Search.Command.Origin.String()})
+	return found, nil
 }

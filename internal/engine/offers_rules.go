@@ -80,6 +80,6 @@ func (r *OfferRules) Log(ctx context.Context, method string, d *OfferDenied) {
 		form, _, _ := strings.Cut(uri.Canonical(d.URI), "?") // a query may have secrets
 		e.URI = r.audit.mask.message(form)
 	}
-	e.Code, e.Exit = r.audit.deps.Outcome(ctx, registry.ErrDenied)
+	e.Code, e.Exit = r.audit.outcome(ctx, registry.ErrDenied)
 	r.audit.add(ctx, e)
 }

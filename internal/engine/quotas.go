@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -35,25 +36,32 @@ type span struct {
 	calls int
 }
 
-// countCall counts a call of a client. It returns an *exec.LimitedError, and counts nothing, if one
+// callLimits are the limits for the calls of clients, and what was counted.
+type callLimits struct {
+	limits []settings.CallLimit
+	local  *quotas
+	shared *store.Store // what several processes count together; nil: local counts
+}
+
+// count counts a call of a client. It returns an *exec.LimitedError, and counts nothing, if one
 // of the limits for the call is reached. The person at the command line has no limits.
-func (g *gate) countCall(ctx context.Context, t *registry.Tool) error {
+func (c *callLimits) count(ctx context.Context, t *registry.Tool) error {
 	name := caller.Name(ctx)
 	if name == "" {
 		return nil
 	}
 	var limits []settings.CallLimit
-	for _, l := range g.set.CallLimits {
+	for _, l := range c.limits {
 		matches := func(spelling string) bool { return text.MatchNameFold(l.Tool, spelling) }
 		ofGroup := func(group string) bool { return text.MatchNameFold(l.Group, group) }
 		if (l.Client == "" || text.MatchNameFold(l.Client, name)) && (l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Called(), matches)) {
 			limits = append(limits, l)
 		}
 	}
-	if g.store != nil {
-		return takeShared(ctx, g.store, t.Name, name, limits)
+	if c.shared != nil {
+		return takeShared(ctx, c.shared, t.Name, name, limits)
 	}
-	return g.quotas.take(t.Name, name, limits, time.Now())
+	return c.local.take(t.Name, name, limits, time.Now())
 }
 
 func (q *quotas) take(tool, name string, limits []settings.CallLimit, now time.Time) error {

@@ -26,7 +26,8 @@ func (describing) Decide(context.Context, *registry.Tool, registry.Call) policy.
 // executor makes the calls of search_tools and describe_tools. Rules and hooks apply only
 // to tools of the registry, and these two show only tools that are offered.
 func (r *reach) executor() *exec.Executor {
-	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: r.offers.gate.audit.Call, Warn: r.offers.deps.Warn, Wrap: []registry.Middleware{r.offers.gate.runs.LimitOutput}}
+	gate := r.offers.gate
+	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: gate.audit.Call, Warn: gate.programs.reports.add, Wrap: []registry.Middleware{gate.runs.LimitOutput}}
 }
 
 func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result, error) {
@@ -175,6 +176,12 @@ type reach struct {
 	declared map[string]string // declared names, by name; nil: unchanged
 }
 
+// reachOf returns what a found tool is, if it is one of the three; otherwise nil.
+func reachOf(f Found) *reach {
+	r, _ := f.reach.(*reach)
+	return r
+}
+
 // called reads the params of call_tool.
 func (r *reach) called(ctx context.Context, t *registry.Tool, raw json.RawMessage) (name string, params json.RawMessage, err error) {
 	all, err := registry.DecodeParams(t.Name, raw)
@@ -189,4 +196,65 @@ func (r *reach) called(ctx context.Context, t *registry.Tool, raw json.RawMessag
 	}
 	name, _ = jsonx.Text(jsonx.Get(all, "name"))
 	return name, jsonx.Get(all, "params"), nil
+}
+
+// reaching returns the one of the three tools with this name, if the registry has no tool
+// of that name. ok is false for all other names.
+func (o *Offers) reaching(ctx context.Context, whole *registry.Registry, name, format string) (found Found, ok bool, err error) {
+	kind := deferred.Kind(name)
+	if kind == "" {
+		return Found{}, false, nil
+	}
+	r := &reach{offers: o, kind: kind, format: format, registry: whole, names: map[string]string{}}
+	if r.offered, err = o.inScope(ctx, whole); err != nil {
+		return Found{}, false, err
+	}
+	if format != "" {
+		r.declared = o.Declared(ctx, whole, format)
+	}
+	t := &registry.Tool{Run: r.answer}
+	for _, d := range o.overview(r.offered).Definitions(deferred.Taken(format, Names(whole))) {
+		r.names[deferred.Kind(d.Name)] = d.Name
+		if deferred.Kind(d.Name) == kind {
+			t.Definition = d
+		}
+	}
+	if kind == deferred.SearchTools {
+		t.Check = r.checkQuery
+	}
+	return Found{Registry: whole, Tool: t, reach: r}, true, nil
+}
+
+// Reaching returns the three tools through which a model reaches the tools of
+// the whole registry, preceded by those that must be declared with them
+// according to the settings (search.always, deferLoading: false) or always.
+func (o *Offers) Reaching(ctx context.Context, whole *registry.Registry, always func(*registry.Definition) bool) ([]Found, error) {
+	offered, err := o.inScope(ctx, whole)
+	if err != nil {
+		return nil, err
+	}
+	set := o.alwaysDeclared()
+	kept := slices.DeleteFunc(offered, func(t *registry.Tool) bool {
+		said := t.Provider.DeferLoading
+		return (said == nil || *said) && !set(&t.Definition) && !always(&t.Definition)
+	})
+	out := FoundIn(whole, kept)
+	for _, name := range []string{deferred.SearchTools, deferred.DescribeTools, deferred.CallTool} {
+		f, _, err := o.reaching(ctx, whole, name, "mcp")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// Inner returns the name of the tool that call_tool calls with these params. It returns
+// "" if f is another tool or the params are invalid.
+func (f Found) Inner(raw json.RawMessage) string {
+	if r := reachOf(f); r == nil || r.kind != deferred.CallTool || !jsonx.Valid(raw) {
+		return ""
+	}
+	name, _ := jsonx.Text(jsonx.Get(raw, "name"))
+	return name
 }

@@ -22,19 +22,18 @@ import (
 )
 
 // callRecorder writes the audit log, which it opens when first needed. It is safe for
-// concurrent use.
+// concurrent use. Its user must call Close.
 type callRecorder struct {
-	*run
-	mask *masker
+	set     *settings.Settings
+	folders *state.Folders
+	reports *reports
+	mask    *masker
+	outcome func(context.Context, error) (code string, exit int) // see [Deps.Outcome]
+	began   func(audit.Entry) (ended func(*audit.Entry))         // see [Deps.Began]
 
 	mu      sync.Mutex
 	log     *audit.Log // nil until something is added
 	answers []answered
-}
-
-// newRecorder returns a recorder. The caller must call Close.
-func newRecorder(r *run) *callRecorder {
-	return &callRecorder{run: r, mask: r.mask}
 }
 
 // open returns the log. It fails if there is no state folder.
@@ -45,7 +44,7 @@ func (a *callRecorder) open() (*audit.Log, error) {
 		return a.log, nil
 	}
 	var err error
-	a.log, err = OpenAuditLog(a.deps.Folders, a.set.Audit)
+	a.log, err = OpenAuditLog(a.folders, a.set.Audit)
 	return a.log, err
 }
 
@@ -95,7 +94,7 @@ func (a *callRecorder) add(ctx context.Context, e audit.Entry) {
 		err = log.Add(context.WithoutCancel(ctx), e)
 	}
 	if err != nil {
-		a.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_not_written",
+		a.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_not_written",
 			Message: "the call is not in the audit log: " + err.Error(), Hint: "set audit.enabled: false to disable the log"})
 	}
 }
@@ -104,11 +103,11 @@ type liveKey struct{}
 
 // begin tells [Deps.Began] of a call, and ended of its end.
 func (a *callRecorder) begin(ctx context.Context, t *registry.Tool) (_ context.Context, ended func()) {
-	if a.deps.Began == nil {
+	if a.began == nil {
 		return ctx, func() {}
 	}
 	var last atomic.Pointer[audit.Entry] // that Call has logged
-	tell := a.deps.Began(aboutTool(ctx, t, time.Now()))
+	tell := a.began(aboutTool(ctx, t, time.Now()))
 	return context.WithValue(ctx, liveKey{}, &last), func() { tell(last.Load()) }
 }
 
@@ -129,7 +128,7 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 			span.Set("gen_ai.tool.call.result", text.Head(a.mask.message(r.Result.Text()), maxExported))
 		}
 	}
-	log := a.deps.Log
+	log := a.reports.log
 	if e.Caller != nil {
 		log = log.With("caller", e.Caller.Name, "client", e.Caller.Client)
 	}
@@ -162,11 +161,11 @@ func (a *callRecorder) Refused(ctx context.Context, t *registry.Tool, err error)
 	}
 	_, span := tracing.Start(ctx, tracing.Call, "execute_tool")
 	defer span.End()
-	if a.set.Audit.Enabled || span != nil || a.deps.Began != nil {
+	if a.set.Audit.Enabled || span != nil || a.began != nil {
 		e := a.newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
 		describe(span, &e)
-		if a.deps.Began != nil {
-			a.deps.Began(e)(&e)
+		if a.began != nil {
+			a.began(e)(&e)
 		}
 		if a.set.Audit.Enabled && e.Outcome == audit.Invalid {
 			e.ParamsSHA256 = ""
@@ -263,7 +262,7 @@ func (a *callRecorder) outcomeOf(ctx context.Context, r registry.Result, err err
 	if failure == nil {
 		return audit.OK, "", 0
 	}
-	code, exit := a.deps.Outcome(ctx, failure)
+	code, exit := a.outcome(ctx, failure)
 	switch code {
 	case "denied", "needs_approval":
 		return audit.Denied, code, exit
@@ -308,7 +307,7 @@ func (a *callRecorder) Question(ctx context.Context, q ask.Elicitation, action s
 		e.Outcome, e.Code = audit.Cancelled, "cancelled"
 	}
 	if e.Code != "" {
-		_, e.Exit = a.deps.Outcome(ctx, registry.ErrDenied)
+		_, e.Exit = a.outcome(ctx, registry.ErrDenied)
 	}
 	a.add(ctx, e)
 }

@@ -123,29 +123,45 @@ func isRecorded(source string) bool {
 	return source != registry.SourceBuiltin && source != registry.SourceComposite
 }
 
-// recordWith makes a session's sources and questions be recorded.
-func (c *Connections) recordWith(o recording.Options, sources *sources, options *registry.Options) {
-	recorder := c.deps.Record
-	recorder.Order(sources.all())
-	own := sourceFilters(c.set, sources.apis) // entries of servers do not count when the recording is used
-	o.Omit = func(t *registry.Tool) bool {
-		return slices.ContainsFunc(own, func(f registry.Filter) bool { return f(t) != nil })
+// tape is the recording of a session, one that is made or one that is used. A nil tape records
+// nothing and answers nothing. It implements [exec.Answers].
+type tape struct {
+	options  recording.Options
+	recorder *recording.Recorder  // nil when a recording is used
+	recorded *recording.Recording // nil when one is made
+}
+
+// newTape returns the tape of a session; nil if both arguments are nil.
+func newTape(o recording.Options, recorder *recording.Recorder, recorded *recording.Recording) *tape {
+	if recorder == nil && recorded == nil {
+		return nil
 	}
-	options.Found = func(ctx context.Context, source string, tools []registry.Tool, diags []registry.Diagnostic, err error) []registry.Tool {
+	return &tape{o, recorder, recorded}
+}
+
+// records reports whether a recording is made, replays whether one is used.
+func (a *tape) records() bool { return a != nil && a.recorder != nil }
+func (a *tape) replays() bool { return a != nil && a.recorded != nil }
+
+// found returns what records the tools that sources find, except those that a filter hides; see
+// [registry.Options.Found].
+func (a *tape) found(hide []registry.Filter) func(context.Context, string, []registry.Tool, []registry.Diagnostic, error) []registry.Tool {
+	o := a.options
+	o.Omit = func(t *registry.Tool) bool {
+		return slices.ContainsFunc(hide, func(f registry.Filter) bool { return f(t) != nil })
+	}
+	return func(ctx context.Context, source string, tools []registry.Tool, diags []registry.Diagnostic, err error) []registry.Tool {
 		if !isRecorded(source) {
 			return tools
 		}
-		return recorder.Listed(ctx, o, source, tools, diags, err)
+		return a.recorder.Listed(ctx, o, source, tools, diags, err)
 	}
-	answers := &recordedAnswers{options: o, recorder: recorder}
-	c.gate.answers, c.questions.recorded = answers, answers
 }
 
 // exchange returns what records the requests to a server about prompts and resources, or
 // answers them from a recording; nil without one.
-func (c *Connections) exchange(server string) func(context.Context, string, any, func() (json.RawMessage, error)) (json.RawMessage, error) {
-	recorder, recorded := c.deps.Record, c.deps.Replay
-	if recorder == nil && recorded == nil {
+func (a *tape) exchange(server string) func(context.Context, string, any, func() (json.RawMessage, error)) (json.RawMessage, error) {
+	if a == nil {
 		return nil
 	}
 	source := registry.MCPPrefix + server
@@ -154,27 +170,15 @@ func (c *Connections) exchange(server string) func(context.Context, string, any,
 		if err != nil {
 			return nil, err
 		}
-		if recorded != nil {
-			return recorded.Request(c.recordingOptions, source, method, raw)
+		if a.recorded != nil {
+			return a.recorded.Request(a.options, source, method, raw)
 		}
 		result, err := send()
 		if _, absent := errors.AsType[*mcpclient.NotOfferedError](err); result != nil || err != nil && !absent {
-			recorder.Request(ctx, c.recordingOptions, source, method, raw, result, err)
+			a.recorder.Request(ctx, a.options, source, method, raw, result, err)
 		}
 		return result, err
 	}
-}
-
-// replayedServers returns the servers of a recording, which answer requests about prompts and
-// resources.
-func (c *Connections) replayedServers(ctx context.Context, sources []registry.Source) (out []*mcpclient.Source) {
-	for _, server := range c.set.Servers {
-		o := c.Options(ctx, server)
-		i := slices.IndexFunc(sources, func(s registry.Source) bool { return s.Name() == registry.MCPPrefix+server.Name })
-		o.Recorded = sources[i]
-		out = append(out, mcpclient.New(o))
-	}
-	return out
 }
 
 // replayedSettings returns the settings of a run that replays a recording: without the
@@ -193,17 +197,9 @@ func replayedSettings(set *settings.Settings, sources []registry.Source) *settin
 	return &replayed
 }
 
-// recordedAnswers are the answers to the questions about calls of recorded sources. It
-// implements [exec.Answers].
-type recordedAnswers struct {
-	options  recording.Options
-	recorder *recording.Recorder  // nil when a recording is used
-	recorded *recording.Recording // nil when one is made
-}
-
 // Find implements [exec.Answers]. An answer counts only for this call, even if it was to
 // be remembered.
-func (a *recordedAnswers) Find(q *exec.Question) (exec.Answer, bool) {
+func (a *tape) Find(q *exec.Question) (exec.Answer, bool) {
 	if a.recorded == nil || !isRecorded(q.Tool.Source) || len(q.Denied) > 0 {
 		return exec.Answer{}, false
 	}
@@ -215,13 +211,15 @@ func (a *recordedAnswers) Find(q *exec.Question) (exec.Answer, bool) {
 }
 
 // Keep implements [exec.Answers].
-func (a *recordedAnswers) Keep(q *exec.Question, answer exec.Answer) {
+func (a *tape) Keep(q *exec.Question, answer exec.Answer) {
 	if a.recorder != nil && isRecorded(q.Tool.Source) && len(q.Denied) == 0 {
 		a.recorder.Question(a.options, q.Tool.Source, q.Tool.OriginalName(), q.Call.Params, answer.Choice.String(), cmp.Or(answer.Said, answer.Reason))
 	}
 }
 
 // keepServers records a question of a server and its answer.
-func (a *recordedAnswers) keepServers(e ask.Elicitation, answer ask.Answer) {
-	a.recorder.ServerQuestion(a.options, registry.MCPPrefix+e.Server, e.Message, answer.Action, answer.Content)
+func (a *tape) keepServers(e ask.Elicitation, answer ask.Answer) {
+	if a.records() {
+		a.recorder.ServerQuestion(a.options, registry.MCPPrefix+e.Server, e.Message, answer.Action, answer.Content)
+	}
 }

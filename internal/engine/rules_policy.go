@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/expand"
@@ -18,41 +19,53 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
+// policies makes the policies of a session. Its fields may not change.
+type policies struct {
+	rules    *policyRules
+	programs *programs
+	clients  *store.Store // has the approvals of clients; nil: the state folder has them
+	// credentials returns what policy.Policy has as Credentials.
+	credentials func() func(path string) string
+	// next is that of the session that has replaced this one; nil: none has.
+	next atomic.Pointer[policies]
+}
+
 // policy returns the policy for the calls of a registry's tools: first exclusions and bans,
 // which deny before anything allows; then the rules of the settings, allowedTools, and
 // approvals. The error is an *InputError.
-func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
-	mode, err := policy.ParseMode(r.set.ApprovalMode)
+func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
+	set, environ := s.programs.set, s.programs.environ
+	mode, err := policy.ParseMode(set.ApprovalMode)
 	if err != nil {
 		return nil, &InputError{Err: err}
 	}
-	p := &policy.Policy{Mode: mode, ModeOrigin: r.set.ApprovalOrigin.String(), Workspace: r.set.Workspace, Root: r.set.ProjectRoot, Guarded: builtin.Guarded,
-		NewHidden: func(path string) bool { return builtin.NewHidden(r.set.Workspace, path) }}
-	if home, ok := homeWithin(r.set.Workspace, r.deps.Environ); ok {
+	p := &policy.Policy{Mode: mode, ModeOrigin: set.ApprovalOrigin.String(), Workspace: set.Workspace, Root: set.ProjectRoot, Guarded: builtin.Guarded,
+		NewHidden: func(path string) bool { return builtin.NewHidden(set.Workspace, path) }}
+	if home, ok := homeWithin(set.Workspace, environ); ok {
 		p.NewHidden = func(path string) bool {
 			rel, err := filepath.Rel(home, path)
-			return builtin.NewHidden(r.set.Workspace, path) || err == nil && filepath.IsLocal(rel) && builtin.StartsPrograms(rel)
+			return builtin.NewHidden(set.Workspace, path) || err == nil && filepath.IsLocal(rel) && builtin.StartsPrograms(rel)
 		}
 	}
-	if r.set.Globals.Yes && mode != policy.ModePlan {
+	if set.Globals.Yes && mode != policy.ModePlan {
 		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
 	}
 	p.Canonical = canonical()
-	p.Rules, p.Callers = r.rules.all, &policy.Callers{}
-	if p.Defaults, err = policyDefaults(r.set); err != nil {
+	p.Rules, p.Callers = s.rules.all, &policy.Callers{}
+	if p.Defaults, err = policyDefaults(set); err != nil {
 		return nil, &InputError{Err: err}
 	}
 	p.TrustOrigins = map[string]string{}
-	for _, s := range r.set.Entries() {
-		if s.Trust {
-			p.TrustOrigins[s.Name] = s.TrustOrigin.String()
+	for _, server := range set.Entries() {
+		if server.Trust {
+			p.TrustOrigins[server.Name] = server.TrustOrigin.String()
 		}
 	}
-	p.Credentials = r.credentialPlaces()
-	p.Means, p.Shell = r.confiner.Means, r.shell()
-	p.Banned = r.set.ShellBanned.Sourced()
-	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
-	p.Approvals = r.approvals()
+	p.Credentials = s.credentials()
+	p.Means, p.Shell = s.programs.confiner.Means, s.programs.shell()
+	p.Banned = set.ShellBanned.Sourced()
+	p.AskCatastrophic = set.ShellCatastrophic == "ask"
+	p.Approvals = s.approvals()
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
 }
@@ -94,9 +107,10 @@ func OpenApprovals(set *settings.Settings, folders *state.Folders, shared *store
 const samplingMethod = "sampling/createMessage"
 
 // approvals returns the stored approvals, which tools can be compared with.
-func (r *run) approvals() *policy.Approvals {
-	a := OpenApprovals(r.set, r.deps.Folders, r.store, r.deps.Warn)
-	a.Behind = r.behind
+func (s *policies) approvals() *policy.Approvals {
+	p := s.programs
+	a := OpenApprovals(p.set, p.folders, s.clients, p.reports.add)
+	a.Behind = p.behind
 	return a
 }
 
@@ -111,16 +125,16 @@ type program struct {
 // behind returns what provides a tool: command, environment, headers and URL, expanded and with the
 // values that [registry.Tool.Identity] masks; cmd: references as written. It is nil for tools of
 // our own that start no program.
-func (r *run) behind(ctx context.Context, t *registry.Tool) ([]byte, error) {
-	all, err := r.programsOf(ctx, r.expander.Still(), t)
+func (p *programs) behind(ctx context.Context, t *registry.Tool) ([]byte, error) {
+	all, err := p.programsOf(ctx, p.expander.Still(), t)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	return fmt.Appendf(nil, "%#v", all), nil
 }
 
-func (r *run) programsOf(ctx context.Context, x *values.Expander, t *registry.Tool) (all []program, err error) {
-	set := r.set
+func (p *programs) programsOf(ctx context.Context, x *values.Expander, t *registry.Tool) (all []program, err error) {
+	set := p.set
 	if i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return t.OfServer() && s.Name == t.Server }); i >= 0 {
 		s, err := x.Server(ctx, set.Servers[i])
 		if err != nil {

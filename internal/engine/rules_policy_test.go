@@ -21,7 +21,7 @@ func TestBehindIsExpanded(t *testing.T) {
 	}
 	behind := func(set *settings.Settings, tool *registry.Tool) string {
 		t.Helper()
-		r := &run{set: set, expander: values.NewExpander("/p", []string{"V=" + value})}
+		r := &programs{set: set, expander: values.NewExpander("/p", []string{"V=" + value})}
 		got, err := r.behind(t.Context(), tool)
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestBehindIsExpanded(t *testing.T) {
 	if behind(plain, server("mcp:", "s")) == behind(inherits, server("mcp:", "s")) {
 		t.Error("inheritEnv makes no difference for a server")
 	}
-	unset := &run{set: base(), expander: values.NewExpander("/p", nil)}
+	unset := &programs{set: base(), expander: values.NewExpander("/p", nil)}
 	if _, err := unset.behind(t.Context(), shell); err == nil {
 		t.Error("a variable that is not set counts as some value")
 	}

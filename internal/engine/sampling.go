@@ -22,17 +22,13 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-const (
-	maxOutput = 1 << 20
-	tail      = 500 // bytes of stderr that a failure shows
-)
+const maxOutput = 1 << 20
 
 // samplingCommand answers the requests of one server with sampling.command. Each is
 // subject to policy like a call of a tool of that server named SERVER__sampling: a
 // trusted server needs no confirmation, others do, and "always" is remembered; rules,
 // approval modes, hooks and the audit log apply.
 type samplingCommand struct {
-	*run
 	gate      *gate
 	questions *questions
 	server    settings.Server
@@ -76,7 +72,7 @@ func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawM
 	case result.Structured != nil:
 		return result.Structured, nil
 	}
-	message, err := messageOf([]byte(result.Text()), filepath.Base(s.set.Sampling.Command.Argv[0])) // a hook replaced the result with text
+	message, err := messageOf([]byte(result.Text()), filepath.Base(s.gate.programs.set.Sampling.Command.Argv[0])) // a hook replaced the result with text
 	if err != nil {
 		s.declined("a hook replaced the answer, and " + err.Error())
 	}
@@ -109,7 +105,7 @@ func (d decider) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 
 // tool returns the command as a tool.
 func (s *samplingCommand) tool(during string) *registry.Tool {
-	command, server := s.set.Sampling.Command, s.server
+	command, server := s.gate.programs.set.Sampling.Command, s.server
 	source := registry.MCPPrefix + server.Name
 	// An approval is tied to this command for this server, as written.
 	identity, _ := json.Marshal(map[string]any{"sampling": secret.Args(command.Argv), "server": server.Name, "command": server.Command,
@@ -120,7 +116,7 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 			Description: "Asks your model a question from the server.", Category: registry.CategoryOther,
 			InputSchema: json.RawMessage(`{"type":"object"}`),
 		},
-		Identity: identity, Trusted: server.Trust, Timeout: s.set.Sampling.Timeout,
+		Identity: identity, Trusted: server.Trust, Timeout: s.gate.programs.set.Sampling.Timeout,
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
 			return s.call(ctx, call.Params)
 		},
@@ -134,12 +130,12 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 // call runs the command: the params of the request are its stdin, the result or
 // plain text its stdout.
 func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
-	command := s.set.Sampling.Command
-	argv, err := s.expander.Command(command)
+	command := s.gate.programs.set.Sampling.Command
+	argv, err := s.gate.programs.expander.Command(command)
 	if err != nil {
 		return registry.Result{}, err
 	}
-	out, err := s.confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx, process.Spec{Argv: argv, Dir: s.set.ProjectRoot, Env: s.envFor(command), Stdin: params, MaxOutput: maxOutput})
+	out, err := s.gate.programs.confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx, process.Spec{Argv: argv, Dir: s.gate.programs.set.ProjectRoot, Env: s.gate.programs.envFor(command), Stdin: params, MaxOutput: maxOutput})
 	switch {
 	case context.Cause(ctx) != nil:
 		return registry.Result{}, context.Cause(ctx)
@@ -163,17 +159,8 @@ func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (reg
 // it did.
 func (s *samplingCommand) failed(why string, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why
-	s.questions.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + tailOf(stderr)})
+	s.questions.reports.whileRunning(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + tailOf(stderr)})
 	return registry.ErrorResult(registry.ErrorExecution, text)
-}
-
-// tailOf quotes the end of what a command wrote to stderr; "" if it wrote nothing.
-func tailOf(stderr []byte) string {
-	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-tail):]), ""))
-	if said == "" {
-		return ""
-	}
-	return "; its stderr ends:\n" + said
 }
 
 // messageOf parses the command's output: a result of

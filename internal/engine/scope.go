@@ -107,15 +107,3 @@ func (s scope) showsHidden(reg *registry.Registry, h *registry.Hidden) bool {
 	server, _ := registry.ServerOf(h.Source)
 	return (server == "" || s.showsServer(server)) && s.showsTool(&registry.Tool{Definition: registry.Definition{Name: h.Name, Source: h.Source, Server: server}})
 }
-
-// scoped returns what was found, or the error, as the caller of ctx may see it.
-func (t *Tools) scoped(ctx context.Context, name string, f Found, err error) (Found, error) {
-	s := scopeOf(ctx)
-	switch named := t.finder.of(ctx).sources.Of(name); {
-	case len(s.tools)+len(s.servers) == 0 || f.Registry == nil:
-		return f, err
-	case err == nil && f.reach == nil && !s.showsTool(f.Tool), err != nil && named != nil && !s.showsSource(named.Name()):
-		err = &registry.NotFoundError{Name: name}
-	}
-	return f, ScopeError(ctx, f.Registry, name, err)
-}

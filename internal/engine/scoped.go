@@ -27,14 +27,14 @@ func (s scoped) Decide(ctx context.Context, t *registry.Tool, call registry.Call
 // have waited for an answer meanwhile. What any of them denies is denied.
 type renewed struct {
 	exec.Decider
-	run *run
-	reg *registry.Registry
+	policies *policies
+	reg      *registry.Registry
 }
 
 // Decide implements exec.Decider.
 func (d renewed) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
 	v := d.Decider.Decide(ctx, t, call)
-	for next := d.run.next.Load(); next != nil && v.Decision != policy.Deny; next = next.next.Load() {
+	for next := d.policies.next.Load(); next != nil && v.Decision != policy.Deny; next = next.next.Load() {
 		p, err := next.policy(d.reg)
 		if err != nil {
 			return policy.Verdict{Decision: policy.Deny, Reason: err.Error(), Origin: "the changed settings"}

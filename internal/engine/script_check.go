@@ -24,7 +24,7 @@ type Finding struct {
 // and params that no call can have. It loads the whole registry, which it returns, unless the
 // script cannot be parsed. The error is the cause of ctx, or that of an engine that failed.
 func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Finding, *registry.Registry, error) {
-	uses, err := script.Check(ctx, script.Script{Name: file, Text: text, Limits: s.limits(), Engine: s.deps.ScriptEngine})
+	uses, err := script.Check(ctx, script.Script{Name: file, Text: text, Limits: s.limits(), Engine: s.engine})
 	findings := []Finding{}
 	if f, ok := errors.AsType[*script.Failure](err); ok {
 		return append(findings, Finding{At: f.At, Message: strings.TrimPrefix(f.Error(), f.At+": ")}), nil, nil
@@ -35,7 +35,7 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 	if len(uses) == 0 {
 		return findings, nil, nil
 	}
-	whole, err := s.calls.tools.All(ctx)
+	whole, err := s.finder.whole(ctx)
 	if err != nil {
 		return nil, whole, err
 	}
@@ -44,7 +44,7 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 		name, err := r.name(ctx, use.Path)
 		var f Found
 		if err == nil {
-			f, err = s.calls.tools.Find(ctx, name, Query{})
+			f, err = s.finder.Find(ctx, name, Query{})
 			err = s.noServer(ctx, use.Path, err)
 		}
 		if err != nil {
@@ -62,7 +62,7 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 }
 
 func (s *Scripts) isServer(ctx context.Context, name string) bool {
-	return slices.ContainsFunc(s.offers.finder.of(ctx).sources.all(), func(source registry.Source) bool {
+	return slices.ContainsFunc(s.finder.of(ctx).sources.all(), func(source registry.Source) bool {
 		server, ok := registry.ServerOf(source.Name())
 		return ok && server == name
 	})

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/toolreg/toolreg/internal/script"
 )
 
+// RunScript is the name of the tool that runs a script, unless a tool of the registry has it.
+const RunScript = "run_script"
+
 // scriptHelp tells a model how to write scripts.
 const scriptHelp = "Runs a script that calls tools, in one turn and without their results in the conversation. " +
 	"It is Starlark: Python without imports, while, try, classes, ** and f-strings. " +
@@ -20,6 +24,35 @@ const scriptHelp = "Runs a script that calls tools, in one turn and without thei
 	"parallel(f, list) calls f for each item at once and returns the results in order. " +
 	"search(\"words\") finds tools and describe(\"NAME\") shows the params of one. " +
 	"json and math are there, params has the params. print(text) adds lines to the result, which is what main(params) returns, else the variable result. Return only what you need."
+
+// scriptSchema is the input schema of run_script.
+const scriptSchema = `{"type":"object","properties":{` +
+	`"script":{"type":"string","description":"The script, in Starlark","minLength":1},` +
+	`"params":{"type":"object","description":"What the script finds in the variable params"}},` +
+	`"required":["script"],"additionalProperties":false}`
+
+// tool returns the tool run_script without signatures.
+func (s *Scripts) tool(name, file string) *registry.Tool {
+	t := &registry.Tool{Definition: registry.Definition{Name: name, DisplayName: "Run a script", Source: registry.SourceComposite,
+		Category: registry.CategoryOther, InputSchema: json.RawMessage(scriptSchema), Description: scriptHelp}}
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		var p struct {
+			Script string          `json:"script"`
+			Params json.RawMessage `json:"params"`
+		}
+		if err := json.Unmarshal(call.Params, &p); err != nil {
+			return registry.Result{}, err
+		}
+		return s.Run(ctx, file, []byte(p.Script), p.Params, call, false)
+	}
+	return t
+}
+
+// Tool returns the tool that runs a script, for positions in file. It loads nothing. The
+// params are {script, params}.
+func (s *Scripts) Tool(ctx context.Context, file string) Found {
+	return Found{Registry: s.finder.builtIn(ctx), Tool: s.tool(RunScript, file)}
+}
 
 // isScriptName reports whether a name may be that of run_script.
 func isScriptName(name string) bool {
@@ -47,14 +80,14 @@ func (s *Scripts) Has(ctx context.Context, name string) (bool, error) {
 	if !isScriptName(name) {
 		return false, nil
 	}
-	whole, err := s.calls.tools.All(ctx)
+	whole, err := s.finder.whole(ctx)
 	return err == nil && s.name(whole, "") == name, err
 }
 
 // find returns the tool run_script if a name is that of it and it may be called: always by a model
 // whose response is answered in a format, else if the settings declare it.
 func (s *Scripts) find(whole *registry.Registry, name, format string) (Found, bool) {
-	if !isScriptName(name) || format == "" && !s.set.Script.Declared() || s.name(whole, format) != name {
+	if !isScriptName(name) || format == "" && !s.finder.set.Script.Declared() || s.name(whole, format) != name {
 		return Found{}, false
 	}
 	return Found{Registry: whole, Tool: s.tool(name, "script")}, true
@@ -64,7 +97,7 @@ func (s *Scripts) find(whole *registry.Registry, name, format string) (Found, bo
 // setting declares it, or rules deny its every call.
 func (s *Scripts) Listed(ctx context.Context, whole *registry.Registry) (*registry.Tool, *registry.Hidden, error) {
 	t := s.tool(s.name(whole, ""), "script")
-	if !s.set.Script.Declared() {
+	if !s.finder.set.Script.Declared() {
 		return nil, &registry.Hidden{Name: t.Name, Source: t.Source, Reason: "only scripts: true, schema --scripts and serve --expose scripts declare it"}, nil
 	}
 	offered, denied, err := s.offers.Split(ctx, whole, []*registry.Tool{t})
@@ -102,7 +135,7 @@ func (s *Scripts) Declare(ctx context.Context, whole *registry.Registry, format 
 	for _, t := range tools {
 		stub := script.Stub(&t.Definition)
 		cost := in.Tokens([]byte(stub))
-		if used+cost+rest > s.set.Search.Budget {
+		if used+cost+rest > s.finder.set.Search.Budget {
 			continue
 		}
 		used, shown = used+cost, shown+1

@@ -20,57 +20,42 @@ import (
 	"github.com/toolreg/toolreg/internal/script"
 )
 
-// RunScript is the name of the tool that runs a script, unless a tool of the registry has it.
-const RunScript = "run_script"
-
-// Scripts runs scripts over the tools of a session. It is safe for concurrent use.
+// Scripts runs scripts over the tools of a session, and the steps of composites. It is safe for
+// concurrent use.
 type Scripts struct {
-	*run
-	calls  *Calls
-	offers *Offers
+	gate     *gate
+	finder   *finder
+	offers   *Offers
+	journals journals
+	engine   []string // see [Deps.ScriptEngine]
 }
 
-// scriptSchema is the input schema of run_script.
-const scriptSchema = `{"type":"object","properties":{` +
-	`"script":{"type":"string","description":"The script, in Starlark","minLength":1},` +
-	`"params":{"type":"object","description":"What the script finds in the variable params"}},` +
-	`"required":["script"],"additionalProperties":false}`
-
-// tool returns the tool run_script without signatures.
-func (s *Scripts) tool(name, file string) *registry.Tool {
-	t := &registry.Tool{Definition: registry.Definition{Name: name, DisplayName: "Run a script", Source: registry.SourceComposite,
-		Category: registry.CategoryOther, InputSchema: json.RawMessage(scriptSchema), Description: scriptHelp}}
-	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		var p struct {
-			Script string          `json:"script"`
-			Params json.RawMessage `json:"params"`
-		}
-		if err := json.Unmarshal(call.Params, &p); err != nil {
-			return registry.Result{}, err
-		}
-		return s.Run(ctx, file, []byte(p.Script), p.Params, call, false)
+// Step implements [registry.Steps]. It starts only the server that the step needs.
+func (s *Scripts) Step(ctx context.Context, name string, params json.RawMessage) (registry.Result, error) {
+	f, err := s.finder.Find(ctx, name, Query{Call: true, Step: true})
+	if err != nil {
+		return registry.Result{}, err
 	}
-	return t
+	return s.gate.call(ctx, f, registry.Call{Tool: name, Params: params, Steps: s}, nil)
 }
 
-// Tool returns the tool that runs a script, for positions in file. It loads nothing. The
-// params are {script, params}.
-func (s *Scripts) Tool(ctx context.Context, file string) Found {
-	return Found{Registry: s.calls.tools.BuiltIn(ctx), Tool: s.tool(RunScript, file)}
+// Script implements [registry.Steps].
+func (s *Scripts) Script(ctx context.Context, file string, text []byte, call registry.Call) (registry.Result, error) {
+	return s.Run(ctx, file, text, call.Params, call, true)
 }
 
 // limits returns the limits of the settings.
 func (s *Scripts) limits() script.Limits {
-	set := s.set.Script
+	set := s.finder.set.Script
 	return script.Limits{Steps: uint64(set.Steps), Calls: set.Calls, Memory: uint64(set.Memory), Timeout: set.Timeout,
-		Output: s.set.Limits.Output, Result: s.set.Limits.Result}
+		Output: s.finder.set.Limits.Output, Result: s.finder.set.Limits.Result}
 }
 
 // Run runs a script. steps: it may call what only the steps of composites can. The error is an
 // *InputError if the script cannot be parsed, a *exec.ScriptError if a call ended it, or the
 // cause of ctx.
 func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json.RawMessage, call registry.Call, steps bool) (registry.Result, error) {
-	if len(s.deps.ScriptEngine) == 0 {
+	if len(s.engine) == 0 {
 		return registry.Result{}, errors.New("scripts cannot be run here, because the path of toolreg is unknown")
 	}
 	if len(params) == 0 {
@@ -82,9 +67,9 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 		info.begin(hash)
 	}
 	r := &scriptRun{Scripts: s, steps: steps, id: call.ID, progress: call.Progress, failed: map[uint32]error{}}
-	r.journal = s.openJournal(ctx, hash, jsonx.Canonical(params))
+	r.journal = s.journals.open(ctx, hash, jsonx.Canonical(params))
 	clock := &script.Clock{}
-	out, err := script.Run(exec.WithPause(ctx, clock.Pause), script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.deps.ScriptEngine, Host: r, Clock: clock})
+	out, err := script.Run(exec.WithPause(ctx, clock.Pause), script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.engine, Host: r, Clock: clock})
 	return r.finish(ctx, out, err)
 }
 
@@ -137,14 +122,14 @@ func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 
 // make makes a call, and reports whether it may be made again.
 func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (result registry.Result, again bool, err error) {
-	f, err := r.calls.tools.Find(ctx, name, Query{Call: true, Step: r.steps, Scope: !r.steps})
+	f, err := r.finder.Find(ctx, name, Query{Call: true, Step: r.steps, Scope: !r.steps})
 	if err != nil {
 		return registry.Result{}, false, r.noServer(ctx, c.Path, err)
 	}
 	if r.progress != nil {
 		r.progress(registry.Progress{Done: float64(c.ID), Message: name})
 	}
-	result, err = r.calls.Call(ctx, f, registry.Call{Tool: name, Params: c.Params, ID: r.id, Place: c.At})
+	result, err = r.gate.call(ctx, f, registry.Call{Tool: name, Params: c.Params, ID: r.id, Place: c.At, Steps: r.Scripts}, nil)
 	if err == nil && !result.IsError {
 		r.mu.Lock()
 		r.results = append(r.results, name)
@@ -176,7 +161,7 @@ func (s *Scripts) noServer(ctx context.Context, path []string, err error) error 
 	if !ok || len(path) != 2 || missing.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
 		return err
 	}
-	sources := s.calls.tools.finder.of(ctx).sources
+	sources := s.finder.of(ctx).sources
 	known := slices.DeleteFunc(sources.names(), func(name string) bool { return !scopeOf(ctx).showsServer(name) })
 	if !slices.Contains(known, path[0]) {
 		return &NoServerError{path[0], known}
@@ -193,14 +178,14 @@ func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
 	if known {
 		return taken, nil
 	}
-	local, err := r.calls.tools.Local(ctx)
+	local, err := r.finder.localOnly(ctx)
 	if err != nil {
 		return false, err
 	}
 	if t, err := local.Lookup(server); err == nil {
 		taken = r.steps || allows(ctx, t)
-	} else if own := server + "__" + server; r.calls.tools.finder.of(ctx).sources.Of(own) != nil {
-		f, err := r.calls.tools.Find(ctx, own, Query{Scope: !r.steps})
+	} else if own := server + "__" + server; r.finder.of(ctx).sources.Of(own) != nil {
+		f, err := r.finder.Find(ctx, own, Query{Scope: !r.steps})
 		taken = err == nil && f.Tool.Name == server
 	}
 	r.mu.Lock()
@@ -246,7 +231,7 @@ func (r *scriptRun) reply(result *registry.Result) script.Reply {
 			continue
 		}
 		r.size += int64(len(c.Data) + len(c.Text))
-		if most := r.set.Limits.Result; most > 0 && r.size > most {
+		if most := r.finder.set.Limits.Result; most > 0 && r.size > most {
 			return script.Reply{Err: fmt.Sprintf("the images and other content of the script's calls exceed %d bytes (limits.result)", most), Category: string(registry.ErrorExecution)}
 		}
 		r.media = append(r.media, c)
@@ -277,7 +262,7 @@ const scriptFound = 10
 
 // Describe implements [script.Host].
 func (r *scriptRun) Describe(ctx context.Context, name string) script.Reply {
-	f, err := r.calls.tools.Find(ctx, name, Query{Step: r.steps, Scope: !r.steps})
+	f, err := r.finder.Find(ctx, name, Query{Step: r.steps, Scope: !r.steps})
 	if err != nil {
 		return script.Reply{Err: err.Error(), Category: scriptCategory(err)}
 	}
@@ -294,7 +279,7 @@ func asReply(v any) script.Reply {
 
 // offered returns the tools of the whole registry that are declared to models.
 func (s *Scripts) offered(ctx context.Context) ([]*registry.Tool, error) {
-	whole, err := s.calls.tools.All(ctx)
+	whole, err := s.finder.whole(ctx)
 	if err != nil {
 		return nil, err
 	}

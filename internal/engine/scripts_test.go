@@ -37,7 +37,7 @@ func (w *world) withScripts() *Session {
 		w.t.Fatal(err)
 	}
 	s := w.session(Options{})
-	s.run.deps.ScriptEngine = []string{self, "script-engine"}
+	s.Scripts.engine = []string{self, "script-engine"}
 	return s
 }
 
@@ -163,7 +163,7 @@ func TestEveryNameIsReachable(t *testing.T) {
 			fmt.Fprintf(&text, "%s(text = 'x')\n", use)
 		}
 	}
-	s.run.set.Script.Calls = 0
+	s.Settings.Script.Calls = 0
 	if got := outcome(t, s, text.String()); got != "" {
 		t.Error(got)
 	}

@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
@@ -32,10 +35,10 @@ func (e *NoServerError) Is(target error) bool { return target == registry.ErrNot
 
 // Servers are the MCP servers and the APIs of a run, in the order of the settings.
 type Servers struct {
-	on     []*mcpclient.Source // started only if needed
-	off    []OffServer         // disabled or not allowed, never started
-	apis   []*openapi.Source
-	cached *listingStore
+	on       []*mcpclient.Source // started only if needed
+	off      []OffServer         // disabled or not allowed, never started
+	apis     []*openapi.Source
+	listings *listingStore
 	// recorded are the servers of a recording that is replayed. Their tools are those of
 	// other sources.
 	recorded []*mcpclient.Source
@@ -78,12 +81,12 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffSe
 		apis := s.APIs(pattern)
 		matched := len(apis) > 0
 		for _, api := range apis {
-			s.cached.ForgetFailure(api.Name())
+			s.listings.ForgetFailure(api.Name())
 		}
 		for _, server := range slices.Concat(s.on, s.recorded) {
 			if text.MatchName(pattern, server.Info().Name) {
 				matched = true
-				s.cached.ForgetFailure(server.Name()) // a named server is started even if it failed recently
+				s.listings.ForgetFailure(server.Name()) // a named server is started even if it failed recently
 				if !slices.Contains(on, server) {
 					on = append(on, server)
 				}
@@ -244,4 +247,33 @@ func sourceError(reg *registry.Registry, server registry.Source) error {
 		}
 	}
 	return nil
+}
+
+// APITransport stands in [mcpclient.Info] for the transport of an API.
+const APITransport = "openapi"
+
+// APIInfos describes the APIs of a registry. Their tools are the registered ones.
+func APIInfos(ctx context.Context, reg *registry.Registry, apis []*openapi.Source) []mcpclient.Info {
+	var out []mcpclient.Info
+	for _, api := range apis {
+		a := api.Info()
+		info := mcpclient.Info{Name: a.Name, Transport: APITransport, State: mcpclient.StateDisconnected, BaseURL: a.BaseURL, Tools: len(reg.ByServer(a.Name)),
+			ConnectMs: a.Duration.Milliseconds(), Origin: api.Settings().Origin.String()}
+		err := a.Err
+		if a.State == openapi.Ready {
+			err = api.NeedsLogin(ctx)
+		}
+		switch {
+		case errors.Is(err, registry.ErrNeedsLogin):
+			info.State, info.Error = mcpclient.StateNeedsLogin, err.Error()
+		case err != nil:
+			info.State, info.Error = mcpclient.StateFailed, err.Error()
+		case a.State == openapi.Ready && !a.CachedAt.IsZero():
+			info.State, info.CachedAt, info.AgeMs = mcpclient.StateCached, &a.CachedAt, max(time.Since(a.CachedAt).Milliseconds(), 0)
+		case a.State == openapi.Ready:
+			info.State = mcpclient.StateConnected
+		}
+		out = append(out, info)
+	}
+	return out
 }

@@ -12,20 +12,108 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/store"
 )
+
+// Deps are what a session needs from the program. Dir, Environ, Folders, Warn
+// and Outcome are required; the others may be nil or zero.
+type Deps struct {
+	Version string
+	Dir     string    // the working directory, absolute
+	Environ []string  // of the process, "K=V"
+	Start   time.Time // start of the run
+	Folders *state.Folders
+	Log     *slog.Logger // nil: silent
+
+	// Warn reports a problem that does not stop a request. It may be called
+	// from any goroutine.
+	Warn func(registry.Diagnostic)
+	// Asker asks the person. nil: nobody can be asked.
+	Asker Asker
+	// Describe returns a question as data, for approval.command and for later answers. nil:
+	// a question is only asked with Asker.
+	Describe func(exec.Question) exec.Prompt
+	// Began is told of each call as it begins, with what is known of it by then, and returns
+	// what is told of its end; nil if the call goes on in another run. nil: nobody is told.
+	Began func(audit.Entry) (ended func(*audit.Entry))
+	// Screen shows progress. nil: nothing is shown.
+	Screen Screen
+	// ServerLog returns the function that receives one server's log messages;
+	// LogLevel is the lowest level that servers are asked to send.
+	ServerLog func() func(mcpclient.LogMessage)
+	LogLevel  string
+	// Outcome returns the error code and exit code of an error, for the audit
+	// log.
+	Outcome func(context.Context, error) (code string, exit int)
+	// Keeper is the command that manages background commands of tools; it
+	// receives the arguments of builtin.Keep. nil: there are no background
+	// commands.
+	Keeper []string
+	// ServerKeeper is the command that runs KeepServer. nil: no server is kept.
+	ServerKeeper []string
+	// Evaluator is the command that runs jq.Evaluate, for expressions of plugins and
+	// projects. nil: they are evaluated here, limited only in time.
+	Evaluator []string
+	// ScriptEngine is the command that runs script.Execute. nil: scripts cannot be run.
+	ScriptEngine []string
+	// Record records the session; Replay has what its sources answer. At most one is set.
+	Record *recording.Recorder
+	Replay *recording.Recording
+}
+
+// Options are the options of one run. The zero value has no restrictions.
+type Options struct {
+	Preset  string            // only the tools of these presets; "" = all
+	Context []Fact            // context values for this run
+	Cache   cache.Mode        // how cached listings are used
+	Still   bool              // start nothing, not even a command reference in the settings; Cache must be cache.Offline
+	Counts  bool              // also count prompts and resources of servers
+	Uncut   bool              // do not shorten results
+	Guard   bool              // guard the processes of servers, see [process.Spec]
+	Kept    mcpclient.KeptUse // of servers with keep
+	List    bool              // nothing is called: servers are stopped as soon as they have listed their tools
+	Locked  bool              // refuse tools that differ from toolreg.lock
+	// Earlier is the session that this one is to replace. Servers whose settings are the same
+	// go on in this one, see [Session.TakeOver]. nil: all servers are new.
+	Earlier *Session
+	// Shared says that the session serves clients together with other processes, by the
+	// store of the settings (serve.store), if there is one.
+	Shared bool
+	// ClientLogins says that all callers have tokens, as they do with Shared and serve.oauth in
+	// any case. Servers with oauth.per: client are then reached with the login of the client that
+	// calls; otherwise with that of the person.
+	ClientLogins bool
+	// Host is the source of the functions that the program which drives toolreg provides; its
+	// tools are registered first. May be nil.
+	Host registry.Source
+	// Noticed has the diagnostics of reading the settings, which come first in
+	// what [Tools.Diagnostics] returns.
+	Noticed []registry.Diagnostic
+	// Last is a filter that runs after all others, instead of Locked. nil:
+	// none.
+	Last       registry.Filter
+	Listed     *Listed                                              // collects the tools that servers list; nil: nothing does
+	LastShaped func(t *registry.Tool, name string) *registry.Hidden // likewise, for overrides
+}
 
 // Session is one run over one set of sources. Its parts and methods are safe for
 // concurrent use.
@@ -47,10 +135,12 @@ type Session struct {
 	// [Options.Shared].
 	Store *store.Store
 
-	run    *run
-	cached *listingStore
-	loader *registry.Loader
-	gate   *gate
+	gate    *gate
+	finder  *finder
+	loader  *registry.Loader
+	limits  *quotas
+	listed  *Listed
+	earlier *Session // that this one is to replace; nil: none
 }
 
 // New creates the sources of a run without starting them. The error is an
@@ -60,92 +150,139 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		return nil, err
 	}
 	mask := &masker{set: set, environ: deps.Environ}
-	recorded := recordingOptions(mask)
+	tape := newTape(recordingOptions(mask), deps.Record, deps.Replay)
 	var replayed []registry.Source
-	if deps.Replay != nil {
-		replayed = deps.Replay.Sources(recorded)
+	if tape.replays() {
+		replayed = deps.Replay.Sources(tape.options)
 		set = replayedSettings(set, replayed)
 	}
-	r := newRun(set, deps, opts)
-	r.mask, r.expander.Seen = mask, mask.add
-	if opts.Shared {
-		var err error
-		if r.store, err = sharedStore(ctx, r); err != nil {
+	if opts.Still {
+		opts.Cache = cache.Offline
+	}
+	reports := newReports(deps.Warn, deps.Log, deps.Screen, opts.Noticed)
+	kept := &keptServers{set: set, folders: deps.Folders, use: opts.Kept, command: deps.ServerKeeper}
+	inside := sync.OnceValues(func() (string, bool) { return process.InsideServer(deps.Environ) })
+	var early sync.WaitGroup // work that needs only the settings, most of it in the kernel
+	defer early.Wait()
+	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" && kept.keepFor(s) <= 0 }) {
+		process.Prepare()
+	}
+	early.Go(func() {
+		if len(set.Servers) > 0 {
+			inside()
+		}
+		if !opts.Still && !tape.replays() {
+			kept.endOutdated(ctx, reports.log)
+		}
+	})
+
+	rules, err := compileRules(set, deps.Evaluator)
+	if err != nil {
+		return nil, err
+	}
+	programs := newPrograms(ctx, programs{set: set, dir: deps.Dir, environ: deps.Environ, folders: deps.Folders, reports: reports}, opts.Still, mask.add)
+	links := &links{confiner: programs.confiner, all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}}
+	var shared *store.Store
+	var apisBefore []*openapi.Source
+	counted := &quotas{}
+	if earlier := opts.Earlier; earlier != nil {
+		_ = earlier.Records.Flush() // what it remembers is used; its Close reports what fails
+		counted, apisBefore, links.earlier = earlier.limits, earlier.Connections.apis, earlier.Connections.links
+	}
+	switch {
+	case !opts.Shared:
+	case opts.Earlier != nil: // it stays the same when the settings change
+		shared = opts.Earlier.Store
+	case !tape.replays(): // what a replay stores is not for others
+		if shared, err = openStore(ctx, set.Serve, programs.expander); err != nil {
 			return nil, err
 		}
 	}
-	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" && r.keepFor(s) <= 0 }) {
-		process.Prepare()
+
+	// What a call passes through.
+	facts := facts{set, opts.Context, programs.expander, reports}
+	outputs := outputs{facts, deps.Folders}
+	logins := &logins{programs: programs, shared: shared, perClient: opts.ClientLogins || opts.Shared && set.Serve.OAuth.Issuer.Value != ""}
+	policies := &policies{rules: rules, programs: programs, clients: shared,
+		credentials: sync.OnceValue(func() func(string) string { return programs.confiner.Credentials(outputs.Folder) })}
+	audit := &callRecorder{set: set, folders: deps.Folders, reports: reports, mask: mask, outcome: deps.Outcome, began: deps.Began}
+	runs := &toolRuns{outputs: outputs, logins: logins, uncut: opts.Uncut, renew: opts.Cache == cache.Renew, set: set, reports: reports}
+	gate := &gate{programs: programs, policies: policies, audit: audit, runs: runs, limits: callLimits{set.CallLimits, counted, shared}, asker: deps.Asker, tape: tape}
+	if deps.Describe != nil {
+		gate.unattended = &unattended{programs: programs, policies: policies, reports: reports, describe: deps.Describe, replayed: tape.replays()}
 	}
-	var early sync.WaitGroup // work that needs only the settings, most of it in the kernel
-	defer early.Wait()
-	early.Go(func() {
-		if len(set.Servers) > 0 {
-			r.inside()
-		}
-		if !opts.Still && deps.Replay == nil {
-			r.endOutdated(ctx)
-		}
-	})
-	var err error
-	if r.rules, err = compileRules(set, deps.Evaluator); err != nil {
+
+	// Where tools come from.
+	listings := newListings(listingStore{programs: programs, version: deps.Version, mode: opts.Cache, isStill: opts.Still, counts: opts.Counts}, opts.List || opts.Counts)
+	connections := &Connections{programs: programs, logins: logins, listings: listings, kept: kept, gate: gate,
+		questions: &questions{deps.Asker, audit, reports, tape}, all: commonOptions(programs, deps, opts), logs: deps.ServerLog,
+		files: builtin.NewFiles(builtin.Options{Workspace: workspaceOf(set)}), links: links, earlier: apisBefore}
+	own := builtin.Options{Began: deps.Start, Keeper: deps.Keeper, Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
+	sources := newSources(ctx, &sourceOptions{programs, facts, outputs, listings, own, deps.Evaluator}, connections, opts.Preset, opts.Host, replayed, inside)
+	if err := rules.CheckExamples(ctx, sources.builtin, programs.shell()); err != nil {
 		return nil, err
 	}
-	if opts.Earlier != nil {
-		_ = opts.Earlier.Records.Flush() // what it remembers is used; its Close reports what fails
-	}
-	cached, audit := newListings(r), newRecorder(r)
-	gate := newGate(r, audit)
-	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}, files: builtin.NewFiles(builtin.Options{Workspace: workspaceOf(set)}),
-		links: map[place]*link{}, shared: map[*link]*mcpclient.Options{}, recordingOptions: recorded}
-	calls := &Calls{gate: gate}
-	scripts := &Scripts{run: r, calls: calls}
-	sources := newSources(ctx, connections, calls.step, scripts, replayed)
-	if err := r.rules.CheckExamples(ctx, sources.builtin, r.shell()); err != nil {
+
+	// How they are registered, found and offered.
+	options, err := registryOptions(programs, opts, sources, deps.Evaluator)
+	if err != nil {
 		return nil, err
 	}
-	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.apis)), Last: opts.Last, LastShaped: opts.LastShaped,
-		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Observe: cached.observe}
-	if deps.Record != nil {
-		connections.recordWith(recorded, sources, &options)
-	}
-	if deps.Replay != nil {
-		options.Observe = nil // a recorded failure says nothing about the source of today
-		gate.answers = &recordedAnswers{options: recorded, recorded: deps.Replay}
-	}
-	if changes := overrides.New(set, deps.Evaluator); changes != nil {
-		options.Overrides = changes
-	}
-	options.Builtin, options.Project = builtin.Namesakes(), projectOf(set, sources.plugins)
-	names := newServerNames(r, func() (*lock.Set, error) { return findLock(set, deps.Environ) })
+	names := &serverNames{set: set, folders: deps.Folders, reports: reports, locks: opts.Last != nil, keeps: opts.Cache != cache.Offline,
+		lock: func() (*lock.Set, error) { return findLock(set, deps.Environ) }}
 	if set.View == nil {
 		options.Names = names
-	} else { // names are the program's own, and nothing else is registered
+	}
+	switch { // entries of servers do not count when the recording is used, and a recorded failure says nothing about the source of today
+	case tape.records():
+		deps.Record.Order(sources.all())
+		options.Observe, options.Found = listings.observe, tape.found(sourceFilters(set, sources.apis))
+	case !tape.replays():
+		options.Observe = listings.observe
+	}
+	loader := registry.NewLoader(options)
+	finding := &finding{set: set, rules: rules, names: names, listings: listings, loader: loader, reports: reports,
+		announcer: &announcer{programs: programs, still: opts.Still}, preset: opts.Preset, locked: opts.Locked, recording: tape.records()}
+	finder := &finder{finding: finding, sources: sources, clients: clients{newSources: sources.ofClients(connections)}}
+	offers := &Offers{finder, gate}
+	scripts := &Scripts{gate, finder, offers, journals{set, deps.Folders, reports}, deps.ScriptEngine}
+	tools := &Tools{finder, offers, scripts}
+	return &Session{
+		Settings: set, Expander: programs.expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts}, Scripts: scripts,
+		Servers: sources.Servers, Connections: connections, Plugins: sources.plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
+		OfferOwners: &OfferOwners{names: names}, Records: listings.Records, Store: shared,
+		gate: gate, finder: finder, loader: loader, limits: counted, listed: opts.Listed, earlier: opts.Earlier,
+	}, nil
+}
+
+// registryOptions returns the options of the registry that do not depend on other parts of the
+// session.
+func registryOptions(p *programs, opts Options, sources *sources, evaluator []string) (registry.Options, error) {
+	set := p.set
+	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.apis)), Last: opts.Last, LastShaped: opts.LastShaped,
+		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Builtin: builtin.Namesakes(), Project: projectOf(set, sources.plugins)}
+	if changes := overrides.New(set, evaluator); changes != nil {
+		options.Overrides = changes
+	}
+	if set.View != nil { // names are the program's own, and nothing else is registered
 		options.Prefix = func(server string) string { return set.View.ToolPrefix(server) }
 		sources.local, sources.plugins.Found = nil, nil
 	}
 	if opts.Locked && opts.Last == nil {
-		locks, err := findLock(set, deps.Environ)
+		locks, err := findLock(set, p.environ)
 		if err != nil {
 			hint := ""
 			if !errors.Is(err, fs.ErrNotExist) {
 				hint = lock.Anew
 			}
-			return nil, &InputError{Err: fmt.Errorf("--locked: %w", err), Hint: hint}
+			return options, &InputError{Err: fmt.Errorf("--locked: %w", err), Hint: hint}
 		}
-		options.Last, options.LastShaped = locks.Filter(deps.Warn), locks.OverrideFilter(deps.Warn)
+		options.Last, options.LastShaped = locks.Filter(p.reports.add), locks.OverrideFilter(p.reports.add)
 	}
 	if opts.Listed != nil {
 		options.Last = opts.Listed.before(options.Last)
 	}
-	loader := registry.NewLoader(options)
-	f := &finder{run: r, names: names, cached: cached, sources: sources, loader: loader, renewer: renewer{r, sources, loader, cached.Records}}
-	f.clients.newSources = sources.ofClients(connections)
-	offers := &Offers{run: r, finder: f, gate: gate}
-	calls.tools = &Tools{run: r, finder: f, offers: offers}
-	scripts.offers, offers.scripts = offers, scripts
-	return &Session{Settings: set, Expander: r.expander, Tools: calls.tools, Offers: offers, Calls: calls, Servers: sources.Servers, Connections: connections,
-		Plugins: sources.plugins, Scripts: scripts, Tasks: &Tasks{r, sources.Servers, calls.tools, gate.runs}, OfferOwners: &OfferOwners{names: names}, Records: cached.Records, Store: r.store, run: r, cached: cached, loader: loader, gate: gate}, nil
+	return options, nil
 }
 
 // findLock reads the lock files that apply to a project.
@@ -161,11 +298,42 @@ func userLock(set *settings.Settings, environ []string) string {
 	return settings.UserFolder(environ)
 }
 
+// HasClients reports whether clients have logins of their own to some servers, so that each is
+// offered something else.
+func (s *Session) HasClients() bool { return s.finder.clients.newSources != nil }
+
+// ServersFor returns the servers and APIs that the caller of ctx can use, see
+// [Options.ClientLogins].
+func (s *Session) ServersFor(ctx context.Context) *Servers {
+	return s.finder.of(ctx).sources.Servers
+}
+
+// Forget ends the sessions with servers that were made with logins of a client, and forgets what
+// they listed. A later request begins anew.
+func (s *Session) Forget(client string) {
+	all := &s.finder.clients
+	all.mu.Lock()
+	own := all.finders[client]
+	delete(all.finders, client)
+	all.mu.Unlock()
+	if own == nil {
+		return
+	}
+	for _, server := range own.sources.on {
+		if server.Settings().LoginPerClient() {
+			s.loader.Release(server)
+			s.Connections.links.remove(place{server.Settings().Name, client})
+			_ = server.Close() // its error says nothing about the next session
+		}
+	}
+	s.gate.forget()
+}
+
 // Relist queries servers and APIs for their tools again, for registries that are loaded
 // later. One that fails keeps its earlier tools and is reported in the error.
 func (s *Session) Relist(ctx context.Context, sources ...registry.Source) error {
 	err := s.loader.Refresh(ctx, sources...)
-	for _, f := range s.Tools.finder.all() {
+	for _, f := range s.finder.all() {
 		f.mu.Lock()
 		f.forget()
 		f.mu.Unlock()
@@ -174,28 +342,51 @@ func (s *Session) Relist(ctx context.Context, sources ...registry.Source) error 
 	return err
 }
 
+// TakeOver makes this session the owner of the servers that it shares with Options.Earlier.
+// Until then they end with that session, and afterwards with this one. Calls that still wait in
+// that session are denied if this one denies them.
+func (s *Session) TakeOver() {
+	if s.earlier == nil {
+		return
+	}
+	s.Connections.links.takeOver(s.earlier.loader.Release)
+	s.Connections.earlier = nil
+	s.earlier.gate.policies.next.Store(s.gate.policies)
+	s.earlier = nil
+}
+
 // Close saves what has to be stored and stops every server and child. Errors of
 // servers while they are being stopped are ignored.
 func (s *Session) Close() {
-	s.cached.Flush()
-	s.Connections.linking.Lock()
-	for l := range s.Connections.shared {
-		s.loader.Release(l.source)
-	}
-	s.Connections.linking.Unlock()
+	log := s.gate.programs.reports.log
+	s.finder.listings.Flush()
+	s.Connections.links.release(s.loader.Release)
 	if err := s.loader.Close(); err != nil {
-		s.run.deps.Log.Debug("closing", "err", err)
+		log.Debug("closing", "err", err)
 	}
 	if err := s.Connections.files.Close(); err != nil {
-		s.run.deps.Log.Debug("closing the files of calls", "err", err)
+		log.Debug("closing the files of calls", "err", err)
 	}
-	if err := s.run.confiner.Close(); err != nil {
-		s.run.deps.Log.Debug("closing the workspace", "err", err)
+	if err := s.gate.programs.confiner.Close(); err != nil {
+		log.Debug("closing the workspace", "err", err)
 	}
-	if s.run.opened != nil {
-		s.run.opened.Close()
-	}
+	s.Connections.logins.close()
 	if err := s.gate.audit.Close(); err != nil {
-		s.run.deps.Log.Debug("closing the audit log", "err", err)
+		log.Debug("closing the audit log", "err", err)
 	}
+}
+
+// commonOptions returns what the options of all servers have in common.
+func commonOptions(p *programs, deps Deps, opts Options) mcpclient.Options {
+	limits := p.set.Limits
+	o := mcpclient.Options{
+		ProjectRoot: p.set.ProjectRoot, Workspace: workspaceOf(p.set), Environ: process.ChildEnviron(p.environ), Version: deps.Version,
+		Expand: p.expander.Server, Logger: p.reports.log, OnState: p.reports.screen.ServerState,
+		Counts: opts.Counts, ListOnly: opts.List, Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
+		Limits: mcpclient.Limits{Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages, Schema: limits.Schema, Samples: p.set.Sampling.Requests},
+	}
+	if p.set.Globals.ConnectSet {
+		o.ConnectTimeout = p.set.Globals.ConnectTimeout
+	}
+	return o
 }

@@ -46,18 +46,7 @@ func openStore(ctx context.Context, set settings.Serve, x *values.Expander) (*st
 	return s, nil
 }
 
-// sharedStore returns the store of a session. It stays the same when the settings change.
-func sharedStore(ctx context.Context, r *run) (*store.Store, error) {
-	if r.opts.Earlier != nil {
-		return r.opts.Earlier.Store, nil
-	}
-	if r.deps.Replay != nil {
-		return nil, nil // what a replay stores is not for others
-	}
-	return openStore(ctx, r.set.Serve, r.expander)
-}
-
-// takeShared counts a call of a client in the store, see [gate.countCall]. If the store is
+// takeShared counts a call of a client in the store, see [callLimits.count]. If the store is
 // away, the call is denied.
 func takeShared(ctx context.Context, s *store.Store, tool, name string, limits []settings.CallLimit) error {
 	var spans []store.Span

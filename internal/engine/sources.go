@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 // sources has the sources of one run in the order of registration.
@@ -23,7 +22,7 @@ type sources struct {
 	plugins    *Plugins
 	composites *discover.Composites // nil: none
 
-	newComposites func(context.Context) *discover.Composites
+	newComposites func(context.Context) *discover.Composites // reads them again
 }
 
 // all returns all sources in the order of registration.
@@ -242,43 +241,30 @@ func withReplayed(local, replayed []registry.Source) []registry.Source {
 	return local
 }
 
-// newSources creates the sources without starting any. step calls the tool of a
-// composite's step. replayed are those of a recording; with one, no others are
-// created but built-in tools and composites.
-func newSources(ctx context.Context, c *Connections, step discover.StepCall, scripts *Scripts, replayed []registry.Source) *sources {
-	r, set := c.run, c.set
-	o := &sourceOptions{run: r, cached: c.cached}
-	r.env, o.envErr = values.ToolEnviron(ctx, set, r.expander, r.deps.Environ)
-	r.ownEnv = r.env
-	if own := set.For(settings.ScopeUser); own != set {
-		var err error
-		if r.ownEnv, err = values.ToolEnviron(ctx, own, r.expander, r.deps.Environ); err != nil && o.envErr == nil {
-			r.warn("env_unset", "", err.Error(), "commands run without the variables of the setting env")
-		}
-	}
-	if o.envErr != nil && !set.DiscoveryCommand.IsSet() {
-		r.warn("env_unset", "", o.envErr.Error(), "commands run without the variables of the setting env")
-	}
-	out := &sources{Servers: &Servers{cached: c.cached}, plugins: newPlugins(ctx, o), newComposites: func(ctx context.Context) *discover.Composites { return o.composites(ctx, step, scripts) }}
-	out.composites = out.newComposites(ctx)
+// newSources creates the sources without starting any. host may be nil. replayed are those of a
+// recording; with one, no others are created but built-in tools and composites. inside is
+// [process.InsideServer].
+func newSources(ctx context.Context, o *sourceOptions, c *Connections, preset string, host registry.Source, replayed []registry.Source, inside func() (string, bool)) *sources {
+	set, reports := o.programs.set, o.programs.reports
+	out := &sources{Servers: &Servers{listings: c.listings}, plugins: newPlugins(ctx, o), composites: o.composites(ctx), newComposites: o.composites}
 	own := o.builtin()
 	own.Protected = append(own.Protected, protectedFiles(out.plugins.Found, set.Workspace)...)
 	out.builtin = builtin.Source(own)
-	if set.NoWorkspace && InPreset(r.opts.Preset, &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin}}) {
-		r.notices.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "no_workspace", Source: registry.SourceBuiltin,
+	if set.NoWorkspace && InPreset(preset, &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin}}) {
+		reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "no_workspace", Source: registry.SourceBuiltin,
 			Message: fmt.Sprintf("there is no workspace in %s, so file and shell tools are left out", set.Workspace), Hint: hintWorkspace})
 	}
-	if r.opts.Host != nil {
-		out.local = append(out.local, r.opts.Host)
+	if host != nil {
+		out.local = append(out.local, host)
 	}
 	out.local = append(out.local, out.builtin)
-	if r.deps.Replay != nil {
+	if c.gate.tape.replays() {
 		out.local = withReplayed(out.local, replayed)
-		out.recorded = c.replayedServers(ctx, replayed)
+		out.recorded = c.replayed(ctx, replayed)
 		if out.composites != nil {
 			out.local = append(out.local, out.composites)
 		}
-		out.narrow(r.opts.Preset)
+		out.narrow(preset)
 		return out
 	}
 	for _, p := range out.plugins.Found {
@@ -295,14 +281,14 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 	for _, server := range set.Servers {
 		off := OffServer{Server: server, options: c.Options(ctx, server)}
 		if !server.Disabled && server.Excluded == nil {
-			switch off.skipped = r.skipped(&off); {
-			case off.skipped == "" && r.opts.ClientLogins && server.LoginPerClient():
+			switch off.skipped = skipped(o.programs, inside, &server); {
+			case off.skipped == "" && c.logins.perClient && server.LoginPerClient():
 				off.skipped = perClient
 			case off.skipped == "":
-				out.on = append(out.on, c.server(off.options, ""))
+				out.on = append(out.on, c.links.server(off.options, ""))
 				continue
 			default:
-				r.noticeSkipped(&off)
+				reportSkipped(reports, &off)
 			}
 		}
 		out.off = append(out.off, off)
@@ -312,8 +298,74 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 			out.off = append(out.off, OffServer{Server: api.Server, isAPI: true})
 			continue
 		}
-		out.apis = append(out.apis, openapi.New(c.apiOptions(api)))
+		out.apis = append(out.apis, c.api(api))
 	}
-	out.narrow(r.opts.Preset)
+	out.narrow(preset)
 	return out
+}
+
+// reportSkipped reports a skipped server: as a warning if it was given for this run.
+func reportSkipped(r *reports, o *OffServer) {
+	message := fmt.Sprintf("server %q (%s) is %s", o.Name, o.Origin, o.skipped)
+	if o.Origin.Scope == settings.ScopeFlag || o.Origin.Scope == settings.ScopeEnv {
+		r.warn("server_skipped", registry.MCPPrefix+o.Name, message, "")
+		return
+	}
+	r.notice(registry.Diagnostic{Severity: registry.SeverityInfo, Code: "server_skipped", Source: registry.MCPPrefix + o.Name, Message: message})
+}
+
+// perClient is why a server with oauth.per: client is not part of a registry.
+const perClient = "reached only with the login of a client (oauth.per: client)"
+
+// ofClients returns the function that makes the sources of a client: those of all, and the servers
+// that are reached with its own logins, at their places in the settings. It returns nil if there
+// are no such servers.
+func (s *sources) ofClients(c *Connections) func(ctx context.Context, client string) *sources {
+	isOwn := func(off OffServer) bool { return off.skipped == perClient }
+	if !slices.ContainsFunc(s.off, isOwn) {
+		return nil
+	}
+	return func(ctx context.Context, client string) *sources {
+		out, servers := *s, *s.Servers
+		out.Servers = &servers
+		servers.on, servers.off = nil, slices.DeleteFunc(slices.Clone(s.off), isOwn)
+		for _, entry := range c.programs.set.Servers {
+			named := func(name string) bool { return name == entry.Name }
+			if i := slices.IndexFunc(s.on, func(server *mcpclient.Source) bool { return named(server.Settings().Name) }); i >= 0 {
+				servers.on = append(servers.on, s.on[i])
+			} else if slices.ContainsFunc(s.off, func(off OffServer) bool { return isOwn(off) && named(off.Name) }) {
+				servers.on = append(servers.on, c.serverFor(ctx, entry, client))
+			}
+		}
+		if s.composites != nil { // whether all steps of one are known depends on the tools
+			out.composites = s.newComposites(ctx)
+			out.local = slices.Clone(s.local)
+			out.local[slices.Index(out.local, registry.Source(s.composites))] = out.composites
+		}
+		return &out
+	}
+}
+
+// Listed collects the tools that servers list, before anything is cut off or renamed, for
+// [Session.Check]. The zero value is ready to use.
+type Listed struct {
+	tools []registry.Tool
+	seen  map[string]bool // fingerprints, because a registry may be built twice
+}
+
+// before returns a filter that collects tools and then applies another, which may be nil.
+func (l *Listed) before(next registry.Filter) registry.Filter {
+	l.seen = map[string]bool{}
+	return func(t *registry.Tool) *registry.Hidden {
+		if t.OfServer() {
+			if key := t.Fingerprint(); !l.seen[key] {
+				l.seen[key] = true
+				l.tools = append(l.tools, *t)
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		return next(t)
+	}
 }

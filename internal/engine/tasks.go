@@ -48,10 +48,10 @@ func (taskNotFound) Unwrap() error { return registry.ErrNotFound }
 
 // Tasks are the tasks that calls were left to (call --detach). It is safe for concurrent use.
 type Tasks struct {
-	*run
+	finder  *finder
 	servers *Servers
-	tools   *Tools
-	runs    toolRuns
+	gate    *gate
+	kept    *keptServers
 }
 
 // Detach prepares a call to be left to its server, which must outlast the run. saved is called
@@ -61,7 +61,7 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 	if !ok || !tool.IsMCP() {
 		return &InputError{Err: fmt.Errorf("calls of %s cannot be detached, because it is not a tool of an MCP server", tool.Name)}
 	}
-	if set := server.Settings(); set.Command != "" && t.keepFor(set) <= 0 {
+	if set := server.Settings(); set.Command != "" && t.kept.keepFor(set) <= 0 {
 		return &InputError{Err: fmt.Errorf("server %q would end with this run, and its task with it", set.Name), Hint: "set mcpServers." + set.Name + ".keep: true"}
 	}
 	call.Last = false
@@ -71,7 +71,7 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 		if err != nil {
 			return err
 		}
-		dir, err := t.deps.Folders.State()
+		dir, err := t.kept.folders.State()
 		if err == nil {
 			t.sweep(ctx, dir)
 			err = dir.Put(taskPrefix+task.ID+taskSuffix, data)
@@ -124,7 +124,7 @@ func ListTasks(folders *state.Folders) ([]Task, error) {
 // Find returns the task whose id begins with prefix, and its server. The error may be
 // [ErrNoTask].
 func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
-	all, err := ListTasks(t.deps.Folders)
+	all, err := ListTasks(t.kept.folders)
 	if err != nil {
 		return Task{}, nil, err
 	}
@@ -153,17 +153,17 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 // of hooks.
 func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source, progress func(registry.Progress)) (*registry.Tool, registry.Result, error) {
 	tool := registry.Tool{Definition: registry.Definition{Name: task.Tool, Server: task.Server, ServerTool: task.ServerTool, Source: registry.MCPPrefix + task.Server, OutputMarkdown: true}}
-	if f, err := t.tools.Find(ctx, task.Tool, Query{Call: true}); err == nil && f.Tool.Server == task.Server && f.Tool.ServerTool == task.ServerTool {
+	if f, err := t.finder.Find(ctx, task.Tool, Query{Call: true}); err == nil && f.Tool.Server == task.Server && f.Tool.ServerTool == task.ServerTool {
 		tool = *f.Tool
 	}
 	tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return server.AwaitTask(ctx, task.RemoteTask, tool.Upstream(), call.Progress)
 	}
-	screen, hooksErr := t.hooks(ctx)
+	screen, hooksErr := t.gate.programs.hooks(ctx)
 	if hooksErr != nil {
 		return &tool, registry.Result{}, hooksErr
 	}
-	result, err := t.runs.LimitOutput(t.runs.projectResults(tool)).Run(ctx, registry.Call{Progress: progress})
+	result, err := t.gate.runs.LimitOutput(t.gate.runs.projectResults(tool)).Run(ctx, registry.Call{Progress: progress})
 	if screen != nil && (err == nil || result.IsError) {
 		after, hookErr := screen.After(ctx, &tool, registry.Call{Tool: task.Tool}, result)
 		return &tool, after, cmp.Or(hookErr, err)
@@ -173,7 +173,7 @@ func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source, 
 
 // Forget forgets a task.
 func (t *Tasks) Forget(ctx context.Context, task Task) error {
-	dir, err := t.deps.Folders.State()
+	dir, err := t.kept.folders.State()
 	if err != nil {
 		return err
 	}

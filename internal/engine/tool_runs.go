@@ -10,26 +10,33 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/middleware"
 	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
 // toolRuns wraps tools in the middleware that the settings configure.
-type toolRuns struct{ *run }
+type toolRuns struct {
+	outputs outputs
+	logins  *logins // results are cached for each
+	uncut   bool    // see [Options.Uncut]
+	renew   bool    // whether cached results are not used
+	set     *settings.Settings
+	reports *reports
+}
 
 // Around returns the middleware of a tool, outermost first.
-func (r toolRuns) Around() []registry.Middleware {
+func (r *toolRuns) Around() []registry.Middleware {
 	return []registry.Middleware{r.LimitOutput, r.cacheResults, r.projectResults, r.retryCalls}
 }
 
 // TimeLimit returns the time limit of a tool: 0 if no setting has one for it, -1
 // for no limit.
-func (r toolRuns) TimeLimit(t *registry.Tool) time.Duration {
+func (r *toolRuns) TimeLimit(t *registry.Tool) time.Duration {
 	d := toolSettingsOf(r.set, t).Timeout
 	if d != nil && *d == 0 {
 		return -1
@@ -38,12 +45,12 @@ func (r toolRuns) TimeLimit(t *registry.Tool) time.Duration {
 }
 
 // LimitOutput shortens the results of a tool.
-func (r toolRuns) LimitOutput(t registry.Tool) registry.Tool {
-	o := r.output(r.set.Limits.Output)
+func (r *toolRuns) LimitOutput(t registry.Tool) registry.Tool {
+	o := r.outputs.cut(r.set.Limits.Output)
 	if m := toolSettingsOf(r.set, &t).MaxOutput; m != nil {
 		o.Limit = *m
 	}
-	if r.opts.Uncut {
+	if r.uncut {
 		o.Limit = 0
 	}
 	whole := t.Run
@@ -60,44 +67,17 @@ func (r toolRuns) LimitOutput(t registry.Tool) registry.Tool {
 
 // Answer shortens a result of a tool for a model (limits.answer). A tool with maxOutput has
 // its own limit.
-func (r toolRuns) Answer(ctx context.Context, t *registry.Tool, result registry.Result) registry.Result {
-	if r.opts.Uncut || toolSettingsOf(r.set, t).MaxOutput != nil {
+func (r *toolRuns) Answer(ctx context.Context, t *registry.Tool, result registry.Result) registry.Result {
+	if r.uncut || toolSettingsOf(r.set, t).MaxOutput != nil {
 		return result
 	}
-	return r.output(r.set.Limits.Answer).Answer(ctx, t.Name, result)
+	return r.outputs.cut(r.set.Limits.Answer).Answer(ctx, t.Name, result)
 }
 
-// output returns what shortens results to a limit.
-func (r toolRuns) output(limit int64) middleware.Output {
-	return middleware.Output{Limit: limit, Spill: r.set.Limits.Spill, Dir: r.outputs, Mark: r.mark}
-}
-
-// mark identifies the session in the names of files with whole results: the workspace, its
-// session and the client.
-func (r toolRuns) mark(ctx context.Context) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{r.set.Workspace, r.fact("sessionKey"), caller.Name(ctx)}, "\x00")))
-	return hex.EncodeToString(sum[:5])
-}
-
-// Folder returns, for read_file, the folder of the files with whole results.
-func (r toolRuns) Folder() string {
-	dir, err := r.outputs()
-	if err != nil {
-		return ""
-	}
-	return dir.Path
-}
-
-// May reports, for read_file, whether a call may read a file of that folder: it may read
-// the results of its own session.
-func (r toolRuns) May(ctx context.Context, path string) bool {
-	return strings.Contains(filepath.Base(path), "-"+r.mark(ctx)+"-")
-}
-
-func (r toolRuns) cacheResults(t registry.Tool) registry.Tool {
+func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
 	o := toolSettingsOf(r.set, &t)
 	if o.Shortened && o.Named {
-		r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
+		r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
 			Message: fmt.Sprintf("results of %q are cached for %s: a project cannot cache them longer than other settings do", t.Name, valueOf(o.Cache)), Hint: "set cache in your own toolOptions"})
 	}
 	if valueOf(o.Cache) <= 0 {
@@ -107,32 +87,32 @@ func (r toolRuns) cacheResults(t registry.Tool) registry.Tool {
 		r.optionIgnored(&t, o, "cache", "only results of read-only tools are cached")
 		return t
 	}
-	dir, err := r.deps.Folders.Cache("results")
+	dir, err := r.outputs.folders.Cache("results")
 	if err != nil {
 		r.resultNotCached(err)
 		return t
 	}
 	scope := strings.Join([]string{r.set.ProjectRoot, r.set.Workspace, r.set.Globals.Channel}, "\x00")
-	return middleware.Cache{Dir: dir, TTL: *o.Cache, Renew: r.opts.Cache == cache.Renew, Scope: scope, Credentials: r.credentials, Key: r.cacheKey, Failed: r.resultNotCached}.Wrap(t)
+	return middleware.Cache{Dir: dir, TTL: *o.Cache, Renew: r.renew, Scope: scope, Credentials: r.logins.credentials, Key: r.cacheKey, Failed: r.resultNotCached}.Wrap(t)
 }
 
 // cacheKey returns the key of the hashes in the names of cached results.
-func (r toolRuns) cacheKey(ctx context.Context) ([]byte, error) {
-	d, err := r.deps.Folders.State()
+func (r *toolRuns) cacheKey(ctx context.Context) ([]byte, error) {
+	d, err := r.outputs.folders.State()
 	if err != nil {
 		return nil, err
 	}
 	return d.Key(ctx)
 }
 
-func (r toolRuns) resultNotCached(err error) {
+func (r *toolRuns) resultNotCached(err error) {
 	if errors.Is(err, errPerClient) {
 		return
 	}
-	r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "results cannot be cached: " + err.Error()})
+	r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "results cannot be cached: " + err.Error()})
 }
 
-func (r toolRuns) retryCalls(t registry.Tool) registry.Tool {
+func (r *toolRuns) retryCalls(t registry.Tool) registry.Tool {
 	o := toolSettingsOf(r.set, &t)
 	if valueOf(o.Retries) <= 0 {
 		return t
@@ -146,7 +126,7 @@ func (r toolRuns) retryCalls(t registry.Tool) registry.Tool {
 
 // projectResults reduces the results of a tool to what its override keeps. If
 // that fails, the call fails, and the original result is written to a file.
-func (r toolRuns) projectResults(t registry.Tool) registry.Tool {
+func (r *toolRuns) projectResults(t registry.Tool) registry.Tool {
 	if t.Project == nil {
 		return t
 	}
@@ -168,10 +148,10 @@ func (r toolRuns) projectResults(t registry.Tool) registry.Tool {
 }
 
 // unprojected returns the result of a call whose result cannot be reduced.
-func (r toolRuns) unprojected(ctx context.Context, t *registry.Tool, whole registry.Result, failure error) registry.Result {
+func (r *toolRuns) unprojected(ctx context.Context, t *registry.Tool, whole registry.Result, failure error) registry.Result {
 	note := "the unchanged result cannot be saved"
 	if raw, err := overrides.Raw(whole); err == nil {
-		if path, err := r.output(0).Save(ctx, t.Name, raw); err == nil {
+		if path, err := r.outputs.cut(0).Save(ctx, t.Name, raw); err == nil {
 			note = "the unchanged result is in " + path
 		}
 	}
@@ -191,7 +171,7 @@ func tokensOf(r registry.Result) int {
 
 // optionIgnored warns about an option that names a tool but does not apply to
 // it. For a glob that is not a mistake.
-func (r toolRuns) optionIgnored(t *registry.Tool, o toolSettings, key, why string) {
+func (r *toolRuns) optionIgnored(t *registry.Tool, o toolSettings, key, why string) {
 	if !o.Named {
 		return
 	}
@@ -199,9 +179,42 @@ func (r toolRuns) optionIgnored(t *registry.Tool, o toolSettings, key, why strin
 	if t.Source == registry.SourceComposite {
 		hint = "a composite is not read-only, whatever its category; set the option for the tools of its steps"
 	}
-	r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
+	r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
 		Message: fmt.Sprintf("the option %s of %q is ignored: %s", key, t.Name, why), Hint: hint})
 }
 
-// outputs returns the folder for results that are too long.
-func (r toolRuns) outputs() (*state.Dir, error) { return r.deps.Folders.Cache(state.OutputName) }
+// outputs are the files with whole results that were shortened.
+type outputs struct {
+	facts   facts
+	folders *state.Folders
+}
+
+// folder returns their folder.
+func (o outputs) folder() (*state.Dir, error) { return o.folders.Cache(state.OutputName) }
+
+// cut returns what shortens results to a limit.
+func (o outputs) cut(limit int64) middleware.Output {
+	return middleware.Output{Limit: limit, Spill: o.facts.set.Limits.Spill, Dir: o.folder, Mark: o.mark}
+}
+
+// mark identifies the session in the names of files with whole results: the workspace, its
+// session and the client.
+func (o outputs) mark(ctx context.Context) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{o.facts.set.Workspace, o.facts.text("sessionKey"), caller.Name(ctx)}, "\x00")))
+	return hex.EncodeToString(sum[:5])
+}
+
+// Folder returns, for read_file, the folder of the files with whole results.
+func (o outputs) Folder() string {
+	dir, err := o.folder()
+	if err != nil {
+		return ""
+	}
+	return dir.Path
+}
+
+// May reports, for read_file, whether a call may read a file of that folder: it may read
+// the results of its own session.
+func (o outputs) May(ctx context.Context, path string) bool {
+	return strings.Contains(filepath.Base(path), "-"+o.mark(ctx)+"-")
+}

@@ -6,22 +6,19 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Tools finds the tools of a session. It is safe for concurrent use.
 type Tools struct {
-	*run
-	finder    *finder
-	offers    *Offers
-	announced atomic.Bool // whether onRegister and onDiagnostic were called
+	finder  *finder
+	offers  *Offers
+	scripts *Scripts
 }
 
 // Find returns the tool with a name. It starts only sources that may have it: for the
@@ -35,13 +32,9 @@ type Tools struct {
 // for the last, errors come with the registry that was searched last, for the
 // diagnostics of loading it.
 func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
-	reg, tool, err := t.finder.of(ctx).find(ctx, name, q)
-	f := Found{Registry: reg, Tool: tool}
-	if cause := context.Cause(ctx); cause != nil {
-		return Found{}, cause
-	}
+	f, err := t.finder.registered(ctx, name, q)
 	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && (q.Reach || q.Script) && missing.Hidden == nil {
-		own, ok := t.offers.scripts.find(f.Registry, name, q.Format)
+		own, ok := t.scripts.find(f.Registry, name, q.Format)
 		var reachErr error
 		if !ok && q.Reach {
 			own, ok, reachErr = t.offers.reaching(ctx, f.Registry, name, q.Format)
@@ -49,20 +42,14 @@ func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 		if ok || reachErr != nil {
 			f, err = own, reachErr
 		} else if isScriptName(name) {
-			_, hidden, listErr := t.offers.scripts.Listed(ctx, f.Registry)
+			_, hidden, listErr := t.scripts.Listed(ctx, f.Registry)
 			if hidden != nil && hidden.Name == name {
 				missing.Hidden = hidden
 			}
 			err = cmp.Or(listErr, err)
 		}
 	}
-	if err := t.announce(ctx, f.Registry); err != nil {
-		return f, err
-	}
-	if q.Scope {
-		return t.scoped(ctx, name, f, err)
-	}
-	return f, err
+	return t.finder.shown(ctx, name, q, f, err)
 }
 
 // Loaded returns the whole registry if it has been loaded, else nil.
@@ -74,31 +61,17 @@ func (t *Tools) Loaded() *registry.Registry {
 
 // All loads the whole registry. The error is the cause of ctx; the registry
 // then has what was loaded before.
-func (t *Tools) All(ctx context.Context) (*registry.Registry, error) {
-	f := t.finder.of(ctx)
-	reg := f.loadStep(ctx, step{name: stepAll, sources: f.sources.all()})
-	if err := context.Cause(ctx); err != nil {
-		return reg, err
-	}
-	reg = f.resolveComposites(ctx, reg)
-	if !f.ofClient {
-		f.checkNames(ctx, reg)
-	}
-	return reg, t.announce(ctx, reg)
-}
+func (t *Tools) All(ctx context.Context) (*registry.Registry, error) { return t.finder.whole(ctx) }
 
 // Local loads the tools that need no server.
 func (t *Tools) Local(ctx context.Context) (*registry.Registry, error) {
-	return t.finder.loadStep(ctx, step{name: stepLocal, sources: t.finder.sources.local}), context.Cause(ctx)
+	return t.finder.localOnly(ctx)
 }
 
 // BuiltIn loads only the built-in tools, without starting anything, for output that must
 // not wait. To call a tool use [Tools.Find], because other sources may override names
 // of built-in tools.
-func (t *Tools) BuiltIn(ctx context.Context) *registry.Registry {
-	own := slices.DeleteFunc(slices.Clone(t.finder.sources.local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
-	return t.finder.loadStep(ctx, step{name: stepShown, sources: own})
-}
+func (t *Tools) BuiltIn(ctx context.Context) *registry.Registry { return t.finder.builtIn(ctx) }
 
 // FindAll finds the tools with several names in one registry, in the order of
 // the registry and in the versions that were named. A name may be a glob, which
@@ -226,8 +199,8 @@ func (t *Tools) Reports(reg *registry.Registry, off []OffServer) []SourceReport 
 		if r.Err != nil {
 			report.Error = r.Err.Error()
 		}
-		if at, cached := t.finder.cached.Records.Served(r.Name); cached {
-			report.CachedAt, report.AgeMs = &at, t.finder.cached.Records.Age(r.Name).Milliseconds()
+		if at, cached := t.finder.listings.Records.Served(r.Name); cached {
+			report.CachedAt, report.AgeMs = &at, t.finder.listings.Records.Age(r.Name).Milliseconds()
 		}
 		out = append(out, report)
 	}
@@ -241,24 +214,15 @@ func (t *Tools) Reports(reg *registry.Registry, off []OffServer) []SourceReport 
 // Diagnostics returns all diagnostics so far: those of the session, then those
 // of loading reg. If both report the same, it appears once.
 func (t *Tools) Diagnostics(reg *registry.Registry) []registry.Diagnostic {
-	t.notices.mu.Lock()
-	defer t.notices.mu.Unlock()
-	return append(slices.Clone(t.notices.all), slices.DeleteFunc(reg.Diagnostics(), func(d registry.Diagnostic) bool {
-		return d.Code == settings.CodeSourceFailed && slices.Contains(t.notices.all, d)
-	})...)
+	return t.finder.reports.with(reg.Diagnostics())
 }
 
-// announce calls the hooks onRegister and onDiagnostic once.
-func (t *Tools) announce(ctx context.Context, reg *registry.Registry) error {
-	if t.opts.Still {
-		return nil
+// NameOwner returns the server in the settings to which a plain name of servers' tools
+// belongs; "" if it belongs to none.
+func (t *Tools) NameOwner(name string) string {
+	owner := t.finder.names.Owner(name).Server
+	if slices.Contains(t.finder.set.ServerNamesKnown(), owner) {
+		return owner
 	}
-	set, err := t.hooks(ctx)
-	if err != nil || set == nil || !t.announced.CompareAndSwap(false, true) {
-		return err
-	}
-	if err := errors.Join(set.Registered(ctx, reg.Tools()), set.Noticed(ctx, t.Diagnostics(reg))); err != nil {
-		t.warn("hook_failed", "", err.Error(), "")
-	}
-	return nil
+	return ""
 }

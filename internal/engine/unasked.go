@@ -41,11 +41,11 @@ func (t *Tools) Unasked(reg *registry.Registry, source string) Unasked {
 	}
 	server, ofServer := registry.ServerOf(source)
 	switch {
-	case t.set.Globals.NoProject:
+	case t.finder.set.Globals.NoProject:
 		return Unasked{"the settings of the project are not read", true}
-	case !t.ReadsProject(), ofServer && t.set.Standing(server, "") == settings.EntryUntrusted:
+	case !t.ReadsProject(), ofServer && t.finder.set.Standing(server, "") == settings.EntryUntrusted:
 		return Unasked{"the settings of this project are not trusted", true}
-	case t.set.Globals.NoUser:
+	case t.finder.set.Globals.NoUser:
 		return Unasked{"the settings of the user are not read", true}
 	}
 	return Unasked{}
@@ -53,5 +53,5 @@ func (t *Tools) Unasked(reg *registry.Registry, source string) Unasked {
 
 // ReadsProject reports whether the settings of the project, if it has any, are in effect.
 func (t *Tools) ReadsProject() bool {
-	return !t.set.Globals.NoProject && (t.set.Project == nil || t.set.Project.Trusted)
+	return !t.finder.set.Globals.NoProject && (t.finder.set.Project == nil || t.finder.set.Project.Trusted)
 }

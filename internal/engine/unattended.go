@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
@@ -45,7 +46,11 @@ func NewKeptQuestion(k policy.KeptQuestion) (KeptQuestion, error) {
 // unattended answers questions about calls that no person could be asked: with approval.command,
 // or later. It implements [exec.Unattended].
 type unattended struct {
-	*run
+	programs  *programs
+	policies  *policies
+	reports   *reports
+	describe  func(exec.Question) exec.Prompt // see [Deps.Describe]
+	replayed  bool                            // the calls are those of a recording
 	questions *policy.Questions
 }
 
@@ -69,10 +74,10 @@ func (u *unattended) Claim(ctx context.Context, ids ...string) bool {
 
 // Absent implements [exec.Unattended].
 func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer, *policy.KeptQuestion, bool) {
-	if u.set.Approval.Command.IsSet() && !u.set.Globals.NonInteractive && !process.InsideTool(u.deps.Environ) {
+	if u.programs.set.Approval.Command.IsSet() && !u.programs.set.Globals.NonInteractive && !process.InsideTool(u.programs.environ) {
 		return u.command(ctx, q), nil, true
 	}
-	if len(q.Denied) > 0 || u.deps.Replay != nil { // what a replay keeps, no answer reaches
+	if len(q.Denied) > 0 || u.replayed { // what a replay keeps, no answer reaches
 		return exec.Answer{}, nil, false
 	}
 	kept, err := u.keep(ctx, *q)
@@ -92,7 +97,7 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 
 // Keep implements [exec.Unattended].
 func (u *unattended) Keep(ctx context.Context, q *exec.Question) string {
-	if u.deps.Replay != nil {
+	if u.replayed {
 		return ""
 	}
 	kept, err := u.keep(ctx, *q)
@@ -107,14 +112,14 @@ func (u *unattended) Keep(ctx context.Context, q *exec.Question) string {
 
 // Settled implements [exec.Unattended].
 func (u *unattended) Settled(ctx context.Context, t *registry.Tool, sent registry.Call, asked bool) {
-	if u.deps.Replay == nil {
+	if !u.replayed {
 		u.questions.Forget(ctx, func() string { return u.callID(ctx, t, sent, 0) }, asked)
 	}
 }
 
 // Stamp implements [exec.Unattended].
 func (u *unattended) Stamp(ctx context.Context) string {
-	newest := u.run
+	newest := u.policies
 	for next := newest.next.Load(); next != nil; next = next.next.Load() {
 		newest = next
 	}
@@ -127,8 +132,7 @@ func (u *unattended) warnUnkept(q *exec.Question, err error) {
 
 // warnOf reports a problem with a question while the call is running.
 func (u *unattended) warnOf(q *exec.Question, code, message, hint string) {
-	defer u.deps.Screen.Pause()()
-	u.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Tool: q.Tool.Name, Message: message, Hint: hint})
+	u.reports.whileRunning(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Tool: q.Tool.Name, Message: message, Hint: hint})
 }
 
 // AnswerHint says how to answer a kept question, or what to do if its answer was not taken.
@@ -161,7 +165,7 @@ func (u *unattended) keep(ctx context.Context, q exec.Question) (policy.KeptQues
 			q.Choices = slices.DeleteFunc(slices.Clone(q.Choices), func(c exec.Choice) bool { return c == choice })
 		}
 	}
-	question, err := jsonx.Marshal(u.deps.Describe(q))
+	question, err := jsonx.Marshal(u.describe(q))
 	if err != nil {
 		return kept, err
 	}
@@ -197,7 +201,7 @@ func (u *unattended) callID(ctx context.Context, t *registry.Tool, sent registry
 	if a.Shares(ctx) { // with processes that may be on other machines
 		folder = ""
 	}
-	return digest(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params), u.set.Workspace, a.Project, folder, caller.Name(ctx), copy)
+	return digest(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params), u.programs.set.Workspace, a.Project, folder, caller.Name(ctx), copy)
 }
 
 // digest returns the hash of values, which JSON can encode.
@@ -213,40 +217,40 @@ func (u *unattended) command(ctx context.Context, q *exec.Question) exec.Answer 
 	if err == nil || context.Cause(ctx) != nil {
 		return answer
 	}
-	u.warnOf(q, "approval_command_failed", fmt.Sprintf("approval.command gave no answer about %q, which means no: %v%s", q.Tool.Name, err, tailOf(stderr)), "set at "+u.set.Approval.Command.Origin.String())
+	u.warnOf(q, "approval_command_failed", fmt.Sprintf("approval.command gave no answer about %q, which means no: %v%s", q.Tool.Name, err, tailOf(stderr)), "set at "+u.programs.set.Approval.Command.Origin.String())
 	return exec.Answer{Reason: "there was no valid answer"}
 }
 
 func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, stderr []byte, err error) {
-	command := u.set.Approval.Command
-	argv, err := u.expander.Command(command)
+	command := u.programs.set.Approval.Command
+	argv, err := u.programs.expander.Command(command)
 	if err != nil {
 		return a, nil, err
 	}
-	dir := u.set.ProjectRoot
+	dir := u.programs.set.ProjectRoot
 	if command.Origin.Scope != settings.ScopeFile { // it is for every project, and may run what it finds in its folder
-		if dir, err = u.deps.Folders.Neutral(); err != nil {
+		if dir, err = u.programs.folders.Neutral(); err != nil {
 			return a, nil, err
 		}
 	}
-	env, err := values.ToolEnviron(ctx, u.set.For(command.Origin.Scope), u.expander, u.deps.Environ)
+	env, err := values.ToolEnviron(ctx, u.programs.set.For(command.Origin.Scope), u.programs.expander, u.programs.environ)
 	if err != nil {
 		return a, nil, err
 	}
 	question, err := jsonx.Marshal(struct {
 		CallID json.RawMessage `json:"callId,omitempty"`
 		exec.Prompt
-	}{q.Call.ID, u.deps.Describe(*q)})
+	}{q.Call.ID, u.describe(*q)})
 	if err != nil {
 		return a, nil, err
 	}
-	if limit := u.set.Approval.Timeout; limit > 0 {
+	if limit := u.programs.set.Approval.Timeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("time limit of %s reached (approval.timeout)", limit))
 		defer cancel()
 	}
 	// It runs outside the sandbox, because it has to reach a person.
-	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: dir, Env: env, NotFrom: u.set.Workspace, Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes})
+	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: dir, Env: env, NotFrom: u.programs.set.Workspace, Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes})
 	switch {
 	case err != nil:
 		return a, out.Stderr, err
@@ -266,4 +270,15 @@ func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, 
 		err = fmt.Errorf("its output is not an answer: %w", err)
 	}
 	return a, out.Stderr, err
+}
+
+// tailOf quotes the end of what a command wrote to stderr, to show how it failed; "" if it wrote
+// nothing.
+func tailOf(stderr []byte) string {
+	const tail = 500 // bytes
+	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-tail):]), ""))
+	if said == "" {
+		return ""
+	}
+	return "; its stderr ends:\n" + said
 }

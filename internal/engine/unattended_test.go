@@ -37,7 +37,7 @@ func TestKeptQuestionIsOfOneCall(t *testing.T) {
 			Verdict: policy.Verdict{Reason: "r", Origin: "s.yaml:1", Rule: &policy.Rule{Tool: "t", Decision: policy.Ask, When: when(".a")}, Commands: []policy.CommandVerdict{{Text: "ls", Origin: "default"}}},
 		}
 		change(s)
-		k := &unattended{run: &run{set: &s.set}, questions: &policy.Questions{Approvals: &policy.Approvals{Project: "/p"}}}
+		k := &unattended{programs: &programs{set: &s.set}, questions: &policy.Questions{Approvals: &policy.Approvals{Project: "/p"}}}
 		call, state, err := k.identify(s.ctx, &s.q)
 		if err != nil {
 			t.Fatal(err)

@@ -67,10 +67,10 @@ type nameCheck struct {
 // checkNames warns about names in the settings that match nothing in the whole
 // registry.
 func (f *finder) checkNames(ctx context.Context, reg *registry.Registry) {
-	if f.opts.Preset != "" {
+	if f.preset != "" {
 		return // a preset omits sources
 	}
-	used, _ := f.hooks(ctx) // errors in hooks are reported when they run
+	used, _ := f.announcer.programs.hooks(ctx) // errors in hooks are reported when they run
 	(&nameCheck{f, reg, used}).check()
 }
 
@@ -149,7 +149,7 @@ func (m *nameCheck) checkName(n named, known []string, what string, complete boo
 	if len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
-	m.notices.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
+	m.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
 		Message: fmt.Sprintf("%s: %s: %q matches no %s", n.origin, n.setting, n.value, what), Hint: hint})
 }
 

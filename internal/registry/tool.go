@@ -159,6 +159,9 @@ type Call struct {
 	// redirect. agreed says that a person who has confirmed this call has agreed to them too,
 	// unless a rule asks. An error means that the call must not go on. It is never nil in Run.
 	Admit func(ctx context.Context, params json.RawMessage, agreed bool) error
+	// Steps makes the calls of a tool that is made of calls. It is never nil in Run if the session
+	// has such tools.
+	Steps Steps
 	// Paths are the paths that the policy decided about, as returned by Subject. The
 	// tool must not access another file if one of these names has come to refer to
 	// one, for example through a new link.
@@ -169,6 +172,15 @@ type Call struct {
 	// rules, so that a stored result is not shown to a call that has other ones.
 	Hides    func(path string) bool
 	HidesKey string
+}
+
+// Steps makes calls for tools that are made of calls. Each is validated, decided on by the policy
+// and run like any other call.
+type Steps interface {
+	// Step makes a call of a tool, by any of its names.
+	Step(ctx context.Context, tool string, params json.RawMessage) (Result, error)
+	// Script runs a script with the params of a call. file is for positions.
+	Script(ctx context.Context, file string, text []byte, call Call) (Result, error)
 }
 
 // Progress is the progress of a running call. Total is 0 if unknown.

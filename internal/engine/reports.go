@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// InputError is a mistake in a flag, a variable, or an entry of the settings that is
+// invalid only in combination with others.
+type InputError struct {
+	Err  error
+	Hint string // what to do; may be empty
+}
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+// Screen shows the progress of a session.
+type Screen interface {
+	// Watch shows the state of servers until done is called.
+	Watch() (done func())
+	// ServerState shows a step of a server. It may be called from any goroutine.
+	ServerState(server string, state mcpclient.State)
+	// Pause removes what is shown until resume is called.
+	Pause() (resume func())
+}
+
+// blank is a screen that shows nothing.
+type blank struct{}
+
+func (blank) Watch() func()                       { return func() {} }
+func (blank) ServerState(string, mcpclient.State) {}
+func (blank) Pause() func()                       { return func() {} }
+
+// reports is where a session reports problems that do not stop it. It is safe for concurrent
+// use.
+type reports struct {
+	add    func(registry.Diagnostic) // see [Deps.Warn]
+	log    *slog.Logger
+	screen Screen
+
+	mu      sync.Mutex
+	notices []registry.Diagnostic // those that are not of a registry
+}
+
+// newReports returns reports that begin with notices. log and screen may be nil.
+func newReports(warn func(registry.Diagnostic), log *slog.Logger, screen Screen, notices []registry.Diagnostic) *reports {
+	r := &reports{add: warn, log: log, screen: screen, notices: slices.Clone(notices)}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.screen == nil {
+		r.screen = blank{}
+	}
+	return r
+}
+
+// warn reports a problem. source may be empty.
+func (r *reports) warn(code, source, message, hint string) {
+	r.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: source, Message: message, Hint: hint})
+}
+
+// whileRunning reports a problem during a call, and removes the live lines of the call from the
+// screen meanwhile.
+func (r *reports) whileRunning(d registry.Diagnostic) {
+	defer r.screen.Pause()()
+	r.add(d)
+}
+
+// notice adds a diagnostic to those of the session, unless it was added before.
+func (r *reports) notice(d registry.Diagnostic) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.notices, d) {
+		r.notices = append(r.notices, d)
+	}
+}
+
+// with returns the diagnostics of the session, then those of loading a registry. If both report
+// that a source failed, it appears once.
+func (r *reports) with(loading []registry.Diagnostic) []registry.Diagnostic {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append(slices.Clone(r.notices), slices.DeleteFunc(loading, func(d registry.Diagnostic) bool {
+		return d.Code == settings.CodeSourceFailed && slices.Contains(r.notices, d)
+	})...)
+}

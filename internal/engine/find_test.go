@@ -233,7 +233,7 @@ func TestFindMissingTool(t *testing.T) {
 			[]string{"a:x"}, "made@9", false, true, `available: 2.0.0`, "a"},
 		{"the only version is hidden", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"}]']\ntoolCallCommand: cat\n",
 			[]string{"a:x"}, "made@9", false, true, `is not registered`, "a"},
-		{"its server is not allowed", "mcp: {excluded: [b]}\n", []string{"a:x", "b:y"}, "b__y", false, true, `its server is not allowed`, "a"},
+		{"its server is not allowed", "mcp: {excluded: [b]}\n", []string{"a:x", "b:y"}, "b__y", false, true, `its server is not allowed`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, tt.yaml, tt.servers...)

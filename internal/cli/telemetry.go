@@ -43,9 +43,9 @@ func (x *Engine) endTelemetry(ctx context.Context) {
 }
 
 // WriteMetrics answers a request for the metrics, for Prometheus.
-func (x *Engine) WriteMetrics(w http.ResponseWriter, r *http.Request) {
+func (x *Engine) WriteMetrics(w http.ResponseWriter, r *http.Request, numbers *telemetry.Numbers) {
 	w.Header().Set("Content-Type", telemetry.PrometheusType)
-	if err := x.exporter.WritePrometheus(r.Context(), w); err != nil {
+	if err := x.exporter.WritePrometheus(r.Context(), w, numbers); err != nil {
 		http.Error(w, "the metrics cannot be collected", http.StatusInternalServerError)
 	}
 }

@@ -21,8 +21,9 @@ import (
 
 // callTool makes a client's call. Errors become results for the model, unless the request
 // itself was canceled.
-func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 	c := clientFrom(ctx)
+	defer func() { s.countEnd(c, result, err) }()
 	done, err := s.admit(ctx, c)
 	if err != nil {
 		return errorResult(err.Error()), nil
@@ -69,6 +70,19 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return &mcp.CallToolResult{InputRequests: ask.requests, RequestState: ask.state}, nil
 	}
 	return c.resultOfCall(v, err)
+}
+
+// countEnd counts a request for a call that has been answered, for the metrics.
+func (s *Server) countEnd(c *client, result *mcp.CallToolResult, err error) {
+	_, isTask := errors.AsType[*errAsTask](err)
+	switch label := s.labelOf(c.from.name); {
+	case isTask:
+		s.ended.add(label, "task") // it goes on
+	case err != nil || result.IsError:
+		s.ended.add(label, "error")
+	case len(result.InputRequests) == 0: // otherwise the client has to answer first
+		s.ended.add(label, "ok")
+	}
 }
 
 // taskSupport returns whether a tool can be called as a task, as in [mcpclient.TaskSupport].

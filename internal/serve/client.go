@@ -36,6 +36,7 @@ type client struct {
 	// progress is the progress token of its request; nil if it did not ask for progress.
 	progress any
 	out      outbox
+	asked    *runningCalls   // counts the questions to people; nil: nothing does
 	closed   <-chan struct{} // of the client on stdin, closed when no answer of it is read any more; nil: it is another
 	// elsewhere is the answer to its request that arrived at another replica, which passes on
 	// what it is asked; nil: the request is here.
@@ -59,7 +60,7 @@ type sender interface {
 
 // withClient returns a context for a client's request.
 func (s *Server) withClient(ctx context.Context, from identity, session *mcp.ServerSession, req sender) context.Context {
-	c := &client{from: from, session: session, asking: s.opts.Asking, revision: req.ProtocolVersion(), request: ctx}
+	c := &client{from: from, session: session, asking: s.opts.Asking, revision: req.ProtocolVersion(), request: ctx, asked: &s.asked}
 	if from.name == caller.Stdio {
 		c.closed = s.stopping
 	}
@@ -174,6 +175,15 @@ func (c *client) carrier() *client {
 // can arrive any more.
 var errInputEnded = errors.New("the client has ended its input, so it cannot answer")
 
+// opens counts a question to a person until done is called.
+func (c *client) opens() (done func()) {
+	if c == nil || c.asked == nil {
+		return func() {}
+	}
+	_ = c.asked.add(c.from.name, 0) // there is no limit
+	return func() { c.asked.remove(c.from.name) }
+}
+
 // elicit asks the client's user a question. stage is that of [client.ask].
 func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, stage *callStage) (*mcp.ElicitResult, error) {
 	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q}, stage)
@@ -272,6 +282,7 @@ func (c *client) input(ctx context.Context, server string, result json.RawMessag
 	}
 	answers := mcp.InputResponseMap{}
 	if len(wanted.Requests) > 0 {
+		defer c.opens()()
 		var err error
 		if answers, err = c.ask(ctx, wanted.Requests, c.call.atServer(server, wanted.Requests, wanted.State)); err != nil {
 			return nil, &ask.InputError{Reason: "its request for input was not answered: " + err.Error()}

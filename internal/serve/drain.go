@@ -8,9 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/openapi"
 )
 
 const (
@@ -74,25 +71,10 @@ func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
 
 // unreachable returns the names of the servers and APIs that failed when they were last tried and are not
 // optional.
-func (s *Server) unreachable(ctx context.Context) []string {
-	s.mu.Lock()
-	o := s.offer
-	s.mu.Unlock()
-	if o == nil {
-		return nil
-	}
-	var out []string
-	on, _, _ := o.session.Servers.Named() // without a name there is no error
-	for _, server := range on {
-		info := server.Info()
-		if (info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin) && !server.Settings().Optional {
-			out = append(out, info.Name)
-		}
-	}
-	for _, api := range o.session.Servers.APIs() {
-		entry := api.Settings()
-		if (api.Info().State == openapi.Failed || api.NeedsLogin(ctx) != nil) && !entry.Optional {
-			out = append(out, entry.Name)
+func (s *Server) unreachable(ctx context.Context) (out []string) {
+	for _, source := range s.sources(ctx) {
+		if source.server != "" && source.state == sourceFailed && !source.optional {
+			out = append(out, source.server)
 		}
 	}
 	return out

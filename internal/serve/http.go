@@ -89,6 +89,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	switch {
 	case opts.OAuth != nil:
 		h.tokens = opts.OAuth
+		s.claimed.Store(true)
 	case opts.Tokens != nil:
 		h.tokens = opts.Tokens
 	}

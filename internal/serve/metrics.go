@@ -1,9 +1,164 @@
 package serve
 
 import (
+	"context"
+	"maps"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
+
+// Numbers receives metrics with one number for each combination of labels, which are names and
+// values in turn.
+type Numbers interface {
+	Begin(name, kind, help string)
+	Add(name string, number int, labels ...string)
+}
+
+// otherClients is the label of clients whose names are neither in the token file nor in the
+// settings, such as those of access tokens: there may be any number of them.
+const otherClients = "other"
+
+// callCounts counts the calls that have ended. The zero value has none. It is safe for concurrent
+// use.
+type callCounts struct {
+	mu sync.Mutex
+	of map[[2]string]int // by label of the client and outcome
+}
+
+func (c *callCounts) add(client, outcome string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[[2]string]int{}
+	}
+	c.of[[2]string{client, outcome}]++
+}
+
+// Measure adds what runs and waits, by client, and the states of the sources.
+func (s *Server) Measure(ctx context.Context, to Numbers) {
+	s.calls.measure(to, "toolreg_calls_running", "Calls that run.", s.labelOf)
+	s.asked.measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.labelOf)
+	s.sessions.mu.Lock()
+	sessions := maps.Clone(s.sessions.held.of)
+	s.sessions.mu.Unlock()
+	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", sessions, s.labelOf)
+	s.ended.mu.Lock()
+	ended := maps.Clone(s.ended.of)
+	s.ended.mu.Unlock()
+	to.Begin("toolreg_calls_total", "counter", "Calls that have ended.")
+	for _, key := range slices.SortedFunc(maps.Keys(ended), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		to.Add("toolreg_calls_total", ended[key], "client", key[0], "outcome", key[1])
+	}
+	to.Begin("toolreg_source_state", "gauge", "Whether a source of tools is in this state.")
+	for _, source := range s.sources(ctx) {
+		for _, state := range []string{sourceUp, sourceFailed, sourceDisabled} {
+			is := 0
+			if source.state == state {
+				is = 1
+			}
+			to.Add("toolreg_source_state", is, "source", source.name, "state", state)
+		}
+	}
+}
+
+func (r *runningCalls) measure(to Numbers, name, help string, label func(string) string) {
+	r.mu.Lock()
+	counts := maps.Clone(r.held.of)
+	r.mu.Unlock()
+	measure(to, name, help, counts, label)
+}
+
+// measure adds a gauge with numbers of clients.
+func measure(to Numbers, name, help string, counts map[string]int, label func(string) string) {
+	to.Begin(name, "gauge", help)
+	byLabel := map[string]int{}
+	for client, n := range counts {
+		byLabel[label(client)] += n
+	}
+	for _, client := range slices.Sorted(maps.Keys(byLabel)) {
+		to.Add(name, byLabel[client], "client", client)
+	}
+}
+
+// labelOf returns the label of a client.
+func (s *Server) labelOf(client string) string {
+	if !s.claimed.Load() {
+		return client
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.offer != nil {
+		for _, limit := range s.offer.session.Settings.CallLimits {
+			if limit.Client == client && !text.IsGlob(client) {
+				return client
+			}
+		}
+	}
+	return otherClients
+}
+
+// The states of sources in the metrics.
+const (
+	sourceUp       = "up" // or not needed yet
+	sourceFailed   = "failed"
+	sourceDisabled = "disabled"
+)
+
+// sourceState is the state of a source of tools.
+type sourceState struct {
+	name     string // such as mcp:github
+	state    string
+	server   string // name of the MCP server or API; "" if it is neither
+	optional bool
+}
+
+// sources returns the states of the sources of the current offer: first the servers and the APIs,
+// as they were when they were last tried.
+func (s *Server) sources(ctx context.Context) (out []sourceState) {
+	s.mu.Lock()
+	o := s.offer
+	s.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	add := func(source registry.Source, server string, failed, optional bool) {
+		one := sourceState{source.Name(), sourceUp, server, optional}
+		if failed {
+			one.state = sourceFailed
+		}
+		out = append(out, one)
+	}
+	on, off, _ := o.session.Servers.Named() // without a name there is no error
+	for _, server := range on {
+		info := server.Info()
+		add(server, info.Name, info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin, server.Settings().Optional)
+	}
+	for _, api := range o.session.Servers.APIs() {
+		entry := api.Settings()
+		add(api, entry.Name, api.Info().State == openapi.Failed || api.NeedsLogin(ctx) != nil, entry.Optional)
+	}
+	for _, server := range off {
+		out = append(out, sourceState{name: server.Source(), state: sourceDisabled, server: server.Name})
+	}
+	for _, report := range o.registry.Reports() {
+		if _, isServer := registry.ServerOf(report.Name); isServer {
+			continue
+		}
+		one := sourceState{name: report.Name, state: sourceUp}
+		if report.Err != nil {
+			one.state = sourceFailed
+		}
+		out = append(out, one)
+	}
+	return out
+}
 
 // Metrics serves /metrics to clients with a token. It must be called before the first
 // request.

@@ -93,6 +93,9 @@ type Server struct {
 	heard         heard
 	reporting     atomic.Pointer[mcpclient.Source] // the server that has reported the change of which clients are being notified
 	calls         runningCalls
+	asked         runningCalls // the questions to people about calls, and of servers
+	ended         callCounts
+	claimed       atomic.Bool // the names of clients are claims of access tokens
 	tasks         tasks
 	states        *states
 	inbound       sync.Map // *inbound by key: the requests over HTTP that the SDK is handling

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // TestCallsOfClientsThatLeft closes the request over HTTP with which a call has come.
@@ -47,5 +50,22 @@ func TestCallsOfClientsThatLeft(t *testing.T) {
 			}
 			leave()
 		})
+	}
+}
+
+// Clients with access tokens have no labels of their own in the metrics, because there may be any
+// number of them, unless the settings name them.
+func TestLabelsOfClients(t *testing.T) {
+	s := &Server{offer: &offer{held: &held{session: &engine.Session{Settings: &settings.Settings{CallLimits: []settings.CallLimit{{Client: "ci"}, {Client: "a*"}}}}}}}
+	for _, claimed := range []bool{false, true} {
+		s.claimed.Store(claimed)
+		for client, want := range map[string]string{"ci": "ci", "a*": "other", "anna": "other"} {
+			if !claimed {
+				want = client // of the token file
+			}
+			if got := s.labelOf(client); got != want {
+				t.Errorf("%s, of an access token: %t: label %s", client, claimed, got)
+			}
+		}
 	}
 }

@@ -66,9 +66,10 @@ type answering[T any] func(ctx context.Context, first func() bool) (T, error)
 // there is no such place. asked says that the client can be asked; if it cannot, client says what
 // happens when nobody at the console answers.
 func firstAnswer[T any](ctx context.Context, a Asker, asked bool, client func(context.Context) (T, error), console, kept answering[T]) (T, error) {
-	if console == nil && (kept == nil || !asked) {
+	if console == nil && !asked {
 		return client(ctx)
 	}
+	defer clientFrom(ctx).opens()()
 	s := &settlement{}
 	both, cancel := context.WithCancelCause(context.WithValue(ctx, settlementKey{}, s))
 	defer cancel(nil)

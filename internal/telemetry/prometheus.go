@@ -16,9 +16,27 @@ import (
 // PrometheusType is the media type of what [Exporter.WritePrometheus] writes.
 const PrometheusType = "text/plain; version=0.0.4; charset=utf-8"
 
+// Numbers are metrics with one number for each combination of labels, in the text format of
+// Prometheus. The zero value has none.
+type Numbers struct{ text bytes.Buffer }
+
+// Begin begins a metric, whose kind is gauge or counter.
+func (n *Numbers) Begin(name, kind, help string) {
+	fmt.Fprintf(&n.text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+}
+
+// Add adds a number of a metric that has begun. labels are names and values in turn.
+func (n *Numbers) Add(name string, number int, labels ...string) {
+	pairs := make([]string, 0, len(labels)/2)
+	for pair := range slices.Chunk(labels, 2) {
+		pairs = append(pairs, pair[0]+`="`+escapeLabel(pair[1])+`"`)
+	}
+	fmt.Fprintf(&n.text, "%s{%s} %d\n", name, strings.Join(pairs, ","), number)
+}
+
 // WritePrometheus writes the histograms in the text format of Prometheus, with names as its
-// rules for OpenTelemetry make them. Options.Scrape must have been set.
-func (x *Exporter) WritePrometheus(ctx context.Context, w io.Writer) error {
+// rules for OpenTelemetry make them, and the numbers. Options.Scrape must have been set.
+func (x *Exporter) WritePrometheus(ctx context.Context, w io.Writer, numbers *Numbers) error {
 	var rm metricdata.ResourceMetrics
 	if err := x.scraped.Collect(ctx, &rm); err != nil {
 		return err
@@ -32,6 +50,7 @@ func (x *Exporter) WritePrometheus(ctx context.Context, w io.Writer) error {
 			}
 		}
 	}
+	b.Write(numbers.text.Bytes())
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -65,12 +84,15 @@ func writeHistogram(b *bytes.Buffer, name string, h metricdata.Histogram[float64
 
 // prometheusLabels returns the labels of a series, each with a comma after it.
 func prometheusLabels(set attribute.Set) string {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	var b strings.Builder
 	for _, kv := range set.ToSlice() {
-		fmt.Fprintf(&b, `%s="%s",`, prometheusName(string(kv.Key)), escape.Replace(kv.Value.String()))
+		fmt.Fprintf(&b, `%s="%s",`, prometheusName(string(kv.Key)), escapeLabel(kv.Value.String()))
 	}
 	return b.String()
+}
+
+func escapeLabel(value string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value)
 }
 
 func prometheusName(name string) string { return strings.ReplaceAll(name, ".", "_") }

@@ -227,8 +227,12 @@ func TestPrometheus(t *testing.T) {
 		span.Label("gen_ai.tool.name", name)
 		span.End()
 	}
+	var numbers Numbers
+	numbers.Begin("n", "gauge", "Some number.")
+	numbers.Add("n", 3, "source", `a"\`+"\n", "state", "up")
+	numbers.Add("n", 4)
 	var first, second strings.Builder
-	if err := cmp.Or(x.WritePrometheus(t.Context(), &first), x.WritePrometheus(t.Context(), &second)); err != nil || first.String() != second.String() {
+	if err := cmp.Or(x.WritePrometheus(t.Context(), &first, &numbers), x.WritePrometheus(t.Context(), &second, &numbers)); err != nil || first.String() != second.String() {
 		t.Errorf("two scrapes differ, or %v:\n%s\n%s", err, first.String(), second.String())
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -237,7 +241,10 @@ func TestPrometheus(t *testing.T) {
 		t.Fatalf("%v in\n%s", err, first.String())
 	}
 	found := families["gen_ai_execute_tool_duration_seconds"]
-	if len(families) != 1 || found == nil || len(found.GetMetric()) != 2 {
+	if n := families["n"].GetMetric(); len(n) != 2 || n[0].GetLabel()[0].GetValue() != `a"\`+"\n" || n[0].GetGauge().GetValue() != 3 || n[1].GetGauge().GetValue() != 4 {
+		t.Errorf("the numbers are %v", n)
+	}
+	if len(families) != 2 || found == nil || len(found.GetMetric()) != 2 {
 		t.Fatalf("found %v", families)
 	}
 	for i, want := range []struct {

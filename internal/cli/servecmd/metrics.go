@@ -9,14 +9,24 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/telemetry"
 )
 
 // metricsOn is the value of --metrics for the address of --http.
 const metricsOn = "on"
 
+// metricsOf answers requests for the metrics.
+func metricsOf(e *cli.Env, server *serve.Server) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var numbers telemetry.Numbers
+		server.Measure(r.Context(), &numbers)
+		e.Engine.WriteMetrics(w, r, &numbers)
+	}
+}
+
 // serveMetrics serves the metrics on an address of their own, if --metrics gives one, until
 // stop is called. One that other machines reach asks for the tokens of clients.
-func (o *options) serveMetrics(ctx context.Context, e *cli.Env, clients *serve.HTTP) (stop func(), err error) {
+func (o *options) serveMetrics(ctx context.Context, e *cli.Env, server *serve.Server, clients *serve.HTTP) (stop func(), err error) {
 	if o.metrics == "" || o.metrics == metricsOn {
 		return func() {}, nil
 	}
@@ -25,7 +35,7 @@ func (o *options) serveMetrics(ctx context.Context, e *cli.Env, clients *serve.H
 		return nil, err
 	}
 	address, _ := listener.Addr().(*net.TCPAddr)
-	handler := http.HandlerFunc(e.Engine.WriteMetrics)
+	handler := metricsOf(e, server)
 	if address == nil || !address.IP.IsLoopback() {
 		if clients == nil || o.noAuth {
 			_ = listener.Close()

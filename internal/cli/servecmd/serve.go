@@ -251,7 +251,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		err = o.serveHTTP(serving, e, server, view)
 	default:
 		var stop func()
-		if stop, err = o.serveMetrics(serving, e, nil); err == nil {
+		if stop, err = o.serveMetrics(serving, e, server, nil); err == nil {
 			err = server.Stdio(serving, e.IO.In, e.IO.Out.Unescaped(), o.drain)
 			stop()
 		}
@@ -449,13 +449,13 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	}
 	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, OAuth: o.oauth, Loopback: loopback, LoginPage: loginPage, Log: ios.Log})
 	if o.metrics == metricsOn {
-		handler.Metrics(e.Engine.WriteMetrics)
+		handler.Metrics(metricsOf(e, server))
 	}
 	if view != nil {
 		handler.Console(pages(e, server, view))
 		ios.Announce("console at %s://%s%s", scheme, listener.Addr(), serve.ConsolePath)
 	}
-	stop, err := o.serveMetrics(ctx, e, handler)
+	stop, err := o.serveMetrics(ctx, e, server, handler)
 	if err != nil {
 		_ = listener.Close()
 		return err

@@ -114,7 +114,7 @@ func (a sharedApprovals) Update(ctx context.Context, file string, change func([]
 }
 
 // Key implements policy.SharedApprovals.
-func (a sharedApprovals) Key() []byte { return a.store.Key() }
+func (a sharedApprovals) Key() []byte { return a.store.Derive("hashes") }
 
 // sharedLogins keeps the logins of clients in a store, for a season after they were last renewed.
 // It implements oauth.Place.

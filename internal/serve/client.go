@@ -38,9 +38,9 @@ type client struct {
 	out      outbox
 	asked    *runningCalls   // counts the questions to people; nil: nothing does
 	closed   <-chan struct{} // of the client on stdin, closed when no answer of it is read any more; nil: it is another
-	// elsewhere is the answer to its request that arrived at another replica, which passes on
-	// what it is asked; nil: the request is here.
-	elsewhere *relayWriter
+	// peer is the answer to its request that arrived at another replica, which passes on what it
+	// is asked; nil: the request is here.
+	peer *taskEvents
 }
 
 func clientFrom(ctx context.Context) *client {
@@ -239,8 +239,8 @@ func (c *client) askOpen(ctx context.Context, questions mcp.InputRequestMap, sta
 }
 
 func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
-	if c.elsewhere != nil {
-		return c.elsewhere.ask(until, q)
+	if c.peer != nil {
+		return c.peer.ask(until, q)
 	}
 	ctx, cancel := context.WithCancelCause(c.request) // over HTTP it is sent in the response to that request
 	defer cancel(nil)

@@ -24,6 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/serve/cluster"
 )
 
 const (
@@ -251,7 +252,7 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 }
 
 // post reads a message and passes it to the SDK when it is its client's turn.
-func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, modern bool, id, at string) {
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, modern bool, id string, at cluster.Peer) {
 	draining := h.draining.Load()
 	if !draining {
 		h.calls.Add(1)
@@ -323,9 +324,9 @@ func (h *HTTP) admit(ctx context.Context, name string, modern bool, id string, b
 	return ok
 }
 
-// pass passes a request to the SDK, or to the replica that must handle it; "" is this one.
-func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, modern bool, id, at string) {
-	if at != "" {
+// pass passes a request to the SDK, or to the replica that must handle it; zero is this one.
+func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, modern bool, id string, at cluster.Peer) {
+	if at != (cluster.Peer{}) {
 		h.passOn(w, r, from, modern, id, at)
 		return
 	}

@@ -112,7 +112,7 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 	if err == nil {
 		h.server.connectClient(context.WithoutCancel(r.Context()), one)
 		if one.Done, one.Pending = true, nil; h.server.replica != nil {
-			one.Replica = h.server.replica.id
+			one.Replica = h.server.replica.ID
 		}
 		err = h.server.logins.put(r.Context(), id, one)
 	}

@@ -166,7 +166,7 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 			if !c.modern {
 				_ = c.session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id}) // without it, the client learns of the result
 			}
-			if s.replica != nil && now.Replica != s.replica.id {
+			if s.replica != nil && now.Replica != s.replica.ID {
 				s.loggedIn(ctx, server)
 			}
 			return nil

@@ -128,9 +128,9 @@ func New(opts Options) *Server {
 	if opts.Questions.Store != nil {
 		s.logins.store = opts.Questions.Store
 		s.replica = newReplica(s, opts.Questions.Store)
-		s.tasks.replica, s.tasks.store = s.replica.id, opts.Questions.Store
+		s.tasks.replica, s.tasks.store = s.replica.ID, opts.Questions.Store
 		s.sessions.over = s.replica.sessionOver
-		s.states.answered.holder = s.replica.id
+		s.states.answered.holder = s.replica.ID
 	}
 	return s
 }

@@ -19,7 +19,6 @@ const (
 	// one stays that its holder does not renew.
 	sessionKind = "session"
 	recordTime  = 10 * time.Minute
-	renewEvery  = time.Minute
 )
 
 // sessionRecord is what a replica needs to take over a session.
@@ -84,7 +83,7 @@ func (s *Server) remember(next mcp.MethodHandler) mcp.MethodHandler {
 		ctx = context.WithoutCancel(ctx)
 		switch p := req.GetParams().(type) {
 		case *mcp.InitializeParams:
-			now := sessionRecord{Holder: s.replica.id, Account: s.identify(ctx, req).account(), State: mcp.ServerSessionState{InitializeParams: session.InitializeParams(), InitializedParams: &mcp.InitializedParams{}}}
+			now := sessionRecord{Holder: s.replica.ID, Account: s.identify(ctx, req).account(), State: mcp.ServerSessionState{InitializeParams: session.InitializeParams(), InitializedParams: &mcp.InitializedParams{}}}
 			if r, ok := result.(initialized); ok {
 				now.State.NegotiatedProtocolVersion = r.ProtocolVersion
 			}
@@ -139,7 +138,7 @@ func (r *replica) write(ctx context.Context, id string, one *record) (held bool,
 			one.value = value
 			return written, err
 		}
-		if other, ok := readRecord(value); ok && other.Holder != r.id {
+		if other, ok := readRecord(value); ok && other.Holder != r.ID {
 			return false, nil
 		}
 		one.value = value // the store came back empty, or has answered too late

@@ -13,12 +13,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/serve/cluster"
 	"github.com/toolreg/toolreg/internal/store"
 )
 
 // place says where a session is: here, or at another replica.
 type place struct {
-	holder string // "" = here
+	holder cluster.Peer // zero: here
 	found  bool
 }
 
@@ -38,7 +39,7 @@ func (h *HTTP) locate(ctx context.Context, id string, from identity) (place, err
 			return place{}, err
 		}
 		now, ok := readRecord(v)
-		if !ok && r.settling() { // the record may be written again
+		if !ok && r.Settling(ctx) { // the record may be written again
 			if err := pause(ctx, lookAgain); err != nil {
 				return place{}, err
 			}
@@ -47,13 +48,10 @@ func (h *HTTP) locate(ctx context.Context, id string, from identity) (place, err
 		if !ok || now.Account != from.account() {
 			return place{}, nil
 		}
-		if now.Holder != "" && now.Holder != r.id {
-			is, err := r.lives(ctx, now.Holder)
-			if err != nil {
-				return place{}, err
-			}
-			if is {
-				return place{now.Holder, true}, nil
+		if now.Holder != "" && now.Holder != r.ID {
+			holder, err := r.Find(ctx, now.Holder)
+			if err != nil || holder != (cluster.Peer{}) {
+				return place{holder, err == nil}, err
 			}
 		}
 		if err := r.takeOver(ctx, id, v, now, from); err != nil {
@@ -102,7 +100,7 @@ func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now se
 	if !room {
 		return errFull
 	}
-	now.Holder = r.id
+	now.Holder = r.ID
 	data, err := json.Marshal(now)
 	if err != nil {
 		return err

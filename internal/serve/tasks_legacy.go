@@ -61,12 +61,6 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 // pingFor is the member of _meta of a ping that is another request.
 const pingFor = "toolreg/request"
 
-// taskRequest is a request about tasks.
-type taskRequest struct {
-	Method string      `json:"method"`
-	Params *taskParams `json:"params"`
-}
-
 // asPing returns a request about tasks as a ping, because the SDK's transport of a session that
 // was taken over refuses methods that are not its own.
 func asPing(message json.RawMessage) json.RawMessage {
@@ -84,7 +78,10 @@ func ofPing(method string, req mcp.Request) (string, mcp.Request, error) {
 	if !ok || ping.Params == nil || ping.Params.Meta[pingFor] == nil {
 		return method, req, nil
 	}
-	var is taskRequest
+	var is struct {
+		Method string      `json:"method"`
+		Params *taskParams `json:"params"`
+	}
 	data, err := json.Marshal(ping.Params.Meta[pingFor])
 	if err == nil {
 		err = json.Unmarshal(data, &is)

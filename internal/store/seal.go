@@ -14,7 +14,7 @@ import (
 type sealer struct {
 	aead   cipher.AEAD // AES-256-GCM with random nonces
 	naming []byte      // the key of names
-	own    []byte      // that of [Store.Key]
+	derive func(purpose string) []byte
 }
 
 // errForeign is the error for what was not sealed with this key and for this name.
@@ -36,7 +36,7 @@ func newSealer(secret string) sealer {
 	if err != nil {
 		panic("store: " + err.Error())
 	}
-	return sealer{aead, derive("names"), derive("hashes")}
+	return sealer{aead, derive("names"), derive}
 }
 
 // seal encrypts data. It can only be opened for the same name.
@@ -58,5 +58,5 @@ func (s sealer) hash(kind, id string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// Key returns a key that all replicas have, for hashes of what the Store keeps.
-func (s *Store) Key() []byte { return s.sealer.own }
+// Derive returns a key of 32 bytes that all replicas have, for one purpose.
+func (s *Store) Derive(purpose string) []byte { return s.sealer.derive(purpose) }

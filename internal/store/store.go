@@ -1,9 +1,9 @@
 // Package store shares what replicas of `toolreg serve` must agree on through a server of
-// Redis or Valkey (serve.store): values that end by themselves, values that are taken once,
-// counts, and messages between the replicas. It knows nothing of what they mean.
+// Redis or Valkey (serve.store): values that end by themselves, values that are taken once, and
+// counts. It knows nothing of what they mean.
 //
-// Whoever can use the server may see how much is stored and when, but not what: values and
-// messages are sealed with a key derived from serve.stateKey, and names are keyed hashes. What
+// Whoever can use the server may see how much is stored and when, but not what: values are sealed
+// with a key derived from serve.stateKey, and names are keyed hashes. What
 // does not open with that key, or was stored under another name, is treated as absent.
 package store
 
@@ -62,6 +62,7 @@ type Store struct {
 	client     valkey.Client // nil before the first connection
 	failed     time.Time     // when the server could not be reached or did not answer in time
 	failure    error
+	local      string // the host of this end of the last connection; "": there was none
 }
 
 // isPrefix reports whether a name can keep the values of a deployment apart from others.
@@ -85,6 +86,7 @@ func Open(address, secret string) (*Store, error) {
 		ReadBufferEachConn: 64 << 10, WriteBufferEachConn: 64 << 10, RingScaleEachConn: 8, PipelineMultiplex: -1,
 		ClientSetInfo: valkey.DisableClientSetInfo,
 	}
+	s.option.DialCtxFn = s.dial
 	switch {
 	case u.Scheme != "redis" && u.Scheme != "rediss":
 		return nil, errors.New("it must begin with redis:// or rediss://")
@@ -117,6 +119,32 @@ func Open(address, secret string) (*Store, error) {
 		s.prefix = values[0]
 	}
 	return s, nil
+}
+
+// dial connects to the server.
+func (s *Store) dial(ctx context.Context, address string, dialer *net.Dialer, config *tls.Config) (conn net.Conn, err error) {
+	if config != nil {
+		conn, err = (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", address)
+	} else {
+		conn, err = dialer.DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if host, _, err := net.SplitHostPort(conn.LocalAddr().String()); err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.local = host
+	}
+	return conn, nil
+}
+
+// LocalHost returns the address of this machine from which it has reached the server, so that others
+// which use the server are likely to reach it there; "" before the first connection.
+func (s *Store) LocalHost() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.local
 }
 
 // Close ends the connections. The Store cannot be used any more.

@@ -319,37 +319,6 @@ func TestCount(t *testing.T) {
 	})
 }
 
-func TestMessages(t *testing.T) {
-	server := storetest.Start(t)
-	a, b := open(t, server.URL(), secret), open(t, server.URL(), secret)
-	ctx, cancel := context.WithCancel(t.Context())
-	got, ready, lost, over := make(chan string, 100), make(chan bool, 10), make(chan bool, 1000), make(chan bool)
-	go func() {
-		defer close(over)
-		a.Receive(ctx, "c", func() { ready <- true }, func() { lost <- true }, func(data []byte) { got <- string(data) })
-	}()
-	<-ready
-	server.Do("PUBLISH", a.name("channel", "c"), "foreign")
-	for _, text := range []string{"1", "2"} {
-		if n, err := b.Send(ctx, "c", []byte(text)); err != nil || n != 1 {
-			t.Fatal(n, err)
-		}
-		if is := <-got; is != text {
-			t.Errorf("%q", is)
-		}
-	}
-	server.Kill()
-	<-lost
-	server.Again()
-	<-ready
-	eventually(t, func() bool { n, err := b.Send(ctx, "c", []byte("3")); return err == nil && n == 1 })
-	if is := <-got; is != "3" {
-		t.Errorf("%q", is)
-	}
-	cancel()
-	<-over
-}
-
 // A method ends soon when the server is away, full or silent, and the Store tells once of each.
 func TestAway(t *testing.T) {
 	server := storetest.Start(t)
@@ -420,47 +389,5 @@ func eventually(t *testing.T, is func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not happen")
 		}
-	}
-}
-
-// A message that a receiver was counted for arrives, even if it stops receiving just then.
-func TestLastMessagesConcurrent(t *testing.T) {
-	server := storetest.Start(t)
-	for range 20 {
-		from, to := open(t, server.URL(), secret), open(t, server.URL(), secret)
-		ctx, stop := context.WithCancel(t.Context())
-		ready, over := make(chan struct{}), make(chan struct{})
-		var received, counted atomic.Int64
-		go func() {
-			defer close(over)
-			to.Receive(ctx, "a", func() { close(ready) }, func() {}, func([]byte) {
-				if received.Add(1) == 200 {
-					stop()
-				}
-			})
-		}()
-		<-ready
-		var senders sync.WaitGroup
-		for range 4 {
-			senders.Go(func() {
-				for {
-					n, err := from.Send(t.Context(), "a", []byte("x"))
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if n == 0 {
-						return
-					}
-					counted.Add(1)
-				}
-			})
-		}
-		senders.Wait()
-		<-over
-		if counted.Load() != received.Load() {
-			t.Errorf("%d of %d messages arrived", received.Load(), counted.Load())
-		}
-		stop()
 	}
 }

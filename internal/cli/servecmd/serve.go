@@ -466,7 +466,11 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	tokensFollowed.Go(func() { handler.FollowTokens(following) })
 	defer tokensFollowed.Wait()
 	defer unfollow()
-	leave := handler.Replicas(context.WithoutCancel(ctx))
+	leave, err := handler.Join(context.WithoutCancel(ctx))
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
 	defer leave()
 	over := make(chan error, 1)
 	hs := handler.Server()

@@ -11,11 +11,12 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/cluster"
 )
 
 // Clients of revision 2026-07-28 have no sessions, but some of their requests must be handled
 // by a certain replica: the one where the call waits that a request continues, or the one that
-// has the caller's own process of a server (perClient). They are relayed like those of sessions.
+// has the caller's own process of a server (perClient). They are forwarded like those of sessions.
 
 const (
 	// waitingKind is the kind of values that say where a call waits for the answer to a
@@ -113,23 +114,24 @@ func (s *Server) serverOf(ctx context.Context, method string, params json.RawMes
 	return nil
 }
 
-// whereIs returns the replica that must handle a request without a session; "" is this one, or
-// any. While the store is away, it is this one.
-func (h *HTTP) whereIs(ctx context.Context, body json.RawMessage, from identity) string {
+// whereIs returns the other replica that must handle a request without a session; the zero value
+// is this one, or any. While the store is away, it is this one.
+func (h *HTTP) whereIs(ctx context.Context, body json.RawMessage, from identity) cluster.Peer {
 	r := h.server.replica
 	if r == nil {
-		return ""
+		return cluster.Peer{}
 	}
 	switch about := h.server.concernOf(ctx, body, from); {
 	case about.question != "" && !h.server.states.waitsHere(about.question):
 		v, err := r.store.Get(ctx, waitingKind, about.question)
-		if is, livesErr := r.lives(ctx, string(v.Data)); err == nil && livesErr == nil && is && string(v.Data) != r.id {
-			return string(v.Data)
+		if err == nil && v.Exists() && string(v.Data) != r.ID {
+			at, _ := r.Find(ctx, string(v.Data))
+			return at
 		}
 	case about.question == "" && about.process != "":
 		return r.claim(ctx, about.process)
 	}
-	return ""
+	return cluster.Peer{}
 }
 
 // has reports whether this replica has what a request without a session is about.
@@ -138,27 +140,28 @@ func (h *HTTP) has(ctx context.Context, body json.RawMessage, from identity) boo
 	return about.question != "" && h.server.states.waitsHere(about.question) || about.question == "" && about.process != "" && h.server.replica.processes.has(about.process)
 }
 
-// claim returns the replica that has a caller's process. If none has, this one gets it, and
-// claim returns "".
-func (r *replica) claim(ctx context.Context, id string) (holder string) {
+// claim returns the other replica that has a caller's process. If none has, this one gets it, and
+// claim returns the zero value.
+func (r *replica) claim(ctx context.Context, id string) cluster.Peer {
 	v, err := r.store.Get(ctx, processKind, id)
-	if err != nil || string(v.Data) == r.id {
-		return ""
+	if err != nil || string(v.Data) == r.ID {
+		return cluster.Peer{}
 	}
 	if v.Exists() {
-		if is, err := r.lives(ctx, string(v.Data)); err != nil || is {
-			return string(v.Data)
+		if holder, err := r.Find(ctx, string(v.Data)); err != nil || holder != (cluster.Peer{}) {
+			return holder
 		}
 	}
-	now, claimed, err := r.store.Swap(ctx, processKind, id, v, []byte(r.id), recordTime)
+	now, claimed, err := r.store.Swap(ctx, processKind, id, v, []byte(r.ID), recordTime)
 	switch {
 	case claimed:
 		r.processes.add(id)
-		return ""
-	case err != nil || string(now.Data) == r.id:
-		return ""
+		return cluster.Peer{}
+	case err != nil || string(now.Data) == r.ID:
+		return cluster.Peer{}
 	}
-	return string(now.Data)
+	holder, _ := r.Find(ctx, string(now.Data))
+	return holder
 }
 
 // renewProcesses says again which processes this replica has, and forgets those that another
@@ -169,8 +172,8 @@ func (r *replica) renewProcesses(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		if !v.Exists() || string(v.Data) == r.id {
-			_, _, _ = r.store.Swap(ctx, processKind, id, v, []byte(r.id), recordTime) // the next time shows who has it
+		if !v.Exists() || string(v.Data) == r.ID {
+			_, _, _ = r.store.Swap(ctx, processKind, id, v, []byte(r.ID), recordTime) // the next time shows who has it
 			continue
 		}
 		r.processes.remove(id)

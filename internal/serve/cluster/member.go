@@ -1,0 +1,163 @@
+// Package cluster lets the replicas of a server that share a store find and reach each other. It
+// knows nothing of the protocol that they serve.
+//
+// Each replica listens on a port of its own, on the address from which it reaches the store, and
+// says in the store, again and again, that it lives and where it listens. Others send it HTTP
+// requests there (link.go). The store only tells who is there: no request passes through it.
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/store"
+)
+
+const (
+	// Alive is how long a replica counts as alive after it has said so, which it does every
+	// beatEvery.
+	Alive     = 4 * time.Second
+	beatEvery = time.Second
+	// renewEvery is how often a replica writes everything else again that it has in the store.
+	renewEvery = time.Minute
+	// leaveTime is how long a replica that leaves waits at most.
+	leaveTime = 5 * time.Second
+	// replicaKind is the kind of values that say where a replica that lives listens.
+	replicaKind = "replica"
+)
+
+// Peer is a replica that lives. The zero value is none.
+type Peer struct{ ID, Address string }
+
+// Member is this process as one of the replicas. Create it with [New]. It is safe for concurrent
+// use.
+type Member struct {
+	ID string // random
+
+	store  *store.Store
+	client *http.Client
+	left   atomic.Bool
+	// emptied is when the store was last seen without what this replica had written, Unix time
+	// in ms.
+	emptied atomic.Int64
+	stale   atomic.Bool // everything must be written again
+}
+
+// New returns a Member that nobody knows until [Member.Join].
+func New(shared *store.Store) *Member {
+	return &Member{ID: rand.Text(), store: shared, client: newClient(shared.Derive(linkPurpose))}
+}
+
+// Options are what a [Member] does for its server. All are required.
+type Options struct {
+	// Handle handles a request of another replica. It reports false, and does nothing, if what
+	// the request is about is not here. It panics with [http.ErrAbortHandler] if the request was
+	// canceled before it was answered in full.
+	Handle func(http.ResponseWriter, *http.Request) bool
+	// Renew writes again what the server has in the store. It is called while the process is a
+	// member, one call after the other.
+	Renew func(context.Context)
+	// Log receives what cannot be served to others, at level debug.
+	Log *slog.Logger
+}
+
+// Join makes this process known to the others, once the store can be used, until leave is called,
+// which cancels their requests and waits for them.
+func (m *Member) Join(ctx context.Context, opts Options) (leave func(), err error) {
+	if err := m.store.Wait(ctx); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(m.store.LocalHost(), "0"))
+	if err != nil {
+		return nil, fmt.Errorf("listening for the other processes that share serve.store: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	server := newServer(ctx, m, opts)
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.ServeTLS(listener, "", "") }) // until Shutdown
+	address := listener.Addr().String()
+	m.stale.Store(true)
+	m.say(ctx, address)
+	running.Go(func() { m.beat(ctx, address, opts.Renew) })
+	return func() {
+		m.left.Store(true)
+		cancel()
+		gone, done := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+		defer done()
+		_ = m.store.Delete(gone, replicaKind, m.ID) // otherwise it ends soon
+		if server.Shutdown(gone) != nil {
+			_ = server.Close()
+		}
+		running.Wait()
+		m.client.CloseIdleConnections()
+	}, nil
+}
+
+// say says that this replica lives. It reports whether that could be said.
+func (m *Member) say(ctx context.Context, address string) bool {
+	before, err := m.store.Get(ctx, replicaKind, m.ID)
+	if err == nil {
+		err = m.store.Put(ctx, replicaKind, m.ID, []byte(address), Alive)
+	}
+	if err != nil || !before.Exists() {
+		m.stale.Store(true) // others may have taken this replica for dead, or the store came back empty
+		m.emptied.Store(time.Now().UnixMilli())
+	}
+	return err == nil
+}
+
+// beat says that this replica lives, and renews what it has in the store, until ctx is done.
+func (m *Member) beat(ctx context.Context, address string, renew func(context.Context)) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	var renewed time.Time
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if m.say(ctx, address) && (m.stale.Swap(false) || time.Since(renewed) > renewEvery) {
+			renew(ctx)
+			renewed = time.Now()
+		}
+	}
+}
+
+// Find returns a replica; the zero value if it has not said lately that it lives.
+func (m *Member) Find(ctx context.Context, id string) (Peer, error) {
+	v, err := m.store.Get(ctx, replicaKind, id)
+	if err != nil || !v.Exists() {
+		return Peer{}, err
+	}
+	return Peer{id, string(v.Data)}, nil
+}
+
+// Settling reports whether the store lacks what replicas have, because it was away or came back
+// empty. They write it again within that time.
+func (m *Member) Settling(ctx context.Context) bool {
+	if m.left.Load() {
+		return false
+	}
+	if self, err := m.Find(ctx, m.ID); err == nil && self == (Peer{}) {
+		m.stale.Store(true)
+		m.emptied.Store(time.Now().UnixMilli())
+	}
+	return time.Since(time.UnixMilli(m.emptied.Load())) < 3*beatEvery
+}
+
+var (
+	// ErrNotThere reports that a replica cannot be reached. It has not got the request.
+	ErrNotThere = errors.New("the process that must handle the request cannot be reached")
+	// ErrRefused reports that a replica has done nothing, because it does not have what the
+	// request is about (any more).
+	ErrRefused = errors.New("the process does not have what the request is about")
+)

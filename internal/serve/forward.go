@@ -1,0 +1,214 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/serve/cluster"
+)
+
+// errInterrupted is what a client gets whose request another replica was handling.
+var errInterrupted = errors.New("the connection to the process that was handling this request (serve.store) was interrupted; the request may have run in part, or still run")
+
+// toPeer sends requests to another replica. It implements http.RoundTripper.
+type toPeer struct {
+	member *cluster.Member
+	peer   cluster.Peer
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t toPeer) RoundTrip(r *http.Request) (*http.Response, error) { return t.member.Send(r, t.peer) }
+
+// forward passes a request to another replica and its answer to w. If the error is
+// [cluster.ErrNotThere] or [cluster.ErrRefused], nothing was done and w is unused.
+func (r *replica) forward(w http.ResponseWriter, req *http.Request, from identity, to cluster.Peer, body []byte) (failed error) {
+	answer := newSteady(w, 0) // the other replica sends the comments
+	defer answer.end()
+	asked := req.Clone(req.Context())
+	asked.Header.Del("Connection")                             // it could name headers that matter here
+	for _, name := range []string{"Authorization", "Cookie"} { // the identity is what counts
+		asked.Header.Del(name)
+	}
+	proxy := httputil.ReverseProxy{
+		Transport: toPeer{r.Member, to}, FlushInterval: -1, ErrorLog: slog.NewLogLogger(r.http.opts.Log.Handler(), slog.LevelDebug),
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.URL = &url.URL{Path: endpoint} // the identity has the profile
+			tellSender(p.Out.Header, from)
+			if p.Out.ContentLength = int64(len(body)); len(body) > 0 {
+				p.Out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+				p.Out.Body, _ = p.Out.GetBody()
+			}
+		},
+		ModifyResponse: func(a *http.Response) error {
+			if strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") {
+				a.Body = &eventsTo{ReadCloser: a.Body, request: body, whole: true}
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			switch {
+			case errors.Is(err, cluster.ErrNotThere) || errors.Is(err, cluster.ErrRefused):
+				failed = err
+			case req.Context().Err() == nil:
+				answerInterrupted(w, body)
+			}
+		},
+	}
+	proxy.ServeHTTP(answer, asked)
+	return failed
+}
+
+// eventsTo are the events of an answer. If they end early, and not within one, another one says so.
+type eventsTo struct {
+	io.ReadCloser
+	request []byte
+	whole   bool      // the event before is complete
+	last    io.Reader // nil until then
+}
+
+// Read implements io.Reader.
+func (e *eventsTo) Read(p []byte) (int, error) {
+	if e.last != nil {
+		return e.last.Read(p)
+	}
+	n, err := e.ReadCloser.Read(p)
+	if n > 0 {
+		e.whole = bytes.HasSuffix(p[:n], []byte("\n\n"))
+	}
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	var event []byte
+	if e.whole {
+		event = interrupted(e.request)
+	}
+	e.last = bytes.NewReader(event)
+	return n, nil
+}
+
+// interrupted returns the event that ends the answer to a request; empty if the message is none.
+func interrupted(message []byte) []byte {
+	id, method := jsonx.Get(message, "id"), jsonx.Get(message, "method")
+	if id == nil || method == nil {
+		return nil
+	}
+	failure, _ := json.Marshal(jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errInterrupted.Error()}) // cannot fail
+	return fmt.Appendf(nil, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":%s}\n\n", id, failure)
+}
+
+// answerInterrupted answers a request of whose answer nothing has arrived.
+func answerInterrupted(w http.ResponseWriter, message []byte) {
+	event := interrupted(message)
+	if event == nil {
+		http.Error(w, errInterrupted.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = w.Write(event)
+}
+
+// passOn forwards a request to the replica that must handle it. It looks again which one that is
+// until the request can be forwarded, or handled here.
+func (h *HTTP) passOn(w http.ResponseWriter, r *http.Request, from identity, modern bool, id string, to cluster.Peer) {
+	body, err := io.ReadAll(r.Body) // in memory already
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	for deadline := time.Now().Add(2 * cluster.Alive); ; {
+		err := h.server.replica.forward(w, r, from, to, body)
+		if err == nil || r.Context().Err() != nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.opts.Log.Warn("request not forwarded", "to", to.Address, "reason", err.Error())
+			h.storeAway(w, cluster.ErrNotThere)
+			return
+		}
+		if pause(r.Context(), lookAgain) != nil {
+			return
+		}
+		at := place{found: true}
+		switch {
+		case modern && errors.Is(err, cluster.ErrRefused): // the call ended just now
+			err = nil
+		case modern:
+			at.holder, err = h.whereIs(r.Context(), body, from), nil
+		default:
+			at, err = h.locate(r.Context(), id, from)
+		}
+		switch {
+		case err != nil:
+			h.storeAway(w, err)
+			return
+		case !at.found:
+			http.Error(w, "session not found", http.StatusNotFound)
+			return
+		case at.holder == cluster.Peer{}:
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			h.pass(w, r, from, modern, id, cluster.Peer{})
+			return
+		}
+		to = at.holder
+	}
+}
+
+// storeAway answers a request that needs the store, or another replica.
+func (h *HTTP) storeAway(w http.ResponseWriter, err error) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, err.Error(), http.StatusServiceUnavailable)
+}
+
+// forwarded handles a request that another replica forwards. It reports false, and does nothing, if
+// what the request is about is not here.
+func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from identity) bool {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return true
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	id, modern := r.Header.Get("Mcp-Session-Id"), isModern(r)
+	if modern && !h.has(r.Context(), body, from) || !modern && !h.server.sessions.belongs(id, from.account()) {
+		return false
+	}
+	canceled := r.Context() // when this process ends, or the client is gone
+	ctx, done := h.requests.add(context.WithValue(canceled, identityKey{}, from), from)
+	defer done()
+	r = r.WithContext(ctx)
+	if r.Method == http.MethodPost {
+		h.calls.Add(1)
+		defer h.calls.Add(-1)
+		release, err := h.slots.Take(ctx, from.name, cmp.Or(id, "forwarded"))
+		if err != nil {
+			return true // the client is gone
+		}
+		defer release()
+	}
+	if !modern {
+		inUse, ok := h.server.sessions.request(id, from, r.Method == http.MethodGet)
+		if !ok {
+			return false
+		}
+		defer inUse()
+	}
+	h.pass(w, r, from, modern, id, cluster.Peer{})
+	if canceled.Err() != nil {
+		panic(http.ErrAbortHandler) // the answer would look like a whole one
+	}
+	return true
+}

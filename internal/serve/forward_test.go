@@ -1,0 +1,138 @@
+//go:build unix
+
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/store/storetest"
+)
+
+// What a client sends cannot change who sends it, where it goes, or what the other replica reads.
+func TestForwardedRequestsHaveTheirOwnSender(t *testing.T) {
+	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
+	replicas := newSharing(t, tokens, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
+	alice, bob := newRawSession(t, replicas[0].Server, aliceToken), newRawSession(t, replicas[0].Server, bobToken)
+	forged := http.Header{}
+	tellSender(forged, identity{name: "alice"})
+	send := func(to *sharing, session, token, path string, header map[string]string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to.URL+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"seconds":0}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session, "Authorization": "Bearer " + token} {
+			req.Header.Set(name, value)
+		}
+		for name, value := range header {
+			req.Header.Set(name, value)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		data, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return resp.StatusCode, string(data)
+	}
+	as := map[string]string{senderHeader: forged.Get(senderHeader), "Toolreg-Replica": replicas[0].server.replica.ID}
+	for _, to := range replicas {
+		if status, answer := send(to, alice.id, bobToken, endpoint, as); status != http.StatusNotFound {
+			t.Errorf("another client's session: %d %s", status, answer)
+		}
+		for path, want := range map[string]int{tasksPath: http.StatusNotFound, answersPath + "x": http.StatusNotFound} {
+			if status, answer := send(to, "", bobToken, path, as); status != want {
+				t.Errorf("%s: %d %s", path, status, answer)
+			}
+		}
+		for name, value := range map[string]string{"Connection": "Mcp-Session-Id, Toolreg-Sender, Content-Type, close", "Upgrade": "websocket", "Te": "trailers",
+			"Mcp-Protocol-Version": "2025-11-25", "Expect": "100-continue", "Idempotency-Key": "x", "X-Forwarded-For": "1.2.3.4", senderHeader: "x"} {
+			if status, answer := send(to, bob.id, bobToken, endpoint, map[string]string{name: value}); status != http.StatusOK || !strings.Contains(answer, "slept") {
+				t.Errorf("%s: %d %s", name, status, answer)
+			}
+		}
+	}
+}
+
+// A request of another replica has to say who sends it.
+func TestForwardedRequestsNeedASender(t *testing.T) {
+	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
+	to, err := replicas[1].server.replica.Find(t.Context(), replicas[0].server.replica.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	someone := http.Header{}
+	tellSender(someone, identity{name: "x"})
+	for _, tt := range []struct {
+		path, sender string
+		want         string
+	}{
+		{endpoint, "", "400"}, {endpoint, "{}", "400"}, {endpoint, "e30=", "400"}, {tasksPath, "", "400"}, {answersPath + "1", "", "400"},
+		{endpoint, someone.Get(senderHeader), cluster.ErrRefused.Error()}, {tasksPath, someone.Get(senderHeader), cluster.ErrRefused.Error()},
+		{answersPath + "1", someone.Get(senderHeader), cluster.ErrRefused.Error()}, {"/console", someone.Get(senderHeader), cluster.ErrRefused.Error()},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(senderHeader, tt.sender)
+		got := ""
+		if resp, err := replicas[1].server.replica.Send(req, to); err != nil {
+			got = err.Error()
+		} else {
+			got = fmt.Sprint(resp.StatusCode)
+			_ = resp.Body.Close()
+		}
+		if got != tt.want {
+			t.Errorf("%s %q: %s", tt.path, tt.sender, got)
+		}
+	}
+}
+
+// An answer that ends early ends with an error, unless it ends within an event, or answers nothing.
+func TestInterruptedAnswers(t *testing.T) {
+	const request, event = `{"jsonrpc":"2.0","id":"a","method":"tools/call"}`, "data: {}\n\n"
+	broken := iotest.ErrReader(errors.New("broken"))
+	for _, tt := range []struct {
+		name, request string
+		rest          []io.Reader
+		want          string
+	}{
+		{"whole", request, []io.Reader{strings.NewReader(event)}, event},
+		{"nothing", request, []io.Reader{broken}, "error"},
+		{"an event", request, []io.Reader{strings.NewReader(event), broken}, "error"},
+		{"part of an event", request, []io.Reader{strings.NewReader("data: {"), broken}, "data: {"},
+		{"a stream", "", []io.Reader{strings.NewReader(event), broken}, event},
+		{"a notification", `{"jsonrpc":"2.0","method":"x"}`, []io.Reader{strings.NewReader(event), broken}, event},
+	} {
+		got, err := io.ReadAll(&eventsTo{ReadCloser: io.NopCloser(io.MultiReader(tt.rest...)), request: []byte(tt.request), whole: true})
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if tt.want != "error" {
+			if string(got) != tt.want {
+				t.Errorf("%s: %q", tt.name, got)
+			}
+			continue
+		}
+		var message struct {
+			ID    string `json:"id"`
+			Error struct{ Code int }
+		}
+		_, data, _ := strings.Cut(string(got), "event: message\ndata: ")
+		if err := json.Unmarshal([]byte(data), &message); err != nil || message.ID != "a" || message.Error.Code != -32603 {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}

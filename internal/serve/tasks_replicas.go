@@ -1,0 +1,231 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/serve/cluster"
+)
+
+// A request about a task is answered by the replica that has the task, wherever the client's
+// session is. That one answers the other with a sequence of events: what the task asks the client,
+// and in the end the result. What the client answers is sent in a request of its own.
+
+const (
+	tasksPath   = "/tasks"
+	answersPath = "/answers/" // and the id of the question
+)
+
+// taskRequest is a request about a task.
+type taskRequest struct {
+	Method   string                     `json:"method"`
+	Revision string                     `json:"revision"` // of the client
+	ID       string                     `json:"taskId"`
+	Answers  map[string]json.RawMessage `json:"inputResponses,omitempty"`
+}
+
+// taskEvent is an event of the answer to a [taskRequest]. One with neither result nor error says
+// what the client is asked now; without a question, nothing any more.
+type taskEvent struct {
+	Questions mcp.InputRequestMap `json:"inputRequests,omitempty"`
+	Result    json.RawMessage     `json:"result,omitempty"`
+	Error     *jsonrpc.Error      `json:"error,omitempty"`
+}
+
+// askAboutTask has a request about a task answered by the replica that has it; nil: none has.
+func (r *replica) askAboutTask(ctx context.Context, c *client, method string, p *taskParams) (mcp.Result, error) {
+	_, id, _ := strings.Cut(p.ID, taskSeparator)
+	for deadline := time.Now().Add(2 * cluster.Alive); id != r.ID; {
+		to, err := r.Find(ctx, id)
+		if err != nil || to == (cluster.Peer{}) {
+			return nil, err
+		}
+		result, err := r.askPeer(ctx, c, to, taskRequest{method, c.revision, p.ID, p.Answers})
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case errors.Is(err, cluster.ErrRefused):
+			return nil, nil
+		case !errors.Is(err, cluster.ErrNotThere) || time.Now().After(deadline):
+			return result, err
+		}
+		if err := pause(ctx, lookAgain); err != nil { // it answers again, or ends
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// askPeer sends a request about a task to the replica that has it, and asks the client what that
+// one wants to know.
+func (r *replica) askPeer(ctx context.Context, c *client, to cluster.Peer, about taskRequest) (mcp.Result, error) {
+	answer, err := r.post(ctx, to, tasksPath, c.from, about)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	settle := func() {} // withdraws what the client is asked
+	defer func() { settle() }()
+	for events := json.NewDecoder(answer.Body); ; {
+		var event taskEvent
+		switch err := events.Decode(&event); {
+		case err != nil:
+			return nil, errInterrupted
+		case event.Error != nil:
+			return nil, event.Error
+		case event.Result != nil:
+			result := &peerResult{}
+			return result, json.Unmarshal(event.Result, &result.members)
+		}
+		settle()
+		until, cancel := context.WithCancel(c.request)
+		settle = cancel
+		for id, q := range event.Questions {
+			asking.Go(func() {
+				given := mcp.InputResponseMap{}
+				if a, err := c.send(until, q); err == nil {
+					given[id] = a
+				}
+				if until.Err() != nil {
+					return
+				}
+				if got, err := r.post(until, to, answersPath+id, c.from, given); err == nil { // without it, the task waits on
+					_ = got.Body.Close()
+				}
+			})
+		}
+	}
+}
+
+// post sends a request of a client's to another replica.
+func (r *replica) post(ctx context.Context, to cluster.Peer, path string, from identity, body any) (*http.Response, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	tellSender(req.Header, from)
+	answer, err := r.Send(req, to)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		_ = answer.Body.Close()
+		return nil, errInterrupted
+	}
+	return answer, err
+}
+
+// peerResult is the result that another replica has sent.
+type peerResult struct {
+	mcp.ResultBase
+	members map[string]json.RawMessage
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p *peerResult) MarshalJSON() ([]byte, error) {
+	all := maps.Clone(p.members)
+	if len(p.Meta) > 0 {
+		meta, err := json.Marshal(p.Meta)
+		if err != nil {
+			return nil, err
+		}
+		all["_meta"] = meta
+	}
+	return json.Marshal(all)
+}
+
+// aboutTask answers a request about a task that arrived at another replica. It reports false, and
+// does nothing, if the sender has no such task here.
+func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from identity) bool {
+	var is taskRequest
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&is); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return true
+	}
+	events := &taskEvents{to: json.NewEncoder(w), flush: http.NewResponseController(w).Flush, replica: h.server.replica}
+	c := &client{from: from, revision: is.Revision, modern: is.Revision >= firstModern, peer: events}
+	run, answer := h.server.tasks.find(is.ID, from), taskMethodOf(is.Method).of(c)
+	if run == nil || answer == nil {
+		return false
+	}
+	h.calls.Add(1)
+	defer h.calls.Add(-1)
+	ctx, done := h.requests.add(r.Context(), from)
+	defer done()
+	events.write(taskEvent{}) // the headers
+	var last taskEvent
+	result, err := answer(caller.With(ctx, &caller.Caller{Peer: c}), run, &taskParams{ID: is.ID, Answers: is.Answers})
+	if err == nil {
+		last.Result, err = json.Marshal(result)
+	}
+	if err != nil {
+		last.Error = asProtocolError(err)
+	}
+	events.write(last)
+	return true
+}
+
+// taskEvents are the answer to a request about a task that arrived at another replica.
+type taskEvents struct {
+	replica *replica
+
+	mu    sync.Mutex
+	to    *json.Encoder
+	flush func() error
+}
+
+// write sends an event. An error ends the request, too.
+func (t *taskEvents) write(e taskEvent) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.to.Encode(e)
+	_ = t.flush()
+}
+
+// ask asks the client of the request a question at its replica.
+func (t *taskEvents) ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	id, answer := rand.Text(), make(chan mcp.InputResponse, 1)
+	t.replica.asked.Store(id, answer)
+	defer t.replica.asked.Delete(id)
+	t.write(taskEvent{Questions: mcp.InputRequestMap{id: q}})
+	select {
+	case a := <-answer:
+		if a == nil {
+			return nil, errors.New("the client did not answer")
+		}
+		return a, nil
+	case <-ctx.Done():
+		t.write(taskEvent{})
+		return nil, context.Cause(ctx)
+	}
+}
+
+// answered passes the answer of another replica's client on to the request that waits for it. It
+// reports false if none does.
+func (r *replica) answered(req *http.Request, id string) bool {
+	waits, ok := r.asked.LoadAndDelete(id)
+	if ok {
+		var answers mcp.InputResponseMap
+		if json.NewDecoder(io.LimitReader(req.Body, maxBody)).Decode(&answers) != nil {
+			answers = nil
+		}
+		waits.(chan mcp.InputResponse) <- answers[id] // it has room for one
+	}
+	return ok
+}

@@ -41,15 +41,15 @@ func (r *Rule) validateAnnotations() error {
 // rule that loosens, the server must have sent each of them. For other rules, an
 // annotation that is absent or has no boolean value matches by MCP's default, and a
 // tool that is not of a server must have it.
-func (d *decision) ruleAnnotations(r *Rule) bool {
+func (f *facts) ruleAnnotations(r *Rule) bool {
 	if len(r.Annotations) == 0 {
 		return true
 	}
 	var sent map[string]any
-	_ = json.Unmarshal(d.tool.Annotations, &sent) // a definition whose annotations are no object has none
+	_ = json.Unmarshal(f.tool.Annotations, &sent) // a definition whose annotations are no object has none
 	for name, want := range r.Annotations {
 		got, ok := sent[name].(bool)
-		if !ok && (r.isNarrow() || !d.tool.OfServer()) {
+		if !ok && (r.isNarrow() || !f.tool.OfServer()) {
 			return false
 		}
 		if !ok {

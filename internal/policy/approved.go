@@ -2,90 +2,87 @@ package policy
 
 import "slices"
 
-// approved returns the id of an approval that covers the whole call, or "" if none
-// does.
-func (d *decision) approved() string {
+// recalled is what remembered answers say about a call, or about one part of its command line.
+type recalled struct {
+	approval  *Approval // allows it; nil if none does
+	elsewhere bool      // one would, if the part did not run in another folder
+	changes   []Change  // because of which one does not
+}
+
+func (m *matter) recall() recalled { return m.remembered.get(m.lookUp) }
+
+func (m *matter) lookUp() (out recalled) {
+	if m.part != nil {
+		covers := func(a *Approval) bool { return m.part.Covered(a.Value, a.Confined) }
+		if m.doubt == "" {
+			out.approval, out.changes = m.approval(nil, ScopeCommand, func(a *Approval) bool { return (a.Confined || m.elsewhere == "") && covers(a) })
+		}
+		if out.approval == nil && m.elsewhere != "" {
+			var other *Approval
+			other, out.changes = m.approval(out.changes, ScopeCommand, covers)
+			out.elsewhere = other != nil
+		}
+		return out
+	}
+	has := func(kind ScopeKind, value string) bool {
+		out.approval, out.changes = m.approval(out.changes, kind, func(a *Approval) bool { return a.Value == value })
+		return out.approval != nil
+	}
 	switch {
-	case d.subject.Command != "":
-		return ""
-	case d.tool.OfServer():
-		if id := d.approvedFor(ScopeTool, d.tool.ServerTool); id != "" {
-			return id
-		}
-		return d.approvedFor(ScopeServer, d.tool.Server)
-	case d.isEdit():
-		if id := d.approvedFor(ScopeEdits, ""); id != "" {
-			return id
-		}
+	case m.subject.Command != "": // it has only comments
+	case m.tool.OfServer():
+		_ = has(ScopeTool, m.tool.ServerTool) || has(ScopeServer, m.tool.Server)
+	case m.isEdit():
+		_ = has(ScopeEdits, "") || has(ScopeTool, m.tool.OriginalName())
 	default:
-		if id := d.approvedHosts(); id != "" {
-			return id
-		}
+		hosts := hostsOf(m.subject.URLs)
+		others := slices.ContainsFunc(hosts, func(host string) bool { return !has(ScopeHost, host) })
+		_ = len(hosts) > 0 && !others || has(ScopeTool, m.tool.OriginalName())
 	}
-	return d.approvedFor(ScopeTool, d.tool.OriginalName())
+	return out
 }
 
-// approvedHosts returns the id of the first approval if every host of the call is
-// approved, and "" otherwise.
-func (d *decision) approvedHosts() string {
-	first := ""
-	for _, h := range hostsOf(d.subject.URLs) {
-		id := d.approvedFor(ScopeHost, h)
-		if id == "" {
-			return ""
-		}
-		if first == "" {
-			first = id
-		}
-	}
-	return first
-}
-
-// approvedFor returns the id of the approval of a value, or "" if it is not
-// approved.
-func (d *decision) approvedFor(kind ScopeKind, value string) string {
-	if a := d.approval(kind, func(a *Approval) bool { return a.Value == value }); a != nil {
-		return a.ID
-	}
-	return ""
-}
-
-// approval returns the approval of a kind whose value is covered. Approvals of a
-// tool that has changed since are ignored, and the changes are recorded for the
-// question.
-func (d *decision) approval(kind ScopeKind, covers func(*Approval) bool) *Approval {
-	for i := range d.approvals() {
-		a := &d.found[i]
-		if a.Kind != kind || a.Source != d.tool.Source || !covers(a) {
+// approval returns the approval of a kind whose value is covered. Approvals of a tool that has changed
+// since are ignored, and the changes are added to those that are known.
+func (f *facts) approval(known []Change, kind ScopeKind, covers func(*Approval) bool) (*Approval, []Change) {
+	list := f.approvals().list
+	for i := range list {
+		a := &list[i]
+		if a.Kind != kind || a.Source != f.tool.Source || !covers(a) {
 			continue
 		}
-		was, covered := a.Tools[d.tool.OriginalName()]
+		was, covered := a.Tools[f.tool.OriginalName()]
 		switch {
-		case covered && d.policy.Approvals.isApproved(d.ctx, was, d.tool):
-			d.changes = nil
-			return a
+		case covered && f.policy.Approvals.isApproved(f.ctx, was, f.tool):
+			return a, nil
 		case covered:
-			d.changes = changesSince(was, d.tool)
-		case kind == ScopeServer && len(d.changes) == 0:
-			d.changes = []Change{{Part: "tool"}}
+			known = changesSince(was, f.tool)
+		case kind == ScopeServer && len(known) == 0:
+			known = []Change{{Part: "tool"}}
 		}
 	}
-	return nil
+	return nil, known
 }
 
 // approvedWhole reports whether there is an approval of a whole program. Older
 // versions of toolreg stored these; they no longer apply.
-func (d *decision) approvedWhole(program string) bool {
-	return slices.ContainsFunc(d.approvals(), func(a Approval) bool {
-		return a.Kind == ScopeCommand && a.Source == d.tool.Source && a.Value == program
+func (f *facts) approvedWhole(program string) bool {
+	return slices.ContainsFunc(f.approvals().list, func(a Approval) bool {
+		return a.Kind == ScopeCommand && a.Source == f.tool.Source && a.Value == program
 	})
 }
 
-// approvals returns the approvals, which are read on first use.
-func (d *decision) approvals() []Approval {
-	if !d.loaded && d.policy.Approvals != nil {
-		d.loaded = true
-		d.found, d.away = d.policy.Approvals.load(d.ctx)
-	}
-	return d.found
+// stored are the approvals that apply to the caller, or why they, which are shared, cannot be read.
+type stored struct {
+	list []Approval
+	away error
+}
+
+func (f *facts) approvals() stored {
+	return f.stored.get(func() (out stored) {
+		if f.policy.Approvals != nil {
+			out.list, out.away = f.policy.Approvals.load(f.ctx)
+		}
+		return out
+	})
 }

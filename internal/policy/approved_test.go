@@ -122,21 +122,18 @@ func TestEditsAreOfBuiltInTools(t *testing.T) {
 		"without a file":         {pathTool("edit", "write"), false},
 		"that has no files ever": {todoTool(), false},
 	} {
-		d := decisionOn(t, tt.tool)
-		if got := d.isEdit(); got != tt.want {
+		f := factsOf(t, tt.tool)
+		if got := f.isEdit(); got != tt.want {
 			t.Errorf("a tool %s: %t", name, got)
 		}
 	}
 }
 
-func decisionOn(t *testing.T, tool *registry.Tool) *decision {
+func factsOf(t *testing.T, tool *registry.Tool) *facts {
 	t.Helper()
-	d := &decision{ctx: t.Context(), policy: &Policy{}, tool: tool}
-	if tool.Subject != nil {
-		var err error
-		if d.subject, err = tool.Subject(registry.Call{}); err != nil {
-			t.Fatal(err)
-		}
+	f, err := (&Policy{}).factsOf(t.Context(), tool, registry.Call{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return d
+	return f
 }

@@ -17,14 +17,6 @@ type Callers struct {
 	rules map[string][]*Rule
 }
 
-// rules returns the rules that are about the caller, in their order.
-func (d *decision) rules() []*Rule {
-	if d.about == nil {
-		d.about = d.policy.rulesFor(d.caller(), d.anyClient)
-	}
-	return d.about
-}
-
 // rulesFor returns the rules about a caller, see [Rule.unmetCaller].
 func (p *Policy) rulesFor(who *caller.Caller, any bool) []*Rule {
 	c := p.Callers

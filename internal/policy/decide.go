@@ -1,13 +1,20 @@
 package policy
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
+	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const (
+	originDefault  = "default"
+	originApproval = "approval"
 )
 
 // Decide decides whether a call may run. It never fails: if something cannot be
@@ -15,32 +22,22 @@ import (
 func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Call) (v Verdict) {
 	defer func() {
 		if r := recover(); r != nil { // in the tool's Subject or Confirm, which are not part of this package
-			v = Verdict{Decision: Deny, Origin: originDefault, Reason: fmt.Sprintf("the policy check failed: %v", r)}
+			v = failed(fmt.Errorf("the policy check failed: %v", r))
 		}
 	}()
-	c, err := p.decision(ctx, t, call)
+	f, err := p.factsOf(ctx, t, call)
 	if err != nil {
-		return Verdict{Decision: Deny, Origin: originDefault, Reason: err.Error()}
+		return failed(err)
 	}
 	if t.Confirm != nil {
-		c.asking = t.Confirm(ctx, call)
+		f.asking = t.Confirm(ctx, call)
 	}
-	return c.verdict()
+	return f.verdict()
 }
 
-// decision returns the initial state of a decision on a call.
-func (p *Policy) decision(ctx context.Context, t *registry.Tool, call registry.Call) (*decision, error) {
-	d := &decision{ctx: ctx, policy: p, tool: t, call: call}
-	if call.Tool != t.Qualified() && call.Tool != t.Server+"__"+t.PlainName() {
-		d.contested = t.Contested
-	}
-	if t.Subject != nil {
-		var err error
-		if d.subject, err = t.Subject(call); err != nil {
-			return nil, fmt.Errorf("cannot determine what the call would access: %w", err)
-		}
-	}
-	return d, nil
+// failed returns the verdict if the facts are not known.
+func failed(err error) Verdict {
+	return Verdict{Decision: Deny, Origin: originDefault, Clause: "failed-check", Reason: err.Error()}
 }
 
 // DecideTool decides on a tool as a whole, without params, for listings. It
@@ -48,124 +45,119 @@ func (p *Policy) decision(ctx context.Context, t *registry.Tool, call registry.C
 // only for certain params, and it assumes that edits stay inside the workspace.
 // Use Decide for calls.
 func (p *Policy) DecideTool(ctx context.Context, t *registry.Tool) Verdict {
-	c := &decision{ctx: ctx, policy: p, tool: t, whole: true, contested: t.Contested}
+	f := p.factsOfTool(ctx, t, false)
 	if t.Confirm != nil {
-		c.asking = t.Confirm(ctx, registry.Call{Tool: t.Name, Params: json.RawMessage("{}")})
+		f.asking = t.Confirm(ctx, registry.Call{Tool: t.Name, Params: json.RawMessage("{}")})
 	}
-	return c.verdict()
+	return f.verdict()
 }
 
-func (d *decision) verdict() Verdict {
-	var v Verdict
-	if d.subject.Command != "" {
-		v = d.command()
-	} else {
-		v = d.plain()
-	}
-	if r := d.reading(); r.Decision == Deny && v.Decision != Deny || r.Decision == Ask && v.Decision == Allow {
-		v = r
-	}
-	ruled := v
-	if guarded := d.guardedPath(); guarded != "" && v.Decision == Allow {
-		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,
-			Reason: fmt.Sprintf("%q can make other programs run commands; changing it always requires confirmation", guarded)}
-	}
-	if hidden := d.newHiddenPath(); hidden != "" && v.Decision == Allow && (v.Rule == nil || v.Rule.Path == "") {
-		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,
-			Reason: fmt.Sprintf("programs may act on %q, as on files whose names begin with a dot and in a home folder; only a rule with its path allows changing it", hidden)}
-	}
-	if p, why := d.credentials(); why != "" && (v.Decision == Allow || v.Decision == Sandbox) {
-		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true, ByPath: true,
-			Reason: fmt.Sprintf("%q %s; only a rule with its path allows it", p, why)}
-	}
-	if d.asking.Reason != "" && v.Decision != Deny {
-		v = Verdict{Decision: Ask, Reason: d.asking.Reason, Origin: d.asking.Origin, Commands: v.Commands, Firm: true}
-	}
-	if uncleaned := d.means().Uncleaned; uncleaned != nil && v.Decision == Allow && d.subject.Command != "" && !d.confine(v, ruled).Confine.On && uncleaned() {
-		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,
-			Reason: "a sandboxed program is still running in the workspace, or was killed, and what it has written there can change what this command runs; stop it, or remove such files with `toolreg --yes call run_shell_command command=true`, which runs in the sandbox"}
-	}
-	v = d.confine(d.mode(v), ruled)
-	if d.contested != "" && (v.Decision == Allow || v.Decision == Sandbox) {
-		v = Verdict{Decision: Ask, Origin: originDefault, Firm: true, Contested: d.contested, Reason: fmt.Sprintf(
-			"server %q failed, comes before %q, and may have a tool of this name; %s means that of %q",
-			d.contested, d.tool.Server, d.tool.Qualified(), d.tool.Server)}
-	}
-	v.Agreed = (v.Decision == Allow || v.Decision == Sandbox) && d.policy.Mode == ModeYolo
-	v.Changes, v.Unread, v.Unsure = d.changes, d.unread, d.unsure
-	v.Hides, v.HidesKey = d.hides(v.Rule)
-	v.Paths = d.subject.Paths
-	if v.Decision == Ask && d.policy.Approvals != nil {
-		if d.approvals(); d.away != nil {
-			return Verdict{Decision: Deny, Later: true, Origin: originDefault, Commands: v.Commands, Reason: "it needs an answer, and " + d.away.Error()}
-		}
-		v.Scopes = d.scopes(v)
-		if len(v.Scopes) > 0 && v.Scopes[0].Confined {
-			v.InSandbox = d.inSandbox(originApproval)
-		}
-	}
-	return v
+// DeniesAll reports whether every call of a tool is denied, regardless of its params, and
+// returns the verdict. Such tools are not declared to models. It is about the calls of a
+// client if ctx is that of its request, see [caller.Known], else about those of all callers.
+func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool) {
+	f := p.factsOfTool(ctx, t, !caller.Known(ctx))
+	m := &matter{facts: f, rule: f.ruleOnAll()}
+	v := m.amend(m.decide([]clause{
+		{name: "banned", says: runsBanned},
+		{name: "rule", says: byRule},
+		{name: "auto-edit", says: autoEdit},
+		{name: "default", says: func(m *matter, _ Verdict) (Verdict, bool) { return m.byDefault(), true }},
+	}), []clause{{name: "plan", says: planMode}})
+	return v, v.Decision == Deny
 }
 
-// mode applies the approval mode to the decision of rules, approvals and defaults.
-func (d *decision) mode(v Verdict) Verdict {
-	p := d.policy
+// ruleOnAll returns the first rule that is about all calls of the tool; nil if there is none. One that
+// is about some of them and does not deny them counts too, because then not every call is denied.
+func (f *facts) ruleOnAll() *Rule {
+	return decidingRule(f.rules, func(r *Rule) bool {
+		all := (r.Command == "" && r.Path == "" || f.isBlindTo(r)) && r.When == nil && !(f.anyone && r.isForSome())
+		return f.ruleNames(r) && (r.Decision != Deny || all)
+	})
+}
+
+// HasCallers reports whether a rule is about certain callers.
+func (p *Policy) HasCallers() bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.isForSome() })
+}
+
+// verdict decides by all clauses.
+func (f *facts) verdict() Verdict {
+	v := f.decideParts()
+	if v.Decision == Sandbox {
+		v.Confine = f.inSandbox(v.Origin) // even if a later clause asks
+	}
+	v = (&matter{facts: f}).amend(v, ofCall())
 	switch {
 	case v.Decision == Deny:
-	case p.Mode == ModePlan && d.category() != registry.CategoryRead && d.tool.Source != registry.SourceComposite:
-		return Verdict{Decision: Deny, Origin: p.modeOrigin(), Commands: v.Commands,
-			Reason: fmt.Sprintf("plan mode allows only reading, and tool %q may do more", d.tool.Name)}
-	case v.Decision == Ask && d.person:
-		v.Person = true
-	case v.Decision == Ask && p.Mode == ModeYolo && (d.unread && d.banned() != "" || d.unsure):
-		v.Decision = Deny
-		v.Reason += "; yolo mode does not ask, and " + cmp.Or(d.banned(), "commands that rules ask about") + " cannot be ruled out"
-	case v.Decision == Ask && p.Mode == ModeYolo:
-		return Verdict{Decision: Allow, Origin: p.modeOrigin(), Commands: v.Commands, Reason: "the approval mode allows it without asking"}
+		v.Confine = Confinement{}
+	case !v.Confine.On:
+		v.Confine, _ = f.confinement()
+	}
+	v.Agreed = v.runs() && f.policy.Mode == ModeYolo
+	v.Person = v.Decision == Ask && f.person
+	v.Unread, v.Unsure = f.unread, f.unsure
+	v.Hides, v.HidesKey = f.hides(v.Rule)
+	v.Paths = f.subject.Paths
+	if v.Decision == Ask && f.policy.Approvals != nil {
+		v.Scopes = f.scopes(v)
+		if len(v.Scopes) > 0 && v.Scopes[0].Confined {
+			v.InSandbox = f.inSandbox(originApproval)
+		}
 	}
 	return v
 }
 
-// banned describes the commands of this tool that are denied; it is "" if none are.
-func (d *decision) banned() string {
-	switch {
-	case len(d.policy.Banned) > 0:
-		return "banned commands"
-	case d.anyRule(func(r *Rule) bool { return r.Decision == Deny && d.ruleNames(r) }):
-		return "commands that rules deny"
-	case !d.policy.AskCatastrophic:
-		return "commands that setting shell.catastrophic denies"
+// decideParts decides on the call or on the parts of its command line. The line is allowed if every
+// part is allowed, and denied if any part is denied.
+func (f *facts) decideParts() Verdict {
+	if len(f.parts) == 0 {
+		return f.aboutCall().decide(deciding())
 	}
-	return ""
+	var v Verdict
+	var commands []CommandVerdict
+	var changes []Change
+	var changed []string
+	decided := f.parts[0] // whose verdict is that of the line
+	for i, m := range f.parts {
+		c := m.amend(m.decide(deciding()), ofPart())
+		commands = append(commands, CommandVerdict{Text: m.part.Text, Root: m.part.Root(), Decision: c.Decision, Reason: c.Reason, Origin: c.Origin, Clause: c.Clause, remember: c.remember})
+		changed = append(changed, c.changed...)
+		if len(c.Changes) > 0 {
+			changes = c.Changes
+		}
+		unread := m.part.Unread && c.Decision == Ask && v.Decision == Ask // prefer this reason, which explains most
+		passed := decided.part.Passes && c.Decision == v.Decision
+		if i == 0 || unread || passed || stricter(v.Decision, c.Decision) != v.Decision {
+			decided, v = m, c
+		}
+	}
+	v.Commands, v.Changes = commands, changes
+	if v.Decision == Ask && len(changes) > 0 {
+		v.Reason = changedReason(changes)
+	}
+	if accept, seen := f.means.Accept, time.Now(); accept != nil && len(changed) > 0 {
+		v.Accept = func(ctx context.Context) error { return accept(ctx, changed, seen) }
+	}
+	return v
 }
 
 // scopes returns the scopes that an "always" could be remembered for. There are
 // none if a rule or a doubt would ask again regardless.
-func (d *decision) scopes(v Verdict) []Scope {
-	if v.Firm || v.Rule != nil && !d.isDefaultRule(v.Rule) || d.guardedPath() != "" || d.newHiddenPath() != "" {
+func (f *facts) scopes(v Verdict) []Scope {
+	if v.Firm || v.Rule != nil && !f.isDefaultRule(v.Rule) || f.changes(f.policy.Guarded)+f.changes(f.policy.NewHidden) != "" {
 		return nil
 	}
 	switch {
-	case d.subject.Command != "":
-		if covers := rememberable(v.Commands); len(covers) > 0 && !d.unread && !d.unsure && !d.person {
-			scope := Scope{Kind: ScopeCommand, Values: covers}
-			var scopes []Scope
-			if d.unconfinable() == "" {
-				scopes = append(scopes, Scope{Kind: ScopeCommand, Values: covers, Confined: true})
-			}
-			if !d.moved {
-				scopes = append(scopes, scope)
-			}
-			return scopes
-		}
-		return nil
-	case d.tool.OfServer():
+	case f.subject.Command != "":
+		return f.commandScopes(v.Commands)
+	case f.tool.OfServer():
 		return []Scope{{Kind: ScopeTool}, {Kind: ScopeServer}}
-	case d.isEdit():
+	case f.isEdit():
 		return []Scope{{Kind: ScopeEdits}}
 	}
-	if len(d.subject.URLs) > 0 {
-		if hosts := hostsOf(d.subject.URLs); hosts != nil {
+	if len(f.subject.URLs) > 0 {
+		if hosts := hostsOf(f.subject.URLs); hosts != nil {
 			return []Scope{{Kind: ScopeHost, Values: hosts}}
 		}
 		return nil
@@ -173,9 +165,36 @@ func (d *decision) scopes(v Verdict) []Scope {
 	return []Scope{{Kind: ScopeTool}}
 }
 
+// commandScopes is scopes for a command line. An "always" must cover all of it.
+func (f *facts) commandScopes(commands []CommandVerdict) (scopes []Scope) {
+	var covers []string
+	moved := false
+	for i, c := range commands {
+		if c.Decision != Ask {
+			continue
+		}
+		if c.remember == "" {
+			return nil
+		}
+		if moved = moved || f.parts[i].elsewhere != ""; !slices.Contains(covers, c.remember) {
+			covers = append(covers, c.remember)
+		}
+	}
+	if len(covers) == 0 || f.unread || f.unsure || f.person {
+		return nil
+	}
+	if f.unconfinable() == "" {
+		scopes = append(scopes, Scope{Kind: ScopeCommand, Values: covers, Confined: true})
+	}
+	if !moved {
+		scopes = append(scopes, Scope{Kind: ScopeCommand, Values: covers})
+	}
+	return scopes
+}
+
 // isDefaultRule reports whether r is one of the category defaults, which are
 // overridden by approvals.
-func (d *decision) isDefaultRule(r *Rule) bool {
-	set, ok := d.policy.Defaults[d.category()]
+func (f *facts) isDefaultRule(r *Rule) bool {
+	set, ok := f.policy.Defaults[f.category]
 	return ok && reflect.DeepEqual(set, *r)
 }

@@ -26,54 +26,50 @@ type RuleReport struct {
 
 // Explain compares a call with all rules, in order, and reports which ones match.
 func (p *Policy) Explain(ctx context.Context, t *registry.Tool, call registry.Call) ([]RuleReport, error) {
-	d, err := p.decision(ctx, t, call)
+	f, err := p.factsOf(ctx, t, call)
 	if err != nil {
 		return nil, err
 	}
-	return d.explain(), nil
+	return f.explain(), nil
 }
 
 // ExplainTool is like [Policy.Explain] for a tool as a whole, as in
 // [Policy.DecideTool].
 func (p *Policy) ExplainTool(ctx context.Context, t *registry.Tool) []RuleReport {
-	return (&decision{ctx: ctx, policy: p, tool: t, whole: true}).explain()
+	return p.factsOfTool(ctx, t, false).explain()
 }
 
-func (d *decision) explain() []RuleReport {
-	var line shell.Line
-	if d.subject.Command != "" {
-		line = d.readLine()
-	}
+func (f *facts) explain() []RuleReport {
 	var out []RuleReport
-	for i := range d.policy.Rules {
-		out = append(out, d.explainRule(&d.policy.Rules[i], line)...)
+	for i := range f.policy.Rules {
+		out = append(out, f.explainRule(&f.policy.Rules[i])...)
 	}
 	return out
 }
 
 // explainRule reports separately about each part of the line if the other
 // conditions are met.
-func (d *decision) explainRule(r *Rule, line shell.Line) []RuleReport {
-	report := RuleReport{Rule: r, Unmet: cmp.Or(r.unmetCaller(d.caller(), d.anyClient), d.unmet(r))}
-	if r.When != nil && !d.whole && d.ruleNames(r) {
-		report.Failed = d.evaluate(r.When).err
+func (f *facts) explainRule(r *Rule) []RuleReport {
+	report := RuleReport{Rule: r, Unmet: cmp.Or(r.unmetCaller(f.who, f.anyone), f.unmet(r))}
+	if r.When != nil && !f.whole && f.ruleNames(r) {
+		report.Failed = f.evaluate(r.When).err
 	}
-	if report.Unmet == "" && !d.isPlain(r) && len(line.Commands) == 0 {
+	if report.Unmet == "" && !f.isPlain(r) && len(f.parts) == 0 {
 		report.Unmet = conditionCommand
 	}
 	report.Matches = report.Unmet == ""
 	if report.Failed == nil {
-		report.Value = d.valueOf(report.Unmet)
+		report.Value = f.valueOf(report.Unmet)
 	}
-	if !report.Matches || len(line.Commands) == 0 {
+	if !report.Matches || len(f.parts) == 0 {
 		return []RuleReport{report}
 	}
 	var out []RuleReport
-	for i := range line.Commands {
+	for _, m := range f.parts {
 		part := report
-		part.Part = line.Commands[i].Text
-		if part.Matches = d.ruleCommand(r, &line.Commands[i]) == shell.Yes; !part.Matches {
-			part.Unmet, part.Value = conditionCommand, d.subject.Command
+		part.Part = m.part.Text
+		if part.Matches = f.ruleCommand(r, m.part) == shell.Yes; !part.Matches {
+			part.Unmet, part.Value = conditionCommand, f.subject.Command
 		}
 		out = append(out, part)
 	}
@@ -81,28 +77,28 @@ func (d *decision) explainRule(r *Rule, line shell.Line) []RuleReport {
 }
 
 // valueOf returns the value of the call that a rule's condition is compared with.
-func (d *decision) valueOf(condition string) string {
+func (f *facts) valueOf(condition string) string {
 	switch condition {
 	case conditionTool:
-		return d.tool.Name
+		return f.tool.Name
 	case conditionSource:
-		return d.tool.Source
+		return f.tool.Source
 	case conditionServer:
-		return d.tool.Server
+		return f.tool.Server
 	case conditionCategory:
-		return string(d.category())
+		return string(f.category)
 	case conditionAnnotations:
-		return string(d.tool.Annotations)
+		return string(f.tool.Annotations)
 	case conditionClient:
-		return caller.Name(d.ctx)
+		return caller.Name(f.ctx)
 	case conditionGroup:
-		return strings.Join(caller.Groups(d.ctx), ", ")
+		return strings.Join(caller.Groups(f.ctx), ", ")
 	case conditionProfile:
-		return caller.Profile(d.ctx)
+		return caller.Profile(f.ctx)
 	case conditionPath:
-		return strings.Join(d.subject.Paths, ", ")
+		return strings.Join(f.subject.Paths, ", ")
 	case conditionWhen:
-		if !d.whole {
+		if !f.whole {
 			return "false"
 		}
 	}

@@ -32,15 +32,15 @@ const (
 )
 
 // unmet returns the first condition of a rule that the call does not meet, or ""
-// if it meets all. It leaves the condition command to [decision.ruleCommand].
-func (d *decision) unmet(r *Rule) string {
-	if c := d.unmetName(r); c != "" {
+// if it meets all. It leaves the condition command to [facts.ruleCommand].
+func (f *facts) unmet(r *Rule) string {
+	if c := f.unmetName(r); c != "" {
 		return c
 	}
-	if !d.rulePaths(r) {
+	if !f.rulePaths(r) {
 		return conditionPath
 	}
-	if !d.ruleWhen(r) {
+	if !f.ruleWhen(r) {
 		return conditionWhen
 	}
 	return ""
@@ -48,29 +48,29 @@ func (d *decision) unmet(r *Rule) string {
 
 // ruleNames reports whether a rule that is about the caller applies to this tool, regardless of
 // commands, paths and params.
-func (d *decision) ruleNames(r *Rule) bool { return d.unmetName(r) == "" }
+func (f *facts) ruleNames(r *Rule) bool { return f.unmetName(r) == "" }
 
 // unmetName returns the first condition of a rule that this tool does not meet.
-func (d *decision) unmetName(r *Rule) string {
+func (f *facts) unmetName(r *Rule) string {
 	switch {
 	case r.Prompt != "":
 		return conditionPrompt
 	case r.Resource != "":
 		return conditionResource
 	}
-	match, t := r.matcher(), d.tool
+	match, t := r.matcher(), f.tool
 	switch {
-	case r.Category != "" && !d.ruleCategory(r):
+	case r.Category != "" && !f.ruleCategory(r):
 		return conditionCategory
-	case !d.ruleAnnotations(r):
+	case !f.ruleAnnotations(r):
 		return conditionAnnotations
 	case r.Source != "" && !match(r.Source, t.Source):
 		return conditionSource
 	case r.Server != "" && (!t.OfServer() || !match(r.Server, t.Server)):
 		return conditionServer
-	case r.isNarrow() && r.Personal && d.tool.Replaces && r.Tool+r.Server+r.Source != "":
+	case r.isNarrow() && r.Personal && f.tool.Replaces && r.Tool+r.Server+r.Source != "":
 		return conditionServer
-	case r.Tool == "" || r.Tool == "*" || r.isNarrow() && d.allowsTool(r) || !r.isNarrow() && d.namesTool(r):
+	case r.Tool == "" || r.Tool == "*" || r.isNarrow() && f.allowsTool(r) || !r.isNarrow() && f.namesTool(r):
 		return ""
 	}
 	return conditionTool
@@ -123,39 +123,32 @@ func (r *Rule) matchesGroup(groups []string) bool {
 	return false
 }
 
-// caller returns who makes the call; nil: the person at the command line.
-func (d *decision) caller() *caller.Caller {
-	if !d.called {
-		d.who, d.called = caller.From(d.ctx), true
-	}
-	return d.who
-}
-
-func (d *decision) ruleCategory(r *Rule) bool {
+func (f *facts) ruleCategory(r *Rule) bool {
 	if r.isNarrow() {
-		return r.Category == string(d.category())
+		return r.Category == string(f.category)
 	}
-	if n := d.bears(); n != nil && strings.EqualFold(r.Category, string(n.Category)) {
+	if n := f.bears; n != nil && strings.EqualFold(r.Category, string(n.Category)) {
 		return true
 	}
-	return strings.EqualFold(r.Category, string(d.tool.Category)) || strings.EqualFold(r.Category, string(d.category()))
+	return strings.EqualFold(r.Category, string(f.tool.Category)) || strings.EqualFold(r.Category, string(f.category))
 }
 
 // namesTool reports whether a rule's glob matches any name of the tool, ignoring case.
-func (d *decision) namesTool(r *Rule) bool {
-	t := d.tool
-	if d.spellings == nil {
+func (f *facts) namesTool(r *Rule) bool {
+	t := f.tool
+	spellings := f.spellings.get(func() (out []string) {
 		for _, name := range t.Called() {
-			d.spellings = append(d.spellings, strings.ToLower(name))
+			out = append(out, strings.ToLower(name))
 		}
-	}
+		return out
+	})
 	prefix, _ := r.prefixes()
-	for _, name := range d.spellings {
+	for _, name := range spellings {
 		if beginsFold(name, prefix) && foldMatch(r.Tool, name) {
 			return true
 		}
 	}
-	return t.Source == registry.SourceBuiltin && d.canonical(r.Tool) == t.OriginalName()
+	return t.Source == registry.SourceBuiltin && f.canonical(r.Tool) == t.OriginalName()
 }
 
 // beginsFold reports whether a name begins with an ASCII prefix, ignoring case. It returns true
@@ -189,32 +182,29 @@ func literalPrefix(glob string) string {
 }
 
 // allowsTool reports whether a rule that loosens names the tool unambiguously.
-func (d *decision) allowsTool(r *Rule) bool {
-	t := d.tool.Named()
+func (f *facts) allowsTool(r *Rule) bool {
+	t := f.tool.Named()
 	if r.Server != "" && text.MatchName(r.Tool, t.PlainName()) {
 		return true
 	}
-	if builtin := d.canonical(r.Tool); builtin != "" {
+	if builtin := f.canonical(r.Tool); builtin != "" {
 		// The name of a built-in tool never refers to a server's tool of that name.
 		return t.Source == registry.SourceBuiltin && t.Name == builtin
 	}
-	if d.bears() != nil {
+	if f.bears != nil {
 		return false // the name means the built-in tool
 	}
-	if d.names == nil {
-		d.names = d.unambiguousNames()
-	}
 	prefix, _ := r.prefixes()
-	return slices.ContainsFunc(d.names, func(name string) bool { return strings.HasPrefix(name, prefix) && text.MatchName(r.Tool, name) })
+	return slices.ContainsFunc(f.names.get(f.unambiguousNames), func(name string) bool { return strings.HasPrefix(name, prefix) && text.MatchName(r.Tool, name) })
 }
 
 // unambiguousNames returns the names that can only mean this tool. "a__b__c" could
 // be tool b__c of server a or tool c of server a__b, so it allows neither; a rule
 // with Server and Tool can.
-func (d *decision) unambiguousNames() []string {
-	t := d.tool.Named()
+func (f *facts) unambiguousNames() []string {
+	t := f.tool.Named()
 	if !t.OfServer() {
-		if d.tool.Lent {
+		if f.tool.Lent {
 			return []string{}
 		}
 		if t.Version != "" {
@@ -223,7 +213,7 @@ func (d *decision) unambiguousNames() []string {
 		return []string{t.Name}
 	}
 	var out []string
-	if !strings.Contains(t.Name, "__") && !d.tool.Lent {
+	if !strings.Contains(t.Name, "__") && !f.tool.Lent {
 		out = append(out, t.Name)
 	}
 	plain := t.PlainName()
@@ -238,11 +228,11 @@ func (d *decision) unambiguousNames() []string {
 	return out
 }
 
-func (d *decision) canonical(name string) string {
-	if d.policy.Canonical == nil {
+func (f *facts) canonical(name string) string {
+	if f.policy.Canonical == nil {
 		return ""
 	}
-	return d.policy.Canonical(name)
+	return f.policy.Canonical(name)
 }
 
 // foldMatch is [text.MatchNameFold], but faster for names that do not begin like the pattern. No
@@ -253,36 +243,37 @@ func foldMatch(pattern, name string) bool {
 
 // rulePaths reports whether the rule's path matches: for a rule that loosens all
 // paths of the call, for other rules any of them.
-func (d *decision) rulePaths(r *Rule) bool {
+func (f *facts) rulePaths(r *Rule) bool {
 	if r.Path == "" {
 		return true
 	}
-	if d.isBlindTo(r) {
+	if f.isBlindTo(r) {
 		return !r.isNarrow()
 	}
-	if d.paths == nil {
-		for _, p := range d.subject.Paths {
-			d.paths = append(d.paths, d.pathname(p))
+	paths := f.paths.get(func() (out []pathname) {
+		for _, p := range f.subject.Paths {
+			out = append(out, f.pathname(p))
 		}
-	}
+		return out
+	})
 	if r.isNarrow() {
-		return len(d.paths) > 0 && !slices.ContainsFunc(d.paths, func(p pathname) bool { return !d.pathMatch(r, p) })
+		return len(paths) > 0 && !slices.ContainsFunc(paths, func(p pathname) bool { return !f.pathMatch(r, p) })
 	}
-	return slices.ContainsFunc(d.paths, func(p pathname) bool { return d.pathMatch(r, p) })
+	return slices.ContainsFunc(paths, func(p pathname) bool { return f.pathMatch(r, p) })
 }
 
 // ruleWhen reports whether the rule's expression is true for the params: for a rule that loosens
 // in each shape of theirs, for other rules in any. If the expression fails, the result is false
 // for a rule that loosens and true for other rules. For a tool as a whole, which has no params, the
 // result is false.
-func (d *decision) ruleWhen(r *Rule) bool {
+func (f *facts) ruleWhen(r *Rule) bool {
 	if r.When == nil {
 		return true
 	}
-	if d.whole {
+	if f.whole {
 		return false
 	}
-	e := d.evaluate(r.When)
+	e := f.evaluate(r.When)
 	if r.isNarrow() {
 		return e.all && e.err == nil
 	}
@@ -304,38 +295,35 @@ type shape struct {
 
 // evaluate evaluates an expression over the params, once for all parts of a
 // command line.
-func (d *decision) evaluate(when *jq.Expression) evaluated {
-	if e, ok := d.evaluations[when]; ok {
+func (f *facts) evaluate(when *jq.Expression) evaluated {
+	return f.evaluations.get(when, func() evaluated {
+		shapes := f.shapes.get(f.inShapes)
+		e := evaluated{all: true, err: shapes.err}
+		for _, s := range shapes.list {
+			ok, err := s.isTrue(f.ctx, when)
+			e.all, e.any, e.err = e.all && ok, e.any || ok, cmp.Or(e.err, err)
+		}
 		return e
-	}
-	if d.evaluations == nil {
-		d.evaluations = map[*jq.Expression]evaluated{}
-	}
-	e := evaluated{all: true}
-	shapes, err := d.inShapes()
-	e.err = err
-	for i := range shapes {
-		ok, err := shapes[i].isTrue(d.ctx, when)
-		e.all, e.any, e.err = e.all && ok, e.any || ok, cmp.Or(e.err, err)
-	}
-	d.evaluations[when] = e
-	return e
+	})
 }
 
-// inShapes returns the params in the different shapes of the tool.
-func (d *decision) inShapes() ([]shape, error) {
-	if d.shapes == nil && d.shapesErr == nil {
-		all := []json.RawMessage{d.call.Params}
-		if d.tool.Shapes != nil {
-			all, d.shapesErr = d.tool.Shapes(d.call)
-		}
-		for _, params := range all {
-			if !slices.ContainsFunc(d.shapes, func(s shape) bool { return bytes.Equal(s.params, params) }) {
-				d.shapes = append(d.shapes, shape{params: params})
-			}
+// shapes are the params in the different shapes of the tool, or why they are not known.
+type shapes struct {
+	list []*shape
+	err  error
+}
+
+func (f *facts) inShapes() (out shapes) {
+	all := []json.RawMessage{f.call.Params}
+	if f.tool.Shapes != nil {
+		all, out.err = f.tool.Shapes(f.call)
+	}
+	for _, params := range all {
+		if !slices.ContainsFunc(out.list, func(s *shape) bool { return bytes.Equal(s.params, params) }) {
+			out.list = append(out.list, &shape{params: params})
 		}
 	}
-	return d.shapes, d.shapesErr
+	return out
 }
 
 func (s *shape) isTrue(ctx context.Context, when *jq.Expression) (ok bool, err error) {

@@ -27,14 +27,13 @@ type places struct {
 }
 
 // where returns the folders that paths are relative to.
-func (d *decision) where() *places {
-	if d.places == nil {
-		workspace := filepath.ToSlash(d.policy.Workspace)
-		p := &places{root: filepath.ToSlash(cmp.Or(d.policy.Root, d.policy.Workspace)), workspace: workspace}
+func (f *facts) where() *places {
+	return f.places.get(func() *places {
+		workspace := filepath.ToSlash(f.policy.Workspace)
+		p := &places{root: filepath.ToSlash(cmp.Or(f.policy.Root, f.policy.Workspace)), workspace: workspace}
 		p.realRoot, p.realWorkspace = realPath(p.root), realPath(workspace)
-		d.places = p
-	}
-	return d.places
+		return p
+	})
 }
 
 // realPath resolves the links in the longest part of an absolute path that exists.
@@ -52,8 +51,8 @@ func realPath(p string) string {
 	}
 }
 
-func (d *decision) pathname(p string) pathname {
-	w := d.where()
+func (f *facts) pathname(p string) pathname {
+	w := f.where()
 	out := pathname{absolute: absolutePath(w.workspace, p), certain: inside(p) || path.IsAbs(filepath.ToSlash(p))}
 	out.real = out.absolute
 	if w.realWorkspace != w.workspace {
@@ -79,14 +78,14 @@ func appendLower(to []string, s string) []string {
 // pathMatch reports whether the path of a rule matches a path of the call. Unless
 // the rule loosens, case is ignored because the file system may ignore it, a
 // matching folder includes its contents, and an invalid glob matches every path.
-func (d *decision) pathMatch(r *Rule, p pathname) bool {
+func (f *facts) pathMatch(r *Rule, p pathname) bool {
 	if r.isNarrow() {
-		return p.certain && r.literals.in(p.absolute) && d.allowsPath(r, p)
+		return p.certain && r.literals.in(p.absolute) && f.allowsPath(r, p)
 	}
-	if w := d.where(); w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.in) {
+	if w := f.where(); w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.in) {
 		return false // in another workspace, links may lead to a path without the literals
 	}
-	for _, glob := range d.globs(r) {
+	for _, glob := range f.globs(r) {
 		for _, name := range p.lower {
 			ok, err := doublestar.Match(glob, name)
 			if err != nil || ok {
@@ -102,8 +101,8 @@ func (d *decision) pathMatch(r *Rule, p pathname) bool {
 
 // allowsPath reports whether a rule that loosens matches a path, also with the links in the path
 // of the workspace resolved: a link must not lead what is allowed to another folder.
-func (d *decision) allowsPath(r *Rule, p pathname) bool {
-	w := d.where()
+func (f *facts) allowsPath(r *Rule, p pathname) bool {
+	w := f.where()
 	glob := absolutePath(quoteGlob(w.root), r.Path)
 	ok, err := doublestar.Match(glob, p.absolute)
 	if !ok || err != nil || p.real == p.absolute {
@@ -119,12 +118,11 @@ func (d *decision) allowsPath(r *Rule, p pathname) bool {
 // globs returns the absolute forms of the path of a rule that does not loosen, in lower case: as
 // it counts from the project root and from the workspace, both also with links resolved in what
 // precedes the first wildcard.
-func (d *decision) globs(r *Rule) []string {
-	if globs, ok := d.absolute[r]; ok {
-		return globs
-	}
-	w := d.where()
-	var out []string
+func (f *facts) globs(r *Rule) []string {
+	return f.absolute.get(r, func() []string { return f.where().globs(r) })
+}
+
+func (w *places) globs(r *Rule) (out []string) {
 	add := func(glob string) { out = appendLower(out, glob) }
 	for _, base := range []string{w.root, w.workspace} {
 		glob := absolutePath(quoteGlob(base), r.Path)
@@ -137,12 +135,6 @@ func (d *decision) globs(r *Rule) []string {
 		if real := realPath(path.Clean(literal)); real != path.Clean(literal) {
 			add(path.Join(quoteGlob(real), rest))
 		}
-	}
-	if !d.shared {
-		if d.absolute == nil {
-			d.absolute = map[*Rule][]string{}
-		}
-		d.absolute[r] = out
 	}
 	return out
 }

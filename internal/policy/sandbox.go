@@ -65,8 +65,8 @@ const shellToolName = "run_shell_command"
 
 // sandboxed returns the decision Sandbox and the reason for it, or Ask if the call
 // cannot be confined.
-func (d *decision) sandboxed(reason, who string) (Decision, string) {
-	if missing := d.unconfinable(); missing != "" {
+func (f *facts) sandboxed(reason, who string) (Decision, string) {
+	if missing := f.unconfinable(); missing != "" {
 		return Ask, fmt.Sprintf("%s, which is not possible, so it requires confirmation: %s", who, missing)
 	}
 	return Sandbox, reason
@@ -74,25 +74,25 @@ func (d *decision) sandboxed(reason, who string) (Decision, string) {
 
 // unconfinable returns the reason why a rule or an answer cannot confine the call;
 // "" if it can.
-func (d *decision) unconfinable() string {
-	m := d.means()
+func (f *facts) unconfinable() string {
+	m := f.means
 	switch {
-	case d.tool.Program == "":
+	case f.tool.Program == "":
 		return "it starts no program"
 	case m.Off:
-		return fmt.Sprintf("the setting sandbox.%s.mode is off", d.tool.Program)
+		return fmt.Sprintf("the setting sandbox.%s.mode is off", f.tool.Program)
 	}
 	return m.missing()
 }
 
 // inSandbox returns how the call runs in the sandbox because of a rule or answer.
-func (d *decision) inSandbox(by string) Confinement {
-	return Confinement{On: true, By: by, Outside: d.mayLeave(), Changed: d.changed, Allows: d.means().allows(false)}
+func (f *facts) inSandbox(by string) Confinement {
+	return Confinement{On: true, By: by, Outside: f.mayLeave(), Changed: f.changedPrograms(), Allows: f.means.allows(false)}
 }
 
 // mayLeave reports whether a person may let the call run again outside the sandbox.
-func (d *decision) mayLeave() bool {
-	return d.tool.Program == registry.ProgramShell && d.policy.Mode != ModeYolo && !d.person && !d.means().Require
+func (f *facts) mayLeave() bool {
+	return f.tool.Program == registry.ProgramShell && f.policy.Mode != ModeYolo && !f.person && !f.means.Require
 }
 
 // allows returns what a program may do in the sandbox; nil if that is not known.
@@ -148,56 +148,47 @@ func (c Confinement) String() string {
 	return ""
 }
 
-// means returns the means to confine the program that the call would run.
-func (d *decision) means() Means {
-	if d.tool.Program == "" || d.policy.Means == nil {
-		return Means{}
-	}
-	return d.policy.Means(d.tool.Program)
-}
-
 // ruled returns the decision of a matching rule and the reason. A rule with the
 // decision Sandbox asks if the call cannot be confined.
-func (d *decision) ruled(r *Rule) (Decision, string) {
+func (f *facts) ruled(r *Rule) (Decision, string) {
 	switch r.Decision {
 	case Allow:
 		return Allow, cmp.Or(r.Reason, "a rule allows it")
 	case Deny:
-		return Deny, d.because(r, cmp.Or(r.Reason, "a rule denies it"))
+		return Deny, f.because(r, cmp.Or(r.Reason, "a rule denies it"))
 	case Sandbox:
-		return d.sandboxed(cmp.Or(r.Reason, "a rule runs it in the sandbox"), "a rule runs it in the sandbox")
+		return f.sandboxed(cmp.Or(r.Reason, "a rule runs it in the sandbox"), "a rule runs it in the sandbox")
 	}
-	return Ask, d.because(r, cmp.Or(r.Reason, "a rule requires confirmation"))
+	return Ask, f.because(r, cmp.Or(r.Reason, "a rule requires confirmation"))
 }
 
 // because adds to the reason of a rule that it applies because something is not known: what the
 // call touches, or the value of its expression.
-func (d *decision) because(r *Rule, reason string) string {
-	if d.isBlindTo(r) {
-		reason = d.underName(reason)
+func (f *facts) because(r *Rule, reason string) string {
+	if f.isBlindTo(r) {
+		reason = f.underName(reason)
 	}
-	if err := d.evaluations[r.When].err; err != nil {
+	if r.When == nil || f.whole {
+		return reason
+	}
+	if err := f.evaluate(r.When).err; err != nil {
 		return fmt.Sprintf("%s; its condition counts as met because when failed: %v", reason, err)
 	}
 	return reason
 }
 
-// confine decides whether the call runs in the sandbox. ruled is the verdict of
-// rules, approvals and defaults. No other code makes this decision.
-func (d *decision) confine(v, ruled Verdict) Verdict {
-	if v.Decision == Deny || d.tool.Program == "" {
-		return v
-	}
-	m := d.means()
-	if ruled.Decision == Sandbox { // even if the tool itself asks a question first
-		v.Confine = d.inSandbox(ruled.Origin)
-		return v
+// confinement returns how the call runs unless a rule or an answer confines it, and whether it may not
+// run otherwise. No other code makes this decision.
+func (f *facts) confinement() (c Confinement, required bool) {
+	m := &f.means
+	if f.tool.Program == "" {
+		return c, false
 	}
 	auto, require, by, online := m.Auto, m.Require, m.Origin, false
-	if d.policy.Mode == ModeYolo && (m.YoloAuto || m.YoloRequire) {
+	if f.policy.Mode == ModeYolo && (m.YoloAuto || m.YoloRequire) {
 		online = true
 		if !auto && !require {
-			by = d.policy.modeOrigin()
+			by = f.policy.modeOrigin()
 		}
 		if m.YoloRequire && !require {
 			by = m.YoloOrigin
@@ -205,17 +196,10 @@ func (d *decision) confine(v, ruled Verdict) Verdict {
 		auto, require = auto || m.YoloAuto, require || m.YoloRequire
 	}
 	if !auto && !require {
-		v.Confine.Allows = m.allows(false)
-		return v
+		return Confinement{Allows: m.allows(false)}, false
 	}
-	missing := m.missing()
-	switch {
-	case missing == "":
-		v.Confine = Confinement{On: true, By: by, Online: online, Outside: d.mayLeave(), Changed: d.changed, Allows: m.allows(online)}
-	case require:
-		return Verdict{Decision: Deny, Origin: by, Commands: v.Commands, Reason: "it must run in the sandbox, which is not possible: " + missing}
-	default:
-		v.Confine = Confinement{By: by, Missing: missing}
+	if missing := m.missing(); missing != "" {
+		return Confinement{By: by, Missing: missing}, require
 	}
-	return v
+	return Confinement{On: true, By: by, Online: online, Outside: f.mayLeave(), Changed: f.changedPrograms(), Allows: m.allows(online)}, require
 }

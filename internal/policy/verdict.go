@@ -13,6 +13,7 @@ type Verdict struct {
 	Decision Decision
 	Reason   string // one line for people; untrusted text in it is quoted
 	Origin   string // file:line, flag, "approval" or "default"
+	Clause   string // name of the clause of the policy that decided
 	// Later is set if no rule denied the call: it needs an answer, and answers cannot be read now.
 	Later bool
 	// Rule is the rule that decided; nil if none did.
@@ -60,6 +61,9 @@ type Verdict struct {
 	Accept func(context.Context) error
 	// Changes are the changes because of which a remembered approval was not used.
 	Changes []Change
+
+	remember string   // for a part of a command line: what an approval would cover
+	changed  []string // for such a part: files that its program starts with and that may have been changed
 }
 
 // Scope returns the scope of a kind, if the verdict offers it.
@@ -93,9 +97,8 @@ type CommandVerdict struct {
 	Decision Decision `json:"decision"`
 	Reason   string   `json:"reason"`
 	Origin   string   `json:"origin"`
+	Clause   string   `json:"clause"` // name of the clause of the policy that decided
 
-	rule     *Rule
-	approval string
 	remember string // the first words of the commands that an approval would cover
 }
 

@@ -92,11 +92,12 @@ type whyRule struct {
 	Decision policy.Decision `json:"decision"`
 	Reason   string          `json:"reason"`
 	Origin   string          `json:"origin"`
+	Clause   string          `json:"clause"` // name of the clause of the policy that decided
 	conditions
 }
 
 func newWhyRule(v policy.Verdict) *whyRule {
-	r := &whyRule{Decision: v.Decision, Reason: v.Reason, Origin: v.Origin}
+	r := &whyRule{Decision: v.Decision, Reason: v.Reason, Origin: v.Origin, Clause: v.Clause}
 	if v.Rule != nil {
 		r.conditions = conditionsOf(v.Rule)
 	}
@@ -312,6 +313,7 @@ func whyText(d Document, changes []policy.Change, ios *cli.IO) string {
 	field("decision", "%s", *d.Decision)
 	field("reason", "%s", d.Rule.Reason)
 	field("set at", "%s", d.Rule.Origin)
+	field("clause", "%s", d.Rule.Clause)
 	if match := d.Rule.match(); match != "" {
 		field("rule", "%s", match)
 	}

@@ -1,0 +1,353 @@
+package policy
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// clause is one matter that the policy is about. Verdicts have its name.
+type clause struct {
+	name string
+	// says returns the verdict of the clause, or false if it does not apply. It gets the verdict of
+	// the clauses before it, and changes nothing.
+	says    func(*matter, Verdict) (Verdict, bool)
+	loosens bool // its verdict may be less strict than the one before
+}
+
+// deciding are the clauses of which the first that applies decides on a call, or on one part of its
+// command line. The last always applies.
+func deciding() []clause {
+	return []clause{
+		{name: "too-large", says: tooLarge},
+		{name: "catastrophic", says: catastrophic},
+		{name: "banned", says: runsBanned},
+		{name: "rule", says: byRule},
+		{name: "no-effect", says: withoutEffect},
+		{name: "auto-edit", says: autoEdit},
+		{name: "approval", says: byApproval},
+		{name: "default", says: byDefault},
+	}
+}
+
+// ofPart are the clauses that change the verdict on one part of a command line.
+func ofPart() []clause {
+	return []clause{
+		{name: "doubt", says: inDoubt},
+		{name: "other-folder", says: inOtherFolder},
+		{name: "changed-program", says: changedProgram},
+	}
+}
+
+// ofCall are the clauses that change the verdict on a call: first what a person has to see, then the
+// approval mode, then what holds in every mode.
+func ofCall() []clause {
+	return []clause{
+		{name: "reads-files", says: readsFiles},
+		{name: "guarded-path", says: guardedPath},
+		{name: "hidden-path", says: hiddenPath},
+		{name: "credentials", says: credentials},
+		{name: "tool-asks", says: toolAsks},
+		{name: "sandbox-leftovers", says: sandboxLeftovers},
+		{name: "plan", says: planMode},
+		{name: "yolo-doubt", says: yoloDoubt},
+		{name: "yolo", says: yoloMode, loosens: true},
+		{name: "sandbox-required", says: sandboxRequired},
+		{name: "contested-name", says: contestedName},
+		{name: "no-answers", says: noAnswers},
+	}
+}
+
+// decide returns the verdict of the first of the clauses that applies.
+func (m *matter) decide(clauses []clause) Verdict {
+	for _, c := range clauses {
+		if v, ok := c.says(m, Verdict{}); ok {
+			v.Clause = c.name
+			return v
+		}
+	}
+	return Verdict{}
+}
+
+// amend returns a verdict as clauses change it, in order. A denial is final, and only a clause that is
+// marked so can loosen a verdict.
+func (m *matter) amend(v Verdict, clauses []clause) Verdict {
+	for _, c := range clauses {
+		if v.Decision == Deny {
+			break
+		}
+		w, ok := c.says(m, v)
+		if !ok || !c.loosens && stricter(v.Decision, w.Decision) != w.Decision {
+			continue
+		}
+		w.Clause, w.Commands, w.Changes, w.Confine = c.name, v.Commands, v.Changes, v.Confine
+		v = w
+	}
+	return v
+}
+
+func tooLarge(m *matter, _ Verdict) (Verdict, bool) {
+	if m.part == nil || !m.part.Refused {
+		return Verdict{}, false
+	}
+	return Verdict{Decision: Deny, Origin: originDefault, Reason: m.part.Doubt}, true
+}
+
+func catastrophic(m *matter, _ Verdict) (Verdict, bool) {
+	switch {
+	case m.part == nil || m.part.Catastrophic == "":
+		return Verdict{}, false
+	case m.policy.AskCatastrophic:
+		return Verdict{Origin: originDefault, Reason: "setting shell.catastrophic requires confirmation: " + m.part.Catastrophic}, true
+	}
+	return Verdict{Decision: Deny, Origin: originDefault, Reason: "setting shell.catastrophic denies it: " + m.part.Catastrophic}, true
+}
+
+// runsBanned denies a part that runs a banned program. It denies a tool that has the name of the shell tool
+// if any program is banned: what it runs is not known.
+func runsBanned(m *matter, _ Verdict) (Verdict, bool) {
+	b, n := m.banned, m.bears
+	if m.part == nil && n != nil && n.Name == shellToolName && len(m.policy.Banned) > 0 {
+		b = &m.policy.Banned[0]
+	}
+	if b == nil {
+		return Verdict{}, false
+	}
+	v := Verdict{Decision: Deny, Origin: b.Setting, Reason: fmt.Sprintf("setting shell.banned denies %q", b.Value)}
+	switch {
+	case m.part == nil:
+		v.Reason = m.underName(v.Reason) + fmt.Sprintf("; give the tool another name where it is defined, or with overrides.%s.name", m.tool.Name)
+	case slices.Contains([]string{"rm", "rmdir", "unlink"}, b.Value):
+		v.Reason += "; the tool apply_patch deletes files"
+	}
+	return v, true
+}
+
+func byRule(m *matter, _ Verdict) (Verdict, bool) {
+	if m.rule == nil {
+		return Verdict{}, false
+	}
+	return m.verdictOf(m.rule), true
+}
+
+func withoutEffect(m *matter, _ Verdict) (Verdict, bool) {
+	return Verdict{Decision: Allow, Origin: originDefault, Reason: "it has no effect besides the other parts of the line"}, m.part != nil && m.part.Passes
+}
+
+func autoEdit(m *matter, _ Verdict) (Verdict, bool) {
+	return Verdict{Decision: Allow, Origin: m.policy.modeOrigin(), Reason: "the approval mode allows edits inside the workspace"},
+		m.part == nil && m.policy.Mode == ModeAutoEdit && (m.isEdit() || m.writesNoFile())
+}
+
+func byApproval(m *matter, _ Verdict) (Verdict, bool) {
+	if m.byDefault().Decision == Allow { // approvals cannot change this, so do not read them
+		return Verdict{}, false
+	}
+	a := m.recall().approval
+	if a == nil {
+		return Verdict{}, false
+	}
+	v := Verdict{Decision: Allow, Origin: originApproval, Approval: a.ID, Reason: "you chose to always allow it"}
+	switch {
+	case m.part != nil && a.Confined:
+		v.Decision, v.Reason = m.sandboxed(fmt.Sprintf("you chose to always run %q in the sandbox", a.Value), "it was allowed in the sandbox")
+	case m.part != nil:
+		v.Reason = fmt.Sprintf("you chose to always allow %q", a.Value)
+	}
+	return v, true
+}
+
+func byDefault(m *matter, _ Verdict) (Verdict, bool) {
+	v := m.byDefault()
+	if v.Decision == Allow {
+		return v, true
+	}
+	v.Changes = m.recall().changes
+	switch {
+	case m.part != nil && m.doubt == "":
+		v.remember = m.part.Cover()
+		fallthrough
+	case m.part != nil:
+		if v.Decision == Ask {
+			v.Reason = cmp.Or(m.whyAsked(v.remember), v.Reason)
+		}
+	case v.Decision == Ask && len(v.Changes) > 0:
+		v.Reason = changedReason(v.Changes)
+	}
+	return v, true
+}
+
+// whyAsked returns why no rule and no approval decides on a part, for a person who may expect that one
+// does; "" if nothing suggests it.
+func (m *matter) whyAsked(remember string) string {
+	p := m.part
+	allowed := func() bool { // by a rule on the first words, if these were enough
+		return m.anyRule(func(r *Rule) bool { return r.Decision == Allow && p.Begins(r.Command, true) && m.unmet(r) == "" })
+	}
+	switch {
+	case p.Root() == "apply_patch" || p.Root() == "applypatch":
+		return "apply_patch is a tool and no program: call it with the patch as its param"
+	case p.Doubt != "":
+		return p.Doubt
+	case m.recall().elsewhere:
+		return m.elsewhere
+	case p.Exact != "" && allowed():
+		return p.Exact + ", so a rule must have all words of the command"
+	case p.Exact == "" && p.Named != "" && allowed():
+		return p.Named
+	case remember != "" && m.approvedWhole(p.Root()):
+		return fmt.Sprintf("\"always\" now covers single subcommands of %q; the earlier answer for all of them is ignored", p.Root())
+	}
+	return ""
+}
+
+// asks returns a verdict that asks a person in place of another one.
+func (v Verdict) asks(reason string) Verdict {
+	v.Decision, v.Reason, v.Origin, v.Rule = Ask, reason, originDefault, nil
+	return v
+}
+
+// runs reports whether the call runs without a question.
+func (v Verdict) runs() bool { return v.Decision == Allow || v.Decision == Sandbox }
+
+func inDoubt(m *matter, v Verdict) (Verdict, bool) {
+	doubt := m.doubt
+	if m.part.Unread {
+		doubt = m.part.Doubt
+	}
+	return v.asks(doubt), v.runs() && doubt != ""
+}
+
+// inOtherFolder asks about a part in a folder that a rule on its words does not mean.
+func inOtherFolder(m *matter, v Verdict) (Verdict, bool) {
+	return v.asks(m.elsewhere), m.elsewhere != "" && v.Decision == Allow && m.rule != nil && m.rule.Command != "" && m.rule.When == nil
+}
+
+func changedProgram(m *matter, v Verdict) (Verdict, bool) {
+	if v.Decision != Allow {
+		return v, false
+	}
+	changed := m.changedFiles(m.part)
+	v.changed = changed
+	return v.asks("a sandboxed program may have changed " + strings.Join(changed, ", ")), len(changed) > 0
+}
+
+// readsFiles decides on the files that the call of a tool of another source sends as on reading them
+// with the built-in tool: a rule that keeps the model from a file holds whatever tool reads it.
+func readsFiles(m *matter, v Verdict) (Verdict, bool) {
+	strictest := Verdict{Decision: Allow}
+	if m.tool.Source == registry.SourceBuiltin {
+		return v, false
+	}
+	for _, p := range m.subject.Paths {
+		params, err := json.Marshal(map[string]string{"file_path": p})
+		if err != nil {
+			return Verdict{Decision: Deny, Origin: originDefault, Reason: err.Error()}, true
+		}
+		read := m.policy.factsOfTool(m.ctx, &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin, Category: registry.CategoryRead}}, false)
+		read.whole, read.call, read.subject = false, registry.Call{Params: params}, registry.Subject{Paths: []string{p}}
+		if r := read.aboutCall().decide(deciding()); r.Decision == Deny || r.Decision == Ask && strictest.Decision == Allow {
+			strictest = r
+		}
+	}
+	return strictest, strictest.Decision == Deny || strictest.Decision == Ask && v.Decision == Allow
+}
+
+func guardedPath(m *matter, v Verdict) (Verdict, bool) {
+	guarded := m.changes(m.policy.Guarded)
+	return Verdict{Origin: originDefault, Firm: true,
+		Reason: fmt.Sprintf("%q can make other programs run commands; changing it always requires confirmation", guarded)}, guarded != "" && v.Decision == Allow
+}
+
+func hiddenPath(m *matter, v Verdict) (Verdict, bool) {
+	hidden := m.changes(m.policy.NewHidden)
+	return Verdict{Origin: originDefault, Firm: true,
+			Reason: fmt.Sprintf("programs may act on %q, as on files whose names begin with a dot and in a home folder; only a rule with its path allows changing it", hidden)},
+		hidden != "" && v.Decision == Allow && (v.Rule == nil || v.Rule.Path == "")
+}
+
+func credentials(m *matter, v Verdict) (Verdict, bool) {
+	if !v.runs() {
+		return v, false
+	}
+	for _, p := range m.subject.Paths {
+		if why := m.credential(p); why != "" && !m.opens(m.pathRules(), p) {
+			return Verdict{Origin: originDefault, Firm: true, ByPath: true, Reason: fmt.Sprintf("%q %s; only a rule with its path allows it", p, why)}, true
+		}
+	}
+	return v, false
+}
+
+func toolAsks(m *matter, _ Verdict) (Verdict, bool) {
+	return Verdict{Reason: m.asking.Reason, Origin: m.asking.Origin, Firm: true}, m.asking.Reason != ""
+}
+
+// sandboxLeftovers asks before a command runs outside the sandbox on what a program in it has left.
+func sandboxLeftovers(m *matter, v Verdict) (Verdict, bool) {
+	if m.means.Uncleaned == nil || v.Decision != Allow || m.subject.Command == "" {
+		return v, false
+	}
+	confined, _ := m.confinement()
+	return Verdict{Origin: originDefault, Firm: true,
+		Reason: "a sandboxed program is still running in the workspace, or was killed, and what it has written there can change what this command runs; stop it, or remove such files with `toolreg --yes call run_shell_command command=true`, which runs in the sandbox"}, !confined.On && m.means.Uncleaned()
+}
+
+func planMode(m *matter, _ Verdict) (Verdict, bool) {
+	return Verdict{Decision: Deny, Origin: m.policy.modeOrigin(), Reason: fmt.Sprintf("plan mode allows only reading, and tool %q may do more", m.tool.Name)},
+		m.policy.Mode == ModePlan && m.category != registry.CategoryRead && m.tool.Source != registry.SourceComposite
+}
+
+// yoloDoubt denies what yolo mode would allow although a command that is denied cannot be ruled out.
+func yoloDoubt(m *matter, v Verdict) (Verdict, bool) {
+	if !m.isAgreed(v) || !m.unsure && (!m.unread || m.denied() == "") {
+		return v, false
+	}
+	v.Decision = Deny
+	v.Reason += "; yolo mode does not ask, and " + cmp.Or(m.denied(), "commands that rules ask about") + " cannot be ruled out"
+	return v, true
+}
+
+func yoloMode(m *matter, v Verdict) (Verdict, bool) {
+	return Verdict{Decision: Allow, Origin: m.policy.modeOrigin(), Reason: "the approval mode allows it without asking"}, m.isAgreed(v)
+}
+
+// isAgreed reports whether the mode answers the question.
+func (m *matter) isAgreed(v Verdict) bool {
+	return v.Decision == Ask && m.policy.Mode == ModeYolo && !m.person
+}
+
+// denied describes the commands of this tool that are denied; it is "" if none are.
+func (m *matter) denied() string {
+	switch {
+	case len(m.policy.Banned) > 0:
+		return "banned commands"
+	case m.anyRule(func(r *Rule) bool { return r.Decision == Deny && m.ruleNames(r) }):
+		return "commands that rules deny"
+	case !m.policy.AskCatastrophic:
+		return "commands that setting shell.catastrophic denies"
+	}
+	return ""
+}
+
+func sandboxRequired(m *matter, v Verdict) (Verdict, bool) {
+	c, required := m.confinement()
+	return Verdict{Decision: Deny, Origin: c.By, Reason: "it must run in the sandbox, which is not possible: " + c.Missing}, required && !v.Confine.On && c.Missing != ""
+}
+
+func contestedName(m *matter, v Verdict) (Verdict, bool) {
+	by := m.contested()
+	return Verdict{Origin: originDefault, Firm: true, Contested: by, Reason: fmt.Sprintf(
+		"server %q failed, comes before %q, and may have a tool of this name; %s means that of %q", by, m.tool.Server, m.tool.Qualified(), m.tool.Server)}, by != "" && v.runs()
+}
+
+// noAnswers denies a call for now that needs an answer, because answers cannot be read.
+func noAnswers(m *matter, v Verdict) (Verdict, bool) {
+	if v.Decision != Ask || m.approvals().away == nil {
+		return v, false
+	}
+	return Verdict{Decision: Deny, Later: true, Origin: originDefault, Reason: "it needs an answer, and " + m.approvals().away.Error()}, true
+}

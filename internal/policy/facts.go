@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// facts are what is known about a call, or about a tool as a whole, before anything is decided. They
+// do not change. Those that are costly are computed when they are first needed. They are safe for
+// concurrent use.
+type facts struct {
+	ctx      context.Context
+	policy   *Policy
+	tool     *registry.Tool
+	call     registry.Call
+	whole    bool               // they are about the tool, not about a call
+	who      *caller.Caller     // nil is the person at the command line
+	anyone   bool               // the caller is not known, so that rules about clients may match
+	rules    []*Rule            // about the caller, in order
+	category registry.Category  // see [categoryOf]
+	bears    *registry.Namesake // see [registry.Definition.Bears]; nil if the tool has a name of its own
+	means    Means              // to confine the program that the call starts
+	subject  registry.Subject   // what the call touches, with the files that its command line writes
+	parts    []*matter          // of the command line
+	unread   bool               // the command line could not be parsed
+	unsure   bool               // a ban or a rule may apply to a part
+	person   bool               // only a person may answer
+	asking   registry.Asking    // the question that the tool itself asks
+
+	stored           fact[stored]            // see [facts.approvals]
+	spellings, names fact[[]string]          // of the tool: in lower case for strict rules, exact for rules that loosen
+	places           fact[*places]           // see [facts.where]
+	paths            fact[[]pathname]        // of subject
+	shapes           fact[shapes]            // see [facts.inShapes]
+	absolute         factOf[*Rule, []string] // see [facts.globs]
+	evaluations      factOf[*jq.Expression, evaluated]
+}
+
+// fact is a value that is computed when it is first needed. The zero value is ready to use.
+type fact[T any] struct {
+	once  sync.Once
+	value T
+}
+
+func (f *fact[T]) get(compute func() T) T {
+	f.once.Do(func() { f.value = compute() })
+	return f.value
+}
+
+// factOf has a fact for each key. The zero value is ready to use.
+type factOf[K comparable, V any] struct{ facts sync.Map }
+
+func (f *factOf[K, V]) get(key K, compute func() V) V {
+	x, ok := f.facts.Load(key)
+	if !ok {
+		x, _ = f.facts.LoadOrStore(key, &fact[V]{})
+	}
+	return x.(*fact[V]).get(compute)
+}
+
+// factsOf returns the facts of a call.
+func (p *Policy) factsOf(ctx context.Context, t *registry.Tool, call registry.Call) (*facts, error) {
+	f := p.factsOfTool(ctx, t, false)
+	f.whole, f.call = false, call
+	if t.Subject != nil {
+		var err error
+		if f.subject, err = t.Subject(call); err != nil {
+			return nil, fmt.Errorf("cannot determine what the call would access: %w", err)
+		}
+	}
+	if f.subject.Command != "" {
+		f.readLine()
+	}
+	return f, nil
+}
+
+// factsOfTool returns the facts of a tool as a whole. If anyone is set, the caller is not known.
+func (p *Policy) factsOfTool(ctx context.Context, t *registry.Tool, anyone bool) *facts {
+	f := &facts{ctx: ctx, policy: p, tool: t, whole: true, who: caller.From(ctx), anyone: anyone, category: categoryOf(t), bears: t.Bears()}
+	f.rules = p.rulesFor(f.who, anyone)
+	if t.Program != "" && p.Means != nil {
+		f.means = p.Means(t.Program)
+	}
+	return f
+}
+
+// categoryOf returns the category of a tool as far as it can be trusted: an untrusted server's claims
+// about its own tools are ignored, and a tool with the name of a built-in tool counts at least as that.
+func categoryOf(t *registry.Tool) registry.Category {
+	own := t.Category
+	if t.IsMCP() && !t.Trusted || !own.Valid() {
+		own = registry.CategoryOther
+	}
+	if n := t.Bears(); n != nil {
+		return registry.Strictest(own, n.Category)
+	}
+	return own
+}
+
+// isEdit reports whether the call is an edit by a built-in tool that stays inside
+// the workspace.
+func (f *facts) isEdit() bool {
+	if f.tool.Source != registry.SourceBuiltin || f.category != registry.CategoryWrite {
+		return false
+	}
+	if f.whole {
+		return f.tool.Subject != nil
+	}
+	return len(f.subject.Paths) > 0 && !slices.ContainsFunc(f.subject.Paths, func(p string) bool { return !inside(p) })
+}
+
+// writesNoFile reports whether the call only changes data of toolreg itself, such
+// as the todo list.
+func (f *facts) writesNoFile() bool {
+	return f.tool.Source == registry.SourceBuiltin && f.category == registry.CategoryWrite && f.tool.Subject == nil
+}
+
+// contested returns a server that may have the tool's name, unless the call names the tool's server.
+// See [registry.Tool.Contested].
+func (f *facts) contested() string {
+	if !f.whole && (f.call.Tool == f.tool.Qualified() || f.call.Tool == f.tool.Server+"__"+f.tool.PlainName()) {
+		return ""
+	}
+	return f.tool.Contested
+}
+
+// inside reports whether a workspace-relative path stays inside the workspace
+// lexically. The tools themselves check symbolic links.
+func inside(p string) bool {
+	p = path.Clean(strings.ReplaceAll(p, `\`, "/"))
+	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") && !strings.Contains(p, ":")
+}
+
+// changes returns the first path that the call may change and that is meant; "" if there is none.
+func (f *facts) changes(meant func(path string) bool) string {
+	if meant != nil && f.category != registry.CategoryRead {
+		if i := slices.IndexFunc(f.subject.Paths, meant); i >= 0 {
+			return f.subject.Paths[i]
+		}
+	}
+	return ""
+}
+
+// hostsOf returns the host of each URL, with the port if it is not the default and
+// with the scheme if it is not https, because consent to an encrypted connection
+// does not extend to an unencrypted one. It returns nil if a URL cannot be parsed.
+func hostsOf(urls []string) []string {
+	var out []string
+	for _, raw := range urls {
+		u, err := url.Parse(raw)
+		if err != nil || u.Hostname() == "" {
+			return nil
+		}
+		host := strings.ToLower(u.Hostname())
+		if port := u.Port(); port != "" && !(u.Scheme == "https" && port == "443") && !(u.Scheme == "http" && port == "80") {
+			host += ":" + port
+		}
+		if u.Scheme != "https" {
+			host = u.Scheme + "://" + host
+		}
+		if !slices.Contains(out, host) {
+			out = append(out, host)
+		}
+	}
+	return out
+}

@@ -274,3 +274,13 @@ func BenchmarkRules(b *testing.B) {
 		})
 	}
 }
+
+// A line of parts that need no rule is decided by the rules on all commands, and Explain says so.
+func TestExplainOnLineWithoutEffect(t *testing.T) {
+	p := &Policy{Rules: []Rule{{Tool: "run_shell_command", Decision: Deny}}}
+	tool := shellTool("FOO=bar")
+	reports, err := p.Explain(t.Context(), tool, registry.Call{})
+	if v := p.Decide(t.Context(), tool, registry.Call{}); err != nil || v.Decision != Deny || !reports[0].Matches {
+		t.Errorf("%s, %+v, %v", v.Decision, reports, err)
+	}
+}

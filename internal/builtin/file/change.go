@@ -66,6 +66,7 @@ type fileChange struct {
 	shown    string // unified diff
 	diff     *fileDiff
 	data     []byte // the new content
+	note     string // sentences for the result, each after a space
 }
 
 // newChange computes the diff of a change. reason replaces the diff if the old
@@ -129,7 +130,7 @@ func (c *fileChange) original() *string {
 func (c *fileChange) result(done string) registry.Result {
 	added, removed := c.diff.counts()
 	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, tool.Count(len(lines(c.new)), "line"), added, removed)
-	r := registry.TextResult(text + ".")
+	r := registry.TextResult(text + "." + c.note)
 	r.Summary = strings.ToLower(text[:1]) + text[1:]
 	r.Display.Diff = &registry.FileDiff{FileDiff: c.shown, FileName: c.rel, OriginalContent: c.original(), NewContent: c.new}
 	r.Locations = []registry.Location{{Path: c.rel, Line: c.diff.firstLine()}}

@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,9 @@ const (
 // nearest describes the place in content that is most similar to old, which text
 // does not contain: the line, its content, and what old has instead.
 func nearest(content, old string) string {
+	if why := disguised(content, old); why != "" {
+		return why
+	}
 	have, want := plainLines(content), plainLines(old)
 	have = have[:min(len(have), nearestLines)]
 	if len(have) == 0 {
@@ -44,6 +48,27 @@ func nearest(content, old string) string {
 		}
 	}
 	return fmt.Sprintf("The nearest line is %d: %s", at+1, quoteLine(have[at]))
+}
+
+// disguised says what keeps old from being found in content, if it is there but for that: its
+// characters are escaped once more than JSON needs, or each line begins with its number, as tools show it.
+func disguised(content, old string) string {
+	unescaped := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "", `\t`, "\t", `\"`, `"`, `\'`, "'").Replace(old)
+	for _, try := range []struct{ text, why string }{
+		{unescaped, `old_string is escaped twice: \n in it is a backslash and an n`},
+		{lineNumbers().ReplaceAllString(old, ""), "old_string has line numbers, which the file does not have"},
+	} {
+		if at := strings.Index(content, try.text); try.text != old && strings.TrimSpace(try.text) != "" && at >= 0 {
+			return fmt.Sprintf("%s; without that it is at line %d. new_string may have the same fault", try.why, 1+strings.Count(content[:at], "\n"))
+		}
+	}
+	return ""
+}
+
+// lineNumbers matches the number before each line of a listing, as in cat -n, grep -n and the
+// answers of tools that read files.
+func lineNumbers() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*L?[0-9]+(?:\t|→|[:|-] ?| *\| ?)`)
 }
 
 // plainLines splits a text at its line breaks. It returns at least one line.

@@ -90,18 +90,32 @@ func (f *writeFile) change(rel, content string) (*fileChange, error) {
 		return newChange(rel, before, "", content, "is larger than "+tool.Size(maxChanged), []byte(content)), nil
 	}
 	old, enc, err := textfile.Decode(before.data)
-	reason := ""
-	switch {
-	case errors.Is(err, textfile.ErrNotText):
-		reason = textfile.ErrNotText.Error()
-	case err != nil:
-		reason = "contains invalid characters"
-	case enc != textfile.UTF8 && enc != textfile.UTF8WithBOM && old == content:
-		reason = fmt.Sprintf("is %v", enc) // the bytes change but the text does not
-	case enc == textfile.UTF8WithBOM:
-		old = textfile.BOM + old // removing a byte order mark is part of the change
+	if err != nil {
+		reason := "contains invalid characters"
+		if errors.Is(err, textfile.ErrNotText) {
+			reason = textfile.ErrNotText.Error()
+		}
+		return newChange(rel, before, old, content, reason, []byte(content)), nil
 	}
-	return newChange(rel, before, old, content, reason, []byte(content)), nil
+	note, reason := "", ""
+	if !strings.Contains(content, "\r\n") && looseView(old).mostlyCRLF() {
+		content, note = toCRLF(content), " Its line breaks stay CRLF."
+	}
+	data := []byte(content)
+	switch enc {
+	case textfile.UTF8:
+	case textfile.UTF8WithBOM:
+		content = strings.TrimPrefix(content, textfile.BOM)
+		data = []byte(textfile.BOM + content)
+	default:
+		note += " Its encoding was another one and is UTF-8 now."
+		if old == content {
+			reason = fmt.Sprintf("is %v", enc) // the bytes change but the text does not
+		}
+	}
+	c := newChange(rel, before, old, content, reason, data)
+	c.note = note
+	return c, nil
 }
 
 // withFinalNewline adds a final line break of the same kind as the others in s,

@@ -30,8 +30,14 @@ func TestWriteFileContent(t *testing.T) {
 		{"to nothing", "old\n", "", "", `Replaced the content of "f" (0 lines, +0 -1).`},
 		{"nothing else is altered", "old\n", "  \n\t x \r y \n\n\n", "  \n\t x \r y \n\n\n", "Replaced"},
 		{"the same content", "same\n", "same", "same\n", `"f" already has this content; nothing was changed.`},
-		{"a byte order mark is removed", textfile.BOM + "a\n", "a\n", "a\n", "Replaced"},
-		{"over UTF-16", "\xff\xfea\x00", "a\n", "a\n", "Replaced"},
+		{"a byte order mark stays", textfile.BOM + "a\n", "b\n", textfile.BOM + "b\n", `Replaced the content of "f" (1 line, +1 -1).`},
+		{"also if the content has one", textfile.BOM + "a\n", textfile.BOM + "b\n", textfile.BOM + "b\n", "Replaced"},
+		{"CRLF stays", "a\r\nb\r\n", "a\nc", "a\r\nc\r\n", `Replaced the content of "f" (2 lines, +1 -1). Its line breaks stay CRLF.`},
+		{"as does a mark with it", textfile.BOM + "a\r\n", "a\nb\n", textfile.BOM + "a\r\nb\r\n", `Replaced the content of "f" (2 lines, +1 -0). Its line breaks stay CRLF.`},
+		{"the same with CRLF", "a\r\n", "a\n", "a\r\n", `"f" already has this content; nothing was changed.`},
+		{"where most breaks are LF", "a\nb\nc\r\n", "x\ny\n", "x\ny\n", `Replaced the content of "f" (2 lines, +2 -3).`},
+		{"with breaks of its own", "a\r\nb\r\n", "x\r\ny\n", "x\r\ny\n", `Replaced the content of "f" (2 lines, +2 -2).`},
+		{"over UTF-16", "\xff\xfea\x00", "b\n", "b\n", `Replaced the content of "f" (1 line, +1 -1). Its encoding was another one and is UTF-8 now.`},
 		{"over a binary file", "\x00\x01", "a\n", "a\n", "Replaced"},
 	}
 	for _, tt := range tests {
@@ -79,9 +85,8 @@ func TestWriteFileCreates(t *testing.T) {
 }
 
 func TestWriteFilePreviewShowsLostContent(t *testing.T) {
-	opts, _ := place(t, map[string]string{"bom": textfile.BOM + "a\n", "bin": "a\x00", "utf16": "\xff\xfea\x00\n\x00", "odd": "\xff\xfea"})
+	opts, _ := place(t, map[string]string{"bin": "a\x00", "utf16": "\xff\xfea\x00\n\x00", "odd": "\xff\xfea"})
 	for name, want := range map[string]string{
-		"bom":   "-" + textfile.BOM + "a\n+a\n",
 		"bin":   "is not a text file",
 		"utf16": "UTF-16",
 		"odd":   "contains invalid characters",

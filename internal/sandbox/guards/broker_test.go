@@ -1,6 +1,7 @@
 package guards
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -104,5 +105,39 @@ func TestFilesAreKnownByTheirBirth(t *testing.T) {
 	}
 	if !old.is(old) {
 		t.Error("a file is not itself")
+	}
+}
+
+// What a new worktree has in common with one that was there before is git's and stays. Other
+// copies go.
+func TestCheckedOutFilesStay(t *testing.T) {
+	repository := map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", "vendored/.git/HEAD": "", "vendored/.git/objects/x": "", "vendored/.git/refs/x": ""}
+	dir, user := place(t, repository)
+	put(t, dir, map[string]string{
+		".envrc": "use nix\n", ".vscode/settings.json": "{}\n", ".vscode/tasks.json": "{}\n", ".claude/settings.json": "a\n", ".claude/settings.local.json": "b\n", "sub/.npmrc": "x\n",
+		"vendored/.envrc": "evil\n", "deeper/.envrc": "evil\n",
+	})
+	g, err := tooltest.Open(t, New(dir, user, "")).Guards(t.Context(), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		put(t, dir, map[string]string{
+			".git/worktrees/" + name + "/HEAD": "", ".git/worktrees/" + name + "/commondir": "../..\n", ".git/worktrees/" + name + "/gitdir": filepath.Join(dir, name, ".git") + "\n",
+			name + "/.git": "gitdir: ../.git/worktrees/" + name + "\n",
+		})
+	}
+	put(t, dir, map[string]string{
+		"a/.envrc": "use nix\n", "a/.vscode/settings.json": "{}\n", "a/.claude/settings.json": "a\n", "a/sub/.npmrc": "x\n",
+		"b/.envrc": "evil\n", "b/.vscode/settings.json": "{} \n", "b/.claude/settings.json": "a\n", "b/.claude/hook": "evil\n", "b/.npmrc": "x\n", "b/deeper/sub/.npmrc": "x\n", "b/.vscode/tasks.json": "{}\n",
+		"copy/.envrc": "use nix\n",
+	})
+	if err := os.Chmod(filepath.Join(dir, "b/.vscode/tasks.json"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cleaned, err := g.Clean(t.Context(), everything)
+	want := []string{"b/.claude", "b/.envrc", "b/.npmrc", "b/.vscode/settings.json", "b/.vscode/tasks.json", "b/deeper/sub/.npmrc", "copy/.envrc"}
+	if diff := cmp.Diff(Cleaned{Removed: want}, cleaned); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 }

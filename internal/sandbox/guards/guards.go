@@ -1,6 +1,7 @@
 package guards
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -372,7 +373,7 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 		note(made, []string{rel}, nil)
 	}
 	for _, rel := range slices.Concat(found.shortcuts, found.guarded, g.tree.named(g.Named), g.tree.named(g.Private)) {
-		if !g.refersInside(rel, found.repositories) {
+		if !g.refersInside(rel, found.repositories) && !g.isCheckedOut(rel) {
 			remove(rel)
 		}
 	}
@@ -464,4 +465,58 @@ func (g *Guards) refersInside(rel string, repositories []string) bool {
 		return true
 	}
 	return slices.ContainsFunc(repositories, func(repository string) bool { return g.tree.absolute(repository) == target })
+}
+
+// isCheckedOut reports whether rel is what a worktree of the same repository had in the same place
+// before the program ran, so that "git worktree add" has written it. That of a folder may have more.
+func (g *Guards) isCheckedOut(rel string) bool {
+	isTop := func(dir string) bool {
+		_, err := g.tree.root.Lstat(path.Join(dir, ".git"))
+		return err == nil
+	}
+	common := func(top string) string { // the git folder that worktrees share
+		folders := git.Folders(g.tree.absolute(top))
+		return git.ResolveLinks(folders[len(folders)-1])
+	}
+	top := path.Dir(rel)
+	for !isTop(top) {
+		if top == "." {
+			return false
+		}
+		top = path.Dir(top)
+	}
+	below := relative(top, rel)
+	for known, was := range g.Known {
+		other, ok := strings.CutSuffix("./"+known, "/"+below)
+		if other = path.Clean(other); !ok || other == top || !isTop(other) || common(other) != common(top) {
+			continue
+		}
+		if _, before := g.Known[path.Join(other, ".git")]; !before {
+			continue
+		}
+		if now, err := g.tree.look(known); err == nil && was.is(now) && g.tree.isPart(rel, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPart reports whether two paths have files with the same content and mode, or rel is a folder each of
+// whose files and folders the other has in this sense.
+func (t *Tree) isPart(rel, of string) bool {
+	info, err := t.root.Lstat(rel)
+	other, failed := t.root.Lstat(of)
+	if errors.Join(err, failed) != nil || info.Mode().Type() != other.Mode().Type() {
+		return false
+	}
+	if info.IsDir() {
+		entries, err := fs.ReadDir(t.root.FS(), rel)
+		return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !t.isPart(path.Join(rel, e.Name()), path.Join(of, e.Name())) })
+	}
+	if !info.Mode().IsRegular() || info.Mode() != other.Mode() || info.Size() != other.Size() {
+		return false
+	}
+	a, err := t.root.ReadFile(rel)
+	b, failed := t.root.ReadFile(of)
+	return errors.Join(err, failed) == nil && bytes.Equal(a, b)
 }

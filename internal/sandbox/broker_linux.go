@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,15 @@ type root struct {
 	Brokered
 	dir  *os.File
 	made map[string]bool // identities of the folders in it that the program has created
+
+	rewrites map[string]rewrite // under way, by the file of Rewritten
+}
+
+// rewrite is a new content of a file of Rewritten that the program is writing. What it writes goes to
+// a file without a name, so that it cannot change what was accepted.
+type rewrite struct {
+	lock    *os.File // with the name that ends in ".lock", as other programs expect; empty
+	content *os.File
 }
 
 // outcome is what is to be done with a call: leave it to the kernel, return a file, or return
@@ -60,7 +70,7 @@ func newBroker(p Profile) (*broker, error) {
 			b.close()
 			return nil, &Error{"opening " + brokered.Path, err}
 		}
-		b.roots = append(b.roots, &root{brokered, os.NewFile(uintptr(fd), brokered.Path), map[string]bool{}})
+		b.roots = append(b.roots, &root{brokered, os.NewFile(uintptr(fd), brokered.Path), map[string]bool{}, map[string]rewrite{}})
 	}
 	return b, nil
 }
@@ -70,6 +80,10 @@ func (b *broker) close() {
 		return
 	}
 	for _, r := range b.roots {
+		for file, w := range r.rewrites {
+			_ = unix.Unlinkat(int(r.dir.Fd()), file+lockSuffix, 0)
+			closeFiles([]*os.File{w.lock, w.content})
+		}
 		_ = r.dir.Close()
 	}
 }
@@ -98,6 +112,11 @@ func (b *broker) run(n notification, c watchedCall, places []place) outcome {
 		return byKernel // they are on different mounts
 	}
 	flags := c.flagsOf(n)
+	if file, ok := strings.CutSuffix(at[0].rel, lockSuffix); ok && slices.Contains(at[0].Rewritten, file) && !isForeign(at[0]) {
+		if o := at[0].rewrite(n, c, file, at[len(at)-1]); !o.kernel {
+			return o
+		}
+	}
 	for i, t := range at {
 		refuses := func(change Change) bool { return b.refuses(t, change) }
 		if slices.ContainsFunc(c.changes(i, flags), refuses) || isForeign(t) {
@@ -212,6 +231,80 @@ func (t *target) change(n notification, c watchedCall, to *target) outcome {
 		return outcome{err: errno(unix.Fchmodat(at, t.name, mode, unix.AT_SYMLINK_NOFOLLOW))}
 	}
 	return outcome{kernel: true}
+}
+
+// lockSuffix is what git appends to the name of a file to write its new content.
+const lockSuffix = ".lock"
+
+// rewrite makes a change that is a step of replacing a file of Rewritten; t is its lock.
+func (t *target) rewrite(n notification, c watchedCall, file string, to *target) outcome {
+	const creates = unix.O_CREAT | unix.O_EXCL
+	at, w := int(t.at.Fd()), t.rewrites[file]
+	flags := c.flagsOf(n)
+	switch {
+	case c.does == opening && flags&creates == creates:
+		lock, err := unix.Openat(at, t.name, creates|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return outcome{err: errno(err)}
+		}
+		w.lock = os.NewFile(uintptr(lock), t.name)
+		fd, err := unix.MemfdCreate(t.name, unix.MFD_CLOEXEC)
+		if err == nil {
+			w.content = os.NewFile(uintptr(fd), t.name)
+			fd, err = unix.Dup(fd)
+		}
+		t.rewrites[file] = w
+		return outcome{err: errno(err), opened: err == nil, fd: fd}
+	case w.lock == nil:
+		return outcome{kernel: true}
+	case c.does == changingMode:
+		return outcome{} // it gets that of the old file
+	case c.does == renaming && to.rel == file && flags == 0:
+		err := t.replace(w, file, to)
+		if err == nil {
+			t.forget(file)
+		}
+		return outcome{err: errno(err)}
+	case c.does == removing:
+		t.forget(file)
+		return outcome{err: errno(unix.Unlinkat(at, t.name, 0))}
+	}
+	return outcome{kernel: true}
+}
+
+func (r *root) forget(file string) {
+	w := r.rewrites[file]
+	closeFiles([]*os.File{w.lock, w.content})
+	delete(r.rewrites, file)
+}
+
+// maxRewritten limits the size of a file of Rewritten, in bytes.
+const maxRewritten = 1 << 20
+
+// replace puts the content of a rewrite in place of its file, if that is accepted.
+func (t *target) replace(w rewrite, file string, to *target) error {
+	fd, err := unix.Openat(int(to.at.Fd()), to.name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	old := os.NewFile(uintptr(fd), to.name)
+	defer old.Close()
+	info, err := old.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return unix.EROFS
+	}
+	before, failed := io.ReadAll(io.LimitReader(old, maxRewritten+1))
+	after, err := io.ReadAll(io.NewSectionReader(w.content, 0, maxRewritten+1))
+	if failed != nil || err != nil || len(before) > maxRewritten || len(after) > maxRewritten || !t.Accepts(file, string(before), string(after)) {
+		return unix.EROFS
+	}
+	if _, err := w.lock.Write(after); err != nil {
+		return unix.ENOSPC
+	}
+	if err := w.lock.Chmod(info.Mode().Perm()); err != nil {
+		return unix.EIO
+	}
+	return unix.Renameat(int(t.at.Fd()), t.name, int(to.at.Fd()), to.name)
 }
 
 // identity returns the identity of what is at the place; "" if there is nothing.

@@ -74,6 +74,11 @@ type Brokered struct {
 	// Refuses reports whether the program must not make a change to a file or folder, relative
 	// to Path. made reports whether the program itself has created a folder. nil refuses nothing.
 	Refuses func(rel string, change Change, made func(folder string) bool) bool
+
+	// Rewritten are files, relative to Path, that programs replace as git does: they create a file with
+	// ".lock" after the name, write to it and rename it. They may, if Accepts allows the content.
+	Rewritten []string
+	Accepts   func(rel, before, after string) bool
 }
 
 // Change is a kind of change to a file or folder.

@@ -78,7 +78,7 @@ func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *she
 	}
 	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10), sandbox)
 	r := &backgroundRecord{ID: id, Workspace: c.root, Token: caller.Token(ctx), Command: c.Command, Directory: c.dir, Started: time.Now().UTC(), Mark: rand.Text()}
-	env := append(slices.Clone(s.env(ctx)), process.MarkVariable+"="+r.Mark)
+	env := append(slices.Clone(s.opts.Env), process.MarkVariable+"="+r.Mark)
 	if err := detach(ctx, r, append(keeper, argv...), dir, env, log); err != nil {
 		store.remove(id)
 		return nil, err

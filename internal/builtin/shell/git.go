@@ -12,10 +12,6 @@ import (
 // a repository.
 func guardGit(env []string) []string { return withGitSetting(env, "safe.bareRepository", "explicit") }
 
-// confinedGit returns the environment of a command in the sandbox, which cannot write git's settings: with
-// branch.autoSetupMerge, "git worktree add" and "git checkout -b" would create a branch and then fail.
-func confinedGit(env []string) []string { return withGitSetting(env, "branch.autoSetupMerge", "false") }
-
 func withGitSetting(env []string, key, value string) []string {
 	const variable = "GIT_CONFIG_COUNT="
 	count := 0

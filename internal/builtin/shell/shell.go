@@ -185,7 +185,7 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	defer cancel()
 	stream := &textStream{emit: call.Emit}
 	spec := process.Spec{
-		Argv: argv, Dir: dir, Folder: open, Env: s.env(ctx), NotFrom: c.root,
+		Argv: argv, Dir: dir, Folder: open, Env: s.opts.Env, NotFrom: c.root,
 		MaxOutput: -1, Keep: cmp.Or(s.opts.MaxOutput, process.DefaultMaxOutput),
 		Output: func(n int, p []byte) {
 			stream.write(n, p)
@@ -208,14 +208,6 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 		r.ErrorCategory = registry.ErrorTimeout
 	}
 	return r, nil
-}
-
-// env returns the environment of the command of a call.
-func (s *shellTool) env(ctx context.Context) []string {
-	if process.ConfinementOf(ctx) != nil {
-		return confinedGit(s.opts.Env)
-	}
-	return s.opts.Env
 }
 
 // Name returns the name of the shell that run_shell_command uses in the given

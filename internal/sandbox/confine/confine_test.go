@@ -116,7 +116,7 @@ func TestDenied(t *testing.T) {
 		{"bash: line 1: " + home + "/.ssh/id: Permission denied", "reading " + home + "/.ssh/id (sandbox.shell.read would allow it)"},
 		{"mkdir: cannot create directory '" + home + "/.ssh/x': Permission denied", "writing " + home + "/.ssh/x (sandbox.shell.write would allow it)"},
 		{"bash: line 1: " + home + "/.ssh/id: Read-only file system", "writing " + home + "/.ssh/id (sandbox.shell.write would allow it)"},
-		{"error: could not lock config file .git/config", "changing " + workspace + "/.git/config (other programs run commands from it; no setting allows it)"},
+		{"error: could not lock config file .git/config", "changing " + workspace + "/.git/config (git runs commands from it; no setting allows more than what branches follow, so a person must run the command outside of the sandbox)"},
 		{"touch: cannot touch '/proc/none/x': Permission denied", ""},
 		{"strace: ptrace(PTRACE_TRACEME, ...): Operation not permitted", "tracing another process (no setting allows it)"},
 		{"unshare: unshare failed: Operation not permitted", "creating namespaces (no setting allows it)"},

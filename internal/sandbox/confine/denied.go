@@ -78,7 +78,7 @@ func (d *denial) line(line string) {
 		for _, path := range pathsIn(line) {
 			d.path(path, false)
 		}
-	case strings.Contains(line, "could not lock config file"): // of git
+	case containsAny(line, "could not lock config file", "could not write config file"): // of git
 		for _, path := range pathsIn(line) {
 			d.path(path, true)
 		}
@@ -141,6 +141,8 @@ func (d *denial) path(path string, written bool) {
 	switch {
 	case d.confiner.isClosed(path) && exists(path):
 		d.add("access to "+path, "no setting allows it")
+	case written && brokered && filepath.Base(path) == "config":
+		d.add("changing "+path, "git runs commands from it; no setting allows more than what branches follow, so a person must run the command outside of the sandbox")
 	case written && (ours(d.profile.ReadOnly) || brokered || slices.Contains(d.profile.Fixed, path)):
 		d.add("changing "+path, "other programs run commands from it; no setting allows it")
 	case ours(d.profile.Hide) && exists(path) && !written:

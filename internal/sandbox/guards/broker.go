@@ -41,11 +41,18 @@ func (g *Guards) broker(repositories []string, workspace string) {
 				}
 			}
 		}
-		b := sandbox.Brokered{Path: g.tree.absolute(rel), Refuses: p.refuses}
+		b := sandbox.Brokered{Path: g.tree.absolute(rel), Refuses: p.refuses, Accepts: func(config, before, after string) bool {
+			ok := acceptsConfig(before, after)
+			if ok {
+				g.accepted[path.Join(rel, config)] = after
+			}
+			return ok
+		}}
 		for _, repository := range p.repositories {
 			if isWorktree(repository) {
 				continue // it can be removed
 			}
+			b.Rewritten = append(b.Rewritten, path.Join(repository, "config"))
 			for _, name := range []string{"objects", "refs", "logs"} { // git writes many files there, which name nothing that it runs
 				if info, err := g.tree.root.Lstat(path.Join(rel, repository, name)); err == nil && info.IsDir() {
 					b.Open = append(b.Open, path.Join(repository, name))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -251,4 +252,61 @@ func isHarmless(name, value string) bool {
 		return !found || strings.ContainsAny(scheme, "/:") // ext::sh -c … is a command
 	}
 	return false
+}
+
+// acceptsConfig reports whether a program may write new settings of a repository. Only what commands such
+// as "git branch" and "git push -u" write is accepted: which branch follows which one of a remote. It
+// must be a remote that there was before, because new ones lead later commands to what the program chooses. The text is
+// compared, and not what it means to [git.Settings], so git cannot read it in another way.
+func acceptsConfig(before, after string) bool {
+	if strings.Contains(before+after, "\\\n") || strings.Contains(before+after, "\x00") {
+		return false // lines that continue
+	}
+	others, branches := configSections(before)
+	same, changed := configSections(after)
+	if !slices.Equal(others, same) {
+		return false
+	}
+	known := strings.Split(strings.Join(branches, ""), "\n")
+	remotes := []string{"."}
+	for s := range git.Settings(before) {
+		if name, ok := strings.CutPrefix(s.Header, `remote "`); ok && s.Key == "url" {
+			remotes = append(remotes, strings.TrimSuffix(name, `"`))
+		}
+	}
+	line := regexp.MustCompile(`^\t(remote|pushRemote|merge|rebase) = ([A-Za-z0-9._/+-]+)$`)
+	for _, section := range changed {
+		_, body, _ := strings.Cut(strings.TrimSuffix(section, "\n"), "\n")
+		for text := range strings.SplitSeq(body, "\n") {
+			m := line.FindStringSubmatch(text)
+			switch {
+			case text == "", slices.Contains(known, text):
+			case m == nil, strings.HasSuffix(strings.ToLower(m[1]), "remote") && !slices.Contains(remotes, m[2]):
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// configSections splits git's settings into the texts of the sections of branches, and of all others.
+func configSections(text string) (others, branches []string) {
+	branch := regexp.MustCompile(`^\[branch "[^"\\\r\n\]]+"\]\n`)
+	start, at := 0, 0
+	end := func() {
+		if section := text[start:at]; branch.MatchString(section) {
+			branches = append(branches, section)
+		} else if section != "" {
+			others = append(others, strings.TrimSuffix(section, "\n"))
+		}
+		start = at
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimLeft(line, " \t"), "[") {
+			end()
+		}
+		at += len(line)
+	}
+	end()
+	return others, branches
 }

@@ -148,3 +148,47 @@ func TestOtherFoldersMayBeMissing(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Settings of branches that follow remotes which were there before are accepted; all else is not.
+func TestAcceptsConfig(t *testing.T) {
+	const before = "# mine\n[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://example.com/x.git\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n\tvscode-merge-base = origin/main\n[alias]\n\tx = !id\n"
+	replaced := func(old, new string) string { return strings.Replace(before, old, new, 1) }
+	tests := map[string]struct {
+		after string
+		want  bool
+	}{
+		"nothing changed":               {before, true},
+		"a branch renamed":              {replaced(`"main"`, `"trunk"`), true},
+		"a branch more":                 {before + "[branch \"x\"]\n\tremote = origin\n\tmerge = refs/heads/x/y-1\n\trebase = true\n", true},
+		"one in the middle":             {replaced("[alias]", "[branch \"x\"]\n\tremote = .\n\tmerge = refs/heads/main\n[alias]"), true},
+		"a branch deleted":              {before[:strings.Index(before, "[branch")] + before[strings.Index(before, "[alias]"):], true},
+		"what the branch followed":      {replaced("\tmerge = refs/heads/main\n", ""), true},
+		"what another branch had":       {replaced("[alias]", "[branch \"x\"]\n\tvscode-merge-base = origin/main\n[alias]"), true},
+		"a remote that does not exist":  {replaced("remote = origin", "remote = evil"), false},
+		"an address as remote":          {replaced("remote = origin", "remote = https://example.net/x.git"), false},
+		"a push remote":                 {replaced("\tmerge", "\tpushRemote = evil\n\tmerge"), false},
+		"a new remote":                  {before + "[remote \"evil\"]\n\turl = https://example.net/x.git\n", false},
+		"the address of a remote":       {replaced("example.com", "example.net"), false},
+		"an alias":                      {replaced("!id", "!sh"), false},
+		"a setting deleted":             {replaced("\tbare = false\n", ""), false},
+		"a section deleted":             {replaced("[alias]\n", ""), false},
+		"a comment":                     {replaced("# mine", "# other"), false},
+		"settings on the line of":       {replaced("[branch \"main\"]", "[branch \"main\"] mergeoptions = -s evil"), false},
+		"options of a merge":            {replaced("\tmerge", "\tmergeOptions = --strategy=evil\n\tmerge"), false},
+		"a value that is quoted":        {replaced("remote = origin", "remote = \"origin\""), false},
+		"a line that continues":         {replaced("remote = origin", "remote = origin\\"), false},
+		"a section after a return":      {replaced("remote = origin\n", "remote = origin\r[core]\rfsmonitor = x\n"), false},
+		"a section in the name":         {replaced("\"main\"]", "\"main\"]\n[core]\n\tfsmonitor = x\n[branch \"y\"]"), false},
+		"another section of that name":  {replaced("[branch \"main\"]", "[branch.main]"), false},
+		"an inclusion":                  {"[include]\n\tpath = x\n" + before, false},
+		"a key before the first header": {"\tremote = origin\n" + before, false},
+	}
+	for name, tt := range tests {
+		if got := acceptsConfig(before, tt.after); got != tt.want {
+			t.Errorf("%s: %v\n%s", name, got, tt.after)
+		}
+	}
+	if acceptsConfig("[core]\n\tx = a \\\n", "[core]\n\tx = a \\\n[branch \"x\"]\n\trebase = true\n") {
+		t.Error("a section that begins in a value is accepted")
+	}
+}

@@ -44,7 +44,9 @@ type Guards struct {
 	opening sync.Mutex
 	opened  map[string]fs.FileMode // the modes that unlock has changed, by path
 	others  []*Guards              // of Common and of Scope.Folders
-	before  Cleaned                // what was found of earlier programs
+
+	accepted map[string]string // settings of git that the program was allowed to write, by path
+	before   Cleaned           // what was found of earlier programs
 }
 
 // record is what [Guards.Clean] needs to know about the time before the program ran.
@@ -127,7 +129,7 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guards{tree: t, before: before, opened: map[string]fs.FileMode{}, record: record{Tree: t.path, ID: self.ID, OfGit: t.ofGit, Start: start, Beside: beside, Lasting: scope.Lasting, Known: map[string]known{}, Around: map[string]known{}, Steps: map[string][]string{}, Named: t.allNamedPaths(found.repositories)}}
+	g := &Guards{tree: t, before: before, opened: map[string]fs.FileMode{}, accepted: map[string]string{}, record: record{Tree: t.path, ID: self.ID, OfGit: t.ofGit, Start: start, Beside: beside, Lasting: scope.Lasting, Known: map[string]known{}, Around: map[string]known{}, Steps: map[string][]string{}, Named: t.allNamedPaths(found.repositories)}}
 	for _, path := range scope.Private {
 		g.Private = t.appendInside(g.Private, path)
 	}
@@ -401,7 +403,9 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 			continue
 		}
 		for _, inner := range insideRepository(rel) {
-			remove(inner)
+			if text, ok := g.accepted[inner]; !ok || string(git.ReadFile(g.tree.absolute(inner))) != text {
+				remove(inner)
+			}
 		}
 	}
 	for _, names := range []*[]string{&out.Removed, &out.Kept} {

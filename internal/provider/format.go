@@ -47,6 +47,9 @@ type Options struct {
 	// openai-responses. Other formats are not affected, but get a diagnostic. A
 	// schema that cannot be made strict is declared as not strict, with a diagnostic.
 	Strict bool
+	// Target is the server of a local model, one of [local.Targets], for which the formats openai
+	// and openai-responses adapt the schemas. Other formats ignore it.
+	Target string
 	// GeminiParameters makes the format gemini declare every tool with
 	// "parameters", including MCP tools, even if it cannot express the schema
 	// completely.

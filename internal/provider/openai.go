@@ -2,6 +2,7 @@ package provider
 
 import (
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/local"
 	"github.com/toolreg/toolreg/internal/provider/rewrite"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -82,6 +83,10 @@ func (e *encoder) prepareOpenAI(t *tool) {
 			t.schema, t.strict = strict, true
 			changes = append(changes, done...)
 		}
+	}
+	if e.opts.Target != "" {
+		fitted, done := local.Fit(t.schema, e.opts.Target)
+		t.schema, changes = fitted, append(changes, done...)
 	}
 	e.changed(t, changes)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/local"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -57,6 +59,14 @@ func New(e *cli.Env) *cobra.Command {
 			case o.writeBaseline && o.baseline == "":
 				return &cli.UsageError{Err: errors.New("--write-baseline needs --baseline FILE"), Hint: "the findings are written to this file"}
 			}
+			if t := o.Encode.Target; t != "" {
+				if !slices.Contains(local.Targets(), t) {
+					return &cli.UsageError{Err: fmt.Errorf("unknown target %q", t), Hint: "one of " + strings.Join(local.Targets(), ", ") + "; LM Studio runs llama.cpp"}
+				}
+				if !strings.HasPrefix(o.format, "openai") {
+					return &cli.UsageError{Err: errors.New("--target needs --format openai or openai-responses"), Hint: "servers of local models have these APIs"}
+				}
+			}
 			if err := o.checkDefer(); err != nil {
 				return err
 			}
@@ -73,6 +83,8 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&o.Scripts, "scripts", false, "declare run_script too, which runs a script over the tools")
 	cmd.Flags().BoolVar(&o.Encode.Request, "request", false, "wrap them as the API's tools field requires")
 	cmd.Flags().BoolVar(&o.Encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on warnings too")
+	cmd.Flags().StringVar(&o.Encode.Target, "target", "", "adapt the schemas to a local `server`: llama.cpp, ollama or vllm")
+	complete.Flag(cmd, "target", complete.Words(local.Targets()...))
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")
 	cmd.Flags().StringVar(&o.baseline, "baseline", "", "with --lint: leave out the findings in `file`")
 	cmd.Flags().BoolVar(&o.writeBaseline, "write-baseline", false, "with --baseline: write the present findings to the file")

@@ -1,0 +1,393 @@
+// Package local adapts JSON Schemas of tools to what servers of local models take: llama.cpp,
+// which LM Studio runs too, Ollama and vLLM. llama.cpp and vLLM compile all schemas of a request
+// to one grammar, so a keyword that the compiler does not take loses the whole request; Ollama
+// reads schemas into a type of its own, and what that lacks never reaches the model. What is taken
+// away is said in the description beside it, for the model, and is still checked when the tool is
+// called. docs/providers.md has the versions and sources of the rules.
+package local
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// The targets.
+const (
+	LlamaCPP = "llama.cpp"
+	Ollama   = "ollama"
+	VLLM     = "vllm"
+)
+
+// Targets returns the names of all targets.
+func Targets() []string { return []string{LlamaCPP, Ollama, VLLM} }
+
+// Limits on the result, since an untrusted schema can ask for any size.
+const (
+	maxNodes = 20_000
+	maxDepth = 64
+)
+
+// Fit returns root, the schema of a tool's params, rewritten for a target, and descriptions of the
+// changes. Root is not changed.
+func Fit(root *jsonx.Value, target string) (*jsonx.Value, []string) {
+	f := &fitter{target: target, refs: schema.NewRefs(root)}
+	out := f.schema(root, place{root: true, budget: maxRepeated})
+	slices.Sort(f.changes)
+	return out, slices.Compact(f.changes)
+}
+
+type fitter struct {
+	target  string
+	refs    *schema.Refs
+	open    []*jsonx.Value // targets of the references that are being inlined
+	nodes   int
+	changes []string
+}
+
+// place is where a schema stands.
+type place struct {
+	root   bool
+	inside bool // ollama: below items, which it passes on whole
+	depth  int
+	budget int // llama.cpp: how often the rules of the schema may be repeated
+}
+
+func (p place) below() place {
+	p.root = false
+	p.depth++
+	return p
+}
+
+func (f *fitter) changed(what string) { f.changes = append(f.changes, what) }
+
+// anyTypes are the types of a schema that accepts anything. llama.cpp takes {} for an object.
+func anyTypes() *jsonx.Value {
+	return jsonx.NewArray(jsonx.NewString("string"), jsonx.NewString("number"), jsonx.NewString("boolean"),
+		jsonx.NewString("object"), jsonx.NewString("array"), jsonx.NewString("null"))
+}
+
+// schema returns a schema rewritten.
+func (f *fitter) schema(n *jsonx.Value, at place) *jsonx.Value {
+	if f.nodes++; n.Is(jsonx.True) || f.nodes > maxNodes || at.depth > maxDepth {
+		n = jsonx.NewObject()
+	}
+	if n.Get("$ref") != nil {
+		return f.reference(n, at)
+	}
+	n = f.merged(n)
+	out := jsonx.NewObject()
+	var said []string // what is taken away
+	for _, m := range n.Members {
+		switch {
+		case m.Name == "$defs" || m.Name == "definitions" || m.Name == "allOf": // inlined
+		case m.Name == "anyOf" || m.Name == "oneOf":
+			if list, ok := f.alternatives(n, m.Value, at); ok {
+				name := m.Name
+				if f.target == Ollama {
+					name = "anyOf"
+				}
+				out.Set(name, list)
+			} else {
+				f.changed(m.Name + " removed")
+			}
+		case f.target == Ollama && !at.inside && m.Name == "const":
+			out.Set("enum", jsonx.NewArray(m.Value.Clone()))
+		default:
+			value, words := f.keyword(n, m, at)
+			if value != nil {
+				out.Set(m.Name, value)
+			}
+			switch {
+			case words != "":
+				said = append(said, words)
+				f.changed(m.Name + " moved to the description")
+			case value == nil:
+				f.changed(m.Name + " removed")
+			}
+		}
+	}
+	if f.target == LlamaCPP && !isShaped(out) {
+		out.Set("type", anyTypes())
+		f.changed("types added")
+	}
+	describe(out, said)
+	return out
+}
+
+// reference replaces a reference by its target. Within itself the target is only a schema of its
+// types.
+func (f *fitter) reference(n *jsonx.Value, at place) *jsonx.Value {
+	target, err := f.refs.Resolve(n)
+	if err != nil {
+		f.changed("references that lead nowhere removed")
+		target = jsonx.NewObject()
+	} else {
+		f.changed("references inlined")
+	}
+	if slices.Contains(f.open, target) {
+		short := jsonx.NewObject()
+		if t := target.Get("type"); t != nil {
+			short.Set("type", t.Clone())
+		}
+		f.changed("recursion cut")
+		describe(short, []string{"of the same form as the value that contains it"})
+		return f.schema(short, at)
+	}
+	f.open = append(f.open, target)
+	defer func() { f.open = f.open[:len(f.open)-1] }()
+	at.depth++
+	return f.schema(target, at)
+}
+
+// merged returns a schema with those of its allOf, which none of the targets takes beside other
+// keywords.
+func (f *fitter) merged(n *jsonx.Value) *jsonx.Value {
+	all := n.Get("allOf")
+	if !all.Is(jsonx.Array) {
+		return n
+	}
+	f.changed("allOf merged")
+	out := n.Clone()
+	out.Remove("allOf")
+	for _, part := range all.Items {
+		if part.Get("$ref") != nil {
+			target, err := f.refs.Resolve(part)
+			if err != nil || slices.Contains(f.open, target) {
+				continue
+			}
+			part = target
+		}
+		if f.nodes++; part.Get("allOf") != nil && f.nodes < maxNodes {
+			f.open = append(f.open, part)
+			part = f.merged(part)
+			f.open = f.open[:len(f.open)-1]
+		}
+		for _, m := range part.Members {
+			have := out.Get(m.Name)
+			switch {
+			case have == nil:
+				out.Set(m.Name, m.Value.Clone())
+			case m.Name == "properties" && have.Is(jsonx.Object):
+				for _, p := range m.Value.Members {
+					if have.Get(p.Name) == nil {
+						have.Set(p.Name, p.Value.Clone())
+					}
+				}
+			case m.Name == "required" && have.Is(jsonx.Array):
+				have.Items = schema.AddNames(have.Items, m.Value.Items)
+			}
+		}
+	}
+	return out
+}
+
+// alternatives returns anyOf or oneOf rewritten. Beside properties, values or items it is not
+// understood, and neither are alternatives that say only what is required.
+func (f *fitter) alternatives(n, list *jsonx.Value, at place) (*jsonx.Value, bool) {
+	for _, name := range []string{"properties", "enum", "const", "items"} {
+		if n.Get(name) != nil {
+			return nil, false
+		}
+	}
+	out := jsonx.NewArray()
+	for _, alternative := range list.Items {
+		if alternative.Is(jsonx.False) {
+			continue
+		}
+		if t := n.Get("type"); t != nil && !isShaped(alternative) {
+			if alternative.Is(jsonx.True) {
+				alternative = jsonx.NewObject()
+			}
+			alternative = alternative.Clone()
+			alternative.Prepend("type", t.Clone())
+		}
+		if alternative.Get("$ref") == nil && !isShaped(alternative) && len(alternative.Members) > 0 {
+			return nil, false
+		}
+		out.Items = append(out.Items, f.schema(alternative, at.below()))
+	}
+	return out, len(out.Items) > 0
+}
+
+// isShaped reports whether a schema has a keyword from which a compiler of grammars can make a
+// rule.
+func isShaped(n *jsonx.Value) bool {
+	return slices.ContainsFunc([]string{"type", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "items", "prefixItems", "$ref"}, func(name string) bool {
+		return n.Get(name) != nil
+	})
+}
+
+// keyword returns the value of a keyword rewritten, or nil and what the description says instead.
+func (f *fitter) keyword(n *jsonx.Value, m jsonx.Member, at place) (value *jsonx.Value, words string) {
+	v := m.Value
+	switch {
+	case m.Name == "properties" && v.Is(jsonx.Object):
+		out := jsonx.NewObject()
+		for _, p := range v.Members {
+			if p.Value.Is(jsonx.False) {
+				f.changed("properties that no value fits removed")
+				continue
+			}
+			out.Set(p.Name, f.schema(p.Value, at.below()))
+		}
+		return out, ""
+	case m.Name == "items" && !v.Is(jsonx.Array):
+		below := at.below()
+		below.inside = true
+		below.budget = at.budget / max(1, repeats(n, "maxItems", at.budget))
+		return f.schema(v, below), ""
+	case (m.Name == "prefixItems" || m.Name == "items") && (at.inside || f.target != Ollama):
+		out := jsonx.NewArray()
+		below := at.below()
+		below.inside = true
+		for _, item := range v.Items {
+			out.Items = append(out.Items, f.schema(item, below))
+		}
+		return out, ""
+	case m.Name == "additionalProperties" && v.Is(jsonx.Object):
+		if len(v.Members) == 0 { // llama.cpp would take only objects
+			v = &jsonx.Value{Kind: jsonx.True, Token: "true"}
+		} else if f.target != Ollama || at.inside {
+			v = f.schema(v, at.below())
+		}
+	}
+	if f.takes(n, m, at) {
+		return v, ""
+	}
+	if m.Name == "pattern" && f.target == LlamaCPP {
+		if plain, ok := plainPattern(v.Text()); ok {
+			if plain != v.Text() {
+				f.changed("patterns respelled")
+			}
+			return jsonx.NewString(plain), ""
+		}
+	}
+	return nil, wording(m)
+}
+
+// maxRepeated is how often llama.cpp repeats a rule at most, counted with that of the lists
+// around it. The limit of its grammar parser is 2,000.
+const maxRepeated = 1000
+
+// maxInteger is the largest bound of an integer, whose rule is as long as its digits.
+const maxInteger = 1_000_000
+
+// repeats returns the value of a bound, 1 if there is none or it is removed.
+func repeats(n *jsonx.Value, bound string, budget int) int {
+	times, err := strconv.Atoi(literal(n.Get(bound)))
+	if err != nil || times > budget {
+		return 1
+	}
+	return times
+}
+
+// formats are those that vLLM's compiler, xgrammar, has rules for.
+var formats = []string{"email", "date", "time", "date-time", "duration", "ipv4", "ipv6", "hostname", "uuid", "uri", "uri-reference", "uri-template", "json-pointer", "relative-json-pointer"}
+
+// takes reports whether the target takes a keyword as it is.
+func (f *fitter) takes(n *jsonx.Value, m jsonx.Member, at place) bool {
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return n.Get(name) != nil })
+	}
+	switch f.target {
+	case LlamaCPP:
+		switch m.Name {
+		case "pattern":
+			return false
+		case "minLength", "maxLength", "minItems", "maxItems":
+			times, err := strconv.Atoi(literal(m.Value))
+			return err == nil && times >= 0 && times <= at.budget
+		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+			bound, err := strconv.Atoi(literal(m.Value))
+			return err == nil && max(bound, -bound) <= maxInteger || !schema.HasType(n, "integer")
+		}
+	case VLLM:
+		switch m.Name {
+		case "multipleOf", "uniqueItems", "contains", "minContains", "maxContains":
+			return false
+		case "format":
+			return slices.Contains(formats, m.Value.Text())
+		case "minLength", "maxLength":
+			return !has("pattern", "format")
+		case "propertyNames":
+			return !has("properties", "patternProperties", "additionalProperties", "unevaluatedProperties")
+		case "patternProperties":
+			return !has("properties") && len(m.Value.Members) < 2
+		case "pattern":
+			return !lookaround().MatchString(m.Value.Text())
+		}
+	case Ollama:
+		if at.inside {
+			return true
+		}
+		taken := []string{"type", "description", "enum", "properties", "items", "title"}
+		if at.root {
+			taken = append(taken, "required", "additionalProperties", "$schema", "$id")
+		}
+		return slices.Contains(taken, m.Name)
+	}
+	return true
+}
+
+// describe adds what was taken away to the description of a schema.
+func describe(n *jsonx.Value, said []string) {
+	if len(said) == 0 {
+		return
+	}
+	text := n.Get("description").Text()
+	if text != "" {
+		text += " "
+	}
+	n.Set("description", jsonx.NewString(text+"("+strings.Join(said, "; ")+")"))
+}
+
+// maxSaid is the most of a value that a description has, in bytes.
+const maxSaid = 200
+
+// wording says a keyword in words.
+func wording(m jsonx.Member) string {
+	v := literal(m.Value)
+	if m.Value.Is(jsonx.String) {
+		v = m.Value.Text()
+	}
+	if len(v) > maxSaid || v == "9007199254740991" || v == "-9007199254740991" { // the bounds of JavaScript's integers say nothing
+		v = ""
+	}
+	for name, words := range map[string]string{
+		"minLength": "at least %s characters", "maxLength": "at most %s characters",
+		"minItems": "at least %s items", "maxItems": "at most %s items",
+		"minProperties": "at least %s properties", "maxProperties": "at most %s properties",
+		"minimum": "at least %s", "maximum": "at most %s", "exclusiveMinimum": "more than %s", "exclusiveMaximum": "less than %s",
+		"multipleOf": "a multiple of %s", "pattern": "matching the pattern %s", "format": "in the format %s", "default": "default %s",
+		"const": "always %s",
+	} {
+		if m.Name == name && v != "" {
+			return fmt.Sprintf(words, v)
+		}
+	}
+	switch {
+	case m.Name == "uniqueItems" && m.Value.Is(jsonx.True):
+		return "no two items are equal"
+	case m.Name == "required" && len(m.Value.Items) > 0:
+		return "required: " + strings.Join(m.Value.Strings(), ", ")
+	case m.Name == "additionalProperties" && m.Value.Is(jsonx.False):
+		return "no other properties"
+	case v == `{"type":"string"}` && m.Name == "propertyNames", strings.HasPrefix(m.Name, "x-"):
+		return ""
+	case v == "" || m.Value.Is(jsonx.False) || slices.Contains([]string{"uniqueItems", "required", "additionalProperties", "title", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema", "$id", "$anchor", "minContains", "maxContains"}, m.Name):
+		return ""
+	}
+	return m.Name + " " + v
+}
+
+func literal(v *jsonx.Value) string {
+	if v == nil {
+		return ""
+	}
+	return string(v.JSON())
+}

@@ -206,7 +206,7 @@ func TestImports(t *testing.T) {
 			found[pkg] = true
 			may, ok := allowed[pkg]
 			if !ok {
-				t.Errorf("package %q is not in rooms; add it there and to docs/ARCHITECTURE.md", pkg)
+				t.Errorf("package %q is not in rooms; add it there", pkg)
 			}
 			for _, imported := range imports {
 				if own, ok := ownPackage(imported); ok && !mayImport(may, own) {

@@ -15,6 +15,9 @@ import (
 // Topic is the annotation of a command with the help topic that its help ends by naming.
 const Topic = "topic"
 
+// MoreFlags is the line with which the help of a command names the flags that it leaves out.
+const MoreFlags = `"toolreg help flags" lists the flags that every command takes, and those that few need.`
+
 // HelpPage returns the help of a command, wrapped at a width.
 func HelpPage(cmd *cobra.Command, width int, color bool) string {
 	h := helpText{color: color}
@@ -26,7 +29,7 @@ func HelpPage(cmd *cobra.Command, width int, color bool) string {
 	h.section("Commands", commandLines(cmd, ""))
 	h.section("Flags", OwnFlags(cmd).FlagUsagesWrapped(width))
 	h.section("Examples", cmd.Example)
-	more := `"toolreg help flags" lists the flags that every command takes, and those that few need.`
+	more := MoreFlags
 	if !cmd.HasParent() {
 		h.section("Help topics", topicLines(cmd))
 		more = `"toolreg help COMMAND" explains a command, "toolreg help TOPIC" a topic.`

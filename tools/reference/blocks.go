@@ -84,7 +84,7 @@ func (g *generator) commandReference() (string, error) {
 			path = "toolreg help " + cmd.Name()
 		}
 		fmt.Fprintf(&list, "| [%s](#%s) | %s |\n", path, strings.ReplaceAll(path, " ", "-"), cell(cmd.Short))
-		fmt.Fprintf(&pages, "\n## %s\n\n```text\n%s\n```\n", path, strings.TrimRight(helpOf(cmd), "\n"))
+		fmt.Fprintf(&pages, "\n## %s\n\n```text\n%s\n```\n", path, strings.TrimRight(strings.Replace(helpOf(cmd), "\n"+cli.MoreFlags, "", 1), "\n"))
 		return nil
 	})
 	return "| command | |\n|---|---|\n" + list.String() + pages.String(), err

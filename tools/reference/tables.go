@@ -18,7 +18,7 @@ import (
 // programs in the sandbox have the same fields, which are listed once.
 func settingsTable() string {
 	var b strings.Builder
-	b.WriteString("| key | also | type | default | scopes | variable | meaning |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| key | type | default | meaning |\n|---|---|---|---|\n")
 	first, others := table.SandboxKinds()[0], append(table.SandboxKinds()[1:], "servers")
 	for _, s := range table.NewIndex().Rows {
 		key, inSandbox := strings.CutPrefix(s.Name, table.Sandbox)
@@ -37,14 +37,28 @@ func settingsTable() string {
 	return b.String()
 }
 
+// listedElsewhere are the settings whose fields are those of another one, which their meaning names.
+func listedElsewhere() []string {
+	return []string{"openapi.NAME.auth.oauth", "serve.profiles.NAME.rules"}
+}
+
 // writeSetting writes a row and, below it, those of its fields.
 func writeSetting(b *strings.Builder, s *table.Row, prefix string) {
-	variable, scopes := "", ""
+	doc := s.Doc
 	if prefix == "" {
-		variable = s.Variable()
-		scopes = map[table.Merge]string{table.Unite: "combined", table.ByName: "by name"}[s.Merge]
+		doc += map[table.Merge]string{table.Unite: " Combined.", table.ByName: " Merged by name."}[s.Merge]
+		if s.FilesOnly {
+			doc += " No variable."
+		}
 	}
-	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", code(prefix+s.Name), code(s.Twin), settingType(s), code(s.Default), scopes, code(variable), cell(s.Doc))
+	if s.Twin != "" {
+		doc += " Also " + code(s.Twin) + "."
+	}
+	key := prefix + s.Name
+	fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(key), settingType(s), code(s.Default), cell(doc))
+	if slices.Contains(listedElsewhere(), key) {
+		return
+	}
 	mark := "."
 	switch s.Type {
 	case table.Named:
@@ -53,7 +67,7 @@ func writeSetting(b *strings.Builder, s *table.Row, prefix string) {
 		mark = "[]."
 	}
 	for i := range s.Fields {
-		writeSetting(b, &s.Fields[i], prefix+s.Name+mark)
+		writeSetting(b, &s.Fields[i], key+mark)
 	}
 }
 

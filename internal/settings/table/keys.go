@@ -144,7 +144,7 @@ func authFields() []Row {
 			{Name: "name", Type: String, Required: true, Doc: "Name of the header, parameter or cookie."},
 			{Name: "value", Type: String, Secret: true, Required: true, Doc: "The key; may be a reference."},
 		}},
-		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client settings, as in mcpServers.NAME.oauth."},
+		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client settings: the fields of mcpServers.NAME.oauth, without per."},
 	}
 }
 

@@ -59,6 +59,8 @@ func TestDiscoveryErrors(t *testing.T) {
 		{"nothing", "", nil, []string{"printed nothing", "[] for none"}},
 		{"not JSON", `printf 'oops\n[]'`, nil, []string{"not JSON", "at line 1, column 1", `first line is "oops"`}},
 		{"not JSON later", `printf '[\n{"name":1},\n}]'`, nil, []string{"line 3"}},
+		{"UTF-16", `printf '\377\376[\000]\000'`, nil, []string{"not UTF-8", "looks like UTF-16"}},
+		{"UTF-16 without a mark", `printf '\000[\000]'`, nil, []string{"looks like UTF-16"}},
 		{"cut off", `printf '[{"name":"a"}'`, nil, []string{"unexpected end"}},
 		{"npm banner", `printf '\n> demo@1.0.0 discover\n> node tools.js\n\n[]\n'`, nil, []string{"not JSON", "npm run --silent", "> demo@1.0.0 discover"}},
 		{"a request", `echo '{"model":"m","tools":[{"name":"a"}]}'`, nil, []string{"JSON array, not an object", `print the array in its member "tools"`}},

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,6 +98,9 @@ func objectHint(data []byte) string {
 
 // notJSON returns an error with the syntax error and the first line of the output.
 func notJSON(data []byte, e error) error {
+	if bytes.IndexByte(data[:min(len(data), 8)], 0) >= 0 {
+		return errors.New("its output is not UTF-8; it looks like UTF-16: print UTF-8")
+	}
 	if syntax := jsonx.Check(data, jsonx.Options{}); syntax != nil {
 		e = syntax
 	}

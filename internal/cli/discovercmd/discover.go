@@ -4,8 +4,10 @@ package discovercmd
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,13 +35,13 @@ shown, and --refresh runs it. --cached runs nothing and reports what is missing.
 In a pipe each source is one line: name, state, tools, milliseconds, error and
 the age of the cached list, separated by tabs.
 Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
---strict, any source).`,
+--strict, any source failed or has a tool that cannot be called).`,
 		Example: `  toolreg discover
   toolreg discover github --refresh --json`,
 		ValidArgsFunction: complete.Args(e.Complete().Servers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
-	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 if any source failed")
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 if any source failed or has a tool that cannot be called")
 	return cmd
 }
 
@@ -60,7 +62,34 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 	if err := print(e.IO, reg, reports, diags); err != nil {
 		return err
 	}
-	return o.NamedFailure(reg, servers)
+	if err := o.NamedFailure(reg, servers); err != nil || !o.Strict {
+		return err
+	}
+	return uncallable(reg, diags)
+}
+
+// uncallable returns an error that names the tools that sources gave and that cannot be
+// called; nil if there are none.
+func uncallable(reg *registry.Registry, diags []registry.Diagnostic) error {
+	var names []string
+	for _, h := range reg.Hidden() {
+		if h.Err != nil && h.Source != registry.SourceBuiltin { // it is quarantined
+			names = append(names, h.Name)
+		}
+	}
+	for _, d := range diags {
+		switch {
+		case d.Code == "no_call_command":
+			names = append(names, "all of the discovery command")
+		case d.Severity == registry.SeverityError && d.Tool != "":
+			names = append(names, d.Tool)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%w: tools that cannot be called: %s", registry.ErrSourceFailed, strings.Join(slices.Compact(names), ", "))
 }
 
 // document is the JSON of discover.

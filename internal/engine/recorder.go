@@ -249,7 +249,7 @@ func deniedBy(err error) string {
 	if denied, ok := errors.AsType[*exec.Denied](err); ok {
 		return denied.Origin
 	}
-	if _, ok := errors.AsType[*hooks.Denied](err); ok {
+	if _, ok := errors.AsType[*hooks.Denied](err); ok && errors.Is(err, registry.ErrDenied) {
 		return "hook"
 	}
 	return ""

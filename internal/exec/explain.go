@@ -20,6 +20,12 @@ func Explain(err error) string {
 	if e, ok := errors.AsType[*LimitedError](err); ok {
 		return fmt.Sprintf("This call was not run: %s. Try again in %s, or continue without it.", e.permitted(), e.Again)
 	}
+	if e, ok := errors.AsType[interface {
+		error
+		ForModel() string
+	}](err); ok {
+		return e.ForModel()
+	}
 	switch {
 	case errors.Is(err, registry.ErrSourceFailed):
 		if e, ok := errors.AsType[interface {

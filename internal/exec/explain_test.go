@@ -17,6 +17,13 @@ func (busy) Error() string  { return "server \"s\": 429" }
 func (busy) Advice() string { return "Try again in 7s." }
 func (busy) Unwrap() error  { return registry.ErrSourceFailed }
 
+// refused is the error of a hook.
+type refused struct{}
+
+func (refused) Error() string    { return "denied by the hook at /home/me/settings.yaml:3" }
+func (refused) ForModel() string { return "Not allowed: use staging." }
+func (refused) Unwrap() error    { return registry.ErrDenied }
+
 // A model learns what to do next, and nothing of settings and paths.
 func TestExplain(t *testing.T) {
 	var many registry.ArgsError
@@ -45,6 +52,7 @@ func TestExplain(t *testing.T) {
 		"denied":            {&Denied{Tool: "t", Reason: "not here", Origin: "/home/me/settings.yaml:3"}, "was not run: not here. " + goOn + "."},
 		"denied for now":    {&Denied{Tool: "t", Reason: "the store is away; try again later", Origin: "default", Later: true}, "This call was not run: the store is away; try again later."},
 		"denied, in short":  {registry.ErrDenied, "This call is not allowed, so it was not run. " + goOn + "."},
+		"denied by a hook":  {fmt.Errorf("calling: %w", refused{}), "Not allowed: use staging."},
 		"a no":              {&Denied{Tool: "t", Origin: OriginPerson}, "The user said no to this call, so it was not run. " + goOn + " or ask the user."},
 		"a no with reason":  {&Denied{Tool: "t", Origin: OriginPerson, Said: "use make"}, "The reason given: use make\n" + goOn + " or ask the user."},
 		"no answer":         {&Denied{Tool: "t", Origin: OriginPerson, Reason: "no answer within 5s"}, "did not approve it (no answer within 5s), so it was not run. " + goOn + " or ask the user."},

@@ -199,7 +199,7 @@ func TestAfter(t *testing.T) {
 		"made an error": {`echo '{"result":{"llmContent":"bad","isError":true}}'`, registry.Result{Content: []registry.Content{registry.TextContent("bad")}, IsError: true, ErrorCategory: "execution", Duration: 7}, ""},
 		"parts": {`echo '{"result":{"llmContent":[{"type":"text","text":"t"},{"type":"image","data":"iVBORw==","mimeType":"image/png"}],"structuredContent":{"n":1}}}'`,
 			registry.Result{Content: []registry.Content{registry.TextContent("t"), {Type: "image", Data: []byte("\x89PNG"), MIMEType: "image/png"}}, Structured: json.RawMessage(`{"n":1}`), Duration: 7}, ""},
-		"withheld":              {`echo '{"decision":"deny","reason":"leak"}'`, registry.Result{}, "has run, and its result is withheld: denied by the afterCall hook \"/bin/sh\": leak"},
+		"withheld":              {`echo '{"decision":"deny","reason":"leak"}'`, registry.Result{}, "has run, and its result is withheld by the afterCall hook \"/bin/sh\": leak"},
 		"failed":                {"exit 1", registry.Result{}, "withheld because"},
 		"asking too late":       {`echo '{"decision":"ask"}'`, registry.Result{}, "it requested confirmation, but after a call"},
 		"params after the call": {`echo '{"params":{}}'`, registry.Result{}, "after a call it may only return a result"},

@@ -27,26 +27,46 @@ type Set struct {
 	Expand func(*Hook) ([]string, error)
 }
 
-// Denied reports that a hook refused a call, or failed. It wraps
-// [registry.ErrDenied].
+// Denied reports that a hook refused a call or its result, or failed. It wraps
+// [registry.ErrDenied], unless the hook failed after the call.
 type Denied struct {
 	Tool   string
 	Hook   string
-	Reason string
-	Err    error // why the hook failed; nil if it refused the call
+	Reason string // as the hook gave it; it may be empty
+	Err    error // why the hook failed; nil if it refused
+	Ran    bool  // the call has run, and its result is withheld
 }
 
 func (e *Denied) Error() string {
-	if e.Err != nil {
-		return fmt.Sprintf("%q is denied because the %s failed: %v", e.Tool, e.Hook, e.Err)
+	what := "is denied"
+	if e.Ran {
+		what = "has run, and its result is withheld"
 	}
-	return fmt.Sprintf("%q is denied by the %s: %s", e.Tool, e.Hook, e.Reason)
+	if e.Err != nil {
+		return fmt.Sprintf("%q %s because the %s failed: %v", e.Tool, what, e.Hook, e.Err)
+	}
+	return fmt.Sprintf("%q %s by the %s: %s", e.Tool, what, e.Hook, orNoReason(e.Reason))
+}
+
+// ForModel says it to a model, with the reason that the hook gave, but not why it failed.
+func (e *Denied) ForModel() string {
+	text, goOn := "This call is not allowed, so it was not run.", "Do not repeat it; find another way."
+	if e.Ran {
+		text, goOn = "The call has run, but its result is withheld.", "Do not repeat the call."
+	}
+	if e.Reason == "" {
+		return text + " " + goOn
+	}
+	return text + " The reason given: " + e.Reason + "\n" + goOn
 }
 
 // Unwrap returns ErrDenied and the hook's error.
 func (e *Denied) Unwrap() []error {
-	if e.Err == nil {
+	switch {
+	case e.Err == nil:
 		return []error{registry.ErrDenied}
+	case e.Ran:
+		return []error{e.Err}
 	}
 	return []error{registry.ErrDenied, e.Err}
 }
@@ -104,7 +124,7 @@ func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, call regist
 	switch {
 	case err != nil:
 	case a.Decision == "deny":
-		return nil, asking, &Denied{Tool: t.Name, Hook: h.String(), Reason: orNoReason(a.Reason)}
+		return nil, asking, &Denied{Tool: t.Name, Hook: h.String(), Reason: a.Reason}
 	case len(a.Result) > 0:
 		err = errors.New("it returned a result, but before a call it may only return params")
 	case len(a.Params) > 0:
@@ -151,12 +171,12 @@ func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r
 		case a.Decision == "ask":
 			err = errors.New("it requested confirmation, but after a call it may only return or withhold a result")
 		case a.Decision == "deny":
-			return registry.Result{}, fmt.Errorf("%q has run, and its result is withheld: %w by the %s: %s", t.Name, registry.ErrDenied, h, orNoReason(a.Reason))
+			return registry.Result{}, &Denied{Tool: t.Name, Hook: h.String(), Reason: a.Reason, Ran: true}
 		case len(a.Result) > 0:
 			r, err = replace(r, a.Result)
 		}
 		if err != nil {
-			return registry.Result{}, fmt.Errorf("%q has run, and its result is withheld because the %s failed: %w", t.Name, h, err)
+			return registry.Result{}, &Denied{Tool: t.Name, Hook: h.String(), Err: err, Ran: true}
 		}
 	}
 	return r, nil

@@ -33,8 +33,8 @@ type Denied struct {
 	Tool   string
 	Hook   string
 	Reason string // as the hook gave it; it may be empty
-	Err    error // why the hook failed; nil if it refused
-	Ran    bool  // the call has run, and its result is withheld
+	Err    error  // why the hook failed; nil if it refused
+	Ran    bool   // the call has run, and its result is withheld
 }
 
 func (e *Denied) Error() string {

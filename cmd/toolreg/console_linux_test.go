@@ -221,6 +221,15 @@ policy:
 		t.Errorf("the file has %q, %v", data, err)
 	}
 
+	// A plain yes allows what the person wrote, and always does not drop it.
+	result = write(silent, "plain.txt", "one\n")
+	press(tab, "plain.txt", "edit")
+	tab.Eval(`(` + questionWith("plain.txt") + `).querySelector("textarea").value = "five\n"; 1`)
+	tab.Eval(`[...(` + questionWith("plain.txt") + `).querySelectorAll("button")].find((b) => b.textContent.startsWith("always")).click(); 1`)
+	tab.Wait(`(` + questionWith("plain.txt") + `).querySelector(".wrong").textContent.includes("without your changes")`)
+	press(tab, "plain.txt", "yes")
+	contains(result(), "five")
+
 	// A second tab sees that a question is gone, and of two people who answer at once one counts.
 	other := tab.Another(s.url + "/console")
 	signIn(other, benToken)

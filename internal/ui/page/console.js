@@ -163,6 +163,14 @@
     reason.setAttribute("aria-label", "Reason for the model, with no");
     card.append(edited, answers, wrong);
     const send = async (choice) => {
+      if (!edited.hidden && edited.value !== d.content) { // what the person wrote is never dropped
+        if (choice === "yes") {
+          choice = "edit";
+        } else if (choice !== "edit" && choice !== "no") {
+          wrong.textContent = `"${choice}" would allow the content as proposed, without your changes: answer yes or edit, or undo them.`;
+          return;
+        }
+      }
       const body = { id: q.id, choice };
       if (choice === "no" || choice === "decline") {
         body.reason = reason.value;

@@ -203,6 +203,9 @@ func (s *Selection) Load(ctx context.Context, from *engine.Session) (*registry.R
 		load = from.Tools.Local
 	}
 	reg, err := load(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause // what an interrupted run found is not the whole list
+	}
 	if err != nil {
 		return reg, err
 	}

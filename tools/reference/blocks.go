@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -116,7 +117,11 @@ func errorCodeTable() string {
 	var b strings.Builder
 	b.WriteString("| code | exit code |\n|---|---|\n")
 	for _, e := range cli.ErrorCodes() {
-		fmt.Fprintf(&b, "| %s | %d |\n", code(e.Word), e.Exit)
+		exit := strconv.Itoa(e.Exit)
+		if e.Exit == cli.ExitInterrupted {
+			exit = "129, 130 or 143, by the signal"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", code(e.Word), exit)
 	}
 	return b.String()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // dialer starts or reaches a server once.
@@ -101,6 +102,8 @@ func (d *dialer) stdio(ctx context.Context, server settings.Server, sess *sessio
 	}
 	if d.keeper != nil {
 		spec.Output = func(_ int, p []byte) { d.keeper.Stderr(p) }
+	} else { // a kept server outlasts the run that starts it
+		spec.Env = tracing.Environ(ctx, spec.Env)
 	}
 	after, err := d.opts.Confine.Apply(ctx, &spec)
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	Local = "local"
 )
 
-// Caller is one client of a server process.
+// Caller identifies one client of a server process, and has what may be asked of it.
 type Caller struct {
 	// ID identifies the client: calls with equal IDs belong to the same client.
 	ID any
@@ -30,43 +30,73 @@ type Caller struct {
 	Token string
 	// Groups are the groups that its token says it belongs to, for rules and limits.
 	Groups []string
-	// Lacks returns the scope of serve.oauth.scopes that a call of a tool needs and the token
-	// lacks, and the place of the setting; "" if there is none. spellings are the names of the
-	// tool. nil: tokens have no scopes.
-	Lacks func(spellings []string) (scope, origin string)
+	// Scopes are those of its access token (serve.oauth). A nil slice means that tokens have none,
+	// so that a call needs none.
+	Scopes []string
 	// Profile is the name of the view of the registry that it uses; "" if it uses the whole.
 	Profile string
 	// Client and Version are the client's own name and version, for the audit
 	// log.
 	Client, Version string
-	// Capabilities are the client's capabilities as it sent them, a JSON object
-	// of the protocol, for servers that receive them with each request. nil:
-	// our own.
-	Capabilities json.RawMessage
-	// Input answers the questions in a server's result (revision 2026-07-28,
-	// input_required), which is passed as the server sent it. It returns the members to
-	// add to the params of the request. If it is nil, the questions are asked one by one.
-	Input func(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error)
-	// Answered returns the members to add to the params of the first request to a server
-	// whose questions were answered in an earlier run of the call, and how often the
-	// server had asked. It returns nil and 0 if there was no earlier run. It may be nil.
-	Answered func(server string) (members json.RawMessage, rounds int, err error)
-	// Task, if it is not nil, is called with nil when a server continues the call as a task,
-	// and with the error of the protocol by which the task fails, if it does.
-	Task func(failed error)
-	// Roots returns the client's roots as the result of roots/list. If it is nil,
-	// toolreg's own roots are used.
-	Roots func(ctx context.Context) (json.RawMessage, error)
-	// Left reports whether the client has left, so that it does not read the result. nil: that is
-	// not known.
-	Left func() bool
-	// Peer is the server process's own data about the client.
-	Peer any
 	// Owner is the key of resources that belong to one client, such as processes of
 	// servers with perClient. Clients of revision 2026-07-28, which have no sessions,
 	// share what belongs to their token.
 	Owner any
+	// Peer is what can be asked of the client during its call; nil: nothing.
+	Peer Peer
 }
+
+// Peer is what can be asked of a client during its call. Its methods are safe for concurrent use.
+type Peer interface {
+	// Capabilities returns the client's capabilities as it sent them, a JSON object of the
+	// protocol, for servers that receive them with each request; nil: toolreg's own.
+	Capabilities() json.RawMessage
+	// TakesInput reports whether Input answers the questions in a server's result. Otherwise they
+	// are asked one by one.
+	TakesInput() bool
+	// Input answers the questions in a server's result (revision 2026-07-28, input_required),
+	// which is passed as the server sent it. It returns the members to add to the params of the
+	// request.
+	Input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error)
+	// Answered returns the members to add to the params of the first request to a server whose
+	// questions were answered in an earlier run of the call, and how often the server had asked.
+	// It returns nil and 0 if there was no earlier run.
+	Answered(server string) (members json.RawMessage, rounds int, err error)
+	// Continues is called with nil when a server continues the call as a task, and with the error
+	// of the protocol by which the task fails, if it does.
+	Continues(failed error)
+	// Roots returns the client's roots as the result of roots/list; nil: it has none, so that
+	// toolreg's own are used.
+	Roots(ctx context.Context) (json.RawMessage, error)
+	// Left reports whether the client is known to have left, so that it does not read the result.
+	Left() bool
+}
+
+// Silent is a [Peer] that answers nothing. Others embed it.
+type Silent struct{}
+
+// Capabilities implements [Peer].
+func (Silent) Capabilities() json.RawMessage { return nil }
+
+// TakesInput implements [Peer].
+func (Silent) TakesInput() bool { return false }
+
+// Input implements [Peer].
+func (Silent) Input(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return nil, nil
+}
+
+// Answered implements [Peer].
+func (Silent) Answered(string) (json.RawMessage, int, error) { return nil, 0, nil }
+
+// Continues implements [Peer].
+func (Silent) Continues(error) {}
+
+// Roots implements [Peer].
+func (Silent) Roots(context.Context) (json.RawMessage, error) { return nil, nil }
+
+// Left implements [Peer].
+func (Silent) Left() bool { return false }
 
 // ErrContinued is the cause with which a call is canceled if another run, in this process
 // or another, continues it. The call is not logged, because the other run is.

@@ -24,7 +24,7 @@ type question struct {
 	// whether the answer counts; taken is called with it if it does.
 	answer func(reply) (taken func(), err error)
 	first  func() bool
-	left   func() bool // see [caller.Caller].Left; nil: that is not known
+	left   func() bool // see [caller.Peer]; nil: that is not known
 
 	mu   sync.Mutex
 	over bool // it was answered, or waits no longer
@@ -82,7 +82,10 @@ var errGone = errors.New("the question is gone: somebody else has answered it, o
 func (c *Console) wait(ctx context.Context, q *question, answered <-chan struct{}) error {
 	q.Since = time.Now().UnixMilli()
 	if who := caller.From(ctx); who != nil {
-		q.Caller, q.Client, q.left = short(who.Name), short(who.Client), who.Left
+		q.Caller, q.Client = short(who.Name), short(who.Client)
+		if who.Peer != nil {
+			q.left = who.Peer.Left
+		}
 	}
 	c.mu.Lock()
 	q.ID = c.nextID()

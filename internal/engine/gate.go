@@ -55,7 +55,7 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	if err != nil {
 		return nil, err
 	}
-	x := &exec.Executor{Validate: reg.Validate, Decider: scoped{renewed{p, g.policies, reg}}, Approvals: p.Approvals, Confine: g.programs.confiner.Call, Warn: g.programs.reports.add}
+	x := &exec.Executor{Validate: reg.Validate, Decider: scoped{renewed{p, g.policies, reg}, &g.programs.set.Serve.OAuth}, Approvals: p.Approvals, Confine: g.programs.confiner.Call, Warn: g.programs.reports.add}
 	if g.tape != nil {
 		x.Recorded = g.tape
 	}

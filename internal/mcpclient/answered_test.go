@@ -3,11 +3,36 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 )
+
+// inputs is a client that answers the questions in results.
+type inputs struct {
+	caller.Silent
+	answer func() json.RawMessage
+}
+
+func (inputs) TakesInput() bool { return true }
+func (f inputs) Input(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return f.answer(), nil
+}
+
+// earlier is a client that has answered the server "test" in an earlier run.
+type earlier struct {
+	caller.Silent
+	answer string
+}
+
+func (a earlier) Answered(server string) (json.RawMessage, int, error) {
+	if server != "test" {
+		return nil, 0, errors.New("server " + server)
+	}
+	return json.RawMessage(a.answer), 1, nil
+}
 
 // The answers of a client, given during the call or in an earlier run of it, reach
 // the server, and the result is marked as not cacheable.
@@ -16,16 +41,11 @@ func TestAnswersOfClients(t *testing.T) {
 	tools, _ := discovered(t, s)
 	const answer = `"inputResponses":{"it":{"action":"accept","content":{"who":"me"}}}`
 	asked := 0
-	during := &caller.Caller{Input: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	during := &caller.Caller{Peer: inputs{answer: func() json.RawMessage {
 		asked++
-		return json.RawMessage(answer), nil
-	}}
-	before := &caller.Caller{Answered: func(server string) (json.RawMessage, int, error) {
-		if server != "test" {
-			t.Errorf("server %q", server)
-		}
-		return json.RawMessage(answer), 1, nil
-	}}
+		return json.RawMessage(answer)
+	}}}
+	before := &caller.Caller{Peer: earlier{answer: answer}}
 	for name, who := range map[string]*caller.Caller{"during the call": during, "in an earlier run": before} {
 		r, err := tools["form"].Run(caller.With(t.Context(), who), registry.Call{Tool: "form", Params: json.RawMessage(`{"message":"m"}`)})
 		if err != nil || r.Text() != `accept {"who":"me"}` || !r.Asked {

@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -123,7 +122,7 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 	if err != nil {
 		return nil, fmt.Errorf("encoding the params: %w", err)
 	}
-	round, err := answered(ctx, q.opts.Server.Name, r)
+	round, err := answered(q.opts.Server.Name, r)
 	if err != nil {
 		return nil, err
 	}
@@ -165,12 +164,8 @@ func with(object, members json.RawMessage) json.RawMessage {
 
 // answered adds the answers of an earlier run of the call to a request, and returns
 // how often the server had asked by then.
-func answered(ctx context.Context, server string, r *request) (rounds int, err error) {
-	c := caller.From(ctx)
-	if c == nil || c.Answered == nil {
-		return 0, nil
-	}
-	members, rounds, err := c.Answered(server)
+func answered(server string, r *request) (rounds int, err error) {
+	members, rounds, err := r.asked.Peer().Answered(server)
 	if len(members) > 0 {
 		r.asked.MarkAsked()
 		r.input = members
@@ -189,11 +184,11 @@ func (q *requester) inputs(ctx context.Context, r *request, raw json.RawMessage,
 	if !asks {
 		pause(ctx, time.Duration(round+1)*busyPause)
 	}
-	if c := caller.From(ctx); c != nil && c.Input != nil {
+	if peer := r.asked.Peer(); peer.TakesInput() {
 		if asks {
 			r.asked.MarkAsked()
 		}
-		return c.Input(ctx, q.opts.Server.Name, raw)
+		return peer.Input(ctx, q.opts.Server.Name, raw)
 	}
 	return q.asker.Inputs(ctx, r.asked, raw)
 }

@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 	"testing/synctest"
@@ -14,9 +13,7 @@ import (
 // TestBusyServersAreGivenTime checks that a server that asks for no input gets more time
 // with each round, for requests of the user and of clients.
 func TestBusyServersAreGivenTime(t *testing.T) {
-	of := &caller.Caller{Input: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
-		return json.RawMessage(`"inputResponses":{}`), nil
-	}}
+	of := &caller.Caller{Peer: inputs{answer: func() json.RawMessage { return json.RawMessage(`"inputResponses":{}`) }}}
 	for name, who := range map[string]*caller.Caller{"command line": nil, "client": of} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

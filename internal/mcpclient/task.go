@@ -10,7 +10,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/content"
@@ -126,11 +125,8 @@ func (q *requester) await(ctx context.Context, sess *session, r *request, t *tas
 		r.detached = true
 		return json.RawMessage(`{"content":[]}`), nil
 	}
-	told := caller.From(ctx)
-	if told == nil || told.Task == nil {
-		told = &caller.Caller{Task: func(error) {}}
-	}
-	told.Task(nil)
+	peer := r.asked.Peer()
+	peer.Continues(nil)
 	if t.status != taskWorking { // what belongs to another state comes only with tasks/get
 		t.status, t.poll = taskWorking, 0
 	}
@@ -145,7 +141,7 @@ func (q *requester) await(ctx context.Context, sess *session, r *request, t *tas
 		return nil, context.Cause(ctx)
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		told.Task(refused)
+		peer.Continues(refused)
 	}
 	return raw, err
 }

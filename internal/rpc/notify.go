@@ -19,9 +19,10 @@ type About struct {
 
 // Call is one call of a request.
 type Call struct {
-	request *Request
-	id      json.RawMessage
-	host    *Host
+	caller.Silent // it is asked by [Server.Asker]
+	request       *Request
+	id            json.RawMessage
+	host          *Host
 
 	mu    sync.Mutex
 	asked bool

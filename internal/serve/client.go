@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
@@ -33,6 +34,7 @@ type client struct {
 	modern   bool
 	request  context.Context // context of its request; notifications sent with it belong to the request
 	call     *waitingCall
+	console  bool // people at the console are asked too
 	// progress is the progress token of its request; nil if it did not ask for progress.
 	progress any
 	out      outbox
@@ -72,20 +74,14 @@ func (s *Server) withClient(ctx context.Context, from identity, session *mcp.Ser
 	if c.asking == AskNobody {
 		c.can.Elicitation = nil
 	}
-	who := &caller.Caller{ID: session, Name: from.name, Groups: from.groups, Profile: from.profile, Peer: c, Input: c.input, Answered: c.answered, Owner: c.owner(), Left: func() bool { return !c.modern && left(ctx) }} // each modern request has its own session
+	who := &caller.Caller{ID: session, Name: from.name, Groups: from.groups, Profile: from.profile, Owner: c.owner(), Peer: c} // each modern request has its own session
 	if from.name != caller.Stdio && from.name != caller.Local {
 		who.Token = from.name
 	}
 	if from.under != nil {
-		who.Lacks = from.missing
+		who.Scopes = append([]string{}, from.scopes...)
 	}
-	who.Capabilities = c.capabilities(s.opts.Console)
-	if s.opts.Console && c.can.Elicitation == nil {
-		who.Input = nil // they are asked at the console, one by one
-	}
-	if c.can.RootsV2 != nil {
-		who.Roots = c.roots
-	}
+	c.console = s.opts.Console
 	if info != nil {
 		who.Client, who.Version = info.Name, info.Version
 	}
@@ -102,13 +98,13 @@ func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilit
 	return req.ClientInfo(), req.ClientCapabilities()
 }
 
-// capabilities returns what servers may ask the client, as JSON: what it declared, and what
-// people at the console answer for it.
-func (c *client) capabilities(console bool) json.RawMessage {
+// Capabilities implements [caller.Peer]: what the client declared, and what people at the console
+// answer for it.
+func (c *client) Capabilities() json.RawMessage {
 	caps := map[string]any{}
 	if c.can.Elicitation != nil {
 		caps["elicitation"] = c.can.Elicitation
-	} else if console {
+	} else if c.console {
 		caps["elicitation"] = mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
 	}
 	if c.can.Sampling != nil {
@@ -259,9 +255,11 @@ func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputRespo
 // maxInputs limits how many questions a server can ask at once.
 const maxInputs = 20
 
-// input is the Input of the client's [caller.Caller]: it passes a server's questions on
-// under the server's keys.
-func (c *client) input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error) {
+// TakesInput implements [caller.Peer]. People at the console are asked one by one.
+func (c *client) TakesInput() bool { return !c.console || c.can.Elicitation != nil }
+
+// Input implements [caller.Peer]: it passes a server's questions on under the server's keys.
+func (c *client) Input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error) {
 	var wanted struct {
 		Requests mcp.InputRequestMap `json:"inputRequests"`
 		State    json.RawMessage     `json:"requestState"`
@@ -291,8 +289,25 @@ func (c *client) input(ctx context.Context, server string, result json.RawMessag
 	return inputMembers(answers, wanted.State)
 }
 
-// roots is the Roots of the client's [caller.Caller].
-func (c *client) roots(ctx context.Context) (json.RawMessage, error) {
+// Continues implements [caller.Peer].
+func (c *client) Continues(failed error) {
+	if c.call == nil || !c.knowsTasks() {
+		return
+	}
+	if refused, ok := errors.AsType[*jsonrpc.Error](failed); ok {
+		c.call.failed.Store(refused)
+	}
+	c.call.isTask.Do(func() { close(c.call.task) })
+}
+
+// Left implements [caller.Peer].
+func (c *client) Left() bool { return !c.modern && left(c.request) }
+
+// Roots implements [caller.Peer].
+func (c *client) Roots(ctx context.Context) (json.RawMessage, error) {
+	if c.can.RootsV2 == nil {
+		return nil, nil
+	}
 	answers, err := c.ask(ctx, mcp.InputRequestMap{questionKey: &mcp.ListRootsParams{}}, nil)
 	if err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func (o *OAuth) renew(from identity) (identity, bool) {
 // permit returns why a request of an identity is rejected, which may call tools with these
 // spellings; nil if it is permitted.
 func (s *oauthState) permit(from identity, spellings ...string) *rejection {
-	if from.lacks(s.set.Required(spellings...)) == nil {
+	if s.set.Lacking(from.scopes, spellings...) == nil {
 		return nil
 	}
 	// All that the client has and needs, because the next token replaces this one.
@@ -128,24 +128,6 @@ func (s *oauthState) permit(from identity, spellings ...string) *rejection {
 		what = "scope "
 	}
 	return &rejection{status: http.StatusForbidden, reason: "forbidden: the request needs the " + what + strings.Join(scopes, " "), code: "insufficient_scope", scopes: scopes}
-}
-
-// missing is the Lacks of a [caller.Caller].
-func (i identity) missing(spellings []string) (scope, origin string) {
-	if one := i.lacks(i.under.set.Required(spellings...)); one != nil {
-		return one.Scope, one.Origin.String()
-	}
-	return "", ""
-}
-
-// lacks returns the first required scope that the token does not have; nil if it has all.
-func (i identity) lacks(required []settings.ToolScope) *settings.ToolScope {
-	for _, one := range required {
-		if !slices.Contains(i.scopes, one.Scope) {
-			return &one
-		}
-	}
-	return nil
 }
 
 // scopes returns the scopes that requests need, or calls of a tool with these spellings.

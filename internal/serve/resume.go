@@ -159,8 +159,8 @@ func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state 
 	return &callStage{Approval: w.approval, Server: &serverStage{Name: name, State: state, Keys: slices.Sorted(maps.Keys(requests)), Round: w.rounds}}
 }
 
-// answered is the Answered of the client's [caller.Caller].
-func (c *client) answered(server string) (members json.RawMessage, rounds int, err error) {
+// Answered implements [caller.Peer].
+func (c *client) Answered(server string) (members json.RawMessage, rounds int, err error) {
 	if c.call == nil || c.call.given == nil || c.call.given.stage.Server == nil || c.call.server != server {
 		return nil, 0, nil
 	}

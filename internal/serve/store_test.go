@@ -56,6 +56,9 @@ func newSharingReplica(t *testing.T, opts HTTPOptions, servers map[string]string
 	t.Cleanup(shared.Close)
 	from := newSession(t, servers)
 	t.Cleanup(from.Close)
+	if opts.OAuth != nil {
+		from.Settings.Serve.OAuth = opts.OAuth.current.Load().set
+	}
 	return sharingOf(t, opts, from, shared)
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -64,6 +63,7 @@ type waitingCall struct {
 	approval *callApproval                 // of the call
 	rounds   int                           // how often the server has asked
 	task     chan struct{}                 // closed when the call goes on as a task
+	isTask   sync.Once                     // closes task
 	failed   atomic.Pointer[jsonrpc.Error] // by which the task has failed
 	stays    bool                          // a question was answered at the console, so only this process can continue it
 }
@@ -137,15 +137,6 @@ func (s *states) start(ctx context.Context, t turn, given *given, run func(conte
 	w := &waitingCall{owner: c.from.account(), request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given, task: make(chan struct{})}
 	c.call = w
 	w.carrier.Store(c)
-	if who := caller.From(ctx); c.knowsTasks() {
-		once := sync.OnceFunc(func() { close(w.task) })
-		who.Task = func(failed error) {
-			if refused, ok := errors.AsType[*jsonrpc.Error](failed); ok {
-				w.failed.Store(refused)
-			}
-			once()
-		}
-	}
 	go func() {
 		defer cancel(nil)
 		v, err := run(ctx)

@@ -56,6 +56,16 @@ func (o *ServeOAuth) Required(spellings ...string) (out []ToolScope) {
 	return out
 }
 
+// Lacking returns the first scope that such a request needs and that is not granted; nil if all are.
+func (o *ServeOAuth) Lacking(granted []string, spellings ...string) *ToolScope {
+	for _, one := range o.Required(spellings...) {
+		if !slices.Contains(granted, one.Scope) {
+			return &one
+		}
+	}
+	return nil
+}
+
 // scopes checks a list of scopes, or an object of scopes by tool.
 func (r *reader) scopes(key string, n *jsonx.Value) {
 	scope := func(key string, n *jsonx.Value) {

@@ -170,10 +170,15 @@ func (r *Request) Caller() *caller.Caller {
 // Capabilities returns the capabilities of the client that made the request, or
 // nil if they are unknown.
 func (r *Request) Capabilities() json.RawMessage {
-	if r == nil || r.caller == nil {
-		return nil
+	return r.Peer().Capabilities()
+}
+
+// Peer returns what can be asked of the client that made the request. It is never nil.
+func (r *Request) Peer() caller.Peer {
+	if r == nil || r.caller == nil || r.caller.Peer == nil {
+		return caller.Silent{}
 	}
-	return r.caller.Capabilities
+	return r.caller.Peer
 }
 
 // context returns ctx with the caller of the request, who must answer the

@@ -42,11 +42,11 @@ func (h *Handler) Roots() []*mcp.Root {
 // roots returns the result of roots/list: the roots of the client that made the
 // request, if it has any, otherwise ours.
 func (h *Handler) roots(ctx context.Context, during *Request) json.RawMessage {
-	if who := during.Caller(); who != nil && who.Roots != nil {
-		result, err := who.Roots(ctx)
-		if err == nil {
-			return result
-		}
+	result, err := during.Peer().Roots(ctx)
+	if err == nil && result != nil {
+		return result
+	}
+	if err != nil {
 		h.opts.Logger.Warn("the client's roots are not known", "reason", err.Error())
 	}
 	out, err := json.Marshal(map[string]any{"roots": h.Roots()})

@@ -50,14 +50,7 @@ func (c *Client) register(ctx context.Context, w *web, a *authority, redirect st
 	if len(takes) > 0 && !slices.Contains(takes, methodNone) {
 		wanted = method("a secret", "", takes)
 	}
-	kind := "native"
-	if u, err := url.Parse(redirect); err == nil && u.Scheme == "https" {
-		kind = "web"
-	}
-	got, err := oauthex.RegisterClient(ctx, a.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
-		RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: wanted, ClientName: "toolreg",
-		GrantTypes: []string{grantCode, grantRefresh}, ResponseTypes: []string{"code"}, ApplicationType: kind,
-	}, w.client)
+	got, err := oauthex.RegisterClient(ctx, a.RegistrationEndpoint, clientMetadata(redirect, wanted), w.client)
 	if err != nil {
 		return identity{}, w.withoutAnswer(ctx, err)
 	}
@@ -72,4 +65,16 @@ func (c *Client) register(ctx context.Context, w *web, a *authority, redirect st
 		id.SecretExpires = got.ClientSecretExpiresAt.Unix()
 	}
 	return id, nil
+}
+
+// clientMetadata describes our client with a redirect URI.
+func clientMetadata(redirect, method string) *oauthex.ClientRegistrationMetadata {
+	kind := "native"
+	if u, err := url.Parse(redirect); err == nil && u.Scheme == "https" {
+		kind = "web"
+	}
+	return &oauthex.ClientRegistrationMetadata{
+		RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: method, ClientName: "toolreg",
+		GrantTypes: []string{grantCode, grantRefresh}, ResponseTypes: []string{"code"}, ApplicationType: kind,
+	}
 }

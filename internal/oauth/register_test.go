@@ -1,10 +1,38 @@
 package oauth
 
 import (
+	"encoding/json"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
+
+// The client metadata document in docs says of the client what a registration says.
+func TestPublishedDocument(t *testing.T) {
+	data, err := os.ReadFile("../../docs/client.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id struct {
+		ID string `json:"client_id"`
+	}
+	var got oauthex.ClientRegistrationMetadata
+	if err := json.Unmarshal(data, &id); err != nil || !isDocument(id.ID) {
+		t.Errorf("client_id %q is not the address of a document (%v)", id.ID, err)
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := clientMetadata("http://127.0.0.1:8765/callback", methodNone)
+	want.RedirectURIs = append(want.RedirectURIs, "http://127.0.0.1/callback")
+	if diff := cmp.Diff(want, &got); diff != "" {
+		t.Error("-want +got:\n", diff)
+	}
+}
 
 // The response to a registration may contain a secret, so errors do not quote
 // it. They contain the reason for the failure.

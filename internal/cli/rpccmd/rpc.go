@@ -29,9 +29,10 @@ func New(e *cli.Env) *cobra.Command {
 		Short: "Answer an agent loop as its co-process",
 		Long: `Answer a host program, such as an agent loop, for as long as it runs: one process
 with one registry and open connections. The host writes JSON-RPC 2.0 requests to
-stdin, one per line, and reads the answers from stdout: declarations for a provider,
-the messages that answer a model's response, single calls, and what list, search,
-why and servers print as JSON.
+stdin, one per line, and reads the answers from stdout. The methods are initialize;
+provide, which makes functions of the host tools; declare, for a provider; answer,
+which runs the calls in a model's response or stream; and call, list, search, why,
+servers and cancel.
 
 If a call needs approval, the host is asked and shows the question in its own user
 interface. Calls that only read run concurrently; the others run one after the other.

@@ -3,16 +3,12 @@ package cli
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/telemetry"
 )
-
-// lastExport is how long the end of a run waits for the collector.
-const lastExport = 200 * time.Millisecond
 
 // startTelemetry starts to export what the run does, once.
 func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) error {
@@ -35,9 +31,7 @@ func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) err
 
 // endTelemetry sends what is left, even if ctx has ended.
 func (x *Engine) endTelemetry(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastExport)
-	defer cancel()
-	if err := x.exporter.Close(ctx); err != nil {
+	if err := x.exporter.Close(context.WithoutCancel(ctx)); err != nil {
 		x.io.Log.Debug("exporting telemetry", "err", err)
 	}
 }

@@ -24,6 +24,8 @@ import (
 
 const (
 	defaultTimeout = 10 * time.Second
+	// lastExport is how long the end of a run waits for the collector, unless the variable says more or less.
+	lastExport = 200 * time.Millisecond
 	// maxSpans is how many spans wait to be exported; others are dropped.
 	maxSpans = 2048
 )
@@ -44,7 +46,8 @@ type Exporter struct {
 	// The SDK's types are behind interfaces: each package that can reach the type of a field
 	// compiles all of its generic methods, which takes two seconds.
 	providers []provider
-	scraped   reader // nil unless metrics are scraped
+	scraped   reader        // nil unless metrics are scraped
+	last      time.Duration // how long Close waits
 }
 
 type provider interface{ Shutdown(context.Context) error }
@@ -81,8 +84,10 @@ func Start(ctx context.Context, o Options) *Exporter {
 		}
 	}
 	timeout := defaultTimeout
+	x.last = lastExport
 	if ms, err := strconv.Atoi(o.Getenv("OTEL_EXPORTER_OTLP_TIMEOUT")); err == nil && ms > 0 {
 		timeout = time.Duration(ms) * time.Millisecond
+		x.last = timeout
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Debug("exporting telemetry", "err", err) }))
 	// A resource may be partial: a malformed variable costs only what it says.
@@ -149,8 +154,10 @@ func (o *Options) address(signal string) (string, error) {
 	return address, nil
 }
 
-// Close sends what is left until ctx ends.
+// Close sends what is left, for a moment, or for as long as OTEL_EXPORTER_OTLP_TIMEOUT says.
 func (x *Exporter) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, x.last)
+	defer cancel()
 	done := make(chan error, len(x.providers))
 	for _, p := range x.providers {
 		go func() { done <- p.Shutdown(ctx) }()

@@ -48,6 +48,14 @@ func (w withServer) Run() int {
 	if err := os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
 		log.Fatal(err)
 	}
+	// Under nohup, or behind & of a script, the programs that the tests start would inherit that
+	// these are ignored. A caught signal is not ignored in them.
+	caught := make(chan os.Signal, 1)
+	for _, sig := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
+		if signal.Ignored(sig) {
+			signal.Notify(caught, sig)
+		}
+	}
 	return w.M.Run()
 }
 
@@ -68,11 +76,6 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Under nohup the programs that the tests start would inherit that SIGHUP is ignored.
-	// A caught signal is not ignored in them.
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	t.Cleanup(func() { signal.Stop(hangups) })
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join(repo, "testdata", "script"),
 		RequireExplicitExec: true,

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -18,7 +19,9 @@ const shells, wrappers = "sh bash dash ash zsh ksh fish cmd powershell pwsh", "e
 	"npx npm pnpx pnpm yarn bun bunx uvx uv pipx poetry go mise direnv"
 
 // commands finds the commands of a shell line that have serve among their words.
-var commands = regexp.MustCompile(`(?:^|[;&|(])\s*(?:\w+=\S*\s+|exec\s+)*['"]?([^\s'";&|(]+)['"]?\s(?:[^;&|]*\s)?serve\b`)
+var commands = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[;&|(])\s*(?:\w+=\S*\s+|exec\s+)*['"]?([^\s'";&|(]+)['"]?\s(?:[^;&|]*\s)?serve\b`)
+})
 
 // StartsToolreg reports whether a command line starts toolreg, as a server that would offer
 // this registry to itself: the program is toolreg by name or a link to it, or it is a
@@ -52,7 +55,7 @@ func StartsToolreg(argv []string, dir string, environ []string) bool {
 		if !isShell {
 			continue
 		}
-		for _, command := range commands.FindAllStringSubmatch(word, -1) {
+		for _, command := range commands().FindAllStringSubmatch(word, -1) {
 			if isToolreg(command[1], self) {
 				return true
 			}

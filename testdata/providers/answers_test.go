@@ -13,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 	"google.golang.org/genai"
+	"google.golang.org/genai/interactions/models/interactions"
 )
 
 // mistralMessage has the fields of the messages in Mistral's OpenAPI document.
@@ -64,7 +65,8 @@ func TestAnswers(t *testing.T) {
 			[]string{`"inlineData":{"mimeType":"image/png"`, `"error":"it went wrong"`},
 			func(line []byte) error { return decodeStrictly(line, &genai.Content{}) }},
 		{"gemini-interactions", list(`{"type":"function_call","id":"c%d","name":"%s","arguments":{}}`, `{"object":"interaction","status":"requires_action","steps":[%s]}`),
-			[]string{`{"type":"image","mime_type":"image/png"`, `"is_error":true`, "There is no tool"}, readStep},
+			[]string{`{"type":"image","mime_type":"image/png"`, `"is_error":true`, "There is no tool"},
+			func(line []byte) error { return decode(line, &interactions.Step{}) }},
 		{"mcp", list(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":{}}}`, `[%s]`),
 			[]string{`"type":"image"`, `"isError":true`, `-32602`},
 			decodeMCP},

@@ -254,7 +254,7 @@ func TestFieldsAreWritten(t *testing.T) {
 		"anthropic":        func(raw json.RawMessage) error { return decode(raw, &anthropic.ToolUnionParam{}) },
 		"gemini":           func(raw json.RawMessage) error { return decodeStrictly(raw, &genai.FunctionDeclaration{}) },
 
-		"gemini-interactions": func(raw json.RawMessage) error { return readTool(raw) },
+		"gemini-interactions": func(raw json.RawMessage) error { return decode(raw, &interactions.Tool{}) },
 		"mistral":             func(raw json.RawMessage) error { return decodeStrictly(raw, &mistralTool{}) },
 	}
 	table := readTable(t, "### Fields of a tool", 0)

@@ -30,6 +30,7 @@ type options struct {
 	all     bool // formats, with lint
 
 	baseline      string
+	since         string
 	writeBaseline bool
 }
 
@@ -56,6 +57,8 @@ func New(e *cli.Env) *cobra.Command {
 			switch {
 			case o.baseline != "" && !o.lint:
 				return &cli.UsageError{Err: errors.New("--baseline needs --lint"), Hint: "it leaves out findings of --lint"}
+			case o.since != "" && (o.lint || o.explain):
+				return &cli.UsageError{Err: errors.New("--since cannot be used with --lint or --explain"), Hint: "it compares declarations"}
 			case o.writeBaseline && o.baseline == "":
 				return &cli.UsageError{Err: errors.New("--write-baseline needs --baseline FILE"), Hint: "the findings are written to this file"}
 			}
@@ -88,6 +91,8 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")
 	cmd.Flags().StringVar(&o.baseline, "baseline", "", "with --lint: leave out the findings in `file`")
 	cmd.Flags().BoolVar(&o.writeBaseline, "write-baseline", false, "with --baseline: write the present findings to the file")
+	cmd.Flags().StringVar(&o.since, "since", "", "print what changed since the earlier output in `file`")
+	complete.Flag(cmd, "since", complete.Files)
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")
 	cmd.Flags().BoolVar(&o.Encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools with parameters too")
 	cmd.Flags().BoolVar(&o.Encode.GeminiReference, "gemini-reference", false, "format gemini: print the declarations of the Gemini CLI 0.1.15, byte for byte")
@@ -131,7 +136,12 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		if err != nil {
 			return err
 		}
-		return cmp.Or(Print(e.IO, format, out), o.StrictFailure(reg))
+		if o.since != "" {
+			err = o.printSince(ctx, e, out)
+		} else {
+			err = Print(e.IO, format, out)
+		}
+		return cmp.Or(err, o.StrictFailure(reg))
 	}
 	if names, _, err = o.Names(ctx, s); err != nil {
 		return err
@@ -158,6 +168,26 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 func warnIgnored(ios *cli.IO, code, flag string, format provider.Format) {
 	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
 		Message: flag + " has no effect with format " + format.Name})
+}
+
+// printSince prints what changed since the output in a file: for Anthropic the message that tells
+// the model, nothing if nothing changed.
+func (o *options) printSince(ctx context.Context, e *cli.Env, out provider.Output) error {
+	before, err := e.Config.ReadFile(ctx, o.since)
+	if err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--since: %w", err), Hint: "name a file with an earlier output of this command"}
+	}
+	changes, err := o.Format.Since(before, out)
+	if err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--since %s: %w", o.since, err), Hint: "it must have an earlier output of this command with the same format"}
+	}
+	if o.Format.Name != "anthropic" {
+		return e.IO.PrintJSON(changes)
+	}
+	if changes.Empty() {
+		return nil
+	}
+	return e.IO.PrintJSON(changes.AnthropicMessage())
 }
 
 // Print prints declarations byte for byte as they were encoded, because prompt caches

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -186,11 +187,11 @@ func (f *facts) elsewhere(part *shell.Command) string {
 }
 
 // belongsTo reports whether a folder is a part of the project in the workspace: it lies inside and not
-// behind a link, has no repository of its own, and is neither hidden nor one for the code of others.
-// The line itself may fill an empty one. Nothing belongs to a workspace that is the home folder.
+// behind a link, git tracks files in it, and it is neither hidden nor one for the code of others. What was
+// only unpacked or generated there is not what a rule means.
 func belongsTo(root, dir string) bool {
 	within, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")
-	if home, err := os.UserHomeDir(); !ok || root == "/" || err != nil || trust.Real(home) == trust.Real(filepath.FromSlash(root)) || holdsRepository(root, dir) {
+	if !ok || holdsRepository(root, dir) {
 		return false
 	}
 	for name := range strings.SplitSeq(within, "/") {
@@ -198,12 +199,20 @@ func belongsTo(root, dir string) bool {
 			return false
 		}
 	}
+	top := trust.Real(filepath.FromSlash(root))
 	real, err := filepath.EvalSymlinks(filepath.FromSlash(dir))
-	if err != nil || real != filepath.Join(trust.Real(filepath.FromSlash(root)), filepath.FromSlash(within)) {
+	if err != nil || real != filepath.Join(top, filepath.FromSlash(within)) {
 		return false
 	}
-	files, err := os.ReadDir(real)
-	return err == nil && len(files) > 0
+	for ; ; top = filepath.Dir(top) {
+		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+			tracked, err := filepath.Rel(top, real)
+			return err == nil && git.Tracks(top, filepath.ToSlash(tracked))
+		}
+		if top == filepath.Dir(top) {
+			return false
+		}
+	}
 }
 
 // foreignFolders are the names of folders in projects that hold the code of others.

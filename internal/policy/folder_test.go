@@ -2,6 +2,7 @@ package policy
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,10 +15,14 @@ import (
 // another folder would make of them.
 func TestFolderOfCommand(t *testing.T) {
 	root := t.TempDir()
-	for _, dir := range []string{"sub/nested/.git", "plain/src", "node_modules/x", ".cache/x", "empty"} {
+	for _, dir := range []string{"sub/nested/.git", "plain/src", "node_modules/x", ".cache/x", "empty", "unpacked/src"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	tracks(t, root, "sub/a", "plain/src/a", "node_modules/x/a", ".cache/x/a")
+	if err := os.WriteFile(filepath.Join(root, "unpacked", "Makefile"), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.Symlink(filepath.Join(root, "sub", "nested"), filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
@@ -35,6 +40,9 @@ func TestFolderOfCommand(t *testing.T) {
 		{"", "cd sub/nested && make", Ask},
 		{"", "cd link && make", Ask},
 		{"", "cd empty && make", Ask},
+		{"", "cd unpacked && make", Ask},
+		{"unpacked/src", "make", Ask},
+		{"plain/src", "make", Allow},
 		{"", "cd plain && npm test && cd ../new && npm test", Ask},
 		{"", "cd node_modules/x && npm test", Ask},
 		{".cache", "make", Ask},
@@ -91,6 +99,40 @@ func TestFolderOfCommand(t *testing.T) {
 	}
 	if v := p.Decide(t.Context(), commandTool("make", ""), registry.Call{}); v.Decision != Allow {
 		t.Errorf("always, in the workspace: %+v", v)
+	}
+}
+
+// tracks makes a folder a repository in which git tracks files.
+func tracks(t *testing.T, root string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, argv := range [][]string{{"init", "-q"}, append([]string{"add", "-f"}, names...)} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", root}, argv...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", argv, err, out)
+		}
+	}
+}
+
+// Where git tracks nothing, only the workspace itself is known to be the project.
+func TestFoldersWithoutRepository(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "web"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := &Policy{Workspace: filepath.ToSlash(root), Rules: entries(t, Allow, "run_shell_command(make)", "run_shell_command(cd)")}
+	for line, want := range map[string]Decision{"make": Allow, "cd web && make": Ask} {
+		if v := p.Decide(t.Context(), commandTool(line, ""), registry.Call{}); v.Decision != want {
+			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
+		}
+	}
+	outer := filepath.Dir(root)
+	tracks(t, outer, filepath.Base(root)+"/web/a")
+	if v := p.Decide(t.Context(), commandTool("cd web && make", ""), registry.Call{}); v.Decision != Allow {
+		t.Errorf("in a repository that holds the workspace: %s (%s)", v.Decision, v.Reason)
 	}
 }
 

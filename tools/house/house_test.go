@@ -101,7 +101,7 @@ func rooms() map[string][]string {
 		"internal/openapi":             {"internal/openapi/spec", "internal/registry", "internal/settings", "internal/settings/document", "internal/trust", "internal/webaddr"},
 		"internal/openapi/spec":        {"internal/registry", "internal/settings/document"},
 		"internal/overrides":           {"internal/registry", "internal/settings", "internal/settings/document"},
-		"internal/policy":              {"internal/policy/shell", "internal/registry", "internal/state", "internal/trust"},
+		"internal/policy":              {"internal/git", "internal/policy/shell", "internal/registry", "internal/state", "internal/trust"},
 		"internal/policy/shell":        {},
 		"internal/process":             {"internal/sandbox"},
 		"internal/provider":            {"internal/jsonx", "internal/provider/gemini", "internal/provider/local", "internal/provider/rewrite", "internal/provider/typescript", "internal/registry", "internal/schema"},

@@ -33,12 +33,12 @@ type toPeer struct {
 // RoundTrip implements http.RoundTripper.
 func (t toPeer) RoundTrip(r *http.Request) (*http.Response, error) { return t.member.Send(r, t.peer) }
 
-// forward passes a request to another replica and its answer to w. If the error is
-// [cluster.ErrNotThere] or [cluster.ErrRefused], nothing was done and w is unused.
-func (r *replica) forward(w http.ResponseWriter, req *http.Request, from identity, to cluster.Peer, body []byte) (failed error) {
-	answer := newSteady(w, 0) // the other replica sends the comments
+// send passes a request to another replica and its answer to the client. If the error is
+// [cluster.ErrNotThere] or [cluster.ErrRefused], nothing was done and there is no answer.
+func (r *replica) send(in *inbound, to cluster.Peer) (failed error) {
+	answer := newSteady(in.w, 0) // the other replica sends the comments
 	defer answer.end()
-	asked := req.Clone(req.Context())
+	asked := in.r.Clone(in.r.Context())
 	asked.Header.Del("Connection")                             // it could name headers that matter here
 	for _, name := range []string{"Authorization", "Cookie"} { // the identity is what counts
 		asked.Header.Del(name)
@@ -47,15 +47,16 @@ func (r *replica) forward(w http.ResponseWriter, req *http.Request, from identit
 		Transport: toPeer{r.Member, to}, FlushInterval: -1, ErrorLog: slog.NewLogLogger(r.http.opts.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL = &url.URL{Path: endpoint} // the identity has the profile
-			tellSender(p.Out.Header, from)
-			if p.Out.ContentLength = int64(len(body)); len(body) > 0 {
-				p.Out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+			tellSender(p.Out.Header, in.from)
+			p.Out.Body, p.Out.ContentLength = http.NoBody, int64(len(in.body))
+			if len(in.body) > 0 {
+				p.Out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(in.body)), nil }
 				p.Out.Body, _ = p.Out.GetBody()
 			}
 		},
 		ModifyResponse: func(a *http.Response) error {
 			if strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") {
-				a.Body = &eventsTo{ReadCloser: a.Body, request: body, whole: true}
+				a.Body = &eventsTo{ReadCloser: a.Body, request: in.body, whole: true}
 			}
 			return nil
 		},
@@ -63,8 +64,8 @@ func (r *replica) forward(w http.ResponseWriter, req *http.Request, from identit
 			switch {
 			case errors.Is(err, cluster.ErrNotThere) || errors.Is(err, cluster.ErrRefused):
 				failed = err
-			case req.Context().Err() == nil:
-				answerInterrupted(w, body)
+			case in.r.Context().Err() == nil:
+				answerInterrupted(w, in.body)
 			}
 		},
 	}
@@ -121,46 +122,41 @@ func answerInterrupted(w http.ResponseWriter, message []byte) {
 	_, _ = w.Write(event)
 }
 
-// passOn forwards a request to the replica that must handle it. It looks again which one that is
-// until the request can be forwarded, or handled here.
-func (h *HTTP) passOn(w http.ResponseWriter, r *http.Request, from identity, modern bool, id string, to cluster.Peer) {
-	body, err := io.ReadAll(r.Body) // in memory already
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
+// forward passes a request to the replica that must handle it. It looks again which one that is
+// until the request can be sent there, or handled here.
+func (h *HTTP) forward(in *inbound, to cluster.Peer) {
+	ctx := in.r.Context()
 	for deadline := time.Now().Add(2 * cluster.Alive); ; {
-		err := h.server.replica.forward(w, r, from, to, body)
-		if err == nil || r.Context().Err() != nil {
+		err := h.server.replica.send(in, to)
+		if err == nil || ctx.Err() != nil {
 			return
 		}
 		if time.Now().After(deadline) {
 			h.opts.Log.Warn("request not forwarded", "to", to.Address, "reason", err.Error())
-			h.storeAway(w, cluster.ErrNotThere)
+			h.storeAway(in.w, cluster.ErrNotThere)
 			return
 		}
-		if pause(r.Context(), lookAgain) != nil {
+		if pause(ctx, lookAgain) != nil {
 			return
 		}
 		at := place{found: true}
 		switch {
-		case modern && errors.Is(err, cluster.ErrRefused): // the call ended just now
+		case in.modern && errors.Is(err, cluster.ErrRefused): // the call ended just now
 			err = nil
-		case modern:
-			at.holder, err = h.whereIs(r.Context(), body, from), nil
+		case in.modern:
+			at.holder, err = h.whereIs(in), nil
 		default:
-			at, err = h.locate(r.Context(), id, from)
+			at, err = h.locate(ctx, in.session, in.from)
 		}
 		switch {
 		case err != nil:
-			h.storeAway(w, err)
+			h.storeAway(in.w, err)
 			return
 		case !at.found:
-			http.Error(w, "session not found", http.StatusNotFound)
+			http.Error(in.w, "session not found", http.StatusNotFound)
 			return
 		case at.holder == cluster.Peer{}:
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			h.pass(w, r, from, modern, id, cluster.Peer{})
+			h.pass(in, at.holder)
 			return
 		}
 		to = at.holder
@@ -176,37 +172,38 @@ func (h *HTTP) storeAway(w http.ResponseWriter, err error) {
 // forwarded handles a request that another replica forwards. It reports false, and does nothing, if
 // what the request is about is not here.
 func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from identity) bool {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return true
+	canceled := r.Context() // when this process ends, or the client is gone
+	in := newInbound(w, r, from)
+	if r.Method == http.MethodPost {
+		var err error
+		if in.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return true
+		}
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	id, modern := r.Header.Get("Mcp-Session-Id"), isModern(r)
-	if modern && !h.has(r.Context(), body, from) || !modern && !h.server.sessions.belongs(id, from.account()) {
+	if in.modern && !h.has(in) || !in.modern && !h.server.sessions.belongs(in.session, from.account()) {
 		return false
 	}
-	canceled := r.Context() // when this process ends, or the client is gone
 	ctx, done := h.requests.add(context.WithValue(canceled, identityKey{}, from), from)
 	defer done()
-	r = r.WithContext(ctx)
+	in.r = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
 		h.calls.Add(1)
 		defer h.calls.Add(-1)
-		release, err := h.slots.Take(ctx, from.name, cmp.Or(id, "forwarded"))
+		release, err := h.slots.Take(ctx, from.name, cmp.Or(in.session, "forwarded"))
 		if err != nil {
 			return true // the client is gone
 		}
 		defer release()
 	}
-	if !modern {
-		inUse, ok := h.server.sessions.request(id, from, r.Method == http.MethodGet)
+	if !in.modern {
+		inUse, ok := h.server.sessions.request(in.session, from, r.Method == http.MethodGet)
 		if !ok {
 			return false
 		}
 		defer inUse()
 	}
-	h.pass(w, r, from, modern, id, cluster.Peer{})
+	h.pass(in, cluster.Peer{})
 	if canceled.Err() != nil {
 		panic(http.ErrAbortHandler) // the answer would look like a whole one
 	}

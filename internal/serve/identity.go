@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // identity says who sends a request, and what its token permits.
@@ -40,48 +38,10 @@ func (i identity) account() string { return i.name + "\x00" + i.profile }
 
 type identityKey struct{}
 
-// inbound is a request over HTTP while the SDK handles it.
-type inbound struct {
-	stream *steady
-	from   identity
-	call   string // see requestName; "" for others than requests in a session
-	// open ends when the response is over, or its client is gone.
-	open context.Context
-}
-
-// requestName returns what names a request among those of all sessions, "" if the id is none.
-func requestName(session string, id json.RawMessage) string {
-	if kind := jsonx.KindOf(id); kind != jsonx.String && kind != jsonx.Number {
-		return ""
-	}
-	return session + " " + jsonx.Canonical(id)
-}
-
-// unanswered drops the answer to a request that its client has canceled.
-func (s *Server) unanswered(call string) {
-	s.inbound.Range(func(_, value any) bool {
-		if in := value.(*inbound); call != "" && in.call == call {
-			in.stream.drop()
-		}
-		return true
-	})
-}
-
-// inboundOf returns the request over HTTP that a message has come with; nil if there is none,
-// or it has been answered.
-func (s *Server) inboundOf(req mcp.Request) *inbound {
-	if extra := req.GetExtra(); extra != nil {
-		if in, ok := s.inbound.Load(extra.Header.Get(inboundHeader)); ok {
-			return in.(*inbound)
-		}
-	}
-	return nil
-}
-
 // identify returns who sends a message: the sender of its request over HTTP or, if that has
 // been answered, of the request that began the session, or the client on stdin.
 func (s *Server) identify(ctx context.Context, req mcp.Request) identity {
-	if in := s.inboundOf(req); in != nil {
+	if in := inboundOf(req); in != nil {
 		return in.from
 	}
 	if from, ok := ctx.Value(identityKey{}).(identity); ok {

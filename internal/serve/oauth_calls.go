@@ -12,23 +12,19 @@ import (
 // permitCalls returns why a message with calls of tools is rejected (serve.oauth.scopes); nil if
 // it is permitted. Calls within a call, such as those of scripts, are checked when they are made,
 // see [caller.Caller].
-func (h *HTTP) permitCalls(ctx context.Context, from identity, body json.RawMessage) *rejection {
+func (h *HTTP) permitCalls(in *inbound) *rejection {
 	o := h.opts.OAuth
 	if o == nil || len(o.current.Load().set.Scopes) == 0 {
 		return nil
 	}
-	messages, ok := jsonx.Elements(body)
-	if !ok {
-		messages = []json.RawMessage{body}
-	}
-	for _, message := range messages {
+	for _, message := range in.messages() {
 		if method, _ := jsonx.Text(jsonx.Get(message, "method")); method != "tools/call" {
 			continue
 		}
 		params := jsonx.Get(message, "params")
 		name, _ := jsonx.Text(jsonx.Get(params, "name"))
-		spellings := h.server.spellings(ctx, from, name, jsonx.Get(params, "arguments"))
-		if no := o.current.Load().permit(from, spellings...); no != nil {
+		spellings := h.server.spellings(in.r.Context(), in.from, name, jsonx.Get(params, "arguments"))
+		if no := o.current.Load().permit(in.from, spellings...); no != nil {
 			return no
 		}
 	}

@@ -66,23 +66,22 @@ type concern struct {
 }
 
 // concernOf returns what a request is about; the zero value: nothing that binds it.
-func (s *Server) concernOf(ctx context.Context, body json.RawMessage, from identity) concern {
-	params := jsonx.Get(body, "params")
+func (s *Server) concernOf(in *inbound) concern {
+	params := jsonx.Get(in.body, "params")
 	if sealed, ok := jsonx.Text(jsonx.Get(params, "requestState")); ok {
-		if state, err := s.states.keys.Open(sealed); err == nil && state.Owner == from.account() {
+		if state, err := s.states.keys.Open(sealed); err == nil && state.Owner == in.from.account() {
 			return concern{question: state.ID}
 		}
 	}
-	method, _ := jsonx.Text(jsonx.Get(body, "method"))
-	if server := s.serverOf(ctx, method, params, from); server != nil && server.Settings().PerClient {
-		return concern{process: from.name + "\x00" + server.Info().Name}
+	if server := s.serverOf(in, params); server != nil && server.Settings().PerClient {
+		return concern{process: in.from.name + "\x00" + server.Info().Name}
 	}
 	return concern{}
 }
 
 // serverOf returns the server that provides what a request names; nil if it names nothing, or no
 // server does.
-func (s *Server) serverOf(ctx context.Context, method string, params json.RawMessage, from identity) *mcpclient.Source {
+func (s *Server) serverOf(in *inbound, params json.RawMessage) *mcpclient.Source {
 	s.mu.Lock()
 	o := s.offer
 	s.mu.Unlock()
@@ -90,7 +89,7 @@ func (s *Server) serverOf(ctx context.Context, method string, params json.RawMes
 		return nil
 	}
 	name, _ := jsonx.Text(jsonx.Get(params, "name"))
-	switch method {
+	switch in.member("method") {
 	case "tools/call":
 		t, err := o.registry.Lookup(name)
 		if err != nil {
@@ -106,8 +105,8 @@ func (s *Server) serverOf(ctx context.Context, method string, params json.RawMes
 		}
 	case "resources/read":
 		uri, _ := jsonx.Text(jsonx.Get(params, "uri"))
-		who := &caller.Caller{Name: from.name, Groups: from.groups, Profile: from.profile}
-		if r, _ := o.shown(caller.With(ctx, who), s.view(o, from.profile)).find(uri); r != nil {
+		who := &caller.Caller{Name: in.from.name, Groups: in.from.groups, Profile: in.from.profile}
+		if r, _ := o.shown(caller.With(in.r.Context(), who), s.view(o, in.from.profile)).find(uri); r != nil {
 			return r.server
 		}
 	}
@@ -116,12 +115,12 @@ func (s *Server) serverOf(ctx context.Context, method string, params json.RawMes
 
 // whereIs returns the other replica that must handle a request without a session; the zero value
 // is this one, or any. While the store is away, it is this one.
-func (h *HTTP) whereIs(ctx context.Context, body json.RawMessage, from identity) cluster.Peer {
-	r := h.server.replica
+func (h *HTTP) whereIs(in *inbound) cluster.Peer {
+	r, ctx := h.server.replica, in.r.Context()
 	if r == nil {
 		return cluster.Peer{}
 	}
-	switch about := h.server.concernOf(ctx, body, from); {
+	switch about := h.server.concernOf(in); {
 	case about.question != "" && !h.server.states.waitsHere(about.question):
 		v, err := r.store.Get(ctx, waitingKind, about.question)
 		if err == nil && v.Exists() && string(v.Data) != r.ID {
@@ -135,8 +134,8 @@ func (h *HTTP) whereIs(ctx context.Context, body json.RawMessage, from identity)
 }
 
 // has reports whether this replica has what a request without a session is about.
-func (h *HTTP) has(ctx context.Context, body json.RawMessage, from identity) bool {
-	about := h.server.concernOf(ctx, body, from)
+func (h *HTTP) has(in *inbound) bool {
+	about := h.server.concernOf(in)
 	return about.question != "" && h.server.states.waitsHere(about.question) || about.question == "" && about.process != "" && h.server.replica.processes.has(about.process)
 }
 

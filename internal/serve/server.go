@@ -98,7 +98,7 @@ type Server struct {
 	claimed       atomic.Bool // the names of clients are claims of access tokens
 	tasks         tasks
 	states        *states
-	inbound       sync.Map // *inbound by key: the requests over HTTP that the SDK is handling
+	inbound       sync.Map // the *inbound in sessions that the SDK is handling
 
 	mu         sync.Mutex
 	profiles   []Profile
@@ -437,9 +437,7 @@ func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		if method, req, err = ofPing(method, req); err != nil {
-			return nil, err
-		}
+		method, req = taskInPlaceOf(method, req)
 		if r, ok := req.(*mcp.ServerRequest[*taskParams]); ok && r.Params == nil {
 			r.Params = &taskParams{}
 		}
@@ -523,7 +521,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // beginStream lets the response to a request over HTTP, whose headers the SDK has set by
 // now, stay alive until its first event.
 func (s *Server) beginStream(req mcp.Request) {
-	if in := s.inboundOf(req); in != nil {
+	if in := inboundOf(req); in != nil {
 		in.stream.begin()
 	}
 }

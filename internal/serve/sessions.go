@@ -150,7 +150,7 @@ var errLeft = errors.New("the client has closed the connection on which it waite
 // calls done at the end of the call.
 func (s *Server) untilLeft(ctx context.Context, session string, req mcp.Request) (_ context.Context, done func()) {
 	ctx, over := s.sessions.call(ctx, session)
-	in := s.inboundOf(req)
+	in := inboundOf(req)
 	if in == nil {
 		return ctx, over
 	}

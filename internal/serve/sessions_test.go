@@ -3,11 +3,11 @@ package serve
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
@@ -32,8 +32,9 @@ func TestCallsOfClientsThatLeft(t *testing.T) {
 			s.sessions.byID = map[string]*clientSession{"id": {}}
 			s.sessions.held.Add("")
 			open, leave := context.WithCancel(t.Context())
-			s.inbound.Store("1", &inbound{open: open})
-			ctx, done := s.untilLeft(t.Context(), "id", &mcp.CallToolRequest{Extra: &mcp.RequestExtra{Header: http.Header{inboundHeader: {"1"}}}})
+			under := &underway{}
+			under.Store(&inbound{open: open})
+			ctx, done := s.untilLeft(t.Context(), "id", &mcp.CallToolRequest{Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{extraUnderway: under}}}})
 			defer done()
 			began := time.Now()
 			tt.end(leave, s, done)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -154,25 +153,20 @@ func (d discarded) Header() http.Header         { return d.header }
 func (d discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (d discarded) WriteHeader(int)             {}
 
-// serveAdopted handles a request of a session that was taken over, as the SDK's handler does
-// for those that began here.
-func (h *HTTP) serveAdopted(w http.ResponseWriter, r *http.Request, id string, transport *mcp.StreamableServerTransport) {
-	switch r.Method {
+// adoptedHandler returns what handles a request of a session that was taken over, as the SDK's
+// handler does for those that began here; nil if it has answered the request.
+func (h *HTTP) adoptedHandler(in *inbound, transport *mcp.StreamableServerTransport) http.Handler {
+	switch in.r.Method {
 	case http.MethodDelete:
-		h.server.endSession(id)
-		w.WriteHeader(http.StatusNoContent)
-		return
+		h.server.endSession(in.session)
+		in.stream.WriteHeader(http.StatusNoContent)
+		return nil
 	case http.MethodPost:
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
-			return
+		if kind, _, err := mime.ParseMediaType(in.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			http.Error(in.stream, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
+			return nil
 		}
-		body, err := io.ReadAll(r.Body) // in memory already
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(asPing(body)))
+		in.replaceTask()
 	}
-	transport.ServeHTTP(w, r)
+	return withInbound(transport)
 }

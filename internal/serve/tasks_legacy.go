@@ -58,38 +58,30 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 	return out
 }
 
-// pingFor is the member of _meta of a ping that is another request.
-const pingFor = "toolreg/request"
-
-// asPing returns a request about tasks as a ping, because the SDK's transport of a session that
-// was taken over refuses methods that are not its own.
-func asPing(message json.RawMessage) json.RawMessage {
-	method, _ := jsonx.Text(jsonx.Get(message, "method"))
-	if !strings.HasPrefix(method, "tasks/") {
-		return message
-	}
-	request := map[string]any{"_meta": map[string]json.RawMessage{pingFor: message}}
-	return withMember(withMember(message, "params", request), "method", "ping")
+// taskMessage is a request about a task.
+type taskMessage struct {
+	Method string      `json:"method"`
+	Params *taskParams `json:"params"`
 }
 
-// ofPing returns the request that a ping is, and its method.
-func ofPing(method string, req mcp.Request) (string, mcp.Request, error) {
+// replaceTask puts a ping in the place of a request about a task, because the SDK's transport of a
+// session that was taken over refuses methods that are not its own. [taskInPlaceOf] undoes it.
+func (in *inbound) replaceTask() {
+	var is taskMessage
+	if strings.HasPrefix(in.member("method"), "tasks/") && json.Unmarshal(in.body, &is) == nil {
+		in.task, in.body = &is, withMember(withMember(in.body, "method", "ping"), "params", struct{}{})
+	}
+}
+
+// taskInPlaceOf returns the request about a task in whose place the SDK got a ping, and its method, or
+// else what it got.
+func taskInPlaceOf(method string, req mcp.Request) (string, mcp.Request) {
+	in := inboundOf(req)
 	ping, ok := req.(*mcp.ServerRequest[*mcp.PingParams])
-	if !ok || ping.Params == nil || ping.Params.Meta[pingFor] == nil {
-		return method, req, nil
+	if !ok || in == nil || in.task == nil {
+		return method, req
 	}
-	var is struct {
-		Method string      `json:"method"`
-		Params *taskParams `json:"params"`
-	}
-	data, err := json.Marshal(ping.Params.Meta[pingFor])
-	if err == nil {
-		err = json.Unmarshal(data, &is)
-	}
-	if err != nil || !strings.HasPrefix(is.Method, "tasks/") {
-		return "", nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params"}
-	}
-	return is.Method, &mcp.ServerRequest[*taskParams]{Session: ping.Session, Params: is.Params, Extra: ping.Extra}, nil
+	return in.task.Method, &mcp.ServerRequest[*taskParams]{Session: ping.Session, Params: in.task.Params, Extra: ping.Extra}
 }
 
 // knowsLegacyTasks reports whether the client's revision is the one that has tasks of its own.

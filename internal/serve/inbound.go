@@ -1,0 +1,345 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/serve/cluster"
+)
+
+// inbound is a request of a client over HTTP to the MCP endpoint, from its check until its response
+// is over.
+type inbound struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	from    identity
+	modern  bool            // it is of a revision without sessions
+	session string          // Mcp-Session-Id; "": it names none
+	body    json.RawMessage // a message, or a batch of them; nil unless it is a POST
+
+	// What follows is set by [HTTP.pass].
+	stream *steady
+	call   string          // see requestName; "" for others than requests in a session
+	open   context.Context // ends when the response is over, or its client is gone
+	task   *taskMessage    // in place of which the SDK gets a ping; nil: it gets the body
+}
+
+// newInbound returns a request whose sender is known.
+func newInbound(w http.ResponseWriter, r *http.Request, from identity) *inbound {
+	in := &inbound{w: w, r: r, from: from, modern: r.Header.Get("Mcp-Protocol-Version") >= firstModern}
+	if !in.modern {
+		in.session = r.Header.Get("Mcp-Session-Id")
+	}
+	return in
+}
+
+// member returns a member of the message that is text; "" if there is none.
+func (in *inbound) member(name string) string {
+	value, _ := jsonx.Text(jsonx.Get(in.body, name))
+	return value
+}
+
+// messages returns the message, or those of the batch.
+func (in *inbound) messages() []json.RawMessage {
+	if batch, ok := jsonx.Elements(in.body); ok {
+		return batch
+	}
+	return []json.RawMessage{in.body}
+}
+
+// underway is a request until its response is over, and then nil: the SDK keeps it as long as a
+// session that begins with the request.
+type underway = atomic.Pointer[inbound]
+
+type underwayKey struct{}
+
+// extraUnderway is the member of what the SDK passes on about the sender of a message that has the
+// *underway of the request with which it came.
+const extraUnderway = "inbound"
+
+// withInbound makes a handler of the SDK pass on the request with which a message came, as it does with
+// what it has found out about a token.
+func withInbound(handler http.Handler) http.Handler {
+	known := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{Extra: map[string]any{extraUnderway: ctx.Value(underwayKey{})}}, nil
+	}
+	return auth.RequireBearerToken(known, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
+}
+
+// inboundOf returns the request over HTTP with which a message came; nil if there is none, or it has
+// been answered.
+func inboundOf(req mcp.Request) *inbound {
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		if in, ok := extra.TokenInfo.Extra[extraUnderway].(*underway); ok {
+			return in.Load()
+		}
+	}
+	return nil
+}
+
+// requestName returns what names a request among those of all sessions, "" if the id is none.
+func requestName(session string, id json.RawMessage) string {
+	if kind := jsonx.KindOf(id); kind != jsonx.String && kind != jsonx.Number {
+		return ""
+	}
+	return session + " " + jsonx.Canonical(id)
+}
+
+// unanswered drops the answer to a request that its client has canceled.
+func (s *Server) unanswered(call string) {
+	s.inbound.Range(func(key, _ any) bool {
+		if in := key.(*inbound); call != "" && in.call == call {
+			in.stream.drop()
+		}
+		return true
+	})
+}
+
+// protocol authenticates a request and passes it to the SDK. profile is the one that the
+// address names; "" if it names none.
+func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) {
+	from, ok := h.authenticated(w, r)
+	if !ok {
+		return
+	}
+	if from.profile, ok = h.server.profileFor(from, profile); !ok {
+		h.refuse(w, r, http.StatusNotFound, "not found: there is no such profile, or not for this client")
+		return
+	}
+	from.base = h.baseOf(r)
+	if err := checkHeaders(r); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	in := newInbound(w, r, from)
+	var at place
+	if in.session != "" {
+		var err error
+		if at, err = h.locate(r.Context(), in.session, from); err != nil {
+			h.storeAway(w, err)
+			return
+		}
+		if !at.found {
+			http.Error(w, "session not found", http.StatusNotFound)
+			return
+		}
+	}
+	ctx, done := h.requests.add(context.WithValue(r.Context(), identityKey{}, from), from)
+	defer done()
+	in.r = r.WithContext(ctx)
+	if r.Method == http.MethodPost {
+		h.post(in, at.holder)
+		return
+	}
+	h.pass(in, at.holder)
+}
+
+// post reads a message and passes it to the SDK when it is its client's turn.
+func (h *HTTP) post(in *inbound, at cluster.Peer) {
+	draining := h.draining.Load()
+	if !draining {
+		h.calls.Add(1)
+		defer h.calls.Add(-1)
+	}
+	var status int
+	var err error
+	if in.body, status, err = h.wholeBody(in.w, in.r, in.from.name); err != nil {
+		http.Error(in.w, err.Error(), status)
+		return
+	}
+	isRequest := jsonx.Get(in.body, "id") != nil && jsonx.Get(in.body, "method") != nil
+	if draining && (in.session == "" || isRequest || jsonx.KindOf(in.body) != jsonx.Object) { // no answer for a running call, and no cancellation
+		in.w.Header().Set("Retry-After", "1")
+		http.Error(in.w, "shutting down", http.StatusServiceUnavailable)
+		return
+	}
+	done, err := h.slots.Take(in.r.Context(), in.from.name, cmp.Or(in.session, in.r.RemoteAddr))
+	if err != nil {
+		return // the client is gone
+	}
+	defer done()
+	switch {
+	case !in.sameRevision():
+		refuseMessage(in.w, in.body, mcp.CodeHeaderMismatch, "the header Mcp-Protocol-Version and the message name different revisions of the protocol")
+		return
+	case in.modern && !sameTask(nameOf(in.r.Header), in.body):
+		refuseMessage(in.w, in.body, mcp.CodeHeaderMismatch, "the header Mcp-Name and the message name different tasks")
+		return
+	}
+	if err := checkBody(in.body); err != nil {
+		http.Error(in.w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if no := h.permitCalls(in); no != nil {
+		h.reject(in.w, in.r, no)
+		return
+	}
+	if method := in.member("method"); !in.modern && in.session == "" && method != "" && method != "initialize" {
+		refuseMessage(in.w, in.body, jsonrpc.CodeInvalidRequest, "the header Mcp-Session-Id is missing: a session begins with initialize, and revision "+firstModern+" needs the header Mcp-Protocol-Version")
+		return
+	}
+	if !h.admit(in) {
+		in.w.Header().Set("Retry-After", "10")
+		http.Error(in.w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
+		return
+	}
+	if in.modern {
+		at = h.whereIs(in)
+	} else {
+		in.body = withTask(in.body)
+	}
+	h.pass(in, at)
+}
+
+// admit reports whether the limit for clients permits a request. A new session takes the
+// place of an unused one, if there is one.
+func (h *HTTP) admit(in *inbound) bool {
+	switch {
+	case in.modern:
+		return h.connections.Admit(in.r.Context(), in.from.name, h.server.limits().MaxClients)
+	case in.session != "":
+		return true
+	}
+	ended, ok := h.server.sessions.makeRoom(in.from.name, h.server.limits().MaxClients, in.member("method") == "initialize")
+	if ended != nil {
+		h.server.closing.Go(func() { _ = ended.Close() })
+	}
+	return ok
+}
+
+// pass passes a request to the SDK, or to the replica that must handle it; zero is this one.
+func (h *HTTP) pass(in *inbound, at cluster.Peer) {
+	if at != (cluster.Peer{}) {
+		h.forward(in, at)
+		return
+	}
+	in.stream = newSteady(in.w, h.server.limits().KeepAlive)
+	defer in.stream.end()
+	in.open = in.r.Context()
+	if in.session != "" && in.body != nil {
+		in.call = requestName(in.session, jsonx.Get(in.body, "id"))
+		if in.call == "" && in.member("method") == "notifications/cancelled" {
+			h.server.unanswered(requestName(in.session, jsonx.Get(jsonx.Get(in.body, "params"), "requestId")))
+		}
+		h.server.inbound.Store(in, nil)
+		defer h.server.inbound.Delete(in)
+	}
+	handler := h.sessions
+	switch {
+	case in.modern:
+		in.r.Header.Del("Mcp-Session-Id") // the revision has no sessions
+		handler = h.modern
+	case in.session != "":
+		done, ok := h.server.sessions.request(in.session, in.from, in.r.Method == http.MethodGet)
+		if !ok { // the SDK may still be closing it, and would not answer
+			http.Error(in.w, "session not found", http.StatusNotFound)
+			return
+		}
+		defer done()
+		if adopted := h.server.sessions.adopted(in.session); adopted != nil {
+			if handler = h.adoptedHandler(in, adopted); handler == nil {
+				return
+			}
+		} else if in.r.Method == http.MethodDelete {
+			h.server.sessions.end(in.session)
+		}
+	}
+	under := &underway{}
+	under.Store(in)
+	defer under.Store(nil)
+	r := in.r.WithContext(context.WithValue(in.r.Context(), underwayKey{}, under))
+	decodeName(r.Header)
+	r.Header.Set("Authorization", "Bearer checked") // the SDK asks for one, see withInbound
+	if in.body != nil {
+		r.Body = io.NopCloser(bytes.NewReader(in.body))
+	}
+	handler.ServeHTTP(in.stream, r)
+}
+
+// sameRevision reports whether each message and the header of its request agree on whether
+// the revision has sessions.
+func (in *inbound) sameRevision() bool {
+	return !slices.ContainsFunc(in.messages(), func(message json.RawMessage) bool {
+		inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(message, "params"), "_meta"), mcp.MetaKeyProtocolVersion))
+		return ok && inBody >= firstModern != in.modern
+	})
+}
+
+// refuseMessage answers a message that does not agree with the headers of its request.
+func refuseMessage(w http.ResponseWriter, body json.RawMessage, code int64, reason string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(body, "id"), "error": jsonrpc.Error{
+		Code: code, Message: reason}})
+}
+
+// decodeName decodes the header Mcp-Name, because the SDK does not.
+func decodeName(h http.Header) {
+	if h.Get("Mcp-Name") != "" {
+		h.Set("Mcp-Name", nameOf(h))
+	}
+}
+
+// nameOf returns the header Mcp-Name, decoded.
+func nameOf(h http.Header) string {
+	name := h.Get("Mcp-Name")
+	if encoded, ok := strings.CutPrefix(name, "=?base64?"); ok {
+		encoded, whole := strings.CutSuffix(encoded, "?=")
+		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil && whole {
+			return string(decoded)
+		}
+	}
+	return name
+}
+
+// checkHeaders rejects requests that a proxy in front of the server may have interpreted
+// differently.
+func checkHeaders(r *http.Request) error {
+	for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Content-Type"} {
+		if len(r.Header.Values(name)) > 1 {
+			return fmt.Errorf("the header %s is given more than once", name)
+		}
+	}
+	return nil
+}
+
+// wholeBody reads the body of a request within its limits.
+func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request, name string) ([]byte, int, error) {
+	errLarge := errors.New("the request is larger than 16 MiB")
+	if r.ContentLength > maxBody {
+		return nil, http.StatusRequestEntityTooLarge, errLarge
+	}
+	timing := http.NewResponseController(w)
+	_ = timing.SetReadDeadline(time.Now().Add(h.bodyTime))
+	ctx, cancel := context.WithTimeoutCause(r.Context(), h.bodyTime, os.ErrDeadlineExceeded)
+	defer cancel()
+	body, err := h.bodies.Read(ctx, name, http.MaxBytesReader(w, r.Body, maxBody))
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case err == nil:
+		_ = timing.SetReadDeadline(time.Time{})
+		return body, 0, nil
+	case tooLarge:
+		return nil, http.StatusRequestEntityTooLarge, errLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", h.bodyTime)
+	}
+	return nil, http.StatusBadRequest, errors.New("the request body ended early")
+}

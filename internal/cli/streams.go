@@ -91,7 +91,11 @@ func (o *IO) live() {
 	if o.Verbose {
 		o.LogAt(slog.LevelDebug, false)
 	}
-	o.Screen.Live(o.ErrTTY && o.getenv("TERM") != "dumb" && !o.Quiet)
+	if o.ErrTTY && o.getenv("TERM") != "dumb" {
+		o.Screen.Live(!o.Quiet)
+	} else {
+		o.Screen.Slow(func(waiting string) { o.Notef("waiting for %s", waiting) })
+	}
 }
 
 // LogAt makes Log print entries from a level on, as lines of text or, if asJSON is set, of JSON.

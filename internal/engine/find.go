@@ -324,7 +324,7 @@ type maybeFailedError struct {
 }
 
 func (e *maybeFailedError) Error() string {
-	return fmt.Sprintf("%v; it may be a tool of a source that failed: %s", e.err, strings.Join(e.failed, ", "))
+	return fmt.Sprintf("%s failed, and may have the tool: %v", strings.Join(e.failed, ", "), e.err)
 }
 
 func (e *maybeFailedError) Unwrap() []error { return []error{registry.ErrSourceFailed, e.err} }

@@ -3,6 +3,7 @@ package engine
 import (
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -22,10 +23,13 @@ func (e *InputError) Unwrap() error { return e.Err }
 
 // Screen shows the progress of a session.
 type Screen interface {
-	// Watch shows the state of servers until done is called.
+	// Watch shows what is waited for until done is called.
 	Watch() (done func())
 	// ServerState shows a step of a server. It may be called from any goroutine.
 	ServerState(server string, state mcpclient.State)
+	// Line shows what something that is waited for does; "" removes it. It may be called from
+	// any goroutine.
+	Line(name, doing string)
 	// Pause removes what is shown until resume is called.
 	Pause() (resume func())
 }
@@ -35,6 +39,7 @@ type blank struct{}
 
 func (blank) Watch() func()                       { return func() {} }
 func (blank) ServerState(string, mcpclient.State) {}
+func (blank) Line(string, string)                 {}
 func (blank) Pause() func()                       { return func() {} }
 
 // reports is where a session reports problems that do not stop it. It is safe for concurrent
@@ -46,6 +51,19 @@ type reports struct {
 
 	mu      sync.Mutex
 	notices []registry.Diagnostic // those that are not of a registry
+}
+
+// shows shows a source until done is called. Servers show their own steps.
+func (r *reports) shows(source string) (done func()) {
+	name := source
+	switch {
+	case source == registry.SourceBuiltin, strings.HasPrefix(source, registry.MCPPrefix):
+		return func() {}
+	case source == registry.SourceCommand:
+		name = "discovery command"
+	}
+	r.screen.Line(name, string(mcpclient.StateListing))
+	return func() { r.screen.Line(name, "") }
 }
 
 // newReports returns reports that begin with notices. log and screen may be nil.

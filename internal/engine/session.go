@@ -233,6 +233,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if set.View == nil {
 		options.Names = names
 	}
+	options.Begins = reports.shows
 	switch { // entries of servers do not count when the recording is used, and a recorded failure says nothing about the source of today
 	case tape.records():
 		deps.Record.Order(sources.all())

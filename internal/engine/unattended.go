@@ -213,7 +213,10 @@ func digest(values ...any) string {
 
 // command asks approval.command. Anything but a valid answer is no.
 func (u *unattended) command(ctx context.Context, q *exec.Question) exec.Answer {
+	defer u.reports.screen.Watch()()
+	u.reports.screen.Line("approval.command", "asking about "+q.Tool.Name)
 	answer, stderr, err := u.ask(ctx, q)
+	u.reports.screen.Line("approval.command", "")
 	if err == nil || context.Cause(ctx) != nil {
 		return answer
 	}

@@ -49,8 +49,9 @@ type Answer struct {
 	Reason  string // with No, why there was no answer; "" if there was one
 	Said    string // with No, the person's reason, for the model; it may be empty
 
-	// settled is the verdict that has made the question needless; nil: a person has answered.
-	settled *policy.Verdict
+	// Settled is the verdict that has made the question needless, set by an [Elsewhere]; nil: a
+	// person has answered.
+	Settled *policy.Verdict
 }
 
 // Question is a question about a call.

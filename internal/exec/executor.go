@@ -242,8 +242,8 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 				sure = &registry.Preview{FileName: q.Preview.FileName, OriginalContent: q.Preview.OriginalContent, NewContent: answer.Content}
 			}
 		}
-		if answer.settled != nil {
-			return call, edit.agreed(q.Preview), answer.settled.Confine, nil
+		if answer.Settled != nil {
+			return call, edit.agreed(q.Preview), answer.Settled.Confine, nil
 		}
 		if answer.Choice != Edit {
 			if now := x.Decider.Decide(ctx, t, call); now.Decision == policy.Deny { // the rules have changed while the question was open
@@ -294,7 +294,7 @@ func (x *Executor) askPerson(ctx context.Context, person Confirmer, q Question, 
 	if err != nil {
 		return a, fmt.Errorf("asking about %q: %w: %w", q.Tool.Name, registry.ErrNeedsConfirmation, err)
 	}
-	if v := a.settled; v != nil && a.Choice == No {
+	if v := a.Settled; v != nil && a.Choice == No {
 		return a, &Denied{Tool: q.Tool.Name, Reason: v.Reason, Origin: v.Origin, Later: v.Later}
 	}
 	for _, c := range q.Choices {

@@ -71,9 +71,9 @@ func (x *Executor) settlement(ctx context.Context, t *registry.Tool, call regist
 	}
 	switch now := x.Decider.Decide(ctx, t, call); {
 	case now.Decision == policy.Deny:
-		return Answer{Choice: No, settled: &now}, true
+		return Answer{Choice: No, Settled: &now}, true
 	case now.Decision != policy.Ask && !q.Verdict.Firm:
-		return Answer{Choice: Yes, settled: &now}, true
+		return Answer{Choice: Yes, Settled: &now}, true
 	}
 	return Answer{}, false
 }

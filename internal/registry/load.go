@@ -210,6 +210,9 @@ func (l *Loader) discover(ctx context.Context, s Source, f *finding) {
 	start := time.Now()
 	f.report = SourceReport{Name: s.Name(), State: StateOK}
 	defer close(f.done)
+	if l.opts.Begins != nil {
+		defer l.opts.Begins(s.Name())()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			f.tools, f.report.Err = nil, fmt.Errorf("%w: panic in source: %v", ErrSourceFailed, p)

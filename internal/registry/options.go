@@ -79,6 +79,9 @@ type Options struct {
 	// MaxDescription is the maximum length of a description in bytes; longer ones are
 	// cut. 0 means no limit.
 	MaxDescription int64
+	// Begins is called when a source begins, and ends when it has finished, from the goroutine
+	// of the source. May be nil.
+	Begins func(source string) (ends func())
 	// Observe is called when a source finishes, from the goroutine of the
 	// source. May be nil.
 	Observe func(SourceReport)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -23,7 +24,8 @@ const (
 // questions. It is safe for concurrent use. Create it with [NewScreen].
 type Screen struct {
 	err  *Writer
-	live bool // live lines are enabled
+	live bool                 // live lines are enabled
+	slow func(waiting string) // see Slow; nil: nothing is told
 
 	shown sync.Mutex // guards what follows; may be locked while mu is held
 
@@ -44,6 +46,16 @@ func NewScreen(stderr *Writer) *Screen { return &Screen{err: stderr} }
 // Live enables live lines, which require a terminal that can move its cursor.
 // Call it before progress begins.
 func (s *Screen) Live(on bool) { s.live = on }
+
+// slowTime is how long a wait is before it is told without live lines.
+const slowTime = 2 * time.Second
+
+// Slow lets tell be called once, without live lines, if something is waited for that takes some
+// time, with its name. Call it before progress begins.
+func (s *Screen) Slow(tell func(waiting string)) {
+	var once sync.Once
+	s.slow = func(waiting string) { once.Do(func() { tell(waiting) }) }
+}
 
 // Still disables live lines for progress that begins before restore is called,
 // for example while a program uses the whole screen.
@@ -200,6 +212,8 @@ func (s *Screen) start() (*Status, func()) {
 		o := StatusOptions{Paused: s.paused}
 		if s.live {
 			o.Out, o.Size = s.err.Unescaped(), SizeOf(s.err.Unescaped())
+		} else if s.slow != nil {
+			o.Tell, o.Delay = s.slow, slowTime
 		}
 		s.status = NewStatus(o)
 	}
@@ -236,9 +250,12 @@ func (s *Screen) Line(name, text string) {
 }
 
 // Progress shows the progress of a running call on one live line until done is
-// called.
-func (s *Screen) Progress(call string) (show func(registry.Progress), done func()) {
+// called. by is what runs it, which is told without live lines.
+func (s *Screen) Progress(call, by string) (show func(registry.Progress), done func()) {
 	status, end := s.start()
+	if !s.live {
+		status.Set(call, by)
+	}
 	return func(p registry.Progress) { status.Progress(call, p.Done, p.Total, p.Message) }, func() {
 		status.Set(call, "")
 		end()

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -63,7 +64,7 @@ func TestQuestionStaysBelowProgress(t *testing.T) {
 				t.Errorf("%s: %s", when, diff)
 			}
 		}
-		progress, done := s.Progress("script")
+		progress, done := s.Progress("script", "")
 		progress(registry.Progress{Done: 1, Message: "read_file"})
 		loaded := s.Watch()
 		s.ServerState("github", mcpclient.StateConnecting)
@@ -85,8 +86,42 @@ func TestQuestionStaysBelowProgress(t *testing.T) {
 		other()
 		show("at the end", "Run it? y\n")
 		defer s.Hold()()
-		_, done = s.Progress("late")
+		_, done = s.Progress("late", "")
 		defer done()
 		show("work during a question", "Run it? y\n")
+	})
+}
+
+// Without live lines a wait is told once, by what began last.
+func TestSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewScreen(NewWriter(io.Discard))
+		var told []string
+		s.Slow(func(waiting string) { told = append(told, waiting) })
+		pass := func(d time.Duration, want ...string) {
+			t.Helper()
+			<-time.After(d)
+			synctest.Wait()
+			if diff := cmp.Diff(want, told); diff != "" {
+				t.Error(diff)
+			}
+		}
+		_, done := s.Progress("quick", "builtin")
+		pass(slowTime - time.Millisecond)
+		done()
+		pass(slowTime)
+		_, done = s.Progress("hi", "mcp:slow")
+		defer done()
+		loaded := s.Watch()
+		s.ServerState("other", mcpclient.StateConnecting)
+		s.ServerState("other", mcpclient.StateListing)
+		s.ServerState("quick", mcpclient.StateConnecting)
+		pass(slowTime / 2)
+		s.ServerState("quick", mcpclient.StateConnected)
+		pass(slowTime, "other (listing)")
+		s.ServerState("other", mcpclient.StateConnected)
+		loaded()
+		s.ServerState("later", mcpclient.StateConnecting)
+		pass(2*slowTime, "other (listing)")
 	})
 }

@@ -12,8 +12,11 @@ import (
 
 // StatusOptions are the options of a [Status].
 type StatusOptions struct {
-	// Out is the terminal to draw on, normally stderr. nil disables the status.
+	// Out is the terminal to draw on, normally stderr. nil: nothing is drawn.
 	Out io.Writer
+	// Tell is called without Out when a piece of work has taken longer than Delay, with its name
+	// and state; nil disables the status.
+	Tell func(text string)
 	// Size returns the numbers of columns and rows of the terminal; nil means
 	// 80 by 24.
 	Size func() (columns, rows int)
@@ -48,7 +51,8 @@ type Status struct {
 
 type statusLine struct {
 	name, state string
-	done, total float64 // total is 0 if unknown
+	done, total float64     // total is 0 if unknown
+	slow        *time.Timer // calls Tell; nil with Out
 }
 
 // NewStatus returns a Status without lines.
@@ -57,6 +61,10 @@ func NewStatus(opts StatusOptions) *Status {
 		opts.Delay = 200 * time.Millisecond
 	}
 	s := &Status{opts: opts, paused: opts.Paused, start: time.Now(), stop: make(chan struct{}), ended: make(chan struct{})}
+	if opts.Out == nil && opts.Tell != nil {
+		close(s.ended)
+		return s
+	}
 	if opts.Out == nil {
 		s.closed = true
 		close(s.ended)
@@ -121,7 +129,7 @@ func (s *Status) Set(name, state string) {
 func (s *Status) Progress(name string, done, total float64, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set(statusLine{name, message, done, total}, false)
+	s.set(statusLine{name: name, state: message, done: done, total: total}, false)
 }
 
 func (s *Status) set(line statusLine, gone bool) {
@@ -129,6 +137,10 @@ func (s *Status) set(line statusLine, gone bool) {
 		return
 	}
 	i := slices.IndexFunc(s.lines, func(l statusLine) bool { return l.name == line.name })
+	if s.opts.Out == nil {
+		s.time(i, line, gone)
+		return
+	}
 	switch {
 	case i >= 0 && gone:
 		s.lines = slices.Delete(s.lines, i, i+1)
@@ -143,6 +155,37 @@ func (s *Status) set(line statusLine, gone bool) {
 	if time.Since(s.at) >= frame {
 		s.draw()
 	}
+}
+
+// time keeps the line with an index, or a new one if that is negative, for Tell.
+func (s *Status) time(i int, line statusLine, gone bool) {
+	switch {
+	case i >= 0 && gone:
+		s.lines[i].slow.Stop()
+		s.lines = slices.Delete(s.lines, i, i+1)
+	case i >= 0:
+		line.slow = s.lines[i].slow
+		s.lines[i] = line
+	case !gone:
+		line.slow = time.AfterFunc(s.opts.Delay, s.tell)
+		s.lines = append(s.lines, line)
+	}
+}
+
+// tell tells what began last, for which the others wait if they are those of a call.
+func (s *Status) tell() {
+	s.mu.Lock()
+	if len(s.lines) == 0 || s.closed || s.paused > 0 {
+		s.mu.Unlock()
+		return
+	}
+	last := s.lines[len(s.lines)-1]
+	s.mu.Unlock()
+	text := Line(last.name)
+	if last.state != "" {
+		text += " (" + Line(last.state) + ")"
+	}
+	s.opts.Tell(text)
 }
 
 // pause removes the lines from the screen until resume is called as often as pause.
@@ -167,6 +210,11 @@ func (s *Status) Close() {
 		s.closed = true
 		s.erase()
 		close(s.stop)
+		for _, line := range s.lines {
+			if line.slow != nil {
+				line.slow.Stop()
+			}
+		}
 	}
 	s.mu.Unlock()
 	<-s.ended
@@ -190,6 +238,9 @@ func (s *Status) settle() {
 
 // erase removes the lines from the screen.
 func (s *Status) erase() {
+	if s.opts.Out == nil {
+		return
+	}
 	s.settle()
 	if s.drawn > 0 {
 		_, _ = io.WriteString(s.opts.Out, s.erasure())

@@ -53,10 +53,11 @@ func (w *Dir) Explain(rel, name string, err error, hides func(string) bool) stri
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		quoted, near := w.near(rel, name, hides)
+		quoted += " does not exist in the workspace " + text.Quote(w.dir)
 		if len(near) > 0 {
-			return quoted + " does not exist in the workspace; did you mean " + strings.Join(near, ", ") + "?"
+			return quoted + "; did you mean " + strings.Join(near, ", ") + "?"
 		}
-		return quoted + " does not exist in the workspace; list_directory and glob show what does"
+		return quoted + "; list_directory and glob show what does"
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Sprintf("%s does not exist: a part of the path is a file, not a folder", text.Quote(name))
 	case errors.Is(err, fs.ErrPermission):

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,22 +40,23 @@ func TestExplain(t *testing.T) {
 		hides func(string) bool
 		want  string
 	}{
-		{"docs/redme.md", os.ErrNotExist, nil, `"docs/redme.md" does not exist in the workspace; did you mean "docs/readme.md"?`},
-		{"docs/redme.md", os.ErrNotExist, none, `"docs/redme.md" does not exist in the workspace; did you mean "docs/readme.md"?`},
-		{"docs/redme.md", os.ErrNotExist, func(path string) bool { return path == "docs/readme.md" }, `"docs/redme.md" does not exist in the workspace; list_directory and glob show what does`},
-		{"dcs/readme.md", os.ErrNotExist, nil, `"dcs/readme.md" does not exist in the workspace; did you mean "docs"?`},
-		{"docs/readme.mdx", os.ErrNotExist, nil, `"docs/readme.mdx" does not exist in the workspace; did you mean "docs/readme.md"?`},
-		{"docs/configuration.yml", os.ErrNotExist, nil, `"docs/configuration.yml" does not exist in the workspace; did you mean "docs/configuration.properties"?`},
-		{"docs/ABC.go", os.ErrNotExist, nil, `"docs/ABC.go" does not exist in the workspace; did you mean "docs/abc.properties"?`},
-		{"docs/ab.go", os.ErrNotExist, nil, `"docs/ab.go" does not exist in the workspace; list_directory and glob show what does`},
-		{"fle/x", os.ErrNotExist, nil, `"fle/x" does not exist in the workspace; did you mean "file"?`},
-		{"file/x", os.ErrNotExist, nil, `"file/x" does not exist in the workspace; did you mean "file"?`},
+		{"docs/redme.md", os.ErrNotExist, nil, `"docs/redme.md" does not exist in the workspace DIR; did you mean "docs/readme.md"?`},
+		{"docs/redme.md", os.ErrNotExist, none, `"docs/redme.md" does not exist in the workspace DIR; did you mean "docs/readme.md"?`},
+		{"docs/redme.md", os.ErrNotExist, func(path string) bool { return path == "docs/readme.md" }, `"docs/redme.md" does not exist in the workspace DIR; list_directory and glob show what does`},
+		{"dcs/readme.md", os.ErrNotExist, nil, `"dcs/readme.md" does not exist in the workspace DIR; did you mean "docs"?`},
+		{"docs/readme.mdx", os.ErrNotExist, nil, `"docs/readme.mdx" does not exist in the workspace DIR; did you mean "docs/readme.md"?`},
+		{"docs/configuration.yml", os.ErrNotExist, nil, `"docs/configuration.yml" does not exist in the workspace DIR; did you mean "docs/configuration.properties"?`},
+		{"docs/ABC.go", os.ErrNotExist, nil, `"docs/ABC.go" does not exist in the workspace DIR; did you mean "docs/abc.properties"?`},
+		{"docs/ab.go", os.ErrNotExist, nil, `"docs/ab.go" does not exist in the workspace DIR; list_directory and glob show what does`},
+		{"fle/x", os.ErrNotExist, nil, `"fle/x" does not exist in the workspace DIR; did you mean "file"?`},
+		{"file/x", os.ErrNotExist, nil, `"file/x" does not exist in the workspace DIR; did you mean "file"?`},
 		{"file/x", syscall.ENOTDIR, nil, `"file/x" does not exist: a part of the path is a file, not a folder`},
 		{"file", syscall.EACCES, nil, `"file" cannot be read: permission denied`},
 		{"docs", ErrIsDir, nil, `"docs" is a directory; use list_directory to list it`},
 		{"pipe", ErrKind, nil, `"pipe" is a device, pipe or socket; only regular files and directories can be used`},
 		{"file", errors.New("broken"), nil, `reading "file": broken`},
 	} {
+		tt.want = strings.Replace(tt.want, "DIR", strconv.Quote(opts.Dir), 1)
 		if got := w.Explain(tt.rel, tt.rel, tt.err, tt.hides); got != tt.want {
 			t.Errorf("%s, %v:\n%s\nwant\n%s", tt.rel, tt.err, got, tt.want)
 		}

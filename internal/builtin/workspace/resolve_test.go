@@ -106,7 +106,7 @@ func TestEquivalentNames(t *testing.T) {
 	if diff := cmp.Diff([]string{"it\u2019s.md", "it's.md"}, paths); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
-	if got, want := w.Explain("two'.txt", "two'.txt", fs.ErrNotExist, nil), `"two'.txt" does not exist in the workspace; did you mean "two\u2018.txt", "two\u2019.txt"?`; got != want {
+	if got, want := w.Explain("two'.txt", "two'.txt", fs.ErrNotExist, nil), `"two'.txt" does not exist in the workspace `+strconv.Quote(w.dir)+`; did you mean "two\u2018.txt", "two\u2019.txt"?`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

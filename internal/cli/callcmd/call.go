@@ -148,7 +148,7 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 		return err
 	}
 	p := &printer{ios: e.IO, person: e.Person, raw: o.raw, outputDir: o.outputDir, images: images}
-	show, hide := e.IO.Screen.Progress(f.Tool.Name)
+	show, hide := e.IO.Screen.Progress(f.Tool.Name, f.Tool.Source)
 	request := registry.Call{Tool: name, Params: params, Progress: show, Last: o.only}
 	print := p.print
 	if o.stream || p.showsLive(f.Tool) {

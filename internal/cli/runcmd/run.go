@@ -107,7 +107,7 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 	if params, err = json.Marshal(map[string]json.RawMessage{"script": quoted(text), "params": params}); err != nil {
 		return err
 	}
-	show, hide := e.IO.Screen.Progress(name)
+	show, hide := e.IO.Screen.Progress(name, "script")
 	result, err := s.Calls.Call(ctx, f, registry.Call{Tool: f.Tool.Name, Params: params, Progress: show})
 	hide()
 	return printed(e, f.Tool, result, err)

@@ -108,7 +108,7 @@ func atServer(ctx context.Context, e *cli.Env, name, what string, do func(contex
 		inner, cancel = context.WithTimeoutCause(ctx, limit, &exec.TimeoutError{Tool: what, Limit: limit})
 		defer cancel()
 	}
-	show, hide := e.IO.Screen.Progress(what)
+	show, hide := e.IO.Screen.Progress(what, registry.MCPPrefix+name)
 	defer hide()
 	err = do(inner, server, show)
 	if over, ok := errors.AsType[*exec.TimeoutError](context.Cause(inner)); ok && err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -141,7 +142,7 @@ func show(ctx context.Context, e *cli.Env, id string, wait bool) error {
 			defer stop()
 			ctx = within
 		}
-		progress, hide := e.IO.Screen.Progress(task.Tool)
+		progress, hide := e.IO.Screen.Progress(task.Tool, registry.MCPPrefix+task.Server)
 		t, result, err := s.Tasks.Await(ctx, task, server, progress)
 		hide()
 		return callcmd.Print(ctx, e, t, result, err)

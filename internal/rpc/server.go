@@ -1,8 +1,6 @@
 package rpc
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,44 +107,22 @@ func (s *Server) Serve(ctx context.Context, in io.Reader) error {
 	defer stop(nil)
 	defer s.out.close()
 	defer context.AfterFunc(ctx, s.out.close)()
-	lines := bufio.NewReaderSize(in, 8<<10)
+	lines := jsonx.NewStream(in, MaxLine)
 	for {
-		line, err := readLine(lines)
+		line, err := lines.Next()
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			s.receive(ctx, line)
-		}
 		switch {
-		case err == errLong:
+		case err == nil:
+			s.receive(ctx, line)
+		case errors.Is(err, jsonx.ErrLongLine):
 			s.refuse(null, invalid("the line is longer than the limit of %d bytes", MaxLine))
 		case errors.Is(err, io.EOF):
 			s.end(stop)
 			return nil
-		case err != nil:
-			return fmt.Errorf("reading stdin: %w", err)
-		}
-	}
-}
-
-// readLine reads a line without the limit's excess: of a longer one it returns errLong.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		chunk, err := in.ReadSlice('\n')
-		if long = long || len(line)+len(chunk) > MaxLine; long {
-			line = nil
-		} else {
-			line = append(line, chunk...)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case long && err == nil:
-			return nil, errLong
 		default:
-			return line, err
+			return fmt.Errorf("reading stdin: %w", err)
 		}
 	}
 }

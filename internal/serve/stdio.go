@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,52 +72,21 @@ type stdioConn struct {
 
 // readLines passes lines on until the input ends.
 func (c *stdioConn) readLines(in io.Reader) {
-	r := bufio.NewReaderSize(in, 64<<10)
-	first := true // Windows shells write a byte order mark first
+	lines := jsonx.NewStream(in, maxLine)
 	for {
-		data, err := readLine(r)
-		if first {
-			data, first = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), false
+		data, err := lines.Next()
+		select {
+		case c.lines <- line{data, err}:
+		case <-c.closed:
+			return
 		}
-		if len(data) > 0 || err != nil {
-			select {
-			case c.lines <- line{data, err}:
-			case <-c.closed:
-				return
-			}
-		}
-		if err != nil && !errors.Is(err, errLongLine) {
+		if err != nil && !errors.Is(err, jsonx.ErrLongLine) {
 			return
 		}
 	}
 }
 
-var (
-	errLongLine = errors.New("the line is longer than 16 MiB")
-	errStopped  = errors.New("the server is stopping")
-)
-
-// readLine reads a line without its line break. It skips lines longer than
-// maxLine.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var out []byte
-	long := false
-	for {
-		piece, err := r.ReadSlice('\n')
-		if long = long || len(out)+len(piece) > maxLine; !long {
-			out = append(out, piece...)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case long && err == nil:
-			return nil, errLongLine
-		case err != nil && len(out) > 0 && errors.Is(err, io.EOF):
-			return bytes.TrimRight(out, "\r\n "), nil // the last line has no line break
-		}
-		return bytes.TrimRight(out, "\r\n "), err
-	}
-}
+var errStopped = errors.New("the server is stopping")
 
 // Read implements mcp.Connection. It answers lines that are not messages
 // itself.
@@ -161,10 +128,10 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	switch {
-	case errors.Is(l.err, errLongLine):
-		c.refuse(nil, l.err)
+	case errors.Is(l.err, jsonx.ErrLongLine):
+		c.refuse(nil, fmt.Errorf("the line is longer than %d MiB", maxLine>>20))
 		return c.nextLine(ctx)
-	case l.err != nil && len(l.data) == 0:
+	case l.err != nil:
 		c.ended()
 		giveUp := c.stop
 		if !errors.Is(l.err, io.EOF) {

@@ -1,8 +1,6 @@
 package callcmd
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -188,7 +187,7 @@ func (b *batch) print(ctx context.Context, c batchCall, r registry.Result, err e
 type inputLine struct {
 	data    []byte
 	number  int
-	tooLong bool  // data is incomplete
+	tooLong bool  // data is missing
 	err     error // error of reading; this is the last line
 }
 
@@ -206,21 +205,18 @@ func readLines(ctx context.Context, r io.Reader) <-chan inputLine {
 	}
 	go func() {
 		defer close(lines)
-		in := bufio.NewReaderSize(r, 64<<10)
-		for number := 1; ; number++ {
-			l, err := readLine(in)
-			l.number = number
-			l.data = bytes.TrimSpace(l.data)
-			if number == 1 {
-				l.data = bytes.TrimPrefix(l.data, []byte("\uFEFF"))
-			}
-			if (len(l.data) > 0 || l.tooLong) && !give(l) {
-				return
-			}
-			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					give(inputLine{err: fmt.Errorf("reading the batch: %w", err)})
+		for in := jsonx.NewStream(r, registry.MaxParamsBytes); ; {
+			data, err := in.Next()
+			tooLong := errors.Is(err, jsonx.ErrLongLine)
+			switch {
+			case err == nil || tooLong:
+				if !give(inputLine{data: data, number: in.Number(), tooLong: tooLong}) {
+					return
 				}
+			case errors.Is(err, io.EOF):
+				return
+			default:
+				give(inputLine{err: fmt.Errorf("reading the batch: %w", err)})
 				return
 			}
 		}
@@ -236,21 +232,5 @@ func nextLine(ctx context.Context, lines <-chan inputLine) (inputLine, bool) {
 		return l, ok
 	case <-ctx.Done():
 		return inputLine{}, false
-	}
-}
-
-// readLine reads one line and keeps at most the maximum size of a call.
-func readLine(in *bufio.Reader) (l inputLine, err error) {
-	for {
-		chunk, err := in.ReadSlice('\n')
-		if len(l.data)+len(chunk) > registry.MaxParamsBytes {
-			l.tooLong, l.data = true, nil
-		}
-		if !l.tooLong {
-			l.data = append(l.data, chunk...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return l, err
-		}
 	}
 }

@@ -1,11 +1,11 @@
 package keep
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"strconv"
 	"sync"
@@ -64,8 +64,8 @@ func (k *Keeper) serve(ctx context.Context, conn *net.UnixConn) {
 	defer working.Wait()
 	defer c.leave()
 	working.Go(c.write)
-	r := bufio.NewReaderSize(conn, 64<<10)
-	first, err := readLine(r)
+	lines := jsonx.NewStream(conn, math.MaxInt)
+	first, err := lines.Next()
 	if err != nil {
 		return
 	}
@@ -82,7 +82,7 @@ func (k *Keeper) serve(ctx context.Context, conn *net.UnixConn) {
 	defer k.detach(c)
 	working.Go(c.greet)
 	for {
-		line, err := readLine(r)
+		line, err := lines.Next()
 		if err != nil {
 			break
 		}
@@ -157,15 +157,6 @@ func (c *client) write() {
 			return
 		}
 	}
-}
-
-// readLine reads one message, without its newline.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadBytes('\n')
-	if err != nil {
-		return nil, err
-	}
-	return line[:len(line)-1], nil
 }
 
 // receive handles a message of the run.

@@ -64,12 +64,11 @@ func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 }
 
 func convert(source string, at *url.URL) (string, error) {
-	doc, err := html.Parse(strings.NewReader(source))
+	doc, err := cleared(source)
 	if err != nil {
 		return "", err
 	}
 	t := tidier{base: baseOf(doc, at)}
-	cleared(doc)
 	for n := range doc.Descendants() {
 		t.tidy(n)
 	}
@@ -90,7 +89,7 @@ func convert(source string, at *url.URL) (string, error) {
 		c.Register.TagType(tag, converter.TagTypeBlock, converter.PriorityStandard)
 	}
 	out, err := c.ConvertNode(doc)
-	return strings.TrimSpace(strings.NewReplacer(boxOpen, "[", boxClose, "]").Replace(string(out))), err
+	return strings.TrimSpace(boxed(string(out))), err
 }
 
 // baseOf returns the base address for relative links.

@@ -92,7 +92,7 @@ func TestHTMLText(t *testing.T) {
 		"<svg/>yes<script/><svg/>no</script>":                  "yes",
 		"<textarea><p>no</textarea>x":                          "x",
 		"<dl><dt>a<dd>b</dl>c":                                 "a\nb\n\nc",
-		"a</pre> b":                                            "a\n\nb",
+		"a</pre> b":                                            "a b",
 		"&lt;b&gt;":                                            "<b>",
 		"10<sup>6</sup>m<sup><a>1</a></sup><sup>st</sup>":      "10^6m1st",
 		"a<details><summary>b</summary>c</details>d":           "a\nb\nc\nd",

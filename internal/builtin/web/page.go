@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -170,13 +171,29 @@ func (f *facts) whole(content string) string {
 }
 
 // isUnseen reports whether an element is not shown: hidden by its attributes, or a button
-// that copies a block of code.
+// that copies a block of code. Rules of style sheets are not read.
 func isUnseen(n *html.Node) bool {
+	open := false
 	for _, a := range n.Attr {
-		style := strings.ToLower(strings.ReplaceAll(a.Val, " ", ""))
-		if a.Key == "hidden" && style != "until-found" || a.Key == "style" && (strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")) {
-			return true
+		switch a.Key {
+		case "hidden":
+			if !strings.EqualFold(a.Val, "until-found") {
+				return true
+			}
+		case "style":
+			if hides(a.Val) {
+				return true
+			}
+		case "aria-hidden": // also of a page behind a dialog
+			if strings.EqualFold(a.Val, "true") && !hasContent(n) {
+				return true
+			}
+		case "open":
+			open = true
 		}
+	}
+	if n.DataAtom == atom.Dialog && !open {
+		return true
 	}
 	class := " " + strings.ToLower(attribute(n, "class")) + " "
 	switch n.DataAtom {
@@ -193,6 +210,61 @@ func isUnseen(n *html.Node) bool {
 	return false
 }
 
+// hasContent reports whether an element has what is usually the content of a page.
+func hasContent(n *html.Node) bool {
+	for d := range n.Descendants() {
+		if d.DataAtom == atom.Main || d.DataAtom == atom.Article || d.DataAtom == atom.H1 {
+			return true
+		}
+	}
+	return n.DataAtom == atom.Main || n.DataAtom == atom.Article || n.DataAtom == atom.H1
+}
+
+// hides reports whether the style of an element makes its text invisible, or moves it off the screen.
+func hides(style string) bool {
+	isZero := func(value string) bool {
+		number, err := strconv.ParseFloat(strings.TrimRight(value, "abcdefghijklmnopqrstuvwxyz%"), 64)
+		return err == nil && number == 0
+	}
+	flat, clipped := false, false
+	for declaration := range strings.SplitSeq(strings.ToLower(style), ";") {
+		name, value, _ := strings.Cut(declaration, ":")
+		value = strings.TrimSpace(strings.TrimSuffix(strings.Join(strings.Fields(value), ""), "!important"))
+		switch strings.TrimSpace(name) {
+		case "display":
+			if value == "none" {
+				return true
+			}
+		case "visibility":
+			if value == "hidden" || value == "collapse" {
+				return true
+			}
+		case "color":
+			if value == "transparent" {
+				return true
+			}
+		case "opacity", "font-size":
+			if isZero(value) {
+				return true
+			}
+		case "clip", "clip-path":
+			if strings.HasPrefix(value, "rect(0") || strings.HasPrefix(value, "rect(1px") || strings.HasPrefix(value, "inset(50%") || strings.HasPrefix(value, "inset(100%") {
+				return true
+			}
+		case "left", "top", "right", "text-indent", "margin-left":
+			digits := strings.TrimLeft(value, "-")
+			if n := len(digits) - len(strings.TrimLeft(digits, "0123456789")); digits != value && n >= len("999") {
+				return true
+			}
+		case "width", "height", "max-width", "max-height":
+			flat = flat || isZero(value)
+		case "overflow":
+			clipped = clipped || value == "hidden" || value == "clip"
+		}
+	}
+	return flat && clipped
+}
+
 // textOf returns the text in an element.
 func textOf(n *html.Node) string {
 	var b strings.Builder
@@ -207,9 +279,13 @@ func textOf(n *html.Node) string {
 // The brackets of a box, which the converter would escape.
 const boxOpen, boxClose = "\ue000", "\ue001"
 
-// cleared removes what is not shown, takes code out of tables that only hold the numbers
-// of its lines beside it, and writes the boxes of task lists.
-func cleared(doc *html.Node) {
+// cleared parses a page without what is not shown, with code taken out of tables that only hold the
+// numbers of its lines beside it, and with the boxes of task lists as text.
+func cleared(source string) (*html.Node, error) {
+	doc, err := html.Parse(strings.NewReader(source))
+	if err != nil {
+		return nil, err
+	}
 	var unseen, tables []*html.Node
 	for n := range doc.Descendants() {
 		switch {
@@ -244,7 +320,11 @@ func cleared(doc *html.Node) {
 			n.Parent.RemoveChild(n)
 		}
 	}
+	return doc, nil
 }
+
+// boxed returns the text of a cleared page with its boxes.
+func boxed(text string) string { return strings.NewReplacer(boxOpen, "[", boxClose, "]").Replace(text) }
 
 // onlyCode returns the block of code that is all that a table has; nil for other tables.
 func onlyCode(table *html.Node) *html.Node {

@@ -84,3 +84,40 @@ func TestBlanksAroundAddresses(t *testing.T) {
 		}
 	}
 }
+
+// What a browser does not show is in neither form of a page.
+func TestHiddenText(t *testing.T) {
+	at := &url.URL{Scheme: "https", Host: "example.com"}
+	for _, attribute := range []string{
+		"hidden", `hidden=""`, "style='display: none !important'", "style='color: red; DISPLAY:NONE'", "style='visibility:hidden'", "style='opacity: 0.0'", "style='font-size:0px'",
+		"style='position:absolute; left:-9999px'", "style='text-indent: -10000em'", "style='height:0;overflow:hidden'", "style='clip-path: inset(50%)'", "style='clip: rect(0 0 0 0)'",
+		"style='color:transparent'", "aria-hidden=true", `aria-hidden="TRUE"`,
+	} {
+		page := "<body><p>seen</p><div " + attribute + ">un<b>seen</b></div><ul><li " + attribute + ">unseen<li>also</ul><!-- unseen --></body>"
+		if got := htmlText(page); strings.Contains(got, "unseen") || !strings.Contains(got, "also") {
+			t.Errorf("%s: as text: %q", attribute, got)
+		}
+		if got, err := convert(page, at); strings.Contains(got, "un") || !strings.Contains(got, "also") || err != nil {
+			t.Errorf("%s: as Markdown: %q, %v", attribute, got, err)
+		}
+	}
+	for _, attribute := range []string{
+		"hidden=until-found", "style='opacity:0.5'", "style='font-size:10px'", "style='left:-99px'", "style='height:0'", "style='overflow:hidden'", "style='display:block'", "aria-hidden=false",
+		"style='width:100%;overflow:hidden'", "class=hidden-xs",
+	} {
+		if got := htmlText("<p " + attribute + ">seen"); got != "seen" {
+			t.Errorf("%s: %q", attribute, got)
+		}
+	}
+	for page, want := range map[string]string{
+		"<dialog>unseen</dialog><dialog open>seen</dialog>":                              "seen",
+		"<input list=x><datalist id=x><option>unseen</datalist><canvas>unseen</canvas>a": "a",
+		"<div aria-hidden=true><h1>Page</h1>behind a dialog</div>":                       "Page\n\nbehind a dialog",
+		"<ul><li><input type=checkbox checked>done<li><input type=checkbox>open</ul>":    "- [x] done\n- [ ] open",
+		strings.Repeat("<div>", 600) + "deep":                                            "deep",
+	} {
+		if got := htmlText(page); got != want {
+			t.Errorf("%.80s: %q, want %q", page, got, want)
+		}
+	}
+}

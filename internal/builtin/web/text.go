@@ -10,8 +10,19 @@ import (
 
 // htmlText returns the text of a page as a reader sees it: blocks on separate
 // lines, spaces collapsed outside pre. It processes tokens rather than a tree,
-// so nesting may be arbitrarily deep.
+// so nesting may be arbitrarily deep; what attributes hide is left out of pages that are not.
 func htmlText(source string) string {
+	if strings.Count(source, "<") <= maxMarkup {
+		var b strings.Builder
+		if doc, err := cleared(source); err == nil && html.Render(&b, doc) == nil {
+			source = b.String()
+		}
+	}
+	return boxed(tokenText(source))
+}
+
+// tokenText is htmlText for a page with nothing hidden.
+func tokenText(source string) string {
 	t := &plainText{}
 	z := html.NewTokenizer(strings.NewReader(source))
 	for {
@@ -125,7 +136,7 @@ func isHidden(tag atom.Atom) bool { return slices.Contains(hiddenTags(), tag) }
 // hiddenTags returns the elements whose content is not part of the text.
 func hiddenTags() []atom.Atom {
 	return []atom.Atom{
-		atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Iframe, atom.Svg, atom.Object, atom.Textarea, atom.Select,
+		atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Iframe, atom.Svg, atom.Object, atom.Textarea, atom.Select, atom.Datalist, atom.Canvas,
 	}
 }
 

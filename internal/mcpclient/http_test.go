@@ -417,16 +417,20 @@ type refusal struct {
 // id of the request or another.
 func forgotten() map[string]refusal {
 	return map[string]refusal{
-		"text":            {404, "session not found"},
-		"error":           {404, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`},
-		"error of its id": {404, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`},
-		"gone":            {410, ""},
-		"bad request":     {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
-		"indented":        {400, "{\n  \"error\": {\n    \"message\": \"Invalid or expired session\"\n  }\n}"},
-		"uninitialized":   {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`},
-		"unavailable":     {503, "Unknown or expired MCP session"},
-		"broken":          {500, `{"error":"Session not found"}`},
-		"conflict":        {409, "Session 7f3e was terminated"},
+		"text":             {404, "session not found"},
+		"error":            {404, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`},
+		"error of its id":  {404, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`},
+		"gone":             {410, ""},
+		"bad request":      {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
+		"indented":         {400, "{\n  \"error\": {\n    \"message\": \"Invalid or expired session\"\n  }\n}"},
+		"uninitialized":    {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`},
+		"unavailable":      {503, "Unknown or expired MCP session"},
+		"broken":           {500, `{"error":"Session not found"}`},
+		"conflict":         {409, "Session 7f3e was terminated"},
+		"transport":        {400, "No transport found for sessionId"},
+		"answer":           {200, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`},
+		"invalid request":  {200, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32600,"message":"Invalid session ID"}}`},
+		"uninitialized ok": {200, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`},
 	}
 }
 
@@ -478,6 +482,58 @@ func TestLostSessionOfEveryRequest(t *testing.T) {
 					t.Errorf("%v, asked %d times", err, asked.Load())
 				}
 			})
+		}
+	}
+}
+
+// TestLostSessionOverSSE checks the same for the older transport.
+func TestLostSessionOverSSE(t *testing.T) {
+	for name, how := range forgotten() {
+		if how.status == http.StatusOK {
+			continue // the answer would have to be in the stream
+		}
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			web := serve(t, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					request, _ := io.ReadAll(r.Body)
+					r.Body = io.NopCloser(strings.NewReader(string(request)))
+					if strings.Contains(string(request), `"tools/call"`) && asked.Add(1) == 1 {
+						forgets(w, how, request)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			}, "--sse", "--protocol", "2024-11-05")
+			tools, _ := discovered(t, source(t, settings.Server{Name: "test", Type: "sse", URL: web.URL, ConnectTimeout: 20 * time.Second}))
+			if r := run(t, tools, "echo", `{"text":"x"}`); r.Text() != "x" || asked.Load() != 2 {
+				t.Errorf("%+v, asked %d times", r, asked.Load())
+			}
+		})
+	}
+}
+
+// TestErrorsThatKeepTheSession checks that a tool's own sessions are no reason to repeat a call.
+func TestErrorsThatKeepTheSession(t *testing.T) {
+	for _, answer := range []string{
+		`{"code":-32602,"message":"Session not found: browser-1"}`, `{"code":-32000,"message":"the session of the browser crashed"}`, `{"code":-32603,"message":"invalid session"}`,
+	} {
+		var asked atomic.Int32
+		web := serve(t, func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				request, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(strings.NewReader(string(request)))
+				if !strings.Contains(string(request), `"tools/call"`) {
+					next.ServeHTTP(w, r)
+					return
+				}
+				asked.Add(1)
+				forgets(w, refusal{http.StatusOK, `{"jsonrpc":"2.0","id":$ID,"error":` + answer + `}`}, request)
+			})
+		}, "--protocol", "2025-11-25")
+		tools, _ := discovered(t, source(t, httpServer(web.URL)))
+		if r := run(t, tools, "echo", `{}`); !r.IsError || asked.Load() != 1 {
+			t.Errorf("%s: %+v, asked %d times", answer, r, asked.Load())
 		}
 	}
 }

@@ -58,6 +58,7 @@ type HTTP struct {
 
 	mu      sync.Mutex
 	session string // id, "" for none
+	older   bool   // the session is that of a stream of SSE, without an id
 	lost    bool   // the server has ended the session
 	stays   bool   // the session outlasts the connection
 	sent    string // token of the last request
@@ -296,7 +297,7 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 		err = httpError(errors.New("its session id contains characters other than visible ASCII"))
 	case resp.StatusCode >= 300:
 		refused := h.refusal(resp)
-		if err = refused; session != "" && refused.losesSession() {
+		if err = refused; h.inSession() && refused.losesSession() {
 			h.mu.Lock()
 			h.lost = h.lost || r.Method == http.MethodPost // some servers answer GET with 404 because they have no stream
 			h.mu.Unlock()
@@ -318,6 +319,13 @@ func (h *HTTP) SessionID() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.session
+}
+
+// inSession reports whether the server keeps a session for the connection.
+func (h *HTTP) inSession() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.session != "" || h.older
 }
 
 // contentType returns the media type of a body without its parameters.

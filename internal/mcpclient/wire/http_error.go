@@ -47,11 +47,28 @@ func (e *HTTPError) losesSession() bool {
 	case http.StatusNotFound, http.StatusGone:
 		return true
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
-		return regexp.MustCompile(`(?i)\bsession.{0,40}(not found|not exist|unknown|invalid|expired|terminated|closed|ended|not initialized|no longer)|(no|not|unknown|invalid|missing|expired|bad)\b.{0,20}\bsession|server not initialized`).MatchString(e.said)
-	case http.StatusInternalServerError, http.StatusServiceUnavailable: // also of servers that keep something else in sessions
-		return regexp.MustCompile(`(?i)\b(no such|no valid|unknown|invalid|expired|unknown or expired|invalid or expired) (mcp )?session( id)?\b|\bsession( id)? (not found|(has )?expired|(is )?(unknown|invalid)|does not exist)`).MatchString(e.said)
+		return regexp.MustCompile(`(?i)\bsession.{0,40}(not found|not exist|unknown|invalid|expired|terminated|closed|ended|not initialized|no longer)|(no|not|unknown|invalid|missing|expired|bad)\b.{0,30}\bsession|server not initialized`).MatchString(e.said)
+	case http.StatusInternalServerError, http.StatusServiceUnavailable:
+		return namesLostSession(e.said)
 	}
 	return false
+}
+
+// namesLostSession reports whether a server says that it does not know the session, in words that
+// one which keeps something else in sessions would hardly use.
+func namesLostSession(said string) bool {
+	return regexp.MustCompile(`(?i)\b(no such|no valid|unknown|invalid|expired|unknown or expired|invalid or expired) (mcp )?session( id)?\b|\bsession( id)? (not found|(has )?expired|(is )?(unknown|invalid)|does not exist)`).MatchString(said)
+}
+
+// isSessionLost reports whether an answer, which came with a status of success or over SSE, refuses a
+// request because the server does not have the session any more. SDKs use these codes.
+func isSessionLost(err error) bool {
+	const serverError, sessionNotFound = -32000, -32001
+	refused, ok := err.(*jsonrpc.Error)
+	if !ok || refused.Code != serverError && refused.Code != sessionNotFound && refused.Code != jsonrpc.CodeInvalidRequest {
+		return false
+	}
+	return namesLostSession(refused.Message) || regexp.MustCompile(`(?i)\bserver not initialized\b`).MatchString(refused.Message)
 }
 
 // IsBusy reports whether the server refuses the request for now.

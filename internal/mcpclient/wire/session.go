@@ -174,6 +174,9 @@ func (s *Session) exchangeOnce(ctx context.Context, r *Request) (json.RawMessage
 	}
 	select {
 	case <-r.answered:
+		if refused := r.err; s.http() != nil && s.http().inSession() && isSessionLost(refused) {
+			return nil, &SessionLostError{Text: refused.Error()}
+		}
 		return r.result, r.err
 	default:
 	}
@@ -187,6 +190,17 @@ func (s *Session) exchangeOnce(ctx context.Context, r *Request) (json.RawMessage
 		return nil, err
 	}
 	return nil, s.Err()
+}
+
+// http returns the HTTP client of the session; nil over stdio.
+func (s *Session) http() *HTTP {
+	switch link := s.link.(type) {
+	case *HTTP:
+		return link
+	case *SSE:
+		return link.http
+	}
+	return nil
 }
 
 // begin adds a request to the table, and returns its message.

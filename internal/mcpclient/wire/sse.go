@@ -81,5 +81,8 @@ func (l *SSE) send(ctx context.Context, s *Session, m message) error {
 	if err != nil {
 		return err
 	}
+	l.http.mu.Lock()
+	l.http.older = true // the server has accepted a message
+	l.http.mu.Unlock()
 	return resp.Body.Close()
 }

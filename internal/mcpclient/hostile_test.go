@@ -60,7 +60,7 @@ func TestStrayMessagesAreIgnored(t *testing.T) {
 		{"progress of no request", []string{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":"x"}}`, `{"jsonrpc":"2.0","method":"notifications/progress","params":null}`}},
 		{"requests", []string{`{"jsonrpc":"2.0","id":"s1","method":"ping"}`, `{"jsonrpc":"2.0","id":"s2","method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}`, `{"jsonrpc":"2.0","id":"s3","method":"nonsense"}`, `{"jsonrpc":"2.0","id":"s1","method":"ping"}`}},
 		{"a result of no request", []string{`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","result":{}}`, `{"jsonrpc":"2.0","id":null,"result":null}`}},
-		{"a refusal of a notification", []string{`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`, `{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"}}`}},
+		{"a refusal of a notification", []string{`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`, `{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Unexpected notification notifications/initialized"}}`}},
 		{"a batch", []string{`[{"jsonrpc":"2.0","id":4242,"result":{}},{"jsonrpc":"2.0","method":"notifications/x"},5]`, `[]`}},
 		{"text", []string{"", "   ", "hello", "\x00\xff\xfe", "nul"}},
 	}

@@ -1,9 +1,7 @@
 package oauth
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -283,20 +281,16 @@ func (w *web) withoutAnswer(ctx context.Context, err error) error {
 	return errors.New("its answer cannot be used")
 }
 
+// decode decodes an answer. Its errors name no values, which could be secrets.
 func decode(data []byte, into any) error {
-	if data == nil {
-		return errNotJSON
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	err := dec.Decode(into)
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
-	case ok && wrong.Field != "":
-		return fmt.Errorf("its answer has %s of a wrong type (%s)", wrong.Field, wrong.Value)
-	case ok:
-		return fmt.Errorf("its answer is not a JSON object (%s)", wrong.Value)
-	case err != nil:
-		return errNotJSON // the reason could quote a secret
+	case !jsonx.Valid(data):
+		return errNotJSON
+	case jsonx.KindOf(data) != jsonx.Object:
+		return errors.New("its answer is not a JSON object")
+	}
+	if err := jsonx.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("its answer cannot be used: %w", err)
 	}
 	return nil
 }

@@ -42,8 +42,9 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	rid := messageID(id)
 	answer := method == nil
 	failed := !jsonx.IsNull(failure)
-	// A result without an id, or an error about an unknown method, answers a notification.
-	anonymous := answer && jsonx.IsNull(id) && failed && string(jsonx.Get(failure, "code")) != strconv.Itoa(jsonrpc.CodeMethodNotFound)
+	// A result without an id, or an error about an unknown method or a notification, answers a notification.
+	anonymous := answer && jsonx.IsNull(id) && failed && string(jsonx.Get(failure, "code")) != strconv.Itoa(jsonrpc.CodeMethodNotFound) &&
+		!strings.Contains(strings.ToLower(string(failure)), "notification")
 	switch {
 	case version != "2.0":
 		return nil, &badMessageError{answer: anonymous, id: answerID(answer, rid), reason: `its "jsonrpc" is not "2.0"`}

@@ -73,6 +73,7 @@ type program struct {
 func programs() []program {
 	return []program{
 		{settings.Program{Name: "gemini", Title: "Gemini CLI", Format: "gemini", Prefix: "mcp_{server}_"}, geminiFiles},
+		{settings.Program{Name: "antigravity", Title: "Antigravity", Format: "gemini"}, antigravityFiles},
 		{settings.Program{Name: "claude", Title: "Claude Code", Format: "anthropic", Prefix: "mcp__{server}__"}, claudeFiles},
 		{settings.Program{Name: "claude-desktop", Title: "Claude Desktop", Format: "anthropic"}, claudeDesktopFiles},
 		{settings.Program{Name: "vscode", Title: "VS Code"}, vscodeFiles},

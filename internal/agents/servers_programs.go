@@ -51,6 +51,22 @@ func geminiEntry(s *server) (entry, string) {
 	return e, problem
 }
 
+// antigravityFiles returns the files of Antigravity, which its command line and its editor share, and
+// behind them the one that editions before 2.0 had.
+func antigravityFiles(w folders) []settings.ImportFile {
+	r := read(braces, antigravityEntry, "mcpServers")
+	out := append([]settings.ImportFile{w.project(r, ".agents", "mcp_config.json")}, w.user(r, w.named("", ".gemini"), "config", "mcp_config.json")...)
+	return append(out, w.user(r, w.named("", ".gemini"), "antigravity", "mcp_config.json")...)
+}
+
+// antigravityEntry prefers the address where an entry has a command too.
+func antigravityEntry(s *server) (entry, string) {
+	if s.ServerURL != "" {
+		s.Command, s.Args, s.Env = nil, nil, nil
+	}
+	return s.entry()
+}
+
 func vscodeFiles(w folders) []settings.ImportFile {
 	r := read(editorLike(w.root), (*server).entry, "servers")
 	return append([]settings.ImportFile{w.project(r, ".vscode", "mcp.json")}, w.user(r, w.application(), "Code", "User", "mcp.json")...)

@@ -53,6 +53,13 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`project old:12 left out: it is excluded in the settings of Gemini CLI`,
 			`user mine:1 {"url":"http://localhost:8080/sse","description":"mine"}`,
 		},
+		"antigravity": {
+			`project feed:3 {"url":"https://feeds.example/mcp","headers":{"Authorization":"Bearer ${FEED_TOKEN}"},"excludeTools":["publish_feed"]}`,
+			`project db:8 {"command":"./bin/db-mcp","args":["--read-only"],"env":{"PGPORT":"5432"}}`,
+			`project old:9 {"command":"./bin/planner","disabled":true}`,
+			`user both:1 {"url":"https://both.example/mcp"}`,
+			`user earlier:1 {"command":"srv"}`,
+		},
 		"claude": {
 			`user here:8 {"command":"srv","type":"stdio"}`,
 			`project shared:3 {"command":"npx","args":["-y","@scope/server","--cost=$$5","${CACHE_DIR:-/tmp/c}"],"env":{"API_KEY":"${API_KEY}","TEXT":"${}file:not-a-reference"},"type":"stdio"}`,

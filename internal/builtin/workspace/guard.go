@@ -23,7 +23,7 @@ func Guarded(rel string) bool {
 	}
 	for i, part := range parts {
 		switch part {
-		case ".git", ".toolreg", ".gemini", ".claude", ".cursor", ".codex", ".opencode", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv",
+		case ".git", ".toolreg", ".gemini", ".agents", ".agent", ".claude", ".cursor", ".codex", ".opencode", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv",
 			".qwen", ".continue", ".goose", ".augment", ".copilot", ".crush", ".amazonq", ".kiro", ".roo", ".cline", ".clinerules", ".trae", ".factory", ".junie", ".aider",
 			".bashrc.d", ".bash_completion.d", ".zshrc.d", ".profile.d", ".helix", ".theia", ".bsp", ".shadowenv.d":
 			return true
@@ -43,7 +43,7 @@ func Guarded(rel string) bool {
 // guardedNames returns the names of files that programs use in any folder.
 func guardedNames() []string {
 	return []string{
-		"toolreg.lock", ".mcp.json", "mcp.json", "mcporter.json", "opencode.json", "opencode.jsonc", ".devcontainer.json",
+		"toolreg.lock", ".mcp.json", "mcp.json", "mcp_config.json", "mcporter.json", "opencode.json", "opencode.jsonc", ".devcontainer.json",
 		"crush.json", ".crush.json", ".aider.conf.yml", ".aider.model.settings.yml", ".goosehints", ".clinerules",
 		// git and what runs on commits
 		".gitmodules", ".gitconfig", ".gitattributes", ".hgrc", ".pre-commit-config.yaml", ".pre-commit-config.yml", ".overcommit.yml", "captainhook.json",
@@ -141,7 +141,7 @@ func MayBeGuarded(e *Entry) bool {
 		}
 	}
 	switch lower := strings.ToLower(e.Name); {
-	case strings.HasPrefix(lower, "lefthook"), strings.HasPrefix(lower, "opencode"), strings.HasPrefix(lower, "mise"), strings.HasPrefix(lower, "_darcs"), strings.HasPrefix(lower, "prefs"), strings.HasPrefix(lower, "captainhook"), strings.HasPrefix(lower, "mcp.json"), strings.HasPrefix(lower, "mcporter.json"),
+	case strings.HasPrefix(lower, "lefthook"), strings.HasPrefix(lower, "opencode"), strings.HasPrefix(lower, "mise"), strings.HasPrefix(lower, "_darcs"), strings.HasPrefix(lower, "prefs"), strings.HasPrefix(lower, "captainhook"), strings.HasPrefix(lower, "mcp.json"), strings.HasPrefix(lower, "mcp_config"), strings.HasPrefix(lower, "mcporter.json"),
 		strings.HasSuffix(lower, "customize.py"), strings.HasSuffix(lower, ".pth"), strings.HasSuffix(lower, "profile.ps1"), strings.HasPrefix(lower, "toolreg.lock"), strings.HasPrefix(lower, "config."), strings.HasPrefix(lower, "launch"), strings.HasPrefix(lower, "crush.json"), strings.HasPrefix(lower, "tmux.conf"), strings.Contains(lower, ".code-workspace"):
 		return true
 	}

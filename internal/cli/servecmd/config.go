@@ -40,6 +40,7 @@ func clients() []clientConfig {
 	return []clientConfig{
 		{"claude", ".mcp.json in the project, or ~/.claude.json", stdio, `{"mcpServers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
 		{"gemini", ".gemini/settings.json in the project, or ~/.gemini/settings.json", stdio, `{"mcpServers":{"toolreg":{"httpUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
+		{"antigravity", ".agents/mcp_config.json in the project, or ~/.gemini/config/mcp_config.json", stdio, `{"mcpServers":{"toolreg":{"serverUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
 		{"vscode", ".vscode/mcp.json in the project", `{"servers":{"toolreg":{"type":"stdio","command":COMMAND,"args":ARGS}}}`, `{"servers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
 		{"cursor", ".cursor/mcp.json in the project, or ~/.cursor/mcp.json", stdio, `{"mcpServers":{"toolreg":{"url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
 		{"codex", "~/.codex/config.toml", "[mcp_servers.toolreg]\ncommand = COMMAND\nargs = ARGS", "[mcp_servers.toolreg]\nurl = URL\nbearer_token_env_var = \"TOOLREG_TOKEN\"", ""},

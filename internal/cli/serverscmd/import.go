@@ -31,8 +31,8 @@ func newImportCommand(e *cli.Env) *cobra.Command {
 		Long: editHelp(`Copy MCP servers from the files of another program into a settings file, your own by
 default.
 
-PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode, zed or
-mcporter. Each NAME is a server or a glob. Without NAME, toolreg asks about each
+PROGRAM is gemini, antigravity, claude, vscode, cursor, codex, windsurf, opencode,
+zed or mcporter. Each NAME is a server or a glob. Without NAME, toolreg asks about each
 server at the terminal. It always asks about servers in files of the project,
 which globs do not match. toolreg connects to each copied server at once, as
 servers add does.

@@ -49,7 +49,7 @@ func sourceRows() []Row {
 		{Name: "plugins.settings", Type: RawNamed, Merge: ByName, Secret: true, Loosens: whenFilled,
 			Doc: "Settings of plugins by id, passed only to that plugin. Strings may be references."},
 		{Name: "composites", Type: RawNamed, Merge: ByName, Doc: "Tools that call other tools, by name."},
-		{Name: "imports", Type: Strings, Choices: []string{"gemini", "claude", "claude-desktop", "vscode", "cursor", "codex", "windsurf", "opencode", "zed", "mcporter"}, Doc: "Programs whose MCP servers are imported: gemini, claude, claude-desktop, vscode, cursor, codex, windsurf, opencode, zed, mcporter.", Loosens: whenFilled},
+		{Name: "imports", Type: Strings, Choices: []string{"gemini", "antigravity", "claude", "claude-desktop", "vscode", "cursor", "codex", "windsurf", "opencode", "zed", "mcporter"}, Doc: "Programs whose MCP servers are imported: gemini, antigravity, claude, claude-desktop, vscode, cursor, codex, windsurf, opencode, zed, mcporter.", Loosens: whenFilled},
 	}
 }
 

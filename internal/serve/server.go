@@ -459,6 +459,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case method == listenMethod:
 			return s.listen(s.withClient(ctx, who, session, from), next, req, session)
 		case method == "initialize":
+			settleRevision(req)
 			result, err := next(ctx, method, req)
 			if err == nil && session.ID() != "" {
 				s.sessions.add(who, session)

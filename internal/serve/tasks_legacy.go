@@ -84,6 +84,18 @@ func taskInPlaceOf(method string, req mcp.Request) (string, mcp.Request) {
 	return in.task.Method, &mcp.ServerRequest[*taskParams]{Session: ping.Session, Params: in.task.Params, Extra: ping.Extra}
 }
 
+// settleRevision replaces the revision with which a client begins a session by the one that the SDK
+// agrees to, because the SDK tells with each request of the session what the client began with.
+func settleRevision(req mcp.Request) {
+	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil {
+		switch p.ProtocolVersion {
+		case "2024-11-05", "2025-03-26", "2025-06-18":
+		default:
+			p.ProtocolVersion = wire.LastLegacy
+		}
+	}
+}
+
 // knowsLegacyTasks reports whether the client's revision is the one that has tasks of its own.
 func (c *client) knowsLegacyTasks() bool { return c.revision == wire.LastLegacy }
 

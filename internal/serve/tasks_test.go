@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -50,5 +51,23 @@ func TestTasksMakeRoom(t *testing.T) {
 	}
 	for _, call := range runs {
 		call.done <- outcome{}
+	}
+}
+
+// A session is of the revision that was agreed on, whatever its client began with.
+func TestSessionsOfUnknownRevisions(t *testing.T) {
+	replica := newReplicas(t, 1, stateKey, map[string]string{"s": "--tasks", "d": "--dialogs;legacy"}, false)[0]
+	for _, begun := range []string{"2025-11-25", "2026-07-28", "2027-01-01", "1.0"} {
+		c := &rawSession{token: aliceToken}
+		if got := c.post(t, replica, "initialize", `"protocolVersion":"`+begun+`","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}`); !strings.Contains(got, `"protocolVersion":"2025-11-25"`) {
+			t.Errorf("%s: %s", begun, got)
+		}
+		if got := c.post(t, replica, "tools/call", `"name":"slow_compute","arguments":{"seconds":0},"task":{}`); !strings.Contains(got, `"task":{"taskId":`) {
+			t.Errorf("%s: a task: %s", begun, got)
+		}
+		if got := c.post(t, replica, "tools/call", `"name":"slow","arguments":{"seconds":0}`); !strings.Contains(got, "slept") || strings.Contains(got, "resultType") {
+			t.Errorf("%s: %s", begun, got)
+		}
+		c.do(t.Context(), t, replica, http.MethodDelete, "")
 	}
 }

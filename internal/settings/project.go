@@ -252,6 +252,7 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 	case !p.Granted.IsZero():
 		message = "the settings of this project are ignored because they have changed since they were trusted: "
 		what = changedNames(p.Changes)
+		hint += "; while you edit it, --trust-project takes it as it is"
 	}
 	l.warn(CodeProjectUntrusted, message+what, hint)
 	if fromProject == nil {

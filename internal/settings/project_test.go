@@ -213,7 +213,7 @@ func TestAnyChangeInvalidatesGrant(t *testing.T) {
 				t.Errorf("project %+v, approvalMode %s", s.Project, s.ApprovalMode)
 			}
 			want := "the settings of this project are ignored because they have changed since they were trusted: " + strings.ReplaceAll(test.what, "<home>", b.home)
-			if len(diags) != 1 || diags[0].Message != want {
+			if len(diags) != 1 || diags[0].Message != want || !strings.Contains(diags[0].Hint, "while you edit it, --trust-project") {
 				t.Errorf("diagnostics %+v, want %q", diags, want)
 			}
 		})

@@ -168,6 +168,32 @@ func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, e
 	}, nil
 }
 
+// Instructions are what a server says to models about itself.
+type Instructions struct {
+	Server string
+	Text   string // "" if they are withheld
+	// Withheld is the gravest finding in them, of severity high; nil: there is none.
+	Withheld *toolscan.Finding
+}
+
+// Instructions returns the instructions of the servers that have some. They are looked at as
+// [Session.Check] does.
+func (s *Session) Instructions(reg *registry.Registry, servers []*mcpclient.Source) (out []Instructions) {
+	for _, server := range servers {
+		info := server.Info()
+		if strings.TrimSpace(info.Instructions) == "" {
+			continue
+		}
+		one, checked := Instructions{Server: info.Name, Text: info.Instructions}, Checked{}
+		s.sort(toolscan.Scan(toolscan.Listing{Server: info.Name, Instructions: info.Instructions}, others(reg, &Listed{}, info.Name)), &checked)
+		if checked.High() {
+			one.Text, one.Withheld = "", &checked.Findings[0]
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
 // checkSilences rejects entries of check.silence for rules that do not exist.
 func (s *Session) checkSilences() error {
 	rules := toolscan.Rules()

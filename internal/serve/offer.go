@@ -35,6 +35,8 @@ type offer struct {
 	isFirst  bool                    // neither an offer nor an error came before
 	clients  map[string]*clientOffer // those made for one client; Server.mu guards it
 	logins   []*loginTool
+	// instructions are what the servers say to models.
+	instructions []engine.Instructions
 	offers
 }
 

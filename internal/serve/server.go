@@ -26,9 +26,6 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
-// instructions tell a client's model what this server is.
-const instructions = "Tools from several sources under one policy. Some calls ask the user first; the error of a refused call names the rule that refused it."
-
 // Options configure a [Server]. Select is required.
 type Options struct {
 	// Select loads what it needs of a session and returns the registry and the tools
@@ -328,6 +325,7 @@ func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client 
 	}
 	o := &offer{held: h, client: client, servers: h.session.ServersFor(ctx), registry: reg, clients: map[string]*clientOffer{},
 		views: views{profiles: s.opts.Profiles(h.session), who: who, warn: opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]*declaration{}, digests: map[[2]string]listDigest{}}}
+	o.instructions = o.readInstructions(opts.Warn)
 	if client != "" {
 		s.addLoginTools(ctx, o)
 	}
@@ -465,7 +463,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				s.sessions.add(who, session)
 			}
 			if r, ok := result.(*mcp.InitializeResult); ok && err == nil {
+				s.withInstructions(s.withClient(ctx, who, session, from), who.profile, r)
 				return withLegacyTasks(r, who), nil
+			}
+			return result, err
+		case method == "server/discover":
+			result, err := next(ctx, method, req)
+			if err == nil {
+				s.withInstructions(s.withClient(ctx, who, session, from), who.profile, result)
 			}
 			return result, err
 		case strings.HasPrefix(method, "tasks/"):

@@ -83,7 +83,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connect connects a client. asked is its user; nil: it cannot ask.
+// connect connects a client. asked is its user; nil means it cannot ask.
 func (s *served) connect(t *testing.T, name, revision string, asked func(context.Context) *mcp.ElicitResult) *mcp.ClientSession {
 	t.Helper()
 	o := &mcp.ClientOptions{}

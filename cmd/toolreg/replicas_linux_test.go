@@ -62,7 +62,7 @@ type replicas struct {
 	ports []string // the first is the proxy's
 	calls int
 	asks  bool              // whether calls need approval
-	store *storetest.Server // nil: only the state key and the state folder are shared
+	store *storetest.Server // nil means only the state key and the state folder are shared
 
 	requests, elsewhere atomic.Int64 // requests of calls that ask: all, and those that did not reach the same replica as the request before
 }

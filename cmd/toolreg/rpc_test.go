@@ -28,7 +28,7 @@ type rpcHost struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out chan rpcMessage
-	// answer answers a question of toolreg; nil: it is not answered. The test may answer later
+	// answer answers a question of toolreg; nil means it is not answered. The test may answer later
 	// with [rpcHost.reply].
 	answer func(rpcMessage) any
 	told   []rpcMessage // notifications and questions, in order

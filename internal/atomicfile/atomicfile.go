@@ -26,7 +26,7 @@ type Options struct {
 	// Mode is the permission bits, regardless of the umask; 0: 0666 minus the
 	// umask.
 	Mode fs.FileMode
-	// Temp is the name of the temporary file; "": one that [Sweep] recognizes.
+	// Temp is the name of the temporary file; "" means one that [Sweep] recognizes.
 	Temp string
 	// Volatile skips syncing to disk: after a power failure, both the old and
 	// the new content may be lost.

@@ -18,7 +18,7 @@ func TestTimeline(t *testing.T) {
 	for name, tt := range map[string]struct {
 		calls []string
 		most  int
-		want  string // "" = any
+		want  string // "" means any
 	}{
 		"none":    {nil, 5, "[]"},
 		"one":     {[]string{"2026-11-26 10:07"}, 5, "[26 12:07=1]"},

@@ -34,7 +34,7 @@ type Record map[Kind]Entry
 // Entry is the cached data of one kind. Saving an entry without Facts and Parts removes
 // the data of that kind.
 type Entry struct {
-	Key    string          // what the data depends on in addition to the key of the record; "" = nothing
+	Key    string          // what the data depends on in addition to the key of the record; "" means nothing
 	Facts  json.RawMessage // a JSON value defined by the source
 	Parts  [][]byte        // output of the source, byte for byte
 	Stored time.Time       // set when it is stored

@@ -48,7 +48,7 @@ var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts n
 
 // Rule determines how data of one kind is used.
 type Rule struct {
-	TTL  time.Duration // how long the data is used; 0 = not at all
+	TTL  time.Duration // how long the data is used; 0 means not at all
 	Mode Mode
 	// Lasting data that has not changed is stored again only in the second half of its time.
 	Lasting bool
@@ -68,7 +68,7 @@ func (r Rule) usable(e Entry, now time.Time) bool {
 type Options struct {
 	Dir   func() (*state.Dir, error) // called when the store is first used
 	Rules map[Kind]Rule              // data of other kinds is neither read nor written
-	Now   func() time.Time           // nil = time.Now
+	Now   func() time.Time           // nil means time.Now
 	// Warn receives diagnostics about files that are damaged. May be nil.
 	Warn func(registry.Diagnostic)
 }

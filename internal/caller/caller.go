@@ -42,14 +42,14 @@ type Caller struct {
 	// servers with perClient. Clients of revision 2026-07-28, which have no sessions,
 	// share what belongs to their token.
 	Owner any
-	// Peer is what can be asked of the client during its call; nil: nothing.
+	// Peer is what can be asked of the client during its call; nil means nothing.
 	Peer Peer
 }
 
 // Peer is what can be asked of a client during its call. Its methods are safe for concurrent use.
 type Peer interface {
 	// Capabilities returns the client's capabilities as it sent them, a JSON object of the
-	// protocol, for servers that receive them with each request; nil: toolreg's own.
+	// protocol, for servers that receive them with each request; nil means toolreg's own.
 	Capabilities() json.RawMessage
 	// TakesInput reports whether Input answers the questions in a server's result. Otherwise they
 	// are asked one by one.
@@ -65,7 +65,7 @@ type Peer interface {
 	// Continues is called with nil when a server continues the call as a task, and with the error
 	// of the protocol by which the task fails, if it does.
 	Continues(failed error)
-	// Roots returns the client's roots as the result of roots/list; nil: it has none, so that
+	// Roots returns the client's roots as the result of roots/list; nil means it has none, so that
 	// toolreg's own are used.
 	Roots(ctx context.Context) (json.RawMessage, error)
 	// Left reports whether the client is known to have left, so that it does not read the result.

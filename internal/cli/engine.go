@@ -48,7 +48,7 @@ type SessionOptions struct {
 	// Began is told of each call, see [engine.Deps]; nil means that nobody is.
 	Began     func(audit.Entry) func(*audit.Entry)
 	InServers bool               // the result shows servers, so the diagnostics about entries of servers are not printed
-	Settings  *settings.Settings // instead of the settings of the run; nil = those
+	Settings  *settings.Settings // instead of the settings of the run; nil means those
 	InDocs    bool               // the result includes the diagnostics, so those of the settings are not printed
 }
 

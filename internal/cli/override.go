@@ -11,7 +11,7 @@ type Override struct {
 	Origin   string               `json:"origin"` // file:line
 	Entry    json.RawMessage      `json:"entry"`  // as in the settings, with secrets masked
 	Upstream *registry.Definition `json:"upstream"`
-	// Shape is the tool with the override; nil if the document already has it.
+	// Shape is the tool with the override; absent if the document already has it.
 	Shape *registry.Definition `json:"shape,omitempty"`
 }
 

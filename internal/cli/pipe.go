@@ -25,7 +25,7 @@ type pipeWriter struct {
 	mu      sync.Mutex
 	broken  bool
 	err     error
-	page    *bytes.Buffer // nil: write immediately
+	page    *bytes.Buffer // nil means write immediately
 }
 
 // newPipeWriter returns a writer to w. gone may be called from any goroutine.

@@ -18,7 +18,7 @@ type recordings struct {
 	recorder *recording.Recorder
 	recorded *recording.Recording
 	root     string // of the project
-	apart    string // folder with what a replay stores; "": there is none
+	apart    string // folder with what a replay stores; "" means there is none
 }
 
 // open opens what --record and --replay name, once. A file that cannot be written is found

@@ -55,10 +55,10 @@ type IO struct {
 	color   string
 	noPager bool
 
-	// Relay receives each diagnostic instead of stderr. nil: they are printed.
+	// Relay receives each diagnostic instead of stderr. nil means they are printed.
 	Relay func(registry.Diagnostic)
 
-	jsonLog  *slog.Logger           // of all that is printed on stderr; nil: it is text
+	jsonLog  *slog.Logger           // of all that is printed on stderr; nil means it is text
 	environ  []string               // of the process, "K=V"
 	vars     expand.Environ         // environ by name
 	context  func() context.Context // of the running command, which ends --jq

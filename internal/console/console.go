@@ -123,7 +123,7 @@ type seen struct {
 	asked                     time.Time
 }
 
-// update is what has changed since a browser has seen it. nil: nothing.
+// update is what has changed since a browser has seen it. nil means nothing.
 type update struct {
 	Calls     []call     `json:"calls,omitempty"`   // that have ended, in that order
 	Running   *[]call    `json:"running,omitempty"` // all, oldest first, at most maxRunning

@@ -24,7 +24,7 @@ type question struct {
 	// whether the answer counts; taken is called with it if it does.
 	answer func(reply) (taken func(), err error)
 	first  func() bool
-	left   func() bool // see [caller.Peer]; nil: that is not known
+	left   func() bool // see [caller.Peer]; nil means that is not known
 
 	mu   sync.Mutex
 	over bool // it was answered, or waits no longer

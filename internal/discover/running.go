@@ -19,7 +19,7 @@ const DefaultTimeout = 10 * time.Minute
 
 // running has the fields of a declaration that say how the tool runs.
 type running struct {
-	timeout  time.Duration // 0 = no limit
+	timeout  time.Duration // 0 means no limit
 	confirm  *confirmation // if nil, only the policy decides
 	isResult bool          // stdout is a result as JSON, not text
 }

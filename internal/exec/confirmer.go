@@ -49,7 +49,7 @@ type Answer struct {
 	Reason  string // with No, why there was no answer; "" if there was one
 	Said    string // with No, the person's reason, for the model; it may be empty
 
-	// Settled is the verdict that has made the question needless, set by an [Elsewhere]; nil: a
+	// Settled is the verdict that has made the question needless, set by an [Elsewhere]; nil means a
 	// person has answered.
 	Settled *policy.Verdict
 }
@@ -69,7 +69,7 @@ type Question struct {
 	// Copy is the number of equal calls that are held before this one.
 	Copy int
 	// Elsewhere waits until the question is settled in another way than by the person that the
-	// Confirmer asks, and returns that answer. See [Elsewhere]. nil: there is no other way.
+	// Confirmer asks, and returns that answer. See [Elsewhere]. nil means there is no other way.
 	Elsewhere Elsewhere
 }
 

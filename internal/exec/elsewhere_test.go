@@ -36,7 +36,7 @@ func TestElsewhere(t *testing.T) {
 	for name, tt := range map[string]struct {
 		asks   policy.Verdict
 		change func(*shift, *shelf)
-		err    string // "" = it runs
+		err    string // "" means it runs
 	}{
 		"it is answered with yes":        {ask(), func(_ *shift, s *shelf) { s.answer = &Answer{Choice: Yes} }, ""},
 		"it is answered with no":         {ask(), func(_ *shift, s *shelf) { s.answer = &Answer{Choice: No, Said: "later"} }, "you said no: later"},

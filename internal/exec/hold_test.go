@@ -18,7 +18,7 @@ type shelf struct {
 	tr      *trace
 	answer  *Answer // of the kept question
 	claims  bool    // whether a claim succeeds
-	command *Answer // of the command; nil: there is none
+	command *Answer // of the command; nil means there is none
 	kept    []Question
 	stamp   int
 }
@@ -69,7 +69,7 @@ func TestUnattended(t *testing.T) {
 	for name, tt := range map[string]struct {
 		set   func(*rig, *shelf)
 		steps string
-		err   string // "" = it runs
+		err   string // "" means it runs
 	}{
 		"nobody answers":      {func(*rig, *shelf) {}, asking + "keep", "nobody can be asked"},
 		"yes was kept":        {func(_ *rig, s *shelf) { s.answer = yes }, asking + "claim id decide run", ""},

@@ -30,7 +30,7 @@ func (a *taped) Keep(_ *Question, given Answer) { a.kept = append(a.kept, given)
 func TestRecordedAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		recorded *Answer
-		person   *Answer // nil: asking fails
+		person   *Answer // nil means asking fails
 		steps    string
 		kept     int
 		err      error

@@ -41,28 +41,28 @@ const (
 // Option is one of the values that a field offers.
 type Option struct {
 	Value string
-	Title string // "" = only the value
+	Title string // "" means only the value
 }
 
 // Field is one field of a form. Texts are the server's words, unchanged.
 type Field struct {
 	Name        string
-	Title       string // "" = none
-	Description string // "" = none
+	Title       string // "" means none
+	Description string // "" means none
 	Kind        Kind
 	Required    bool
 	Secret      bool            // what is typed is not shown
-	Default     json.RawMessage // fits the field; nil = none
+	Default     json.RawMessage // fits the field; nil means none
 
 	Format           string         // of Text: "", email, uri, date or date-time
-	Pattern          string         // of Text, "" = none
+	Pattern          string         // of Text, "" means none
 	pattern          *regexp.Regexp // nil if Pattern is not valid in RE2: then the server checks it
 	Least, Most      *int           // characters of Text, items of Choices
 	Minimum, Maximum *float64       // of Number and Integer
 	Options          []Option       // of Choice and Choices
 	Item             *Field         // of List
 	Nested           []string       // of JSON: what is in it, such as "[].name  string"; may be empty
-	Example          string         // of JSON; "" = none
+	Example          string         // of JSON; "" means none
 }
 
 // Form is a question with fields. One without fields asks only for yes or no.

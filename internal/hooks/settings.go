@@ -43,7 +43,7 @@ type Hook struct {
 	Tools   []string // names or globs of tools; empty means all
 	Timeout time.Duration
 	Env     []string         // complete environment, as "K=V"
-	Confine process.Confiner // nil: it is not confined
+	Confine process.Confiner // nil means it is not confined
 	// Origin is the place of the setting, for messages. It may be empty.
 	Origin string
 	// Place is the rank of the hook's scope. Later scopes have higher ranks, and

@@ -65,7 +65,7 @@ type connector struct {
 	dialer
 
 	mu       sync.Mutex
-	protocol string // how the server was last reached, in this run or an earlier one; "" = unknown
+	protocol string // how the server was last reached, in this run or an earlier one; "" means unknown
 }
 
 // known returns how the server was last reached.

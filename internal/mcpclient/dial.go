@@ -27,7 +27,7 @@ type dialer struct {
 	opts    *Options
 	asker   *ask.Handler
 	changed func(Change) // the session that clients share reports a change
-	keeper  *keep.Keeper // this process is a keeper; nil: it is a run
+	keeper  *keep.Keeper // this process is a keeper; nil means it is a run
 }
 
 // dial starts or reaches the server and performs the handshake with the mode and

@@ -802,7 +802,7 @@ func TestMoved(t *testing.T) {
 	for _, tt := range []struct {
 		status int
 		to     string
-		want   string // "": the tools are listed
+		want   string // "" means the tools are listed
 	}{
 		{301, "/moved", "status 301, which loses the message, to $URL/moved; set that"},
 		{302, "/moved", "status 302, which loses the message, to $URL/moved; set that"},

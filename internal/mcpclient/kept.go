@@ -214,7 +214,7 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error, 
 	return nil
 }
 
-// connectWithin is connect with a time limit; 0 = none.
+// connectWithin is connect with a time limit; 0 means none.
 func (c *connector) connectWithin(ctx context.Context, limit time.Duration) (*session, error) {
 	if limit > 0 {
 		var stop context.CancelFunc

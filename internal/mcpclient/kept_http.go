@@ -14,7 +14,7 @@ import (
 )
 
 // httpRecord is the stored session of an HTTP server with [Keep]. A later run continues it
-// without a handshake. nil: the session ends with the run.
+// without a handshake. nil means the session ends with the run.
 type httpRecord struct {
 	keep.Session
 	ctx    context.Context // without an end, for forget

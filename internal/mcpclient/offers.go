@@ -83,7 +83,7 @@ func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate,
 	return list, templates, append(diags, more...), err
 }
 
-// offered lists all pages of one kind; nil: the server does not offer what, a capability.
+// offered lists all pages of one kind; nil means the server does not offer what, a capability.
 func offered[T any](ctx context.Context, s *Source, what, key string, usable func(*T) bool) (out []T, diags []registry.Diagnostic, err error) {
 	diagnose := func(code, message, hint string) {
 		diags = append(diags, s.opts.diagnose(registry.SeverityWarning, code, "", message, hint))
@@ -120,7 +120,7 @@ func offered[T any](ctx context.Context, s *Source, what, key string, usable fun
 }
 
 // listOffers connects to the server and lists all pages of one kind, within the connect
-// timeout; nil: the server does not declare the capability what.
+// timeout; nil means the server does not declare the capability what.
 func (s *Source) listOffers(ctx context.Context, what, key string) (*listing, error) {
 	start := time.Now()
 	sess, err := s.pool.live(ctx)

@@ -23,12 +23,12 @@ type Options struct {
 	// values.Expander.Server. If nil, the strings are used unchanged.
 	Expand func(context.Context, settings.Server) (settings.Server, error)
 
-	// Folder returns the folder in which a stdio server without a cwd starts. nil: the
+	// Folder returns the folder in which a stdio server without a cwd starts. nil means the
 	// project root.
 	Folder func() (string, error)
 
 	ProjectRoot string   // absolute; a relative cwd starts there
-	Workspace   string   // absolute; the only root of servers, "" = none
+	Workspace   string   // absolute; the only root of servers, "" means none
 	Environ     []string // our own environment, "K=V"; a server gets a part of it
 	Extra       []string // variables that a stdio server gets in any case, "K=V"
 	Version     string   // of toolreg, for servers; "" = "dev"
@@ -37,7 +37,7 @@ type Options struct {
 	// start, handshake and listing together.
 	ConnectTimeout time.Duration
 
-	// Memory remembers the server from run to run. nil: nothing is remembered.
+	// Memory remembers the server from run to run. nil means nothing is remembered.
 	Memory Memory
 
 	// Counts makes Discover count prompts and resources too, which costs a
@@ -56,11 +56,11 @@ type Options struct {
 
 	Limits Limits
 
-	// Confine confines a stdio server; nil: it is not confined.
+	// Confine confines a stdio server; nil means it is not confined.
 	Confine process.Confiner
 	Guard   bool // of a stdio server's process, see [process.Spec]
 
-	// Keep lets a stdio server outlast the run; nil: it ends with the run.
+	// Keep lets a stdio server outlast the run; nil means it ends with the run.
 	Keep *Keep
 
 	// Logger receives stderr lines of the server (level info), text on its stdout
@@ -73,11 +73,11 @@ type Options struct {
 
 	// Exchange is called for each request about prompts and resources, except completions,
 	// with its params, and returns the result: that of send, or a recorded one. The result of
-	// a list has all items of its pages; nil: the server does not offer them. nil: requests
+	// a list has all items of its pages; nil means the server does not offer them. nil means requests
 	// are sent.
 	Exchange func(ctx context.Context, method string, params any, send func() (json.RawMessage, error)) (json.RawMessage, error)
 	// Recorded lists the tools of a server that does not exist, because a recording is
-	// replayed; Exchange answers all other requests. nil: there is a server.
+	// replayed; Exchange answers all other requests. nil means there is a server.
 	Recorded registry.Source
 
 	// Callbacks answer the server's questions during requests.
@@ -101,7 +101,7 @@ type Logging struct {
 type LogMessage struct {
 	Server string
 	Level  string // debug, info, notice, warning, error, critical, alert or emergency
-	Logger string // "" = none
+	Logger string // "" means none
 	Text   string // JSON if the server did not send text
 	// Caller is the client whose request was running when the message arrived; nil for
 	// the user at the command line or if it is unknown.

@@ -45,8 +45,8 @@ type session struct {
 	stdio     *wire.Stdio   // nil for others
 	child     child         // with stdio: the server's process
 	after     func()        // to call when the child has ended
-	kept      *keep.Conn    // the child belongs to a keeper; nil: to this run
-	record    *httpRecord   // the HTTP session outlasts the run; nil: it ends with it
+	kept      *keep.Conn    // the child belongs to a keeper; nil means to this run
+	record    *httpRecord   // the HTTP session outlasts the run; nil means it ends with it
 	continued bool          // an earlier run began it
 	confined  bool          // the child runs in the sandbox
 	http      *wire.HTTP    // http and sse

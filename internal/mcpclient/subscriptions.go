@@ -19,7 +19,7 @@ type subscriptions struct {
 	requests *requester
 
 	mu        sync.Mutex
-	changed   func(Change)            // nil: changes are not followed
+	changed   func(Change)            // nil means changes are not followed
 	resources map[string]subscription // by URI
 }
 
@@ -72,7 +72,7 @@ func (s *subscriptions) add(ctx context.Context, uri string) error {
 
 // subscription is a session's subscription to one resource.
 type subscription struct {
-	on   *session // the subscribed session; nil: none yet
+	on   *session // the subscribed session; nil means none yet
 	stop func()   // ends it in a modern session
 }
 

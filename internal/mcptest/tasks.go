@@ -73,7 +73,7 @@ func asksFor(field, message string) map[string]any {
 		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "string"}}}}}
 }
 
-// handle answers a message; nil: it is a notification.
+// handle answers a message; nil means it is a notification.
 func (s *taskServer) handle(data []byte) any {
 	var m rpcMessage
 	if err := json.Unmarshal(data, &m); err != nil || m.ID == nil {

@@ -23,7 +23,7 @@ type Client struct {
 	isAPI  bool
 	server string // its URL without user, query and fragment
 	query  string // query of its URL, which may contain a secret
-	client string // client of serve whose login it is; "" = the person's
+	client string // client of serve whose login it is; "" means the person's
 	config settings.OAuth
 	store  *Store
 	now    func() time.Time
@@ -31,7 +31,7 @@ type Client struct {
 
 	mu        sync.Mutex // one renewal at a time
 	loaded    bool
-	record    *record   // nil = not logged in
+	record    *record   // nil means not logged in
 	followed  time.Time // when it was last compared with the stored one
 	renewed   string    // access token obtained after a refusal
 	challenge challenge // the most recent one

@@ -56,7 +56,7 @@ func TestRepliesAreChecked(t *testing.T) {
 		name    string
 		r       reply
 		b       *begun
-		problem string // "" = fine
+		problem string // "" means fine
 	}{
 		{"fine", reply{code: "c", state: "s"}, plain, ""},
 		{"with issuer", reply{code: "c", state: "s", issuer: "https://i"}, telling, ""},
@@ -291,7 +291,7 @@ func TestUserMustAgreeToTheFirstIssuer(t *testing.T) {
 	refuses := func(context.Context, string, string) (bool, error) { return false, nil }
 	for name, test := range map[string]struct {
 		oauth   settings.OAuth
-		setting string // that the question names; "" = no question
+		setting string // that the question names; "" means no question
 	}{
 		"a browser":          {settings.OAuth{ClientSecret: "s3cret"}, "oauth.clientSecret"},
 		"client credentials": {settings.OAuth{Grant: settings.GrantClientCredentials, ClientSecret: "s3cret"}, "oauth.clientSecret"},

@@ -66,7 +66,7 @@ func (w *web) revoke(ctx context.Context, r *record, who credentials, now time.T
 // Rest is a login that [Store.LogoutRest] has ended.
 type Rest struct {
 	Server string // its URL; "" if the login could not be read
-	Client string // of serve, whose login it was; "" = the person's
+	Client string // of serve, whose login it was; "" means the person's
 	Logout
 }
 

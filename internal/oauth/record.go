@@ -32,7 +32,7 @@ type record struct {
 	ProofKey   string   `json:"proofKey,omitempty"` // private key (PEM) to which the tokens are bound
 	Wanted     []string `json:"wanted,omitempty"`   // scopes that were missing since the login
 	LoggedInAt int64    `json:"loggedInAt"`         // Unix seconds
-	Of         string   `json:"of,omitempty"`       // client of serve whose login it is; "": the person's
+	Of         string   `json:"of,omitempty"`       // client of serve whose login it is; "" means the person's
 }
 
 // identity is our client at an authorization server.
@@ -42,7 +42,7 @@ type identity struct {
 	Method        string `json:"method,omitempty"` // token_endpoint_auth_method
 	RedirectURI   string `json:"redirectUri,omitempty"`
 	Registered    bool   `json:"registered,omitempty"`    // by us, at the issuer of the record
-	SecretExpires int64  `json:"secretExpires,omitempty"` // Unix seconds; 0 = never
+	SecretExpires int64  `json:"secretExpires,omitempty"` // Unix seconds; 0 means never
 }
 
 // token is the response of a token endpoint.
@@ -50,7 +50,7 @@ type token struct {
 	Access  string   `json:"access,omitempty"`
 	Refresh string   `json:"refresh,omitempty"`
 	Given   int64    `json:"given,omitempty"`   // Unix seconds
-	Expires int64    `json:"expires,omitempty"` // Unix seconds; 0 = unknown
+	Expires int64    `json:"expires,omitempty"` // Unix seconds; 0 means unknown
 	Scopes  []string `json:"scopes,omitempty"`  // granted, or else requested
 	Bound   bool     `json:"bound,omitempty"`   // to the ProofKey of the record
 }
@@ -77,7 +77,7 @@ type Store struct {
 	// Open returns the folder. It is called when first needed. If it returns an
 	// error, nothing can be stored.
 	Open func() (*state.Dir, error)
-	// Clients returns where the logins of clients of serve are stored instead. nil: in the
+	// Clients returns where the logins of clients of serve are stored instead. nil means in the
 	// folder.
 	Clients func(context.Context) (Place, error)
 }

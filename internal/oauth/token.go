@@ -182,7 +182,7 @@ func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form
 	return t, nil
 }
 
-// lifetime reads expires_in, which some servers send as a string; 0 = unknown.
+// lifetime reads expires_in, which some servers send as a string; 0 means unknown.
 func lifetime(raw json.RawMessage) int64 {
 	seconds, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
 	if err != nil || !(seconds > 0) {

@@ -19,7 +19,7 @@ func TestAddressesOfServers(t *testing.T) {
 		name    string
 		w       *web
 		address string
-		problem string // "" = fine
+		problem string // "" means fine
 	}{
 		{"https", public, "https://login.example.com/a?b=c", ""},
 		{"http", public, "http://login.example.com/", "neither https nor http on this machine"},

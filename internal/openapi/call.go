@@ -32,7 +32,7 @@ type operation struct {
 	source *Source
 	client *client
 	op     *spec.Operation
-	output *registry.Validator // nil: the document does not describe the result
+	output *registry.Validator // nil means the document does not describe the result
 
 	loading sync.Once
 	loadErr error

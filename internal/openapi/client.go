@@ -33,12 +33,12 @@ const (
 // with them.
 type client struct {
 	api       settings.API // expanded
-	base      string       // address that the settings name for the API; "" = the document's servers
-	origin    string       // that gets credentials; "" = none
+	base      string       // address that the settings name for the API; "" means the document's servers
+	origin    string       // that gets credentials; "" means none
 	version   string
 	transport *http.Transport
 	http      *http.Client
-	login     Authorizer // nil: none
+	login     Authorizer // nil means none
 
 	mu     sync.Mutex
 	tokens []string // of the last logins, newest first

@@ -21,11 +21,11 @@ type Memory interface {
 
 // Known is what is known of a document.
 type Known struct {
-	Operations []byte // as spec.Encode writes them; nil = none
+	Operations []byte // as spec.Encode writes them; nil means none
 	Facts      Facts  // of the document that they are from
 	Asked      time.Time
 	Fresh      bool  // do not ask whether the document has changed
-	Failure    error // that of a recent run, for a document at an address; nil = none
+	Failure    error // that of a recent run, for a document at an address; nil means none
 }
 
 // Facts identify the content of a document.

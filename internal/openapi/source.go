@@ -44,13 +44,13 @@ type Options struct {
 	// without asking for it, because it was read a moment ago.
 	Unasked bool
 	// Granted returns an error if the content of a file of a document on disk, given by its
-	// SHA-256, is not what a person has trusted. nil: all files may be used.
+	// SHA-256, is not what a person has trusted. nil means all files may be used.
 	Granted func(path, sum string) error
-	// Memory remembers the operations of the document from run to run. nil: nothing is
+	// Memory remembers the operations of the document from run to run. nil means nothing is
 	// remembered.
 	Memory Memory
 	// Files returns a file of the workspace that a call names, and Paths what policy decides
-	// about for it. Both may be nil: then there are only data: URIs.
+	// about for it. Both may be nil; then there are only data: URIs.
 	Files func(call registry.Call, pointer, name string) (media string, data []byte, err error)
 	Paths func(name string) ([]string, error)
 	// Warn reports a problem with a response. May be nil.

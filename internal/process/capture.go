@@ -21,7 +21,7 @@ type capture struct {
 }
 
 // newCapture returns a capture for a stream of at most limit bytes, of which it
-// keeps keep bytes; 0 = all.
+// keeps keep bytes; 0 means all.
 func newCapture(limit, keep int64) *capture {
 	if keep > 0 && (limit < 0 || keep < limit) {
 		return &capture{limit: limit, headMax: keep / 2, tailMax: int(keep - keep/2)}

@@ -51,7 +51,7 @@ func explainConfined(err error, path, dir string) error {
 // of the call carries it.
 type Confinement struct {
 	Profile *sandbox.Profile
-	// Logs is the folder for what must survive if toolreg is killed, "" = none, and Private
+	// Logs is the folder for what must survive if toolreg is killed, "" means none, and Private
 	// are files and folders that the program must not create.
 	Logs    string
 	Private []string

@@ -17,18 +17,18 @@ import (
 // launched is a running child with its group.
 type launched struct {
 	cmd     *osexec.Cmd
-	sandbox *sandbox.Start // nil: not confined
+	sandbox *sandbox.Start // nil means not confined
 	group   group
 	mark    string        // mark identifies processes to kill with the child
-	log     string        // path of the log of [sandbox.Names]; "" = none
+	log     string        // path of the log of [sandbox.Names]; "" means none
 	exited  chan struct{} // closed when the child has exited; its pid is not yet free
-	status  *int          // of a confined program, set before exited is closed; nil: use the command's
+	status  *int          // of a confined program, set before exited is closed; nil means use the command's
 
 	mu     sync.Mutex // orders signals before reaping, so that none hits a reused pid
 	reaped bool
 	over   bool // finish was called
 	guard  *guard
-	age    *time.Timer // starts the guard; nil: guarded from the beginning
+	age    *time.Timer // starts the guard; nil means guarded from the beginning
 }
 
 // launch starts cmd in its own session and group. mark is in its environment. If

@@ -26,20 +26,20 @@ const MarkVariable = "TOOLREG_CHILD"
 // Spec describes how to start a child.
 type Spec struct {
 	Argv []string // program and arguments, required; see [Spec.Program]
-	Dir  string   // working directory; "" = ours
+	Dir  string   // working directory; "" means ours
 
 	// Folder is Dir as an open folder: the child starts in it even if the path
 	// now leads elsewhere, on systems with paths for open folders (Linux). The
 	// caller closes it. nil: Dir is opened by its path.
 	Folder *os.File
-	Env    []string // the whole environment of the child; nil = empty, never ours
+	Env    []string // the whole environment of the child; nil means empty, never ours
 
 	// Files are further open files of the child, from descriptor 3 on. They cannot be
 	// combined with Confine.
 	Files []*os.File
 
 	// NotFrom is a folder in which PATH lookup ignores programs because other programs
-	// can write to it, such as a virtual environment in the workspace; "" = none.
+	// can write to it, such as a virtual environment in the workspace; "" means none.
 	NotFrom string
 
 	// Stdin is written by Run to the child before its stdin is closed; nil
@@ -52,7 +52,7 @@ type Spec struct {
 
 	// Keep limits how many bytes of stdout and of stderr the outcome contains:
 	// half from the beginning and half from the end. Output also receives the
-	// rest. 0 = all.
+	// rest. 0 means all.
 	Keep int64
 
 	// Grace is the time between SIGTERM and SIGKILL when ctx ends; 0 = 500 ms.

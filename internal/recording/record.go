@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Text   func(string) string                   // of results and definitions
 	Params func(json.RawMessage) json.RawMessage // nil if they are not JSON
-	Omit   func(*registry.Tool) bool             // tools that the session does not have; nil: none
+	Omit   func(*registry.Tool) bool             // tools that the session does not have; nil means none
 }
 
 // Errors converts errors to and from what a file has of them.

@@ -249,7 +249,7 @@ func (r *Recording) missing(key exchange) *NoCallError {
 
 // Request answers a request to a server as the next recorded one with the same params was. A
 // list is used again. If none of the source's requests was a list of this method, the result is
-// nil: the server offers none.
+// nil means the server offers none.
 func (r *Recording) Request(o Options, source, method string, params json.RawMessage) (json.RawMessage, error) {
 	key := exchange{kindRequest, source, method, string(written(&r.folders, o, params))}
 	l := r.use(key)

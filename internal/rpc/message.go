@@ -91,7 +91,7 @@ type answer struct {
 // call is a line that asks or tells the host something.
 type call struct {
 	Version string `json:"jsonrpc"`
-	ID      string `json:"id,omitempty"` // "": a notification
+	ID      string `json:"id,omitempty"` // "" means a notification
 	Method  string `json:"method"`
 	Params  any    `json:"params"`
 }

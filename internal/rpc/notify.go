@@ -28,7 +28,7 @@ type Call struct {
 	asked bool
 }
 
-// Call returns a context for a call of a request. id is the model's id of the call; nil: that
+// Call returns a context for a call of a request. id is the model's id of the call; nil means that
 // of the request.
 func (r *Request) Call(ctx context.Context, host *Host, id json.RawMessage) (context.Context, *Call) {
 	if id == nil {

@@ -19,7 +19,7 @@ import (
 type exchange struct {
 	name           string
 	params, result reflect.Type
-	types          string // what the names of its types begin with; "": the name
+	types          string // what the names of its types begin with; "" means the name
 }
 
 // Messages are all messages of a connection, from which their schema and their types are

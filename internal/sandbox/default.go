@@ -11,9 +11,9 @@ import (
 type Place struct {
 	Workspace []string // files and folders that it may write: the project and folders that the user opened
 	Own       []string // files and folders of its own, which it may read: a plugin's, a hook's, a server's
-	Script    string   // its script or program; the folders of it and of its link target are readable; "" = none
+	Script    string   // its script or program; the folders of it and of its link target are readable; "" means none
 	Hide      []string // files and folders to be hidden in addition
-	Home      string   // "" = none
+	Home      string   // "" means none
 	Environ   []string // its environment: PATH, GOPATH, CARGO_HOME and so on
 }
 
@@ -52,7 +52,7 @@ func HoldsHome(folder, home string) bool {
 
 // home finds files of one user.
 type home struct {
-	dir     string // "" = none
+	dir     string // "" means none
 	environ map[string]string
 	links   resolver
 	hidden  []string

@@ -56,7 +56,7 @@ type entry struct {
 type cover struct {
 	path string
 	kind kind
-	base string // its path in the base; "" = not in the base
+	base string // its path in the base; "" means not in the base
 }
 
 // systemFolder is a folder in which some files are readable by all programs and others by

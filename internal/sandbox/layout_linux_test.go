@@ -226,7 +226,7 @@ func TestLayoutErrors(t *testing.T) {
 	}
 	for _, c := range []struct {
 		profile Profile
-		want    string // "" = no error
+		want    string // "" means no error
 	}{
 		{Profile{Read: []string{"here"}}, "the path is not absolute"},
 		{Profile{Read: []string{"/"}}, "the root folder cannot be opened"},

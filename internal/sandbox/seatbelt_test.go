@@ -57,7 +57,7 @@ func TestSeatbeltDoesNotFollowLinksInTheWorkspace(t *testing.T) {
 	}
 	for _, c := range []struct {
 		change func(*Profile, []string)
-		inside string // the rule through a link in the workspace; "" = none
+		inside string // the rule through a link in the workspace; "" means none
 	}{
 		{func(p *Profile, paths []string) { p.Read = paths }, ""},
 		{func(p *Profile, paths []string) { p.Opened = paths }, ""},

@@ -8,7 +8,7 @@ type Program struct {
 	Argv   []string
 	Env    []string
 	Dir    string   // working directory, absolute
-	Folder *os.File // Dir as an open folder: the start fails if Dir is now a different one; nil: not checked
+	Folder *os.File // Dir as an open folder: the start fails if Dir is now a different one; nil means not checked
 }
 
 // Start is a prepared start. The caller calls Attributes and starts Path with Argv, Env and

@@ -96,7 +96,7 @@ func TestReportsOfTheLauncher(t *testing.T) {
 		name    string
 		report  []byte
 		passing int    // files
-		want    string // "" = the program runs
+		want    string // "" means the program runs
 	}{
 		{"started", launcher.Report{Kind: launcher.Started}.Encode(), 1, ""},
 		{"started without a namespace", launcher.Report{Kind: launcher.Started}.Encode(), 0, ""},

@@ -24,7 +24,7 @@ type watcher struct {
 	stop     *os.File // closing it ends serve
 	stopped  *os.File
 	names    *Names
-	broker   *broker // nil: the kernel runs every call
+	broker   *broker // nil means the kernel runs every call
 	done     chan struct{}
 }
 
@@ -134,10 +134,10 @@ func (w *watcher) pass(n notification, fd, flags int) unix.Errno {
 
 // place is a name in a folder, as a program sees it.
 type place struct {
-	folder *os.File // nil: it cannot be found
+	folder *os.File // nil means it cannot be found
 	id     string   // of the folder as in [Names.Has]; "" if the program could make it another one
 	path   string   // of the folder, without links
-	name   string   // "": the call names no file
+	name   string   // "" means the call names no file
 }
 
 func (p place) close() {

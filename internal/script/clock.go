@@ -12,7 +12,7 @@ type Clock struct {
 	left    time.Duration
 	begun   time.Time // zero while it is paused or not used
 	paused  int
-	timer   *time.Timer // nil: there is no limit
+	timer   *time.Timer // nil means there is no limit
 	expired bool
 }
 

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// newRings returns nil: messages go through pipes.
+// newRings returns nil, so that messages go through pipes.
 func newRings() (memory *rings, file []*os.File, free func()) { return nil, nil, func() {} }
 
 func openRings() (*rings, error) { return nil, errors.ErrUnsupported }

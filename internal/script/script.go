@@ -32,7 +32,7 @@ type Script struct {
 	Limits Limits
 	Engine []string // command of the process, which must call [Execute]
 	Host   Host
-	Clock  *Clock // for the time limit; nil: nothing pauses it
+	Clock  *Clock // for the time limit; nil means nothing pauses it
 }
 
 // Host makes the calls of a script. It must be safe for concurrent use.

@@ -25,7 +25,7 @@ type Mention struct {
 type Given struct {
 	Name  string          `json:"name"`
 	At    string          `json:"at"`
-	Value json.RawMessage `json:"value,omitempty"` // nil: it is only known when the script runs
+	Value json.RawMessage `json:"value,omitempty"` // nil means it is only known when the script runs
 }
 
 // mentions returns the uses of tools whose names are in the text, in its order.

@@ -125,8 +125,8 @@ func clipped(s string) string {
 // encoder converts Starlark values to JSON.
 type encoder struct {
 	out   []byte
-	most  int                       // bytes; 0 = unlimited
-	media func(*media) (any, error) // converts media; nil: they are an error
+	most  int                       // bytes; 0 means unlimited
+	media func(*media) (any, error) // converts media; nil means they are an error
 	open  []any                     // the containers around the value
 }
 

@@ -104,12 +104,12 @@ type link struct {
 	in     *bufio.Reader
 	most   int // bytes of a message that is read
 	pipes  pipes
-	shared *ringReader // where in reads from; nil: from the pipe
+	shared *ringReader // where in reads from; nil means from the pipe
 	looker looker
 	busy   bool // this process has other work, so it does not look for messages
 
 	mu  sync.Mutex
-	out *bufio.Writer // nil: closed
+	out *bufio.Writer // nil means closed
 }
 
 // pipes lead to the other process.

@@ -87,7 +87,7 @@ type builder struct {
 	given  Given
 	opts   Options
 	inputs []Input
-	fixed  []part // the value of a variable of a container; nil = none
+	fixed  []part // the value of a variable of a container; nil means none
 	within string // folder of the bundle; "" if it is none
 }
 

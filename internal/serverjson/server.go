@@ -51,7 +51,7 @@ type Package struct {
 	PackageArguments []Argument `json:"packageArguments"`
 	Variables        []KeyValue `json:"environmentVariables"`
 
-	// Command is the program of a bundle that has been read; "" = it has to be read first.
+	// Command is the program of a bundle that has been read; "" means it has to be read first.
 	Command string `json:"-"`
 	// Folder is where the bundle is unpacked.
 	Folder string `json:"-"`
@@ -230,7 +230,7 @@ type Input struct {
 	Required    bool
 	Secret      bool
 	Repeated    bool
-	Min, Max    *float64 // nil = none
+	Min, Max    *float64 // nil means none
 	Argument    bool     // it is on the command line or in the address, which other programs can see
 }
 

@@ -26,7 +26,7 @@ type API struct {
 	Auth      []Auth // used together
 	Include   List   `setting:"include"` // absent = all
 	Exclude   List   `setting:"exclude"`
-	MaxOutput *int64 `setting:"maxOutput"` // nil = limits.output
+	MaxOutput *int64 `setting:"maxOutput"` // nil means limits.output
 }
 
 // Auth is one way to authenticate the requests to an API: the first of its fields that is

@@ -13,9 +13,9 @@ const limitsKey = "serve.limits"
 
 // CallLimit is an entry of serve.limits: how many calls each of some clients may make.
 type CallLimit struct {
-	Client string        `setting:"client"` // glob; "" = all
-	Group  string        `setting:"group"`  // glob; "" = all
-	Tool   string        `setting:"tool"`   // glob; "" = all
+	Client string        `setting:"client"` // glob; "" means all
+	Group  string        `setting:"group"`  // glob; "" means all
+	Tool   string        `setting:"tool"`   // glob; "" means all
 	Calls  int           `setting:"calls"`
 	Per    time.Duration `setting:"per"` // positive
 	// Rank tells limits for the same client, group and tool apart: it is the number of

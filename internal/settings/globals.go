@@ -23,7 +23,7 @@ type Globals struct {
 	NoProject      bool          `flag:"no-project-settings"` // --no-project-settings, TOOLREG_NO_PROJECT_SETTINGS
 	NoUser         bool          `flag:"no-user-settings"`    // --no-user-settings, TOOLREG_NO_USER_SETTINGS
 	TrustProject   bool          `flag:"trust-project"`       // --trust-project, TOOLREG_TRUST_PROJECT
-	ApprovalMode   string        `flag:"approvalMode"`        // --approval-mode, TOOLREG_APPROVAL_MODE; "" = not given
+	ApprovalMode   string        `flag:"approvalMode"`        // --approval-mode, TOOLREG_APPROVAL_MODE; "" means not given
 	Timeout        time.Duration `flag:"timeout"`             // --timeout, TOOLREG_TIMEOUT: limit of a call; see TimeoutSet
 	TimeoutSet     bool          // distinguishes no limit (0) from not given
 	ConnectTimeout time.Duration `flag:"connect-timeout"` // --connect-timeout, TOOLREG_CONNECT_TIMEOUT: limit of each server; see ConnectSet

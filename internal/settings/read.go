@@ -173,7 +173,7 @@ func (r *reader) unknown(f jsonx.Member, key, group string, candidates []string)
 	r.layer.unknown = append(r.layer.unknown, d)
 }
 
-// nearKey suggests the key of a group ("" = the top level) that is nearest to a
+// nearKey suggests the key of a group ("" means the top level) that is nearest to a
 // name; "" if none is near.
 func nearKey(name, group string, candidates []string) string {
 	near := registry.Near(name, candidates)

@@ -59,7 +59,7 @@ type OAuth struct {
 
 // From is the from entry of a server.
 type From struct {
-	Registry string              `setting:"registry"` // "" = a file
+	Registry string              `setting:"registry"` // "" means a file
 	Name     string              `setting:"name"`
 	Version  string              `setting:"version"`
 	Runtime  string              `setting:"runtime"`

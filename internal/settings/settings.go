@@ -71,7 +71,7 @@ type Command struct {
 	Argv   []string
 	Line   string // as written if it is one string, for messages; otherwise ""
 	Origin Origin
-	Err    error // the mistakes in it, an [*Error], with which Argv is empty; nil = none
+	Err    error // the mistakes in it, an [*Error], with which Argv is empty; nil means none
 }
 
 // IsSet reports whether the setting names a command.
@@ -124,30 +124,30 @@ type Server struct {
 	Split          bool           // Command and Args are the words of one command, because no file has its name
 	Env            []Pair         `setting:"env"`
 	InheritEnv     bool           `setting:"inheritEnv"`
-	Cwd            string         `setting:"cwd"`     // relative to the project root; "" = see [Settings.StartsOutside]
+	Cwd            string         `setting:"cwd"`     // relative to the project root; "" means see [Settings.StartsOutside]
 	URL            string         `setting:"url"`     // streamable HTTP, falling back to SSE
 	HTTPURL        string         `setting:"httpUrl"` // streamable HTTP
 	Type           string         `setting:"type"`    // "", "stdio", "http", "sse", or another name of http
 	Headers        []Pair         `setting:"headers"`
-	OAuth          *OAuth         // nil = not configured
-	Timeout        time.Duration  `setting:"timeout"`        // limit of a call; default 10m; 0 = none
-	ConnectTimeout time.Duration  `setting:"connectTimeout"` // default 30s; 0 = none
+	OAuth          *OAuth         // nil means not configured
+	Timeout        time.Duration  `setting:"timeout"`        // limit of a call; default 10m; 0 means none
+	ConnectTimeout time.Duration  `setting:"connectTimeout"` // default 30s; 0 means none
 	Protocol       string         `setting:"protocol"`       // "auto" (default), "legacy", "modern"
 	Trust          bool           `setting:"trust"`
 	PerClient      bool           `setting:"perClient"` // each client of serve has its own process of the server
 	Optional       bool           `setting:"optional"`  // serve is ready without it
-	Keep           *time.Duration `setting:"keep"`      // how long the server is kept while no run uses it; nil = [Settings.KeepServers], 0 = not kept
+	Keep           *time.Duration `setting:"keep"`      // how long the server is kept while no run uses it; nil = [Settings.KeepServers], 0 means not kept
 	TrustOrigin    Origin         // where Trust is set, or the origin of the entry if it is not set
 	Description    string         `setting:"description"`
 	IncludeTools   List           `setting:"includeTools"` // absent = all
 	ExcludeTools   List           `setting:"excludeTools"`
 	Disabled       bool           `setting:"disabled"`
-	From           *From          // nil = it was not added from a registry or a bundle
-	Program        *Program       // the program from whose files it was imported; nil = none
-	Excluded       *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
-	Replaces       *Origin        // the entry of the person that this one of a project replaces; nil = none
+	From           *From          // nil means it was not added from a registry or a bundle
+	Program        *Program       // the program from whose files it was imported; nil means none
+	Excluded       *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
+	Replaces       *Origin        // the entry of the person that this one of a project replaces; nil means none
 	Origin         Origin
-	Err            error // the mistakes in its entry, an [*Error], which make it unusable; nil = none
+	Err            error // the mistakes in its entry, an [*Error], which make it unusable; nil means none
 }
 
 // Rule is one entry of policy.rules.
@@ -162,7 +162,7 @@ type Rule struct {
 	Group    string `setting:"group"`
 	Prompt   string `setting:"prompt"`
 	Resource string `setting:"resource"`
-	Profile  string // of serve, whose rule it is; "" = for all
+	Profile  string // of serve, whose rule it is; "" means for all
 	Layer    int    // of its file; files are read in the order of their layers
 	When     string `setting:"when"`
 	Decision string `setting:"decision"` // allow, sandbox, ask, deny
@@ -191,7 +191,7 @@ type Settings struct {
 	NoWorkspace bool
 
 	DiscoveryCommand Command       `setting:"toolDiscoveryCommand"`
-	DiscoveryTimeout time.Duration `setting:"toolDiscoveryTimeout"` // default 30s; 0 = none
+	DiscoveryTimeout time.Duration `setting:"toolDiscoveryTimeout"` // default 30s; 0 means none
 	CallCommand      Command       `setting:"toolCallCommand"`
 	Env              []Pair        `setting:"env"` // added for discovery, call and plugin commands
 	InheritEnv       bool          `setting:"inheritEnv"`
@@ -222,8 +222,8 @@ type Settings struct {
 	ShellBanned List // the default if Set is false
 
 	ShellCatastrophic string        `setting:"shell.catastrophic"` // deny, ask
-	ShellTimeout      time.Duration `setting:"shell.timeout"`      // default 120s; 0 = none
-	ShellMaxTimeout   time.Duration `setting:"shell.maxTimeout"`   // default 1h; 0 = any
+	ShellTimeout      time.Duration `setting:"shell.timeout"`      // default 120s; 0 means none
+	ShellMaxTimeout   time.Duration `setting:"shell.maxTimeout"`   // default 1h; 0 means any
 
 	PluginPaths  List          `setting:"plugins.paths"`
 	PluginsOff   List          `setting:"plugins.disabled"`
@@ -235,8 +235,8 @@ type Settings struct {
 	Script       Scripts       // scripts.*
 	Serve        Serve         // serve.*
 	Imports      List          `setting:"imports"`         // programs whose MCP servers are imported
-	DiscoveryTTL time.Duration `setting:"cache.discovery"` // 0 = off
-	FailuresTTL  time.Duration `setting:"cache.failures"`  // default 1m; 0 = off. Applies only with DiscoveryTTL
+	DiscoveryTTL time.Duration `setting:"cache.discovery"` // 0 means off
+	FailuresTTL  time.Duration `setting:"cache.failures"`  // default 1m; 0 means off. Applies only with DiscoveryTTL
 	AuditParams  bool          `setting:"audit.params"`
 	Audit        Audit         // the other audit.* settings
 	Telemetry    Telemetry     // telemetry.*
@@ -271,16 +271,16 @@ type Settings struct {
 
 // Serve holds the serve.* settings.
 type Serve struct {
-	Idle       time.Duration `setting:"serve.idle"`       // idle time after which a server is closed; default 10m; 0 = never
-	Session    time.Duration `setting:"serve.session"`    // idle time after which a client's session is closed; default 10m; 0 = never
-	MaxClients int           `setting:"serve.maxClients"` // default 1000; 0 = unlimited
-	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls with one token; default 64; 0 = unlimited
-	KeepAlive  time.Duration `setting:"serve.keepAlive"`  // time between comments on silent streams; default 15s; 0 = none
-	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" = none
-	Store      Entry         `setting:"serve.store"`      // unexpanded; "" = none
-	Cert       Entry         `setting:"serve.tls.cert"`   // "" = no TLS
+	Idle       time.Duration `setting:"serve.idle"`       // idle time after which a server is closed; default 10m; 0 means never
+	Session    time.Duration `setting:"serve.session"`    // idle time after which a client's session is closed; default 10m; 0 means never
+	MaxClients int           `setting:"serve.maxClients"` // default 1000; 0 means unlimited
+	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls with one token; default 64; 0 means unlimited
+	KeepAlive  time.Duration `setting:"serve.keepAlive"`  // time between comments on silent streams; default 15s; 0 means none
+	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" means none
+	Store      Entry         `setting:"serve.store"`      // unexpanded; "" means none
+	Cert       Entry         `setting:"serve.tls.cert"`   // "" means no TLS
 	Key        Entry         `setting:"serve.tls.key"`
-	ClientCA   Entry         `setting:"serve.tls.clientCa"` // "" = clients need no certificate
+	ClientCA   Entry         `setting:"serve.tls.clientCa"` // "" means clients need no certificate
 	OAuth      ServeOAuth
 }
 
@@ -288,7 +288,7 @@ type Serve struct {
 type ServeOAuth struct {
 	Issuer   Entry `setting:"serve.oauth.issuer"`
 	Audience Entry `setting:"serve.oauth.audience"`
-	KeysURL  Entry `setting:"serve.oauth.jwksUri"` // "" = that of the issuer's metadata
+	KeysURL  Entry `setting:"serve.oauth.jwksUri"` // "" means that of the issuer's metadata
 	Name     Entry `setting:"serve.oauth.claims.name"`
 	Groups   Entry `setting:"serve.oauth.claims.groups"`
 	Scopes   []ToolScope
@@ -296,7 +296,7 @@ type ServeOAuth struct {
 
 // Telemetry holds the telemetry.* settings.
 type Telemetry struct {
-	Endpoint string `setting:"telemetry.endpoint"` // "" = none
+	Endpoint string `setting:"telemetry.endpoint"` // "" means none
 	Headers  []Pair `setting:"telemetry.headers"`  // unexpanded
 	Content  bool   `setting:"telemetry.content"`
 }
@@ -326,13 +326,13 @@ func (s Scripts) Declared() bool { return s.On || s.Declare }
 // Approval holds the approval.* settings.
 type Approval struct {
 	Command Command       `setting:"approval.command"` // unexpanded
-	Timeout time.Duration `setting:"approval.timeout"` // default 10m; 0 = none
+	Timeout time.Duration `setting:"approval.timeout"` // default 10m; 0 means none
 }
 
 // Sampling holds the sampling.* settings.
 type Sampling struct {
 	Command  Command       `setting:"sampling.command"`  // unexpanded
-	Timeout  time.Duration `setting:"sampling.timeout"`  // default 2m; 0 = none
+	Timeout  time.Duration `setting:"sampling.timeout"`  // default 2m; 0 means none
 	Requests int           `setting:"sampling.requests"` // maximum number of a server's requests during one call; default 10
 }
 

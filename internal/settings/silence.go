@@ -7,8 +7,8 @@ const silenceKey = "check.silence"
 type Silence struct {
 	Rule   string `setting:"rule"`
 	Reason string `setting:"reason"`
-	Server string `setting:"server"` // a name or glob; "" = all
-	Tool   string `setting:"tool"`   // a name or glob of tools, prompts or resources; "" = all
+	Server string `setting:"server"` // a name or glob; "" means all
+	Tool   string `setting:"tool"`   // a name or glob of tools, prompts or resources; "" means all
 	Origin Origin
 }
 

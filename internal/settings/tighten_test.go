@@ -12,7 +12,7 @@ import (
 func TestProjectOnlyTightensTheSandbox(t *testing.T) {
 	tests := []struct {
 		name, user, project, key, want string
-		ignored                        string // part of the diagnostic; "" = no diagnostic
+		ignored                        string // part of the diagnostic; "" means no diagnostic
 	}{
 		{"requires", "", "mode: require", "sandbox.mode", `"require"`, ""},
 		{"turns off", "mode: auto", "mode: off", "sandbox.mode", `"auto"`, "p.yaml:1: sandbox.mode is ignored"},

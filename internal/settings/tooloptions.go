@@ -30,7 +30,7 @@ type ToolOption struct {
 	Retries    *int           `setting:"retries"`
 	RetryDelay *time.Duration `setting:"retryDelay"`
 	Cache      *time.Duration `setting:"cache"`
-	Log        string         `setting:"log"` // LogCalls, LogParams, LogNone; "" = not set
+	Log        string         `setting:"log"` // LogCalls, LogParams, LogNone; "" means not set
 	Origin     Origin
 }
 

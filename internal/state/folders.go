@@ -24,7 +24,7 @@ type Folders struct {
 	Environ []string // "K=V"; determines the location
 
 	mu    sync.Mutex
-	apart string // see Detach; "": the user's own
+	apart string // see Detach; "" means the user's own
 	dir   *Dir
 	err   error
 }

@@ -9,7 +9,7 @@ func TestDefaultDirs(t *testing.T) {
 	tests := []struct {
 		name, goos   string
 		environ      []string
-		state, cache string // "" = an error
+		state, cache string // "" means an error
 	}{
 		{"home", "linux", []string{"HOME=/h"}, "/h/.local/state/toolreg", "/h/.cache/toolreg"},
 		{"xdg", "linux", []string{"HOME=/h", "XDG_STATE_HOME=/s", "XDG_CACHE_HOME=/c"}, "/s/toolreg", "/c/toolreg"},

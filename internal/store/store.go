@@ -52,7 +52,7 @@ type Store struct {
 	fresh  freshness
 
 	// Changed is called when the server goes away, with the cause, and with nil when it is
-	// back: can be used for everything. It is set before the first use; nil: nobody is told.
+	// back: can be used for everything. It is set before the first use; nil means nobody is told.
 	Changed func(err error)
 	away    atomic.Bool
 	refuses atomic.Bool // it answers, but has refused to do something, such as to store what it has no room for
@@ -62,7 +62,7 @@ type Store struct {
 	client     valkey.Client // nil before the first connection
 	failed     time.Time     // when the server could not be reached or did not answer in time
 	failure    error
-	local      string // the host of this end of the last connection; "": there was none
+	local      string // the host of this end of the last connection; "" means there was none
 }
 
 // isPrefix reports whether a name can keep the values of a deployment apart from others.

@@ -10,7 +10,7 @@ import (
 // Value is a stored value.
 type Value struct {
 	Data    []byte
-	sealed  string // as the server has it; "" = it has none
+	sealed  string // as the server has it; "" means it has none
 	counter uint64 // see freshness
 }
 

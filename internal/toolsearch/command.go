@@ -23,8 +23,8 @@ type Command struct {
 	Argv    []string
 	Dir     string
 	Env     []string
-	Timeout time.Duration    // 0: none
-	Confine process.Confiner // nil: it is not confined
+	Timeout time.Duration    // 0 means none
+	Confine process.Confiner // nil means it is not confined
 }
 
 // Candidate is a hit as the program receives it.

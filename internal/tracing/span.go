@@ -52,7 +52,7 @@ type Span struct {
 	ctx      context.Context
 	span     trace.Span
 	name     string
-	duration metric.Float64Histogram // nil: it is not measured
+	duration metric.Float64Histogram // nil means it is not measured
 	start    time.Time
 	labels   []attribute.KeyValue
 	failed   string

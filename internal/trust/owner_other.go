@@ -7,7 +7,7 @@ import "io/fs"
 // openNonblock is 0 on systems without pipes in the file system.
 const openNonblock = 0
 
-// foreign returns "": owners are not checked on systems with access control lists.
+// foreign returns "", because owners are not checked on systems with access control lists.
 func foreign(fs.FileInfo) string { return "" }
 
 // Device returns 0, because file systems cannot be identified here.

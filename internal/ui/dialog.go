@@ -43,7 +43,7 @@ const (
 // a bar on each line, with invisible characters escaped.
 type Asker struct {
 	TTY *TTY
-	// Open opens a URL in the person's browser. nil: the person has to open it.
+	// Open opens a URL in the person's browser. nil means the person has to open it.
 	Open func(context.Context, string) error
 }
 
@@ -67,12 +67,12 @@ func (a *Asker) Ask(ctx context.Context, q Asked) (Reply, error) {
 // dialog is the state of one question.
 type dialog struct {
 	tty  *TTY
-	open func(context.Context, string) error // nil: the person has to open it
+	open func(context.Context, string) error // nil means the person has to open it
 	q    Asked
 	v    *view
 	head string // the server's question, drawn
 
-	readFile func(name string) ([]byte, error) // reads the file of an answer @FILE; nil: not supported
+	readFile func(name string) ([]byte, error) // reads the file of an answer @FILE; nil means not supported
 	file     string                            // file of the last answer; "" if none
 	noun     string                            // what is asked for, such as "param"
 }

@@ -19,7 +19,7 @@ import (
 type ParamsForm struct {
 	Tool, Description string // foreign text
 	Needed, More      *form.Form
-	// Subject replaces "params of a call" in the wording; nil = they are.
+	// Subject replaces "params of a call" in the wording; nil means they are.
 	Subject *Subject
 	// ReadFile reads the file of an answer @FILE.
 	ReadFile func(name string) ([]byte, error)

@@ -25,7 +25,7 @@ const (
 type Screen struct {
 	err  *Writer
 	live bool                 // live lines are enabled
-	slow func(waiting string) // see Slow; nil: nothing is told
+	slow func(waiting string) // see Slow; nil means nothing is told
 
 	shown sync.Mutex // guards what follows; may be locked while mu is held
 
@@ -37,7 +37,7 @@ type Screen struct {
 	questions int           // number of questions on the terminal
 	closed    bool          // output does not wait for questions
 	notes     []byte        // notes to write after the questions
-	results   *ResultWriter // nil: results do not go to a terminal
+	results   *ResultWriter // nil means results do not go to a terminal
 }
 
 // NewScreen returns a Screen on stderr without live lines.

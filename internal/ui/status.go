@@ -12,7 +12,7 @@ import (
 
 // StatusOptions are the options of a [Status].
 type StatusOptions struct {
-	// Out is the terminal to draw on, normally stderr. nil: nothing is drawn.
+	// Out is the terminal to draw on, normally stderr. nil means nothing is drawn.
 	Out io.Writer
 	// Tell is called without Out when a piece of work has taken longer than Delay, with its name
 	// and state; nil disables the status.

@@ -42,7 +42,7 @@ func restore(f *os.File) func() {
 
 func watchContinued() (continued chan os.Signal, forget func()) { return nil, func() {} }
 
-// Pixels returns 0: consoles do not report their size in pixels.
+// Pixels returns 0, because consoles do not report their size in pixels.
 func Pixels(*os.File) (width, height int) { return 0, 0 }
 
 func size(f *os.File) (columns, rows int) {

@@ -71,11 +71,11 @@ func TestRegenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "# A\n\n<!-- generated: json audit.Caller -->\n" + shapeHead +
-		"| `name` | string, optional | name of its token, \"stdio\" or \"local\"; absent for a host |\n" +
-		"| `client` | string, optional | name that it reports |\n" +
-		"| `version` | string, optional | version that it reports |\n" +
-		"| `groups` | list of strings, optional | groups that its token names |\n" +
-		"| `profile` | string, optional | its profile of serve |\n<!-- end -->\n\nText.\n"
+		"| `name` | string? | name of its token, \"stdio\" or \"local\"; absent for a host |\n" +
+		"| `client` | string? | name that it reports |\n" +
+		"| `version` | string? | version that it reports |\n" +
+		"| `groups` | list of strings? | groups that its token names |\n" +
+		"| `profile` | string? | its profile of serve |\n<!-- end -->\n\nText.\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -152,7 +152,7 @@ func (w *shapeWriter) field(f *types.Var, path string, optional bool) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if optional {
-		kind += ", optional"
+		kind += "?"
 	}
 	comment := w.comments[place(w.packages[0].Fset, f.Pos(), f.Name())]
 	if rest, ok := strings.CutPrefix(comment, f.Name()+" "); ok {

@@ -29,7 +29,7 @@ func settingsTable() string {
 		case inSandbox && kind == first:
 			s.Name = table.Sandbox + "KIND." + field
 			if field == "mode" {
-				s.Doc = "Whether to sandbox programs of this kind; absent = sandbox.mode, and off for references."
+				s.Doc = "Whether to sandbox programs of this kind; by default sandbox.mode, and off for references."
 			}
 		}
 		writeSetting(&b, &s, "")

@@ -21,7 +21,7 @@ type patched struct {
 	text     string
 	encoding textfile.Encoding
 	exists   bool
-	mode     fs.FileMode // the mode to set; 0 = unchanged
+	mode     fs.FileMode // the mode to set; 0 means unchanged
 	gone     bool        // it was renamed to another file
 	origin   *patched    // the file it was renamed or copied from
 	base     string      // the content of origin at that point

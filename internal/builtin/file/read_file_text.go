@@ -43,7 +43,7 @@ type excerpt struct {
 	last    int               // the last line collected
 	total   int               // lines counted so far
 	unsure  bool              // there are more lines than total
-	about   int               // if unsure, the estimated number of lines; 0 = unknown
+	about   int               // if unsure, the estimated number of lines; 0 means unknown
 	long    int               // lines that were cut
 	cut     int               // the first of them
 	cutAt   int               // the byte of its text at which it was cut, from 1

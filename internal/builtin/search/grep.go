@@ -74,7 +74,7 @@ type grepTool struct{ workspace *workspace.Dir }
 type grepSearch struct {
 	grepParams
 	start   string
-	include *glob.Pattern // nil: all files
+	include *glob.Pattern // nil means all files
 	expr    *lineExpr
 	limit   int
 	context int

@@ -34,7 +34,7 @@ type lineDFA struct {
 // dfaState is a set of positions in the program from which the next byte
 // continues, together with the kind of the previous character.
 type dfaState struct {
-	next   [256]*dfaState // nil: not built yet, or not a plain byte
+	next   [256]*dfaState // nil means not built yet, or not a plain byte
 	places []uint32
 	before rune // -1 at the start of a line, 'a' for a letter, ' ' for others
 	atEnd  bool // a line that ends here matches

@@ -18,7 +18,7 @@ import (
 type lineExpr struct {
 	regexp *regexp.Regexp
 	prog   *syntax.Prog
-	needs  []need // nil: every line is tried
+	needs  []need // nil means every line is tried
 }
 
 // need is a text that a match may have to contain.

@@ -26,7 +26,7 @@ type ranking struct {
 	files  []ranked // newest first, ties by path
 	errors atomic.Int64
 	cut    atomic.Int64             // number of lines of which only the beginning was searched
-	last   atomic.Pointer[position] // files after it need not be searched; nil: search all
+	last   atomic.Pointer[position] // files after it need not be searched; nil means search all
 }
 
 // position is the place of a file in the order: newest first, then by path.

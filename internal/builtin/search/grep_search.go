@@ -70,7 +70,7 @@ type searcher struct {
 
 	buf     []byte
 	seekers []seeker
-	dfa     *lineDFA // nil: use only package regexp
+	dfa     *lineDFA // nil means use only package regexp
 	window
 	found found
 }

@@ -21,7 +21,7 @@ const maxCounted = 1000
 // tree is a folder that is listed to a given depth.
 type tree struct {
 	root     *branch
-	hides    func(path string) bool // nil: hides nothing
+	hides    func(path string) bool // nil means hides nothing
 	listed   int                    // entries shown
 	hidden   int                    // entries not shown because of the limit
 	ignored  int                    // entries excluded by ignore files

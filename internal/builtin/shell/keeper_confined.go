@@ -25,7 +25,7 @@ type confined struct {
 	Private   []string         `json:"private"`   // see [guards.Scope]
 
 	// Join is the socket of the keeper whose command shares its loopback interface with this one,
-	// and Share that of this keeper; "" = none.
+	// and Share that of this keeper; "" means none.
 	Join  string `json:"join,omitempty"`
 	Share string `json:"share,omitempty"`
 

@@ -132,7 +132,7 @@ func TestShellTimeLimits(t *testing.T) {
 	for _, tt := range []struct {
 		set, most time.Duration
 		asked     tool.Integer
-		want      time.Duration // 0: refused
+		want      time.Duration // 0 means refused
 	}{
 		{0, 0, 0, 120 * time.Second},
 		{0, 0, 3600, time.Hour},

@@ -27,7 +27,7 @@ const (
 // used, it is treated as empty, because it only saves time.
 type pageCache struct {
 	refresh bool       // ignore stored pages
-	dir     *state.Dir // nil: no cache
+	dir     *state.Dir // nil means no cache
 	key     string
 }
 

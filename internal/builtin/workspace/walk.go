@@ -14,18 +14,18 @@ type WalkOptions struct {
 	Start   string            // folder relative to the workspace, which is "."
 	Respect bool              // honor ignore files, and skip installed packages
 	Special bool              // visit sockets, pipes and devices, too
-	Enter   func(*Entry) bool // whether to enter a folder; nil: all
-	// Match reports by name whether to visit a file or link; nil: all.
+	Enter   func(*Entry) bool // whether to enter a folder; nil means all
+	// Match reports by name whether to visit a file or link; nil means all.
 	Match func(*Entry) bool
-	// Forced reports entries to which ignore files do not apply; nil: none.
+	// Forced reports entries to which ignore files do not apply; nil means none.
 	Forced func(*Entry) bool
-	// Hides reports entries that rules hide from the caller; nil: none.
+	// Hides reports entries that rules hide from the caller; nil means none.
 	Hides func(path string) bool
 	// Each is called for every file and link visited, from several goroutines. worker
 	// is from 0 to Workers()-1.
 	Each func(worker int, s *Entry)
 	// Failed is called for every folder that cannot be read, from several goroutines, and
-	// reports whether to try again; nil: such folders are only counted.
+	// reports whether to try again; nil means such folders are only counted.
 	Failed func(path string, err error) (again bool)
 }
 

@@ -87,7 +87,7 @@ func calls(c *audit.Count) page.Calls {
 	return page.Calls{OK: c.Successes, Errors: c.Errors, Refused: c.Refused, P50: c.P50Ms, P95: c.P95Ms, Tokens: int(c.ResultBytes / bytesPerToken)}
 }
 
-// selection says which calls the options select; "" = all.
+// selection says which calls the options select; "" means all.
 func (o *statsOptions) selection(root string) string {
 	var parts []string
 	if o.project {

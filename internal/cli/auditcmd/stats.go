@@ -21,7 +21,7 @@ import (
 type statsOptions struct {
 	auditOptions
 	by      string
-	html    string // file for the page; "" = none
+	html    string // file for the page; "" means none
 	project bool
 }
 

@@ -99,7 +99,7 @@ type batch struct {
 	trace   *tracer
 	mu      sync.Mutex
 	failed  error // the first error of printing
-	line    int   // of the first call, in the order of the input, that did not succeed; 0 = none
+	line    int   // of the first call, in the order of the input, that did not succeed; 0 means none
 	exit    int   // its exit code
 }
 

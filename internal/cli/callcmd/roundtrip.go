@@ -89,7 +89,7 @@ type Dialogue struct {
 	// Hold runs no call while one needs an answer. The error is then a *HeldError.
 	Hold bool
 	// Line is the place of the response among others that are answered at the same time.
-	// nil: there are no others.
+	// nil means there are no others.
 	Line Line
 	// Begin returns the context and the request of a call, given its index in the response,
 	// before it is made. May be nil.

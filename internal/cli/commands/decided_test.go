@@ -85,7 +85,7 @@ type change struct {
 	// do makes the change, and returns the calls by which a model could then try to do what
 	// the call does. It returns none if the change has nothing to do with the call.
 	do func(*world, attempt) []attempt
-	// through makes a call by another way than `toolreg call`. nil: by that.
+	// through makes a call by another way than `toolreg call`. nil means by that.
 	through func(*world, attempt) (args []string, stdin string)
 	// inside is set if the call is made inside another one, which is not what is decided on.
 	inside bool

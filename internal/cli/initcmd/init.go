@@ -253,7 +253,7 @@ func shellRule(e *cli.Env, s *settings.Settings) []byte {
 
 // place is where the settings are written.
 type place struct {
-	root, dir    string // nothing is written outside root; "" = no restriction
+	root, dir    string // nothing is written outside root; "" means no restriction
 	mode, folder fs.FileMode
 }
 

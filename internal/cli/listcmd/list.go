@@ -26,7 +26,7 @@ type options struct {
 	inactive time.Duration
 	examples bool
 	costs    costOptions
-	html     string // file for the page; "" = none
+	html     string // file for the page; "" means none
 }
 
 // New returns the command list.

@@ -31,7 +31,7 @@ type host struct {
 	mu      sync.Mutex
 	current *held
 	binding *binding           // of the last declare
-	seen    *registry.Registry // that the host was shown, or told of as changed; nil: none
+	seen    *registry.Registry // that the host was shown, or told of as changed; nil means none
 	changed map[*mcpclient.Source]bool
 	told    map[registry.Diagnostic]bool
 }
@@ -141,7 +141,7 @@ func (h *host) borrowed(s *held) (done func()) {
 
 // within calls f with the context of the connection, because what f loads stays loaded for
 // later requests. It returns the cause of ctx if that is done first. s is the session to
-// use; nil: the current one.
+// use; nil means the current one.
 func within[T any](life, ctx context.Context, h *host, s *held, f func(context.Context, *engine.Session) (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -20,7 +20,7 @@ type Request struct {
 	Encode   provider.Options
 	Deferral cli.Deferral
 	Scripts  bool // declare the tool run_script too
-	// Scope reports whether scripts may call a tool; nil: those that the filters select.
+	// Scope reports whether scripts may call a tool; nil means those that the filters select.
 	Scope func(*registry.Tool) bool
 }
 

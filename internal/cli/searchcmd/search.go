@@ -34,7 +34,7 @@ type Query struct {
 type options struct {
 	Query
 	preset  string
-	format  string // "" = a table, or JSON
+	format  string // "" means a table, or JSON
 	request bool
 }
 

@@ -51,8 +51,8 @@ type options struct {
 	profile     string
 	// namesBuiltins is namesBuiltIn of the settings in effect.
 	namesBuiltins atomic.Bool
-	oauth         *serve.OAuth                 // of serve.oauth; nil: there is none
-	tls           *serve.Certificates          // of serve.tls; nil: there are none
+	oauth         *serve.OAuth                 // of serve.oauth; nil means there is none
+	tls           *serve.Certificates          // of serve.tls; nil means there are none
 	tokenList     atomic.Pointer[serve.Tokens] // nil until it is read, and without one
 }
 

@@ -31,7 +31,7 @@ const loginTimeout = 5 * time.Minute
 type loginOptions struct {
 	noBrowser bool
 	scopes    []string
-	forClient string // of serve, whose login it is; "": the person's
+	forClient string // of serve, whose login it is; "" means the person's
 }
 
 func newLoginCommand(e *cli.Env) *cobra.Command {

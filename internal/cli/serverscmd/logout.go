@@ -17,7 +17,7 @@ import (
 
 type logoutOptions struct {
 	all    bool
-	client string // of serve, whose login it is; "": the person's
+	client string // of serve, whose login it is; "" means the person's
 }
 
 func newLogoutCommand(e *cli.Env) *cobra.Command {

@@ -1,4 +1,4 @@
-// Package taskscmd implements the command tasks, which shows calls that were left to their
+// Package taskscmd implements the command tasks, which shows calls that go on with their
 // servers (call --detach).
 package taskscmd
 
@@ -28,7 +28,7 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks [ID]",
 		Short: "Show calls that servers are still working on",
-		Long: `Show the calls that "toolreg call --detach" has left to their servers or, with an id
+		Long: `Show the calls that "toolreg call --detach" started and that go on or, with an id
 or the beginning of one, the state of one of them: if it is done, its result is
 printed as that of a call. With --wait toolreg waits for the result. What the task
 asks meanwhile is asked as during a call.

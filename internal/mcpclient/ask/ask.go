@@ -57,7 +57,7 @@ type Callbacks struct {
 type Options struct {
 	Callbacks
 	Server     string       // its name in the settings
-	Workspace  string       // absolute; its only root, "" = none
+	Workspace  string       // absolute; its only root, "" means none
 	MaxSamples int          // sampling requests during one of our requests
 	MaxParams  int64        // bytes of the params of one sampling request
 	Logger     *slog.Logger // never nil
@@ -95,7 +95,7 @@ func (h *Handler) refuse(what string, err error) {
 // no request is running and the server must not ask.
 type Request struct {
 	name   string
-	caller *caller.Caller // client that made it; nil: the user at the command line
+	caller *caller.Caller // client that made it; nil means the user at the command line
 
 	several []*Request // the requests that it represents, if created by Several
 

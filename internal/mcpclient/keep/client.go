@@ -34,7 +34,7 @@ type client struct {
 	running map[string]context.CancelFunc // requests of the run, by id
 	asked   map[int64]chan reply          // questions to the run, by id
 	serial  int64
-	level   string // of log messages; "" = none were asked for
+	level   string // of log messages; "" means none were asked for
 	uris    map[string]bool
 }
 

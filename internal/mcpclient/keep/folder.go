@@ -21,7 +21,7 @@ import (
 // Origin is the settings entry of a server, as read in one project.
 type Origin struct {
 	Root   string // the project root
-	File   string // the settings file; "" = none, such as a flag
+	File   string // the settings file; "" means none, such as a flag
 	Server string // its name
 	Entry  string // the entry as written
 }

@@ -14,11 +14,11 @@ import (
 // Session is the session with an HTTP server that outlasts a run. It needs no keeper, only a
 // file.
 type Session struct {
-	ID      string            `json:"id,omitempty"` // "" = the server has no sessions
+	ID      string            `json:"id,omitempty"` // "" means the server has no sessions
 	Opening wire.Opening      `json:"opening"`
 	Since   time.Time         `json:"since"`
 	Used    time.Time         `json:"used"`            // about when the last run used it
-	Tools   []json.RawMessage `json:"tools,omitempty"` // what the server has listed; nil = not yet
+	Tools   []json.RawMessage `json:"tools,omitempty"` // what the server has listed; nil means not yet
 	Cut     string            `json:"cut,omitempty"`   // why the list is incomplete, "" if it is complete
 
 	Streamless bool `json:"streamless,omitempty"` // the server has no stream of the session's own

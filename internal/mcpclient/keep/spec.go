@@ -15,7 +15,7 @@ type Spec struct {
 	Process
 	Split          bool          `json:"split,omitempty"` // Command and Args are the words of one command
 	Known          string        `json:"known,omitempty"` // how the server was last reached
-	ConnectTimeout time.Duration `json:"connectTimeout"`  // 0 = none
+	ConnectTimeout time.Duration `json:"connectTimeout"`  // 0 means none
 	Keep           time.Duration `json:"keep"`            // how long to wait for the next run
 	MaxFrame       int64         `json:"maxFrame"`        // bytes of one message of the server before the session
 	MaxMessage     int64         `json:"maxMessage"`      // and in it
@@ -33,7 +33,7 @@ type Process struct {
 	Protocol  string          `json:"protocol"`
 	Plan      json.RawMessage `json:"plan,omitempty"` // of its sandbox; absent = not confined
 	Root      string          `json:"root"`           // the project root
-	Workspace string          `json:"workspace"`      // its only root; "" = none
+	Workspace string          `json:"workspace"`      // its only root; "" means none
 	Consent   bool            `json:"consent"`        // the project is trusted for the run alone
 	User      int             `json:"user"`
 	Version   string          `json:"version"` // of toolreg

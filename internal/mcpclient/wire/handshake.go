@@ -165,8 +165,8 @@ func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening,
 		return out
 	}
 	probing := send(s.discover)
-	var initializing <-chan greeting // nil: not sent
-	var probe, initialize *greeting  // nil: not answered
+	var initializing <-chan greeting // nil means not sent
+	var probe, initialize *greeting  // nil means not answered
 	timer := time.NewTimer(window)
 	defer timer.Stop()
 	for {

@@ -53,7 +53,7 @@ type HTTP struct {
 	base     *http.Transport
 	client   *http.Client // over HTTP.RoundTrip
 
-	auth       Authorizer // nil: no tokens
+	auth       Authorizer // nil means no tokens
 	tokenParam string     // the query parameter that carries the token instead of the header, "" for none
 
 	mu      sync.Mutex

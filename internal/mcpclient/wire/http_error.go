@@ -21,7 +21,7 @@ import (
 // that the response cannot be used. The session remains usable. It wraps the [*jsonrpc.Error]
 // of the response, if there was one.
 type HTTPError struct {
-	Status int    // of a refusal; 0: not a refusal
+	Status int    // of a refusal; 0 means not a refusal
 	Text   string // status line and first line of the body, or the reason
 
 	// Again is when a server that refuses for now (status 429 or 503) takes the request again;

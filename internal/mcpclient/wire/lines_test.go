@@ -74,7 +74,7 @@ func TestLongLineIsSkipped(t *testing.T) {
 	x := strings.Repeat("x", 100_000)
 	for _, tt := range []struct {
 		name, in string
-		want     any // id; nil: unknown
+		want     any // id; nil means unknown
 	}{
 		{"first", `{"jsonrpc":"2.0","id":7,"result":{"id":8,"a":"` + x + `"}}`, int64(7)},
 		{"first of all", `{"id": "7", "jsonrpc":"2.0","result":"` + x + `"}`, "7"},

@@ -37,7 +37,7 @@ type Request struct {
 	Name    string      // over HTTP: of the tool, prompt or resource, for intermediaries
 	Headers http.Header // over HTTP: further headers, see [ParamHeaders]
 
-	revision *string           // of the handshake; nil: the negotiated one
+	revision *string           // of the handshake; nil means the negotiated one
 	trace    map[string]string // what hands on the trace, see [tracing.Inject]
 
 	id       int64

@@ -38,12 +38,12 @@ type keySet struct {
 	pause           time.Duration // fetchPause
 
 	mu       sync.Mutex
-	keys     []jose.JSONWebKey // nil: no fetch has succeeded
+	keys     []jose.JSONWebKey // nil means no fetch has succeeded
 	err      error             // of the latest fetch
 	failures int               // since the latest fetch that succeeded
 	fetches  int               // that have begun
 	began    time.Time         // the latest of them
-	running  chan struct{}     // closed at its end; nil = none is running
+	running  chan struct{}     // closed at its end; nil means none is running
 }
 
 func newKeySet(issuer, address string, warn func(error)) *keySet {
@@ -148,7 +148,7 @@ func (s *keySet) follow(ctx context.Context, until <-chan struct{}) {
 	}
 }
 
-// fitting returns the keys for a key id ("" = any) and an algorithm. s.mu is held.
+// fitting returns the keys for a key id ("" means any) and an algorithm. s.mu is held.
 func (s *keySet) fitting(id string, algorithm jose.SignatureAlgorithm) []jose.JSONWebKey {
 	var out []jose.JSONWebKey
 	for _, key := range s.keys {

@@ -166,7 +166,7 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 	tests := []struct {
 		name    string
 		answers map[string]func() *http.Response
-		want    string // in the error; "" = the keys are used
+		want    string // in the error; "" means the keys are used
 	}{
 		{"2 MiB", map[string]func() *http.Response{keysAddress: large}, "larger than 1048576 bytes"},
 		{"redirect to another origin", map[string]func() *http.Response{keysAddress: redirect("https://elsewhere.example/keys"), "https://elsewhere.example/keys": document(map[string]any{"keys": []any{key.public}})}, "another origin"},

@@ -30,7 +30,7 @@ type Config struct {
 	Issuer string
 	// Audience is the URL of the resource, exactly as their claim aud must have it.
 	Audience string
-	// KeysURL is the address of the issuer's keys (RFC 7517); "": that in its metadata.
+	// KeysURL is the address of the issuer's keys (RFC 7517); "" means that in its metadata.
 	KeysURL string
 	// Name and Groups are the claims with the name of the caller and with its groups: the name
 	// of a claim or, if there is none of that name, names of nested ones with dots between them.

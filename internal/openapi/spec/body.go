@@ -14,7 +14,7 @@ const bodyParam = "body"
 type bodyParams struct {
 	plan       Body
 	properties []property
-	rest       *fragment // schema of further params that are members; nil = there are none
+	rest       *fragment // schema of further params that are members; nil means there are none
 }
 
 // plan returns how the body is made; nil if there is none.

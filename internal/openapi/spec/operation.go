@@ -109,7 +109,7 @@ type Field struct {
 	Name     string `json:"name"`
 	File     bool   `json:"file,omitempty"`
 	Type     string `json:"type,omitempty"`
-	Style    string `json:"style,omitempty"` // "" = form, and JSON for objects
+	Style    string `json:"style,omitempty"` // "" means form, and JSON for objects
 	Explode  bool   `json:"explode,omitempty"`
 	Reserved bool   `json:"reserved,omitempty"`
 }

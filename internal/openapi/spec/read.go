@@ -19,10 +19,10 @@ type Options struct {
 	// Open returns the content of another file of the document, named as Name is: a path or
 	// an address. It decides which files may be read. If nil, there are no others.
 	Open func(name string) ([]byte, error)
-	// Server replaces the servers that the document names; "" = they count.
+	// Server replaces the servers that the document names; "" means they count.
 	Server string
 	// Normal returns the name under which an operation will be registered, so that two do
-	// not get the same. nil: its own.
+	// not get the same. nil means its own.
 	Normal func(string) string
 	// FileNote is added to the description of params that are files; it says what a value
 	// may be.

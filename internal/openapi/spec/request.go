@@ -240,7 +240,7 @@ func (p pair) String() string { return p.name + "=" + p.value }
 
 // shape is how a value is written as pairs.
 type shape struct {
-	style         string // "" = form
+	style         string // "" means form
 	explode, json bool
 }
 

@@ -46,21 +46,21 @@ type Options struct {
 	Settings *settings.Settings
 	Environ  []string                     // of toolreg, "K=V"
 	Env      func() []string              // of the programs, "K=V"; their PATH is used
-	Expand   func(string) (string, error) // expands variables in paths; nil: paths have none
+	Expand   func(string) (string, error) // expands variables in paths; nil means paths have none
 	// Hide returns files and folders of toolreg that programs must not read, and
-	// Protect those that they must not change, all absolute. nil: none.
+	// Protect those that they must not change, all absolute. nil means none.
 	Hide, Protect func() []string
-	// Closed are folders that stay hidden even if settings name them. nil: none.
+	// Closed are folders that stay hidden even if settings name them. nil means none.
 	Closed func() []string
 	// Neutral returns the folder of programs that must not start in the project. These
-	// may read it although Hide has the folder around it. nil: there is none.
+	// may read it although Hide has the folder around it. nil means there is none.
 	Neutral func() (string, error)
 	// Logs returns a folder for what must survive if toolreg is killed while a program
-	// runs; see [guards.New]. nil: there is none.
+	// runs; see [guards.New]. nil means there is none.
 	Logs  func() (string, error)
 	Warn  func(registry.Diagnostic)
-	Log   *slog.Logger           // nil: silent
-	Probe func() sandbox.Support // nil: sandbox.Probe
+	Log   *slog.Logger           // nil means silent
+	Probe func() sandbox.Support // nil means sandbox.Probe
 }
 
 // Confiner determines how each kind of program is confined. It probes the system

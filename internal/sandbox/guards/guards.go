@@ -38,7 +38,7 @@ type Guards struct {
 	record
 
 	tree  *Tree
-	log   *os.File  // nil: none is kept
+	log   *os.File  // nil means none is kept
 	until time.Time // of an earlier program: when it was last known to run; otherwise zero
 
 	opening sync.Mutex
@@ -108,7 +108,7 @@ type Scope struct {
 	Private []string // files and folders that it must not create, absolute
 	Lasting bool     // the program runs as long as toolreg, as servers do
 
-	workspace string // where the program runs; "": in the tree
+	workspace string // where the program runs; "" means in the tree
 }
 
 // Guards scans the whole tree and the folders of the scope, after cleaning it if an earlier program was interrupted.

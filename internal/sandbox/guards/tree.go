@@ -27,7 +27,7 @@ type Tree struct {
 }
 
 // New returns the tree at an absolute path without opening anything.
-// logs is a folder of toolreg for what must survive if toolreg is killed; "" = none.
+// logs is a folder of toolreg for what must survive if toolreg is killed; "" means none.
 func New(path string, user git.User, logs string) *Tree {
 	return &Tree{dir: workspace.New(workspace.Options{Dir: path}), user: user, path: path, logs: logs}
 }

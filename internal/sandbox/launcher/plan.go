@@ -46,7 +46,7 @@ type Plan struct {
 	Dir     string // working directory
 	SameDir bool   // Dir must be the folder in which the launcher was started
 
-	Program string // "" = set the sandbox up, report Started and exit
+	Program string // "" means set the sandbox up, report Started and exit
 	Argv    []string
 	Env     []string
 }

@@ -26,7 +26,7 @@ type parser struct {
 	isJSON   bool // JSON with comments, otherwise YAML
 	nodes    int
 	limit    int  // of nodes
-	depth    int  // of nested lists and objects; 0 = maxDepth
+	depth    int  // of nested lists and objects; 0 means maxDepth
 	foreign  bool // another program's file: accept strings that settings must not contain
 	merges   bool // accept merge keys and the tags of JSON's types
 	overflow bool // limit or maxDepth was reported

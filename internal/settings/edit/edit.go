@@ -35,9 +35,9 @@ const (
 type Change struct {
 	Name  string
 	API   bool            // the entry to add is one of openapi instead of mcpServers
-	Entry json.RawMessage // the entry to add; nil = none
+	Entry json.RawMessage // the entry to add; nil means none
 	Drop  bool            // remove the entry
-	Off   *bool           // whether the server is disabled; nil = unchanged
+	Off   *bool           // whether the server is disabled; nil means unchanged
 }
 
 // Apply makes the change in the content of a settings file, whose name determines
@@ -152,8 +152,8 @@ func (u Unset) Apply(file string, data []byte) ([]byte, error) {
 // placed is a value and its path in a file.
 type placed struct {
 	path  []string     // names from the top
-	value *jsonx.Value // nil = remove the existing value
-	text  []byte       // value in the file's format; nil = use the default format
+	value *jsonx.Value // nil means remove the existing value
+	text  []byte       // value in the file's format; nil means use the default format
 	first bool         // insert a new member before the others
 }
 

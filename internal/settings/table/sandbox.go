@@ -60,7 +60,7 @@ func sandboxRows() []Row {
 // sandboxFields returns the settings of one kind of program.
 func sandboxFields(programs string, inherits bool) []Row {
 	modes := []string{SandboxOff, SandboxAuto, SandboxRequire}
-	mode := Row{Name: "mode", Type: Choice, Choices: modes, Doc: "Whether to sandbox " + programs + "; absent = sandbox.mode.", Looser: looserMode(modes)}
+	mode := Row{Name: "mode", Type: Choice, Choices: modes, Doc: "Whether to sandbox " + programs + "; by default sandbox.mode.", Looser: looserMode(modes)}
 	if inherits {
 		mode.Inherits = SandboxMode
 	} else {

@@ -63,7 +63,7 @@ type Row struct {
 	Type     Type
 	Merge    Merge
 	Doc      string
-	Default  string // as JSON; "" = none
+	Default  string // as JSON; "" means none
 	Choices  []string
 	Fields   []Row
 	Required bool
@@ -71,11 +71,11 @@ type Row struct {
 	Globs    bool                    // values are names or globs
 	Secret   bool                    // values are masked wherever they are shown
 	Runs     bool                    // its paths, or the commands anywhere in it, are run: the trust question shows them
-	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default; nil = no value does
+	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default; nil means no value does
 	Foreign  bool                    // a setting of the Gemini CLI, ignored
 
 	// Looser reports whether a value allows more than that of the earlier scopes: a
-	// project cannot set such a value. nil: a project can set any value.
+	// project cannot set such a value. nil means a project can set any value.
 	Looser func(now, was *jsonx.Value) bool
 	// FilesOnly is set if no environment variable carries the value.
 	FilesOnly bool
@@ -158,7 +158,7 @@ func (x *Index) Row(name string) *Row { return x.byName[name] }
 // IsGroup reports whether name is a group, that is, a prefix of dotted names.
 func (x *Index) IsGroup(name string) bool { return x.groups[name] }
 
-// Names lists the keys that a group ("" = the top level) may contain in a file,
+// Names lists the keys that a group ("" means the top level) may contain in a file,
 // sorted.
 func (x *Index) Names(group string) []string {
 	var out []string

@@ -20,7 +20,7 @@ import (
 // references in values that may be secrets. The zero value finds no variables. An
 // Expander is safe for concurrent use if Lookup is.
 type Expander struct {
-	Lookup  expand.Lookup // nil = no variable is set
+	Lookup  expand.Lookup // nil means no variable is set
 	Dir     string        // for relative file: references and the directory of cmd:
 	Environ []string      // environment of the programs that cmd: references run
 

@@ -12,7 +12,7 @@ import (
 // Charts is the content of a page with statistics of calls. All texts are plain text.
 type Charts struct {
 	Title     string
-	Selection string // which calls were counted; "" = all
+	Selection string // which calls were counted; "" means all
 	Version   string // version of toolreg
 	Made      time.Time
 	All       Calls

@@ -44,10 +44,10 @@ func WriteConsole(w io.Writer, title, version, base string, links []Link) error 
 // Login is a page of a login to a server.
 type Login struct {
 	Heading, Text string
-	// Action is the path to which a form posts a field "token"; "": there is no form. Hint says
+	// Action is the path to which a form posts a field "token"; "" means there is no form. Hint says
 	// which token is meant, and Wrong why it is asked for again.
 	Action, Hint, Wrong string
-	// Link is where to go on; "": nowhere.
+	// Link is where to go on; "" means nowhere.
 	Link string
 }
 

@@ -81,7 +81,7 @@ type picker struct {
 	selected   int // index in found
 	top        int // index in found of the first item on the screen
 
-	shown  string   // name of the item whose page is shown; "" = the list is shown
+	shown  string   // name of the item whose page is shown; "" means the list is shown
 	page   []string // its page
 	scroll int      // the first line of page on the screen
 	width  int      // the width that page was made for

@@ -177,15 +177,10 @@ func (c *command) tool(d *declaration, r running) registry.Tool {
 	def := d.definition
 	def.Source = registry.SourceCommand
 	def.Description += c.appendix(d.original)
-	t := registry.Tool{
-		Definition: def,
-		Identity:   c.identity(),
-		Program:    registry.ProgramDiscovery,
-		Folder:     c.opts.ProjectRoot,
-		Quarantine: d.quarantine,
-		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			return c.call(ctx, d, r.isResult, call)
-		},
+	t := registry.Tool{Definition: def, Identity: c.identity(), Standing: registry.Standing{Quarantine: d.quarantine}}
+	t.Program, t.Folder = registry.ProgramDiscovery, c.opts.ProjectRoot
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		return c.call(ctx, d, r.isResult, call)
 	}
 	r.apply(&t, c.opts.Discovery.Origin.String())
 	return t

@@ -96,21 +96,17 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 	tools := make([]registry.Tool, len(c.list))
 	var diags []registry.Diagnostic
 	for i, one := range c.list {
-		tools[i] = registry.Tool{
-			Definition: one.definition,
-			Identity:   one.identity(),
-			Declared:   one.named.Origin.String(),
-			Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-				ctx, err := opened(ctx, one)
-				switch {
-				case err != nil:
-					return registry.Result{}, err
-				case one.file != "":
-					return call.Steps.Script(ctx, one.file, one.script, call)
-				}
-				return c.run(ctx, one, call)
-			},
-			Quarantine: one.err(),
+		t := &tools[i]
+		t.Definition, t.Identity, t.Declared, t.Quarantine = one.definition, one.identity(), one.named.Origin.String(), one.err()
+		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			ctx, err := opened(ctx, one)
+			switch {
+			case err != nil:
+				return registry.Result{}, err
+			case one.file != "":
+				return call.Steps.Script(ctx, one.file, one.script, call)
+			}
+			return c.run(ctx, one, call)
 		}
 		for _, p := range one.problems {
 			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityError, Code: "composite_invalid",

@@ -36,9 +36,9 @@ func BenchmarkCall(b *testing.B) {
 	defer session.Close()
 	tool := &registry.Tool{
 		Definition: registry.Definition{Name: "read_file", Source: "builtin", Category: registry.CategoryRead},
-		Run: func(context.Context, registry.Call) (registry.Result, error) {
+		Behavior: registry.Behavior{Run: func(context.Context, registry.Call) (registry.Result, error) {
 			return registry.TextResult("hello"), nil
-		},
+		}},
 	}
 	for _, surrounded := range []bool{false, true} {
 		b.Run(fmt.Sprintf("surrounded=%t", surrounded), func(b *testing.B) {

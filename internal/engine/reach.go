@@ -212,7 +212,7 @@ func (o *Offers) reaching(ctx context.Context, whole *registry.Registry, name, f
 	if format != "" {
 		r.declared = o.Declared(ctx, whole, format)
 	}
-	t := &registry.Tool{Run: r.answer}
+	t := &registry.Tool{Behavior: registry.Behavior{Run: r.answer}}
 	for _, d := range o.overview(r.offered).Definitions(deferred.Taken(format, Names(whole))) {
 		r.names[deferred.Kind(d.Name)] = d.Name
 		if deferred.Kind(d.Name) == kind {

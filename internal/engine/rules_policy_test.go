@@ -31,7 +31,7 @@ func TestBehindIsExpanded(t *testing.T) {
 	server := func(source, name string) *registry.Tool {
 		return &registry.Tool{Definition: registry.Definition{Source: source + name, Server: name, ServerTool: "x"}}
 	}
-	shell := &registry.Tool{Definition: registry.Definition{Source: registry.SourceBuiltin}, Program: registry.ProgramShell}
+	shell := &registry.Tool{Definition: registry.Definition{Source: registry.SourceBuiltin}, Behavior: registry.Behavior{Program: registry.ProgramShell}}
 	discovered := &registry.Tool{Definition: registry.Definition{Source: registry.SourceCommand}}
 	for name, tool := range map[string]*registry.Tool{"a program": server("mcp:", "s"), "an address": server("mcp:", "h"), "an API": server("openapi:", "a"), "a command": discovered, "the shell": shell} {
 		value = "one"

@@ -110,21 +110,22 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 	// An approval is tied to this command for this server, as written.
 	identity, _ := json.Marshal(map[string]any{"sampling": secret.Args(command.Argv), "server": server.Name, "command": server.Command,
 		"args": secret.Args(server.Args), "url": secret.MaskKnown(server.URL), "httpUrl": secret.MaskKnown(server.HTTPURL)}) // strings alone: cannot fail
-	return &registry.Tool{
+	t := &registry.Tool{Identity: identity, Trusted: server.Trust,
 		Definition: registry.Definition{
 			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: samplingMethod, Server: server.Name, Source: source,
 			Description: "Asks your model a question from the server.", Category: registry.CategoryOther,
 			InputSchema: json.RawMessage(`{"type":"object"}`),
 		},
-		Identity: identity, Trusted: server.Trust, Timeout: s.gate.programs.set.Sampling.Timeout,
-		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			return s.call(ctx, call.Params)
-		},
-		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
-			return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("During %s, server %q asks your model to answer the following.\nThe answer goes to the server. The command is %q (%s).",
-				during, server.Name, strings.Join(command.Argv, " "), command.Origin)}, nil
-		},
 	}
+	t.Timeout = s.gate.programs.set.Sampling.Timeout
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		return s.call(ctx, call.Params)
+	}
+	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
+		return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("During %s, server %q asks your model to answer the following.\nThe answer goes to the server. The command is %q (%s).",
+			during, server.Name, strings.Join(command.Argv, " "), command.Origin)}, nil
+	}
+	return t
 }
 
 // call runs the command: the params of the request are its stdin, the result or

@@ -82,21 +82,21 @@ func newRig(v ...policy.Verdict) *rig {
 	r := &rig{tr: tr, script: &script{tr: tr}, memory: &memory{}}
 	r.tool = &registry.Tool{
 		Definition: registry.Definition{Name: "t", Source: registry.SourceBuiltin},
-		Check:      func(context.Context, registry.Call) error { tr.add("check"); return nil },
-		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
-			tr.add("preview")
-			return registry.Preview{Kind: registry.PreviewEdit, NewContent: "new"}, nil
-		},
-		Revise: func(_ context.Context, _ registry.Call, content string) (registry.Call, error) {
-			tr.add("revise")
-			params, err := json.Marshal(map[string]string{"content": content})
-			return registry.Call{Params: params}, err
-		},
-		Run: func(_ context.Context, c registry.Call) (registry.Result, error) {
-			tr.add("run")
-			r.ran = append(r.ran, string(c.Params))
-			return registry.TextResult("done"), nil
-		},
+		Behavior: registry.Behavior{Check: func(context.Context, registry.Call) error { tr.add("check"); return nil },
+			Preview: func(context.Context, registry.Call) (registry.Preview, error) {
+				tr.add("preview")
+				return registry.Preview{Kind: registry.PreviewEdit, NewContent: "new"}, nil
+			},
+			Revise: func(_ context.Context, _ registry.Call, content string) (registry.Call, error) {
+				tr.add("revise")
+				params, err := json.Marshal(map[string]string{"content": content})
+				return registry.Call{Params: params}, err
+			},
+			Run: func(_ context.Context, c registry.Call) (registry.Result, error) {
+				tr.add("run")
+				r.ran = append(r.ran, string(c.Params))
+				return registry.TextResult("done"), nil
+			}},
 	}
 	r.x = &Executor{
 		Validate: func(_ context.Context, t *registry.Tool, params json.RawMessage) error {

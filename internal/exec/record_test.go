@@ -59,10 +59,10 @@ func observed(h *hooked, decide func(string) policy.Verdict) (*Executor, *regist
 			h.trace = append(h.trace, "observe "+string(r.Call.Params)+" "+r.Verdict.Decision.String()+" "+r.Result.Text())
 		},
 	}
-	return x, &registry.Tool{Definition: registry.Definition{Name: "t"}, Run: func(_ context.Context, c registry.Call) (registry.Result, error) {
+	return x, &registry.Tool{Definition: registry.Definition{Name: "t"}, Behavior: registry.Behavior{Run: func(_ context.Context, c registry.Call) (registry.Result, error) {
 		note("run", c.Params)
 		return registry.TextResult("done"), nil
-	}}
+	}}}
 }
 
 type decider func(registry.Call) policy.Verdict
@@ -257,10 +257,10 @@ func TestWhatACallLeadsToIsDecided(t *testing.T) {
 				return tt.then
 			}),
 			Confirmer: func() Confirmer { return &script{tr: &trace{}, answers: []Answer{{Choice: Yes}}} }}
-		tool := &registry.Tool{Definition: registry.Definition{Name: "t"}, Run: func(ctx context.Context, c registry.Call) (registry.Result, error) {
+		tool := &registry.Tool{Definition: registry.Definition{Name: "t"}, Behavior: registry.Behavior{Run: func(ctx context.Context, c registry.Call) (registry.Result, error) {
 			got = c.Admit(ctx, json.RawMessage(`{"n":1}`), tt.agreed)
 			return registry.TextResult("done"), nil
-		}}
+		}}}
 		if _, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func runner(run func(context.Context, registry.Call) (registry.Result, error)) (
 		Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
 		Decider:  &fixed{&trace{}, []policy.Verdict{{Decision: policy.Allow}}},
 	}
-	return x, &registry.Tool{Definition: registry.Definition{Name: "t"}, Run: run}
+	return x, &registry.Tool{Definition: registry.Definition{Name: "t"}, Behavior: registry.Behavior{Run: run}}
 }
 
 func TestTimeLimit(t *testing.T) {

@@ -77,18 +77,15 @@ func usable(tools []registry.Tool) int {
 func (q *requester) tool(d registry.Definition, identity json.RawMessage) registry.Tool {
 	server := q.opts.Server
 	validator := registry.NewOutputValidator(d.OutputSchema)
-	return registry.Tool{
-		Definition: d,
-		Identity:   identity,
-		Trusted:    server.Trust,
-		Timeout:    server.Timeout,
-		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			return q.call(ctx, &d, call, validator)
-		},
-		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
-			return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", text.Quote(d.ServerTool), text.Quote(server.Name))}, nil
-		},
+	t := registry.Tool{Definition: d, Identity: identity, Trusted: server.Trust}
+	t.Timeout = server.Timeout
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		return q.call(ctx, &d, call, validator)
 	}
+	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
+		return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", text.Quote(d.ServerTool), text.Quote(server.Name))}, nil
+	}
+	return t
 }
 
 // identityOf returns what identifies the program or endpoint that runs a

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type runFunc = func(context.Context, registry.Call) (registry.Result, error)
 
 func reader(run runFunc) registry.Tool {
-	return registry.Tool{Definition: registry.Definition{Name: "look", Source: registry.SourceBuiltin, Category: registry.CategoryRead}, Run: run}
+	return registry.Tool{Definition: registry.Definition{Name: "look", Source: registry.SourceBuiltin, Category: registry.CategoryRead}, Behavior: registry.Behavior{Run: run}}
 }
 
 func call(params string) registry.Call {

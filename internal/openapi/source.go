@@ -411,7 +411,7 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 			Name: op.Name, ServerTool: op.Name, Server: api.Name, Source: s.Name(), Category: registry.CategoryNetwork, Permissions: []string{"network"},
 			DisplayName: op.Summary, Description: op.Description, Tags: op.Tags, Annotations: op.Annotations(), InputSchema: op.Input, OutputSchema: op.Output,
 		},
-		Identity: s.identity(op), Trusted: api.Trust, Timeout: api.Timeout, Declared: api.Origin.String(),
+		Identity: s.identity(op), Trusted: api.Trust, Declared: api.Origin.String(), Behavior: registry.Behavior{Timeout: api.Timeout},
 	}
 	if op.Deprecated {
 		t.Description += "\n\nDeprecated."

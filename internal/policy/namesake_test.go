@@ -65,8 +65,8 @@ func TestLentNames(t *testing.T) {
 		Reshaped: &registry.Reshaped{Name: name, NameOfProject: true, Upstream: registry.Definition{Name: "danger", Source: "mcp:gh", Server: "gh", ServerTool: "danger"}}}}
 	own := renamed
 	own.Reshaped = &registry.Reshaped{Name: name, Upstream: renamed.Reshaped.Upstream}
-	lent := registry.Tool{Lent: true, OfProject: true, Definition: registry.Definition{Name: name, Source: "plugin:theirs"}}
-	replacing := registry.Tool{OfProject: true, Replaces: true, Definition: registry.Definition{Name: name, Source: "mcp:gh", Server: "gh", ServerTool: name}}
+	lent := registry.Tool{Standing: registry.Standing{Lent: true, OfProject: true}, Definition: registry.Definition{Name: name, Source: "plugin:theirs"}}
+	replacing := registry.Tool{Standing: registry.Standing{OfProject: true, Replaces: true}, Definition: registry.Definition{Name: name, Source: "mcp:gh", Server: "gh", ServerTool: name}}
 	for _, tt := range []struct {
 		what string
 		tool registry.Tool

@@ -13,7 +13,7 @@ import (
 func builtinTool(name string, category registry.Category, subject registry.Subject) *registry.Tool {
 	return &registry.Tool{
 		Definition: registry.Definition{Name: name, Source: registry.SourceBuiltin, Category: category},
-		Subject:    func(registry.Call) (registry.Subject, error) { return subject, nil },
+		Behavior:   registry.Behavior{Subject: func(registry.Call) (registry.Subject, error) { return subject, nil }},
 	}
 }
 
@@ -294,7 +294,7 @@ func TestInside(t *testing.T) {
 }
 
 func TestVerdictListsPaths(t *testing.T) {
-	tool := &registry.Tool{Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Paths: []string{"a", "b"}}, nil }}
+	tool := &registry.Tool{Behavior: registry.Behavior{Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Paths: []string{"a", "b"}}, nil }}}
 	if got := (&Policy{}).Decide(t.Context(), tool, registry.Call{}).Paths; !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("the verdict names %q", got)
 	}

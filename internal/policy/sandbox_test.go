@@ -15,12 +15,12 @@ import (
 func programTool(program string) *registry.Tool {
 	return &registry.Tool{
 		Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
-		Program:    program,
-		Subject: func(c registry.Call) (registry.Subject, error) {
-			var p struct{ Command string }
-			err := json.Unmarshal(c.Params, &p)
-			return registry.Subject{Command: p.Command, Directory: "."}, err
-		},
+		Behavior: registry.Behavior{Program: program,
+			Subject: func(c registry.Call) (registry.Subject, error) {
+				var p struct{ Command string }
+				err := json.Unmarshal(c.Params, &p)
+				return registry.Subject{Command: p.Command, Directory: "."}, err
+			}},
 	}
 }
 

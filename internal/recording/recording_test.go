@@ -75,7 +75,7 @@ func TestRoundTrip(t *testing.T) {
 	tools := []registry.Tool{
 		{Definition: registry.Definition{Name: "a__t", Source: "mcp:a", Server: "a", ServerTool: "t", Category: registry.CategoryRead, InputSchema: json.RawMessage(`{"type":"object","a":1}`),
 			Provider: registry.ProviderFields{Strict: &strict}, MCP: registry.MCPFields{Title: "T"}}, Identity: json.RawMessage(`{"command":"x"}`), Trusted: true, Unmet: "not here"},
-		{Definition: registry.Definition{Name: "u", Source: "mcp:a", Server: "a", ServerTool: "u"}, Identity: json.RawMessage(`{"command":"y"}`), Quarantine: errors.New("broken")},
+		{Definition: registry.Definition{Name: "u", Source: "mcp:a", Server: "a", ServerTool: "u"}, Identity: json.RawMessage(`{"command":"y"}`), Standing: registry.Standing{Quarantine: errors.New("broken")}},
 	}
 	tools[0].Run = func(_ context.Context, call registry.Call) (registry.Result, error) {
 		call.Emit(registry.TextContent("out"))
@@ -179,9 +179,9 @@ func BenchmarkRecord(b *testing.B) {
 	r := NewRecorder(NewFolders("/projects/p", "/home/ada"), plainErrors())
 	tools := r.Listed(b.Context(), plain(), "mcp:a", []registry.Tool{{
 		Definition: registry.Definition{Name: "t", Source: "mcp:a", Server: "a", ServerTool: "t"},
-		Run: func(context.Context, registry.Call) (registry.Result, error) {
+		Behavior: registry.Behavior{Run: func(context.Context, registry.Call) (registry.Result, error) {
 			return registry.Result{Summary: "t returned 1 text", Content: []registry.Content{registry.TextContent("hello")}, Display: registry.Display{Text: "hello"}}, nil
-		},
+		}},
 	}}, nil, nil)
 	call := registry.Call{Params: json.RawMessage(`{"text":"hello"}`), Emit: func(registry.Content) {}, Progress: func(registry.Progress) {}}
 	b.ReportAllocs()

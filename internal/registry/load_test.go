@@ -471,7 +471,7 @@ func TestUnknownVersion(t *testing.T) {
 func TestQuarantine(t *testing.T) {
 	why := errors.New("its schema is nested too deep")
 	reg := NewLoader(Options{}).Load(t.Context(), []Source{&listed{name: "command", tools: []Tool{
-		{Definition: Definition{Name: "bad", Source: "command"}, Quarantine: why}, {Definition: Definition{Name: "good", Source: "command"}}}}}, false)
+		{Definition: Definition{Name: "bad", Source: "command"}, Standing: Standing{Quarantine: why}}, {Definition: Definition{Name: "good", Source: "command"}}}}}, false)
 	if reg.Len() != 1 || len(reg.Hidden()) != 1 {
 		t.Fatalf("%d tools, hidden %v", reg.Len(), reg.Hidden())
 	}

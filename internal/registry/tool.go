@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// Tool is a definition with the functions that act on it. It is a struct, not
+// Tool is a definition with what a call of it does. It is a struct, not
 // an interface, so that a middleware can copy the value, replace Run and keep
 // everything else.
-//
-// Run is required; all other functions may be nil. The functions are safe for
-// concurrent use.
 type Tool struct {
-	Definition
+	Definition // what is published
+	Behavior   // what a call does
+	Standing   // what the registry makes of it
 
 	// Identity describes the program or server that provides the tool: the command
 	// line, URL and names of environment variables of a server, or the argv of a call
@@ -31,57 +30,11 @@ type Tool struct {
 	// Unmet is the condition of the tool (channels, when) that is not met in this
 	// run; "" if all are met.
 	Unmet string
+}
 
-	// Program is the kind of program that a call starts, such as ProgramShell; "" if it
-	// starts none. Run must start it in the sandbox that its context carries (see
-	// process.ConfinementOf).
-	Program string
-	// Folder is the absolute path of the program's own folder, which it may read in
-	// the sandbox. It may be empty.
-	Folder string
-
-	// Quarantine is the reason why the tool cannot be used, or nil. A quarantined
-	// tool is listed as hidden, and a call of it returns this error.
-	Quarantine error
-
-	// Timeout is the tool's own time limit for a call; 0 means no limit.
-	Timeout time.Duration
-
-	// Contested is a server that failed, comes before the tool's own, and may have the
-	// tool's plain name, which nothing says whose it is; "" if there is none.
-	Contested string
-
-	// Lent says that the tool has its plain name only because the lock file of a project that
-	// is not trusted says so, or that it is of the project and the name is that of a tool which is
-	// not. What allows by that name does not apply to it.
-	Lent bool
-
-	// OfProject is set if the settings of a project, or its plugin folder, name the program or
-	// server behind the tool. Replaces is set if they name it in the place of a server of the
-	// person's, so that what she allows does not reach the tool by the server's name.
-	OfProject, Replaces bool
-
-	// given is the name that the source gave the tool.
-	given string
-	// maybe has the names that overrides may give the tool, and mayKeep those of them that are
-	// not of a project's overrides. They are set until the overrides have been applied.
-	maybe, mayKeep []string
-
-	// Wire converts a call as a model makes it to the params that the tool's source
-	// expects, if an override changes them. All functions below take calls as models
-	// make them. If nil, the params are the same.
-	Wire func(Call) (Call, error)
-
-	// Shapes returns the params of a call in each shape that a rule may mean: as the tool is
-	// declared, with the values that an override sends for absent params, as its source gets them,
-	// and as the person's own override declares them, if that is neither. If nil, there is only
-	// that of the call.
-	Shapes func(Call) ([]json.RawMessage, error)
-
-	// Project applies the override's expression to a result. If nil, the result is
-	// unchanged.
-	Project func(context.Context, Result) (Result, error)
-
+// Behavior is what a call of a tool does. Run is required; all other functions may be nil. The
+// functions are safe for concurrent use.
+type Behavior struct {
 	// Run makes the call. An error means that the call could not be made; a
 	// Result with IsError means that the tool ran and failed.
 	Run func(context.Context, Call) (Result, error)
@@ -105,6 +58,59 @@ type Tool struct {
 	// Revise returns the call that results in content, which is Preview.NewContent as
 	// edited by the person. If nil, the proposal cannot be edited.
 	Revise func(ctx context.Context, call Call, content string) (Call, error)
+
+	// Wire converts a call as a model makes it to the params that the tool's source
+	// expects, if an override changes them. All other functions take calls as models
+	// make them. If nil, the params are the same.
+	Wire func(Call) (Call, error)
+
+	// Shapes returns the params of a call in each shape that a rule may mean: as the tool is
+	// declared, with the values that an override sends for absent params, as its source gets them,
+	// and as the person's own override declares them, if that is neither. If nil, there is only
+	// that of the call.
+	Shapes func(Call) ([]json.RawMessage, error)
+
+	// Project applies the override's expression to a result. If nil, the result is
+	// unchanged.
+	Project func(context.Context, Result) (Result, error)
+
+	// Timeout is the tool's own time limit for a call; 0 means no limit.
+	Timeout time.Duration
+
+	// Program is the kind of program that a call starts, such as ProgramShell; "" if it
+	// starts none. Run must start it in the sandbox that its context carries (see
+	// process.ConfinementOf).
+	Program string
+	// Folder is the absolute path of the program's own folder, which it may read in
+	// the sandbox. It may be empty.
+	Folder string
+}
+
+// Standing is what a registry makes of a tool. Sources set only Quarantine.
+type Standing struct {
+	// Quarantine is the reason why the tool cannot be used, or nil. A quarantined
+	// tool is listed as hidden, and a call of it returns this error.
+	Quarantine error
+
+	// Contested is a server that failed, comes before the tool's own, and may have the
+	// tool's plain name, which nothing says whose it is; "" if there is none.
+	Contested string
+
+	// Lent says that the tool has its plain name only because the lock file of a project that
+	// is not trusted says so, or that it is of the project and the name is that of a tool which is
+	// not. What allows by that name does not apply to it.
+	Lent bool
+
+	// OfProject is set if the settings of a project, or its plugin folder, name the program or
+	// server behind the tool. Replaces is set if they name it in the place of a server of the
+	// person's, so that what she allows does not reach the tool by the server's name.
+	OfProject, Replaces bool
+
+	// given is the name that the source gave the tool.
+	given string
+	// maybe has the names that overrides may give the tool, and mayKeep those of them that are
+	// not of a project's overrides. They are set until the overrides have been applied.
+	maybe, mayKeep []string
 }
 
 // The kinds of programs that calls start, as in the settings sandbox.*.

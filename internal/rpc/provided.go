@@ -85,9 +85,9 @@ func (p *Provided) Discover(context.Context) ([]registry.Tool, []registry.Diagno
 		t := registry.Tool{
 			Definition: registry.Definition{Name: f.Name, Description: f.Description, Source: registry.SourceHost, Category: f.Category,
 				InputSchema: f.InputSchema, OutputSchema: f.OutputSchema, Annotations: f.Annotations},
-			Identity: identity, Timeout: hostTimeout,
-			Run: func(ctx context.Context, call registry.Call) (registry.Result, error) { return run(ctx, f.Name, call) },
-		}
+			Identity: identity}
+		t.Timeout = hostTimeout
+		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) { return run(ctx, f.Name, call) }
 		if t.Category == "" {
 			t.Category = registry.CategoryOther
 		}

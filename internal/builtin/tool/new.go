@@ -36,7 +36,7 @@ type Handlers[C any] struct {
 // New returns a tool made of a definition and its handlers.
 func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	d.Description = strings.TrimSpace(d.Description)
-	t := registry.Tool{Definition: d, Timeout: h.Timeout}
+	t := registry.Tool{Definition: d, Behavior: registry.Behavior{Timeout: h.Timeout}}
 	t.Check = func(_ context.Context, call registry.Call) error {
 		_, err := h.Prepare(call)
 		if refused(err) {

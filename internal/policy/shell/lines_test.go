@@ -20,7 +20,7 @@ import (
 func shellTool(command string) *registry.Tool {
 	return &registry.Tool{
 		Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
-		Subject:    func(registry.Call) (registry.Subject, error) { return registry.Subject{Command: command}, nil },
+		Behavior:   registry.Behavior{Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Command: command}, nil }},
 	}
 }
 

@@ -25,9 +25,9 @@ import (
 // call runs a function as the tool of a confined call.
 func call(t *testing.T, c *Confiner, run func(*process.Confinement) (registry.Result, error)) (registry.Result, error) {
 	t.Helper()
-	tool := registry.Tool{Program: Shell, Run: func(ctx context.Context, _ registry.Call) (registry.Result, error) {
+	tool := registry.Tool{Behavior: registry.Behavior{Program: Shell, Run: func(ctx context.Context, _ registry.Call) (registry.Result, error) {
 		return run(process.ConfinementOf(ctx))
-	}}
+	}}}
 	return c.Call(tool, policy.Confinement{On: true}).Run(t.Context(), registry.Call{})
 }
 

@@ -17,11 +17,11 @@ import (
 // readLine analyzes the command line and adds the files that it writes to the
 // paths of the call.
 func (f *facts) readLine() {
-	dir := ""
+	dir, isOfProject := "", func(_, _ string) bool { return false }
 	if f.policy.Workspace != "" {
-		dir = absolutePath(f.policy.Workspace, f.subject.Directory)
+		dir, isOfProject = absolutePath(f.policy.Workspace, f.subject.Directory), f.isOfProject
 	}
-	line := shell.Read(f.policy.Shell, f.subject.Command, dir)
+	line := shell.ReadIn(f.policy.Shell, f.subject.Command, dir, isOfProject)
 	writes := line.Writes
 	for _, in := range line.Inside {
 		if info, err := os.Stat(filepath.FromSlash(absolutePath(dir, in.Folder))); err == nil && info.IsDir() {
@@ -171,45 +171,44 @@ func (f *facts) folder(part *shell.Command) string {
 	return absolutePath(f.policy.Workspace, f.subject.Directory)
 }
 
-// elsewhere returns the reason why the words of a rule are not enough to allow a part: it runs
-// what it finds in its folder, and this is neither the workspace nor belongs to its project. Otherwise it returns "".
+// elsewhere returns the reason why the words of a rule are not enough to allow a part: it runs what it
+// finds in its folder, which is not one of the project. Otherwise it returns "".
 func (f *facts) elsewhere(part *shell.Command) string {
-	root := absolutePath(f.policy.Workspace, "")
 	dir, moved := part.Folder()
 	known := !moved || path.IsAbs(dir)
-	if dir = f.folder(part); f.policy.Workspace == "" || known && dir == root || !part.RunsFolder() {
-		return ""
-	}
-	if known && (part.Root() == "git" && !holdsRepository(root, dir) || belongsTo(root, dir)) {
+	if f.policy.Workspace == "" || !part.RunsFolder() || known && f.isOfProject(part.Root(), f.folder(part)) {
 		return ""
 	}
 	return fmt.Sprintf("what %s runs depends on its folder, which is not known to be one of the project in the workspace; a rule with `when` can name the folder", part.Root())
 }
 
-// belongsTo reports whether a folder is a part of the project in the workspace: it lies inside and not
-// behind a link, git tracks files in it, and it is neither hidden nor one for the code of others. What was
-// only unpacked or generated there is not what a rule means.
-func belongsTo(root, dir string) bool {
-	within, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")
-	if !ok || holdsRepository(root, dir) {
+// isOfProject reports whether a folder is the workspace or a part of the project in it, so that a rule
+// which allows a program means the program there too: it lies inside and not behind a link, has no
+// repository of its own, git tracks files in it, and it is neither hidden nor one for the code of others.
+// What was only unpacked or generated there is not what a rule means. For git itself, the repository is enough.
+func (f *facts) isOfProject(program, dir string) bool {
+	root := absolutePath(f.policy.Workspace, "")
+	within, inside := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")
+	if dir == root {
+		return true
+	}
+	top := realPath(root)
+	if real := path.Join(top, within); !inside || holdsRepository(root, dir) || realPath(dir) != real {
 		return false
+	}
+	if program == "git" {
+		return true
 	}
 	for name := range strings.SplitSeq(within, "/") {
 		if strings.HasPrefix(name, ".") || slices.Contains(foreignFolders(), strings.ToLower(name)) {
 			return false
 		}
 	}
-	top := trust.Real(filepath.FromSlash(root))
-	real, err := filepath.EvalSymlinks(filepath.FromSlash(dir))
-	if err != nil || real != filepath.Join(top, filepath.FromSlash(within)) {
-		return false
-	}
-	for ; ; top = filepath.Dir(top) {
-		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
-			tracked, err := filepath.Rel(top, real)
-			return err == nil && git.Tracks(top, filepath.ToSlash(tracked))
+	for ; ; top, within = path.Dir(top), path.Join(path.Base(top), within) {
+		if _, err := os.Lstat(filepath.FromSlash(path.Join(top, ".git"))); err == nil {
+			return git.Tracks(filepath.FromSlash(top), within)
 		}
-		if top == filepath.Dir(top) {
+		if top == path.Dir(top) {
 			return false
 		}
 	}

@@ -136,6 +136,88 @@ func TestFoldersWithoutRepository(t *testing.T) {
 	}
 }
 
+// A rule on a program allows it in a folder of the project that an option names, as after a cd. In another
+// folder only a rule with all words does.
+func TestFolderInOption(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"web/src", "unpacked", "lib/.git"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tracks(t, root, "web/a", "web/src/a")
+	for name, target := range map[string]string{"link": "web", "out": t.TempDir()} {
+		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules := entries(t, Allow, "run_shell_command(make)", "run_shell_command(git status)", "run_shell_command(git diff)", "run_shell_command(go test)", "run_shell_command(cd)")
+	for line, want := range map[string]Decision{
+		"make -C web":                            Allow,
+		"make -C web html":                       Allow,
+		"make --directory web/src -j4 html":      Allow,
+		"cd web && make -C src":                  Allow,
+		"env make -C web":                        Allow,
+		"go -C web test ./...":                   Allow,
+		"git -C web status -s":                   Allow,
+		"git -C unpacked status":                 Allow, // in the same repository
+		"make -C " + root + "/web":               Allow,
+		"make -C web CC=x":                       Ask,
+		"make -C web -C ../unpacked":             Ask,
+		"make -C unpacked":                       Ask,
+		"make -C link":                           Ask,
+		"make -C out":                            Ask,
+		"make -C out/../web":                     Ask,
+		"make -C ..":                             Ask,
+		"make -C /":                              Ask,
+		"make -C ~":                              Ask,
+		"make -C $x":                             Ask,
+		"make -C 'we'*":                          Ask,
+		"make -k -C web":                         Ask,
+		"make -Cweb":                             Ask,
+		"make -C":                                Ask,
+		"./make -C web":                          Ask,
+		"cd out && make -C web":                  Ask,
+		"cd $x && make -C web":                   Ask,
+		"git -C lib status":                      Ask,
+		"git -C out status":                      Ask,
+		"git -C web push":                        Ask,
+		"git -C web -c core.pager=x status":      Ask,
+		"go -C unpacked test":                    Ask,
+		"go -C web test -exec x":                 Ask,
+		"git -C web diff --output=/etc/x":        Ask,
+		"git -C web diff --output=denied":        Deny,
+		"cd web && git -C src diff --output=new": Deny,
+	} {
+		p := &Policy{Workspace: filepath.ToSlash(root), Rules: append([]Rule{{Path: "web/denied", Decision: Deny}, {Path: "web/src/new", Decision: Deny}}, rules...)}
+		if v := p.Decide(t.Context(), commandTool(line, ""), registry.Call{}); v.Decision != want {
+			t.Errorf("%q: %s (%s), want %s", line, v.Decision, v.Reason, want)
+		}
+	}
+	whole := &Policy{Workspace: filepath.ToSlash(root), Rules: entries(t, Allow, "run_shell_command(make -C unpacked all)")}
+	if v := whole.Decide(t.Context(), commandTool("make -C unpacked all", ""), registry.Call{}); v.Decision != Allow {
+		t.Errorf("a rule with all words: %s (%s)", v.Decision, v.Reason)
+	}
+	denied := &Policy{Workspace: filepath.ToSlash(root), Rules: append(entries(t, Deny, "run_shell_command(git diff)"), Rule{Decision: Allow})}
+	if v := denied.Decide(t.Context(), commandTool("git -C web diff", ""), registry.Call{}); v.Decision != Deny {
+		t.Errorf("a rule that denies: %s (%s)", v.Decision, v.Reason)
+	}
+
+	asking := &Policy{Workspace: filepath.ToSlash(root), Approvals: &Approvals{Dir: stateDir(t)}}
+	v := asking.Decide(t.Context(), commandTool("git -C web status -s", ""), registry.Call{})
+	if len(v.Scopes) != 1 || v.Scopes[0].Covers() != `"git status …"` {
+		t.Fatalf("always is offered for %+v", v.Scopes)
+	}
+	if err := asking.Approvals.Remember(t.Context(), commandTool("", ""), v.Scopes[0]); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]Decision{"git status": Allow, "git -C web status": Allow, "git -C out status": Ask, "git -C web push": Ask} {
+		if v := asking.Decide(t.Context(), commandTool(line, ""), registry.Call{}); v.Decision != want {
+			t.Errorf("%q after always: %s (%s)", line, v.Decision, v.Reason)
+		}
+	}
+}
+
 func commandTool(line, dir string) *registry.Tool {
 	return builtinTool("run_shell_command", registry.CategoryCommand, registry.Subject{Command: line, Directory: dir})
 }

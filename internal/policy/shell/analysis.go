@@ -32,7 +32,8 @@ type findings struct {
 	evaluate   bool              // the line evaluates the values of variables as code
 	room       expandable        // how much braces may still expand to
 	location
-	begin location
+	begin       location
+	isOfProject func(program, dir string) bool // see [ReadIn]
 }
 
 func (a *analysis) add(c Command) {

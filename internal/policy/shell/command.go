@@ -62,6 +62,7 @@ type Command struct {
 	Catastrophic string
 
 	words   []word   // empty if the part is not a command
+	short   []word   // words without an option that names a folder of the project; nil if there is none
 	lead    int      // number of words that determine what it does, as in git log
 	dir     string   // the folder that a cd changed to; "" if there was no cd, or its target is unknown
 	moved   bool     // there was a cd
@@ -81,8 +82,8 @@ func (c *Command) Root() string {
 	return c.words[0].text
 }
 
-// Folder returns the folder that a cd before the part changed to, "" if it is not known. moved is
-// set if there was a cd.
+// Folder returns the folder that a cd before the part or an option changed to, "" if it is not known.
+// moved is set if there was one.
 func (c *Command) Folder() (dir string, moved bool) { return c.dir, c.moved }
 
 // RunsFolder reports whether what the part runs depends on the folder in which it starts.
@@ -100,14 +101,23 @@ func (c *Command) Starts() []string {
 	if c.Root() == "" {
 		return nil
 	}
-	if t := tableOf(programName(c.words[0].text)); t != nil && !t.has("lead") && !t.has("stdin") && t.read(c.words[1:], false).runner == nil {
-		return []string{c.words[0].text}
+	words := c.meant()
+	if t := tableOf(programName(words[0].text)); t != nil && !t.has("lead") && !t.has("stdin") && t.read(words[1:], false).runner == nil {
+		return []string{words[0].text}
 	}
-	argv := make([]string, len(c.words))
-	for i, w := range c.words {
+	argv := make([]string, len(words))
+	for i, w := range words {
 		argv[i] = w.text
 	}
 	return argv
+}
+
+// meant returns the words of the part as they are in the folder in which it starts.
+func (c *Command) meant() []word {
+	if c.short != nil {
+		return c.short
+	}
+	return c.words
 }
 
 // coverable returns the program of a part that rules and approvals on commands can
@@ -142,15 +152,17 @@ func (c *Command) Begins(command string, confined bool) bool {
 		return false
 	}
 	want, ok := ruleWords(command)
-	if !ok || len(want) > len(c.words) {
-		return false
-	}
+	return ok && (c.begins(c.words, want, confined) || c.short != nil && c.begins(c.short, want, confined))
+}
+
+func (c *Command) begins(words []word, want []string, confined bool) bool {
 	whole := c.Exact != "" && !confined
-	if whole && len(want) != len(c.words) || c.Named != "" && !confined && len(want) < c.lead {
+	lead := c.lead + len(words) - len(c.meant())
+	if len(want) > len(words) || whole && len(want) != len(words) || c.Named != "" && !confined && len(want) < lead {
 		return false
 	}
 	for i, w := range want {
-		if !c.words[i].known || !text.MatchName(w, c.words[i].text) || whole && w != c.words[i].text {
+		if !words[i].known || !text.MatchName(w, words[i].text) || whole && w != words[i].text {
 			return false
 		}
 	}

@@ -20,11 +20,11 @@ func (c *Command) Cover() string {
 	if c.outer != nil {
 		return c.outer.Cover()
 	}
-	if root := c.coverable(); root == "" || isShell(programName(root)) || c.lead > len(c.words) {
+	if root := c.coverable(); root == "" || isShell(programName(root)) || c.lead > len(c.meant()) {
 		return ""
 	}
 	cover := make([]string, c.lead)
-	for i, w := range c.words[:c.lead] {
+	for i, w := range c.meant()[:c.lead] {
 		quoted, err := syntax.Quote(w.text, syntax.LangBash)
 		if !w.known || err != nil {
 			return ""
@@ -44,15 +44,14 @@ func (c *Command) Covered(cover string, confined bool) bool {
 		return c.outer.Covered(cover, confined)
 	}
 	want, ok := ruleWords(cover)
-	if !ok || c.coverable() == "" || len(want) > len(c.words) || len(want) < c.lead && !(confined && c.Exact != "") {
+	if !ok || c.coverable() == "" || len(want) < c.lead && !(confined && c.Exact != "") {
 		return false
 	}
-	for i, text := range want {
-		if !c.words[i].known || c.words[i].text != text {
-			return false
-		}
+	covers := func(words []word) bool {
+		return len(want) <= len(words) && !slices.ContainsFunc(words[:len(want)], func(w word) bool { return !w.known }) &&
+			slices.EqualFunc(want, words[:len(want)], func(text string, w word) bool { return w.text == text })
 	}
-	return true
+	return covers(c.meant()) || len(want) == len(c.words) && covers(c.words)
 }
 
 // CoverKind says which commands an "always" answer for some words covers.

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,8 +30,12 @@ const (
 // The grammar "" means Bash. dir is the folder in which the line runs, or "" if it
 // is not known. Read never fails: a part that it cannot parse becomes a command
 // that is Unread.
-func Read(grammar, line, dir string) Line {
-	a := &analysis{findings: &findings{read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes}, location: location{start: dir}, begin: location{start: dir}}}
+func Read(grammar, line, dir string) Line { return ReadIn(grammar, line, dir, nil) }
+
+// ReadIn is [Read] for a project. A program that an option makes start in a folder for which isOfProject
+// returns true, as in "git -C dir status", is read as if a cd to the folder preceded it. The folder is absolute.
+func ReadIn(grammar, line, dir string, isOfProject func(program, dir string) bool) Line {
+	a := &analysis{findings: &findings{isOfProject: isOfProject, read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes}, location: location{start: dir}, begin: location{start: dir}}}
 	a.script(grammar, line)
 	a.evaluated()
 	return Line{Commands: a.commands, Writes: a.writes, Inside: a.inside}
@@ -305,6 +310,11 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		a.add(c)
 		return
 	}
+	if short, where := a.enter(words); where != a.location {
+		outside := a.location
+		defer func() { a.location = outside }()
+		c.short, words, a.location = short, short, where
+	}
 	name := programName(words[0].text)
 	c.Catastrophic = a.ruins(name, words[1:])
 	run := runsOf(a.shell, name, words, stdin)
@@ -357,6 +367,24 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		}
 		deeper.command(text, inner, nil)
 	}
+}
+
+// enter returns the words of a command without an option that names a folder of the project, and where
+// the command then starts. Such an option follows the program.
+func (a *analysis) enter(words []word) (short []word, where location) {
+	where = a.location
+	if a.isOfProject == nil || len(words) < 3 || !words[1].known || !words[2].known || words[2].text == "" || strings.ContainsAny(words[2].text[:1], "-~") ||
+		slices.Contains(strings.Split(words[2].text, "/"), "..") { // which leads elsewhere behind a link
+		return words, where
+	}
+	t := tableOf(programName(words[0].text))
+	if t == nil || !t.isNamed(words[0].text) || !slices.Contains(strings.Split(t.attrs["into"], ","), words[1].text) {
+		return words, where
+	}
+	if where.cd(words[2:3]); !path.IsAbs(where.dir) || !a.isOfProject(t.path, where.dir) {
+		return words, a.location
+	}
+	return append(words[:1:1], words[3:]...), where
 }
 
 // assigns adds the assignments of a simple command, which may consist of nothing

@@ -78,7 +78,7 @@ func (m *matter) decide(clauses []clause) Verdict {
 func (m *matter) amend(v Verdict, clauses []clause) Verdict {
 	for _, c := range clauses {
 		if v.Decision == Deny {
-			break
+			return v
 		}
 		w, ok := c.says(m, v)
 		if !ok || !c.loosens && stricter(v.Decision, w.Decision) != w.Decision {
@@ -197,7 +197,7 @@ func (m *matter) whyAsked(remember string) string {
 		return m.elsewhere
 	case p.Exact != "" && allowed():
 		return p.Exact + ", so a rule must have all words of the command"
-	case p.Exact == "" && p.Named != "" && allowed():
+	case p.Named != "" && allowed():
 		return p.Named
 	case remember != "" && m.approvedWhole(p.Root()):
 		return fmt.Sprintf("\"always\" now covers single subcommands of %q; the earlier answer for all of them is ignored", p.Root())

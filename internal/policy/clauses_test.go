@@ -219,3 +219,72 @@ func TestClausesOnlyTighten(t *testing.T) {
 		(&matter{facts: f}).amend(f.decideParts(), watched(ofCall()))
 	}
 }
+
+// A question about a command says why no rule and no earlier answer decides, if a person may expect that.
+func TestWhyCommandAsks(t *testing.T) {
+	const byDefault = "tools of category command require confirmation"
+	p := shellPolicy(t)
+	p.Rules = append(p.Rules, entries(t, Allow, "run_shell_command(python)", "run_shell_command(kubectl)")...)
+	for line, want := range map[string]string{
+		"make":                 byDefault,
+		"apply_patch x":        "apply_patch is a tool",
+		"applypatch x":         "apply_patch is a tool",
+		"python -c 'print(1)'": "so a rule must have all words of the command",
+		"ruby -e 1":            byDefault,
+		"kubectl apply -f x":   "so a rule must name it, not kubectl alone",
+		"helm upgrade a b":     byDefault,
+	} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Ask || !strings.Contains(v.Reason, want) {
+			t.Errorf("%s: %s (%s), want %q", line, v.Decision, v.Reason, want)
+		}
+	}
+}
+
+// The reason of a call says which answer allowed it, and a question that a change of the tool caused.
+func TestReasonsOfApprovals(t *testing.T) {
+	a := &Approvals{Dir: stateDir(t)}
+	older := shellTool("")
+	older.Description = "older"
+	for _, given := range []struct {
+		tool  *registry.Tool
+		scope Scope
+	}{
+		{todoTool(), Scope{Kind: ScopeTool}},
+		{shellTool(""), Scope{Kind: ScopeCommand, Values: []string{"make"}}},
+		{older, Scope{Kind: ScopeCommand, Values: []string{"ninja"}}},
+	} {
+		if err := a.Remember(t.Context(), given.tool, given.scope); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &Policy{Approvals: a}
+	for _, tt := range []struct {
+		tool *registry.Tool
+		want string
+	}{
+		{todoTool(), "you chose to always allow it"},
+		{shellTool("make all"), `you chose to always allow "make"`},
+		{shellTool("ninja"), "its description changed since you allowed it"},
+		{shellTool("ninja; make; ls"), "its description changed since you allowed it"}, // whatever follows
+		{shellTool("ls; ninja"), "its description changed since you allowed it"},
+	} {
+		if v := p.Decide(t.Context(), tt.tool, registry.Call{}); v.Reason != tt.want {
+			t.Errorf("%s, want %q", v.Reason, tt.want)
+		}
+	}
+}
+
+// The same answer in two workspaces of a project is two answers.
+func TestAnswersOfWorkspaces(t *testing.T) {
+	dir := stateDir(t)
+	for _, workspace := range []string{"", "/p/a", "/p/b"} {
+		a := &Approvals{Dir: dir, Workspace: workspace}
+		if err := a.Remember(t.Context(), todoTool(), Scope{Kind: ScopeTool}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := (&Approvals{Dir: dir}).List(t.Context(), false)
+	if err != nil || len(list) != 3 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}

@@ -165,7 +165,8 @@ func (f *facts) scopes(v Verdict) []Scope {
 	return []Scope{{Kind: ScopeTool}}
 }
 
-// commandScopes is scopes for a command line. An "always" must cover all of it.
+// commandScopes is scopes for a command line. An "always" must cover all of it, and none covers a part that
+// is in doubt.
 func (f *facts) commandScopes(commands []CommandVerdict) (scopes []Scope) {
 	var covers []string
 	moved := false
@@ -180,7 +181,7 @@ func (f *facts) commandScopes(commands []CommandVerdict) (scopes []Scope) {
 			covers = append(covers, c.remember)
 		}
 	}
-	if len(covers) == 0 || f.unread || f.unsure || f.person {
+	if len(covers) == 0 {
 		return nil
 	}
 	if f.unconfinable() == "" {

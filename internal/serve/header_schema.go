@@ -12,14 +12,13 @@ import (
 // compares with the headers of each call. The SDK would not accept every schema, and it
 // reads the schema at each call.
 func headerSchema(declaration json.RawMessage) any {
-	schema := headerParams{Type: "object"}
 	input := jsonx.Get(declaration, "inputSchema")
-	if wire.NamesParamHeaders(input) && wire.CheckParamHeaders(input) == nil {
-		_ = json.Unmarshal(input, &schema) // a mismatch, such as a list of types, is not in a param with a header
-		schema.keep()
-		schema.Type = "object"
+	if !wire.NamesParamHeaders(input) || wire.CheckParamHeaders(input) != nil {
+		return &headerParams{Type: "object"}
 	}
-	return &schema
+	schema := headerParamsOf(input)
+	schema.Type = "object"
+	return schema
 }
 
 // headerParams is a schema that has only the params repeated in headers.
@@ -29,13 +28,15 @@ type headerParams struct {
 	Properties map[string]*headerParams `json:"properties,omitempty"`
 }
 
-// keep removes the properties without a header. It reports whether any is left or p
-// itself has a header.
-func (p *headerParams) keep() bool {
-	for name, property := range p.Properties {
-		if property == nil || !property.keep() {
-			delete(p.Properties, name)
+// headerParamsOf reads a schema as clients do, for whom the names of members are exact.
+func headerParamsOf(schema json.RawMessage) *headerParams {
+	p := &headerParams{Properties: map[string]*headerParams{}}
+	p.Type, _ = jsonx.Text(jsonx.Get(schema, "type"))
+	p.Header, _ = jsonx.Text(jsonx.Get(schema, "x-mcp-header"))
+	for name, property := range jsonx.Members(jsonx.Get(schema, "properties")) {
+		if one := headerParamsOf(property); one.Header != "" || len(one.Properties) > 0 {
+			p.Properties[name] = one
 		}
 	}
-	return p.Header != "" || len(p.Properties) > 0
+	return p
 }

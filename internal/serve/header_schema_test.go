@@ -21,6 +21,8 @@ func TestParamHeadersMustMatch(t *testing.T) {
 	}{
 		"the same":          {map[string]string{"Mcp-Param-Region": "north"}, 200, "north"},
 		"the same, encoded": {map[string]string{"Mcp-Param-Region": "=?base64?bm9ydGg=?="}, 200, "north"},
+		"encoded name":      {map[string]string{"Mcp-Param-Region": "north", "Mcp-Name": "=?base64?bWlycm9y?="}, 200, "north"},
+		"encoded, no end":   {map[string]string{"Mcp-Param-Region": "north", "Mcp-Name": "=?base64?bWlycm9y"}, 400, "Mcp-Name"},
 		"another":           {map[string]string{"Mcp-Param-Region": "south"}, 400, "does not match"},
 		"none":              {nil, 400, "missing Mcp-Param-Region"},
 		"name of another":   {map[string]string{"Mcp-Param-Region": "north", "Mcp-Name": "echo"}, 400, "Mcp-Name"},
@@ -72,6 +74,7 @@ func TestHeaderSchema(t *testing.T) {
 		`{"inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`:                                                                                    `{"type":"object"}`,
 		`{"inputSchema":{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}}`:                                                                 `{"type":"object"}`, // not allowed
 		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":["string","null"]},"c":true,"d":null,"e":{"properties":{"f":{}}}}}}`:    `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}`,
+		`{"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","X-Mcp-Header":"B"}}}}`:                                        `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}`,
 		`{"inputSchema":{"type":["object"],"properties":{"o":{"type":"object","properties":{"in":{"type":"integer","x-mcp-header":"In"},"x":{"type":"string"}}}}}}`: `{"type":"object","properties":{"o":{"type":"object","properties":{"in":{"type":"integer","x-mcp-header":"In"}}}}}`,
 	} {
 		if got, err := json.Marshal(headerSchema(json.RawMessage(declaration))); err != nil || string(got) != want {

@@ -130,6 +130,7 @@ func TestMalformedRequestsAreRejected(t *testing.T) {
 		"NUL in a header":             {post("/mcp", ping, sized(ping), "X: a\x00b"), 400},
 		"bare CR in a header":         {post("/mcp", ping, sized(ping), "X: a\rb"), 400},
 		"two revisions":               {post("/mcp", ping, sized(ping), "Mcp-Protocol-Version: 2025-11-25", "Mcp-Protocol-Version: 2026-07-28"), 400},
+		"two sessions":                {post("/mcp", ping, sized(ping), "Mcp-Session-Id: a", "Mcp-Session-Id: b"), 400},
 		"foreign session":             {post("/mcp", ping, sized(ping), "Mcp-Session-Id: 0123456789abcdefXYZ"), 404},
 		"header too large":            {post("/mcp", ping, sized(ping), "X: "+strings.Repeat("x", 100<<10)), 431},
 		"body too large":              {post("/mcp", "", fmt.Sprintf("Content-Length: %d", maxBody+1)), 413},

@@ -312,8 +312,8 @@ func nameOf(h http.Header) string {
 // checkHeaders rejects requests that a proxy in front of the server may have interpreted
 // differently.
 func checkHeaders(r *http.Request) error {
-	for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Content-Type"} {
-		if len(r.Header.Values(name)) > 1 {
+	for name, values := range r.Header {
+		if len(values) > 1 && (name == "Content-Type" || strings.HasPrefix(name, "Mcp-")) {
 			return fmt.Errorf("the header %s is given more than once", name)
 		}
 	}

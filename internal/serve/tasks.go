@@ -444,22 +444,19 @@ type taskParams struct {
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It leaves it to [Server.addTaskMethod] to refuse what
-// is malformed, because the SDK's error would name types of this package.
+// is malformed, because the SDK's error would name types of this package. Names of members are exact
+// here, too, because [sameTask] has compared the id with a header.
 func (p *taskParams) UnmarshalJSON(data []byte) error {
-	var raw struct {
-		Meta    json.RawMessage `json:"_meta"`
-		ID      json.RawMessage `json:"taskId"`
-		Answers json.RawMessage `json:"inputResponses"`
-	}
+	meta, id, answers := jsonx.Get(data, "_meta"), jsonx.Get(data, "taskId"), jsonx.Get(data, "inputResponses")
 	*p = taskParams{}
 	switch {
-	case json.Unmarshal(data, &raw) != nil:
+	case jsonx.KindOf(data) != jsonx.Object:
 		p.wrong = "params must be an object"
-	case raw.Meta != nil && json.Unmarshal(raw.Meta, &p.Meta) != nil:
+	case meta != nil && json.Unmarshal(meta, &p.Meta) != nil:
 		p.wrong = "_meta must be an object"
-	case raw.ID != nil && json.Unmarshal(raw.ID, &p.ID) != nil:
+	case id != nil && json.Unmarshal(id, &p.ID) != nil:
 		p.wrong = "taskId must be a string"
-	case raw.Answers != nil && json.Unmarshal(raw.Answers, &p.Answers) != nil:
+	case answers != nil && json.Unmarshal(answers, &p.Answers) != nil:
 		p.wrong = "inputResponses must be an object"
 	}
 	return nil

@@ -60,16 +60,17 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 
 // taskMessage is a request about a task.
 type taskMessage struct {
-	Method string      `json:"method"`
-	Params *taskParams `json:"params"`
+	method string
+	params *taskParams
 }
 
 // replaceTask puts a ping in the place of a request about a task, because the SDK's transport of a
 // session that was taken over refuses methods that are not its own. [taskInPlaceOf] undoes it.
 func (in *inbound) replaceTask() {
-	var is taskMessage
-	if strings.HasPrefix(in.member("method"), "tasks/") && json.Unmarshal(in.body, &is) == nil {
-		in.task, in.body = &is, withMember(withMember(in.body, "method", "ping"), "params", struct{}{})
+	method, params := in.member("method"), &taskParams{}
+	if strings.HasPrefix(method, "tasks/") {
+		_ = params.UnmarshalJSON(jsonx.Get(in.body, "params")) // says what is wrong by itself
+		in.task, in.body = &taskMessage{method, params}, withMember(withMember(in.body, "method", "ping"), "params", struct{}{})
 	}
 }
 
@@ -81,7 +82,7 @@ func taskInPlaceOf(method string, req mcp.Request) (string, mcp.Request) {
 	if !ok || in == nil || in.task == nil {
 		return method, req
 	}
-	return in.task.Method, &mcp.ServerRequest[*taskParams]{Session: ping.Session, Params: in.task.Params, Extra: ping.Extra}
+	return in.task.method, &mcp.ServerRequest[*taskParams]{Session: ping.Session, Params: in.task.params, Extra: ping.Extra}
 }
 
 // settleRevision replaces the revision with which a client begins a session by the one that the SDK

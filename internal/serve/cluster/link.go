@@ -42,6 +42,8 @@ const (
 	// largestHeader is more than clients can send (serve's own limit), with the identity of one.
 	largestHeader = 1 << 20
 	handshakeTime = 10 * time.Second
+	// unread is how much of an answer waits in memory until its client has read what comes before.
+	unread = 256 << 10
 )
 
 // credentials returns the settings of TLS for both ends of a connection. key has 32 bytes.
@@ -69,7 +71,7 @@ func credentials(key []byte) *tls.Config {
 func onlyHTTP2() (*http.Protocols, *http.HTTP2Config) {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
-	return protocols, &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWithin, MaxConcurrentStreams: 1000}
+	return protocols, &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWithin, MaxConcurrentStreams: 1000, MaxReceiveBufferPerStream: unread}
 }
 
 // newServer returns a server for the requests of other replicas. They are canceled when ctx is done.

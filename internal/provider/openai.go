@@ -98,8 +98,5 @@ func openAIRoot(t *tool) []string {
 		root.Set("properties", jsonx.NewObject())
 		changes = append(changes, "properties added at the root")
 	}
-	if rewrite.FillArrays(root) {
-		changes = append(changes, "items added to arrays that had none")
-	}
-	return changes
+	return append(changes, rewrite.ForOpenAI(root)...)
 }

@@ -43,17 +43,32 @@ func InlineRoot(root *jsonx.Value) (changes []string) {
 	return []string{"the reference at the root replaced by its target"}
 }
 
-// FillArrays adds items to every array schema without them, because OpenAI would
-// reject the request. It reports whether there was one.
-func FillArrays(n *jsonx.Value) (changed bool) {
-	if schema.HasType(n, "array") && n.Get("items") == nil {
-		n.Set("items", jsonx.NewObject())
-		changed = true
+// ForOpenAI adds items to every array schema without them, and writes additionalProperties that are an empty
+// schema as true, because OpenAI would reject the request.
+func ForOpenAI(root *jsonx.Value) (changes []string) {
+	arrays, open := false, false
+	var fill func(n *jsonx.Value)
+	fill = func(n *jsonx.Value) {
+		if schema.HasType(n, "array") && n.Get("items") == nil {
+			n.Set("items", jsonx.NewObject())
+			arrays = true
+		}
+		if more := n.Get("additionalProperties"); more.Is(jsonx.Object) && len(more.Members) == 0 {
+			n.Set("additionalProperties", jsonx.NewBool(true))
+			open = true
+		}
+		for sub := range schema.Within(n) {
+			fill(sub)
+		}
 	}
-	for sub := range schema.Within(n) {
-		changed = FillArrays(sub) || changed
+	fill(root)
+	if arrays {
+		changes = append(changes, "items added to arrays that had none")
 	}
-	return changed
+	if open {
+		changes = append(changes, "additionalProperties of {} written as true")
+	}
+	return changes
 }
 
 // ObjectProperties rewrites properties whose schema is true or false as equivalent

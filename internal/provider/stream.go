@@ -196,6 +196,10 @@ func (c *joinedChoice) add(chunk object) {
 	for _, raw := range calls {
 		part := asObject(raw)
 		call := c.byIndex[string(part["index"])]
+		if call == nil && len(c.calls) > 0 && c.calls[len(c.calls)-1].goesOn(part) {
+			call = c.calls[len(c.calls)-1]
+			c.byIndex[string(part["index"])] = call
+		}
 		if call == nil || call.endsBefore(part, here[call]) {
 			call = &joinedCall{}
 			c.byIndex[string(part["index"])] = call
@@ -219,6 +223,12 @@ func (c *joinedCall) endsBefore(part object, here bool) bool {
 		return id != c.id
 	}
 	return here || jsonx.KindOf(params(given["arguments"])) == jsonx.Object && c.function.isWhole()
+}
+
+// goesOn reports whether a part of another index can only be the rest of this call, because some
+// servers count the parts.
+func (c *joinedCall) goesOn(part object) bool {
+	return asText(textID(part["id"])) == "" && asObject(part.either("function", "custom")).text("name") == "" && c.function != nil && !c.function.isWhole()
 }
 
 // isWhole reports whether nothing can follow.

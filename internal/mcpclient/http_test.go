@@ -427,6 +427,7 @@ func forgotten() map[string]refusal {
 		"unavailable":      {503, "Unknown or expired MCP session"},
 		"broken":           {500, `{"error":"Session not found"}`},
 		"conflict":         {409, "Session 7f3e was terminated"},
+		"unauthorized":     {401, "Unauthorized: Session not found"},
 		"transport":        {400, "No transport found for sessionId"},
 		"answer":           {200, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`},
 		"invalid request":  {200, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32600,"message":"Invalid session ID"}}`},

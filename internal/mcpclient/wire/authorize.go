@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -58,6 +59,13 @@ func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
+		if resp.StatusCode == http.StatusUnauthorized && r.Header.Get(sessionHeader) != "" {
+			said, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+			resp.Body = &readBody{io.MultiReader(bytes.NewReader(said), resp.Body), resp.Body}
+			if namesLostSession(string(said)) {
+				return resp, nil // no login is needed
+			}
+		}
 		again, err := h.auth.Received(r.Context(), token, resp.StatusCode, resp.Header)
 		if err != nil {
 			_ = resp.Body.Close()
@@ -69,6 +77,12 @@ func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
 		_ = resp.Body.Close()
 	}
+}
+
+// readBody is a body of which the beginning was read.
+type readBody struct {
+	io.Reader
+	io.Closer
 }
 
 // sendWith sends a request with a token.

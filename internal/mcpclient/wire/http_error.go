@@ -41,14 +41,14 @@ func (e *HTTPError) Unwrap() error { return e.cause }
 
 // losesSession reports whether a refusal means that the server does not have the session any
 // more, so that the request has not run: status 404 (transports, "Session Management"), 410,
-// or another that is not about permissions or load, with words about the session.
+// or another with words about the session.
 func (e *HTTPError) losesSession() bool {
 	switch e.Status {
 	case http.StatusNotFound, http.StatusGone:
 		return true
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
 		return regexp.MustCompile(`(?i)\bsession.{0,40}(not found|not exist|unknown|invalid|expired|terminated|closed|ended|not initialized|no longer)|(no|not|unknown|invalid|missing|expired|bad)\b.{0,30}\bsession|server not initialized`).MatchString(e.said)
-	case http.StatusInternalServerError, http.StatusServiceUnavailable:
+	case http.StatusUnauthorized, http.StatusInternalServerError, http.StatusServiceUnavailable:
 		return namesLostSession(e.said)
 	}
 	return false

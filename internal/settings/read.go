@@ -174,10 +174,14 @@ func (r *reader) unknown(f jsonx.Member, key, group string, candidates []string)
 }
 
 // nearKey suggests the key of a group ("" means the top level) that is nearest to a
-// name; "" if none is near.
+// name. If none is near, it lists the keys of a group that has few.
 func nearKey(name, group string, candidates []string) string {
 	near := registry.Near(name, candidates)
-	if len(near) == 0 {
+	switch {
+	case len(near) > 0:
+	case group != "" && 0 < len(candidates) && len(candidates) <= 12:
+		return fmt.Sprintf("%s has the keys %s", group, strings.Join(candidates, ", "))
+	default:
 		return ""
 	}
 	if group != "" {

@@ -88,6 +88,7 @@ type Options struct {
 	Still   bool              // start nothing, not even a command reference in the settings; Cache must be cache.Offline
 	Counts  bool              // also count prompts and resources of servers
 	Uncut   bool              // do not shorten results
+	Apps    bool              // the session serves clients that may show pages of tools, see [registry.Registry.Apps]
 	Guard   bool              // guard the processes of servers, see [process.Spec]
 	Kept    mcpclient.KeptUse // of servers with keep
 	List    bool              // nothing is called: servers are stopped as soon as they have listed their tools
@@ -383,7 +384,7 @@ func commonOptions(p *programs, deps Deps, opts Options) mcpclient.Options {
 	o := mcpclient.Options{
 		ProjectRoot: p.set.ProjectRoot, Workspace: workspaceOf(p.set), Environ: process.ChildEnviron(p.environ), Version: deps.Version,
 		Expand: p.expander.Server, Logger: p.reports.log, OnState: p.reports.screen.ServerState,
-		Counts: opts.Counts, ListOnly: opts.List, Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
+		Counts: opts.Counts, ListOnly: opts.List, Apps: opts.Apps, Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
 		Limits: mcpclient.Limits{Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages, Schema: limits.Schema, Samples: p.set.Sampling.Requests},
 	}
 	if p.set.Globals.ConnectSet {

@@ -47,11 +47,20 @@ func (d *dialer) dial(ctx context.Context, server settings.Server, over string, 
 	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
 }
 
+// capabilities returns what this client can do, without extensions of revision 2026-07-28.
+func (d *dialer) capabilities() *mcp.ClientCapabilities {
+	c := d.asker.Capabilities()
+	if d.opts.Apps {
+		c.Extensions = map[string]any{wire.AppsExtension: wire.Apps()}
+	}
+	return c
+}
+
 // wireOptions returns the options of a protocol session.
 func (d *dialer) wireOptions(ctx context.Context, sess *session) wire.Options {
 	shared := d.opts.owner(ctx) == nil
 	o := wire.Options{
-		Client: mcp.Implementation{Name: "toolreg", Version: cmp.Or(d.opts.Version, "dev")}, Capabilities: d.asker.Capabilities(),
+		Client: mcp.Implementation{Name: "toolreg", Version: cmp.Or(d.opts.Version, "dev")}, Capabilities: d.capabilities(),
 		LogLevel: d.opts.LogLevel, Logger: d.opts.log(), Answer: d.asker.Handle,
 		Changed: func(change Change) {
 			if shared {

@@ -58,6 +58,7 @@ type Options struct {
 
 	// Confine confines a stdio server; nil means it is not confined.
 	Confine process.Confiner
+	Apps    bool // clients may show pages of the tools, see [wire.AppsExtension]
 	Guard   bool // of a stdio server's process, see [process.Spec]
 
 	// Keep lets a stdio server outlast the run; nil means it ends with the run.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -412,11 +413,19 @@ func (b *builder) isUnsettled(t *Tool) bool {
 	return !taken
 }
 
-// withdraw removes the tools that overrides hide. Their names stay reserved, and
-// only steps of composites can call them.
+// withdraw removes the tools that overrides hide, and those that only pages of their servers may
+// call. Their names stay reserved; only steps of composites can call the former.
 func (b *builder) withdraw() {
 	isHidden := func(t *Tool) bool { return t.Reshaped != nil && t.Reshaped.Hidden }
 	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool {
+		if !isHidden(t) && t.forApp() {
+			b.reg.hidden = append(b.reg.hidden, Hidden{Name: t.Name, Version: t.Version, Source: t.Source, Reason: "only pages of its server may call it", Setting: "_meta.ui.visibility of the server"})
+			b.reg.apps = append(b.reg.apps, t)
+			delete(b.reg.names, t.Name)
+			delete(b.reg.versions, t.Name)
+			maps.DeleteFunc(b.reg.other, func(_ string, other *Tool) bool { return other == t })
+			return true
+		}
 		if !isHidden(t) {
 			return false
 		}

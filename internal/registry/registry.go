@@ -18,6 +18,7 @@ type Registry struct {
 	names       map[string]*Tool
 	versions    map[string][]*Tool // highest version first, only if there are several
 	other       map[string]*Tool   // aliases and qualified names
+	apps        []*Tool            // see Apps
 	steps       map[string]*Tool   // tools that only steps of composites can call
 	renamed     map[string]*Tool   // by the names that overrides replaced
 	misfits     map[string]Hidden  // hidden tools by the names that overrides would give them
@@ -95,6 +96,10 @@ func (r *Registry) Lookup(name string) (*Tool, error) {
 	}
 	return nil, r.notFound(name)
 }
+
+// Apps returns the tools that only pages of their servers may call (MCP Apps: _meta.ui.visibility).
+// They are no tools for models, and no name finds them.
+func (r *Registry) Apps() []*Tool { return slices.Clone(r.apps) }
 
 // LookupStep is like [Registry.Lookup], but also finds the tools that an override
 // hides from all but the steps of composites.

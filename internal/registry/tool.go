@@ -3,7 +3,10 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Tool is a definition with what a call of it does. It is a struct, not
@@ -178,6 +181,16 @@ type Call struct {
 	// rules, so that a stored result is not shown to a call that has other ones.
 	Hides    func(path string) bool
 	HidesKey string
+}
+
+// forApp reports whether the tool is one of a server that only the server's pages may call, not a
+// model (MCP Apps 2026-01-26, "Tool visibility"; without a visibility both may).
+func (t *Tool) forApp() bool {
+	visibility, ok := jsonx.Elements(jsonx.Get(jsonx.Get(t.MCP.Meta, "ui"), "visibility"))
+	return ok && len(visibility) > 0 && !slices.ContainsFunc(visibility, func(who json.RawMessage) bool {
+		name, _ := jsonx.Text(who)
+		return name != "app"
+	})
 }
 
 // Steps makes calls for tools that are made of calls. Each is validated, decided on by the policy

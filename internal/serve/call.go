@@ -89,7 +89,7 @@ func (s *Server) countEnd(c *client, result *mcp.CallToolResult, err error) {
 func (s *Server) taskSupport(ctx context.Context, name string) string {
 	o, done := s.use(ctx)
 	defer done()
-	if t := s.view(o, caller.Profile(ctx)).find(name); t != nil {
+	if t := s.viewOf(ctx, o, caller.Profile(ctx)).find(name); t != nil {
 		return mcpclient.TaskSupport(&t.Tool.Definition)
 	}
 	return ""
@@ -117,7 +117,7 @@ func (c *client) resultOfCall(v any, err error) (*mcp.CallToolResult, error) {
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn bool) (registry.Result, error) {
 	o, done := s.use(ctx)
 	defer done()
-	v := s.view(o, caller.Profile(ctx))
+	v := s.viewOf(ctx, o, caller.Profile(ctx))
 	ctx = v.profile.context(ctx)
 	var f engine.Found
 	if offered := v.find(req.Params.Name); offered != nil {

@@ -113,8 +113,12 @@ func (c *client) Capabilities() json.RawMessage {
 	if c.can.RootsV2 != nil {
 		caps["roots"] = c.can.RootsV2
 	}
-	caps["extensions"] = wire.Extensions() // toolreg waits for tasks
-	out, _ := json.Marshal(caps)           // plain structs: cannot fail
+	extensions := wire.Extensions() // toolreg waits for tasks
+	if apps, ok := c.can.Extensions[wire.AppsExtension]; ok {
+		extensions[wire.AppsExtension] = apps
+	}
+	caps["extensions"] = extensions
+	out, _ := json.Marshal(caps) // plain structs: cannot fail
 	return out
 }
 
@@ -132,6 +136,15 @@ func (c *client) owner() any {
 func (c *client) canFill() bool {
 	e := c.can.Elicitation
 	return e != nil && (e.Form != nil || e.URL == nil)
+}
+
+// showsApps reports whether the client declared that it shows pages of tools.
+func (c *client) showsApps() bool {
+	if c == nil {
+		return false
+	}
+	_, ok := c.can.Extensions[wire.AppsExtension]
+	return ok
 }
 
 // canOpen reports whether the client can send its user to URLs.

@@ -41,7 +41,7 @@ func (s *Server) spellings(ctx context.Context, from identity, name string, argu
 	}
 	o, done := s.use(ctx)
 	defer done()
-	if t := s.view(o, from.profile).find(name); t != nil {
+	if t := s.view(o, from.profile).withApps().find(name); t != nil {
 		out = append(out, t.Tool.Called()...)
 		if inner := t.Inner(arguments); inner != "" {
 			out = append(out, inner)

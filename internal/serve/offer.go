@@ -116,6 +116,15 @@ func (s *Server) view(o *offer, profile string) *view {
 	return v
 }
 
+// viewOf is view for the client of ctx, which may be offered tools for pages too.
+func (s *Server) viewOf(ctx context.Context, o *offer, profile string) *view {
+	v := s.view(o, profile)
+	if clientFrom(ctx).showsApps() {
+		return v.withApps()
+	}
+	return v
+}
+
 // gone returns the keys that are in old but not in now.
 func gone[T, U any](old map[string]T, now map[string]U) []string {
 	var out []string

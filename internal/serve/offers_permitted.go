@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/uri"
 )
@@ -165,6 +166,9 @@ func (s *Server) resourceOf(ctx context.Context, o *offer, method, u string) (*r
 	case from != nil && !from.known:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("resource %q belongs to server %q, which could not list its resources", u, from.name)}
 	}
+	if r := o.pageOf(s.viewOf(ctx, o, caller.Profile(ctx)), u); r != nil {
+		return r, s.permit(ctx, o, method, offerOf(r.server, "", u))
+	}
 	for _, one := range o.offers.servers { // it may be denied to this caller
 		if r := one.exact[u]; r != nil && s.view(o, caller.Profile(ctx)).profile.showsServer(one.name) {
 			if err := s.permit(ctx, o, method, engine.Offer{Server: one.name, URI: u}); err != nil {
@@ -173,6 +177,23 @@ func (s *Server) resourceOf(ctx context.Context, o *offer, method, u string) (*r
 		}
 	}
 	return nil, s.absent(ctx, method, mcp.ResourceNotFoundError(u))
+}
+
+// pageOf returns the page of a tool that the caller is offered (MCP Apps), which its server need not
+// list; nil if the URI is not that of one.
+func (o *offer) pageOf(v *view, u string) *resource {
+	if !strings.HasPrefix(u, "ui://") {
+		return nil
+	}
+	servers, _, _ := o.servers.Named() // without a name there is no error
+	for _, t := range v.tools {
+		page, _ := jsonx.Text(jsonx.Get(jsonx.Get(t.Tool.MCP.Meta, "ui"), "resourceUri"))
+		i := slices.IndexFunc(servers, func(server *mcpclient.Source) bool { return server.Name() == t.Tool.Source })
+		if page == u && i >= 0 {
+			return &resource{server: servers[i], is: &mcp.Resource{URI: u}}
+		}
+	}
+	return nil
 }
 
 // templateOf returns what the caller is offered under a URI or a template, for completion.

@@ -88,7 +88,7 @@ func again(ctx context.Context, source registry.Source) (changed bool, err error
 // resolve is [offer.resolve] for a tool whose server may have to be tried again first. It
 // returns the offer that has the tool, or the server's error if it fails again.
 func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.Request) (*offer, error) {
-	v := s.view(o, profile)
+	v := s.viewOf(ctx, o, profile)
 	ctx = v.profile.context(ctx)
 	err := o.resolve(ctx, v, req)
 	call, ok := req.(*mcp.CallToolRequest)
@@ -123,7 +123,7 @@ func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.
 	if o, err = s.offered(ctx); err != nil {
 		return o, err
 	}
-	return o, o.resolve(ctx, s.view(o, profile), req)
+	return o, o.resolve(ctx, s.viewOf(ctx, o, profile), req)
 }
 
 // failedServerOf returns the server of a name, either of the form server__tool or kept for

@@ -401,13 +401,15 @@ func (s *Server) isBound(from identity) bool {
 // newSDKServer makes the SDK's server for all clients. What its lists have is replaced by what each
 // is offered, and prompts and resources are looked up there: the SDK knows one of each.
 func (s *Server) newSDKServer() *mcp.Server {
+	extensions := wire.Extensions()
+	extensions[wire.AppsExtension] = struct{}{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       s.opts.Messages,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{ListChanged: true}, Prompts: &mcp.PromptCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}, Logging: &mcp.LoggingCapabilities{}, Completions: &mcp.CompletionCapabilities{},
-			Extensions: wire.Extensions(),
+			Extensions: extensions,
 		},
 		CompletionHandler:  s.complete,
 		SubscribeHandler:   s.subscribe,
@@ -503,7 +505,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return nil, err
 		}
-		v := s.view(o, who.profile)
+		v := s.viewOf(ctx, o, who.profile)
 		s.lists(ctx, o, method, session)
 		if isCall && v.find(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)

@@ -59,6 +59,15 @@ type view struct {
 	profile Profile
 	tools   []*declaration   // by the name as declared
 	faulty  []*registry.Tool // those that cannot be declared
+	apps    *view            // the same with the tools that only pages may call; nil: there are none
+}
+
+// withApps returns the view of clients that show pages of tools.
+func (v *view) withApps() *view {
+	if v.apps != nil {
+		return v.apps
+	}
+	return v
 }
 
 // declaration is a tool and what clients see of it.
@@ -144,6 +153,15 @@ func (o *offer) view(profile string) (_ *view, made bool) {
 	return v, true
 }
 
+// appsBeside returns the tools that only pages of the servers may call whose other tools are
+// offered.
+func appsBeside(p Profile, reg *registry.Registry, tools []engine.Found) []engine.Found {
+	apps := slices.DeleteFunc(reg.Apps(), func(app *registry.Tool) bool {
+		return !p.shows(app) || !slices.ContainsFunc(tools, func(f engine.Found) bool { return f.Tool.Source == app.Source })
+	})
+	return engine.FoundIn(reg, apps)
+}
+
 // declare declares the tools of a profile in the format mcp, with their names in the whole
 // registry.
 func (v *views) declare(p Profile, reg *registry.Registry, tools []engine.Found) (*view, error) {
@@ -152,6 +170,8 @@ func (v *views) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 		return nil, err
 	}
 	out := &view{profile: p, tools: make([]*declaration, 0, len(tools))}
+	models := len(tools)
+	tools = append(tools, appsBeside(p, reg, tools)...)
 	byName := map[string]engine.Found{}
 	var defs []registry.Definition
 	for _, f := range tools {
@@ -178,5 +198,11 @@ func (v *views) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 		out.faulty = append(out.faulty, f.Tool)
 	}
 	slices.SortFunc(out.tools, func(a, b *declaration) int { return strings.Compare(a.sdk.Name, b.sdk.Name) })
+	if forApps := tools[models:]; len(forApps) > 0 {
+		out.apps = &view{profile: p, tools: slices.Clone(out.tools), faulty: out.faulty}
+		out.tools = slices.DeleteFunc(out.tools, func(d *declaration) bool {
+			return slices.ContainsFunc(forApps, func(f engine.Found) bool { return f.Tool == d.Tool })
+		})
+	}
 	return out, nil
 }

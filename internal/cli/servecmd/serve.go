@@ -265,7 +265,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 // session creates a session whose questions go to clients, in place of an earlier one if that is
 // not nil.
 func (o *options) session(ctx context.Context, e *cli.Env, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
-	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Shared: o.overHTTP(), ClientLogins: o.overHTTP() && o.tokenFile != "", Earlier: earlier}, Asker: serve.Asker{Log: e.IO.Log}, ServerLog: serve.LogTo}
+	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Apps: true, Guard: true, Shared: o.overHTTP(), ClientLogins: o.overHTTP() && o.tokenFile != "", Earlier: earlier}, Asker: serve.Asker{Log: e.IO.Log}, ServerLog: serve.LogTo}
 	if view != nil {
 		set, _, err := e.Config.Load(ctx)
 		if err != nil {

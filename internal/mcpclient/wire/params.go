@@ -5,6 +5,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,6 +51,12 @@ func (o *Options) params(r *Request, revision string) json.RawMessage {
 // TasksExtension is the extension with which a server may continue a call as a task.
 const TasksExtension = "io.modelcontextprotocol/tasks"
 
+// AppsExtension is the extension by which tools have pages that a client shows (MCP Apps).
+const AppsExtension = "io.modelcontextprotocol/ui"
+
+// Apps is what a client that shows such pages declares.
+func Apps() any { return map[string]any{"mimeTypes": []string{"text/html;profile=mcp-app"}} }
+
 // Extensions returns the extensions of revision 2026-07-28 that toolreg supports.
 func Extensions() map[string]any { return map[string]any{TasksExtension: struct{}{}} }
 
@@ -60,9 +67,12 @@ func (o *Options) capabilities(revision string) any {
 		*mcp.ClientCapabilities
 		Roots      *mcp.RootCapabilities `json:"roots,omitempty"`
 		Extensions map[string]any        `json:"extensions,omitempty"`
-	}{o.Capabilities, o.Capabilities.RootsV2, nil}
+	}{o.Capabilities, o.Capabilities.RootsV2, maps.Clone(o.Capabilities.Extensions)}
 	if revision >= FirstModern {
-		caps.Extensions = Extensions()
+		if caps.Extensions == nil {
+			caps.Extensions = map[string]any{}
+		}
+		maps.Copy(caps.Extensions, Extensions())
 	}
 	return caps
 }

@@ -93,7 +93,11 @@ func (d *dialer) link(ctx context.Context, server settings.Server, sess *session
 		if sess.transport == transportSSE && server.OAuth != nil {
 			param = server.OAuth.TokenParamName
 		}
-		h.Authorize(d.opts.Auth(server), param)
+		auth := d.opts.Auth(server)
+		if r, ok := auth.(interface{ Registered() bool }); ok {
+			sess.registered = r.Registered
+		}
+		h.Authorize(auth, param)
 	}
 	if sess.transport == transportSSE {
 		return wire.NewSSE(h), nil

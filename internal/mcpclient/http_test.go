@@ -149,6 +149,8 @@ func TestSSE(t *testing.T) {
 			}
 			if info := s.Info(); info.Transport != "sse" || info.Protocol != "sse" {
 				t.Errorf("info %+v", info)
+			} else if !strings.HasPrefix(info.DeprecatedText(), "HTTP+SSE (deprecated since 2025-03-26)") {
+				t.Errorf("deprecated %q", info.DeprecatedText())
 			}
 			if asked := web.asked(); kind != "fallback" && asked[0] != "GET" {
 				t.Errorf("first request %s", asked[0])

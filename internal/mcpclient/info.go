@@ -3,6 +3,8 @@ package mcpclient
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +53,8 @@ type Info struct {
 
 	BaseURL string `json:"baseUrl,omitempty"` // of an API
 
+	Deprecated []Deprecated `json:"deprecated,omitempty"` // parts of the protocol that it was seen to use, sorted
+
 	Kept *keep.State `json:"kept,omitempty"` // of a server that outlasts the run
 
 	// Protocol is the generation in use, "legacy" or "modern" (2026-07-28 and later),
@@ -58,6 +62,40 @@ type Info struct {
 	Protocol string `json:"-"`
 	// Instructions is the server's text for models. It must not be trusted.
 	Instructions string `json:"-"`
+}
+
+// Deprecated is a part of the protocol that a later revision of MCP takes out.
+type Deprecated struct {
+	Part  string `json:"part"`  // HTTP+SSE, dynamic client registration, logging, roots, sampling
+	Since string `json:"since"` // the first revision in which it is deprecated
+}
+
+// DeprecatedText names the deprecated parts of the protocol, for people; "" without any.
+func (i Info) DeprecatedText() string {
+	var parts []string
+	for _, d := range i.Deprecated {
+		parts = append(parts, d.Part+" (deprecated since "+d.Since+")")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// The parts of the protocol that are deprecated.
+const (
+	partSSE          = "HTTP+SSE"
+	partRegistration = "dynamic client registration"
+	partLogging      = "logging"
+)
+
+// uses notes that the server uses a part of the protocol.
+func (i *Info) uses(part string) {
+	since := "2026-07-28"
+	if part == partSSE {
+		since = "2025-03-26"
+	}
+	at, known := slices.BinarySearchFunc(i.Deprecated, part, func(d Deprecated, part string) int { return strings.Compare(d.Part, part) })
+	if !known {
+		i.Deprecated = slices.Insert(slices.Clone(i.Deprecated), at, Deprecated{part, since})
+	}
 }
 
 // status is the state of a server and its connection. It is safe for concurrent use.

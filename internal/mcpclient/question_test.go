@@ -101,6 +101,9 @@ func TestRootsAreTheWorkspace(t *testing.T) {
 		if r := run(t, tools, "roots", `{}`); r.Text() != "file:///some%20where/work" {
 			t.Errorf("got %+v", r)
 		}
+		if used := s.Info().DeprecatedText(); !strings.Contains(used, "roots (deprecated since 2026-07-28)") {
+			t.Errorf("deprecated %q", used)
+		}
 	}, "--dialogs")
 }
 
@@ -118,6 +121,9 @@ func TestSampling(t *testing.T) {
 		tools, _ := discovered(t, s)
 		if r := run(t, tools, "sample", `{"prompt":"why?"}`); r.Text() != "m1 says because" {
 			t.Errorf("got %+v", r)
+		}
+		if used := s.Info().DeprecatedText(); !strings.Contains(used, "sampling (deprecated since 2026-07-28)") {
+			t.Errorf("deprecated %q", used)
 		}
 	}, "--dialogs")
 }

@@ -50,9 +50,11 @@ type session struct {
 	continued bool          // an earlier run began it
 	confined  bool          // the child runs in the sandbox
 	http      *wire.HTTP    // http and sse
-	limit     *wire.CurrentLimit
-	mask      *strings.Replacer // see hide
-	once      sync.Once
+
+	registered func() bool // whether the login's client registered itself; nil without a login
+	limit      *wire.CurrentLimit
+	mask       *strings.Replacer // see hide
+	once       sync.Once
 
 	usage
 }

@@ -43,11 +43,12 @@ func New(opts Options) *Source {
 	if opts.Memory == nil {
 		opts.Memory = noMemory{}
 	}
+	s := &Source{opts: &opts}
 	asker := ask.New(ask.Options{
 		Callbacks: opts.Callbacks, Server: opts.Server.Name, Workspace: opts.Workspace,
 		MaxSamples: opts.Limits.Samples, MaxParams: opts.Limits.Frame, Logger: opts.log(),
+		Deprecated: func(part string) { s.status.update(func(i *Info) { i.uses(part) }) },
 	})
-	s := &Source{opts: &opts}
 	s.status = &status{onState: opts.OnState, info: Info{
 		Name:      opts.Server.Name,
 		Transport: transportOf(opts.Server),
@@ -72,6 +73,15 @@ func (s *Source) opened(ctx context.Context, sess *session) {
 		i.Transport, i.Protocol, i.ProtocolVersion = sess.transport, sess.generation(), sess.wire.Revision()
 		i.ServerInfo, i.Instructions = server.Info, server.Instructions
 		i.Kept = sess.keptState()
+		if sess.transport == transportSSE {
+			i.uses(partSSE)
+		}
+		if server.Capabilities.Logging != nil {
+			i.uses(partLogging)
+		}
+		if sess.registered != nil && sess.registered() {
+			i.uses(partRegistration)
+		}
 	})
 	if s.opts.owner(ctx) == nil {
 		s.subscriptions.opened(ctx, sess)

@@ -227,6 +227,14 @@ func (c *Client) follow(ctx context.Context) {
 
 func (c *Client) loggedIn() bool { return c.record != nil && c.record.Token.Access != "" }
 
+// Registered reports whether the login that was used belongs to a client that toolreg registered
+// at the authorization server (dynamic client registration).
+func (c *Client) Registered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.loggedIn() && c.record.Client.Registered
+}
+
 // Account returns what identifies the login with which requests are made, for caches of
 // their results. It changes when a user logs in again.
 func (c *Client) Account(ctx context.Context) (string, error) {

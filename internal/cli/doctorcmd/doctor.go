@@ -229,6 +229,9 @@ func (x *examination) sources(ctx context.Context) error {
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)
 		default:
 			x.add(stateOK, r.Name, "", "%s in %d ms", cli.Counted(r.Tools, "tool"), r.DurationMs)
+			if i >= 0 && infos[i].Deprecated != nil {
+				x.add(stateInfo, r.Name, "", "it uses %s", infos[i].DeprecatedText())
+			}
 		}
 	}
 	for _, d := range append(s.Tools.Diagnostics(reg), reg.CompileAll(ctx)...) {

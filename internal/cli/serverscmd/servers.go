@@ -164,6 +164,11 @@ func print(ios *cli.IO, doc Document) error {
 	if ios.OutTTY && len(infos) == 0 {
 		return nil
 	}
+	for _, s := range infos {
+		if ios.OutTTY && s.Deprecated != nil {
+			ios.Notef("server %q uses %s", s.Name, s.DeprecatedText())
+		}
+	}
 	summary := cli.WithFailed(len(infos), "server", failed)
 	if failed > 0 {
 		summary += "; toolreg doctor shows what to do"

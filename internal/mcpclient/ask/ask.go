@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/caller"
@@ -61,6 +62,10 @@ type Options struct {
 	MaxSamples int          // sampling requests during one of our requests
 	MaxParams  int64        // bytes of the params of one sampling request
 	Logger     *slog.Logger // never nil
+
+	// Deprecated is called when the server asks by a part of the protocol that is deprecated:
+	// roots or sampling. It may be nil.
+	Deprecated func(part string)
 }
 
 // Handler answers the questions of one server. It is safe for concurrent use.
@@ -74,6 +79,9 @@ func New(opts Options) *Handler { return &Handler{opts} }
 // error is a *jsonrpc.Error for the server.
 func (h *Handler) Handle(ctx context.Context, during *Request, method string, params json.RawMessage) (json.RawMessage, error) {
 	ctx = during.context(ctx)
+	if part, _, _ := strings.Cut(method, "/"); h.opts.Deprecated != nil && (method == methodSample || method == methodRoots) {
+		h.opts.Deprecated(part)
+	}
 	switch method {
 	case methodSample:
 		return h.sample(ctx, during, params)

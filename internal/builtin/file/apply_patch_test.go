@@ -200,7 +200,7 @@ func TestApplyPatchRefusals(t *testing.T) {
 		{"several places", "--- a/rep\n+++ b/rep\n@@ -2 +2 @@\n-x\n+y\n", `in several other places (lines 1, 3, 5)`},
 		{"no context", "--- a/f\n+++ b/f\n@@ -2,0 +3 @@\n+new\n", "no context line"},
 		{"white space", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one \n+1\n", `expected line 1 to be "one ", found "one"`},
-		{"a missing line break at the end", "--- a/nonl\n+++ b/nonl\n@@ -1 +1 @@\n-end\n+END\n", `line 1, "end", ends the file without a line break; write "\\ No newline at end of file" in a line of its own after it`},
+		{"a missing line break at the end", "--- a/nonl\n+++ b/nonl\n@@ -1 +1 @@\n-end\n+END\n", "line 1, \"end\", ends the file without a line break; write `\\ No newline at end of file` in a line of its own after it"},
 		{"a missing line break at the end, and no numbers", "--- a/nonl2\n+++ b/nonl2\n@@\n x\n-end\n+END\n", `line 2, "end", ends the file without a line break`},
 		{"a line break that the patch says is missing", "--- a/f\n+++ b/f\n@@ -5 +5 @@\n-five\n\\ No newline at end of file\n+5\n", `line 5, "five", has a line break in the file; leave out`},
 		{"other line breaks", "--- a/crlf\n+++ b/crlf\n@@ -1 +1,2 @@\n-a\n+b\r\n+c\n", `line break differs: the file has "\r\n", the patch "\n"`},

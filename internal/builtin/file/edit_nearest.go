@@ -55,7 +55,7 @@ func nearest(content, old string) string {
 func disguised(content, old string) string {
 	unescaped := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "", `\t`, "\t", `\"`, `"`, `\'`, "'").Replace(old)
 	for _, try := range []struct{ text, why string }{
-		{unescaped, `old_string is escaped twice: \n in it is a backslash and an n`},
+		{unescaped, "old_string is escaped twice: it has backslashes in front of characters that the file has alone"},
 		{lineNumbers().ReplaceAllString(old, ""), "old_string has line numbers, which the file does not have"},
 	} {
 		if at := strings.Index(content, try.text); try.text != old && strings.TrimSpace(try.text) != "" && at >= 0 {

@@ -116,7 +116,7 @@ func TestEditRefusals(t *testing.T) {
 		{"nothing similar", `{"file_path":"f.go","old_string":"zzzzzzzzzz","new_string":"x"}`,
 			[]string{"No line of the file is similar"}},
 		{"escaped twice", `{"file_path":"f.go","old_string":"package main\\n\\nfunc main","new_string":"x"}`,
-			[]string{`escaped twice: \n in it is a backslash and an n; without that it is at line 1`}},
+			[]string{"escaped twice: it has backslashes in front of characters that the file has alone; without that it is at line 1"}},
 		{"quotes escaped twice", `{"file_path":"f.go","old_string":"main() {\n\tfmt.Println(\\\"hello\\\")","new_string":"x"}`, []string{"escaped twice", "at line 3"}},
 		{"line numbers of cat -n", `{"file_path":"f.go","old_string":"     3\tfunc main() {\n     4\t\tfmt.Println(\"hello\")","new_string":"x"}`,
 			[]string{"old_string has line numbers, which the file does not have; without that it is at line 3"}},

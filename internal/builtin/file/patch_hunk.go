@@ -407,7 +407,7 @@ func (t *patchTarget) differs(h *hunk, pos int, old []string) error {
 			want, have = quoteBoth(want, have)
 			return t.refuse(h, "expected line %d to be %s, found %s", pos+i+1, want, have)
 		case lineBreak(t.lines[pos+i]) == "":
-			return t.refuse(h, "line %d, %s, ends the file without a line break; write %q in a line of its own after it",
+			return t.refuse(h, "line %d, %s, ends the file without a line break; write `%s` in a line of its own after it",
 				pos+i+1, quoteText(want), noNewlineMark)
 		case lineBreak(want) == "":
 			return t.refuse(h, "line %d, %s, has a line break in the file; leave out %q after it", pos+i+1, quoteText(want), noNewlineMark)

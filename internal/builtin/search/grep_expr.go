@@ -74,7 +74,7 @@ func explainSyntax(pattern string, err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	quoted := text.Quote(bad.Expr)
+	quoted := "`" + strings.ReplaceAll(text.Escape(bad.Expr), `\\`, `\`) + "`"
 	if what, instead := lacking(bad); what != "" {
 		return fmt.Errorf("has %s, %s, which RE2 syntax does not have; %s", what, quoted, instead)
 	}

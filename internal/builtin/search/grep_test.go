@@ -188,8 +188,8 @@ func TestGrepBadParams(t *testing.T) {
 	opts, _ := place(t, map[string]string{"a": "x"})
 	tool := find(t, opts, "grep")
 	for params, want := range map[string]string{
-		`{"pattern":"("}`:                "missing closing ) in \"(\"; write \\( to search for the text as it is",
-		`{"pattern":"(?=a)"}`:            `has a lookahead, "(?=", which RE2 syntax does not have; search without it`,
+		`{"pattern":"("}`:                "missing closing ) in `(`; write \\( to search for the text as it is",
+		`{"pattern":"(?=a)"}`:            "has a lookahead, `(?=`, which RE2 syntax does not have; search without it",
 		`{"pattern":"(?!a)b"}`:           "has a lookahead",
 		`{"pattern":"(?<=a)b"}`:          "has a lookbehind",
 		`{"pattern":"(?<!a)b"}`:          "has a lookbehind",
@@ -198,7 +198,7 @@ func TestGrepBadParams(t *testing.T) {
 		`{"pattern":"(?P<n>a)(?P=n)"}`:   "has a reference to a group",
 		`{"pattern":"(?>a)b"}`:           "has an atomic group",
 		`{"pattern":"a*+b"}`:             "has a possessive repetition",
-		`{"pattern":"\\u20ac"}`:          `has an escape, "\\u", which RE2 syntax does not have; write \x{20AC}`,
+		`{"pattern":"\\u20ac"}`:          "has an escape, `\\u`, which RE2 syntax does not have; write \\x{20AC}",
 		`{"pattern":"a\\Z"}`:             "has an end of the text",
 		`{"pattern":"a{2000}"}`:          "has a repetition of more than 1000 times",
 		`{"pattern":"a\nb"}`:             "contains a line break, but a match is within one line: search for",

@@ -633,3 +633,12 @@ func TestApprovalInSandbox(t *testing.T) {
 		}
 	}
 }
+
+// A tool that nothing but its definition provides has no hash of that.
+func TestNothingBehindTool(t *testing.T) {
+	a := &Approvals{Dir: stateDir(t), Behind: func(context.Context, *registry.Tool) ([]byte, error) { return nil, nil }}
+	list, err := a.New(t.Context(), todoTool(), Scope{Kind: ScopeTool})
+	if err != nil || list[0].Tools[todoTool().OriginalName()].Behind != "" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}

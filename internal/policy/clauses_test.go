@@ -240,6 +240,16 @@ func TestWhyCommandAsks(t *testing.T) {
 	}
 }
 
+// A part without an effect of its own needs no rule, and rules on all commands are not about it.
+func TestPartWithoutEffect(t *testing.T) {
+	p := &Policy{Rules: []Rule{{Command: "make", Decision: Allow}, {Decision: Ask}}}
+	for line, want := range map[string]Decision{"timeout 5 make": Allow, "timeout 5 ls": Ask} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
+			t.Errorf("%s: %s (%s)", line, v.Decision, v.Reason)
+		}
+	}
+}
+
 // The reason of a call says which answer allowed it, and a question that a change of the tool caused.
 func TestReasonsOfApprovals(t *testing.T) {
 	a := &Approvals{Dir: stateDir(t)}

@@ -150,17 +150,12 @@ func (f *facts) changedFiles(part *shell.Command) []string {
 	return changed(argv, f.folder(part))
 }
 
-// changedPrograms returns what [Confinement.Changed] is for the call.
-func (f *facts) changedPrograms() func() []string {
-	if len(f.parts) == 0 {
-		return nil
+// changedPrograms is [Confinement.Changed].
+func (f *facts) changedPrograms() (changed []string) {
+	for _, m := range f.parts {
+		changed = append(changed, f.changedFiles(m.part)...)
 	}
-	return func() (changed []string) {
-		for _, m := range f.parts {
-			changed = append(changed, f.changedFiles(m.part)...)
-		}
-		return changed
-	}
+	return changed
 }
 
 // folder returns the absolute folder in which a part runs, as far as it is known.

@@ -64,3 +64,24 @@ func TestCredentials(t *testing.T) {
 		t.Errorf("sending, allowed without the path: %+v", v)
 	}
 }
+
+// A workspace behind a link has the credentials of both its paths.
+func TestCredentialsBehindLink(t *testing.T) {
+	real, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	for name, place := range map[string]string{"by the link": filepath.Join(link, "k"), "by the folder": filepath.Join(real, "k")} {
+		p := &Policy{Workspace: filepath.ToSlash(link), Credentials: func(path string) string {
+			if path == place {
+				return "is a key"
+			}
+			return ""
+		}}
+		for file, want := range map[string]Decision{"k": Ask, "a": Allow} {
+			if v := p.Decide(t.Context(), pathTool("read_file", registry.CategoryRead, file), registry.Call{}); v.Decision != want {
+				t.Errorf("%s %s: %s (%s)", file, name, v.Decision, v.Reason)
+			}
+		}
+	}
+}

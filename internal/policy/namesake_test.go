@@ -99,3 +99,25 @@ func TestLentNames(t *testing.T) {
 		}
 	}
 }
+
+// A tool with the name of a built-in one has at least its category.
+func TestRaisedCategory(t *testing.T) {
+	named := func(category registry.Category, namesakes ...registry.Namesake) *registry.Tool {
+		return &registry.Tool{Definition: registry.Definition{Name: "write_file", Source: "plugin:x", Category: category, Namesakes: namesakes}}
+	}
+	write := registry.Namesake{Name: "write_file", Category: registry.CategoryWrite}
+	for _, tt := range []struct {
+		tool *registry.Tool
+		want registry.Category
+	}{
+		{named(registry.CategoryRead, write), registry.CategoryWrite},
+		{named(registry.CategoryCommand, write), ""},
+		{named(registry.CategoryWrite, write), ""},
+		{named(registry.CategoryRead), ""},
+		{named("odd"), ""},
+	} {
+		if got := RaisedCategory(tt.tool); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.tool.Category, got, tt.want)
+		}
+	}
+}

@@ -315,7 +315,7 @@ func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason 
 // covers reports whether added approvals are those that another question offers, which then need
 // not be answered.
 func covers(added, offered []Approval) bool {
-	return len(offered) > 0 && slices.EqualFunc(added, offered, func(a, b Approval) bool {
+	return slices.EqualFunc(added, offered, func(a, b Approval) bool {
 		a.ID, a.Created, b.ID, b.Created = "", time.Time{}, "", time.Time{}
 		return reflect.DeepEqual(a, b)
 	})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -283,5 +284,100 @@ func TestNoQuestionIsAnsweredWithoutState(t *testing.T) {
 	s := &Questions{Approvals: &Approvals{}}
 	if _, ok := s.Answered(t.Context(), "c", "s"); ok {
 		t.Error("a question that cannot be kept has an answer")
+	}
+}
+
+// A question that needs no answer any more is forgotten, and only that one.
+func TestForget(t *testing.T) {
+	id := func(call string) func() string { return func() string { return call } }
+	never := func() string { t.Error("the call is identified"); return "" }
+	s, _ := newQuestions(t)
+	s.Approvals.Warn = func(d registry.Diagnostic) { t.Errorf("%+v", d) }
+	s.Forget(t.Context(), never, true) // there are no questions
+	keep(t, s, KeptQuestion{Call: "aa"})
+	bb := keep(t, s, KeptQuestion{Call: "bb"})
+	s.Forget(t.Context(), id("cc"), true)
+	s.Forget(t.Context(), id("aa"), false)
+	if got := pendingIDs(t, s); !slices.Equal(got, []string{bb}) {
+		t.Errorf("%q wait, want %q", got, bb)
+	}
+	(&Questions{Approvals: &Approvals{}}).Forget(t.Context(), never, true)
+
+	warned := 0
+	m := &memory{}
+	shared := &Questions{Approvals: &Approvals{Shared: m, Warn: func(registry.Diagnostic) { warned++ }}}
+	alice := caller.With(t.Context(), &caller.Caller{Name: "alice"})
+	if _, err := shared.Keep(alice, KeptQuestion{Call: "aa"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		asked bool
+		want  int
+	}{{false, 1}, {true, 0}} {
+		shared.Forget(alice, id("aa"), tt.asked)
+		if list, err := shared.Pending(alice, true); err != nil || len(list) != tt.want {
+			t.Errorf("asked %t: %d questions, %v", tt.asked, len(list), err)
+		}
+	}
+	if m.away = errors.New("gone"); warned > 0 {
+		t.Error("a warning without a cause")
+	}
+	if shared.Forget(alice, id("aa"), true); warned != 1 {
+		t.Errorf("%d warnings, want one", warned)
+	}
+}
+
+// A stamp changes with the questions and with the approvals.
+func TestStamp(t *testing.T) {
+	if got := (&Questions{Approvals: &Approvals{}}).Stamp(t.Context()); got != "-" {
+		t.Errorf("without a folder: %q", got)
+	}
+	s, _ := newQuestions(t)
+	stamps := []string{s.Stamp(t.Context())}
+	change := func(err error) {
+		if stamp := s.Stamp(t.Context()); err != nil || slices.Contains(stamps, stamp) {
+			t.Errorf("%q again, %v", stamp, err)
+		} else {
+			stamps = append(stamps, stamp)
+		}
+	}
+	change(s.Approvals.Remember(t.Context(), todoTool(), Scope{Kind: ScopeTool}))
+	_, err := s.Keep(t.Context(), KeptQuestion{Call: "aa"})
+	change(err)
+	change(s.Approvals.Remember(t.Context(), fetchTool(), Scope{Kind: ScopeTool}))
+}
+
+// The answer "always" also answers questions that offer the same.
+func TestAlwaysAnswersLikeQuestions(t *testing.T) {
+	s, now := newQuestions(t)
+	always := func(tool string) []Approval {
+		list, err := s.Approvals.New(t.Context(), pathTool(tool, registry.CategoryOther), Scope{Kind: ScopeTool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	first := keep(t, s, KeptQuestion{Call: "1", Always: always("a")})
+	*now = now.Add(time.Minute)
+	keep(t, s, KeptQuestion{Call: "2", Always: always("a")})
+	other, none := keep(t, s, KeptQuestion{Call: "3", Always: always("b")}), keep(t, s, KeptQuestion{Call: "4"})
+	answer(t, s, first, "always")
+	if got := pendingIDs(t, s); !slices.Equal(got, []string{other, none}) {
+		t.Errorf("%q wait, want %q and %q", got, other, none)
+	}
+}
+
+// A long question takes the room of the oldest ones.
+func TestSharedQuestionsGiveWay(t *testing.T) {
+	s := &Questions{Approvals: &Approvals{Shared: &memory{}}}
+	alice := caller.With(t.Context(), &caller.Caller{Name: "alice"})
+	for call, size := range []int{maxShared/4 + 1, maxShared/4 + 1, maxShared/4 + 1, maxShared / 2} {
+		if _, err := s.Keep(alice, KeptQuestion{Call: fmt.Sprint(call), Question: strings.Repeat("x", size)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := s.Pending(alice, true)
+	if err != nil || len(list) != 2 || list[0].Call != "2" || list[1].Call != "3" {
+		t.Errorf("%d questions, %v", len(list), err)
 	}
 }

@@ -25,9 +25,7 @@ func (f *facts) hides(decided *Rule) (hides func(string) bool, key string) {
 func (f *facts) hidesCredentials() (hides func(string) bool, key string) {
 	rules := f.pathRules()
 	for _, r := range rules {
-		if r.Path != "" {
-			key += fmt.Sprintf("%v %q\n", r.Decision, r.Path)
-		}
+		key += fmt.Sprintf("%v %q %d\n", r.Decision, r.Path, r.Layer)
 	}
 	var named []string
 	for _, p := range f.subject.Paths {

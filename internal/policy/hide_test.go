@@ -3,6 +3,7 @@ package policy
 import (
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -99,5 +100,38 @@ func TestHidesAfterRuleOnCommands(t *testing.T) {
 	v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, "."), registry.Call{})
 	if v.Hides == nil || !v.Hides("x/.env") || v.Hides("x/a") {
 		t.Errorf("%+v", v)
+	}
+}
+
+// What a rule of the caller's profile opens, a rule that is read before it can keep hidden.
+func TestHidesCredentials(t *testing.T) {
+	opened := []Rule{{Path: ".", Decision: Allow}, {Profile: "ci", Path: "k", Layer: 2, Decision: Allow}}
+	ctx := caller.With(t.Context(), &caller.Caller{Profile: "ci"})
+	keys := map[string]string{}
+	for name, tt := range map[string]struct {
+		rules []Rule
+		want  bool
+	}{
+		"by no rule":             {nil, true},
+		"opened":                 {opened, false},
+		"by another rule":        {append(opened[:1:1], Rule{Path: "other", Decision: Allow}), true},
+		"opened after another":   {append([]Rule{{Path: "another", Decision: Allow}}, opened...), false},
+		"by all rules":           {append(opened[:2:2], Rule{Layer: 1, Decision: Deny}), true},
+		"not by that on another": {append(opened[:2:2], Rule{Path: "other", Layer: 1, Decision: Deny}), false},
+	} {
+		p := &Policy{Rules: tt.rules, Workspace: "/w", Credentials: func(path string) string {
+			if path == "/w/k" {
+				return "is a key"
+			}
+			return ""
+		}}
+		v := p.Decide(ctx, pathTool("grep", registry.CategoryRead, "."), registry.Call{})
+		if v.Decision != Allow || v.Hides("k") != tt.want || v.Hides("a") {
+			t.Errorf("%s: %s, hidden %t", name, v.Decision, v.Hides("k"))
+		}
+		if other, seen := keys[v.HidesKey]; seen {
+			t.Errorf("%s hides as %s", name, other)
+		}
+		keys[v.HidesKey] = name
 	}
 }

@@ -150,3 +150,11 @@ func TestFailedConditionIsTold(t *testing.T) {
 		t.Errorf("%v: %s, want %s", v.Decision, v.Reason, want)
 	}
 }
+
+// Rules that are not of a profile are read in order, whatever their files.
+func TestOnlyProfilesYieldToLaterRules(t *testing.T) {
+	p := &Policy{Rules: []Rule{{Layer: 2, Decision: Allow}, {Layer: 1, Decision: Deny}}}
+	if v := p.Decide(t.Context(), pathTool("write_file", registry.CategoryWrite, "a"), registry.Call{}); v.Decision != Allow {
+		t.Errorf("%s (%s)", v.Decision, v.Reason)
+	}
+}

@@ -73,7 +73,7 @@ func TestShortCuts(t *testing.T) {
 	for _, tt := range [][2]string{
 		{"secrets/**", "secrets"}, {"secrets/", "SECRETS/key"}, {"src/{a,**}", "src"}, {"a{/**,b}", "a"}, {"../a", "/a"}, {"./src", "src/x"}, {"src//a", "src/a"},
 		{"a/../b", "b/c"}, {"[a", "x"}, {"{a", "x"}, {"**/.env", ".ENV/x"}, {"KEY", "KEY"}, {"/w/**", "."}, {".", "a"}, {"*", "."}, {"**", "."}, {`a\*b`, "a*b"}, {"{[}],b}", "b"},
-		{"\ufffd/**", "\xff/a"}, {"**/\ufffd", "\xff"}, {"A*", "a"}, {"Z*", "z"}, {"AZ", "az"},
+		{"\ufffd/**", "\xff/a"}, {"**/\ufffd", "\xff"}, {`\ab*`, "abc"}, {"A*", "a"}, {"Z*", "z"}, {"AZ", "az"},
 	} {
 		sameMatches(t, tt[0], tt[1])
 	}
@@ -146,6 +146,7 @@ func TestRulesInAnotherWorkspace(t *testing.T) {
 		{"p/sub", deny("secret/**"), "x", Ask},
 		{"p/link", deny("secret/**"), "x", Deny},
 		{"p/elsewhere", deny("vault/**"), "x", Deny},
+		{".", deny("link/new/**"), "p/secret/new/x", Deny}, // which does not exist yet
 		{"alias", deny("secret/**"), "secret/x", Deny},
 		{"alias/secret", deny("secret/**"), "x", Deny},
 		{"p/secret", deny(dir + "/alias/secret/**"), "x", Deny},
@@ -158,12 +159,14 @@ func TestRulesInAnotherWorkspace(t *testing.T) {
 		{"p", allow(dir + "/p/src/**"), "src/x", Allow},
 	} {
 		p := Policy{Root: filepath.Join(dir, "p"), Workspace: filepath.Join(dir, tt.workspace), Rules: []Rule{tt.rule}}
-		if err := p.Rules[0].Compile(); err != nil {
-			t.Fatal(err)
-		}
-		v := p.Decide(t.Context(), pathTool("write_file", registry.CategoryWrite, tt.path), registry.Call{})
-		if v.Decision != tt.want {
-			t.Errorf("%s of %q for %q in %s: %v, want %v", tt.rule.Decision, tt.rule.Path, tt.path, tt.workspace, v.Decision, tt.want)
+		for _, when := range []string{"before Compile", "compiled"} {
+			v := p.Decide(t.Context(), pathTool("write_file", registry.CategoryWrite, tt.path), registry.Call{})
+			if v.Decision != tt.want {
+				t.Errorf("%s of %q for %q in %s, %s: %v, want %v", tt.rule.Decision, tt.rule.Path, tt.path, tt.workspace, when, v.Decision, tt.want)
+			}
+			if err := p.Rules[0].Compile(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if tt.want == Deny {
 			if v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, "y"), registry.Call{}); v.Decision != Deny && !v.Hides(tt.path) {
@@ -175,6 +178,10 @@ func TestRulesInAnotherWorkspace(t *testing.T) {
 	p := Policy{Root: filepath.Join(dir, "alias"), Workspace: filepath.Join(dir, "alias"), Rules: []Rule{allow("src/**")}}
 	if v := p.Decide(t.Context(), pathTool("write_file", registry.CategoryWrite, "src/x"), registry.Call{}); v.Decision != Allow {
 		t.Errorf("by a link: %v", v.Decision)
+	}
+	p.Workspace = filepath.Join(dir, "p")
+	if v := p.Decide(t.Context(), pathTool("write_file", registry.CategoryWrite, filepath.Join(dir, "alias/src/x")), registry.Call{}); v.Decision != Allow {
+		t.Errorf("a path by a link: %v", v.Decision)
 	}
 }
 

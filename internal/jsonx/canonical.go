@@ -16,10 +16,10 @@ import (
 //
 // The result is the same as that of decoding and encoding, at a fraction of the
 // cost, which matters because listings canonicalize every schema.
-func Canonical(raw json.RawMessage) string { return string(AppendCanonical(nil, raw)) }
+func Canonical(raw json.RawMessage) string { return string(new(Canonizer).Append(nil, raw)) }
 
-// AppendCanonical appends what [Canonical] returns to dst.
-func AppendCanonical(dst []byte, raw json.RawMessage) []byte {
+// Append appends what [Canonical] returns to dst.
+func (c *Canonizer) Append(dst []byte, raw json.RawMessage) []byte {
 	if len(raw) == 0 {
 		return dst
 	}
@@ -30,16 +30,20 @@ func AppendCanonical(dst []byte, raw json.RawMessage) []byte {
 		}
 		raw = first
 	}
-	var few [32]writtenMember
-	c := canonizer{raw: raw, out: slices.Grow(dst, len(raw)+1), members: few[:0]}
+	if c.members == nil {
+		c.members = make([]writtenMember, 0, 32)
+	}
+	c.raw, c.pos, c.out = raw, 0, slices.Grow(dst, len(raw)+1)
 	c.value()
-	return c.out
+	dst, c.raw, c.out = c.out, nil, nil
+	return dst
 }
 
-// canonizer writes the canonical form of valid JSON; pos is the position in raw.
-type canonizer struct {
-	raw     []byte
-	pos     int
+// Canonizer writes canonical forms of JSON one after the other, for which it needs memory only
+// once. The zero value is ready to use.
+type Canonizer struct {
+	raw     []byte // valid JSON
+	pos     int    // in raw
 	out     []byte
 	members []writtenMember // members of the objects that contain pos
 	scratch []byte
@@ -51,7 +55,7 @@ type writtenMember struct {
 	from, to int
 }
 
-func (c *canonizer) value() {
+func (c *Canonizer) value() {
 	c.pos = space(c.raw, c.pos)
 	switch c.raw[c.pos] {
 	case '{':
@@ -69,7 +73,7 @@ func (c *canonizer) value() {
 
 // more skips white space and a comma, or the end of the enclosing value. It
 // reports whether there is another element.
-func (c *canonizer) more() bool {
+func (c *Canonizer) more() bool {
 	c.pos = space(c.raw, c.pos)
 	switch c.raw[c.pos] {
 	case '}', ']':
@@ -81,7 +85,7 @@ func (c *canonizer) more() bool {
 	return true
 }
 
-func (c *canonizer) array() {
+func (c *Canonizer) array() {
 	c.pos++
 	c.out = append(c.out, '[')
 	for c.more() {
@@ -91,7 +95,7 @@ func (c *canonizer) array() {
 	c.out = append(bytes.TrimSuffix(c.out, []byte{','}), ']')
 }
 
-func (c *canonizer) object() {
+func (c *Canonizer) object() {
 	c.pos++
 	c.out = append(c.out, '{')
 	first, start := len(c.members), len(c.out)
@@ -110,7 +114,7 @@ func (c *canonizer) object() {
 }
 
 // sort sorts the members of an object, out[start:], and removes duplicates.
-func (c *canonizer) sort(members []writtenMember, start int) {
+func (c *Canonizer) sort(members []writtenMember, start int) {
 	sorted := true
 	for i := 1; i < len(members) && sorted; i++ {
 		sorted = bytes.Compare(members[i-1].name, members[i].name) < 0
@@ -129,7 +133,7 @@ func (c *canonizer) sort(members []writtenMember, start int) {
 }
 
 // text writes a string and returns its value.
-func (c *canonizer) text() []byte {
+func (c *Canonizer) text() []byte {
 	end := skipString(c.raw, c.pos)
 	token := c.raw[c.pos:end]
 	c.pos = end

@@ -21,7 +21,7 @@ type Part struct {
 func (t *Tool) Parts() []Part {
 	var out []Part
 	for _, p := range t.aspects() {
-		out = append(out, Part{p.name, string(p.appendTo(nil))})
+		out = append(out, Part{p.name, p.text + jsonx.Canonical(p.json)})
 	}
 	return out
 }
@@ -30,10 +30,6 @@ func (t *Tool) Parts() []Part {
 type aspect struct {
 	name, text string
 	json       json.RawMessage // the value if text is empty
-}
-
-func (p *aspect) appendTo(b []byte) []byte {
-	return jsonx.AppendCanonical(append(b, p.text...), p.json)
 }
 
 func (t *Tool) aspects() []aspect {
@@ -64,14 +60,22 @@ const PartOverride = "override"
 // Fingerprint returns a hash, in hex, of everything about a tool to which approvals
 // and the lock file are tied. It depends neither on the name under which the tool
 // is registered nor on key order.
-func (t *Tool) Fingerprint() string {
+func (t *Tool) Fingerprint() string { return new(Fingerprinter).Of(t) }
+
+// Fingerprinter computes the fingerprints of many tools one after the other, for which it needs
+// memory only once. The zero value is ready to use.
+type Fingerprinter struct {
+	canonizer jsonx.Canonizer
+	buffer    []byte
+}
+
+// Of returns the [Tool.Fingerprint] of a tool.
+func (f *Fingerprinter) Of(t *Tool) string {
 	h := sha256.New()
-	d := t.Upstream().AsSent()
-	b := make([]byte, 0, 512+max(len(d.Description), len(d.InputSchema), len(d.OutputSchema))) // seldom grows
 	for _, p := range t.aspects() {
-		b = append(append(b[:0], p.name...), 0)
-		b = append(p.appendTo(b), 0)
-		h.Write(b)
+		f.buffer = append(append(f.buffer[:0], p.name...), 0)
+		f.buffer = append(f.canonizer.Append(append(f.buffer, p.text...), p.json), 0)
+		h.Write(f.buffer)
 	}
 	if t.Reshaped != nil { // with the secrets that are masked in its part
 		h.Write([]byte(jsonx.Canonical(t.Reshaped.Override)))

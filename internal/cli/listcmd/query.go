@@ -146,8 +146,9 @@ func (q *Query) disabledServers(s *engine.Session) ([]registry.Diagnostic, error
 
 func listedTools(tools []*registry.Tool, all bool) []listed {
 	out := make([]listed, len(tools))
+	var prints registry.Fingerprinter
 	for i, t := range tools {
-		out[i] = listed{Definition: t.AsSent(), Fingerprint: t.Fingerprint()}
+		out[i] = listed{Definition: t.AsSent(), Fingerprint: prints.Of(t)}
 		if all {
 			out[i].Override = cli.NewOverride(t)
 		}

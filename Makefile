@@ -30,12 +30,12 @@ RELEASE := tools/release
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
-TESTFLAGS := -timeout 14m -vet=off -exec 'env -u GOGC'
+TESTFLAGS := -timeout 30m -exec 'env -u GOGC'
 # Everything that is built for the tests is built without data for debuggers, which would
 # take a sixth of the time, by a compiler that collects its garbage less often, which takes
 # another sixth. What is tested does not run so.
-test: export GOGC := 400
-test: export GOFLAGS := $(shell go env GOFLAGS) -ldflags=-w -gcflags=all=-dwarf=false
+test race race-short: export GOGC := 400
+test race race-short: export GOFLAGS := $(shell go env GOFLAGS) -ldflags=-w -gcflags=all=-dwarf=false
 # With the race detector a program sleeps for a second before it exits.
 race race-short: export GORACE = atexit_sleep_ms=0
 
@@ -70,16 +70,15 @@ share: build man ## write completions, compressed man pages and licenses to bin/
 
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
-	go vet ./...
 	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
-	go test $(TESTFLAGS) -parallel 3 ./... </dev/null
+	go test $(TESTFLAGS) -vet=all -parallel 3 ./... </dev/null
 
 race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)
-	go test -timeout 1h -vet=off -race ./... </dev/null
+	go test $(TESTFLAGS) -timeout 1h -vet=off -race ./... </dev/null
 
 .PHONY: race-short providers
 race-short: programs $(NPM)/node_modules/.package-lock.json ## run the tests of what runs side by side for longest with the race detector (minutes)
-	go test -timeout 14m -vet=off $(RACE) -short $(addprefix ./internal/,serve mcpclient/wire process script) </dev/null
+	go test $(TESTFLAGS) -vet=off $(RACE) -short $(addprefix ./internal/,serve mcpclient/wire process script) </dev/null
 
 providers: ## read what toolreg prints with the SDKs of the model providers, and the other way round (compiles them: two minutes)
 	cd $(PROVIDERS) && go test -vet=off -count=1 $(UNOPTIMIZED) ./... </dev/null

@@ -69,6 +69,8 @@ func answerSyntax(line, word, message string) string {
 		return "Starlark has no generators; return a list"
 	case strings.HasPrefix(word, ":=") || strings.Contains(line, ":=") && got("':'"):
 		return "Starlark has no operator :=; assign in a line of its own"
+	case (got("','") || got("'}'")) && strings.HasSuffix(message, "want ':'"):
+		return "Starlark has no sets in braces; use set([x, y])"
 	case got("':'"), got("'-'") && strings.Contains(line, "->"):
 		return message + "; Starlark has no types in the text: leave them out"
 	case strings.Contains(message, "does not associate"):

@@ -168,6 +168,7 @@ func TestScripts(t *testing.T) {
 		{"precision", `x = "%.2f" % 1.5`, `round first, as in str(math.round(x * 100) / 100)`},
 		{"precision in format", `x = "{:.2f}".format(1.5)`, `round first`},
 		{"a generator expression", `x = any(y > 1 for y in [1])`, `Starlark has no generator expressions; use a list, [x for x in items]`},
+		{"a set in braces", `x = {1, 2}`, `Starlark has no sets in braces; use set([x, y])`},
 		{"sum", `x = sum([1])`, `undefined: sum; add in a loop`},
 		{"isinstance", `x = isinstance(1, int)`, `use type(x) == "string"`},
 		{"open", `x = open("f")`, `a script has no files; use tools such as tools.read_file`},

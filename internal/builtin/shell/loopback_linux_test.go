@@ -21,8 +21,8 @@ func TestLoopbackOfScope(t *testing.T) {
 		t.Fatal("the birth of this process is unknown")
 	}
 	for i, r := range []backgroundRecord{
-		{ID: "gone", Workspace: "/w"}, {ID: "first", Workspace: "/w"}, {ID: "second", Workspace: "/w"},
-		{ID: "client", Workspace: "/w", Token: "ann"}, {ID: "elsewhere", Workspace: "/other"},
+		{ID: "gone", Workspace: "/w"}, {ID: "client", Workspace: "/w", Token: "ann"}, {ID: "first", Workspace: "/w"}, {ID: "second", Workspace: "/w"},
+		{ID: "elsewhere", Workspace: "/other"},
 	} {
 		r.PID, r.Group, r.Birth, r.Started = self, self, birth, time.Unix(int64(i), 0).Add(time.Since(time.Unix(10, 0)))
 		if err := store.save(&r); err != nil {

@@ -33,6 +33,9 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 		if confinement.Background {
 			guarded.Forget() // the process that runs the program has its own
 			r.Confined = true
+			if c.mentionsTemporary(call.Params) {
+				r = r.WithShownNote("The command has a /tmp, /var/tmp and /dev/shm of its own, which other commands do not see and which are deleted when it ends; keep in the workspace what they need.")
+			}
 			return r, err
 		}
 		cleaned, failed := guarded.Clean(context.WithoutCancel(ctx), profile.Created.Has)

@@ -17,14 +17,16 @@ import (
 // readLine analyzes the command line and adds the files that it writes to the
 // paths of the call.
 func (f *facts) readLine() {
-	dir, isOfProject := "", func(_, _ string) bool { return false }
+	dir := ""
 	if f.policy.Workspace != "" {
-		dir, isOfProject = absolutePath(f.policy.Workspace, f.subject.Directory), f.isOfProject
+		dir = absolutePath(f.policy.Workspace, f.subject.Directory)
 	}
-	line := shell.ReadIn(f.policy.Shell, f.subject.Command, dir, isOfProject)
+	line := shell.ReadIn(f.policy.Shell, f.subject.Command, dir, func(program, dir string) bool {
+		return f.policy.Workspace != "" && isFolder(dir) && f.isOfProject(program, dir)
+	})
 	writes := line.Writes
 	for _, in := range line.Inside {
-		if info, err := os.Stat(filepath.FromSlash(absolutePath(dir, in.Folder))); err == nil && info.IsDir() {
+		if isFolder(absolutePath(dir, in.Folder)) {
 			writes = append(writes, path.Join(in.Folder, in.Name))
 		}
 	}
@@ -48,6 +50,11 @@ func (f *facts) readLine() {
 		f.parts = append(f.parts, m)
 		f.unsure = f.unsure || m.doubt != "" && m.banned == nil && !part.Refused && part.Catastrophic == ""
 	}
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(filepath.FromSlash(name))
+	return err == nil && info.IsDir()
 }
 
 // linked returns the file that a shell would write if name contains symbolic

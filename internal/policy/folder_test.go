@@ -182,6 +182,8 @@ func TestFolderInOption(t *testing.T) {
 		"git -C lib status":                      Ask,
 		"git -C out status":                      Ask,
 		"git -C web push":                        Ask,
+		"git -C none status":                     Ask,
+		"git -C web/a status":                    Ask,
 		"git -C web -c core.pager=x status":      Ask,
 		"go -C unpacked test":                    Ask,
 		"go -C web test -exec x":                 Ask,

@@ -121,3 +121,25 @@ func TestRaisedCategory(t *testing.T) {
 		}
 	}
 }
+
+// Only a rule that loosens, is the person's and says nothing but a name allows a tool by its name.
+func TestAllowsByName(t *testing.T) {
+	for _, tt := range []struct {
+		rule Rule
+		want bool
+	}{
+		{Rule{Tool: "echo", Decision: Allow, Personal: true}, true},
+		{Rule{Tool: "ec*", Decision: Sandbox, Personal: true}, true},
+		{Rule{Tool: "other", Decision: Allow, Personal: true}, false},
+		{Rule{Tool: "echo", Decision: Ask, Personal: true}, false},
+		{Rule{Tool: "echo", Decision: Allow}, false},
+		{Rule{Tool: "*", Decision: Allow, Personal: true}, false},
+		{Rule{Decision: Allow, Personal: true}, false},
+		{Rule{Tool: "echo", Server: "s", Decision: Allow, Personal: true}, false},
+		{Rule{Tool: "echo", Source: "mcp:s", Decision: Allow, Personal: true}, false},
+	} {
+		if got := tt.rule.AllowsByName("echo"); got != tt.want {
+			t.Errorf("%+v: %t", tt.rule, got)
+		}
+	}
+}

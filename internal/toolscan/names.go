@@ -98,7 +98,7 @@ func (s *scanner) name() {
 	}
 	for n := len(plain) - 1; n <= len(plain)+1; n++ {
 		for _, other := range s.known.length[n] {
-			if (swapped(plain, other) || len(plain) >= minEdited && oneEdit(plain, other)) && !isInflection(plain, other) {
+			if swapped(plain, other) || len(plain) >= minEdited && oneEdit(plain, other) && !isInflection(plain, other) {
 				similar(Low, " resembles ", s.known.plain[other])
 				return
 			}
@@ -157,7 +157,7 @@ func (s *scanner) otherTools(t string) {
 			continue
 		}
 		steers := s.steers(i)
-		asTool := qualified || i-called <= nearby || next == "tool" || i+2 < len(words) && s.sentence.is(i+2, s.rules.calling)
+		asTool := qualified || i-called <= nearby || known && s.sentence.has(s.rules.address) || next == "tool" || i > 0 && words[i-1].text == "tool" || i+2 < len(words) && s.sentence.is(i+2, s.rules.calling)
 		switch {
 		case known && steers:
 			s.add("other-server", High, excerpt(t, w.start, w.end))

@@ -25,7 +25,7 @@ type ruleSet struct {
 	param  *patterns         // for the names of params
 	about  map[string]bool   // words that say that a tool is about models or conversations
 	// Terms of text, for sentences about other tools.
-	calling, steering int
+	calling, steering, address int
 }
 
 // patterns are phrases, with an index of their terms.
@@ -107,6 +107,9 @@ func parseRules(file string) (*ruleSet, error) {
 	if r.steering, err = r.text.term("$steering", classes); err != nil {
 		return nil, err
 	}
+	if r.address, err = r.text.term(addressWord, classes); err != nil {
+		return nil, err
+	}
 	r.files = strings.Fields(classes["files"])
 	for _, w := range strings.Fields(classes["about-models"]) {
 		r.about[w] = true
@@ -174,7 +177,7 @@ func (p *patterns) term(t string, classes map[string]string) (int, error) {
 		switch words, ok := classes[name]; {
 		case isClass && ok:
 			alternatives = append(alternatives, strings.Fields(words)...)
-		case isClass && part != fileWord && part != addressWord:
+		case isClass && !slices.Contains([]string{fileWord, addressWord, homeWord, secretWord, imageWord}, part):
 			return 0, fmt.Errorf("unknown class %q", part)
 		default:
 			alternatives = append(alternatives, part)
@@ -239,6 +242,9 @@ func (s *sentence) of(at int) []int { return s.terms[s.from[at]:s.from[at+1]] }
 
 // is reports whether the word at a position is a term.
 func (s *sentence) is(at, term int) bool { return slices.Contains(s.of(at), term) }
+
+// has reports whether a word of the sentence is a term.
+func (s *sentence) has(term int) bool { return slices.Contains(s.terms, term) }
 
 // match calls found with each pattern in a sentence and the range of its words, unless skip
 // says that the pattern is of no interest.

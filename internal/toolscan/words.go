@@ -1,6 +1,7 @@
 package toolscan
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,6 +24,9 @@ type word struct {
 const (
 	fileWord    = "$file"
 	addressWord = "$address"
+	homeWord    = "$home"       // another path in the home folder
+	secretWord  = "$secretname" // a variable such as GITHUB_TOKEN
+	imageWord   = "$image"      // an image that a reply would load
 )
 
 // maxWord is the length in bytes beyond which a word is not looked at.
@@ -81,14 +85,39 @@ func (s *scanner) chunk(t string, start, end int) (isEnd bool) {
 	switch {
 	case s.rules.isFile(folded):
 		s.sentence.words = append(s.sentence.words, word{fileWord, raw, start, end})
+	case isImage(folded):
+		s.sentence.words = append(s.sentence.words, word{imageWord, raw, start, end})
 	case isAddress(folded):
 		s.sentence.words = append(s.sentence.words, word{addressWord, raw, start, end})
+	case isInHome(folded):
+		s.sentence.words = append(s.sentence.words, word{homeWord, raw, start, end})
+	case isSecretName(raw):
+		s.sentence.words = append(s.sentence.words, word{secretWord, raw, start, end})
 	case s.known.words[folded]: // with dots, perhaps
 		s.sentence.words = append(s.sentence.words, word{folded, raw, start, end})
 	default:
 		s.split(folded, raw, start, end)
 	}
 	return isEnd
+}
+
+// isInHome reports whether a folded chunk is a path in a person's home folder.
+func isInHome(chunk string) bool {
+	chunk = strings.TrimLeft(chunk, "`\"'(")
+	return slices.ContainsFunc([]string{"~/", "$home/", "${home}/", "%userprofile%", "%appdata%", "%localappdata%"}, func(start string) bool { return strings.HasPrefix(chunk, start) && len(chunk) > len(start) })
+}
+
+// isSecretName reports whether a chunk is a variable that has a secret, as written in
+// capitals.
+func isSecretName(chunk string) bool {
+	chunk = strings.Trim(chunk, "`\"'()$%{},.;:")
+	return strings.Contains(chunk, "_") && strings.ToUpper(chunk) == chunk &&
+		slices.ContainsFunc([]string{"TOKEN", "SECRET", "KEY", "PASSWORD", "PASSWD", "CREDENTIAL"}, func(part string) bool { return strings.Contains(chunk, part) })
+}
+
+// isImage reports whether a folded chunk is an image in Markdown or HTML with an address.
+func isImage(chunk string) bool {
+	return strings.HasPrefix(chunk, "![") && strings.Contains(chunk, "](http") || strings.HasPrefix(chunk, "src=") && strings.Contains(chunk, "http")
 }
 
 // split appends the words of a chunk that are separated by punctuation. An identifier is one

@@ -75,6 +75,9 @@ func (m *masker) message(text string) string {
 	return masked
 }
 
+// hide masks the secrets of the settings in a text.
+func (m *masker) hide(text string) string { return m.replacer().Replace(text) }
+
 // replacer returns a replacer that masks the secrets of the settings.
 func (m *masker) replacer() *strings.Replacer {
 	m.mu.Lock()

@@ -151,6 +151,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		return nil, err
 	}
 	mask := &masker{set: set, environ: deps.Environ}
+	if deps.Log != nil {
+		deps.Log = slog.New(maskedLog{deps.Log.Handler(), mask.hide})
+	}
 	tape := newTape(recordingOptions(mask), deps.Record, deps.Replay)
 	var replayed []registry.Source
 	if tape.replays() {
@@ -216,7 +219,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	// Where tools come from.
 	listings := newListings(listingStore{programs: programs, version: deps.Version, mode: opts.Cache, isStill: opts.Still, counts: opts.Counts}, opts.List || opts.Counts)
 	connections := &Connections{programs: programs, logins: logins, listings: listings, kept: kept, gate: gate,
-		questions: &questions{deps.Asker, audit, reports, tape}, all: commonOptions(programs, deps, opts), logs: deps.ServerLog,
+		questions: &questions{deps.Asker, audit, reports, tape}, all: commonOptions(programs, deps, opts, mask), logs: deps.ServerLog,
 		files: builtin.NewFiles(builtin.Options{Workspace: workspaceOf(set)}), links: links, earlier: apisBefore}
 	own := builtin.Options{Began: deps.Start, Keeper: deps.Keeper, Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
 	sources := newSources(ctx, &sourceOptions{programs, facts, outputs, listings, own, deps.Evaluator}, connections, opts.Preset, opts.Host, replayed, inside)
@@ -379,11 +382,11 @@ func (s *Session) Close() {
 }
 
 // commonOptions returns what the options of all servers have in common.
-func commonOptions(p *programs, deps Deps, opts Options) mcpclient.Options {
+func commonOptions(p *programs, deps Deps, opts Options, mask *masker) mcpclient.Options {
 	limits := p.set.Limits
 	o := mcpclient.Options{
 		ProjectRoot: p.set.ProjectRoot, Workspace: workspaceOf(p.set), Environ: process.ChildEnviron(p.environ), Version: deps.Version,
-		Expand: p.expander.Server, Logger: p.reports.log, OnState: p.reports.screen.ServerState,
+		Expand: p.expander.Server, Hide: mask.hide, Logger: p.reports.log, OnState: p.reports.screen.ServerState,
 		Counts: opts.Counts, ListOnly: opts.List, Apps: opts.Apps, Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
 		Limits: mcpclient.Limits{Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages, Schema: limits.Schema, Samples: p.set.Sampling.Requests},
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,7 +35,7 @@ type dialer struct {
 // be ended.
 func (d *dialer) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
 	life := caller.With(context.WithoutCancel(ctx), nil) // the session does not belong to one caller
-	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: newMask(d.opts.Server, server)}
+	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: d.opts.newMask(server)}
 	sess.limit.Store(d.opts.Limits.frame())
 	link, err := d.link(life, server, sess)
 	if err != nil {
@@ -169,7 +168,7 @@ const maxStderrLine = 4 << 10
 
 // stderrLines returns a writer that logs the server's stderr by line, or nil if
 // nothing is logged.
-func (d *dialer) stderrLines(mask *strings.Replacer) func([]byte) {
+func (d *dialer) stderrLines(mask func(string) string) func([]byte) {
 	if d.opts.Logger == nil {
 		return nil
 	}
@@ -182,7 +181,7 @@ func (d *dialer) stderrLines(mask *strings.Replacer) func([]byte) {
 				return
 			}
 			rest = after
-			d.opts.log().Info("server stderr", "line", mask.Replace(text.Valid(text.Head(line, maxStderrLine))))
+			d.opts.log().Info("server stderr", "line", mask(text.Valid(text.Head(line, maxStderrLine))))
 		}
 	}
 }

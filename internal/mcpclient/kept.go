@@ -58,7 +58,7 @@ var errNotKept = errors.New("the server is not kept")
 // attach attaches to the keeper of a server. If the error is errNotKept, the run has to
 // start a server of its own.
 func (c *connector) attach(ctx context.Context, server settings.Server) (*session, error) {
-	sess := &session{transport: transportStdio, limit: &wire.CurrentLimit{}, mask: newMask(c.opts.Server, server), after: func() {}}
+	sess := &session{transport: transportStdio, limit: &wire.CurrentLimit{}, mask: c.opts.newMask(server), after: func() {}}
 	sess.limit.Store(c.opts.Limits.frame())
 	conn, err := c.keeperOf(ctx, server, sess)
 	if conn != nil {

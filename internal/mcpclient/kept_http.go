@@ -114,7 +114,7 @@ func (c *connector) resume(ctx context.Context, server settings.Server) *session
 
 // continued returns a connection in a stored session, which it ends.
 func (c *connector) continued(ctx context.Context, server settings.Server, stored *keep.Session) (*session, error) {
-	sess := &session{transport: transportHTTP, continued: true, limit: &wire.CurrentLimit{}, mask: newMask(c.opts.Server, server)}
+	sess := &session{transport: transportHTTP, continued: true, limit: &wire.CurrentLimit{}, mask: c.opts.newMask(server)}
 	sess.limit.Store(c.opts.Limits.frame())
 	life := caller.With(context.WithoutCancel(ctx), nil)
 	link, err := c.link(life, server, sess)

@@ -9,10 +9,20 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// newMask returns a replacer that hides the secret values of an expanded server
+// newMask returns a function that hides the secrets of an expanded server, and those that
+// Hide knows.
+func (o *Options) newMask(expanded settings.Server) func(string) string {
+	own := newReplacer(o.Server, expanded)
+	if o.Hide == nil {
+		return own.Replace
+	}
+	return func(text string) string { return o.Hide(own.Replace(text)) }
+}
+
+// newReplacer returns a replacer that hides the secret values of an expanded server
 // wherever they occur in text from elsewhere: stderr lines, error bodies,
 // addresses.
-func newMask(raw, expanded settings.Server) *strings.Replacer {
+func newReplacer(raw, expanded settings.Server) *strings.Replacer {
 	var secrets []string
 	for _, h := range expanded.Headers {
 		secrets = append(secrets, h.Value)
@@ -54,5 +64,5 @@ func secretsOf(address string) []string {
 // hide masks the secrets of the settings, and the token of the login, in text
 // from the server.
 func (c *session) hide(text string) string {
-	return secret.NewReplacer([]string{c.http.SentToken()}).Replace(c.mask.Replace(text))
+	return secret.NewReplacer([]string{c.http.SentToken()}).Replace(c.mask(text))
 }

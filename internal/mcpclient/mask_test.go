@@ -10,7 +10,7 @@ func TestMask(t *testing.T) {
 	expanded.Env[3].Value = "expanded-value"
 	expanded.Headers = append(expanded.Headers, pair("Authorization", "Bearer tok-tok"))
 	expanded.URL = "https://u:passw0rd@example.com/x?api=qwertz1"
-	got := newMask(raw, expanded).Replace("visible on expanded-value k3y-value tok-tok https://u:passw0rd@example.com/x?api=qwertz1")
+	got := newReplacer(raw, expanded).Replace("visible on expanded-value k3y-value tok-tok https://u:passw0rd@example.com/x?api=qwertz1")
 	if want := "visible on *** *** *** https://u:***@example.com/x?***"; got != want {
 		t.Errorf("got %s", got)
 	}

@@ -23,6 +23,10 @@ type Options struct {
 	// values.Expander.Server. If nil, the strings are used unchanged.
 	Expand func(context.Context, settings.Server) (settings.Server, error)
 
+	// Hide masks the secrets of all settings in text that a server gave, which may have read
+	// them elsewhere. If nil, only those in Server are masked.
+	Hide func(string) string
+
 	// Folder returns the folder in which a stdio server without a cwd starts. nil means the
 	// project root.
 	Folder func() (string, error)

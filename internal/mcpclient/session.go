@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -53,7 +52,7 @@ type session struct {
 
 	registered func() bool // whether the login's client registered itself; nil without a login
 	limit      *wire.CurrentLimit
-	mask       *strings.Replacer // see hide
+	mask       func(string) string // see hide
 	once       sync.Once
 
 	usage

@@ -70,6 +70,52 @@ func httpServer(url string) settings.Server {
 	return settings.Server{Name: "test", HTTPURL: url, Timeout: time.Minute, ConnectTimeout: 20 * time.Second}
 }
 
+// oddType writes the media type of answers in another way.
+type oddType struct {
+	http.ResponseWriter
+	way string
+}
+
+func (w oddType) WriteHeader(status int) {
+	if kind := w.Header().Get("Content-Type"); kind != "" {
+		w.Header().Set("Content-Type", fmt.Sprintf(w.way, kind))
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w oddType) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w oddType) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// A media type may be in capitals and have malformed or repeated parameters, and a header Host
+// of the settings is the host of the requests.
+func TestHTTPHeadersAreUnderstood(t *testing.T) {
+	for _, way := range []string{"%s; charset=utf-8; charset=utf-8", "%s ;charset", "%s;", " %s; a=b=c"} {
+		for _, flags := range [][]string{nil, {"--json-response"}} {
+			var hosts sync.Map
+			web := serve(t, func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					hosts.Store(r.Host, true)
+					h.ServeHTTP(oddType{w, way}, r)
+				})
+			}, flags...)
+			server := httpServer(web.URL)
+			server.Headers = []settings.Pair{pair("Host", "127.0.0.1:7")}
+			tools, diags := discovered(t, source(t, server, func(*Options) {}))
+			if len(diags) > 0 {
+				t.Errorf("%s: %v", way, diags)
+				continue
+			}
+			if r := run(t, tools, "add", `{"a":1,"b":2}`); string(r.Structured) != `{"sum":3}` {
+				t.Errorf("%s: %+v", way, r)
+			}
+			if _, own := hosts.Load(strings.TrimPrefix(web.URL, "http://")); own {
+				t.Error("a request has another host")
+			}
+		}
+	}
+}
+
 func TestHTTP(t *testing.T) {
 	tests := []struct {
 		name         string

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"mime"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -328,10 +327,11 @@ func (h *HTTP) inSession() bool {
 	return h.session != "" || h.older
 }
 
-// contentType returns the media type of a body without its parameters.
+// contentType returns the media type of a body in lower case, without its parameters, which
+// may be malformed or repeated.
 func contentType(resp *http.Response) string {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return kind
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
 }
 
 // RoundTrip implements [http.RoundTripper] for one request, which may be the result of a
@@ -343,6 +343,9 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	cookies := append(h.headers["Cookie"], r.Header["Cookie"]...)
 	maps.Copy(r.Header, h.headers)
+	if host := h.headers.Get("Host"); host != "" {
+		r.Host = host
+	}
 	if len(cookies) > 0 {
 		r.Header["Cookie"] = []string{strings.Join(cookies, "; ")}
 	}

@@ -243,13 +243,19 @@ func TestSecretsStayInTheSettings(t *testing.T) {
 			run(true, "audit", "--json")
 			run(true, "stats", "--json")
 			run(true, "why", "run_shell_command", "command=ls", "--json")
-			var said bytes.Buffer
-			cmd := command("-v", "rpc")
+			cmd := command("rpc")
 			cmd.Env = append(cmd.Env, c.environ()...)
-			cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1}}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"list"}` + "\n" + `{"jsonrpc":"2.0","id":3,"method":"why","params":{"tool":"plug","params":{}}}` + "\n")
-			cmd.Stdout, cmd.Stderr = &said, &said
-			_ = cmd.Run()
-			check("rpc", said.Bytes())
+			host := startRPC(t, cmd)
+			for method, params := range map[string]any{"list": nil, "why": tool("plug", map[string]any{}), "call": tool("other__x", map[string]any{})} {
+				got := host.call(method, params)
+				check("rpc "+method, got.Result)
+				if got.Error != nil {
+					check("rpc "+method, []byte(fmt.Sprint(got.Error)))
+				}
+			}
+			for _, m := range host.told {
+				check("rpc "+m.Method, m.Params)
+			}
 			web.mu.Lock()
 			check("telemetry", web.exported.Bytes())
 			if web.exported.Len() == 0 {

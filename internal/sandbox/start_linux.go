@@ -192,7 +192,7 @@ func (s *Start) receive() (launcher.Report, *os.File, error) {
 	if !ok {
 		return launcher.Report{}, nil, errors.New("it has ended")
 	}
-	return r, passedFile(rights[:nrights]), nil
+	return r, PassedFile(rights[:nrights]), nil
 }
 
 // recvmsg is unix.Recvmsg, repeated when a signal interrupts it.
@@ -205,7 +205,9 @@ func recvmsg(fd int, data, rights []byte) (n, nrights, flags int, from unix.Sock
 	}
 }
 
-func passedFile(rights []byte) *os.File {
+// PassedFile returns the file that came with a message of a Unix domain socket; nil if there is none or
+// more than one. rights are the control messages.
+func PassedFile(rights []byte) *os.File {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil || len(messages) != 1 {
 		return nil

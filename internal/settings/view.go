@@ -118,15 +118,6 @@ func (l *loader) view(m *merged) *Program {
 	return &p
 }
 
-// ProgramOf returns the program from whose files a server was imported; nil if it was not.
-func (s *Settings) ProgramOf(server string) *Program {
-	i := slices.IndexFunc(s.Servers, func(x Server) bool { return x.Name == server })
-	if i < 0 {
-		return nil
-	}
-	return s.Servers[i].Program
-}
-
 // setPrograms records from whose files servers were imported.
 func (l *loader) setPrograms(s *Settings) {
 	for i := range s.Servers {

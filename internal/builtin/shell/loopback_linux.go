@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package shell
 
 import (
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // A confined command has a loopback interface of its own. While one runs in the background, those
@@ -113,14 +117,10 @@ func receiveNamespace(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	messages, err := unix.ParseSocketControlMessage(rights[:n])
-	if err != nil || len(messages) != 1 {
-		return nil, fmt.Errorf("%s passed no namespace: %w", path, err)
+	namespace := sandbox.PassedFile(rights[:n])
+	if namespace == nil {
+		return nil, fmt.Errorf("%s passed no namespace", path)
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil, fmt.Errorf("%s passed no namespace: %w", path, err)
-	}
-	unix.CloseOnExec(fds[0])
-	return os.NewFile(uintptr(fds[0]), "net"), nil
+	unix.CloseOnExec(int(namespace.Fd()))
+	return namespace, nil
 }

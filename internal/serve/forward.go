@@ -36,7 +36,7 @@ func (t toPeer) RoundTrip(r *http.Request) (*http.Response, error) { return t.me
 // send passes a request to another replica and its answer to the client. If the error is
 // [cluster.ErrNotThere] or [cluster.ErrRefused], nothing was done and there is no answer.
 func (r *replica) send(in *inbound, to cluster.Peer) (failed error) {
-	answer := newSteady(in.w, 0) // the other replica sends the comments
+	answer := newResponse(in.w, 0) // the other replica sends the comments
 	defer answer.end()
 	asked := in.r.Clone(in.r.Context())
 	asked.Header.Del("Connection")                             // it could name headers that matter here

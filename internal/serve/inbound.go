@@ -35,7 +35,7 @@ type inbound struct {
 	body    json.RawMessage // a message, or a batch of them; nil unless it is a POST
 
 	// What follows is set by [HTTP.pass].
-	stream *steady
+	stream *response
 	call   string          // see requestName; "" for others than requests in a session
 	open   context.Context // ends when the response is over, or its client is gone
 	task   *taskMessage    // in place of which the SDK gets a ping; nil: it gets the body
@@ -230,7 +230,7 @@ func (h *HTTP) pass(in *inbound, at cluster.Peer) {
 		h.forward(in, at)
 		return
 	}
-	in.stream = newSteady(in.w, h.server.limits().KeepAlive)
+	in.stream = newResponse(in.w, h.server.limits().KeepAlive)
 	defer in.stream.end()
 	in.open = in.r.Context()
 	if in.session != "" && in.body != nil {

@@ -87,7 +87,7 @@ type Server struct {
 
 	logins        logins
 	subscriptions subscriptions
-	heard         heard
+	known         knownLists
 	reporting     atomic.Pointer[mcpclient.Source] // the server that has reported the change of which clients are being notified
 	calls         runningCalls
 	asked         runningCalls // the questions to people about calls, and of servers
@@ -245,7 +245,7 @@ func (s *Server) reapUnused(ctx context.Context) {
 			s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 		}
 		s.endSubscriptions(ctx)
-		s.heard.forget(s.gone)
+		s.known.forget(s.gone)
 		s.closeIdle()
 		s.forgetUnused()
 	}
@@ -506,7 +506,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		v := s.viewOf(ctx, o, who.profile)
-		s.lists(ctx, o, method, session)
+		s.noteList(ctx, o, method, session)
 		if isCall && v.find(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}

@@ -107,7 +107,7 @@ func TestErrorsOfOpenStreamsAreEvents(t *testing.T) {
 		"not open": {false, http.StatusBadRequest, refusal},
 	} {
 		w := httptest.NewRecorder()
-		s := newSteady(w, time.Hour)
+		s := newResponse(w, time.Hour)
 		s.Header().Set("Content-Type", "text/event-stream")
 		s.begin()
 		if test.open {

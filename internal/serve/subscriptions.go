@@ -24,8 +24,8 @@ const listenMethod = "subscriptions/listen"
 // listen handles a subscriptions/listen request, which ends only when the client cancels
 // it or the server stops.
 func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request, session *mcp.ServerSession) (mcp.Result, error) {
-	s.heard.listens(ctx, session)
-	defer s.heard.forget(func(other *mcp.ServerSession) bool { return other == session })
+	s.known.listenerOf(ctx, session)
+	defer s.known.forget(func(other *mcp.ServerSession) bool { return other == session })
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {

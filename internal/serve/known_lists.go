@@ -15,19 +15,19 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 )
 
-// heard is what sessions know of the lists that they are offered, so that they are not told of
+// knownLists is what sessions know of the lists that they are offered, so that they are not told of
 // changes of what only others are offered. The zero value knows of no session, and then tells all.
 // It is safe for concurrent use.
-type heard struct {
+type knownLists struct {
 	mu        sync.Mutex
-	bySession map[*mcp.ServerSession]*hearer
+	bySession map[*mcp.ServerSession]*listener
 }
 
 // listChanged is the end of the methods of notifications about lists.
 const listChanged = "/list_changed"
 
-// hearer is a session that is told of changes.
-type hearer struct {
+// listener is a session that is told of changes.
+type listener struct {
 	client, profile string
 	who             *caller.Caller
 	lists           map[string]listDigest // that it knows, by kind: tools, prompts or resources
@@ -36,66 +36,66 @@ type hearer struct {
 // listDigest is the same for equal lists.
 type listDigest [sha256.Size]byte
 
-// listens returns what the caller of ctx knows in a session, in which it hears of changes.
-func (h *heard) listens(ctx context.Context, session *mcp.ServerSession) *hearer {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.bySession == nil {
-		h.bySession = map[*mcp.ServerSession]*hearer{}
+// listenerOf returns what the caller of ctx knows in a session, in which it hears of changes.
+func (k *knownLists) listenerOf(ctx context.Context, session *mcp.ServerSession) *listener {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.bySession == nil {
+		k.bySession = map[*mcp.ServerSession]*listener{}
 	}
-	if h.bySession[session] == nil {
-		h.bySession[session] = &hearer{client: caller.Token(ctx), profile: caller.Profile(ctx), who: caller.From(ctx), lists: map[string]listDigest{}}
+	if k.bySession[session] == nil {
+		k.bySession[session] = &listener{client: caller.Token(ctx), profile: caller.Profile(ctx), who: caller.From(ctx), lists: map[string]listDigest{}}
 	}
-	return h.bySession[session]
+	return k.bySession[session]
 }
 
 // forget forgets sessions that have ended.
-func (h *heard) forget(ended func(*mcp.ServerSession) bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for session := range h.bySession {
+func (k *knownLists) forget(ended func(*mcp.ServerSession) bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for session := range k.bySession {
 		if ended(session) {
-			delete(h.bySession, session)
+			delete(k.bySession, session)
 		}
 	}
 }
 
-func (h *heard) of(session *mcp.ServerSession) *hearer {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.bySession[session]
+func (k *knownLists) of(session *mcp.ServerSession) *listener {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.bySession[session]
 }
 
-func (h *heard) knows(who *hearer, kind string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (k *knownLists) knows(who *listener, kind string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	_, ok := who.lists[kind]
 	return ok
 }
 
 // tell records what a session is offered of a kind of list, and reports whether it has to be told.
-func (h *heard) tell(to *hearer, kind string, now listDigest) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (k *knownLists) tell(to *listener, kind string, now listDigest) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	before, known := to.lists[kind]
 	to.lists[kind] = now
 	return !known || before != now
 }
 
-// lists records that a client asks for a list, from which on it hears of changes.
-func (s *Server) lists(ctx context.Context, o *offer, method string, session *mcp.ServerSession) {
+// noteList records that a client asks for a list, from which on it hears of changes.
+func (s *Server) noteList(ctx context.Context, o *offer, method string, session *mcp.ServerSession) {
 	kind, what, _ := strings.Cut(method, "/")
 	if session.ID() == "" || !strings.HasSuffix(what, "list") { // a modern client listens by another request
 		return
 	}
-	if to := s.heard.listens(ctx, session); !s.heard.knows(to, kind) {
-		s.heard.tell(to, kind, s.digestOf(o, to, kind))
+	if to := s.known.listenerOf(ctx, session); !s.known.knows(to, kind) {
+		s.known.tell(to, kind, s.digestOf(o, to, kind))
 	}
 }
 
 // isNews reports whether a notification that a list has changed is news for a session.
 func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
-	to := s.heard.of(session)
+	to := s.known.of(session)
 	if to == nil {
 		return true
 	}
@@ -114,11 +114,11 @@ func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
 		return true
 	}
 	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
-	return s.heard.tell(to, kind, s.digestOf(o, to, kind))
+	return s.known.tell(to, kind, s.digestOf(o, to, kind))
 }
 
 // digestOf returns the digest of a kind of list of a session: tools, prompts or resources.
-func (s *Server) digestOf(o *offer, of *hearer, kind string) listDigest {
+func (s *Server) digestOf(o *offer, of *listener, kind string) listDigest {
 	v := s.view(o, of.profile)
 	if kind == "tools" && o.rules.HasCallers() {
 		hash := sha256.New()

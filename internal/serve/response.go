@@ -16,11 +16,11 @@ const (
 	headTime = 100 * time.Millisecond
 )
 
-// steady is a response that closes its connection if the client does not read it. While a
+// response is one that closes its connection if the client does not read it. While a
 // stream has nothing to send, it sends comments, because proxies close silent connections
-// and clients notice then that a connection is lost. Create it with [newSteady] and call
+// and clients notice then that a connection is lost. Create it with [newResponse] and call
 // end when the handler has returned.
-type steady struct {
+type response struct {
 	http.ResponseWriter
 	timing    *http.ResponseController
 	keepAlive time.Duration // between comments; 0 means that none are sent
@@ -33,20 +33,20 @@ type steady struct {
 	void  bool // what is written from now on is dropped
 }
 
-func newSteady(w http.ResponseWriter, keepAlive time.Duration) *steady {
-	return &steady{ResponseWriter: w, timing: http.NewResponseController(w), keepAlive: keepAlive}
+func newResponse(w http.ResponseWriter, keepAlive time.Duration) *response {
+	return &response{ResponseWriter: w, timing: http.NewResponseController(w), keepAlive: keepAlive}
 }
 
 // limit limits the time of one write. The returned function lifts the limit, because a
 // stream may be silent for longer.
-func (s *steady) limit() func() {
+func (s *response) limit() func() {
 	_ = s.timing.SetWriteDeadline(time.Now().Add(stallTime))
 	return func() { _ = s.timing.SetWriteDeadline(time.Time{}) }
 }
 
 // drop drops what is written from now on: the request was canceled, so it is not answered
 // (revision 2025-11-25, utilities, "Cancellation").
-func (s *steady) drop() {
+func (s *response) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.void = true
@@ -54,14 +54,14 @@ func (s *steady) drop() {
 
 // begin is called when the headers of the response are set and its first event may take a
 // while.
-func (s *steady) begin() {
+func (s *response) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.follow(headTime)
 }
 
 // follow lets a stream send something if it has no event within d. s.mu is held.
-func (s *steady) follow(d time.Duration) {
+func (s *response) follow(d time.Duration) {
 	stream := s.open || !s.sent && s.hasEvents()
 	switch {
 	case s.ended:
@@ -75,12 +75,12 @@ func (s *steady) follow(d time.Duration) {
 }
 
 // hasEvents reports whether the headers are those of a stream.
-func (s *steady) hasEvents() bool {
+func (s *response) hasEvents() bool {
 	return strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream")
 }
 
 // comment sends the headers of the stream or, after them, a comment.
-func (s *steady) comment() {
+func (s *response) comment() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || s.sent && !s.open {
@@ -97,7 +97,7 @@ func (s *steady) comment() {
 }
 
 // head sends the headers. s.mu is held.
-func (s *steady) head(status int) {
+func (s *response) head(status int) {
 	s.sent, s.open = true, s.hasEvents()
 	if s.void && !s.open {
 		s.Header().Del("Content-Type")
@@ -110,7 +110,7 @@ func (s *steady) head(status int) {
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (s *steady) WriteHeader(status int) {
+func (s *response) WriteHeader(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.sent {
@@ -122,7 +122,7 @@ func (s *steady) WriteHeader(status int) {
 // Write implements http.ResponseWriter. The SDK writes each event at once. It writes a
 // protocol error as the whole response, with a status; if the stream is open by then, the
 // error is an event.
-func (s *steady) Write(p []byte) (int, error) {
+func (s *response) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.limit()()
@@ -145,7 +145,7 @@ func (s *steady) Write(p []byte) (int, error) {
 }
 
 // Flush implements http.Flusher.
-func (s *steady) Flush() {
+func (s *response) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.limit()()
@@ -153,7 +153,7 @@ func (s *steady) Flush() {
 }
 
 // end is called when the handler has returned.
-func (s *steady) end() {
+func (s *response) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -163,4 +163,4 @@ func (s *steady) end() {
 }
 
 // Unwrap returns the wrapped writer to http.ResponseController.
-func (s *steady) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+func (s *response) Unwrap() http.ResponseWriter { return s.ResponseWriter }

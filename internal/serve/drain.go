@@ -92,7 +92,7 @@ func (h *HTTP) Drain(ctx context.Context) int {
 	}
 	h.draining.Store(true)
 	if h.server.replica != nil {
-		h.server.replica.giveUpProcesses(ctx)
+		h.server.replica.processes.GiveUp(ctx)
 	}
 	h.server.stop()
 	return h.wait(ctx)

@@ -1,11 +1,7 @@
 package serve
 
 import (
-	"context"
 	"encoding/json"
-	"maps"
-	"slices"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -24,40 +20,6 @@ const (
 	waitingKind = "waiting"
 	processKind = "process"
 )
-
-// processes are the callers' processes of servers that this replica has. It is safe for
-// concurrent use.
-type processes struct {
-	mu   sync.Mutex
-	byID map[string]bool
-}
-
-func (p *processes) add(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.byID == nil {
-		p.byID = map[string]bool{}
-	}
-	p.byID[id] = true
-}
-
-func (p *processes) has(id string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.byID[id]
-}
-
-func (p *processes) ids() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Collect(maps.Keys(p.byID))
-}
-
-func (p *processes) remove(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byID, id)
-}
 
 // concern is what binds a request without a session to a replica.
 type concern struct {
@@ -128,7 +90,7 @@ func (h *HTTP) whereIs(in *inbound) cluster.Peer {
 			return at
 		}
 	case about.question == "" && about.process != "":
-		return r.claim(ctx, about.process)
+		return r.processes.Claim(ctx, about.process)
 	}
 	return cluster.Peer{}
 }
@@ -136,53 +98,5 @@ func (h *HTTP) whereIs(in *inbound) cluster.Peer {
 // has reports whether this replica has what a request without a session is about.
 func (h *HTTP) has(in *inbound) bool {
 	about := h.server.concernOf(in)
-	return about.question != "" && h.server.states.waitsHere(about.question) || about.question == "" && about.process != "" && h.server.replica.processes.has(about.process)
-}
-
-// claim returns the other replica that has a caller's process. If none has, this one gets it, and
-// claim returns the zero value.
-func (r *replica) claim(ctx context.Context, id string) cluster.Peer {
-	v, err := r.store.Get(ctx, processKind, id)
-	if err != nil || string(v.Data) == r.ID {
-		return cluster.Peer{}
-	}
-	if v.Exists() {
-		if holder, err := r.Find(ctx, string(v.Data)); err != nil || holder != (cluster.Peer{}) {
-			return holder
-		}
-	}
-	now, claimed, err := r.store.Swap(ctx, processKind, id, v, []byte(r.ID), recordTime)
-	switch {
-	case claimed:
-		r.processes.add(id)
-		return cluster.Peer{}
-	case err != nil || string(now.Data) == r.ID:
-		return cluster.Peer{}
-	}
-	holder, _ := r.Find(ctx, string(now.Data))
-	return holder
-}
-
-// renewProcesses says again which processes this replica has, and forgets those that another
-// one has claimed.
-func (r *replica) renewProcesses(ctx context.Context) {
-	for _, id := range r.processes.ids() {
-		v, err := r.store.Get(ctx, processKind, id)
-		if err != nil {
-			continue
-		}
-		if !v.Exists() || string(v.Data) == r.ID {
-			_, _, _ = r.store.Swap(ctx, processKind, id, v, []byte(r.ID), recordTime) // the next time shows who has it
-			continue
-		}
-		r.processes.remove(id)
-	}
-}
-
-// giveUpProcesses lets other replicas start the processes that this one has.
-func (r *replica) giveUpProcesses(ctx context.Context) {
-	for _, id := range r.processes.ids() {
-		r.processes.remove(id)
-		_ = r.store.Delete(ctx, processKind, id) // otherwise this replica must have ended first
-	}
+	return about.question != "" && h.server.states.waitsHere(about.question) || about.question == "" && about.process != "" && h.server.replica.processes.Has(about.process)
 }

@@ -36,15 +36,16 @@ type replica struct {
 	http   *HTTP // set before it joins
 
 	records   records
-	processes processes
-	asked     sync.Map // chan mcp.InputResponse by ID: what clients of other replicas are asked
+	processes *cluster.Claims // on callers' processes of servers
+	asked     sync.Map        // chan mcp.InputResponse by ID: what clients of other replicas are asked
 
 	mu       sync.Mutex
 	adopting map[string]chan struct{} // closed when the session was taken over, or was not
 }
 
 func newReplica(server *Server, shared *store.Store) *replica {
-	return &replica{Member: cluster.New(shared), store: shared, server: server, records: records{byID: map[string]*record{}}, adopting: map[string]chan struct{}{}}
+	member := cluster.New(shared)
+	return &replica{Member: member, store: shared, server: server, records: records{byID: map[string]*record{}}, processes: member.Claims(processKind, recordTime), adopting: map[string]chan struct{}{}}
 }
 
 // Join makes this process one of the replicas that share the server's store, if there is one. It
@@ -57,7 +58,7 @@ func (h *HTTP) Join(ctx context.Context) (leave func(), err error) {
 	r.http = h
 	stop, err := r.Member.Join(ctx, cluster.Options{Handle: h.handlePeer, Log: h.opts.Log, Renew: func(ctx context.Context) {
 		r.renew(ctx)
-		r.renewProcesses(ctx)
+		r.processes.Renew(ctx)
 	}})
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (h *HTTP) Join(ctx context.Context) (leave func(), err error) {
 	return func() {
 		gone, done := context.WithTimeout(context.WithoutCancel(ctx), store.Timeout)
 		defer done()
-		r.giveUpProcesses(gone)
+		r.processes.GiveUp(gone)
 		stop()
 	}, nil
 }

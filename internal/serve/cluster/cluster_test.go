@@ -249,6 +249,41 @@ func TestStoreComesBackEmpty(t *testing.T) {
 	}
 }
 
+// A thing belongs to the replica that claims it first, until that one gives it up or does not live.
+func TestClaims(t *testing.T) {
+	redis := storetest.Start(t)
+	link := storetest.NewProxy(t, redis.Address)
+	a, b := join(t, link.URL(), secret, nil), join(t, redis.URL(), secret, nil)
+	atA, atB := a.Claims("k", time.Minute), b.Claims("k", time.Minute)
+	if got := atA.Claim(t.Context(), "x"); got != (Peer{}) || !atA.Has("x") {
+		t.Errorf("the first: %+v", got)
+	}
+	if got := atB.Claim(t.Context(), "x"); got != b.find(t, a) || atB.Has("x") {
+		t.Errorf("the second: %+v", got)
+	}
+	redis.Do("FLUSHALL")
+	atA.Renew(t.Context())
+	await(t, func() bool { return b.find(t, a).ID == a.ID })
+	if got := atB.Claim(t.Context(), "x"); got.ID != a.ID {
+		t.Errorf("after the store was empty: %+v", got)
+	}
+	atA.GiveUp(t.Context())
+	if got := atB.Claim(t.Context(), "x"); got != (Peer{}) || !atB.Has("x") || atA.Has("x") {
+		t.Errorf("what was given up: %+v", got)
+	}
+	if got := atA.Claim(t.Context(), "y"); got != (Peer{}) {
+		t.Errorf("another: %+v", got)
+	}
+	link.Swallow(true)
+	await(t, func() bool { return b.find(t, a) == (Peer{}) })
+	if got := atB.Claim(t.Context(), "y"); got != (Peer{}) || !atB.Has("y") {
+		t.Errorf("what one had that does not live: %+v", got)
+	}
+	link.Swallow(false)
+	link.Break()
+	await(t, func() bool { atA.Renew(t.Context()); return !atA.Has("y") })
+}
+
 func await(t *testing.T, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -25,13 +25,14 @@ const dialogueHelp = `With --format, stdin is a model's response: the whole resp
 message in it, only the list of calls, or the stream of events as it was received.
 Every tool call in it is run, concurrently if all of them only read, and the messages
 to append to the conversation are printed, one per line, or nothing if no tool was
-called. A call that fails is answered with
-an error that the model can act on, and the exit code is 0. Calls of the tools that
-schema --defer declares (search_tools, describe_tools, call_tool) are answered too.
+called. A call that fails is answered with an error that the model can act on, and
+the exit code is 0. Calls of the tools that schema --defer declares (search_tools,
+describe_tools, call_tool) are answered too.
 With --hold, nothing is run while a call needs an answer that nobody can give now:
 the questions are printed as JSON, with exit code 6. Answer them with toolreg
 approvals answer, then give the same response again.
-Formats: openai, openai-responses, anthropic, bedrock, mistral, gemini, mcp.
+Formats: openai, openai-responses, anthropic, bedrock, mistral, gemini,
+gemini-interactions, mcp.
 `
 
 // runRoundTrip answers the tool calls in a model's response.

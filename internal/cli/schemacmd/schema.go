@@ -105,7 +105,7 @@ func New(e *cli.Env) *cobra.Command {
 func formatList() string {
 	var b strings.Builder
 	for _, f := range provider.Formats() {
-		fmt.Fprintf(&b, "  %-18s %s\n", f.Name, f.Summary)
+		fmt.Fprintf(&b, "  %-19s  %s\n", f.Name, f.Summary)
 	}
 	return b.String()
 }

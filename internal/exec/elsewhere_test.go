@@ -78,3 +78,39 @@ func TestElsewhereIsLate(t *testing.T) {
 		t.Errorf("%v, %v", a, err)
 	}
 }
+
+// The question that is kept about a call is forgotten when the call runs without one, and when
+// somebody has answered it, but not while nobody has, nor when its answer is taken.
+func TestSettledQuestionsAreForgotten(t *testing.T) {
+	yes := &Answer{Choice: Yes}
+	person := func(choice Choice) func(*rig, *shelf) {
+		return func(r *rig, _ *shelf) {
+			r.script.answers, r.x.Confirmer = []Answer{{Choice: choice}}, func() Confirmer { return r.script }
+		}
+	}
+	for name, tt := range map[string]struct {
+		verdict policy.Verdict
+		set     func(*rig, *shelf)
+		want    []string
+	}{
+		"it is allowed":          {allow(), func(*rig, *shelf) {}, []string{"wire false"}},
+		"it is denied":           {deny(), func(*rig, *shelf) {}, nil},
+		"nobody answers":         {ask(), func(*rig, *shelf) {}, nil},
+		"a person agrees":        {ask(), person(Yes), []string{"wire true"}},
+		"a person refuses":       {ask(), person(No), []string{"wire true"}},
+		"a command answers":      {ask(), func(_ *rig, s *shelf) { s.command = yes }, []string{"wire true"}},
+		"the answer was kept":    {ask(), func(_ *rig, s *shelf) { s.answer = yes }, nil},
+		"there is no such place": {allow(), func(r *rig, _ *shelf) { r.x.Unattended = nil }, nil},
+	} {
+		r, s := newShelf(tt.verdict)
+		r.tool.Wire = func(c registry.Call) (registry.Call, error) {
+			c.Params = []byte("wire")
+			return c, nil
+		}
+		tt.set(r, s)
+		_, _ = r.execute(t, `{}`)
+		if !slices.Equal(s.settled, tt.want) {
+			t.Errorf("%s: %q, want %q", name, s.settled, tt.want)
+		}
+	}
+}

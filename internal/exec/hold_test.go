@@ -21,6 +21,7 @@ type shelf struct {
 	command *Answer // of the command; nil means there is none
 	kept    []Question
 	stamp   int
+	settled []string // params of the calls whose question is forgotten, and whether it was asked
 }
 
 func (s *shelf) Answered(context.Context, *Question) (Answer, string, bool) {
@@ -50,7 +51,9 @@ func (s *shelf) Keep(context.Context, *Question) string {
 	return "id"
 }
 
-func (s *shelf) Settled(context.Context, *registry.Tool, registry.Call, bool) {}
+func (s *shelf) Settled(_ context.Context, _ *registry.Tool, sent registry.Call, asked bool) {
+	s.settled = append(s.settled, fmt.Sprint(string(sent.Params), " ", asked))
+}
 
 func (s *shelf) Stamp(context.Context) string { return fmt.Sprint(s.stamp) }
 

@@ -1,14 +1,20 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -144,4 +150,158 @@ func (l *listingStore) observe(r registry.SourceReport) {
 		return
 	}
 	l.programs.reports.log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
+}
+
+// outputListing is the cached output of a program that declares tools. It
+// implements discover.Outputs.
+type outputListing struct {
+	*listingStore
+	source string
+	tree   string // folder all of whose files are part of the key; "" = none
+	once   keyOnce
+}
+
+// OfOutput returns the cache for the output of a program that declares tools. tree is a
+// folder whose files all affect the output; "" if there is none.
+func (l *listingStore) OfOutput(source, tree string) discover.Outputs {
+	return &outputListing{listingStore: l, source: source, tree: tree}
+}
+
+func (l *outputListing) key(i discover.Invocation) (string, error) {
+	return l.once.get(func() (string, error) {
+		k := cache.NewKey("output", l.version, l.source, l.programs.set.ProjectRoot, string(i.Stdin))
+		var given []string
+		for _, p := range l.programs.set.Env {
+			value, _ := expand.Find(i.Env, p.Name)
+			given = append(given, p.Name+"="+value)
+		}
+		p := cache.Program{Root: l.programs.set.ProjectRoot, Dir: i.Dir, Argv: i.Argv, Env: i.Env, Given: given}
+		err := errors.Join(k.AddProgram(p), k.AddFiles(p))
+		if err == nil && l.tree != "" {
+			err = k.AddTree(l.tree)
+		}
+		return k.String(), err
+	})
+}
+
+// Load implements [discover.Outputs].
+func (l *outputListing) Load(_ context.Context, i discover.Invocation) (stdout []byte, ok bool, err error) {
+	if !l.Records.Active(cache.Listing) {
+		return nil, false, nil
+	}
+	key, err := l.key(i)
+	if err != nil {
+		return nil, false, l.noKey(err)
+	}
+	record, err := l.Records.Load(cache.Source{Name: l.source, Key: key}, map[cache.Kind]string{cache.Listing: "", cache.Failure: l.limit()})
+	if err != nil {
+		return nil, false, err
+	}
+	if e := record[cache.Listing]; len(e.Parts) == 1 {
+		l.Records.Serve(l.source, e.Stored)
+		return e.Parts[0], true, nil
+	}
+	return nil, false, failureOf(record)
+}
+
+// limit is the key of failures: a program that exceeded one time limit may succeed within
+// another.
+func (l *outputListing) limit() string { return l.programs.set.DiscoveryTimeout.String() }
+
+// Save implements [discover.Outputs].
+func (l *outputListing) Save(_ context.Context, i discover.Invocation, stdout []byte, failure error) {
+	if !l.Records.Active(cache.Listing) {
+		return
+	}
+	key, err := l.key(i)
+	if err != nil {
+		return
+	}
+	record := cache.Record{cache.Failure: failureEntry(l.limit(), failure)}
+	if failure == nil {
+		record[cache.Listing] = cache.Entry{Parts: [][]byte{stdout}}
+	}
+	l.Records.Save(cache.Source{Name: l.source, Key: key}, record)
+}
+
+// cachedAPI is the record of one API. It implements [openapi.Memory].
+type cachedAPI struct {
+	*listingStore
+	api settings.API
+	key keyOnce
+}
+
+// OfAPI returns the cached record of an API.
+func (l *listingStore) OfAPI(api settings.API) *cachedAPI {
+	return &cachedAPI{listingStore: l, api: api}
+}
+
+// source returns the source of the record, whose key has all that the operations depend on
+// besides the document: the settings, and the credentials with which it is got.
+func (l *cachedAPI) source(ctx context.Context) (cache.Source, error) {
+	key, err := l.key.get(func() (string, error) {
+		a, err := l.still.API(ctx, l.api)
+		if err != nil {
+			return "", err
+		}
+		k := cache.NewKey("openapi", l.version, l.programs.set.ProjectRoot, a.Name, a.Spec, a.URL, fmt.Sprint(l.programs.set.Limits))
+		k.Add(pairValues(a.Headers)...)
+		k.Add(authValues(a)...)
+		return k.String(), nil
+	})
+	return cache.Source{Name: registry.APIPrefix + l.api.Name, Key: key}, err
+}
+
+// Load implements [openapi.Memory].
+func (l *cachedAPI) Load(ctx context.Context) (known openapi.Known, err error) {
+	source, err := l.source(ctx)
+	if err != nil {
+		return known, nil // expanding the settings fails with a better message
+	}
+	limit := l.api.ConnectTimeout.String()
+	record, _ := l.Records.Load(source, map[cache.Kind]string{kindOperations: "", cache.Failure: limit, cache.Listing: ""}) // operations may be known without a listing
+	known.Failure = failureOf(record)
+	if e := record[kindOperations]; len(e.Parts) == 1 && json.Unmarshal(e.Facts, &known.Facts) == nil {
+		known.Operations, known.Asked = e.Parts[0], e.Stored
+		if e, ok := record[cache.Listing]; ok && l.mode == cache.Fresh {
+			known.Asked, known.Fresh = e.Stored, l.api.IsRemote()
+		}
+	}
+	if mayNot := l.isStill || l.mode == cache.Offline && l.api.IsRemote(); mayNot {
+		known.Fresh = true
+		if known.Operations == nil {
+			return known, cache.ErrNothingKept
+		}
+	}
+	if known.Fresh {
+		l.Records.Serve(source.Name, known.Asked)
+	}
+	return known, nil
+}
+
+// Save implements [openapi.Memory].
+func (l *cachedAPI) Save(ctx context.Context, known openapi.Known) {
+	source, err := l.source(ctx)
+	if err != nil {
+		return
+	}
+	record := cache.Record{cache.Failure: failureEntry(l.api.ConnectTimeout.String(), known.Failure)}
+	if known.Operations != nil {
+		facts, err := json.Marshal(known.Facts)
+		if err != nil {
+			return
+		}
+		record[kindOperations] = cache.Entry{Facts: facts, Parts: [][]byte{known.Operations}}
+		record[cache.Listing] = cache.Entry{Facts: json.RawMessage("true")}
+	}
+	l.Records.Save(source, record)
+}
+
+// Forget removes the record from the cache.
+func (l *cachedAPI) Forget(ctx context.Context) error {
+	source, err := l.source(ctx)
+	if err != nil {
+		return err
+	}
+	return l.Records.Drop(ctx, source)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/toolreg/toolreg/internal/builtin"
@@ -186,4 +188,122 @@ func (a *announcer) announce(ctx context.Context, reg *registry.Registry) error 
 		reports.warn("hook_failed", "", err.Error(), "")
 	}
 	return nil
+}
+
+// ReadHooks reads hooks without a session; environ is the environment of the
+// process.
+func ReadHooks(ctx context.Context, set *settings.Settings, x *values.Expander, environ []string) (*hooks.Set, error) {
+	out := &hooks.Set{Dir: set.ProjectRoot}
+	places := set.RawEach("hooks")
+	envErrs := make([]error, len(places))
+	for place, raw := range places {
+		found, err := hooks.Parse(raw.JSON())
+		if err != nil {
+			return nil, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "such as hooks: {beforeCall: [{command: [./check.sh], tools: [write_file]}]}"}
+		}
+		var env []string
+		if len(found) > 0 {
+			env, envErrs[place] = values.ToolEnviron(ctx, set.For(raw.Origin.Scope), x, environ)
+		}
+		position := map[hooks.Event]int{}
+		for i := range found {
+			h := &found[i]
+			h.Place, h.Origin = place, raw.At(fmt.Sprintf("/%s/%d", h.Event, position[h.Event])).String()
+			h.Env = append(slices.Clone(env), "TOOLREG_PROJECT_ROOT="+set.ProjectRoot)
+			position[h.Event]++
+		}
+		out.Hooks = append(out.Hooks, found...)
+	}
+	if len(out.Hooks) == 0 {
+		return nil, nil
+	}
+	out.Expand = func(h *hooks.Hook) ([]string, error) {
+		if err := envErrs[h.Place]; err != nil {
+			return nil, err
+		}
+		return hookCommand(x, h, places[h.Place].Origin)
+	}
+	return out, nil
+}
+
+// hookCommand expands a hook's command. A relative program path in the system's
+// or user's settings is resolved from the folder of those settings: hooks run
+// in the project, which must not be able to replace the program.
+func hookCommand(x *values.Expander, h *hooks.Hook, origin settings.Origin) ([]string, error) {
+	argv, err := x.Command(settings.Command{Argv: h.Command, Origin: origin})
+	if err != nil {
+		return nil, err
+	}
+	ours := origin.Scope == settings.ScopeUser || origin.Scope == settings.ScopeSystem
+	if ours && strings.ContainsRune(filepath.ToSlash(argv[0]), '/') && !filepath.IsAbs(argv[0]) {
+		argv[0] = filepath.Join(filepath.Dir(origin.Name), argv[0])
+	}
+	return argv, nil
+}
+
+// Fact is one value of the context, given for this run.
+type Fact struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// facts are the context of a run: what programs and expressions are told about it.
+type facts struct {
+	set      *settings.Settings
+	given    []Fact
+	expander *values.Expander
+	reports  *reports
+}
+
+// json returns the context of this run: the setting context, overridden by --context
+// and by the values that toolreg sets itself.
+func (c facts) json() json.RawMessage {
+	all := map[string]json.RawMessage{"sandboxed": json.RawMessage("false")}
+	for _, n := range c.set.RawNamed("context") {
+		value, err := expand.JSON(n.JSON(), c.expander.Expand)
+		if err != nil {
+			c.reports.warn("context_unset", "", fmt.Sprintf("%s: context.%s is ignored: %s", n.Origin, n.Name, err), "")
+			continue
+		}
+		all[n.Name] = value
+	}
+	for _, fact := range c.given {
+		all[fact.Name] = fact.Value
+	}
+	set := func(name, value string) {
+		if text, err := json.Marshal(value); err == nil && value != "" {
+			all[name] = text
+		}
+	}
+	set("channel", c.set.Globals.Channel)
+	set("workspace", c.set.Workspace)
+	set("projectRoot", c.set.ProjectRoot)
+	out, err := json.Marshal(all)
+	if err != nil {
+		return json.RawMessage("{}") // cannot happen: each value is JSON
+	}
+	return out
+}
+
+// text returns one value of the context as text; "" if it is not set or is
+// neither text nor a number.
+func (c facts) text(name string) string {
+	var value json.RawMessage
+	for _, n := range c.set.RawNamed("context") {
+		if n.Name == name {
+			// A value that cannot be expanded is reported by json.
+			value, _ = expand.JSON(n.JSON(), c.expander.Expand)
+		}
+	}
+	for _, fact := range c.given {
+		if fact.Name == name {
+			value = fact.Value
+		}
+	}
+	var out string
+	var number json.Number
+	if json.Unmarshal(value, &out) != nil && json.Unmarshal(value, &number) == nil {
+		out = number.String()
+	}
+	return out
 }

@@ -9,9 +9,12 @@
 package cache
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -136,10 +139,7 @@ func (s *Store) Load(source Source, keys map[Kind]string) (Record, error) {
 		return nil, nil
 	}
 	record, err := s.read(source)
-	if err != nil {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_damaged", Source: source.Name,
-			Message: fmt.Sprintf("the cached tools of %s are ignored: %v", source.Name, err), Hint: "they are replaced when the source answers"})
-	}
+	s.warnOf(source, err)
 	now := s.opts.Now()
 	maps.DeleteFunc(record, func(kind Kind, e Entry) bool {
 		key, ok := wanted[kind]
@@ -150,6 +150,40 @@ func (s *Store) Load(source Source, keys map[Kind]string) (Record, error) {
 		return record, ErrNothingKept
 	}
 	return record, nil
+}
+
+// Facts returns the facts of one kind of a source's record that may be used, without reading what
+// the source has listed; nil if there are none.
+func (s *Store) Facts(source Source, kind Kind) json.RawMessage {
+	rule := s.opts.Rules[kind]
+	s.mu.Lock()
+	expired := s.expired[expiry{source.Name, kind}]
+	s.mu.Unlock()
+	dir, err := s.dir()
+	if err != nil || expired || !rule.reads() {
+		return nil
+	}
+	h, err := readHeader(dir, source.file())
+	if !errors.Is(err, fs.ErrNotExist) {
+		s.warnOf(source, err)
+	}
+	if err != nil || h.Key != source.Key || h.Source != source.Name {
+		return nil
+	}
+	for _, e := range h.Entries {
+		if e.Kind == kind && rule.usable(Entry{Stored: e.Stored}, s.opts.Now()) {
+			return e.Facts
+		}
+	}
+	return nil
+}
+
+// warnOf warns about a file that cannot be used; err may be nil.
+func (s *Store) warnOf(source Source, err error) {
+	if err != nil {
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_damaged", Source: source.Name,
+			Message: fmt.Sprintf("the cached tools of %s are ignored: %v", source.Name, err), Hint: "they are replaced when the source answers"})
+	}
 }
 
 // Serve records that this run uses the listing of a source that was stored at the given
@@ -318,15 +352,23 @@ func (s *Store) List() ([]Kept, error) {
 		if !strings.HasPrefix(f.Name(), filePrefix) {
 			continue
 		}
-		data, err := dir.Read(f.Name())
-		if err != nil {
-			continue // removed meanwhile
-		}
-		h, _, err := cut(data)
+		h, err := readHeader(dir, f.Name()) // it may be removed meanwhile
 		if i := slices.IndexFunc(h.Entries, func(e entryHeader) bool { return e.Kind == Listing }); err == nil && i >= 0 {
 			out = append(out, Kept{h.Source, h.Entries[i].Stored, f.Size()})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Kept) int { return a.Stored.Compare(b.Stored) })
 	return out, nil
+}
+
+// readHeader reads the header of a file and nothing else.
+func readHeader(dir *state.Dir, name string) (header, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return header{}, err
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, maxRecord)).ReadBytes('\n') // without a newline it is damaged
+	h, _, err := cut(line)
+	return h, err
 }

@@ -135,8 +135,7 @@ func (l *cachedServer) Protocol(ctx context.Context) (protocol string) {
 	if err != nil {
 		return ""
 	}
-	record, _ := l.Records.Load(source, map[cache.Kind]string{cache.Protocol: ""}) // it has no listing to miss
-	_ = json.Unmarshal(record[cache.Protocol].Facts, &protocol)                    // ignore invalid data
+	_ = json.Unmarshal(l.Records.Facts(source, cache.Protocol), &protocol) // ignore invalid data
 	return protocol
 }
 

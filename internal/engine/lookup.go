@@ -41,8 +41,9 @@ func (f *finder) Find(ctx context.Context, name string, q Query) (Found, error) 
 	return f.shown(ctx, name, q, found, err)
 }
 
-// whole is [Tools.All].
-func (f *finder) whole(ctx context.Context) (*registry.Registry, error) {
+// All loads the whole registry. The error is the cause of ctx; the registry
+// then has what was loaded before.
+func (f *finder) All(ctx context.Context) (*registry.Registry, error) {
 	own := f.of(ctx)
 	reg := own.loadStep(ctx, step{name: stepAll, sources: own.sources.all()})
 	if err := context.Cause(ctx); err != nil {
@@ -55,13 +56,15 @@ func (f *finder) whole(ctx context.Context) (*registry.Registry, error) {
 	return reg, f.announcer.announce(ctx, reg)
 }
 
-// localOnly is [Tools.Local].
-func (f *finder) localOnly(ctx context.Context) (*registry.Registry, error) {
+// Local loads the tools that need no server.
+func (f *finder) Local(ctx context.Context) (*registry.Registry, error) {
 	return f.loadStep(ctx, step{name: stepLocal, sources: f.sources.local}), context.Cause(ctx)
 }
 
-// builtIn is [Tools.BuiltIn].
-func (f *finder) builtIn(ctx context.Context) *registry.Registry {
+// BuiltIn loads only the built-in tools, without starting anything, for output that must
+// not wait. To call a tool use [Tools.Find], because other sources may override names
+// of built-in tools.
+func (f *finder) BuiltIn(ctx context.Context) *registry.Registry {
 	own := slices.DeleteFunc(slices.Clone(f.sources.local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
 	return f.loadStep(ctx, step{name: stepShown, sources: own})
 }

@@ -54,7 +54,7 @@ func (s *Scripts) tool(name, file string) *registry.Tool {
 // Tool returns the tool that runs a script, for positions in file. It loads nothing. The
 // params are {script, params}.
 func (s *Scripts) Tool(ctx context.Context, file string) Found {
-	return Found{Registry: s.finder.builtIn(ctx), Tool: s.tool(RunScript, file)}
+	return Found{Registry: s.finder.BuiltIn(ctx), Tool: s.tool(RunScript, file)}
 }
 
 // isScriptName reports whether a name may be that of run_script.
@@ -83,7 +83,7 @@ func (s *Scripts) Has(ctx context.Context, name string) (bool, error) {
 	if !isScriptName(name) {
 		return false, nil
 	}
-	whole, err := s.finder.whole(ctx)
+	whole, err := s.finder.All(ctx)
 	return err == nil && s.name(whole, "") == name, err
 }
 
@@ -177,7 +177,7 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 	if len(uses) == 0 {
 		return findings, nil, nil
 	}
-	whole, err := s.finder.whole(ctx)
+	whole, err := s.finder.All(ctx)
 	if err != nil {
 		return nil, whole, err
 	}

@@ -178,7 +178,7 @@ func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
 	if known {
 		return taken, nil
 	}
-	local, err := r.finder.localOnly(ctx)
+	local, err := r.finder.Local(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -279,7 +279,7 @@ func asReply(v any) script.Reply {
 
 // offered returns the tools of the whole registry that are declared to models.
 func (s *Scripts) offered(ctx context.Context) ([]*registry.Tool, error) {
-	whole, err := s.finder.whole(ctx)
+	whole, err := s.finder.All(ctx)
 	if err != nil {
 		return nil, err
 	}

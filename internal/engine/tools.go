@@ -22,7 +22,7 @@ import (
 
 // Tools finds the tools of a session. It is safe for concurrent use.
 type Tools struct {
-	finder  *finder
+	*finder
 	offers  *Offers
 	scripts *Scripts
 }
@@ -38,7 +38,7 @@ type Tools struct {
 // for the last, errors come with the registry that was searched last, for the
 // diagnostics of loading it.
 func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
-	f, err := t.finder.registered(ctx, name, q)
+	f, err := t.registered(ctx, name, q)
 	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && (q.Reach || q.Script) && missing.Hidden == nil {
 		own, ok := t.scripts.find(f.Registry, name, q.Format)
 		var reachErr error
@@ -55,29 +55,15 @@ func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 			err = cmp.Or(listErr, err)
 		}
 	}
-	return t.finder.shown(ctx, name, q, f, err)
+	return t.shown(ctx, name, q, f, err)
 }
 
 // Loaded returns the whole registry if it has been loaded, else nil.
 func (t *Tools) Loaded() *registry.Registry {
-	t.finder.mu.Lock()
-	defer t.finder.mu.Unlock()
-	return t.finder.registries[stepAll]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.registries[stepAll]
 }
-
-// All loads the whole registry. The error is the cause of ctx; the registry
-// then has what was loaded before.
-func (t *Tools) All(ctx context.Context) (*registry.Registry, error) { return t.finder.whole(ctx) }
-
-// Local loads the tools that need no server.
-func (t *Tools) Local(ctx context.Context) (*registry.Registry, error) {
-	return t.finder.localOnly(ctx)
-}
-
-// BuiltIn loads only the built-in tools, without starting anything, for output that must
-// not wait. To call a tool use [Tools.Find], because other sources may override names
-// of built-in tools.
-func (t *Tools) BuiltIn(ctx context.Context) *registry.Registry { return t.finder.builtIn(ctx) }
 
 // FindAll finds the tools with several names in one registry, in the order of
 // the registry and in the versions that were named. A name may be a glob, which
@@ -136,7 +122,7 @@ func (t *Tools) matchAll(ctx context.Context, names []string) (*registry.Registr
 func (t *Tools) Matching(reg *registry.Registry, glob string) ([]*registry.Tool, error) {
 	tools, err := reg.Matching(glob)
 	if err != nil {
-		return nil, t.finder.explain(reg, err)
+		return nil, t.explain(reg, err)
 	}
 	return tools, nil
 }
@@ -158,27 +144,27 @@ func inOrder(reg *registry.Registry, wanted map[*registry.Tool]bool) []*registry
 // names. The error is the cause of ctx.
 func (t *Tools) LoadServers(ctx context.Context, servers []*mcpclient.Source, apis ...*openapi.Source) (*registry.Registry, error) {
 	from := (&Servers{on: servers, apis: apis}).sources()
-	return t.finder.loadSources(ctx, from, true), context.Cause(ctx)
+	return t.loadSources(ctx, from, true), context.Cause(ctx)
 }
 
 // Discovery runs all sources, or only the named servers, and returns a report
 // on each; the tools are in the registry. The error is a *NoServerError or the
 // cause of ctx.
 func (t *Tools) Discovery(ctx context.Context, servers ...string) (*registry.Registry, []SourceReport, error) {
-	from := t.finder.sources.all()
-	on, off, err := t.finder.sources.Named(servers...)
+	from := t.sources.all()
+	on, off, err := t.sources.Named(servers...)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(servers) > 0 {
-		from = (&Servers{on: on, apis: t.finder.sources.APIs(servers...)}).sources()
+		from = (&Servers{on: on, apis: t.sources.APIs(servers...)}).sources()
 	}
-	reg := t.finder.loadSources(ctx, from, len(servers) > 0)
+	reg := t.loadSources(ctx, from, len(servers) > 0)
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, err
 	}
 	if len(servers) == 0 {
-		reg = t.finder.resolveComposites(ctx, reg)
+		reg = t.resolveComposites(ctx, reg)
 	}
 	return reg, t.Reports(reg, off), nil
 }
@@ -205,8 +191,8 @@ func (t *Tools) Reports(reg *registry.Registry, off []OffServer) []SourceReport 
 		if r.Err != nil {
 			report.Error = r.Err.Error()
 		}
-		if at, cached := t.finder.listings.Records.Served(r.Name); cached {
-			report.CachedAt, report.AgeMs = &at, t.finder.listings.Records.Age(r.Name).Milliseconds()
+		if at, cached := t.listings.Records.Served(r.Name); cached {
+			report.CachedAt, report.AgeMs = &at, t.listings.Records.Age(r.Name).Milliseconds()
 		}
 		out = append(out, report)
 	}
@@ -220,14 +206,14 @@ func (t *Tools) Reports(reg *registry.Registry, off []OffServer) []SourceReport 
 // Diagnostics returns all diagnostics so far: those of the session, then those
 // of loading reg. If both report the same, it appears once.
 func (t *Tools) Diagnostics(reg *registry.Registry) []registry.Diagnostic {
-	return t.finder.reports.with(reg.Diagnostics())
+	return t.reports.with(reg.Diagnostics())
 }
 
 // NameOwner returns the server in the settings to which a plain name of servers' tools
 // belongs; "" if it belongs to none.
 func (t *Tools) NameOwner(name string) string {
-	owner := t.finder.names.Owner(name).Server
-	if slices.Contains(t.finder.set.ServerNamesKnown(), owner) {
+	owner := t.names.Owner(name).Server
+	if slices.Contains(t.set.ServerNamesKnown(), owner) {
 		return owner
 	}
 	return ""
@@ -245,7 +231,7 @@ type Unasked struct {
 // Unasked returns why a source, by its name, is not in a registry.
 func (t *Tools) Unasked(reg *registry.Registry, source string) Unasked {
 	if id, ok := strings.CutPrefix(source, registry.PluginPrefix); ok {
-		for _, p := range t.finder.sources.plugins.Found {
+		for _, p := range t.sources.plugins.Found {
 			if p.ID == id && p.Disabled != nil {
 				return Unasked{Reason: "disabled at " + p.Disabled.Setting}
 			}
@@ -260,18 +246,18 @@ func (t *Tools) Unasked(reg *registry.Registry, source string) Unasked {
 			return Unasked{}
 		}
 	}
-	for _, off := range t.finder.sources.off {
+	for _, off := range t.sources.off {
 		if off.Source() == source {
 			return Unasked{Reason: off.Reason()}
 		}
 	}
 	server, ofServer := registry.ServerOf(source)
 	switch {
-	case t.finder.set.Globals.NoProject:
+	case t.set.Globals.NoProject:
 		return Unasked{"the settings of the project are not read", true}
-	case !t.ReadsProject(), ofServer && t.finder.set.Standing(server, "") == settings.EntryUntrusted:
+	case !t.ReadsProject(), ofServer && t.set.Standing(server, "") == settings.EntryUntrusted:
 		return Unasked{"the settings of this project are not trusted", true}
-	case t.finder.set.Globals.NoUser:
+	case t.set.Globals.NoUser:
 		return Unasked{"the settings of the user are not read", true}
 	}
 	return Unasked{}
@@ -279,7 +265,7 @@ func (t *Tools) Unasked(reg *registry.Registry, source string) Unasked {
 
 // ReadsProject reports whether the settings of the project, if it has any, are in effect.
 func (t *Tools) ReadsProject() bool {
-	return !t.finder.set.Globals.NoProject && (t.finder.set.Project == nil || t.finder.set.Project.Trusted)
+	return !t.set.Globals.NoProject && (t.set.Project == nil || t.set.Project.Trusted)
 }
 
 // Task is a call that its server continues by itself, as it is kept in the state folder.

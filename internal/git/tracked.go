@@ -22,8 +22,11 @@ func Tracks(top, folder string) bool {
 		return false
 	}
 	defer f.Close()
-	return indexHas(bufio.NewReader(f), []byte(folder+"/"))
+	return indexHas(bufio.NewReaderSize(f, maxPath), []byte(folder+"/"))
 }
+
+// maxPath limits the names that are read, in bytes.
+const maxPath = 64 << 10
 
 // indexHas reports whether an index has a regular file whose name begins with a prefix.
 func indexHas(r *bufio.Reader, prefix []byte) bool {
@@ -36,18 +39,14 @@ func indexHas(r *bufio.Reader, prefix []byte) bool {
 	}
 	const maxName = 0xfff // the length of longer names is not known
 	var name []byte
+	entry := make([]byte, 24+4+12+20+2) // times and the like, mode, owner and size, hash, flags
 	for range head.Count {
-		var entry struct {
-			_     [24]byte
-			Mode  uint32
-			_     [12 + 20]byte
-			Flags uint16
-		}
-		if binary.Read(r, binary.BigEndian, &entry) != nil {
+		if _, err := io.ReadFull(r, entry); err != nil {
 			return false
 		}
-		size := 62
-		if entry.Flags&0x4000 != 0 { // more flags follow
+		mode, flags := binary.BigEndian.Uint32(entry[24:]), binary.BigEndian.Uint16(entry[60:])
+		size := len(entry)
+		if flags&0x4000 != 0 { // more flags follow
 			if _, err := r.Discard(2); err != nil {
 				return false
 			}
@@ -60,16 +59,19 @@ func indexHas(r *bufio.Reader, prefix []byte) bool {
 		} else {
 			name = name[:len(name)-cut]
 		}
-		rest, err := r.ReadBytes(0)
-		if err != nil {
+		rest, err := r.ReadSlice(0)
+		if err != nil || len(name)+len(rest) > maxPath {
 			return false
 		}
 		name = append(name, rest[:len(rest)-1]...)
-		if length := int(entry.Flags & maxName); length != min(len(name), maxName) {
+		if length := int(flags & maxName); length != min(len(name), maxName) {
 			return false
 		}
-		if entry.Mode&0xf000 == 0x8000 && bytes.HasPrefix(name, prefix) {
+		switch within := bytes.HasPrefix(name, prefix); {
+		case within && mode&0xf000 == 0x8000:
 			return true
+		case !within && bytes.Compare(name, prefix) > 0: // they are sorted
+			return false
 		}
 		if head.Version < 4 {
 			if _, err := r.Discard(7 - (size+len(name))%8); err != nil {

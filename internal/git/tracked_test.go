@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/git"
@@ -72,5 +73,26 @@ func TestTracksKnowsItsFormat(t *testing.T) {
 	}
 	if git.Tracks(top, "web") {
 		t.Error("names were found")
+	}
+}
+
+// Names of any length take no more memory than a name may have.
+func TestTracksLimitsNames(t *testing.T) {
+	top := t.TempDir()
+	if err := os.Mkdir(filepath.Join(top, ".git"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	entry := func(name string) string {
+		return strings.Repeat("\x00", 24) + "\x00\x00\x81\xa4" + strings.Repeat("\x00", 32) + "\x0f\xff" + "\x00" + name + "\x00" // cuts nothing
+	}
+	for _, half := range []int{5 << 10, 40 << 10} {
+		first := strings.Repeat("a", half)
+		index := "DIRC\x00\x00\x00\x04\x00\x00\x00\x03" + entry(first) + entry(first) + entry("/x")
+		if err := os.WriteFile(filepath.Join(top, ".git", "index"), []byte(index), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := git.Tracks(top, first+first), half < 32<<10; got != want {
+			t.Errorf("twice %d bytes: %t", half, got)
+		}
 	}
 }

@@ -206,6 +206,11 @@ func (f *facts) isOfProject(program, dir string) bool {
 			return false
 		}
 	}
+	return f.tracked.get(within, func() bool { return isTracked(top, within) })
+}
+
+// isTracked reports whether git tracks files in a folder within another one.
+func isTracked(top, within string) bool {
 	for ; ; top, within = path.Dir(top), path.Join(path.Base(top), within) {
 		if _, err := os.Lstat(filepath.FromSlash(path.Join(top, ".git"))); err == nil {
 			return git.Tracks(filepath.FromSlash(top), within)

@@ -43,6 +43,7 @@ type facts struct {
 	shapes           fact[shapes]            // see [facts.inShapes]
 	absolute         factOf[*Rule, []string] // see [facts.globs]
 	evaluations      factOf[*jq.Expression, evaluated]
+	tracked          factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
 }
 
 // fact is a value that is computed when it is first needed. The zero value is ready to use.

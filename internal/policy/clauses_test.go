@@ -238,6 +238,9 @@ func TestWhyCommandAsks(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %q", line, v.Decision, v.Reason, want)
 		}
 	}
+	if v := (&Policy{}).Decide(t.Context(), shellTool("kubectl apply -f x"), registry.Call{}); v.Reason != byDefault {
+		t.Errorf("without a rule: %s", v.Reason)
+	}
 }
 
 // A part without an effect of its own needs no rule, and rules on all commands are not about it.

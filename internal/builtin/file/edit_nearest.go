@@ -34,6 +34,9 @@ func nearest(content, old string) string {
 			inFile, inOld := quoteBoth(have[at+i], want[i])
 			return fmt.Sprintf("Line %d differs only in white space: the file has %s where old_string has %s", at+i+1, inFile, inOld)
 		}
+		if last := at + len(want); last == len(have) && strings.HasSuffix(old, "\n") && !strings.HasSuffix(content, "\n") {
+			return fmt.Sprintf("Line %d is the last one and has no line break: leave out that at the end of old_string", last)
+		}
 		return fmt.Sprintf("Line %d differs only in line breaks: %s", at+1, quoteLine(have[at]))
 	}
 	anchor := longest(want)

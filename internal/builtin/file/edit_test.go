@@ -115,6 +115,7 @@ func TestEditRefusals(t *testing.T) {
 			[]string{`the file has "that\u2019s one" where old_string has "that's one"`}},
 		{"nothing similar", `{"file_path":"f.go","old_string":"zzzzzzzzzz","new_string":"x"}`,
 			[]string{"No line of the file is similar"}},
+		{"a line break at the end that the file lacks", `{"file_path":"end.txt","old_string":"a\nend\n","new_string":"x"}`, []string{"Line 2 is the last one and has no line break"}},
 		{"escaped twice", `{"file_path":"f.go","old_string":"package main\\n\\nfunc main","new_string":"x"}`,
 			[]string{"escaped twice: it has backslashes in front of characters that the file has alone; without that it is at line 1"}},
 		{"quotes escaped twice", `{"file_path":"f.go","old_string":"main() {\n\tfmt.Println(\\\"hello\\\")","new_string":"x"}`, []string{"escaped twice", "at line 3"}},
@@ -141,7 +142,7 @@ func TestEditRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			opts, dir := place(t, map[string]string{
-				"f.go": file, "b.bin": "a\x00b", "latin.txt": "caf\xe9\n", "half.txt": "\xff\xfea\x00\x00\xd8", "sub/x": "",
+				"f.go": file, "b.bin": "a\x00b", "latin.txt": "caf\xe9\n", "half.txt": "\xff\xfea\x00\x00\xd8", "sub/x": "", "end.txt": "a\nend",
 				"quotes.txt": "it\u2019s\nit\u2019s\nthat\u2019s one\nthat\u2019s two\n",
 			})
 			r := run(t, opts, "edit", tt.params)

@@ -158,5 +158,9 @@ func (a alternatives) constants(branch *jsonx.Value) []*jsonx.Value {
 
 // keywordOf returns the schema keyword that failed.
 func keywordOf(e *jsonschema.ValidationError) string {
-	return e.KeywordLocation[strings.LastIndexByte(e.KeywordLocation, '/')+1:]
+	parts := strings.Split(e.KeywordLocation, "/")
+	if n := len(parts); n > 3 && parts[n-3] == "dependentRequired" { // the place of one name in the list of a property
+		return parts[n-3]
+	}
+	return parts[len(parts)-1]
 }

@@ -274,6 +274,10 @@ func messageOf(keyword string, rule, value *jsonx.Value) string {
 		return valueMustBe([]*jsonx.Value{rule})
 	case keyword == "enum" && rule.Is(jsonx.Array):
 		return valueMustBe(rule.Items)
+	case keyword == "minContains":
+		return "at least " + describe(rule) + " items must match the schema of contains"
+	case keyword == "maxContains":
+		return "at most " + describe(rule) + " items may match the schema of contains"
 	case keyword == "not":
 		return "the schema forbids such a value"
 	}

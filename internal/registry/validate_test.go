@@ -122,6 +122,17 @@ func TestNamesOfOtherAgents(t *testing.T) {
 	}
 }
 
+// The keyword of a violation is one of the schema, not the place in its value.
+func TestKeywords(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"dependentRequired":{"a":["b"],"dependentRequired":["c","d"]},"properties":{"dependentRequired":{"required":["x"]}}}`))
+	for doc, want := range map[string]string{`{"a":1}`: "dependentRequired", `{"dependentRequired":{"x":1},"c":1}`: "dependentRequired", `{"dependentRequired":{},"c":1,"d":1}`: "required"} {
+		got, err := v.Validate(t.Context(), json.RawMessage(doc))
+		if err != nil || len(got) != 1 || got[0].Keyword != want {
+			t.Errorf("%s: %+v, %v; want %s", doc, got, err, want)
+		}
+	}
+}
+
 // Values in messages are JSON.
 func TestMessagesHaveJSON(t *testing.T) {
 	for _, c := range [][3]string{
@@ -135,6 +146,8 @@ func TestMessagesHaveJSON(t *testing.T) {
 		{`{"exclusiveMinimum":0}`, `-0.5`, `must be > 0 but found -0.5`},
 		{`{"multipleOf":0.01}`, `1.005`, `1.005 is not a multiple of 0.01`},
 		{`{"not":{"type":"null"}}`, `null`, `the schema forbids such a value`},
+		{`{"contains":{"const":1},"minContains":2}`, `[1]`, `at least 2 items must match the schema of contains`},
+		{`{"contains":{"const":1},"maxContains":1}`, `[1,1]`, `at most 1 items may match the schema of contains`},
 		{`{"anyOf":[{"const":1},{"const":null}]}`, `2`, `value must be one of 1, null`},
 		{`{"$schema":"http://json-schema.org/draft-04/schema#","minimum":0,"exclusiveMinimum":true}`, `0`, `must be > 0 but found 0`},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -153,8 +154,8 @@ func (b *openBundle) close() {
 }
 
 // getBundle opens a bundle. address is a file or an address; a registry gives the SHA-256 of
-// its bundles.
-func (i *Installer) getBundle(ctx context.Context, address, sum string) (b *openBundle, err error) {
+// its bundles. allow are hosts that may be asked though they are not public.
+func (i *Installer) getBundle(ctx context.Context, address, sum string, allow ...string) (b *openBundle, err error) {
 	folder, err := i.Folders.Bundles()
 	if err != nil {
 		return nil, err
@@ -167,7 +168,7 @@ func (i *Installer) getBundle(ctx context.Context, address, sum string) (b *open
 			return nil, err
 		}
 		b.temp, name = to.Name(), to.Name()
-		err = bundle.Fetch(ctx, address, i.Agent, i.Settings.FetchAllow.Values(), sum != "", to)
+		err = bundle.Fetch(ctx, address, i.Agent, append(allow, i.Settings.FetchAllow.Values()...), sum != "", to)
 		if err = errors.Join(err, to.Close()); err != nil {
 			return nil, errors.Join(err, os.Remove(b.temp))
 		}
@@ -193,10 +194,13 @@ func (b *openBundle) describe(environ []string) (*serverjson.Server, error) {
 }
 
 func (i *Installer) describedByBundle(ctx context.Context, arg string) (*Described, error) {
+	var allow []string
 	if !strings.Contains(arg, "://") {
 		arg = i.absolute(arg)
+	} else if u, err := url.Parse(arg); err == nil {
+		allow = []string{u.Host} // the person names it; redirects stay there
 	}
-	b, err := i.getBundle(ctx, arg, "")
+	b, err := i.getBundle(ctx, arg, "", allow...)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -237,10 +238,12 @@ func (r *Recording) next(source, tool, params string) (*recorded, error) {
 // missing returns the error for an exchange that is not recorded.
 func (r *Recording) missing(key exchange) *NoCallError {
 	missing := &NoCallError{Tool: key.tool, File: r.name, Used: len(r.like[key])}
+	least := 0 // of the nearest call
 	for i := range r.lines {
 		if l := &r.lines[i]; l.Kind == key.kind && l.Source == key.source && l.name() == key.tool {
-			if diff := differences(l.params, key.params); missing.Line == 0 || len(diff) < len(missing.Differences) {
-				missing.Line, missing.Differences = l.number, diff
+			diff, far := differences(l.params, key.params), apart(l.params, key.params)
+			if missing.Line == 0 || cmp.Or(cmp.Compare(len(diff), len(missing.Differences)), cmp.Compare(far, least)) < 0 {
+				missing.Line, missing.Differences, least = l.number, diff, far
 			}
 		}
 	}
@@ -284,7 +287,7 @@ type NoCallError struct {
 	Tool string
 	File string
 	Used int // calls with the same params that are used up
-	// Line is the line of the call that differs least, 0 if none of the tool is recorded,
+	// Line is the line of the call that differs in the fewest params and then least, 0 if none of the tool is recorded,
 	// and Differences are what differs, each as text.
 	Line        int
 	Differences []string
@@ -304,6 +307,22 @@ func (e *NoCallError) Error() string {
 
 // maxShown is the length at which a value in a difference is cut.
 const maxShown = 200
+
+// apart returns how many bytes of the longer of two texts lie between what they have in common
+// at the beginning and at the end.
+func apart(a, b string) int {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	from, to := 0, 0
+	for from < len(b) && a[from] == b[from] {
+		from++
+	}
+	for to < len(b)-from && a[len(a)-1-to] == b[len(b)-1-to] {
+		to++
+	}
+	return len(a) - from - to
+}
 
 // differences describes how two canonical objects differ, member by member.
 func differences(recorded, now string) []string {

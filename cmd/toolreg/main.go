@@ -29,8 +29,10 @@ func delayFirstCollection() {
 	runtime.AddCleanup(marker, func(percent int) { debug.SetGCPercent(percent) }, 100)
 }
 
-func main() {
+func main() { os.Exit(program(cli.NewStreams(os.Stdin, os.Stdout, os.Stderr))) }
+
+func program(streams cli.Streams) (code int) {
 	log.SetOutput(io.Discard) // net/http writes about odd peers there; what matters to a call is in its error
 	delayFirstCollection()
-	os.Exit(commands.Program(version).Run(context.Background(), os.Args, cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
+	return commands.Program(version).Run(context.Background(), os.Args, streams, os.Environ())
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -22,8 +23,9 @@ import (
 type Streams struct {
 	In                    io.Reader
 	Out, Err              *ui.Writer
-	InTTY, OutTTY, ErrTTY bool // whether each is a terminal
-	InFile                bool // whether In is a file that is not empty
+	InTTY, OutTTY, ErrTTY bool          // whether each is a terminal
+	InFile                bool          // whether In is a file that is not empty
+	Patience              time.Duration // how long a wait is before it is told without a terminal; 0: it is not
 }
 
 // NewStreams returns the streams of a process.
@@ -31,7 +33,7 @@ func NewStreams(in, out, err *os.File) Streams {
 	isTTY := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	return Streams{
 		In: in, Out: ui.NewWriter(out), Err: ui.NewWriter(err),
-		InTTY: isTTY(in), OutTTY: isTTY(out), ErrTTY: isTTY(err), InFile: hasContent(in),
+		InTTY: isTTY(in), OutTTY: isTTY(out), ErrTTY: isTTY(err), InFile: hasContent(in), Patience: ui.SlowTime,
 	}
 }
 
@@ -93,8 +95,8 @@ func (o *IO) live() {
 	}
 	if o.ErrTTY && o.getenv("TERM") != "dumb" {
 		o.Screen.Live(!o.Quiet)
-	} else {
-		o.Screen.Slow(func(waiting string) { o.Notef("waiting for %s", waiting) })
+	} else if o.Patience > 0 {
+		o.Screen.Slow(o.Patience, func(waiting string) { o.Notef("waiting for %s", waiting) })
 	}
 }
 

@@ -23,9 +23,10 @@ const (
 // Screen coordinates all output on the terminal: notes, results, live lines and
 // questions. It is safe for concurrent use. Create it with [NewScreen].
 type Screen struct {
-	err  *Writer
-	live bool                 // live lines are enabled
-	slow func(waiting string) // see Slow; nil means nothing is told
+	err      *Writer
+	live     bool                 // live lines are enabled
+	slow     func(waiting string) // see Slow; nil means nothing is told
+	slowTime time.Duration
 
 	shown sync.Mutex // guards what follows; may be locked while mu is held
 
@@ -47,14 +48,14 @@ func NewScreen(stderr *Writer) *Screen { return &Screen{err: stderr} }
 // Call it before progress begins.
 func (s *Screen) Live(on bool) { s.live = on }
 
-// slowTime is how long a wait is before it is told without live lines.
-const slowTime = 2 * time.Second
+// SlowTime is how long a wait is before it is told without live lines.
+const SlowTime = 2 * time.Second
 
 // Slow lets tell be called once, without live lines, if something is waited for that takes some
 // time, with its name. Call it before progress begins.
-func (s *Screen) Slow(tell func(waiting string)) {
+func (s *Screen) Slow(after time.Duration, tell func(waiting string)) {
 	var once sync.Once
-	s.slow = func(waiting string) { once.Do(func() { tell(waiting) }) }
+	s.slow, s.slowTime = func(waiting string) { once.Do(func() { tell(waiting) }) }, after
 }
 
 // Still disables live lines for progress that begins before restore is called,
@@ -213,7 +214,7 @@ func (s *Screen) start() (*Status, func()) {
 		if s.live {
 			o.Out, o.Size = s.err.Unescaped(), SizeOf(s.err.Unescaped())
 		} else if s.slow != nil {
-			o.Tell, o.Delay = s.slow, slowTime
+			o.Tell, o.Delay = s.slow, s.slowTime
 		}
 		s.status = NewStatus(o)
 	}

@@ -97,7 +97,7 @@ func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewScreen(NewWriter(io.Discard))
 		var told []string
-		s.Slow(func(waiting string) { told = append(told, waiting) })
+		s.Slow(SlowTime, func(waiting string) { told = append(told, waiting) })
 		pass := func(d time.Duration, want ...string) {
 			t.Helper()
 			<-time.After(d)
@@ -107,21 +107,21 @@ func TestSlow(t *testing.T) {
 			}
 		}
 		_, done := s.Progress("quick", "builtin")
-		pass(slowTime - time.Millisecond)
+		pass(SlowTime - time.Millisecond)
 		done()
-		pass(slowTime)
+		pass(SlowTime)
 		_, done = s.Progress("hi", "mcp:slow")
 		defer done()
 		loaded := s.Watch()
 		s.ServerState("other", mcpclient.StateConnecting)
 		s.ServerState("other", mcpclient.StateListing)
 		s.ServerState("quick", mcpclient.StateConnecting)
-		pass(slowTime / 2)
+		pass(SlowTime / 2)
 		s.ServerState("quick", mcpclient.StateConnected)
-		pass(slowTime, "other (listing)")
+		pass(SlowTime, "other (listing)")
 		s.ServerState("other", mcpclient.StateConnected)
 		loaded()
 		s.ServerState("later", mcpclient.StateConnecting)
-		pass(2*slowTime, "other (listing)")
+		pass(2*SlowTime, "other (listing)")
 	})
 }

@@ -60,6 +60,7 @@ func TestDiscoverKeepsWhatTheServerSent(t *testing.T) {
 	wantInfo := Info{
 		Name: "test", Transport: "stdio", State: StateConnected, ProtocolVersion: "2026-07-28", ServerInfo: json.RawMessage(`{"name":"mcptest","version":"1.2.3"}`),
 		Tools: len(tools), Prompts: 1, Resources: 2, Origin: "default", Protocol: "modern", Instructions: "A server for tests.",
+		Deprecated: []Deprecated{{Part: "logging", Since: "2026-07-28"}},
 	}
 	if diff := cmp.Diff(wantInfo, info); diff != "" {
 		t.Errorf("info (-want +got):\n%s", diff)

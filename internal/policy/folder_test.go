@@ -49,6 +49,7 @@ func TestFolderOfCommand(t *testing.T) {
 		{"", "cd .. && make", Ask},
 		{"", "(cd sub); make", Allow},
 		{"sub", "cat x", Allow},
+		{"", "cd unpacked && cat x", Allow},
 		{"plain", "npm test", Allow},
 		{"plain", "python3 x.py", Allow},
 		{"plain", "./run.sh", Allow},

@@ -36,6 +36,7 @@ func newLink(o mcpclient.Options) *link {
 	o.Expand = func(ctx context.Context, s settings.Server) (settings.Server, error) {
 		return l.now.Load().Expand(ctx, s)
 	}
+	o.Hide = func(text string) string { return l.now.Load().Hide(text) }
 	o.Auth = func(s settings.Server) wire.Authorizer { return l.now.Load().Auth(s) }
 	o.Confine = func(ctx context.Context, spec *process.Spec) (func(), error) { return l.now.Load().Confine(ctx, spec) }
 	o.Elicit = func(ctx context.Context, e ask.Elicitation) (ask.Answer, error) { return l.now.Load().Elicit(ctx, e) }
@@ -121,7 +122,7 @@ func processOptions(o mcpclient.Options) mcpclient.Options {
 	s.Origin.Line, s.Origin.Col, s.TrustOrigin = 0, 0, settings.Origin{}
 	s.IncludeTools, s.ExcludeTools = settings.List{}, settings.List{}
 	s.Env, s.Headers = withoutPlaces(s.Env), withoutPlaces(s.Headers)
-	o.Expand, o.Folder, o.Memory, o.Auth, o.Confine, o.Logger, o.OnState, o.OnLog, o.Callbacks = nil, nil, nil, nil, nil, nil, nil, nil, ask.Callbacks{}
+	o.Expand, o.Hide, o.Folder, o.Memory, o.Auth, o.Confine, o.Logger, o.OnState, o.OnLog, o.Callbacks = nil, nil, nil, nil, nil, nil, nil, nil, nil, ask.Callbacks{}
 	if o.Keep != nil {
 		k := *o.Keep
 		k.Origin, k.Folder, k.Plan = nil, nil, nil

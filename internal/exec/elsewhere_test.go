@@ -53,7 +53,7 @@ func TestElsewhere(t *testing.T) {
 			person := &patient{script{tr: r.tr}, true}
 			decider := &shift{tt.asks}
 			r.x.Decider, r.x.Confirmer = decider, func() Confirmer { return person }
-			time.AfterFunc(3*time.Second, func() { s.stamp++; tt.change(decider, s) })
+			s.then, s.change = time.Now().Add(3*time.Second), func() { s.stamp++; tt.change(decider, s) }
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("over"))
 			defer cancel()
 			_, err := r.x.Execute(ctx, r.tool, registry.Call{Tool: "t"})

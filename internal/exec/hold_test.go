@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -21,6 +22,8 @@ type shelf struct {
 	command *Answer // of the command; nil means there is none
 	kept    []Question
 	stamp   int
+	change  func() // happens when the stamp is looked at after then
+	then    time.Time
 	settled []string // params of the calls whose question is forgotten, and whether it was asked
 }
 
@@ -55,7 +58,13 @@ func (s *shelf) Settled(_ context.Context, _ *registry.Tool, sent registry.Call,
 	s.settled = append(s.settled, fmt.Sprint(string(sent.Params), " ", asked))
 }
 
-func (s *shelf) Stamp(context.Context) string { return fmt.Sprint(s.stamp) }
+func (s *shelf) Stamp(context.Context) string {
+	if s.change != nil && !time.Now().Before(s.then) {
+		s.change()
+		s.change = nil
+	}
+	return fmt.Sprint(s.stamp)
+}
 
 // newShelf returns a rig in which there is nobody to ask.
 func newShelf(v ...policy.Verdict) (*rig, *shelf) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider/rewrite"
-	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // geminiInteractions declares functions for Gemini's Interactions API, and reads and answers its
@@ -62,14 +61,7 @@ func decodeInteractions(t *Turn, raw json.RawMessage) error {
 			return errUnrecognized
 		}
 	}
-	steps := make([]object, len(list))
-	answered := map[string]bool{} // calls that the server has answered in the same interaction
-	for i, raw := range list {
-		steps[i] = asObject(raw)
-		if strings.HasSuffix(steps[i].text("type"), "_result") {
-			answered[steps[i].text("call_id")] = true
-		}
-	}
+	steps, answered := itemsOf(list, "_result")
 	var last object
 	for _, last = range steps {
 		switch kind := last.text("type"); {
@@ -162,11 +154,8 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 		return nil, errUnfinished
 	}
 	for i, text := range arguments {
-		if text == "" {
-			continue
-		}
-		if steps[i]["arguments"] = json.RawMessage(text); registry.CheckJSON(steps[i]["arguments"]) != nil {
-			steps[i]["arguments"] = quoted(text) // it is cut off
+		if text != "" {
+			steps[i]["arguments"] = joinedParams(text)
 		}
 	}
 	if len(steps) > 0 {

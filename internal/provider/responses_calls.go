@@ -42,14 +42,7 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 			return errUnrecognized
 		}
 	}
-	items := make([]object, len(list))
-	answered := map[string]bool{} // calls that the server has answered in the same response
-	for i, raw := range list {
-		items[i] = asObject(raw)
-		if strings.HasSuffix(items[i].text("type"), "_output") {
-			answered[items[i].text("call_id")] = true
-		}
-	}
+	items, answered := itemsOf(list, "_output")
 	for _, item := range items {
 		if answered[item.text("call_id")] && isBuiltinCall(item.text("type")) {
 			continue
@@ -59,6 +52,19 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 		}
 	}
 	return t.responsesEnded(o, items)
+}
+
+// itemsOf returns the items of a response, and the ids of the calls that others of them, whose type
+// ends in answer, have answered already.
+func itemsOf(list []json.RawMessage, answer string) (items []object, answered map[string]bool) {
+	items, answered = make([]object, len(list)), map[string]bool{}
+	for i, raw := range list {
+		items[i] = asObject(raw)
+		if strings.HasSuffix(items[i].text("type"), answer) {
+			answered[items[i].text("call_id")] = true
+		}
+	}
+	return items, answered
 }
 
 // responsesEnded checks how a response ended, which may be known only from its items.

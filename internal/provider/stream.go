@@ -384,17 +384,23 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 			}
 		case "message_stop":
 			for i, input := range inputs {
-				if input.Len() == 0 {
-					continue
-				}
-				if out.Content[i]["input"] = json.RawMessage(input.String()); registry.CheckJSON(out.Content[i]["input"]) != nil {
-					out.Content[i]["input"] = quoted(input.String()) // it is cut off
+				if input.Len() > 0 {
+					out.Content[i]["input"] = joinedParams(input.String())
 				}
 			}
 			return out, nil
 		}
 	}
 	return nil, errUnfinished
+}
+
+// joinedParams returns the params of a call that came in pieces: as a JSON string if they are cut
+// off, so that the response stays valid JSON.
+func joinedParams(text string) json.RawMessage {
+	if registry.CheckJSON([]byte(text)) != nil {
+		return quoted(text)
+	}
+	return json.RawMessage(text)
 }
 
 // quoted returns s as a JSON string.

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
-
-	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // isBedrockEvent reports whether the first line of data is an event of ConverseStream.
@@ -97,9 +95,7 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 		case o.has("messageStop"):
 			for _, b := range m.Content {
 				if b.Use != nil {
-					if b.Use.Input = json.RawMessage(b.input.String()); registry.CheckJSON(b.Use.Input) != nil {
-						b.Use.Input = quoted(b.input.String()) // it is empty or cut off
-					}
+					b.Use.Input = joinedParams(b.input.String())
 				}
 			}
 			out.StopReason = asObject(o["messageStop"]).text("stopReason")

@@ -191,7 +191,7 @@ func (s *Server) loginBase(ctx context.Context, from identity, name string) (str
 		return base, err
 	}
 	if redirect != "" {
-		return "", fmt.Errorf("server %q needs a login, and oauth.redirectUri in its settings is no address to which browsers can return; set it to https://HOST%s", name, loginReturn)
+		return "", fmt.Errorf("server %q needs a login, and oauth.redirectUri in its settings is not an address to which browsers can return; set it to https://HOST%s", name, loginReturn)
 	}
 	if from.base == "" {
 		return "", fmt.Errorf("server %q needs a login, and toolreg does not know the address at which browsers reach it; in the settings of the server, set oauth.redirectUri to https://HOST%s", name, loginReturn)

@@ -409,7 +409,7 @@ func TestLoginsAtTheAddressOfTheSettings(t *testing.T) {
 		ada.declines.Store(true)
 		got := ada.call(t, "gh__login")
 		if address := ada.address.Load(); want == "" {
-			if address != nil || !strings.Contains(got, "oauth.redirectUri in its settings is no address to which browsers can return; set it to https://HOST/login/callback") {
+			if address != nil || !strings.Contains(got, "oauth.redirectUri in its settings is not an address to which browsers can return; set it to https://HOST/login/callback") {
 				t.Errorf("%s: %s", redirect, got)
 			}
 		} else if address == nil || !strings.HasPrefix(*address, want) {

@@ -102,7 +102,7 @@ func diagnosed(f provider.Format, d registry.Diagnostic) Finding {
 // if it is not documented.
 func maxTools(format string) int {
 	switch format {
-	case "gemini":
+	case "gemini", "gemini-interactions":
 		return 512
 	case "openai", "openai-responses":
 		return 128

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
@@ -26,10 +27,12 @@ const (
 // Targets returns the names of all targets.
 func Targets() []string { return []string{LlamaCPP, Ollama, VLLM} }
 
-// Limits on the result, since an untrusted schema can ask for any size.
+// Limits on the result and on what merging examines, since an untrusted schema can ask for any
+// size.
 const (
 	maxNodes = 20_000
 	maxDepth = 64
+	maxWork  = 1 << 20
 )
 
 // Fit returns root, the schema of a tool's params, rewritten for a target, and descriptions of the
@@ -46,6 +49,7 @@ type fitter struct {
 	refs    *schema.Refs
 	open    []*jsonx.Value // targets of the references that are being inlined
 	nodes   int
+	work    int // members that merging has examined
 	changes []string
 }
 
@@ -145,7 +149,7 @@ func (f *fitter) reference(n *jsonx.Value, at place) *jsonx.Value {
 }
 
 // merged returns a schema with those of its allOf, which none of the targets takes beside other
-// keywords.
+// keywords. The first of several values of a keyword counts.
 func (f *fitter) merged(n *jsonx.Value) *jsonx.Value {
 	all := n.Get("allOf")
 	if !all.Is(jsonx.Array) {
@@ -162,28 +166,40 @@ func (f *fitter) merged(n *jsonx.Value) *jsonx.Value {
 			}
 			part = target
 		}
-		if f.nodes++; part.Get("allOf") != nil && f.nodes < maxNodes {
+		if f.work++; f.work > maxWork {
+			break
+		}
+		if part.Get("allOf") != nil {
 			f.open = append(f.open, part)
 			part = f.merged(part)
 			f.open = f.open[:len(f.open)-1]
 		}
 		for _, m := range part.Members {
-			have := out.Get(m.Name)
-			switch {
-			case have == nil:
-				out.Set(m.Name, m.Value.Clone())
-			case m.Name == "properties" && have.Is(jsonx.Object):
-				for _, p := range m.Value.Members {
-					if have.Get(p.Name) == nil {
-						have.Set(p.Name, p.Value.Clone())
-					}
-				}
-			case m.Name == "required" && have.Is(jsonx.Array):
-				have.Items = schema.AddNames(have.Items, m.Value.Items)
-			}
+			f.merge(out, m)
 		}
 	}
 	return out
+}
+
+// merge adds a keyword of a schema in allOf.
+func (f *fitter) merge(out *jsonx.Value, m jsonx.Member) {
+	have := out.Get(m.Name)
+	switch {
+	case have == nil:
+		f.work += len(m.Value.Members)
+		out.Set(m.Name, m.Value.Clone())
+	case m.Name == "properties" && have.Is(jsonx.Object):
+		f.work += len(have.Members) + len(m.Value.Members)
+		known := have.ByName()
+		for _, p := range m.Value.Members {
+			if known[p.Name] == nil {
+				have.Members = append(have.Members, jsonx.NewMember(p.Name, p.Value.Clone()))
+			}
+		}
+	case m.Name == "required" && have.Is(jsonx.Array):
+		f.work += len(have.Items) + len(m.Value.Items)
+		have.Items = schema.AddNames(have.Items, m.Value.Items)
+	}
 }
 
 // alternatives returns anyOf or oneOf rewritten. Beside properties, values or items it is not
@@ -349,7 +365,25 @@ func describe(n *jsonx.Value, said []string) {
 // maxSaid is the most of a value that a description has, in bytes.
 const maxSaid = 200
 
-// wording says a keyword in words.
+// phrases are what a description says of a keyword with a value.
+var phrases = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"minLength": "at least %s characters", "maxLength": "at most %s characters",
+		"minItems": "at least %s items", "maxItems": "at most %s items",
+		"minProperties": "at least %s properties", "maxProperties": "at most %s properties",
+		"minimum": "at least %s", "maximum": "at most %s", "exclusiveMinimum": "more than %s", "exclusiveMaximum": "less than %s",
+		"multipleOf": "a multiple of %s", "pattern": "matching the pattern %s", "format": "in the format %s",
+		"default": "default %s", "const": "always %s",
+	}
+})
+
+// unsaid are keywords of which a description says nothing, beyond what wording says of them.
+var unsaid = []string{
+	"uniqueItems", "required", "additionalProperties", "title", "examples", "deprecated", "readOnly", "writeOnly",
+	"$comment", "$schema", "$id", "$anchor", "minContains", "maxContains",
+}
+
+// wording says a keyword in words; "" if there is nothing to say.
 func wording(m jsonx.Member) string {
 	v := literal(m.Value)
 	if m.Value.Is(jsonx.String) {
@@ -358,17 +392,8 @@ func wording(m jsonx.Member) string {
 	if len(v) > maxSaid || v == "9007199254740991" || v == "-9007199254740991" { // the bounds of JavaScript's integers say nothing
 		v = ""
 	}
-	for name, words := range map[string]string{
-		"minLength": "at least %s characters", "maxLength": "at most %s characters",
-		"minItems": "at least %s items", "maxItems": "at most %s items",
-		"minProperties": "at least %s properties", "maxProperties": "at most %s properties",
-		"minimum": "at least %s", "maximum": "at most %s", "exclusiveMinimum": "more than %s", "exclusiveMaximum": "less than %s",
-		"multipleOf": "a multiple of %s", "pattern": "matching the pattern %s", "format": "in the format %s", "default": "default %s",
-		"const": "always %s",
-	} {
-		if m.Name == name && v != "" {
-			return fmt.Sprintf(words, v)
-		}
+	if words := phrases()[m.Name]; words != "" && v != "" {
+		return fmt.Sprintf(words, v)
 	}
 	switch {
 	case m.Name == "uniqueItems" && m.Value.Is(jsonx.True):
@@ -379,7 +404,7 @@ func wording(m jsonx.Member) string {
 		return "no other properties"
 	case v == `{"type":"string"}` && m.Name == "propertyNames", strings.HasPrefix(m.Name, "x-"):
 		return ""
-	case v == "" || m.Value.Is(jsonx.False) || slices.Contains([]string{"uniqueItems", "required", "additionalProperties", "title", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema", "$id", "$anchor", "minContains", "maxContains"}, m.Name):
+	case v == "" || m.Value.Is(jsonx.False) || slices.Contains(unsaid, m.Name):
 		return ""
 	}
 	return m.Name + " " + v

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -148,6 +149,20 @@ func TestFitBomb(t *testing.T) {
 	got, _ := Fit(parse(t, `{"type":"object","properties":{"p":{"$ref":"#/$defs/d24"}},"$defs":{`+defs+`}}`), LlamaCPP)
 	if n := len(literal(got)); n > 8<<20 {
 		t.Errorf("%d bytes", n)
+	}
+}
+
+// So does one that merges a large schema again and again.
+func TestFitMergeBomb(t *testing.T) {
+	var properties, parts []string
+	for i := range 8000 {
+		properties = append(properties, fmt.Sprintf(`"p%d":{"type":"string"}`, i))
+		parts = append(parts, `{"$ref":"#/$defs/d"}`)
+	}
+	root := parse(t, `{"type":"object","properties":{"p":{"allOf":[`+strings.Join(parts, ",")+`]}},"$defs":{"d":{"type":"object","properties":{`+strings.Join(properties, ",")+`}}}}`)
+	got, _ := Fit(root, VLLM)
+	if n := len(got.Get("properties").Get("p").Get("properties").Members); n != 8000 {
+		t.Errorf("%d properties", n)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -75,12 +76,8 @@ func (a Asker) Confirmer() exec.Confirmer { return confirmer{a} }
 
 type confirmer struct{ Asker }
 
-// The answers to a question about a call, as shown to the client's user.
-const (
-	answerOnce   = "once"
-	answerAlways = "always"
-	answerNo     = "no"
-)
+// answerOnce is how clients say [exec.WordYes] that know the forms of earlier versions.
+const answerOnce = "once"
 
 // Turn implements exec.Confirmer. Questions need not take turns, because each client has
 // its own user.
@@ -120,14 +117,16 @@ func (a confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, e
 
 // confirm asks the client's user whether a call may run.
 func (c *client) confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
-	if c.asking == AskOnce {
-		q.Choices, q.Verdict.Scopes = []exec.Choice{exec.Yes, exec.No}, nil
-	}
-	always, remembers := exec.Always, slices.Contains(q.Choices, exec.Always)
-	if slices.Contains(q.Choices, exec.AlwaysTool) {
-		always, remembers = exec.AlwaysTool, true
-	}
-	result, err := c.approve(ctx, q.Tool, &mcp.ElicitParams{Mode: "form", Message: ui.QuestionText(q), RequestedSchema: decisionSchema(remembers)})
+	q.Choices = slices.DeleteFunc(slices.Clone(q.Choices), func(one exec.Choice) bool {
+		switch one {
+		case exec.Yes, exec.No:
+			return false
+		case exec.Always, exec.AlwaysTool:
+			return c.asking == AskOnce
+		}
+		return true
+	})
+	result, err := c.approve(ctx, q.Tool, &mcp.ElicitParams{Mode: "form", Message: ui.QuestionText(q), RequestedSchema: decisionForm(q.Words())})
 	notUnderstood := exec.Answer{Choice: exec.No, Reason: `the client's answer was not understood: its "decision" is none of the choices`}
 	if err != nil && strings.HasPrefix(err.Error(), "elicitation result content does not match") { // the SDK checks those in sessions
 		return notUnderstood, nil
@@ -135,28 +134,50 @@ func (c *client) confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if err != nil {
 		return exec.Answer{}, err
 	}
-	decision, _ := result.Content["decision"].(string)
-	switch {
-	case result.Action != "accept":
+	if result.Action != "accept" {
 		return exec.Answer{Choice: exec.No, Reason: "the client's user did not agree (" + result.Action + ")"}, nil
-	case decision == answerOnce:
-		return exec.Answer{Choice: exec.Yes}, nil
-	case decision == answerAlways && remembers:
-		return exec.Answer{Choice: always}, nil
-	case decision == answerNo:
-		return exec.Answer{Choice: exec.No}, nil
 	}
-	return notUnderstood, nil
+	var given exec.Reply
+	if given.Choice, _ = result.Content["decision"].(string); given.Choice == answerOnce {
+		given.Choice = exec.WordYes
+	}
+	answer, err := given.Answer(&q)
+	if err != nil {
+		return notUnderstood, nil
+	}
+	return answer, nil
 }
 
-// decisionSchema returns the form with the answers.
-func decisionSchema(always bool) json.RawMessage {
-	if always {
-		return json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Allow this call?","enum":["` +
-			answerOnce + `","` + answerAlways + `","` + answerNo + `"],"enumNames":["Allow once","Allow always","Do not allow"]}},"required":["decision"]}`)
+// decisionForm returns the form with these answers.
+func decisionForm(words []string) json.RawMessage {
+	titles := map[string]string{exec.WordYes: "Allow once", exec.WordAlways: "Allow always", exec.WordNo: "Do not allow"}
+	var enum, names []string
+	for _, word := range words {
+		enum, names = append(enum, jsonx.Quote(word)), append(names, jsonx.Quote(titles[word]))
 	}
-	return json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Allow this call?","enum":["` +
-		answerOnce + `","` + answerNo + `"],"enumNames":["Allow once","Do not allow"]}},"required":["decision"]}`)
+	return json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Allow this call?","enum":[` +
+		strings.Join(enum, ",") + `],"enumNames":[` + strings.Join(names, ",") + `]}},"required":["decision"]}`)
+}
+
+// readOnce is the middleware that reads [answerOnce] as yes in sessions, whose answers the SDK checks
+// against the form.
+func readOnce(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		answer, ok := result.(*mcp.ElicitResult)
+		if !ok || err != nil || answer.Content["decision"] != answerOnce {
+			return result, err
+		}
+		if q, ok := req.GetParams().(*mcp.ElicitParams); ok {
+			form, _ := json.Marshal(q.RequestedSchema)
+			for _, own := range [][]string{{exec.WordYes, exec.WordAlways, exec.WordNo}, {exec.WordYes, exec.WordNo}} {
+				if jsonx.Canonical(form) == jsonx.Canonical(decisionForm(own)) {
+					answer.Content["decision"] = exec.WordYes
+				}
+			}
+		}
+		return result, nil
+	}
 }
 
 // Elicit implements [engine.Asker]: it passes a server's question to the client's user.

@@ -197,7 +197,7 @@ func TestOlderClientAndConsole(t *testing.T) {
 		await(t, asked)
 		q := await(t, d.questions)
 		if atClient {
-			answer <- &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answerOnce}}
+			answer <- &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": exec.WordYes}}
 			await(t, q.gone)
 			if q.say(exec.No) {
 				t.Error("the console's answer counts after the client's")

@@ -82,7 +82,7 @@ func (r *reply) state(t *testing.T) string {
 }
 
 const (
-	allowOnce = `{"toolreg.approval":{"action":"accept","content":{"decision":"once"}}}`
+	allowOnce = `{"toolreg.approval":{"action":"accept","content":{"decision":"yes"}}}`
 	refuse    = `{"toolreg.approval":{"action":"accept","content":{"decision":"no"}}}`
 	filledIn  = `{"it":{"action":"accept","content":{}}}`
 )

@@ -15,7 +15,7 @@ const secret = "0123456789abcdef0123456789abcdef"
 
 func example() *requestState {
 	return &requestState{ID: "one", Owner: "alice", Request: digestOf("tools/call", "x", "{}"), Stage: &callStage{
-		Approval: &callApproval{Question: digestOf("sure?"), Decision: "once"},
+		Approval: &callApproval{Question: digestOf("sure?"), Decision: "always"},
 		Server:   &serverStage{Name: "m", State: []byte(`"<opaque> \u0041"`), Keys: []string{"it"}, Round: 2},
 	}}
 }
@@ -37,7 +37,7 @@ func TestProcessesShareStates(t *testing.T) {
 	if diff := cmp.Diff(made, got); err != nil || diff != "" {
 		t.Errorf("%v (-made +read):\n%s", err, diff)
 	}
-	for _, hidden := range []string{"alice", "opaque", "once"} {
+	for _, hidden := range []string{"alice", "opaque", "always"} {
 		if raw, _ := base64.RawURLEncoding.DecodeString(text); strings.Contains(string(raw), hidden) {
 			t.Errorf("the client can read %q", hidden)
 		}

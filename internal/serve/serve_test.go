@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -175,7 +176,7 @@ func newClient(t testing.TB, url, token, name, revision string) *testClient {
 			c.receive(r.Params.Message, 1)
 			content := map[string]any{"who": c.name}
 			if schema, err := json.Marshal(r.Params.RequestedSchema); err == nil && strings.Contains(string(schema), `"decision"`) {
-				content = map[string]any{"decision": answerOnce}
+				content = map[string]any{"decision": exec.WordYes}
 			}
 			return &mcp.ElicitResult{Action: "accept", Content: content}, nil
 		},

@@ -422,7 +422,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 	server.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.getPrompt)
 	server.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.readResource)
 	server.AddReceivingMiddleware(s.guard, spans, s.remember, s.receive)
-	server.AddSendingMiddleware(s.dropOldNews, s.dropDeniedUpdates)
+	server.AddSendingMiddleware(s.dropOldNews, s.dropDeniedUpdates, readOnce)
 	return server
 }
 

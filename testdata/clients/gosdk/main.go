@@ -138,7 +138,7 @@ func (c *client) call(ctx context.Context, _ string) error {
 
 func (c *client) ask(ctx context.Context, _ string) error {
 	write := map[string]any{"file_path": c.file, "content": "x"}
-	c.answer = mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "once"}}
+	c.answer = mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "yes"}}
 	if err := c.want(ctx, "Created", "write_file", write); err != nil {
 		return err
 	}

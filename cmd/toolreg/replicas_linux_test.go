@@ -245,7 +245,8 @@ func (r *replicas) converse(ctx context.Context, id int64, tool, args, want stri
 				State    string                     `json:"requestState"`
 			} `json:"result"`
 		}
-		_ = json.Unmarshal(answer[bytes.IndexByte(answer, '{'):], &message)
+		event, _, _ := bytes.Cut(answer[bytes.IndexByte(answer, '{'):], []byte("\n")) // a comment may follow it
+		_ = json.Unmarshal(event, &message)
 		if asked != "" {
 			r.requests.Add(1)
 			if asked != by {

@@ -181,6 +181,10 @@ func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from identity) 
 			return true
 		}
 	}
+	if r.Method == http.MethodPost {
+		h.calls.Add(1) // before the look at draining, see [HTTP.has]
+		defer h.calls.Add(-1)
+	}
 	if in.modern && !h.has(in) || !in.modern && !h.server.sessions.belongs(in.session, from.account()) {
 		return false
 	}
@@ -188,8 +192,6 @@ func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from identity) 
 	defer done()
 	in.r = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
-		h.calls.Add(1)
-		defer h.calls.Add(-1)
 		release, err := h.slots.Take(ctx, from.name, cmp.Or(in.session, "forwarded"))
 		if err != nil {
 			return true // the client is gone

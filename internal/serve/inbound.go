@@ -153,9 +153,11 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 
 // post reads a message and passes it to the SDK when it is its client's turn.
 func (h *HTTP) post(in *inbound, at cluster.Peer) {
+	h.calls.Add(1) // before the look at draining, so that Drain waits for what it does not refuse
 	draining := h.draining.Load()
-	if !draining {
-		h.calls.Add(1)
+	if draining {
+		h.calls.Add(-1)
+	} else {
 		defer h.calls.Add(-1)
 	}
 	var status int

@@ -95,8 +95,12 @@ func (h *HTTP) whereIs(in *inbound) cluster.Peer {
 	return cluster.Peer{}
 }
 
-// has reports whether this replica has what a request without a session is about.
+// has reports whether this replica has what a request without a session is about. If it is to end, it
+// leaves a call to the other replica that this one can run from its beginning.
 func (h *HTTP) has(in *inbound) bool {
 	about := h.server.concernOf(in)
-	return about.question != "" && h.server.states.waitsHere(about.question) || about.question == "" && about.process != "" && h.server.replica.processes.Has(about.process)
+	if about.question != "" {
+		return h.server.states.waitsHere(about.question) && (!h.draining.Load() || h.server.states.onlyHere(about.question))
+	}
+	return about.process != "" && h.server.replica.processes.Has(about.process)
 }

@@ -179,12 +179,13 @@ func (s *states) waitsHere(id string) bool {
 	return is
 }
 
-// onlyHere reports whether a call waits that no other process can run again.
-func (s *states) onlyHere() bool {
+// onlyHere reports whether a call waits that no other process can run again: for the answer to a
+// question or, if id is "", to any.
+func (s *states) onlyHere(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, w := range s.waiting {
-		if w.asked.stage == nil {
+	for other, w := range s.waiting {
+		if w.asked.stage == nil && (id == "" || id == other) {
 			return true
 		}
 	}

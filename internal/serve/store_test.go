@@ -428,7 +428,7 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	asked := send(t, replicas[0].Server, question)
 	var first *sharing
 	for _, r := range replicas {
-		if r.server.states.onlyHere() {
+		if r.server.states.onlyHere("") {
 			first = r
 		}
 	}
@@ -661,4 +661,23 @@ func TestAnswerWhileTheStoreIsAway(t *testing.T) {
 		}
 		return strings.Contains(r.stream, "accept")
 	})
+}
+
+// A replica that is to end leaves a call that waits here to another one that can run it again, and the
+// answer does not begin it here.
+func TestLeavingReplicaLeavesWaitingCalls(t *testing.T) {
+	tokens := NewTokens(map[string]string{"alice": aliceToken})
+	replicas := newSharing(t, tokens, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
+	question := sent{tool: "form", args: `{"message":"m"}`}
+	question.state = send(t, replicas[0].Server, question).state(t)
+	question.answers = filledIn
+	if left := replicas[0].handler.Drain(t.Context()); left != 0 {
+		t.Errorf("%d calls are left", left)
+	}
+	if r := send(t, replicas[1].Server, question); !strings.Contains(r.stream, "accept") {
+		t.Errorf("%+v", r)
+	}
+	if n := len(replicas[0].server.states.waiting); n != 1 {
+		t.Errorf("%d calls wait at the replica that is to end", n)
+	}
 }

@@ -38,8 +38,8 @@ require (
 
 require (
 	github.com/go-jose/go-jose/v4 v4.1.9
+	github.com/gomodule/redigo v1.9.3
 	github.com/prometheus/common v0.73.1
-	github.com/valkey-io/valkey-go v1.0.79
 	go.opentelemetry.io/collector/pdata v1.71.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/valkey-io/valkey-go"
+	"github.com/gomodule/redigo/redis"
 )
 
 // Span counts something within a time that begins with the first one.
@@ -31,20 +31,16 @@ return {0, 0}`
 // Count adds one to each span. If one of them is full, it adds nothing and returns the index
 // of that one and how long it lasts; otherwise full is -1.
 func (s *Store) Count(ctx context.Context, spans []Span) (full int, left time.Duration, err error) {
-	names, args := make([]string, len(spans)), []string{}
+	names, args := make([]string, len(spans)), []any{}
 	for i, span := range spans {
 		names[i] = s.name("count", span.ID)
 		args = append(args, strconv.Itoa(span.Most), milliseconds(span.Per))
 	}
-	full = -1
-	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		answer, err := eval(ctx, c, count, names, args...).AsIntSlice()
-		if err == nil && len(answer) == 2 {
-			full, left = int(answer[0])-1, time.Duration(answer[1])*time.Millisecond
-		}
-		return err
-	})
-	return full, left, err
+	answer, err := redis.Ints(s.eval(ctx, count, names, args...))
+	if err != nil || len(answer) != 2 {
+		return -1, 0, err
+	}
+	return answer[0] - 1, time.Duration(answer[1]) * time.Millisecond, nil
 }
 
 // milliseconds returns a time as the server reads it, at least 1.

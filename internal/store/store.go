@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/valkey-io/valkey-go"
+	"github.com/gomodule/redigo/redis"
 )
 
 // Timeout is how long a method waits for the server at most.
@@ -44,26 +44,37 @@ func (e *AwayError) Error() string {
 // Unwrap returns the cause.
 func (e *AwayError) Unwrap() error { return e.Err }
 
-// Store is the connection to a server. Create it with [Open]. It is safe for concurrent use.
+// Store is the connections to a server. Create it with [Open]. It is safe for concurrent use.
 type Store struct {
 	prefix string
-	option valkey.ClientOption
+	server server
+	pool   redis.Pool
 	sealer sealer
 	fresh  freshness
 
 	// Changed is called when the server goes away, with the cause, and with nil when it is
 	// back: can be used for everything. It is set before the first use; nil means nobody is told.
-	Changed func(err error)
-	away    atomic.Bool
-	refuses atomic.Bool // it answers, but has refused to do something, such as to store what it has no room for
+	Changed  func(err error)
+	away     atomic.Bool
+	answered atomic.Bool
+	refuses  atomic.Bool // it answers, but has refused to do something, such as to store what it has no room for
 
-	connecting chan struct{} // has one element, which whoever connects takes
-	mu         sync.Mutex
-	client     valkey.Client // nil before the first connection
-	failed     time.Time     // when the server could not be reached or did not answer in time
-	failure    error
-	local      string // the host of this end of the last connection; "" means there was none
+	mu      sync.Mutex
+	failed  time.Time // when the server could not be reached or did not answer in time
+	failure error
+	local   string // the host of this end of the last connection; "" means there was none
 }
+
+// server says where a server is, and what a connection to it begins with.
+type server struct {
+	address        string      // HOST:PORT
+	tls            *tls.Config // nil means no TLS
+	user, password string
+	database       int
+}
+
+// maxConnections is how many connections a Store has at most, and maxIdle how many it keeps.
+const maxConnections, maxIdle = 64, 16
 
 // isPrefix reports whether a name can keep the values of a deployment apart from others.
 func isPrefix(name string) bool {
@@ -78,15 +89,7 @@ func Open(address, secret string) (*Store, error) {
 	if err != nil {
 		return nil, errors.New("it is not a URL such as redis://HOST:6379")
 	}
-	s := &Store{prefix: "toolreg", sealer: newSealer(secret), connecting: make(chan struct{}, 1)}
-	s.connecting <- struct{}{}
-	s.option = valkey.ClientOption{
-		ForceSingleClient: true, DisableCache: true, DisableRetry: true, // a repeated command could take effect twice
-		Dialer: net.Dialer{Timeout: Timeout}, ConnWriteTimeout: Timeout,
-		ReadBufferEachConn: 64 << 10, WriteBufferEachConn: 64 << 10, RingScaleEachConn: 8, PipelineMultiplex: -1,
-		ClientSetInfo: valkey.DisableClientSetInfo,
-	}
-	s.option.DialCtxFn = s.dial
+	s := &Store{prefix: "toolreg", sealer: newSealer(secret)}
 	switch {
 	case u.Scheme != "redis" && u.Scheme != "rediss":
 		return nil, errors.New("it must begin with redis:// or rediss://")
@@ -95,7 +98,7 @@ func Open(address, secret string) (*Store, error) {
 	case u.Fragment != "":
 		return nil, errors.New("a # in it must be written as %23")
 	case u.Scheme == "rediss":
-		s.option.TLSConfig = &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
+		s.server.tls = &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
 	}
 	port := u.Port()
 	switch n, err := strconv.ParseUint(port, 10, 16); {
@@ -104,11 +107,11 @@ func Open(address, secret string) (*Store, error) {
 	case err != nil || n == 0:
 		return nil, errors.New("the port must be a number from 1 to 65535")
 	}
-	s.option.InitAddress = []string{net.JoinHostPort(u.Hostname(), port)}
-	s.option.Username = u.User.Username()
-	s.option.Password, _ = u.User.Password()
+	s.server.address = net.JoinHostPort(u.Hostname(), port)
+	s.server.user = u.User.Username()
+	s.server.password, _ = u.User.Password()
 	if database := strings.Trim(u.Path, "/"); database != "" {
-		if s.option.SelectDB, err = strconv.Atoi(database); err != nil || s.option.SelectDB < 0 {
+		if s.server.database, err = strconv.Atoi(database); err != nil || s.server.database < 0 {
 			return nil, errors.New("the database behind the host must be a number")
 		}
 	}
@@ -118,15 +121,37 @@ func Open(address, secret string) (*Store, error) {
 		}
 		s.prefix = values[0]
 	}
+	s.pool = redis.Pool{
+		MaxActive: maxConnections, MaxIdle: maxIdle, IdleTimeout: time.Minute, Wait: true,
+		DialContext: s.connect, TestOnBorrowContext: answers,
+	}
 	return s, nil
 }
 
-// dial connects to the server.
-func (s *Store) dial(ctx context.Context, address string, dialer *net.Dialer, config *tls.Config) (conn net.Conn, err error) {
-	if config != nil {
-		conn, err = (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", address)
+// connect returns a new connection.
+func (s *Store) connect(ctx context.Context) (redis.Conn, error) {
+	return redis.DialContext(ctx, "tcp", s.server.address, redis.DialContextFunc(s.dial),
+		redis.DialReadTimeout(Timeout), redis.DialWriteTimeout(Timeout),
+		redis.DialUsername(s.server.user), redis.DialPassword(s.server.password), redis.DialDatabase(s.server.database))
+}
+
+// answers returns an error if a connection that was not used for a while is broken, so that a server
+// which was started again is no failure of what comes next.
+func answers(ctx context.Context, c redis.Conn, used time.Time) error {
+	if time.Since(used) < pause {
+		return nil
+	}
+	_, err := redis.DoContext(c, ctx, "PING")
+	return err
+}
+
+// dial connects to the server, and remembers from where.
+func (s *Store) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	dialer := &net.Dialer{Timeout: Timeout}
+	if s.server.tls != nil {
+		conn, err = (&tls.Dialer{NetDialer: dialer, Config: s.server.tls}).DialContext(ctx, network, address)
 	} else {
-		conn, err = dialer.DialContext(ctx, "tcp", address)
+		conn, err = dialer.DialContext(ctx, network, address)
 	}
 	if err != nil {
 		return nil, err
@@ -148,13 +173,7 @@ func (s *Store) LocalHost() string {
 }
 
 // Close ends the connections. The Store cannot be used any more.
-func (s *Store) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client != nil {
-		s.client.Close()
-	}
-}
+func (s *Store) Close() { _ = s.pool.Close() }
 
 // Wait waits until the server can be used, or ctx is done.
 func (s *Store) Wait(ctx context.Context) error {
@@ -172,48 +191,20 @@ func (s *Store) Wait(ctx context.Context) error {
 	}
 }
 
-// connected returns the connection, which reconnects by itself once it has been made.
-func (s *Store) connected(ctx context.Context) (valkey.Client, error) {
-	select {
-	case <-s.connecting:
-		defer func() { s.connecting <- struct{}{} }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	s.mu.Lock()
-	client, failed, failure := s.client, s.failed, s.failure
-	s.mu.Unlock()
-	switch {
-	case failure != nil && time.Since(failed) < pause:
-		return nil, failure
-	case client != nil:
-		return client, nil
-	}
-	client, err := valkey.NewClient(s.option)
-	if err != nil {
-		err = s.explained(err)
-		s.fail(err)
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.client = client
-	return client, nil
-}
-
-// explained adds to an error of connecting what it usually means.
+// explained adds to an error what it usually means before the server has ever answered.
 func (s *Store) explained(err error) error {
 	late, _ := errors.AsType[net.Error](err)
 	op, _ := errors.AsType[*net.OpError](err)
 	silent := late != nil && late.Timeout() && (op == nil || op.Op != "dial")
 	_, foreign := errors.AsType[tls.RecordHeaderError](err)
-	withTLS := s.option.TLSConfig != nil
+	withTLS := s.server.tls != nil
 	switch {
+	case s.answered.Load():
 	case withTLS && (foreign || silent):
 		return fmt.Errorf("%w; it may not use TLS: then the address begins with redis://", err)
 	case !withTLS && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)):
 		return fmt.Errorf("%w; it may use TLS: then the address begins with rediss://", err)
-	case strings.Contains(err.Error(), "unknown message type"):
+	case strings.Contains(err.Error(), "unexpected response line"):
 		return fmt.Errorf("%w; it does not answer as Redis or Valkey does", err)
 	}
 	return err
@@ -226,32 +217,74 @@ func (s *Store) fail(err error) {
 	s.failed, s.failure = time.Now(), err
 }
 
-// do calls use with the connection and a context that ends soon. An error of use becomes an
-// *AwayError, unless ctx was done before.
-func (s *Store) do(ctx context.Context, use func(context.Context, valkey.Client) error) error {
-	limited, cancel := context.WithTimeout(ctx, Timeout)
-	defer cancel()
-	client, err := s.connected(limited)
-	if err == nil {
-		err = use(limited, client)
-		if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && ctx.Err() == nil {
-			s.fail(err)
-		}
+// failing returns the failure that still counts, or nil.
+func (s *Store) failing() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.failed) < pause {
+		return s.failure
 	}
+	return nil
+}
+
+// do sends a command and returns the answer; nil means there is no value. What goes wrong is an
+// *AwayError, unless ctx was done before. A command is never sent twice.
+func (s *Store) do(ctx context.Context, command string, args ...any) (any, error) {
+	answer, err := s.send(ctx, command, args...)
 	switch {
-	case err == nil || valkey.IsValkeyNil(err):
+	case err == nil:
 		if !s.refuses.Load() {
 			s.report(nil)
 		}
-		return err
+		return answer, nil
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
-	if _, refused := valkey.IsValkeyErr(err); refused {
+	if _, refused := errors.AsType[redis.Error](err); refused {
 		s.refuses.Store(true) // until it has stored something, see [Store.Put]
 	}
 	s.report(err)
-	return &AwayError{err}
+	return nil, &AwayError{err}
+}
+
+func (s *Store) send(ctx context.Context, command string, args ...any) (any, error) {
+	if err := s.failing(); err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	conn, err := s.pool.GetContext(limited)
+	if err != nil {
+		err = s.explained(err)
+		if ctx.Err() == nil {
+			s.fail(err)
+		}
+		return nil, err
+	}
+	defer conn.Close()
+	answer, err := redis.DoContext(conn, limited, command, args...)
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && ctx.Err() == nil {
+		s.fail(err)
+	}
+	if err != nil {
+		return nil, s.explained(err)
+	}
+	s.answered.Store(true)
+	return answer, nil
+}
+
+// text returns an answer as text, "" if there is none.
+func text(answer any, err error) (string, error) {
+	s, err := redis.String(answer, err)
+	if errors.Is(err, redis.ErrNil) {
+		return "", nil
+	}
+	return s, err
+}
+
+// eval runs a script.
+func (s *Store) eval(ctx context.Context, script string, names []string, args ...any) (any, error) {
+	return s.do(ctx, "EVAL", append(redis.Args{script, len(names)}.AddFlat(names), args...)...)
 }
 
 // report calls Changed if the server went away or is back.

@@ -49,13 +49,13 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		case want != "" && err != nil:
 			t.Errorf("%s: %v", address, err)
-		case want != "" && s.option.InitAddress[0] != want:
-			t.Errorf("%s: %s", address, s.option.InitAddress[0])
+		case want != "" && s.server.address != want:
+			t.Errorf("%s: %s", address, s.server.address)
 		}
 	}
 	s, _ := Open("rediss://u:p@h:1/2?prefix=a.b", secret)
-	if s.prefix != "a.b" || s.option.SelectDB != 2 || s.option.Username != "u" || s.option.Password != "p" || s.option.TLSConfig.ServerName != "h" {
-		t.Errorf("%+v", s.option)
+	if s.prefix != "a.b" || s.server.database != 2 || s.server.user != "u" || s.server.password != "p" || s.server.tls.ServerName != "h" {
+		t.Errorf("%+v", s.server)
 	}
 }
 

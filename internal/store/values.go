@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/valkey-io/valkey-go"
+	"github.com/gomodule/redigo/redis"
 )
 
 // Value is a stored value.
@@ -41,14 +41,13 @@ func (s *Store) seal(name string, data []byte) (sealed string, counter uint64) {
 func (s *Store) Put(ctx context.Context, kind, id string, data []byte, ttl time.Duration) error {
 	name := s.name(kind, id)
 	sealed, counter := s.seal(name, data)
-	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		err := c.Do(ctx, c.B().Set().Key(name).Value(sealed).Px(ttl).Build()).Error()
-		if err == nil {
-			s.fresh.accept(name, counter)
-			s.refuses.Store(false)
-		}
-		return err
-	})
+	_, err := s.do(ctx, "SET", name, sealed, "PX", milliseconds(ttl))
+	if err == nil {
+		s.fresh.accept(name, counter)
+		s.refuses.Store(false)
+		s.report(nil)
+	}
+	return err
 }
 
 // Get returns a value, which may not exist.
@@ -59,18 +58,15 @@ func (s *Store) Get(ctx context.Context, kind, id string) (Value, error) {
 func (s *Store) get(ctx context.Context, name string) (v Value, err error) {
 	for again := true; again; {
 		before := s.fresh.known(name)
-		err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-			sealed, err := c.Do(ctx, c.B().Get().Key(name).Build()).ToString()
-			v = s.opened(name, sealed)
-			return err
-		})
+		sealed, err := text(s.do(ctx, "GET", name))
+		if err != nil {
+			return Value{}, err
+		}
+		v = s.opened(name, sealed)
 		// It may have been read just before this process has replaced it.
-		again = err == nil && !v.Exists() && s.fresh.known(name) != before
+		again = !v.Exists() && s.fresh.known(name) != before
 	}
-	if valkey.IsValkeyNil(err) {
-		err = nil
-	}
-	return v, err
+	return v, nil
 }
 
 // swap replaces a value if it is the expected one, and returns the one that is stored then.
@@ -85,12 +81,11 @@ return ARGV[2]`
 func (s *Store) Swap(ctx context.Context, kind, id string, old Value, data []byte, ttl time.Duration) (v Value, swapped bool, err error) {
 	name := s.name(kind, id)
 	sealed, _ := s.seal(name, data)
-	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		now, err := eval(ctx, c, swap, []string{name}, old.sealed, sealed, milliseconds(ttl)).ToString()
-		v, swapped = s.opened(name, now), now == sealed
-		return err
-	})
-	return v, swapped && err == nil, err
+	now, err := text(s.eval(ctx, swap, []string{name}, old.sealed, sealed, milliseconds(ttl)))
+	if err != nil {
+		return Value{}, false, err
+	}
+	return s.opened(name, now), now == sealed, nil
 }
 
 // Delete removes a value.
@@ -100,9 +95,8 @@ func (s *Store) Delete(ctx context.Context, kind, id string) error {
 
 func (s *Store) delete(ctx context.Context, name string) error {
 	s.fresh.over(name, 0)
-	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		return c.Do(ctx, c.B().Del().Key(name).Build()).Error()
-	})
+	_, err := s.do(ctx, "DEL", name)
+	return err
 }
 
 // scanned is how many names a request of [Store.Each] looks at.
@@ -113,16 +107,16 @@ const scanned = 1000
 func (s *Store) Each(ctx context.Context, kind string, use func(data []byte, remove func(context.Context) error) error) error {
 	names := map[string]bool{} // the server may repeat some
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
-		err := s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-			page, err := c.Do(ctx, c.B().Scan().Cursor(cursor).Match(s.prefix+":"+kind+":*").Count(scanned).Build()).AsScanEntry()
-			for _, name := range page.Elements {
-				names[name] = true
-			}
-			cursor = page.Cursor
-			return err
-		})
+		page, err := redis.Values(s.do(ctx, "SCAN", cursor, "MATCH", s.prefix+":"+kind+":*", "COUNT", scanned))
+		var found []string
+		if err == nil {
+			_, err = redis.Scan(page, &cursor, &found)
+		}
 		if err != nil {
 			return err
+		}
+		for _, name := range found {
+			names[name] = true
 		}
 	}
 	for name := range names {
@@ -158,13 +152,11 @@ return string.sub(now, #run + 2)`
 func (s *Store) Offer(ctx context.Context, kind, id string, data []byte, ttl time.Duration) error {
 	name := s.name(kind, id)
 	sealed, counter := s.seal(name, data)
-	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		err := eval(ctx, c, offer, []string{name}, sealed, milliseconds(ttl)).Error()
-		if err == nil {
-			s.fresh.accept(name, counter)
-		}
-		return err
-	})
+	_, err := s.eval(ctx, offer, []string{name}, sealed, milliseconds(ttl))
+	if err == nil {
+		s.fresh.accept(name, counter)
+	}
+	return err
 }
 
 // Look returns a value of [Store.Offer] that was not taken.
@@ -182,18 +174,11 @@ func (s *Store) Take(ctx context.Context, kind, id string) (Value, error) {
 	return v, err
 }
 
-func (s *Store) offered(ctx context.Context, script, kind, id string) (v Value, err error) {
+func (s *Store) offered(ctx context.Context, script, kind, id string) (Value, error) {
 	name := s.name(kind, id)
-	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		sealed, err := eval(ctx, c, script, []string{name}).ToString()
-		if err == nil && sealed != "" {
-			v = s.opened(name, sealed)
-		}
-		return err
-	})
-	return v, err
-}
-
-func eval(ctx context.Context, c valkey.Client, script string, names []string, args ...string) valkey.ValkeyResult {
-	return c.Do(ctx, c.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(args...).Build())
+	sealed, err := text(s.eval(ctx, script, []string{name}))
+	if err != nil || sealed == "" {
+		return Value{}, err
+	}
+	return s.opened(name, sealed), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
-	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // apisKey is the setting that holds the APIs.
@@ -22,8 +22,8 @@ const apisKey = "openapi"
 // the setting baseUrl. Its strings are unexpanded.
 type API struct {
 	Server
-	Spec      string `setting:"spec"` // a file, relative to the project root, or an address
-	Auth      []Auth // used together
+	Spec      string `setting:"spec"`    // a file, relative to the project root, or an address
+	Auth      []Auth `setting:"auth"`    // used together
 	Include   List   `setting:"include"` // absent = all
 	Exclude   List   `setting:"exclude"`
 	MaxOutput *int64 `setting:"maxOutput"` // nil means limits.output
@@ -32,10 +32,10 @@ type API struct {
 // Auth is one way to authenticate the requests to an API: the first of its fields that is
 // set. Its strings are unexpanded and may be references.
 type Auth struct {
-	Bearer string `setting:"bearer"`
-	Basic  *Basic
-	APIKey *APIKey
-	OAuth  *OAuth
+	Bearer string  `setting:"bearer"`
+	Basic  *Basic  `setting:"basic"`
+	APIKey *APIKey `setting:"apiKey"`
+	OAuth  *OAuth  `setting:"oauth"`
 }
 
 // Basic is a user name and a password.
@@ -136,8 +136,7 @@ func (s *Settings) apis(m *merged) {
 	for _, e := range m.named(apisKey) {
 		a := API{Server: decodeServer(row, e.Name, e.Value, e.Origin)}
 		a.URL = e.Value.Get("baseUrl").Text()
-		decodeEntry(&a, row, e.Value, e.Origin)
-		a.Auth = decodeAuth(row.Field("auth"), e.Value.Get("auth"), e.Origin)
+		decodeEntry(reflect.ValueOf(&a).Elem(), row, e.Name, e.Value, e.Origin)
 		for i := range a.Auth {
 			if a.Auth[i].OAuth != nil {
 				a.OAuth = a.Auth[i].OAuth
@@ -146,7 +145,7 @@ func (s *Settings) apis(m *merged) {
 		a.Err = m.faults.of(e.Value)
 		if was, ok := replaced[e.Name]; ok {
 			var own API
-			decodeEntry(&own, row, was.Value, was.Origin)
+			decodeEntry(reflect.ValueOf(&own).Elem(), row, e.Name, was.Value, was.Origin)
 			a.Replaces, a.Exclude = &was.Origin, union(own.Exclude, a.Exclude)
 		}
 		s.setTimeouts(&a.Server)
@@ -173,32 +172,4 @@ func oneName(server, api *Server) {
 		second.Err = NewError([]document.Problem{{File: o.Name, Line: o.Line, Col: o.Col,
 			Message: fmt.Sprintf("%q is already the name of %s (%s)", second.Name, kind, first.Origin), Hint: "rename one of them"}})
 	}
-}
-
-// decodeAuth decodes the checked ways to authenticate.
-func decodeAuth(row *table.Row, n *jsonx.Value, in Origin) []Auth {
-	if n == nil {
-		return nil
-	}
-	ways := []*jsonx.Value{n}
-	if n.Kind == jsonx.Array {
-		ways = n.Items
-	}
-	out := make([]Auth, len(ways))
-	for i, way := range ways {
-		decodeEntry(&out[i], row, way, in)
-		if v := way.Get("basic"); v.Is(jsonx.Object) {
-			out[i].Basic = &Basic{}
-			decodeEntry(out[i].Basic, row.Field("basic"), v, in)
-		}
-		if v := way.Get("apiKey"); v.Is(jsonx.Object) {
-			out[i].APIKey = &APIKey{}
-			decodeEntry(out[i].APIKey, row.Field("apiKey"), v, in)
-		}
-		if v := way.Get("oauth"); v.Is(jsonx.Object) {
-			out[i].OAuth = &OAuth{}
-			decodeEntry(out[i].OAuth, row.Field("oauth"), v, in)
-		}
-	}
-	return out
 }

@@ -24,8 +24,8 @@ type CallLimit struct {
 	Origin Origin
 }
 
-func (m *merged) callLimits() []CallLimit {
-	limits := listOf(m, limitsKey, func(l *CallLimit) *Origin { return &l.Origin })
+// rankLimits sets the ranks of limits.
+func rankLimits(limits []CallLimit) {
 	for i := range limits {
 		l, shorter := &limits[i], map[time.Duration]bool{}
 		l.Tool = registry.NameIn(l.Tool)
@@ -36,7 +36,6 @@ func (m *merged) callLimits() []CallLimit {
 		}
 		l.Rank = len(shorter)
 	}
-	return limits
 }
 
 // checkLimit reports numbers in an entry of serve.limits with which nothing could be counted.

@@ -17,11 +17,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		ProjectRoot:    root,
 		Rules:          m.rules(),
 		ShellBanned:    m.banned(),
-		ToolOptions:    m.toolOptions(),
 		OwnToolOptions: m.ownToolOptions(),
-		Silences:       m.silences(),
-		CallLimits:     m.callLimits(),
-		Profiles:       m.profiles(),
 		Globals:        g,
 		Permissions:    map[string]bool{},
 		DeniedBy:       map[string]Origin{},
@@ -29,15 +25,17 @@ func (m *merged) settings(g Globals, root string) *Settings {
 	}
 	m.decode(reflect.ValueOf(s).Elem())
 	s.Fetch.Headers = m.originHeaders()
+	rankLimits(s.CallLimits)
 	if e, ok := m.last(approvalMode); ok {
 		s.ApprovalOrigin = e.origin
 	}
-	s.Serve.OAuth.Scopes = m.toolScopes()
+	if _, ok := m.last("registries"); !ok {
+		s.Registries = []Registry{{URL: officialRegistry}}
+	}
 	s.permissions(m)
 	s.policyDefaults(m)
 	s.servers(m)
 	s.apis(m)
-	s.registries(m)
 	if s.Globals.Channel == "" {
 		s.Globals.Channel = m.channel()
 	}
@@ -48,6 +46,10 @@ func (m *merged) settings(g Globals, root string) *Settings {
 // [Settings] holds, or the member of an entry.
 const tag = "setting"
 
+// tagName is the tag of a field that holds the name of an entry, where the table has an
+// object of names.
+const tagName = "*"
+
 // decode sets the fields of a struct, and of structs in it, to the settings that
 // their tags name.
 func (m *merged) decode(v reflect.Value) {
@@ -55,53 +57,68 @@ func (m *merged) decode(v reflect.Value) {
 		name, field := v.Type().Field(i).Tag.Get(tag), v.Field(i)
 		switch {
 		case name != "":
-			m.set(field.Addr().Interface(), name)
+			m.set(field, m.index.Row(name))
 		case field.Kind() == reflect.Struct:
 			m.decode(field)
 		}
 	}
 }
 
-// set sets a field to the effective value of a setting, or the default of the
-// table.
-func (m *merged) set(field any, name string) {
-	switch to := field.(type) {
+// set sets a field to what the scopes in effect say about a setting, merged by its rule, or
+// to the default of the table.
+func (m *merged) set(field reflect.Value, row *table.Row) {
+	switch to := field.Addr().Interface().(type) {
 	case *Command:
-		*to = m.command(name)
+		*to = m.command(row.Name)
+		return
 	case *List:
-		*to = m.list(name)
+		*to = m.list(row.Name)
+		return
 	case *[]Pair:
-		*to = m.pairs(name)
+		*to = m.pairs(row.Name)
+		return
+	}
+	switch all := m.entries[row]; {
+	case row.Merge == table.ByName:
+		for _, n := range m.named(row.Name) {
+			add(field, row, n.Name, n.Value, n.Origin)
+		}
+	case row.Merge == table.Unite:
+		for _, e := range all {
+			set(field, row, e.node, e.origin)
+		}
+	case len(all) > 0:
+		set(field, row, all[len(all)-1].node, all[len(all)-1].origin)
 	default:
-		e, ok := m.last(name)
-		if !ok {
-			e.node = m.index.Row(name).DefaultValue()
-		}
-		set(field, e.node, e.origin)
+		set(field, row, row.DefaultValue(), Origin{})
 	}
 }
 
-// decodeEntry sets the fields of a struct to the members of an entry that their
-// tags name, or to the defaults of the table.
-func decodeEntry(entry any, row *table.Row, n *jsonx.Value, o Origin) {
-	v := reflect.ValueOf(entry).Elem()
+// decodeEntry sets the fields of a struct to the members of an object that their tags name, or
+// to the defaults of the table. Its field Origin is set to in, the place of the object.
+func decodeEntry(v reflect.Value, row *table.Row, name string, n *jsonx.Value, in Origin) {
 	for i := range v.NumField() {
-		name := v.Type().Field(i).Tag.Get(tag)
-		if name == "" {
-			continue
+		field := v.Type().Field(i)
+		switch of := field.Tag.Get(tag); {
+		case of == tagName:
+			v.Field(i).SetString(name)
+		case of != "":
+			value := n.Get(of)
+			if value == nil || value.Kind == jsonx.Null {
+				value = row.Field(of).DefaultValue()
+			}
+			set(v.Field(i), row.Field(of), value, in)
+		case field.Name == "Origin":
+			v.Field(i).Set(reflect.ValueOf(in))
 		}
-		value := n.Get(name)
-		if value == nil || value.Kind == jsonx.Null {
-			value = row.Field(name).DefaultValue()
-		}
-		set(v.Field(i).Addr().Interface(), value, o)
 	}
 }
 
-// set sets a field, of one of the types used for settings, to a checked value;
-// null is the zero value. in names the file of the value.
-func set(field any, n *jsonx.Value, in Origin) {
-	switch to := field.(type) {
+// set sets a field, of one of the types used for settings, to a checked value; null is the zero
+// value. To a slice of structs it adds one for each object of the value. in is the file of the
+// value, or the place of the entry that it belongs to.
+func set(v reflect.Value, row *table.Row, n *jsonx.Value, in Origin) {
+	switch to := v.Addr().Interface().(type) {
 	case *string:
 		*to = n.Text()
 	case *bool:
@@ -120,21 +137,55 @@ func set(field any, n *jsonx.Value, in Origin) {
 		*to = toPairs(n, in)
 	case *[]string:
 		*to = n.Strings()
-	case **int:
-		setPointer(to, n, in)
-	case **int64:
-		setPointer(to, n, in)
-	case **time.Duration:
-		setPointer(to, n, in)
+	case *map[string]bool:
+		*to = toMap(n, func(v *jsonx.Value) bool { return v.Is(jsonx.True) })
+	case *map[string][]string:
+		*to = toMap(n, (*jsonx.Value).Strings)
+	case *[]ExampleCall:
+		*to = exampleCalls(n, in)
+	case *[]ToolScope:
+		*to = toolScopes(n, in)
+	default:
+		switch v.Kind() {
+		case reflect.Pointer:
+			if n.Kind != jsonx.Null && (v.Type().Elem().Kind() != reflect.Struct || n.Is(jsonx.Object)) {
+				v.Set(reflect.New(v.Type().Elem()))
+				set(v.Elem(), row, n, in)
+			}
+		case reflect.Struct:
+			decodeEntry(v, row, "", n, in)
+		case reflect.Slice:
+			items := n.Items
+			if n.Is(jsonx.Object) { // table.OneOrMore
+				items = []*jsonx.Value{n}
+			}
+			for _, item := range items {
+				in.Line, in.Col = item.Place()
+				if row.Type == table.Addresses && item.Is(jsonx.String) {
+					item = jsonx.NewObject(jsonx.NewMember("url", item))
+				}
+				add(v, row, "", item, in)
+			}
+		}
 	}
 }
 
-// setPointer is set for a field that is nil if the value is absent.
-func setPointer[T any](to **T, n *jsonx.Value, in Origin) {
-	if n.Kind != jsonx.Null {
-		*to = new(T)
-		set(*to, n, in)
+// add adds a struct to a slice.
+func add(slice reflect.Value, row *table.Row, name string, n *jsonx.Value, in Origin) {
+	v := reflect.New(slice.Type().Elem()).Elem()
+	decodeEntry(v, row, name, n, in)
+	slice.Set(reflect.Append(slice, v))
+}
+
+func toMap[T any](n *jsonx.Value, value func(*jsonx.Value) T) map[string]T {
+	if !n.Is(jsonx.Object) {
+		return nil
 	}
+	out := make(map[string]T, len(n.Members))
+	for _, m := range n.Members {
+		out[m.Name] = value(m.Value)
+	}
+	return out
 }
 
 // node returns the effective value, or the default of the table.

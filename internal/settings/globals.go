@@ -86,7 +86,7 @@ func (s *scalars) globals() Globals {
 	}
 	for v, i := reflect.ValueOf(&g).Elem(), 0; i < v.NumField(); i++ {
 		if n := given[v.Type().Field(i).Tag.Get("flag")]; n != nil {
-			set(v.Field(i).Addr().Interface(), n, Origin{})
+			set(v.Field(i), nil, n, Origin{})
 		}
 	}
 	return g

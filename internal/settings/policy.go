@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -52,27 +53,15 @@ func rulesOf(row *table.Row, list *jsonx.Value, in entry, profile string) []Rule
 		return nil
 	}
 	var out []Rule
-	for _, n := range list.Items {
-		o := in.origin
-		o.Line, o.Col = n.Place()
-		r := Rule{Profile: profile, Layer: in.layer, Origin: o, Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o)}
-		if hints := n.Get("annotations"); hints != nil {
-			r.Annotations = map[string]bool{}
-			for _, m := range hints.Members {
-				r.Annotations[m.Name] = m.Value.Is(jsonx.True)
-			}
-		}
-		decodeEntry(&r, row, n, o)
-		out = append(out, r)
+	set(reflect.ValueOf(&out).Elem(), row, list, in.origin)
+	for i := range out {
+		out[i].Profile, out[i].Layer = profile, in.layer
 	}
 	return out
 }
 
 // exampleCalls reads a checked list of calls; o is the origin of its rule.
 func exampleCalls(list *jsonx.Value, o Origin) []ExampleCall {
-	if list == nil {
-		return nil
-	}
 	var out []ExampleCall
 	for _, n := range list.Items {
 		o.Line, o.Col = n.Place()

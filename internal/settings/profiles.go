@@ -5,7 +5,7 @@ const profilesKey = "serve.profiles"
 
 // Profile is an entry of serve.profiles: what some clients of serve are offered.
 type Profile struct {
-	Name     string
+	Name     string   `setting:"*"`
 	Preset   string   `setting:"preset"`
 	Source   []string `setting:"source"` // globs
 	Server   []string `setting:"server"` // globs
@@ -15,16 +15,6 @@ type Profile struct {
 	Always   []string `setting:"always"` // globs
 	Groups   []string `setting:"groups"` // globs; empty = it is for everybody
 	Origin   Origin
-}
-
-func (m *merged) profiles() []Profile {
-	var out []Profile
-	for _, e := range m.named(profilesKey) {
-		p := Profile{Name: e.Name, Origin: e.Origin}
-		decodeEntry(&p, m.index.Row(profilesKey), e.Value, e.Origin)
-		out = append(out, p)
-	}
-	return out
 }
 
 // profileRules returns the rules of the profiles in effect.

@@ -19,25 +19,6 @@ type Registry struct {
 // officialRegistry is used if no other one is set.
 const officialRegistry = "https://registry.modelcontextprotocol.io"
 
-func (s *Settings) registries(m *merged) {
-	row := m.index.Row("registries")
-	e, ok := m.last(row.Name)
-	if !ok {
-		s.Registries = []Registry{{URL: officialRegistry}}
-		return
-	}
-	for _, item := range e.node.Items {
-		r := Registry{URL: item.Text(), Origin: e.origin}
-		if item.Line > 0 {
-			r.Origin.Line, r.Origin.Col = item.Place()
-		}
-		if item.Is(jsonx.Object) {
-			decodeEntry(&r, row, item, r.Origin)
-		}
-		s.Registries = append(s.Registries, r)
-	}
-}
-
 // addresses checks a list of addresses, or of objects with one.
 func (r *reader) addresses(row *table.Row, key string, n *jsonx.Value) {
 	if !r.want(n, key, jsonx.Array, "a list of addresses") {

@@ -10,9 +10,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// scopesKey is the setting serve.oauth.scopes.
-const scopesKey = "serve.oauth.scopes"
-
 // everyRequest is the glob of serve.oauth.scopes for the scope of every request.
 const everyRequest = "*"
 
@@ -23,23 +20,17 @@ type ToolScope struct {
 	Origin Origin
 }
 
-func (m *merged) toolScopes() (out []ToolScope) {
-	e, ok := m.last(scopesKey)
-	if !ok {
-		return nil
+// toolScopes reads a checked list of scopes, or an object of scopes by tool; in names the file.
+func toolScopes(n *jsonx.Value, in Origin) (out []ToolScope) {
+	add := func(tool string, scope *jsonx.Value) {
+		in.Line, in.Col = scope.Place()
+		out = append(out, ToolScope{tool, scope.Text(), in})
 	}
-	at := func(n *jsonx.Value) Origin {
-		o := e.origin
-		if n.Line > 0 {
-			o.Line, o.Col = n.Place()
-		}
-		return o
+	for _, scope := range n.Items {
+		add(everyRequest, scope)
 	}
-	for _, n := range e.node.Items {
-		out = append(out, ToolScope{everyRequest, n.Text(), at(n)})
-	}
-	for _, f := range e.node.Members {
-		out = append(out, ToolScope{registry.NameIn(f.Name), f.Value.Text(), at(f.Value)})
+	for _, f := range n.Members {
+		add(registry.NameIn(f.Name), f.Value)
 	}
 	return out
 }

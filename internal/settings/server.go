@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ type From struct {
 	Version  string              `setting:"version"`
 	Runtime  string              `setting:"runtime"`
 	Bundle   string              `setting:"bundle"` // SHA-256 of a bundle
-	Values   map[string][]string // in the notation of the settings, unexpanded
+	Values   map[string][]string `setting:"values"` // in the notation of the settings, unexpanded
 }
 
 // checkServer reports what is wrong with a server as a whole.
@@ -201,26 +202,13 @@ func (s *Settings) WithServer(name string, entry json.RawMessage) (*Settings, er
 
 // decodeServer converts a checked entry to a server.
 func decodeServer(row *table.Row, name string, n *jsonx.Value, origin Origin) Server {
-	s := Server{Name: name, Origin: origin, TrustOrigin: origin}
-	decodeEntry(&s, row, n, origin)
+	s := Server{TrustOrigin: origin}
+	decodeEntry(reflect.ValueOf(&s).Elem(), row, name, n, origin)
 	if lifecycle := n.Get("lifecycle"); s.Keep == nil && lifecycle != nil {
-		set(&s.Keep, lifecycle, origin)
+		set(reflect.ValueOf(&s.Keep).Elem(), row.Field("lifecycle"), lifecycle, origin)
 	}
 	if trust := n.Get("trust"); trust != nil && trust.Line > 0 {
 		s.TrustOrigin.Line, s.TrustOrigin.Col = trust.Place()
-	}
-	if oauth := n.Get("oauth"); oauth.Is(jsonx.Object) {
-		s.OAuth = &OAuth{}
-		decodeEntry(s.OAuth, row.Field("oauth"), oauth, origin)
-	}
-	if from := n.Get("from"); from.Is(jsonx.Object) {
-		s.From = &From{Values: map[string][]string{}}
-		decodeEntry(s.From, row.Field("from"), from, origin)
-		if values := from.Get("values"); values != nil {
-			for _, m := range values.Members {
-				s.From.Values[m.Name] = m.Value.Strings()
-			}
-		}
 	}
 	return s
 }

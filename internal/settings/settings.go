@@ -118,7 +118,7 @@ type Pair struct {
 // Server is one entry of mcpServers. Its strings are unexpanded: package values
 // expands them when they are used.
 type Server struct {
-	Name           string
+	Name           string         `setting:"*"`
 	Command        string         `setting:"command"`
 	Args           []string       `setting:"args"`
 	Split          bool           // Command and Args are the words of one command, because no file has its name
@@ -129,7 +129,7 @@ type Server struct {
 	HTTPURL        string         `setting:"httpUrl"` // streamable HTTP
 	Type           string         `setting:"type"`    // "", "stdio", "http", "sse", or another name of http
 	Headers        []Pair         `setting:"headers"`
-	OAuth          *OAuth         // nil means not configured
+	OAuth          *OAuth         `setting:"oauth"`          // nil means not configured
 	Timeout        time.Duration  `setting:"timeout"`        // limit of a call; default 10m; 0 means none
 	ConnectTimeout time.Duration  `setting:"connectTimeout"` // default 30s; 0 means none
 	Protocol       string         `setting:"protocol"`       // "auto" (default), "legacy", "modern"
@@ -142,7 +142,7 @@ type Server struct {
 	IncludeTools   List           `setting:"includeTools"` // absent = all
 	ExcludeTools   List           `setting:"excludeTools"`
 	Disabled       bool           `setting:"disabled"`
-	From           *From          // nil means it was not added from a registry or a bundle
+	From           *From          `setting:"from"` // nil means it was not added from a registry or a bundle
 	Program        *Program       // the program from whose files it was imported; nil means none
 	Excluded       *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
 	Replaces       *Origin        // the entry of the person that this one of a project replaces; nil means none
@@ -168,9 +168,10 @@ type Rule struct {
 	Decision string `setting:"decision"` // allow, sandbox, ask, deny
 	Reason   string `setting:"reason"`
 
-	Annotations     map[string]bool // by name
-	Match, NotMatch []ExampleCall
-	Origin          Origin
+	Annotations map[string]bool `setting:"annotations"` // by name
+	Match       []ExampleCall   `setting:"match"`
+	NotMatch    []ExampleCall   `setting:"notMatch"`
+	Origin      Origin
 }
 
 // ExampleCall is a call that a rule must match, or must not match.
@@ -200,7 +201,7 @@ type Settings struct {
 
 	APIs []API // entries of openapi, in file order
 
-	Registries []Registry // the official one if the setting is absent
+	Registries []Registry `setting:"registries"` // the official one if the setting is absent
 
 	KeepServers time.Duration `setting:"servers.keep"` // Keep of the servers that do not set it
 
@@ -241,12 +242,12 @@ type Settings struct {
 	Audit        Audit         // the other audit.* settings
 	Telemetry    Telemetry     // telemetry.*
 	Images       string        `setting:"display.images"`
-	ToolOptions  []ToolOption  // in file order
+	ToolOptions  []ToolOption  `setting:"toolOptions"` // in file order
 	// OwnToolOptions are those without the entries of the project; nil if it has none.
 	OwnToolOptions []ToolOption
-	Silences       []Silence   // check.silence of all scopes
-	CallLimits     []CallLimit // serve.limits of all scopes
-	Profiles       []Profile   // serve.profiles
+	Silences       []Silence   `setting:"check.silence"` // of all scopes
+	CallLimits     []CallLimit `setting:"serve.limits"`  // of all scopes
+	Profiles       []Profile   `setting:"serve.profiles"`
 	Limits         Limits
 
 	// Globals holds the global flags and their variables.
@@ -286,12 +287,12 @@ type Serve struct {
 
 // ServeOAuth holds the serve.oauth.* settings. The issuer is "" if there are none.
 type ServeOAuth struct {
-	Issuer   Entry `setting:"serve.oauth.issuer"`
-	Audience Entry `setting:"serve.oauth.audience"`
-	KeysURL  Entry `setting:"serve.oauth.jwksUri"` // "" means that of the issuer's metadata
-	Name     Entry `setting:"serve.oauth.claims.name"`
-	Groups   Entry `setting:"serve.oauth.claims.groups"`
-	Scopes   []ToolScope
+	Issuer   Entry       `setting:"serve.oauth.issuer"`
+	Audience Entry       `setting:"serve.oauth.audience"`
+	KeysURL  Entry       `setting:"serve.oauth.jwksUri"` // "" means that of the issuer's metadata
+	Name     Entry       `setting:"serve.oauth.claims.name"`
+	Groups   Entry       `setting:"serve.oauth.claims.groups"`
+	Scopes   []ToolScope `setting:"serve.oauth.scopes"`
 }
 
 // Telemetry holds the telemetry.* settings.

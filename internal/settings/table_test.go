@@ -116,8 +116,7 @@ func TestDocumentationExamplesAreValid(t *testing.T) {
 // each tag names a row whose type fits the field, and every scalar has a field.
 func TestFieldsMatchRows(t *testing.T) {
 	x := table.NewIndex()
-	row := func(name string) *table.Row { return x.Row(name) }
-	held := heldBy(t, reflect.TypeFor[Settings](), row)
+	held := heldBy(t, reflect.TypeFor[Settings](), nil)
 	for i := range x.Rows {
 		r := &x.Rows[i]
 		byName := slices.ContainsFunc([]string{"workspace.root", "mcpServerCommand", "permissions.", "policy.defaults.", "sandbox."},
@@ -126,55 +125,48 @@ func TestFieldsMatchRows(t *testing.T) {
 			t.Errorf("no field holds %s", r.Name)
 		}
 	}
-	for _, entry := range []struct {
-		typ    reflect.Type
-		row    *table.Row
-		others []string // fields that are read in another way
-	}{
-		{reflect.TypeFor[Server](), x.Row(serversKey), []string{"oauth", "lifecycle", "from"}},
-		{reflect.TypeFor[From](), x.Row(serversKey).Field("from"), []string{"values"}},
-		{reflect.TypeFor[Registry](), x.Row("registries"), nil},
-		{reflect.TypeFor[OAuth](), x.Row(serversKey).Field("oauth"), nil},
-		{reflect.TypeFor[Rule](), x.Row(rulesKey), []string{"annotations", "match", "notMatch"}},
-		{reflect.TypeFor[ToolOption](), x.Row("toolOptions"), nil},
-		{reflect.TypeFor[Silence](), x.Row(silenceKey), nil},
-	} {
-		held := heldBy(t, entry.typ, func(name string) *table.Row {
-			if r := entry.row.Field(name); r.Doc != "" {
-				return r
-			}
-			return nil
-		})
-		for _, f := range entry.row.Fields {
-			if !held[f.Name] && !slices.Contains(entry.others, f.Name) {
-				t.Errorf("no field of %s holds %s", entry.typ, f.Name)
-			}
-		}
-	}
+	heldBy(t, reflect.TypeFor[Server](), x.Row(serversKey))
+	heldBy(t, reflect.TypeFor[Rule](), x.Row(rulesKey))
 }
 
-// heldBy returns the names in the tags of a struct and of structs in it.
-func heldBy(t *testing.T, typ reflect.Type, row func(name string) *table.Row) map[string]bool {
+// heldBy compares the tags of a struct with the fields of a row, or with the table if row is nil,
+// and returns the names in the tags. Each field of the row must have a tag, unless it is read in another way.
+func heldBy(t *testing.T, typ reflect.Type, row *table.Row) map[string]bool {
 	t.Helper()
 	fits := map[table.Type][]any{
 		table.String: {"", Entry{}}, table.Choice: {""}, table.Bool: {false}, table.Int: {0, new(int)}, table.Size: {int64(0), new(int64)},
-		table.Duration: {time.Duration(0), new(time.Duration)}, table.Keep: {time.Duration(0), new(time.Duration)}, table.Command: {Command{}}, table.Strings: {List{}, []string(nil)}, table.Pairs: {[]Pair(nil)},
+		table.Duration: {time.Duration(0), new(time.Duration)}, table.Keep: {time.Duration(0), new(time.Duration)}, table.Command: {Command{}},
+		table.Strings: {List{}, []string(nil)}, table.Pairs: {[]Pair(nil)}, table.Scopes: {[]ToolScope(nil)}, table.Calls: {[]ExampleCall(nil)},
+		table.RawNamed: {map[string][]string(nil)}, table.Object: {map[string]bool(nil)},
 	}
-	held := map[string]bool{}
+	x, held := table.NewIndex(), map[string]bool{}
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		name := f.Tag.Get(tag)
-		if name == "" {
-			if f.Type.Kind() == reflect.Struct {
-				maps.Copy(held, heldBy(t, f.Type, row))
-			}
+		if name == "" && f.Type.Kind() == reflect.Struct && !f.Anonymous {
+			maps.Copy(held, heldBy(t, f.Type, nil))
+		}
+		if name == "" || name == tagName {
 			continue
 		}
-		r := row(name)
-		if r == nil || r.Name != name || held[name] || !slices.ContainsFunc(fits[r.Type], func(v any) bool { return reflect.TypeOf(v) == f.Type }) {
+		r := x.Row(name)
+		if row != nil {
+			r = row.Field(name)
+		}
+		of := f.Type
+		if r != nil && len(r.Fields) > 0 && (of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice) {
+			heldBy(t, of.Elem(), r)
+		} else if r == nil || r.Name != name || r.Doc == "" || held[name] || !slices.ContainsFunc(fits[r.Type], func(v any) bool { return reflect.TypeOf(v) == of }) {
 			t.Errorf("%s.%s has the tag %q, which does not name a row of its type", typ, f.Name, name)
 		}
 		held[name] = true
+	}
+	if row != nil {
+		for _, f := range row.Fields {
+			if !held[f.Name] && f.Name != "lifecycle" && f.Name != "rules" {
+				t.Errorf("no field of %s holds %s of %s", typ, f.Name, row.Name)
+			}
+		}
 	}
 	return held
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -24,7 +25,7 @@ const (
 // ToolOption is one entry of toolOptions: options for the tools whose name matches
 // the pattern. A nil field is not set.
 type ToolOption struct {
-	Pattern    string         // a tool's name, or a glob
+	Pattern    string         `setting:"*"` // a tool's name, or a glob
 	Timeout    *time.Duration `setting:"timeout"`
 	MaxOutput  *int64         `setting:"maxOutput"` // bytes
 	Retries    *int           `setting:"retries"`
@@ -42,15 +43,7 @@ func (m *merged) ownToolOptions() []ToolOption {
 		return nil
 	}
 	own := &merged{index: m.index, entries: map[*table.Row][]entry{row: slices.DeleteFunc(slices.Clone(m.entries[row]), isProject)}}
-	return own.toolOptions()
-}
-
-func (m *merged) toolOptions() []ToolOption {
 	var out []ToolOption
-	for _, e := range m.named("toolOptions") {
-		t := ToolOption{Pattern: e.Name, Origin: e.Origin}
-		decodeEntry(&t, m.index.Row("toolOptions"), e.Value, e.Origin)
-		out = append(out, t)
-	}
+	own.set(reflect.ValueOf(&out).Elem(), row)
 	return out
 }

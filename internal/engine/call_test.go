@@ -44,9 +44,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(fmt.Sprintf("surrounded=%t", surrounded), func(b *testing.B) {
 			x := &exec.Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decider: allowing{}}
 			if surrounded {
-				if err := session.gate.surround(b.Context(), x); err != nil {
-					b.Fatal(err)
-				}
+				session.gate.surround(b.Context(), x)
 			}
 			for b.Loop() {
 				if _, err := x.Execute(b.Context(), tool, registry.Call{Params: json.RawMessage(`{"file_path":"a.txt"}`)}); err != nil {

@@ -80,7 +80,8 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 		own.questions = &policy.Questions{Approvals: p.Approvals}
 		x.Unattended = &own
 	}
-	return x, g.surround(ctx, x)
+	g.surround(ctx, x)
+	return x, nil
 }
 
 // empty returns an executor for calls of tools that are not in a registry.
@@ -90,12 +91,8 @@ func (g *gate) empty(ctx context.Context) (*exec.Executor, error) {
 
 // surround adds the middleware that the settings configure to an executor, outermost
 // first: hooks, audit log, output limit, cache, result overrides, retries, time limit.
-func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
-	set, err := g.programs.hooks(ctx)
-	if err != nil {
-		return err
-	}
-	if set != nil {
+func (g *gate) surround(ctx context.Context, x *exec.Executor) {
+	if set := g.programs.hooks(ctx); set != nil {
 		x.Hooks = set
 	}
 	x.Observe = g.audit.Call
@@ -104,7 +101,6 @@ func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
 		x.Quota = g.limits.count
 	}
 	x.Wrap = g.runs.Around()
-	return nil
 }
 
 // call makes a call of a tool that was found, with the answers of h if it was held.

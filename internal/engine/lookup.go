@@ -21,9 +21,7 @@ func (f *finder) shown(ctx context.Context, name string, q Query, found Found, e
 	if found.Registry == nil {
 		return found, err
 	}
-	if err := f.announcer.announce(ctx, found.Registry); err != nil {
-		return found, err
-	}
+	f.announcer.announce(ctx, found.Registry)
 	s := scopeOf(ctx)
 	if !q.Scope || len(s.tools)+len(s.servers) == 0 {
 		return found, err
@@ -51,9 +49,10 @@ func (f *finder) All(ctx context.Context) (*registry.Registry, error) {
 	}
 	reg = own.resolveComposites(ctx, reg)
 	if !own.ofClient {
-		own.checkNames(ctx, reg)
+		own.checkNames(reg)
 	}
-	return reg, f.announcer.announce(ctx, reg)
+	f.announcer.announce(ctx, reg)
+	return reg, nil
 }
 
 // Local loads the tools that need no server.

@@ -101,19 +101,16 @@ func (p *programs) bytecode() string {
 	return "PYTHONPYCACHEPREFIX=" + folder
 }
 
-// hooks reads the setting hooks of all scopes. It returns nil if there are
-// none. The error is an *InputError.
-func (p *programs) hooks(ctx context.Context) (*hooks.Set, error) {
-	set, err := ReadHooks(ctx, p.set, p.expander, p.environ)
-	if set == nil {
-		return nil, err
+// hooks returns the hooks of the settings; nil if there are none.
+func (p *programs) hooks(ctx context.Context) *hooks.Set {
+	set := NewHooks(ctx, p.set, p.expander, p.environ)
+	if set != nil {
+		for i := range set.Hooks {
+			h := &set.Hooks[i]
+			h.Confine, h.Env = p.confiner.ProgramsOf(confine.Hooks, p.set.Hooks[i].Origin.Scope), append(h.Env, p.bytecode())
+		}
 	}
-	places := p.set.RawEach("hooks")
-	for i := range set.Hooks {
-		h := &set.Hooks[i]
-		h.Confine, h.Env = p.confiner.ProgramsOf(confine.Hooks, places[h.Place].Origin.Scope), append(h.Env, p.bytecode())
-	}
-	return set, err
+	return set
 }
 
 // privateFolders returns toolreg's own folders in the home folder, which confined
@@ -175,68 +172,61 @@ type announcer struct {
 	done     atomic.Bool
 }
 
-func (a *announcer) announce(ctx context.Context, reg *registry.Registry) error {
+func (a *announcer) announce(ctx context.Context, reg *registry.Registry) {
 	if a.still {
-		return nil
+		return
 	}
-	set, err := a.programs.hooks(ctx)
-	if err != nil || set == nil || !a.done.CompareAndSwap(false, true) {
-		return err
+	set := a.programs.hooks(ctx)
+	if set == nil || !a.done.CompareAndSwap(false, true) {
+		return
 	}
 	reports := a.programs.reports
 	if err := errors.Join(set.Registered(ctx, reg.Tools()), set.Noticed(ctx, reports.with(reg.Diagnostics()))); err != nil {
 		reports.warn("hook_failed", "", err.Error(), "")
 	}
-	return nil
 }
 
-// ReadHooks reads hooks without a session; environ is the environment of the
-// process.
-func ReadHooks(ctx context.Context, set *settings.Settings, x *values.Expander, environ []string) (*hooks.Set, error) {
+// NewHooks returns the hooks of settings, nil if there are none, without a session; environ is
+// the environment of the process.
+func NewHooks(ctx context.Context, set *settings.Settings, x *values.Expander, environ []string) *hooks.Set {
+	if len(set.Hooks) == 0 {
+		return nil
+	}
 	out := &hooks.Set{Dir: set.ProjectRoot}
-	places := set.RawEach("hooks")
-	envErrs := make([]error, len(places))
-	for place, raw := range places {
-		found, err := hooks.Parse(raw.JSON())
-		if err != nil {
-			return nil, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "such as hooks: {beforeCall: [{command: [./check.sh], tools: [write_file]}]}"}
-		}
-		var env []string
-		if len(found) > 0 {
-			env, envErrs[place] = values.ToolEnviron(ctx, set.For(raw.Origin.Scope), x, environ)
-		}
-		position := map[hooks.Event]int{}
-		for i := range found {
-			h := &found[i]
-			h.Place, h.Origin = place, raw.At(fmt.Sprintf("/%s/%d", h.Event, position[h.Event])).String()
-			h.Env = append(slices.Clone(env), "TOOLREG_PROJECT_ROOT="+set.ProjectRoot)
-			position[h.Event]++
-		}
-		out.Hooks = append(out.Hooks, found...)
+	type environment struct {
+		vars []string
+		err  error
 	}
-	if len(out.Hooks) == 0 {
-		return nil, nil
-	}
-	out.Expand = func(h *hooks.Hook) ([]string, error) {
-		if err := envErrs[h.Place]; err != nil {
-			return nil, err
+	envs := map[settings.Scope]environment{}
+	for _, h := range set.Hooks {
+		env, ok := envs[h.Origin.Scope]
+		if !ok {
+			env.vars, env.err = values.ToolEnviron(ctx, set.For(h.Origin.Scope), x, environ)
+			envs[h.Origin.Scope] = env
 		}
-		return hookCommand(x, h, places[h.Place].Origin)
+		out.Hooks = append(out.Hooks, hooks.Hook{Event: hooks.Event(h.Event), Command: h.Command.Argv, Tools: h.Tools, Timeout: h.Timeout,
+			Env: append(slices.Clone(env.vars), "TOOLREG_PROJECT_ROOT="+set.ProjectRoot), Origin: h.Origin.String(), Place: h.Layer,
+			Expand: func() ([]string, error) {
+				if env.err != nil {
+					return nil, env.err
+				}
+				return hookCommand(x, h.Command)
+			}})
 	}
-	return out, nil
+	return out
 }
 
 // hookCommand expands a hook's command. A relative program path in the system's
 // or user's settings is resolved from the folder of those settings: hooks run
 // in the project, which must not be able to replace the program.
-func hookCommand(x *values.Expander, h *hooks.Hook, origin settings.Origin) ([]string, error) {
-	argv, err := x.Command(settings.Command{Argv: h.Command, Origin: origin})
+func hookCommand(x *values.Expander, c settings.Command) ([]string, error) {
+	argv, err := x.Command(c)
 	if err != nil {
 		return nil, err
 	}
-	ours := origin.Scope == settings.ScopeUser || origin.Scope == settings.ScopeSystem
+	ours := c.Origin.Scope == settings.ScopeUser || c.Origin.Scope == settings.ScopeSystem
 	if ours && strings.ContainsRune(filepath.ToSlash(argv[0]), '/') && !filepath.IsAbs(argv[0]) {
-		argv[0] = filepath.Join(filepath.Dir(origin.Name), argv[0])
+		argv[0] = filepath.Join(filepath.Dir(c.Origin.Name), argv[0])
 	}
 	return argv, nil
 }

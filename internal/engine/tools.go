@@ -411,12 +411,8 @@ func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source, 
 	tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return server.AwaitTask(ctx, task.RemoteTask, tool.Upstream(), call.Progress)
 	}
-	screen, hooksErr := t.gate.programs.hooks(ctx)
-	if hooksErr != nil {
-		return &tool, registry.Result{}, hooksErr
-	}
 	result, err := t.gate.runs.LimitOutput(t.gate.runs.projectResults(tool)).Run(ctx, registry.Call{Progress: progress})
-	if screen != nil && (err == nil || result.IsError) {
+	if screen := t.gate.programs.hooks(ctx); screen != nil && (err == nil || result.IsError) {
 		after, hookErr := screen.After(ctx, &tool, registry.Call{Tool: task.Tool}, result)
 		return &tool, after, cmp.Or(hookErr, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -63,17 +62,15 @@ func rulesSetting(r settings.Rule) string {
 type nameCheck struct {
 	*finder
 	registry *registry.Registry
-	used     *hooks.Set // nil if there are none
 }
 
 // checkNames warns about names in the settings that match nothing in the whole
 // registry.
-func (f *finder) checkNames(ctx context.Context, reg *registry.Registry) {
+func (f *finder) checkNames(reg *registry.Registry) {
 	if f.preset != "" {
 		return // a preset omits sources
 	}
-	used, _ := f.announcer.programs.hooks(ctx) // errors in hooks are reported when they run
-	(&nameCheck{f, reg, used}).check()
+	(&nameCheck{f, reg}).check()
 }
 
 // check warns about names in the settings that match nothing. Tools that another setting
@@ -191,11 +188,9 @@ func (m *nameCheck) namesOfTools() []named {
 	for i := range m.set.ToolOptions {
 		add("toolOptions", m.set.ToolOptions[i].Pattern, m.set.ToolOptions[i].Origin.String(), exactGlob)
 	}
-	if m.used != nil {
-		for i := range m.used.Hooks {
-			for _, name := range m.used.Hooks[i].Tools {
-				add("hooks", name, m.used.Hooks[i].Origin, foldedGlob)
-			}
+	for _, h := range m.set.Hooks {
+		for _, name := range h.Tools {
+			add("hooks", name, h.Origin.String(), foldedGlob)
 		}
 	}
 	return out

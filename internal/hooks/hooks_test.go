@@ -18,43 +18,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestParse(t *testing.T) {
-	got, err := Parse(json.RawMessage(`{
-		"beforeCall": [{"command": "a 'b c'"}, {"command": ["x", "y"], "tools": ["git_*"], "timeout": 1500}],
-		"onDiagnostic": [{"command": "z", "timeout": "1m"}], "afterCall": null, "BeforeTool": [{"matcher": "*"}]}`))
-	want := []Hook{
-		{Event: BeforeCall, Command: []string{"a", "b c"}, Timeout: DefaultTimeout},
-		{Event: BeforeCall, Command: []string{"x", "y"}, Tools: []string{"git_*"}, Timeout: 1500 * time.Millisecond},
-		{Event: OnDiagnostic, Command: []string{"z"}, Timeout: time.Minute},
-	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-}
-
-func TestParseErrors(t *testing.T) {
-	for raw, want := range map[string]string{
-		`[]`:                                                        "hooks: expected an object",
-		`{"beforeCall": {}}`:                                        "hooks.beforeCall: expected a list",
-		`{"beforeCall": ["x"]}`:                                     "hooks.beforeCall[0]: ",
-		`{"afterCall": [{}]}`:                                       "hooks.afterCall[0]: command",
-		`{"afterCall": [{"command": ""}]}`:                          "command: the command is empty",
-		`{"afterCall": [{"command": []}]}`:                          "command is missing",
-		`{"afterCall": [{"command": "a 'b"}]}`:                      "command: ",
-		`{"afterCall": [{"command": 1}]}`:                           "expected a string or a list",
-		`{"afterCall": [{"command": "x", "tool": ["y"]}]}`:          `unknown field "tool"`,
-		`{"afterCall": [{"command": "x", "timeout": 0}]}`:           "timeout: expected",
-		`{"afterCall": [{"command": "x", "timeout": "soon"}]}`:      `got "soon"`,
-		`{"afterCall": [{"command": "x", "timeout": "-1s"}]}`:       "timeout: expected",
-		`{"afterCall": [{"command": "x", "timeout": 1e300}]}`:       "timeout: expected",
-		`{"afterCall": [{"command": "x"}, {"command": ["", "y"]}]}`: "hooks.afterCall[1]: command is missing",
-	} {
-		if _, err := Parse(json.RawMessage(raw)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", raw, err)
-		}
-	}
-}
-
 // script returns a hook that runs a shell script.
 func script(e Event, text string, tools ...string) Hook {
 	return Hook{Event: e, Command: []string{"/bin/sh", "-c", text}, Tools: tools, Timeout: time.Minute, Env: []string{"PATH=" + os.Getenv("PATH")}}
@@ -241,7 +204,7 @@ func TestCanceledHookFails(t *testing.T) {
 
 func TestExpansionFailsClosed(t *testing.T) {
 	s := set(t, script(BeforeCall, "exit 1"))
-	s.Expand = func(*Hook) ([]string, error) { return nil, errors.New("variable X is not set") }
+	s.Hooks[0].Expand = func() ([]string, error) { return nil, errors.New("variable X is not set") }
 	if _, _, err := s.Before(t.Context(), tool, params("{}")); !errors.Is(err, registry.ErrDenied) || !strings.Contains(err.Error(), "X is not set") {
 		t.Errorf("error %v", err)
 	}

@@ -22,9 +22,6 @@ const maxAnswer = 16 << 20
 type Set struct {
 	Hooks []Hook
 	Dir   string // project root, where hooks run
-	// Expand returns the command of a hook with its variables expanded. If nil,
-	// commands are used unchanged.
-	Expand func(*Hook) ([]string, error)
 }
 
 // Denied reports that a hook refused a call or its result, or failed. It wraps
@@ -222,8 +219,8 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 		return answer{}, fmt.Errorf("encoding its input: %w", err)
 	}
 	argv := h.Command
-	if s.Expand != nil {
-		if argv, err = s.Expand(h); err != nil {
+	if h.Expand != nil {
+		if argv, err = h.Expand(); err != nil {
 			return answer{}, err
 		}
 	}

@@ -6,14 +6,11 @@
 package hooks
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -30,16 +27,12 @@ const (
 	OnDiagnostic Event = "onDiagnostic"
 )
 
-// events returns all events.
-func events() []Event { return []Event{BeforeCall, AfterCall, OnRegister, OnDiagnostic} }
-
-// DefaultTimeout is the time limit of a hook that has no timeout of its own.
-const DefaultTimeout = 10 * time.Second
-
 // Hook is one command.
 type Hook struct {
 	Event   Event
 	Command []string // argv, unexpanded, run without a shell
+	// Expand returns the command with its variables expanded. If nil, it is used unchanged.
+	Expand  func() ([]string, error)
 	Tools   []string // names or globs of tools; empty means all
 	Timeout time.Duration
 	Env     []string         // complete environment, as "K=V"
@@ -66,99 +59,4 @@ func (h *Hook) matches(t *registry.Tool) bool {
 			return text.MatchName(registry.Folded(p), strings.ToLower(name))
 		})
 	})
-}
-
-// Parse parses the setting hooks: an object of lists by event. Other keys are
-// ignored, because other programs have a setting of the same name.
-func Parse(raw json.RawMessage) (found []Hook, err error) {
-	var byEvent map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &byEvent); err != nil {
-		return nil, fmt.Errorf("hooks: expected an object with the keys %s, %s, %s or %s", BeforeCall, AfterCall, OnRegister, OnDiagnostic)
-	}
-	for _, e := range events() {
-		list, ok := byEvent[string(e)]
-		if !ok || string(list) == "null" {
-			continue
-		}
-		hooks, err := parseList(e, list)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, hooks...)
-	}
-	return found, nil
-}
-
-func parseList(e Event, list json.RawMessage) ([]Hook, error) {
-	var items []json.RawMessage
-	if json.Unmarshal(list, &items) != nil {
-		return nil, fmt.Errorf("hooks.%s: expected a list of objects with the key command", e)
-	}
-	out := make([]Hook, 0, len(items))
-	for i, item := range items {
-		h, err := parseHook(item)
-		if err != nil {
-			return nil, fmt.Errorf("hooks.%s[%d]: %w", e, i, err)
-		}
-		h.Event = e
-		out = append(out, h)
-	}
-	return out, nil
-}
-
-func parseHook(item json.RawMessage) (Hook, error) {
-	var in struct {
-		Command json.RawMessage `json:"command"`
-		Tools   []string        `json:"tools"`
-		Timeout json.RawMessage `json:"timeout"`
-	}
-	if err := jsonx.DecodeKnown(item, &in); err != nil {
-		return Hook{}, fmt.Errorf("%w; it takes command, tools and timeout", err)
-	}
-	h := Hook{Tools: in.Tools, Timeout: DefaultTimeout}
-	var err error
-	if h.Command, err = parseCommand(in.Command); err != nil {
-		return Hook{}, err
-	}
-	if len(in.Timeout) > 0 {
-		h.Timeout, err = parseTimeout(in.Timeout)
-	}
-	return h, err
-}
-
-func parseCommand(raw json.RawMessage) ([]string, error) {
-	var line string
-	var argv []string
-	if json.Unmarshal(raw, &line) == nil {
-		var err error
-		if argv, err = process.Split(line); err != nil {
-			return nil, fmt.Errorf("command: %w", err)
-		}
-	} else if json.Unmarshal(raw, &argv) != nil {
-		return nil, errors.New("command: expected a string or a list of strings")
-	}
-	if len(argv) == 0 || argv[0] == "" {
-		return nil, errors.New("command is missing")
-	}
-	return argv, nil
-}
-
-// parseTimeout reads milliseconds or a duration. A timeout of 0 is not allowed,
-// because a hook without a limit could block every call.
-func parseTimeout(raw json.RawMessage) (time.Duration, error) {
-	var text string
-	var ms int64
-	var d time.Duration
-	if json.Unmarshal(raw, &text) == nil {
-		var err error
-		if d, err = time.ParseDuration(text); err != nil {
-			return 0, fmt.Errorf(`timeout: expected a duration such as "5s", got %q`, text)
-		}
-	} else if json.Unmarshal(raw, &ms) == nil && ms < int64(time.Hour/time.Millisecond) {
-		d = time.Duration(ms) * time.Millisecond
-	}
-	if d <= 0 || d > time.Hour {
-		return 0, errors.New(`timeout: expected a duration such as "5s", or milliseconds, up to an hour`)
-	}
-	return d, nil
 }

@@ -53,6 +53,11 @@ func (r *reader) check(row *table.Row, key string, n *jsonx.Value) {
 	if row.Globs {
 		r.checkGlobs(key, n)
 	}
+	if row.Check != nil {
+		if problem, hint := row.Check(n); problem != "" {
+			r.fail(n.Pos, hint, "%s: %s", key, problem)
+		}
+	}
 }
 
 // checkGlobs reports malformed globs.
@@ -162,12 +167,13 @@ func (r *reader) object(row *table.Row, key string, n *jsonx.Value) {
 		case i < 0:
 			r.unknown(f, key+"."+f.Name, key, fieldNames(row))
 			continue
-		case row.Strict && isEmpty(f.Value) && row.Fields[i].Type != table.Raw:
-			r.fail(f.Pos, "give it a value or remove it", "%s is empty", key+"."+f.Name)
-			continue
 		}
-		if f.Value.Kind != jsonx.Null {
-			present[f.Name] = true
+		present[f.Name] = f.Value.Kind != jsonx.Null
+		switch field := &row.Fields[i]; {
+		case row.Strict && field.Type != table.Raw && (isEmpty(f.Value) || field.Type == table.Command && f.Value.Is(jsonx.Array) && table.IsBlank(f.Value)):
+			present[f.Name] = true // reported once
+			r.fail(f.Pos, "give it a value or remove it", "%s is empty", key+"."+f.Name)
+		case present[f.Name]:
 			r.check(&row.Fields[i], key+"."+f.Name, f.Value)
 		}
 	}
@@ -229,11 +235,7 @@ func (r *reader) objects(row *table.Row, key string, n *jsonx.Value) {
 		return
 	}
 	for i, item := range n.Items {
-		at := fmt.Sprintf("%s[%d]", key, i)
-		r.object(row, at, item)
-		if row.Name == limitsKey {
-			r.checkLimit(at, item)
-		}
+		r.object(row, fmt.Sprintf("%s[%d]", key, i), item)
 	}
 }
 

@@ -18,6 +18,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		Rules:          m.rules(),
 		ShellBanned:    m.banned(),
 		OwnToolOptions: m.ownToolOptions(),
+		Hooks:          m.hooks(),
 		Globals:        g,
 		Permissions:    map[string]bool{},
 		DeniedBy:       map[string]Origin{},
@@ -129,6 +130,9 @@ func set(v reflect.Value, row *table.Row, n *jsonx.Value, in Origin) {
 		*to, _ = table.ParseSize(n)
 	case *time.Duration:
 		*to, _ = table.ParseKeep(n) // also reads durations
+	case *Command:
+		*to = Command{Line: n.Text(), Origin: in}
+		to.Argv, _ = table.ParseCommand(n) // already checked
 	case *Entry:
 		*to = Entry{Value: n.Text(), Origin: in}
 	case *List:

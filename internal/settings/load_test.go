@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,11 +122,15 @@ func TestProjectCannotRemoveGuards(t *testing.T) {
 			t.Errorf("%+v: shown %v, %v", tt, shown, err)
 		}
 		var hooks []string
-		for _, h := range s.RawEach("hooks") {
-			hooks = append(hooks, string(h.JSON())+" "+h.Origin.String())
+		for _, h := range s.Hooks {
+			hooks = append(hooks, h.Event+" "+h.Command.Argv[0]+" "+h.Origin.Scope.String())
 		}
-		if all := strings.Join(hooks, "\n"); !strings.Contains(all, "theirs") || (tt.user != "") != strings.HasPrefix(all, `{"beforeCall":[{"command":"yours"}]}`) {
-			t.Errorf("%+v: hooks %s", tt, all)
+		wanted := []string{"beforeCall yours user", "beforeCall theirs project"}
+		if tt.user == "" {
+			wanted = wanted[1:]
+		}
+		if !slices.Equal(hooks, wanted) {
+			t.Errorf("%+v: hooks %q", tt, hooks)
 		}
 		shown, err = s.Find("hooks")
 		if want := `{"beforeCall":[{"command":"yours"},{"command":"theirs"}],"afterCall":[]}`; tt.user != "" && (err != nil || string(shown[0].JSON) != want) {

@@ -131,20 +131,6 @@ func (m *merged) eachNamed(name string, replacing func(was, now Named)) []Named 
 	return out
 }
 
-// RawEach returns the values of a setting to which every scope adds, such as hooks,
-// earliest scope first: system, user, project, the files of --settings. Their
-// names are empty.
-func (s *Settings) RawEach(key string) []Named {
-	if s.merged == nil {
-		return nil
-	}
-	var out []Named
-	for _, e := range s.merged.entries[s.merged.index.Row(key)] {
-		out = append(out, Named{Origin: e.origin, Value: e.node})
-	}
-	return out
-}
-
 // RawNamed returns the entries of composites, overrides, toolOptions, context or
 // mcpServers, merged by name, in file order.
 func (s *Settings) RawNamed(key string) []Named {

@@ -245,6 +245,7 @@ type Settings struct {
 	ToolOptions  []ToolOption  `setting:"toolOptions"` // in file order
 	// OwnToolOptions are those without the entries of the project; nil if it has none.
 	OwnToolOptions []ToolOption
+	Hooks          []Hook      // of all scopes, in order
 	Silences       []Silence   `setting:"check.silence"` // of all scopes
 	CallLimits     []CallLimit `setting:"serve.limits"`  // of all scopes
 	Profiles       []Profile   `setting:"serve.profiles"`

@@ -35,6 +35,34 @@ type ToolOption struct {
 	Origin     Origin
 }
 
+// Hook is an entry of one of the lists in hooks: a command that runs around calls.
+type Hook struct {
+	Event   string        // beforeCall, afterCall, onRegister, onDiagnostic
+	Command Command       `setting:"command"`
+	Tools   []string      `setting:"tools"` // names or globs; empty means all
+	Timeout time.Duration `setting:"timeout"`
+	Layer   int           // of its file; files are read in the order of their layers
+	Origin  Origin
+}
+
+// hooks returns the hooks of all scopes, those of one file in the order of the events.
+func (m *merged) hooks() []Hook {
+	var out []Hook
+	row := m.index.Row("hooks")
+	for _, e := range m.entries[row] {
+		for i := range row.Fields {
+			event, from := &row.Fields[i], len(out)
+			if list := e.node.Get(event.Name); list != nil {
+				set(reflect.ValueOf(&out).Elem(), event, list, e.origin)
+			}
+			for j := from; j < len(out); j++ {
+				out[j].Event, out[j].Layer = event.Name, e.layer
+			}
+		}
+	}
+	return out
+}
+
 // ownToolOptions returns the options without those of the project, if it has any.
 func (m *merged) ownToolOptions() []ToolOption {
 	row := m.index.Row("toolOptions")

@@ -157,14 +157,7 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 			x.add(stateWarning, "toolOptions", "write the name as toolreg list shows it", "%s: %q matches no tool", o.Origin, o.Pattern)
 		}
 	}
-	set, err := engine.ReadHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ)
-	if err != nil {
-		remedy := ""
-		if bad, ok := errors.AsType[*engine.InputError](err); ok {
-			remedy = bad.Hint
-		}
-		x.add(stateError, "hooks", remedy, "%s", err)
-	} else if set != nil {
+	if set := engine.NewHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ); set != nil {
 		x.hooks(set)
 	}
 }
@@ -174,7 +167,7 @@ func (x *examination) hooks(set *hooks.Set) {
 	found := 0
 	for i := range set.Hooks {
 		h := &set.Hooks[i]
-		argv, err := set.Expand(h)
+		argv, err := h.Expand()
 		if err == nil {
 			_, err = (process.Spec{Argv: argv, Dir: set.Dir, Env: h.Env}).Program()
 		}

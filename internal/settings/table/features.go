@@ -54,8 +54,8 @@ func featureRows() []Row {
 			{Name: "client", Type: String, Globs: true, Doc: "Name or glob of the clients' tokens; by default all. Each client has its own count."},
 			{Name: "group", Type: String, Globs: true, Doc: "Name or glob of groups that the clients' tokens name; by default all."},
 			{Name: "tool", Type: String, Globs: true, Doc: "Name or glob of tools, whose calls are counted together; by default all."},
-			{Name: "calls", Type: Int, Required: true, Doc: "Maximum number of calls."},
-			{Name: "per", Type: Duration, Required: true, Doc: "The time, from the first call that is counted."},
+			{Name: "calls", Type: Int, Required: true, Check: checkCalls, Doc: "Maximum number of calls."},
+			{Name: "per", Type: Duration, Required: true, Check: checkPer, Doc: "The time, from the first call that is counted."},
 		}},
 		{Name: "serve.profiles", Type: Named, Merge: ByName, Strict: true, Loosens: always, Doc: "What some clients of serve are offered, by name. A token names its profile, an address ends in it (/mcp/NAME), or --profile does.", Fields: []Row{
 			{Name: "preset", Type: String, Doc: "Only built-in tools of this preset, as in --preset."},

@@ -255,7 +255,7 @@ func hookFields() []Row {
 		out = append(out, Row{Name: event[0], Type: Objects, Strict: true, Doc: event[1], Fields: []Row{
 			{Name: "command", Type: Command, Required: true, Doc: "The command: one string, split into words without a shell, or a list of words."},
 			{Name: "tools", Type: Strings, Doc: "Tools that the hook applies to: names or globs; by default all."},
-			{Name: "timeout", Type: Duration, Default: `"10s"`, Doc: "Time limit of the command, at most 1h."},
+			{Name: "timeout", Type: Duration, Default: `"10s"`, Check: checkHookTimeout, Doc: "Time limit of the command, at most 1h."},
 		}})
 	}
 	return out

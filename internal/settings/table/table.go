@@ -73,6 +73,8 @@ type Row struct {
 	Runs     bool                    // its paths, or the commands anywhere in it, are run: the trust question shows them
 	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default; nil means no value does
 	Foreign  bool                    // a setting of the Gemini CLI, ignored
+	// Check returns what is wrong with a value of the right type, and a hint; "" if nothing is.
+	Check func(*jsonx.Value) (problem, hint string)
 
 	// Looser reports whether a value allows more than that of the earlier scopes: a
 	// project cannot set such a value. nil means a project can set any value.

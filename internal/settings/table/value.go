@@ -126,6 +126,32 @@ func ParseInt(n *jsonx.Value) (int, error) {
 	return int(i), nil
 }
 
+// The functions below are values of Row.Check.
+
+// checkCalls rejects a number of calls with which none could be made.
+func checkCalls(n *jsonx.Value) (problem, hint string) {
+	if calls, err := ParseInt(n); err == nil && calls < 1 {
+		return "must be 1 or more", "a rule denies all calls (policy.rules)"
+	}
+	return "", ""
+}
+
+// checkPer rejects a time in which nothing could be counted.
+func checkPer(n *jsonx.Value) (problem, hint string) {
+	if per, err := ParseDuration(n); err == nil && per <= 0 {
+		return "must be a time of more than 0", "such as 1m or 24h"
+	}
+	return "", ""
+}
+
+// checkHookTimeout rejects a time limit of 0, because a hook without one could block every call.
+func checkHookTimeout(n *jsonx.Value) (problem, hint string) {
+	if d, err := ParseDuration(n); err == nil && (d <= 0 || d > time.Hour) {
+		return "must be a time of more than 0, at most 1h", "such as 5s"
+	}
+	return "", ""
+}
+
 // ParseCommand splits a command line, or takes a list of words as they are. An
 // empty line gives no words, which disables the command.
 func ParseCommand(n *jsonx.Value) ([]string, error) {

@@ -191,6 +191,43 @@ func (o Offer) String() string {
 	return fmt.Sprintf("resource %q", o.URI)
 }
 
+// Tool returns the tool as which questions and the log show a request of an MCP method for the offer.
+func (o Offer) Tool(method string) *registry.Tool {
+	t := &registry.Tool{Definition: registry.Definition{Name: registry.ValidName(o.Server + "__" + method), Category: registry.CategoryRead,
+		Source: registry.MCPPrefix + o.Server, Server: o.Server, ServerTool: method}}
+	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
+		return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("Server %q is asked for the %s.", o.Server, o)}, nil
+	}
+	return t
+}
+
+// Use has a prompt or a resource used by do, subject to the rules. If one asks, a person is asked as
+// about a call of t, the [Offer.Tool] of the request, with its params. The errors are those of
+// [Calls.Call] and of do.
+func (c *Calls) Use(ctx context.Context, t *registry.Tool, o Offer, params any, do func(context.Context) error) error {
+	p, err := c.Policy(nil)
+	if err != nil {
+		return err
+	}
+	rules := offerRules{p, c.gate.policies, policy.Offer(o)}
+	if rules.Decide(ctx, t, registry.Call{}).Decision == policy.Allow {
+		return do(ctx)
+	}
+	as, err := c.gate.executor(ctx, nil)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	t.Run = func(ctx context.Context, _ registry.Call) (registry.Result, error) { return registry.Result{}, do(ctx) }
+	x := &exec.Executor{Decider: rules, Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
+		Confirmer: as.Confirmer, Unattended: as.Unattended, Recorded: as.Recorded, Observe: as.Observe, Warn: as.Warn}
+	_, err = x.Execute(ctx, t, registry.Call{Tool: t.Name, Params: raw, Last: true})
+	return err
+}
+
 // OfferRules decide which prompts and resources clients may use. They are safe for concurrent
 // use.
 type OfferRules struct {
@@ -240,7 +277,7 @@ func (r *OfferRules) Log(ctx context.Context, method string, d *OfferDenied) {
 	if !r.audit.set.Audit.Enabled {
 		return
 	}
-	e := aboutTool(ctx, &registry.Tool{Definition: registry.Definition{Source: registry.MCPPrefix + d.Server, Server: d.Server, ServerTool: method}}, time.Now())
+	e := aboutTool(ctx, d.Tool(method), time.Now())
 	e.Tool = registry.ValidName(d.Server + "__" + cmp.Or(d.Prompt, method))
 	e.Decision, e.Rule, e.Outcome, e.Error = policy.Deny.String(), d.Origin, audit.Denied, r.audit.mask.message(d.Reason)
 	if d.URI != "" {

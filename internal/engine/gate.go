@@ -134,23 +134,40 @@ func (s scoped) Decide(ctx context.Context, t *registry.Tool, call registry.Call
 	return s.Decider.Decide(ctx, t, call)
 }
 
-// renewed decides by the settings of the session that has replaced its own last, because a call may
-// have waited for an answer meanwhile. What any of them denies is denied.
+// offerRules decide on a prompt or a resource.
+type offerRules struct {
+	first    *policy.Policy // of policies
+	policies *policies
+	offer    policy.Offer
+}
+
+// Decide implements exec.Decider.
+func (d offerRules) Decide(ctx context.Context, _ *registry.Tool, _ registry.Call) policy.Verdict {
+	return d.policies.decide(d.first, nil, func(p *policy.Policy) policy.Verdict { return p.DecideOffer(ctx, d.offer) })
+}
+
+// renewed decides on calls of a registry's tools.
 type renewed struct {
-	exec.Decider
+	first    *policy.Policy // of policies
 	policies *policies
 	reg      *registry.Registry
 }
 
 // Decide implements exec.Decider.
 func (d renewed) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
-	v := d.Decider.Decide(ctx, t, call)
-	for next := d.policies.next.Load(); next != nil && v.Decision != policy.Deny; next = next.next.Load() {
-		p, err := next.policy(d.reg)
+	return d.policies.decide(d.first, d.reg, func(p *policy.Policy) policy.Verdict { return p.Decide(ctx, t, call) })
+}
+
+// decide decides by the settings of the session that has replaced its own last, because a call may
+// have waited for an answer meanwhile. What any of them denies is denied. p is the policy of its own.
+func (s *policies) decide(p *policy.Policy, reg *registry.Registry, decide func(*policy.Policy) policy.Verdict) policy.Verdict {
+	v := decide(p)
+	for next := s.next.Load(); next != nil && v.Decision != policy.Deny; next = next.next.Load() {
+		p, err := next.policy(reg)
 		if err != nil {
 			return policy.Verdict{Decision: policy.Deny, Reason: err.Error(), Origin: "the changed settings"}
 		}
-		v = p.Decide(ctx, t, call)
+		v = decide(p)
 	}
 	return v
 }

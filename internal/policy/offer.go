@@ -24,20 +24,22 @@ type Offer struct {
 const maxURI = 64 << 10
 
 // DecideOffer decides whether the caller of ctx may use a prompt or a resource, which counts
-// as reading. Rules that depend on a tool or its params are not about it, and the first of the
-// others that matches decides; one that asks allows it. Without one it is allowed unless the
-// default for reading denies. The zero value of Offer is a resource without a URI.
+// as reading. Rules that depend on a tool or its params are not about it, and of the others those
+// that match decide as on calls, but one that asks without naming prompts or resources allows it.
+// Without one it is allowed unless the default for reading denies. The zero value of Offer is a
+// resource without a URI.
 func (p *Policy) DecideOffer(ctx context.Context, o Offer) Verdict {
-	who := caller.From(ctx)
-	for i := range p.Rules {
-		r := &p.Rules[i]
-		if r.isAboutOffers() && r.unmetCaller(who, false) == "" && r.matchesOffer(o) {
-			v := Verdict{Decision: Allow, Reason: r.Reason, Origin: r.Origin, Rule: r}
-			if r.Decision == Deny {
-				v.Decision, v.Reason = Deny, cmp.Or(r.Reason, "a rule denies it")
-			}
-			return v
+	if r := decidingRule(p.rulesFor(caller.From(ctx), false), func(r *Rule) bool { return r.isAboutOffers() && r.matchesOffer(o) }); r != nil {
+		v := Verdict{Decision: Allow, Reason: r.Reason, Origin: r.Origin, Rule: r}
+		switch {
+		case r.Decision == Deny:
+			v.Decision, v.Reason = Deny, cmp.Or(r.Reason, "a rule denies it")
+		case r.Decision == Ask && r.Prompt+r.Resource != "" && p.Mode == ModeYolo:
+			v.Origin = p.modeOrigin()
+		case r.Decision == Ask && r.Prompt+r.Resource != "":
+			v.Decision, v.Reason = Ask, cmp.Or(r.Reason, "a rule requires confirmation")
 		}
+		return v
 	}
 	if r, ok := p.Defaults[registry.CategoryRead]; ok && r.Decision == Deny {
 		return Verdict{Decision: Deny, Reason: cmp.Or(r.Reason, "reading is denied"), Origin: r.Origin}
@@ -60,8 +62,8 @@ func (r *Rule) validateOffer() error {
 		return errors.New("a rule is about prompts or about resources; write one for each")
 	case !r.isAboutOffers():
 		return errors.New("a rule about prompts or resources cannot have conditions on tools (tool, command, path, annotations, when)")
-	case r.Decision != Allow && r.Decision != Deny:
-		return errors.New("a rule about prompts or resources must allow or deny")
+	case r.Decision == Sandbox:
+		return errors.New("a rule about prompts or resources must allow, ask or deny")
 	}
 	return nil
 }

@@ -26,7 +26,12 @@ func TestDecideOffer(t *testing.T) {
 	}{
 		{"no rule", nil, review, policy.Allow},
 		{"all", []policy.Rule{all}, review, policy.Deny},
-		{"a question has no effect", []policy.Rule{{Decision: policy.Ask}, all}, review, policy.Allow},
+		{"a question about all has no effect", []policy.Rule{{Decision: policy.Ask}, all}, review, policy.Allow},
+		{"a question", []policy.Rule{{Prompt: "REVIEW"}, all}, review, policy.Ask},
+		{"a question about resources", []policy.Rule{{Resource: "file:///etc/*"}, all}, file("file:///docs/%2e%2e/etc/passwd"), policy.Ask},
+		{"a question after an allowance", []policy.Rule{docs, {Resource: "*"}}, file("file:///docs/a"), policy.Allow},
+		{"a denial before a profile", []policy.Rule{{Resource: "*", Decision: policy.Allow, Profile: "p", Layer: 2}, {Resource: "file:///etc/*", Decision: policy.Deny, Layer: 1}}, file("file:///etc/passwd"), policy.Deny},
+		{"a denial beside a profile", []policy.Rule{{Resource: "*", Decision: policy.Allow, Profile: "p", Layer: 2}, {Resource: "file:///etc/*", Decision: policy.Deny, Layer: 2}}, file("file:///etc/passwd"), policy.Allow},
 		{"server", []policy.Rule{deny(policy.Rule{Server: "GIT"})}, review, policy.Deny},
 		{"another server", []policy.Rule{deny(policy.Rule{Server: "fs"})}, review, policy.Allow},
 		{"source", []policy.Rule{deny(policy.Rule{Source: "mcp:*"})}, review, policy.Deny},
@@ -68,7 +73,7 @@ func TestDecideOffer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			ctx := caller.With(t.Context(), &caller.Caller{Name: "alice", Groups: []string{"staff", "ops", "\u212aelvin"}})
+			ctx := caller.With(t.Context(), &caller.Caller{Name: "alice", Profile: "p", Groups: []string{"staff", "ops", "\u212aelvin"}})
 			if v := (&policy.Policy{Rules: tt.rules}).DecideOffer(ctx, tt.offer); v.Decision != tt.want {
 				t.Errorf("got %s (%s)", v.Decision, v.Reason)
 			}
@@ -85,6 +90,12 @@ func TestDecideOfferByDefault(t *testing.T) {
 	p.Defaults[registry.CategoryRead] = policy.Rule{Decision: policy.Ask}
 	if v := p.DecideOffer(t.Context(), policy.Offer{Server: "a", URI: "x:y"}); v.Decision != policy.Allow {
 		t.Errorf("by a default that asks: %+v", v)
+	}
+	p.Mode, p.Rules = policy.ModeYolo, []policy.Rule{{Resource: "x:*"}, {Resource: "y:*", Decision: policy.Deny}}
+	for uri, want := range map[string]policy.Decision{"x:y": policy.Allow, "y:y": policy.Deny} {
+		if v := p.DecideOffer(t.Context(), policy.Offer{Server: "a", URI: uri}); v.Decision != want {
+			t.Errorf("%s in yolo mode: %+v", uri, v)
+		}
 	}
 }
 

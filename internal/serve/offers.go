@@ -308,6 +308,16 @@ func progressOf(ctx context.Context) func(registry.Progress) {
 	}
 }
 
+// useOffer has a prompt or a resource used by do, which is the request of a method, if the rules allow
+// it, or the client's user does.
+func (o *offer) useOffer(ctx context.Context, method string, about engine.Offer, params any, do func(context.Context) error) error {
+	t := about.Tool(method)
+	if err := clientFrom(ctx).concerns(t, t.Source); err != nil {
+		return err
+	}
+	return o.session.Calls.Use(ctx, t, about, params, do)
+}
+
 // getPrompt has the server fill in a prompt.
 func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	arguments, err := json.Marshal(req.Params.Arguments)
@@ -323,13 +333,12 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 			if p == nil {
 				return nil, errReplaced
 			}
-			if err := s.permit(ctx, o, "prompts/get", offerOf(p.server, p.is.Name, p.declared)); err != nil {
-				return nil, err
-			}
-			if err := clientFrom(ctx).concerns(nil, p.server.Name()); err != nil {
-				return nil, err
-			}
-			return p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, progressOf(ctx))
+			var filled mcpclient.Filled
+			err := o.useOffer(ctx, "prompts/get", offerOf(p.server, p.is.Name, p.declared), map[string]any{"name": p.is.Name, "arguments": req.Params.Arguments}, func(ctx context.Context) (err error) {
+				filled, err = p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, progressOf(ctx))
+				return err
+			})
+			return filled, err
 		})
 	switch {
 	case err != nil:
@@ -361,11 +370,13 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 			if err != nil {
 				return nil, err
 			}
-			if err := clientFrom(ctx).concerns(nil, r.server.Name()); err != nil {
-				return nil, err
-			}
-			from = r
-			return r.server.ReadResource(ctx, name, progressOf(ctx))
+			var reading mcpclient.Reading
+			err = o.useOffer(ctx, "resources/read", offerOf(r.server, "", name), map[string]string{"uri": name}, func(ctx context.Context) (err error) {
+				from = r
+				reading, err = r.server.ReadResource(ctx, name, progressOf(ctx))
+				return err
+			})
+			return reading, err
 		})
 	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
 	switch {
@@ -402,6 +413,8 @@ func refusal(err error) error {
 		return err
 	case isRefused:
 		return &jsonrpc.Error{Code: cmp.Or(refused.Code, jsonrpc.CodeInternalError), Message: refused.Message}
+	case errors.Is(err, registry.ErrDenied), errors.Is(err, registry.ErrNeedsConfirmation):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: explain(err)}
 	}
 	if e := protocolError(err); e != nil {
 		return e

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -27,8 +28,11 @@ toolreg servers NAME --prompts lists the prompts with their arguments.
 
 The text of a prompt comes from the server. Read it before you give it to a model.
 
-Exit codes: 0, 2, 3 (no such server or prompt), 4 (invalid arguments),
-7 (the server refused), 8 (the server failed), 124 (time limit).`,
+Rules about prompts (policy.rules) hold here too.
+
+Exit codes: 0, 2, 3 (no such server or prompt), 4 (invalid arguments), 5 (denied),
+6 (it needs an answer and nobody can be asked), 7 (the server refused), 8 (the server
+failed), 124 (time limit).`,
 		Example: `  toolreg servers prompt review code_review code=@main.go
   toolreg servers prompt review code_review code=x --jq '.messages[0].content.text'`,
 		Args:              cli.ArgsBetween(2, -1, "the NAME of a server, a PROMPT, and arguments k=v"),
@@ -49,7 +53,8 @@ type promptDocument struct {
 
 func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []string) error {
 	var filled mcpclient.Filled
-	err := atServer(ctx, e, server, "prompt "+name, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) error {
+	use := use{what: "prompt " + name, method: "prompts/get", offer: engine.Offer{Server: server, Prompt: name, Name: server + "__" + name}, params: map[string]any{"name": name, "arguments": argv}}
+	err := atServer(ctx, e, use, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) error {
 		prompts, diags, err := s.Prompts(ctx)
 		if err != nil {
 			return err

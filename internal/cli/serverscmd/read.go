@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -37,10 +38,12 @@ for byte, not to a terminal. A resource may have several contents, which are
 printed one after the other. toolreg servers NAME --resources lists resources and
 templates. To read from a template, write out the URI.
 
-Reading a resource needs no confirmation, because you run the command yourself.
+Rules about resources (policy.rules) hold here too: what they deny is not read, and
+what they ask about is read once you have said yes.
 
-Exit codes: 0, 2, 3 (no such server or resource), 7 (the server refused),
-8 (the server failed), 124 (time limit).`,
+Exit codes: 0, 2, 3 (no such server or resource), 5 (denied), 6 (it needs an answer
+and nobody can be asked), 7 (the server refused), 8 (the server failed),
+124 (time limit).`,
 		Example: `  toolreg servers read docs docs://guide/intro
   toolreg servers read shots shot://latest --output shot.png`,
 		Args:              cli.ArgsBetween(2, 2, "the NAME of a server and a URI"),
@@ -66,7 +69,8 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 		return &cli.UsageError{Err: fmt.Errorf("%q is not a URI: it is empty, or contains spaces or control characters", uri), Hint: "write a space as %20"}
 	}
 	var reading mcpclient.Reading
-	err := atServer(ctx, e, name, "read "+uri, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) (err error) {
+	use := use{what: "read " + uri, method: "resources/read", offer: engine.Offer{Server: name, URI: uri}, params: map[string]string{"uri": uri}}
+	err := atServer(ctx, e, use, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) (err error) {
 		reading, err = s.ReadResource(ctx, uri, show)
 		return err
 	})
@@ -89,9 +93,18 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 	return printReading(e.IO, uri, reading.Contents)
 }
 
-// atServer calls do with one server within the time limit of a call, with
-// progress on the live lines, and closes the server.
-func atServer(ctx context.Context, e *cli.Env, name, what string, do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
+// use is what is asked of a server.
+type use struct {
+	what   string // for messages
+	method string
+	offer  engine.Offer
+	params any
+}
+
+// atServer calls do with one server, if the rules allow what is asked of it, or the person does. It has
+// the time limit of a call and shows progress on the live lines. The server is closed.
+func atServer(ctx context.Context, e *cli.Env, u use, do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
+	name := u.offer.Server
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return err
@@ -101,20 +114,20 @@ func atServer(ctx context.Context, e *cli.Env, name, what string, do func(contex
 		return err
 	}
 	defer closeServers([]*mcpclient.Source{server})
-	limit := callLimit(s.Settings, name)
-	inner := ctx
-	if limit > 0 {
-		var cancel context.CancelFunc
-		inner, cancel = context.WithTimeoutCause(ctx, limit, &exec.TimeoutError{Tool: what, Limit: limit})
-		defer cancel()
-	}
-	show, hide := e.IO.Screen.Progress(what, registry.MCPPrefix+name)
-	defer hide()
-	err = do(inner, server, show)
-	if over, ok := errors.AsType[*exec.TimeoutError](context.Cause(inner)); ok && err != nil {
-		return fmt.Errorf("server %q: %w", name, over)
-	}
-	return err
+	return s.Calls.Use(ctx, u.offer.Tool(u.method), u.offer, u.params, func(ctx context.Context) error {
+		if limit := callLimit(s.Settings, name); limit > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, limit, &exec.TimeoutError{Tool: u.what, Limit: limit})
+			defer cancel()
+		}
+		show, hide := e.IO.Screen.Progress(u.what, registry.MCPPrefix+name)
+		defer hide()
+		err := do(ctx, server, show)
+		if over, ok := errors.AsType[*exec.TimeoutError](context.Cause(ctx)); ok && err != nil {
+			return fmt.Errorf("server %q: %w", name, over)
+		}
+		return err
+	})
 }
 
 // callLimit returns the time limit of a request to a server; 0 means none.

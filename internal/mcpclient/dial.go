@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/cookiejar"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +30,7 @@ type dialer struct {
 	asker   *ask.Handler
 	changed func(Change) // the session that clients share reports a change
 	keeper  *keep.Keeper // this process is a keeper; nil means it is a run
+	cookies cookies
 }
 
 // dial starts or reaches the server and performs the handshake with the mode and
@@ -34,9 +38,7 @@ type dialer struct {
 // It is returned with an error too, since it describes the failure, and must always
 // be ended.
 func (d *dialer) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
-	life := caller.With(context.WithoutCancel(ctx), nil) // the session does not belong to one caller
-	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: d.opts.newMask(server)}
-	sess.limit.Store(d.opts.Limits.frame())
+	life, sess := d.newSession(ctx, server, over)
 	link, err := d.link(life, server, sess)
 	if err != nil {
 		return sess, err
@@ -44,6 +46,49 @@ func (d *dialer) dial(ctx context.Context, server settings.Server, over string, 
 	a := how()
 	sess.wire = wire.Start(life, link, d.wireOptions(ctx, sess))
 	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
+}
+
+// newSession returns a session without a connection, and the context for one, which does not belong
+// to the caller in ctx.
+func (d *dialer) newSession(ctx context.Context, server settings.Server, over string) (context.Context, *session) {
+	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: d.opts.newMask(server)}
+	sess.limit.Store(d.opts.Limits.frame())
+	if over != transportStdio {
+		sess.jar = d.cookies.of(d.opts.owner(ctx), server)
+	}
+	return caller.With(context.WithoutCancel(ctx), nil), sess
+}
+
+// cookies are the cookies that a server has set in this run, for the later connections to it. An
+// owner of sessions has its own, and so has each set of credentials, because a cookie may stand for
+// who sends it.
+type cookies struct {
+	mu   sync.Mutex
+	jars map[cookieKey]http.CookieJar
+}
+
+type cookieKey struct {
+	owner                any
+	address, credentials string
+}
+
+// of returns the cookies for an expanded server; [wire.HTTP] sends them to its origin alone.
+func (c *cookies) of(owner any, server settings.Server) http.CookieJar {
+	key := cookieKey{owner, cmp.Or(server.HTTPURL, server.URL), fmt.Sprintf("%q", server.Headers)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	jar := c.jars[key]
+	if jar == nil {
+		if len(c.jars) > maxOwners { // most of them are gone
+			clear(c.jars)
+		}
+		jar, _ = cookiejar.New(nil) // never fails
+		if c.jars == nil {
+			c.jars = map[cookieKey]http.CookieJar{}
+		}
+		c.jars[key] = jar
+	}
+	return jar
 }
 
 // capabilities returns what this client can do, without extensions of revision 2026-07-28.
@@ -81,7 +126,7 @@ func (d *dialer) link(ctx context.Context, server settings.Server, sess *session
 	if sess.transport == transportStdio {
 		return d.stdio(ctx, server, sess)
 	}
-	h, err := wire.NewHTTP(server, sess.limit, d.opts.Limits.Frame)
+	h, err := wire.NewHTTP(server, sess.limit, d.opts.Limits.Frame, sess.jar)
 	if err != nil {
 		return nil, err
 	}

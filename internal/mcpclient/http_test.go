@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -842,6 +845,82 @@ func TestCookies(t *testing.T) {
 		if h.Get("Cookie") != "" {
 			t.Errorf("another origin got %q", h.Get("Cookie"))
 		}
+	}
+}
+
+// balancer sends requests to two replicas: to the one that a cookie names, and without a cookie to
+// each in turn. Its channel gets the cookies of requests that begin a session.
+func balancer(t *testing.T) (*served, <-chan string) {
+	t.Helper()
+	var replicas []http.Handler
+	for range 2 {
+		h, err := mcptest.Handler("--protocol", "2025-11-25")
+		if err != nil {
+			t.Fatal(err)
+		}
+		replicas = append(replicas, h)
+	}
+	var turn atomic.Int32
+	begun := make(chan string, 100)
+	return serve(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			request, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(request))
+			if bytes.Contains(request, []byte(`"initialize"`)) {
+				begun <- r.Header.Get("Cookie")
+			}
+			if bytes.Contains(request, []byte("forget")) {
+				http.NotFound(w, r)
+				return
+			}
+			at, err := r.Cookie("replica")
+			if err != nil {
+				at = &http.Cookie{Name: "replica", Value: strconv.Itoa(int(turn.Add(1) % 2)), Path: "/"}
+				http.SetCookie(w, at)
+			}
+			n, _ := strconv.Atoi(at.Value)
+			replicas[n].ServeHTTP(w, r)
+		})
+	}), begun
+}
+
+// TestCookiesOfRun checks that later connections of a run send the cookies that the first one was
+// given, and that other credentials, other clients and other entries do not.
+func TestCookiesOfRun(t *testing.T) {
+	web, begun := balancer(t)
+	server := httpServer(web.URL)
+	server.Protocol, server.PerClient = "legacy", true
+	key := "one"
+	s := source(t, server, func(o *Options) {
+		o.Expand = func(_ context.Context, server settings.Server) (settings.Server, error) {
+			server.Headers = []settings.Pair{pair("X-Key", key)}
+			return server, nil
+		}
+	})
+	tools, _ := discovered(t, s)
+	first := <-begun
+	s.pool.endSessions()
+	call := func(ctx context.Context, text string) string {
+		t.Helper()
+		if r, err := tools["echo"].Run(ctx, registry.Call{Params: json.RawMessage(`{"text":"` + text + `"}`)}); err == nil && r.Text() != text {
+			t.Errorf("%+v", r)
+		}
+		select {
+		case cookie := <-begun:
+			return cookie
+		default:
+			return "no new session"
+		}
+	}
+	own := caller.With(t.Context(), &caller.Caller{Owner: "other client"})
+	got := []string{first, call(t.Context(), "x"), call(t.Context(), "forget"), call(own, "x")}
+	s.pool.endSessions()
+	key = "two"
+	got = append(got, call(t.Context(), "x"))
+	discovered(t, source(t, server))
+	got = append(got, <-begun)
+	if want := []string{"", "replica=1", "replica=1", "", "", ""}; !slices.Equal(got, want) {
+		t.Errorf("cookies %q, want %q", got, want)
 	}
 }
 

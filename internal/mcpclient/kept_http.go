@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -114,9 +113,8 @@ func (c *connector) resume(ctx context.Context, server settings.Server) *session
 
 // continued returns a connection in a stored session, which it ends.
 func (c *connector) continued(ctx context.Context, server settings.Server, stored *keep.Session) (*session, error) {
-	sess := &session{transport: transportHTTP, continued: true, limit: &wire.CurrentLimit{}, mask: c.opts.newMask(server)}
-	sess.limit.Store(c.opts.Limits.frame())
-	life := caller.With(context.WithoutCancel(ctx), nil)
+	life, sess := c.newSession(ctx, server, transportHTTP)
+	sess.continued = true
 	link, err := c.link(life, server, sess)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -49,6 +50,7 @@ type session struct {
 	continued bool          // an earlier run began it
 	confined  bool          // the child runs in the sandbox
 	http      *wire.HTTP    // http and sse
+	jar       http.CookieJar
 
 	registered func() bool // whether the login's client registered itself; nil without a login
 	limit      *wire.CurrentLimit

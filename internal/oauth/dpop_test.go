@@ -56,7 +56,7 @@ func TestBoundTokens(t *testing.T) {
 // accepted its token.
 func (s *site) takes(t *testing.T, c *Client) bool {
 	t.Helper()
-	h, err := wire.NewHTTP(settings.Server{URL: s.Resource}, &wire.CurrentLimit{}, 1<<20)
+	h, err := wire.NewHTTP(settings.Server{URL: s.Resource}, &wire.CurrentLimit{}, 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

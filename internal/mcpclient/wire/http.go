@@ -10,7 +10,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"strings"
 	"sync"
@@ -65,8 +64,9 @@ type HTTP struct {
 
 // NewHTTP returns the client for a server whose strings are expanded. limit applies to a
 // body or event that answers a request, maxEvent to an event that the server sends on its
-// own, in bytes.
-func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64) (*HTTP, error) {
+// own, in bytes. The jar has the cookies of the server: balancers find the replica of a session by
+// one. nil means that none are kept.
+func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64, jar http.CookieJar) (*HTTP, error) {
 	endpoint := cmp.Or(s.HTTPURL, s.URL)
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -97,9 +97,8 @@ func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64) (*HTTP, err
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        90 * time.Second,
 	}
-	jar, err := cookiejar.New(nil) // for balancers that find the replica of a session by a cookie
 	h.client = &http.Client{Transport: h, CheckRedirect: h.checkRedirect, Jar: jar}
-	return h, err
+	return h, nil
 }
 
 // send implements [Link]: it sends a message in a request of its own, and receives the

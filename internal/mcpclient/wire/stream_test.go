@@ -51,7 +51,7 @@ func sessionWith(t *testing.T, server http.Handler, dialing time.Duration) *Sess
 	go func() { _ = web.Serve(p) }()
 	limit := &CurrentLimit{}
 	limit.Store(Limit{Bytes: 1 << 20})
-	h, err := NewHTTP(settings.Server{HTTPURL: "http://127.0.0.1/mcp"}, limit, 1<<20)
+	h, err := NewHTTP(settings.Server{HTTPURL: "http://127.0.0.1/mcp"}, limit, 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -81,8 +79,8 @@ type failure struct {
 	details []registry.Violation
 }
 
-// classify returns the code, the exit code and the hint of an error. They are defined
-// nowhere else.
+// classify returns the code and the exit code of an error, which are defined nowhere else, and
+// the hint that it carries.
 func classify(ctx context.Context, err error) failure {
 	f := failure{word: "failure", exit: ExitFailure, message: err.Error()}
 	if sig, ok := signalOf(ctx); ok && isCancelled(ctx, err) {
@@ -97,7 +95,7 @@ func classify(ctx context.Context, err error) failure {
 			break
 		}
 	}
-	if f.hint == "" && strings.Contains(f.message, syscall.EMFILE.Error()) {
+	if f.hint == "" && errors.Is(err, syscall.EMFILE) {
 		f.hint = "raise the limit on open files, such as with ulimit -n 256"
 	}
 	return f
@@ -126,7 +124,7 @@ var classes = []class{
 	{"tool_error", ExitToolError, matchAs[*exec.ToolError]},
 	{"refused", ExitToolError, matchAs[*mcpclient.RefusedError]},
 	{"source_failed", ExitSourceFailed, matchIs(registry.ErrSourceFailed)},
-	{"not_found", ExitNotFound, matchNotFound},
+	{"not_found", ExitNotFound, matchIs(registry.ErrNotFound)},
 	{"not_found", ExitNotFound, matchAs[*settings.NothingImportedError]},
 }
 
@@ -135,17 +133,8 @@ func matchUsage(err error, f *failure) bool {
 		f.hint = e.Hint
 		return true
 	}
-	if e, ok := errors.AsType[*args.Error](err); ok {
-		return e.Usage
-	}
-	// cobra's own errors have no type.
-	for _, p := range []string{"unknown command ", "unknown flag", "unknown shorthand", "flag needs an argument", "invalid argument ", "accepts ", "requires "} {
-		if strings.HasPrefix(err.Error(), p) {
-			f.hint = "see toolreg --help"
-			return true
-		}
-	}
-	return false
+	e, ok := errors.AsType[*args.Error](err)
+	return ok && e.Usage
 }
 
 func matchAs[E error](err error, _ *failure) bool {
@@ -169,7 +158,6 @@ func matchTimeout(err error, _ *failure) bool {
 func matchParams(err error, f *failure) bool {
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
 		f.details = e.Violations
-		f.hint = cmp.Or(f.hint, "see toolreg call "+e.Tool+" --help")
 		return true
 	}
 	_, ok := errors.AsType[*args.Error](err)
@@ -188,34 +176,10 @@ func matchNeedsApproval(err error, f *failure) bool {
 	return errors.Is(err, registry.ErrNeedsConfirmation)
 }
 
-func matchNotFound(err error, f *failure) bool {
-	if !errors.Is(err, registry.ErrNotFound) {
-		return false
-	}
-	f.hint = cmp.Or(f.hint, "run toolreg list to see all tools")
-	if _, ok := errors.AsType[*policy.NoQuestionError](err); ok {
-		f.hint = "run toolreg approvals pending to see the questions that wait for an answer"
-	}
-	if _, ok := errors.AsType[*policy.NoApprovalError](err); ok {
-		f.hint = "run toolreg approvals list to see all approvals"
-	}
-	if _, ok := errors.AsType[*engine.NoServerError](err); ok {
-		f.hint = "run toolreg servers to see all servers"
-	}
-	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil {
-		f.hint = "toolreg list --all shows every hidden tool, and why"
-		if e.Hidden.Err == nil && e.Hidden.Setting != "" {
-			f.hint = "set at " + e.Hidden.Setting
-		}
-	}
-	return true
-}
-
 // matchNotOffered matches requests for what a server does not have: prompts,
 // resources, or the requested resource.
-func matchNotOffered(err error, f *failure) bool {
+func matchNotOffered(err error, _ *failure) bool {
 	if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok && e.Missing() {
-		f.hint = "toolreg servers " + e.Server + " --resources lists them"
 		return true
 	}
 	_, ok := errors.AsType[*mcpclient.NotOfferedError](err)

@@ -35,7 +35,8 @@ func TestExitCodes(t *testing.T) {
 		"anything else":                      {errors.New("boom"), "failure", 1, ""},
 		"too many open files":                {fmt.Errorf("open x: %w", syscall.EMFILE), "failure", 1, "raise the limit on open files, such as with ulimit -n 256"},
 		"usage":                              {ownHint, "usage", 2, "look elsewhere"},
-		"a flag that does not exist":         {errors.New("unknown flag: --x"), "usage", 2, "see toolreg --help"},
+		"other words than a usage error's":   {errors.New("requires a moment"), "failure", 1, ""},
+		"not found, but no tool":             {registry.ErrNotFound, "not_found", 3, ""},
 		"a malformed argument":               {&args.Error{Arg: "x", Usage: true}, "usage", 2, ""},
 		"an argument of the wrong type":      {&args.Error{Arg: "x=1"}, "invalid_params", 4, ""},
 		"settings":                           {&settings.Error{Problems: []document.Problem{{Message: "m"}}}, "invalid_settings", 2, ""},
@@ -52,7 +53,7 @@ func TestExitCodes(t *testing.T) {
 		"a resource that does not exist":     {&mcpclient.RefusedError{Server: "s", Request: "resources/read", Code: -32602, Message: "not found"}, "not_found", 3, "toolreg servers s --resources lists them"},
 		"a server without resources":         {&mcpclient.NotOfferedError{Server: "s", What: "resources"}, "not_found", 3, ""},
 		"a source":                           {registry.ErrSourceFailed, "source_failed", 8, ""},
-		"no tool, but a source failed":       {fmt.Errorf("%w: %w", registry.ErrSourceFailed, missing), "source_failed", 8, ""},
+		"no tool, but a source failed":       {fmt.Errorf("%w: %w", registry.ErrSourceFailed, missing), "source_failed", 8, "run toolreg list to see all tools"},
 		"no tool":                            {missing, "not_found", 3, "run toolreg list to see all tools"},
 		"a hidden tool":                      {hidden, "not_found", 3, "set at s.yaml:3"},
 		"a tool that cannot be used":         {broken, "not_found", 3, "toolreg list --all shows every hidden tool, and why"},
@@ -62,9 +63,6 @@ func TestExitCodes(t *testing.T) {
 		"a denial comes before a time limit": {fmt.Errorf("%w: %w", exec.ErrTimeout, registry.ErrDenied), "denied", 5, ""},
 	} {
 		for _, err := range []error{tt.err, fmt.Errorf("step 1: %w", tt.err)} {
-			if tt.hint == "see toolreg --help" && err != tt.err {
-				continue // cobra's errors have no type, and are never wrapped
-			}
 			f := classify(t.Context(), err)
 			if f.word != tt.word || f.exit != tt.exit || f.hint != tt.hint {
 				t.Errorf("%s: %s, exit code %d, hint %q; want %s, %d, %q", name, f.word, f.exit, f.hint, tt.word, tt.exit, tt.hint)

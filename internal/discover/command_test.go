@@ -48,7 +48,7 @@ func TestDiscoveryErrors(t *testing.T) {
 			o.Discovery = settings.Command{Argv: []string{"/bin/true"}}
 		}, []string{"working directory"}},
 		{"exit code", "echo one >&2; echo two >&2; echo '[]'; exit 3", nil, []string{"exit code 3", "its stderr ends with: one | two"}},
-		{"exit code 127", "toolreg-absent", nil, []string{"exit code 127", "is it in PATH", "toolreg-absent"}},
+		{"exit code 127", "toolreg-absent", nil, []string{"exit code 127", "toolreg-absent"}},
 		{"silent", "exit 1", nil, []string{"exit code 1", "it printed nothing on stderr"}},
 		{"long stderr", "seq 1 100000 >&2; exit 1", nil, []string{"ends with: 99996 | 99997 | 99998 | 99999 | 100000"}},
 		{"signal", "kill -SEGV $$", nil, []string{"ended by SIGSEGV"}},

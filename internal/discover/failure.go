@@ -68,7 +68,7 @@ func discoveryError(o process.Outcome, err error, limit time.Duration, unstarted
 	case o.Signal != "":
 		return fmt.Errorf("it was ended by %s%s", o.Signal, said)
 	}
-	return fmt.Errorf("it ended with exit code %d%s%s", o.ExitCode, exitHint(o.ExitCode), said)
+	return fmt.Errorf("it ended with exit code %d%s", o.ExitCode, said)
 }
 
 func overflowed(o process.Outcome, limit int64) string {
@@ -76,18 +76,6 @@ func overflowed(o process.Outcome, limit int64) string {
 		return "stdout"
 	}
 	return "stderr"
-}
-
-// exitHint explains the exit codes with which shells report programs that they
-// cannot run.
-func exitHint(code int) string {
-	switch code {
-	case 126:
-		return " (a program that it runs is not executable)"
-	case 127:
-		return " (a program that it runs was not found; is it in PATH?)"
-	}
-	return ""
 }
 
 // Limits on the part of a program's stderr that is shown.

@@ -327,6 +327,9 @@ func (e *maybeFailedError) Error() string {
 	return fmt.Sprintf("%s failed, and may have the tool: %v", strings.Join(e.failed, ", "), e.err)
 }
 
+// Hint returns "": what failed is reported with its own hint.
+func (e *maybeFailedError) Hint() string { return "" }
+
 func (e *maybeFailedError) Unwrap() []error { return []error{registry.ErrSourceFailed, e.err} }
 
 // answered reports whether a server listed its tools; false for a nil server.

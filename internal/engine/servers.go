@@ -35,6 +35,9 @@ func (e *NoServerError) Error() string {
 	return message
 }
 
+// Hint says where to look.
+func (e *NoServerError) Hint() string { return "run toolreg servers to see all servers" }
+
 // Is reports whether target is [registry.ErrNotFound].
 func (e *NoServerError) Is(target error) bool { return target == registry.ErrNotFound }
 

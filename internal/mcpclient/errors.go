@@ -176,6 +176,14 @@ func (e *RefusedError) Missing() bool {
 		e.Code == jsonrpc.CodeInvalidParams && strings.Contains(strings.ToLower(e.Message), "not found"))
 }
 
+// Hint says what to do if a resource does not exist; "" if something else is wrong.
+func (e *RefusedError) Hint() string {
+	if !e.Missing() {
+		return ""
+	}
+	return "toolreg servers " + e.Server + " --resources lists them"
+}
+
 // Unknown reports whether err may say that a task does not exist.
 func (e *RefusedError) Unknown() bool { return e.Code == jsonrpc.CodeInvalidParams }
 

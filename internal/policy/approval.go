@@ -300,6 +300,9 @@ type NoApprovalError struct{ ID string }
 
 func (e *NoApprovalError) Error() string { return fmt.Sprintf("no approval with the id %q", e.ID) }
 
+// Hint says where to look.
+func (e *NoApprovalError) Hint() string { return "run toolreg approvals list to see all approvals" }
+
 // Unwrap returns registry.ErrNotFound.
 func (e *NoApprovalError) Unwrap() error { return registry.ErrNotFound }
 

@@ -265,6 +265,11 @@ func (e *NoQuestionError) Error() string {
 	return fmt.Sprintf("no question with the id %q waits for an answer", e.ID)
 }
 
+// Hint says where to look.
+func (e *NoQuestionError) Hint() string {
+	return "run toolreg approvals pending to see the questions that wait for an answer"
+}
+
 // Unwrap returns registry.ErrNotFound.
 func (e *NoQuestionError) Unwrap() error { return registry.ErrNotFound }
 

@@ -46,6 +46,9 @@ func (e *ArgsError) Error() string {
 	return fmt.Sprintf("invalid params for %s: %s", e.Tool, Describe(e.Violations))
 }
 
+// Hint says where the params are described.
+func (e *ArgsError) Hint() string { return "see toolreg call " + e.Tool + " --help" }
+
 // Describe returns violations as one line.
 func Describe(violations []Violation) string {
 	var b strings.Builder

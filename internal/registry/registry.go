@@ -63,6 +63,17 @@ func (e *NotFoundError) Error() string {
 	return msg
 }
 
+// Hint says where to look.
+func (e *NotFoundError) Hint() string {
+	switch {
+	case e.Hidden == nil:
+		return "run toolreg list to see all tools"
+	case e.Hidden.Err == nil && e.Hidden.Setting != "":
+		return "set at " + e.Hidden.Setting
+	}
+	return "toolreg list --all shows every hidden tool, and why"
+}
+
 // Unwrap returns ErrNotFound and the reason of a quarantine.
 func (e *NotFoundError) Unwrap() []error {
 	if e.Hidden != nil && e.Hidden.Err != nil {

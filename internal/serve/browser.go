@@ -3,11 +3,12 @@ package serve
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 const (
@@ -45,11 +46,11 @@ type browsers struct {
 	cookie string // its name
 
 	mu   sync.Mutex
-	byID map[tokenHash]browser // by the hash of the cookie
+	byID map[auth.Hash]browser // by the hash of the cookie
 }
 
 type browser struct {
-	from  identity
+	from  auth.Identity
 	until time.Time
 }
 
@@ -57,9 +58,9 @@ func (b *browsers) add(one browser) (cookie string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.byID == nil {
-		b.byID = map[tokenHash]browser{}
+		b.byID = map[auth.Hash]browser{}
 	}
-	var first tokenHash
+	var first auth.Hash
 	for id, other := range b.byID {
 		if time.Now().After(other.until) {
 			delete(b.byID, id)
@@ -71,23 +72,23 @@ func (b *browsers) add(one browser) (cookie string) {
 		delete(b.byID, first)
 	}
 	cookie = rand.Text()
-	b.byID[sha256.Sum256([]byte(cookie))] = one
+	b.byID[auth.HashOf(cookie)] = one
 	return cookie
 }
 
-func (b *browsers) find(r *http.Request) (id tokenHash, one browser, ok bool) {
+func (b *browsers) find(r *http.Request) (id auth.Hash, one browser, ok bool) {
 	cookie, err := r.Cookie(b.cookie)
 	if err != nil {
 		return id, one, false
 	}
-	id = sha256.Sum256([]byte(cookie.Value))
+	id = auth.HashOf(cookie.Value)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	one, ok = b.byID[id]
 	return id, one, ok && time.Now().Before(one.until)
 }
 
-func (b *browsers) remove(id tokenHash) {
+func (b *browsers) remove(id auth.Hash) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.byID, id)
@@ -111,8 +112,8 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 		return
 	}
 	id, one, ok := h.browsers.find(r)
-	now, valid := h.tokens.renew(one.from)
-	if !ok || !valid || !now.console {
+	now, valid := h.tokens.Renew(one.from)
+	if !ok || !valid || !now.Console {
 		h.browsers.remove(id)
 		if r.URL.Path != ConsolePath || r.Method == http.MethodPost {
 			http.Error(w, "unauthorized: sign in at "+ConsolePath, http.StatusUnauthorized)
@@ -127,7 +128,7 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}
-	ctx, done := h.visits.add(context.WithValue(r.Context(), visitorKey{}, one.from.name), one.from)
+	ctx, done := h.visits.Add(context.WithValue(r.Context(), visitorKey{}, one.from.Name), one.from)
 	defer done()
 	pages.Signed.ServeHTTP(w, r.WithContext(ctx))
 }
@@ -149,25 +150,25 @@ const issuerAway = "Tokens cannot be verified now: the issuer does not give its 
 func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
-	from, no := h.tokens.find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
+	from, no := h.tokens.Find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
 	reason := ""
 	switch {
-	case no != nil && no.status == http.StatusServiceUnavailable:
+	case no != nil && no.Status == http.StatusServiceUnavailable:
 		reason = issuerAway
-	case no != nil && no.status == http.StatusForbidden:
-		reason = "This token may not enter the console: " + strings.TrimPrefix(no.reason, "forbidden: ") + "."
+	case no != nil && no.Status == http.StatusForbidden:
+		reason = "This token may not enter the console: " + strings.TrimPrefix(no.Reason, "forbidden: ") + "."
 	case no != nil:
 		reason = "This is not a token of this server."
-	case !from.console && h.opts.OAuth != nil:
+	case !from.Console && h.opts.OAuth != nil:
 		reason = "This token may not enter the console: it lacks the scope console."
-	case !from.console:
+	case !from.Console:
 		reason = "This token may not enter the console: its line in the token file lacks the word console."
 	default:
 		h.setCookie(w, r, h.browsers.add(browser{from, time.Now().Add(browserTime)}), int(browserTime/time.Second))
 		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}
-	h.opts.Log.Warn("console: sign-in refused", "reason", reason, "caller", from.name, "from", r.RemoteAddr)
+	h.opts.Log.Warn("console: sign-in refused", "reason", reason, "caller", from.Name, "from", r.RemoteAddr)
 	pages.SignIn(w, reason)
 }
 

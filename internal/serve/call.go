@@ -75,7 +75,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 // countEnd counts a request for a call that has been answered, for the metrics.
 func (s *Server) countEnd(c *client, result *mcp.CallToolResult, err error) {
 	_, isTask := errors.AsType[*errAsTask](err)
-	switch label := s.labelOf(c.from.name); {
+	switch label := s.labelOf(c.from.Name); {
 	case isTask:
 		s.ended.add(label, "task") // it goes on
 	case err != nil || result.IsError:
@@ -234,8 +234,8 @@ const (
 // admit counts a call of a client. If too many are running, it fails after a pause, so that
 // a client that floods the server is slowed down.
 func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) {
-	if err := s.calls.add(c.from.name, s.limits().MaxCalls); err != nil {
-		s.opts.Log.Warn("call refused", "caller", c.from.name, "reason", err.Error())
+	if err := s.calls.add(c.from.Name, s.limits().MaxCalls); err != nil {
+		s.opts.Log.Warn("call refused", "caller", c.from.Name, "reason", err.Error())
 		pause := time.NewTimer(refusalPause)
 		defer pause.Stop()
 		select {
@@ -244,7 +244,7 @@ func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) 
 		}
 		return nil, err
 	}
-	return func() { s.calls.remove(c.from.name) }, nil
+	return func() { s.calls.remove(c.from.Name) }, nil
 }
 
 // runningCalls counts calls. The zero value has none. It is safe for concurrent use.

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -24,7 +25,7 @@ const firstModern = "2026-07-28"
 
 // client is the sender of a request.
 type client struct {
-	from    identity
+	from    auth.Identity
 	session *mcp.ServerSession
 	can     mcp.ClientCapabilities
 	asking  Asking
@@ -61,9 +62,9 @@ type sender interface {
 }
 
 // withClient returns a context for a client's request.
-func (s *Server) withClient(ctx context.Context, from identity, session *mcp.ServerSession, req sender) context.Context {
+func (s *Server) withClient(ctx context.Context, from auth.Identity, session *mcp.ServerSession, req sender) context.Context {
 	c := &client{from: from, session: session, asking: s.opts.Asking, revision: req.ProtocolVersion(), request: ctx, asked: &s.asked}
-	if from.name == caller.Stdio {
+	if from.Name == caller.Stdio {
 		c.closed = s.stopping
 	}
 	c.modern = c.revision >= firstModern
@@ -74,12 +75,12 @@ func (s *Server) withClient(ctx context.Context, from identity, session *mcp.Ser
 	if c.asking == AskNobody {
 		c.can.Elicitation = nil
 	}
-	who := &caller.Caller{ID: session, Name: from.name, Groups: from.groups, Profile: from.profile, Owner: c.owner(), Peer: c} // each modern request has its own session
-	if from.name != caller.Stdio && from.name != caller.Local {
-		who.Token = from.name
+	who := &caller.Caller{ID: session, Name: from.Name, Groups: from.Groups, Profile: from.Profile, Owner: c.owner(), Peer: c} // each modern request has its own session
+	if from.Name != caller.Stdio && from.Name != caller.Local {
+		who.Token = from.Name
 	}
-	if from.under != nil {
-		who.Scopes = append([]string{}, from.scopes...)
+	if from.Scoped() {
+		who.Scopes = append([]string{}, from.Scopes...)
 	}
 	c.console = s.opts.Console
 	if info != nil {
@@ -92,7 +93,7 @@ func (s *Server) withClient(ctx context.Context, from identity, session *mcp.Ser
 // even if it was created only for this request, which avoids the 64 KiB that the SDK
 // needs to read it from the request. On stdin each request of a modern client may differ.
 func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
-	if p := c.session.InitializeParams(); p != nil && c.from.name != caller.Stdio {
+	if p := c.session.InitializeParams(); p != nil && c.from.Name != caller.Stdio {
 		return p.ClientInfo, p.Capabilities
 	}
 	return req.ClientInfo(), req.ClientCapabilities()
@@ -126,7 +127,7 @@ func (c *client) Capabilities() json.RawMessage {
 // server: for a modern client, which has no session, its token.
 func (c *client) owner() any {
 	if c.modern {
-		return c.from.name
+		return c.from.Name
 	}
 	return c.session
 }
@@ -189,8 +190,8 @@ func (c *client) opens() (done func()) {
 	if c == nil || c.asked == nil {
 		return func() {}
 	}
-	_ = c.asked.add(c.from.name, 0) // there is no limit
-	return func() { c.asked.remove(c.from.name) }
+	_ = c.asked.add(c.from.Name, 0) // there is no limit
+	return func() { c.asked.remove(c.from.Name) }
 }
 
 // elicit asks the client's user a question. stage is that of [client.ask].

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 const (
@@ -63,7 +65,7 @@ func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := fmt.Sprintf("servers that cannot be reached: %d", len(failed))
-	if from, no := h.authenticate(r); no == nil && !h.server.isBound(from) {
+	if from, no := auth.Authenticate(r, h.tokens); no == nil && !h.server.isBound(from) {
 		text += " (" + strings.Join(failed, ", ") + ")"
 	}
 	http.Error(w, text, http.StatusServiceUnavailable)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // A load balancer has time to notice that the server shuts down: until then requests are
@@ -30,7 +32,7 @@ func TestDrainGivesLoadBalancersTime(t *testing.T) {
 			t.Errorf("healthy: status %d, last %v", status, last)
 		}
 	}
-	before, _ := ask(http.MethodPost, endpoint)
+	before, _ := ask(http.MethodPost, auth.Endpoint)
 	ctx, noticed := context.WithCancel(t.Context())
 	defer noticed()
 	over := make(chan int)
@@ -39,12 +41,12 @@ func TestDrainGivesLoadBalancersTime(t *testing.T) {
 		status, _ := ask(http.MethodGet, "/healthz")
 		return status == http.StatusServiceUnavailable
 	})
-	if status, last := ask(http.MethodPost, endpoint); status != before || !last {
+	if status, last := ask(http.MethodPost, auth.Endpoint); status != before || !last {
 		t.Errorf("not yet noticed: status %d as against %d, last %v", status, before, last)
 	}
 	noticed()
 	<-over
-	if status, _ := ask(http.MethodPost, endpoint); status != http.StatusServiceUnavailable {
+	if status, _ := ask(http.MethodPost, auth.Endpoint); status != http.StatusServiceUnavailable {
 		t.Errorf("drained: status %d", status)
 	}
 }

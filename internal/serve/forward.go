@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 )
 
@@ -46,7 +46,7 @@ func (r *replica) send(in *inbound, to cluster.Peer) (failed error) {
 	proxy := httputil.ReverseProxy{
 		Transport: toPeer{r.Member, to}, FlushInterval: -1, ErrorLog: slog.NewLogLogger(r.http.opts.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL = &url.URL{Path: endpoint} // the identity has the profile
+			p.Out.URL = &url.URL{Path: auth.Endpoint} // the identity has the profile
 			tellSender(p.Out.Header, in.from)
 			p.Out.Body, p.Out.ContentLength = http.NoBody, int64(len(in.body))
 			if len(in.body) > 0 {
@@ -171,7 +171,7 @@ func (h *HTTP) storeAway(w http.ResponseWriter, err error) {
 
 // forwarded handles a request that another replica forwards. It reports false, and does nothing, if
 // what the request is about is not here.
-func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from identity) bool {
+func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from auth.Identity) bool {
 	canceled := r.Context() // when this process ends, or the client is gone
 	in := newInbound(w, r, from)
 	if r.Method == http.MethodPost {
@@ -185,14 +185,14 @@ func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from identity) 
 		h.calls.Add(1) // before the look at draining, see [HTTP.has]
 		defer h.calls.Add(-1)
 	}
-	if in.modern && !h.has(in) || !in.modern && !h.server.sessions.belongs(in.session, from.account()) {
+	if in.modern && !h.has(in) || !in.modern && !h.server.sessions.belongs(in.session, from.Account()) {
 		return false
 	}
-	ctx, done := h.requests.add(context.WithValue(canceled, identityKey{}, from), from)
+	ctx, done := h.requests.Add(auth.With(canceled, from), from)
 	defer done()
 	in.r = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
-		release, err := h.slots.Take(ctx, from.name, cmp.Or(in.session, "forwarded"))
+		release, err := h.slots.Take(ctx, from.Name, cmp.Or(in.session, "forwarded"))
 		if err != nil {
 			return true // the client is gone
 		}

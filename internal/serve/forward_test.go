@@ -12,17 +12,18 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
 
 // What a client sends cannot change who sends it, where it goes, or what the other replica reads.
 func TestForwardedRequestsHaveTheirOwnSender(t *testing.T) {
-	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
+	tokens := auth.NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	replicas := newSharing(t, tokens, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
 	alice, bob := newRawSession(t, replicas[0].Server, aliceToken), newRawSession(t, replicas[0].Server, bobToken)
 	forged := http.Header{}
-	tellSender(forged, identity{name: "alice"})
+	tellSender(forged, auth.Identity{Name: "alice"})
 	send := func(to *sharing, session, token, path string, header map[string]string) (int, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to.URL+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"seconds":0}}}`))
@@ -48,7 +49,7 @@ func TestForwardedRequestsHaveTheirOwnSender(t *testing.T) {
 	}
 	as := map[string]string{senderHeader: forged.Get(senderHeader), "Toolreg-Replica": replicas[0].server.replica.ID}
 	for _, to := range replicas {
-		if status, answer := send(to, alice.id, bobToken, endpoint, as); status != http.StatusNotFound {
+		if status, answer := send(to, alice.id, bobToken, auth.Endpoint, as); status != http.StatusNotFound {
 			t.Errorf("another client's session: %d %s", status, answer)
 		}
 		for path, want := range map[string]int{tasksPath: http.StatusNotFound, answersPath + "x": http.StatusNotFound} {
@@ -58,7 +59,7 @@ func TestForwardedRequestsHaveTheirOwnSender(t *testing.T) {
 		}
 		for name, value := range map[string]string{"Connection": "Mcp-Session-Id, Toolreg-Sender, Content-Type, close", "Upgrade": "websocket", "Te": "trailers",
 			"Mcp-Protocol-Version": "2025-11-25", "Expect": "100-continue", "Idempotency-Key": "x", "X-Forwarded-For": "1.2.3.4", senderHeader: "x"} {
-			if status, answer := send(to, bob.id, bobToken, endpoint, map[string]string{name: value}); status != http.StatusOK || !strings.Contains(answer, "slept") {
+			if status, answer := send(to, bob.id, bobToken, auth.Endpoint, map[string]string{name: value}); status != http.StatusOK || !strings.Contains(answer, "slept") {
 				t.Errorf("%s: %d %s", name, status, answer)
 			}
 		}
@@ -73,13 +74,13 @@ func TestForwardedRequestsNeedASender(t *testing.T) {
 		t.Fatal(err)
 	}
 	someone := http.Header{}
-	tellSender(someone, identity{name: "x"})
+	tellSender(someone, auth.Identity{Name: "x"})
 	for _, tt := range []struct {
 		path, sender string
 		want         string
 	}{
-		{endpoint, "", "400"}, {endpoint, "{}", "400"}, {endpoint, "e30=", "400"}, {tasksPath, "", "400"}, {answersPath + "1", "", "400"},
-		{endpoint, someone.Get(senderHeader), cluster.ErrRefused.Error()}, {tasksPath, someone.Get(senderHeader), cluster.ErrRefused.Error()},
+		{auth.Endpoint, "", "400"}, {auth.Endpoint, "{}", "400"}, {auth.Endpoint, "e30=", "400"}, {tasksPath, "", "400"}, {answersPath + "1", "", "400"},
+		{auth.Endpoint, someone.Get(senderHeader), cluster.ErrRefused.Error()}, {tasksPath, someone.Get(senderHeader), cluster.ErrRefused.Error()},
 		{answersPath + "1", someone.Get(senderHeader), cluster.ErrRefused.Error()}, {"/console", someone.Get(senderHeader), cluster.ErrRefused.Error()},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 func hostileServer(t *testing.T, headers, body time.Duration) (address string) {
 	t.Helper()
 	s := newServer(t, nil)
-	h := s.HTTP(HTTPOptions{Tokens: NewTokens(map[string]string{"me": hostileToken}), Loopback: true})
+	h := s.HTTP(HTTPOptions{Tokens: auth.NewTokens(map[string]string{"me": hostileToken}), Loopback: true})
 	h.bodyTime = body
 	hs := h.Server()
 	hs.ReadHeaderTimeout = headers
@@ -198,7 +200,7 @@ func TestMessagesTakeSlots(t *testing.T) {
 	if code := answer(http.MethodGet, "/healthz"); code != http.StatusOK {
 		t.Errorf("healthz: %d", code)
 	}
-	if code := answer(http.MethodPost, endpoint); code != 0 {
+	if code := answer(http.MethodPost, auth.Endpoint); code != 0 {
 		t.Errorf("a message was answered with %d although it had no slot", code)
 	}
 }
@@ -210,7 +212,7 @@ func TestOddParams(t *testing.T) {
 		"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed", "unknown"}
 	for _, revision := range []string{"", "2025-06-18", "2025-11-25", firstModern} {
 		t.Run(revision, func(t *testing.T) {
-			h := listen(t, newServer(t, map[string]string{"m": "--offers"}), NewTokens(map[string]string{"me": hostileToken}))
+			h := listen(t, newServer(t, map[string]string{"m": "--offers"}), auth.NewTokens(map[string]string{"me": hostileToken}))
 			session, serial := "", 0
 			send := func(method, params string) string {
 				t.Helper()

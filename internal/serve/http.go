@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 const (
@@ -22,17 +23,15 @@ const (
 	bodyTime = 60 * time.Second
 	// maxBody is the maximum size of a request's body.
 	maxBody = 16 << 20
-	// endpoint is the path of the MCP endpoint.
-	endpoint = "/mcp"
 )
 
 // HTTPOptions configure [Server.HTTP].
 type HTTPOptions struct {
 	// Tokens are the tokens that clients need; nil means that no token is
 	// needed.
-	Tokens *Tokens
+	Tokens *auth.Tokens
 	// OAuth knows the access tokens that clients need, in place of Tokens; nil: Tokens does.
-	OAuth *OAuth
+	OAuth *auth.OAuth
 	// Loopback says that only this machine can reach the address. Requests for other
 	// hosts are then rejected, because web pages can send such requests (DNS rebinding).
 	Loopback bool
@@ -46,22 +45,22 @@ type HTTPOptions struct {
 type HTTP struct {
 	server      *Server
 	opts        HTTPOptions
-	tokens      tokens       // nil: clients need none
-	sessions    http.Handler // of the SDK, for revisions before 2026-07-28
-	modern      http.Handler // of the SDK, without sessions
+	tokens      auth.Verifier // nil: clients need none
+	sessions    http.Handler  // of the SDK, for revisions before 2026-07-28
+	modern      http.Handler  // of the SDK, without sessions
 	checks      healthChecks
 	leaving     atomic.Bool // the health check fails
 	draining    atomic.Bool // new requests are refused
 	connections connections
 	bodies      bodies
 	slots       slots
-	requests    requests
+	requests    auth.Running
 	calls       atomic.Int64 // number of running POST requests
 	bodyTime    time.Duration
 	metrics     http.HandlerFunc // of /metrics; nil: there is none
 	console     http.HandlerFunc // of /console and below; nil: there is none
 	browsers    browsers
-	visits      requests // to the console
+	visits      auth.Running // to the console
 }
 
 // HTTP returns the handler for HTTP.
@@ -110,8 +109,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.console(w, r)
 		return
 	}
-	if h.opts.OAuth != nil && h.opts.OAuth.isMetadata(path) {
-		h.opts.OAuth.serveMetadata(w, r)
+	if h.opts.OAuth != nil && h.opts.OAuth.ServeMetadata(w, r) {
 		return
 	}
 	if h.opts.LoginPage != nil && h.tokens != nil && strings.HasPrefix(path, loginPath) {
@@ -123,7 +121,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.health(w, r)
 	case "/readyz":
 		h.readiness(w, r)
-	case endpoint:
+	case auth.Endpoint:
 		h.protocol(w, r, "")
 	case "/metrics":
 		if h.metrics != nil {
@@ -132,11 +130,11 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		fallthrough
 	default:
-		if profile, ok := strings.CutPrefix(path, endpoint+"/"); ok && profile != "" {
+		if profile, ok := strings.CutPrefix(path, auth.Endpoint+"/"); ok && profile != "" {
 			h.protocol(w, r, profile)
 			return
 		}
-		http.Error(w, "not found; the MCP endpoint is "+endpoint, http.StatusNotFound)
+		http.Error(w, "not found; the MCP endpoint is "+auth.Endpoint, http.StatusNotFound)
 	}
 }
 
@@ -162,6 +160,26 @@ func (l lastAnswer) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	h.opts.Log.Warn("request refused", "status", status, "reason", reason, "from", r.RemoteAddr, "host", r.Host, "path", r.URL.Path)
 	http.Error(w, reason, status)
+}
+
+// authenticated returns who sends a request. If that has no valid token, it is answered.
+func (h *HTTP) authenticated(w http.ResponseWriter, r *http.Request) (from auth.Identity, ok bool) {
+	from, no := auth.Authenticate(r, h.tokens)
+	if no != nil {
+		h.reject(w, r, no)
+	}
+	return from, no == nil
+}
+
+// reject answers a request that is not accepted because of its token.
+func (h *HTTP) reject(w http.ResponseWriter, r *http.Request, no *auth.Rejection) {
+	if challenge := h.tokens.Challenge(no, r.URL.EscapedPath()); challenge != "" {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	if no.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "2")
+	}
+	h.refuse(w, r, no.Status, no.Reason)
 }
 
 // checkOrigin rejects requests from web pages of other origins, and requests for a host

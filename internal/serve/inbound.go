@@ -16,11 +16,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 )
 
@@ -29,7 +31,7 @@ import (
 type inbound struct {
 	w       http.ResponseWriter
 	r       *http.Request
-	from    identity
+	from    auth.Identity
 	modern  bool            // it is of a revision without sessions
 	session string          // Mcp-Session-Id; "": it names none
 	body    json.RawMessage // a message, or a batch of them; nil unless it is a POST
@@ -42,7 +44,7 @@ type inbound struct {
 }
 
 // newInbound returns a request whose sender is known.
-func newInbound(w http.ResponseWriter, r *http.Request, from identity) *inbound {
+func newInbound(w http.ResponseWriter, r *http.Request, from auth.Identity) *inbound {
 	in := &inbound{w: w, r: r, from: from, modern: r.Header.Get("Mcp-Protocol-Version") >= firstModern}
 	if !in.modern {
 		in.session = r.Header.Get("Mcp-Session-Id")
@@ -77,10 +79,10 @@ const extraUnderway = "inbound"
 // withInbound makes a handler of the SDK pass on the request with which a message came, as it does with
 // what it has found out about a token.
 func withInbound(handler http.Handler) http.Handler {
-	known := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
-		return &auth.TokenInfo{Extra: map[string]any{extraUnderway: ctx.Value(underwayKey{})}}, nil
+	known := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
+		return &sdkauth.TokenInfo{Extra: map[string]any{extraUnderway: ctx.Value(underwayKey{})}}, nil
 	}
-	return auth.RequireBearerToken(known, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
+	return sdkauth.RequireBearerToken(known, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
 }
 
 // inboundOf returns the request over HTTP with which a message came; nil if there is none, or it has
@@ -92,6 +94,18 @@ func inboundOf(req mcp.Request) *inbound {
 		}
 	}
 	return nil
+}
+
+// identify returns who sends a message: the sender of its request over HTTP or, if that has
+// been answered, of the request that began the session, or the client on stdin.
+func (s *Server) identify(ctx context.Context, req mcp.Request) auth.Identity {
+	if in := inboundOf(req); in != nil {
+		return in.from
+	}
+	if from, ok := auth.From(ctx); ok {
+		return from
+	}
+	return auth.Identity{Name: caller.Stdio, Profile: s.opts.Profile}
 }
 
 // requestName returns what names a request among those of all sessions, "" if the id is none.
@@ -119,11 +133,11 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 	if !ok {
 		return
 	}
-	if from.profile, ok = h.server.profileFor(from, profile); !ok {
+	if from.Profile, ok = h.server.profileFor(from, profile); !ok {
 		h.refuse(w, r, http.StatusNotFound, "not found: there is no such profile, or not for this client")
 		return
 	}
-	from.base = h.baseOf(r)
+	from.Base = h.baseOf(r)
 	if err := checkHeaders(r); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -141,7 +155,7 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 			return
 		}
 	}
-	ctx, done := h.requests.add(context.WithValue(r.Context(), identityKey{}, from), from)
+	ctx, done := h.requests.Add(auth.With(r.Context(), from), from)
 	defer done()
 	in.r = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
@@ -162,7 +176,7 @@ func (h *HTTP) post(in *inbound, at cluster.Peer) {
 	}
 	var status int
 	var err error
-	if in.body, status, err = h.wholeBody(in.w, in.r, in.from.name); err != nil {
+	if in.body, status, err = h.wholeBody(in.w, in.r, in.from.Name); err != nil {
 		http.Error(in.w, err.Error(), status)
 		return
 	}
@@ -172,7 +186,7 @@ func (h *HTTP) post(in *inbound, at cluster.Peer) {
 		http.Error(in.w, "shutting down", http.StatusServiceUnavailable)
 		return
 	}
-	done, err := h.slots.Take(in.r.Context(), in.from.name, cmp.Or(in.session, in.r.RemoteAddr))
+	done, err := h.slots.Take(in.r.Context(), in.from.Name, cmp.Or(in.session, in.r.RemoteAddr))
 	if err != nil {
 		return // the client is gone
 	}
@@ -215,11 +229,11 @@ func (h *HTTP) post(in *inbound, at cluster.Peer) {
 func (h *HTTP) admit(in *inbound) bool {
 	switch {
 	case in.modern:
-		return h.connections.Admit(in.r.Context(), in.from.name, h.server.limits().MaxClients)
+		return h.connections.Admit(in.r.Context(), in.from.Name, h.server.limits().MaxClients)
 	case in.session != "":
 		return true
 	}
-	ended, ok := h.server.sessions.makeRoom(in.from.name, h.server.limits().MaxClients, in.member("method") == "initialize")
+	ended, ok := h.server.sessions.makeRoom(in.from.Name, h.server.limits().MaxClients, in.member("method") == "initialize")
 	if ended != nil {
 		h.server.closing.Go(func() { _ = ended.Close() })
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/store"
 )
 
@@ -32,7 +33,7 @@ type login struct {
 	Server  string    `json:"server"`
 	Base    string    `json:"base"` // of the addresses of this server
 	Until   time.Time `json:"until"`
-	Browser tokenHash `json:"browser"`           // of the cookie of the browser that has shown the token of the client; zero: none has
+	Browser auth.Hash `json:"browser"`           // of the cookie of the browser that has shown the token of the client; zero: none has
 	Pending []byte    `json:"pending,omitempty"` // see [engine.Connections.BeginLogin]
 	Done    bool      `json:"done,omitempty"`
 	Replica string    `json:"replica,omitempty"` // where it was completed

@@ -3,8 +3,6 @@ package serve
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // LoginPage is a page of a login.
@@ -64,10 +63,10 @@ func (l login) form(path, wrong string) LoginPage {
 func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one login) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
-	from, no := h.tokens.find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
-	if no != nil || from.name != one.Client {
+	from, no := h.tokens.Find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
+	if no != nil || from.Name != one.Client {
 		wrong := "This is not the token of " + one.Client + "."
-		if no != nil && no.status == http.StatusServiceUnavailable {
+		if no != nil && no.Status == http.StatusServiceUnavailable {
 			wrong = issuerAway
 		}
 		h.opts.Log.Warn("login refused: another token", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
@@ -81,7 +80,7 @@ func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one
 		return err
 	})
 	if err == nil {
-		one.Browser = sha256.Sum256([]byte(cookie))
+		one.Browser = auth.HashOf(cookie)
 		err = h.server.logins.put(r.Context(), id, one)
 	}
 	if err != nil {
@@ -101,7 +100,7 @@ func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one
 // finishLogin gets the tokens when the browser has come back from the authorization server.
 func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, one login) {
 	cookie, err := r.Cookie(loginCookie(id))
-	if err != nil || !isHashOf(one.Browser, cookie.Value) {
+	if err != nil || !one.Browser.Is(auth.HashOf(cookie.Value)) {
 		h.opts.Log.Warn("login refused: another browser", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
 		h.loginPage(w, http.StatusForbidden, LoginPage{Heading: "This login was begun elsewhere", Text: "Open the address that your program has shown in this browser."})
 		return
@@ -138,11 +137,6 @@ func (s *Server) connectClient(ctx context.Context, one login) {
 	}
 }
 
-func isHashOf(hash tokenHash, value string) bool {
-	sum := sha256.Sum256([]byte(value))
-	return subtle.ConstantTimeCompare(hash[:], sum[:]) == 1
-}
-
 // loginCookie returns the name of the cookie of a login. A browser may have several.
 func loginCookie(id string) string { return "toolreg-login-" + strings.ToLower(id[:min(len(id), 8)]) }
 
@@ -162,7 +156,7 @@ func (h *HTTP) loginPage(w http.ResponseWriter, status int, p LoginPage) {
 // name another host, which would get the codes of logins.
 func (h *HTTP) baseOf(r *http.Request) string {
 	if h.opts.OAuth != nil {
-		if base, ok := strings.CutSuffix(h.opts.OAuth.current.Load().set.Audience.Value, endpoint); ok {
+		if base, ok := strings.CutSuffix(h.opts.OAuth.Settings().Audience.Value, auth.Endpoint); ok {
 			return base
 		}
 		return ""
@@ -181,7 +175,7 @@ func (h *HTTP) baseOf(r *http.Request) string {
 }
 
 // loginBase returns where the pages of a login to a server are.
-func (s *Server) loginBase(ctx context.Context, from identity, name string) (string, error) {
+func (s *Server) loginBase(ctx context.Context, from auth.Identity, name string) (string, error) {
 	redirect := ""
 	err := s.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
 		redirect, err = session.Connections.RedirectURI(ctx, name)
@@ -193,8 +187,8 @@ func (s *Server) loginBase(ctx context.Context, from identity, name string) (str
 	if redirect != "" {
 		return "", fmt.Errorf("server %q needs a login, and oauth.redirectUri in its settings is not an address to which browsers can return; set it to https://HOST%s", name, loginReturn)
 	}
-	if from.base == "" {
+	if from.Base == "" {
 		return "", fmt.Errorf("server %q needs a login, and toolreg does not know the address at which browsers reach it; in the settings of the server, set oauth.redirectUri to https://HOST%s", name, loginReturn)
 	}
-	return from.base, nil
+	return from.Base, nil
 }

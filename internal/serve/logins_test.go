@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
@@ -82,7 +83,7 @@ func (a *accounts) serveShared(t *testing.T, replicas int) []*sharing {
 }
 
 func (a *accounts) options() HTTPOptions {
-	return HTTPOptions{Tokens: NewTokens(map[string]string{"ada": aliceToken, "bob": bobToken}), Loopback: true, LoginPage: writeLoginPage}
+	return HTTPOptions{Tokens: auth.NewTokens(map[string]string{"ada": aliceToken, "bob": bobToken}), Loopback: true, LoginPage: writeLoginPage}
 }
 
 func writeLoginPage(w io.Writer, p LoginPage) { fmt.Fprintf(w, "%+v", p) }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // permitCalls returns why a message with calls of tools is rejected (serve.oauth.scopes); nil if
 // it is permitted. Calls within a call, such as those of scripts, are checked when they are made,
 // see [caller.Caller].
-func (h *HTTP) permitCalls(in *inbound) *rejection {
+func (h *HTTP) permitCalls(in *inbound) *auth.Rejection {
 	o := h.opts.OAuth
-	if o == nil || len(o.current.Load().set.Scopes) == 0 {
+	if o == nil || len(o.Settings().Scopes) == 0 {
 		return nil
 	}
 	for _, message := range in.messages() {
@@ -24,7 +25,7 @@ func (h *HTTP) permitCalls(in *inbound) *rejection {
 		params := jsonx.Get(message, "params")
 		name, _ := jsonx.Text(jsonx.Get(params, "name"))
 		spellings := h.server.spellings(in.r.Context(), in.from, name, jsonx.Get(params, "arguments"))
-		if no := o.current.Load().permit(in.from, spellings...); no != nil {
+		if no := o.Permit(in.from, spellings...); no != nil {
 			return no
 		}
 	}
@@ -33,15 +34,15 @@ func (h *HTTP) permitCalls(in *inbound) *rejection {
 
 // spellings returns the names of the tool that a call with this name makes, and of the tool that
 // it reaches through call_tool.
-func (s *Server) spellings(ctx context.Context, from identity, name string, arguments json.RawMessage) []string {
+func (s *Server) spellings(ctx context.Context, from auth.Identity, name string, arguments json.RawMessage) []string {
 	out := []string{name}
-	ctx = caller.With(ctx, &caller.Caller{Name: from.name, Token: from.name})
+	ctx = caller.With(ctx, &caller.Caller{Name: from.Name, Token: from.Name})
 	if _, err := s.offered(ctx); err != nil { // the call fails too
 		return out
 	}
 	o, done := s.use(ctx)
 	defer done()
-	if t := s.view(o, from.profile).withApps().find(name); t != nil {
+	if t := s.view(o, from.Profile).withApps().find(name); t != nil {
 		out = append(out, t.Tool.Called()...)
 		if inner := t.Inner(arguments); inner != "" {
 			out = append(out, inner)

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
@@ -90,7 +91,7 @@ func TestRefusedCallers(t *testing.T) {
 func TestResourceMetadata(t *testing.T) {
 	o := newOrganization(t, []settings.ToolScope{{Tool: "*", Scope: "a"}, {Tool: "x", Scope: "b"}})
 	for path, resource := range map[string]string{"": "/mcp", "/mcp": "/mcp", "/mcp/reader": "/mcp/reader", "/mcp/": "/mcp", "/mc": "", "/mcpx": "", "/": ""} {
-		status, _, answer := o.send(t, resourceMetadata+path, "", "")
+		status, _, answer := o.send(t, "/.well-known/oauth-protected-resource"+path, "", "")
 		if resource == "" {
 			if status != http.StatusNotFound {
 				t.Errorf("%s: status %d", path, status)
@@ -106,7 +107,7 @@ func TestResourceMetadata(t *testing.T) {
 			t.Errorf("%s: %s", path, diff)
 		}
 	}
-	if status, _, _ := o.send(t, resourceMetadata, "", "{}"); status != http.StatusMethodNotAllowed {
+	if status, _, _ := o.send(t, "/.well-known/oauth-protected-resource", "", "{}"); status != http.StatusMethodNotAllowed {
 		t.Errorf("POST: status %d", status)
 	}
 	// Behind a proxy, the path of the endpoint may be another.
@@ -114,10 +115,10 @@ func TestResourceMetadata(t *testing.T) {
 	if err := o.oauth.Change(o.set); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, answer := o.send(t, resourceMetadata+"/all/mcp", "", ""); status != http.StatusOK || !strings.Contains(answer, `"resource":"https://tools.example/all/mcp"`) {
+	if status, _, answer := o.send(t, "/.well-known/oauth-protected-resource/all/mcp", "", ""); status != http.StatusOK || !strings.Contains(answer, `"resource":"https://tools.example/all/mcp"`) {
 		t.Errorf("status %d, %s", status, answer)
 	}
-	if status, _, answer := o.send(t, resourceMetadata+"/all/mcp/reader", "", ""); status != http.StatusOK || !strings.Contains(answer, `"resource":"https://tools.example/all/mcp/reader"`) {
+	if status, _, answer := o.send(t, "/.well-known/oauth-protected-resource/all/mcp/reader", "", ""); status != http.StatusOK || !strings.Contains(answer, `"resource":"https://tools.example/all/mcp/reader"`) {
 		t.Errorf("status %d, %s", status, answer)
 	}
 	if _, challenge, _ := o.send(t, "/mcp", "", initialize); !strings.Contains(challenge, `"https://tools.example/.well-known/oauth-protected-resource/all/mcp"`) {
@@ -128,7 +129,7 @@ func TestResourceMetadata(t *testing.T) {
 // A token for the address of a profile is good for that alone.
 func TestAudienceOfAProfile(t *testing.T) {
 	o := newOrganization(t, nil)
-	token := o.token(t, "", map[string]any{"aud": o.url + endpoint + "/reader"})
+	token := o.token(t, "", map[string]any{"aud": o.url + auth.Endpoint + "/reader"})
 	for path, want := range map[string]int{"/mcp": 401, "/mcp/other": 401, "/mcp/reader": 404} { // there is no such profile
 		if status, _, answer := o.send(t, path, token, initialize); status != want {
 			t.Errorf("%s: status %d, %s", path, status, answer)
@@ -170,7 +171,7 @@ func TestExpiredTokensEndWhatRuns(t *testing.T) {
 	end := time.Now().Add(3 * time.Second)
 	soon := o.token(t, "", map[string]any{"exp": end.Add(-time.Minute).Unix()})
 	client := func(token, revision string) *soaking {
-		c := &soaking{url: o.url + endpoint, http: &http.Client{Transport: withToken(token)}, revision: revision}
+		c := &soaking{url: o.url + auth.Endpoint, http: &http.Client{Transport: withToken(token)}, revision: revision}
 		if err := c.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +208,7 @@ func TestChangedOAuth(t *testing.T) {
 	following, stop := context.WithCancel(t.Context())
 	defer stop()
 	go o.handler.FollowTokens(following)
-	c := &soaking{url: o.url + endpoint, http: &http.Client{Transport: withToken(o.token(t, "", nil))}, revision: "2025-11-25"}
+	c := &soaking{url: o.url + auth.Endpoint, http: &http.Client{Transport: withToken(o.token(t, "", nil))}, revision: "2025-11-25"}
 	if err := c.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func TestRelayedAccessTokens(t *testing.T) {
 	replica := func(scopes ...settings.ToolScope) *sharing {
 		set := o.set
 		set.Scopes = scopes
-		oauth, err := NewOAuth(set, func(error) {})
+		oauth, err := auth.NewOAuth(set, func(error) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,11 +257,11 @@ func TestRelayedAccessTokens(t *testing.T) {
 		return r
 	}
 	here, there := replica(), replica(settings.ToolScope{Tool: "slow", Scope: "a"}, settings.ToolScope{Tool: "echo", Scope: "b"})
-	c := &soaking{url: there.URL + endpoint, http: &http.Client{Transport: withToken(o.token(t, "a", nil))}, revision: "2025-11-25"}
+	c := &soaking{url: there.URL + auth.Endpoint, http: &http.Client{Transport: withToken(o.token(t, "a", nil))}, revision: "2025-11-25"}
 	if err := c.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.url = here.URL + endpoint
+	c.url = here.URL + auth.Endpoint
 	if err := c.call(t.Context(), "slow", map[string]any{"seconds": 3}); err != nil { // tokens are checked every second
 		t.Error(err)
 	}
@@ -303,10 +304,10 @@ func TestOfficialClientLogsIn(t *testing.T) {
 	o := newOrganization(t, []settings.ToolScope{{Tool: "*", Scope: "use"}, {Tool: "echo", Scope: "echo"}}, "--groups", "staff")
 	const back = "http://127.0.0.1:1/callback"
 	var asked []string
-	login, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{RedirectURL: back,
-		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+	login, err := sdkauth.NewAuthorizationCodeHandler(&sdkauth.AuthorizationCodeHandlerConfig{RedirectURL: back,
+		DynamicClientRegistrationConfig: &sdkauth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			RedirectURIs: []string{back}, TokenEndpointAuthMethod: "none", GrantTypes: []string{"authorization_code", "refresh_token"}}},
-		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+		AuthorizationCodeFetcher: func(ctx context.Context, args *sdkauth.AuthorizationArgs) (*sdkauth.AuthorizationResult, error) {
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, args.URL, nil)
 			if err != nil {
 				return nil, err
@@ -324,13 +325,13 @@ func TestOfficialClientLogsIn(t *testing.T) {
 			slices.Sort(scopes)
 			asked = append(asked, strings.Join(scopes, " "))
 			q := to.Query()
-			return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
+			return &sdkauth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
 		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: o.url + endpoint, OAuthHandler: login, DisableStandaloneSSE: true}, nil)
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: o.url + auth.Endpoint, OAuthHandler: login, DisableStandaloneSSE: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -19,7 +20,7 @@ type organization struct {
 	*mcptest.Authority
 	server  *Server
 	handler *HTTP
-	oauth   *OAuth
+	oauth   *auth.OAuth
 	set     settings.ServeOAuth
 	url     string // of the server, without the path
 	log     bytes.Buffer
@@ -42,9 +43,9 @@ func organizationOf(t *testing.T, s *Server, scopes []settings.ToolScope, flags 
 	o := &organization{Authority: authority, server: s}
 	issuer, h := httptest.NewUnstartedServer(authority), httptest.NewUnstartedServer(nil)
 	authority.Issuer, o.url = "http://"+issuer.Listener.Addr().String(), "http://"+h.Listener.Addr().String()
-	o.set = settings.ServeOAuth{Issuer: settings.Entry{Value: authority.Issuer}, Audience: settings.Entry{Value: o.url + endpoint},
+	o.set = settings.ServeOAuth{Issuer: settings.Entry{Value: authority.Issuer}, Audience: settings.Entry{Value: o.url + auth.Endpoint},
 		Name: settings.Entry{Value: "sub"}, Groups: settings.Entry{Value: "groups"}, Scopes: scopes}
-	if o.oauth, err = NewOAuth(o.set, func(error) {}); err != nil {
+	if o.oauth, err = auth.NewOAuth(o.set, func(error) {}); err != nil {
 		t.Fatal(err)
 	}
 	o.handler = s.HTTP(HTTPOptions{OAuth: o.oauth, Loopback: true, LoginPage: writeLoginPage, Log: slog.New(slog.NewTextHandler(&o.log, nil))})
@@ -58,7 +59,7 @@ func organizationOf(t *testing.T, s *Server, scopes []settings.ToolScope, flags 
 
 func (o *organization) token(t *testing.T, scopes string, more map[string]any) string {
 	t.Helper()
-	token, err := o.Token(o.url+endpoint, strings.Fields(scopes), more)
+	token, err := o.Token(o.url+auth.Endpoint, strings.Fields(scopes), more)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,12 +31,12 @@ type concern struct {
 func (s *Server) concernOf(in *inbound) concern {
 	params := jsonx.Get(in.body, "params")
 	if sealed, ok := jsonx.Text(jsonx.Get(params, "requestState")); ok {
-		if state, err := s.states.keys.Open(sealed); err == nil && state.Owner == in.from.account() {
+		if state, err := s.states.keys.Open(sealed); err == nil && state.Owner == in.from.Account() {
 			return concern{question: state.ID}
 		}
 	}
 	if server := s.serverOf(in, params); server != nil && server.Settings().PerClient {
-		return concern{process: in.from.name + "\x00" + server.Info().Name}
+		return concern{process: in.from.Name + "\x00" + server.Info().Name}
 	}
 	return concern{}
 }
@@ -67,8 +67,8 @@ func (s *Server) serverOf(in *inbound, params json.RawMessage) *mcpclient.Source
 		}
 	case "resources/read":
 		uri, _ := jsonx.Text(jsonx.Get(params, "uri"))
-		who := &caller.Caller{Name: in.from.name, Groups: in.from.groups, Profile: in.from.profile}
-		if r, _ := o.shown(caller.With(in.r.Context(), who), s.view(o, in.from.profile)).find(uri); r != nil {
+		who := &caller.Caller{Name: in.from.Name, Groups: in.from.Groups, Profile: in.from.Profile}
+		if r, _ := o.shown(caller.With(in.r.Context(), who), s.view(o, in.from.Profile)).find(uri); r != nil {
 			return r.server
 		}
 	}

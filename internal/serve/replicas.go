@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 	"github.com/toolreg/toolreg/internal/store"
 )
@@ -79,7 +80,7 @@ func (h *HTTP) handlePeer(w http.ResponseWriter, r *http.Request) bool {
 	case !ok:
 		http.Error(w, "the request does not say who sends it", http.StatusBadRequest)
 		return true
-	case r.URL.Path == endpoint:
+	case r.URL.Path == auth.Endpoint:
 		return h.forwarded(w, r, from)
 	case r.URL.Path == tasksPath:
 		return h.aboutTask(w, r, from)
@@ -88,35 +89,21 @@ func (h *HTTP) handlePeer(w http.ResponseWriter, r *http.Request) bool {
 	return h.server.replica.answered(r, id)
 }
 
-// forwardedIdentity is the identity of a client as replicas tell it to each other.
-type forwardedIdentity struct {
-	Name    string    `json:"name"`
-	Groups  []string  `json:"groups,omitempty"`
-	Profile string    `json:"profile,omitempty"`
-	Expires time.Time `json:"expires"`
-	Scopes  []string  `json:"scopes,omitempty"`
-	Console bool      `json:"console,omitempty"`
-	Sum     tokenHash `json:"sum"`
-	Base    string    `json:"base,omitempty"`
-}
-
 // tellSender sets the header that says who sends a request. Only another replica gets it.
-func tellSender(header http.Header, from identity) {
-	data, _ := json.Marshal(forwardedIdentity{from.name, from.groups, from.profile, from.expires, from.scopes, from.console, from.sum, from.base}) // cannot fail
+func tellSender(header http.Header, from auth.Identity) {
+	data, _ := json.Marshal(from) // cannot fail
 	header.Set(senderHeader, base64.StdEncoding.EncodeToString(data))
 }
 
 // senderOf returns who sends a request that another replica has forwarded, and removes the header
 // that says it.
-func (h *HTTP) senderOf(r *http.Request) (from identity, ok bool) {
-	var is forwardedIdentity
+func (h *HTTP) senderOf(r *http.Request) (from auth.Identity, ok bool) {
 	data, err := base64.StdEncoding.DecodeString(r.Header.Get(senderHeader))
-	if r.Header.Del(senderHeader); err != nil || json.Unmarshal(data, &is) != nil || is.Name == "" {
-		return identity{}, false
+	if r.Header.Del(senderHeader); err != nil || json.Unmarshal(data, &from) != nil || from.Name == "" {
+		return auth.Identity{}, false
 	}
-	from = identity{name: is.Name, groups: is.Groups, profile: is.Profile, expires: is.Expires, scopes: is.Scopes, console: is.Console, sum: is.Sum, base: is.Base}
 	if h.opts.OAuth != nil {
-		from.under = h.opts.OAuth.current.Load()
+		from = h.opts.OAuth.Vouched(from)
 	}
 	return from, true
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -37,7 +38,7 @@ func newReplicas(t *testing.T, n int, key string, servers map[string]string, sha
 
 func newReplicasAsking(t *testing.T, asker Asker, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
 	t.Helper()
-	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
+	tokens := auth.NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	dir := filepath.Join(t.TempDir(), "answered")
 	out := make([]*httptest.Server, n)
 	for i := range out {

@@ -46,7 +46,7 @@ func (d requestDigest) Equal(other requestDigest) bool {
 type requestState struct {
 	// ID is that of the question, which is answered once.
 	ID string `json:"id"`
-	// Owner is the account of the client, see [identity.account].
+	// Owner is the account of the client, see [auth.Identity.Account].
 	Owner string `json:"owner"`
 	// Request is the digest of the request, which the client repeats.
 	Request requestDigest `json:"request"`

@@ -47,7 +47,7 @@ func (s *states) resume(ctx context.Context, t turn, run func(context.Context) (
 	switch {
 	case err != nil:
 		return nil, nil, refusedState(err.Error())
-	case state.Owner != c.from.account():
+	case state.Owner != c.from.Account():
 		return nil, nil, refusedState("it belongs to a client with another token or profile")
 	case !state.Request.Equal(t.digest()):
 		return nil, nil, refusedState("it belongs to another request; method, name and params must be the same")
@@ -63,14 +63,14 @@ func (s *states) resume(ctx context.Context, t turn, run func(context.Context) (
 	case !waits && state.Stage == nil && !s.answered.Has(ctx, state.ID):
 		return nil, nil, errElsewhere
 	}
-	if err := s.answered.Claim(c.from.account(), state.ID); err != nil {
+	if err := s.answered.Claim(c.from.Account(), state.ID); err != nil {
 		return nil, nil, refusedState(err.Error())
 	}
 	if s.keys.Shared() {
 		err = s.answered.Record(ctx, state.ID)
 	}
 	if _, away := errors.AsType[*store.AwayError](err); away { // the call waits on
-		s.answered.Release(c.from.account(), state.ID)
+		s.answered.Release(c.from.Account(), state.ID)
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "requestState: " + err.Error()}
 	}
 	w := s.unpark(state.ID)

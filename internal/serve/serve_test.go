@@ -28,6 +28,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -216,7 +217,7 @@ func (b withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func listen(t testing.TB, s *Server, tokens *Tokens) *httptest.Server {
+func listen(t testing.TB, s *Server, tokens *auth.Tokens) *httptest.Server {
 	t.Helper()
 	return serveHandler(t, s.HTTP(HTTPOptions{Tokens: tokens, Loopback: true}))
 }
@@ -253,7 +254,7 @@ func TestClientsAreApart(t *testing.T) {
 		name, token := clientWord(i), fmt.Sprintf("0123456789abcdef-%d", i)
 		tokens[name] = token
 	}
-	h := listen(t, s, NewTokens(tokens))
+	h := listen(t, s, auth.NewTokens(tokens))
 	var wg sync.WaitGroup
 	for i := range clients {
 		revision := ""

@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
@@ -368,16 +369,16 @@ func (s *Server) HasProfile(name string) bool {
 // profileFor returns the profile of a client: the one that its token or one of its groups is
 // bound to, or the one that the address names; "" is all of the registry. It reports false if
 // the client may not use the address.
-func (s *Server) profileFor(from identity, named string) (profile string, ok bool) {
-	if from.profile != "" {
-		return from.profile, named == "" || named == from.profile
+func (s *Server) profileFor(from auth.Identity, named string) (profile string, ok bool) {
+	if from.Profile != "" {
+		return from.Profile, named == "" || named == from.Profile
 	}
 	s.mu.Lock()
 	profiles := s.profiles
 	s.mu.Unlock()
 	var bound []string
 	for _, p := range profiles {
-		if p.isFor(from.groups) {
+		if p.isFor(from.Groups) {
 			bound = append(bound, p.Name)
 		}
 	}
@@ -393,7 +394,7 @@ func (s *Server) profileFor(from identity, named string) (profile string, ok boo
 }
 
 // isBound reports whether a client is offered only what a profile has, whatever address it uses.
-func (s *Server) isBound(from identity) bool {
+func (s *Server) isBound(from auth.Identity) bool {
 	profile, _ := s.profileFor(from, "")
 	return profile != ""
 }
@@ -465,14 +466,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				s.sessions.add(who, session)
 			}
 			if r, ok := result.(*mcp.InitializeResult); ok && err == nil {
-				s.withInstructions(s.withClient(ctx, who, session, from), who.profile, r)
+				s.withInstructions(s.withClient(ctx, who, session, from), who.Profile, r)
 				return withLegacyTasks(r, who), nil
 			}
 			return result, err
 		case method == "server/discover":
 			result, err := next(ctx, method, req)
 			if err == nil {
-				s.withInstructions(s.withClient(ctx, who, session, from), who.profile, result)
+				s.withInstructions(s.withClient(ctx, who, session, from), who.Profile, result)
 			}
 			return result, err
 		case strings.HasPrefix(method, "tasks/"):
@@ -494,18 +495,18 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		s.retryFailed(o)
-		o, err = s.resolve(ctx, o, who.profile, req)
+		o, err = s.resolve(ctx, o, who.Profile, req)
 		if errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, registry.ErrNeedsLogin) {
 			return errorResult(explain(err)), nil
 		}
 		call, isCall := req.(*mcp.CallToolRequest)
 		if err != nil {
 			if isCall {
-				s.opts.Log.Warn("call refused", "tool", call.Params.Name, "caller", who.name, "reason", err.Error())
+				s.opts.Log.Warn("call refused", "tool", call.Params.Name, "caller", who.Name, "reason", err.Error())
 			}
 			return nil, err
 		}
-		v := s.viewOf(ctx, o, who.profile)
+		v := s.viewOf(ctx, o, who.Profile)
 		s.noteList(ctx, o, method, session)
 		if isCall && v.find(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)

@@ -24,7 +24,7 @@ const (
 // sessionRecord is what a replica needs to take over a session.
 type sessionRecord struct {
 	Holder    string                 `json:"holder"`  // id of a replica; "" if it gave the session up
-	Account   string                 `json:"account"` // see [identity.account]
+	Account   string                 `json:"account"` // see [auth.Identity.Account]
 	State     mcp.ServerSessionState `json:"state"`
 	Resources []string               `json:"resources"` // it has subscribed to
 }
@@ -83,7 +83,7 @@ func (s *Server) remember(next mcp.MethodHandler) mcp.MethodHandler {
 		ctx = context.WithoutCancel(ctx)
 		switch p := req.GetParams().(type) {
 		case *mcp.InitializeParams:
-			now := sessionRecord{Holder: s.replica.ID, Account: s.identify(ctx, req).account(), State: mcp.ServerSessionState{InitializeParams: session.InitializeParams(), InitializedParams: &mcp.InitializedParams{}}}
+			now := sessionRecord{Holder: s.replica.ID, Account: s.identify(ctx, req).Account(), State: mcp.ServerSessionState{InitializeParams: session.InitializeParams(), InitializedParams: &mcp.InitializedParams{}}}
 			if r, ok := result.(initialized); ok {
 				now.State.NegotiatedProtocolVersion = r.ProtocolVersion
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // sessions tracks the sessions of clients over HTTP (revisions before 2026-07-28). The
@@ -20,7 +21,7 @@ type sessions struct {
 }
 
 type clientSession struct {
-	of       identity
+	of       auth.Identity
 	session  *mcp.ServerSession
 	requests int // in progress, including streams
 	streams  int // that only wait for notifications
@@ -37,22 +38,22 @@ func (s *sessions) belongs(id, account string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.byID[id]
-	return c != nil && c.of.account() == account
+	return c != nil && c.of.Account() == account
 }
 
 // errSessionOver is the cause with which the calls of an ended session are canceled.
 var errSessionOver = errors.New("the client's session has ended")
 
 // add records an initialized session.
-func (s *sessions) add(of identity, session *mcp.ServerSession) {
+func (s *sessions) add(of auth.Identity, session *mcp.ServerSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID == nil {
 		s.byID = map[string]*clientSession{}
 	}
 	if s.byID[session.ID()] == nil {
-		s.byID[session.ID()] = &clientSession{of: of.anyToken(), session: session, used: time.Now()}
-		s.held.Add(of.name)
+		s.byID[session.ID()] = &clientSession{of: of.AnyToken(), session: session, used: time.Now()}
+		s.held.Add(of.Name)
 	}
 }
 
@@ -68,7 +69,7 @@ func (s *sessions) makeRoom(token string, most int, begins bool) (ended *mcp.Ser
 	}
 	var oldest string
 	for id, c := range s.byID {
-		if c.requests == 0 && (s.held.all < most && c.of.name == token || s.held.all >= most) && (oldest == "" || c.used.Before(s.byID[oldest].used)) {
+		if c.requests == 0 && (s.held.all < most && c.of.Name == token || s.held.all >= most) && (oldest == "" || c.used.Before(s.byID[oldest].used)) {
 			oldest = id
 		}
 	}
@@ -89,7 +90,7 @@ func (s *sessions) has(session *mcp.ServerSession) bool {
 
 // request records a request of a session, which is in use until done is called, and lasts as long
 // as the token of the request. It reports whether there is such a session.
-func (s *sessions) request(id string, from identity, stream bool) (done func(), ok bool) {
+func (s *sessions) request(id string, from auth.Identity, stream bool) (done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.byID[id]
@@ -100,8 +101,8 @@ func (s *sessions) request(id string, from identity, stream bool) (done func(), 
 	if stream {
 		c.streams++
 	}
-	if from.expires.After(c.of.expires) {
-		c.of = from.anyToken()
+	if from.Expires.After(c.of.Expires) {
+		c.of = from.AnyToken()
 	}
 	return func() {
 		s.mu.Lock()
@@ -227,7 +228,7 @@ func (s *sessions) endIdle(all bool, end func(id string)) []*mcp.ServerSession {
 
 func (s *sessions) endLocked(id string, c *clientSession) {
 	delete(s.byID, id)
-	s.held.Remove(c.of.name)
+	s.held.Remove(c.of.Name)
 	if s.over != nil {
 		s.over(id)
 	}
@@ -246,7 +247,7 @@ func (s *sessions) endUnused(idle time.Duration) []*mcp.ServerSession {
 
 // endOf ends the sessions of those whose tokens are not valid any more, and returns them to be
 // closed.
-func (s *sessions) endOf(invalid func(identity) bool) []*mcp.ServerSession {
+func (s *sessions) endOf(invalid func(auth.Identity) bool) []*mcp.ServerSession {
 	return s.endIf(func(c *clientSession) bool { return invalid(c.of) })
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
@@ -34,7 +34,7 @@ func TestCallsOfClientsThatLeft(t *testing.T) {
 			open, leave := context.WithCancel(t.Context())
 			under := &underway{}
 			under.Store(&inbound{open: open})
-			ctx, done := s.untilLeft(t.Context(), "id", &mcp.CallToolRequest{Extra: &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{extraUnderway: under}}}})
+			ctx, done := s.untilLeft(t.Context(), "id", &mcp.CallToolRequest{Extra: &mcp.RequestExtra{TokenInfo: &sdkauth.TokenInfo{Extra: map[string]any{extraUnderway: under}}}})
 			defer done()
 			began := time.Now()
 			tt.end(leave, s, done)

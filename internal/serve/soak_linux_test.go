@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // soak is how many client sessions a test makes: few, unless TOOLREG_SOAK says more
@@ -144,7 +145,7 @@ type soaking struct {
 
 func soakClient(t *testing.T, h *httptest.Server, i int) *soaking {
 	t.Helper()
-	return &soaking{url: h.URL + endpoint, http: h.Client(), revision: []string{"2026-07-28", "2025-11-25", "2025-03-26"}[i%3]}
+	return &soaking{url: h.URL + auth.Endpoint, http: h.Client(), revision: []string{"2026-07-28", "2025-11-25", "2025-03-26"}[i%3]}
 }
 
 // visit begins a session, makes a call and ends the session, or cancels the call and

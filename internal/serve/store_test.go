@@ -24,6 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/store/storetest"
@@ -38,7 +39,7 @@ type sharing struct {
 }
 
 // newSharing starts a replica for each address of the store.
-func newSharing(t *testing.T, tokens *Tokens, servers map[string]string, addresses ...string) []*sharing {
+func newSharing(t *testing.T, tokens *auth.Tokens, servers map[string]string, addresses ...string) []*sharing {
 	t.Helper()
 	out := make([]*sharing, len(addresses))
 	for i, address := range addresses {
@@ -57,7 +58,7 @@ func newSharingReplica(t *testing.T, opts HTTPOptions, servers map[string]string
 	from := newSession(t, servers)
 	t.Cleanup(from.Close)
 	if opts.OAuth != nil {
-		from.Settings.Serve.OAuth = opts.OAuth.current.Load().set
+		from.Settings.Serve.OAuth = opts.OAuth.Settings()
 	}
 	return sharingOf(t, opts, from, shared)
 }
@@ -120,7 +121,7 @@ func TestClientsWithoutAffinity(t *testing.T) {
 	for i := range 10 {
 		tokens[clientWord(i)] = fmt.Sprintf("0123456789abcdef-%d", i)
 	}
-	b := newBalancer(t, newSharing(t, NewTokens(tokens), map[string]string{"m": "--dialogs;modern", "own": "--dialogs;legacy perClient"}, three(storetest.Start(t).URL())...))
+	b := newBalancer(t, newSharing(t, auth.NewTokens(tokens), map[string]string{"m": "--dialogs;modern", "own": "--dialogs;legacy perClient"}, three(storetest.Start(t).URL())...))
 	var all sync.WaitGroup
 	for i := range 10 {
 		revision, server := "2025-11-25", "own__"
@@ -205,7 +206,7 @@ func TestSessionMovesWhenItsReplicaEnds(t *testing.T) {
 		})
 	}
 	add("old")
-	replicas := newSharing(t, NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken}), map[string]string{"m": u.url}, three(storetest.Start(t).URL())...)
+	replicas := newSharing(t, auth.NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken}), map[string]string{"m": u.url}, three(storetest.Start(t).URL())...)
 	b := newBalancer(t, replicas)
 	c := newOldClient(t, b.url, aliceToken)
 	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: pageURI}); err != nil {
@@ -399,7 +400,7 @@ func (c *testClient) raw(t *testing.T, url, tool, args string) *reply {
 // that no other one could continue from.
 func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "starts")
-	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
+	tokens := auth.NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	replicas := newSharing(t, tokens, map[string]string{"l": "--dialogs --offers --marker " + marker + ";legacy perClient"}, three(storetest.Start(t).URL())...)
 	starts := func() int {
 		text, err := os.ReadFile(marker)
@@ -459,7 +460,7 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 
 // A client asks any replica for its task.
 func TestTasksAmongReplicas(t *testing.T) {
-	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
+	tokens := auth.NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	replicas := newSharing(t, tokens, map[string]string{"s": "--tasks"}, three(storetest.Start(t).URL())...)
 	about := func(r *sharing, token, method, params string) string {
 		t.Helper()
@@ -549,7 +550,7 @@ func (c *rawSession) start(t *testing.T, r *sharing, params string) string {
 
 // A session finds the tasks of its token that other replicas have, wherever they were made.
 func TestSessionsFindTasksOfOtherReplicas(t *testing.T) {
-	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
+	tokens := auth.NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	replicas := newSharing(t, tokens, map[string]string{"s": "--tasks"}, three(storetest.Start(t).URL())...)
 	here, there := newRawSession(t, replicas[0].Server, aliceToken), newRawSession(t, replicas[1].Server, aliceToken)
 	bob := newRawSession(t, replicas[1].Server, bobToken)
@@ -606,7 +607,7 @@ func TestSessionsFindTasksOfOtherReplicas(t *testing.T) {
 
 // A client of 2025-11-25 finds its task when its session goes on in another replica.
 func TestTasksOfTakenOverSessions(t *testing.T) {
-	replicas := newSharing(t, NewTokens(map[string]string{"alice": aliceToken}), map[string]string{"s": "--tasks"}, three(storetest.Start(t).URL())...)
+	replicas := newSharing(t, auth.NewTokens(map[string]string{"alice": aliceToken}), map[string]string{"s": "--tasks"}, three(storetest.Start(t).URL())...)
 	c := newRawSession(t, replicas[0].Server, aliceToken)
 	post := func(r *sharing, method, params string) string { t.Helper(); return c.post(t, r.Server, method, params) }
 	task := c.start(t, replicas[1], `"name":"slow_compute","arguments":{"seconds":0.2}`)
@@ -644,7 +645,7 @@ func TestTasksOfTakenOverSessions(t *testing.T) {
 func TestAnswerWhileTheStoreIsAway(t *testing.T) {
 	redis := storetest.Start(t)
 	proxy := storetest.NewProxy(t, redis.Address)
-	tokens := NewTokens(map[string]string{"alice": aliceToken})
+	tokens := auth.NewTokens(map[string]string{"alice": aliceToken})
 	replica := newSharing(t, tokens, map[string]string{"m": "--dialogs;legacy"}, proxy.URL())[0]
 	question := sent{tool: "form", args: `{"message":"m","schema":{"type":"object"}}`}
 	question.state = send(t, replica.Server, question).state(t)
@@ -666,7 +667,7 @@ func TestAnswerWhileTheStoreIsAway(t *testing.T) {
 // A replica that is to end leaves a call that waits here to another one that can run it again, and the
 // answer does not begin it here.
 func TestLeavingReplicaLeavesWaitingCalls(t *testing.T) {
-	tokens := NewTokens(map[string]string{"alice": aliceToken})
+	tokens := auth.NewTokens(map[string]string{"alice": aliceToken})
 	replicas := newSharing(t, tokens, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
 	question := sent{tool: "form", args: `{"message":"m"}`}
 	question.state = send(t, replicas[0].Server, question).state(t)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // openStream posts a call of a tool that takes a minute, or opens the stream of a session,
@@ -56,7 +57,7 @@ func TestSilentStreamsStayAlive(t *testing.T) {
 		"stream of a session":    {"2025-11-25", http.MethodGet, ""},
 		"call without a session": {firstModern, http.MethodPost, modernCall},
 	} {
-		c := &soaking{url: h.URL + endpoint, http: h.Client(), revision: stream.revision}
+		c := &soaking{url: h.URL + auth.Endpoint, http: h.Client(), revision: stream.revision}
 		if err := c.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +162,7 @@ func TestRemovedTokensEndWhatRuns(t *testing.T) {
 	}
 	const alice, bob = "alice alice-0123456789abcdef\n", "bob bob-0123456789abcdef\n"
 	write(alice + bob)
-	tokens, err := ReadTokens(file, func(string) bool { return true }, func(err error) { t.Error(err) })
+	tokens, err := auth.ReadTokens(file, func(string) bool { return true }, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestRemovedTokensEndWhatRuns(t *testing.T) {
 	defer stop()
 	go handler.FollowTokens(following)
 	client := func(token, revision string) *soaking {
-		c := &soaking{url: h.URL + endpoint, http: &http.Client{Transport: withToken(token)}, revision: revision}
+		c := &soaking{url: h.URL + auth.Endpoint, http: &http.Client{Transport: withToken(token)}, revision: revision}
 		if err := c.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +210,7 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 	s.SetLimits(Limits{MaxClients: 2})
 	h := serveHandler(t, s.HTTP(HTTPOptions{Loopback: true}))
 	client := func() *soaking {
-		return &soaking{url: h.URL + endpoint, http: h.Client(), revision: "2025-11-25"}
+		return &soaking{url: h.URL + auth.Endpoint, http: h.Client(), revision: "2025-11-25"}
 	}
 	echo := func(c *soaking) error { return c.call(t.Context(), "echo", map[string]any{"text": "hello"}) }
 	first, second, third, fourth := client(), client(), client(), client()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 	"github.com/toolreg/toolreg/internal/store"
 )
@@ -24,10 +25,10 @@ type place struct {
 
 // locate returns where a session is that belongs to an account. If its holder has ended or
 // given it up, this replica takes it over. The error is that of the store.
-func (h *HTTP) locate(ctx context.Context, id string, from identity) (place, error) {
+func (h *HTTP) locate(ctx context.Context, id string, from auth.Identity) (place, error) {
 	r := h.server.replica
 	for {
-		if h.server.sessions.belongs(id, from.account()) {
+		if h.server.sessions.belongs(id, from.Account()) {
 			return place{found: true}, nil
 		}
 		if r == nil {
@@ -44,7 +45,7 @@ func (h *HTTP) locate(ctx context.Context, id string, from identity) (place, err
 			}
 			continue
 		}
-		if !ok || now.Account != from.account() {
+		if !ok || now.Account != from.Account() {
 			return place{}, nil
 		}
 		if now.Holder != "" && now.Holder != r.ID {
@@ -66,7 +67,7 @@ var (
 
 // takeOver makes this replica the holder of a session, unless another request or replica is
 // faster.
-func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now sessionRecord, from identity) error {
+func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now sessionRecord, from auth.Identity) error {
 	r.mu.Lock()
 	if other := r.adopting[id]; other != nil {
 		r.mu.Unlock()
@@ -86,13 +87,13 @@ func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now se
 		delete(r.adopting, id)
 		close(over)
 	}()
-	if r.server.sessions.belongs(id, from.account()) {
+	if r.server.sessions.belongs(id, from.Account()) {
 		return nil
 	}
 	if r.http.draining.Load() {
 		return errLeaving
 	}
-	ended, room := r.server.sessions.makeRoom(from.name, r.server.limits().MaxClients, true)
+	ended, room := r.server.sessions.makeRoom(from.Name, r.server.limits().MaxClients, true)
 	if ended != nil {
 		r.server.closing.Go(func() { _ = ended.Close() })
 	}
@@ -112,8 +113,8 @@ func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now se
 }
 
 // adopt creates a session as its record describes it.
-func (r *replica) adopt(ctx context.Context, id string, now sessionRecord, value store.Value, from identity) error {
-	ctx = context.WithValue(context.WithoutCancel(ctx), identityKey{}, from)
+func (r *replica) adopt(ctx context.Context, id string, now sessionRecord, value store.Value, from auth.Identity) error {
+	ctx = auth.With(context.WithoutCancel(ctx), from)
 	transport := &mcp.StreamableServerTransport{SessionID: id}
 	session, err := r.server.sdk.Connect(ctx, transport, &mcp.ServerSessionOptions{State: &now.State})
 	if err != nil {
@@ -122,7 +123,7 @@ func (r *replica) adopt(ctx context.Context, id string, now sessionRecord, value
 	r.records.add(id, &record{now: now, value: value})
 	r.server.sessions.add(from, session)
 	r.server.sessions.adopt(id, transport)
-	r.server.opts.Log.Info("session taken over", "caller", from.name)
+	r.server.opts.Log.Info("session taken over", "caller", from.Name)
 	if len(now.Resources) > 0 {
 		r.server.closing.Go(func() { subscribeAgain(ctx, transport, now.Resources) })
 	}
@@ -138,7 +139,7 @@ func subscribeAgain(ctx context.Context, transport *mcp.StreamableServerTranspor
 		if err != nil {
 			return
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, auth.Endpoint, bytes.NewReader(body))
 		if err != nil {
 			return
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -49,8 +50,8 @@ const taskSeparator = "-"
 // its client wants as one.
 type taskRun struct {
 	id      string
-	account string   // see [identity.account]
-	from    identity // the last who asked for it; tasks.mu guards it
+	account string        // see [auth.Identity.Account]
+	from    auth.Identity // the last who asked for it; tasks.mu guards it
 	call    *waitingCall
 	result  func(any, error) (*mcp.CallToolResult, error) // for the outcome of the call
 	created time.Time
@@ -98,7 +99,7 @@ func (*errAsTask) Error() string { return "the call goes on as a task" }
 var errTaskCancelled = errors.New("the client canceled the task")
 
 // add adds a call as a task. release is called at its end.
-func (t *tasks) add(ctx context.Context, from identity, call *waitingCall, result func(any, error) (*mcp.CallToolResult, error), release func()) (*taskRun, error) {
+func (t *tasks) add(ctx context.Context, from auth.Identity, call *waitingCall, result func(any, error) (*mcp.CallToolResult, error), release func()) (*taskRun, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -107,7 +108,7 @@ func (t *tasks) add(ctx context.Context, from identity, call *waitingCall, resul
 	for id, other := range t.byID {
 		if other.isOver(now) {
 			delete(t.byID, id)
-		} else if other.account == from.account() {
+		} else if other.account == from.Account() {
 			own++
 			if !other.runs() && (oldest == nil || other.created.Before(oldest.created)) {
 				oldest = other
@@ -127,7 +128,7 @@ func (t *tasks) add(ctx context.Context, from identity, call *waitingCall, resul
 	if t.replica != "" {
 		id += taskSeparator + t.replica
 	}
-	run := &taskRun{id: id, account: from.account(), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), changed: make(chan struct{}), keys: map[string]string{}}
+	run := &taskRun{id: id, account: from.Account(), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), changed: make(chan struct{}), keys: map[string]string{}}
 	if t.byID == nil {
 		t.byID = map[string]*taskRun{}
 	}
@@ -158,13 +159,13 @@ func (t *tasks) keep(ctx context.Context, run *taskRun) {
 
 // ended returns a task of another process that has ended; nil if there is none of the sender of the
 // request.
-func (t *tasks) ended(ctx context.Context, id string, from identity) (*taskRun, error) {
+func (t *tasks) ended(ctx context.Context, id string, from auth.Identity) (*taskRun, error) {
 	if t.store == nil {
 		return nil, nil
 	}
 	v, err := t.store.Get(ctx, taskKind, id)
 	var e endedTask
-	if err != nil || !v.Exists() || json.Unmarshal(v.Data, &e) != nil || e.Account != from.account() {
+	if err != nil || !v.Exists() || json.Unmarshal(v.Data, &e) != nil || e.Account != from.Account() {
 		return nil, err
 	}
 	run := &taskRun{id: id, account: e.Account, from: from, created: e.Created, updated: e.Ended, status: e.Status, ended: e.Ended, over: make(chan struct{}), changed: make(chan struct{}), value: e.Value, isError: e.IsError, failed: e.Failed}
@@ -188,11 +189,11 @@ func (t *tasks) of(account string) []*taskRun {
 
 // find returns the task with an id that belongs to the sender of a request; nil if there is none.
 // The task goes on with the token of the request.
-func (t *tasks) find(id string, from identity) *taskRun {
+func (t *tasks) find(id string, from auth.Identity) *taskRun {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	run := t.byID[id]
-	if run == nil || run.account != from.account() || run.isOver(time.Now()) {
+	if run == nil || run.account != from.Account() || run.isOver(time.Now()) {
 		return nil
 	}
 	run.from = from
@@ -201,7 +202,7 @@ func (t *tasks) find(id string, from identity) *taskRun {
 
 // endOf cancels and forgets tasks, such as those whose tokens are not valid any more, and returns
 // them.
-func (t *tasks) endOf(over func(identity) bool, cause error) []*taskRun {
+func (t *tasks) endOf(over func(auth.Identity) bool, cause error) []*taskRun {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []*taskRun

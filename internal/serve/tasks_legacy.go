@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 const (
@@ -113,12 +114,12 @@ type initialized struct {
 
 // withLegacyTasks declares tasks to a client that may know them. Without tokens its tasks cannot
 // be listed, because they are not told from those of others.
-func withLegacyTasks(result *mcp.InitializeResult, who identity) initialized {
+func withLegacyTasks(result *mcp.InitializeResult, who auth.Identity) initialized {
 	if result.ProtocolVersion != wire.LastLegacy {
 		return initialized{result, nil}
 	}
 	tasks := map[string]any{"cancel": struct{}{}, "requests": map[string]any{"tools": map[string]any{"call": struct{}{}}}}
-	if who.name != caller.Local {
+	if who.Name != caller.Local {
 		tasks["list"] = struct{}{}
 	}
 	return initialized{result, tasks}
@@ -167,11 +168,11 @@ type legacyTasks struct {
 }
 
 func (s *Server) listLegacy(_ context.Context, c *client, _ *taskParams) (mcp.Result, error) {
-	if c.from.name == caller.Local {
+	if c.from.Name == caller.Local {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 	}
 	out := &legacyTasks{Tasks: []*legacyTask{}}
-	for _, run := range s.tasks.of(c.from.account()) {
+	for _, run := range s.tasks.of(c.from.Account()) {
 		out.Tasks = append(out.Tasks, run.legacyState())
 	}
 	return out, nil

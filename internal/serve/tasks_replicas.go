@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 )
 
@@ -113,7 +114,7 @@ func (r *replica) askPeer(ctx context.Context, c *client, to cluster.Peer, about
 }
 
 // post sends a request of a client's to another replica.
-func (r *replica) post(ctx context.Context, to cluster.Peer, path string, from identity, body any) (*http.Response, error) {
+func (r *replica) post(ctx context.Context, to cluster.Peer, path string, from auth.Identity, body any) (*http.Response, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func (p *peerResult) MarshalJSON() ([]byte, error) {
 
 // aboutTask answers a request about a task that arrived at another replica. It reports false, and
 // does nothing, if the sender has no such task here.
-func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from identity) bool {
+func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from auth.Identity) bool {
 	var is taskRequest
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&is); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -166,7 +167,7 @@ func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from identity) 
 	}
 	h.calls.Add(1)
 	defer h.calls.Add(-1)
-	ctx, done := h.requests.add(r.Context(), from)
+	ctx, done := h.requests.Add(r.Context(), from)
 	defer done()
 	events.write(taskEvent{}) // the headers
 	var last taskEvent

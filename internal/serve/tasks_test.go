@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // A new task takes the place of the oldest that has ended; one that runs is not forgotten.
 func TestTasksMakeRoom(t *testing.T) {
 	all := &tasks{}
-	alice, bob := identity{name: "alice"}, identity{name: "bob"}
+	alice, bob := auth.Identity{Name: "alice"}, auth.Identity{Name: "bob"}
 	var runs []*waitingCall
-	add := func(from identity, ended bool) (*taskRun, error) {
+	add := func(from auth.Identity, ended bool) (*taskRun, error) {
 		call := &waitingCall{questions: make(chan question), done: make(chan outcome, 1), cancel: func(error) {}}
 		if ended {
 			call.done <- outcome{}

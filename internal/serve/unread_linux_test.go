@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // A client that does not read its responses does not delay other clients of the same
@@ -20,7 +21,7 @@ import (
 func TestClientThatDoesNotReadDelaysNoOther(t *testing.T) {
 	s := newServer(t, map[string]string{"m": "--dialogs"})
 	h := listen(t, s, nil)
-	deaf := (&soaking{revision: "2025-03-26", url: h.URL + endpoint, http: h.Client()})
+	deaf := (&soaking{revision: "2025-03-26", url: h.URL + auth.Endpoint, http: h.Client()})
 	if err := deaf.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestClientThatDoesNotReadDelaysNoOther(t *testing.T) {
 func TestRunningCallsAreLimited(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
 	s.SetLimits(Limits{MaxCalls: 2})
-	h := listen(t, s, NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
+	h := listen(t, s, auth.NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
 	greedy, same, other := newClient(t, h.URL, "0123456789abcdef", "greedy", "2025-11-25"), newClient(t, h.URL, "0123456789abcdef", "same", ""), newClient(t, h.URL, "fedcba9876543210", "other", "2025-11-25")
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup
@@ -93,7 +94,7 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 	h.Start()
 	defer h.Close()
 	call := func(c *http.Client) error {
-		return (&soaking{revision: firstModern, url: h.URL + endpoint, http: c}).call(t.Context(), "echo", map[string]any{"text": "hello"})
+		return (&soaking{revision: firstModern, url: h.URL + auth.Endpoint, http: c}).call(t.Context(), "echo", map[string]any{"text": "hello"})
 	}
 	clients := []*http.Client{{Transport: &http.Transport{}}, {Transport: &http.Transport{}}, {Transport: &http.Transport{}}}
 	for i, c := range clients {
@@ -114,10 +115,10 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 // other tokens are not, and large bodies within the limit are accepted.
 func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
-	h := listen(t, s, NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
+	h := listen(t, s, auth.NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
 	send := func(ctx context.Context, token string, size int) (int, error) {
 		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"` + strings.Repeat("x", size) + `","protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+endpoint, struct{ io.Reader }{strings.NewReader(body)}) // hides the length, so that it is not sent
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+auth.Endpoint, struct{ io.Reader }{strings.NewReader(body)}) // hides the length, so that it is not sent
 		if err != nil {
 			return 0, err
 		}
@@ -127,7 +128,7 @@ func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 			return 0, err
 		}
 		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
-			_ = (&soaking{url: h.URL + endpoint, session: id, http: &http.Client{Transport: withToken(token)}}).end(ctx)
+			_ = (&soaking{url: h.URL + auth.Endpoint, session: id, http: &http.Client{Transport: withToken(token)}}).end(ctx)
 		}
 		return resp.StatusCode, resp.Body.Close()
 	}
@@ -147,7 +148,7 @@ func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 func TestModernDeleteEndsNoSession(t *testing.T) {
 	s := newServer(t, nil)
 	h := listen(t, s, nil)
-	c := &soaking{url: h.URL + endpoint, revision: "2025-11-25", http: h.Client()}
+	c := &soaking{url: h.URL + auth.Endpoint, revision: "2025-11-25", http: h.Client()}
 	if err := c.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package serve
 import (
 	"strings"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // Who gets which profile, by token, groups and address.
@@ -27,7 +29,7 @@ func TestProfileFor(t *testing.T) {
 		{"ops", "", "open", "404"},
 		{"ops", "dev", "dev", "404"},
 	} {
-		got, ok := s.profileFor(identity{name: "a", groups: strings.Fields(tt.groups), profile: tt.bound}, tt.named)
+		got, ok := s.profileFor(auth.Identity{Name: "a", Groups: strings.Fields(tt.groups), Profile: tt.bound}, tt.named)
 		if !ok {
 			got = "404"
 		}

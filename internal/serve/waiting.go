@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 const (
@@ -46,7 +47,7 @@ type asks struct {
 // its request and repeats the request with the answers (revision 2026-07-28, multi
 // round-trip requests), while the call waits here.
 type waitingCall struct {
-	owner     string // see [identity.account]
+	owner     string // see [auth.Identity.Account]
 	request   requestDigest
 	questions chan question
 	done      chan outcome
@@ -134,7 +135,7 @@ func (s *states) make(ctx context.Context, t turn, run func(context.Context) (an
 func (s *states) start(ctx context.Context, t turn, given *given, run func(context.Context) (any, error)) *waitingCall {
 	c := clientFrom(ctx)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	w := &waitingCall{owner: c.from.account(), request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given, task: make(chan struct{})}
+	w := &waitingCall{owner: c.from.Account(), request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given, task: make(chan struct{})}
 	c.call = w
 	w.carrier.Store(c)
 	go func() {
@@ -178,7 +179,7 @@ func (s *Server) Wait() {
 	for _, w := range s.states.endAll() {
 		<-w.done
 	}
-	for _, task := range s.tasks.endOf(func(identity) bool { return true }, errStopped) {
+	for _, task := range s.tasks.endOf(func(auth.Identity) bool { return true }, errStopped) {
 		<-task.over
 	}
 	s.closing.Wait()

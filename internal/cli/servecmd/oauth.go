@@ -7,7 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -28,7 +28,7 @@ func (o *options) useOAuth(e *cli.Env, set settings.ServeOAuth) error {
 	if o.tokenFile != "" || o.noAuth {
 		return &cli.UsageError{Err: fmt.Errorf("%s: serve.oauth cannot be used together with --token-file or --no-auth", at), Hint: "leave out the flag, or remove serve.oauth"}
 	}
-	oauth, err := serve.NewOAuth(set, func(err error) {
+	oauth, err := auth.NewOAuth(set, func(err error) {
 		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "issuer_keys_unread", Message: err.Error(), Hint: "toolreg tries again; until then, requests whose tokens are signed with keys that it does not know get 503"})
 	})
 	if err != nil {

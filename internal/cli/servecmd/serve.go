@@ -31,6 +31,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -51,9 +52,9 @@ type options struct {
 	profile     string
 	// namesBuiltins is namesBuiltIn of the settings in effect.
 	namesBuiltins atomic.Bool
-	oauth         *serve.OAuth                 // of serve.oauth; nil means there is none
-	tls           *serve.Certificates          // of serve.tls; nil means there are none
-	tokenList     atomic.Pointer[serve.Tokens] // nil until it is read, and without one
+	oauth         *auth.OAuth                 // of serve.oauth; nil means there is none
+	tls           *serve.Certificates         // of serve.tls; nil means there are none
+	tokenList     atomic.Pointer[auth.Tokens] // nil until it is read, and without one
 }
 
 // levels are the values of --log-level.
@@ -568,7 +569,7 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 }
 
 // tokens reads the token file, or generates a token. It returns nil if clients need none of them.
-func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool, loopback bool) (tokens *serve.Tokens, made string, err error) {
+func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool, loopback bool) (tokens *auth.Tokens, made string, err error) {
 	switch {
 	case o.oauth != nil:
 		return nil, "", nil
@@ -577,7 +578,7 @@ func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool, loopback boo
 	case o.noAuth:
 		return nil, "", nil
 	case o.tokenFile != "":
-		tokens, err := serve.ReadTokens(o.tokenFile, hasProfile, func(err error) {
+		tokens, err := auth.ReadTokens(o.tokenFile, hasProfile, func(err error) {
 			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
 		})
 		if err != nil {
@@ -586,5 +587,5 @@ func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool, loopback boo
 		return tokens, "", nil
 	}
 	made = rand.Text()
-	return serve.NewTokens(map[string]string{caller.Local: made}), made, nil
+	return auth.NewTokens(map[string]string{caller.Local: made}), made, nil
 }

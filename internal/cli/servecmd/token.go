@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // madeToken is the JSON output of serve token.
@@ -28,7 +28,7 @@ Exit codes: 0, 2.`,
   toolreg serve token alice --jq .line >> ~/.config/toolreg/tokens`,
 		Args: cli.ArgsBetween(1, 1, "one NAME"),
 		RunE: func(_ *cobra.Command, argv []string) error {
-			token, line, err := serve.MakeToken(argv[0])
+			token, line, err := auth.MakeToken(argv[0])
 			if err != nil {
 				return &cli.UsageError{Err: err}
 			}

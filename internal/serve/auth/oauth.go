@@ -1,8 +1,7 @@
-package serve
+package auth
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,31 +67,31 @@ func (o *OAuth) Change(set settings.ServeOAuth) error {
 	return nil
 }
 
-// follow gets the keys of the issuer now and from time to time, until ctx is done.
-func (o *OAuth) follow(ctx context.Context) {
+// Follow gets the keys of the issuer now and from time to time, until ctx is done.
+func (o *OAuth) Follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := o.current.Load()
 		now.verifier.Follow(ctx, now.replaced)
 	}
 }
 
-// find implements tokens.
-func (o *OAuth) find(ctx context.Context, token, path string) (identity, *rejection) {
+// Find implements verifier.
+func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Rejection) {
 	now := o.current.Load()
 	if token == "" {
-		return identity{}, &rejection{status: http.StatusUnauthorized, reason: "unauthorized: send an access token of " + now.set.Issuer.Value, scopes: now.scopes()}
+		return Identity{}, &Rejection{Status: http.StatusUnauthorized, Reason: "unauthorized: send an access token of " + now.set.Issuer.Value, scopes: now.scopes()}
 	}
 	t, err := now.verifier.Verify(ctx, token, now.resource(path))
 	if _, invalid := errors.AsType[*accesstoken.InvalidError](err); err != nil && !invalid {
-		return identity{}, &rejection{status: http.StatusServiceUnavailable, reason: "the token cannot be verified now: " + err.Error()}
+		return Identity{}, &Rejection{Status: http.StatusServiceUnavailable, Reason: "the token cannot be verified now: " + err.Error()}
 	}
 	if err == nil {
 		err = checkCaller(t.Name)
 	}
 	if err != nil {
-		return identity{}, &rejection{status: http.StatusUnauthorized, reason: "unauthorized: " + err.Error(), code: "invalid_token", scopes: now.scopes()}
+		return Identity{}, &Rejection{Status: http.StatusUnauthorized, Reason: "unauthorized: " + err.Error(), code: "invalid_token", scopes: now.scopes()}
 	}
-	from := identity{name: t.Name, groups: t.Groups, expires: t.Expires, scopes: t.Scopes, console: slices.Contains(t.Scopes, consoleScope), sum: sha256.Sum256([]byte(token)), under: now}
+	from := Identity{Name: t.Name, Groups: t.Groups, Expires: t.Expires, Scopes: t.Scopes, Console: slices.Contains(t.Scopes, consoleScope), Sum: HashOf(token), under: now}
 	return from, now.permit(from)
 }
 
@@ -104,22 +103,38 @@ func checkCaller(name string) error {
 	return nil
 }
 
-// renew implements tokens.
-func (o *OAuth) renew(from identity) (identity, bool) {
+// Renew implements verifier.
+func (o *OAuth) Renew(from Identity) (Identity, bool) {
 	now := o.current.Load()
-	return from, from.under != nil && from.under.verifier == now.verifier && now.verifier.Now().Before(from.expires) && now.permit(from) == nil
+	return from, from.under != nil && from.under.verifier == now.verifier && now.verifier.Now().Before(from.Expires) && now.permit(from) == nil
+}
+
+// Settings returns the settings that apply.
+func (o *OAuth) Settings() settings.ServeOAuth { return o.current.Load().set }
+
+// Vouched returns the identity of a token that another replica has verified, which has the same
+// settings.
+func (o *OAuth) Vouched(from Identity) Identity {
+	from.under = o.current.Load()
+	return from
+}
+
+// Permit returns why a request of an identity is rejected, which may call tools with these
+// spellings; nil if it is permitted.
+func (o *OAuth) Permit(from Identity, spellings ...string) *Rejection {
+	return o.current.Load().permit(from, spellings...)
 }
 
 // permit returns why a request of an identity is rejected, which may call tools with these
 // spellings; nil if it is permitted.
-func (s *oauthState) permit(from identity, spellings ...string) *rejection {
-	if s.set.Lacking(from.scopes, spellings...) == nil {
+func (s *oauthState) permit(from Identity, spellings ...string) *Rejection {
+	if s.set.Lacking(from.Scopes, spellings...) == nil {
 		return nil
 	}
 	// All that the client has and needs, because the next token replaces this one.
 	scopes := s.scopes(spellings...)
 	for _, known := range s.set.Scopes {
-		if slices.Contains(from.scopes, known.Scope) && !slices.Contains(scopes, known.Scope) {
+		if slices.Contains(from.Scopes, known.Scope) && !slices.Contains(scopes, known.Scope) {
 			scopes = append(scopes, known.Scope)
 		}
 	}
@@ -127,7 +142,7 @@ func (s *oauthState) permit(from identity, spellings ...string) *rejection {
 	if len(scopes) == 1 {
 		what = "scope "
 	}
-	return &rejection{status: http.StatusForbidden, reason: "forbidden: the request needs the " + what + strings.Join(scopes, " "), code: "insufficient_scope", scopes: scopes}
+	return &Rejection{Status: http.StatusForbidden, Reason: "forbidden: the request needs the " + what + strings.Join(scopes, " "), code: "insufficient_scope", scopes: scopes}
 }
 
 // scopes returns the scopes that requests need, or calls of a tool with these spellings.
@@ -140,9 +155,9 @@ func (s *oauthState) scopes(spellings ...string) (out []string) {
 	return out
 }
 
-// challenge implements tokens (RFC 6750 section 3, RFC 9728 section 5.1).
-func (o *OAuth) challenge(no *rejection, path string) string {
-	if no.status == http.StatusServiceUnavailable {
+// Challenge implements verifier (RFC 6750 section 3, RFC 9728 section 5.1).
+func (o *OAuth) Challenge(no *Rejection, path string) string {
+	if no.Status == http.StatusServiceUnavailable {
 		return ""
 	}
 	var params []string
@@ -152,7 +167,7 @@ func (o *OAuth) challenge(no *rejection, path string) string {
 		}
 	}
 	if add("error", no.code); no.code != "" {
-		_, reason, _ := strings.Cut(no.reason, ": ")
+		_, reason, _ := strings.Cut(no.Reason, ": ")
 		add("error_description", reason)
 	}
 	add("scope", strings.Join(no.scopes, " "))
@@ -163,7 +178,7 @@ func (o *OAuth) challenge(no *rejection, path string) string {
 // resource returns the resource that a request with a path is for: the audience or, for the
 // endpoint of a profile, the address of that.
 func (s *oauthState) resource(path string) string {
-	if profile, ok := strings.CutPrefix(path, endpoint+"/"); ok && profile != "" {
+	if profile, ok := strings.CutPrefix(path, Endpoint+"/"); ok && profile != "" {
 		return strings.TrimRight(s.set.Audience.Value, "/") + "/" + profile
 	}
 	return s.set.Audience.Value
@@ -178,17 +193,20 @@ func metadataAddress(resource string) string {
 	return u.Scheme + "://" + u.Host + resourceMetadata + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-// serveMetadata answers with the metadata of the resource (RFC 9728 section 2). Only the scopes
-// of every request are in it, because clients ask for all of them; they ask for those of tools when
-// they need them.
-func (o *OAuth) serveMetadata(w http.ResponseWriter, r *http.Request) {
+// ServeMetadata answers with the metadata of the resource (RFC 9728 section 2), and reports false if
+// the path is not that of any. Only the scopes of every request are in it, because clients ask for
+// all of them; they ask for those of tools when they need them.
+func (o *OAuth) ServeMetadata(w http.ResponseWriter, r *http.Request) bool {
+	now := o.current.Load()
+	resource, ok := now.described(r.URL.EscapedPath())
+	if !ok {
+		return false
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		return
+		return true
 	}
-	now := o.current.Load()
-	resource, _ := now.described(r.URL.EscapedPath())
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(struct { // the client may be gone
 		Resource string   `json:"resource"`
@@ -197,12 +215,7 @@ func (o *OAuth) serveMetadata(w http.ResponseWriter, r *http.Request) {
 		Methods  []string `json:"bearer_methods_supported"`
 		Name     string   `json:"resource_name"`
 	}{resource, []string{now.set.Issuer.Value}, now.scopes(), []string{"header"}, "toolreg"})
-}
-
-// isMetadata reports whether metadata are at a path.
-func (o *OAuth) isMetadata(path string) bool {
-	_, ok := o.current.Load().described(path)
-	return ok
+	return true
 }
 
 // described returns the resource whose metadata are at a path. They are there for the host, and for
@@ -216,9 +229,9 @@ func (s *oauthState) described(path string) (resource string, ok bool) {
 	case of == "":
 		return s.set.Audience.Value, true
 	}
-	for _, base := range []string{endpoint, strings.TrimRight(u.EscapedPath(), "/")} {
+	for _, base := range []string{Endpoint, strings.TrimRight(u.EscapedPath(), "/")} {
 		if rest, ok := strings.CutPrefix(of, base); ok && base != "" && (rest == "" || strings.HasPrefix(rest, "/")) {
-			return s.resource(endpoint + rest), true
+			return s.resource(Endpoint + rest), true
 		}
 	}
 	return "", false

@@ -1,4 +1,4 @@
-package serve
+package auth
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -27,8 +28,14 @@ const minToken = 16
 // emptyTime is how long a file that has no tokens any more must be so before all are taken back.
 const emptyTime = 300 * time.Millisecond
 
-// tokenHash is the SHA-256 hash of a token.
-type tokenHash [sha256.Size]byte
+// Hash is the SHA-256 hash of a token.
+type Hash [sha256.Size]byte
+
+// HashOf returns the hash of a token, or of another secret that a client shows.
+func HashOf(text string) Hash { return sha256.Sum256([]byte(text)) }
+
+// Is reports whether two hashes are the same, in constant time.
+func (h Hash) Is(other Hash) bool { return subtle.ConstantTimeCompare(h[:], other[:]) == 1 }
 
 // Tokens are the tokens of HTTP clients. Create them with [NewTokens] or [ReadTokens].
 // They are safe for concurrent use.
@@ -45,7 +52,7 @@ type Tokens struct {
 
 // token is a token of a client.
 type token struct {
-	hash    tokenHash
+	hash    Hash
 	expires time.Time // zero: never
 	profile string    // "" = none
 	console bool      // it may enter the console
@@ -58,7 +65,7 @@ func (t token) isValid() bool { return t.expires.IsZero() || time.Now().Before(t
 func NewTokens(byName map[string]string) *Tokens {
 	t := &Tokens{byName: map[string]token{}}
 	for name, text := range byName {
-		t.byName[name] = token{hash: sha256.Sum256([]byte(text)), console: true}
+		t.byName[name] = token{hash: HashOf(text), console: true}
 	}
 	return t
 }
@@ -124,7 +131,7 @@ func (t *Tokens) refresh() error {
 }
 
 func parseTokens(data []byte, has func(profile string) bool) (map[string]token, error) {
-	out, names := map[string]token{}, map[tokenHash]string{}
+	out, names := map[string]token{}, map[Hash]string{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -163,11 +170,11 @@ func parseToken(words []string, has func(profile string) bool) (name string, t t
 		if err != nil || len(sum) != len(t.hash) {
 			return "", t, fmt.Errorf("the hash of %s must have %d hexadecimal digits", name, 2*len(t.hash))
 		}
-		t.hash = tokenHash(sum)
+		t.hash = Hash(sum)
 	} else if len(words[1]) < minToken {
 		return "", t, fmt.Errorf("the token of %s is shorter than %d characters", name, minToken)
 	} else {
-		t.hash = sha256.Sum256([]byte(words[1]))
+		t.hash = HashOf(words[1])
 	}
 	for i, word := range words[2:] {
 		key, _, _ := strings.Cut(word, "=")
@@ -216,11 +223,11 @@ func MakeToken(name string) (token, line string, err error) {
 		return "", "", err
 	}
 	token = rand.Text()
-	return token, fmt.Sprintf("%s %s%x", name, hashPrefix, sha256.Sum256([]byte(token))), nil
+	return token, fmt.Sprintf("%s %s%x", name, hashPrefix, HashOf(token)), nil
 }
 
-// find implements tokens. Earlier tokens stay valid while the file has an error.
-func (t *Tokens) find(_ context.Context, text, _ string) (identity, *rejection) {
+// Find implements verifier. Earlier tokens stay valid while the file has an error.
+func (t *Tokens) Find(_ context.Context, text, _ string) (Identity, *Rejection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path != "" {
@@ -228,34 +235,34 @@ func (t *Tokens) find(_ context.Context, text, _ string) (identity, *rejection) 
 			t.warn(err)
 		}
 	}
-	var from identity
-	sum := sha256.Sum256([]byte(text))
+	var from Identity
+	sum := HashOf(text)
 	for name, want := range t.byName { // compare with all tokens, so that timing reveals nothing
-		if subtle.ConstantTimeCompare(sum[:], want.hash[:]) == 1 && want.isValid() {
+		if sum.Is(want.hash) && want.isValid() {
 			from = want.identity(name)
 		}
 	}
-	if from.name == "" {
-		return from, errNoToken
+	if from.Name == "" {
+		return from, &Rejection{Status: http.StatusUnauthorized, Reason: "unauthorized: send a bearer token of this server"}
 	}
 	return from, nil
 }
 
-// renew implements tokens. The next request of a client reports an error in the file.
-func (t *Tokens) renew(from identity) (identity, bool) {
+// Renew implements verifier. The next request of a client reports an error in the file.
+func (t *Tokens) Renew(from Identity) (Identity, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path != "" {
 		_ = t.refresh()
 	}
-	now, ok := t.byName[from.name]
-	return now.identity(from.name), ok && now.isValid() && (from.sum == tokenHash{} || subtle.ConstantTimeCompare(from.sum[:], now.hash[:]) == 1)
+	now, ok := t.byName[from.Name]
+	return now.identity(from.Name), ok && now.isValid() && (from.Sum == Hash{} || from.Sum.Is(now.hash))
 }
 
-// challenge implements tokens.
-func (t *Tokens) challenge(*rejection, string) string { return `Bearer realm="toolreg"` }
+// Challenge implements verifier.
+func (t *Tokens) Challenge(*Rejection, string) string { return `Bearer realm="toolreg"` }
 
 // identity returns whose token it is.
-func (t token) identity(name string) identity {
-	return identity{name: name, sum: t.hash, profile: t.profile, expires: t.expires, console: t.console}
+func (t token) identity(name string) Identity {
+	return Identity{Name: name, Sum: t.hash, Profile: t.profile, Expires: t.expires, Console: t.console}
 }

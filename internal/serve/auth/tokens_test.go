@@ -1,4 +1,4 @@
-package serve
+package auth
 
 import (
 	"os"
@@ -32,19 +32,19 @@ func TestLastTokenIsTakenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, no := tokens.find(t.Context(), "alice-0123456789", "")
+	from, no := tokens.Find(t.Context(), "alice-0123456789", "")
 	if no != nil {
 		t.Fatal(no)
 	}
 	write("", 0)
-	if _, ok := tokens.renew(from); !ok {
+	if _, ok := tokens.Renew(from); !ok {
 		t.Error("a file that is being written takes the token back")
 	}
 	write("# none\n", time.Minute)
-	if _, ok := tokens.renew(from); ok {
+	if _, ok := tokens.Renew(from); ok {
 		t.Error("the token is still valid")
 	}
-	if _, no := tokens.find(t.Context(), "alice-0123456789", ""); no == nil {
+	if _, no := tokens.Find(t.Context(), "alice-0123456789", ""); no == nil {
 		t.Error("the token is still accepted")
 	}
 }

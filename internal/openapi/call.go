@@ -32,10 +32,23 @@ type operation struct {
 	source *Source
 	client *client
 	op     *spec.Operation
-	output *registry.Validator // nil means the document does not describe the result
 
 	loading sync.Once
 	loadErr error
+	outputs map[int]*registry.Validator // by the branch of the kind of responses
+}
+
+// load reads what calls need.
+func (o *operation) load() {
+	if o.loadErr = o.op.Load(); o.loadErr != nil {
+		return
+	}
+	o.outputs = map[int]*registry.Validator{}
+	for _, kind := range o.op.Plan.Outputs {
+		if o.outputs[kind.Branch] == nil {
+			o.outputs[kind.Branch] = registry.NewOutputValidator(o.op.OutputSchema(&kind))
+		}
+	}
 }
 
 // check reports params with which there is no request.
@@ -85,7 +98,7 @@ func (o *operation) subject(call registry.Call) (registry.Subject, error) {
 
 // request returns the request of a call.
 func (o *operation) request(call registry.Call, files func(pointer, name string) (spec.File, error)) (*spec.Request, error) {
-	o.loading.Do(func() { o.loadErr = o.op.Load() })
+	o.loading.Do(o.load)
 	if o.loadErr != nil {
 		return nil, o.source.fail(o.loadErr)
 	}
@@ -238,21 +251,22 @@ func wrapped(body []byte) []byte {
 	return append(append([]byte(`{"value":`), body...), '}')
 }
 
-// checkOutput warns about a response that does not match its schema in the document.
+// checkOutput warns about a response that does not match what the document says of its status.
 func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
-	if !appliesTo(o.op.OutputStatus, status) || !o.output.Judges(ctx) {
+	kind := o.op.Plan.OutputOf(status)
+	if kind == nil || !o.outputs[kind.Branch].Judges(ctx) {
 		return
 	}
-	violations, err := o.output.Validate(ctx, body)
+	violations, err := o.outputs[kind.Branch].Validate(ctx, body)
 	if err == nil && len(violations) == 0 {
 		return
 	}
-	if o.op.Wrap != "" { // the member is ours: what is wrong with it concerns the whole response
+	if kind.Wrap != "" { // the member is ours: what is wrong with it concerns the whole response
 		for i := range violations {
-			violations[i].Pointer = strings.TrimPrefix(violations[i].Pointer, "/"+o.op.Wrap)
+			violations[i].Pointer = strings.TrimPrefix(violations[i].Pointer, "/"+kind.Wrap)
 		}
-		if jsonx.Get(body, o.op.Wrap) == nil {
-			expected := map[string]string{"items": "a list", "value": "a single value"}[o.op.Wrap]
+		if jsonx.Get(body, kind.Wrap) == nil {
+			expected := map[string]string{"items": "a list", "value": "a single value"}[kind.Wrap]
 			violations = []registry.Violation{{Message: "it must be " + expected}}
 		}
 	}
@@ -266,13 +280,6 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 		message += registry.Describe(violations)
 	}
 	o.source.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "response_misfit", Source: o.source.Name(), Tool: o.op.Name, Message: text.Valid(text.Head(message, 1000))})
-}
-
-// appliesTo reports whether a status is one that the document means: a code, a class such
-// as 2XX, or default.
-func appliesTo(described string, status int) bool {
-	code := fmt.Sprint(status)
-	return described == code || described == "default" || strings.EqualFold(described, code[:1]+"XX")
 }
 
 // refusal describes an error response, in the words of its problem document if it has one

@@ -420,7 +420,7 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 		t.Quarantine = settings.NewError([]document.Problem{*op.Problem})
 		return t
 	}
-	call := &operation{source: s, client: c, op: op, output: registry.NewOutputValidator(op.Output)}
+	call := &operation{source: s, client: c, op: op}
 	t.Run, t.Check, t.Subject, t.Preview = call.run, call.check, call.subject, call.preview
 	return t
 }

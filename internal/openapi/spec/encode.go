@@ -53,7 +53,7 @@ func Encode(d *Document) ([]byte, error) {
 		if o.Deprecated {
 			deprecated = "x"
 		}
-		for _, s := range []string{o.Name, o.ID, o.Method, o.Path, o.Server, o.Summary, o.Description, deprecated, o.OutputStatus, o.Wrap} {
+		for _, s := range []string{o.Name, o.ID, o.Method, o.Path, o.Server, o.Summary, o.Description, deprecated} {
 			e.out = appendText(e.out, s)
 		}
 		e.count(len(o.Tags))
@@ -126,7 +126,7 @@ func Decode(data []byte) ([]Operation, error) {
 	for range d.count() {
 		var o Operation
 		var deprecated string
-		for _, s := range []*string{&o.Name, &o.ID, &o.Method, &o.Path, &o.Server, &o.Summary, &o.Description, &deprecated, &o.OutputStatus, &o.Wrap} {
+		for _, s := range []*string{&o.Name, &o.ID, &o.Method, &o.Path, &o.Server, &o.Summary, &o.Description, &deprecated} {
 			*s = string(d.text())
 		}
 		o.Deprecated = deprecated != ""

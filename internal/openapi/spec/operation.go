@@ -1,10 +1,13 @@
 package spec
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -24,13 +27,9 @@ type Operation struct {
 	// Problem is why the operation cannot be used; nil if it can.
 	Problem *document.Problem
 
-	// Input is the JSON Schema of the params; Output that of the result, with the status of
-	// the response that it is for; nil if there is none.
+	// Input is the JSON Schema of the params; Output that of the results, whatever their status;
+	// nil if there is none.
 	Input, Output json.RawMessage
-	OutputStatus  string
-	// Wrap is the name of the property of Output that has a response that is no object:
-	// "items", "value", or "" for an object.
-	Wrap string
 
 	Plan Plan
 
@@ -42,6 +41,45 @@ type Plan struct {
 	Params []Param  `json:"params,omitempty"`
 	Body   *Body    `json:"body,omitempty"`
 	Accept []string `json:"accept,omitempty"` // media types of the responses, JSON first
+	// Outputs are the responses that Output is about.
+	Outputs []Output `json:"outputs,omitempty"`
+}
+
+// Output is a kind of responses with a schema.
+type Output struct {
+	Status string `json:"status"`           // a code, a class such as 2XX, or default
+	Branch int    `json:"branch,omitempty"` // their schema is this one of the anyOf of Output, from 1; 0 means all of Output
+	// Wrap is the name of the property that has a response that is no object: "items", "value", or ""
+	// for an object.
+	Wrap string `json:"wrap,omitempty"`
+}
+
+// OutputOf returns the kind of responses that the document means by a status most precisely; nil if
+// it does not say.
+func (p *Plan) OutputOf(status int) *Output {
+	code := strconv.Itoa(status)
+	for _, name := range []string{code, code[:1] + "XX", "default"} {
+		if i := slices.IndexFunc(p.Outputs, func(o Output) bool { return strings.EqualFold(o.Status, name) }); i >= 0 {
+			return &p.Outputs[i]
+		}
+	}
+	return nil
+}
+
+// OutputSchema returns the schema of a kind of responses.
+func (o *Operation) OutputSchema(kind *Output) json.RawMessage {
+	if kind.Branch == 0 {
+		return o.Output
+	}
+	branches, _ := jsonx.Elements(jsonx.Get(o.Output, "anyOf"))
+	if kind.Branch > len(branches) {
+		return nil
+	}
+	schema := bytes.Clone(branches[kind.Branch-1])
+	if defs := jsonx.Get(o.Output, "$defs"); defs != nil { // an object is not empty: it has a type
+		schema = append(append(append(schema[:len(schema)-1], `,"$defs":`...), defs...), '}')
+	}
+	return schema
 }
 
 // Places of params, in the order in which their names are assigned.

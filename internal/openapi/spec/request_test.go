@@ -210,16 +210,41 @@ func TestParamsOfOperations(t *testing.T) {
 }
 
 func TestResultsOfOperations(t *testing.T) {
+	json := func(schema string) string { return `{"content":{"application/json":{"schema":` + schema + `}}}` }
 	for responses, want := range map[string]string{
-		`"default":{"content":{"application/json":{"schema":{"type":"object"}}}}`:                                                                 `default {"type":"object"}`,
-		`"default":{"content":{"application/json":{"schema":{}}}},"201":{"content":{"application/json":{"schema":{"type":"integer"}}}}`:           `201 {"type":"object","properties":{"value":{"type":"integer"}},"required":["value"]}`,
-		`"404":{"content":{"application/json":{"schema":{"type":"object"}}}},"204":{}`:                                                            ` `,
+		`"default":` + json(`{"type":"object"}`):                                                `default {"type":"object"}`,
+		`"200":` + json(`{}`) + `,"201":` + json(`true`):                                        ` `,
+		`"default":` + json(`{"properties":{"a":{}}}`):                                          `default {"type":"object","properties":{"a":{}}}`,
+		`"default":` + json(`{"properties":{"a":{}}}`) + `,"201":` + json(`{"type":"integer"}`): `201 value {"type":"object","properties":{"value":{"type":"integer"}},"required":["value"]}`,
+		`"default":` + json(`{"properties":{"a":{}}}`) + `,"204":{}`:                            ` `,
+		`"404":` + json(`{"type":"object"}`) + `,"204":{}`:                                      ` `,
 		`"200":{"content":{"text/csv":{},"application/json":{"schema":{"type":["object","null"],"properties":{"a":{"writeOnly":true},"b":{}}}}}}`: `200 {"type":"object","properties":{"b":{}}}`,
+		`"200":` + json(`{"type":"array"}`) + `,"202":` + json(`{"type":"array"}`):                                                                `200 items, 202 items {"type":"object","properties":{"items":{"type":"array"}},"required":["items"]}`,
+		`"2XX":` + json(`{"$ref":"#/s/A"}`) + `,"201":` + json(`{"type":"integer"}`):                                                              `2XX 1, 201 value 2 {"type":"object","anyOf":[{"type":"object","properties":{"a":{"$ref":"#/$defs/B"}}},{"type":"object","properties":{"value":{"type":"integer"}},"required":["value"]}],"$defs":{"B":{"type":"null"}}}`,
+		`"200":` + json(`{"properties":{"a":{}}}`) + `,"202":{"content":{"application/json":{}}}`:                                                 `200 1, 202 2 {"type":"object","anyOf":[{"type":"object","properties":{"a":{}}},{"type":"object"}]}`,
 	} {
-		x := one(t, "x.json", head3, `"responses":{`+responses+`}`)
-		if got := x.OutputStatus + " " + string(x.Output); got != want {
-			t.Errorf("%s: %s, want %s", responses, got, want)
+		x := one(t, "x.json", head3+`,"s":{"A":{"properties":{"a":{"$ref":"#/s/B"}}},"B":{"type":"null"}}`, `"responses":{`+responses+`}`)
+		var kinds []string
+		for _, k := range x.Plan.Outputs {
+			kinds = append(kinds, strings.Join(strings.Fields(fmt.Sprint(k.Status, " ", k.Wrap, " ", strings.Trim(fmt.Sprint(k.Branch), "0"))), " "))
 		}
+		if got := strings.Join(kinds, ", ") + " " + string(x.Output); got != want {
+			t.Errorf("%s:\n%s, want\n%s", responses, got, want)
+		}
+	}
+}
+
+// The schema of a status is that of the most precise kind of responses.
+func TestOutputOfStatus(t *testing.T) {
+	x := &Operation{Output: []byte(`{"type":"object","anyOf":[{"title":"class"},{"title":"201"}],"$defs":{"A":true}}`),
+		Plan: Plan{Outputs: []Output{{Status: "default"}, {Status: "2xx", Branch: 1}, {Status: "201", Branch: 2}, {Status: "202", Branch: 3}}}}
+	for status, want := range map[int]string{200: `{"title":"class","$defs":{"A":true}}`, 201: `{"title":"201","$defs":{"A":true}}`, 202: "", 302: string(x.Output)} {
+		if got := string(x.OutputSchema(x.Plan.OutputOf(status))); got != want {
+			t.Errorf("%d: %s, want %s", status, got, want)
+		}
+	}
+	if got := (&Plan{Outputs: []Output{{Status: "200"}}}).OutputOf(201); got != nil {
+		t.Errorf("a status that is not described: %+v", got)
 	}
 }
 

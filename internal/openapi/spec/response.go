@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,23 +12,34 @@ import (
 // its JSON responses; nil if there is none. What is wrong with it costs the schema alone.
 func (r *reader) responses(n node, op *Operation) *whole {
 	var types []string
-	var success node
+	var kinds, others []Output // default stands for errors too, so it counts only where nothing else means success
+	schemas := map[string]node{}
 	for _, one := range n.get("responses").members() {
 		response, err := r.resolve(one)
 		status := one.name()
 		if err != nil || !response.Is(jsonx.Object) || !(strings.HasPrefix(status, "2") || status == "default") {
 			continue
 		}
-		schema := response.get("schema") // Swagger 2.0
+		schema, isJSON := response.get("schema"), false // Swagger 2.0
 		for _, media := range response.get("content").members() {
 			types = append(types, media.name())
-			if schema.Value == nil && kindOf(media.name()) == kindJSON {
-				schema = media.get("schema")
+			if kindOf(media.name()) == kindJSON {
+				isJSON = true
+				if schema.Value == nil {
+					schema = media.get("schema")
+				}
 			}
 		}
-		if schema.Value != nil && (success.Value == nil || op.OutputStatus == "default") {
-			success, op.OutputStatus = schema, status
+		kind := &kinds
+		if status == "default" {
+			kind = &others
 		}
+		if schemas[status] = schema; isJSON || schema.Value != nil {
+			*kind = append(*kind, Output{Status: status})
+		}
+	}
+	if len(schemas) == 1 {
+		kinds = append(kinds, others...)
 	}
 	if r.version == 20 {
 		types = n.get("produces").strings()
@@ -35,7 +47,7 @@ func (r *reader) responses(n node, op *Operation) *whole {
 			types = r.root.get("produces").strings()
 		}
 		if types != nil && !slices.ContainsFunc(types, func(t string) bool { return kindOf(t) == kindJSON }) {
-			success = node{}
+			kinds = nil
 		}
 	}
 	slices.SortStableFunc(types, func(a, b string) int { return min(kindOf(a), 1) - min(kindOf(b), 1) })
@@ -44,43 +56,73 @@ func (r *reader) responses(n node, op *Operation) *whole {
 			op.Plan.Accept = append(op.Plan.Accept, t)
 		}
 	}
-	var output *whole
-	if success.Value != nil && r.output.total <= maxOutputs {
-		output = r.outputOf(success, op)
+	if len(kinds) == 0 || r.output.total > maxOutputs {
+		return nil
 	}
-	if output == nil {
-		op.OutputStatus, op.Wrap = "", ""
+	f := r.outputOf(kinds, schemas)
+	if f == nil {
+		return nil
 	}
+	output, err := r.output.whole(f, n)
+	if err != nil {
+		return nil
+	}
+	op.Plan.Outputs = kinds
 	return output
 }
 
-// outputOf returns the schema of an operation's result; nil if it has none.
-func (r *reader) outputOf(s node, op *Operation) *whole {
+// outputOf returns the schema of an operation's results, of several kinds if these differ, and notes
+// which of its parts is for which. It returns nil if none is described.
+func (r *reader) outputOf(kinds []Output, schemas map[string]node) *fragment {
+	var branches []string
+	all, described := &fragment{}, false
+	for i := range kinds {
+		kind := &kinds[i]
+		f := r.kindOfOutput(kind, schemas[kind.Status])
+		if described = described || f != nil; f == nil {
+			f = &fragment{json: []byte(`{"type":"object"}`)} // one that is no object is in one
+		}
+		if at := slices.Index(branches, string(f.json)); at >= 0 {
+			kind.Branch = at + 1
+			continue
+		}
+		branches = append(branches, string(f.json))
+		kind.Branch = len(branches)
+		all.refs, all.err = append(all.refs, f.refs...), cmp.Or(all.err, f.err)
+	}
+	if !described {
+		return nil
+	}
+	if all.json = []byte(`{"type":"object","anyOf":[` + strings.Join(branches, ",") + `]}`); len(branches) == 1 {
+		all.json = []byte(branches[0])
+		for i := range kinds {
+			kinds[i].Branch = 0
+		}
+	}
+	return all
+}
+
+// kindOfOutput returns the schema of one kind of an operation's results; nil if they are not described.
+func (r *reader) kindOfOutput(kind *Output, s node) *fragment {
 	resolved, err := r.resolve(s)
 	if err != nil {
 		return nil
 	}
-	var f *fragment
 	switch r.shape(resolved, map[*jsonx.Value]string{}, 0) {
 	case "object":
-		f = r.output.schema(resolved, "")
+		f := r.output.schema(resolved, "")
 		if resolved.Value.Get("type") == nil || resolved.Value.Get("type").Is(jsonx.Array) {
 			f.json = asObject(resolved, f.json)
 		}
+		return f
 	case "array":
-		op.Wrap = "items"
-		f = object([]property{{op.Wrap, r.output.schema(s, ""), true}}, nil)
+		kind.Wrap = "items"
 	case "scalar":
-		op.Wrap = "value"
-		f = object([]property{{op.Wrap, r.output.schema(s, ""), true}}, nil)
+		kind.Wrap = "value"
 	default:
 		return nil
 	}
-	out, err := r.output.whole(f, s)
-	if err != nil {
-		return nil
-	}
-	return out
+	return object([]property{{kind.Wrap, r.output.schema(s, ""), true}}, nil)
 }
 
 // asObject sets the type of a schema to object.

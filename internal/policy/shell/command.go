@@ -62,7 +62,7 @@ type Command struct {
 	Catastrophic string
 
 	words   []word   // empty if the part is not a command
-	short   []word   // words without an option that names a folder of the project; nil if there is none
+	short   []word   // words without an option that names a folder of the project, and harmless ones before the subcommand
 	lead    int      // number of words that determine what it does, as in git log
 	dir     string   // the folder that a cd changed to; "" if there was no cd, or its target is unknown
 	moved   bool     // there was a cd
@@ -101,7 +101,7 @@ func (c *Command) Starts() []string {
 	if c.Root() == "" {
 		return nil
 	}
-	words := c.meant()
+	words := c.short
 	if t := tableOf(programName(words[0].text)); t != nil && !t.has("lead") && !t.has("stdin") && t.read(words[1:], false).runner == nil {
 		return []string{words[0].text}
 	}
@@ -110,14 +110,6 @@ func (c *Command) Starts() []string {
 		argv[i] = w.text
 	}
 	return argv
-}
-
-// meant returns the words of the part as they are in the folder in which it starts.
-func (c *Command) meant() []word {
-	if c.short != nil {
-		return c.short
-	}
-	return c.words
 }
 
 // coverable returns the program of a part that rules and approvals on commands can
@@ -152,12 +144,12 @@ func (c *Command) Begins(command string, confined bool) bool {
 		return false
 	}
 	want, ok := ruleWords(command)
-	return ok && (c.begins(c.words, want, confined) || c.short != nil && c.begins(c.short, want, confined))
+	return ok && (c.begins(c.words, want, confined) || c.begins(c.short, want, confined))
 }
 
 func (c *Command) begins(words []word, want []string, confined bool) bool {
 	whole := c.Exact != "" && !confined
-	lead := c.lead + len(words) - len(c.meant())
+	lead := c.lead + len(words) - len(c.short)
 	if len(want) > len(words) || whole && len(want) != len(words) || c.Named != "" && !confined && len(want) < lead {
 		return false
 	}

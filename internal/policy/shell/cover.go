@@ -20,11 +20,11 @@ func (c *Command) Cover() string {
 	if c.outer != nil {
 		return c.outer.Cover()
 	}
-	if root := c.coverable(); root == "" || isShell(programName(root)) || c.lead > len(c.meant()) {
+	if root := c.coverable(); root == "" || isShell(programName(root)) || c.lead > len(c.short) {
 		return ""
 	}
 	cover := make([]string, c.lead)
-	for i, w := range c.meant()[:c.lead] {
+	for i, w := range c.short[:c.lead] {
 		quoted, err := syntax.Quote(w.text, syntax.LangBash)
 		if !w.known || err != nil {
 			return ""
@@ -51,7 +51,7 @@ func (c *Command) Covered(cover string, confined bool) bool {
 		return len(want) <= len(words) && !slices.ContainsFunc(words[:len(want)], func(w word) bool { return !w.known }) &&
 			slices.EqualFunc(want, words[:len(want)], func(text string, w word) bool { return w.text == text })
 	}
-	return covers(c.meant()) || len(want) == len(c.words) && covers(c.words)
+	return covers(c.short) || len(want) == len(c.words) && covers(c.words)
 }
 
 // CoverKind says which commands an "always" answer for some words covers.

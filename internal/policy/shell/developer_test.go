@@ -3,6 +3,8 @@ package shell_test
 import (
 	"bufio"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,12 +24,31 @@ const developerPrograms = `git gh go gofmt golangci-lint staticcheck goimports n
 	timeout time nohup watch read jobs`
 
 func developerPolicy(t testing.TB) *policy.Policy {
-	p := &policy.Policy{Banned: banned()}
+	p := &policy.Policy{Banned: banned(), Workspace: filepath.ToSlash(repository(t))}
 	for program := range strings.FieldsSeq(developerPrograms) {
 		p.Rules = append(p.Rules, entries(t, policy.Allow, "run_shell_command("+program+")")...)
 	}
 	p.Rules = append(p.Rules, entries(t, policy.Allow, "run_shell_command(git push)")...) // git alone does not cover it
 	return p
+}
+
+// repository returns a folder with the folders of the lines in testdata/developer.txt that git tracks.
+func repository(t testing.TB) string {
+	root := t.TempDir()
+	for _, dir := range []string{"docs", "sub", "web"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, dir, "Makefile"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, argv := range [][]string{{"init", "-q"}, {"add", "."}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", root}, argv...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", argv, err, out)
+		}
+	}
+	return root
 }
 
 // developerLines returns the lines of a file in testdata. A line in double quotes is a
@@ -66,7 +87,7 @@ func TestDeveloperLines(t *testing.T) {
 		policy  *policy.Policy
 		percent int
 	}{
-		{"a rule for each program", developerPolicy(t), 92},
+		{"a rule for each program", developerPolicy(t), 93},
 		{"in the sandbox", confined, 100},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,14 +22,14 @@ func TestPartsThatDoMoreThanRunCommands(t *testing.T) {
 		"echo >/dev/stdout":    {"coproc cat", "f() { echo; }", "function f { echo; }"},
 		"echo 2>&1 >&2 3>&-":   {"for PATH in a; do echo; done", "select IFS in a; do echo; done"},
 		"echo 3>&2- <&0":       {"for PATH; do echo; done"},
-		"while false; do echo; done; if true; then echo; fi": {"unset x", "read PATH", "read 'x[1]'", "read -a x", "trap '' INT"},
-		"echo {a,b} & { echo; }; (echo); ! echo":             {"echo @(a)", ". ./x", "eval echo"},
-		"printf -- a; wait; test a = -vx":                    {"printf -vx a", "wait -px", "test -v x", "test -R x"},
-		`test -f "$x"; [ -f "$x" ]`:                          {"test -f $x", "[ -f $x ]", `test "$x" = a`},
-		"time echo; x=1; export x=1; x=$(id)":                {"env -i ls", "env PATH=x ls", "timeout $x ls", "timeout 5 -- ls", "xargs --process-slot-var=x ls", "./timeout 5 ls", "nohup $x", "/usr/bin/time -o f ls"},
-		"timeout -k 1 5 ls; CI=1 xargs -0 wc -l":             {"watch ls", "setsid ls", "exec ls", "find . -execdir ls {} +", "find . -exec ls + {} +", "find $x -exec ls {} +", "find . -exec ls {} + -ok rm {} +"},
-		"set -euo pipefail; while read -r x; do echo; done":  {"set -T"},
-		"case a in b) echo;; esac":                           {"alias a=b", "set -f", "set -eo history", "set -o", "set", "set -e x", "shopt -s nullglob"},
+		"while false; do echo; done; if true; then echo; fi":       {"unset x", "read PATH", "read 'x[1]'", "read -a x", "trap '' INT"},
+		"echo {a,b} & { echo; }; (echo); ! echo":                   {"echo @(a)", ". ./x", "eval echo"},
+		"printf -- a; wait; test a = -vx":                          {"printf -vx a", "wait -px", "test -v x", "test -R x"},
+		`test -f "$x"; [ -f "$x" ]`:                                {"test -f $x", "[ -f $x ]", `test "$x" = a`},
+		"time echo; x=1; export x=1; x=$(id)":                      {"env -i ls", "env PATH=x ls", "timeout $x ls", "timeout 5 -- ls", "xargs --process-slot-var=x ls", "./timeout 5 ls", "nohup $x", "/usr/bin/time -o f ls"},
+		"timeout -k 1 5 ls; CI=1 xargs -0 wc -l; watch -n 1 ls -l": {"watch 'ls;id'", "watch ls '>f'", "watch ls ''", "watch -x ls", "watch $x", "setsid ls", "exec ls", "find . -execdir ls {} +", "find . -exec ls + {} +", "find $x -exec ls {} +", "find . -exec ls {} + -ok rm {} +"},
+		"set -euo pipefail; while read -r x; do echo; done":        {"set -T"},
+		"case a in b) echo;; esac":                                 {"alias a=b", "set -f", "set -eo history", "set -o", "set", "set -e x", "shopt -s nullglob"},
 	} {
 		doubt := func(c Command) bool { return c.Doubt != "" }
 		if c := Read(Bash, harmless, "").Commands; slices.ContainsFunc(c, doubt) {

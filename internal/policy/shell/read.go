@@ -172,7 +172,7 @@ func (a *analysis) foreign(shell, line string) {
 			words = append(words, word{text: strings.Trim(f, `"'`)})
 		}
 		if len(words) > 0 {
-			a.add(Command{Text: strings.TrimSpace(piece), words: words, Doubt: "commands of " + shell + " are not analyzed"})
+			a.add(Command{Text: strings.TrimSpace(piece), words: words, short: words, Doubt: "commands of " + shell + " are not analyzed"})
 		}
 	}
 	a.unread(line, "commands of %s are not analyzed", shell)
@@ -313,7 +313,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	if short, where := a.enter(words); where != a.location {
 		outside := a.location
 		defer func() { a.location = outside }()
-		c.short, words, a.location = short, short, where
+		words, a.location = short, where
 	}
 	name := programName(words[0].text)
 	c.Catastrophic = a.ruins(name, words[1:])
@@ -322,7 +322,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		c.Doubt = run.doubt
 	}
 	c.dynamic = c.dynamic || run.dynamic
-	c.Exact, c.Named, c.lead = harmless(words)
+	c.Exact, c.Named, c.lead, c.short = harmless(words)
 	c.Passes = run.passes && c.Doubt == "" && !c.dynamic
 	if c.Doubt == "" && (len(run.scripts) > 0 || len(run.commands) > 0 && !run.through || run.dynamic) {
 		c.Doubt = c.Exact

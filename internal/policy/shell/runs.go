@@ -43,8 +43,9 @@ func (t *table) wrapped(name string, words []word, stdin *word) runs {
 	args := words[1:]
 	o := t.read(args, true)
 	r := o.runs()
+	vague := t.has("vague") || t.has("joins") && (o.unlisted != "" || !arePlain(args[o.rest:]))
 	switch {
-	case !t.passes(words[0].text, o):
+	case vague || !t.passes(words[0].text, o):
 		r.doubt = name + " runs another command"
 	case o.rest < len(args):
 		r.passes = isPlainCommand(args[o.rest:], t.skip())
@@ -61,12 +62,12 @@ func (t *table) wrapped(name string, words []word, stdin *word) runs {
 	}
 	start := min(o.rest+t.skip(), len(args))
 	last := min(start+1, len(args))
-	if t.has("vague") || o.unlisted != "" || start < len(args) && strings.HasPrefix(args[start].text, "-") {
+	if vague || o.unlisted != "" || start < len(args) && strings.HasPrefix(args[start].text, "-") {
 		start, last = o.rest, len(args)
 	}
 	last = r.inner(t, o, args, start, last)
 	for i := start; i < last; i++ {
-		if t.has("vague") && strings.Trim(args[i].text, plainChars) != "" { // it may be a script
+		if vague && strings.Trim(args[i].text, plainChars) != "" { // it may be a script
 			r.scripts = append(r.scripts, args[i].text)
 		}
 	}
@@ -77,7 +78,7 @@ func (t *table) wrapped(name string, words []word, stdin *word) runs {
 			r.splits(word{text: x.value.text + " " + joined(args[min(1, len(args)):]), known: x.value.known}) // the first argument may be the option itself
 		}
 	}
-	if t.has("vague") { // options may also follow operands, as in sg GROUP -c LINE
+	if vague { // options may also follow operands, as in sg GROUP -c LINE
 		all := t.read(args, false)
 		more := all.runs()
 		r.scripts, r.dynamic = append(r.scripts, more.scripts...), r.dynamic || more.dynamic
@@ -93,6 +94,13 @@ func (t *table) passes(program string, o reading) bool {
 			name, value, _ := strings.Cut(w.text, "=")
 			return !w.known || !isHarmlessVariable(name, value)
 		})
+}
+
+// arePlain reports whether the words mean the same when they are joined and read again.
+func arePlain(words []word) bool {
+	return !slices.ContainsFunc(words, func(w word) bool {
+		return !w.known || w.text == "" || strings.Trim(w.text, plainChars) != ""
+	})
 }
 
 // isPlainCommand reports whether a command certainly begins behind the first skip words, none of

@@ -46,6 +46,7 @@ const (
 	kindPlain   = '@'
 	kindLinker  = 'l'
 	kindArchive = 'h'
+	kindNear    = 'f'
 	kindProgram = 's'
 	kindWrites  = '>'
 	kindOutput  = '.'
@@ -221,7 +222,7 @@ type reading struct {
 	operands []word // without subcommands
 	rest     int    // index of the first operand or subcommand
 	lead     int    // number of arguments up to the last subcommand, or script if the table says so
-	mixed    bool   // an option precedes the last of these
+	path     []word // these without the options between them
 	ended    bool   // the options ended with --
 
 	runner       *table // runs the command in the arguments; nil if they contain none
@@ -260,7 +261,7 @@ func (r *reading) dashed(w word) {
 // A value that begins with a dash is read as an option as well.
 func (t *table) read(args []word, first bool) reading {
 	r := reading{rest: -1}
-	r.enter(t, 0)
+	r.enter(t)
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
@@ -286,8 +287,8 @@ func (t *table) read(args []word, first bool) reading {
 			r.ended = true
 		default:
 			if path, ok := r.table.subs[a.text]; ok && len(r.operands) == 0 { // as in python -m
-				r.mixed = r.mixed || i > r.lead
-				r.enter(tables().table[path](), i+1)
+				r.leads(args, i)
+				r.enter(tables().table[path]())
 				continue
 			}
 			r.dashed(a)
@@ -336,11 +337,16 @@ func hasKey[V any](m map[string]V, key string) bool {
 	return ok
 }
 
-// enter continues with a table after the first n arguments.
-func (r *reading) enter(t *table, n int) {
-	r.table, r.lead = t, n
+// leads adds an argument that determines what the program does.
+func (r *reading) leads(args []word, i int) {
+	r.path, r.lead = append(r.path, args[i]), i+1
+}
+
+// enter continues with a table after the arguments so far.
+func (r *reading) enter(t *table) {
+	r.table = t
 	if t.has("runs") {
-		r.runner, r.at, r.afterUnknown = t, n, r.unsure
+		r.runner, r.at, r.afterUnknown = t, r.lead, r.unsure
 	}
 }
 
@@ -362,16 +368,15 @@ func (r *reading) operand(args []word, i int) {
 		if !a.known {
 			r.doubt("the subcommand of %s is not known before it runs", t.path)
 		}
-		r.mixed = r.mixed || i > r.lead
-		r.enter(tables().table[path](), i+1)
+		r.leads(args, i)
+		r.enter(tables().table[path]())
 		return
 	}
 	if t.hasSubcommands() && !t.has("operands") {
 		r.doubt("%s %s is not a command that is known to be harmless", t.path, a.text)
 	}
 	if t.has("lead") && len(r.operands) == 0 {
-		r.mixed = r.mixed || i > r.lead
-		r.lead = i + 1
+		r.leads(args, i)
 	}
 	r.operands = append(r.operands, a)
 }
@@ -493,6 +498,8 @@ func (o option) takes(v word) bool {
 	case kindArchive:
 		host, _, remote := strings.Cut(v.text, ":")
 		return !remote || strings.Contains(host, "/")
+	case kindNear:
+		return !strings.ContainsAny(v.text, `/\~`) && v.text != ".." && v.text != ""
 	case kindProgram:
 		return !strings.HasPrefix(v.text, "-")
 	case kindWrites:
@@ -617,18 +624,19 @@ func (x optionValue) isTarget() bool { return x.name == "-t" || x.name == "--tar
 
 // harmless explains why the arguments of a command are not known to be harmless; ""
 // if they are. named explains why the first lead words, which determine what it does, must
-// all be in a rule; "" if the program is enough.
-func harmless(words []word) (why, named string, lead int) {
+// all be in a rule; "" if the program is enough. short are the words without harmless options
+// between those.
+func harmless(words []word) (why, named string, lead int, short []word) {
 	name := programName(words[0].text)
 	t := tableOf(name)
 	if t == nil || !t.isNamed(words[0].text) {
-		return fmt.Sprintf("the arguments of %s are not known to be harmless", words[0].text), "", len(words)
+		return fmt.Sprintf("the arguments of %s are not known to be harmless", words[0].text), "", len(words), words
 	}
 	if t.has("any") {
-		return "", "", 1
+		return "", "", 1, words
 	}
 	if t.has("wraps") { // as in command -v, which runs nothing
-		return "", "", len(words)
+		return "", "", len(words), words
 	}
 	args := words[1:]
 	if t.has("exec") {
@@ -640,11 +648,11 @@ func harmless(words []word) (why, named string, lead int) {
 	missing := r.table.has("lead") && len(r.operands) == 0 || r.lead == 0 && t.hasSubcommands() // the subcommand or script
 	switch {
 	case missing && len(words) == 1+r.lead:
-		return r.unlisted, r.named, len(words) + 1
-	case missing || r.mixed || r.unlisted != "":
-		return r.unlisted, r.named, len(words)
+		return r.unlisted, r.named, len(words) + 1, words
+	case missing || r.unlisted != "":
+		return r.unlisted, r.named, len(words), words
 	}
-	return "", r.named, r.lead + 1
+	return "", r.named, 1 + len(r.path), slices.Concat(words[:1], r.path, words[1+r.lead:])
 }
 
 // isNamed reports whether a word certainly means the program of the table: by its

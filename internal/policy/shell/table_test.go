@@ -10,8 +10,8 @@ import (
 // known kind, and no table is there twice: a mistyped line could allow more than it
 // says.
 func TestTablesAreWellFormed(t *testing.T) {
-	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9.-]*)(,(-|--?[A-Za-z0-9#][A-Za-z0-9.-]*))*(==|[=?])?[#@lhsc>.|$:!~^*]?$`)
-	attribute := regexp.MustCompile(`^@(any|named=[a-z]+|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|exec|wraps|passes|runs|package|aliases|plus|folder|vague|assigns|shell|extra|writes=(all|last|moved)|max=[0-9]|skip=[0-9]+|script=(sed|awk)|into=-C(,--[a-z]+)?|(ops|first|alias)=\S+)$`)
+	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*)(,(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*))*(==|[=?])?[#@lhfsc>.|$:!~^*]?$`)
+	attribute := regexp.MustCompile(`^@(any|named=[a-z]+|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|exec|wraps|passes|runs|package|aliases|plus|folder|vague|assigns|joins|shell|extra|writes=(all|last|moved)|max=[0-9]|skip=[0-9]+|script=(sed|awk)|into=-C(,--[a-z]+)?|(ops|first|alias)=\S+)$`)
 	for path, line := range tables().lines {
 		if path == "$variables" || path == "$local" {
 			continue // see TestVariables
@@ -76,7 +76,7 @@ func TestTableOptions(t *testing.T) {
 		".exe":                  "the arguments of .exe are not known to be harmless",
 		"mytool":                "the arguments of mytool are not known to be harmless",
 	} {
-		why, _, _ := harmless(command(t, line).words)
+		why, _, _, _ := harmless(command(t, line).words)
 		if why != want {
 			t.Errorf("%s: %q, want %q", line, why, want)
 		}

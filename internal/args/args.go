@@ -3,7 +3,7 @@
 //
 //	k=v       a string, number, boolean, list or object, according to the schema
 //	k:=JSON   a JSON value
-//	k=@FILE   the content of a file; k=@@x is the text "@x"
+//	k=@FILE   the content of a file, k=@- that of stdin; k=@@x is the text "@x"
 //	a.b=v     nests, unless the schema has a property with the dotted name
 //	k=v k=w   appends if the schema has a list
 //
@@ -32,7 +32,7 @@ import (
 type Options struct {
 	Schema json.RawMessage // input schema of the tool; may be empty
 	Base   json.RawMessage // object that the arguments override; empty means {}
-	// ReadFile reads the file named after "@". If nil, such arguments are errors.
+	// ReadFile reads the file named after "@", which is "-" for stdin. If nil, such arguments are errors.
 	ReadFile func(name string) ([]byte, error)
 }
 
@@ -165,6 +165,9 @@ func (p *parser) text(arg, value string, asFile bool) (string, error) {
 	data, err := p.options.ReadFile(name)
 	if err != nil {
 		return "", &Error{Arg: arg, Message: err.Error(), Usage: true}
+	}
+	if name == "-" {
+		name = "stdin"
 	}
 	if asFile {
 		kind := cmp.Or(mime.TypeByExtension(filepath.Ext(name)), http.DetectContentType(data))

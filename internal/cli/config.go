@@ -156,6 +156,14 @@ func (c *Config) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(c.Absolute(name)) })
 }
 
+// ReadInput is [Config.ReadFile] where "-" is stdin.
+func (c *Config) ReadInput(ctx context.Context, name, what string, max int64) ([]byte, error) {
+	if name == "-" {
+		return c.io.ReadStdin(what, max)
+	}
+	return c.ReadFile(ctx, name)
+}
+
 // WriteFile writes a file named on the command line. Links in the project at root are not the user's own: one in
 // place of the file is replaced, and one of a folder must not lead out of the project.
 func (c *Config) WriteFile(root, name string, content []byte) error {

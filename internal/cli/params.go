@@ -59,7 +59,7 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 	}
 	if err == nil && len(argv) > 0 {
 		given = true
-		params, err = args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: func(name string) ([]byte, error) { return c.ReadFile(ctx, name) }})
+		params, err = args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: func(name string) ([]byte, error) { return c.ReadInput(ctx, name, "params", registry.MaxParamsBytes) }})
 		if wrong, ok := errors.AsType[*args.Error](err); ok && wrong.Usage && !strings.Contains(wrong.Arg, "=") {
 			if name := firstParam(t.InputSchema); name != "" {
 				return nil, &UsageError{Err: err, Hint: "did you mean " + Quote(name+"="+wrong.Arg) + "?"}
@@ -106,7 +106,7 @@ func (e *UnreadError) Hint() string {
 // read.
 func (o *IO) Unread(err error, p *ParamsOptions, argv []string) error {
 	_, invalid := errors.AsType[*registry.ArgsError](err)
-	if !invalid || !o.InFile || p.file == "-" || len(argv) == 0 && p.params == "" && p.file == "" {
+	if !invalid || !o.InFile || o.read != "" || len(argv) == 0 && p.params == "" && p.file == "" {
 		return err
 	}
 	return &UnreadError{err}
@@ -118,11 +118,8 @@ func (c *Config) baseParams(ctx context.Context, o *ParamsOptions, t *registry.T
 	switch {
 	case o.params != "":
 		return []byte(o.params), true, nil
-	case o.file == "-":
-		data, err = c.io.ReadStdin("params", registry.MaxParamsBytes)
-		return data, true, err
 	case o.file != "":
-		if data, err = c.ReadFile(ctx, o.file); err != nil {
+		if data, err = c.ReadInput(ctx, o.file, "params", registry.MaxParamsBytes); err != nil {
 			return nil, false, &UsageError{Err: fmt.Errorf("reading params: %w", err)}
 		}
 		return data, true, nil
@@ -133,8 +130,12 @@ func (c *Config) baseParams(ctx context.Context, o *ParamsOptions, t *registry.T
 	return data, true, err
 }
 
-// ReadStdin reads stdin up to one byte more than max; what is what it has, for errors.
+// ReadStdin reads stdin up to one byte more than max, once; what is what it has, for errors.
 func (o *IO) ReadStdin(what string, max int64) ([]byte, error) {
+	if o.read != "" {
+		return nil, &UsageError{Err: fmt.Errorf("stdin was already read for %s", o.read)}
+	}
+	o.read = what
 	data, err := io.ReadAll(io.LimitReader(o.In, max+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s from stdin: %w", what, err)

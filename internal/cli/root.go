@@ -220,7 +220,7 @@ Arguments are typed by the tool's schema:
   limit=3              a number if the schema expects one, otherwise text
   tags=a tags=b        a list if the schema expects one
   filter:='{"a":1}'    JSON, used literally
-  content=@notes.md    the content of a file; @@x is the text @x
+  content=@notes.md    the content of a file; @- is stdin, @@x the text @x
   page.size=10         {"page":{"size":10}}
 
 Empty input means {}.

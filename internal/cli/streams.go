@@ -67,6 +67,7 @@ type IO struct {
 	pipe     *pipeWriter            // the writer of Out
 	reported reported
 	summary  string // printed below the results
+	read     string // what stdin had; "" if it was not read
 }
 
 func newIO(s Streams, environ []string) *IO {

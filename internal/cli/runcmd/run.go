@@ -128,9 +128,7 @@ func quoted(text []byte) json.RawMessage {
 
 // read reads the script.
 func read(ctx context.Context, e *cli.Env, file string) (text []byte, err error) {
-	if file == "-" {
-		text, err = e.IO.ReadStdin("a script", maxScript)
-	} else if text, err = e.Config.ReadFile(ctx, file); err != nil {
+	if text, err = e.Config.ReadInput(ctx, file, "the script", maxScript); err != nil {
 		err = &cli.UsageError{Err: fmt.Errorf("reading the script: %w", err)}
 	}
 	switch {

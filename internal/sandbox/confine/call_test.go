@@ -98,6 +98,13 @@ func TestCommandsThatNameTemporaryFolders(t *testing.T) {
 			t.Errorf("%s: %v", command, got)
 		}
 	}
+	for _, program := range []string{Shell, Plugins} {
+		tool := registry.Tool{Behavior: registry.Behavior{Program: program, Run: func(context.Context, registry.Call) (registry.Result, error) { return registry.TextResult("done"), nil }}}
+		r, err := c.Call(tool, policy.Confinement{On: true}).Run(t.Context(), registry.Call{Params: []byte(`{"command":"ls /tmp"}`)})
+		if err != nil || strings.Contains(r.Text(), "are deleted by now") != (program == Shell) {
+			t.Errorf("%s: %q, %v", program, r.Text(), err)
+		}
+	}
 }
 
 // The workspace is not cleaned as long as a program runs on in the background.

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // place creates a home, a workspace next to it, and a Confiner with settings.
@@ -104,7 +105,17 @@ func TestDenied(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, file := range []string{lib + "/file", home + "/data/file"} {
+		write(t, file, 0o600)
+	}
 	tests := []struct{ output, want string }{
+		{"cat: LIB/file: Permission denied", ""}, // programs may read it
+		{"cat: .envrc: Permission denied", ""},
+		{"cat: .git/config: Permission denied", ""},
+		{"cat: " + home + "/data/file: No such file or directory", "reading " + home + "/data/file (sandbox.shell.read would allow it)"},
+		{"touch: cannot touch 'LIB/file/x': Read-only file system", ""}, // no folder
+		{"touch: cannot touch 'LIB/config': Read-only file system", "writing LIB/config (sandbox.shell.write would allow it)"},
+		{"touch: cannot touch '.git/hooks': Read-only file system", "changing " + workspace + "/.git/hooks (other programs run commands from it; no setting allows it)"},
 		{"ls: cannot access '" + home + "/closed': No such file or directory", "access to " + home + "/closed (no setting allows it)"},
 		{"cat: ~/.ssh/id: No such file or directory", "reading " + home + "/.ssh/id (sandbox.shell.read would allow it)"},
 		{"open " + home + "/data: no such file or directory: No such file or directory", "reading " + home + "/data (sandbox.shell.read would allow it)"},
@@ -158,5 +169,34 @@ func TestDenied(t *testing.T) {
 	confined := &process.Confinement{Profile: &p, Refused: []string{"b.example:443", "b.example:443"}}
 	if got := strings.Join(c.denied(c.kind(Shell), confined, &r), "; "); got != "the connection to b.example:443 (sandbox.shell.network: [b.example:443] would allow it)" {
 		t.Error(got)
+	}
+}
+
+// The environment of a program decides what it reads, unless it has none of its own, and no program reads
+// everything as its own file.
+func TestProfileOfProgram(t *testing.T) {
+	c, _, _ := place(t, "", full)
+	bin := t.TempDir()
+	for want, environ := range map[string][]string{bin: {"PATH=" + bin}, "/usr/bin": nil} {
+		p := c.profile(c.kind(Shell), sandbox.Place{Environ: environ, Own: []string{"", "/"}}, false)
+		if !slices.ContainsFunc(p.Read, func(path string) bool { return trust.Within(want, path) }) || slices.Contains(p.Read, "") || slices.Contains(p.Read, "/") {
+			t.Errorf("with %q it reads %q", environ, p.Read)
+		}
+	}
+}
+
+// A workspace with credentials hides them, but not those in a folder that is opened.
+func TestCredentialsOfWorkspace(t *testing.T) {
+	c, home, _ := place(t, "", full)
+	none := func() string { return "" }
+	if c.Credentials(none) != nil {
+		t.Error("a workspace beside the home folder has credentials")
+	}
+	c.opts.Settings.Workspace = home
+	for folder, hidden := range map[string]bool{"": true, home + "/.ssh": false} {
+		why := c.Credentials(func() string { return folder })
+		if why == nil || (why(home+"/.ssh/id") != "") != hidden {
+			t.Errorf("with %q opened", folder)
+		}
 	}
 }

@@ -95,7 +95,7 @@ type protection struct {
 func (p protection) refuses(rel string, change sandbox.Change, made func(string) bool) bool {
 	repository := "."
 	for _, r := range p.repositories {
-		if isBelow(rel, r) && len(r) > len(repository) || r == rel {
+		if isBelow(rel, r) && len(r) > len(repository) {
 			repository = r
 		}
 		if change == sandbox.Moves && isBelow(r, rel) {

@@ -188,6 +188,11 @@ func TestAcceptsConfig(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, got, tt.after)
 		}
 	}
+	for _, section := range []string{"[remote \"x\"]\n\tfetch = y\n", "[x]\n\turl = y\n"} {
+		if acceptsConfig(section, section+"[branch \"y\"]\n\tremote = x\n") {
+			t.Errorf("%q is taken for a remote", section)
+		}
+	}
 	if acceptsConfig("[core]\n\tx = a \\\n", "[core]\n\tx = a \\\n[branch \"x\"]\n\trebase = true\n") {
 		t.Error("a section that begins in a value is accepted")
 	}

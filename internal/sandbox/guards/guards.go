@@ -492,10 +492,8 @@ func (g *Guards) isCheckedOut(rel string) bool {
 	below := relative(top, rel)
 	for known, was := range g.Known {
 		other, ok := strings.CutSuffix("./"+known, "/"+below)
-		if other = path.Clean(other); !ok || other == top || !isTop(other) || common(other) != common(top) {
-			continue
-		}
-		if _, before := g.Known[path.Join(other, ".git")]; !before {
+		other = path.Clean(other)
+		if _, before := g.Known[path.Join(other, ".git")]; !ok || !before || common(other) != common(top) {
 			continue
 		}
 		if now, err := g.tree.look(known); err == nil && was.is(now) && g.tree.isPart(rel, known) {

@@ -372,3 +372,14 @@ func TestKeepOver(t *testing.T) {
 		t.Errorf("b and c are written anew (-want +got):\n%s", diff)
 	}
 }
+
+// A tool that is locked anew without an override keeps the one that the older file has.
+func TestKeepOverrides(t *testing.T) {
+	older, f := record(mcpTool("a", "x", ""), mcpTool("b", "x", "")), record(mcpTool("a", "x", ""), mcpTool("b", "x", ""), mcpTool("c", "x", ""))
+	was, now := &Override{}, &Override{}
+	older.Tools[0].Override, older.Tools[1].Override, f.Tools[1].Override = was, was, now
+	f.KeepOverrides(older)
+	if f.Tools[0].Override != was || f.Tools[1].Override != now || f.Tools[2].Override != nil {
+		t.Errorf("%+v", f.Tools)
+	}
+}

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,8 +59,14 @@ func TestFilesOfUntrustedProjectRefuse(t *testing.T) {
 			t.Errorf("%s passes: %v", name, got)
 		}
 	}
-	if got := s.Changed(tool("drifted", "b")); len(got) == 0 {
-		t.Error("what the project's file has otherwise is not reported")
+	for _, description := range []string{"a", "b"} { // of the project's file, of hers
+		if got := s.Changed(tool("drifted", description)); len(got) == 0 {
+			t.Errorf("that a file has another than %s is not reported", description)
+		}
+	}
+	s.project.Tools = append(s.project.Tools, Entry{Name: "x", Source: registry.SourceBuiltin})
+	if got := s.Servers(); !slices.Equal(got, []string{"s"}) {
+		t.Errorf("servers %q", got)
 	}
 	alone := (&Set{project: project}).Filter(nil)
 	if alone(tool("mine", "a")) == nil || alone(tool("theirs", "a")) != nil {

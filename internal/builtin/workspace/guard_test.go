@@ -52,7 +52,7 @@ func TestStartsPrograms(t *testing.T) {
 	for path, want := range map[string]bool{
 		".oh-my-zsh/custom/x.zsh": true, ".hammerspoon/init.lua": true, ".wezterm.lua": true, ".config/i3/config": true, ".config/sway/config": true, ".config/hypr/hyprland.conf": true,
 		".config/kitty/kitty.conf": true, ".unheard-of": true, "project/.anything/x": true, "bin/ls": true, "Library/LaunchAgents/x.plist": true, "AppData/Roaming/x": true,
-		"Documents/PowerShell/x.ps1": true, "documents/notes.txt": false, "project/main.go": false, "project/bin/x": false, "project/.gitignore": false, ".": false, "x/..": false,
+		"Documents/PowerShell/x.ps1": true, "documents/notes.txt": false, "documents": false, "project/main.go": false, "project/bin/x": false, "project/.gitignore": false, ".": false, "x/..": false,
 		"project/services/x.go": false,
 	} {
 		if got := StartsPrograms(path); got != want {

@@ -6,57 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/text"
 )
-
-// named is a name or glob of tools or servers in a setting.
-type named struct {
-	setting string // such as excludeTools
-	value   string
-	origin  string // file:line, a variable or a flag
-	compare comparison
-}
-
-// comparison is how a setting compares its names with those that exist. Settings that
-// deny or ask ignore case; settings that allow or change something do not.
-type comparison int
-
-const (
-	exactGlob  comparison = iota // a name or glob
-	foldedGlob                   // a name or glob, ignoring case
-	exactName                    // a name
-)
-
-func (n named) matches(known string) bool {
-	switch n.compare {
-	case exactName:
-		return n.value == known
-	case foldedGlob:
-		return text.MatchNameFold(n.value, known)
-	default:
-		return text.MatchName(n.value, known)
-	}
-}
-
-// ofRule returns how a rule compares its names.
-func ofRule(r settings.Rule) comparison {
-	if r.Decision == "deny" || r.Decision == "ask" {
-		return foldedGlob
-	}
-	return exactGlob
-}
-
-// rulesSetting returns the setting that has a rule.
-func rulesSetting(r settings.Rule) string {
-	if r.Profile != "" {
-		return "serve.profiles." + r.Profile + ".rules"
-	}
-	return "policy.rules"
-}
 
 // nameCheck compares the names in the settings with those that exist.
 type nameCheck struct {
@@ -77,49 +34,61 @@ func (f *finder) checkNames(reg *registry.Registry) {
 // hides do exist. If a source failed or is turned off, a name may be one of its tools, so
 // only probable typos are reported.
 func (m *nameCheck) check() {
-	m.checkServerLists()
-	for _, e := range m.set.PluginsOff.Entries {
-		m.checkName(named{"plugins.disabled", e.Value, e.Origin.String(), exactGlob}, m.plugins(), "plugin", true)
-	}
-	tools, overrides, servers, sources := m.namesOfTools(), m.namedOverrides(), m.namedServers(), m.namedSources()
-	if len(tools)+len(overrides)+len(servers)+len(sources)+len(m.set.AllowOptional.Entries) == 0 {
-		return
-	}
 	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
 	complete := len(m.sources.off) == 0 && !slices.ContainsFunc(m.registry.Reports(), failed)
-	known := m.knownNames((*registry.Definition).Spellings)
-	for _, t := range m.registry.Tools() {
-		known = append(known, t.Spellings()...)
-	}
-	called := append(m.knownNames((*registry.Definition).Called), known...)
-	slices.Sort(known)
-	known = slices.Compact(known)
-	m.checkTools(slices.DeleteFunc(tools, func(n named) bool { // what denies knows more names
-		return n.compare == foldedGlob && slices.ContainsFunc(called, n.matches)
-	}), known, complete)
-	if len(overrides) > 0 {
-		known := append(m.knownNames((*registry.Definition).OverrideNames), m.registeredNames()...)
-		slices.Sort(known)
-		m.checkTools(overrides, slices.Compact(known), complete)
-	}
-	for _, e := range m.set.AllowOptional.Entries {
-		m.checkName(named{"tools.allow", registry.Folded(e.Value), e.Origin.String(), foldedGlob}, m.allowable(known), "tool or plugin", complete)
-	}
-	for _, n := range servers {
-		m.checkName(n, m.sources.names(), "server", true)
-	}
-	for _, n := range sources {
-		m.checkName(n, m.knownSources(), "source", true)
+	tools := sync.OnceValue(m.tools)
+	called := sync.OnceValue(func() []string { return m.knownNames((*registry.Definition).Called) })
+	for _, n := range m.set.Mentions() {
+		if n.Of == table.Tools || n.Of == table.OwnTools {
+			n.Value, _, _ = strings.Cut(n.Value, "(") // run_shell_command(git)
+		}
+		if n.Of != table.Servers && n.Of != table.Sources && n.Of != table.Plugins {
+			n.Value = registry.NameIn(n.Value)
+		}
+		if n.Value == "" || n.Value == "*" {
+			continue
+		}
+		switch n.Of {
+		case table.Tools:
+			if !m.isOfAbsent(n.Value) && (n.Match != table.FoldedGlobs || !mentioned(n, called())) { // what denies knows more names
+				m.checkName(n, tools(), "tool", complete)
+			}
+		case table.Upstream:
+			if !m.isOfAbsent(n.Value) {
+				m.checkName(n, m.upstream(), "tool", complete)
+			}
+		case table.Optional:
+			m.checkName(n, slices.Concat(tools(), []string{registry.GroupPlugins}, m.plugins()), "tool or plugin", complete)
+		case table.Servers:
+			m.checkName(n, m.sources.names(), "server", true)
+		case table.Sources:
+			m.checkName(n, m.knownSources(), "source", true)
+		case table.Plugins:
+			m.checkName(n, m.plugins(), "plugin", true)
+		case table.OwnTools:
+			if known, ok := m.toolsOf(n.Entry); ok {
+				m.checkName(n, known, "tool of the server", true)
+			}
+		case table.Operations:
+			if known, ok := m.operationsOf(n.Entry); ok {
+				m.checkName(n, known, "operation", true)
+			}
+		}
 	}
 }
 
-// checkTools warns about names that match none of the known tools.
-func (m *nameCheck) checkTools(names []named, known []string, complete bool) {
-	for _, n := range names {
-		if !m.isOfAbsent(n.value) {
-			m.checkName(n, known, "tool", complete)
+// mentioned reports whether a name in the settings matches one of the known ones.
+func mentioned(n settings.Mention, known []string) bool {
+	return slices.ContainsFunc(known, func(known string) bool {
+		switch n.Match {
+		case table.Exact:
+			return n.Value == known
+		case table.FoldedGlobs:
+			return text.MatchNameFold(n.Value, known)
+		default:
+			return text.MatchName(n.Value, known)
 		}
-	}
+	})
 }
 
 // isOfAbsent reports whether a name refers to a server that is turned off or
@@ -136,11 +105,11 @@ func (m *nameCheck) failed(source string) bool {
 }
 
 // checkName warns if a name matches none of the known ones.
-func (m *nameCheck) checkName(n named, known []string, what string, complete bool) {
-	if slices.ContainsFunc(known, n.matches) {
+func (m *nameCheck) checkName(n settings.Mention, known []string, what string, complete bool) {
+	if mentioned(n, known) {
 		return
 	}
-	near := registry.Near(n.value, known)
+	near := registry.Near(n.Value, known)
 	if !complete && len(near) == 0 {
 		return
 	}
@@ -149,71 +118,17 @@ func (m *nameCheck) checkName(n named, known []string, what string, complete boo
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
 	m.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
-		Message: fmt.Sprintf("%s: %s: %q matches no %s", n.origin, n.setting, n.value, what), Hint: hint})
+		Message: fmt.Sprintf("%s: %s: %q matches no %s", n.Origin, n.Setting, n.Value, what), Hint: hint})
 }
 
-// namesOfTools returns the names of tools that occur in the settings.
-func (m *nameCheck) namesOfTools() []named {
-	var out []named
-	add := func(setting, value, origin string, compare comparison) {
-		value, _, _ = strings.Cut(value, "(") // run_shell_command(git)
-		if value = registry.NameIn(value); value != "" && value != "*" {
-			out = append(out, named{setting, value, origin, compare})
-		}
+// tools returns the names by which the settings can refer to tools, including hidden ones.
+func (m *nameCheck) tools() []string {
+	known := m.knownNames((*registry.Definition).Spellings)
+	for _, t := range m.registry.Tools() {
+		known = append(known, t.Spellings()...)
 	}
-	list := func(setting string, l settings.List, compare comparison) {
-		for _, e := range l.Entries {
-			add(setting, e.Value, e.Origin.String(), compare)
-		}
-	}
-	list("excludeTools", m.set.ExcludeTools, foldedGlob)
-	list("allowedTools", m.set.AllowedTools, exactGlob)
-	list("coreTools", m.set.CoreTools, exactGlob)
-	list("tools.only", m.set.OnlyTools, exactGlob)
-	list("search.always", m.set.Search.Always, exactGlob)
-	for _, r := range m.set.Rules {
-		add(rulesSetting(r), r.Tool, r.Origin.String(), ofRule(r))
-	}
-	for _, l := range m.set.CallLimits {
-		add("serve.limits", l.Tool, l.Origin.String(), foldedGlob)
-	}
-	for _, s := range m.set.Serve.OAuth.Scopes {
-		add("serve.oauth.scopes", s.Tool, s.Origin.String(), foldedGlob)
-	}
-	for _, p := range m.set.Profiles {
-		for _, glob := range p.Always {
-			add("serve.profiles."+p.Name+".always", glob, p.Origin.String(), exactGlob)
-		}
-	}
-	for i := range m.set.ToolOptions {
-		add("toolOptions", m.set.ToolOptions[i].Pattern, m.set.ToolOptions[i].Origin.String(), exactGlob)
-	}
-	for _, h := range m.set.Hooks {
-		for _, name := range h.Tools {
-			add("hooks", name, h.Origin.String(), foldedGlob)
-		}
-	}
-	return out
-}
-
-// namedOverrides returns the names of overrides.
-func (m *nameCheck) namedOverrides() []named {
-	var out []named
-	for _, n := range m.set.RawNamed("overrides") {
-		out = append(out, named{"overrides", n.Name, n.Origin.String(), exactName})
-	}
-	return out
-}
-
-// namedSources returns the sources that occur in rules.
-func (m *nameCheck) namedSources() []named {
-	var out []named
-	for _, r := range m.set.Rules {
-		if r.Source != "" && r.Source != "*" {
-			out = append(out, named{rulesSetting(r), r.Source, r.Origin.String(), ofRule(r)})
-		}
-	}
-	return out
+	slices.Sort(known)
+	return slices.Compact(known)
 }
 
 // knownSources returns the names of all sources, including those that are turned
@@ -232,26 +147,6 @@ func (m *nameCheck) knownSources() []string {
 	return out
 }
 
-// namedServers returns the names of servers that occur in rules and in
-// sandbox.servers.
-func (m *nameCheck) namedServers() []named {
-	var out []named
-	for _, r := range m.set.Rules {
-		if r.Server != "" && r.Server != "*" {
-			out = append(out, named{rulesSetting(r), r.Server, r.Origin.String(), ofRule(r)})
-		}
-	}
-	for _, p := range m.set.Profiles {
-		for _, glob := range p.Server {
-			out = append(out, named{"serve.profiles." + p.Name + ".server", glob, p.Origin.String(), exactGlob})
-		}
-	}
-	for _, n := range m.set.RawNamed("sandbox.servers") {
-		out = append(out, named{"sandbox.servers", n.Name, n.Origin.String(), exactName})
-	}
-	return out
-}
-
 // knownNames returns all names of the tools of all sources, including hidden
 // ones.
 func (m *nameCheck) knownNames(of func(*registry.Definition) []string) []string {
@@ -266,23 +161,18 @@ func (m *nameCheck) knownNames(of func(*registry.Definition) []string) []string 
 	return slices.Compact(out)
 }
 
-// registeredNames returns the names that tools have in the registry without their
-// overrides, which a conflict may have changed.
-func (m *nameCheck) registeredNames() []string {
-	var out []string
+// upstream returns the names by which an override can refer to its tool, also those that a
+// conflict has changed.
+func (m *nameCheck) upstream() []string {
+	out := m.knownNames((*registry.Definition).OverrideNames)
 	for _, t := range m.registry.Tools() {
 		out = append(out, t.Upstream().Name)
 	}
 	for _, h := range m.registry.Hidden() {
 		out = append(out, h.Name)
 	}
-	return out
-}
-
-// allowable returns the valid values of tools.allow: tools, plugins and
-// group:plugins.
-func (m *nameCheck) allowable(tools []string) []string {
-	return slices.Concat(tools, []string{registry.GroupPlugins}, m.plugins())
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // plugins returns the ids of all plugins, whether they are used or not.
@@ -294,42 +184,30 @@ func (m *nameCheck) plugins() []string {
 	return out
 }
 
-// checkServerLists warns about entries of a server's includeTools and excludeTools that
-// match none of its tools, and of an API's include and exclude that match no operation.
-func (m *nameCheck) checkServerLists() {
-	check := func(setting, what string, l settings.List, names []string) {
-		for _, e := range l.Entries {
-			m.checkName(named{setting, registry.NameIn(e.Value), e.Origin.String(), exactGlob}, names, what, true)
+// operationsOf returns the operations of an API; false if they are unknown.
+func (m *nameCheck) operationsOf(api string) ([]string, bool) {
+	for _, a := range m.sources.apis {
+		if a.Settings().Name == api && !m.failed(a.Name()) {
+			return a.Names(), true
 		}
 	}
-	for _, api := range m.sources.apis {
-		if set := api.Settings(); !m.failed(api.Name()) && (set.Include.Set || set.Exclude.Set) {
-			names := api.Names()
-			check("include of API "+set.Name, "operation", set.Include, names)
-			check("exclude of API "+set.Name, "operation", set.Exclude, names)
-		}
-	}
-	for _, server := range m.sources.all() {
-		if !strings.HasPrefix(server.Name(), registry.MCPPrefix) || m.failed(server.Name()) {
+	return nil, false
+}
+
+// toolsOf returns the tools of a server, as it names them; false if they are unknown.
+func (m *nameCheck) toolsOf(server string) ([]string, bool) {
+	for _, source := range m.sources.all() {
+		if source.Name() != registry.MCPPrefix+server || m.failed(source.Name()) {
 			continue
 		}
-		given := m.loader.Given(server)
+		given := m.loader.Given(source)
 		names := make([]string, len(given))
 		for i := range given {
 			names[i] = given[i].ServerTool
 		}
-		for _, set := range m.set.Servers {
-			if registry.MCPPrefix+set.Name != server.Name() {
-				continue
-			}
-			include := settings.List{Entries: slices.Clone(set.IncludeTools.Entries)}
-			for i, e := range include.Entries {
-				include.Entries[i].Value, _, _ = strings.Cut(e.Value, "(")
-			}
-			check("includeTools of server "+set.Name, "tool of the server", include, names)
-			check("excludeTools of server "+set.Name, "tool of the server", set.ExcludeTools, names)
-		}
+		return names, true
 	}
+	return nil, false
 }
 
 // resolveComposites quarantines composites with a step that names an unknown

@@ -68,9 +68,6 @@ func checkAPI(n *jsonx.Value) error {
 	if n.Get("disabled").Is(jsonx.True) {
 		return nil
 	}
-	if err := checkGlobs(n, "include", "exclude"); err != nil {
-		return err
-	}
 	spec, base := n.Get("spec").Text(), n.Get("baseUrl").Text()
 	isRemote := strings.Contains(spec, "://")
 	if isRemote {

@@ -96,7 +96,7 @@ func (m *merged) effective(row *table.Row) []Value {
 		return out
 	}
 	last, out := all[len(all)-1], Value{Key: row.Name}
-	if row.Merge == table.Unite || row.Name == rulesKey {
+	if row.Merge == table.Unite {
 		for _, e := range all[:len(all)-1] {
 			out.Others = append(out.Others, e.origin)
 		}
@@ -105,7 +105,7 @@ func (m *merged) effective(row *table.Row) []Value {
 	if row.Type == table.Strings {
 		n = m.listNode(row.Name)
 	} else if row.Name == rulesKey {
-		n = m.ruleNode()
+		n = united(m.ruleEntries())
 	} else if row.Merge == table.Unite {
 		n = united(all)
 	}

@@ -30,14 +30,6 @@ func (m *merged) ruleEntries() []entry {
 	return slices.SortedStableFunc(slices.Values(m.entries[m.index.Row(rulesKey)]), ruleOrder)
 }
 
-func (m *merged) ruleNode() *jsonx.Value {
-	out := &jsonx.Value{Kind: jsonx.Array}
-	for _, e := range m.ruleEntries() {
-		out.Items = append(out.Items, e.node.Items...)
-	}
-	return out
-}
-
 // rules returns the rules in their order, those of profiles first.
 func (m *merged) rules() []Rule {
 	out := m.profileRules()

@@ -89,7 +89,7 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"broken YAML", "s.yaml", "a: [1\nb: 2\n", []string{"s.yaml:1:1: invalid YAML: did not find expected ',' or ']'"}},
 		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command contains shell syntax"}},
 		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
-		{"server with a malformed glob", "s.yaml", "mcpServers:\n  a: {command: x, excludeTools: ['[a']}\n", []string{"s.yaml:2:6: mcpServers.a: excludeTools: \"[a\" is not a valid glob"}},
+		{"server with a malformed glob", "s.yaml", "mcpServers:\n  a: {command: x, excludeTools: ['[a']}\n", []string{"s.yaml:2:34: mcpServers.a.excludeTools: \"[a\" is not a valid glob"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
 		{"logins of clients without a browser", "s.yaml", "mcpServers:\n  a: {url: 'http://h', oauth: {per: client, grant: client_credentials}}\n", []string{"s.yaml:2:6: mcpServers.a: oauth.per: client needs a url, and the grant authorization_code"}},
 		{"logins of clients to a program", "s.yaml", "mcpServers:\n  a: {command: x, oauth: {per: client}}\n", []string{"s.yaml:2:6: mcpServers.a: oauth.per: client needs a url"}},

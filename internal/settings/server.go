@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
-	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -95,9 +94,6 @@ func checkServer(n *jsonx.Value) error {
 	if command == "" && address == "" {
 		return errors.New("needs a command, a url or an httpUrl")
 	}
-	if err := checkGlobs(n, "includeTools", "excludeTools"); err != nil {
-		return err
-	}
 	if login := n.Get("oauth"); login.Is(jsonx.Object) {
 		if grant := login.Get("grant").Text(); login.Get("per").Text() == PerClient && (address == "" || grant != "" && grant != GrantAuthorizationCode) {
 			return errors.New("oauth.per: client needs a url, and the grant authorization_code: clients log in with a browser")
@@ -109,20 +105,6 @@ func checkServer(n *jsonx.Value) error {
 		}
 	}
 	return CheckURL(address)
-}
-
-// checkGlobs reports a malformed glob, which would match nothing, in lists of names.
-func checkGlobs(n *jsonx.Value, lists ...string) error {
-	for _, name := range lists {
-		if list := n.Get(name); list.Is(jsonx.Array) {
-			for _, glob := range list.Items {
-				if !text.IsPattern(glob.Text()) {
-					return fmt.Errorf("%s: %q is not a valid glob", name, glob.Text())
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // LoginPerClient reports whether each client of serve has its own login to the server.

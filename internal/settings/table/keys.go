@@ -42,10 +42,10 @@ func sourceRows() []Row {
 				{Name: "url", Type: String, Required: true, Doc: "Address of the registry, below which its API is at /v0.1."},
 				{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the registry's own origin. Values may be references."},
 			}},
-		{Name: "mcp.allowed", Twin: "allowMCPServers", Type: Strings, Loosens: always, Doc: "The only servers that may be connected; empty = all. disabled in a server's entry switches one off."},
-		{Name: "mcp.excluded", Twin: "excludeMCPServers", Type: Strings, Merge: Unite, Doc: "Servers that may not be connected."},
+		{Name: "mcp.allowed", Twin: "allowMCPServers", Type: Strings, Names: Others, Loosens: always, Doc: "The only servers that may be connected; empty = all. disabled in a server's entry switches one off."},
+		{Name: "mcp.excluded", Twin: "excludeMCPServers", Type: Strings, Names: Others, Merge: Unite, Doc: "Servers that may not be connected."},
 		{Name: "plugins.paths", Type: Strings, Runs: true, Doc: "Additional plugin folders."},
-		{Name: "plugins.disabled", Type: Strings, Merge: Unite, Doc: "Ids of disabled plugins."},
+		{Name: "plugins.disabled", Type: Strings, Names: Plugins, Merge: Unite, Doc: "Ids of disabled plugins."},
 		{Name: "plugins.settings", Type: RawNamed, Merge: ByName, Secret: true, Loosens: whenFilled,
 			Doc: "Settings of plugins by id, passed only to that plugin. Strings may be references."},
 		{Name: "composites", Type: RawNamed, Merge: ByName, Doc: "Tools that call other tools, by name."},
@@ -73,8 +73,8 @@ func serverFields() []Row {
 		{Name: "keep", Type: Keep, Loosens: whenKept, Doc: "Keep the server running between runs: true (10m) or how long it may be idle, false to stop it with the run; by default servers.keep."},
 		{Name: "lifecycle", Type: Keep, Loosens: whenKept, Doc: "mcporter's form of keep: keep-alive, ephemeral, or an object with mode and idleTimeoutMs."},
 		{Name: "description", Type: String, Doc: "Purpose of the server."},
-		{Name: "includeTools", Type: Strings, Doc: "The only tools to register, as the server names them; by default all."},
-		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register, as excludeTools with server__tool; overrides includeTools."},
+		{Name: "includeTools", Type: Strings, Globs: true, Names: OwnTools, Doc: "The only tools to register, as the server names them; by default all."},
+		{Name: "excludeTools", Type: Strings, Globs: true, Names: OwnTools, Doc: "Tools not to register, as excludeTools with server__tool; overrides includeTools."},
 		{Name: "oauth", Type: Object, Doc: "OAuth 2.1 client settings.", Fields: append(oauthFields(), Row{Name: "per", Type: Choice, Choices: []string{"server", "client"}, Default: `"server"`,
 			Doc: "With serve: whose login is used for a client: the one of the server, which is yours; or one of its own for each client."})},
 		{Name: "disabled", Type: Bool, Default: "false", Doc: "Disable this server."},
@@ -120,8 +120,8 @@ func apiFields() []Row {
 		{Name: "baseUrl", Type: String, Doc: "Address of the API, which replaces the servers that the document names."},
 		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the API's own origin. Values may be references."},
 		{Name: "auth", Type: OneOrMore, Strict: true, Fields: authFields(), Doc: "How requests are authenticated: one way, or a list of ways that are used together. Sent only to the API's own origin."},
-		{Name: "include", Type: Strings, Doc: "The only operations to register: globs of operationId, tag or METHOD /path; by default all."},
-		{Name: "exclude", Type: Strings, Doc: "Operations not to register; overrides include."},
+		{Name: "include", Type: Strings, Globs: true, Names: Operations, Doc: "The only operations to register: globs of operationId, tag or METHOD /path; by default all."},
+		{Name: "exclude", Type: Strings, Globs: true, Names: Operations, Doc: "Operations not to register; overrides include."},
 		{Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`, Doc: "Time limit of a call; 0 for none.", Loosens: whenLonger(defaultCallTimeout)},
 		{Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`, Doc: "Time limit for getting the document; 0 for none.", Loosens: whenLonger(defaultConnectTimeout)},
 		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
@@ -150,13 +150,13 @@ func authFields() []Row {
 
 func filterRows() []Row {
 	return []Row{
-		{Name: "coreTools", Twin: "tools.core", Type: Strings, Loosens: always, Doc: "The only built-in tools to register; by default all. tools.only does the same for tools of every source."},
-		{Name: "excludeTools", Twin: "tools.exclude", Type: Strings, Merge: Unite,
+		{Name: "coreTools", Twin: "tools.core", Type: Strings, Names: Tools, Loosens: always, Doc: "The only built-in tools to register; by default all. tools.only does the same for tools of every source."},
+		{Name: "excludeTools", Twin: "tools.exclude", Type: Strings, Names: Tools, Match: FoldedGlobs, Merge: Unite,
 			Doc: "Tools not to register: names or globs. run_shell_command(rm) denies that command."},
-		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Loosens: whenFilled,
+		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Names: Tools, Loosens: whenFilled,
 			Doc: "Tools that run without asking. run_shell_command(git status) allows commands that begin with these words."},
-		{Name: "tools.only", Type: Strings, Loosens: always, Doc: "The only tools to register, from any source: names or globs. By default all."},
-		{Name: "tools.allow", Type: Strings, Loosens: whenFilled, Doc: "Optional tools to enable: a tool, a plugin id, or group:plugins."},
+		{Name: "tools.only", Type: Strings, Names: Tools, Loosens: always, Doc: "The only tools to register, from any source: names or globs. By default all."},
+		{Name: "tools.allow", Type: Strings, Names: Optional, Match: FoldedGlobs, Loosens: whenFilled, Doc: "Optional tools to enable: a tool, a plugin id, or group:plugins."},
 		{Name: "permissions.filesystem", Type: Bool, Default: "true", Doc: "Register tools that need the file system.", Loosens: whenTrue},
 		{Name: "permissions.network", Type: Bool, Default: "true", Doc: "Register tools that need the network.", Loosens: whenTrue},
 		{Name: "permissions.shell", Type: Bool, Default: "true", Doc: "Register tools that need a shell.", Loosens: whenTrue},
@@ -176,7 +176,7 @@ func policyRows() []Row {
 		{Name: "approval.command", Type: Command, Looser: notByProject, FilesOnly: true,
 			Doc: "Command that answers questions about calls if nobody can be asked; without it such calls fail, and the questions wait for toolreg approvals answer."},
 		{Name: "approval.timeout", Type: Duration, Default: `"10m"`, Looser: notByProject, FilesOnly: true, Doc: "Time limit of that command, and how long the console of serve shows a question; 0 for none."},
-		{Name: "policy.rules", Type: Objects, Strict: true, Fields: ruleFields(), Doc: "Rules of all scopes are combined; the first match decides.", Loosens: hasAllow},
+		{Name: "policy.rules", Type: Objects, Merge: Unite, Strict: true, Fields: ruleFields(), Doc: "Rules, of which the first match decides.", Loosens: hasAllow},
 	}
 	for _, c := range []struct{ category, def string }{{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"}} {
 		rows = append(rows, Row{Name: "policy.defaults." + c.category, Type: Choice, Choices: decisions(), Default: `"` + c.def + `"`,
@@ -192,9 +192,9 @@ func decisions() []string { return []string{"allow", "ask", "deny"} }
 
 func ruleFields() []Row {
 	return []Row{
-		{Name: "tool", Type: String, Doc: "Name or glob of tools."},
-		{Name: "source", Type: String, Doc: "Source: builtin, plugin:ID, command, composite, mcp:SERVER, or a glob."},
-		{Name: "server", Type: String, Doc: "Name or glob of MCP servers."},
+		{Name: "tool", Type: String, Names: Tools, Doc: "Name or glob of tools."},
+		{Name: "source", Type: String, Names: Sources, Doc: "Source: builtin, plugin:ID, command, composite, mcp:SERVER, or a glob."},
+		{Name: "server", Type: String, Names: Servers, Doc: "Name or glob of MCP servers."},
 		{Name: "category", Type: String, Doc: "Category: read, write, command, network, other."},
 		{Name: "annotations", Type: Object, Strict: true, Doc: "Annotations of the tool. A rule that allows by them must name the server.", Fields: []Row{
 			{Name: "readOnlyHint", Type: Bool, Doc: "The tool says that it changes nothing."},
@@ -204,10 +204,10 @@ func ruleFields() []Row {
 		}},
 		{Name: "command", Type: String, Doc: "Prefix of a shell command, matched by whole words."},
 		{Name: "path", Type: String, Doc: "Glob of paths."},
-		{Name: "client", Type: String, Doc: "Name or glob of the callers: the names of tokens of serve, stdio, or local. Other calls do not match."},
-		{Name: "group", Type: String, Doc: "Name or glob of groups that the caller's token names (serve.oauth). Other calls do not match."},
-		{Name: "prompt", Type: String, Doc: "Name or glob of prompts of servers, which serve offers. The rule is about prompts alone, and allows or denies."},
-		{Name: "resource", Type: String, Doc: "URI or glob of resources of servers, which serve offers. The rule is about resources alone, and allows or denies."},
+		{Name: "client", Type: String, Names: Others, Doc: "Name or glob of the callers: the names of tokens of serve, stdio, or local. Other calls do not match."},
+		{Name: "group", Type: String, Names: Others, Doc: "Name or glob of groups that the caller's token names (serve.oauth). Other calls do not match."},
+		{Name: "prompt", Type: String, Names: Others, Doc: "Name or glob of prompts of servers, which serve offers. The rule is about prompts alone, and allows or denies."},
+		{Name: "resource", Type: String, Names: Others, Doc: "URI or glob of resources of servers, which serve offers. The rule is about resources alone, and allows or denies."},
 		{Name: "when", Type: String, Doc: "A jq expression over the params that must return true. An error is treated as true for deny and ask, and as false for allow and sandbox."},
 		{Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"}, Required: true, Doc: "What to do. sandbox runs a program in the sandbox without asking, or asks if that is not possible."},
 		{Name: "reason", Type: String, Doc: "Shown with the decision."},
@@ -220,9 +220,9 @@ func callRows() []Row {
 	return []Row{
 		{Name: "env", Type: Pairs, Merge: ByName, Secret: true, Loosens: whenFilled, Doc: "Variables added for discovery, call and plugin commands. Values may be references."},
 		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Pass toolreg's whole environment to those commands.", Loosens: whenTrue},
-		{Name: "toolOptions", Type: Named, Merge: ByName, Fields: toolOptionFields(), Loosens: whenFilled,
+		{Name: "toolOptions", Type: Named, Names: Tools, Merge: ByName, Fields: toolOptionFields(), Loosens: whenFilled,
 			Doc: "Options of tools by name or glob. All entries that match a tool apply; later ones override earlier ones."},
-		{Name: "overrides", Type: Named, Merge: ByName, Strict: true, Fields: overrideFields(), Loosens: always,
+		{Name: "overrides", Type: Named, Names: Upstream, Match: Exact, Merge: ByName, Strict: true, Fields: overrideFields(), Loosens: always,
 			Doc: "Changes to names, descriptions, params and results of tools, by registered name or server__tool. A project cannot replace an entry of your own settings that fixes or hides something."},
 		{Name: "hooks", Type: Object, Merge: Unite, Runs: true, Fields: hookFields(), Doc: "Commands to run around each call. The hooks of all scopes run."},
 		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long a source's cached tools are used before it is queried again; 0 for no caching."},
@@ -233,7 +233,7 @@ func callRows() []Row {
 		{Name: "search.command", Type: Command, Doc: "Command that reorders the tools a search found; without it they are ordered by score."},
 		{Name: "search.timeout", Type: Duration, Default: `"10s"`, Loosens: whenLonger("10s"), Doc: "Time limit of that command; 0 for none."},
 		{Name: "search.budget", Type: Int, Default: "10000", Doc: "Maximum tokens of declarations, as estimated by list --cost, before schema --defer auto defers tools."},
-		{Name: "search.always", Type: Strings, Doc: "Tools that schema --defer never defers: names or globs."},
+		{Name: "search.always", Type: Strings, Names: Tools, Doc: "Tools that schema --defer never defers: names or globs."},
 		{Name: "scripts", Type: Bool, Default: "false", Doc: "Declare the tool run_script, which runs a script over the tools; short for scripts.declare."},
 		{Name: "scripts.declare", Type: Bool, Default: "false", Doc: "Declare the tool run_script to models: schema and serve offer it, and call accepts it."},
 		{Name: "scripts.steps", Type: Int, Default: "100000000", Doc: "Maximum steps of a script; 0 for no limit."},
@@ -254,7 +254,7 @@ func hookFields() []Row {
 	} {
 		out = append(out, Row{Name: event[0], Type: Objects, Strict: true, Doc: event[1], Fields: []Row{
 			{Name: "command", Type: Command, Required: true, Doc: "The command: one string, split into words without a shell, or a list of words."},
-			{Name: "tools", Type: Strings, Doc: "Tools that the hook applies to: names or globs; by default all."},
+			{Name: "tools", Type: Strings, Names: Tools, Match: FoldedGlobs, Doc: "Tools that the hook applies to: names or globs; by default all."},
 			{Name: "timeout", Type: Duration, Default: `"10s"`, Check: checkHookTimeout, Doc: "Time limit of the command, at most 1h."},
 		}})
 	}

@@ -53,7 +53,7 @@ func sandboxRows() []Row {
 			rows = append(rows, field)
 		}
 	}
-	return append(rows, Row{Name: "sandbox.servers", Type: Named, Merge: ByName, Strict: true, Fields: sandboxFields("the stdio server NAME", true),
+	return append(rows, Row{Name: "sandbox.servers", Type: Named, Names: Servers, Match: Exact, Merge: ByName, Strict: true, Fields: sandboxFields("the stdio server NAME", true),
 		Doc: "The same for stdio servers, by name."})
 }
 

@@ -56,6 +56,35 @@ const (
 	ByName               // a later entry replaces an earlier one of the same name
 )
 
+// Names says whose names the texts of a value are, or the keys of an object of names. A value that
+// names nothing that there is gets a warning.
+type Names int
+
+// Whose names a value can have.
+const (
+	NoNames    Names = iota
+	Tools            // of any source
+	Upstream         // tools by their names before overrides, without globs
+	Optional         // tools, plugins, group:plugins
+	Servers          // of MCP
+	Sources          // as in source of a rule
+	Plugins          // their ids
+	OwnTools         // of the MCP server whose entry it is
+	Operations       // of the API whose entry it is
+	Others           // of what is known elsewhere, such as clients and their groups
+)
+
+// Match says how names of a value are compared. What denies or asks ignores case; what allows or
+// changes something does not.
+type Match int
+
+// The ways to compare names.
+const (
+	Globs       Match = iota // names or globs
+	FoldedGlobs              // names or globs, ignoring case
+	Exact                    // names
+)
+
 // Row is one setting, or one field of an object.
 type Row struct {
 	Name     string // dotted; a field's own name
@@ -68,7 +97,9 @@ type Row struct {
 	Fields   []Row
 	Required bool
 	Strict   bool                    // an unknown, null or empty field is an error, because without it the object would match or allow more
-	Globs    bool                    // values are names or globs
+	Globs    bool                    // a malformed glob is an error
+	Names    Names                   // whose names the texts are
+	Match    Match                   // how these are compared; in an object with a decision, that tells
 	Secret   bool                    // values are masked wherever they are shown
 	Runs     bool                    // its paths, or the commands anywhere in it, are run: the trust question shows them
 	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default; nil means no value does

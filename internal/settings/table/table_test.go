@@ -1,6 +1,8 @@
 package table
 
 import (
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,4 +38,25 @@ func TestTableIsConsistent(t *testing.T) {
 			t.Errorf("%s is both a setting and a group", s.Name)
 		}
 	}
+}
+
+// TestRowsSayWhatTheyName checks that a row whose text or name is about names of tools or servers
+// says whose they are, so that names that match nothing are told.
+func TestRowsSayWhatTheyName(t *testing.T) {
+	apart := []string{"mcpServers", "openapi", "plugins.paths", "plugins.settings", "path", "sandbox.plugins.read", "sandbox.plugins.write"} // define them, or hold paths
+	var visit func(in string, rows []Row)
+	visit = func(in string, rows []Row) {
+		for i := range rows {
+			r := &rows[i]
+			visit(in+r.Name+".", r.Fields)
+			about := strings.Contains(strings.ToLower(r.Doc), "glob")
+			for _, word := range []string{"tool", "server", "source", "plugin"} {
+				about = about || strings.Contains(strings.ToLower(r.Name), word) && slices.Contains([]Type{Strings, Named, RawNamed}, r.Type)
+			}
+			if about && r.Names == NoNames && !r.Foreign && !slices.Contains(apart, r.Name) {
+				t.Errorf("%s%s does not say what its values are names of", in, r.Name)
+			}
+		}
+	}
+	visit("", NewIndex().Rows)
 }

@@ -16,7 +16,7 @@ func (t *Turn) ended(reason, detail string, has, last bool) error {
 		detail = fmt.Sprintf(" (%.500s)", detail)
 	}
 	switch strings.ToLower(reason) {
-	case "", "null", "stop", "end_turn", "stop_sequence", "completed", "complete", "eos", "eos_token":
+	case "", "null", "stop", "end_turn", "stop_sequence", "completed", "complete", "steered", "eos", "eos_token":
 	case "tool_calls", "tool_call", "tool_use", "function_call", "requires_action":
 		if !has {
 			return fmt.Errorf("it ended with %s, but has no call; request the response again", reason)

@@ -108,7 +108,7 @@ func TestEnded(t *testing.T) {
 		{"openai mistral", "length", cut, early},
 		{"mistral", "model_length", cut, early},
 		{"openai mistral", "content_filter error insufficient_system_resource sensitive a_new_reason", failed, failed},
-		{"openai-responses", "completed", runs, none},
+		{"openai-responses", "completed incomplete:steered", runs, none},
 		{"openai-responses", "incomplete:max_output_tokens", cut, early},
 		{"openai-responses", "incomplete", cut, early},
 		{"openai-responses", "incomplete:content_filter cancelled failed", failed, failed},

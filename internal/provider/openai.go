@@ -1,6 +1,9 @@
 package provider
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider/local"
 	"github.com/toolreg/toolreg/internal/provider/rewrite"
@@ -63,6 +66,11 @@ func openaiResponses() Format {
 			e.flag("strict", &t.strict)
 			e.flag("defer_loading", t.def.Provider.DeferLoading)
 			e.callers(t, isAnthropicCaller)
+			if async := t.def.Provider.Async; async != nil && *async && slices.ContainsFunc(t.def.Provider.AllowedCallers, isOpenAICaller) {
+				e.omitField(t, "async", errors.New("code waits for the result of a call"))
+			} else {
+				e.flag("async", async)
+			}
 			e.further(t, "output_schema", t.def.DeclaredOutputSchema(), e.outputSchema)
 			e.raw("}")
 		},

@@ -24,6 +24,8 @@ type ProviderFields struct {
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	// EagerInputStreaming says whether params are streamed while the model writes them.
 	EagerInputStreaming *bool `json:"eagerInputStreaming,omitempty"`
+	// Async says whether the model may go on before it has the result of a call.
+	Async *bool `json:"async,omitempty"`
 	// Behavior is BLOCKING or NON_BLOCKING, for Gemini's Live API.
 	Behavior string `json:"behavior,omitempty"`
 }

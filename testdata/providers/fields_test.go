@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/schemas"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
 	"github.com/aws/smithy-go"
@@ -238,7 +238,7 @@ func readTable(t *testing.T, heading string, n int) [][]string {
 // set.
 func TestFieldsAreWritten(t *testing.T) {
 	const keys = `{"deferLoading":false,"strict":true,"inputExamples":[{"a":1,"b":2}],"cacheControl":{"ttl":"1h"},"allowedCallers":["direct"],` +
-		`"outputSchema":true,"eagerInputStreaming":true,"behavior":"NON_BLOCKING"}`
+		`"outputSchema":true,"eagerInputStreaming":true,"async":true,"behavior":"NON_BLOCKING"}`
 	plain := filepath.Join(shared.dir, "kinds.json")
 	data, err := os.ReadFile(plain)
 	if err != nil {

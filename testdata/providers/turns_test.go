@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"

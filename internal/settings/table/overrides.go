@@ -24,6 +24,7 @@ func overrideFields() []Row {
 		{Name: "allowedCallers", Type: Strings, Doc: "Who may call the tool, in the provider's terms."},
 		{Name: "outputSchema", Type: Raw, Doc: "true to declare its own output schema, false to declare none, or the schema to declare."},
 		{Name: "eagerInputStreaming", Type: Bool, Doc: "Whether to stream params while the model generates them."},
+		{Name: "async", Type: Bool, Doc: "Whether the model may go on before it has the result of a call."},
 		{Name: "behavior", Type: Choice, Choices: []string{"BLOCKING", "NON_BLOCKING"}, Doc: "Behavior in Gemini's Live API."},
 	}
 }

@@ -79,7 +79,7 @@ func programs() []program {
 		{settings.Program{Name: "vscode", Title: "VS Code"}, vscodeFiles},
 		{settings.Program{Name: "cursor", Title: "Cursor"}, cursorFiles},
 		{settings.Program{Name: "codex", Title: "Codex", Format: "openai-responses", Prefix: "mcp__{server}__"}, codexFiles},
-		{settings.Program{Name: "windsurf", Title: "Windsurf"}, windsurfFiles},
+		{settings.Program{Name: "windsurf", Title: "Devin Desktop (Windsurf)"}, windsurfFiles},
 		{settings.Program{Name: "opencode", Title: "opencode", Prefix: "{server}_"}, opencodeFiles},
 		{settings.Program{Name: "zed", Title: "Zed"}, zedFiles},
 		{settings.Program{Name: "mcporter", Title: "mcporter"}, mcporterFiles},

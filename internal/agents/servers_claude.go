@@ -15,10 +15,10 @@ import (
 // all others in one user file, for each project or for all. Which of them are used is said in
 // that file, for each project, and in the files with permissions.
 func claudeFiles(w folders) []settings.ImportFile {
-	shared := read(braces, (*server).entry, "mcpServers")
+	shared := read(braces, claudeEntry, "mcpServers")
 	config := w.named("CLAUDE_CONFIG_DIR")
 	files := slices.Concat(
-		w.user(read(braces, (*server).entry, "projects", w.root, "mcpServers"), config, ".claude.json"),
+		w.user(read(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"),
 		[]settings.ImportFile{w.project(shared, ".mcp.json")},
 		w.user(shared, config, ".claude.json"))
 	var with []string
@@ -43,6 +43,15 @@ func claudeFiles(w folders) []settings.ImportFile {
 		}
 	}
 	return files
+}
+
+// claudeEntry handles time limits, of which Claude Code ignores those below a second.
+func claudeEntry(s *server) (entry, string) {
+	e, problem := s.entry()
+	if limit, ok := s.Timeout.(float64); ok && limit >= 1000 {
+		e.Timeout = limit
+	}
+	return e, problem
 }
 
 // claudeDesktopFiles returns the file of Claude Desktop, which has no projects.

@@ -45,6 +45,13 @@ type codexServer struct {
 	Enabled           *bool             `toml:"enabled"`
 	EnabledTools      *[]string         `toml:"enabled_tools"`
 	DisabledTools     []string          `toml:"disabled_tools"`
+	Auth              string            `toml:"auth"`
+	HeadersHelper     any               `toml:"http_headers_helper"`
+	Scopes            []string          `toml:"scopes"`
+	OAuth             struct {
+		ClientID    string `toml:"client_id"`
+		CallbackURL string `toml:"callback_url"`
+	} `toml:"oauth"`
 }
 
 func readCodexServers(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
@@ -157,6 +164,15 @@ func codexEntry(table any) (entry, string) {
 	}
 	e := entry{Command: s.Command, Args: s.Args, Env: sortedPairs(s.Env), Cwd: s.Cwd, URL: s.URL, Headers: sortedPairs(s.HTTPHeaders),
 		IncludeTools: s.EnabledTools, ExcludeTools: s.DisabledTools, Disabled: s.Enabled != nil && !*s.Enabled}
+	if l := (login{ClientID: s.OAuth.ClientID, RedirectURI: s.OAuth.CallbackURL, Scopes: s.Scopes}); e.Command == "" && !l.isEmpty() {
+		e.OAuth = &l
+	}
+	switch {
+	case s.HeadersHelper != nil:
+		return e, "http_headers_helper is not supported; use cmd:COMMAND as a value in headers"
+	case s.Auth != "" && s.Auth != "oauth":
+		return e, "auth is not supported, except oauth"
+	}
 	if err := e.expand(plain); err != nil { // the other fields are names of variables
 		return e, err.Error()
 	}

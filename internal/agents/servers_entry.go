@@ -24,7 +24,7 @@ type entry struct {
 	Description    string          `json:"description,omitempty"`
 	IncludeTools   *[]string       `json:"includeTools,omitempty"`
 	ExcludeTools   []string        `json:"excludeTools,omitempty"`
-	OAuth          json.RawMessage `json:"oauth,omitempty"`
+	OAuth          any             `json:"oauth,omitempty"` // a *login, or of Gemini CLI as it is
 	Disabled       bool            `json:"disabled,omitempty"`
 	Lifecycle      json.RawMessage `json:"lifecycle,omitempty"`
 }
@@ -43,6 +43,12 @@ func (e *entry) expand(d dialect) error {
 	}
 	for _, s := range []*string{&e.Command, &e.Cwd, &e.URL, &e.HTTPURL} {
 		apply(s, false)
+	}
+	if l, ok := e.OAuth.(*login); ok {
+		for _, s := range []*string{&l.ClientID, &l.AuthorizationURL, &l.TokenURL, &l.RedirectURI} {
+			apply(s, false)
+		}
+		apply(&l.ClientSecret, true)
 	}
 	for i := range e.Args {
 		apply(&e.Args[i], false)

@@ -13,13 +13,17 @@ import (
 type server struct {
 	process
 	address
+	login         login           // read apart
 	Type          string          `json:"type"`
+	Transport     any             `json:"transport"`
 	Timeout       any             `json:"timeout"`
 	Trust         bool            `json:"trust"`
 	Description   string          `json:"description"`
 	IncludeTools  *[]string       `json:"includeTools"`
 	ExcludeTools  []string        `json:"excludeTools"`
 	DisabledTools []string        `json:"disabledTools"`
+	AllowedTools  *[]string       `json:"allowedTools"`
+	BlockedTools  []string        `json:"blockedTools"`
 	OAuth         json.RawMessage `json:"oauth"`
 	Disabled      bool            `json:"disabled"`
 	Enabled       *bool           `json:"enabled"`
@@ -44,6 +48,9 @@ type address struct {
 	BaseURL       string `json:"baseUrl"`
 	Headers       pairs  `json:"headers"`
 	HeadersHelper string `json:"headersHelper"`
+	AuthProvider  string `json:"authProviderType"`
+	BearerToken   string `json:"bearerToken"`
+	BearerEnv     string `json:"bearerTokenEnv"`
 }
 
 // entry converts the fields that most programs have in common. problem says why
@@ -56,6 +63,9 @@ func (s *server) entry() (e entry, problem string) {
 	}
 	if len(s.Command) > 0 && json.Unmarshal(s.Command, &e.Command) != nil {
 		return e, "its command is not a string"
+	}
+	if l := s.login; e.Command == "" && !l.isEmpty() {
+		e.OAuth = &l
 	}
 	switch strings.ToLower(s.Type) {
 	case "stdio":
@@ -73,6 +83,8 @@ func (s *server) entry() (e entry, problem string) {
 		return e, "envFile is not supported; put its variables into env"
 	case s.HeadersHelper != "":
 		return e, "headersHelper is not supported; use cmd:COMMAND as a value in headers"
+	case s.AuthProvider != "" && s.AuthProvider != "dynamic_discovery":
+		return e, "authProviderType is not supported; use cmd:COMMAND as a value in headers"
 	}
 	return e, ""
 }
@@ -99,7 +111,9 @@ func servers(members []jsonx.Member, d dialect, convert func(s *server) (entry, 
 		var s server
 		var e entry
 		problem := "its entry does not have the expected form"
-		if json.Unmarshal(m.Value.JSON(), &s) == nil {
+		raw := m.Value.JSON()
+		s.login.read(raw, false)
+		if json.Unmarshal(raw, &s) == nil {
 			e, problem = convert(&s)
 		}
 		out = append(out, imported(m, e, d, problem))

@@ -3,9 +3,12 @@ package agents
 import (
 	"cmp"
 	"encoding/json"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -47,7 +50,10 @@ func lists(doc *document.Document, member, older string) []string {
 func geminiEntry(s *server) (entry, string) {
 	e, problem := s.entry()
 	e.Timeout, e.Trust, e.Description = s.Timeout, s.Trust, s.Description
-	e.IncludeTools, e.ExcludeTools, e.OAuth = s.IncludeTools, s.ExcludeTools, s.OAuth
+	e.IncludeTools, e.ExcludeTools, e.OAuth = s.IncludeTools, s.ExcludeTools, nil
+	if s.OAuth != nil { // in toolreg's own format
+		e.OAuth = s.OAuth
+	}
 	return e, problem
 }
 
@@ -67,9 +73,11 @@ func antigravityEntry(s *server) (entry, string) {
 	return s.entry()
 }
 
+// vscodeFiles returns VS Code's own files, and the one that it shares with other programs.
 func vscodeFiles(w folders) []settings.ImportFile {
 	r := read(editorLike(w.root), (*server).entry, "servers")
-	return append([]settings.ImportFile{w.project(r, ".vscode", "mcp.json")}, w.user(r, w.application(), "Code", "User", "mcp.json")...)
+	out := []settings.ImportFile{w.project(r, ".vscode", "mcp.json"), w.project(read(braces, (*server).entry, "mcpServers"), ".mcp.json")}
+	return append(out, w.user(r, w.application(), "Code", "User", "mcp.json")...)
 }
 
 func cursorFiles(w folders) []settings.ImportFile {
@@ -77,9 +85,23 @@ func cursorFiles(w folders) []settings.ImportFile {
 	return append([]settings.ImportFile{w.project(r, ".cursor", "mcp.json")}, w.user(r, w.named("", ".cursor"), "mcp.json")...)
 }
 
-// windsurfFiles returns Windsurf's file; it has none for a project.
+// windsurfFiles returns the files of Devin Desktop, which Windsurf became, and behind them
+// the one that Windsurf had.
 func windsurfFiles(w folders) []settings.ImportFile {
-	return w.user(read(editorLike(w.root), (*server).entry, "mcpServers"), w.named("", ".codeium", "windsurf"), "mcp_config.json")
+	r, config := read(editorLike(w.root), devinEntry, "mcpServers"), w.named("", ".config")
+	if runtime.GOOS == "windows" {
+		config = w.application()
+	}
+	out := []settings.ImportFile{w.project(r, ".devin", "mcp_config.local.json"), w.project(r, ".devin", "mcp_config.json")}
+	out = append(out, w.user(r, config, "devin", "mcp_config.json")...)
+	return append(out, w.user(r, w.named("", ".codeium", "windsurf"), "mcp_config.json")...)
+}
+
+func devinEntry(s *server) (entry, string) {
+	if kind, ok := s.Transport.(string); ok {
+		s.Type = kind
+	}
+	return s.entry()
 }
 
 // opencodeFiles returns opencode's files. In a project they can be in two folders,
@@ -115,8 +137,8 @@ func opencodeEntry(s *server) (entry, string) {
 	if kind == "local" && (json.Unmarshal(s.Command, &argv) != nil || len(argv) == 0) {
 		return entry{}, "its command is not a list of strings"
 	}
-	if string(s.OAuth) == "false" || kind == "local" {
-		s.OAuth = nil
+	if kind == "local" {
+		s.login = login{}
 	}
 	s.Command, s.Type = nil, ""
 	e, problem := s.entry()
@@ -134,13 +156,15 @@ func opencodeEntry(s *server) (entry, string) {
 func mcporterFiles(w folders) []settings.ImportFile {
 	r := read(mcporterLike, mcporterEntry, "mcpServers")
 	out := []settings.ImportFile{w.project(r, "config", "mcporter.json")}
-	for _, name := range []string{"mcporter.json", "mcporter.jsonc"} {
-		out = append(out, w.user(r, w.named("", ".mcporter"), name)...)
+	for _, folder := range []string{filepath.Join(w.env.Get("XDG_CONFIG_HOME"), "mcporter"), w.named("", ".mcporter")} {
+		for _, name := range []string{"mcporter.json", "mcporter.jsonc"} {
+			out = append(out, w.user(r, folder, name)...)
+		}
 	}
 	return out
 }
 
-// mcporterEntry handles commands that are lists, and how long a server is kept.
+// mcporterEntry handles commands that are lists, tokens, and how long a server is kept.
 func mcporterEntry(s *server) (entry, string) {
 	var argv []string
 	if json.Unmarshal(s.Command, &argv) == nil && len(argv) > 0 {
@@ -148,7 +172,13 @@ func mcporterEntry(s *server) (entry, string) {
 	}
 	e, problem := s.entry()
 	e.URL = cmp.Or(e.URL, s.BaseURL)
-	e.Description, e.Lifecycle = s.Description, s.Lifecycle
+	e.Description, e.Lifecycle, e.IncludeTools, e.ExcludeTools = s.Description, s.Lifecycle, s.AllowedTools, s.BlockedTools
+	switch {
+	case s.BearerToken != "":
+		e.Headers = append(e.Headers, pair{"Authorization", "Bearer " + s.BearerToken})
+	case expand.IsName(s.BearerEnv):
+		e.Headers = append(e.Headers, pair{"Authorization", "Bearer ${" + s.BearerEnv + "}"})
+	}
 	return e, problem
 }
 
@@ -157,8 +187,8 @@ func zedFiles(w folders) []settings.ImportFile {
 	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")}, w.user(r, w.named("XDG_CONFIG_HOME", ".config"), "zed", "settings.json")...)
 }
 
-// zedEntry handles older settings, in which the command was an object. A server
-// from an extension has neither command nor url.
+// zedEntry handles older settings, in which the command was an object, and time limits in
+// seconds. A server from an extension has neither command nor url.
 func zedEntry(s *server) (entry, string) {
 	var older struct {
 		Path string   `json:"path"`
@@ -167,12 +197,13 @@ func zedEntry(s *server) (entry, string) {
 	}
 	if strings.HasPrefix(strings.TrimSpace(string(s.Command)), "{") && json.Unmarshal(s.Command, &older) == nil {
 		s.Command, s.Args, s.Env = nil, older.Args, older.Env
-		e, problem := s.entry()
-		e.Command = older.Path
-		return e, problem
-	}
-	if len(s.Command) == 0 && s.URL == "" {
+	} else if len(s.Command) == 0 && s.URL == "" {
 		return entry{}, "it belongs to an extension of the editor"
 	}
-	return s.entry()
+	e, problem := s.entry()
+	e.Command = cmp.Or(older.Path, e.Command)
+	if limit, ok := s.Timeout.(float64); ok {
+		e.Timeout = seconds(&limit)
+	}
+	return e, problem
 }

@@ -120,7 +120,7 @@ func FuzzRead(f *testing.F) {
 			for _, file := range (Importer{}).Files(program, "/p", []string{"HOME=/h"}) {
 				servers, _ := file.Read(file.Path, data)
 				for _, s := range servers {
-					if (s.JSON == nil) == (s.Problem == "") {
+					if s.Enabled == nil && (s.JSON == nil) == (s.Problem == "") {
 						t.Fatalf("%s: %q has neither an entry nor a reason, or both", program, s.Name)
 					}
 				}

@@ -23,7 +23,7 @@ func Guarded(rel string) bool {
 	}
 	for i, part := range parts {
 		switch part {
-		case ".git", ".toolreg", ".gemini", ".agents", ".agent", ".claude", ".cursor", ".codex", ".opencode", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv",
+		case ".git", ".toolreg", ".gemini", ".agents", ".agent", ".claude", ".cursor", ".codex", ".opencode", ".devin", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv",
 			".qwen", ".continue", ".goose", ".augment", ".copilot", ".crush", ".amazonq", ".kiro", ".roo", ".cline", ".clinerules", ".trae", ".factory", ".junie", ".aider",
 			".bashrc.d", ".bash_completion.d", ".zshrc.d", ".profile.d", ".helix", ".theia", ".bsp", ".shadowenv.d":
 			return true
@@ -69,7 +69,7 @@ func guardedNames() []string {
 // guardedFolders returns the paths of folders whose files programs use.
 func guardedFolders() []string {
 	return []string{
-		".config/fish", ".config/git", ".config/direnv", ".config/mise", ".config/toolreg", ".config/opencode", ".config/zed", ".config/code",
+		".config/fish", ".config/git", ".config/direnv", ".config/mise", ".config/toolreg", ".config/opencode", ".config/devin", ".config/zed", ".config/code",
 		".config/autostart", ".config/autostart-scripts", ".config/plasma-workspace", ".config/systemd", ".config/environment.d", ".config/nvim",
 		".local/share/systemd", ".local/share/fish", ".local/share/applications", ".local/state/toolreg", "library/launchagents", "library/launchdaemons",
 		".mise", "mise/config.toml", "mise/config.local.toml", ".github/hooks", "_darcs/prefs", ".pijul/config", ".fossil-settings", ".lsp/config.edn", ".cargo/config.toml", ".cargo/config", ".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",

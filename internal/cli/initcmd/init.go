@@ -128,8 +128,13 @@ func run(ctx context.Context, e *cli.Env, name string) error {
 		return err
 	}
 	only := e.Config.Globals.Imports
+	seen := map[string]bool{} // files that several programs read
 	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool {
-		return len(f.Entries) == 0 || len(only) > 0 && !slices.Contains(only, f.Program)
+		if len(f.Entries) == 0 || len(only) > 0 && !slices.Contains(only, f.Program) || seen[f.File] {
+			return true
+		}
+		seen[f.File] = true
+		return false
 	})
 	d := initDocument{Way: w.name, Found: cli.OrEmpty(found)}
 	if w.file != "" {

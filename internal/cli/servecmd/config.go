@@ -42,9 +42,9 @@ func clients() []clientConfig {
 		{"gemini", ".gemini/settings.json in the project, or ~/.gemini/settings.json", stdio, `{"mcpServers":{"toolreg":{"httpUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
 		{"antigravity", ".agents/mcp_config.json in the project, or ~/.gemini/config/mcp_config.json", stdio, `{"mcpServers":{"toolreg":{"serverUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
 		{"vscode", ".vscode/mcp.json in the project", `{"servers":{"toolreg":{"type":"stdio","command":COMMAND,"args":ARGS}}}`, `{"servers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
-		{"cursor", ".cursor/mcp.json in the project, or ~/.cursor/mcp.json", stdio, `{"mcpServers":{"toolreg":{"url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
+		{"cursor", ".cursor/mcp.json in the project, or ~/.cursor/mcp.json", `{"mcpServers":{"toolreg":{"type":"stdio","command":COMMAND,"args":ARGS}}}`, `{"mcpServers":{"toolreg":{"url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
 		{"codex", "~/.codex/config.toml", "[mcp_servers.toolreg]\ncommand = COMMAND\nargs = ARGS", "[mcp_servers.toolreg]\nurl = URL\nbearer_token_env_var = \"TOOLREG_TOKEN\"", ""},
-		{"windsurf", "~/.codeium/windsurf/mcp_config.json", stdio, `{"mcpServers":{"toolreg":{"serverUrl":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
+		{"windsurf", ".devin/mcp_config.json in the project, or ~/.config/devin/mcp_config.json", stdio, `{"mcpServers":{"toolreg":{"transport":"http","url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
 		{"opencode", "opencode.json in the project, or ~/.config/opencode/opencode.json", `{"mcp":{"toolreg":{"type":"local","command":ALL}}}`, `{"mcp":{"toolreg":{"type":"remote","url":URLHEADERS}}}`, "{env:TOOLREG_TOKEN}"},
 		{"zed", "settings.json of Zed, which replaces no variables: put the token in place of TOOLREG_TOKEN", `{"context_servers":{"toolreg":{"command":COMMAND,"args":ARGS}}}`, `{"context_servers":{"toolreg":{"url":URLHEADERS}}}`, "TOOLREG_TOKEN"},
 	}

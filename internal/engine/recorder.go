@@ -194,7 +194,7 @@ func describe(span *tracing.Span, e *audit.Entry) {
 	span.Set("toolreg.params.size", e.ParamsBytes)
 	span.Set("toolreg.result.size", e.ResultBytes)
 	span.Set("toolreg.confined", e.Confined)
-	if e.Outcome != audit.OK {
+	if e.Outcome != audit.OK && e.Outcome != audit.Cancelled {
 		span.Fail(cmp.Or(e.Code, string(e.Outcome)))
 	}
 }

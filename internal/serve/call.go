@@ -23,7 +23,7 @@ import (
 // itself was canceled.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 	c := clientFrom(ctx)
-	defer func() { s.countEnd(c, result, err) }()
+	defer func() { s.countEnd(ctx, c, result, err) }()
 	done, err := s.admit(ctx, c)
 	if err != nil {
 		return errorResult(err.Error()), nil
@@ -73,9 +73,10 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 }
 
 // countEnd counts a request for a call that has been answered, for the metrics.
-func (s *Server) countEnd(c *client, result *mcp.CallToolResult, err error) {
+func (s *Server) countEnd(ctx context.Context, c *client, result *mcp.CallToolResult, err error) {
 	_, isTask := errors.AsType[*errAsTask](err)
 	switch label := s.labelOf(c.from.Name); {
+	case canceled(ctx, err):
 	case isTask:
 		s.ended.add(label, "task") // it goes on
 	case err != nil || result.IsError:

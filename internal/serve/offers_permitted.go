@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/tracing"
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
@@ -322,6 +323,7 @@ func (s *Server) ask(ctx context.Context, o *offer, method string, req mcp.Reque
 		if err != nil {
 			return ctx, err
 		}
+		tracing.Current(ctx).Target("gen_ai.prompt.name", p.declared)
 		req.Params.Name = anyPrompt
 		return context.WithValue(ctx, askedKey{}, p.declared), nil
 	case *mcp.ReadResourceRequest:

@@ -467,6 +467,11 @@ func TestCanceledCallsAreNotAnswered(t *testing.T) {
 	}
 	end.Header.Set("Mcp-Session-Id", session)
 	answerTo(t, end)
+	s.ended.mu.Lock()
+	defer s.ended.mu.Unlock()
+	if got := fmt.Sprint(s.ended.of); got != "map[[local ok]:2]" {
+		t.Errorf("the metrics count %s", got)
+	}
 }
 
 // running returns how many calls are running.

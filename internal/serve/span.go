@@ -3,12 +3,15 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
@@ -40,9 +43,12 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 		if from, ok := req.(sender); ok {
 			span.Label("mcp.protocol.version", from.ProtocolVersion())
 		}
+		span.Set("jsonrpc.request.id", text.Head(requestID(req), maxRequestID))
 		result, err := next(ctx, method, req)
 		var refused *jsonrpc.Error
-		if errors.As(err, &refused) {
+		switch {
+		case canceled(ctx, err):
+		case errors.As(err, &refused):
 			code := strconv.FormatInt(refused.Code, 10)
 			span.Label("rpc.response.status_code", code)
 			switch refused.Code {
@@ -50,7 +56,7 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 			default:
 				span.Fail(code)
 			}
-		} else if err != nil {
+		case err != nil:
 			span.Fail("_OTHER")
 		}
 		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && r.IsError {
@@ -58,6 +64,32 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return result, err
 	}
+}
+
+// maxRequestID is how much of the id of a request is exported, in bytes.
+const maxRequestID = 64
+
+// canceled reports whether a request has no answer because its client wants none any more.
+func canceled(ctx context.Context, err error) bool {
+	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, errLeft))
+}
+
+// extraID is like [extraUnderway] for the id of a request on stdin.
+const extraID = "id"
+
+// requestID returns the id of a request; "" if it is not known, as for those of a batch over HTTP.
+func requestID(req mcp.Request) string {
+	if in := inboundOf(req); in != nil {
+		id := jsonx.Get(in.body, "id")
+		if text, ok := jsonx.Text(id); ok {
+			return text
+		}
+		return string(id)
+	}
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil && extra.TokenInfo.Extra[extraID] != nil {
+		return fmt.Sprint(extra.TokenInfo.Extra[extraID])
+	}
+	return ""
 }
 
 // traced returns a context with the trace of a client's request: that of its _meta, or else

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -109,6 +110,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		if r, ok := m.(*jsonrpc.Request); ok {
 			c.received(r)
+			r.Extra = &mcp.RequestExtra{TokenInfo: &sdkauth.TokenInfo{Extra: map[string]any{extraID: r.ID.Raw()}}}
 		}
 		return m, nil
 	}

@@ -143,7 +143,7 @@ func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, er
 	ctx, span := s.startSpan(ctx, r)
 	defer span.End()
 	result, err := s.exchangeOnce(ctx, r)
-	describe(span, result, err)
+	describe(ctx, span, result, err)
 	return result, err
 }
 

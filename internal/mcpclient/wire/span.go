@@ -46,15 +46,14 @@ func (s *Session) startSpan(ctx context.Context, r *Request) (context.Context, *
 }
 
 // describe gives a span the outcome of its request, without the server's words.
-func describe(span *tracing.Span, result json.RawMessage, err error) {
+func describe(ctx context.Context, span *tracing.Span, result json.RawMessage, err error) {
 	switch refused := (*jsonrpc.Error)(nil); {
 	case span == nil:
+	case err != nil && errors.Is(ctx.Err(), context.Canceled): // a time limit is another error
 	case errors.As(err, &refused):
 		code := strconv.FormatInt(refused.Code, 10)
 		span.Label("rpc.response.status_code", code)
 		span.Fail(code)
-	case errors.Is(err, context.Canceled):
-		span.Fail("canceled")
 	case err != nil:
 		span.Fail("_OTHER")
 	case jsonx.KindOf(jsonx.Get(result, "isError")) == jsonx.True:

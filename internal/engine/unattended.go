@@ -151,7 +151,8 @@ func (u *unattended) keep(ctx context.Context, q exec.Question) (policy.KeptQues
 		return kept, err
 	}
 	for _, word := range []string{exec.WordAlways, exec.WordAlwaysServer} {
-		choice, scope, ok := q.Remembers(word)
+		choice, _ := q.Choice(word)
+		scope, ok := q.Scope(choice)
 		if !ok {
 			continue
 		}

@@ -35,7 +35,7 @@ type Unattended interface {
 // lookEvery is how often a question that waits looks for what may settle it.
 const lookEvery = time.Second
 
-// elsewhere is the [Elsewhere] of a question about a call; sent is what the question shows.
+// elsewhere is the [Elsewhere] of a question about a call.
 func (x *Executor) elsewhere(t *registry.Tool, call registry.Call, q Question) Elsewhere {
 	if x.Unattended == nil {
 		return nil
@@ -124,7 +124,7 @@ func (x *Executor) Hold(ctx context.Context, t *registry.Tool, call registry.Cal
 	call = x.prepared(t, call)
 	call, v, err := x.vet(ctx, t, call, h)
 	if err == nil && v.Decision == policy.Ask {
-		_, _, _, err = x.confirm(ctx, t, call, v, h)
+		_, err = x.confirm(ctx, &Record{Tool: t, Call: call, Verdict: v}, h)
 		if open, ok := errors.AsType[*NeedsConfirmation](err); ok {
 			h.Open = open
 		}
@@ -163,58 +163,4 @@ func (h *Held) add(q *Question, a Answer, claim string) {
 	if claim != "" {
 		h.Claims = append(h.Claims, claim)
 	}
-}
-
-// nobody is the Confirmer if there is no person.
-type nobody struct{}
-
-// Turn implements [Confirmer].
-func (nobody) Turn() func() { return func() {} }
-
-// Confirm implements [Confirmer].
-func (nobody) Confirm(_ context.Context, q Question) (Answer, error) {
-	return Answer{}, &NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: Hint(q.Tool, q.Verdict)}
-}
-
-// ask gets the answer to a question: the one that was collected before, or that of an
-// earlier run, or that of a kept question, or the person's, or that of the Unattended.
-func (x *Executor) ask(ctx context.Context, person Confirmer, q *Question, h *Held) (Answer, error) {
-	if a, ok := h.next(q); ok {
-		return a, nil
-	}
-	if x.Recorded != nil {
-		if a, ok := x.Recorded.Find(q); ok {
-			h.add(q, a, "")
-			return a, nil
-		}
-	}
-	a, err := x.askAnyone(ctx, person, q, h)
-	if err == nil && x.Recorded != nil {
-		x.Recorded.Keep(q, a)
-	}
-	return a, err
-}
-
-// askAnyone gets the answer of this run to a question.
-func (x *Executor) askAnyone(ctx context.Context, person Confirmer, q *Question, h *Held) (Answer, error) {
-	if x.Unattended != nil {
-		if a, id, ok := x.Unattended.Answered(ctx, q); ok && (h != nil && h.holding || x.Unattended.Claim(ctx, id)) {
-			h.add(q, a, id)
-			return a, nil
-		}
-	}
-	a, err := person.Confirm(ctx, *q)
-	if absent, ok := errors.AsType[*NeedsConfirmation](err); ok && x.Unattended != nil && ctx.Err() == nil {
-		if a, absent.Kept, ok = x.Unattended.Absent(ctx, q); !ok {
-			return a, absent
-		}
-		err = nil
-	}
-	if err == nil {
-		h.add(q, a, "")
-		if x.Unattended != nil {
-			x.Unattended.Settled(ctx, q.Tool, q.Call, true)
-		}
-	}
-	return a, err
 }

@@ -54,7 +54,7 @@ func (x *Executor) confirmOutside(ctx context.Context, r *Record, first registry
 	if !v.Confine.Outside {
 		return registry.ErrDenied
 	}
-	q := Question{Tool: r.Tool, Call: r.Call, Denied: first.Denied, Choices: []Choice{Yes, No}}
+	q := &Question{Tool: r.Tool, Call: r.Call, Denied: first.Denied, Choices: []Choice{Yes, No}}
 	q.Verdict = policy.Verdict{Commands: v.Commands, Reason: fmt.Sprintf("it failed in the sandbox (%s); outside, it can do all that you can", first.Summary)}
 	if v.Confine.Changed != nil {
 		if changed := v.Confine.Changed(); len(changed) > 0 {

@@ -1,10 +1,8 @@
 package exec
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/policy"
@@ -35,48 +33,6 @@ type Hooks interface {
 	// Screens reports whether After checks the results of a tool. If so, no output
 	// may be shown before.
 	Screens(*registry.Tool) bool
-}
-
-// vet checks and decides about a call, and passes it to the hooks, unless h has what they said.
-// Params that hooks change pass every check again, including the decision.
-func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (registry.Call, policy.Verdict, error) {
-	v, err := x.admit(ctx, t, call)
-	call.Hides, call.HidesKey, call.Paths = v.Hides, v.HidesKey, v.Paths
-	if err != nil || x.Hooks == nil {
-		return call, v, err
-	}
-	params, asking, err := x.before(ctx, t, call, h)
-	if err == nil && params != nil && !bytes.Equal(params, call.Params) {
-		call.Params = bytes.Clone(params)
-		if v, err = x.admit(ctx, t, call); err != nil {
-			err = fmt.Errorf("with the params from a beforeCall hook: %w", err)
-		}
-	}
-	call.Hides, call.HidesKey, call.Paths = v.Hides, v.HidesKey, v.Paths
-	return call, tightened(v, asking), err
-}
-
-// before passes a call to the hooks. Those of a call that was held run once.
-func (x *Executor) before(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (json.RawMessage, registry.Asking, error) {
-	if h != nil && h.hooked {
-		return h.params, h.asking, nil
-	}
-	params, asking, err := x.Hooks.Before(ctx, t, call)
-	if h != nil && err == nil {
-		h.hooked, h.params, h.asking = true, params, asking
-	}
-	return params, asking, err
-}
-
-// tightened returns a verdict that requires confirmation by a person. It never
-// allows more than before, and an approval cannot replace the person's answer.
-func tightened(v policy.Verdict, asking registry.Asking) policy.Verdict {
-	if asking.Reason == "" || v.Decision == policy.Deny || v.Agreed {
-		return v
-	}
-	v.Decision, v.Reason, v.Origin = policy.Ask, asking.Reason, asking.Origin
-	v.Rule, v.Approval, v.Scopes, v.Changes, v.Firm = nil, "", nil, nil, true
-	return v
 }
 
 type observerKey struct{}

@@ -3,51 +3,15 @@ package exec
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/stack"
 )
 
 const defaultGrace = 5 * time.Second
-
-// run makes a call that was admitted. The wrappers are outermost, then the sandbox,
-// the time limit and the tool.
-func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call, confine policy.Confinement) (registry.Result, error) {
-	out := &emitter{emit: call.Emit, progress: call.Progress}
-	defer out.close()
-	call.Emit, call.Progress = out.Emit, out.Progress
-
-	tool := *t
-	tool.Run = x.limited(t)
-	if confine.On {
-		tool = x.Confine(tool, confine)
-	}
-	var result registry.Result
-	start := time.Now()
-	err := catchPanic(t, "calling a tool", func() (err error) {
-		for i := len(x.Wrap) - 1; i >= 0; i-- {
-			tool = x.Wrap[i](tool)
-		}
-		result, err = tool.Run(ctx, call)
-		return err
-	})
-	if x.Recorded == nil || result.Duration == 0 { // a recorded call took as long as it says
-		result.Duration = time.Since(start)
-	}
-	failed := err != nil || result.IsError
-	if cause := context.Cause(ctx); failed && cause != nil && !errors.Is(err, ErrTimeout) {
-		return canceled(t, result, cause)
-	}
-	if err != nil && !errors.Is(err, ErrTimeout) {
-		return registry.Result{Duration: result.Duration}, err
-	}
-	return result, err
-}
 
 // limited returns the tool's Run with its time limit and with panics caught.
 func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {

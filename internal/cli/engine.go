@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/telemetry"
 	"github.com/toolreg/toolreg/internal/text"
-	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
 // Engine opens the sessions of a run, finds tools in them, and prints what they report.
@@ -134,7 +134,7 @@ func (x *Engine) deps() engine.Deps {
 	}
 	return engine.Deps{
 		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders, Log: x.io.Log,
-		Warn: x.io.Warn, Describe: ui.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), ServerKeeper: internal(KeepServerCommand), Evaluator: internal(EvaluateCommand), ScriptEngine: internal(ScriptCommand),
+		Warn: x.io.Warn, Describe: asking.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), ServerKeeper: internal(KeepServerCommand), Evaluator: internal(EvaluateCommand), ScriptEngine: internal(ScriptCommand),
 	}
 }
 

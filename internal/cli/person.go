@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
 // Person is the person who runs the command, if there is one. It asks one question at
@@ -55,7 +56,7 @@ func (p *Person) Confirmer() exec.Confirmer {
 	p.opening.Lock()
 	defer p.opening.Unlock()
 	p.ttys = append(p.ttys, tty)
-	return &inTurn{p, ui.Confirmer{TTY: tty}}
+	return &inTurn{p, asking.Terminal{TTY: tty}}
 }
 
 // close closes the terminal.
@@ -70,7 +71,7 @@ func (p *Person) close() {
 // inTurn is a Confirmer that asks one question at a time.
 type inTurn struct {
 	*Person
-	confirmer ui.Confirmer
+	terminal asking.Terminal
 }
 
 // Turn implements [exec.Confirmer].
@@ -84,7 +85,7 @@ func (c *inTurn) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if err := context.Cause(ctx); err != nil {
 		return exec.Answer{}, err
 	}
-	answer, err := c.confirmer.Confirm(ctx, q)
+	answer, err := c.terminal.Confirm(ctx, q)
 	if err == nil && answer.Choice != exec.No && q.Preview.Diff != "" {
 		c.approved = append(c.approved, q.Preview.Diff)
 	}
@@ -101,7 +102,7 @@ func (p *Person) Approved(diff string) bool {
 
 // Elicit implements [engine.Asker].
 func (p *Person) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, error) {
-	declined := ask.Answer{Action: "decline"}
+	declined := ask.Answer{Action: ask.Decline}
 	if why := p.nobody(); why != "" {
 		return declined, &engine.NobodyError{Reason: why}
 	}
@@ -115,29 +116,18 @@ func (p *Person) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, err
 		return declined, &engine.NobodyError{Reason: "nobody can be asked"}
 	}
 	defer tty.Close()
-	asker := ui.Asker{TTY: tty, Open: ui.Browser{Environ: p.io.environ}.Open}
-	reply, err := asker.Ask(ctx, ui.Asked{Server: q.Server, During: q.During, Message: q.Message, Form: q.Form, URL: q.URL, Done: q.Done})
+	terminal := asking.Terminal{TTY: tty, Open: ui.Browser{Environ: p.io.environ}.Open}
+	answer, err := terminal.Elicit(ctx, q)
 	if context.Cause(ctx) != nil {
 		time.Sleep(withdrawnRest) // only the next question waits for this
 	}
-	return ask.Answer{Action: actionOf(reply.Action), Content: reply.Content, Said: reply.Said}, err
+	return answer, err
 }
 
 // withdrawnRest is the pause after a question was removed from the terminal without an
 // answer. The person may still be typing, and that must not answer the next question,
 // which a server could send at this moment on purpose.
 const withdrawnRest = 500 * time.Millisecond
-
-// actionOf returns the protocol's name of an action.
-func actionOf(a ui.Action) string {
-	switch a {
-	case ui.Accept:
-		return "accept"
-	case ui.Cancel:
-		return "cancel"
-	}
-	return "decline"
-}
 
 // Open is like OpenTTY, but fails if no questions may be asked in this run.
 func (p *Person) Open() (*ui.TTY, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/form"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
 // question waits for an answer.
@@ -153,10 +154,9 @@ func (c *Console) Confirm(ctx context.Context, q exec.Question, first func() boo
 	answered := make(chan struct{})
 	one := &question{summary: summary{Tool: short(q.Tool.Name)}, first: first}
 	one.details = func() details {
-		d := details{Text: ui.QuestionBody(q)}
-		covers := ui.Covers(q)
+		d := details{Text: asking.Body(&q)}
 		for _, one := range q.Choices {
-			d.Choices = append(d.Choices, choice{one.String(), covers[one]})
+			d.Choices = append(d.Choices, choice{one.String(), asking.Covers(&q, one)})
 			if one == exec.Edit {
 				d.Content = &q.Preview.NewContent
 			}
@@ -225,15 +225,15 @@ func newField(f *form.Field) field {
 func answerOf(e ask.Elicitation, r reply) (ask.Answer, error) {
 	switch r.Choice {
 	case wordDecline:
-		return ask.Answer{Action: "decline", Said: r.Reason}, nil
+		return ask.Answer{Action: ask.Decline, Said: r.Reason}, nil
 	case wordDismiss:
-		return ask.Answer{Action: "cancel"}, nil
+		return ask.Answer{Action: ask.Cancel}, nil
 	case wordSend:
 	default:
 		return ask.Answer{}, errors.New("the answer is none of those offered")
 	}
 	if e.Form == nil {
-		return ask.Answer{Action: "accept"}, nil
+		return ask.Answer{Action: ask.Accept}, nil
 	}
 	values := map[string]json.RawMessage{}
 	for i := range e.Form.Fields {
@@ -254,5 +254,5 @@ func answerOf(e ask.Elicitation, r reply) (ask.Answer, error) {
 		}
 		values[f.Name] = value
 	}
-	return ask.Answer{Action: "accept", Content: e.Form.Encode(values)}, nil
+	return ask.Answer{Action: ask.Accept, Content: e.Form.Encode(values)}, nil
 }

@@ -46,7 +46,7 @@ func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, 
 	start := time.Now()
 	answer, err := q.askPerson(ctx, e)
 	if err != nil {
-		answer.Action = "cancel"
+		answer.Action = ask.Cancel
 	}
 	q.audit.Question(ctx, e, answer.Action, start)
 	q.tape.keepServers(e, answer)
@@ -54,13 +54,13 @@ func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, 
 }
 
 func (q *questions) askPerson(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
-	answer, err := ask.Answer{Action: "decline"}, error(&NobodyError{"nobody can be asked"})
+	answer, err := ask.Answer{Action: ask.Decline}, error(&NobodyError{"nobody can be asked"})
 	if q.asker != nil {
 		answer, err = q.asker.Elicit(ctx, e)
 	}
 	if nobody, ok := errors.AsType[*NobodyError](err); ok {
 		q.declined(e.Server, "question", nobody.Reason+": "+e.Message)
-		return ask.Answer{Action: "decline"}, nil
+		return ask.Answer{Action: ask.Decline}, nil
 	}
 	return answer, err
 }

@@ -25,8 +25,6 @@ func (e *InputError) Unwrap() error { return e.Err }
 type Screen interface {
 	// Watch shows what is waited for until done is called.
 	Watch() (done func())
-	// ServerState shows a step of a server. It may be called from any goroutine.
-	ServerState(server string, state mcpclient.State)
 	// Line shows what something that is waited for does; "" removes it. It may be called from
 	// any goroutine.
 	Line(name, doing string)
@@ -37,10 +35,9 @@ type Screen interface {
 // blank is a screen that shows nothing.
 type blank struct{}
 
-func (blank) Watch() func()                       { return func() {} }
-func (blank) ServerState(string, mcpclient.State) {}
-func (blank) Line(string, string)                 {}
-func (blank) Pause() func()                       { return func() {} }
+func (blank) Watch() func()       { return func() {} }
+func (blank) Line(string, string) {}
+func (blank) Pause() func()       { return func() {} }
 
 // reports is where a session reports problems that do not stop it. It is safe for concurrent
 // use.
@@ -51,6 +48,15 @@ type reports struct {
 
 	mu      sync.Mutex
 	notices []registry.Diagnostic // those that are not of a registry
+}
+
+// serverState shows the step of a server that is starting.
+func (r *reports) serverState(server string, state mcpclient.State) {
+	doing := ""
+	if state == mcpclient.StateConnecting || state == mcpclient.StateListing {
+		doing = string(state)
+	}
+	r.screen.Line(server, doing)
 }
 
 // shows shows a source until done is called. Servers show their own steps.

@@ -386,7 +386,7 @@ func commonOptions(p *programs, deps Deps, opts Options, mask *masker) mcpclient
 	limits := p.set.Limits
 	o := mcpclient.Options{
 		ProjectRoot: p.set.ProjectRoot, Workspace: workspaceOf(p.set), Environ: process.ChildEnviron(p.environ), Version: deps.Version,
-		Expand: p.expander.Server, Hide: mask.hide, Logger: p.reports.log, OnState: p.reports.screen.ServerState,
+		Expand: p.expander.Server, Hide: mask.hide, Logger: p.reports.log, OnState: p.reports.serverState,
 		Counts: opts.Counts, ListOnly: opts.List, Apps: opts.Apps, Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
 		Limits: mcpclient.Limits{Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages, Schema: limits.Schema, Samples: p.set.Sampling.Requests},
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
 // Client is the program that is the host.
@@ -70,7 +70,7 @@ func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if c == nil {
 		return exec.Answer{}, errors.New("the question belongs to no call of the host")
 	}
-	raw, err := c.request.ask(ctx, "approve", Approve{c.about(), ui.Prompt(q)})
+	raw, err := c.request.ask(ctx, "approve", Approve{c.about(), asking.Prompt(q)})
 	if cause := context.Cause(ctx); cause != nil {
 		return exec.Answer{}, cause
 	}
@@ -137,17 +137,17 @@ func (a asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error
 	}
 	params, err := jsonx.Marshal(elicitParams{e.Mode, e.Message, e.Schema, e.URL, e.ID})
 	if err != nil {
-		return ask.Answer{Action: "cancel"}, err
+		return ask.Answer{Action: ask.Cancel}, err
 	}
 	raw, err := c.request.ask(ctx, "elicit", Elicit{c.about(), e.Server, params})
 	if errors.Is(err, errFinished) {
-		return ask.Answer{Action: "accept"}, nil
+		return ask.Answer{Action: ask.Accept}, nil
 	}
 	var r ElicitResult
 	if err == nil {
 		err = json.Unmarshal(raw, &r)
 	}
-	return ask.Answer{Action: cmp.Or(r.Action, "cancel"), Content: r.Content}, err
+	return ask.Answer{Action: cmp.Or(r.Action, ask.Cancel), Content: r.Content}, err
 }
 
 var errFinished = errors.New("the server reports that the person has finished")

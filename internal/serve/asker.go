@@ -18,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
 // Asking controls whether the clients of a server may be asked. A server that a tool has
@@ -126,7 +126,7 @@ func (c *client) confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 		}
 		return true
 	})
-	result, err := c.approve(ctx, q.Tool, &mcp.ElicitParams{Mode: "form", Message: ui.QuestionText(q), RequestedSchema: decisionForm(q.Words())})
+	result, err := c.approve(ctx, q.Tool, &mcp.ElicitParams{Mode: "form", Message: asking.Text(&q), RequestedSchema: decisionForm(q.Words())})
 	notUnderstood := exec.Answer{Choice: exec.No, Reason: `the client's answer was not understood: its "decision" is none of the choices`}
 	if err != nil && strings.HasPrefix(err.Error(), "elicitation result content does not match") { // the SDK checks those in sessions
 		return notUnderstood, nil
@@ -134,7 +134,7 @@ func (c *client) confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if err != nil {
 		return exec.Answer{}, err
 	}
-	if result.Action != "accept" {
+	if result.Action != ask.Accept {
 		return exec.Answer{Choice: exec.No, Reason: "the client's user did not agree (" + result.Action + ")"}, nil
 	}
 	var given exec.Reply
@@ -211,12 +211,12 @@ func (c *client) pass(ctx context.Context, e ask.Elicitation) (ask.Answer, error
 	}
 	result, err := c.elicit(ctx, questionKey, q, nil)
 	if err != nil {
-		return ask.Answer{Action: "cancel"}, err
+		return ask.Answer{Action: ask.Cancel}, err
 	}
 	answer := ask.Answer{Action: result.Action}
-	if result.Action == "accept" && result.Content != nil {
+	if result.Action == ask.Accept && result.Content != nil {
 		if answer.Content, err = json.Marshal(result.Content); err != nil {
-			return ask.Answer{Action: "cancel"}, errors.New("the client's answer cannot be read")
+			return ask.Answer{Action: ask.Cancel}, errors.New("the client's answer cannot be read")
 		}
 	}
 	return answer, nil

@@ -1,5 +1,5 @@
-// Package ui shows the progress and results of a run to the person at the terminal
-// and asks them questions.
+// Package ui draws: it shows the progress and results of a run, and reads what the person at the
+// terminal types. It knows nothing of calls and rules; what is asked about them is in ui/asking.
 //
 // Questions use /dev/tty (CONIN$ and CONOUT$ on Windows) instead of the standard
 // streams, so that stdin remains free for params and stdout for results. While a

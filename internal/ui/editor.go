@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/process"
-	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // childGrace is how long an editor or a pager may take to exit.
@@ -22,22 +21,26 @@ const childGrace = 500 * time.Millisecond
 // maxEdited is the longest content that is accepted from an editor, in bytes.
 const maxEdited = 64 << 20
 
-// textEditor is the user's editor, by default vi (notepad on Windows).
-type textEditor struct{ tty *TTY }
+// Edit opens the person's editor, by default vi (notepad on Windows), on a text and returns the edited
+// text, which may be empty. The end of name determines the language.
+func (t *TTY) Edit(ctx context.Context, name, content string) (string, error) {
+	turn := t.Begin()
+	defer turn.End()
+	return turn.Edit(ctx, name, content)
+}
 
-// edit opens the editor on the proposed content and returns the edited content,
-// which may be empty.
-func (e textEditor) edit(ctx context.Context, p registry.Preview) (string, error) {
+// Edit is [TTY.Edit] within a turn.
+func (t *Turn) Edit(ctx context.Context, name, content string) (string, error) {
 	dir, err := os.MkdirTemp("", "toolreg-edit-") // 0700
 	if err != nil {
 		return "", fmt.Errorf("preparing the edit: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	file := filepath.Join(dir, editName(p.FileName))
-	if err := os.WriteFile(file, []byte(p.NewContent), 0o600); err != nil {
+	file := filepath.Join(dir, editName(name))
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		return "", fmt.Errorf("preparing the edit: %w", err)
 	}
-	if err := e.run(ctx, file); err != nil {
+	if err := t.runEditor(ctx, file); err != nil {
 		return "", err
 	}
 	info, err := os.Stat(file)
@@ -69,9 +72,9 @@ func editName(name string) string {
 	return "content" + ext
 }
 
-// run runs the editor on the terminal and waits for it.
-func (e textEditor) run(ctx context.Context, file string) error {
-	argv, err := editorArgv(e.tty.Editor)
+// runEditor runs the editor on the terminal and waits for it.
+func (t *TTY) runEditor(ctx context.Context, file string) error {
+	argv, err := editorArgv(t.Editor)
 	if err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func (e textEditor) run(ctx context.Context, file string) error {
 	if err != nil {
 		return fmt.Errorf("starting the editor %q: %w; set VISUAL or EDITOR", argv[0], err)
 	}
-	if err := e.tty.runChild(ctx, program, append(argv, file), nil); err != nil {
+	if err := t.runChild(ctx, program, append(argv, file), nil); err != nil {
 		return fmt.Errorf("editing: %w; nothing was changed", err)
 	}
 	return nil
@@ -178,11 +181,4 @@ func lookPath(program, path string) (string, error) {
 		}
 	}
 	return "", os.ErrNotExist
-}
-
-// Edit opens the person's editor on a text and returns the edited text, which
-// may be empty. The end of name determines the language.
-func (t *TTY) Edit(ctx context.Context, name, content string) (string, error) {
-	defer t.begin()()
-	return textEditor{t}.edit(ctx, registry.Preview{FileName: name, NewContent: content})
 }

@@ -30,7 +30,7 @@ const (
 // Full takes over the whole screen. The error wraps [errors.ErrUnsupported] on
 // systems that do not support it.
 func (t *TTY) Full(ctx context.Context) (*Full, error) {
-	f := &Full{tty: t, end: t.begin()}
+	f := &Full{tty: t, end: t.Begin().End}
 	err := f.enter(ctx)
 	if err == nil {
 		if f.keys, err = newKeyReader(t.in); err != nil {

@@ -43,18 +43,19 @@ const viewWord = "view"
 // no, and text after a no is its reason; [v]iew shows the text in the pager.
 // The error is the cause of ctx, or wraps [ErrNoAnswer].
 func (t *TTY) Choose(ctx context.Context, q Query) (Chosen, error) {
-	defer t.begin()()
-	return t.choose(ctx, q, q.Text)
+	turn := t.Begin()
+	defer turn.End()
+	return turn.Choose(ctx, q, q.Text)
 }
 
-// choose is Choose with a text before that of the question.
-func (t *TTY) choose(ctx context.Context, q Query, lead string) (Chosen, error) {
+// Choose is [TTY.Choose] within a turn. lead is written first, in place of the whole text.
+func (t *Turn) Choose(ctx context.Context, q Query, lead string) (Chosen, error) {
 	words := q.words()
 	no := words[len(words)-1]
 	again := q.About + prompt(q.Question, words)
 	shown := lead + again
 	for {
-		line, err := t.ask(ctx, shown)
+		line, err := t.Ask(ctx, shown)
 		if err != nil {
 			return Chosen{}, err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -227,16 +226,6 @@ func (s *Screen) end() {
 	if s.works--; s.works == 0 {
 		s.status.Close()
 		s.status = nil
-	}
-}
-
-// ServerState shows the state of a server on the server's live line.
-func (s *Screen) ServerState(server string, state mcpclient.State) {
-	switch state {
-	case mcpclient.StateConnecting, mcpclient.StateListing:
-		s.Line(server, string(state))
-	default:
-		s.Line(server, "")
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -67,16 +66,16 @@ func TestQuestionStaysBelowProgress(t *testing.T) {
 		progress, done := s.Progress("script", "")
 		progress(registry.Progress{Done: 1, Message: "read_file"})
 		loaded := s.Watch()
-		s.ServerState("github", mcpclient.StateConnecting)
+		s.Line("github", "connecting")
 		show("within", "script: 1 read_file\ngithub: connecting\n")
-		s.ServerState("github", mcpclient.StateConnected)
+		s.Line("github", "")
 		loaded()
 		show("after it", "script: 1 read_file\n")
 		release := s.Hold()
 		_, _ = scr.Write([]byte("Run it? "))
 		progress(registry.Progress{Done: 2, Message: "write_file"})
 		other := s.Watch()
-		s.ServerState("gitlab", mcpclient.StateConnecting)
+		s.Line("gitlab", "connecting")
 		show("during the question", "Run it? ")
 		_, _ = scr.Write([]byte("y\n"))
 		release()
@@ -113,15 +112,15 @@ func TestSlow(t *testing.T) {
 		_, done = s.Progress("hi", "mcp:slow")
 		defer done()
 		loaded := s.Watch()
-		s.ServerState("other", mcpclient.StateConnecting)
-		s.ServerState("other", mcpclient.StateListing)
-		s.ServerState("quick", mcpclient.StateConnecting)
+		s.Line("other", "connecting")
+		s.Line("other", "listing")
+		s.Line("quick", "connecting")
 		pass(SlowTime / 2)
-		s.ServerState("quick", mcpclient.StateConnected)
+		s.Line("quick", "")
 		pass(SlowTime, "other (listing)")
-		s.ServerState("other", mcpclient.StateConnected)
+		s.Line("other", "")
 		loaded()
-		s.ServerState("later", mcpclient.StateConnecting)
+		s.Line("later", "connecting")
 		pass(2*SlowTime, "other (listing)")
 	})
 }

@@ -28,20 +28,34 @@ type TTY struct {
 	mu      sync.Mutex
 }
 
-// begin reserves the terminal for one question: others wait until end is
-// called.
-func (t *TTY) begin() (end func()) {
+// Turn is a terminal that is reserved for one question. Other questions wait for its end.
+type Turn struct {
+	*TTY
+	after func()
+}
+
+// Begin reserves the terminal for one question.
+func (t *TTY) Begin() *Turn {
 	t.mu.Lock()
-	after := func() {}
+	turn := &Turn{t, func() {}}
 	if t.Before != nil {
 		if f := t.Before(); f != nil {
-			after = f
+			turn.after = f
 		}
 	}
-	return func() {
-		after()
-		t.mu.Unlock()
-	}
+	return turn
+}
+
+// End lets the next question begin.
+func (t *Turn) End() {
+	t.after()
+	t.mu.Unlock()
+}
+
+// View returns a view of the terminal's width and colors.
+func (t *TTY) View() *View {
+	columns, _ := t.Size()
+	return &View{Width: columns, Color: t.Color}
 }
 
 // OpenTTY opens the controlling terminal. An error means that no one can be asked.
@@ -51,8 +65,11 @@ func OpenTTY() (*TTY, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the terminal: %w", err)
 	}
-	return &TTY{in: in, out: out}, nil
+	return NewTTY(in, out), nil
 }
+
+// NewTTY returns a terminal that reads and writes open files. [TTY.Close] closes them.
+func NewTTY(in, out *os.File) *TTY { return &TTY{in: in, out: out} }
 
 // Close closes the terminal.
 func (t *TTY) Close() error {
@@ -93,15 +110,23 @@ const maxAnswer = 4096
 // of input.
 var ErrNoAnswer = errors.New("no answer")
 
+// Ask asks one question with [Turn.Ask].
+func (t *TTY) Ask(ctx context.Context, text string) (string, error) {
+	turn := t.Begin()
+	defer turn.End()
+	return turn.Ask(ctx, text)
+}
+
+// AskHidden is Ask without echo of what is typed.
+func (t *Turn) AskHidden(ctx context.Context, text string) (string, error) {
+	defer hideInput(t.in)()
+	return t.Ask(ctx, text)
+}
+
 // Ask writes text and reads one line, without its line break. It first discards
 // input typed before, so that it cannot answer a question that was not yet
 // visible. The error is the cause of ctx, or wraps ErrNoAnswer.
-func (t *TTY) Ask(ctx context.Context, text string) (string, error) {
-	defer t.begin()()
-	return t.ask(ctx, text)
-}
-
-func (t *TTY) ask(ctx context.Context, text string) (string, error) {
+func (t *Turn) Ask(ctx context.Context, text string) (string, error) {
 	if err := context.Cause(ctx); err != nil {
 		return "", err
 	}
@@ -122,8 +147,10 @@ func (t *TTY) ask(ctx context.Context, text string) (string, error) {
 	return line, err
 }
 
-// write writes text, which may have our own styles, and returns when ctx ends,
-// because the terminal may be stopped by Ctrl-S.
+// Show writes text, which may have our own styles, and returns when ctx ends, because the terminal
+// may be stopped by Ctrl-S.
+func (t *Turn) Show(ctx context.Context, text string) error { return t.write(ctx, text) }
+
 func (t *TTY) write(ctx context.Context, text string) error {
 	return t.writeEscapes(ctx, Styled(text))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
 // ask asks the person at the terminal for missing required params, unless the params
@@ -37,8 +38,8 @@ func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage
 	}
 	describeNested(ctx, &f.Tool.Definition, needed, more)
 	defer tty.Close()
-	lineOf := func(filled *ui.Filled) string { return commandLine(e, f.Tool, params, filled) }
-	filled, err := tty.AskParams(ctx, ui.ParamsForm{
+	lineOf := func(filled *asking.Filled) string { return commandLine(e, f.Tool, params, filled) }
+	filled, err := asking.Params(ctx, tty, asking.ParamsForm{
 		Tool: f.Tool.Name, Description: f.Tool.Description, Needed: needed, More: more, Line: lineOf,
 		ReadFile: func(name string) ([]byte, error) { return e.Config.ReadFile(ctx, name) },
 	})
@@ -106,7 +107,7 @@ func lacksOnly(err error) bool {
 }
 
 // merged returns the params with the answers.
-func merged(params json.RawMessage, filled *ui.Filled) json.RawMessage {
+func merged(params json.RawMessage, filled *asking.Filled) json.RawMessage {
 	all, err := jsonx.Parse(params, jsonx.Options{})
 	if err != nil { // cannot happen: they were parsed before
 		return params
@@ -121,7 +122,7 @@ func merged(params json.RawMessage, filled *ui.Filled) json.RawMessage {
 
 // commandLine returns the command line of this run with the answers as
 // arguments, or with all params as JSON if arguments cannot express them.
-func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *ui.Filled) string {
+func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *asking.Filled) string {
 	words := e.Argv
 	for _, name := range filled.Names {
 		if file, ok := filled.Files[name]; ok && !strings.Contains(name, "=") && !strings.HasPrefix(name, "-") {

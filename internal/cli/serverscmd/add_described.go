@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
 // describedOptions are the options of add for a server of a registry or a file.
@@ -196,7 +197,7 @@ func (q *questions) fill(ctx context.Context, tty *ui.TTY) error {
 			more.Fields = append(more.Fields, field)
 		}
 	}
-	with := func(filled *ui.Filled) *install.Installation {
+	with := func(filled *asking.Filled) *install.Installation {
 		next := *q.Installation
 		next.Given = maps.Clone(q.Given)
 		for name, value := range filled.Values {
@@ -204,9 +205,9 @@ func (q *questions) fill(ctx context.Context, tty *ui.TTY) error {
 		}
 		return &next
 	}
-	filled, err := tty.AskParams(ctx, ui.ParamsForm{
-		Tool: q.Server.Name, Description: q.Server.Description, Needed: needed, More: more, Subject: &ui.Subject{Noun: "value", Enter: "continues"},
-		Line: func(filled *ui.Filled) string {
+	filled, err := asking.Params(ctx, tty, asking.ParamsForm{
+		Tool: q.Server.Name, Description: q.Server.Description, Needed: needed, More: more, Subject: &asking.Subject{Noun: "value", Enter: "continues"},
+		Line: func(filled *asking.Filled) string {
 			next := with(filled)
 			if err := next.MakePlan(); err != nil {
 				return err.Error()

@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
 // New returns the command why.
@@ -327,7 +328,7 @@ func whyText(d Document, changes []policy.Change, ios *cli.IO) string {
 	if x := d.Approval; x != nil {
 		field("approval", "%s (%s) of %s", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
 	}
-	b.WriteString(ui.Changes(changes, ios.WrapWidth()))
+	b.WriteString(asking.Changes(changes, ios.WrapWidth()))
 	if d.Sandbox != nil && d.Sandbox.text != "" {
 		field("sandbox", "%s", d.Sandbox.text)
 	}

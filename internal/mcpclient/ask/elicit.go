@@ -16,11 +16,11 @@ import (
 // maxMessage is the maximum length of a question's message as shown, in bytes.
 const maxMessage = 4 << 10
 
-// The answers to an elicitation (revision 2025-11-25).
+// The actions of an [Answer] (revision 2025-11-25).
 const (
-	actionAccept  = "accept"
-	actionDecline = "decline"
-	actionCancel  = "cancel"
+	Accept  = "accept"
+	Decline = "decline"
+	Cancel  = "cancel"
 )
 
 // The modes of an elicitation.
@@ -48,7 +48,7 @@ type Elicitation struct {
 
 // Answer is the user's answer. The zero value declines.
 type Answer struct {
-	Action  string          // "accept", "decline" or "cancel"
+	Action  string          // Accept, Decline or Cancel
 	Content json.RawMessage // accept of a form: one JSON object
 	Said    string          // decline: the user's reason, "" for none; not for the server
 }
@@ -62,19 +62,19 @@ func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMe
 	}
 	if err != nil {
 		h.refuse("question", err)
-		return elicitResult(Answer{Action: actionDecline})
+		return elicitResult(Answer{Action: Decline})
 	}
 	e.During = during.name
 	a := h.askUser(ctx, e)
 	during.answered(a)
-	if a.Action != actionAccept || e.Mode != modeForm {
+	if a.Action != Accept || e.Mode != modeForm {
 		return elicitResult(Answer{Action: a.Action})
 	}
 	if len(a.Content) == 0 {
 		a.Content = json.RawMessage("{}")
 	}
 	if !json.Valid(a.Content) || jsonx.KindOf(a.Content) != jsonx.Object {
-		a = Answer{Action: actionCancel}
+		a = Answer{Action: Cancel}
 	}
 	return elicitResult(a)
 }
@@ -129,24 +129,24 @@ func shorten(s string, n int) string {
 // knows. It returns when ctx is done even if the user never answers.
 func (h *Handler) askUser(ctx context.Context, e Elicitation) Answer {
 	if h.opts.Elicit == nil {
-		return Answer{Action: actionDecline}
+		return Answer{Action: Decline}
 	}
 	answers := make(chan Answer, 1)
 	go func() {
 		a, err := h.opts.Elicit(ctx, e)
 		if err != nil {
-			a = Answer{Action: actionCancel}
+			a = Answer{Action: Cancel}
 		}
 		answers <- a
 	}()
 	select {
 	case a := <-answers:
-		if slices.Contains([]string{actionAccept, actionDecline, actionCancel}, a.Action) {
+		if slices.Contains([]string{Accept, Decline, Cancel}, a.Action) {
 			return a
 		}
-		return Answer{Action: actionDecline}
+		return Answer{Action: Decline}
 	case <-ctx.Done():
-		return Answer{Action: actionCancel}
+		return Answer{Action: Cancel}
 	}
 }
 
@@ -179,7 +179,7 @@ func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawM
 		a := h.askUser(ctx, e)
 		during.answered(a)
 		forget()
-		if a.Action != actionAccept {
+		if a.Action != Accept {
 			return false
 		}
 	}

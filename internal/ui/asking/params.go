@@ -1,4 +1,4 @@
-package ui
+package asking
 
 import (
 	"bytes"
@@ -12,7 +12,9 @@ import (
 
 	"github.com/toolreg/toolreg/internal/form"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // ParamsForm asks for missing params of a call.
@@ -23,7 +25,7 @@ type ParamsForm struct {
 	Subject *Subject
 	// ReadFile reads the file of an answer @FILE.
 	ReadFile func(name string) ([]byte, error)
-	// Line returns the command line for the call with these answers.
+	// ui.Line returns the command line for the call with these answers.
 	Line func(*Filled) string
 }
 
@@ -61,13 +63,13 @@ func (f *Filled) drop(name string) {
 // are set.
 const editWord = "edit"
 
-// AskParams asks for the required params one by one, then for others that the
+// Params asks for the required params one by one, then for others that the
 // person names, until they press Enter. The error is the cause of ctx, or wraps
-// [ErrNoAnswer] if the person gave up.
-func (t *TTY) AskParams(ctx context.Context, q ParamsForm) (*Filled, error) {
-	defer t.begin()()
-	columns, _ := t.Size()
-	d := dialog{tty: t, q: Asked{Form: q.Needed}, v: &view{width: columns, color: t.Color}, readFile: q.ReadFile}
+// [ui.ErrNoAnswer] if the person gave up.
+func Params(ctx context.Context, tty *ui.TTY, q ParamsForm) (*Filled, error) {
+	turn := tty.Begin()
+	defer turn.End()
+	d := dialog{turn: turn, q: ask.Elicitation{Form: q.Needed}, v: tty.View(), readFile: q.ReadFile}
 	if q.Subject == nil {
 		q.Subject = &Subject{Noun: "param", Enter: "runs the call"}
 	}
@@ -76,11 +78,11 @@ func (t *TTY) AskParams(ctx context.Context, q ParamsForm) (*Filled, error) {
 		heading = "\n%s takes optional %ss."
 	}
 	d.noun = q.Subject.Noun
-	d.v.printf(heading, Cut(Line(q.Tool), max(columns-26, 20)), d.noun)
+	d.v.Printf(heading, ui.Cut(ui.Line(q.Tool), max(d.v.Width-26, 20)), d.noun)
 	if about := text.FirstSentence(q.Description); about != "" {
-		d.v.prose(about)
+		d.v.Prose(about)
 	}
-	d.v.printf("@FILE reads the value from a file. Ctrl-D cancels.")
+	d.v.Printf("@FILE reads the value from a file. Ctrl-D cancels.")
 	filled := &Filled{Values: map[string]json.RawMessage{}, Files: map[string]string{}}
 	for i := range q.Needed.Fields {
 		if err := d.param(ctx, &q.Needed.Fields[i], i, filled); err != nil {
@@ -96,7 +98,7 @@ func (d *dialog) param(ctx context.Context, f *form.Field, i int, filled *Filled
 	before := filled.Values[f.Name]
 	value, err := d.field(ctx, f, i, before)
 	if _, refused := errors.AsType[*refusal](err); refused {
-		return fmt.Errorf("%w: canceled", ErrNoAnswer)
+		return fmt.Errorf("%w: canceled", ui.ErrNoAnswer)
 	}
 	switch {
 	case err != nil:
@@ -113,7 +115,7 @@ func (d *dialog) param(ctx context.Context, f *form.Field, i int, filled *Filled
 func (d *dialog) more(ctx context.Context, q *ParamsForm, filled *Filled) error {
 	names := make([]string, len(q.More.Fields))
 	for i := range q.More.Fields {
-		names[i] = Line(q.More.Fields[i].Name)
+		names[i] = ui.Line(q.More.Fields[i].Name)
 	}
 	hint := "Enter " + q.Subject.Enter
 	if len(names) > 0 {
@@ -123,15 +125,15 @@ func (d *dialog) more(ctx context.Context, q *ParamsForm, filled *Filled) error 
 		hint += ", " + editWord + " changes your answers"
 	}
 	for {
-		d.v.printf("")
-		d.v.row([]Span{{Text: Line(q.Line(filled))}})
+		d.v.Printf("")
+		d.v.Row([]ui.Span{{Text: ui.Line(q.Line(filled))}})
 		if len(names) > 0 {
-			for _, row := range WrapSpans([]Span{{Text: "Optional " + d.noun + "s: " + strings.Join(names, ", ")}}, max(d.v.width-1, 20)) {
-				d.v.printf("%s", Paint(row, false))
+			for _, row := range ui.WrapSpans([]ui.Span{{Text: "Optional " + d.noun + "s: " + strings.Join(names, ", ")}}, max(d.v.Width-1, 20)) {
+				d.v.Printf("%s", ui.Paint(row, false))
 			}
 		}
-		d.v.printf("(%s)", hint)
-		line, err := d.tty.ask(ctx, d.flushed()+"> ")
+		d.v.Printf("(%s)", hint)
+		line, err := d.turn.Ask(ctx, d.v.Take()+"> ")
 		if err != nil {
 			return err
 		}
@@ -158,14 +160,14 @@ func (d *dialog) change(ctx context.Context, q *ParamsForm, typed string, filled
 	f := q.field(strings.TrimSpace(key))
 	switch {
 	case f == nil:
-		d.v.line("Unknown " + d.noun + " " + name(key) + ".")
+		d.v.Line("Unknown " + d.noun + " " + name(key) + ".")
 		return false, nil
 	case !given:
 		return false, d.param(ctx, f, -1, filled)
 	}
 	read, err := d.read(f, strings.TrimSpace(value))
 	if err != nil {
-		d.v.line("Please try again: " + Line(err.Error()) + ".")
+		d.v.Line("Please try again: " + ui.Line(err.Error()) + ".")
 		return false, nil
 	}
 	filled.set(f.Name, read, d.file)

@@ -1,4 +1,4 @@
-package ui
+package asking
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/form"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Commands that can be typed instead of an answer.
@@ -18,12 +20,12 @@ const (
 
 // fill asks for each field, shows what would be sent, and asks whether to send
 // it.
-func (d *dialog) fill(ctx context.Context) (Reply, error) {
+func (d *dialog) fill(ctx context.Context) (ask.Answer, error) {
 	d.heading("asks for input")
 	fields := d.q.Form.Fields
 	if len(fields) > 0 {
-		d.v.printf("Your answers are sent to the server. Do not enter passwords, keys or tokens.")
-		d.v.printf("%s refuses to answer, Ctrl-D dismisses the question, Ctrl-C cancels the call.", declineWord)
+		d.v.Printf("Your answers are sent to the server. Do not enter passwords, keys or tokens.")
+		d.v.Printf("%s refuses to answer, Ctrl-D dismisses the question, Ctrl-C cancels the call.", declineWord)
 	}
 	words, question := []string{"yes", "edit", "cancel", "no"}, "Send this?"
 	if len(fields) == 0 {
@@ -33,22 +35,22 @@ func (d *dialog) fill(ctx context.Context) (Reply, error) {
 	for {
 		err := d.fields(ctx, values)
 		if refused, ok := errors.AsType[*refusal](err); ok {
-			return Reply{Said: refused.said}, nil
+			return ask.Answer{Action: ask.Decline, Said: refused.said}, nil
 		}
 		if err != nil {
-			return Reply{}, err
+			return ask.Answer{}, err
 		}
 		d.review(values)
 		chosen, err := d.choose(ctx, d.about(values), question, words...)
 		switch {
 		case err != nil:
-			return Reply{}, err
+			return ask.Answer{}, err
 		case chosen.Word == "yes":
-			return Reply{Action: Accept, Content: d.q.Form.Encode(values)}, nil
+			return ask.Answer{Action: ask.Accept, Content: d.q.Form.Encode(values)}, nil
 		case chosen.Word == "cancel":
-			return Reply{Action: Cancel}, nil
+			return ask.Answer{Action: ask.Cancel}, nil
 		case chosen.Word == "no":
-			return Reply{Said: chosen.Said}, nil
+			return ask.Answer{Action: ask.Decline, Said: chosen.Said}, nil
 		}
 	}
 }
@@ -56,12 +58,12 @@ func (d *dialog) fill(ctx context.Context) (Reply, error) {
 // about describes in one line what would be sent or accepted.
 func (d *dialog) about(values map[string]json.RawMessage) string {
 	if len(d.q.Form.Fields) == 0 {
-		return d.line("Answer MCP server " + name(d.q.Server) + ": " + Line(d.q.Message))
+		return d.line("Answer MCP server " + name(d.q.Server) + ": " + ui.Line(d.q.Message))
 	}
 	var parts []string
 	for _, f := range d.q.Form.Fields {
 		if value := values[f.Name]; value != nil {
-			parts = append(parts, Line(f.Name)+"="+Line(f.Show(value)))
+			parts = append(parts, ui.Line(f.Name)+"="+ui.Line(f.Show(value)))
 		}
 	}
 	return d.line("Send to MCP server " + name(d.q.Server) + ": " + strings.Join(parts, ", "))
@@ -95,13 +97,13 @@ func (d *dialog) review(values map[string]json.RawMessage) {
 	if len(fields) == 0 {
 		return
 	}
-	d.v.printf("\nThis will be sent to %s:", name(d.q.Server))
+	d.v.Printf("\nThis will be sent to %s:", name(d.q.Server))
 	if len(values) == 0 {
-		d.v.printf("%s(nothing; all fields are empty)", bar)
+		d.v.Quote("(nothing; all fields are empty)")
 	}
 	for i := range fields {
 		if value := values[fields[i].Name]; value != nil {
-			d.v.row([]Span{{Text: Line(fields[i].Name) + ": " + Line(fields[i].Show(value))}})
+			d.v.Row([]ui.Span{{Text: ui.Line(fields[i].Name) + ": " + ui.Line(fields[i].Show(value))}})
 		}
 	}
 }
@@ -114,9 +116,13 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 		suggestion = given
 	}
 	d.describe(f, i, suggestion)
-	shown := d.flushed() + "> "
+	shown := d.v.Take() + "> "
+	ask := d.turn.Ask
+	if f.Secret {
+		ask = d.turn.AskHidden
+	}
 	for {
-		line, err := d.answer(ctx, f, shown)
+		line, err := ask(ctx, shown)
 		if err != nil {
 			return nil, err
 		}
@@ -136,61 +142,53 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 		if err == nil {
 			return value, nil
 		}
-		shown = "Please try again: " + Line(err.Error()) + ".\n> "
+		shown = "Please try again: " + ui.Line(err.Error()) + ".\n> "
 	}
-}
-
-// answer reads one answer, without echo if the field is a secret.
-func (d *dialog) answer(ctx context.Context, f *form.Field, shown string) (string, error) {
-	if f.Secret {
-		defer hideInput(d.tty.in)()
-	}
-	return d.tty.ask(ctx, shown)
 }
 
 // describe shows what a field expects.
 func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
-	head, label := fmt.Sprintf("\n%d of %d:", i+1, len(d.q.Form.Fields)), Line(f.Label())
+	head, label := fmt.Sprintf("\n%d of %d:", i+1, len(d.q.Form.Fields)), ui.Line(f.Label())
 	if i < 0 { // the only field
 		head = "\n" + strings.ToUpper(d.noun[:1]) + d.noun[1:]
 	}
-	if Width(head)+Width(label) < d.v.width {
-		d.v.printf("%s %s", head, label)
+	if ui.Width(head)+ui.Width(label) < d.v.Width {
+		d.v.Printf("%s %s", head, label)
 	} else { // a label that wraps could be mistaken for toolreg's own text
-		d.v.printf("%s", head)
-		d.v.row([]Span{{Text: label}})
+		d.v.Printf("%s", head)
+		d.v.Row([]ui.Span{{Text: label}})
 	}
 	if f.Description != "" {
-		d.v.prose(f.Description)
+		d.v.Prose(f.Description)
 	}
 	for n, o := range f.Options {
 		line := o.Label()
 		if f.Numbered() {
 			line = fmt.Sprintf("%d  %s", n+1, line)
 		}
-		d.v.row([]Span{{Text: Line(line)}})
+		d.v.Row([]ui.Span{{Text: ui.Line(line)}})
 	}
 	for _, line := range f.Nested {
-		d.v.prose(Line(line))
+		d.v.Prose(ui.Line(line))
 	}
 	if f.Example != "" {
-		d.v.quote("example: " + Line(f.Example))
+		d.v.Quote("example: " + ui.Line(f.Example))
 	}
 	if f.Pattern != "" {
-		d.v.quote("pattern: " + Line(f.Pattern))
+		d.v.Quote("pattern: " + ui.Line(f.Pattern))
 	}
-	d.v.printf("%s", Cut("("+d.hint(f, suggestion)+")", max(d.v.width-1, 40)))
+	d.v.Printf("%s", ui.Cut("("+d.hint(f, suggestion)+")", max(d.v.Width-1, 40)))
 }
 
 // hint says what a field accepts, and what Enter does.
 func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
-	hint, suggested := Line(f.Expects()), ""
+	hint, suggested := ui.Line(f.Expects()), ""
 	if suggestion != nil {
-		if suggested = Line(f.Show(suggestion)); f.Secret {
+		if suggested = ui.Line(f.Show(suggestion)); f.Secret {
 			suggested = "what you gave"
 		}
-		if Width(suggested) > maxSuggested {
-			d.v.quote("current value: " + suggested)
+		if ui.Width(suggested) > maxSuggested {
+			d.v.Quote("current value: " + suggested)
 			suggested = "that"
 		}
 	}

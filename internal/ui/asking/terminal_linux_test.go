@@ -1,10 +1,8 @@
-package ui
+package asking
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,38 +11,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolreg/toolreg/internal/exec"
-	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/ui/ttytest"
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv("TERMINAL_TEST_OPEN") != "" { // see TestNoTerminal
-		_, err := OpenTTY()
-		fmt.Print(err)
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// TestNoTerminal opens the terminal in a process that has none.
-func TestNoTerminal(t *testing.T) {
-	out, err := process.Run(t.Context(), process.Spec{Argv: []string{os.Args[0]}, Env: []string{"TERMINAL_TEST_OPEN=1"}})
-	if err != nil || !strings.HasPrefix(string(out.Stdout), "opening the terminal: open /dev/tty") {
-		t.Errorf("%s %s, %v", out.Stdout, out.Stderr, err)
-	}
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestStoppedTerminal cancels a question that cannot be written because the person
 // pressed Ctrl-S.
 func TestStoppedTerminal(t *testing.T) {
-	p := newPTY(t)
-	p.typed("\x13")
-	q := question()
+	p := ttytest.New(t)
+	p.Typed("\x13")
+	q := aQuestion()
 	q.Preview.Prompt = strings.Repeat("x", 1<<20)
 	ctx, cancel := context.WithCancel(t.Context())
-	p.tty.Before = func() func() { cancel(); return nil }
-	got := confirm(ctx, &Confirmer{p.tty}, q)
+	p.TTY.Before = func() func() { cancel(); return nil }
+	got := confirm(ctx, &Terminal{TTY: p.TTY}, q)
 	if o := <-got; !errors.Is(o.err, context.Canceled) {
 		t.Errorf("%+v", o)
 	}
@@ -56,7 +39,7 @@ type outcome struct {
 }
 
 // confirm asks the question in the background.
-func confirm(ctx context.Context, c *Confirmer, q exec.Question) <-chan outcome {
+func confirm(ctx context.Context, c *Terminal, q exec.Question) <-chan outcome {
 	out := make(chan outcome, 1)
 	go func() {
 		a, err := c.Confirm(ctx, q)
@@ -97,12 +80,12 @@ func TestAnswers(t *testing.T) {
 		{[]string{"a\n", "y\n"}, few, exec.Yes, ""},
 	} {
 		t.Run(strings.Join(tt.typed, ""), func(t *testing.T) {
-			p := newPTY(t)
-			q := question(tt.choices...)
-			got := confirm(t.Context(), &Confirmer{p.tty}, q)
+			p := ttytest.New(t)
+			q := aQuestion(tt.choices...)
+			got := confirm(t.Context(), &Terminal{TTY: p.TTY}, q)
 			for i, s := range tt.typed {
-				p.await("Allow? ", i+1)
-				p.typed(s)
+				p.Await("Allow? ", i+1)
+				p.Typed(s)
 			}
 			o := <-got
 			if o.err != nil || o.answer.Choice != tt.want || !strings.Contains(o.answer.Reason, tt.reason) {
@@ -114,15 +97,15 @@ func TestAnswers(t *testing.T) {
 
 // Before is called before the question, and its result after the answer.
 func TestBeforeAndAfter(t *testing.T) {
-	p := newPTY(t)
+	p := ttytest.New(t)
 	var steps []string
-	p.tty.Before = func() func() {
-		steps = append(steps, "before:"+p.output())
+	p.TTY.Before = func() func() {
+		steps = append(steps, "before:"+p.Output())
 		return func() { steps = append(steps, "after") }
 	}
-	got := confirm(t.Context(), &Confirmer{p.tty}, question(exec.Yes, exec.No))
-	p.await("Allow? ", 1)
-	p.typed("y\n")
+	got := confirm(t.Context(), &Terminal{TTY: p.TTY}, aQuestion(exec.Yes, exec.No))
+	p.Await("Allow? ", 1)
+	p.Typed("y\n")
 	if o := <-got; o.answer.Choice != exec.Yes || o.err != nil {
 		t.Errorf("%+v", o)
 	}
@@ -138,59 +121,59 @@ func TestPromptIsTheLastLine(t *testing.T) {
 		"Allow? [y]es, [a]lways, [e]dit, [v]iew, [n]o: ": {exec.Yes, exec.Always, exec.Edit, exec.No},
 		"Allow? [y]es, [t]ool, [s]erver, [v]iew, [n]o: ": {exec.Yes, exec.AlwaysTool, exec.AlwaysServer, exec.No},
 	} {
-		p := newPTY(t)
-		got := confirm(t.Context(), &Confirmer{p.tty}, question(choices...))
-		p.await("[n]o: ", 1)
-		if lines := strings.Split(p.output(), "\n"); lines[len(lines)-1] != want {
+		p := ttytest.New(t)
+		got := confirm(t.Context(), &Terminal{TTY: p.TTY}, aQuestion(choices...))
+		p.Await("[n]o: ", 1)
+		if lines := strings.Split(p.Output(), "\n"); lines[len(lines)-1] != want {
 			t.Errorf("last line %q, want %q", lines[len(lines)-1], want)
 		}
-		p.typed("n\n")
+		p.Typed("n\n")
 		<-got
 	}
 }
 
 // TestTypeAhead types an answer before the question, which must be discarded.
 func TestTypeAhead(t *testing.T) {
-	p := newPTY(t)
-	p.typedAhead("y\ny\ny\n")
-	got := confirm(t.Context(), &Confirmer{p.tty}, question())
-	p.await("Allow? ", 1)
-	p.typed("n\n")
+	p := ttytest.New(t)
+	p.TypedAhead("y\ny\ny\n")
+	got := confirm(t.Context(), &Terminal{TTY: p.TTY}, aQuestion())
+	p.Await("Allow? ", 1)
+	p.Typed("n\n")
 	if o := <-got; o.answer.Choice != exec.No || o.err != nil {
 		t.Errorf("%+v", o)
 	}
-	if n := strings.Count(p.output(), "Allow? "); n != 1 {
+	if n := strings.Count(p.Output(), "Allow? "); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
 }
 
 func TestCancelledWhileAsking(t *testing.T) {
 	interrupted := errors.New("interrupt")
-	p := newPTY(t)
-	c := &Confirmer{p.tty}
+	p := ttytest.New(t)
+	c := &Terminal{TTY: p.TTY}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	got := confirm(ctx, c, question())
-	p.await("Allow? ", 1)
+	got := confirm(ctx, c, aQuestion())
+	p.Await("Allow? ", 1)
 	cancel(interrupted)
 	if o := <-got; !errors.Is(o.err, interrupted) || o.answer.Choice != exec.No {
 		t.Errorf("%+v", o)
 	}
-	if out := p.output(); !strings.HasSuffix(out, "[n]o: ") && !strings.HasSuffix(out, "[n]o: \n") {
+	if out := p.Output(); !strings.HasSuffix(out, "[n]o: ") && !strings.HasSuffix(out, "[n]o: \n") {
 		t.Errorf("the screen ends with %q", out[max(0, len(out)-40):])
 	}
-	got = confirm(t.Context(), c, question()) // the terminal still works
-	p.await("Allow? ", 2)
-	p.typed("y\n")
+	got = confirm(t.Context(), c, aQuestion()) // the terminal still works
+	p.Await("Allow? ", 2)
+	p.Typed("y\n")
 	if o := <-got; o.err != nil || o.answer.Choice != exec.Yes {
 		t.Errorf("afterwards: %+v", o)
 	}
 }
 
 func TestTerminalGone(t *testing.T) {
-	p := newPTY(t)
-	got := confirm(t.Context(), &Confirmer{p.tty}, question())
-	p.await("Allow? ", 1)
-	if err := p.master.Close(); err != nil {
+	p := ttytest.New(t)
+	got := confirm(t.Context(), &Terminal{TTY: p.TTY}, aQuestion())
+	p.Await("Allow? ", 1)
+	if err := p.Master.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if o := <-got; o.answer.Choice != exec.No {
@@ -220,13 +203,13 @@ func TestEdit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			t.Setenv("TMPDIR", t.TempDir())
-			p := newPTY(t)
-			q := question(exec.Yes, exec.Edit, exec.No)
+			p := ttytest.New(t)
+			q := aQuestion(exec.Yes, exec.Edit, exec.No)
 			q.Preview = registry.Preview{Kind: registry.PreviewEdit, FileName: "../x/main.go", NewContent: "an old line\n"}
-			p.tty.Editor = editor(t, tt.script)
-			got := confirm(t.Context(), &Confirmer{p.tty}, q)
-			p.await("Allow? ", 1)
-			p.typed("e\n")
+			p.TTY.Editor = editor(t, tt.script)
+			got := confirm(t.Context(), &Terminal{TTY: p.TTY}, q)
+			p.Await("Allow? ", 1)
+			p.Typed("e\n")
 			o := <-got
 			if diff := cmp.Diff(exec.Answer{Choice: exec.Edit, Content: tt.want}, o.answer); diff != "" || o.err != nil {
 				t.Errorf("%s %v", diff, o.err)
@@ -249,90 +232,53 @@ func TestEditFails(t *testing.T) {
 		"removes the file":   {editor(t, `rm "$2"`), "reading the edit"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPTY(t)
-			q := question(exec.Yes, exec.Edit, exec.No)
+			p := ttytest.New(t)
+			q := aQuestion(exec.Yes, exec.Edit, exec.No)
 			q.Preview = registry.Preview{Kind: registry.PreviewEdit, NewContent: "x"}
-			p.tty.Editor = tt.editor
-			got := confirm(t.Context(), &Confirmer{p.tty}, q)
-			p.await("Allow? ", 1)
-			p.typed("e\n")
-			p.await("Allow? ", 2)
-			p.typed("y\n")
+			p.TTY.Editor = tt.editor
+			got := confirm(t.Context(), &Terminal{TTY: p.TTY}, q)
+			p.Await("Allow? ", 1)
+			p.Typed("e\n")
+			p.Await("Allow? ", 2)
+			p.Typed("y\n")
 			if o := <-got; o.err != nil || o.answer.Choice != exec.Yes {
 				t.Errorf("%+v", o)
 			}
-			if !strings.Contains(p.output(), tt.want) {
-				t.Errorf("no %q in %q", tt.want, p.output())
+			if !strings.Contains(p.Output(), tt.want) {
+				t.Errorf("no %q in %q", tt.want, p.Output())
 			}
 		})
 	}
 }
 
 func TestEditorIsStoppedByCancel(t *testing.T) {
-	p := newPTY(t)
-	q := question(exec.Yes, exec.Edit, exec.No)
+	p := ttytest.New(t)
+	q := aQuestion(exec.Yes, exec.Edit, exec.No)
 	q.Preview = registry.Preview{Kind: registry.PreviewEdit, NewContent: "x"}
 	ctx, cancel := context.WithCancel(t.Context())
-	p.tty.Editor = editor(t, "echo waiting; exec sleep 600")
-	got := confirm(ctx, &Confirmer{p.tty}, q)
-	p.await("Allow? ", 1)
-	p.typed("e\n")
-	p.await("waiting", 1)
+	p.TTY.Editor = editor(t, "echo waiting; exec sleep 600")
+	got := confirm(ctx, &Terminal{TTY: p.TTY}, q)
+	p.Await("Allow? ", 1)
+	p.Typed("e\n")
+	p.Await("waiting", 1)
 	cancel()
 	if o := <-got; !errors.Is(o.err, context.Canceled) {
 		t.Errorf("%+v", o)
 	}
 }
 
-func TestAsk(t *testing.T) {
-	p := newPTY(t)
-	got := make(chan string, 1)
-	go func() {
-		line, err := p.tty.Ask(t.Context(), "Trust it? ")
-		got <- fmt.Sprint(line, err)
-	}()
-	p.await("Trust it? ", 1)
-	p.typed("of course\n")
-	if s := <-got; s != "of course<nil>" {
-		t.Errorf("%q", s)
-	}
-}
-
-func TestSize(t *testing.T) {
-	p := newPTY(t)
-	if c, r := p.tty.Size(); c != 80 || r != 24 {
-		t.Errorf("%d by %d", c, r)
-	}
-	if c, r := size(os.Stdin); c < 0 || r < 0 {
-		t.Errorf("%d by %d", c, r)
-	}
-}
-
-func TestScanLine(t *testing.T) {
-	for in, want := range map[string]string{"y\nrest": "y", "y\rrest": "y", " y \n": "y", strings.Repeat("a", 9000) + "\n": strings.Repeat("a", maxAnswer)} {
-		if got, err := scanLine(strings.NewReader(in)); got != want || err != nil {
-			t.Errorf("%.20q: %.20q, %v", in, got, err)
-		}
-	}
-	for _, in := range []string{"", "y", "y\x03\n", "\x04", "y\x1a\n"} {
-		if got, err := scanLine(strings.NewReader(in)); !errors.Is(err, io.EOF) || got != "" {
-			t.Errorf("%q: %q, %v", in, got, err)
-		}
-	}
-}
-
 // TestQuestionIsRedrawnAfterStop stops and continues the process, as with Ctrl-Z and
 // fg.
 func TestQuestionIsRedrawnAfterStop(t *testing.T) {
-	p := newPTY(t)
-	got := confirm(t.Context(), &Confirmer{p.tty}, question())
-	p.await("[n]o: ", 1)
+	p := ttytest.New(t)
+	got := confirm(t.Context(), &Terminal{TTY: p.TTY}, aQuestion())
+	p.Await("[n]o: ", 1)
 	if err := syscall.Kill(os.Getpid(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	p.await("Reason", 2)
-	p.await("[n]o: ", 2)
-	p.typed("y\n")
+	p.Await("Reason", 2)
+	p.Await("[n]o: ", 2)
+	p.Typed("y\n")
 	if o := <-got; o.err != nil || o.answer.Choice != exec.Yes {
 		t.Errorf("%+v", o)
 	}

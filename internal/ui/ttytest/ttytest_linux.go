@@ -1,4 +1,5 @@
-package ui
+// Package ttytest has a terminal for tests.
+package ttytest
 
 import (
 	"os"
@@ -9,21 +10,26 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// pty is a pseudo-terminal: the code under test uses one end, and the test acts as
+// Terminal is a pseudo-terminal: the code under test uses one end, and the test acts as
 // the person at the other.
-type pty struct {
-	t      *testing.T
-	master *os.File
-	tty    *TTY
+type Terminal struct {
+	TTY    *ui.TTY
+	Master *os.File
+
+	t     *testing.T
+	slave *os.File
 
 	mu   sync.Mutex
 	cond *sync.Cond
 	seen strings.Builder
 }
 
-func newPTY(t *testing.T) *pty {
+// New returns a terminal of 80 columns and 24 rows, which is closed at the end of the test.
+func New(t *testing.T) *Terminal {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -43,24 +49,24 @@ func newPTY(t *testing.T) *pty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pty{t: t, master: os.NewFile(uintptr(fd), "ptmx"), tty: &TTY{in: slave, out: slave}}
+	p := &Terminal{TTY: ui.NewTTY(slave, slave), Master: os.NewFile(uintptr(fd), "ptmx"), t: t, slave: slave}
 	p.cond = sync.NewCond(&p.mu)
 	done := make(chan struct{})
 	go p.watch(done)
 	t.Cleanup(func() {
-		_ = p.tty.Close()
-		_ = p.master.Close()
+		_ = p.TTY.Close()
+		_ = p.Master.Close()
 		<-done
 	})
 	return p
 }
 
 // watch records what the program writes.
-func (p *pty) watch(done chan<- struct{}) {
+func (p *Terminal) watch(done chan<- struct{}) {
 	defer close(done)
 	buf := make([]byte, 4096)
 	for {
-		n, err := p.master.Read(buf)
+		n, err := p.Master.Read(buf)
 		p.mu.Lock()
 		p.seen.Write(buf[:n])
 		p.cond.Broadcast()
@@ -71,45 +77,50 @@ func (p *pty) watch(done chan<- struct{}) {
 	}
 }
 
-// output returns everything written so far.
-func (p *pty) output() string {
+// Output returns everything written so far.
+func (p *Terminal) Output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.ReplaceAll(p.seen.String(), "\r\n", "\n")
 }
 
-// await waits until text has been written n times.
-func (p *pty) await(text string, n int) {
+// Await waits until text has been written n times.
+func (p *Terminal) Await(text string, n int) {
 	p.t.Helper()
-	stop := time.AfterFunc(20*time.Second, func() { _ = p.master.Close() }) // fails the test instead of hanging it
+	stop := time.AfterFunc(20*time.Second, func() { _ = p.Master.Close() }) // fails the test instead of hanging it
 	defer stop.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for strings.Count(p.seen.String(), text) < n {
-		if _, err := p.master.Stat(); err != nil {
+		if _, err := p.Master.Stat(); err != nil {
 			p.t.Fatalf("no %q in %q", text, p.seen.String())
 		}
 		p.cond.Wait()
 	}
 }
 
-func (p *pty) typed(text string) {
+// Typed types text.
+func (p *Terminal) Typed(text string) {
 	p.t.Helper()
-	if _, err := p.master.WriteString(text); err != nil {
+	if _, err := p.Master.WriteString(text); err != nil {
 		p.t.Error(err)
 	}
 }
 
-// typedAhead types, and waits until the keys have reached the program's end of the
+// TypedAhead types, and waits until the keys have reached the program's end of the
 // terminal.
-func (p *pty) typedAhead(text string) {
+func (p *Terminal) TypedAhead(text string) {
 	p.t.Helper()
-	p.typed(text)
+	p.Typed(text)
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
 		n := 0
-		err := control(p.tty.in, func(fd int) (err error) { n, err = unix.IoctlGetInt(fd, unix.TIOCINQ); return err })
+		conn, err := p.slave.SyscallConn()
 		if err != nil {
 			p.t.Fatal(err)
+		}
+		var inner error
+		if err := conn.Control(func(fd uintptr) { n, inner = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil || inner != nil {
+			p.t.Fatal(err, inner)
 		}
 		if n > 0 {
 			return

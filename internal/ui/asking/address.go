@@ -1,4 +1,4 @@
-package ui
+package asking
 
 import (
 	"context"
@@ -7,41 +7,44 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // openAddress shows a URL that a server wants opened, with its host on a
 // separate line, and asks before opening it.
-func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
+func (d *dialog) openAddress(ctx context.Context) (ask.Answer, error) {
 	d.heading("wants you to open an address")
 	u, err := url.Parse(d.q.URL)
 	if err != nil || u.Host == "" {
-		return Reply{}, nil
+		return ask.Answer{Action: ask.Decline}, nil
 	}
-	d.v.printf("Address:")
-	d.v.quote(Line(d.q.URL))
-	d.v.printf("Host:")
-	d.v.row([]Span{{Text: Line(u.Host), Style: Bold}})
+	d.v.Printf("Address:")
+	d.v.Quote(ui.Line(d.q.URL))
+	d.v.Printf("Host:")
+	d.v.Row([]ui.Span{{Text: ui.Line(u.Host), Style: ui.Bold}})
 	d.warnOfHost(u)
-	d.v.printf("The server may learn what you do there. toolreg opens the address only if you agree.")
+	d.v.Printf("The server may learn what you do there. toolreg opens the address only if you agree.")
 	words := []string{"yes", "myself", "cancel", "no"}
 	if d.open == nil {
 		words = words[1:]
 	} else {
-		d.v.printf("yes opens it in the browser; myself lets you open it by hand")
+		d.v.Printf("yes opens it in the browser; myself lets you open it by hand")
 	}
-	d.head = d.v.b.String()
-	about := d.line("Open " + Line(d.q.URL) + " for MCP server " + name(d.q.Server))
+	d.head = d.v.String()
+	about := d.line("Open " + ui.Line(d.q.URL) + " for MCP server " + name(d.q.Server))
 	chosen, err := d.choose(ctx, about, "Open it?", words...)
 	switch {
 	case err != nil:
-		return Reply{}, err
+		return ask.Answer{}, err
 	case chosen.Word == "cancel":
-		return Reply{Action: Cancel}, nil
+		return ask.Answer{Action: ask.Cancel}, nil
 	case chosen.Word == "no":
-		return Reply{Said: chosen.Said}, nil
+		return ask.Answer{Action: ask.Decline, Said: chosen.Said}, nil
 	case chosen.Word == "yes":
 		if err := d.open(ctx, u.String()); err != nil {
-			d.v.printf("%s; open the address above yourself.", Line(err.Error()))
+			d.v.Printf("%s; open the address above yourself.", ui.Line(err.Error()))
 		}
 	}
 	return d.waitUntilDone(ctx, about)
@@ -49,9 +52,9 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 
 // waitUntilDone waits until the person has finished at the URL, if the server
 // reports that.
-func (d *dialog) waitUntilDone(ctx context.Context, about string) (Reply, error) {
+func (d *dialog) waitUntilDone(ctx context.Context, about string) (ask.Answer, error) {
 	if d.q.Done == nil {
-		return Reply{Action: Accept}, d.tty.write(ctx, d.flushed())
+		return ask.Answer{Action: ask.Accept}, d.turn.Show(ctx, d.v.Take())
 	}
 	done := errors.New("the server reports that it is finished")
 	inner, cancel := context.WithCancelCause(ctx)
@@ -66,15 +69,15 @@ func (d *dialog) waitUntilDone(ctx context.Context, about string) (Reply, error)
 	chosen, err := d.choose(inner, about, "Finished there?", "yes", "cancel", "no")
 	switch {
 	case errors.Is(err, done):
-		return Reply{Action: Accept}, nil
+		return ask.Answer{Action: ask.Accept}, nil
 	case err != nil:
-		return Reply{}, err
+		return ask.Answer{}, err
 	case chosen.Word == "cancel":
-		return Reply{Action: Cancel}, nil
+		return ask.Answer{Action: ask.Cancel}, nil
 	case chosen.Word == "yes":
-		return Reply{Action: Accept}, nil
+		return ask.Answer{Action: ask.Accept}, nil
 	}
-	return Reply{Said: chosen.Said}, nil
+	return ask.Answer{Action: ask.Decline, Said: chosen.Said}, nil
 }
 
 // warnOfHost warns about a host that may be misleading.
@@ -89,13 +92,13 @@ func (d *dialog) warnOfHost(u *url.URL) {
 		unicode = host
 	}
 	if ascii != unicode {
-		d.v.printf("Note: the host contains non-ASCII letters, which can look like others:")
-		d.v.quote(Line(ascii) + " is shown as " + Line(unicode))
+		d.v.Printf("Note: the host contains non-ASCII letters, which can look like others:")
+		d.v.Quote(ui.Line(ascii) + " is shown as " + ui.Line(unicode))
 	}
 	if u.Scheme == "http" {
-		d.v.printf("Note: it goes to a program on this machine, unencrypted.")
+		d.v.Printf("Note: it goes to a program on this machine, unencrypted.")
 	}
 	if strings.Count(host, ".") >= 4 {
-		d.v.printf("Note: the host has many parts; the last ones show who owns it.")
+		d.v.Printf("Note: the host has many parts; the last ones show who owns it.")
 	}
 }

@@ -1,4 +1,4 @@
-package ui
+package asking
 
 import (
 	"encoding/json"
@@ -10,9 +10,10 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
-func question(choices ...exec.Choice) exec.Question {
+func aQuestion(choices ...exec.Choice) exec.Question {
 	if choices == nil {
 		choices = []exec.Choice{exec.Yes, exec.Always, exec.No}
 	}
@@ -26,12 +27,13 @@ func question(choices ...exec.Choice) exec.Question {
 }
 
 func shown(width int, color bool, q exec.Question) string {
-	v := view{width: width, color: color}
-	text := v.question(q)
-	v.b.Reset()
-	v.about(q)
-	return text + v.b.String()
+	v := ui.View{Width: width, Color: color}
+	question(&v, &q)
+	about(&v, &q)
+	return v.String()
 }
+
+const bar = "  │ "
 
 func want(t *testing.T, got string, lines ...string) {
 	t.Helper()
@@ -200,8 +202,8 @@ func TestViewShowsLongPayloadInFull(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if Width(row) > 40 {
-			t.Fatalf("row of %d columns: %q", Width(row), row)
+		if ui.Width(row) > 40 {
+			t.Fatalf("row of %d columns: %q", ui.Width(row), row)
 		}
 		joined.WriteString(text)
 	}
@@ -219,7 +221,7 @@ func TestLegendRequiresAlways(t *testing.T) {
 }
 
 func TestInvalidParamsAreShown(t *testing.T) {
-	q := question(exec.Yes, exec.No)
+	q := aQuestion(exec.Yes, exec.No)
 	q.Call.Params = json.RawMessage("{\x1b")
 	if out := shown(80, false, q); !strings.Contains(out, bar+`{\x1b`) {
 		t.Errorf("%q", out)

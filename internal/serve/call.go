@@ -36,10 +36,11 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 	run := func(ctx context.Context) (any, error) { return s.execute(ctx, req, true) }
 	var v any
 	var ask *asks
+	task := c.wantedTask(req)
 	switch {
-	case !c.wantsTask(req.Params):
+	case task == nil:
 		v, ask, err = s.states.make(ctx, t, run)
-	case req.Params.Meta[askedForTask] != true:
+	case jsonx.KindOf(task) != jsonx.Object:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "task must be an object"}
 	case s.taskSupport(ctx, req.Params.Name) == "":
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be called as a task", req.Params.Name)}

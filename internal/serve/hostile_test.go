@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -260,4 +261,21 @@ func TestOddParams(t *testing.T) {
 			send("end", "")
 		})
 	}
+}
+
+// A client that does not read the refusal of its request keeps no other from beginning a session.
+func TestUnreadRefusalHoldsUpNoSession(t *testing.T) {
+	handler := newServer(t, nil).HTTP(HTTPOptions{Loopback: true})
+	h := serveHandler(t, handler)
+	unread, read := make(chan struct{}), make(chan struct{})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, auth.Endpoint, strings.NewReader("{}")) // without Accept
+		handler.begin(beforeAnswer{httptest.NewRecorder(), sync.OnceFunc(func() { close(unread); <-read })}, req, "x")
+	}()
+	<-unread
+	_ = newRawSession(t, h, "")
+	close(read)
+	<-over
 }

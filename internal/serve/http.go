@@ -98,7 +98,8 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// have used it: then what follows on the connection is not a request. And a
 		// server that shuts down must not close connections on which a request may be
 		// arriving.
-		w = lastAnswer{w}
+		header := w.Header()
+		w = beforeAnswer{w, func() { header.Set("Connection", "close") }}
 	}
 	path := r.URL.EscapedPath()                                                                           // a proxy may have rules for the path as it is spelled
 	if err := h.checkOrigin(r); err != nil && (path != "/healthz" && path != "/readyz" || r.Host != "") { // checks with HTTP/1.0 name no host
@@ -138,23 +139,26 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lastAnswer closes the connection after the response, whatever its handler does.
-type lastAnswer struct{ http.ResponseWriter }
+// beforeAnswer calls a function before anything of a response is written.
+type beforeAnswer struct {
+	http.ResponseWriter
+	do func()
+}
 
 // WriteHeader implements http.ResponseWriter.
-func (l lastAnswer) WriteHeader(status int) {
-	l.Header().Set("Connection", "close")
-	l.ResponseWriter.WriteHeader(status)
+func (b beforeAnswer) WriteHeader(status int) {
+	b.do()
+	b.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
-func (l lastAnswer) Write(p []byte) (int, error) {
-	l.Header().Set("Connection", "close") // has no effect after WriteHeader
-	return l.ResponseWriter.Write(p)
+func (b beforeAnswer) Write(p []byte) (int, error) {
+	b.do()
+	return b.ResponseWriter.Write(p)
 }
 
 // Unwrap returns the wrapped writer to http.ResponseController.
-func (l lastAnswer) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+func (b beforeAnswer) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 // refuse answers a request that is not allowed, and logs it.
 func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +42,6 @@ type inbound struct {
 	stream *response
 	call   string          // see requestName; "" for others than requests in a session
 	open   context.Context // ends when the response is over, or its client is gone
-	task   *taskMessage    // in place of which the SDK gets a ping; nil: it gets the body
 }
 
 // newInbound returns a request whose sender is known.
@@ -80,18 +81,43 @@ const extraUnderway = "inbound"
 // what it has found out about a token.
 func withInbound(handler http.Handler) http.Handler {
 	known := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
-		return &sdkauth.TokenInfo{Extra: map[string]any{extraUnderway: ctx.Value(underwayKey{})}}, nil
+		return withExtra(extraUnderway, ctx.Value(underwayKey{})), nil
 	}
 	return sdkauth.RequireBearerToken(known, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(handler)
+}
+
+// checked is the header Authorization of requests to a handler of [withInbound], which asks for one.
+const checked = "Bearer checked"
+
+// begin passes to the SDK a request that may begin a session, which has the id then. The SDK asks for
+// ids of sessions, but not for which request, so requests take turns until it has asked, or answers.
+func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, id string) {
+	s := h.server
+	s.naming.Lock()
+	next := sync.OnceFunc(s.naming.Unlock)
+	defer next()
+	s.sessionID = func() string { defer next(); return id }
+	h.sessions.ServeHTTP(beforeAnswer{w, next}, r)
 }
 
 // inboundOf returns the request over HTTP with which a message came; nil if there is none, or it has
 // been answered.
 func inboundOf(req mcp.Request) *inbound {
+	if in, ok := extraOf(req, extraUnderway).(*underway); ok {
+		return in.Load()
+	}
+	return nil
+}
+
+// withExtra returns what the SDK passes on with a message that has a member, see [extraOf].
+func withExtra(member string, value any) *sdkauth.TokenInfo {
+	return &sdkauth.TokenInfo{Extra: map[string]any{member: value}}
+}
+
+// extraOf returns a member of what the transport passes on with a message; nil if there is none.
+func extraOf(req mcp.Request, member string) any {
 	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-		if in, ok := extra.TokenInfo.Extra[extraUnderway].(*underway); ok {
-			return in.Load()
-		}
+		return extra.TokenInfo.Extra[member]
 	}
 	return nil
 }
@@ -218,8 +244,6 @@ func (h *HTTP) post(in *inbound, at cluster.Peer) {
 	}
 	if in.modern {
 		at = h.whereIs(in)
-	} else {
-		in.body = withTask(in.body)
 	}
 	h.pass(in, at)
 }
@@ -262,18 +286,16 @@ func (h *HTTP) pass(in *inbound, at cluster.Peer) {
 	case in.modern:
 		in.r.Header.Del("Mcp-Session-Id") // the revision has no sessions
 		handler = h.modern
-	case in.session != "":
+	case in.session == "":
+		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.begin(w, r, rand.Text()) })
+	default:
 		done, ok := h.server.sessions.request(in.session, in.from, in.r.Method == http.MethodGet)
 		if !ok { // the SDK may still be closing it, and would not answer
 			http.Error(in.w, "session not found", http.StatusNotFound)
 			return
 		}
 		defer done()
-		if adopted := h.server.sessions.adopted(in.session); adopted != nil {
-			if handler = h.adoptedHandler(in, adopted); handler == nil {
-				return
-			}
-		} else if in.r.Method == http.MethodDelete {
+		if in.r.Method == http.MethodDelete {
 			h.server.sessions.end(in.session)
 		}
 	}
@@ -282,7 +304,7 @@ func (h *HTTP) pass(in *inbound, at cluster.Peer) {
 	defer under.Store(nil)
 	r := in.r.WithContext(context.WithValue(in.r.Context(), underwayKey{}, under))
 	decodeName(r.Header)
-	r.Header.Set("Authorization", "Bearer checked") // the SDK asks for one, see withInbound
+	r.Header.Set("Authorization", checked)
 	if in.body != nil {
 		r.Body = io.NopCloser(bytes.NewReader(in.body))
 	}

@@ -98,6 +98,9 @@ type Server struct {
 	states        *states
 	inbound       sync.Map // the *inbound in sessions that the SDK is handling
 
+	naming    sync.Mutex
+	sessionID func() string // for the next session over HTTP, see [HTTP.begin]
+
 	mu         sync.Mutex
 	profiles   []Profile
 	offer      *offer
@@ -412,6 +415,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}, Logging: &mcp.LoggingCapabilities{}, Completions: &mcp.CompletionCapabilities{},
 			Extensions: extensions,
 		},
+		GetSessionID:       func() string { return s.sessionID() },
 		CompletionHandler:  s.complete,
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,
@@ -438,7 +442,6 @@ func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		method, req = taskInPlaceOf(method, req)
 		if r, ok := req.(*mcp.ServerRequest[*taskParams]); ok && r.Params == nil {
 			r.Params = &taskParams{}
 		}

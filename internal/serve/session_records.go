@@ -83,11 +83,9 @@ func (s *Server) remember(next mcp.MethodHandler) mcp.MethodHandler {
 		ctx = context.WithoutCancel(ctx)
 		switch p := req.GetParams().(type) {
 		case *mcp.InitializeParams:
-			now := sessionRecord{Holder: s.replica.ID, Account: s.identify(ctx, req).Account(), State: mcp.ServerSessionState{InitializeParams: session.InitializeParams(), InitializedParams: &mcp.InitializedParams{}}}
-			if r, ok := result.(initialized); ok {
-				now.State.NegotiatedProtocolVersion = r.ProtocolVersion
+			if s.replica.records.get(session.ID()) == nil { // else it was taken over
+				s.replica.records.add(session.ID(), &record{now: sessionRecord{Holder: s.replica.ID, Account: s.identify(ctx, req).Account(), State: mcp.ServerSessionState{InitializeParams: session.InitializeParams()}}})
 			}
-			s.replica.records.add(session.ID(), &record{now: now})
 			s.replica.change(ctx, session.ID(), func(*sessionRecord) {})
 		case *mcp.SetLoggingLevelParams:
 			s.replica.change(ctx, session.ID(), func(r *sessionRecord) { r.State.LogLevel = p.Level })

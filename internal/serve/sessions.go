@@ -23,14 +23,11 @@ type sessions struct {
 type clientSession struct {
 	of       auth.Identity
 	session  *mcp.ServerSession
-	requests int // in progress, including streams
-	streams  int // that only wait for notifications
-	// transport is that of a session that was taken over from another replica; nil: the SDK's
-	// handler has it.
-	transport *mcp.StreamableServerTransport
-	used      time.Time // when the last one ended
-	calls     map[int]context.CancelCauseFunc
-	serial    int // of the last call
+	requests int       // in progress, including streams
+	streams  int       // that only wait for notifications
+	used     time.Time // when the last one ended
+	calls    map[int]context.CancelCauseFunc
+	serial   int // of the last call
 }
 
 // belongs reports whether there is such a session and it belongs to an account.
@@ -188,25 +185,6 @@ func (s *sessions) end(id string) *mcp.ServerSession {
 	}
 	s.endLocked(id, c)
 	return c.session
-}
-
-// adopt sets the transport of a session that was taken over.
-func (s *sessions) adopt(id string, transport *mcp.StreamableServerTransport) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.byID[id]; c != nil {
-		c.transport = transport
-	}
-}
-
-// adopted returns the transport of a session that was taken over; nil if it was not.
-func (s *sessions) adopted(id string) *mcp.StreamableServerTransport {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.byID[id]; c != nil {
-		return c.transport
-	}
-	return nil
 }
 
 // endIdle ends the sessions without requests, other than streams, and without calls; if all is

@@ -98,7 +98,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				return nil, err
 			}
 		}
-		data := withTask(c.queue[0])
+		data := c.queue[0]
 		c.queue = c.queue[1:]
 		m, err := jsonrpc.DecodeMessage(data)
 		if err == nil {
@@ -109,6 +109,9 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			continue
 		}
 		if r, ok := m.(*jsonrpc.Request); ok {
+			if task := memberTask(r.Params); task != nil {
+				r.Extra = &mcp.RequestExtra{TokenInfo: withExtra(extraTask, task)}
+			}
 			c.received(r)
 			r.Extra = &mcp.RequestExtra{TokenInfo: &sdkauth.TokenInfo{Extra: map[string]any{extraID: r.ID.Raw()}}}
 		}

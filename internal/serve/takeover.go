@@ -5,10 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"mime"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -112,39 +111,54 @@ func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now se
 	return r.adopt(ctx, id, now, value, from)
 }
 
-// adopt creates a session as its record describes it.
+// adopt begins a session as its record describes it.
 func (r *replica) adopt(ctx context.Context, id string, now sessionRecord, value store.Value, from auth.Identity) error {
 	ctx = auth.With(context.WithoutCancel(ctx), from)
-	transport := &mcp.StreamableServerTransport{SessionID: id}
-	session, err := r.server.sdk.Connect(ctx, transport, &mcp.ServerSessionOptions{State: &now.State})
-	if err != nil {
-		return fmt.Errorf("taking over a session: %w", err)
-	}
 	r.records.add(id, &record{now: now, value: value})
-	r.server.sessions.add(from, session)
-	r.server.sessions.adopt(id, transport)
+	r.http.replay(ctx, id, "initialize", now.State.InitializeParams)
+	if !r.server.sessions.belongs(id, from.Account()) {
+		r.records.remove(id)
+		return errors.New("taking over a session: it cannot begin again")
+	}
+	r.http.replay(ctx, id, "notifications/initialized", struct{}{})
+	if now.State.LogLevel != "" {
+		r.http.replay(ctx, id, "logging/setLevel", &mcp.SetLoggingLevelParams{Level: now.State.LogLevel})
+	}
 	r.server.opts.Log.Info("session taken over", "caller", from.Name)
 	if len(now.Resources) > 0 {
-		r.server.closing.Go(func() { subscribeAgain(ctx, transport, now.Resources) })
+		r.server.closing.Go(func() {
+			ctx, stop := context.WithTimeout(ctx, renewWithin)
+			defer stop()
+			for _, uri := range slices.Clone(now.Resources) {
+				r.http.replay(ctx, id, "resources/subscribe", &mcp.SubscribeParams{URI: uri})
+			}
+		})
 	}
 	return nil
 }
 
-// subscribeAgain subscribes an adopted session to what it had subscribed to before.
-func subscribeAgain(ctx context.Context, transport *mcp.StreamableServerTransport, uris []string) {
-	ctx, stop := context.WithTimeout(ctx, renewWithin)
-	defer stop()
-	for i, uri := range slices.Clone(uris) {
-		body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": fmt.Sprintf("toolreg-again-%d", i), "method": "resources/subscribe", "params": map[string]any{"uri": uri}})
-		if err != nil {
-			return
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, auth.Endpoint, bytes.NewReader(body))
-		if err != nil {
-			return
-		}
-		transport.ServeHTTP(discarded{http.Header{}}, req)
+// replay passes to the SDK a message that the client of a session has sent to another replica. The SDK
+// has no other way to make a session known to its handler.
+func (h *HTTP) replay(ctx context.Context, session, method string, params any) {
+	message := map[string]any{"jsonrpc": "2.0", "method": method, "params": params}
+	if !strings.HasPrefix(method, "notifications/") {
+		message["id"] = "toolreg-replay"
 	}
+	body, err := json.Marshal(message)
+	if err != nil {
+		return
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, auth.Endpoint, bytes.NewReader(body))
+	if err != nil {
+		return
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {checked}}
+	if method == "initialize" {
+		h.begin(discarded{http.Header{}}, req, session)
+		return
+	}
+	req.Header.Set("Mcp-Session-Id", session)
+	h.sessions.ServeHTTP(discarded{http.Header{}}, req)
 }
 
 // discarded is a response that nobody reads.
@@ -153,21 +167,3 @@ type discarded struct{ header http.Header }
 func (d discarded) Header() http.Header         { return d.header }
 func (d discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (d discarded) WriteHeader(int)             {}
-
-// adoptedHandler returns what handles a request of a session that was taken over, as the SDK's
-// handler does for those that began here; nil if it has answered the request.
-func (h *HTTP) adoptedHandler(in *inbound, transport *mcp.StreamableServerTransport) http.Handler {
-	switch in.r.Method {
-	case http.MethodDelete:
-		h.server.endSession(in.session)
-		in.stream.WriteHeader(http.StatusNoContent)
-		return nil
-	case http.MethodPost:
-		if kind, _, err := mime.ParseMediaType(in.r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			http.Error(in.stream, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
-			return nil
-		}
-		in.replaceTask()
-	}
-	return withInbound(transport)
-}

@@ -1,13 +1,11 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -19,71 +17,31 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
-const (
-	// askedForTask is the member of _meta that a call has if its params have a task, which the
-	// SDK does not read (revision 2025-11-25, tasks, "Creating Tasks"). It is false if that is
-	// malformed.
-	askedForTask = "toolreg/task"
-	relatedTask  = "io.modelcontextprotocol/related-task"
-)
+// relatedTask is the member of _meta that names the task to which something belongs.
+const relatedTask = "io.modelcontextprotocol/related-task"
 
-// withTask returns a message that tells the SDK if its sender wants the call to go on as a task.
-func withTask(message json.RawMessage) json.RawMessage {
-	if !bytes.Contains(message, []byte(`"task"`)) {
-		return message
+// extraTask is the member of what the transport passes on about a message that has the member task of
+// the params of a call.
+const extraTask = "task"
+
+// wantedTask returns the member task of the params of a call, which the SDK does not read (revision
+// 2025-11-25, tasks, "Creating Tasks"); nil if there is none, or the client knows no tasks.
+func (c *client) wantedTask(req mcp.Request) (task json.RawMessage) {
+	if !c.knowsLegacyTasks() {
+		return nil
 	}
-	params := jsonx.Get(message, "params")
-	task := jsonx.Get(params, "task")
-	if jsonx.IsNull(task) {
-		return message
+	if in := inboundOf(req); in != nil {
+		return memberTask(jsonx.Get(in.body, "params"))
 	}
-	meta := withMember(jsonx.Get(params, "_meta"), askedForTask, jsonx.KindOf(task) == jsonx.Object)
-	return withMember(message, "params", withMember(params, "_meta", meta))
+	task, _ = extraOf(req, extraTask).(json.RawMessage)
+	return task
 }
 
-// withMember returns an object with a member, or what is not an object as it is; nil is an empty
-// object.
-func withMember(object json.RawMessage, name string, value any) json.RawMessage {
-	members := map[string]json.RawMessage{}
-	if object != nil && json.Unmarshal(object, &members) != nil || members == nil {
-		return object
+func memberTask(params json.RawMessage) json.RawMessage {
+	if task := jsonx.Get(params, "task"); !jsonx.IsNull(task) {
+		return task
 	}
-	var err error
-	if members[name], err = jsonx.Marshal(value); err != nil {
-		return object
-	}
-	out, err := jsonx.Marshal(members)
-	if err != nil {
-		return object
-	}
-	return out
-}
-
-// taskMessage is a request about a task.
-type taskMessage struct {
-	method string
-	params *taskParams
-}
-
-// replaceTask puts a ping in the place of a request about a task, because the SDK's transport of a
-// session that was taken over refuses methods that are not its own. [taskInPlaceOf] undoes it.
-func (in *inbound) replaceTask() {
-	method, params := in.member("method"), &taskParams{}
-	if strings.HasPrefix(method, "tasks/") {
-		_ = params.UnmarshalJSON(jsonx.Get(in.body, "params")) // says what is wrong by itself
-		in.task, in.body = &taskMessage{method, params}, withMember(withMember(in.body, "method", "ping"), "params", struct{}{})
-	}
-}
-
-// taskInPlaceOf returns the request about a task in whose place the SDK got a ping, and its method, or
-// else what it got.
-func taskInPlaceOf(method string, req mcp.Request) (string, mcp.Request) {
-	in := inboundOf(req)
-	ping, ok := req.(*mcp.ServerRequest[*mcp.PingParams])
-	if !ok || in == nil || in.task == nil {
-		return method, req
-	}
-	return in.task.method, &mcp.ServerRequest[*taskParams]{Session: ping.Session, Params: in.task.params, Extra: ping.Extra}
+	return nil
 }
 
 // settleRevision replaces the revision with which a client begins a session by the one that the SDK
@@ -100,11 +58,6 @@ func settleRevision(req mcp.Request) {
 
 // knowsLegacyTasks reports whether the client's revision is the one that has tasks of its own.
 func (c *client) knowsLegacyTasks() bool { return c.revision == wire.LastLegacy }
-
-// wantsTask reports whether the client wants a call to go on as a task.
-func (c *client) wantsTask(call *mcp.CallToolParamsRaw) bool {
-	return c.knowsLegacyTasks() && call.Meta[askedForTask] != nil
-}
 
 // initialized is the answer to initialize, with what the SDK does not declare.
 type initialized struct {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,7 +216,7 @@ func (o *offer) unknownTool(v *view, name string, near []string) string {
 	return message
 }
 
-// pageSize is the number of tools on a page of tools/list.
+// pageSize is the number of entries on a page of a list.
 const pageSize = 1000
 
 // listedTools is a page of tools/list whose tools are written as they were
@@ -233,33 +232,6 @@ func (o *offer) permitted(ctx context.Context, tools []*declaration) []*declarat
 		return tools
 	}
 	return slices.DeleteFunc(slices.Clone(tools), func(d *declaration) bool { return o.rules.DeniesTool(ctx, d.Tool) })
-}
-
-// listTools answers tools/list. What a result has besides tools is made by the SDK.
-func (o *offer) listTools(ctx context.Context, v *view, next mcp.MethodHandler, req *mcp.ListToolsRequest) (mcp.Result, error) {
-	cursor := ""
-	if req.Params != nil {
-		cursor, req.Params.Cursor = req.Params.Cursor, ""
-	}
-	after, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server"}
-	}
-	result, err := next(ctx, "tools/list", req)
-	page, ok := result.(*mcp.ListToolsResult)
-	if err != nil || !ok {
-		return result, err
-	}
-	first, found := v.search(string(after))
-	if found {
-		first++
-	}
-	tools := v.tools[first:]
-	if page.NextCursor = ""; len(tools) > pageSize {
-		tools = tools[:pageSize]
-		page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(tools[pageSize-1].sdk.Name))
-	}
-	return listedTools{page, o.permitted(ctx, tools)}, nil
 }
 
 // MarshalJSON writes the page.

@@ -208,30 +208,20 @@ func (s *Server) templateOf(ctx context.Context, o *offer, u string) (*resource,
 	return s.resourceOf(ctx, o, "completion/complete", u)
 }
 
-// list answers a request for a list of prompts or resources with what the caller is offered. What a
-// result has besides them is made by the SDK.
-func (o *offer) list(ctx context.Context, v *view, next mcp.MethodHandler, method string, req mcp.Request) (_ mcp.Result, err error) {
-	var cursor string
-	switch req := req.(type) {
-	case *mcp.ListPromptsRequest:
-		if p := req.Params; p != nil {
-			cursor, p.Cursor = p.Cursor, ""
+// list answers a request for a list with what the caller is offered.
+func (o *offer) list(ctx context.Context, v *view, req mcp.Request) (mcp.Result, error) {
+	cursor, cacheable := "", mcp.Cacheable{CacheScope: cacheScope}
+	switch p := req.GetParams().(type) {
+	case *mcp.ListToolsParams:
+		if p != nil {
+			cursor = p.Cursor
 		}
-	case *mcp.ListResourcesRequest:
-		if p := req.Params; p != nil {
-			cursor, p.Cursor = p.Cursor, ""
+		tools, next, err := pageOf(v.tools, cursor, func(d *declaration) string { return d.sdk.Name })
+		return listedTools{&mcp.ListToolsResult{Cacheable: cacheable, NextCursor: next}, o.permitted(ctx, tools)}, err
+	case *mcp.ListPromptsParams:
+		if p != nil {
+			cursor = p.Cursor
 		}
-	case *mcp.ListResourceTemplatesRequest:
-		if p := req.Params; p != nil {
-			cursor, p.Cursor = p.Cursor, ""
-		}
-	}
-	result, err := next(ctx, method, req)
-	if err != nil {
-		return result, err
-	}
-	switch page := result.(type) {
-	case *mcp.ListPromptsResult:
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(o.prompts)) {
 			p := o.prompts[name]
@@ -239,28 +229,37 @@ func (o *offer) list(ctx context.Context, v *view, next mcp.MethodHandler, metho
 				names = append(names, name)
 			}
 		}
-		names, page.NextCursor, err = pageOf(names, cursor, func(name string) string { return name })
-		page.Prompts = []*mcp.Prompt{}
+		names, next, err := pageOf(names, cursor, func(name string) string { return name })
+		page := &mcp.ListPromptsResult{Cacheable: cacheable, NextCursor: next, Prompts: []*mcp.Prompt{}}
 		for _, name := range names {
 			if is := convert[mcp.Prompt](o.prompts[name].is); is != nil {
 				is.Name = name
 				page.Prompts = append(page.Prompts, is)
 			}
 		}
-	case *mcp.ListResourcesResult:
-		all, next, wrong := pageOf(o.shown(ctx, v).list(false), cursor, (*resource).uri)
-		page.Resources, page.NextCursor, err = []*mcp.Resource{}, next, wrong
+		return page, err
+	case *mcp.ListResourcesParams:
+		if p != nil {
+			cursor = p.Cursor
+		}
+		all, next, err := pageOf(o.shown(ctx, v).list(false), cursor, (*resource).uri)
+		page := &mcp.ListResourcesResult{Cacheable: cacheable, NextCursor: next, Resources: []*mcp.Resource{}}
 		for _, r := range all {
 			page.Resources = append(page.Resources, r.is)
 		}
-	case *mcp.ListResourceTemplatesResult:
-		all, next, wrong := pageOf(o.shown(ctx, v).list(true), cursor, (*resource).uri)
-		page.ResourceTemplates, page.NextCursor, err = []*mcp.ResourceTemplate{}, next, wrong
+		return page, err
+	case *mcp.ListResourceTemplatesParams:
+		if p != nil {
+			cursor = p.Cursor
+		}
+		all, next, err := pageOf(o.shown(ctx, v).list(true), cursor, (*resource).uri)
+		page := &mcp.ListResourceTemplatesResult{Cacheable: cacheable, NextCursor: next, ResourceTemplates: []*mcp.ResourceTemplate{}}
 		for _, r := range all {
 			page.ResourceTemplates = append(page.ResourceTemplates, r.like)
 		}
+		return page, err
 	}
-	return result, err
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 }
 
 // pageOf returns the page of a sorted list that a cursor names, and the cursor of the next one.

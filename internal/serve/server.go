@@ -402,7 +402,11 @@ func (s *Server) isBound(from auth.Identity) bool {
 	return profile != ""
 }
 
-// newSDKServer makes the SDK's server for all clients. What its lists have is replaced by what each
+// cacheScope says who may keep a result: what is offered, and what servers return, may depend on the
+// caller.
+const cacheScope = "private"
+
+// newSDKServer makes the SDK's server for all clients. Lists are answered before it, with what each
 // is offered, and prompts and resources are looked up there: the SDK knows one of each.
 func (s *Server) newSDKServer() *mcp.Server {
 	extensions := wire.Extensions()
@@ -420,7 +424,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
-			c.CacheScope = "private" // what is offered and what servers return may depend on the caller
+			c.CacheScope = cacheScope
 		},
 	})
 	s.addTasks(server)
@@ -517,11 +521,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if isCall && v.find(call.Params.Name) == nil {
 			return asTask(s.callTool(ctx, call)) // the SDK knows only what is offered
 		}
-		if list, ok := req.(*mcp.ListToolsRequest); ok {
-			return o.listTools(ctx, v, next, list)
-		}
 		if strings.HasSuffix(method, "/list") {
-			return o.list(ctx, v, next, method, req)
+			return o.list(ctx, v, req)
 		}
 		if ctx, err = s.ask(ctx, o, method, req); err != nil {
 			return nil, err

@@ -173,24 +173,7 @@ func read(n settings.Named, shown json.RawMessage) *override {
 
 func readParam(name string, raw json.RawMessage) param {
 	p := param{of: name}
-	for field, value := range jsonx.Members(raw) {
-		switch field {
-		case "name":
-			p.Name, _ = jsonx.Text(value)
-		case "description":
-			if text, ok := jsonx.Text(value); ok {
-				p.Description = &text
-			}
-		case "default":
-			p.Default = value
-		case "const":
-			p.Const = value
-		case "hidden":
-			p.Hidden = jsonx.KindOf(value) == jsonx.True
-		case "enum":
-			p.Enum = value
-		}
-	}
+	_ = jsonx.Unmarshal(raw, &p) // the settings have checked its types
 	return p
 }
 

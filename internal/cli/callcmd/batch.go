@@ -69,13 +69,17 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 	slots := make(chan struct{}, parallel)
 	var running sync.WaitGroup
 	defer running.Wait()
-	lines := readLines(ctx, e.IO.In)
-	for l, ok := nextLine(ctx, lines); ok; l, ok = nextLine(ctx, lines) {
-		if l.err != nil {
-			return l.err
+	lines := jsonx.NewStream(e.IO.In, registry.MaxParamsBytes)
+	for context.Cause(ctx) == nil {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) || context.Cause(ctx) != nil {
+			break
+		}
+		if err != nil && !errors.Is(err, jsonx.ErrLongLine) {
+			return fmt.Errorf("reading the batch: %w", err)
 		}
 		slots <- struct{}{}
-		call := b.prepare(ctx, l)
+		call := b.prepare(ctx, lines.Number(), line)
 		running.Go(func() {
 			defer func() { <-slots }()
 			b.run(ctx, call)
@@ -113,39 +117,34 @@ type batchCall struct {
 	err    error
 }
 
-// prepare parses a line and finds its tool. It is not safe for concurrent use.
-func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
-	c := b.read(ctx, l)
-	c.number = l.number
-	return c
-}
-
-func (b *batch) read(ctx context.Context, l inputLine) batchCall {
+// prepare parses a line and finds its tool; data is nil if the line is too long. It is not safe
+// for concurrent use.
+func (b *batch) prepare(ctx context.Context, number int, data []byte) batchCall {
+	bad := func(id json.RawMessage, format string, args ...any) batchCall {
+		err := &cli.UsageError{Err: fmt.Errorf("line %d of the batch: %w", number, fmt.Errorf(format, args...))}
+		return batchCall{number: number, head: batchHead{ID: id, Line: number}, err: err}
+	}
+	if data == nil {
+		return bad(nil, "it is larger than the limit of %d bytes", registry.MaxParamsBytes)
+	}
+	if err := registry.CheckJSON(data); err != nil {
+		return bad(nil, "it is not valid JSON: %s", strings.Replace(err.Message, "line 1, column", "column", 1))
+	}
 	var line batchLine
-	if l.tooLong {
-		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is larger than the limit of %d bytes", registry.MaxParamsBytes)}
-	}
-	if err := registry.CheckJSON(l.data); err != nil {
-		return batchCall{head: batchHead{Line: l.number}, err: lineError(l.number, "it is not valid JSON: %s", strings.Replace(err.Message, "line 1, column", "column", 1))}
-	}
-	err := json.Unmarshal(l.data, &line)
+	err := json.Unmarshal(data, &line)
 	line.Name = cmp.Or(line.Name, line.Tool)
 	if line.Params == nil {
 		line.Params = line.Arguments
 	}
-	if err != nil || l.data[0] != '{' || line.Name == "" {
-		return batchCall{head: batchHead{ID: line.ID, Line: l.number}, err: lineError(l.number, `it is not {"id":…,"name":"TOOL","params":{…}}`)}
+	if err != nil || data[0] != '{' || line.Name == "" {
+		return bad(line.ID, `it is not {"id":…,"name":"TOOL","params":{…}}`)
 	}
-	c := batchCall{head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}
+	c := batchCall{number: number, head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}
 	c.found, c.err = b.engine.Find(ctx, b.session, line.Name, engine.Query{Call: true, Reach: true}, false)
 	if c.err == nil {
 		c.found, c.tool, c.params, c.err = b.session.Calls.Resolve(ctx, c.found, line.Name, line.Params)
 	}
 	return c
-}
-
-func lineError(number int, format string, args ...any) error {
-	return &cli.UsageError{Err: fmt.Errorf("line %d of the batch: %w", number, fmt.Errorf(format, args...))}
 }
 
 func (b *batch) run(ctx context.Context, c batchCall) {
@@ -180,57 +179,5 @@ func (b *batch) print(ctx context.Context, c batchCall, r registry.Result, err e
 	}
 	if err := b.ios.PrintLine(line); err != nil && b.failed == nil {
 		b.failed = err
-	}
-}
-
-// inputLine is one line of stdin that is not blank.
-type inputLine struct {
-	data    []byte
-	number  int
-	tooLong bool  // data is missing
-	err     error // error of reading; this is the last line
-}
-
-// readLines reads lines as they arrive, until the end or until ctx is done. It
-// has its own goroutine because a blocked read cannot be canceled.
-func readLines(ctx context.Context, r io.Reader) <-chan inputLine {
-	lines := make(chan inputLine)
-	give := func(l inputLine) bool {
-		select {
-		case lines <- l:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	go func() {
-		defer close(lines)
-		for in := jsonx.NewStream(r, registry.MaxParamsBytes); ; {
-			data, err := in.Next()
-			tooLong := errors.Is(err, jsonx.ErrLongLine)
-			switch {
-			case err == nil || tooLong:
-				if !give(inputLine{data: data, number: in.Number(), tooLong: tooLong}) {
-					return
-				}
-			case errors.Is(err, io.EOF):
-				return
-			default:
-				give(inputLine{err: fmt.Errorf("reading the batch: %w", err)})
-				return
-			}
-		}
-	}()
-	return lines
-}
-
-// nextLine waits for a line. It returns false at the end of the input and once ctx is
-// done.
-func nextLine(ctx context.Context, lines <-chan inputLine) (inputLine, bool) {
-	select {
-	case l, ok := <-lines:
-		return l, ok
-	case <-ctx.Done():
-		return inputLine{}, false
 	}
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -108,12 +109,17 @@ func (f *facts) script(n *html.Node) {
 			f.data = content
 		}
 	case kind == "application/ld+json":
-		if f.data == "" && len(content) >= minArticle && len(content) <= maxPageData && strings.Contains(content, `"articleBody"`) {
+		if f.data == "" && len(content) >= minArticle && len(content) <= maxPageData && slices.ContainsFunc(contentKeys(), func(key string) bool { return strings.Contains(content, `"`+key+`"`) }) {
 			f.data = content
 		}
 	case kind == "" || kind == "module" || strings.HasSuffix(kind, "javascript"):
 		f.scripted = true
 	}
+}
+
+// contentKeys returns the properties of ld+json that have the content of a page.
+func contentKeys() []string {
+	return []string{"articleBody", "description", "recipeInstructions", "reviewBody", "text"}
 }
 
 // isCheck reports whether a page only finds out whether a browser visits it.
@@ -200,14 +206,20 @@ func isUnseen(n *html.Node) bool {
 	case atom.Button:
 		label := strings.ToLower(strings.TrimSpace(attribute(n, "aria-label") + textOf(n)))
 		return strings.Contains(class, "copy") || strings.HasPrefix(label, "copy") || strings.HasPrefix(label, "copied")
-	case atom.Td, atom.Span, atom.Div:
-		for _, gutter := range []string{" gutter ", " linenos ", " lineno ", " line-numbers-rows ", " hljs-ln-numbers ", " blob-num ", " rouge-gutter "} {
-			if strings.Contains(class, gutter) {
-				return true
-			}
-		}
 	}
-	return false
+	return isGutter(n, class)
+}
+
+// isGutter reports whether an element only has numbers of lines beside code.
+func isGutter(n *html.Node, class string) bool {
+	if n.DataAtom != atom.Td && n.DataAtom != atom.Span && n.DataAtom != atom.Div && n.DataAtom != atom.A {
+		return false
+	}
+	named := attribute(n, "data-line-number") != "" || strings.Contains(strings.ReplaceAll(attribute(n, "style"), " ", ""), "user-select:none")
+	for _, name := range []string{"gutter", "lineno", "line-no", "line-num", "linenum", "lines-num", "blob-num", "ln-num", " ln ", " lnt ", " lntd "} {
+		named = named || strings.Contains(class, name)
+	}
+	return named && strings.Trim(textOf(n), "0123456789 \t\r\n") == ""
 }
 
 // hasContent reports whether an element has what is usually the content of a page.
@@ -287,11 +299,15 @@ func cleared(source string) (*html.Node, error) {
 		return nil, err
 	}
 	var unseen, tables []*html.Node
+	numbered := map[*html.Node]bool{} // rows with the number of a line
 	for n := range doc.Descendants() {
 		switch {
 		case n.Type != html.ElementNode:
 		case isUnseen(n):
 			unseen = append(unseen, n)
+			if n.DataAtom == atom.Td && n.Parent != nil {
+				numbered[n.Parent] = true
+			}
 		case n.DataAtom == atom.Table:
 			tables = append(tables, n)
 		case n.DataAtom == atom.Input && strings.EqualFold(attribute(n, "type"), "checkbox"):
@@ -314,8 +330,14 @@ func cleared(source string) (*html.Node, error) {
 		}
 	}
 	for _, n := range tables {
-		if pre := onlyCode(n); pre != nil && n.Parent != nil {
-			pre.Parent.RemoveChild(pre)
+		pre := onlyCode(n)
+		if pre == nil {
+			pre = lines(n, numbered)
+		}
+		if pre != nil && n.Parent != nil {
+			if pre.Parent != nil {
+				pre.Parent.RemoveChild(pre)
+			}
 			n.Parent.InsertBefore(pre, n)
 			n.Parent.RemoveChild(n)
 		}
@@ -325,6 +347,26 @@ func cleared(source string) (*html.Node, error) {
 
 // boxed returns the text of a cleared page with its boxes.
 func boxed(text string) string { return strings.NewReplacer(boxOpen, "[", boxClose, "]").Replace(text) }
+
+// lines returns the code of a table each of whose rows is a line with its number; nil for other tables.
+func lines(table *html.Node, numbered map[*html.Node]bool) *html.Node {
+	var b strings.Builder
+	for n := range table.Descendants() {
+		switch {
+		case n.DataAtom == atom.Table, n.DataAtom == atom.Th, n.DataAtom == atom.Tr && !numbered[n], n.DataAtom == atom.Td && n.NextSibling != nil && n.NextSibling.DataAtom == atom.Td:
+			return nil
+		case n.DataAtom == atom.Td:
+			b.WriteString(strings.Trim(textOf(n), "\r\n") + "\n")
+		}
+	}
+	code := &html.Node{Type: html.TextNode, Data: b.String()}
+	if b.Len() == 0 || inside(table, atom.Pre) {
+		return code
+	}
+	pre := &html.Node{Type: html.ElementNode, Data: "pre", DataAtom: atom.Pre}
+	pre.AppendChild(code)
+	return pre
+}
 
 // onlyCode returns the block of code that is all that a table has; nil for other tables.
 func onlyCode(table *html.Node) *html.Node {

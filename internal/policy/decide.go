@@ -121,7 +121,9 @@ func (f *facts) decideParts() Verdict {
 	decided := f.parts[0] // whose verdict is that of the line
 	for i, m := range f.parts {
 		c := m.amend(m.decide(deciding()), ofPart())
-		commands = append(commands, CommandVerdict{Text: m.part.Text, Root: m.part.Root(), Decision: c.Decision, Reason: c.Reason, Origin: c.Origin, Clause: c.Clause, remember: c.remember})
+		if command := (CommandVerdict{Text: m.part.Text, Root: m.part.Root(), Decision: c.Decision, Reason: c.Reason, Origin: c.Origin, Clause: c.Clause, remember: c.remember, moved: m.elsewhere != ""}); !slices.Contains(commands, command) {
+			commands = append(commands, command)
+		}
 		changed = append(changed, c.changed...)
 		if len(c.Changes) > 0 {
 			changes = c.Changes
@@ -170,14 +172,14 @@ func (f *facts) scopes(v Verdict) []Scope {
 func (f *facts) commandScopes(commands []CommandVerdict) (scopes []Scope) {
 	var covers []string
 	moved := false
-	for i, c := range commands {
+	for _, c := range commands {
 		if c.Decision != Ask {
 			continue
 		}
 		if c.remember == "" {
 			return nil
 		}
-		if moved = moved || f.parts[i].elsewhere != ""; !slices.Contains(covers, c.remember) {
+		if moved = moved || c.moved; !slices.Contains(covers, c.remember) {
 			covers = append(covers, c.remember)
 		}
 	}

@@ -100,6 +100,7 @@ type CommandVerdict struct {
 	Clause   string   `json:"clause"` // name of the clause of the policy that decided
 
 	remember string // the first words of the commands that an approval would cover
+	moved    bool   // it runs what it finds in a folder that is not known to be of the project
 }
 
 // Change is a difference between a tool and its approved state.

@@ -24,6 +24,7 @@ type findings struct {
 	commands   []Command
 	writes     []string // files named by output redirections, options and operands
 	inside     []Inside
+	rounds     int               // of the bodies of loops
 	inner      int               // commands found inside wrappers
 	innerWords int               // number of words in these commands
 	parsers    [2]*syntax.Parser // for Bash and POSIX

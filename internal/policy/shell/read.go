@@ -88,7 +88,7 @@ func (a *analysis) script(shell, line string) {
 func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	inner := *a
 	inner.src, inner.shell = line, shell
-	inner.consts = map[string]string{"HOME": "~"}
+	inner.consts, inner.fixed = map[string]string{"HOME": "~"}, map[string]string{}
 	if lang == syntax.LangBash {
 		inner.braces = &expander{src: line, room: &a.room, done: map[*syntax.Word]expansion{}}
 	}
@@ -187,6 +187,9 @@ func (a *analysis) walk(root syntax.Node) {
 	}
 	var path []entered
 	syntax.Walk(root, func(n syntax.Node) bool {
+		if loop, ok := n.(*syntax.ForClause); ok && a.unroll(loop) {
+			return false
+		}
 		if n != nil {
 			path = append(path, entered{n, a.location})
 			a.node(n)
@@ -200,6 +203,38 @@ func (a *analysis) walk(root syntax.Node) {
 		}
 		return true
 	})
+}
+
+// maxRounds is the number of times that the bodies of loops are analyzed for single values.
+const maxRounds = 64
+
+// unroll analyzes a loop for each of its values, if these are plain words, its body names the variable only to
+// expand it, and has no arithmetic, which may set a variable that the value of another names.
+func (a *analysis) unroll(loop *syntax.ForClause) bool {
+	words, ok := loop.Loop.(*syntax.WordIter)
+	if !ok || loop.Select || len(words.Items) == 0 || !isLocalVariable(words.Name.Value) {
+		return false
+	}
+	name, values := words.Name.Value, make([]string, len(words.Items))
+	for i, item := range words.Items {
+		if values[i] = item.Lit(); !plainWord().MatchString(values[i]) {
+			return false
+		}
+	}
+	body := a.src[loop.DoPos.Offset():loop.DonePos.Offset()]
+	if a.rounds+len(values) > maxRounds || regexp.MustCompile(`\(\(|\[\[|\$\{\w+[:\[]|([^${\w-]|[^$]\{)`+name+`\b`).MatchString(body) {
+		return false
+	}
+	a.walk(words)
+	for _, value := range values {
+		a.rounds++
+		a.fixed[name] = value
+		for _, stmt := range loop.Do {
+			a.walk(stmt)
+		}
+	}
+	delete(a.fixed, name)
+	return true
 }
 
 // node adds the effect of one node. It lists all kinds of nodes that it knows; any
@@ -320,6 +355,9 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	run := runsOf(a.shell, name, words, stdin)
 	if c.Doubt == "" {
 		c.Doubt = run.doubt
+	}
+	if name == "read" && slices.ContainsFunc(words, func(w word) bool { return a.fixed[w.text] != "" }) {
+		c.Doubt = "it sets the variable of a loop"
 	}
 	c.dynamic = c.dynamic || run.dynamic
 	c.Exact, c.Named, c.lead, c.short = harmless(words)

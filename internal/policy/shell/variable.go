@@ -38,6 +38,9 @@ var variables = sync.OnceValue(func() variableTable {
 // several words.
 const plainValue = `([A-Za-z0-9_.,:@%+][A-Za-z0-9_.,:@%+-]*)?`
 
+// plainWord matches the values of loops that are one word, and no option, wherever they are expanded.
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./,:@%+-]*$`) })
+
 // isHarmlessVariable reports whether no program does harm because of a variable with this value.
 func isHarmlessVariable(name, value string) bool {
 	values := variables().harmless[name]

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,5 +32,54 @@ func TestVariables(t *testing.T) {
 		if got := isHarmlessVariable(name, value); got != want {
 			t.Errorf("%q: %t", assignment, got)
 		}
+	}
+}
+
+// In the body of a loop over plain words, the variable is each of them.
+func TestLoopsOverWords(t *testing.T) {
+	for line, want := range map[string]string{
+		"for f in a b/c; do pytest -x $f; done":                                                       "pytest -x a|pytest -x b/c",
+		"for f in a; do pytest \"${f}_t.py\" x-$f; done":                                              "pytest a_t.py x-a",
+		"for d in a b; do (cd $d && make); done; make":                                                "cd a|make|cd b|make|make",
+		"for f in a b; do for x in 1 2; do ls $f$x; done; done; ls $f":                                "ls a1|ls a2|ls b1|ls b2|?",
+		"for f in ls rm; do $f x; done":                                                               "ls x|rm x",
+		"for f in a b; do ls -f $f; done":                                                             "ls -f a|ls -f b",
+		"for f in -a; do ls $f; done":                                                                 "?",
+		"for f in 'a b'; do ls $f; done":                                                              "?",
+		"for f in *; do ls $f; done":                                                                  "?",
+		"for f in $x a; do ls $f; done":                                                               "?",
+		"for f in ~; do ls $f; done":                                                                  "?",
+		"for f; do ls $f; done":                                                                       "?",
+		"for f in a; do f=-x; ls $f; done":                                                            "?",
+		"for f in a; do read -r f; ls $f; done":                                                       "read -r f|?",
+		"for f in a; do export f=b; ls $f; done":                                                      "?",
+		"for f in a; do ls ${f:-x} ${f%b}; done":                                                      "?",
+		"for f in a; do for f in b -c; do ls $f; done; ls $f; done":                                   "?|?",
+		"x=f=-5; for f in a; do ls $((x)); ls $f; done":                                               "?|?",
+		"x=f=-5; for f in a; do [[ $x -eq 1 ]]; ls $f; done":                                          "?",
+		"x=f=-5; for f in a; do ls ${y:x} ${y[x]}; ls $f; done":                                       "?|?",
+		"for f in a; do sh -c 'ls $f'; done":                                                          "sh -c ls $f|?",
+		"for PATH in a; do ls $PATH; done":                                                            "?",
+		"for f in " + strings.Repeat("a ", maxRounds) + "; do ls $f; done":                            strings.Repeat("|ls a", maxRounds)[1:],
+		"for f in " + strings.Repeat("a ", maxRounds+1) + "; do ls; done; for f in a; do ls $f; done": "ls|ls a",
+	} {
+		var got []string
+		for _, c := range Read(Bash, line, "").Commands {
+			if len(c.words) == 0 {
+				continue
+			}
+			text := joined(c.words)
+			if slices.ContainsFunc(c.words, func(w word) bool { return !w.known }) {
+				text = "?"
+			}
+			got = append(got, text)
+		}
+		if text := strings.Join(got, "|"); text != want {
+			t.Errorf("%.80q: %.200q, want %.200q", line, text, want)
+		}
+	}
+	doubt := func(c Command) bool { return strings.Contains(c.Doubt, "the variable of a loop") }
+	if !slices.ContainsFunc(Read(Bash, "for file in a; do re''ad -r fi''le; ls $file; done", "").Commands, doubt) {
+		t.Error("a name in quotes is not seen")
 	}
 }

@@ -85,9 +85,10 @@ func lastOperand(args []word) []word {
 }
 
 // reader converts words of the syntax tree. consts are the variables that the line
-// sets to plain text.
+// sets to plain text, and fixed those that certainly have a value, which is one word.
 type reader struct {
 	consts map[string]string
+	fixed  map[string]string
 	braces *expander
 }
 
@@ -256,6 +257,10 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 			r.part(b, out, inner, true)
 		}
 	case *syntax.ParamExp:
+		if value := r.fixed[nameOf(p)]; value != "" {
+			b.WriteString(value)
+			return
+		}
 		out.known = false
 		out.split = out.split || !quoted
 		guess := r.param(p)
@@ -295,6 +300,14 @@ func literal(b *strings.Builder, out *word, s string, quoted bool) {
 		}
 		b.WriteByte(c)
 	}
+}
+
+// nameOf returns the variable whose value an expansion is; "" if it is more than that.
+func nameOf(p *syntax.ParamExp) string {
+	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil || p.Names != 0 {
+		return ""
+	}
+	return p.Param.Value
 }
 
 // param guesses the value of a parameter: a value that the line has set, a

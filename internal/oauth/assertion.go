@@ -1,21 +1,19 @@
 package oauth
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
-	"crypto/sha512"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 // assertionTime is how long a signed assertion is valid.
@@ -28,15 +26,14 @@ func sign(key, client, audience string, now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	alg, signer, err := signerOf(private)
+	alg, err := algorithmOf(private)
 	if err != nil {
 		return "", err
 	}
-	claims := map[string]any{
+	token, err := signed(jose.SigningKey{Algorithm: alg, Key: private}, (&jose.SignerOptions{}).WithType("JWT"), map[string]any{
 		"iss": client, "sub": client, "aud": audience, "jti": rand.Text(),
 		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
-	}
-	token, err := signed(map[string]any{"alg": alg, "typ": "JWT"}, claims, signer)
+	})
 	if err != nil {
 		return "", fmt.Errorf("signing with oauth.privateKey: %w", err)
 	}
@@ -44,22 +41,20 @@ func sign(key, client, audience string, now time.Time) (string, error) {
 }
 
 // signed returns a JSON Web Token in its compact form (RFC 7515 section 7.1).
-func signed(header, claims map[string]any, signer func([]byte) ([]byte, error)) (string, error) {
-	head, err := segment(header)
+func signed(key jose.SigningKey, options *jose.SignerOptions, claims map[string]any) (string, error) {
+	signer, err := jose.NewSigner(key, options)
 	if err != nil {
 		return "", err
 	}
-	body, err := segment(claims)
+	body, err := json.Marshal(claims)
 	if err != nil {
 		return "", err
 	}
-	signature, err := signer([]byte(head + "." + body))
-	return head + "." + body + "." + base64.RawURLEncoding.EncodeToString(signature), err
-}
-
-func segment(v any) (string, error) {
-	data, err := json.Marshal(v)
-	return base64.RawURLEncoding.EncodeToString(data), err
+	token, err := signer.Sign(body)
+	if err != nil {
+		return "", err
+	}
+	return token.CompactSerialize()
 }
 
 // readKey reads a private key in PEM: PKCS #8, PKCS #1 or SEC 1. A key from a
@@ -82,38 +77,20 @@ func readKey(text string) (any, error) {
 	return nil, fmt.Errorf("oauth.privateKey is a %q, which is not supported; use an unencrypted PKCS #8 key", block.Type)
 }
 
-// signerOf returns the algorithm of a key (RFC 7518, RFC 8037) and a function
-// that signs with it.
-func signerOf(key any) (alg string, sign func([]byte) ([]byte, error), err error) {
+// algorithmOf returns the algorithm of a key (RFC 7518, RFC 8037).
+func algorithmOf(key any) (jose.SignatureAlgorithm, error) {
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
-		return "RS256", func(data []byte) ([]byte, error) {
-			sum := sha256.Sum256(data)
-			return rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
-		}, nil
+		return jose.RS256, nil
 	case *ecdsa.PrivateKey:
 		switch key.Curve.Params().BitSize {
 		case 256:
-			return "ES256", func(data []byte) ([]byte, error) { sum := sha256.Sum256(data); return signPoint(key, sum[:]) }, nil
+			return jose.ES256, nil
 		case 384:
-			return "ES384", func(data []byte) ([]byte, error) { sum := sha512.Sum384(data); return signPoint(key, sum[:]) }, nil
+			return jose.ES384, nil
 		}
 	case ed25519.PrivateKey:
-		return "EdDSA", func(data []byte) ([]byte, error) { return ed25519.Sign(key, data), nil }, nil
+		return jose.EdDSA, nil
 	}
-	return "", nil, errors.New("the key type of oauth.privateKey is not supported; use RSA, P-256, P-384 or Ed25519")
-}
-
-// signPoint signs as RFC 7518 section 3.4 requires: r and s have a fixed
-// length.
-func signPoint(key *ecdsa.PrivateKey, sum []byte) ([]byte, error) {
-	r, s, err := ecdsa.Sign(rand.Reader, key, sum)
-	if err != nil {
-		return nil, err
-	}
-	size := (key.Curve.Params().BitSize + 7) / 8
-	out := make([]byte, 2*size)
-	r.FillBytes(out[:size])
-	s.FillBytes(out[size:])
-	return out, nil
+	return "", errors.New("the key type of oauth.privateKey is not supported; use RSA, P-256, P-384 or Ed25519")
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -55,7 +57,7 @@ func (c *Client) proofKey(a *authority, before string) (string, error) {
 // prove adds a proof to a request (RFC 9449 section 4.2). token is the access token that the
 // request carries, and nonce what the server demanded; either may be "".
 func prove(r *http.Request, keyPEM, token, nonce string, now time.Time) error {
-	key, jwk, err := readProofKey(keyPEM)
+	key, err := readProofKey(keyPEM)
 	if err != nil {
 		return err
 	}
@@ -68,8 +70,7 @@ func prove(r *http.Request, keyPEM, token, nonce string, now time.Time) error {
 	if nonce != "" {
 		claims["nonce"] = nonce
 	}
-	proof, err := signed(map[string]any{"alg": proofAlgorithm, "typ": "dpop+jwt", "jwk": jwk}, claims,
-		func(data []byte) ([]byte, error) { sum := sha256.Sum256(data); return signPoint(key, sum[:]) })
+	proof, err := signed(jose.SigningKey{Algorithm: proofAlgorithm, Key: key}, (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt"), claims)
 	if err != nil {
 		return fmt.Errorf("signing a DPoP proof: %w", err)
 	}
@@ -77,26 +78,13 @@ func prove(r *http.Request, keyPEM, token, nonce string, now time.Time) error {
 	return nil
 }
 
-// publicKey is the public part of a key as a JSON Web Key (RFC 7517).
-type publicKey struct {
-	Curve string `json:"crv"`
-	Type  string `json:"kty"`
-	X     string `json:"x"`
-	Y     string `json:"y"`
-}
-
-func readProofKey(keyPEM string) (*ecdsa.PrivateKey, publicKey, error) {
+func readProofKey(keyPEM string) (*ecdsa.PrivateKey, error) {
 	private, err := readKey(keyPEM)
 	key, ok := private.(*ecdsa.PrivateKey)
 	if err != nil || !ok || key.Curve != elliptic.P256() {
-		return nil, publicKey{}, errDamaged
+		return nil, errDamaged
 	}
-	point, err := key.PublicKey.Bytes() // 4, then x and y with 32 bytes each
-	if err != nil {
-		return nil, publicKey{}, errDamaged
-	}
-	encode := base64.RawURLEncoding.EncodeToString
-	return key, publicKey{Curve: "P-256", Type: "EC", X: encode(point[1:33]), Y: encode(point[33:])}, nil
+	return key, nil
 }
 
 // takeNonce returns the nonce of a response, "" for none or one that is unusable.

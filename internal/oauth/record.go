@@ -180,7 +180,7 @@ func parseRecord(data []byte, key string) (*record, error) {
 		return nil, errDamaged
 	}
 	if r.ProofKey != "" || r.Token.Bound { // no request can be made without the key
-		if _, _, err := readProofKey(r.ProofKey); err != nil {
+		if _, err := readProofKey(r.ProofKey); err != nil {
 			return nil, err
 		}
 	}

@@ -182,7 +182,7 @@ func soleImporters() map[string][]string {
 		"github.com/google/jsonschema-go":          {"internal/rpc"},
 		"github.com/google/shlex":                  {"internal/process"},
 		"code.dny.dev/ssrf":                        {"internal/webaddr"},
-		"github.com/go-jose/go-jose/v4":            {"internal/oauth/accesstoken"},
+		"github.com/go-jose/go-jose/v4":            {"internal/oauth", "internal/oauth/accesstoken"},
 		"github.com/gofrs/flock":                   {"internal/state"},
 		"golang.org/x/mod":                         {"internal/registry"},
 		"github.com/yuin/goldmark":                 {"internal/ui/markdown", "tools/reference", "tools/site"},

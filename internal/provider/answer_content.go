@@ -120,4 +120,52 @@ func (n notes) result(isError bool) string {
 	return text
 }
 
+// split returns the texts of an answer, and apart from them what media makes of its other parts.
+func (a Answer) split(media func(part) any) (text notes, apart []any) {
+	for _, p := range a.parts() {
+		if m := media(p); m != nil {
+			apart = append(apart, m)
+		} else {
+			text.add(p.asText())
+		}
+	}
+	return text, apart
+}
+
+// textOrList returns the text of an answer, or a list if it has media: the text in a block of a
+// type, and the media.
+func (a Answer) textOrList(kind string, marksErrors bool, media func(part) any) any {
+	marked := marksErrors && a.IsError
+	text, list := a.split(media)
+	switch {
+	case len(list) == 0:
+		return text.result(marked)
+	case len(text) == 0 && !marked:
+		return list
+	}
+	return append([]any{textBlock{kind, text.result(marked)}}, list...)
+}
+
+// blocks returns the blocks of a result for APIs that take only text in an error, and reject blank
+// text.
+func (a Answer) blocks(text func(string) any, media func(i int, p part) []any) (out []any) {
+	for i, p := range a.parts() {
+		if m := media(i, p); m != nil && !a.IsError {
+			out = append(out, m...)
+		} else if s := p.asText(); !isBlank(s) {
+			out = append(out, text(s))
+		}
+	}
+	if len(out) == 0 {
+		out = []any{text(noOutput)}
+	}
+	return out
+}
+
+// message is a message of a conversation.
+type message struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"`
+}
+
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -14,6 +14,7 @@ func anthropic() Format {
 	return Format{
 		Name:    "anthropic",
 		Summary: "Anthropic Messages API tools",
+		expects: "a message of role assistant with content, or a list of its blocks",
 		decode:  decodeAnthropic,
 		media:   mediaLimits{image: 5 << 20 / 4 * 3, file: 32 << 20 / 4 * 3, pixels: 8000},
 		callID:  "id",
@@ -28,20 +29,15 @@ func anthropic() Format {
 			e.named(t)
 			e.raw(`,"input_schema":`)
 			e.value(t.schema)
-			e.anthropicFields(t)
+			e.writeStrict(t)
+			e.flag("defer_loading", t.def.Provider.DeferLoading)
+			e.flag("eager_input_streaming", t.def.Provider.EagerInputStreaming)
+			e.callers(t, isOpenAICaller)
+			e.cacheControl(t)
+			e.examples(t)
 			e.raw("}")
 		},
 	}
-}
-
-// anthropicFields writes the fields of a tool that come from the settings.
-func (e *encoder) anthropicFields(t *tool) {
-	e.writeStrict(t)
-	e.flag("defer_loading", t.def.Provider.DeferLoading)
-	e.flag("eager_input_streaming", t.def.Provider.EagerInputStreaming)
-	e.callers(t, isOpenAICaller)
-	e.cacheControl(t)
-	e.examples(t)
 }
 
 // cacheControl writes the cache point of a tool. The API rejects a request with a

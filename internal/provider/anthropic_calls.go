@@ -80,35 +80,15 @@ func replyAnthropic(t *Turn, answers []Answer) []any {
 		Content []any           `json:"content"`
 		IsError bool            `json:"is_error,omitempty"`
 	}
-	type message struct {
-		Role    string `json:"role"`
-		Content []any  `json:"content"`
-	}
-	m := message{Role: "user"}
+	text := func(s string) any { return textBlock{"text", s} }
+	out := make([]any, len(answers))
 	for i, a := range answers {
-		m.Content = append(m.Content, result{"tool_result", t.Calls[i].id, t.Calls[i].given("toolset_name"), anthropicContent(a), a.IsError})
+		out[i] = result{"tool_result", t.Calls[i].id, t.Calls[i].given("toolset_name"), a.blocks(text, anthropicMedia), a.IsError}
 	}
-	return []any{m}
+	return []any{message{"user", out}}
 }
 
-// anthropicContent returns the blocks of a result. The API accepts only text in an
-// error, and rejects blank text.
-func anthropicContent(a Answer) []any {
-	var out []any
-	for _, p := range a.parts() {
-		if media := anthropicMedia(p); media != nil && !a.IsError {
-			out = append(out, media)
-		} else if text := p.asText(); !isBlank(text) {
-			out = append(out, textBlock{"text", text})
-		}
-	}
-	if len(out) == 0 {
-		return []any{textBlock{"text", noOutput}}
-	}
-	return out
-}
-
-func anthropicMedia(p part) any {
+func anthropicMedia(_ int, p part) []any {
 	type source struct {
 		Type      string `json:"type"`
 		MediaType string `json:"media_type"`
@@ -120,9 +100,9 @@ func anthropicMedia(p part) any {
 	}
 	switch {
 	case p.isImage():
-		return block{"image", source{"base64", p.mediaType(), p.Data}}
+		return []any{block{"image", source{"base64", p.mediaType(), p.Data}}}
 	case p.isPDF():
-		return block{"document", source{"base64", p.mediaType(), p.Data}}
+		return []any{block{"document", source{"base64", p.mediaType(), p.Data}}}
 	}
 	return nil
 }

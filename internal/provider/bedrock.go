@@ -8,6 +8,7 @@ func bedrock() Format {
 	return Format{
 		Name:    "bedrock",
 		Summary: "Amazon Bedrock Converse tools",
+		expects: "output with a message, a message of role assistant with content, or a list of its blocks",
 		decode:  decodeBedrock,
 		media:   mediaLimits{image: 3_750_000, file: 4_500_000, pixels: 8000},
 		callID:  "toolUseId",

@@ -74,7 +74,7 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 }
 
 // replyBedrock writes one message of role user with a toolResult block for each
-// call. The API rejects blank text, and accepts only text in an error.
+// call.
 func replyBedrock(t *Turn, answers []Answer) []any {
 	type result struct {
 		ID      json.RawMessage `json:"toolUseId"`
@@ -84,36 +84,16 @@ func replyBedrock(t *Turn, answers []Answer) []any {
 	type block struct {
 		Result result `json:"toolResult"`
 	}
-	type message struct {
-		Role    string  `json:"role"`
-		Content []block `json:"content"`
-	}
-	m := message{Role: "user"}
+	text := func(s string) any { return bedrockText{s} }
+	out := make([]block, len(answers))
 	for i, a := range answers {
-		r := result{ID: t.Calls[i].id, Content: bedrockContent(a, asText(t.Calls[i].id))}
+		id := t.Calls[i].id
+		out[i].Result = result{ID: id, Content: a.blocks(text, func(n int, p part) []any { return bedrockMedia(p, fmt.Sprintf("%s %d", asText(id), n+1)) })}
 		if a.IsError {
-			r.Status = "error"
-		}
-		m.Content = append(m.Content, block{r})
-	}
-	return []any{m}
-}
-
-// bedrockContent returns the content of a result; id is the id of the call.
-func bedrockContent(a Answer, id string) []any {
-	var out []any
-	for n, p := range a.parts() {
-		media := bedrockMedia(p, fmt.Sprintf("%s %d", id, n+1))
-		if media != nil && !a.IsError {
-			out = append(out, media...)
-		} else if text := p.asText(); !isBlank(text) {
-			out = append(out, bedrockText{text})
+			out[i].Result.Status = "error"
 		}
 	}
-	if len(out) == 0 {
-		return []any{bedrockText{noOutput}}
-	}
-	return out
+	return []any{message{"user", out}}
 }
 
 type bedrockText struct {

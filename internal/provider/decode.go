@@ -106,7 +106,7 @@ func (f Format) unrecognized(data json.RawMessage) error {
 	if other := f.looksLike(data); other != "" {
 		return f.unreadable("%s; it looks like format %s", errUnrecognized, other)
 	}
-	return f.unreadable("%s: %s", errUnrecognized, expected(f.Name))
+	return f.unreadable("%s: %s", errUnrecognized, f.expects)
 }
 
 // looksLike returns another format in which the data has calls, or "".
@@ -118,23 +118,4 @@ func (f Format) looksLike(data json.RawMessage) string {
 		}
 	}
 	return ""
-}
-
-// expected describes a valid response in the format.
-func expected(format string) string {
-	switch format {
-	case "openai", "mistral":
-		return "choices, a message with tool_calls, or a list of tool calls"
-	case "openai-responses":
-		return "output, or a list of its items"
-	case "anthropic":
-		return "a message of role assistant with content, or a list of its blocks"
-	case "bedrock":
-		return "output with a message, a message of role assistant with content, or a list of its blocks"
-	case "gemini-interactions":
-		return "an interaction with steps, or a list of its steps"
-	case "gemini":
-		return "candidates, a content with parts, or a list of function calls"
-	}
-	return "a tools/call request, its params, or a list of these"
 }

@@ -30,11 +30,12 @@ type Format struct {
 	search     func(*encoder) // declares the provider's search tool for deferred tools; may be nil
 	namespaces bool           // deferred tools are grouped by source
 
-	decode func(*Turn, json.RawMessage) error   // finds the calls in a response, and checks how it ended; nil if the format has no calls
-	media  mediaLimits                          // of the answers
-	callID string                               // the member of a call with its id, which answers repeat; "" if the API can do without
-	join   func([]json.RawMessage) (any, error) // makes one response of the events of a stream; nil if there are no streams
-	reply  func(*Turn, []Answer) []any          // writes the messages that answer the calls
+	expects string                               // a valid response, in words
+	decode  func(*Turn, json.RawMessage) error   // finds the calls in a response, and checks how it ended; nil if the format has no calls
+	media   mediaLimits                          // of the answers
+	callID  string                               // the member of a call with its id, which answers repeat; "" if the API can do without
+	join    func([]json.RawMessage) (any, error) // makes one response of the events of a stream; nil if there are no streams
+	reply   func(*Turn, []Answer) []any          // writes the messages that answer the calls
 }
 
 // Options are the options of an encoding. The zero value produces plain

@@ -22,6 +22,7 @@ func geminiFormat() Format {
 	return Format{
 		Name:    "gemini",
 		Summary: "Gemini API function declarations",
+		expects: "candidates, a content with parts, or a list of function calls",
 		decode:  decodeGemini,
 		media:   mediaLimits{image: 20 << 20 / 4 * 3, file: 20 << 20 / 4 * 3},
 		join:    joinGemini,
@@ -43,21 +44,16 @@ func geminiFormat() Format {
 				e.raw(`,"parametersJsonSchema":`)
 			}
 			e.value(t.schema)
+			if behavior := t.def.Provider.Behavior; behavior != "" && !e.opts.GeminiReference {
+				e.raw(`,"behavior":`)
+				e.string(behavior)
+			}
 			if !e.opts.GeminiReference {
-				e.geminiFields(t)
+				e.further(t, "responseJsonSchema", t.def.DeclaredOutputSchema(), e.outputSchema)
 			}
 			e.raw("}")
 		},
 	}
-}
-
-// geminiFields writes the fields of a tool that come from the settings.
-func (e *encoder) geminiFields(t *tool) {
-	if t.def.Provider.Behavior != "" {
-		e.raw(`,"behavior":`)
-		e.string(t.def.Provider.Behavior)
-	}
-	e.further(t, "responseJsonSchema", t.def.DeclaredOutputSchema(), e.outputSchema)
 }
 
 // prepareGemini sanitizes a schema as Gemini CLI does and, if the API would still

@@ -18,6 +18,7 @@ func geminiInteractions() Format {
 	return Format{
 		Name:    "gemini-interactions",
 		Summary: "Gemini Interactions API function tools",
+		expects: "an interaction with steps, or a list of its steps",
 		decode:  decodeInteractions,
 		callID:  "id",
 		media:   mediaLimits{image: 20 << 20 / 4 * 3, file: 20 << 20 / 4 * 3},
@@ -220,41 +221,21 @@ func replyInteractions(t *Turn, answers []Answer) []any {
 	out := make([]any, len(answers))
 	for i, a := range answers {
 		c := t.Calls[i]
-		out[i] = stepResult{"function_result", c.id, c.Name, a.IsError, a.stepResult()}
+		out[i] = stepResult{"function_result", c.id, c.Name, a.IsError, a.textOrList("text", false, stepMediaOf)}
 	}
 	return out
 }
 
-// stepResult returns a string if there is only text, and otherwise a list of content.
-func (a Answer) stepResult() any {
-	text := notes{}
-	var media []any
-	for _, p := range a.parts() {
-		if kind := p.stepKind(); kind != "" {
-			media = append(media, stepMedia{kind, p.mediaType(), p.Data})
-			continue
-		}
-		text.add(p.asText())
-	}
-	switch {
-	case len(media) == 0:
-		return text.result(false)
-	case len(text) == 0:
-		return media
-	}
-	return append([]any{textBlock{"text", text.result(false)}}, media...)
-}
-
-// stepKind returns the type of content as which the API takes a part, "" if it takes it only as text.
-func (p part) stepKind() string {
+// stepMediaOf returns the content as which the API takes a part, nil if it takes it only as text.
+func stepMediaOf(p part) any {
 	if len(p.Data) == 0 {
-		return ""
+		return nil
 	}
 	switch p.mediaType() {
 	case "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "image/gif", "image/bmp", "image/tiff":
-		return "image"
+		return stepMedia{"image", p.mediaType(), p.Data}
 	case "application/pdf":
-		return "document"
+		return stepMedia{"document", p.mediaType(), p.Data}
 	}
-	return ""
+	return nil
 }

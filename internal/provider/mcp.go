@@ -16,13 +16,17 @@ func mcp() Format {
 	return Format{
 		Name:    "mcp",
 		Summary: "an MCP tools/list result",
+		expects: "a tools/call request, its params, or a list of these",
 		decode:  decodeMCP,
 		reply:   replyMCP,
 		rule:    nameRule{extra: ".-", max: 128},
 		layout: func(Options) layout {
 			return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
 		},
-		prepare: (*encoder).prepareMCP,
+		prepare: func(e *encoder, t *tool) {
+			e.noStrict()
+			e.changed(t, slices.Concat(rewrite.TypeRoot(t.schema), rewrite.ObjectProperties(t.schema)))
+		},
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"name":`)
 			e.string(t.name)
@@ -44,12 +48,6 @@ func mcp() Format {
 			e.raw("}")
 		},
 	}
-}
-
-// prepareMCP adds type object to the root.
-func (e *encoder) prepareMCP(t *tool) {
-	e.noStrict()
-	e.changed(t, slices.Concat(rewrite.TypeRoot(t.schema), rewrite.ObjectProperties(t.schema)))
 }
 
 // further writes another value of a definition, or reports why it is omitted. The

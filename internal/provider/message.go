@@ -23,20 +23,11 @@ func (f Format) messageOf(data json.RawMessage) json.RawMessage {
 		if o.has("tool_calls") || o.text("role") == "assistant" {
 			return data
 		}
-	case "openai-responses":
-		if o.has("output") {
-			return o["output"]
-		}
+	case "openai-responses", "gemini-interactions":
 		if jsonx.KindOf(data) == jsonx.Array {
 			return data
 		}
-	case "gemini-interactions":
-		if o.has("steps") {
-			return o["steps"]
-		}
-		if jsonx.KindOf(data) == jsonx.Array {
-			return data
-		}
+		return o[map[string]string{"openai-responses": "output", "gemini-interactions": "steps"}[f.Name]]
 	case "anthropic":
 		return f.assistant(o["content"], data)
 	case "gemini":
@@ -65,13 +56,7 @@ func (f Format) assistant(content, data json.RawMessage) json.RawMessage {
 	if content == nil {
 		return nil
 	}
-	out, err := jsonx.Marshal(struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	}{"assistant", content})
-	if err != nil {
-		return nil
-	}
+	out, _ := jsonx.Marshal(message{"assistant", content}) // nil if it fails
 	return out
 }
 

@@ -8,6 +8,7 @@ func mistral() Format {
 	return Format{
 		Name:    "mistral",
 		Summary: "Mistral chat completions tools",
+		expects: "choices, a message with tool_calls, or a list of tool calls",
 		decode:  decodeMistral,
 		media:   mediaLimits{image: 15 << 20 / 4 * 3, pixels: 8000},
 		callID:  "id",
@@ -15,7 +16,10 @@ func mistral() Format {
 		reply:   replyMistral,
 		rule:    dashedNames(),
 		layout:  list,
-		prepare: (*encoder).prepareMistral,
+		prepare: func(e *encoder, t *tool) {
+			e.noStrict()
+			e.changed(t, rewrite.TypeRoot(t.schema))
+		},
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","function":`)
 			e.named(t)
@@ -25,9 +29,4 @@ func mistral() Format {
 			e.raw("}}")
 		},
 	}
-}
-
-func (e *encoder) prepareMistral(t *tool) {
-	e.noStrict()
-	e.changed(t, rewrite.TypeRoot(t.schema))
 }

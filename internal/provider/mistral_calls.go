@@ -28,10 +28,6 @@ func replyMistral(t *Turn, answers []Answer) []any {
 		ID      json.RawMessage `json:"tool_call_id"`
 		Content string          `json:"content"`
 	}
-	type message struct {
-		Role    string `json:"role"`
-		Content any    `json:"content"`
-	}
 	var messages, media []any
 	for i, a := range answers {
 		text, blocks := t.textAndMedia(i, a, mistralMedia)

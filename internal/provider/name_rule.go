@@ -16,9 +16,6 @@ type nameRule struct {
 	reserved    func(string) bool
 }
 
-// anyName is a rule that accepts every registered name.
-func anyName() nameRule { return nameRule{extra: ".-", max: 64} }
-
 // assign returns the declared name of each registered name, or "" for an empty or
 // duplicate one.
 func (r nameRule) assign(names []string) []string {

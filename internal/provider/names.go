@@ -15,13 +15,7 @@ func Names(format string, registered []string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]string, len(registered))
-	for i, declared := range f.rule.assign(registered) {
-		if declared != "" {
-			out[declared] = registered[i]
-		}
-	}
-	return out, nil
+	return OriginalNames(f.Name, registered), nil
 }
 
 // OriginalNames is [Names] for names given by a model or a person. If format is "",
@@ -61,7 +55,7 @@ func (f Format) names(defs []registry.Definition, opts Options) []string {
 	all := slices.Concat(opts.Registered, own)
 	rule := f.rule
 	if f.Name == "gemini" && opts.GeminiReference {
-		rule = anyName()
+		rule = nameRule{extra: ".-", max: 64} // that accepts every registered name
 	}
 	declared := make(map[string]string, len(all))
 	for i, name := range rule.assign(all) {

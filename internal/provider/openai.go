@@ -17,6 +17,7 @@ func openai() Format {
 	return Format{
 		Name:    "openai",
 		Summary: "OpenAI chat completions tools",
+		expects: "choices, a message with tool_calls, or a list of tool calls",
 		decode:  decodeOpenAI,
 		media:   mediaLimits{image: 20 << 20, file: 50 << 20 / 4 * 3},
 		callID:  "id",
@@ -47,6 +48,7 @@ func openaiResponses() Format {
 	return Format{
 		Name:    "openai-responses",
 		Summary: "OpenAI Responses API tools",
+		expects: "output, or a list of its items",
 		decode:  decodeResponses,
 		media:   mediaLimits{image: 20 << 20, file: 50 << 20 / 4 * 3},
 		callID:  "call_id",

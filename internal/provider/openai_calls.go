@@ -119,10 +119,6 @@ func replyOpenAI(t *Turn, answers []Answer) []any {
 		ID      json.RawMessage `json:"tool_call_id"`
 		Content string          `json:"content"`
 	}
-	type userMessage struct {
-		Role    string `json:"role"`
-		Content []any  `json:"content"`
-	}
 	var messages, media []any
 	for i, a := range answers {
 		text, blocks := t.textAndMedia(i, a, openAIMedia)
@@ -130,7 +126,7 @@ func replyOpenAI(t *Turn, answers []Answer) []any {
 		media = append(media, blocks...)
 	}
 	if len(media) > 0 {
-		messages = append(messages, userMessage{"user", media})
+		messages = append(messages, message{"user", media})
 	}
 	return messages
 }

@@ -125,35 +125,17 @@ func (c Call) given(key string) json.RawMessage {
 
 // words returns the texts of an answer.
 func (a Answer) words() string {
-	text := notes{}
-	for _, p := range a.parts() {
-		text.add(p.asText())
-	}
+	text, _ := a.split(func(part) any { return nil })
 	return text.result(false)
 }
 
 // responsesOutput returns a string if there is only text, and otherwise a list of
 // input items.
 func (a Answer) responsesOutput() any {
-	text := notes{}
-	var media []any
 	if a.isTyped() {
 		return string(a.Structured)
 	}
-	for _, p := range a.parts() {
-		if m := responsesMedia(p); m != nil {
-			media = append(media, m)
-			continue
-		}
-		text.add(p.asText())
-	}
-	switch {
-	case len(media) == 0:
-		return text.result(a.IsError)
-	case len(text) == 0 && !a.IsError:
-		return media
-	}
-	return append([]any{textBlock{"input_text", text.result(a.IsError)}}, media...)
+	return a.textOrList("input_text", true, responsesMedia)
 }
 
 func responsesMedia(p part) any {

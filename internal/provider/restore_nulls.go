@@ -149,30 +149,4 @@ const maxNesting = 20
 
 // takesNull reports whether a schema allows null. If unsure, it returns true,
 // and validation decides about the null.
-func (r *restorer) takesNull(s *jsonx.Value, depth int) bool {
-	if !s.Is(jsonx.Object) {
-		return !s.Is(jsonx.False)
-	}
-	if s = r.enter(s, depth); s == nil {
-		return true
-	}
-	if s.Get("type") != nil && !schema.HasType(s, "null") {
-		return false
-	}
-	if enum := s.Get("enum"); enum != nil && r.spend(len(enum.Items)) && !schema.HoldsNull(enum.Items) {
-		return false
-	}
-	if c := s.Get("const"); c != nil && !c.Is(jsonx.Null) {
-		return false
-	}
-	takes := func(branch *jsonx.Value) bool { return r.takesNull(branch, depth+1) }
-	if all := s.Get("allOf"); all != nil && slices.ContainsFunc(all.Items, func(part *jsonx.Value) bool { return !takes(part) }) {
-		return false
-	}
-	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if list := s.Get(keyword); list != nil && !slices.ContainsFunc(list.Items, takes) {
-			return false
-		}
-	}
-	return true
-}
+func (r *restorer) takesNull(s *jsonx.Value, depth int) bool { return r.kinds(s, depth)&aNull != 0 }

@@ -9,17 +9,18 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // RestoreValues repairs what models and their clients do to values: a string with JSON in it
 // becomes that JSON if the schema allows no string there, and the JSON is of a type that it
 // allows; a whole number such as 5000.0 becomes 5000 if the schema allows only integers.
 // Like [RestoreEnums] it changes nothing else.
-func RestoreValues(schema, params json.RawMessage) json.RawMessage {
+func RestoreValues(inputSchema, params json.RawMessage) json.RawMessage {
 	if !mayNeedRepair(params) {
 		return params
 	}
-	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.values(s, v) })
+	return restore(inputSchema, params, func(r *restorer, s, v *jsonx.Value) { r.values(s, v) })
 }
 
 // mayNeedRepair reports whether params have a number with a point or an exponent, or a
@@ -182,14 +183,14 @@ func (r *restorer) kinds(s *jsonx.Value, depth int) kinds {
 		return anything
 	}
 	out := anything
-	if typ := s.Get("type"); typ != nil {
+	if s.Get("type") != nil {
 		out = 0
 		for i, word := range []string{"null", "boolean", "integer", "", "string", "array", "object"} {
-			if typ.IsText(word) || typ.Is(jsonx.Array) && containsText(typ.Items, word) {
+			if schema.HasType(s, word) {
 				out |= 1 << i
 			}
 		}
-		if typ.IsText("number") || containsText(typ.Items, "number") {
+		if schema.HasType(s, "number") {
 			out |= anInteger | aFraction
 		}
 	}
@@ -220,13 +221,4 @@ func (r *restorer) kinds(s *jsonx.Value, depth int) kinds {
 		}
 	}
 	return out
-}
-
-func containsText(list []*jsonx.Value, text string) bool {
-	for _, v := range list {
-		if v.IsText(text) {
-			return true
-		}
-	}
-	return false
 }

@@ -236,7 +236,7 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 		r.Asked = ask.NewRequest(ctx, method)
 		result, err = c.k.session.Do(ctx, r)
 		if r.Asked.Unclear() {
-			c.send(notification(methodUnclear, unclear{number}))
+			c.send(notification(methodUnclear, note{ID: number}))
 		}
 	}
 	head := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"`...)
@@ -251,7 +251,7 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 			c.send(append(head, `error":`...), data, []byte("}\n"))
 		}
 	case tooLong && c.k.session.Alive():
-		c.send(notification(methodDropped, dropped{number, long.Reason}))
+		c.send(notification(methodDropped, note{ID: number, Reason: long.Reason}))
 	default: // the session has ended, which the run is told
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -212,34 +213,27 @@ func (c *Conn) Stdin() io.WriteCloser { return c.conn }
 
 // Notified handles a notification of the keeper, and reports whether it was one.
 func (c *Conn) Notified(method string, params json.RawMessage) bool {
+	var n note
+	if !strings.HasPrefix(method, "toolreg/") || json.Unmarshal(params, &n) != nil {
+		return false
+	}
 	switch method {
 	case methodStderr:
-		var p printed
-		if json.Unmarshal(params, &p) == nil {
-			c.printed(p.Text)
-		}
+		c.printed(n.Text)
 	case methodEnded:
-		var e ended
-		if json.Unmarshal(params, &e) == nil {
-			c.end(e.How)
-		}
+		c.end(n.How)
 	case methodDeclined:
-		var d declined
-		if json.Unmarshal(params, &d) == nil && c.Declined != nil {
-			c.Declined(d.What, d.Reason)
+		if c.Declined != nil {
+			c.Declined(n.What, n.Reason)
 		}
 	case methodDropped:
-		var d dropped
-		if json.Unmarshal(params, &d) == nil && c.Dropped != nil {
-			c.Dropped(d.ID, d.Reason)
+		if c.Dropped != nil {
+			c.Dropped(n.ID, n.Reason)
 		}
 	case methodUnclear:
-		var u unclear
-		if json.Unmarshal(params, &u) == nil && c.Unclear != nil {
-			c.Unclear(u.ID)
+		if c.Unclear != nil {
+			c.Unclear(n.ID)
 		}
-	default:
-		return false
 	}
 	return true
 }

@@ -125,7 +125,7 @@ func (k *Keeper) Stderr(p []byte) {
 			k.stderr = text.Valid([]byte(k.stderr[len(k.stderr)-stderrTail:]))
 		}
 	}
-	k.broadcast(notification(methodStderr, printed{s}))
+	k.broadcast(notification(methodStderr, note{Text: s}))
 }
 
 // broadcast sends a line to all attached runs. k.mu is held.
@@ -161,7 +161,7 @@ func (k *Keeper) Serve(ctx context.Context, session *wire.Session, child Child, 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for c := range k.attached {
-		c.finish(notification(methodEnded, ended{how}))
+		c.finish(notification(methodEnded, note{How: how}))
 	}
 }
 
@@ -220,7 +220,7 @@ func (k *Keeper) attach(c *client) bool {
 		tail = k.child.StderrTail()
 	}
 	if tail != "" {
-		c.offer(notification(methodStderr, printed{tail}))
+		c.offer(notification(methodStderr, note{Text: tail}))
 	}
 	return true
 }

@@ -54,26 +54,13 @@ type Failure struct {
 	Reason string `json:"reason"`
 }
 
-type printed struct {
-	Text string `json:"text"`
-}
-
-type ended struct {
-	How string `json:"how"`
-}
-
-type declined struct {
-	What   string `json:"what"`
-	Reason string `json:"reason"`
-}
-
-type unclear struct {
-	ID int64 `json:"id"`
-}
-
-type dropped struct {
-	ID     int64  `json:"id"`
-	Reason string `json:"reason"`
+// note is what a keeper tells a run during the session; which of it depends on the method.
+type note struct {
+	Text   string `json:"text,omitempty"`   // stderr
+	How    string `json:"how,omitempty"`    // ended
+	What   string `json:"what,omitempty"`   // declined
+	Reason string `json:"reason,omitempty"` // declined, dropped
+	ID     int64  `json:"id,omitempty"`     // unclear, dropped: of the request
 }
 
 // notification returns a line with a notification.

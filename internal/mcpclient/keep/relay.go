@@ -43,7 +43,7 @@ func (k *Keeper) declined(_, what, reason string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if c := k.only(); c != nil {
-		c.offer(notification(methodDeclined, declined{what, reason}))
+		c.offer(notification(methodDeclined, note{What: what, Reason: reason}))
 	}
 }
 

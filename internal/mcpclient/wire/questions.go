@@ -80,10 +80,6 @@ func (s *Session) reply(ctx context.Context, r *jsonrpc.Response) {
 	}
 }
 
-// MarkUnclear records that a question was declined, by whatever is between us and the
-// server, because it may have been about the request with this id.
-func (s *Session) MarkUnclear(id int64) { s.table.markUnclear(id) }
-
 // Completion is an [ask.Completion]: the server reports with
 // notifications/elicitation/complete that the user has finished at a URL.
 func (s *Session) Completion(elicitationID string) (<-chan struct{}, func()) {

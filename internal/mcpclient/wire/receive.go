@@ -77,7 +77,3 @@ func (s *Session) receiveMalformed(err error) bool {
 	}
 	return s.table.answerMalformed(bad)
 }
-
-// Fail makes the request with this id fail, because whatever is between us and the server has
-// dropped its answer.
-func (s *Session) Fail(id int64, err error) { s.table.fail(id, err) }

@@ -69,7 +69,7 @@ type Session struct {
 	receiving sync.Mutex // one message is received at a time
 	logs      sync.Once  // requests log messages
 
-	table       table
+	table
 	completions completions
 
 	mu      sync.Mutex
@@ -267,21 +267,12 @@ func (s *Session) trace(direction string, m jsonrpc.Message) {
 	}
 }
 
-// UnexpectedAnswer returns the id of an answer that did not match any request.
-func (s *Session) UnexpectedAnswer() (id string, ok bool) {
-	id = s.table.unexpectedAnswer()
-	return id, id != ""
-}
-
 // Close ends the session: pending requests fail with cause, and the server is told. It
 // returns at once, and may be called more than once. cause must not be nil.
 func (s *Session) Close(cause error) {
 	s.table.close(cause)
 	s.cancel()
 }
-
-// Retire lets no more requests begin, which then fail with cause. Those that are pending go on.
-func (s *Session) Retire(cause error) { s.table.retire(cause) }
 
 // Over reports whether the connection has ended.
 func (s *Session) Over() bool {

@@ -126,8 +126,9 @@ func (t *table) answerMalformed(bad *badMessageError) bool {
 	return true
 }
 
-// fail fails the request with an id, if there is one.
-func (t *table) fail(id int64, err error) {
+// Fail makes the request with this id fail, because whatever is between us and the server has
+// dropped its answer.
+func (t *table) Fail(id int64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.pending[id]; r != nil {
@@ -163,8 +164,9 @@ func (t *table) only() (only *Request) {
 	return only
 }
 
-// markUnclear records that a question may have been about the request with an id.
-func (t *table) markUnclear(id int64) {
+// MarkUnclear records that a question was declined, by whatever is between us and the
+// server, because it may have been about the request with this id.
+func (t *table) MarkUnclear(id int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.pending[id]; r != nil && r.Asked != nil {
@@ -302,8 +304,8 @@ func (t *table) end(err error) {
 	t.endQuestions(ErrClosed)
 }
 
-// retire lets no more requests begin, which then fail with cause.
-func (t *table) retire(cause error) {
+// Retire lets no more requests begin, which then fail with cause. Those that are pending go on.
+func (t *table) Retire(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil {
@@ -318,9 +320,9 @@ func (t *table) ended() (closed bool, err error) {
 	return t.closed, t.err
 }
 
-// unexpectedAnswer returns the id of an answer that matches no request, "" if there was none.
-func (t *table) unexpectedAnswer() string {
+// UnexpectedAnswer returns the id of an answer that did not match any request.
+func (t *table) UnexpectedAnswer() (id string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.unexpected
+	return t.unexpected, t.unexpected != ""
 }

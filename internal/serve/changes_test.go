@@ -5,12 +5,15 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // upstreams returns servers whose tools change, for each transport and revision.
@@ -145,6 +148,72 @@ func TestFirstOfferIsNotNotified(t *testing.T) {
 	send(late, "resources/list_changed")
 	if want := []string{"notifications/message", "notifications/prompts/list_changed", "notifications/resources/list_changed"}; !slices.Equal(sent, want) {
 		t.Errorf("sent %q, want %q", sent, want)
+	}
+}
+
+// When the settings change a profile, its clients are told of the lists that they see others of, also if
+// all that is in them is offered to somebody else as before. Others are not told.
+func TestChangedProfileIsNotified(t *testing.T) {
+	upstream := map[string]string{"a": newOffering(t, "a", "own://a") + ";legacy", "b": newOffering(t, "b", "own://b") + ";legacy", "m": ""}
+	from := newSession(t, upstream)
+	t.Cleanup(from.Close)
+	var changed atomic.Bool
+	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) []Profile {
+		of := func(name string, less bool) Profile {
+			shows := func(t *registry.Tool) bool { return !less || t.ServerTool != "echo" }
+			return Profile{Name: name, Tools: shows, Servers: func(server string) bool { return !less || server != "b" },
+				Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
+					reg, err := s.Tools.All(ctx)
+					return reg, engine.FoundIn(reg, slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !shows(t) })), err
+				}}
+		}
+		return []Profile{of("same", false), of("changes", changed.Load())}
+	}})
+	url := listen(t, s, nil).URL
+	told := map[string]chan string{}
+	for _, profile := range []string{"", "/same", "/changes"} {
+		for _, revision := range []string{"2025-11-25", firstModern} {
+			heard := make(chan string, 100)
+			told[profile+" "+revision] = heard
+			client := mcp.NewClient(&mcp.Implementation{Name: "follower", Version: "1"}, &mcp.ClientOptions{
+				ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { heard <- "tools" },
+				PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { heard <- "prompts" },
+				ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { heard <- "resources" },
+			})
+			c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp" + profile}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			if _, err := c.ListTools(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	waitFor(t, func() bool { return len(s.known.all()) == 6 })
+	reload := func() {
+		next := newSession(t, upstream)
+		t.Cleanup(next.Close)
+		if err := s.Load(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reload() // nothing is another one
+	changed.Store(true)
+	reload()
+	for _, revision := range []string{"2025-11-25", firstModern} {
+		heard := []string{await(t, told["/changes "+revision]), await(t, told["/changes "+revision]), await(t, told["/changes "+revision])}
+		slices.Sort(heard)
+		if want := []string{"prompts", "resources", "tools"}; !slices.Equal(heard, want) {
+			t.Errorf("%s: told of %q, want %q", revision, heard, want)
+		}
+	}
+	for who, heard := range told {
+		select {
+		case what := <-heard:
+			t.Errorf("%s is told of %s", who, what)
+		default:
+		}
 	}
 }
 

@@ -208,7 +208,7 @@ func sourcesOf(servers []*mcpclient.Source) []registry.Source {
 // announce lets the SDK tell clients that lists have changed, even if what it has of them is the
 // same, because another client is offered it too. s.mu is held.
 func (s *Server) announce() {
-	for _, kind := range []string{"tools", "prompts", "resources"} {
+	for _, kind := range listKinds() {
 		s.poke(kind)
 	}
 }

@@ -66,11 +66,19 @@ func (k *knownLists) of(session *mcp.ServerSession) *listener {
 	return k.bySession[session]
 }
 
-func (k *knownLists) knows(who *listener, kind string) bool {
+// all returns all listeners.
+func (k *knownLists) all() []*listener {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, ok := who.lists[kind]
-	return ok
+	return slices.Collect(maps.Values(k.bySession))
+}
+
+// knows returns what a session knows of a kind of list; false if nothing.
+func (k *knownLists) knows(who *listener, kind string) (listDigest, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d, ok := who.lists[kind]
+	return d, ok
 }
 
 // tell records what a session is offered of a kind of list, and reports whether it has to be told.
@@ -82,14 +90,16 @@ func (k *knownLists) tell(to *listener, kind string, now listDigest) bool {
 	return !known || before != now
 }
 
-// noteList records that a client asks for a list, from which on it hears of changes.
-func (s *Server) noteList(ctx context.Context, o *offer, method string, session *mcp.ServerSession) {
-	kind, what, _ := strings.Cut(method, "/")
-	if session.ID() == "" || !strings.HasSuffix(what, "list") { // a modern client listens by another request
-		return
-	}
-	if to := s.known.listenerOf(ctx, session); !s.known.knows(to, kind) {
-		s.known.tell(to, kind, s.digestOf(o, to, kind))
+// listKinds are the kinds of lists of whose changes clients are told.
+func listKinds() []string { return []string{"tools", "prompts", "resources"} }
+
+// noteLists records what a session is offered when it begins to use it. From then on it hears of
+// changes.
+func (s *Server) noteLists(to *listener, o *offer) {
+	for _, kind := range listKinds() {
+		if _, known := s.known.knows(to, kind); !known {
+			s.known.tell(to, kind, o.digestFor(to, s.view(o, to.profile), kind))
+		}
 	}
 }
 
@@ -100,26 +110,48 @@ func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
 		return true
 	}
 	s.mu.Lock()
-	o := s.offer
+	o, isMade := s.offerTo(to)
+	s.mu.Unlock()
+	if o == nil {
+		return isMade
+	}
+	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
+	return s.known.tell(to, kind, o.digestFor(to, s.view(o, to.profile), kind))
+}
+
+// offerTo returns what is offered to a session; nil if there is nothing yet, and false if the next
+// request of its client makes it. s.mu is held.
+func (s *Server) offerTo(to *listener) (o *offer, isMade bool) {
+	o = s.offer
 	if o != nil && to.client != "" && o.session.HasClients() {
 		own := o.clients[to.client]
-		if own == nil || own.offer == nil { // the next request of the client makes it
-			s.mu.Unlock()
-			return false
+		if own == nil || own.offer == nil {
+			return nil, false
 		}
 		o = own.offer
 	}
-	s.mu.Unlock()
-	if o == nil {
-		return true
-	}
-	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
-	return s.known.tell(to, kind, s.digestOf(o, to, kind))
+	return o, true
 }
 
-// digestOf returns the digest of a kind of list of a session: tools, prompts or resources.
-func (s *Server) digestOf(o *offer, of *listener, kind string) listDigest {
-	v := s.view(o, of.profile)
+// news returns the kinds of lists of which a session is offered another one than it knows. s.mu is
+// held.
+func (s *Server) news() []string {
+	all := s.known.all()
+	return slices.DeleteFunc(listKinds(), func(kind string) bool {
+		return !slices.ContainsFunc(all, func(to *listener) bool {
+			o, _ := s.offerTo(to)
+			before, known := s.known.knows(to, kind)
+			if o == nil || !known {
+				return false
+			}
+			v, _ := o.view(to.profile)
+			return o.digestFor(to, v, kind) != before
+		})
+	})
+}
+
+// digestFor returns the digest of a kind of list of a session, whose view is v.
+func (o *offer) digestFor(of *listener, v *view, kind string) listDigest {
 	if kind == "tools" && o.rules.HasCallers() {
 		hash := sha256.New()
 		for _, t := range o.permitted(caller.With(o.views.life, of.who), v.tools) {

@@ -184,7 +184,11 @@ func (s *Server) put(o *offer) {
 	old := s.offer
 	o.isFirst = old == nil && s.failed == nil
 	s.offer, s.profiles = o, o.views.profiles
+	news := s.news()
 	s.publish()
+	for _, kind := range news { // publish does not see that a view has changed of what others have as before
+		s.poke(kind)
+	}
 }
 
 // closeUnused closes a session that was replaced and has no running requests. s.mu
@@ -514,7 +518,9 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		v := s.viewOf(ctx, o, who.Profile)
-		s.noteList(ctx, o, method, session)
+		if session.ID() != "" { // a modern client listens by another request
+			s.noteLists(s.known.listenerOf(ctx, session), o)
+		}
 		if isCall && v.find(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}

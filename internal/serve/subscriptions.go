@@ -24,7 +24,13 @@ const listenMethod = "subscriptions/listen"
 // listen handles a subscriptions/listen request, which ends only when the client cancels
 // it or the server stops.
 func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request, session *mcp.ServerSession) (mcp.Result, error) {
-	s.known.listenerOf(ctx, session)
+	to := s.known.listenerOf(ctx, session)
+	s.mu.Lock()
+	o, _ := s.offerTo(to)
+	s.mu.Unlock()
+	if o != nil {
+		s.noteLists(to, o)
+	}
 	defer s.known.forget(func(other *mcp.ServerSession) bool { return other == session })
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

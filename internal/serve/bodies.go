@@ -2,15 +2,22 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
 
 const (
+	// MaxBody is the maximum size of a request's body.
+	MaxBody = 16 << 20
+	// bodyTime is the time limit for the body of a request.
+	bodyTime = 60 * time.Second
 	// smallBody is the size up to which bodies are read without waiting.
 	smallBody = 256 << 10
 	// largeAtOnce is how many larger bodies of one client are read at the same time.
@@ -22,6 +29,8 @@ const (
 // bodies limits how many large bodies a client sends at a time, which bounds the memory
 // for them. It is safe for concurrent use; the zero value is ready to use.
 type bodies struct {
+	Time time.Duration // the limit for one body; 0 means a minute
+
 	mu     sync.Mutex
 	places map[string]chan struct{} // by the name of the client's token
 }
@@ -46,9 +55,9 @@ func (b *bodies) wait(ctx context.Context, name string) (done func(), err error)
 	}
 }
 
-// Read reads a body of a client; name is that of its token. A client whose body is too
-// large, which is an [*http.MaxBytesError], is slowed down.
-func (b *bodies) Read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
+// read reads a body of a client. One whose body is too large, which is an [*http.MaxBytesError], is
+// slowed down.
+func (b *bodies) read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
 	head, err := io.ReadAll(io.LimitReader(body, smallBody))
 	if err != nil || len(head) < smallBody {
 		return head, err
@@ -69,4 +78,30 @@ func (b *bodies) Read(ctx context.Context, name string, body io.Reader) ([]byte,
 		}
 	}
 	return whole.Bytes(), err
+}
+
+// Read reads the body of a request of a client within its limits; name is that of its token. If there
+// is an error, the request is answered with the status.
+func (b *bodies) Read(w http.ResponseWriter, r *http.Request, name string) (body []byte, status int, err error) {
+	errLarge := errors.New("the request is larger than 16 MiB")
+	if r.ContentLength > MaxBody {
+		return nil, http.StatusRequestEntityTooLarge, errLarge
+	}
+	within := cmp.Or(b.Time, bodyTime)
+	timing := http.NewResponseController(w)
+	_ = timing.SetReadDeadline(time.Now().Add(within))
+	ctx, cancel := context.WithTimeoutCause(r.Context(), within, os.ErrDeadlineExceeded)
+	defer cancel()
+	body, err = b.read(ctx, name, http.MaxBytesReader(w, r.Body, MaxBody))
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case err == nil:
+		_ = timing.SetReadDeadline(time.Time{})
+		return body, 0, nil
+	case tooLarge:
+		return nil, http.StatusRequestEntityTooLarge, errLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", within)
+	}
+	return nil, http.StatusBadRequest, errors.New("the request body ended early")
 }

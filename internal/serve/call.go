@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -249,29 +248,40 @@ func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) 
 	return func() { s.calls.remove(c.from.Name) }, nil
 }
 
-// runningCalls counts calls. The zero value has none. It is safe for concurrent use.
-type runningCalls struct {
-	mu   sync.Mutex
-	held shares
-}
+// leftTime is how long a call goes on whose client has left: its stream is gone, and a client of a
+// revision with sessions may only have lost its connection.
+const leftTime = time.Minute
 
-// add counts a call of a token unless the limit of one token, or that of all, is reached; 0
-// means no limit.
-func (r *runningCalls) add(token string, limit int) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case limit > 0 && r.held.Of(token) >= limit:
-		return fmt.Errorf("%d calls with this token are running (serve.maxCalls); wait for one of them to end", limit)
-	case limit > 0 && r.held.All() >= limit*clientsAtOnce:
-		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end", r.held.All(), clientsAtOnce)
+// errLeft is the cause with which a call is canceled whose answer can reach nobody any more.
+var errLeft = errors.New("the client has closed the connection on which it waited for the answer")
+
+// untilLeft returns a context for the call of a session that is canceled at the end of the session,
+// and some time after its client has left, or at once if the server is shutting down. The caller
+// calls done at the end of the call.
+func (s *Server) untilLeft(ctx context.Context, session string, req mcp.Request) (_ context.Context, done func()) {
+	ctx, over := s.sessions.call(ctx, session)
+	in := inboundOf(req)
+	if in == nil {
+		return ctx, over
 	}
-	r.held.Add(token)
-	return nil
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(in.open, func() {
+		timer := time.NewTimer(leftTime)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.stopping:
+		case <-ctx.Done():
+		}
+		cancel(errLeft)
+	})
+	return context.WithValue(ctx, openKey{}, in.open), func() { stop(); cancel(nil); over() }
 }
 
-func (r *runningCalls) remove(token string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held.Remove(token)
+type openKey struct{}
+
+// left reports whether the client has left on whose request over HTTP the context is.
+func left(ctx context.Context) bool {
+	open, ok := ctx.Value(openKey{}).(context.Context)
+	return ok && open.Err() != nil
 }

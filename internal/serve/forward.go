@@ -176,7 +176,7 @@ func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from auth.Ident
 	in := newInbound(w, r, from)
 	if r.Method == http.MethodPost {
 		var err error
-		if in.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
+		if in.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return true
 		}

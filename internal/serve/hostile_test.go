@@ -28,7 +28,7 @@ func hostileServer(t *testing.T, headers, body time.Duration) (address string) {
 	t.Helper()
 	s := newServer(t, nil)
 	h := s.HTTP(HTTPOptions{Tokens: auth.NewTokens(map[string]string{"me": hostileToken}), Loopback: true})
-	h.bodyTime = body
+	h.bodies.Time = body
 	hs := h.Server()
 	hs.ReadHeaderTimeout = headers
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -136,7 +136,7 @@ func TestMalformedRequestsAreRejected(t *testing.T) {
 		"two sessions":                {post("/mcp", ping, sized(ping), "Mcp-Session-Id: a", "Mcp-Session-Id: b"), 400},
 		"foreign session":             {post("/mcp", ping, sized(ping), "Mcp-Session-Id: 0123456789abcdefXYZ"), 404},
 		"header too large":            {post("/mcp", ping, sized(ping), "X: "+strings.Repeat("x", 100<<10)), 431},
-		"body too large":              {post("/mcp", "", fmt.Sprintf("Content-Length: %d", maxBody+1)), 413},
+		"body too large":              {post("/mcp", "", fmt.Sprintf("Content-Length: %d", MaxBody+1)), 413},
 		"health check with no host":   {"GET /healthz HTTP/1.0\r\n\r\n", 200},
 		"message with no host":        {"POST /mcp HTTP/1.0\r\n\r\n", 403},
 		"not HTTP":                    {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},

@@ -1,12 +1,9 @@
 package serve
 
 import (
-	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -19,10 +16,6 @@ import (
 const (
 	// headerTime is the time limit for the headers of a request.
 	headerTime = 10 * time.Second
-	// bodyTime is the time limit for the body of a request.
-	bodyTime = 60 * time.Second
-	// maxBody is the maximum size of a request's body.
-	maxBody = 16 << 20
 )
 
 // HTTPOptions configure [Server.HTTP].
@@ -55,8 +48,7 @@ type HTTP struct {
 	bodies      bodies
 	slots       slots
 	requests    auth.Running
-	calls       atomic.Int64 // number of running POST requests
-	bodyTime    time.Duration
+	calls       atomic.Int64     // number of running POST requests
 	metrics     http.HandlerFunc // of /metrics; nil: there is none
 	console     http.HandlerFunc // of /console and below; nil: there is none
 	browsers    browsers
@@ -68,7 +60,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: slots{Processors: runtime.GOMAXPROCS(0)}}
+	h := &HTTP{server: s, opts: opts, slots: slots{Processors: runtime.GOMAXPROCS(0)}}
 	switch {
 	case opts.OAuth != nil:
 		h.tokens = opts.OAuth
@@ -77,7 +69,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 		h.tokens = opts.Tokens
 	}
 	pick := func(*http.Request) *mcp.Server { return s.sdk }
-	o := mcp.StreamableHTTPOptions{Logger: s.opts.Messages, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}
+	o := mcp.StreamableHTTPOptions{Logger: s.opts.Messages, MaxRequestBodyBytes: MaxBody, DisableLocalhostProtection: true}
 	h.sessions = withInbound(mcp.NewStreamableHTTPHandler(pick, &o))
 	o.Stateless, o.PropagateRequestCancellation = true, true
 	h.modern = withInbound(mcp.NewStreamableHTTPHandler(pick, &o))
@@ -101,8 +93,8 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		w = beforeAnswer{w, func() { header.Set("Connection", "close") }}
 	}
-	path := r.URL.EscapedPath()                                                                           // a proxy may have rules for the path as it is spelled
-	if err := h.checkOrigin(r); err != nil && (path != "/healthz" && path != "/readyz" || r.Host != "") { // checks with HTTP/1.0 name no host
+	path := r.URL.EscapedPath()                                                                                          // a proxy may have rules for the path as it is spelled
+	if err := checkOrigin(r, h.opts.Loopback); err != nil && (path != "/healthz" && path != "/readyz" || r.Host != "") { // checks with HTTP/1.0 name no host
 		h.refuse(w, r, http.StatusForbidden, err.Error())
 		return
 	}
@@ -139,27 +131,6 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// beforeAnswer calls a function before anything of a response is written.
-type beforeAnswer struct {
-	http.ResponseWriter
-	do func()
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (b beforeAnswer) WriteHeader(status int) {
-	b.do()
-	b.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (b beforeAnswer) Write(p []byte) (int, error) {
-	b.do()
-	return b.ResponseWriter.Write(p)
-}
-
-// Unwrap returns the wrapped writer to http.ResponseController.
-func (b beforeAnswer) Unwrap() http.ResponseWriter { return b.ResponseWriter }
-
 // refuse answers a request that is not allowed, and logs it.
 func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	h.opts.Log.Warn("request refused", "status", status, "reason", reason, "from", r.RemoteAddr, "host", r.Host, "path", r.URL.Path)
@@ -184,31 +155,4 @@ func (h *HTTP) reject(w http.ResponseWriter, r *http.Request, no *auth.Rejection
 		w.Header().Set("Retry-After", "2")
 	}
 	h.refuse(w, r, no.Status, no.Reason)
-}
-
-// checkOrigin rejects requests from web pages of other origins, and requests for a host
-// whose name was made to resolve to this machine (DNS rebinding).
-func (h *HTTP) checkOrigin(r *http.Request) error {
-	if h.opts.Loopback && !isLoopback(r.Host) {
-		return errors.New("forbidden: this server accepts only requests for localhost")
-	}
-	for _, origin := range r.Header.Values("Origin") {
-		u, err := url.Parse(origin)
-		if err != nil || u.Host != r.Host {
-			return errors.New("forbidden: requests from web pages of other origins are refused")
-		}
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }

@@ -5,18 +5,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -76,6 +70,9 @@ type underwayKey struct{}
 // extraUnderway is the member of what the SDK passes on about the sender of a message that has the
 // *underway of the request with which it came.
 const extraUnderway = "inbound"
+
+// extraRequest is like extraUnderway for a message on stdin: the *[jsonrpc.Request] itself.
+const extraRequest = "request"
 
 // withInbound makes a handler of the SDK pass on the request with which a message came, as it does with
 // what it has found out about a token.
@@ -202,7 +199,7 @@ func (h *HTTP) post(in *inbound, at cluster.Peer) {
 	}
 	var status int
 	var err error
-	if in.body, status, err = h.wholeBody(in.w, in.r, in.from.Name); err != nil {
+	if in.body, status, err = h.bodies.Read(in.w, in.r, in.from.Name); err != nil {
 		http.Error(in.w, err.Error(), status)
 		return
 	}
@@ -326,58 +323,4 @@ func refuseMessage(w http.ResponseWriter, body json.RawMessage, code int64, reas
 	w.WriteHeader(http.StatusBadRequest)
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(body, "id"), "error": jsonrpc.Error{
 		Code: code, Message: reason}})
-}
-
-// decodeName decodes the header Mcp-Name, because the SDK does not.
-func decodeName(h http.Header) {
-	if h.Get("Mcp-Name") != "" {
-		h.Set("Mcp-Name", nameOf(h))
-	}
-}
-
-// nameOf returns the header Mcp-Name, decoded.
-func nameOf(h http.Header) string {
-	name := h.Get("Mcp-Name")
-	if encoded, ok := strings.CutPrefix(name, "=?base64?"); ok {
-		encoded, whole := strings.CutSuffix(encoded, "?=")
-		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil && whole {
-			return string(decoded)
-		}
-	}
-	return name
-}
-
-// checkHeaders rejects requests that a proxy in front of the server may have interpreted
-// differently.
-func checkHeaders(r *http.Request) error {
-	for name, values := range r.Header {
-		if len(values) > 1 && (name == "Content-Type" || strings.HasPrefix(name, "Mcp-")) {
-			return fmt.Errorf("the header %s is given more than once", name)
-		}
-	}
-	return nil
-}
-
-// wholeBody reads the body of a request within its limits.
-func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request, name string) ([]byte, int, error) {
-	errLarge := errors.New("the request is larger than 16 MiB")
-	if r.ContentLength > maxBody {
-		return nil, http.StatusRequestEntityTooLarge, errLarge
-	}
-	timing := http.NewResponseController(w)
-	_ = timing.SetReadDeadline(time.Now().Add(h.bodyTime))
-	ctx, cancel := context.WithTimeoutCause(r.Context(), h.bodyTime, os.ErrDeadlineExceeded)
-	defer cancel()
-	body, err := h.bodies.Read(ctx, name, http.MaxBytesReader(w, r.Body, maxBody))
-	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
-	switch {
-	case err == nil:
-		_ = timing.SetReadDeadline(time.Time{})
-		return body, 0, nil
-	case tooLarge:
-		return nil, http.StatusRequestEntityTooLarge, errLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", h.bodyTime)
-	}
-	return nil, http.StatusBadRequest, errors.New("the request body ended early")
 }

@@ -43,12 +43,9 @@ func (c *callCounts) add(client, outcome string) {
 
 // Measure adds what runs and waits, by client, and the states of the sources.
 func (s *Server) Measure(ctx context.Context, to Numbers) {
-	s.calls.measure(to, "toolreg_calls_running", "Calls that run.", s.labelOf)
-	s.asked.measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.labelOf)
-	s.sessions.mu.Lock()
-	sessions := maps.Clone(s.sessions.held.of)
-	s.sessions.mu.Unlock()
-	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", sessions, s.labelOf)
+	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.counts(), s.labelOf)
+	measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.asked.counts(), s.labelOf)
+	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", s.sessions.counts(), s.labelOf)
 	s.ended.mu.Lock()
 	ended := maps.Clone(s.ended.of)
 	s.ended.mu.Unlock()
@@ -66,13 +63,6 @@ func (s *Server) Measure(ctx context.Context, to Numbers) {
 			to.Add("toolreg_source_state", is, "source", source.name, "state", state)
 		}
 	}
-}
-
-func (r *runningCalls) measure(to Numbers, name, help string, label func(string) string) {
-	r.mu.Lock()
-	counts := maps.Clone(r.held.of)
-	r.mu.Unlock()
-	measure(to, name, help, counts, label)
 }
 
 // measure adds a gauge with numbers of clients.

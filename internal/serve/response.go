@@ -164,3 +164,24 @@ func (s *response) end() {
 
 // Unwrap returns the wrapped writer to http.ResponseController.
 func (s *response) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// beforeAnswer calls a function before anything of a response is written.
+type beforeAnswer struct {
+	http.ResponseWriter
+	do func()
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (b beforeAnswer) WriteHeader(status int) {
+	b.do()
+	b.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (b beforeAnswer) Write(p []byte) (int, error) {
+	b.do()
+	return b.ResponseWriter.Write(p)
+}
+
+// Unwrap returns the wrapped writer to http.ResponseController.
+func (b beforeAnswer) Unwrap() http.ResponseWriter { return b.ResponseWriter }

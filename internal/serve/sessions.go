@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -85,6 +86,13 @@ func (s *sessions) has(session *mcp.ServerSession) bool {
 	return s.byID[session.ID()] != nil
 }
 
+// counts returns how many each token has.
+func (s *sessions) counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.held.of)
+}
+
 // request records a request of a session, which is in use until done is called, and lasts as long
 // as the token of the request. It reports whether there is such a session.
 func (s *sessions) request(id string, from auth.Identity, stream bool) (done func(), ok bool) {
@@ -134,44 +142,6 @@ func (s *sessions) call(ctx context.Context, id string) (_ context.Context, done
 		defer s.mu.Unlock()
 		delete(c.calls, n)
 	}
-}
-
-// leftTime is how long a call goes on whose client has left: its stream is gone, and a client of a
-// revision with sessions may only have lost its connection.
-const leftTime = time.Minute
-
-// errLeft is the cause with which a call is canceled whose answer can reach nobody any more.
-var errLeft = errors.New("the client has closed the connection on which it waited for the answer")
-
-// untilLeft returns a context for the call of a session that is canceled at the end of the session,
-// and some time after its client has left, or at once if the server is shutting down. The caller
-// calls done at the end of the call.
-func (s *Server) untilLeft(ctx context.Context, session string, req mcp.Request) (_ context.Context, done func()) {
-	ctx, over := s.sessions.call(ctx, session)
-	in := inboundOf(req)
-	if in == nil {
-		return ctx, over
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(in.open, func() {
-		timer := time.NewTimer(leftTime)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-s.stopping:
-		case <-ctx.Done():
-		}
-		cancel(errLeft)
-	})
-	return context.WithValue(ctx, openKey{}, in.open), func() { stop(); cancel(nil); over() }
-}
-
-type openKey struct{}
-
-// left reports whether the client has left on whose request over HTTP the context is.
-func left(ctx context.Context) bool {
-	open, ok := ctx.Value(openKey{}).(context.Context)
-	return ok && open.Err() != nil
 }
 
 // end forgets a session and cancels its calls. It returns the session to be closed; nil if

@@ -1,5 +1,11 @@
 package serve
 
+import (
+	"fmt"
+	"maps"
+	"sync"
+)
+
 // shares counts how much of a limited resource, such as sessions, each token uses. The
 // zero value is ready to use. It is not safe for concurrent use.
 type shares struct {
@@ -34,4 +40,38 @@ func (s *shares) Remove(name string) {
 	if s.of[name]--; s.of[name] == 0 {
 		delete(s.of, name)
 	}
+}
+
+// runningCalls counts calls. The zero value has none. It is safe for concurrent use.
+type runningCalls struct {
+	mu   sync.Mutex
+	held shares
+}
+
+// add counts a call of a token unless the limit of one token, or that of all, is reached; 0
+// means no limit.
+func (r *runningCalls) add(token string, limit int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case limit > 0 && r.held.Of(token) >= limit:
+		return fmt.Errorf("%d calls with this token are running (serve.maxCalls); wait for one of them to end", limit)
+	case limit > 0 && r.held.All() >= limit*clientsAtOnce:
+		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end", r.held.All(), clientsAtOnce)
+	}
+	r.held.Add(token)
+	return nil
+}
+
+func (r *runningCalls) remove(token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held.Remove(token)
+}
+
+// counts returns how many each token has.
+func (r *runningCalls) counts() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.held.of)
 }

@@ -74,9 +74,6 @@ func canceled(ctx context.Context, err error) bool {
 	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, errLeft))
 }
 
-// extraID is like [extraUnderway] for the id of a request on stdin.
-const extraID = "id"
-
 // requestID returns the id of a request; "" if it is not known, as for those of a batch over HTTP.
 func requestID(req mcp.Request) string {
 	if in := inboundOf(req); in != nil {
@@ -86,8 +83,8 @@ func requestID(req mcp.Request) string {
 		}
 		return string(id)
 	}
-	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil && extra.TokenInfo.Extra[extraID] != nil {
-		return fmt.Sprint(extra.TokenInfo.Extra[extraID])
+	if r, ok := extraOf(req, extraRequest).(*jsonrpc.Request); ok && r.IsCall() {
+		return fmt.Sprint(r.ID.Raw())
 	}
 	return ""
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -109,11 +108,8 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			continue
 		}
 		if r, ok := m.(*jsonrpc.Request); ok {
-			if task := memberTask(r.Params); task != nil {
-				r.Extra = &mcp.RequestExtra{TokenInfo: withExtra(extraTask, task)}
-			}
+			r.Extra = &mcp.RequestExtra{TokenInfo: withExtra(extraRequest, r)}
 			c.received(r)
-			r.Extra = &mcp.RequestExtra{TokenInfo: &sdkauth.TokenInfo{Extra: map[string]any{extraID: r.ID.Raw()}}}
 		}
 		return m, nil
 	}

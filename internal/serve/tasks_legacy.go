@@ -20,10 +20,6 @@ import (
 // relatedTask is the member of _meta that names the task to which something belongs.
 const relatedTask = "io.modelcontextprotocol/related-task"
 
-// extraTask is the member of what the transport passes on about a message that has the member task of
-// the params of a call.
-const extraTask = "task"
-
 // wantedTask returns the member task of the params of a call, which the SDK does not read (revision
 // 2025-11-25, tasks, "Creating Tasks"); nil if there is none, or the client knows no tasks.
 func (c *client) wantedTask(req mcp.Request) (task json.RawMessage) {
@@ -31,17 +27,14 @@ func (c *client) wantedTask(req mcp.Request) (task json.RawMessage) {
 		return nil
 	}
 	if in := inboundOf(req); in != nil {
-		return memberTask(jsonx.Get(in.body, "params"))
+		task = jsonx.Get(jsonx.Get(in.body, "params"), "task")
+	} else if r, ok := extraOf(req, extraRequest).(*jsonrpc.Request); ok {
+		task = jsonx.Get(r.Params, "task")
 	}
-	task, _ = extraOf(req, extraTask).(json.RawMessage)
+	if jsonx.IsNull(task) {
+		return nil
+	}
 	return task
-}
-
-func memberTask(params json.RawMessage) json.RawMessage {
-	if task := jsonx.Get(params, "task"); !jsonx.IsNull(task) {
-		return task
-	}
-	return nil
 }
 
 // settleRevision replaces the revision with which a client begins a session by the one that the SDK

@@ -155,7 +155,7 @@ func (p *peerResult) MarshalJSON() ([]byte, error) {
 // does nothing, if the sender has no such task here.
 func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from auth.Identity) bool {
 	var is taskRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&is); err != nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxBody)).Decode(&is); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return true
 	}
@@ -223,7 +223,7 @@ func (r *replica) answered(req *http.Request, id string) bool {
 	waits, ok := r.asked.LoadAndDelete(id)
 	if ok {
 		var answers mcp.InputResponseMap
-		if json.NewDecoder(io.LimitReader(req.Body, maxBody)).Decode(&answers) != nil {
+		if json.NewDecoder(io.LimitReader(req.Body, MaxBody)).Decode(&answers) != nil {
 			answers = nil
 		}
 		waits.(chan mcp.InputResponse) <- answers[id] // it has room for one

@@ -72,3 +72,12 @@ func TestSessionsOfUnknownRevisions(t *testing.T) {
 		c.do(t.Context(), t, replica, http.MethodDelete, "")
 	}
 }
+
+// A client on stdin gets a task where its call asks for one.
+func TestStdioTasks(t *testing.T) {
+	c := newStdioClient(t.Context(), t, newServer(t, map[string]string{"s": "--tasks"}))
+	for task, want := range map[string]string{`,"task":{}`: `"result":{"task":{"taskId":`, `,"task":null`: `"result":{"content":`, `,"_meta":{"toolreg/task":true}`: `"result":{"content":`, `,"task":1`: "task must be an object"} {
+		c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow_compute","arguments":{"seconds":0}` + task + `}}`)
+		c.expect(want)
+	}
+}

@@ -73,11 +73,9 @@ func TestRunningCallsAreLimited(t *testing.T) {
 	if r, err := other.CallTool(t.Context(), echo); err != nil || textOf(r) != "hello" {
 		t.Errorf("another client: %q, %v", textOf(r), err)
 	}
-	s.calls.mu.Lock()
 	for range 2 * clientsAtOnce {
-		s.calls.held.Add("")
+		_ = s.calls.add("", 0)
 	}
-	s.calls.mu.Unlock()
 	if r, err := other.CallTool(t.Context(), echo); err != nil || !strings.Contains(textOf(r), "calls of all clients are running") {
 		t.Errorf("all clients: %q, %v", textOf(r), err)
 	}
@@ -135,7 +133,7 @@ func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var attack sync.WaitGroup
 	for range 5 { // one more than are read at the same time
-		attack.Go(func() { _, _ = send(ctx, "0123456789abcdef", maxBody) })
+		attack.Go(func() { _, _ = send(ctx, "0123456789abcdef", MaxBody) })
 	}
 	if status, err := send(t.Context(), "fedcba9876543210", 4<<20); status != http.StatusOK || err != nil {
 		t.Errorf("another client: status %d, %v", status, err)

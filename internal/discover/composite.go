@@ -141,13 +141,7 @@ func (c *Composites) Resolve(lookup func(name string) error, excused func(docume
 
 // problem returns a mistake at a position in the composite's entry.
 func (c *composite) problem(pointer, message, hint string) document.Problem {
-	return problemAt(c.named, pointer, message, hint)
-}
-
-func problemAt(n settings.Named, pointer, message, hint string) document.Problem {
-	o := n.At(pointer)
-	return document.Problem{File: o.Name, Line: o.Line, Col: o.Col,
-		Message: "composites." + n.Name + ": " + place(pointer) + message, Hint: hint}
+	return c.named.Problem("composites", pointer, message, hint)
 }
 
 // noCycles is the hint for composites that call themselves.

@@ -2,21 +2,18 @@ package discover
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
-
-//go:embed composite.schema.json
-var compositeSchema string
 
 // compositeReader parses one entry of composites and collects its mistakes.
 type compositeReader struct {
@@ -27,27 +24,20 @@ type compositeReader struct {
 }
 
 func (r *compositeReader) fail(pointer, message, hint string) {
-	r.problems = append(r.problems, problemAt(r.named, pointer, message, hint))
+	r.problems = append(r.problems, r.named.Problem("composites", pointer, message, hint))
 }
 
 // read returns the composite, which is usable only if there are no problems. It
-// continues after schema violations as far as possible, so that all mistakes
-// are reported at once.
+// continues after mistakes in the settings as far as possible, so that all are
+// reported at once.
 func (r *compositeReader) read(ctx context.Context) *composite {
 	c := &composite{named: r.named, definition: registry.Definition{
 		Name: r.named.Name, Source: registry.SourceComposite, Category: registry.CategoryOther,
 	}}
-	violations, err := registry.NewValidator(json.RawMessage(compositeSchema)).Validate(ctx, r.named.JSON())
-	if err != nil {
-		r.fail("", err.Error(), "")
-		return c
-	}
-	for _, v := range violations {
-		r.fail(v.Pointer, v.Message, remedy(v))
-	}
+	r.problems = slices.Clone(r.named.Problems)
 	o, err := readObject(r.named.JSON())
 	if err != nil {
-		return c // reported by the schema
+		return c // reported by the settings
 	}
 	r.define(ctx, &c.definition, o)
 	steps, _ := readList(o["steps"])
@@ -106,7 +96,7 @@ func (r *compositeReader) define(ctx context.Context, def *registry.Definition, 
 		def.Category = registry.Category(category)
 	}
 	if present(o["tags"]) && json.Unmarshal(o["tags"], &def.Tags) != nil {
-		def.Tags = nil // reported by the schema
+		def.Tags = nil // reported by the settings
 	}
 	def.InputSchema = o["parameters"]
 	if !present(def.InputSchema) {

@@ -230,19 +230,19 @@ func TestMistakesInComposites(t *testing.T) {
 		want []string
 	}{
 		"all at once": {"composites:\n  a:\n    step: 1\n    parameters: {type: 7}\n    steps:\n      - tool: x\n        params: '{a'\n        if: 'nofunc'\n      - {tol: x}\n      - 7\n    result: '. |'\n", []string{
-			`:3:5: composites.a: step: unknown property "step", did you mean "steps"?`,
-			":4:5: composites.a: parameters: the schema cannot be used",
-			":7:9: composites.a: steps.0.params: not a jq expression",
-			":8:9: composites.a: steps.0.if: not a jq expression: function not defined: nofunc/0",
-			`:9:9: composites.a: steps.1: missing property "tool"`,
-			`:9:10: composites.a: steps.1.tol: unknown property "tol"`,
-			":10:9: composites.a: steps.2: expected object, but got number",
-			":11:5: composites.a: result: not a jq expression",
+			`:3:5: unknown setting "composites.a.step" (did you mean "composites.a.steps"?)`,
+			":4:5: composites.a.parameters: the schema cannot be used",
+			":7:9: composites.a.steps[0].params: not a jq expression",
+			":8:9: composites.a.steps[0].if: not a jq expression: function not defined: nofunc/0",
+			`:9:9: composites.a.steps[1]: tool is missing`,
+			`:9:10: unknown setting "composites.a.steps[1].tol"`,
+			":10:9: composites.a.steps[2]: expected an object, got number",
+			":11:5: composites.a.result: not a jq expression",
 		}},
-		"no steps":     {"composites:\n  a: {steps: []}\n", []string{":2:7: composites.a: steps: minimum 1 items required"}},
-		"not an entry": {"composites:\n  a: 7\n", []string{":2:3: composites.a: expected object, but got number"}},
-		"itself":       {"composites:\n  a: {steps: [{tool: a}]}\n", []string{`:2:16: composites.a: steps.0.tool: "a" calls this composite again`}},
-		"a circle":     {"composites:\n  a:\n    steps: [{tool: b}]\n  b:\n    steps: [{tool: x}, {tool: 'a'}]\n", []string{`:5:25: composites.b: steps.1.tool: "a" calls this composite again`}},
+		"no steps":     {"composites:\n  a: {steps: []}\n", []string{":2:14: composites.a.steps: must have 1 to 100 steps, has 0"}},
+		"not an entry": {"composites:\n  a: 7\n", []string{":2:6: composites.a: expected an object, got number"}},
+		"itself":       {"composites:\n  a: {steps: [{tool: a}]}\n", []string{`:2:16: composites.a.steps[0].tool: "a" calls this composite again`}},
+		"a circle":     {"composites:\n  a:\n    steps: [{tool: b}]\n  b:\n    steps: [{tool: x}, {tool: 'a'}]\n", []string{`:5:25: composites.b.steps[1].tool: "a" calls this composite again`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseComposites(t, c.text, CompositeOptions{})
@@ -274,7 +274,7 @@ func TestStepsWithUnknownTool(t *testing.T) {
 		t.Error("the first time a composite is quarantined, the second time none is left to be")
 	}
 	tools, diags, err := c.Discover(t.Context())
-	const why = "s.yaml:2:27: composites.a: steps.1.tool: no tool named y"
+	const why = "s.yaml:2:27: composites.a.steps[1].tool: no tool named y"
 	if err != nil || len(diags) != 1 || !strings.HasSuffix(diags[0].Message, why) {
 		t.Errorf("%v, %v", diags, err)
 	}

@@ -209,10 +209,5 @@ func (o *override) fail(pointer, message, hint string) {
 
 // problem returns a mistake at a position in the entry.
 func (o *override) problem(pointer, message, hint string) document.Problem {
-	at := o.named.At(pointer)
-	key := "overrides." + o.named.Name
-	for token := range jsonx.Tokens(pointer) {
-		key += "." + token
-	}
-	return document.Problem{File: at.Name, Line: at.Line, Col: at.Col, Message: key + ": " + message, Hint: hint}
+	return o.named.Problem("overrides", pointer, message, hint)
 }

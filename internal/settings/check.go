@@ -210,6 +210,8 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 			r.entry(row, key+"."+f.Name, f.Value, checkServer)
 		case apisKey:
 			r.entry(row, key+"."+f.Name, f.Value, checkAPI)
+		case "composites":
+			r.entry(row, key+"."+f.Name, f.Value, nil)
 		default:
 			if row.Name == profilesKey && (strings.Trim(f.Name, serverNameChars) != "" || strings.Trim(f.Name, ".") == "") {
 				r.fail(f.Pos, "use letters, digits, and _ . -, not dots alone", "%s: %q cannot be the name of a profile, because it is part of an address", key, f.Name)
@@ -219,13 +221,13 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 	}
 }
 
-// entry checks an entry of mcpServers or openapi, and with check the entry as a whole.
-// Mistakes in it affect only this source.
+// entry checks an entry that describes a source or a tool, and with check the entry as a whole;
+// check may be nil. Mistakes in it affect nothing else.
 func (r *reader) entry(row *table.Row, key string, n *jsonx.Value, check func(*jsonx.Value) error) {
 	r.source = n
 	defer func() { r.source = nil }()
 	r.object(row, key, n)
-	if n.Kind == jsonx.Object {
+	if n.Kind == jsonx.Object && check != nil {
 		r.report(n, key, check(n))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -68,6 +69,22 @@ type Named struct {
 	// and Own is the earlier one alone. Both are nil if Value is the entry of one file.
 	Own   *jsonx.Value
 	Added *Named
+	// Problems are the mistakes in an entry of a setting whose entries are used apart from each other.
+	Problems []document.Problem
+}
+
+// Problem returns a mistake in an entry of a setting, at a JSON pointer.
+func (n Named) Problem(setting, pointer, message, hint string) document.Problem {
+	at, key, v := n.At(pointer), setting+"."+n.Name, n.Value
+	for token := range jsonx.Tokens(pointer) {
+		if v.Is(jsonx.Array) {
+			key += "[" + token + "]"
+		} else {
+			key += "." + token
+		}
+		v = v.Step(token)
+	}
+	return document.Problem{File: at.Name, Line: at.Line, Col: at.Col, Message: key + ": " + message, Hint: hint}
 }
 
 // Masked returns the value as [Named.JSON] does, with secrets masked.
@@ -112,7 +129,7 @@ func (m *merged) eachNamed(name string, replacing func(was, now Named)) []Named 
 		for _, f := range e.node.Members {
 			o := e.origin
 			o.Line, o.Col = f.Place()
-			n := Named{Name: f.Name, Origin: o, Value: f.Value}
+			n := Named{Name: f.Name, Origin: o, Value: f.Value, Problems: m.faults[f.Value]}
 			if name == overridesKey {
 				n.Name = registry.NameIn(f.Name)
 			}

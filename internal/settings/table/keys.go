@@ -48,8 +48,27 @@ func sourceRows() []Row {
 		{Name: "plugins.disabled", Type: Strings, Names: Plugins, Merge: Unite, Doc: "Ids of disabled plugins."},
 		{Name: "plugins.settings", Type: RawNamed, Merge: ByName, Secret: true, Loosens: whenFilled,
 			Doc: "Settings of plugins by id, passed only to that plugin. Strings may be references."},
-		{Name: "composites", Type: RawNamed, Merge: ByName, Doc: "Tools that call other tools, by name."},
+		{Name: "composites", Type: Named, Merge: ByName, Strict: true, Fields: compositeFields(), Doc: "Tools that call other tools, by name."},
 		{Name: "imports", Type: Strings, Choices: []string{"gemini", "antigravity", "claude", "claude-desktop", "vscode", "cursor", "codex", "windsurf", "opencode", "zed", "mcporter"}, Doc: "Programs whose MCP servers are imported: gemini, antigravity, claude, claude-desktop, vscode, cursor, codex, windsurf, opencode, zed, mcporter.", Loosens: whenFilled},
+	}
+}
+
+func compositeFields() []Row {
+	return []Row{
+		{Name: "description", Type: String, Doc: "Its description."},
+		{Name: "displayName", Type: String, Doc: "Display name."},
+		{Name: "icon", Type: Choice, Choices: []string{"fileSearch", "folder", "globe", "hammer", "lightBulb", "pencil", "regex", "terminal"}, Doc: "Icon for clients that show one."},
+		{Name: "category", Type: Choice, Choices: []string{"read", "write", "command", "network", "other"}, Default: `"other"`, Doc: "Category; each step is also decided on by itself."},
+		{Name: "tags", Type: Strings, Doc: "Its tags."},
+		{Name: "parameters", Type: RawNamed, Doc: "JSON Schema of its params; by default it takes none."},
+		{Name: "steps", Type: Objects, Strict: true, Check: checkSteps, Doc: "Calls that are made one after the other, at most 100.", Fields: []Row{
+			{Name: "tool", Type: String, Required: true, Doc: "Name of the tool."},
+			{Name: "params", Type: String, Doc: "jq expression over {params, steps, context} for its params; by default those of the composite."},
+			{Name: "if", Type: String, Doc: "jq expression; if it is false, the step is skipped."},
+			{Name: "continueOnError", Type: Bool, Default: "false", Doc: "Go on with the next step if the call fails."},
+		}},
+		{Name: "result", Type: String, Doc: "jq expression whose value is the result; by default the results of the steps that succeeded, joined."},
+		{Name: "script", Type: String, Doc: "File of a script that runs instead of steps, relative to the project root."},
 	}
 }
 

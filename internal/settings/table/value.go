@@ -136,6 +136,14 @@ func checkCalls(n *jsonx.Value) (problem, hint string) {
 	return "", ""
 }
 
+// checkSteps rejects a composite without steps, or with very many.
+func checkSteps(n *jsonx.Value) (problem, hint string) {
+	if n.Is(jsonx.Array) && (len(n.Items) == 0 || len(n.Items) > 100) {
+		return fmt.Sprintf("must have 1 to 100 steps, has %d", len(n.Items)), ""
+	}
+	return "", ""
+}
+
 // checkPer rejects a time in which nothing could be counted.
 func checkPer(n *jsonx.Value) (problem, hint string) {
 	if per, err := ParseDuration(n); err == nil && per <= 0 {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // GeminiSettings returns a note that the project contains settings of the Gemini CLI,
@@ -39,7 +38,7 @@ func (c *Config) NoteGeminiSettings(s *settings.Settings) {
 	if note == "" || !c.firstTime("gemini-"+hex.EncodeToString(sum[:8])) {
 		return
 	}
-	c.io.Note("toolreg: " + ui.Line(note) + "\n  hint: " + ui.Line(how) + "\n")
+	c.io.noteText(failure{message: note, hint: how})
 }
 
 // firstTime reports whether a note has not yet been shown to this user, and records

@@ -232,58 +232,38 @@ func PresetFlag(cmd *cobra.Command, preset *string) {
 	complete.Flag(cmd, "preset", complete.Presets)
 }
 
-// NewEvaluateCommand returns an internal command that reads a jq expression of a plugin
-// or project and its input from stdin and evaluates it.
-func NewEvaluateCommand(e *Env) *cobra.Command {
-	return &cobra.Command{
-		Use: EvaluateCommand, Hidden: true, DisableFlagParsing: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return jq.Evaluate(cmd.Context(), e.IO.In, e.IO.pipe)
-		},
+// InternalCommands returns the commands that toolreg starts for itself. They read no settings and no
+// flags, because their environment and command line belong to others.
+func InternalCommands() []Command {
+	internal := func(name string, run func(*Env, *cobra.Command, []string) error) Command {
+		return Command{name, func(e *Env) *cobra.Command {
+			return &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
+				PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+				RunE:              func(cmd *cobra.Command, argv []string) error { return run(e, cmd, argv) }}
+		}}
 	}
-}
-
-// NewScriptCommand returns an internal command that executes a script.
-func NewScriptCommand(*Env) *cobra.Command {
-	return &cobra.Command{
-		Use: ScriptCommand, Hidden: true, DisableFlagParsing: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return script.Execute(cmd.Context())
-		},
-	}
-}
-
-// NewKeepCommand returns the internal command that run_shell_command starts to manage
-// a background command.
-func NewKeepCommand(*Env) *cobra.Command {
-	return &cobra.Command{
-		Use: KeepCommand, Hidden: true, DisableFlagParsing: true,
-		// No settings and flags: its environment is the command's.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		RunE: func(cmd *cobra.Command, argv []string) error {
+	return []Command{
+		// It manages a background command of run_shell_command.
+		internal(KeepCommand, func(_ *Env, cmd *cobra.Command, argv []string) error {
 			if err := builtin.Keep(cmd.Context(), argv); err != nil {
 				return &UsageError{Err: err, Hint: "run_shell_command with background: true starts it"}
 			}
 			return nil
-		},
-	}
-}
-
-// NewKeepServerCommand returns the internal command that keeps an MCP server between runs.
-func NewKeepServerCommand(*Env) *cobra.Command {
-	return &cobra.Command{
-		Use: KeepServerCommand, Hidden: true, DisableFlagParsing: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		}),
+		// It keeps an MCP server between runs.
+		internal(KeepServerCommand, func(_ *Env, cmd *cobra.Command, _ []string) error {
 			return engine.KeepServer(cmd.Context(), os.Stdin, func(err error) error {
 				if err != nil {
 					_, _ = io.WriteString(os.Stdout, err.Error()) // for the run that waits
 				}
 				return process.CloseStreams()
 			})
-		},
+		}),
+		// It reads a jq expression of a plugin or project and its input from stdin and evaluates it.
+		internal(EvaluateCommand, func(e *Env, cmd *cobra.Command, _ []string) error {
+			return jq.Evaluate(cmd.Context(), e.IO.In, e.IO.pipe)
+		}),
+		internal(ScriptCommand, func(_ *Env, cmd *cobra.Command, _ []string) error { return script.Execute(cmd.Context()) }),
 	}
 }
 

@@ -98,9 +98,7 @@ func (t *Trust) Grant(ctx context.Context, p *settings.Project) error {
 	if t.Declined(p) {
 		t.saveRefusal(ctx, p, "")
 	}
-	if !t.person.io.Quiet && !t.person.io.JSON {
-		t.person.io.Note("toolreg: " + ui.Line(p.Root) + " is trusted\n")
-	}
+	t.person.io.Notef("%s is trusted", p.Root)
 	return nil
 }
 

@@ -47,6 +47,6 @@ func groups() []cli.Group {
 			{"audit", auditcmd.New}, {"stats", auditcmd.NewStats}}},
 		{Title: "Setup", Commands: list{{"init", initcmd.New}, {"settings", settingscmd.New}, {"", doctorcmd.New}, {"", completioncmd.New},
 			{"version", cli.NewVersionCommand}}},
-		{Commands: list{{"", completioncmd.NewComplete}, {cli.KeepCommand, cli.NewKeepCommand}, {cli.KeepServerCommand, cli.NewKeepServerCommand}, {cli.EvaluateCommand, cli.NewEvaluateCommand}, {cli.ScriptCommand, cli.NewScriptCommand}}},
+		{Commands: append(cli.InternalCommands(), cli.Command{New: completioncmd.NewComplete})},
 	}
 }

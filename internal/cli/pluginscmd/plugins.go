@@ -94,7 +94,7 @@ func run(ctx context.Context, e *cli.Env) error {
 		return e.IO.PrintJSON(map[string][]pluginState{"plugins": states})
 	}
 	if len(states) == 0 {
-		e.IO.Note("toolreg: no plugins; toolreg plugins new NAME creates one\n")
+		e.IO.Notef("no plugins; toolreg plugins new NAME creates one")
 		return nil
 	}
 	t := ui.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}

@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/ui"
 )
 
 func newStartCommand(e *cli.Env) *cobra.Command {
@@ -121,14 +120,11 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 			return fmt.Errorf("server %q cannot be kept; --verbose says why, unless it speaks the older HTTP with server-sent events", info.Name)
 		}
 		infos = append(infos, info)
-		if e.IO.Quiet || e.IO.JSON {
-			continue
-		}
 		running := "is connected"
 		if info.Kept.PID != 0 {
 			running = fmt.Sprintf("runs (PID %d)", info.Kept.PID)
 		}
-		e.IO.Note(ui.Line(fmt.Sprintf("toolreg: server %q %s; it stops when it was unused for %s", info.Name, running, s.Settings.KeepOf(entry).Round(time.Millisecond))) + "\n")
+		e.IO.Notef("server %q %s; it stops when it was unused for %s", info.Name, running, s.Settings.KeepOf(entry).Round(time.Millisecond))
 	}
 	if e.IO.JSON {
 		return e.IO.PrintJSON(map[string][]mcpclient.Info{"servers": infos})
@@ -159,9 +155,7 @@ func runStop(ctx context.Context, e *cli.Env, names []string) error {
 	if out.Stopped > 0 {
 		note = "stopped " + cli.Counted(out.Stopped, "server")
 	}
-	if !e.IO.Quiet {
-		e.IO.Note("toolreg: " + note + "\n")
-	}
+	e.IO.Notef("%s", note)
 	return nil
 }
 

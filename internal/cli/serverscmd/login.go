@@ -382,21 +382,18 @@ func (l *login) print(out loggedIn) error {
 	if l.ios.JSON {
 		return l.ios.PrintJSON(out)
 	}
-	if l.ios.Quiet {
-		return nil
-	}
 	if out.State == "not needed" {
 		text := fmt.Sprintf("server %q needs no login", out.Name)
 		if l.client == nil {
 			text += ": its settings have an Authorization header"
 		}
-		l.ios.Note("toolreg: " + ui.Line(text) + "\n")
+		l.ios.Notef("%s", text)
 		return nil
 	}
 	text := fmt.Sprintf("logged in to server %q at %s%s; it has %s", out.Name, out.Issuer, ofClient(out.Client), cli.Counted(out.Tools, "tool"))
 	if len(out.Scopes) > 0 {
 		text += "; scope " + strings.Join(out.Scopes, " ")
 	}
-	l.ios.Note("toolreg: " + ui.Line(text) + "\n")
+	l.ios.Notef("%s", text)
 	return nil
 }

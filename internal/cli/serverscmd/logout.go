@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type logoutOptions struct {
@@ -82,9 +81,7 @@ func runLogout(ctx context.Context, e *cli.Env, names []string, client string) e
 		return cmp.Or(err, e.IO.PrintJSON(map[string][]loggedOut{"logouts": done}))
 	}
 	for _, d := range done {
-		if !e.IO.Quiet {
-			e.IO.Note("toolreg: " + ui.Line(d.text()) + "\n")
-		}
+		e.IO.Notef("%s", d.text())
 	}
 	return err
 }

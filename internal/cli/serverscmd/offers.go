@@ -94,7 +94,7 @@ func serversNamed(ios *cli.IO, s *engine.Session, names ...string) ([]*mcpclient
 	case err != nil:
 		return nil, err
 	case len(on) == 0 && len(names) == 0:
-		ios.Note("toolreg: no MCP servers in the settings\n")
+		ios.Notef("no MCP servers in the settings")
 	case len(on)+len(off) == 0:
 		return nil, &cli.UsageError{Err: errors.New(strconv.Quote(names[0]) + " is an API, which has only tools")}
 	case len(on) == 0:

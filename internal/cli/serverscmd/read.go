@@ -146,7 +146,7 @@ func callLimit(set *settings.Settings, name string) time.Duration {
 // printReading prints text unchanged in a pipe, and made visible on a terminal.
 func printReading(ios *cli.IO, uri string, contents []registry.Content) error {
 	if len(contents) == 0 {
-		ios.Note("toolreg: the server returned nothing for " + ui.Line(uri) + "\n")
+		ios.Notef("the server returned nothing for %s", uri)
 		return nil
 	}
 	if !ios.OutTTY {

@@ -145,7 +145,7 @@ func print(ios *cli.IO, doc Document) error {
 	}
 	infos := doc.Servers
 	if len(infos) == 0 {
-		ios.Note("toolreg: no MCP servers in the settings\n")
+		ios.Notef("no MCP servers in the settings")
 	}
 	t := ui.Aged{Table: ui.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}, Whole: []string{"ERROR"},
 		Spare: []string{"MS", "RESOURCES", "PROMPTS", "PROTOCOL", "TRANSPORT", "ORIGIN"}}}

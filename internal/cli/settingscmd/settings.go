@@ -126,8 +126,8 @@ func chosenSettings(ios *cli.IO, s *settings.Settings, keys []string) ([]setting
 		if err != nil {
 			return nil, unknownKey(err)
 		}
-		if len(values) == 0 && !ios.Quiet && !ios.JSON {
-			ios.Note(fmt.Sprintf("toolreg: %s is not set\n", key))
+		if len(values) == 0 {
+			ios.Notef("%s is not set", key)
 		}
 		out = append(out, values...)
 	}

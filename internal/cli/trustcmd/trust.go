@@ -235,12 +235,10 @@ func runRevoke(ctx context.Context, e *cli.Env) error {
 	if e.IO.JSON {
 		return e.IO.PrintJSON(trustedDocument{Root: p.Root, Changed: &had})
 	}
-	if !e.IO.Quiet {
-		text := " was not trusted"
-		if had {
-			text = " is no longer trusted"
-		}
-		e.IO.Note("toolreg: " + ui.Line(p.Root) + text + "\n")
+	text := "was not trusted"
+	if had {
+		text = "is no longer trusted"
 	}
+	e.IO.Notef("%s %s", p.Root, text)
 	return nil
 }

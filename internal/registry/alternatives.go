@@ -3,6 +3,7 @@ package registry
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -21,9 +22,16 @@ func (a alternatives) causes(e *jsonschema.ValidationError) []*jsonschema.Valida
 	if _, ok := a.ofConstants(e); ok {
 		return nil
 	}
+	wrong := a.wrong(e)
+	return slices.DeleteFunc(slices.Clone(e.Causes), func(c *jsonschema.ValidationError) bool { return wrong[branchOf(c, e)] != nil })
+}
+
+// wrong returns the errors about the constant that tells the alternatives of e apart, by the index of the
+// alternative; nil if there is no such constant.
+func (a alternatives) wrong(e *jsonschema.ValidationError) map[string]*jsonschema.ValidationError {
 	branches := a.branches(e)
 	if branches == nil || len(e.Causes) < 2 {
-		return e.Causes
+		return nil
 	}
 	wrong := map[string]*jsonschema.ValidationError{} // by the index of the alternative
 	var constants []*jsonschema.ValidationError
@@ -34,13 +42,9 @@ func (a alternatives) causes(e *jsonschema.ValidationError) []*jsonschema.Valida
 		}
 	}
 	if len(wrong) == 0 || !a.discriminates(branches, constants, e.InstanceLocation) {
-		return e.Causes
+		return nil
 	}
-	named := slices.DeleteFunc(slices.Clone(e.Causes), func(c *jsonschema.ValidationError) bool { return wrong[branchOf(c, e)] != nil })
-	if len(named) == 0 {
-		return constants
-	}
-	return named
+	return wrong
 }
 
 // branchOf returns the index of the alternative of e to which a cause belongs.
@@ -118,22 +122,27 @@ func describe(rule *jsonx.Value) string {
 	return ""
 }
 
-// ofConstants returns a single violation for a union of constants if no branch
-// matches. Each branch alone would report only its own constant.
+// ofConstants returns a single violation for a union of constants, or of objects that a constant
+// tells apart, if no branch matches. Each branch alone would report only its own constant.
 func (a alternatives) ofConstants(e *jsonschema.ValidationError) (Violation, bool) {
 	keyword, branches := keywordOf(e), a.branches(e)
 	if branches == nil || len(e.Causes) == 0 {
 		return Violation{}, false
 	}
 	var values []*jsonx.Value
-	for _, branch := range branches {
+	wrong, at := a.wrong(e), e.InstanceLocation
+	for i, branch := range branches {
+		if found := wrong[strconv.Itoa(i)]; found != nil {
+			_, fragment, _ := strings.Cut(found.AbsoluteKeywordLocation, "#")
+			at, branch = found.InstanceLocation, a.refs.Lookup("#"+strings.TrimSuffix(fragment, "/"+keywordOf(found)))
+		}
 		constants := a.constants(branch)
 		if constants == nil {
 			return Violation{}, false
 		}
 		values = append(values, constants...)
 	}
-	return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: keyword, Message: valueMustBe(values),
+	return Violation{Pointer: pointerOf(at), Keyword: keyword, Message: valueMustBe(values),
 		Expected: describe(jsonx.NewArray(values...))}, true
 }
 

@@ -53,7 +53,7 @@ func TestAlternativesWithConstant(t *testing.T) {
 	for doc, want := range map[string][]string{
 		`{"p":{"do":"drop","title":"x"}}`: {`/p missing property "id"`, `/p/title unknown property "title"`},
 		`{"p":{"do":"add","title":5}}`:    {`/p/title expected string, but got number`},
-		`{"p":{"do":"ad"}}`:               {`/p/do value must be "add"`, `/p/do value must be one of "drop", "remove"`},
+		`{"p":{"do":"ad"}}`:               {`/p/do value must be one of "add", "drop", "remove"`},
 		`{"p":{}}`:                        {`/p missing property "do"`, `/p missing property "title"`, `/p missing property "id"`},
 		`{"q":{"mode":"z"}}`:              {`/q missing property "id"`, `/q/mode value must be "x"`},
 	} {

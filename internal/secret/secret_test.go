@@ -92,8 +92,8 @@ func TestMask(t *testing.T) {
 }
 
 func TestArgs(t *testing.T) {
-	got := Args([]string{"npx", "--api-key", "S3CRET", "--token=S3CRET", "-y", "--password", "$PW", "--pass", "env:PW", "--auth", "cmd:pass show it", "DB_PASS=S3CRET", "--key", "--verbose"})
-	want := []string{"npx", "--api-key", "***", "--token=***", "-y", "--password", "$PW", "--pass", "env:PW", "--auth", "cmd:pass ***", "DB_PASS=***", "--key", "--verbose"}
+	got := Args([]string{"npx", "--api-key", "S3CRET", "--token=S3CRET", "-y", "--password", "$PW", "--pass", "env:PW", "--auth", "cmd:pass show it", "DB_PASS=S3CRET", "A_TOKEN=${A:-}", "A_TOKEN=${A:-S3CRET}", "--key", "--verbose"})
+	want := []string{"npx", "--api-key", "***", "--token=***", "-y", "--password", "$PW", "--pass", "env:PW", "--auth", "cmd:pass ***", "DB_PASS=***", "A_TOKEN=${A:-}", "A_TOKEN=***", "--key", "--verbose"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -329,7 +329,7 @@ type FoundImport struct {
 
 	Entries []ImportedServer `json:"-"` // all of them, in file order
 
-	// Warnings reports why the file cannot be read.
+	// Warnings reports why the file cannot be read, and which entries of the program have no server.
 	Warnings []registry.Diagnostic `json:"-"`
 }
 
@@ -340,7 +340,8 @@ func FindImports(from Importer, root string, environ []string) []FoundImport {
 	l := loader{index: table.NewIndex()}
 	var out []FoundImport
 	for _, program := range from.Programs() {
-		switched := switches{}
+		switched, ofProject := switches{}, switches{} // the project, not yet trusted, switches none of the user's on
+		first := len(out)
 		for _, f := range from.Files(program, root, environ) {
 			found := FoundImport{Program: program, File: f.Path, Project: f.Project}
 			file, err := trust.ReadOwned(f.Path, maxImport)
@@ -357,24 +358,37 @@ func FindImports(from Importer, root string, environ []string) []FoundImport {
 				found.Warnings = append(found.Warnings, ignoredImport(program, p.String()))
 			}
 			for _, s := range servers {
-				if s.Enabled != nil {
+				switch {
+				case s.Enabled == nil:
+					found.Entries = append(found.Entries, s)
+				case f.Project && *s.Enabled:
+					ofProject.add(f.Path, s)
+				default:
 					switched.add(f.Path, s)
-					continue
 				}
-				var node *jsonx.Value
-				if node, s.Problem = l.importServer(s); s.Problem == "" {
-					if switched[s.Name] != nil {
-						s.JSON = switched.apply(s.Name, node).JSON()
-					}
-					found.Servers++
-				} else {
-					found.Left++
-				}
-				found.Entries = append(found.Entries, s)
 			}
 			if len(servers)+len(problems) > 0 {
 				out = append(out, found)
 			}
+		}
+		for i := range out[first:] {
+			found := &out[first+i]
+			for j := range found.Entries {
+				s := &found.Entries[j]
+				node, problem := l.importServer(*s)
+				if s.Problem = problem; problem != "" {
+					found.Left++
+					continue
+				}
+				found.Servers++
+				if on := ofProject.apply(s.Name, node); found.Project {
+					node = on
+				}
+				s.JSON = switched.apply(s.Name, node).JSON()
+			}
+		}
+		if unused := append(switched.unused(program), ofProject.unused(program)...); len(unused) > 0 {
+			out[len(out)-1].Warnings = append(out[len(out)-1].Warnings, unused...)
 		}
 	}
 	return out

@@ -35,6 +35,9 @@ func readNames(_ string, data []byte) (out []ImportedServer, problems []document
 	for i, name := range strings.Fields(string(data)) {
 		s := ImportedServer{Name: name, JSON: json.RawMessage(`{"command":"./run.sh","args":["$TOKEN"]}`), Pos: jsonx.NewPos(i+1, 1)}
 		switch name {
+		case "+a", "-a":
+			on := name == "+a"
+			s.Name, s.Enabled, s.JSON = "a", &on, nil
 		case "bad":
 			s.JSON = json.RawMessage(`{"command":3}`)
 		case "odd":
@@ -178,5 +181,31 @@ func TestFind(t *testing.T) {
 	}
 	if _, err := s.Find("mcpserver"); err == nil || !strings.Contains(err.Error(), `did you mean "mcpServers"`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// What switches a server applies to what is copied, except that the project switches none of the user's own on,
+// and a switch without a server is named.
+func TestSwitchesOfServersThatAreCopied(t *testing.T) {
+	for _, tt := range []struct {
+		user, project string
+		disabled      bool
+		warned        int
+	}{
+		{"a", "-a", true, 0}, {"a", "+a", false, 0}, {"-a", "+a a", true, 0}, {"b", "+a", false, 1}, {"-a", "", false, 1}, {"+a", "-a", false, 1},
+	} {
+		b := newSandbox(t)
+		b.write(filepath.Join(b.home, "one.txt"), tt.user)
+		b.projectFile("one.txt", tt.project)
+		warned, disabled := 0, false
+		for _, f := range FindImports(otherPrograms{b}, b.options().Dir, nil) {
+			warned += len(f.Warnings)
+			for _, s := range f.Entries {
+				disabled = disabled || s.Name == "a" && strings.Contains(string(s.JSON), `"disabled":true`)
+			}
+		}
+		if warned != tt.warned || disabled != tt.disabled {
+			t.Errorf("%q in the project, %q of the user: %d warnings, disabled: %t", tt.project, tt.user, warned, disabled)
+		}
 	}
 }

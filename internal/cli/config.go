@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/trust"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Config holds the input of a run: flags, environment, files named on the command line,
@@ -153,7 +154,7 @@ func (c *Config) RefuseInside(what string) error {
 
 // ReadFile reads a file named on the command line.
 func (c *Config) ReadFile(ctx context.Context, name string) ([]byte, error) {
-	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(c.Absolute(name)) })
+	return ui.UntilDone(ctx, func() ([]byte, error) { return os.ReadFile(c.Absolute(name)) })
 }
 
 // ReadInput is [Config.ReadFile] where "-" is stdin.
@@ -217,7 +218,7 @@ func (c *Config) readPiped(files []string) error {
 		if _, read := c.piped[name]; read {
 			continue
 		}
-		data, err := untilDone(c.command.Context(), func() ([]byte, error) {
+		data, err := ui.UntilDone(c.command.Context(), func() ([]byte, error) {
 			r, err := open()
 			if err != nil {
 				return nil, err

@@ -202,8 +202,8 @@ func (t *TTY) readLine(ctx context.Context) (string, error) {
 		stop := context.AfterFunc(ctx, func() { _ = t.in.SetReadDeadline(time.Unix(1, 0)) })
 		line, err = read()
 		stop()
-	} else {
-		line, err = readWithoutDeadline(ctx, read)
+	} else { // some consoles do not support deadlines
+		line, err = UntilDone(ctx, read)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return "", cause
@@ -217,23 +217,24 @@ func (t *TTY) readLine(ctx context.Context) (string, error) {
 	return line, nil
 }
 
-// readWithoutDeadline runs read for consoles that do not support deadlines. An
-// abandoned read ends with the process.
-func readWithoutDeadline(ctx context.Context, read func() (string, error)) (string, error) {
-	type result struct {
-		line string
-		err  error
+// UntilDone returns what read returns, or the cause of ctx if that is done first: stdin
+// or a named pipe may never provide data. An abandoned read ends with the process.
+func UntilDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
 	}
-	done := make(chan result, 1)
+	got := make(chan outcome, 1)
 	go func() {
-		line, err := read()
-		done <- result{line, err}
+		value, err := read()
+		got <- outcome{value, err}
 	}()
 	select {
-	case r := <-done:
-		return r.line, r.err
+	case o := <-got:
+		return o.value, o.err
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		var none T
+		return none, context.Cause(ctx)
 	}
 }
 

@@ -339,24 +339,13 @@ func (l *login) ask(ctx context.Context) (string, error) {
 
 // readLine reads a line of stdin. An abandoned read ends with the process.
 func (l *login) readLine(ctx context.Context) (string, error) {
-	type line struct {
-		text string
-		err  error
-	}
-	read := make(chan line, 1)
-	go func() {
+	return ui.UntilDone(ctx, func() (string, error) {
 		text, err := bufio.NewReaderSize(l.ios.In, 64<<10).ReadString('\n')
 		if strings.TrimSpace(text) != "" {
 			err = nil
 		}
-		read <- line{text, err}
-	}()
-	select {
-	case got := <-read:
-		return got.text, got.err
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
+		return text, err
+	})
 }
 
 // clientFlag adds --client, whose name is stored in client.

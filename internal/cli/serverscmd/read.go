@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
@@ -197,8 +198,7 @@ func saveReading(output, uri string, contents []registry.Content) ([]string, err
 	return saved, nil
 }
 
-// saveFile writes to a temporary file, so that the old file stays complete
-// until it is replaced.
+// saveFile replaces a file.
 func saveFile(name string, contents []registry.Content) ([]string, error) {
 	if len(contents) == 0 {
 		return nil, errors.New("the server returned nothing to write")
@@ -214,21 +214,15 @@ func saveFile(name string, contents []registry.Content) ([]string, error) {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real // replace the target of a link, not the link
 	}
-	beside := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
-	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	folder, err := os.OpenRoot(filepath.Dir(name))
+	if err == nil {
+		defer folder.Close()
+		var o atomicfile.Options
+		o.Like, _ = folder.Stat(filepath.Base(name)) // nil if there is none
+		err = atomicfile.Write(folder, filepath.Base(name), cli.PartBytes(contents[0]), o)
+	}
 	if err != nil {
 		return nil, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
-	}
-	defer func() { _ = os.Remove(beside) }() // fails harmlessly after the rename
-	_, err = f.Write(cli.PartBytes(contents[0]))
-	if info, statErr := os.Stat(name); statErr == nil {
-		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(beside, name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--output: %w", err)
 	}
 	return []string{name}, nil
 }

@@ -236,7 +236,7 @@ func (h *HTTP) post(in *inbound, at cluster.Peer) {
 	}
 	if !h.admit(in) {
 		in.w.Header().Set("Retry-After", "10")
-		http.Error(in.w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
+		http.Error(in.w, errFull.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	if in.modern {
@@ -245,16 +245,21 @@ func (h *HTTP) post(in *inbound, at cluster.Peer) {
 	h.pass(in, at)
 }
 
-// admit reports whether the limit for clients permits a request. A new session takes the
-// place of an unused one, if there is one.
+// admit reports whether the limit for clients permits a request. A new session, or connection, takes
+// the place of an idle one, if there is one.
 func (h *HTTP) admit(in *inbound) bool {
+	most := h.server.limits().MaxClients
 	switch {
 	case in.modern:
-		return h.connections.Admit(in.r.Context(), in.from.Name, h.server.limits().MaxClients)
+		unused, ok := h.connections.Admit(in.r.Context(), in.from.Name, most)
+		if unused != nil {
+			h.server.closing.Go(func() { _ = unused.Close() })
+		}
+		return ok
 	case in.session != "":
 		return true
 	}
-	ended, ok := h.server.sessions.makeRoom(in.from.Name, h.server.limits().MaxClients, in.member("method") == "initialize")
+	ended, ok := h.server.sessions.makeRoom(in.from.Name, most, in.member("method") == "initialize")
 	if ended != nil {
 		h.server.closing.Go(func() { _ = ended.Close() })
 	}

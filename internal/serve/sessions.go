@@ -26,7 +26,7 @@ type clientSession struct {
 	session  *mcp.ServerSession
 	requests int       // in progress, including streams
 	streams  int       // that only wait for notifications
-	used     time.Time // when the last one ended
+	used     time.Time // when the last one ended, or a stream began
 	calls    map[int]context.CancelCauseFunc
 	serial   int // of the last call
 }
@@ -55,8 +55,11 @@ func (s *sessions) add(of auth.Identity, session *mcp.ServerSession) {
 	}
 }
 
+// idle reports whether the session has no requests, other than streams, and no calls.
+func (c *clientSession) idle() bool { return c.requests == c.streams && len(c.calls) == 0 }
+
 // makeRoom reports whether a token may have another session if most is the limit for all
-// tokens. If the limit is reached and a session begins, it ends the one that has been unused
+// tokens. If the limit is reached and a session begins, it ends the one that has been idle
 // for longest, of this token if the token has reached its own share, and returns it to be
 // closed; nil if it ended none.
 func (s *sessions) makeRoom(token string, most int, begins bool) (ended *mcp.ServerSession, ok bool) {
@@ -67,7 +70,7 @@ func (s *sessions) makeRoom(token string, most int, begins bool) (ended *mcp.Ser
 	}
 	var oldest string
 	for id, c := range s.byID {
-		if c.requests == 0 && (s.held.all < most && c.of.Name == token || s.held.all >= most) && (oldest == "" || c.used.Before(s.byID[oldest].used)) {
+		if c.idle() && s.held.Yields(c.of.Name, token, most) && (oldest == "" || c.used.Before(s.byID[oldest].used)) {
 			oldest = id
 		}
 	}
@@ -105,6 +108,7 @@ func (s *sessions) request(id string, from auth.Identity, stream bool) (done fun
 	c.requests++
 	if stream {
 		c.streams++
+		c.used = time.Now()
 	}
 	if from.Expires.After(c.of.Expires) {
 		c.of = from.AnyToken()
@@ -157,15 +161,14 @@ func (s *sessions) end(id string) *mcp.ServerSession {
 	return c.session
 }
 
-// endIdle ends the sessions without requests, other than streams, and without calls; if all is
-// set, it ends every session. It calls end with each, which must not wait, before it is
+// endIdle ends the sessions that are idle; if all is set, it ends every session. It calls end with each, which must not wait, before it is
 // forgotten, and returns them to be closed.
 func (s *sessions) endIdle(all bool, end func(id string)) []*mcp.ServerSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*mcp.ServerSession
 	for id, c := range s.byID {
-		if all || c.requests == c.streams && len(c.calls) == 0 {
+		if all || c.idle() {
 			end(id)
 			s.endLocked(id, c)
 			out = append(out, c.session)

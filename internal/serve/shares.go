@@ -25,6 +25,12 @@ func (s *shares) Room(name string, most int) bool {
 	return most <= 0 || s.all < most && s.of[name] < most-most/10
 }
 
+// Yields reports whether an unused one of a holder may end to make room for one of a token: any if there
+// are as many as there may be, and those of the token itself if it has its share.
+func (s *shares) Yields(holder, name string, most int) bool {
+	return holder == name || s.all >= most && s.of[name] < most-most/10
+}
+
 // Add counts one more for a token.
 func (s *shares) Add(name string) {
 	if s.of == nil {

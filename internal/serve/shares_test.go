@@ -25,3 +25,17 @@ func TestTokenCannotTakeEverything(t *testing.T) {
 		}
 	}
 }
+
+// What others have makes room only if all is taken and the token has less than its share.
+func TestWhoMakesRoom(t *testing.T) {
+	s := shares{all: 8, of: map[string]int{"a": 8}}
+	for _, tt := range []struct {
+		holder, name string
+		most         int
+		want         bool
+	}{{"a", "a", 8, true}, {"a", "b", 8, true}, {"a", "b", 9, false}, {"b", "a", 8, false}} {
+		if got := s.Yields(tt.holder, tt.name, tt.most); got != tt.want {
+			t.Errorf("one of %s for %s, at most %d: %t", tt.holder, tt.name, tt.most, got)
+		}
+	}
+}

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -203,8 +205,8 @@ func TestRemovedTokensEndWhatRuns(t *testing.T) {
 	}
 }
 
-// A new session takes the place of the one that was unused for longest. One that is in use
-// is not ended.
+// A new session takes the place of the one that was idle for longest, also if that waits for
+// notifications. One with a running call is not ended.
 func TestUnusedSessionsMakeRoom(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
 	s.SetLimits(Limits{MaxClients: 2})
@@ -235,11 +237,28 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 		if err := echo(c); err != nil {
 			t.Errorf("a session that was used later: %v", err)
 		}
-		openStream(t, c, http.MethodGet, "")
 	}
-	if err := fourth.begin(t.Context()); err == nil || !strings.Contains(err.Error(), "503") {
+	stream := openStream(t, first, http.MethodGet, "")
+	openStream(t, third, http.MethodGet, "")
+	if err := fourth.begin(t.Context()); err != nil {
+		t.Errorf("sessions that wait for notifications: %v", err)
+	}
+	if err := echo(first); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("the session that was idle for longest: %v", err)
+	}
+	_, _ = io.Copy(io.Discard, stream.Body) // it ends
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, c := range []*soaking{third, fourth} {
+		running.Go(func() { _ = c.call(ctx, "slow", map[string]any{"seconds": 60}) })
+	}
+	waitFor(t, func() bool { return s.running() == 2 })
+	if err := client().begin(t.Context()); err == nil || !strings.Contains(err.Error(), "503: too many clients, none of which is idle (serve.maxClients); try again later") {
 		t.Errorf("all sessions are in use: %v", err)
 	}
+	cancel()
+	running.Wait()
+	first = fourth
 	if err := cmp.Or(first.end(t.Context()), third.end(t.Context())); err != nil {
 		t.Error(err)
 	}

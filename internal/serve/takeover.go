@@ -61,7 +61,7 @@ func (h *HTTP) locate(ctx context.Context, id string, from auth.Identity) (place
 
 var (
 	errLeaving = errors.New("shutting down")
-	errFull    = errors.New("too many clients (serve.maxClients)")
+	errFull    = errors.New("too many clients, none of which is idle (serve.maxClients); try again later, or end sessions that are not needed")
 )
 
 // takeOver makes this replica the holder of a session, unless another request or replica is

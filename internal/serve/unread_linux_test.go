@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -83,27 +84,41 @@ func TestRunningCallsAreLimited(t *testing.T) {
 	calls.Wait()
 }
 
-// Clients without sessions are counted by their connections.
+// Clients without sessions are counted by their connections, of which the one that has been idle for
+// longest makes room.
 func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
 	s.SetLimits(Limits{MaxClients: 2})
 	h := httptest.NewUnstartedServer(nil)
 	h.Config = s.HTTP(HTTPOptions{Loopback: true}).Server()
+	var opened atomic.Int32
+	count := h.Config.ConnContext
+	h.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context { opened.Add(1); return count(ctx, conn) }
 	h.Start()
 	defer h.Close()
-	call := func(c *http.Client) error {
-		return (&soaking{revision: firstModern, url: h.URL + auth.Endpoint, http: c}).call(t.Context(), "echo", map[string]any{"text": "hello"})
+	call := func(ctx context.Context, c *http.Client, tool string, params map[string]any) error {
+		return (&soaking{revision: firstModern, url: h.URL + auth.Endpoint, http: c}).call(ctx, tool, params)
 	}
 	clients := []*http.Client{{Transport: &http.Transport{}}, {Transport: &http.Transport{}}, {Transport: &http.Transport{}}}
-	for i, c := range clients {
-		for range 2 {
-			if err := call(c); (err != nil) != (i == 2) || err != nil && !strings.Contains(err.Error(), "status 503: too many clients (serve.maxClients)") {
-				t.Errorf("client %d: %v", i, err)
-			}
+	for i, client := range []int{0, 1, 0, 2, 0, 1} { // the second connection is idle for longest when the third comes
+		if err := call(t.Context(), clients[client], "echo", map[string]any{"text": "hello"}); err != nil {
+			t.Errorf("request %d: %v", i, err)
 		}
 	}
-	clients[0].CloseIdleConnections()
-	waitFor(t, func() bool { return call(clients[2]) == nil })
+	if n := opened.Load(); n != 4 {
+		t.Errorf("%d connections, want those of three clients and another one of the second", n)
+	}
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, c := range []*http.Client{clients[0], clients[1]} {
+		running.Go(func() { _ = call(ctx, c, "slow", map[string]any{"seconds": 60}) })
+	}
+	waitFor(t, func() bool { return s.running() == 2 })
+	if err := call(t.Context(), clients[2], "echo", map[string]any{"text": "hello"}); err == nil || !strings.Contains(err.Error(), "status 503: too many clients, none of which is idle (serve.maxClients)") {
+		t.Errorf("a connection beside two that are in use: %v", err)
+	}
+	cancel()
+	running.Wait()
 	for _, c := range clients {
 		c.CloseIdleConnections()
 	}

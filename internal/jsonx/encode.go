@@ -1,9 +1,13 @@
 package jsonx
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 )
@@ -95,3 +99,120 @@ func quoted(s string) string {
 	}
 	return Quote(s)
 }
+
+// Unmarshal is like [json.Unmarshal], but its errors are for people: they name JSON's types,
+// not Go's, and the place of a mistake.
+func Unmarshal(data []byte, v any) error { return Explain(data, json.Unmarshal(data, v)) }
+
+// DecodeKnown is like [Unmarshal] for a v that must have a field for each key.
+func DecodeKnown(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	return Explain(data, dec.Decode(v))
+}
+
+// Explain returns an error of [json.Unmarshal] about data in the words of [Unmarshal].
+func Explain(data []byte, err error) error {
+	if err == nil {
+		return nil
+	}
+	if syntax := Check(data, Options{}); syntax != nil {
+		return syntax
+	}
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	place := "it"
+	if wrong.Field != "" {
+		place = fmt.Sprintf("%.100q", wrong.Field)
+	}
+	kind, number, isNumber := strings.Cut(wrong.Value, " ") // such as "number 1.5"
+	is := article(kind)
+	if isNumber && len(number) <= 40 {
+		is = number
+	}
+	return fmt.Errorf("%s is %s, not %s", place, is, wanted(wrong.Type, isNumber))
+}
+
+func article(kind string) string {
+	switch kind {
+	case "bool":
+		return "a boolean"
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	}
+	return "a " + kind
+}
+
+// wanted returns the JSON type that a Go type has; isNumber is set for a number that does
+// not fit.
+func wanted(t reflect.Type, isNumber bool) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wanted(t.Elem(), isNumber)
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	if isNumber {
+		return "an integer in range"
+	}
+	return "an integer"
+}
+
+// ErrLongLine reports a line that is longer than the limit. It was skipped, and others may follow.
+var ErrLongLine = errors.New("the line is longer than the limit")
+
+// Stream reads a stream with one JSON value a line. Create it with [NewStream].
+type Stream struct {
+	r      *bufio.Reader
+	limit  int
+	number int
+	err    error // of reading
+}
+
+// NewStream returns a stream of lines of at most limit bytes.
+func NewStream(r io.Reader, limit int) *Stream {
+	return &Stream{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
+}
+
+// Next returns the next line that is not blank, without the space around it. The line belongs to
+// the caller. A byte order mark, which Windows shells write first, is skipped. The error is
+// [ErrLongLine], or that of reading after the last line, such as [io.EOF].
+func (l *Stream) Next() ([]byte, error) {
+	for l.err == nil {
+		var line []byte
+		long, more := false, true
+		for l.number++; more; more = errors.Is(l.err, bufio.ErrBufferFull) {
+			var part []byte
+			part, l.err = l.r.ReadSlice('\n')
+			if long = long || len(line)+len(part) > l.limit; long {
+				line = nil
+			} else {
+				line = append(line, part...)
+			}
+		}
+		if l.number == 1 {
+			line = bytes.TrimPrefix(line, []byte("\uFEFF"))
+		}
+		if line = bytes.TrimSpace(line); long {
+			return nil, ErrLongLine
+		} else if len(line) > 0 {
+			return line, nil
+		}
+	}
+	return nil, l.err
+}
+
+// Number returns the number of the line that Next returned last, from 1.
+func (l *Stream) Number() int { return l.number }

@@ -1,9 +1,13 @@
 package jsonx
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -113,4 +117,254 @@ func space(raw []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// The methods of scanner below skip a token. If it is invalid, they return where,
+// such as "in a string", and stop at the invalid byte or the end of the text;
+// otherwise they return "".
+
+// text skips a string after its opening quote.
+func (s *scanner) text() (wrongIn string) {
+	for {
+		i := plain(s.data, s.pos)
+		if s.pos = i; i == len(s.data) {
+			return "in a string"
+		}
+		switch s.data[i] {
+		case '"':
+			s.pos++
+			return ""
+		case '\\':
+			s.pos++
+			if wrongIn = s.escape(); wrongIn != "" {
+				return wrongIn
+			}
+		default:
+			return "in a string"
+		}
+	}
+}
+
+// plain returns the index of the first byte that a string cannot contain literally: a
+// quote, a backslash or a control character. It checks eight bytes at a time: the
+// first such byte is the first one whose highest bit is set by the subtractions,
+// because a borrow affects only later bytes.
+func plain(data []byte, i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for i+8 <= len(data) {
+		w := binary.LittleEndian.Uint64(data[i:])
+		quote, backslash := w^ones*'"', w^ones*'\\'
+		if special := ((w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs; special != 0 {
+			return i + bits.TrailingZeros64(special)/8
+		}
+		i += 8
+	}
+	for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= ' ' {
+		i++
+	}
+	return i
+}
+
+// escape skips what follows a backslash.
+func (s *scanner) escape() (wrongIn string) {
+	if s.pos == len(s.data) {
+		return "in an escape of a string"
+	}
+	switch s.data[s.pos] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.pos++
+		return ""
+	case 'u':
+		s.pos++
+	default:
+		return "in an escape of a string"
+	}
+	s.surrogate = s.surrogate || s.pos < len(s.data) && s.data[s.pos]|0x20 == 'd'
+	for end := s.pos + 4; s.pos < end; s.pos++ {
+		if s.pos == len(s.data) || !isHex(s.data[s.pos]) {
+			return `in a \u escape of a string`
+		}
+	}
+	return ""
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// word skips true, false or null.
+func (s *scanner) word(word string) bool {
+	if len(s.data)-s.pos < len(word) || string(s.data[s.pos:s.pos+len(word)]) != word {
+		return false
+	}
+	s.pos += len(word)
+	return true
+}
+
+// number skips a number. The caller checks what follows.
+func (s *scanner) number() (wrongIn string) {
+	d, i := s.data, s.pos
+	if i < len(d) && d[i] == '-' {
+		i++
+	}
+	if i < len(d) && d[i] == '0' {
+		i++
+	} else if i = s.digits(i); i < 0 {
+		return "in a number"
+	}
+	if i < len(d) && d[i] == '.' {
+		if i = s.digits(i + 1); i < 0 {
+			return "after the decimal point of a number"
+		}
+	}
+	if i < len(d) && d[i]|0x20 == 'e' {
+		if i++; i < len(d) && (d[i] == '+' || d[i] == '-') {
+			i++
+		}
+		if i = s.digits(i); i < 0 {
+			return "in the exponent of a number"
+		}
+	}
+	s.pos = i
+	return ""
+}
+
+// digits returns the index after the digits at i. If there are none, it returns -1
+// and stops at i.
+func (s *scanner) digits(i int) int {
+	start := i
+	for i < len(s.data) && s.data[i]-'0' <= 9 {
+		i++
+	}
+	if i == start {
+		s.pos = i
+		return -1
+	}
+	return i
+}
+
+// token returns the text of the token that began at start and was skipped.
+func (p *Parser) token(start int, wrongIn string) (string, *SyntaxError) {
+	if wrongIn == "" {
+		return p.src[start:p.pos], nil
+	}
+	at := p.pos
+	p.pos = start
+	if at == len(p.data) {
+		return "", p.early()
+	}
+	return "", p.invalid(p.data[at], wrongIn)
+}
+
+// literal reads true, false or null.
+func (p *Parser) literal(word string) (string, *SyntaxError) {
+	switch rest := p.src[p.pos:]; {
+	case p.word(word):
+		return word, nil
+	case strings.HasPrefix(word, rest):
+		return "", p.early()
+	default:
+		end := strings.IndexFunc(rest, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' })
+		if end < 0 {
+			end = len(rest)
+		}
+		return "", p.fail("unexpected word %q, at %s", rest[:min(end, 20)], p.place())
+	}
+}
+
+// string reads a string and returns its JSON text.
+func (p *Parser) string() (string, *SyntaxError) {
+	start := p.pos
+	p.pos++
+	p.surrogate = false
+	if wrongIn := p.text(); wrongIn != "" {
+		return p.token(start, wrongIn)
+	}
+	token := p.src[start:p.pos]
+	if p.surrogate {
+		token = mendSurrogates(token)
+	}
+	return token, nil
+}
+
+// mendSurrogates replaces unpaired surrogates in a string, because of which strict
+// parsers would reject the whole document.
+func mendSurrogates(token string) string {
+	text := unquote(token)
+	if !strings.ContainsRune(text, utf8.RuneError) {
+		return token
+	}
+	return Quote(text)
+}
+
+// unquote decodes a well-formed JSON string.
+func unquote(token string) string {
+	inner := token[1 : len(token)-1]
+	if strings.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	s, _ := unescape([]byte(inner))
+	return s
+}
+
+// unescape resolves the escapes of a JSON string several times faster than the
+// standard decoder, which matters for results of many megabytes.
+func unescape(s []byte) (string, bool) {
+	var b strings.Builder
+	b.Grow(len(s))
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			b.Write(s)
+			return b.String(), true
+		}
+		b.Write(s[:i])
+		if s = s[i+1:]; len(s) == 0 {
+			return "", false
+		}
+		if s[0] == 'u' {
+			r, n := unicodeEscape(s[1:])
+			if n == 0 {
+				return "", false
+			}
+			b.WriteRune(r)
+			s = s[1+n:]
+			continue
+		}
+		at := strings.IndexByte(`"\/bfnrt`, s[0])
+		if at < 0 {
+			return "", false
+		}
+		b.WriteByte("\"\\/\b\f\n\r\t"[at])
+		s = s[1:]
+	}
+}
+
+// unicodeEscape decodes the digits after \u, including a second escape if both
+// form one character. It returns how many bytes they take; 0 if they are
+// invalid.
+func unicodeEscape(s []byte) (rune, int) {
+	first, ok := hex4(s)
+	if !ok {
+		return 0, 0
+	}
+	if !utf16.IsSurrogate(first) {
+		return first, 4
+	}
+	if len(s) >= 10 && s[4] == '\\' && s[5] == 'u' {
+		if second, ok := hex4(s[6:]); ok {
+			if r := utf16.DecodeRune(first, second); r != utf8.RuneError {
+				return r, 10
+			}
+		}
+	}
+	return utf8.RuneError, 4
+}
+
+func hex4(s []byte) (rune, bool) {
+	if len(s) < 4 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(s[:4]), 16, 16)
+	return rune(n), err == nil
 }

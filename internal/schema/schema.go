@@ -196,3 +196,163 @@ func (r *Refs) Get(v *jsonx.Value, name string) *jsonx.Value {
 	}
 	return keys[name]
 }
+
+// isAboutRefs reports whether a keyword is a reference or only supports references.
+func isAboutRefs(keyword string) bool {
+	switch keyword {
+	case "$ref", "$defs", "definitions", "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment":
+		return true
+	}
+	return false
+}
+
+// merge returns one schema for the values that match all schemas in the list, the last
+// of which has no reference. The result is cached for start.
+func (r *Refs) merge(start *jsonx.Value, list []*jsonx.Value) *jsonx.Value {
+	last := list[len(list)-1]
+	if len(list) == 1 || !last.Is(jsonx.Object) {
+		return last
+	}
+	out := jsonx.NewObject()
+	for _, s := range list {
+		for _, m := range s.Members {
+			if s == last || !isAboutRefs(m.Name) {
+				Add(out, m)
+			}
+		}
+	}
+	if r.merged == nil {
+		r.merged = map[*jsonx.Value]*jsonx.Value{}
+	}
+	r.merged[start] = out
+	return out
+}
+
+// Add adds a keyword that applies as well to an object schema. If s has a keyword of
+// that name and both cannot be combined, that of s takes precedence. Add does not
+// modify the existing values of s.
+func Add(s *jsonx.Value, m jsonx.Member) {
+	old := s.Get(m.Name)
+	switch {
+	case old == nil:
+		s.Members = append(s.Members, m)
+	case m.Name == "properties" && old.Is(jsonx.Object):
+		s.Set(m.Name, jsonx.NewObject(newMembers(old, m.Value)...))
+	case m.Name == "required" && old.Is(jsonx.Array):
+		s.Set(m.Name, jsonx.NewArray(AddNames(slices.Clone(old.Items), m.Value.Items)...))
+	case m.Name == "allOf" && old.Is(jsonx.Array):
+		s.Set(m.Name, jsonx.NewArray(slices.Concat(old.Items, m.Value.Items)...))
+	case slices.Contains([]string{"anyOf", "oneOf", "not", "enum", "const"}, m.Name):
+		all := s.Get("allOf")
+		if all == nil {
+			all = jsonx.NewArray()
+		}
+		s.Set("allOf", jsonx.NewArray(append(slices.Clone(all.Items), jsonx.NewObject(m))...))
+	}
+}
+
+// newMembers returns the members of first, followed by those of second whose names
+// first does not have.
+func newMembers(first, second *jsonx.Value) []jsonx.Member {
+	have := first.ByName()
+	out := slices.Clone(first.Members)
+	for _, m := range second.Members {
+		if have[m.Name] == nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// AddNames appends to a list of names those of names that it does not contain.
+func AddNames(to, names []*jsonx.Value) []*jsonx.Value {
+	have := make(map[string]bool, len(to))
+	for _, v := range to {
+		have[v.Text()] = true
+	}
+	for _, v := range names {
+		if v.Is(jsonx.String) && !have[v.Text()] {
+			have[v.Text()] = true
+			to = append(to, v)
+		}
+	}
+	return to
+}
+
+// OfType returns a schema that only restricts the type.
+func OfType(name string) *jsonx.Value {
+	return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString(name)))
+}
+
+// TypeOfWord returns the type of JSON Schema that a word under type means: the type itself in any
+// case, as in Gemini's declarations (STRING), or what programmers of other languages write for
+// it, such as int. It returns "" for words that mean any type; ok is false if the word means none.
+func TypeOfWord(word string) (name string, ok bool) {
+	switch word = strings.ToLower(word); word {
+	case "any", "mixed":
+		return "", true
+	case "str", "text", "char", "date", "time", "datetime", "date-time", "uuid", "uri", "url", "email":
+		return "string", true
+	case "int", "int32", "int64", "long", "short":
+		return "integer", true
+	case "float", "float32", "float64", "double", "decimal":
+		return "number", true
+	case "bool":
+		return "boolean", true
+	case "list", "tuple":
+		return "array", true
+	case "dict", "map":
+		return "object", true
+	case "none", "nil":
+		return "null", true
+	}
+	return word, slices.Contains(types, word)
+}
+
+// HasType reports whether the type keyword of s includes name.
+func HasType(s *jsonx.Value, name string) bool {
+	typ := s.Get("type")
+	if !typ.Is(jsonx.Array) {
+		return typ.IsText(name)
+	}
+	return slices.ContainsFunc(typ.Items, func(t *jsonx.Value) bool { return t.IsText(name) })
+}
+
+// TypeOf returns the type of a value as in the type keyword; a number is an
+// integer if it is written as one.
+func TypeOf(v *jsonx.Value) string {
+	switch v.Kind {
+	case jsonx.Object:
+		return "object"
+	case jsonx.Array:
+		return "array"
+	case jsonx.String:
+		return "string"
+	case jsonx.Number:
+		if strings.ContainsAny(v.Token, ".eE") {
+			return "number"
+		}
+		return "integer"
+	case jsonx.Null:
+		return "null"
+	}
+	return "boolean"
+}
+
+// HoldsNull reports whether values contains null.
+func HoldsNull(values []*jsonx.Value) bool {
+	return slices.ContainsFunc(values, func(v *jsonx.Value) bool { return v.Is(jsonx.Null) })
+}
+
+// Required returns the names of the properties that s requires.
+func Required(s *jsonx.Value) map[string]bool {
+	list := s.Get("required")
+	if list == nil {
+		return nil
+	}
+	names := make(map[string]bool, len(list.Items))
+	for _, v := range list.Items {
+		names[v.Text()] = true
+	}
+	return names
+}

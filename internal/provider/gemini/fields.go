@@ -168,3 +168,195 @@ func isRewritten(name string) bool {
 	}
 	return false
 }
+
+// branches returns the alternatives of a schema, or nil if it has none.
+func branches(n *jsonx.Value) []*jsonx.Value {
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if list := n.Get(keyword); list.Is(jsonx.Array) && len(list.Items) > 0 {
+			return list.Items
+		}
+	}
+	return nil
+}
+
+// unites reports whether the alternatives describe the value. If n itself describes
+// it and the alternatives only add conditions, such as which properties belong
+// together, they are left to validation.
+func unites(n *jsonx.Value, list []*jsonx.Value) bool {
+	if n.Get("type") == nil {
+		return true
+	}
+	return slices.ContainsFunc(list, func(b *jsonx.Value) bool {
+		return b.Get("$ref") != nil || b.Get("type") != nil || b.Get("properties") != nil || b.Get("items") != nil ||
+			b.Get("enum") != nil || b.Get("const") != nil || branches(b) != nil
+	})
+}
+
+// union rewrites alternatives. The API requires anyOf to be the only keyword,
+// so the other keywords of n are added to each alternative.
+func (f *Fitter) union(n *jsonx.Value, list []*jsonx.Value, depth int) (*jsonx.Value, error) {
+	if n.Get("oneOf") != nil {
+		f.changed("oneOf converted to anyOf")
+	}
+	fitted, null, err := f.alternatives(n, list, depth)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(fitted) == 0 && null:
+		return schema.OfType("null"), nil
+	case len(fitted) == 0:
+		return nil, errFree
+	}
+	if null || isNullable(n) {
+		for _, b := range fitted {
+			b.Set("nullable", jsonx.NewBool(true))
+		}
+	}
+	fallback := n.Get("default")
+	if len(fitted) == 1 {
+		if fallback != nil && !fallback.Is(jsonx.Null) && fitted[0].Get("default") == nil {
+			fitted[0].Set("default", fallback)
+		}
+		return fitted[0], nil
+	}
+	if fallback != nil {
+		f.changed("default next to anyOf dropped")
+	}
+	return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(fitted...))), nil
+}
+
+// alternatives rewrites a list of schemas. null is set if one of them accepts only
+// null.
+func (f *Fitter) alternatives(n *jsonx.Value, list []*jsonx.Value, depth int) (fitted []*jsonx.Value, null bool, err error) {
+	for _, branch := range list {
+		b, err := f.schema(f.withRest(branch, n), depth+1)
+		switch {
+		case errors.Is(err, errFree):
+			f.lose(err.Error())
+		case errors.Is(err, errNone):
+		case err != nil:
+			return nil, false, err
+		case schema.HasType(b, "null"):
+			f.changed("null as a type written as nullable")
+			null = true
+		case b.Get("anyOf") != nil:
+			fitted = append(fitted, b.Get("anyOf").Items...)
+		default:
+			fitted = append(fitted, b)
+		}
+	}
+	return distinct(fitted), null, nil
+}
+
+// distinct removes duplicates.
+func distinct(list []*jsonx.Value) []*jsonx.Value {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(n *jsonx.Value) bool {
+		text := string(n.AppendTo(nil))
+		was := seen[text]
+		seen[text] = true
+		return was
+	})
+}
+
+// withRest returns a branch with the keywords next to the alternatives.
+func (f *Fitter) withRest(branch, n *jsonx.Value) *jsonx.Value {
+	if !branch.Is(jsonx.Object) {
+		return branch
+	}
+	f.work += len(branch.Members) + len(n.Members)
+	merged := jsonx.NewObject(slices.Clone(branch.Members)...)
+	have := merged.ByName()
+	for _, m := range n.Members {
+		old := have[m.Name]
+		switch {
+		case ofUnion(m.Name), m.Name == "type" && saysMoreThanType(have):
+		case old == nil:
+			merged.Members = append(merged.Members, m)
+		case m.Name == "properties" && old.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
+			merged.Set(m.Name, f.mergedProperties(m.Value, old))
+		case m.Name == "required":
+			merged.Set(m.Name, jsonx.NewArray(slices.Concat(m.Value.Items, old.Items)...))
+		}
+	}
+	return merged
+}
+
+// ofUnion reports whether a keyword next to alternatives applies to the union and
+// not to each alternative.
+func ofUnion(name string) bool {
+	switch name {
+	case "anyOf", "oneOf", "default", "nullable", "$defs", "definitions":
+		return true
+	}
+	return false
+}
+
+func saysMoreThanType(have map[string]*jsonx.Value) bool {
+	return have["$ref"] != nil || have["anyOf"] != nil || have["oneOf"] != nil || have["enum"] != nil || have["const"] != nil
+}
+
+// mergedProperties returns the properties of both objects. Those of the second take
+// precedence.
+func (f *Fitter) mergedProperties(first, second *jsonx.Value) *jsonx.Value {
+	f.work += len(first.Members) + len(second.Members)
+	out := jsonx.NewObject(slices.Clone(first.Members)...)
+	at := make(map[string]int, len(out.Members))
+	for i, m := range out.Members {
+		at[m.Name] = i
+	}
+	for _, m := range second.Members {
+		if i, ok := at[m.Name]; ok {
+			out.Members[i] = m
+		} else {
+			out.Members = append(out.Members, m)
+		}
+	}
+	return out
+}
+
+// merged returns n with the schemas of allOf merged into it. The result is
+// incomplete if the limit on work is exceeded.
+func (f *Fitter) merged(n *jsonx.Value) *jsonx.Value {
+	if n.Get("allOf") == nil {
+		return n
+	}
+	n = jsonx.NewObject(slices.Clone(n.Members)...)
+	for range maxDepth {
+		all := n.Get("allOf")
+		if all == nil {
+			break
+		}
+		n.Remove("allOf")
+		f.changed("allOf merged")
+		for _, branch := range all.Items {
+			if f.work++; f.work > maxWork {
+				return n
+			}
+			target, err := f.refs.Resolve(branch)
+			if err == nil && target.Is(jsonx.Object) && !slices.Contains(f.inside, target) {
+				f.merge(n, target)
+			}
+		}
+	}
+	return n
+}
+
+// merge adds the constraints of another schema to n.
+func (f *Fitter) merge(n, more *jsonx.Value) {
+	f.work += len(n.Members) + len(more.Members)
+	have := n.ByName()
+	for _, m := range more.Members {
+		old := have[m.Name]
+		switch {
+		case old == nil:
+			n.Members = append(n.Members, m)
+		case m.Name == "properties" && old.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
+			n.Set(m.Name, f.mergedProperties(m.Value, old))
+		case (m.Name == "required" || m.Name == "allOf") && old.Is(jsonx.Array):
+			n.Set(m.Name, jsonx.NewArray(slices.Concat(old.Items, m.Value.Items)...))
+		case m.Name == "type" && string(old.AppendTo(nil)) != string(m.Value.AppendTo(nil)):
+			f.lose("a value of two types at once")
+		}
+	}
+}

@@ -1,9 +1,14 @@
 package gemini
 
 import (
+	"cmp"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // Sanitize rewrites a schema in place for the Gemini API of mid-2025: it removes
@@ -83,4 +88,201 @@ func sanitizeEnum(n *jsonx.Value, changes *[]string) {
 		}
 	}
 	n.Set("enum", jsonx.NewArray(values...))
+}
+
+// truthy reports whether a value is true in a JavaScript condition. A missing value
+// is not.
+func truthy(n *jsonx.Value) bool {
+	if n == nil {
+		return false
+	}
+	switch n.Kind {
+	case jsonx.Null, jsonx.False:
+		return false
+	case jsonx.String:
+		return n.Token != `""`
+	case jsonx.Number:
+		f, _ := strconv.ParseFloat(n.Token, 64) // infinite if out of range, which is true
+		return f != 0
+	}
+	return true
+}
+
+// String returns the result of JavaScript's String() for a JSON value. Values of an
+// enum are declared with it.
+func String(n *jsonx.Value) string {
+	switch n.Kind {
+	case jsonx.String:
+		return n.Text()
+	case jsonx.Number:
+		return scriptNumber(n.Token)
+	case jsonx.Object:
+		return "[object Object]"
+	case jsonx.Array:
+		parts := make([]string, len(n.Items))
+		for i, v := range n.Items {
+			if !v.Is(jsonx.Null) {
+				parts[i] = String(v)
+			}
+		}
+		return strings.Join(parts, ",")
+	}
+	return n.Token
+}
+
+// scriptNumber formats a JSON number as JavaScript would after parsing it
+// (ECMA-262, Number::toString): the shortest digits of the same double, with an
+// exponent from 1e21 and below 1e-6.
+func scriptNumber(token string) string {
+	f, _ := strconv.ParseFloat(token, 64)
+	switch {
+	case f == 0:
+		return "0" // for -0, too
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	}
+	if abs := math.Abs(f); abs >= 1e-6 && abs < 1e21 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	s := strconv.FormatFloat(f, 'e', -1, 64)
+	digits, exponent, _ := strings.Cut(s, "e")
+	return digits + "e" + exponent[:1] + strings.TrimLeft(exponent[1:], "0")
+}
+
+// isKeyword reports whether the type Schema has a field of that name.
+func isKeyword(name string) bool {
+	switch name {
+	case "type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required",
+		"minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering",
+		"default", "items", "minimum", "maximum":
+		return true
+	}
+	return false
+}
+
+// takesValue reports whether the value of a keyword has the kind that the field
+// requires.
+func takesValue(m *jsonx.Member) bool {
+	v := m.Value
+	switch m.Name {
+	case "format", "title", "description", "pattern":
+		return v.Is(jsonx.String)
+	case "nullable":
+		return v.Is(jsonx.True) || v.Is(jsonx.False)
+	case "enum", "required", "anyOf", "propertyOrdering":
+		return v.Is(jsonx.Array)
+	case "properties":
+		return v.Is(jsonx.Object)
+	case "minimum", "maximum":
+		return v.Is(jsonx.Number)
+	case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
+		_, err := strconv.ParseUint(v.Token, 10, 63)
+		return err == nil
+	}
+	return true
+}
+
+// isType reports whether the API's enum Type has a name, ignoring case.
+func isType(name string) bool {
+	switch strings.ToLower(name) {
+	case "string", "number", "integer", "boolean", "array", "object", "null":
+		return true
+	}
+	return false
+}
+
+// takesFormat reports whether a format is valid for a type. Newer endpoints accept
+// more formats of strings; for those, endpoints of 2025 reject the whole request.
+func takesFormat(typ, format string) bool {
+	switch typ {
+	case "string":
+		return format == "enum" || format == "date-time"
+	case "number":
+		return format == "float" || format == "double"
+	case "integer":
+		return format == "int32" || format == "int64"
+	}
+	return true
+}
+
+// appliesTo reports whether a keyword applies to values of a type.
+func appliesTo(keyword, typ string) bool {
+	switch keyword {
+	case "minItems", "maxItems":
+		return typ == "array"
+	case "minLength", "maxLength", "pattern":
+		return typ == "string"
+	case "minimum", "maximum":
+		return typ == "integer" || typ == "number"
+	case "minProperties", "maxProperties", "propertyOrdering":
+		return typ == "object"
+	}
+	return true
+}
+
+// OddNames returns the names of properties, at any depth, that the documentation of
+// Vertex AI does not allow. Allowed are at most 64 letters, digits and underscores,
+// beginning with a letter or an underscore.
+func OddNames(root *jsonx.Value) []string {
+	var odd []string
+	var look func(n *jsonx.Value)
+	look = func(n *jsonx.Value) {
+		if properties := n.Get("properties"); properties != nil {
+			for _, m := range properties.Members {
+				if !isPlain(m.Name) && !slices.Contains(odd, m.Name) {
+					odd = append(odd, m.Name)
+				}
+			}
+		}
+		for sub := range schema.Within(n) {
+			look(sub)
+		}
+	}
+	look(root)
+	return odd
+}
+
+func isPlain(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
+}
+
+// Respell rewrites a document in place as JavaScript would write it after parsing
+// it: numbers as doubles, strings with as few escapes as possible, and keys that
+// are array indexes first, in order.
+func Respell(n *jsonx.Value) {
+	switch n.Kind {
+	case jsonx.Number:
+		n.Token = scriptNumber(n.Token)
+	case jsonx.String:
+		n.Token = jsonx.Quote(n.Text())
+	case jsonx.Array:
+		for _, item := range n.Items {
+			Respell(item)
+		}
+	case jsonx.Object:
+		for i := range n.Members {
+			Respell(n.Members[i].Value)
+		}
+		slices.SortStableFunc(n.Members, func(a, b jsonx.Member) int { return cmp.Compare(place(a.Name), place(b.Name)) })
+	}
+}
+
+// place returns the position of a key in JavaScript's order: indexes by number,
+// before all other keys.
+func place(key string) uint64 {
+	const behind = 1<<32 - 1
+	i, err := strconv.ParseUint(key, 10, 64)
+	if err != nil || i >= behind || strconv.FormatUint(i, 10) != key {
+		return behind
+	}
+	return i
 }

@@ -1,8 +1,12 @@
+// Package lint reports parts of declarations that a provider would reject or
+// ignore, or that cost more than necessary. It encodes declarations with package
+// provider and checks the result.
 package lint
 
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,4 +147,96 @@ func lintDeclaration(f provider.Format, d provider.Declaration, description stri
 		}
 	}
 	return found
+}
+
+// Finding is a finding of [Lint]. Severity is error if a provider would reject the
+// declaration, warning if a part would be ignored or had to be changed, and info
+// for advice.
+type Finding struct {
+	Severity registry.Severity `json:"severity"`
+	Code     string            `json:"code"`
+	Formats  []string          `json:"formats,omitempty"` // if empty, the finding applies to every format
+	Tool     string            `json:"tool,omitempty"`    // if empty, the finding applies to all tools together
+	Pointer  string            `json:"pointer,omitempty"` // into the declared schema
+	Message  string            `json:"message"`
+	Hint     string            `json:"hint,omitempty"`
+}
+
+// New returns the findings that are not known. A finding is known if another with the
+// same tool, code, place and message covers its formats, whatever its severity.
+func New(found, known []Finding) []Finding {
+	return slices.DeleteFunc(slices.Clone(found), func(f Finding) bool {
+		return slices.ContainsFunc(known, func(k Finding) bool {
+			return k.Tool == f.Tool && k.Code == f.Code && k.Pointer == f.Pointer && k.Message == f.Message && covers(k.Formats, f.Formats)
+		})
+	})
+}
+
+// covers reports whether a list of formats, in which none means all, has the others.
+func covers(formats, others []string) bool {
+	return len(formats) == 0 || len(others) > 0 && !slices.ContainsFunc(others, func(o string) bool { return !slices.Contains(formats, o) })
+}
+
+// listNames returns a list of names as text. It has only the first ten if there are many.
+func listNames(names []string) string {
+	const most = 10
+	if more := len(names) - most; more > 0 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Explanation describes the differences between a tool and its declaration.
+type Explanation struct {
+	Tool  string `json:"tool"`
+	Name  string `json:"name,omitempty"`  // declared name
+	Field string `json:"field,omitempty"` // field of the declaration that has the schema
+	// Changes describes the changes. It is empty if only the syntax differs.
+	Changes []string `json:"changes"`
+	// LeftOut is the reason why the tool is not declared, or "".
+	LeftOut string `json:"leftOut,omitempty"`
+	// Own and Declared are the tool's own schema and the declared one, indented.
+	Own      string `json:"-"`
+	Declared string `json:"-"`
+}
+
+// Explain encodes the definitions and describes the changes to each.
+func Explain(f provider.Format, defs []registry.Definition, opts provider.Options) []Explanation {
+	out, diags := f.Encode(defs, opts)
+	declared := make(map[string]provider.Declaration, len(out.Declarations))
+	for _, d := range out.Declarations {
+		declared[d.Tool] = d
+	}
+	list := make([]Explanation, len(defs))
+	for i := range defs {
+		d := declared[defs[i].Name]
+		e := Explanation{Tool: defs[i].Name, Name: d.Name, Changes: []string{}, Own: pretty(defs[i].InputSchema)}
+		if schema, field := declaredSchema(f, d.Data); schema != nil {
+			e.Field, e.Declared = field, pretty(schema.AppendTo(nil))
+		}
+		e.addAll(diags)
+		list[i] = e
+	}
+	return list
+}
+
+// addAll adds the diagnostics about the tool.
+func (e *Explanation) addAll(diags []registry.Diagnostic) {
+	for _, d := range diags {
+		switch {
+		case d.Tool != e.Tool:
+		case d.Code == "declaration_left_out":
+			e.LeftOut = d.Message
+		default:
+			e.Changes = append(e.Changes, d.Message)
+		}
+	}
+}
+
+func pretty(schema []byte) string {
+	var b bytes.Buffer
+	if len(schema) == 0 || json.Indent(&b, schema, "", "  ") != nil {
+		return string(schema)
+	}
+	return b.String() + "\n"
 }

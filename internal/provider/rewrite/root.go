@@ -1,6 +1,19 @@
+// Package rewrite changes JSON Schemas in place so that a provider's API
+// accepts them: syntax of older drafts and of OpenAPI becomes that of draft
+// 2020-12, the root becomes a plain object, references without a target are
+// removed, and [Strict] produces the subset to which OpenAI can constrain a
+// model.
+//
+// Each function returns descriptions of its changes, or nil if the schema is
+// unchanged. The rewritten schema allows everything that the tool's own schema
+// does, except that in strict schemas optional values are null instead of absent.
 package rewrite
 
 import (
+	"bytes"
+	"slices"
+	"strings"
+
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
 )
@@ -96,4 +109,262 @@ func objectProperties(n *jsonx.Value) (changed bool) {
 		changed = objectProperties(sub) || changed
 	}
 	return changed
+}
+
+// FlattenRoot removes keywords at the root of a schema that make APIs reject the
+// whole request: allOf, anyOf, oneOf and the further ones. The properties of their
+// schemas are kept, so that a model knows the params; validation checks which of
+// them belong together.
+func FlattenRoot(root *jsonx.Value, further ...string) (changes []string) {
+	f := flattener{refs: schema.NewRefs(root), left: maxFlatWork}
+	var found fields
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		if root.Get(keyword).Is(jsonx.Array) {
+			found = f.fields(root, maxFlatDepth)
+			break
+		}
+	}
+	for _, keyword := range slices.Concat([]string{"allOf", "anyOf", "oneOf"}, further) {
+		if root.Remove(keyword) {
+			changes = append(changes, keyword+" at the root flattened")
+		}
+	}
+	if len(found.names) > 0 {
+		properties := objectOf(root, "properties")
+		have := properties.ByName()
+		for _, name := range found.names {
+			if have[name] == nil {
+				properties.Members = append(properties.Members, jsonx.NewMember(name, found.schemas[name].Clone()))
+			}
+		}
+	}
+	if len(found.required) > 0 {
+		required := listOf(root, "required")
+		required.Items = schema.AddNames(required.Items, found.required)
+	}
+	return changes
+}
+
+// objectOf and listOf return the value of a keyword. They create the value if it is
+// missing or has another kind.
+func objectOf(n *jsonx.Value, keyword string) *jsonx.Value {
+	return valueOf(n, keyword, jsonx.NewObject())
+}
+func listOf(n *jsonx.Value, keyword string) *jsonx.Value {
+	return valueOf(n, keyword, jsonx.NewArray())
+}
+
+func valueOf(n *jsonx.Value, keyword string, empty *jsonx.Value) *jsonx.Value {
+	if v := n.Get(keyword); v.Is(empty.Kind) {
+		return v
+	}
+	n.Set(keyword, empty)
+	return empty
+}
+
+// flattener collects the properties of schemas for the same object.
+type flattener struct {
+	refs *schema.Refs
+	left int // remaining work
+}
+
+// Limits on the work, which is about the number of properties visited and bytes
+// compared, and on nesting. They are necessary because an untrusted schema can
+// require any amount.
+const (
+	maxFlatWork  = 1 << 20
+	maxFlatDepth = 32
+)
+
+// fields has the properties of an object that several schemas describe.
+type fields struct {
+	names    []string // in order
+	schemas  map[string]*jsonx.Value
+	required []*jsonx.Value
+}
+
+func (s *fields) add(name string, v *jsonx.Value) {
+	if s.schemas[name] != nil {
+		return
+	}
+	if s.schemas == nil {
+		s.schemas = map[string]*jsonx.Value{}
+	}
+	s.names, s.schemas[name] = append(s.names, name), v
+}
+
+// fields returns the properties of a schema and of all schemas that apply, or may
+// apply, together with it. The first description of a property takes precedence, so
+// the schema itself precedes the others.
+func (f *flattener) fields(s *jsonx.Value, depth int) (out fields) {
+	s, err := f.refs.Resolve(s)
+	if f.left--; err != nil || f.left < 0 || depth == 0 {
+		return out
+	}
+	if properties := s.Get("properties"); properties.Is(jsonx.Object) {
+		f.left -= len(properties.Members)
+		for _, m := range properties.Members {
+			out.add(m.Name, m.Value)
+		}
+	}
+	if required := s.Get("required"); required.Is(jsonx.Array) {
+		out.required = schema.AddNames(nil, required.Items)
+	}
+	if all := s.Get("allOf"); all.Is(jsonx.Array) {
+		for _, part := range all.Items {
+			out.join(f.fields(part, depth-1))
+		}
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if list := s.Get(keyword); list.Is(jsonx.Array) {
+			out.join(f.alternatives(list.Items, depth))
+		}
+	}
+	return out
+}
+
+func (s *fields) join(more fields) {
+	for _, name := range more.names {
+		s.add(name, more.schemas[name])
+	}
+	s.required = schema.AddNames(s.required, more.required)
+}
+
+// alternatives returns the properties of schemas of which one applies. A property
+// may have any value that one of them allows, and is required if all require it.
+func (f *flattener) alternatives(list []*jsonx.Value, depth int) (out fields) {
+	values := map[string][]*jsonx.Value{}
+	for i, branch := range list {
+		one := f.fields(branch, depth-1)
+		for _, name := range one.names {
+			out.add(name, one.schemas[name])
+			values[name] = append(values[name], one.schemas[name])
+		}
+		if i == 0 {
+			out.required = one.required
+		}
+		required := map[string]bool{}
+		for _, v := range one.required {
+			required[v.Text()] = true
+		}
+		out.required = slices.DeleteFunc(out.required, func(v *jsonx.Value) bool { return !required[v.Text()] })
+	}
+	for name, schemas := range values {
+		out.schemas[name] = f.either(schemas)
+	}
+	return out
+}
+
+// either returns a schema for the values that at least one of several schemas
+// allows. If there are too many, it allows any value.
+func (f *flattener) either(list []*jsonx.Value) *jsonx.Value {
+	same := map[*jsonx.Value]bool{}
+	list = slices.DeleteFunc(list, func(s *jsonx.Value) bool {
+		was := same[s]
+		same[s] = true
+		return was
+	})
+	if len(list) == 1 {
+		return list[0]
+	}
+	seen := map[string]bool{}
+	list = slices.DeleteFunc(list, func(s *jsonx.Value) bool {
+		if f.left < 0 {
+			return false
+		}
+		text := jsonx.Canonical(s.AppendTo(nil))
+		f.left -= len(text)
+		was := seen[text]
+		seen[text] = true
+		return was
+	})
+	switch {
+	case len(list) == 1:
+		return list[0]
+	case f.left < 0, slices.ContainsFunc(list, isAnything):
+		return jsonx.NewObject()
+	}
+	if one := oneEnum(list); one != nil {
+		return one
+	}
+	return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(list...)))
+}
+
+func isAnything(s *jsonx.Value) bool {
+	return !s.Is(jsonx.False) && len(s.Members) == 0
+}
+
+// oneEnum combines schemas that only list strings, such as those of the property
+// that distinguishes alternatives, because models understand a single enum better.
+// It returns nil for other schemas.
+func oneEnum(list []*jsonx.Value) *jsonx.Value {
+	var values []*jsonx.Value
+	for _, s := range list {
+		own := texts(s)
+		if own == nil {
+			return nil
+		}
+		values = schema.AddNames(values, own)
+	}
+	return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string")), jsonx.NewMember("enum", jsonx.NewArray(values...)))
+}
+
+// texts returns the values of a schema that only lists the strings it allows. It
+// returns nil for other schemas.
+func texts(s *jsonx.Value) (values []*jsonx.Value) {
+	for _, m := range s.Members {
+		switch {
+		case m.Name == "const" && values == nil:
+			values = []*jsonx.Value{m.Value}
+		case m.Name == "enum" && values == nil:
+			values = m.Value.Items
+		case m.Name != "type" || !m.Value.IsText("string"):
+			return nil
+		}
+	}
+	if slices.ContainsFunc(values, func(v *jsonx.Value) bool { return !v.Is(jsonx.String) }) {
+		return nil
+	}
+	return values
+}
+
+// DropDeadRefs removes references without a target in the schema, because an API
+// that cannot resolve a reference rejects the whole request. The result accepts
+// more values; calls are still checked against the original. source is the text
+// from which root was parsed.
+func DropDeadRefs(root *jsonx.Value, source []byte) (changes []string) {
+	if !bytes.Contains(source, []byte(`$ref"`)) {
+		return nil // most schemas have no references
+	}
+	d := deadRefs{refs: schema.NewRefs(root)}
+	d.drop(root)
+	if d.found {
+		return []string{"dangling references dropped"}
+	}
+	return nil
+}
+
+type deadRefs struct {
+	refs  *schema.Refs
+	found bool
+}
+
+func (d *deadRefs) drop(n *jsonx.Value) {
+	if ref := n.Get("$ref"); ref != nil && !d.leads(n, ref) {
+		n.Remove("$ref")
+		d.found = true
+	}
+	for sub := range schema.Within(n) {
+		d.drop(sub)
+	}
+}
+
+// leads reports whether APIs can resolve a reference. They do not resolve URLs, not
+// even that of the schema itself.
+func (d *deadRefs) leads(n, ref *jsonx.Value) bool {
+	if !strings.HasPrefix(ref.Text(), "#") {
+		return false
+	}
+	_, err := d.refs.Resolve(n)
+	return err == nil
 }

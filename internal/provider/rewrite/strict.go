@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
@@ -244,4 +245,212 @@ func (s *stricter) note(change string) {
 	if !slices.Contains(s.other, change) {
 		s.other = append(s.other, change)
 	}
+}
+
+// OpenAI's limits on strict schemas (guide to structured outputs, "supported
+// schemas").
+const (
+	maxStrictDepth      = 10
+	maxStrictProperties = 5000
+	maxStrictEnum       = 1000
+	maxStrictText       = 120_000 // characters of names and values
+	manyStrictEnum      = 250     // if one enum has more values,
+	maxStrictEnumText   = 15_000  // its values may have only so many characters
+)
+
+// size is the size of a schema, as far as OpenAI limits it.
+type size struct {
+	properties int
+	values     int // number of enum values
+	text       int // characters of names and values
+}
+
+// name adds the characters of a name or a value.
+func (s *size) name(text string) { s.text += utf8.RuneCountInString(text) }
+
+// enum adds the values of an enum. It returns an error if the enum exceeds its own
+// limit.
+func (s *size) enum(values []*jsonx.Value) error {
+	text := size{}
+	for _, v := range values {
+		text.name(v.Text())
+	}
+	s.values += len(values)
+	s.text += text.text
+	if len(values) > manyStrictEnum && text.text > maxStrictEnumText {
+		return fmt.Errorf("an enum of %d values has %d characters, but the limit is %d", len(values), text.text, maxStrictEnumText)
+	}
+	return nil
+}
+
+// check returns an error if a limit is exceeded.
+func (s *size) check() error {
+	switch {
+	case s.properties > maxStrictProperties:
+		return fmt.Errorf("it has %d properties, but the limit is %d", s.properties, maxStrictProperties)
+	case s.values > maxStrictEnum:
+		return fmt.Errorf("it has %d enum values, but the limit is %d", s.values, maxStrictEnum)
+	case s.text > maxStrictText:
+		return fmt.Errorf("its names and values have %d characters, but the limit is %d", s.text, maxStrictText)
+	}
+	return nil
+}
+
+// keeps reports whether a keyword with this value is in the subset. The subset of
+// Anthropic's models has no limits on values (documentation of structured outputs,
+// "JSON Schema limitations"), and supports so few patterns that all are removed.
+func (s *stricter) keeps(m jsonx.Member) bool {
+	switch m.Name {
+	case "format":
+		return strictFormat(m.Value.Text()) || s.grammar && m.Value.Text() == "uri"
+	case "default":
+		return s.grammar
+	case "pattern", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "minItems", "maxItems":
+		return !s.grammar
+	case "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const",
+		"$ref", "$defs", "definitions", "title", "description":
+		return true
+	}
+	return false
+}
+
+// strictFormat reports whether a string format is in OpenAI's subset.
+func strictFormat(name string) bool {
+	switch name {
+	case "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid":
+		return true
+	}
+	return false
+}
+
+// object closes an object and makes all its properties required.
+func (s *stricter) object(n *jsonx.Value, depth int) error {
+	properties, further := n.Get("properties"), n.Get("additionalProperties")
+	named := properties.Is(jsonx.Object) && len(properties.Members) > 0
+	switch {
+	case further.Is(jsonx.Object) && len(further.Members) > 0,
+		!named && further != nil && !further.Is(jsonx.False),
+		!named && further == nil && n != s.refs.Root():
+		return errAnyName
+	}
+	s.closed = s.closed || !further.Is(jsonx.False)
+	n.Set("additionalProperties", jsonx.NewBool(false))
+	if !named {
+		n.Set("properties", jsonx.NewObject())
+		n.Set("required", jsonx.NewArray())
+		return nil
+	}
+	return s.properties(n, properties, depth)
+}
+
+// properties rewrites the properties of an object and makes them required.
+func (s *stricter) properties(n, properties *jsonx.Value, depth int) error {
+	required := schema.Required(n)
+	names := make([]*jsonx.Value, 0, len(properties.Members))
+	for i := range properties.Members {
+		m := &properties.Members[i]
+		if err := s.schema(m.Value, depth+1); err != nil {
+			return err
+		}
+		switch {
+		case required[m.Name]:
+		case s.grammar:
+			s.found.Optional++
+			continue
+		default:
+			m.Value = nullable(m.Value)
+			s.nullable = append(s.nullable, m.Name)
+		}
+		names = append(names, jsonx.NewString(m.Name))
+		s.size.name(m.Name)
+	}
+	s.size.properties += len(names)
+	n.Set("required", jsonx.NewArray(names...))
+	return nil
+}
+
+// scalar ensures that a value has a type.
+func (s *stricter) scalar(n *jsonx.Value) error {
+	values, constant := n.Get("enum"), n.Get("const")
+	if s.grammar && (isCompound(constant) || values != nil && slices.ContainsFunc(values.Items, isCompound)) {
+		return errors.New("an enum or const in it has objects or arrays")
+	}
+	if values != nil {
+		if err := s.size.enum(values.Items); err != nil {
+			return err
+		}
+	}
+	s.size.name(constant.Text())
+	if n.Get("type") != nil {
+		return nil
+	}
+	if values == nil && constant != nil {
+		values = jsonx.NewArray(constant)
+	}
+	if values == nil || len(values.Items) == 0 {
+		return errAnyValue
+	}
+	n.Prepend("type", typesOf(values.Items))
+	s.note("type added next to enum")
+	return nil
+}
+
+func isCompound(v *jsonx.Value) bool { return v.Is(jsonx.Object) || v.Is(jsonx.Array) }
+
+// typesOf returns the types of values as a value of the keyword type.
+func typesOf(values []*jsonx.Value) *jsonx.Value {
+	var types []*jsonx.Value
+	for _, v := range values {
+		name := schema.TypeOf(v)
+		if !slices.ContainsFunc(types, func(t *jsonx.Value) bool { return t.IsText(name) }) {
+			types = append(types, jsonx.NewString(name))
+		}
+	}
+	if len(types) == 1 {
+		return types[0]
+	}
+	return jsonx.NewArray(types...)
+}
+
+// nullable returns a schema that also accepts null.
+func nullable(n *jsonx.Value) *jsonx.Value {
+	typ, anyOf := n.Get("type"), n.Get("anyOf")
+	switch {
+	case anyOf != nil && typ == nil:
+		if !slices.ContainsFunc(anyOf.Items, func(b *jsonx.Value) bool { return schema.HasType(b, "null") }) {
+			n.Set("anyOf", with(anyOf, schema.OfType("null")))
+		}
+		return n
+	case typ == nil || anyOf != nil || n.Get("const") != nil:
+		return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(n, schema.OfType("null"))))
+	case schema.HasType(n, "null"):
+	case typ.Is(jsonx.Array):
+		n.Set("type", with(typ, jsonx.NewString("null")))
+	default:
+		n.Set("type", jsonx.NewArray(typ, jsonx.NewString("null")))
+	}
+	if enum := n.Get("enum"); enum != nil && !schema.HoldsNull(enum.Items) {
+		n.Set("enum", with(enum, jsonx.NewNull()))
+	}
+	return n
+}
+
+// with returns a list with another item.
+func with(list, item *jsonx.Value) *jsonx.Value {
+	return jsonx.NewArray(append(slices.Clone(list.Items), item)...)
+}
+
+// mergeable reports whether the only branch of an allOf can be merged into its
+// parent without contradictions.
+func mergeable(n, branch *jsonx.Value) bool {
+	if !branch.Is(jsonx.Object) {
+		return false
+	}
+	have := n.ByName()
+	for _, m := range branch.Members {
+		if have[m.Name] != nil {
+			return false
+		}
+	}
+	return true
 }

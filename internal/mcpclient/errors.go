@@ -2,10 +2,13 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,6 +17,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -198,3 +203,127 @@ func (e *NotOfferedError) Error() string {
 // maxMessage is the maximum length of a displayed server error message, in
 // bytes.
 const maxMessage = 4 << 10
+
+// maxTail is how many lines of stderr an error shows.
+const maxTail = 3
+
+// tail returns the relevant lines of a server's stderr, quoted: the error that
+// npm reports, otherwise the last lines, and the error line before them if they
+// do not contain one.
+func tail(stderr string) string {
+	var lines []string
+	for line := range strings.Lines(stderr) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	if causes := npmErrors(lines); len(causes) > 0 {
+		return "its stderr has " + quoteAll(causes)
+	}
+	first := max(len(lines)-maxTail, 0)
+	said := "its stderr ends "
+	if cause := lastError(lines[:first]); cause != "" && lastError(lines[first:]) == "" {
+		said = "its stderr has " + text.Quote(cause) + " and ends "
+	}
+	return said + quoteAll(lines[first:])
+}
+
+func quoteAll(lines []string) string {
+	quoted := make([]string, len(lines))
+	for i, line := range lines {
+		quoted[i] = text.Quote(line)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// lastError returns the last line that mentions an error, or "". Many programs
+// print the error first and a trace after it.
+func lastError(lines []string) string {
+	for _, line := range slices.Backward(lines) {
+		if strings.Contains(strings.ToLower(line), "error") {
+			return line
+		}
+	}
+	return ""
+}
+
+// npmErrors returns the first two lines in which npm and npx describe the
+// error, without the codes before them and the advice and log name after them.
+func npmErrors(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		said, ok := strings.CutPrefix(line, "npm error ")
+		if !ok {
+			said, ok = strings.CutPrefix(line, "npm ERR! ") // until npm 10.6
+		}
+		word, rest, _ := strings.Cut(said, " ")
+		if !ok || rest == "" || slices.Contains([]string{"code", "syscall", "path", "dest", "errno", "type"}, word) {
+			continue
+		}
+		if out = append(out, strings.Join(strings.Fields(line), " ")); len(out) == 2 {
+			break
+		}
+	}
+	return out
+}
+
+// newMask returns a function that hides the secrets of an expanded server, and those that
+// Hide knows.
+func (o *Options) newMask(expanded settings.Server) func(string) string {
+	own := newReplacer(o.Server, expanded)
+	if o.Hide == nil {
+		return own.Replace
+	}
+	return func(text string) string { return o.Hide(own.Replace(text)) }
+}
+
+// newReplacer returns a replacer that hides the secret values of an expanded server
+// wherever they occur in text from elsewhere: stderr lines, error bodies,
+// addresses.
+func newReplacer(raw, expanded settings.Server) *strings.Replacer {
+	var secrets []string
+	for _, h := range expanded.Headers {
+		secrets = append(secrets, h.Value)
+		if _, token, ok := strings.Cut(h.Value, " "); ok { // "Bearer …"
+			secrets = append(secrets, token)
+		}
+	}
+	for i, e := range expanded.Env {
+		if secret.Named(e.Name) || i < len(raw.Env) && raw.Env[i].Value != e.Value {
+			secrets = append(secrets, e.Value)
+		}
+	}
+	for _, address := range []string{expanded.URL, expanded.HTTPURL} {
+		secrets = append(secrets, secretsOf(address)...)
+	}
+	return secret.NewReplacer(secrets)
+}
+
+// secretsOf returns the userinfo and the query values of a URL.
+func secretsOf(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	if password, ok := u.User.Password(); ok {
+		// The password itself, and as encoded in the header that carries it.
+		out = append(out, password, base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+	}
+	if u.RawQuery != "" {
+		out = append(out, u.RawQuery)
+	}
+	for _, values := range u.Query() {
+		out = append(out, values...)
+	}
+	return out
+}
+
+// hide masks the secrets of the settings, and the token of the login, in text
+// from the server.
+func (c *session) hide(text string) string {
+	return secret.NewReplacer([]string{c.http.SentToken()}).Replace(c.mask(text))
+}

@@ -1,3 +1,15 @@
+// Package mcpclient provides the tools, prompts and resources of MCP servers.
+// Below it, package wire implements sessions of the protocol, package content
+// reads results, and package ask answers the requests that servers make to
+// users and models.
+//
+// A [Source] represents one entry of mcpServers. Discover starts or dials the
+// server, negotiates a protocol version, lists all pages of its tools and
+// returns them as registry tools whose Run calls the server over the same
+// session. Close ends the session and, for a stdio server, its whole process
+// group. Everything that a server sends is treated as hostile: sizes, times,
+// pages and shapes have limits, and a bad tool is left out without losing the
+// server.
 package mcpclient
 
 import (
@@ -151,3 +163,121 @@ func (o *Options) log() *slog.Logger {
 
 // Change is a change reported by a server.
 type Change = wire.Change
+
+// Limits limit how much a server may send. A zero field means its default.
+type Limits struct {
+	Frame  int64 // bytes of one message while connecting and listing, after decompression; 16 MiB
+	Result int64 // bytes of one message that answers a call; 64 MiB
+	Tools  int   // tools of one server; 10,000
+	Pages  int   // pages of one listing; 100
+	Schema int64 // bytes of one schema; 1 MiB
+
+	Samples int // sampling requests during one request of ours; 10
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Frame = orDefault(l.Frame, 16<<20)
+	l.Result = orDefault(l.Result, 64<<20)
+	l.Tools = orDefault(l.Tools, 10_000)
+	l.Pages = orDefault(l.Pages, 100)
+	l.Schema = orDefault(l.Schema, 1<<20)
+	l.Samples = orDefault(l.Samples, 10)
+	return l
+}
+
+func orDefault[T int | int64](v, def T) T {
+	if v <= 0 {
+		return def
+	}
+	return v
+}
+
+func (l Limits) frame() wire.Limit {
+	return wire.Limit{Bytes: l.Frame, Setting: "limits.frame"}
+}
+func (l Limits) result() wire.Limit {
+	return wire.Limit{Bytes: l.Result, Setting: "limits.result"}
+}
+
+// Memory remembers what earlier runs learned about one server. It is safe for concurrent
+// use.
+type Memory interface {
+	// Load returns what is known that may be used instead of asking the server, without
+	// Protocol. An error means that the server must not be asked for its tools.
+	Load(context.Context) (Known, error)
+	// Protocol returns how the server was reached, "" if that is unknown.
+	Protocol(context.Context) string
+	// Save stores the fields that are not zero. A listing ends a failure.
+	Save(context.Context, Known)
+}
+
+// Known is what is known about a server. A zero field is unknown.
+type Known struct {
+	Listing  *Listing           // to be used instead of asking the server
+	Protocol string             // how the server was reached: "legacy", "modern" or "sse"
+	Failure  error              // how it failed recently, so that not every run waits for it
+	Offers   map[string][]Offer // for completion, by kind, such as [OfferPrompts]
+}
+
+// noMemory is the Memory of a server that is not remembered.
+type noMemory struct{}
+
+func (noMemory) Load(context.Context) (Known, error) { return Known{}, nil }
+
+func (noMemory) Protocol(context.Context) string { return "" }
+
+func (noMemory) Save(context.Context, Known) {}
+
+// Listing is the server's description of itself and its tools, byte for byte.
+type Listing struct {
+	Tools    [][]byte // elements of tools/list, in order
+	Facts    Facts
+	ListedAt time.Time // when the server was asked; set by Load
+}
+
+// Facts is the rest of a [Listing].
+type Facts struct {
+	Cut             string          `json:"cut,omitempty"` // why not all tools were listed
+	Loop            bool            `json:"loop,omitempty"`
+	Transport       string          `json:"transport"`
+	ProtocolVersion string          `json:"protocolVersion"`
+	ServerInfo      json.RawMessage `json:"serverInfo,omitempty"`
+	Instructions    string          `json:"instructions,omitempty"`
+	Counted         bool            `json:"counted,omitempty"` // Prompts and Resources are known
+	Prompts         int             `json:"prompts,omitempty"`
+	Resources       int             `json:"resources,omitempty"`
+}
+
+// Offer is a prompt or a resource of a server, reduced to the fields that
+// completion shows. The texts are the server's.
+type Offer struct {
+	Name        string           `json:"name"` // the URI of a resource
+	Description string           `json:"description,omitempty"`
+	Arguments   []PromptArgument `json:"arguments,omitempty"` // of a prompt
+}
+
+// PromptArgument is one argument of a prompt. All arguments are text.
+type PromptArgument struct {
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required,omitempty"`
+}
+
+// The lists of a server, each named by the key of its items in a result.
+const (
+	listTools     = "tools"
+	listPrompts   = "prompts"
+	listResources = "resources"
+	listTemplates = "resourceTemplates"
+)
+
+// Kinds of an [Offer].
+const (
+	OfferPrompts   = listPrompts
+	OfferResources = listResources
+)
+
+// Revisions returns the revisions of the protocol that sessions can speak,
+// newest first.
+func Revisions() []string { return wire.Revisions() }

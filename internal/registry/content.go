@@ -1,10 +1,15 @@
 package registry
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -102,4 +107,212 @@ func (p *part) unsettled() (Content, error) {
 		return c, fmt.Errorf("type is %q, but must be text, image, audio, resource or resource_link", p.Type)
 	}
 	return c, nil
+}
+
+// Media returns a part of a result for bytes of a type, "" if it is not known. They are an image,
+// a sound, or else a resource with this URI.
+func Media(data []byte, kind, uri string) Content {
+	kind = mediaType(kind)
+	c := Content{Data: data, MIMEType: cmp.Or(found(data, kind), kind)}
+	c.retype(uri)
+	return c.Settled()
+}
+
+// retype sets the type that the MIME type of an image or a sound says.
+func (c *Content) retype(uri string) {
+	switch class, _, _ := strings.Cut(c.MIMEType, "/"); class {
+	case "image":
+		c.Type, c.URI = ContentImage, ""
+	case "audio":
+		c.Type, c.URI = ContentAudio, ""
+	default:
+		c.Type, c.URI = ContentResource, uri
+	}
+}
+
+// Settled returns a part as its bytes are, which servers and plugins often label wrong, and
+// model providers check: a provider that rejects an image does so again in every later
+// request. Bytes of text are text, and an image without any is a text that says so.
+func (c Content) Settled() Content {
+	if c.Data == nil {
+		return c
+	}
+	labelled := strings.ToLower(c.MIMEType)
+	c.MIMEType = mediaType(c.MIMEType)
+	if class := string(c.Type); c.MIMEType != "" && !strings.Contains(c.MIMEType, "/") && c.Type != ContentResource {
+		c.MIMEType = mediaType(class + "/" + c.MIMEType) // "png"
+	}
+	if len(c.Data) == 0 {
+		return c.asText(strings.Join(strings.Fields(fmt.Sprintf("[%s %s %s without data]", c.Type, c.URI, c.MIMEType)), " "))
+	}
+	kind := found(c.Data, c.MIMEType)
+	if kind == "" && c.Type != ContentResource { // encoded twice
+		if data, _, ok := DecodeBase64(c.Data); ok && sniff(data) != "" {
+			c.Data, kind = data, sniff(data)
+		}
+	}
+	switch {
+	case kind != "" && c.Type == ContentResource:
+		c.MIMEType = kind
+	case kind != "":
+		c.MIMEType = kind
+		c.retype(attachment)
+	case isPlainText(c.Data) && c.Type == ContentResource && (isTextType(c.MIMEType) || c.MIMEType == "" || c.MIMEType == "application/octet-stream"):
+		c.Text, c.Data, c.MIMEType = string(c.Data), nil, labelled
+	case isPlainText(c.Data) && c.Type == ContentImage && c.MIMEType != "image/svg+xml": // an error message
+		return c.asText(string(c.Data))
+	case c.MIMEType == "" || hasMagic(c.MIMEType): // it is not what it is labelled as
+		c.MIMEType = "application/octet-stream"
+		if c.Type != ContentResource {
+			c.retype(attachment)
+		}
+	}
+	return c
+}
+
+// attachment is the URI of what was labelled as an image or a sound and is neither.
+const attachment = "toolreg:attachment"
+
+// found returns the type that the first bytes say, "" if they say none. label is the type that
+// the sender says: of a container for sound and pictures, it says what is inside.
+func found(data []byte, label string) string {
+	kind := sniff(data)
+	class, _, _ := strings.Cut(label, "/")
+	if (kind == "video/mp4" || kind == "video/webm" || kind == "audio/ogg") && (class == "audio" || class == "video") {
+		return label
+	}
+	return kind
+}
+
+func (c Content) asText(text string) Content {
+	return Content{Type: ContentText, Text: text, Annotations: c.Annotations, Meta: c.Meta}
+}
+
+// OrStructured returns the content of a result, or its structured content if that is all it
+// has: blank text beside it counts as none.
+func OrStructured(content []Content, structured []byte) []Content {
+	if jsonx.IsNull(structured) {
+		return content
+	}
+	for _, c := range content {
+		if c.Type != ContentText || strings.TrimSpace(c.Text) != "" {
+			return content
+		}
+	}
+	return []Content{TextContent(string(structured))}
+}
+
+// mediaType returns a MIME type without parameters in lower case, by its usual name.
+func mediaType(kind string) string {
+	name, _, _ := strings.Cut(kind, ";")
+	switch name = strings.ToLower(strings.TrimSpace(name)); name {
+	case "image/jpg", "image/pjpeg", "image/jfif":
+		return "image/jpeg"
+	case "image/x-png":
+		return "image/png"
+	case "image/svg":
+		return "image/svg+xml"
+	case "audio/mp3", "audio/x-mp3", "audio/x-mpeg":
+		return "audio/mpeg"
+	case "audio/wave", "audio/x-wav", "audio/vnd.wave":
+		return "audio/wav"
+	case "application/x-pdf":
+		return "application/pdf"
+	}
+	return name
+}
+
+// sniff returns the type of images, sounds, videos and PDF files by their first bytes, "" for
+// all else.
+func sniff(data []byte) string {
+	at := func(offset int, magic string) bool {
+		return len(data) >= offset && bytes.HasPrefix(data[offset:], []byte(magic))
+	}
+	switch {
+	case at(0, "\x89PNG"):
+		return "image/png"
+	case at(0, "GIF8"):
+		return "image/gif"
+	case at(0, "%PDF-"):
+		return "application/pdf"
+	case at(0, "II*\x00"), at(0, "MM\x00*"):
+		return "image/tiff"
+	case at(0, "fLaC"):
+		return "audio/flac"
+	case at(0, "\xff\xfb"), at(0, "\xff\xf3"), at(0, "\xff\xf2"):
+		return "audio/mpeg"
+	case at(0, "\xff\xf1"), at(0, "\xff\xf9"):
+		return "audio/aac"
+	case at(4, "ftyphei"), at(4, "ftypmif1"):
+		return "image/heic"
+	case at(4, "ftypavif"):
+		return "image/avif"
+	case at(4, "ftypM4A"):
+		return "audio/mp4"
+	case at(4, "ftypqt"):
+		return "video/quicktime"
+	case at(0, "\x1aE\xdf\xa3") && bytes.Contains(data[:min(len(data), 64)], []byte("matroska")):
+		return "video/x-matroska"
+	case isPlainText(data): // such as one that begins with "BM"
+		return ""
+	}
+	switch kind := mediaType(http.DetectContentType(data)); kind {
+	case "application/ogg":
+		return "audio/ogg"
+	case "image/x-icon", "image/vnd.microsoft.icon": // too short to be sure
+		return ""
+	default:
+		if class, _, _ := strings.Cut(kind, "/"); class == "image" || class == "audio" || class == "video" {
+			return kind
+		}
+	}
+	return ""
+}
+
+// hasMagic reports whether sniff finds each file of a type.
+func hasMagic(kind string) bool {
+	switch kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf":
+		return true
+	}
+	return false
+}
+
+// isPlainText reports whether data is UTF-8 without control characters.
+func isPlainText(data []byte) bool {
+	for _, c := range data[:min(len(data), 4096)] {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\x1b' {
+			return false
+		}
+	}
+	return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
+}
+
+func isTextType(kind string) bool {
+	name := kind[strings.LastIndexAny(kind, "/+.-")+1:]
+	switch name {
+	case "json", "xml", "yaml", "javascript", "typescript", "jsonl", "ndjson", "toml", "sql", "sh", "graphql", "html", "csv", "markdown":
+		return true
+	}
+	return strings.HasPrefix(kind, "text/")
+}
+
+// DecodeBase64 decodes base64 as servers send it: in either alphabet, with or without padding,
+// line breaks and the prefix of a data URL, whose type it returns. On success data is not nil.
+func DecodeBase64(encoded []byte) (data []byte, kind string, ok bool) {
+	if rest, found := bytes.CutPrefix(encoded, []byte("data:")); found {
+		label, body, _ := bytes.Cut(rest, []byte(","))
+		kind, encoded = mediaType(string(label)), body
+	}
+	if bytes.ContainsAny(encoded, "\r\n ") {
+		encoded = bytes.Join(bytes.Fields(encoded), nil)
+	}
+	alphabet := base64.RawStdEncoding
+	if bytes.ContainsAny(encoded, "-_") {
+		alphabet = base64.RawURLEncoding
+	}
+	encoded = bytes.TrimRight(encoded, "=")
+	data = make([]byte, alphabet.DecodedLen(len(encoded)))
+	n, err := alphabet.Decode(data, encoded)
+	return data[:n], kind, err == nil
 }

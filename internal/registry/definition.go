@@ -2,6 +2,8 @@ package registry
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -301,4 +303,113 @@ func (d *Definition) OriginalName() string {
 		return d.ServerTool
 	}
 	return d.Upstream().Name
+}
+
+// Part is one aspect of a tool that its fingerprint covers.
+type Part struct {
+	Name  string `json:"name"` // source, name, description, inputSchema, outputSchema, annotations, behind, title, icons, execution, _meta, override
+	Value string `json:"value"`
+}
+
+// Parts returns the parts that the fingerprint covers, in a fixed order: the
+// definition as the source sent it, the command or server that provides it
+// ("behind") and its override. Values are canonical JSON or text without secrets; title,
+// icons, execution and _meta are there if the server sent them.
+func (t *Tool) Parts() []Part {
+	var out []Part
+	for _, p := range t.aspects() {
+		out = append(out, Part{p.name, p.text + jsonx.Canonical(p.json)})
+	}
+	return out
+}
+
+// aspect is a [Part] before its JSON is in canonical form.
+type aspect struct {
+	name, text string
+	json       json.RawMessage // the value if text is empty
+}
+
+func (t *Tool) aspects() []aspect {
+	d := t.Upstream().AsSent()
+	out := []aspect{
+		{name: "source", text: d.Source},
+		{name: "name", text: d.OriginalName()},
+		{name: "description", text: d.Description},
+		{name: "inputSchema", json: d.InputSchema},
+		{name: "outputSchema", json: d.OutputSchema},
+		{name: "annotations", json: d.Annotations},
+		{name: "behind", json: t.Identity},
+	}
+	for _, p := range []aspect{{name: "title", text: d.MCP.Title}, {name: "icons", json: d.MCP.Icons}, {name: "execution", json: d.MCP.Execution}, {name: "_meta", json: d.MCP.Meta}} {
+		if p.text != "" || len(p.json) > 0 { // few tools have these
+			out = append(out, p)
+		}
+	}
+	if t.Reshaped != nil {
+		out = append(out, aspect{name: PartOverride, json: t.Reshaped.Shown})
+	}
+	return out
+}
+
+// PartOverride is the name of the part with a tool's override.
+const PartOverride = "override"
+
+// Fingerprint returns a hash, in hex, of everything about a tool to which approvals
+// and the lock file are tied. It depends neither on the name under which the tool
+// is registered nor on key order.
+func (t *Tool) Fingerprint() string { return new(Fingerprinter).Of(t) }
+
+// Fingerprinter computes the fingerprints of many tools one after the other, for which it needs
+// memory only once. The zero value is ready to use.
+type Fingerprinter struct {
+	canonizer jsonx.Canonizer
+	buffer    []byte
+}
+
+// Of returns the [Tool.Fingerprint] of a tool.
+func (f *Fingerprinter) Of(t *Tool) string {
+	h := sha256.New()
+	for _, p := range t.aspects() {
+		f.buffer = append(append(f.buffer[:0], p.name...), 0)
+		f.buffer = append(f.canonizer.Append(append(f.buffer, p.text...), p.json), 0)
+		h.Write(f.buffer)
+	}
+	if t.Reshaped != nil { // with the secrets that are masked in its part
+		h.Write([]byte(jsonx.Canonical(t.Reshaped.Override)))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// ProviderFields are the fields that providers' APIs accept for a tool besides
+// its name, description and schemas. They come from the settings and never from
+// the source of a tool. Fields that are not set, or that a provider does not
+// support, are not declared.
+type ProviderFields struct {
+	// DeferLoading is true if the model has to search for the tool instead of seeing
+	// its declaration from the start, and false if it never has to.
+	DeferLoading *bool `json:"deferLoading,omitempty"`
+	// Strict requires calls to follow the schema exactly.
+	Strict *bool `json:"strict,omitempty"`
+	// InputExamples are examples of params, each a JSON object.
+	InputExamples []json.RawMessage `json:"inputExamples,omitempty"`
+	// CacheControl marks the end of a part of the request that the provider
+	// caches.
+	CacheControl *CacheControl `json:"cacheControl,omitempty"`
+	// AllowedCallers lists the callers of the tool, in the provider's terms.
+	AllowedCallers []string `json:"allowedCallers,omitempty"`
+	// OutputSchema is true to declare the tool's own output schema, false never
+	// to declare one, or the JSON Schema to declare instead.
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	// EagerInputStreaming says whether params are streamed while the model writes them.
+	EagerInputStreaming *bool `json:"eagerInputStreaming,omitempty"`
+	// Async says whether the model may go on before it has the result of a call.
+	Async *bool `json:"async,omitempty"`
+	// Behavior is BLOCKING or NON_BLOCKING, for Gemini's Live API.
+	Behavior string `json:"behavior,omitempty"`
+}
+
+// CacheControl is a point up to which a provider caches a request. TTL is "5m",
+// "1h" or, for the provider's default, "".
+type CacheControl struct {
+	TTL string `json:"ttl,omitempty"`
 }

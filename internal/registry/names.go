@@ -1,6 +1,14 @@
 package registry
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/mod/semver"
+)
 
 // NameIn reads a name or glob of tools as it is in settings: without the blanks around it, and
 // without @latest, since a name alone means the highest version.
@@ -50,4 +58,126 @@ func isValidName(name string) bool {
 
 func isNameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' || r == '-'
+}
+
+// collation lists printable ASCII in the order of listings: punctuation,
+// symbols, digits, then letters, whose case is only a tie-breaker.
+const collation = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
+
+// compareNames compares display names in the order of listings.
+func compareNames(a, b string) int {
+	at := 0 // skip the common prefix: names of one server are similar
+	for at < min(len(a), len(b)) && a[at] == b[at] && a[at] < utf8.RuneSelf {
+		at++
+	}
+	ar, br := a[at:], b[at:]
+	for ar != "" && br != "" {
+		r, n := utf8.DecodeRuneInString(ar)
+		s, m := utf8.DecodeRuneInString(br)
+		if c := cmp.Compare(weight(r), weight(s)); c != 0 {
+			return c
+		}
+		ar, br = ar[n:], br[m:]
+	}
+	if ar != br {
+		return cmp.Compare(len(ar), len(br)) // one of them is empty
+	}
+	return -strings.Compare(a, b) // lower case before upper case
+}
+
+func weight(r rune) int {
+	r = unicode.ToLower(r)
+	if r < 0x80 {
+		if i := strings.IndexByte(collation, byte(r)); i >= 0 {
+			return i
+		}
+		return -1
+	}
+	return len(collation) + int(r)
+}
+
+// Near returns up to three candidates that the user may have meant by name,
+// best first, for "did you mean": those that other agents call so, then similar ones.
+func Near(name string, candidates []string) []string {
+	limit := max(1, len(name)/3)
+	lower := strings.ToLower(name)
+	found := make([][]string, limit+1) // by distance
+	for _, c := range candidates {
+		d := distance(lower, strings.ToLower(c), limit)
+		if d > limit && len(lower) >= 3 && strings.Contains(strings.ToLower(c), lower) {
+			d = limit
+		}
+		if d <= limit {
+			found[d] = append(found[d], c)
+		}
+	}
+	other := slices.DeleteFunc(elsewhere(lower), func(c string) bool { return !slices.Contains(candidates, c) })
+	best := other
+	for _, c := range slices.Concat(found...) {
+		if !slices.Contains(other, c) {
+			best = append(best, c)
+		}
+	}
+	return best[:min(3, len(best))]
+}
+
+// nearGlob is [Near] for a glob: it compares the text before the first special
+// character with the beginnings of the candidates.
+func nearGlob(glob string, candidates []string) []string {
+	stem := glob[:strings.IndexAny(glob, "*?[{")]
+	if stem == "" {
+		return nil
+	}
+	begins := map[string][]string{}
+	var cut []string
+	for _, c := range candidates {
+		begin := c[:min(len(c), len(stem))]
+		if begins[begin] == nil {
+			cut = append(cut, begin)
+		}
+		begins[begin] = append(begins[begin], c)
+	}
+	var out []string
+	for _, begin := range Near(stem, cut) {
+		out = append(out, begins[begin]...)
+	}
+	return out[:min(3, len(out))]
+}
+
+// distance returns the Damerau-Levenshtein distance of two strings in bytes, in
+// which swapping adjacent bytes is one operation. It returns limit+1 as soon as
+// the distance exceeds limit.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	before, last, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(last[j]+1, next[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, last, next = last, next, before
+	}
+	return last[len(b)]
+}
+
+// CompareVersions compares semantic versions (semver 2.0.0). Other text sorts
+// below every semantic version, in byte order.
+func CompareVersions(a, b string) int {
+	av, bv := "v"+strings.TrimPrefix(a, "v"), "v"+strings.TrimPrefix(b, "v")
+	if !semver.IsValid(av) && !semver.IsValid(bv) {
+		return strings.Compare(a, b)
+	}
+	return semver.Compare(av, bv)
 }

@@ -240,3 +240,125 @@ func (l *Loader) upTo(sources []Source, name string) []Source {
 	}
 	return sources[:local]
 }
+
+// elsewhere returns our names for what other agents call name, in lower case: built-in tools
+// and their params.
+func elsewhere(name string) []string {
+	switch name {
+	case "bash", "shell", "terminal", "execute_command", "run_command", "run_terminal_cmd", "local_shell":
+		return []string{"run_shell_command"}
+	case "bashoutput", "killbash", "killshell":
+		return []string{"process"}
+	case "read", "view", "cat", "open_file", "read_text_file":
+		return []string{"read_file"}
+	case "multiedit", "edit_file", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "search_replace":
+		return []string{"edit"}
+	case "write", "create_file", "write_to_file":
+		return []string{"write_file"}
+	case "ls", "list_dir", "list_files":
+		return []string{"list_directory"}
+	case "ripgrep", "search_files", "codebase_search":
+		return []string{"grep"}
+	case "file_search", "find_files":
+		return []string{"glob"}
+	case "webfetch", "fetch_url":
+		return []string{"web_fetch"}
+	case "replace_all":
+		return []string{"expected_replacements"}
+	case "run_in_background", "is_background":
+		return []string{"background"}
+	case "cmd":
+		return []string{"command"}
+	case "cwd", "workdir", "working_directory":
+		return []string{"directory"}
+	case "path", "file", "filename", "absolute_path", "target_file", "notebook_path":
+		return []string{"file_path"}
+	case "file_path", "dir_path", "folder":
+		return []string{"path", "directory"}
+	case "old_str", "old_text":
+		return []string{"old_string"}
+	case "new_str", "new_text":
+		return []string{"new_string"}
+	case "contents", "text", "file_text":
+		return []string{"content"}
+	case "query", "regex":
+		return []string{"pattern"}
+	case "file_pattern":
+		return []string{"include"}
+	case "timeout_ms":
+		return []string{"timeout"}
+	}
+	return nil
+}
+
+// Namesake is a built-in tool that has a name in common with a tool that is not this built-in
+// one. What settings say about the built-in tool by any of its names reaches both, unless it
+// allows something.
+type Namesake struct {
+	Name     string
+	Aliases  []string
+	Category Category
+}
+
+// has reports whether the built-in tool has a name, ignoring case.
+func (n *Namesake) has(name string) bool {
+	same := func(own string) bool { return strings.EqualFold(own, name) }
+	return same(n.Name) || slices.ContainsFunc(n.Aliases, same)
+}
+
+// Bears returns the built-in tool whose name the tool is registered under although it is
+// another tool; nil if there is none.
+func (d *Definition) Bears() *Namesake {
+	for i := range d.Namesakes {
+		if d.Namesakes[i].has(d.Name) {
+			return &d.Namesakes[i]
+		}
+	}
+	return nil
+}
+
+// Called returns every name by which a setting that denies, asks, excludes or runs a hook
+// refers to the tool: its spellings, its display name, and the names of the built-in tools that have one
+// of its own.
+func (d *Definition) Called() []string {
+	out := d.Spellings()
+	if d.DisplayName != "" {
+		out = append(out, d.DisplayName)
+	}
+	for i := range d.Namesakes {
+		out = append(append(out, d.Namesakes[i].Name), d.Namesakes[i].Aliases...)
+	}
+	return out
+}
+
+// namesakes returns the built-in tools that have a name of a tool. builtin finds one by its
+// name or alias, ignoring case; it may be nil.
+func namesakes(d *Definition, builtin func(name string) *Namesake) []Namesake {
+	if builtin == nil {
+		return nil
+	}
+	var out []Namesake
+	for _, name := range append(d.Spellings(), ValidName(d.Name)) {
+		n := builtin(name)
+		if n == nil || d.Source == SourceBuiltin && n.Name == d.OriginalName() || slices.ContainsFunc(out, func(o Namesake) bool { return o.Name == n.Name }) {
+			continue
+		}
+		out = append(out, *n)
+	}
+	return out
+}
+
+// Strictest returns the category of two that settings treat more strictly by default.
+func Strictest(a, b Category) Category {
+	order := []Category{CategoryRead, CategoryNetwork, CategoryWrite, CategoryCommand}
+	rank := func(c Category) int {
+		if i := slices.Index(order, c); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
+}

@@ -214,3 +214,136 @@ func (x *Index) near(word string) (found []string) {
 func rarity(all, some int) float64 {
 	return math.Log(1 + (float64(all-some)+0.5)/(float64(some)+0.5))
 }
+
+// maxWords is the maximum number of words of a query.
+const maxWords = 100
+
+// term is a word of a query.
+type term struct {
+	word, stem string   // in lower case; its stem
+	joined     []string // the stems of the word joined with a neighbor: readfile
+	exact      bool     // only the word itself is searched for
+}
+
+// terms returns the words of a query to search for, without duplicates, and without
+// stop words unless there are no others. Two stop words may be one word: to-do.
+func terms(query string) []term {
+	var all, telling []term
+	before, beforeStops := "", false
+	eachWord(query, func(word string) {
+		if len(telling) >= maxWords {
+			return
+		}
+		word = folded(word)
+		stops := isStopWord(word)
+		joined := ""
+		if before != "" {
+			joined = stem(before + word)
+		}
+		list := &telling
+		if stops {
+			list = &all
+		}
+		if !stops || len(all) < maxWords {
+			add(list, term{word: word, stem: stem(word)}, joined)
+		}
+		switch {
+		case joined == "":
+		case stops && beforeStops:
+			add(&telling, term{word: before + word, stem: joined, exact: true}, "")
+		case !beforeStops:
+			add(&telling, term{word: before, stem: stem(before)}, joined)
+		}
+		before, beforeStops = word, stops
+	})
+	if !slices.ContainsFunc(telling, func(t term) bool { return !t.exact }) {
+		return append(all, telling...)
+	}
+	return telling
+}
+
+// add adds a term. If a term of the same stem exists, it only adds joined to that term.
+func add(terms *[]term, t term, joined string) {
+	i := slices.IndexFunc(*terms, func(other term) bool { return other.stem == t.stem })
+	if i < 0 {
+		i = len(*terms)
+		*terms = append(*terms, t)
+	}
+	at := &(*terms)[i]
+	at.exact = at.exact && t.exact
+	if joined != "" && !slices.Contains(at.joined, joined) {
+		at.joined = append(at.joined, joined)
+	}
+}
+
+// groups are words that people and tools use with the same meaning, one group per line.
+// They are general verbs, nouns and abbreviations, not terms of a product.
+const groups = `
+add create insert make new register
+delete remove drop erase destroy clear rid discard forget
+update change edit modify set adjust
+get read fetch retrieve load show view display see
+search find query lookup look locate
+send post write
+copy duplicate clone
+run execute start launch trigger
+stop end cancel terminate kill
+restart reboot
+move transfer
+attach upload put
+download save export dump
+undo revert rollback restore roll
+share permission access
+issue ticket bug
+event meeting appointment
+calendar agenda schedule
+email mail message
+folder directory dir
+image picture photo
+row record
+column field
+cell range
+comment remark note reply answer
+sprint cycle iteration
+user member person people colleague
+remember memorize recall memory
+remember memorize add
+fact observation
+relation relationship
+statistics stats metrics analytics
+slide presentation deck
+spreadsheet sheet workbook excel xlsx
+invoice bill
+price cost
+count number many total
+version revision
+website site page
+document doc
+documentation docs
+database db
+repository repo
+environment env
+variable var
+configuration config settings
+authentication auth login
+kubernetes k8s
+javascript js
+pr pull request
+mr merge request
+`
+
+// alike returns the stems with the same meaning as a stem.
+func alike() map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(groups) {
+		group := stems(line)
+		for _, stem := range group {
+			for _, other := range group {
+				if other != stem && !slices.Contains(out[stem], other) {
+					out[stem] = append(out[stem], other)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 servers still use roots and sampling, which a later revision deprecates
+
 // Package ask answers the requests that MCP servers make to the user and to a
 // model while they handle a client request: forms and URLs (elicitation),
 // questions for a model (sampling), and the workspace (roots).
@@ -10,15 +12,21 @@
 package ask
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -272,4 +280,104 @@ func (r *Request) allowSample(limit int) error {
 		return fmt.Errorf("more than %d were asked during one request", limit)
 	}
 	return nil
+}
+
+// Capabilities returns the client capabilities.
+func (h *Handler) Capabilities() *mcp.ClientCapabilities {
+	c := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
+		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
+	}}
+	if h.opts.Workspace != "" {
+		c.RootsV2 = &mcp.RootCapabilities{}
+	}
+	if h.opts.Sample != nil {
+		c.Sampling = &mcp.SamplingCapabilities{}
+	}
+	return c
+}
+
+// Roots returns the workspace as the only root, or no roots if there is no
+// workspace.
+func (h *Handler) Roots() []*mcp.Root {
+	if h.opts.Workspace == "" {
+		return []*mcp.Root{}
+	}
+	path := filepath.ToSlash(h.opts.Workspace)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	return []*mcp.Root{{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(h.opts.Workspace)}}
+}
+
+// roots returns the result of roots/list: the roots of the client that made the
+// request, if it has any, otherwise ours.
+func (h *Handler) roots(ctx context.Context, during *Request) json.RawMessage {
+	result, err := during.Peer().Roots(ctx)
+	if err == nil && result != nil {
+		return result
+	}
+	if err != nil {
+		h.opts.Logger.Warn("the client's roots are not known", "reason", err.Error())
+	}
+	out, err := json.Marshal(map[string]any{"roots": h.Roots()})
+	if err != nil {
+		return json.RawMessage(`{"roots":[]}`) // only strings: cannot fail
+	}
+	return out
+}
+
+// InputError reports that a server asked for input that it does not get. The
+// server is alive; only the request has failed.
+type InputError struct{ Reason string }
+
+// Error returns the reason.
+func (e *InputError) Error() string { return e.Reason }
+
+// WantsInput reports whether the result of a request asks for input, which a
+// modern server may do (revision 2026-07-28, input_required).
+func WantsInput(result json.RawMessage) bool {
+	kind, ok := jsonx.Text(jsonx.Get(result, "resultType"))
+	return ok && kind == "input_required"
+}
+
+// Inputs answers, in order, the input requests in a result for which
+// [WantsInput] reports true. It returns the members to add to the params of the
+// request before sending it again. The error is an *InputError.
+func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMessage) (json.RawMessage, error) {
+	requests := jsonx.Get(result, "inputRequests")
+	if !jsonx.IsNull(requests) && jsonx.KindOf(requests) != jsonx.Object {
+		return nil, &InputError{"its request for input is malformed"}
+	}
+	var out bytes.Buffer
+	out.WriteString(`"inputResponses":{`)
+	n := 0
+	for key, request := range jsonx.Members(requests) {
+		if n++; n > maxQuestions {
+			return nil, &InputError{fmt.Sprintf("it asks for more than %d inputs at once", maxQuestions)}
+		}
+		response, err := h.input(ctx, during, request)
+		if err != nil {
+			return nil, &InputError{fmt.Sprintf("its request for input was not answered: %v", err)}
+		}
+		if n > 1 {
+			out.WriteByte(',')
+		}
+		out.WriteString(jsonx.Quote(key) + ":")
+		out.Write(response)
+	}
+	out.WriteByte('}')
+	if state := jsonx.Get(result, "requestState"); !jsonx.IsNull(state) {
+		out.WriteString(`,"requestState":`)
+		out.Write(state)
+	}
+	return out.Bytes(), nil
+}
+
+// input answers one input request.
+func (h *Handler) input(ctx context.Context, during *Request, request json.RawMessage) (json.RawMessage, error) {
+	method, _ := jsonx.Text(jsonx.Get(request, "method"))
+	if IsQuestion(method) {
+		return h.Handle(ctx, during, method, jsonx.Get(request, "params"))
+	}
+	return nil, fmt.Errorf("not a request that clients answer: %s", text.Quote(method))
 }

@@ -3,11 +3,18 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 const (
@@ -173,4 +180,184 @@ func headerValue(id []byte) string {
 // 0x21 to 0x7E.
 func isVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
+}
+
+// maxStalls is how often in a row the stream of an answer may end without a new
+// event.
+const maxStalls = 2
+
+// receiveStream receives the stream of an answer, and resumes it after its last event if it
+// ends early.
+func (h *HTTP) receiveStream(ctx context.Context, s *Session, m message, resp *http.Response) error {
+	a := answerStream{pause: listenPause}
+	for {
+		last := a.last
+		end := a.read(ctx, s, m.request, resp.Body, h.limit)
+		s.drain(resp.Body)
+		if a.stalls++; a.last != last {
+			a.stalls = 0
+		}
+		switch {
+		case m.request.isAnswered():
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(end, errLongEvent):
+			return httpError(h.limit.Load().Exceeded("message"))
+		case (a.last == "" || a.stalls >= maxStalls) && a.bad != nil:
+			return httpError(a.bad)
+		case a.last == "" || a.stalls >= maxStalls:
+			return httpError(errors.New("the response ended without a result"))
+		}
+		var err error
+		if resp, err = h.resume(ctx, m.revision, &a); err != nil {
+			return err
+		}
+	}
+}
+
+// resume requests the rest of a stream.
+func (h *HTTP) resume(ctx context.Context, revision string, a *answerStream) (*http.Response, error) {
+	for {
+		select {
+		case <-time.After(a.pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		resp, err := h.get(ctx, revision, a.last)
+		if lost, ok := errors.AsType[*SessionLostError](err); ok {
+			lost.MayHaveRun = true
+		}
+		if failed, ok := errors.AsType[*HTTPError](err); ok && failed.Status == 0 && a.stalls+1 < maxStalls { // not reached
+			a.stalls++
+			continue
+		}
+		if err == nil && contentType(resp) != eventStreamType {
+			_ = resp.Body.Close()
+			err = httpError(fmt.Errorf("it did not resume its answer (%s, content type %q)", resp.Status, contentType(resp)))
+		}
+		return resp, err
+	}
+}
+
+// answerStream is the state of the stream of an answer, over all its connections.
+type answerStream struct {
+	last   string        // id of the last event
+	pause  time.Duration // before the next connection
+	stalls int           // connections in a row without a new event
+	bad    error         // error of the last event that was not a valid message
+}
+
+// read receives events until the request has its answer or the connection ends. It returns the
+// reason for the end.
+func (a *answerStream) read(ctx context.Context, s *Session, r *Request, body io.Reader, limit *CurrentLimit) error {
+	events := newEventReader(body, func() int64 { return limit.Load().Bytes })
+	for !r.isAnswered() {
+		e, err := events.next()
+		if err == nil || e.isMessage() && jsonx.Valid(e.data) {
+			if e.id != "" {
+				a.last = e.id
+			}
+			if e.retry > 0 {
+				a.pause = e.retry
+			}
+			if e.isMessage() && (!jsonx.Valid(e.data) || s.receiveAll(ctx, e.data) != nil) {
+				a.bad = noMessage(e.data)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain reads the end of a body, which has usually arrived, and closes the
+// body.
+func (s *Session) drain(body io.ReadCloser) {
+	ended := make(chan struct{})
+	started := s.spawn(func() {
+		defer close(ended)
+		_, _ = io.CopyN(io.Discard, body, maxErrorBody)
+	})
+	if started {
+		waitFor(ended, afterAnswer)
+	}
+	_ = body.Close()
+}
+
+// SSE is the [Link] over HTTP of revision 2024-11-05: one stream delivers all messages of
+// the server, and its first event contains the URL to which ours are posted.
+type SSE struct {
+	http    *HTTP
+	address string  // for our messages
+	named   *signal // address is set
+}
+
+// NewSSE returns the link over h, which must not be used otherwise.
+func NewSSE(h *HTTP) *SSE { return &SSE{http: h, named: newSignal()} }
+
+// run implements [Link].
+func (l *SSE) run(ctx context.Context, s *Session) error {
+	resp, err := l.http.get(ctx, "", "")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	events := newEventReader(resp.Body, func() int64 { return l.http.limit.Load().Bytes })
+	for {
+		e, err := events.next()
+		switch {
+		case errors.Is(err, errLongEvent):
+			return httpError(l.http.limit.Load().Exceeded("message"))
+		case err != nil:
+			return io.EOF
+		case e.name == "endpoint" && l.address == "":
+			if l.address, err = l.resolve(string(e.data)); err != nil {
+				return httpError(err)
+			}
+			l.named.close()
+		case e.isMessage() && jsonx.Valid(e.data):
+			if err := s.receiveAll(ctx, e.data); err != nil {
+				s.receiveMalformed(err)
+			}
+		case e.isMessage():
+			s.receiveMalformed(noMessage(e.data))
+		}
+	}
+}
+
+// resolve returns the URL that a server specifies for our messages.
+func (l *SSE) resolve(reference string) (string, error) {
+	base, err := url.Parse(l.http.endpoint)
+	if err != nil {
+		return "", err
+	}
+	u, err := base.Parse(reference)
+	if err != nil {
+		return "", errors.New("its endpoint event contains a malformed URL")
+	}
+	if webaddr.Origin(u) != l.http.origin {
+		return "", fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(u))
+	}
+	return u.String(), nil
+}
+
+// send implements [Link].
+func (l *SSE) send(ctx context.Context, s *Session, m message) error {
+	select {
+	case <-l.named.c:
+	case <-s.over: // the session has the reason
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	resp, err := l.http.post(ctx, l.address, m)
+	if err != nil {
+		return err
+	}
+	l.http.mu.Lock()
+	l.http.older = true // the server has accepted a message
+	l.http.mu.Unlock()
+	return resp.Body.Close()
 }

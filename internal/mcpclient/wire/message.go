@@ -1,14 +1,24 @@
+//lint:file-ignore SA1019 servers still use logging and roots, which a later revision deprecates
+
 package wire
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -106,4 +116,133 @@ func (e *badMessageError) Error() string { return fmt.Sprintf("malformed message
 
 func malformed(what string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: what}
+}
+
+// Methods of requests that need special treatment.
+const (
+	methodInitialize = "initialize"
+	methodDiscover   = "server/discover"
+	methodListen     = "subscriptions/listen" // is answered at its end
+)
+
+// Request is one request to a server: its method and params, and its state until it is
+// answered. [Session.Do] may send it several times, one after the other.
+type Request struct {
+	Method string
+	Params json.RawMessage // a JSON object without _meta, or nil
+
+	// Asked is the request during which the server may ask questions; if nil, it must
+	// not. If it is set, the server may also send log messages, and learns the
+	// capabilities of the client that made the request.
+	Asked    *ask.Request
+	Progress func(registry.Progress) // receives the progress before the result; may be nil
+
+	// Meta are further members of _meta. Relayed reports that they include those that the
+	// revision of the protocol requires, because the request is that of another client.
+	Meta    map[string]json.RawMessage
+	Relayed bool
+
+	Name    string      // over HTTP: of the tool, prompt or resource, for intermediaries
+	Headers http.Header // over HTTP: further headers, see [ParamHeaders]
+
+	revision *string           // of the handshake; nil means the negotiated one
+	trace    map[string]string // what hands on the trace, see [tracing.Inject]
+
+	id       int64
+	cancel   context.CancelCauseFunc // fails the request
+	answered chan struct{}           // closed when result or err is set
+	result   json.RawMessage
+	err      error
+}
+
+// token is the progress token of the request, unique within the session.
+func (r *Request) token() string { return "toolreg-" + strconv.FormatInt(r.id, 10) }
+
+func (r *Request) isAnswered() bool {
+	select {
+	case <-r.answered:
+		return true
+	default:
+		return false
+	}
+}
+
+// answer ends a request that is not answered yet. The lock of the table is
+// held.
+func (r *Request) answer(result json.RawMessage, err error) {
+	r.result, r.err = result, err
+	close(r.answered)
+}
+
+// params returns the params of a request as sent: the given ones, and the _meta members that a
+// revision of the protocol requires.
+func (o *Options) params(r *Request, revision string) json.RawMessage {
+	meta := map[string]any{}
+	for name, value := range r.Meta {
+		meta[name] = value
+	}
+	for name, value := range r.trace {
+		meta[name] = value
+	}
+	if r.Progress != nil {
+		meta["progressToken"] = r.token()
+	}
+	if revision >= FirstModern && !r.Relayed {
+		meta[mcp.MetaKeyProtocolVersion] = revision
+		meta[mcp.MetaKeyClientInfo] = &o.Client
+		meta[mcp.MetaKeyClientCapabilities] = o.capabilities(revision)
+		if caps := r.Asked.Capabilities(); caps != nil {
+			meta[mcp.MetaKeyClientCapabilities] = caps
+		}
+		if r.Asked != nil && o.LogLevel != "" {
+			meta[mcp.MetaKeyLogLevel] = o.LogLevel
+		}
+	}
+	params := bytes.TrimSpace(r.Params)
+	if len(meta) == 0 {
+		return params
+	}
+	head := slices.Concat([]byte(`{"_meta":`), marshal(meta))
+	if jsonx.KindOf(params) != jsonx.Object || len(bytes.TrimSpace(params[1:len(params)-1])) == 0 {
+		return append(head, '}')
+	}
+	return slices.Concat(head, []byte(","), params[1:])
+}
+
+// TasksExtension is the extension with which a server may continue a call as a task.
+const TasksExtension = "io.modelcontextprotocol/tasks"
+
+// AppsExtension is the extension by which tools have pages that a client shows (MCP Apps).
+const AppsExtension = "io.modelcontextprotocol/ui"
+
+// Apps is what a client that shows such pages declares.
+func Apps() any { return map[string]any{"mimeTypes": []string{"text/html;profile=mcp-app"}} }
+
+// Extensions returns the extensions of revision 2026-07-28 that toolreg supports.
+func Extensions() map[string]any { return map[string]any{TasksExtension: struct{}{}} }
+
+// capabilities returns the client capabilities. Without a workspace they do not include
+// roots, which the SDK's type cannot express.
+func (o *Options) capabilities(revision string) any {
+	caps := struct {
+		*mcp.ClientCapabilities
+		Roots      *mcp.RootCapabilities `json:"roots,omitempty"`
+		Extensions map[string]any        `json:"extensions,omitempty"`
+	}{o.Capabilities, o.Capabilities.RootsV2, maps.Clone(o.Capabilities.Extensions)}
+	if revision >= FirstModern {
+		if caps.Extensions == nil {
+			caps.Extensions = map[string]any{}
+		}
+		maps.Copy(caps.Extensions, Extensions())
+	}
+	return caps
+}
+
+// marshal encodes plain structs and maps, which cannot fail.
+func marshal(v any) json.RawMessage {
+	data, err := jsonx.Marshal(v)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return data
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -243,5 +244,25 @@ func (s *Session) receiveUnasked(ctx context.Context, data []byte) {
 		s.opts.Logger.Debug("answer on the stream for messages from the server dropped")
 	default:
 		s.receive(ctx, m)
+	}
+}
+
+// signal is a channel that is closed once.
+type signal struct {
+	once sync.Once
+	c    chan struct{}
+}
+
+func newSignal() *signal { return &signal{c: make(chan struct{})} }
+
+func (s *signal) close() { s.once.Do(func() { close(s.c) }) }
+
+// waitFor waits up to d for c to be closed.
+func waitFor(c <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+	case <-timer.C:
 	}
 }

@@ -1,5 +1,17 @@
 package provider
 
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
 // bedrock declares tools for Amazon Bedrock's Converse API (ToolSpecification):
 // names match [a-zA-Z0-9_-]+ with at most 64 characters, and a description is
 // absent or not empty. It requires the same plain root as Anthropic. With
@@ -44,4 +56,354 @@ func bedrock() Format {
 			}
 		},
 	}
+}
+
+// decodeBedrock decodes a response of Amazon Bedrock's Converse operation (API
+// version 2023-09-30), the message in it, the list of its content blocks, or
+// one block.
+func decodeBedrock(t *Turn, raw json.RawMessage) error {
+	o := asObject(raw)
+	blocks, err := bedrockBlocks(raw, o)
+	if err != nil {
+		return err
+	}
+	last := false
+	for _, raw := range blocks {
+		if last, err = t.bedrockBlock(asObject(raw)); err != nil {
+			return err
+		}
+	}
+	return t.ended(o.text("stopReason"), "", len(t.Calls) > 0, last)
+}
+
+// bedrockBlocks finds the content blocks.
+func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
+	if blocks, ok := jsonx.Elements(raw); ok {
+		return blocks, nil
+	}
+	message := o
+	if output := asObject(o["output"]); output != nil {
+		message = asObject(output["message"])
+	}
+	switch {
+	case message.text("role") == "user":
+		return nil, errors.New("it is a user message; send the assistant's message")
+	case message.has("content") && message.text("type") == "": // Anthropic's messages have a type
+		blocks, ok := jsonx.Elements(message["content"])
+		if !ok {
+			return nil, errUnrecognized // a string as content is another provider's format
+		}
+		return blocks, nil
+	case o.has("toolUse"):
+		return []json.RawMessage{raw}, nil
+	case isText(o["message"]) || isText(o["Message"]):
+		return nil, fmt.Errorf("the API returned an error: %.500s", asText(o.either("message", "Message")))
+	}
+	return nil, errUnrecognized
+}
+
+// bedrockBlock adds the call of a content block and reports whether it has one.
+// Tools that run on the server are blocks too and need no answer.
+func (t *Turn) bedrockBlock(block object) (called bool, err error) {
+	switch use := asObject(block["toolUse"]); {
+	case block.has("role"):
+		return false, errors.New("it is a list of messages; send only the last message")
+	case len(block) == 0 || block.has("type"): // other providers' blocks have a type
+		return false, errUnrecognized
+	case use == nil || use.text("type") == "server_tool_use":
+		return false, nil
+	default:
+		c := Call{id: textID(use["toolUseId"]), Name: use.text("name"), Params: params(use["input"])}
+		if kind := use.text("type"); kind != "" {
+			c.Fault = "Calls of type " + kind + " are not supported. Call a declared tool."
+		}
+		t.Calls = append(t.Calls, c)
+		return true, nil
+	}
+}
+
+// replyBedrock writes one message of role user with a toolResult block for each
+// call.
+func replyBedrock(t *Turn, answers []Answer) []any {
+	type result struct {
+		ID      json.RawMessage `json:"toolUseId"`
+		Content []any           `json:"content"`
+		Status  string          `json:"status,omitempty"`
+	}
+	type block struct {
+		Result result `json:"toolResult"`
+	}
+	text := func(s string) any { return bedrockText{s} }
+	out := make([]block, len(answers))
+	for i, a := range answers {
+		id := t.Calls[i].id
+		out[i].Result = result{ID: id, Content: a.blocks(text, func(n int, p part) []any { return bedrockMedia(p, fmt.Sprintf("%s %d", asText(id), n+1)) })}
+		if a.IsError {
+			out[i].Result.Status = "error"
+		}
+	}
+	return []any{message{"user", out}}
+}
+
+type bedrockText struct {
+	Text string `json:"text"`
+}
+
+// bedrockMedia returns the blocks for an image, a video or a document, or nil for a
+// part that Converse does not accept. Document names must be unique in a
+// conversation, so they are derived from the id of the call.
+func bedrockMedia(p part, name string) []any {
+	type source struct {
+		Bytes []byte `json:"bytes"`
+	}
+	type media struct {
+		Format string `json:"format"`
+		Name   string `json:"name,omitempty"`
+		Source source `json:"source"`
+	}
+	if len(p.Data) == 0 {
+		return nil
+	}
+	kind, format := bedrockFormat(p.mediaType())
+	switch kind {
+	case "":
+		return nil
+	case "document": // the real name is in the text
+		return []any{bedrockText{p.note()}, map[string]media{kind: {format, documentName(name), source{p.Data}}}}
+	}
+	return []any{map[string]media{kind: {format, "", source{p.Data}}}}
+}
+
+// bedrockFormat returns the kind of block for a part, and Converse's name for its
+// format.
+func bedrockFormat(mediaType string) (kind, format string) {
+	switch mediaType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return "image", strings.TrimPrefix(mediaType, "image/")
+	case "video/mp4", "video/webm", "video/mpeg":
+		return "video", strings.TrimPrefix(mediaType, "video/")
+	case "video/quicktime":
+		return "video", "mov"
+	case "video/x-matroska":
+		return "video", "mkv"
+	case "application/pdf":
+		return "document", "pdf"
+	case "text/csv", "text/html":
+		return "document", strings.TrimPrefix(mediaType, "text/")
+	case "text/markdown":
+		return "document", "md"
+	case "text/plain":
+		return "document", "txt"
+	case "application/msword":
+		return "document", "doc"
+	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document":
+		return "document", "docx"
+	case "application/vnd.ms-excel":
+		return "document", "xls"
+	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":
+		return "document", "xlsx"
+	}
+	return "", ""
+}
+
+// maxDocumentName is Converse's limit on the length of a document name, in
+// characters.
+const maxDocumentName = 200
+
+// documentName returns a name with only the characters that Converse accepts
+// for documents: letters, digits, single spaces, hyphens, parentheses and
+// brackets.
+func documentName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == ' ') {
+			return r
+		}
+		return '-'
+	}, name)
+	return clean[max(0, len(clean)-maxDocumentName):]
+}
+
+// isBedrockEvent reports whether the first line of data is an event of ConverseStream.
+func isBedrockEvent(data []byte) bool {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	o := asObject(line)
+	return o.has("messageStart") || o.has("contentBlockStart") || o.has("contentBlockDelta") || isBedrockException(o) != ""
+}
+
+// isBedrockException returns the name of the exception that an event is, or "".
+func isBedrockException(o object) string {
+	for name := range o {
+		if len(o) == 1 && strings.HasSuffix(name, "Exception") {
+			return name
+		}
+	}
+	return ""
+}
+
+// joinBedrock joins the events of ConverseStream. Blocks of text have no event for their
+// beginning.
+func joinBedrock(events []json.RawMessage) (any, error) {
+	type use struct {
+		ID    json.RawMessage `json:"toolUseId"`
+		Name  json.RawMessage `json:"name"`
+		Type  json.RawMessage `json:"type,omitempty"`
+		Input json.RawMessage `json:"input,omitempty"`
+	}
+	type block struct {
+		Text      *string           `json:"text,omitempty"`
+		Use       *use              `json:"toolUse,omitempty"`
+		Reasoning *bedrockReasoning `json:"reasoningContent,omitempty"`
+
+		input strings.Builder
+	}
+	type message struct {
+		Role    string   `json:"role"`
+		Content []*block `json:"content"`
+	}
+	var out struct {
+		Output struct {
+			Message message `json:"message"`
+		} `json:"output"`
+		StopReason string `json:"stopReason"`
+	}
+	m := &out.Output.Message
+	m.Role, m.Content = "assistant", []*block{}
+	byIndex := map[string]*block{}
+	blockOf := func(o object) *block {
+		index := string(o["contentBlockIndex"])
+		if byIndex[index] == nil {
+			byIndex[index] = &block{Text: new(string)}
+			m.Content = append(m.Content, byIndex[index])
+		}
+		return byIndex[index]
+	}
+	for _, event := range events {
+		o := asObject(event)
+		if name := isBedrockException(o); name != "" {
+			return nil, fmt.Errorf("the API returned an error: %s: %.500s", name, asObject(o[name]).text("message"))
+		}
+		start, delta := asObject(o["contentBlockStart"]), asObject(o["contentBlockDelta"])
+		switch {
+		case start != nil:
+			if u := asObject(asObject(start["start"])["toolUse"]); u != nil {
+				b := blockOf(start)
+				b.Text, b.Use = nil, &use{ID: u["toolUseId"], Name: u["name"], Type: u["type"]}
+			}
+		case delta != nil:
+			b, d := blockOf(delta), asObject(delta["delta"])
+			if input := asObject(d["toolUse"]); b.Use != nil {
+				b.input.WriteString(input.text("input"))
+			} else if input != nil {
+				return nil, errors.New("the beginning of a call is missing in the stream")
+			}
+			if isText(d["text"]) && b.Text != nil {
+				*b.Text += d.text("text")
+			}
+			if r := asObject(d["reasoningContent"]); r != nil {
+				if b.Reasoning == nil {
+					b.Text, b.Reasoning = nil, &bedrockReasoning{}
+				}
+				b.Reasoning.add(r)
+			}
+		case o.has("messageStop"):
+			for _, b := range m.Content {
+				if b.Use != nil {
+					b.Use.Input = joinedParams(b.input.String())
+				}
+			}
+			out.StopReason = asObject(o["messageStop"]).text("stopReason")
+			return out, nil
+		}
+	}
+	return nil, errUnfinished
+}
+
+// bedrockReasoning is the content of a block of reasoning.
+type bedrockReasoning struct {
+	Text     object          `json:"reasoningText,omitempty"`
+	Redacted json.RawMessage `json:"redactedContent,omitempty"`
+}
+
+func (r *bedrockReasoning) add(delta object) {
+	if delta.has("redactedContent") {
+		r.Redacted = delta["redactedContent"]
+		return
+	}
+	if r.Text == nil {
+		r.Text = object{}
+	}
+	r.Text.joinText("text", delta["text"])
+	r.Text.joinText("signature", delta["signature"])
+}
+
+// splitFrames returns the events in binary frames of the media type
+// application/vnd.amazon.eventstream, each as an object with one member as in JSON Lines. A
+// frame is: its length, the length of its headers, the checksum of both; headers; payload;
+// the checksum of all before it.
+func splitFrames(data []byte) ([]json.RawMessage, error) {
+	const prelude, sum = 12, 4
+	var events []json.RawMessage
+	for len(data) > 0 {
+		if len(data) < prelude {
+			return nil, errUnfinished
+		}
+		size, headers := binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
+		if crc32.ChecksumIEEE(data[:8]) != binary.BigEndian.Uint32(data[8:]) {
+			return nil, fmt.Errorf("frame %d of the stream is damaged: its checksum is wrong", len(events)+1)
+		}
+		if size < prelude+sum || headers > size-prelude-sum {
+			return nil, fmt.Errorf("frame %d of the stream is damaged: its lengths are wrong", len(events)+1)
+		}
+		if uint64(size) > uint64(len(data)) {
+			return nil, errUnfinished
+		}
+		frame := data[:size]
+		data = data[size:]
+		if crc32.ChecksumIEEE(frame[:size-sum]) != binary.BigEndian.Uint32(frame[size-sum:]) {
+			return nil, fmt.Errorf("frame %d of the stream is damaged: its checksum is wrong", len(events)+1)
+		}
+		name, err := eventName(frame[prelude : prelude+headers])
+		if err != nil {
+			return nil, fmt.Errorf("frame %d of the stream is damaged: %w", len(events)+1, err)
+		}
+		payload := frame[prelude+headers : size-sum]
+		if len(payload) == 0 {
+			payload = []byte("{}")
+		}
+		events = append(events, fmt.Appendf(nil, "{%s:%s}", quoted(name), payload))
+	}
+	return events, nil
+}
+
+// eventName returns the kind of event or exception that the headers of a frame name.
+func eventName(headers []byte) (string, error) {
+	errShort := errors.New("its headers are cut off")
+	sizes := [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16} // of values by type; -1: a length comes first
+	name := ""
+	for len(headers) > 0 {
+		n := int(headers[0])
+		if len(headers) < 1+n+1 {
+			return "", errShort
+		}
+		key, kind := string(headers[1:1+n]), headers[1+n]
+		headers = headers[1+n+1:]
+		if int(kind) >= len(sizes) {
+			return "", fmt.Errorf("a header has the unknown type %d", kind)
+		}
+		size := sizes[kind]
+		if size < 0 {
+			if len(headers) < 2 {
+				return "", errShort
+			}
+			size, headers = int(binary.BigEndian.Uint16(headers)), headers[2:]
+		}
+		if len(headers) < size {
+			return "", errShort
+		}
+		if key == ":event-type" || key == ":exception-type" {
+			name = string(headers[:size])
+		}
+		headers = headers[size:]
+	}
+	return name, nil
 }

@@ -3,9 +3,11 @@ package provider
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -118,4 +120,158 @@ func (f Format) looksLike(data json.RawMessage) string {
 		}
 	}
 	return ""
+}
+
+// Message returns the model's own message, which comes before the messages of [Turn.Reply] in the
+// conversation: what the response has of it, or what its stream was put together to. For
+// openai-responses it is the list of output items, for gemini-interactions that of steps. It is nil if only calls were given, and for mcp.
+func (t *Turn) Message() json.RawMessage { return t.message }
+
+// messageOf returns the message in a response that could be decoded.
+func (f Format) messageOf(data json.RawMessage) json.RawMessage {
+	o := asObject(data)
+	switch f.Name {
+	case "openai", "mistral":
+		if o.has("choices") {
+			return openAIChoice(o)
+		}
+		if o.has("tool_calls") || o.text("role") == "assistant" {
+			return data
+		}
+	case "openai-responses", "gemini-interactions":
+		if jsonx.KindOf(data) == jsonx.Array {
+			return data
+		}
+		return o[map[string]string{"openai-responses": "output", "gemini-interactions": "steps"}[f.Name]]
+	case "anthropic":
+		return f.assistant(o["content"], data)
+	case "gemini":
+		candidates, _ := jsonx.Elements(o["candidates"])
+		if len(candidates) > 0 {
+			return asObject(candidates[0])["content"]
+		}
+		if o.has("parts") {
+			return data
+		}
+	case "bedrock":
+		if message := asObject(o["output"])["message"]; message != nil {
+			return message
+		}
+		return f.assistant(o["content"], data)
+	}
+	return nil
+}
+
+// assistant returns the message with these blocks; if there are none, data may be the list of
+// them.
+func (f Format) assistant(content, data json.RawMessage) json.RawMessage {
+	if content == nil && jsonx.KindOf(data) == jsonx.Array {
+		content = data
+	}
+	if content == nil {
+		return nil
+	}
+	out, _ := jsonx.Marshal(message{"assistant", content}) // nil if it fails
+	return out
+}
+
+// openAIChoice returns the message of the choice that calls tools, or else of the first.
+func openAIChoice(o object) json.RawMessage {
+	choices, _ := jsonx.Elements(o["choices"])
+	if len(choices) == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(choices, func(c json.RawMessage) bool {
+		return !jsonx.IsNull(asObject(asObject(c)["message"])["tool_calls"])
+	})
+	return asObject(choices[max(i, 0)])["message"]
+}
+
+// joinText adds the text of a part of a stream to a member of what is put together.
+func (o object) joinText(key string, part json.RawMessage) {
+	if isText(part) {
+		o[key] = quoted(o.text(key) + asText(part))
+	}
+}
+
+// ended notes the reason for which a response, or one of several choices, has ended: OpenAI's
+// finish_reason, the status of the Responses API, Anthropic's stop_reason, Gemini's
+// finishReason, Bedrock's stopReason. detail is what the provider says about it, "" for nothing.
+// has says whether calls were found in it, and last whether one of them is the last of its
+// parts. The error says why none of the calls may run, or why there are none.
+func (t *Turn) ended(reason, detail string, has, last bool) error {
+	if detail != "" {
+		detail = fmt.Sprintf(" (%.500s)", detail)
+	}
+	switch strings.ToLower(reason) {
+	case "", "null", "stop", "end_turn", "stop_sequence", "completed", "complete", "steered", "eos", "eos_token":
+	case "tool_calls", "tool_call", "tool_use", "function_call", "requires_action":
+		if !has {
+			return fmt.Errorf("it ended with %s, but has no call; request the response again", reason)
+		}
+	case "length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded":
+		if !has {
+			return fmt.Errorf("the limit on tokens cut it off (%s) before any call; request the response again with a higher limit", reason)
+		}
+		if last {
+			t.Calls[len(t.Calls)-1].Fault = cutOff
+		}
+	case "queued", "in_progress":
+		return fmt.Errorf("it is not finished (%s); send it when it is", reason)
+	case "requires_continuation":
+		return fmt.Errorf("it is not finished (%s); continue it with its continuation_token", reason)
+	case "pause_turn", "compaction":
+		return fmt.Errorf("it is not finished (%s); send the message back to the API, which goes on with it", reason)
+	default: // also reasons that are newer than this program
+		return fmt.Errorf("it ended with %.100s%s, so nothing was run", reason, detail)
+	}
+	return nil
+}
+
+// foreign says what a value is that programs keep responses in, or an API of no format of
+// ours returns; nil if it is none of them.
+func foreign(o object) error {
+	message, response := asObject(o["message"]), asObject(o["response"])
+	switch {
+	case o.has("done") && (message != nil || o.has("response")):
+		return errors.New("it is a response of Ollama's own API; use its API at /v1/chat/completions, and format openai")
+	case o.has("custom_id") && response != nil:
+		return errors.New("it is a line of a batch's results; send its response.body")
+	case o.has("custom_id") && o.has("result"):
+		return errors.New("it is a line of a batch's results; send its result.message, if its result.type is succeeded")
+	case o.has("modelOutput"):
+		return errors.New("it is a line of a batch's results; send its modelOutput")
+	case response.has("candidates"):
+		return errors.New("the response is in its member response; send that")
+	}
+	return nil
+}
+
+// UnreadableError reports that data is not a response in a format.
+type UnreadableError struct {
+	Format string
+	Reason string
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("reading a response of format %s: %s", e.Format, e.Reason)
+}
+
+// errUnrecognized reports that the data has no element of the format.
+var errUnrecognized = errors.New("it is not in this format")
+
+// apiError returns the error that an API returned instead of a message.
+func apiError(o object) error {
+	raw, ok := o["error"]
+	if !ok || jsonx.IsNull(raw) {
+		return nil
+	}
+	text := asText(raw)
+	if e := asObject(raw); e != nil {
+		text = e.text("message")
+	}
+	if text == "" {
+		text = string(raw)
+	}
+	return fmt.Errorf("the API returned an error: %.500s", text)
 }

@@ -1,7 +1,30 @@
+// Package provider implements the formats of model providers in both directions: it
+// declares tools to a model, and answers the calls that the model makes. The file
+// named after a provider has both.
+//
+// Declarations: [Lookup] finds a format, [Format.Encode] writes the declarations of
+// a list of definitions, and [Names] maps declared names back to names in the
+// registry. [RestoreValues], [RestoreEnums] and [RestoreOptional] adapt params to the tool's own
+// schema where the declared schema differs, so that calls can be checked against
+// it. The package works on bytes: it keeps the key order and numbers of a schema,
+// and a schema that needs no change is unchanged except for white space. The same
+// definitions always produce the same bytes, on which prompt caches depend.
+// Untrusted text is escaped only as JSON requires; callers that show it to a person
+// must escape control and invisible characters.
+//
+// Calls: [LookupCallFormat] finds a format, [Format.Decode] converts a response to
+// a [Turn] of calls, and Turn.Reply converts the answers to the messages to append
+// to the conversation, with matching ids. The caller runs the calls. Responses are
+// untrusted. A response in another format is an error. A call that cannot be run,
+// such as one that was cut off, has a Fault, so that it is answered too, as
+// providers require.
 package provider
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider/gemini"
@@ -118,4 +141,62 @@ type tool struct {
 
 	byParameters bool  // gemini: declared with the field parameters
 	unfit        error // gemini: why the schema cannot be declared
+}
+
+// DefaultFormat is the format that is used if none is given.
+const DefaultFormat = "gemini"
+
+// Formats returns all formats, the default first. The caller owns the slice.
+func Formats() []Format {
+	return []Format{
+		geminiFormat(), geminiInteractions(), openai(), openaiResponses(), anthropic(), bedrock(), mistral(),
+		mcp(), jsonSchema(), prompt(), typescriptFormat(),
+	}
+}
+
+// Lookup returns the format with a name; "" means [DefaultFormat]. The error is
+// an *UnknownFormatError.
+func Lookup(name string) (Format, error) {
+	if name == "" {
+		name = DefaultFormat
+	}
+	names := make([]string, 0, 10)
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	return Format{}, &UnknownFormatError{Name: name, Near: registry.Near(name, names), Known: names}
+}
+
+// CallFormats returns the formats in which models call tools. The caller owns the slice.
+func CallFormats() []Format {
+	return slices.DeleteFunc(Formats(), func(f Format) bool { return f.decode == nil })
+}
+
+// LookupCallFormat returns the format with a name, if it has calls.
+func LookupCallFormat(name string) (Format, error) {
+	var names []string
+	for _, f := range CallFormats() {
+		if f.Name == name {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	return Format{}, fmt.Errorf("unknown format %q for a model's calls; use one of %s", name, strings.Join(names, ", "))
+}
+
+// UnknownFormatError reports that no format has a name.
+type UnknownFormatError struct {
+	Name  string
+	Near  []string // similar names, best first
+	Known []string // all names
+}
+
+func (e *UnknownFormatError) Error() string {
+	if len(e.Near) > 0 {
+		return fmt.Sprintf("unknown declaration format %q; did you mean %s?", e.Name, strings.Join(e.Near, ", "))
+	}
+	return fmt.Sprintf("unknown declaration format %q; use one of %s", e.Name, strings.Join(e.Known, ", "))
 }

@@ -1,8 +1,13 @@
 package provider
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider/local"
@@ -42,43 +47,6 @@ func openai() Format {
 	}
 }
 
-// openaiResponses declares functions for OpenAI's Responses API, in which strict is
-// true if it is absent. It is therefore always written.
-func openaiResponses() Format {
-	return Format{
-		Name:    "openai-responses",
-		Summary: "OpenAI Responses API tools",
-		expects: "output, or a list of its items",
-		decode:  decodeResponses,
-		media:   mediaLimits{image: 20 << 20, file: 50 << 20 / 4 * 3},
-		callID:  "call_id",
-		join:    joinResponses,
-		reply:   replyResponses,
-		rule:    dashedNames(),
-		layout:  list,
-		prepare: (*encoder).prepareOpenAI,
-		search:  responsesSearch, namespaces: true,
-		write: func(e *encoder, t *tool) {
-			e.raw(`{"type":"function","name":`)
-			e.string(t.name)
-			e.raw(`,"description":`)
-			e.string(t.def.Description)
-			e.raw(`,"parameters":`)
-			e.value(t.schema)
-			e.flag("strict", &t.strict)
-			e.flag("defer_loading", t.def.Provider.DeferLoading)
-			e.callers(t, isAnthropicCaller)
-			if async := t.def.Provider.Async; async != nil && *async && slices.ContainsFunc(t.def.Provider.AllowedCallers, isOpenAICaller) {
-				e.omitField(t, "async", errors.New("code waits for the result of a call"))
-			} else {
-				e.flag("async", async)
-			}
-			e.further(t, "output_schema", t.def.DeclaredOutputSchema(), e.outputSchema)
-			e.raw("}")
-		},
-	}
-}
-
 // dashedNames is the rule of all APIs that accept ^[a-zA-Z0-9_-]{1,64}$.
 func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 
@@ -109,4 +77,337 @@ func openAIRoot(t *tool) []string {
 		changes = append(changes, "properties added at the root")
 	}
 	return append(changes, rewrite.ForOpenAI(root)...)
+}
+
+// decodeOpenAI decodes a chat completion, its message, or a list of tool calls.
+// Ollama and many other APIs have the same format.
+func decodeOpenAI(t *Turn, raw json.RawMessage) error {
+	if list, ok := jsonx.Elements(raw); ok {
+		return t.addOpenAI(list, false)
+	}
+	o := asObject(raw)
+	if err := apiError(o); err != nil {
+		return err
+	}
+	switch {
+	case o.has("choices"):
+		return t.openAIChoices(o)
+	case o.has("tool_calls") || o.text("role") == "assistant":
+		return t.openAIMessage(o)
+	case isOpenAICall(o):
+		return t.addOpenAI([]json.RawMessage{raw}, false)
+	}
+	return errUnrecognized
+}
+
+func (t *Turn) openAIChoices(o object) error {
+	choices, ok := jsonx.Elements(o["choices"])
+	if !ok {
+		return errors.New("choices is not a list")
+	}
+	if len(choices) == 0 {
+		return errors.New("choices is empty; request the response again")
+	}
+	calling := 0
+	for _, raw := range choices {
+		choice := asObject(raw)
+		message := asObject(choice["message"])
+		if message == nil {
+			return errors.New("a choice in it has no message; a chunk of a stream cannot be used")
+		}
+		before := len(t.Calls)
+		err := cmp.Or(apiError(choice), t.openAIMessage(message))
+		has := len(t.Calls) > before
+		if err = cmp.Or(err, t.ended(choice.text("finish_reason"), "", has, has)); err != nil {
+			return err
+		}
+		if has {
+			calling++
+		}
+	}
+	if calling > 1 {
+		return fmt.Errorf("%d of its choices call tools; send the message of the one with which the conversation continues", calling)
+	}
+	return nil
+}
+
+func (t *Turn) openAIMessage(m object) error {
+	if refusal := m.text("refusal"); refusal != "" {
+		return t.ended("refusal", refusal, false, false)
+	}
+	if !jsonx.IsNull(m["function_call"]) && jsonx.IsNull(m["tool_calls"]) {
+		return errors.New("its message has a function_call, which tools have replaced; send the declarations of schema --request in the field tools")
+	}
+	if jsonx.IsNull(m["tool_calls"]) {
+		return nil
+	}
+	list, ok := jsonx.Elements(m["tool_calls"])
+	if !ok {
+		return errors.New("tool_calls is not a list")
+	}
+	return t.addOpenAI(list, true)
+}
+
+// isOpenAICall reports whether an element of a list is a call of this format, of whatever
+// kind: it has a member of the name of its type.
+func isOpenAICall(o object) bool {
+	return o.has("function") || o.has("custom") || asObject(o[o.text("type")]) != nil
+}
+
+// addOpenAI adds the calls of a list. In a message, and beside other calls, one of an
+// unknown kind is answered too, because the API requires an answer to each; elsewhere it
+// may be that of another format.
+func (t *Turn) addOpenAI(list []json.RawMessage, inMessage bool) error {
+	inMessage = inMessage || slices.ContainsFunc(list, func(raw json.RawMessage) bool { return isOpenAICall(asObject(raw)) })
+	for _, raw := range list {
+		o := asObject(raw)
+		function := asObject(o["function"])
+		c := Call{id: textID(o["id"]), Name: function.text("name"), Params: params(function["arguments"])}
+		switch {
+		case o.has("role"):
+			return errors.New("it is a list of messages; send only the last message")
+		case o.has("custom") && c.Name == "": // some SDKs write the empty fields of other types, too
+			c.Name = asObject(o["custom"]).text("name")
+			c.Fault = "Calls of type custom are not supported. Call a declared function."
+		case function == nil && inMessage && c.id != nil:
+			c.Name = cmp.Or(o.text("type"), "unknown")
+			c.Fault = fmt.Sprintf("Calls of type %.80q are not supported. Call a declared function.", c.Name)
+		case function == nil:
+			return errUnrecognized
+		}
+		t.Calls = append(t.Calls, c)
+	}
+	return nil
+}
+
+// replyOpenAI writes a message of role tool for each call. These may have only
+// text, so images, audio and files follow in a message of role user.
+func replyOpenAI(t *Turn, answers []Answer) []any {
+	type toolMessage struct {
+		Role    string          `json:"role"`
+		ID      json.RawMessage `json:"tool_call_id"`
+		Content string          `json:"content"`
+	}
+	var messages, media []any
+	for i, a := range answers {
+		text, blocks := t.textAndMedia(i, a, openAIMedia)
+		messages = append(messages, toolMessage{"tool", t.Calls[i].id, text})
+		media = append(media, blocks...)
+	}
+	if len(media) > 0 {
+		messages = append(messages, message{"user", media})
+	}
+	return messages
+}
+
+// textAndMedia returns the text of an answer. If the answer has media that the
+// format accepts, it also returns blocks for a user message: a line that names the
+// call, and the media.
+func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string, blocks []any) {
+	lines := notes{}
+	for _, p := range a.parts() {
+		m := media(p)
+		if m == nil {
+			lines.add(p.asText())
+			continue
+		}
+		if blocks == nil {
+			blocks = []any{textBlock{"text", "From the call " + asText(t.Calls[i].id) + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"}}
+		}
+		lines.add(p.note() + " in the message below")
+		blocks = append(blocks, m)
+	}
+	return lines.result(a.IsError), blocks
+}
+
+func openAIMedia(p part) any {
+	type location struct {
+		URL string `json:"url"`
+	}
+	type sound struct {
+		Data   []byte `json:"data"`
+		Format string `json:"format"`
+	}
+	type file struct {
+		Name string `json:"filename"`
+		Data string `json:"file_data"`
+	}
+	type block struct {
+		Type  string    `json:"type"`
+		URL   *location `json:"image_url,omitempty"`
+		Sound *sound    `json:"input_audio,omitempty"`
+		File  *file     `json:"file,omitempty"`
+	}
+	switch {
+	case p.isImage():
+		return block{Type: "image_url", URL: &location{p.dataURL()}}
+	case p.soundFormat() != "":
+		return block{Type: "input_audio", Sound: &sound{p.Data, p.soundFormat()}}
+	case p.isPDF():
+		return block{Type: "file", File: &file{p.fileName(), p.dataURL()}}
+	}
+	return nil
+}
+
+// joinedCall is a call of a chat completion, joined from parts.
+type joinedCall struct {
+	id, kind         string
+	function, custom *joinedInput
+}
+
+type joinedInput struct {
+	name      string
+	arguments []byte
+}
+
+// MarshalJSON writes the call as decoding reads it.
+func (c *joinedCall) MarshalJSON() ([]byte, error) {
+	out := map[string]any{"id": c.id, "type": c.kind}
+	if c.function != nil {
+		out["function"] = map[string]string{"name": c.function.name, "arguments": string(c.function.arguments)}
+	}
+	if c.custom != nil {
+		out["custom"] = map[string]string{"name": c.custom.name, "input": string(c.custom.arguments)}
+	}
+	return jsonx.Marshal(out)
+}
+
+// joinedChoice is a choice of a chat completion, joined from chunks.
+type joinedChoice struct {
+	Message      object          `json:"message"`
+	FinishReason string          `json:"finish_reason"`
+	Error        json.RawMessage `json:"error,omitempty"`
+
+	calls   []*joinedCall
+	byIndex map[string]*joinedCall
+}
+
+// joinOpenAI joins the chunks of a chat completion of OpenAI and of Mistral, whose params
+// may be objects.
+func joinOpenAI(events []json.RawMessage) (any, error) {
+	var out struct {
+		Choices []*joinedChoice `json:"choices"`
+	}
+	byIndex := map[string]*joinedChoice{}
+	for _, event := range events {
+		o := asObject(event)
+		if err := apiError(o); err != nil {
+			return nil, err
+		}
+		chunks, _ := jsonx.Elements(o["choices"])
+		for _, raw := range chunks {
+			chunk := asObject(raw)
+			c := byIndex[string(chunk["index"])]
+			if c == nil {
+				c = &joinedChoice{Message: object{"role": quoted("assistant"), "content": json.RawMessage("null")}, byIndex: map[string]*joinedCall{}}
+				byIndex[string(chunk["index"])] = c
+				out.Choices = append(out.Choices, c)
+			}
+			c.add(chunk)
+		}
+	}
+	unfinished := func(c *joinedChoice) bool { return c.FinishReason == "" }
+	if len(out.Choices) == 0 || slices.ContainsFunc(out.Choices, unfinished) {
+		return nil, errUnfinished
+	}
+	for _, c := range out.Choices {
+		if len(c.calls) > 0 {
+			var err error
+			if c.Message["tool_calls"], err = jsonx.Marshal(c.calls); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// add adds a chunk. Some servers send the whole message instead of a part, or at the end.
+func (c *joinedChoice) add(chunk object) {
+	c.FinishReason = cmp.Or(chunk.text("finish_reason"), c.FinishReason)
+	if !jsonx.IsNull(chunk["error"]) {
+		c.Error = chunk["error"]
+	}
+	part := asObject(chunk["delta"])
+	calls, _ := jsonx.Elements(part["tool_calls"])
+	if message := asObject(chunk["message"]); message != nil && len(calls) == 0 {
+		part = message
+		if calls, _ = jsonx.Elements(part["tool_calls"]); len(calls) > 0 {
+			c.calls, c.byIndex = nil, map[string]*joinedCall{}
+		}
+	}
+	for key, value := range part { // texts are in parts, other values whole
+		switch {
+		case key == "role" || key == "tool_calls" || jsonx.IsNull(value) || string(value) == `""`:
+		case isText(value):
+			c.Message.joinText(key, value)
+		default:
+			c.Message[key] = value
+		}
+	}
+	here := map[*joinedCall]bool{}
+	for _, raw := range calls {
+		part := asObject(raw)
+		call := c.byIndex[string(part["index"])]
+		if call == nil && len(c.calls) > 0 && c.calls[len(c.calls)-1].goesOn(part) {
+			call = c.calls[len(c.calls)-1]
+			c.byIndex[string(part["index"])] = call
+		}
+		if call == nil || call.endsBefore(part, here[call]) {
+			call = &joinedCall{}
+			c.byIndex[string(part["index"])] = call
+			c.calls = append(c.calls, call)
+		}
+		here[call] = true
+		call.add(part)
+	}
+}
+
+// endsBefore reports whether a part of the same index belongs to another call, because some
+// servers give each call the index 0, or none. here says whether its chunk has had a part of
+// this call before.
+func (c *joinedCall) endsBefore(part object, here bool) bool {
+	given := asObject(part.either("function", "custom"))
+	if given.text("name") == "" {
+		return false
+	}
+	id := asText(textID(part["id"]))
+	if id != "" && c.id != "" {
+		return id != c.id
+	}
+	return here || jsonx.KindOf(params(given["arguments"])) == jsonx.Object && c.function.isWhole()
+}
+
+// goesOn reports whether a part of another index can only be the rest of this call, because some
+// servers count the parts.
+func (c *joinedCall) goesOn(part object) bool {
+	return asText(textID(part["id"])) == "" && asObject(part.either("function", "custom")).text("name") == "" && c.function != nil && !c.function.isWhole()
+}
+
+// isWhole reports whether nothing can follow.
+func (i *joinedInput) isWhole() bool { return i != nil && registry.CheckJSON(i.arguments) == nil }
+
+// add adds a part of a call.
+func (c *joinedCall) add(part object) {
+	c.id = cmp.Or(asText(textID(part["id"])), c.id)
+	c.kind = cmp.Or(part.text("type"), c.kind)
+	for key, input := range map[string]**joinedInput{"function": &c.function, "custom": &c.custom} {
+		if o := asObject(part[key]); o != nil {
+			if *input == nil {
+				*input = &joinedInput{}
+			}
+			(*input).add(o.text("name"), params(o.either("arguments", "input")))
+		}
+	}
+}
+
+// add adds the rest of a name or of arguments. Some servers repeat them from their beginning
+// instead.
+func (i *joinedInput) add(name string, arguments []byte) {
+	if !strings.HasPrefix(name, i.name) {
+		name = i.name + name
+	}
+	i.name = cmp.Or(name, i.name)
+	if !bytes.Equal(i.arguments, arguments) || !i.isWhole() {
+		i.arguments = append(i.arguments, arguments...)
+	}
 }

@@ -182,3 +182,146 @@ func (r *restorer) eachParam(s, v *jsonx.Value, f func(name string, sub, value *
 		}
 	}
 }
+
+// RestoreOptional removes the nulls that strict declarations require for absent
+// params, unless the tool's own schema allows null there. Like [RestoreEnums] it
+// changes nothing else.
+func RestoreOptional(schema, params json.RawMessage) json.RawMessage {
+	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.optional(s, v, 0) })
+}
+
+// optional removes nulls from objects wherever the schema describes the
+// members.
+func (r *restorer) optional(s, v *jsonx.Value, depth int) {
+	if !v.Is(jsonx.Object) && !v.Is(jsonx.Array) {
+		return
+	}
+	if depth == 0 && v.Is(jsonx.Object) {
+		r.dropNulls(s, v)
+	}
+	if s = r.enter(s, depth); s == nil {
+		return
+	}
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
+		if list := s.Get(keyword); list != nil {
+			for _, branch := range list.Items {
+				if keyword == "allOf" || !v.Is(jsonx.Object) || r.possible(branch, v, depth) {
+					r.optional(branch, v, depth+1)
+				}
+			}
+		}
+	}
+	for i, item := range v.Items {
+		r.optional(itemSchema(s, i), item, 0)
+	}
+	r.eachParam(s, v, func(_ string, sub, value *jsonx.Value) { r.optional(sub, value, 0) })
+}
+
+// dropNulls removes members that are null if the schema allows them to be absent,
+// but not to be null.
+func (r *restorer) dropNulls(s, v *jsonx.Value) {
+	drop := map[string]bool{}
+	for _, m := range v.Members {
+		if m.Value.Is(jsonx.Null) {
+			verdict := r.null(s, v, m.Name, 0)
+			drop[m.Name] = verdict.refused && !verdict.required
+		}
+	}
+	v.Members = slices.DeleteFunc(v.Members, func(m jsonx.Member) bool {
+		r.changed = r.changed || drop[m.Name]
+		return drop[m.Name]
+	})
+}
+
+// verdict is the result of checking a member that is null against the schema of its
+// object.
+type verdict struct {
+	refused, allowed bool // if both are false, the schema does not describe the member
+	required         bool
+}
+
+// null returns the verdict of a schema for the object v about its member name,
+// which is null.
+func (r *restorer) null(s, v *jsonx.Value, name string, depth int) (out verdict) {
+	if s = r.enter(s, depth); s == nil {
+		return out
+	}
+	if sub := r.refs.Get(s.Get("properties"), name); sub != nil {
+		out.allowed = r.takesNull(sub, 0)
+		out.refused = !out.allowed
+	}
+	out.required = schema.Required(s)[name]
+	both := func(more verdict) {
+		out = verdict{out.refused || more.refused, out.allowed || more.allowed, out.required || more.required}
+	}
+	if all := s.Get("allOf"); all != nil {
+		for _, part := range all.Items {
+			both(r.null(part, v, name, depth+1))
+		}
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if list := s.Get(keyword); list != nil {
+			both(r.nullIn(list.Items, v, name, depth))
+		}
+	}
+	return out
+}
+
+// nullIn is like null, for alternatives. A member that is described only by
+// alternatives that are not possible is not allowed.
+func (r *restorer) nullIn(list []*jsonx.Value, v *jsonx.Value, name string, depth int) (out verdict) {
+	out.required = true
+	possible, other := false, false
+	for _, branch := range list {
+		one := r.null(branch, v, name, depth+1)
+		if r.possible(branch, v, depth) {
+			possible = true
+			out = verdict{out.refused || one.refused, out.allowed || one.allowed, out.required && one.required}
+		} else {
+			other = other || one.refused || one.allowed
+		}
+	}
+	out.refused = (out.refused || other) && !out.allowed
+	out.required = out.required && possible
+	return out
+}
+
+// possible reports whether an alternative may describe v: v has every required
+// member, and the constants match.
+func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
+	if s = r.enter(s, depth); s == nil {
+		return true
+	}
+	if s.Get("type") != nil && !schema.HasType(s, "object") {
+		return false
+	}
+	properties, given := s.Get("properties"), v.ByName()
+	for name := range schema.Required(s) {
+		if value := given[name]; value == nil || value.Is(jsonx.Null) && !r.takesNull(r.refs.Get(properties, name), depth+1) {
+			return false
+		}
+	}
+	for name, value := range given {
+		if sub, err := r.refs.Resolve(r.refs.Get(properties, name)); err == nil && value.Is(jsonx.String) && !r.names(sub, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// names reports whether a schema has no constants, or v is one of them.
+func (r *restorer) names(s, v *jsonx.Value) bool {
+	if c := s.Get("const"); c != nil {
+		return c.IsText(v.Text())
+	}
+	enum := s.Get("enum")
+	return !enum.Is(jsonx.Array) || !r.spend(len(enum.Items)) ||
+		slices.ContainsFunc(enum.Items, func(e *jsonx.Value) bool { return e.IsText(v.Text()) })
+}
+
+// maxNesting limits the nesting of schemas for one position.
+const maxNesting = 20
+
+// takesNull reports whether a schema allows null. If unsure, it returns true,
+// and validation decides about the null.
+func (r *restorer) takesNull(s *jsonx.Value, depth int) bool { return r.kinds(s, depth)&aNull != 0 }

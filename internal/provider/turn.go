@@ -1,7 +1,19 @@
 package provider
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	"image"
+	_ "image/gif" // Registers the format with package image.
+	_ "image/jpeg"
+	_ "image/png"
+	"maps"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -69,3 +81,279 @@ func ErrorAnswer(text string) Answer {
 // cutOff is the fault of the last call if the model ran out of tokens, because its
 // params may be incomplete.
 const cutOff = "The call was cut off by the limit on output tokens, so it was not run. Repeat it in full, with less text or in smaller steps."
+
+// noOutput replaces an empty result, because some APIs reject empty text, and
+// models mistake it for a failure.
+const noOutput = "(no output)"
+
+// textBlock is a text block in the format of OpenAI and Anthropic.
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// part is one part of an answer.
+type part struct{ registry.Content }
+
+// parts returns the parts of an answer.
+func (a Answer) parts() []part {
+	out := make([]part, len(a.Content))
+	for i, c := range a.Content {
+		out[i] = part{c}
+	}
+	return out
+}
+
+// mediaType returns the MIME type without parameters, in lower case.
+func (p part) mediaType() string {
+	name, _, _ := strings.Cut(p.MIMEType, ";")
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// isImage reports whether the part is an image that OpenAI and Anthropic
+// accept.
+func (p part) isImage() bool {
+	switch p.mediaType() {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return p.Data != nil
+	}
+	return false
+}
+
+func (p part) isPDF() bool { return p.Data != nil && p.mediaType() == "application/pdf" }
+
+// soundFormat returns OpenAI's name for an audio format, or "" if OpenAI does not
+// accept it.
+func (p part) soundFormat() string {
+	if p.Data == nil {
+		return ""
+	}
+	switch p.mediaType() {
+	case "audio/wav":
+		return "wav"
+	case "audio/mpeg":
+		return "mp3"
+	}
+	return ""
+}
+
+func (p part) dataURL() string {
+	return "data:" + p.mediaType() + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+}
+
+// fileName returns a name for an attached file.
+func (p part) fileName() string {
+	if base := path.Base(p.URI); p.URI != "" && base != "/" && base != "." {
+		return base
+	}
+	return "file.pdf"
+}
+
+// asText returns the text of a part, or a description of a part that is not text.
+func (p part) asText() string {
+	switch {
+	case p.Data != nil:
+		return p.note() + " cannot be shown"
+	case p.Type == registry.ContentResourceLink:
+		text := "[resource " + p.URI
+		for _, more := range []string{p.Name, p.MIMEType, p.Description} {
+			if more != "" {
+				text += ", " + more
+			}
+		}
+		return text + "]"
+	}
+	return p.Text
+}
+
+// note describes a part that is not text.
+func (p part) note() string {
+	name := ""
+	if p.URI != "" {
+		name = " " + p.URI
+	}
+	return fmt.Sprintf("[%s%s, %s, %d bytes]", p.Type, name, p.mediaType(), len(p.Data))
+}
+
+// notes are the texts and descriptions in an answer.
+type notes []string
+
+func (n *notes) add(text string) { *n = append(*n, text) }
+
+// result joins the texts. It marks an error as such, for formats that have no field
+// for this.
+func (n notes) result(isError bool) string {
+	text := strings.Join(n, "\n")
+	if isBlank(text) {
+		text = noOutput
+	}
+	if isError {
+		return "Error: " + text
+	}
+	return text
+}
+
+// split returns the texts of an answer, and apart from them what media makes of its other parts.
+func (a Answer) split(media func(part) any) (text notes, apart []any) {
+	for _, p := range a.parts() {
+		if m := media(p); m != nil {
+			apart = append(apart, m)
+		} else {
+			text.add(p.asText())
+		}
+	}
+	return text, apart
+}
+
+// textOrList returns the text of an answer, or a list if it has media: the text in a block of a
+// type, and the media.
+func (a Answer) textOrList(kind string, marksErrors bool, media func(part) any) any {
+	marked := marksErrors && a.IsError
+	text, list := a.split(media)
+	switch {
+	case len(list) == 0:
+		return text.result(marked)
+	case len(text) == 0 && !marked:
+		return list
+	}
+	return append([]any{textBlock{kind, text.result(marked)}}, list...)
+}
+
+// blocks returns the blocks of a result for APIs that take only text in an error, and reject blank
+// text.
+func (a Answer) blocks(text func(string) any, media func(i int, p part) []any) (out []any) {
+	for i, p := range a.parts() {
+		if m := media(i, p); m != nil && !a.IsError {
+			out = append(out, m...)
+		} else if s := p.asText(); !isBlank(s) {
+			out = append(out, text(s))
+		}
+	}
+	if len(out) == 0 {
+		out = []any{text(noOutput)}
+	}
+	return out
+}
+
+// message is a message of a conversation.
+type message struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"`
+}
+
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// mediaLimits are what an API takes of one image or file; zero means no limit. See
+// docs/providers.md for their sources.
+type mediaLimits struct {
+	image, file int // bytes
+	pixels      int // width and height of an image
+}
+
+// fit replaces media that the API does not take, because they are too large, by texts: the API
+// would reject this and every later request of the conversation.
+func (l mediaLimits) fit(a Answer) Answer {
+	a.Content = slices.Clone(registry.OrStructured(a.Content, a.Structured))
+	for i, c := range a.Content {
+		if why := l.exceeded(part{c}); why != "" {
+			a.Content[i] = registry.TextContent(part{c}.note() + " cannot be shown: " + why)
+		}
+	}
+	return a
+}
+
+// exceeded says which limit a part exceeds, "" for none.
+func (l mediaLimits) exceeded(p part) string {
+	limit, isImage := l.file, strings.HasPrefix(p.mediaType(), "image/")
+	if isImage {
+		limit = l.image
+	}
+	if limit > 0 && len(p.Data) > limit {
+		return fmt.Sprintf("the model takes at most %d bytes; get a smaller one", limit)
+	}
+	if width, height := size(p.Data); isImage && l.pixels > 0 && max(width, height) > l.pixels {
+		return fmt.Sprintf("it has %d by %d pixels, and the model takes at most %d by %d; get a smaller one, or a part of it", width, height, l.pixels, l.pixels)
+	}
+	return ""
+}
+
+// size returns the pixels of an image, 0 if they are not known.
+func size(data []byte) (width, height int) {
+	if len(data) >= 30 && bytes.HasPrefix(data, []byte("RIFF")) {
+		le := binary.LittleEndian
+		switch string(data[8:16]) {
+		case "WEBPVP8X":
+			return int(le.Uint32(data[24:])&0xffffff) + 1, int(le.Uint32(data[26:])>>8) + 1
+		case "WEBPVP8L":
+			bits := le.Uint32(data[21:])
+			return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1
+		case "WEBPVP8 ":
+			return int(le.Uint16(data[26:]) & 0x3fff), int(le.Uint16(data[28:]) & 0x3fff)
+		}
+	}
+	c, _, _ := image.DecodeConfig(bytes.NewReader(data))
+	return c.Width, c.Height
+}
+
+// object is a JSON object whose values are not decoded yet.
+type object map[string]json.RawMessage
+
+// asObject returns the members of raw, or nil if it is not an object.
+func asObject(raw json.RawMessage) object {
+	if jsonx.KindOf(raw) != jsonx.Object {
+		return nil
+	}
+	return maps.Collect(jsonx.Members(raw))
+}
+
+// asText returns the string in raw, or "" if it is not a string.
+func asText(raw json.RawMessage) string {
+	s, _ := jsonx.Text(raw)
+	return s
+}
+
+func isText(raw json.RawMessage) bool { return jsonx.KindOf(raw) == jsonx.String }
+
+func (o object) has(key string) bool { _, ok := o[key]; return ok }
+
+func (o object) text(key string) string { return asText(o[key]) }
+
+// either returns the value of the first key that exists: some clients use
+// camelCase, others snake_case.
+func (o object) either(keys ...string) json.RawMessage {
+	for _, k := range keys {
+		if raw, ok := o[k]; ok {
+			return raw
+		}
+	}
+	return nil
+}
+
+// params returns params that are an object or a string that contains one. It
+// returns nil for null, which some models write for a tool without params.
+func params(raw json.RawMessage) []byte {
+	if isText(raw) {
+		raw = []byte(asText(raw))
+	}
+	if jsonx.IsNull(raw) {
+		return nil
+	}
+	return raw
+}
+
+// textID returns an id that the answer must repeat, or nil if there is none: "null" is what
+// Mistral's streams have in place of one.
+func textID(raw json.RawMessage) json.RawMessage {
+	if id := asText(raw); id == "" || id == "null" {
+		return nil
+	}
+	return raw
+}
+
+// requestID returns an id that is a string or, as in JSON-RPC, a number.
+func requestID(raw json.RawMessage) json.RawMessage {
+	if jsonx.KindOf(raw) == jsonx.Number {
+		return raw
+	}
+	return textID(raw)
+}

@@ -1,0 +1,399 @@
+package provider
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed" // for the image
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// openaiResponses declares functions for OpenAI's Responses API, in which strict is
+// true if it is absent. It is therefore always written.
+func openaiResponses() Format {
+	return Format{
+		Name:    "openai-responses",
+		Summary: "OpenAI Responses API tools",
+		expects: "output, or a list of its items",
+		decode:  decodeResponses,
+		media:   mediaLimits{image: 20 << 20, file: 50 << 20 / 4 * 3},
+		callID:  "call_id",
+		join:    joinResponses,
+		reply:   replyResponses,
+		rule:    dashedNames(),
+		layout:  list,
+		prepare: (*encoder).prepareOpenAI,
+		search:  responsesSearch, namespaces: true,
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"type":"function","name":`)
+			e.string(t.name)
+			e.raw(`,"description":`)
+			e.string(t.def.Description)
+			e.raw(`,"parameters":`)
+			e.value(t.schema)
+			e.flag("strict", &t.strict)
+			e.flag("defer_loading", t.def.Provider.DeferLoading)
+			e.callers(t, isAnthropicCaller)
+			if async := t.def.Provider.Async; async != nil && *async && slices.ContainsFunc(t.def.Provider.AllowedCallers, isOpenAICaller) {
+				e.omitField(t, "async", errors.New("code waits for the result of a call"))
+			} else {
+				e.flag("async", async)
+			}
+			e.further(t, "output_schema", t.def.DeclaredOutputSchema(), e.outputSchema)
+			e.raw("}")
+		},
+	}
+}
+
+// Kinds of calls of the Responses API that the client answers, besides
+// functions and custom tools.
+const (
+	kindSearch     = "tool_search_call"
+	kindShell      = "shell_call"
+	kindLocalShell = "local_shell_call"
+	kindPatch      = "apply_patch_call"
+	kindComputer   = "computer_call"
+	kindApproval   = "mcp_approval_request"
+)
+
+// decodeResponses decodes a response of OpenAI's Responses API, the list of its
+// output items, or one item.
+func decodeResponses(t *Turn, raw json.RawMessage) error {
+	o := asObject(raw)
+	list, ok := jsonx.Elements(raw)
+	if !ok {
+		if err := apiError(o); err != nil {
+			return err
+		}
+		switch {
+		case asObject(o["output"]).has("message"): // a response of Bedrock
+			return errUnrecognized
+		case o.has("output"):
+			if list, ok = jsonx.Elements(o["output"]); !ok {
+				return errors.New("output is not a list")
+			}
+		case strings.HasSuffix(o.text("type"), "_call"), o.text("type") == kindApproval:
+			list = []json.RawMessage{raw}
+		default:
+			return errUnrecognized
+		}
+	}
+	items, answered := itemsOf(list, "_output")
+	for _, item := range items {
+		if answered[item.text("call_id")] && isBuiltinCall(item.text("type")) {
+			continue
+		}
+		if err := t.addResponses(item); err != nil {
+			return err
+		}
+	}
+	return t.responsesEnded(o, items)
+}
+
+// itemsOf returns the items of a response, and the ids of the calls that others of them, whose type
+// ends in answer, have answered already.
+func itemsOf(list []json.RawMessage, answer string) (items []object, answered map[string]bool) {
+	items, answered = make([]object, len(list)), map[string]bool{}
+	for i, raw := range list {
+		items[i] = asObject(raw)
+		if strings.HasSuffix(items[i].text("type"), answer) {
+			answered[items[i].text("call_id")] = true
+		}
+	}
+	return items, answered
+}
+
+// responsesEnded checks how a response ended, which may be known only from its items.
+func (t *Turn) responsesEnded(o object, items []object) error {
+	reason, last := o.text("status"), object(nil)
+	for _, last = range items {
+		parts, _ := jsonx.Elements(last["content"])
+		for _, raw := range parts {
+			if part := asObject(raw); part.text("type") == "refusal" {
+				return t.ended("refusal", part.text("refusal"), false, false)
+			}
+		}
+		if reason == "" && last.text("status") == "in_progress" {
+			reason = "in_progress"
+		}
+	}
+	if reason == "incomplete" && o.has("output") {
+		reason = cmp.Or(asObject(o["incomplete_details"]).text("reason"), "max_output_tokens")
+	}
+	called := strings.HasSuffix(last.text("type"), "_call") && !runByServer(last)
+	return t.ended(reason, "", len(t.Calls) > 0, called && last.text("status") != "completed")
+}
+
+// isBuiltinCall reports whether a call is for one of the API's own tools, which the
+// server may have run itself.
+func isBuiltinCall(kind string) bool {
+	return strings.HasSuffix(kind, "_call") && kind != "function_call" && kind != "custom_tool_call"
+}
+
+// addResponses adds an item to the turn if it is a call that the client has to
+// answer.
+func (t *Turn) addResponses(item object) error {
+	c := Call{id: textID(item["call_id"]), Name: item.text("name"), Params: params(item["arguments"]), kind: item.text("type"), item: item}
+	switch c.kind {
+	case "":
+		return errUnrecognized
+	case "function_call_output", "custom_tool_call_output":
+		return errors.New("it contains answers to calls; send only the output of the last response")
+	case "function_call":
+		if c.id == nil && jsonx.KindOf(item["arguments"]) == jsonx.Object { // a step of gemini-interactions
+			return errUnrecognized
+		}
+		if item.text("status") == "incomplete" {
+			c.Fault = cutOff
+		}
+	case kindApproval:
+		c.id = textID(item["id"])
+		c.Fault = "toolreg does not approve calls to servers that the API contacts itself, so it was not run. Call a declared function."
+	default:
+		if runByServer(item) {
+			return nil
+		}
+		if c.Search = c.kind == kindSearch; c.Search {
+			break
+		}
+		c.Fault = "Calls of type " + strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") + " are not supported. Call a declared function."
+	}
+	t.Calls = append(t.Calls, c)
+	return nil
+}
+
+// runByServer reports whether an item needs no answer from the client. Calls that
+// need one have an id for it.
+func runByServer(item object) bool {
+	switch kind := item.text("type"); kind {
+	case "file_search_call", "web_search_call", "image_generation_call", "code_interpreter_call", "mcp_call":
+		return true
+	case kindSearch:
+		return item.text("execution") != "client"
+	case kindShell:
+		return asObject(item["environment"]).text("type") == "container_reference"
+	case kindLocalShell, kindPatch, kindComputer, "custom_tool_call":
+		return false
+	default: // a kind that is newer than this program
+		return !strings.HasSuffix(kind, "_call") || textID(item["call_id"]) == nil
+	}
+}
+
+// Output items of the Responses API. Caller is set if the call was not made by the
+// model itself.
+type (
+	functionOutput struct {
+		Type      string          `json:"type"`
+		ID        json.RawMessage `json:"call_id"`
+		Output    any             `json:"output"`
+		Caller    json.RawMessage `json:"caller,omitempty"`
+		Namespace json.RawMessage `json:"namespace,omitempty"`
+	}
+	searchOutput struct {
+		Type      string            `json:"type"`
+		ID        json.RawMessage   `json:"call_id"`
+		Execution string            `json:"execution"`
+		Status    string            `json:"status"`
+		Tools     []json.RawMessage `json:"tools"`
+	}
+	shellOutput struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"call_id"`
+		Output []shellChunk    `json:"output"`
+		Most   json.RawMessage `json:"max_output_length,omitempty"`
+		Caller json.RawMessage `json:"caller,omitempty"`
+	}
+	shellChunk struct {
+		Stdout  string       `json:"stdout"`
+		Stderr  string       `json:"stderr"`
+		Outcome shellOutcome `json:"outcome"`
+	}
+	shellOutcome struct {
+		Type string `json:"type"`
+		Code int    `json:"exit_code"`
+	}
+	localShellOutput struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"id"`
+		Output string          `json:"output"`
+	}
+	patchOutput struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"call_id"`
+		Status string          `json:"status"`
+		Output string          `json:"output"`
+		Caller json.RawMessage `json:"caller,omitempty"`
+	}
+	computerOutput struct {
+		Type   string          `json:"type"`
+		ID     json.RawMessage `json:"call_id"`
+		Output screenshot      `json:"output"`
+	}
+	screenshot struct {
+		Type string `json:"type"`
+		URL  string `json:"image_url"`
+	}
+	approvalResponse struct {
+		Type    string          `json:"type"`
+		ID      json.RawMessage `json:"approval_request_id"`
+		Approve bool            `json:"approve"`
+		Reason  string          `json:"reason"`
+	}
+)
+
+// noScreen is the answer to a computer_call, which can only be an image. It shows a
+// text.
+//
+//go:embed no_screen.png
+var noScreen []byte
+
+// replyResponses writes an output item of the right kind for each call.
+func replyResponses(t *Turn, answers []Answer) []any {
+	out := make([]any, len(answers))
+	for i, a := range answers {
+		out[i] = t.Calls[i].responsesItem(a)
+	}
+	return out
+}
+
+// responsesItem answers one call. The registry has no counterparts of the API's own
+// tools, so the answers to their calls have a text that says so.
+func (c Call) responsesItem(a Answer) any {
+	caller := c.given("caller")
+	switch c.kind {
+	case kindSearch: // this answer has no field for text
+		return searchOutput{"tool_search_output", c.id, "client", "completed", append([]json.RawMessage{}, a.Tools...)}
+	case kindShell:
+		most := asObject(c.item["action"])["max_output_length"]
+		if jsonx.KindOf(most) != jsonx.Number {
+			most = nil
+		}
+		return shellOutput{c.kind + "_output", c.id, []shellChunk{{Stderr: a.words(), Outcome: shellOutcome{"exit", 1}}}, most, caller}
+	case kindLocalShell:
+		return localShellOutput{c.kind + "_output", c.id, a.words()}
+	case kindPatch:
+		return patchOutput{c.kind + "_output", c.id, "failed", a.words(), caller}
+	case kindComputer: // only a person may acknowledge its safety checks
+		picture := part{registry.Content{Data: noScreen, MIMEType: "image/png"}}
+		return computerOutput{c.kind + "_output", c.id, screenshot{"computer_screenshot", picture.dataURL()}}
+	case kindApproval:
+		return approvalResponse{"mcp_approval_response", c.id, false, a.words()}
+	}
+	item := functionOutput{Type: c.kind + "_output", ID: c.id, Output: a.responsesOutput(), Caller: caller}
+	if c.kind == "function_call" { // a custom tool's output has no such field
+		item.Namespace = c.given("namespace")
+	}
+	return item
+}
+
+// given returns a value of the call that its answer must repeat, or nil.
+func (c Call) given(key string) json.RawMessage {
+	if raw := c.item[key]; !jsonx.IsNull(raw) {
+		return raw
+	}
+	return nil
+}
+
+// words returns the texts of an answer.
+func (a Answer) words() string {
+	text, _ := a.split(func(part) any { return nil })
+	return text.result(false)
+}
+
+// responsesOutput returns a string if there is only text, and otherwise a list of
+// input items.
+func (a Answer) responsesOutput() any {
+	if a.isTyped() {
+		return string(a.Structured)
+	}
+	return a.textOrList("input_text", true, responsesMedia)
+}
+
+func responsesMedia(p part) any {
+	switch {
+	case p.isImage():
+		return struct {
+			Type string `json:"type"`
+			URL  string `json:"image_url"`
+		}{"input_image", p.dataURL()}
+	case p.isPDF():
+		return struct {
+			Type string `json:"type"`
+			Name string `json:"filename"`
+			Data string `json:"file_data"`
+		}{"input_file", p.fileName(), p.dataURL()}
+	}
+	return nil
+}
+
+// joinResponses joins the events of a stream of the Responses API: the response in the event
+// that ends it, and the output items that only earlier events have.
+func joinResponses(events []json.RawMessage) (any, error) {
+	var items []object // in the order of their first event
+	arguments := map[string]string{}
+	put := func(item object, index json.RawMessage) {
+		item["output_index"] = index
+		i := slices.IndexFunc(items, func(known object) bool { return known.same(item, "id") || known.same(item, "call_id") })
+		if i < 0 {
+			i = slices.IndexFunc(items, func(known object) bool { return known.same(item, "output_index") && known.same(item, "type") })
+		}
+		if i < 0 {
+			items = append(items, item)
+		} else {
+			items[i] = item
+		}
+	}
+	for _, event := range events {
+		o := asObject(event)
+		item := asObject(o["item"])
+		switch kind := o.text("type"); kind {
+		case "response.output_item.added", "response.output_item.done":
+			if item != nil {
+				put(item, o["output_index"])
+			}
+		case "response.function_call_arguments.delta":
+			arguments[o.text("item_id")] += o.text("delta")
+		case "response.function_call_arguments.done":
+			arguments[o.text("item_id")] = o.text("arguments")
+		case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
+			response := asObject(o["response"])
+			if response == nil {
+				response = object{}
+			}
+			if status, _ := strings.CutPrefix(kind, "response."); status != "done" && response.text("status") == "" {
+				response["status"] = quoted(status)
+			}
+			last, _ := jsonx.Elements(response["output"])
+			for i, raw := range last {
+				if item := asObject(raw); item != nil {
+					put(item, strconv.AppendInt(nil, int64(i), 10))
+				}
+			}
+			for _, item := range items {
+				if text := arguments[item.text("id")]; text != "" && item.text("arguments") == "" {
+					item["arguments"] = quoted(text)
+				}
+			}
+			for _, item := range items {
+				delete(item, "output_index")
+			}
+			raw, err := jsonx.Marshal(append([]object{}, items...))
+			response["output"] = raw
+			return response, err
+		case "error":
+			return nil, cmp.Or(apiError(o), apiError(object{"error": event}))
+		}
+	}
+	return nil, errUnfinished
+}
+
+// same reports whether both objects have the same value for a key, which is not empty.
+func (o object) same(other object, key string) bool {
+	return !jsonx.IsNull(o[key]) && string(o[key]) != `""` && bytes.Equal(o[key], other[key])
+}

@@ -61,9 +61,8 @@ func (f Format) Since(before []byte, now Output) (Changes, error) {
 func (c Changes) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
 
 // AnthropicMessage returns the changes as a message of role system to append to the conversation:
-// unlike other declarations in the request, it keeps the prompt cache (beta headers
-// mid-conversation-tool-changes-2026-07-01 and inline-tools-2026-09-15). A tool that changed is removed
-// and added.
+// unlike other declarations in the request, it keeps the prompt cache (beta header
+// inline-tools-2026-09-15). An addition replaces a tool of the same name.
 func (c Changes) AnthropicMessage() any {
 	type tool struct {
 		Type       string          `json:"type"`
@@ -78,14 +77,8 @@ func (c Changes) AnthropicMessage() any {
 		Role    string  `json:"role"`
 		Content []block `json:"content"`
 	}{Role: "system"}
-	remove := func(name string) {
-		message.Content = append(message.Content, block{"tool_removal", tool{Type: "tool_reference", Name: name}})
-	}
 	for _, name := range c.Removed {
-		remove(name)
-	}
-	for _, d := range c.Changed {
-		remove(asObject(d).text("name"))
+		message.Content = append(message.Content, block{"tool_removal", tool{Type: "tool_reference", Name: name}})
 	}
 	for _, list := range [][]json.RawMessage{c.Changed, c.Added} {
 		for _, d := range list {

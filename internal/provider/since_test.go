@@ -55,7 +55,7 @@ func TestSince(t *testing.T) {
 func TestSinceAnthropic(t *testing.T) {
 	c := Changes{Added: []json.RawMessage{[]byte(`{"name":"a"}`)}, Removed: []string{"r"}, Changed: []json.RawMessage{[]byte(`{"name":"c"}`)}}
 	got, err := json.Marshal(c.AnthropicMessage())
-	want := `{"role":"system","content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"r"}},{"type":"tool_removal","tool":{"type":"tool_reference","name":"c"}},` +
+	want := `{"role":"system","content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"r"}},` +
 		`{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"c"}}},{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"a"}}}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)

@@ -19,12 +19,13 @@ import (
 func TestExamplesSearch(t *testing.T) {
 	t.Chdir(root)
 	agents(t, map[string]func() http.Handler{
-		"openai.sh":    func() http.Handler { return searchingOpenAI() },
-		"openai.ts":    func() http.Handler { return searchingOpenAI() },
-		"gemini.sh":    func() http.Handler { return searchingGemini() },
-		"anthropic.sh": func() http.Handler { return searchingAnthropic() },
-		"anthropic.py": func() http.Handler { return searchingAnthropic() },
-		"go":           func() http.Handler { return searchingResponses() },
+		"openai.sh":       func() http.Handler { return searchingOpenAI() },
+		"openai.ts":       func() http.Handler { return searchingOpenAI() },
+		"gemini.sh":       func() http.Handler { return searchingGemini() },
+		"interactions.sh": func() http.Handler { return searchingInteractions() },
+		"anthropic.sh":    func() http.Handler { return searchingAnthropic() },
+		"anthropic.py":    func() http.Handler { return searchingAnthropic() },
+		"go":              func() http.Handler { return searchingResponses() },
 	}, func(t *testing.T, run func(dir, prompt string) string) {
 		if out := run(manyTools(t), "What changed in invoice 217?"); out != "Found twice.\n" {
 			t.Errorf("printed %q", out)
@@ -203,6 +204,25 @@ func searchingGemini() *searching {
 				return fmt.Errorf("the answer is named %q", text(response, "name"))
 			}
 			return checkResult(turn, text(response, "response", "output"))
+		},
+	}
+}
+
+func searchingInteractions() *searching {
+	call := func(name string, args any) any {
+		return interaction("requires_action", doc{"type": "function_call", "id": "c", "name": name, "arguments": args})
+	}
+	return &searching{
+		path: "/v1beta/interactions", messages: "input",
+		declared: func(tools any) error { return checkReached(namesIn(tools, "name")) },
+		turns: []any{call("search_tools", doc{"query": "invoice 217"}), call("call_tool", doc{"name": wanted, "params": year(2)}),
+			call("call_tool", doc{"name": wanted, "params": year(3)})},
+		said: saidInteraction("Found twice."),
+		answer: func(turn int, input any) error {
+			if turn == 1 {
+				return checkSearch(resultText(dig(input, 0)))
+			}
+			return checkResult(turn, resultText(dig(input, 0)))
 		},
 	}
 }

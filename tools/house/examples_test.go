@@ -47,12 +47,13 @@ var build = sync.OnceValue(func() error {
 func TestExamples(t *testing.T) {
 	t.Chdir(root)
 	agents(t, map[string]func() http.Handler{
-		"openai.sh":    func() http.Handler { return openAIStandIn() },
-		"openai.ts":    func() http.Handler { return openAIStandIn() },
-		"anthropic.sh": func() http.Handler { return anthropicStandIn() },
-		"anthropic.py": func() http.Handler { return anthropicStandIn() },
-		"gemini.sh":    func() http.Handler { return geminiStandIn() },
-		"go":           func() http.Handler { return responsesStandIn() },
+		"openai.sh":       func() http.Handler { return openAIStandIn() },
+		"openai.ts":       func() http.Handler { return openAIStandIn() },
+		"anthropic.sh":    func() http.Handler { return anthropicStandIn() },
+		"anthropic.py":    func() http.Handler { return anthropicStandIn() },
+		"gemini.sh":       func() http.Handler { return geminiStandIn() },
+		"interactions.sh": func() http.Handler { return interactionsStandIn() },
+		"go":              func() http.Handler { return responsesStandIn() },
 	}, func(t *testing.T, run func(dir, prompt string) string) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte("the plum is ripe\n"), 0o666); err != nil {
@@ -329,4 +330,46 @@ func geminiStandIn() *standIn {
 			return text(first, "response", "output"), text(second, "response", "error"), nil
 		},
 	}
+}
+
+func interactionsStandIn() *standIn {
+	call := func(id, name string, args doc) doc {
+		return doc{"type": "function_call", "id": id, "name": name, "arguments": args}
+	}
+	return &standIn{
+		path: "/v1beta/interactions", header: "X-Goog-Api-Key", auth: "key",
+		tool: func(d any) (string, bool) {
+			return text(d, "name"), text(d, "type") == "function" && isSchema(dig(d, "parameters"))
+		},
+		calls: interaction("requires_action", call("c1", "read_file", doc{"file_path": "note.txt"}), call("c2", "nowhere", doc{})),
+		said:  saidInteraction,
+		results: func(body doc) (string, string, error) {
+			input := body["input"]
+			first, second := dig(input, 0), dig(input, 1)
+			if body["previous_interaction_id"] != "i1" || body["model"] != "gemini-2.5-flash" || text(first, "call_id") != "c1" || text(second, "call_id") != "c2" ||
+				dig(second, "is_error") != true || dig(input, 2) != nil {
+				return "", "", fmt.Errorf("the input does not answer i1: %v", body)
+			}
+			return resultText(first), resultText(second), nil
+		},
+	}
+}
+
+func interaction(status string, steps ...any) any {
+	return doc{"id": "i1", "object": "interaction", "status": status, "steps": append([]any{doc{"type": "thought", "signature": "x"}}, steps...)}
+}
+
+func saidInteraction(text string) any {
+	return interaction("completed", doc{"type": "model_output", "content": []any{doc{"type": "text", "text": text}}})
+}
+
+// resultText returns the result of a function_result step, which is a text or a list of contents.
+func resultText(step any) string {
+	if text(step, "type") != "function_result" {
+		return ""
+	}
+	if result := text(step, "result"); result != "" {
+		return result
+	}
+	return text(step, "result", 0, "text")
 }

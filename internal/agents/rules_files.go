@@ -42,7 +42,7 @@ func RulePlaces(program, root string, environ []string) []RulePlace {
 			{Path: filepath.Join(folder("CLAUDE_CONFIG_DIR", ".claude"), "settings.json")}}
 	case "gemini":
 		return []RulePlace{{Path: system("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies", Suffix: ".toml", Tier: 3},
-			{Path: filepath.Join(home, ".gemini", "policies"), Suffix: ".toml", Tier: 2},
+			{Path: filepath.Join(folder("GEMINI_CLI_HOME", ""), ".gemini", "policies"), Suffix: ".toml", Tier: 2},
 			{Path: filepath.Join(root, ".gemini", "policies"), Suffix: ".toml", Tier: 1}}
 	case "codex":
 		return []RulePlace{{Path: filepath.Join(root, ".codex", "rules"), Suffix: ".rules"},

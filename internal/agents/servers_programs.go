@@ -14,26 +14,53 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// geminiFiles returns the settings of Gemini CLI, whose mcpServers have toolreg's
-// own format.
+// geminiFiles returns the settings of Gemini CLI, whose mcpServers have toolreg's own format. Each
+// file, and one that says what is disabled, switches servers of both off.
 func geminiFiles(w folders) []settings.ImportFile {
-	return append([]settings.ImportFile{w.project(readGeminiServers, ".gemini", "settings.json")},
-		w.user(readGeminiServers, w.named("", ".gemini"), "settings.json")...)
+	r, folder := read(shellLike, geminiEntry, "mcpServers"), filepath.Join(w.named("GEMINI_CLI_HOME"), ".gemini")
+	files := append([]settings.ImportFile{w.project(r, ".gemini", "settings.json")}, w.user(r, folder, "settings.json")...)
+	var with []string
+	for _, f := range append(files, w.user(nil, folder, "mcp-server-enablement.json")...) {
+		with = append(with, f.Path)
+	}
+	for i := range files {
+		files[i].With, files[i].Switch = with, geminiSwitch
+	}
+	return files
 }
 
-func readGeminiServers(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
-	doc, problems := document.ParseForeign(path, data)
-	if doc == nil {
-		return nil, problems
-	}
-	allowed, excluded := lists(doc, "allowed", "allowMCPServers"), lists(doc, "excluded", "excludeMCPServers")
-	out := servers(doc.Members("mcpServers"), shellLike, geminiEntry)
-	for i, s := range out {
-		if s.JSON != nil && (slices.Contains(excluded, s.Name) || len(allowed) > 0 && !slices.Contains(allowed, s.Name)) {
-			out[i].JSON, out[i].Problem = nil, "it is excluded in the settings of Gemini CLI"
+// geminiSwitch switches servers off that a file excludes, does not allow or has disabled.
+func geminiSwitch(servers []settings.ImportedServer, with [][]byte) {
+	for _, data := range with {
+		doc, _ := document.ParseForeign("gemini", data)
+		if doc == nil {
+			continue
+		}
+		allowed, excluded := lists(doc, "allowed", "allowMCPServers"), lists(doc, "excluded", "excludeMCPServers")
+		for i := range servers {
+			s := &servers[i]
+			var e entry
+			if slices.Contains(excluded, s.Name) || len(allowed) > 0 && !slices.Contains(allowed, s.Name) || disabled(doc, s.Name) {
+				if json.Unmarshal(s.JSON, &e) == nil {
+					e.Disabled = true
+					s.JSON, _ = json.Marshal(e) // what was decoded always encodes
+				}
+			}
 		}
 	}
-	return out, nil
+}
+
+// disabled reports whether a file of nothing but switches disables a server.
+func disabled(doc *document.Document, name string) bool {
+	off := false
+	for _, m := range doc.Members() {
+		on := switched(m.Value)
+		if on == nil {
+			return false
+		}
+		off = off || m.Name == strings.ToLower(name) && !*on
+	}
+	return off
 }
 
 // lists reads a list of names in the group mcp, or at its older position.

@@ -50,7 +50,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 		"gemini": {
 			`project github:6 {"httpUrl":"https://api.githubcopilot.com/mcp/","headers":{"Authorization":"Bearer $GITHUB_TOKEN"},"timeout":5000}`,
 			`project local:11 {"command":"python","args":["-m","srv","${HOME}/x"],"env":{"A":"${}cmd:id","N":"1"},"cwd":"./srv","trust":true,"includeTools":["a"]}`,
-			`project old:12 left out: it is excluded in the settings of Gemini CLI`,
+			`project old:12 {"command":"x"}`, // excluded by mcp.excluded: see TestGeminiSwitchesServersOff
 			`user mine:1 {"url":"http://localhost:8080/sse","description":"mine"}`,
 		},
 		"antigravity": {

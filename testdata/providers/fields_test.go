@@ -64,6 +64,9 @@ func TestToolKindsAreDecided(t *testing.T) {
 
 		"gemini-interactions": members(interactions.Tool{}),
 		"bedrock":             membersOf(schemas.Tool),
+
+		// ChatCompletionRequest.tools in Mistral's OpenAPI document.
+		"mistral": {"function", "web_search", "web_search_premium", "code_interpreter", "image_generation", "document_library", "connector"},
 	}
 	for _, row := range readTable(t, "### Fields of a tool", 1)[1:] {
 		format := codeWords(row[0])[0]

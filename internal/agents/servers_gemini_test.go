@@ -1,0 +1,35 @@
+package agents
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+func TestGeminiSwitchesServersOff(t *testing.T) {
+	files := (Importer{}).Files("gemini", "/srv/project", []string{"HOME=/home/me", "GEMINI_CLI_HOME=/srv/gemini"})
+	with := []string{"/srv/project/.gemini/settings.json", "/srv/gemini/.gemini/settings.json", "/srv/gemini/.gemini/mcp-server-enablement.json"}
+	for _, f := range files {
+		if diff := cmp.Diff(with, f.With); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", f.Path, diff)
+		}
+	}
+	for file, off := range map[string]bool{
+		`{}`: false, `not JSON`: false,
+		`{"mcp":{"excluded":["Db"]}}`: true, `{"excludeMCPServers":["Db"]}`: true, `{"mcp":{"excluded":["db"]}}`: false,
+		`{"mcp":{"allowed":["a"]}}`: true, `{"mcp":{"allowed":["a","Db"]}}`: false, `{"mcp":{"allowed":[]}}`: false,
+		`{"db":{"enabled":false},"a":{"enabled":true}}`: true, `{"db":{"enabled":true}}`: false, `{"a":{"enabled":false}}`: false,
+		`{"db":{"enabled":false},"ui":{"theme":"x"}}`: false, // settings
+	} {
+		want := `{"command":"srv"}`
+		if off {
+			want = `{"command":"srv","disabled":true}`
+		}
+		servers := []settings.ImportedServer{{Name: "Db", JSON: []byte(`{"command":"srv"}`)}, {Name: "left out", Problem: "x"}}
+		if files[0].Switch(servers, [][]byte{[]byte(file)}); string(servers[0].JSON) != want || servers[1].JSON != nil {
+			t.Errorf("%s: %s, %s", file, servers[0].JSON, servers[1].JSON)
+		}
+	}
+}

@@ -45,6 +45,14 @@ func (d *encoded) Write(p []byte) (int, error) {
 // indented.
 func (o *IO) PrintJSON(v any) error { return o.printDocument(v, o.OutTTY) }
 
+// Report prints a document with --json, and nothing else without it.
+func (o *IO) Report(v any) error {
+	if !o.JSON {
+		return nil
+	}
+	return o.PrintJSON(v)
+}
+
 // PrintLine prints one document on one line, also on a terminal.
 func (o *IO) PrintLine(v any) error { return o.printDocument(v, false) }
 
@@ -118,7 +126,7 @@ func (o *IO) Announce(format string, args ...any) {
 // Summary prints the number of results on stderr below the results, only on a
 // terminal and not with --quiet.
 func (o *IO) Summary(format string, args ...any) {
-	if o.OutTTY && o.ErrTTY && !o.Quiet {
+	if o.OutTTY && o.ErrTTY && !o.Quiet && !o.JSON {
 		o.summary = fmt.Sprintf(format, args...)
 	}
 }
@@ -368,6 +376,18 @@ func hasWord(message, name string, blanks bool) bool {
 		}
 		at += i + len(name)
 	}
+}
+
+// PrintResult prints a result on stdout: with --json doc, else its table, with the number of rows
+// as [IO.PrintCounted] if noun is not "".
+func (o *IO) PrintResult(doc any, t *ui.Table, noun string) error {
+	switch {
+	case o.JSON:
+		return o.PrintJSON(doc)
+	case noun == "":
+		return o.PrintTable(t)
+	}
+	return o.PrintCounted(t, noun)
 }
 
 // PrintTable prints a table on stdout: in columns on a terminal, else with tabs.

@@ -136,9 +136,6 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]Approval{"approvals": newApprovals(found)})
-	}
 	t := ui.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
 	for _, x := range found {
 		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), cmp.Or(x.Workspace, x.Project), x.Client)
@@ -146,7 +143,7 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if e.IO.OutTTY {
 		t.DropEmpty("CLIENT")
 	}
-	return e.IO.PrintCounted(&t, "approval")
+	return e.IO.PrintResult(map[string][]Approval{"approvals": newApprovals(found)}, &t, "approval")
 }
 
 func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
@@ -161,13 +158,10 @@ func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]Approval{"revoked": newApprovals(gone)})
-	}
 	for _, x := range gone {
 		e.IO.Notef("revoked %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Covers()))
 	}
-	return nil
+	return e.IO.Report(map[string][]Approval{"revoked": newApprovals(gone)})
 }
 
 func runClear(ctx context.Context, e *cli.Env, o *options) error {
@@ -182,9 +176,6 @@ func runClear(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string]int{"cleared": n})
-	}
 	e.IO.Notef("revoked %s", cli.Counted(n, "approval"))
-	return nil
+	return e.IO.Report(map[string]int{"cleared": n})
 }

@@ -58,9 +58,6 @@ func runPending(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]engine.KeptQuestion{"questions": list})
-	}
 	t := ui.Table{Header: []string{"ID", "TOOL", "ABOUT", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Spare: []string{"PROJECT", "SOURCE"}}
 	for _, q := range list {
 		t.Add(q.ID, q.Tool, about(q), q.Source, q.Created.Local().Format(time.DateTime), q.Project, q.Client)
@@ -68,7 +65,7 @@ func runPending(ctx context.Context, e *cli.Env, o *options) error {
 	if e.IO.OutTTY {
 		t.DropEmpty("CLIENT")
 	}
-	return e.IO.PrintCounted(&t, "question")
+	return e.IO.PrintResult(map[string][]engine.KeptQuestion{"questions": list}, &t, "question")
 }
 
 // about says in a line what a call would do.
@@ -104,9 +101,6 @@ func runAnswer(ctx context.Context, e *cli.Env, argv []string) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(answerDocument{answered})
-	}
 	e.IO.Notef("answered %s with %s", answered, choice)
-	return nil
+	return e.IO.Report(answerDocument{answered})
 }

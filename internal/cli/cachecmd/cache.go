@@ -153,12 +153,9 @@ func runClear(ctx context.Context, e *cli.Env, names bool) error {
 			return err
 		}
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string]cleared{"cleared": c})
-	}
 	e.IO.Notef("removed from the cache: %s, %s, %s", cli.Counted(c.Listings, "listing"), cli.Counted(c.Results, "result"), cli.Counted(c.Pages, "page"))
 	if names {
 		e.IO.Notef("forgot to which server %s of tools belonged", cli.Counted(c.Names, "name"))
 	}
-	return nil
+	return e.IO.Report(map[string]cleared{"cleared": c})
 }

@@ -121,12 +121,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 		e.IO.Diagnose(noticed)
 		e.IO.Diagnose(diags)
 	}
-	if e.IO.JSON {
-		err = e.IO.PrintJSON(doc)
-	} else {
-		err = e.IO.PrintTable(doc.table())
-	}
-	if err != nil {
+	if err := e.IO.PrintResult(doc, doc.table(), ""); err != nil {
 		return err
 	}
 	return o.StrictFailure(reg)

@@ -275,9 +275,6 @@ func checkPlugin(ctx context.Context, s *engine.Session, p *discover.Plugin, mis
 }
 
 func printChecked(ios *cli.IO, checked []checkedPlugin) error {
-	if ios.JSON {
-		return ios.PrintJSON(map[string][]checkedPlugin{"plugins": checked})
-	}
 	t := ui.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}, Whole: []string{"MESSAGE"}}
 	for _, c := range checked {
 		for _, p := range c.Problems {
@@ -287,5 +284,5 @@ func printChecked(ios *cli.IO, checked []checkedPlugin) error {
 			t.Add(c.ID, "ok", cli.Counted(c.Tools, "tool")+": "+c.Path)
 		}
 	}
-	return ios.PrintTable(&t)
+	return ios.PrintResult(map[string][]checkedPlugin{"plugins": checked}, &t, "")
 }

@@ -126,10 +126,7 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 		}
 		e.IO.Notef("server %q %s; it stops when it was unused for %s", info.Name, running, s.Settings.KeepOf(entry).Round(time.Millisecond))
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]mcpclient.Info{"servers": infos})
-	}
-	return nil
+	return e.IO.Report(map[string][]mcpclient.Info{"servers": infos})
 }
 
 // stopped is the JSON of servers stop.
@@ -148,15 +145,12 @@ func runStop(ctx context.Context, e *cli.Env, names []string) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(out)
-	}
 	note := "nothing was running"
 	if out.Stopped > 0 {
 		note = "stopped " + cli.Counted(out.Stopped, "server")
 	}
 	e.IO.Notef("%s", note)
-	return nil
+	return e.IO.Report(out)
 }
 
 // stopAll stops all that is kept. Only sessions with HTTP servers whose entries apply here can

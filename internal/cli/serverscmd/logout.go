@@ -77,13 +77,10 @@ func runLogout(ctx context.Context, e *cli.Env, names []string, client string) e
 	if len(names) == 0 {
 		done, err = logoutAll(ctx, e.IO, s)
 	}
-	if e.IO.JSON {
-		return cmp.Or(err, e.IO.PrintJSON(map[string][]loggedOut{"logouts": done}))
-	}
 	for _, d := range done {
 		e.IO.Notef("%s", d.text())
 	}
-	return err
+	return cmp.Or(err, e.IO.Report(map[string][]loggedOut{"logouts": done}))
 }
 
 func (d loggedOut) text() string {

@@ -86,10 +86,7 @@ func runUpgrade(ctx context.Context, e *cli.Env, o *describedOptions, names []st
 		}
 		upgraded = append(upgraded, result)
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]upgradedServer{"servers": upgraded})
-	}
-	return nil
+	return e.IO.Report(map[string][]upgradedServer{"servers": upgraded})
 }
 
 // upgrade replaces one version of a server by the latest.

@@ -143,14 +143,11 @@ func runPath(e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]settings.Place{"places": cli.OrEmpty(places)})
-	}
 	t := ui.Table{Header: []string{"STATE", "SCOPE", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
 	for _, p := range places {
 		t.Add(string(p.State), p.Scope.String(), p.Path, p.Reason)
 	}
-	return e.IO.PrintTable(&t)
+	return e.IO.PrintResult(map[string][]settings.Place{"places": cli.OrEmpty(places)}, &t, "")
 }
 
 func runSchema(ios *cli.IO) error {

@@ -99,10 +99,7 @@ func list(e *cli.Env) error {
 		documents = append(documents, kept{task.ID, task.Tool, task.Created})
 		t.Add(task.ID, task.Tool, task.Created.Local().Format(time.DateTime))
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]kept{"tasks": documents})
-	}
-	return e.IO.PrintCounted(&t, "task")
+	return e.IO.PrintResult(map[string][]kept{"tasks": documents}, &t, "task")
 }
 
 // completeIDs completes the ids of tasks.
@@ -147,12 +144,9 @@ func show(ctx context.Context, e *cli.Env, id string, wait bool) error {
 		hide()
 		return callcmd.Print(ctx, e, t, result, err)
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(running{kept{task.ID, task.Tool, task.Created}, state, message})
-	}
 	t := ui.Table{Header: []string{"ID", "TOOL", "STATE", "CREATED", "MESSAGE"}, Whole: []string{"ID", "STATE"}, Spare: []string{"MESSAGE"}}
 	t.Add(task.ID, task.Tool, state, task.Created.Local().Format(time.DateTime), message)
-	return e.IO.PrintTable(&t)
+	return e.IO.PrintResult(running{kept{task.ID, task.Tool, task.Created}, state, message}, &t, "")
 }
 
 // runningError reports that a task had not ended within the time limit. It wraps [exec.ErrTimeout].
@@ -206,12 +200,10 @@ func cancel(ctx context.Context, e *cli.Env, id string) error {
 	switch {
 	case err != nil:
 		return forgotten(ctx, s, task, err)
-	case e.IO.JSON:
-		return e.IO.PrintJSON(canceled{kept{task.ID, task.Tool, task.Created}, !ended})
 	case ended:
 		e.IO.Notef("task %s of %s has ended already; toolreg tasks %s prints its result", task.ID, task.Tool, task.ID)
 	default:
 		e.IO.Notef("task %s of %s was canceled", task.ID, task.Tool)
 	}
-	return nil
+	return e.IO.Report(canceled{kept{task.ID, task.Tool, task.Created}, !ended})
 }

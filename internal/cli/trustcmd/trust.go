@@ -164,10 +164,10 @@ func runGrant(ctx context.Context, e *cli.Env, o *options) error {
 	if err := agreed(ctx, e, p, o.hash); err != nil {
 		return err
 	}
-	if err := e.Trust.Grant(ctx, p); err != nil || !e.IO.JSON {
+	if err := e.Trust.Grant(ctx, p); err != nil {
 		return err
 	}
-	return e.IO.PrintJSON(trustedDocument{Root: p.Root, Trusted: true, Hash: p.Hash})
+	return e.IO.Report(trustedDocument{Root: p.Root, Trusted: true, Hash: p.Hash})
 }
 
 // trustedDocument is the JSON of trust grant and trust revoke.
@@ -232,13 +232,10 @@ func runRevoke(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(trustedDocument{Root: p.Root, Changed: &had})
-	}
 	text := "was not trusted"
 	if had {
 		text = "is no longer trusted"
 	}
 	e.IO.Notef("%s %s", p.Root, text)
-	return nil
+	return e.IO.Report(trustedDocument{Root: p.Root, Changed: &had})
 }

@@ -87,6 +87,67 @@ func TestBrokeredFolder(t *testing.T) {
 	}
 }
 
+// A file of Rewritten is replaced by way of its lock, if what the program wrote is accepted, and in no other way.
+func TestRewrittenFiles(t *testing.T) {
+	needFull(t)
+	p := newPlace(t)
+	folder, err := filepath.EvalSymlinks(p.workspace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, folder+"/own/config", "old\n")
+	writeFile(t, folder+"/own/large", strings.Repeat("x", 1<<20+1))
+	if err := os.Symlink("config", folder+"/own/linked"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(folder+"/own/config", 0o640); err != nil {
+		t.Fatal(err)
+	}
+	profile := p.profile()
+	profile.Created = &sandbox.Names{}
+	profile.Brokered = []sandbox.Brokered{{Path: folder + "/own", Rewritten: []string{"config", "large", "linked", "folder", "none"},
+		Refuses: func(rel string, _ sandbox.Change, _ func(string) bool) bool {
+			name := strings.TrimSuffix(rel, ".lock")
+			return name == "config" || name == "large" || name == "linked"
+		},
+		Accepts: func(file, before, after string) bool {
+			return strings.HasSuffix(after, "ok\n") && (file != "config" || before != "" && !strings.Contains(before, "last"))
+		}}}
+	got := p.shell(t, profile, `
+		cd own; mkdir folder
+		python3 - <<-'END'
+			import os, errno
+			def fails(name, change, *codes):
+			    try: change(); print("DONE", name)
+			    except OSError as e:
+			        if e.errno not in codes: print("WRONG", name, e)
+			def write(text, file="config"):
+			    fd = os.open(file + ".lock", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+			    os.write(fd, text.encode()); return fd
+			def replace(file="config"): os.rename(file + ".lock", file)
+			fails("write", lambda: open("config", "w"), errno.EROFS)
+			fails("lock without O_EXCL", lambda: os.open("config.lock", os.O_CREAT | os.O_RDWR), errno.EROFS)
+			fails("remove no lock", lambda: os.unlink("config.lock"), errno.ENOENT, errno.EROFS)
+			os.close(write("new ok\n")); os.chmod("config.lock", 0o777)
+			fails("lock twice", lambda: write(""), errno.EEXIST)
+			fails("move the lock", lambda: os.rename("config.lock", "elsewhere"), errno.EROFS)
+			fails("link the lock", lambda: os.link("config.lock", "elsewhere"), errno.EROFS)
+			replace(); print(open("config").read(), end="")
+			fd = write("bad\n"); fails("bad", replace, errno.EROFS)
+			os.ftruncate(fd, 0); os.pwrite(fd, b"later ok\n", 0); replace(); os.pwrite(fd, b"worse ok\n", 0); print(open("config").read(), end="")
+			write("gone ok\n"); os.unlink("config.lock"); print(os.path.exists("config.lock"), open("config").read(), end="")
+			for file, codes in {"large": (errno.EROFS,), "linked": (errno.ELOOP,), "folder": (errno.EROFS,), "none": (errno.ENOENT,)}.items():
+			    write("ok\n", file); fails(file, lambda: replace(file), *codes); os.unlink(file + ".lock")
+			write("x" * (1 << 20) + "ok\n"); fails("too large", replace, errno.EROFS); os.unlink("config.lock")
+			write("x" * ((1 << 20) - 8) + "last ok\n"); replace(); print(os.stat("config").st_size, oct(os.stat("config").st_mode))
+			write("next ok\n"); fails("because of the old one", replace, errno.EROFS)
+		END
+		echo end`)
+	if want := "new ok\nlater ok\nFalse later ok\n1048576 0o100640\nend\n"; got != want {
+		t.Errorf("the program printed:\n%s", got)
+	}
+}
+
 // What another program puts in the place of a protected file, or of the whole folder, while the
 // program runs is protected as well.
 func TestReplacedFilesStayProtected(t *testing.T) {

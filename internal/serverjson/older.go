@@ -19,6 +19,9 @@ func modernize(s *jsonx.Value) {
 	for _, p := range itemsOf(s, "packages") {
 		rename(p, "registryName", "registryType")
 		rename(p, "name", "identifier")
+		if p.Get("registryType").IsText("docker") {
+			p.Set("registryType", jsonx.NewString("oci"))
+		}
 		for _, list := range []string{"packageArguments", "runtimeArguments"} {
 			if p.Get(list).Is(jsonx.Array) {
 				for i, arg := range p.Get(list).Items {

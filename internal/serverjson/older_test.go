@@ -21,6 +21,8 @@ func TestEarlierSchemas(t *testing.T) {
 			Given{"my_a": {"1"}}, &Plan{Command: "npx", Args: []string{"-y", "x@1.0.0", "--a", "1"}}},
 		"the first schema": {`{"name":"com.example/x","version_detail":{"version":"1.0.0"},"packages":[{"registry_name":"pypi","name":"x","version":"1.0.0","runtime_hint":"uvx"}]}`,
 			nil, &Plan{Command: "uvx", Args: []string{"x==1.0.0"}}},
+		"an image of the first schema": {`{"name":"com.example/x","version_detail":{"version":"1.0.0"},"packages":[{"registry_name":"docker","name":"e/x","version":"1.0"}]}`,
+			nil, &Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "e/x:1.0"}}},
 		"arguments that are strings": {head + `"packages":[{"registryType":"npm","identifier":"x","version":"1.0.0",` + stdio + `,"runtimeArguments":["-y"],"packageArguments":["--stdio","$HOME"]}]}`,
 			nil, &Plan{Command: "npx", Args: []string{"-y", "x@1.0.0", "--stdio", "$$HOME"}}},
 		"numbers and booleans": {head + `"packages":[{"registryType":"npm","identifier":"x","version":"1.0.0","environmentVariables":[{"name":"PORT","default":3000},{"name":"D","value":true},{"name":"L","default":1,"choices":[1,2]}]}]}`,

@@ -310,7 +310,7 @@ func (s *searcher) excerpt(line []byte, match bool) string {
 // beginning; UTF8 for all others.
 func converted(head []byte) textfile.Encoding {
 	head = head[:min(len(head), textfile.SniffBytes)]
-	if whole, _ := text.WholeRunes(head); utf8.Valid(whole) {
+	if whole, _ := text.WholeRunes(head); utf8.Valid(whole) && bytes.IndexByte(head, 0) < 0 {
 		return textfile.UTF8
 	}
 	if enc, ok := textfile.Detect(head); ok && enc.Converted() {

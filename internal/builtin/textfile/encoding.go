@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -24,8 +25,10 @@ type Encoding int
 const (
 	UTF8 Encoding = iota
 	UTF8WithBOM
-	UTF16LE // with a byte order mark
-	UTF16BE // with a byte order mark
+	UTF16LE   // with a byte order mark
+	UTF16BE   // with a byte order mark
+	Plain16LE // UTF-16 without one
+	Plain16BE
 	Windows1252
 	Unknown // in doubt; its bytes are kept as those of Windows-1252
 	ISO2022JP
@@ -43,6 +46,10 @@ func (e Encoding) String() string {
 		return "UTF-16 (little endian)"
 	case UTF16BE:
 		return "UTF-16 (big endian)"
+	case Plain16LE:
+		return "UTF-16 (little endian, without a byte order mark)"
+	case Plain16BE:
+		return "UTF-16 (big endian, without a byte order mark)"
 	case Windows1252:
 		return "Windows-1252"
 	case Unknown:
@@ -65,7 +72,7 @@ func (e Encoding) String() string {
 
 // Converted reports whether text in the encoding is converted as a whole, by
 // [Encoding.Reader].
-func (e Encoding) Converted() bool { return e == UTF16LE || e == UTF16BE || e.table() != nil }
+func (e Encoding) Converted() bool { return e >= UTF16LE && e <= Plain16BE || e.table() != nil }
 
 // The byte order marks of UTF-8 and of both variants of UTF-16.
 const (
@@ -114,7 +121,12 @@ func decodeBytes(data []byte) (string, Encoding, error) {
 		text, err := decodeUTF16(data[2:], binary.BigEndian)
 		return text, UTF16BE, err
 	case strings.IndexByte(s, 0) >= 0:
-		return "", 0, ErrNotText
+		e, order := plain16(data)
+		if order == nil {
+			return "", 0, ErrNotText
+		}
+		text, err := decodeUTF16(data, order)
+		return text, e, err
 	case isISO2022JP(data):
 		return decodeTable(data, ISO2022JP)
 	case utf8.ValidString(s):
@@ -188,6 +200,30 @@ func MostlyControl(data []byte) bool {
 	return n*10 > len(data)*3
 }
 
+// plain16 recognizes UTF-16 without a byte order mark: at least every other character is of Latin scripts, so
+// that one of its bytes, always the same one, is zero; order is nil if the data is something else.
+func plain16(data []byte) (e Encoding, order binary.ByteOrder) {
+	data = data[:min(len(data), SniffBytes)&^1]
+	var zeros [2]int
+	for i, c := range data {
+		if c == 0 {
+			zeros[i%2]++
+		}
+	}
+	e, order = Plain16BE, binary.BigEndian
+	if zeros[1] > 0 {
+		e, order = Plain16LE, binary.LittleEndian
+	}
+	if min(zeros[0], zeros[1]) > 0 || max(zeros[0], zeros[1]) < max(2, len(data)/4) {
+		return UTF8, nil
+	}
+	text, _ := decodeUTF16(data, order)
+	if strings.ContainsRune(strings.TrimSuffix(text, string(utf8.RuneError)), utf8.RuneError) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+		return UTF8, nil
+	}
+	return e, order
+}
+
 func decodeUTF16(data []byte, order binary.ByteOrder) (string, error) {
 	if len(data)%2 != 0 {
 		return "", ErrRoundTrip
@@ -209,6 +245,10 @@ func (e Encoding) Bytes(text string) ([]byte, error) {
 		return encodeUTF16(BOM16LE, text, binary.LittleEndian), nil
 	case UTF16BE:
 		return encodeUTF16(BOM16BE, text, binary.BigEndian), nil
+	case Plain16LE:
+		return encodeUTF16("", text, binary.LittleEndian), nil
+	case Plain16BE:
+		return encodeUTF16("", text, binary.BigEndian), nil
 	case Windows1252, Unknown:
 		return encodeWindows1252(text)
 	}
@@ -254,6 +294,9 @@ func (e Encoding) Reader(in *bufio.Reader) *bufio.Reader {
 		_, _ = in.Discard(len(BOM)) // cannot fail: Peek has read it
 	case UTF16LE, UTF16BE:
 		decoder := xunicode.UTF16(xunicode.LittleEndian, xunicode.ExpectBOM).NewDecoder()
+		return bufio.NewReaderSize(decoder.Reader(in), 64<<10)
+	case Plain16LE, Plain16BE:
+		decoder := xunicode.UTF16(xunicode.Endianness(e == Plain16LE), xunicode.IgnoreBOM).NewDecoder()
 		return bufio.NewReaderSize(decoder.Reader(in), 64<<10)
 	}
 	if table := e.table(); table != nil {

@@ -78,3 +78,23 @@ func TestISO2022JP(t *testing.T) {
 		t.Error(e)
 	}
 }
+
+// UTF-16 without a byte order mark is read and written back; what only has zero bytes is no text.
+func TestPlainUTF16(t *testing.T) {
+	for text, want := range map[string]Encoding{
+		"h\x00i\x00\r\x00\n\x00": Plain16LE, "\x00h\x00i\x00\n": Plain16BE, "a\x00\xe9\x00-N": Plain16LE, "h\x00i\x00\x3d\xd8\x00\xdeh\x00i\x00": UTF8,
+		"hello\x00": UTF8, "ab\x00cd\x00e\x00": UTF8, "\x01\x00\x02\x00": UTF8, "a\x00\x00\xd8": UTF8, "a\x00": UTF8, "abcdefgh\x00i\x00j": UTF8, "\x00\x00": UTF8,
+	} {
+		got, ok := Detect([]byte(text))
+		if got != want || ok != (want != UTF8) {
+			t.Errorf("%q: %v, %t, want %v", text, got, ok, want)
+		}
+		decoded, e, err := Decode([]byte(text))
+		if (err == nil) != ok || e != want {
+			t.Errorf("%q: decoded as %q, %v, %v", text, decoded, e, err)
+		}
+		if again, err := e.Bytes(decoded); ok && (string(again) != text || err != nil) {
+			t.Errorf("%q: written back as %q, %v", text, again, err)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func MediaType(head []byte, name string) string {
 }
 
 // Detect determines the encoding from the first bytes of a file. ok is false if
-// the file is not text: it has a NUL byte, or more than 30 % control
+// the file is not text: it has a NUL byte and is no UTF-16, or has more than 30 % control
 // characters.
 func Detect(head []byte) (e Encoding, ok bool) {
 	switch {
@@ -48,7 +48,10 @@ func Detect(head []byte) (e Encoding, ok bool) {
 		return UTF16LE, true
 	case bytes.HasPrefix(head, []byte(BOM16BE)):
 		return UTF16BE, true
-	case bytes.IndexByte(head, 0) >= 0 || MostlyControl(head):
+	case bytes.IndexByte(head, 0) >= 0:
+		e, order := plain16(head)
+		return e, order != nil
+	case MostlyControl(head):
 		return 0, false
 	case bytes.HasPrefix(head, []byte(BOM)):
 		return UTF8WithBOM, true

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // callTool makes a client's call. Errors become results for the model, unless the request
@@ -52,7 +53,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 			<-call.done
 			return nil, context.Cause(ctx)
 		}
-		_, stays := s.sessions.call(ctx, c.session.ID()) // the client has to find the task
+		_, stays := s.sessions.Call(ctx, c.session.ID()) // the client has to find the task
 		over := done
 		task, err := s.tasks.add(ctx, c.from, call, c.resultOfCall, func() { over(); stays() })
 		if err != nil {
@@ -225,9 +226,6 @@ func contentOf(parts []registry.Content) []mcp.Content {
 }
 
 const (
-	// clientsAtOnce is the ratio of the limit for the calls of all clients to that for
-	// those with one token.
-	clientsAtOnce = 16
 	// refusalPause is how long it takes to refuse a call.
 	refusalPause = 100 * time.Millisecond
 )
@@ -235,7 +233,7 @@ const (
 // admit counts a call of a client. If too many are running, it fails after a pause, so that
 // a client that floods the server is slowed down.
 func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) {
-	if err := s.calls.add(c.from.Name, s.limits().MaxCalls); err != nil {
+	if err := s.calls.Add(c.from.Name, s.limits().MaxCalls); err != nil {
 		s.opts.Log.Warn("call refused", "caller", c.from.Name, "reason", err.Error())
 		pause := time.NewTimer(refusalPause)
 		defer pause.Stop()
@@ -245,7 +243,7 @@ func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) 
 		}
 		return nil, err
 	}
-	return func() { s.calls.remove(c.from.Name) }, nil
+	return func() { s.calls.Remove(c.from.Name) }, nil
 }
 
 // leftTime is how long a call goes on whose client has left: its stream is gone, and a client of a
@@ -259,13 +257,13 @@ var errLeft = errors.New("the client has closed the connection on which it waite
 // and some time after its client has left, or at once if the server is shutting down. The caller
 // calls done at the end of the call.
 func (s *Server) untilLeft(ctx context.Context, session string, req mcp.Request) (_ context.Context, done func()) {
-	ctx, over := s.sessions.call(ctx, session)
-	in := inboundOf(req)
+	ctx, over := s.sessions.Call(ctx, session)
+	in := transport.InboundOf(req)
 	if in == nil {
 		return ctx, over
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(in.open, func() {
+	stop := context.AfterFunc(in.Open, func() {
 		timer := time.NewTimer(leftTime)
 		defer timer.Stop()
 		select {
@@ -275,7 +273,7 @@ func (s *Server) untilLeft(ctx context.Context, session string, req mcp.Request)
 		}
 		cancel(errLeft)
 	})
-	return context.WithValue(ctx, openKey{}, in.open), func() { stop(); cancel(nil); over() }
+	return context.WithValue(ctx, openKey{}, in.Open), func() { stop(); cancel(nil); over() }
 }
 
 type openKey struct{}

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -34,7 +35,7 @@ func upstreams(t *testing.T) map[string]string {
 // servers are not started again.
 func TestChangesOfServersAreFollowed(t *testing.T) {
 	for name, upstream := range upstreams(t) {
-		for _, revision := range []string{"2025-11-25", firstModern} {
+		for _, revision := range []string{"2025-11-25", wire.FirstModern} {
 			t.Run(name+", client of "+revision, func(t *testing.T) {
 				s := newServer(t, map[string]string{"m": upstream})
 				c, changed, updated := newFollower(t, listen(t, s, nil).URL, revision)
@@ -172,7 +173,7 @@ func TestChangedProfileIsNotified(t *testing.T) {
 	url := listen(t, s, nil).URL
 	told := map[string]chan string{}
 	for _, profile := range []string{"", "/same", "/changes"} {
-		for _, revision := range []string{"2025-11-25", firstModern} {
+		for _, revision := range []string{"2025-11-25", wire.FirstModern} {
 			heard := make(chan string, 100)
 			told[profile+" "+revision] = heard
 			client := mcp.NewClient(&mcp.Implementation{Name: "follower", Version: "1"}, &mcp.ClientOptions{
@@ -201,7 +202,7 @@ func TestChangedProfileIsNotified(t *testing.T) {
 	reload() // nothing is another one
 	changed.Store(true)
 	reload()
-	for _, revision := range []string{"2025-11-25", firstModern} {
+	for _, revision := range []string{"2025-11-25", wire.FirstModern} {
 		heard := []string{await(t, told["/changes "+revision]), await(t, told["/changes "+revision]), await(t, told["/changes "+revision])}
 		slices.Sort(heard)
 		if want := []string{"prompts", "resources", "tools"}; !slices.Equal(heard, want) {
@@ -221,7 +222,7 @@ func TestChangedProfileIsNotified(t *testing.T) {
 // server's tool, even if the server comes first in the settings.
 func TestAddedToolTakesNoName(t *testing.T) {
 	s := newServer(t, map[string]string{"a": "--changes", "b": "--names create_issue"})
-	c, changed, _ := newFollower(t, listen(t, s, nil).URL, firstModern)
+	c, changed, _ := newFollower(t, listen(t, s, nil).URL, wire.FirstModern)
 	call := func(name string, params any) string {
 		t.Helper()
 		r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: params})

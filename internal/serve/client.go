@@ -17,11 +17,9 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/text"
 )
-
-// firstModern is the first revision without sessions.
-const firstModern = "2026-07-28"
 
 // client is the sender of a request.
 type client struct {
@@ -39,8 +37,8 @@ type client struct {
 	// progress is the progress token of its request; nil if it did not ask for progress.
 	progress any
 	out      outbox
-	asked    *runningCalls   // counts the questions to people; nil: nothing does
-	closed   <-chan struct{} // of the client on stdin, closed when no answer of it is read any more; nil: it is another
+	asked    *transport.Calls // counts the questions to people; nil: nothing does
+	closed   <-chan struct{}  // of the client on stdin, closed when no answer of it is read any more; nil: it is another
 	// peer is the answer to its request that arrived at another replica, which passes on what it
 	// is asked; nil: the request is here.
 	peer *taskEvents
@@ -67,7 +65,7 @@ func (s *Server) withClient(ctx context.Context, from auth.Identity, session *mc
 	if from.Name == caller.Stdio {
 		c.closed = s.stopping
 	}
-	c.modern = c.revision >= firstModern
+	c.modern = c.revision >= wire.FirstModern
 	info, caps := c.declared(req)
 	if caps != nil {
 		c.can = *caps
@@ -190,8 +188,8 @@ func (c *client) opens() (done func()) {
 	if c == nil || c.asked == nil {
 		return func() {}
 	}
-	_ = c.asked.add(c.from.Name, 0) // there is no limit
-	return func() { c.asked.remove(c.from.Name) }
+	_ = c.asked.Add(c.from.Name, 0) // there is no limit
+	return func() { c.asked.Remove(c.from.Name) }
 }
 
 // elicit asks the client's user a question. stage is that of [client.ask].

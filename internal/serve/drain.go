@@ -114,7 +114,7 @@ func (h *HTTP) giveUpSessions(ctx context.Context, all bool) {
 		return
 	}
 	given := map[string]*record{}
-	for _, session := range h.server.sessions.endIdle(all, func(id string) { given[id] = r.records.remove(id) }) {
+	for _, session := range h.server.sessions.EndIdle(all, func(id string) { given[id] = r.records.remove(id) }) {
 		h.server.closing.Go(func() {
 			_ = session.Close()
 			r.giveUp(context.WithoutCancel(ctx), session.ID(), given[session.ID()])

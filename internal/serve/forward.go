@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // errInterrupted is what a client gets whose request another replica was handling.
@@ -35,10 +36,10 @@ func (t toPeer) RoundTrip(r *http.Request) (*http.Response, error) { return t.me
 
 // send passes a request to another replica and its answer to the client. If the error is
 // [cluster.ErrNotThere] or [cluster.ErrRefused], nothing was done and there is no answer.
-func (r *replica) send(in *inbound, to cluster.Peer) (failed error) {
-	answer := newResponse(in.w, 0) // the other replica sends the comments
-	defer answer.end()
-	asked := in.r.Clone(in.r.Context())
+func (r *replica) send(in *transport.Inbound, to cluster.Peer) (failed error) {
+	answer := transport.NewResponse(in.W, 0) // the other replica sends the comments
+	defer answer.End()
+	asked := in.R.Clone(in.R.Context())
 	asked.Header.Del("Connection")                             // it could name headers that matter here
 	for _, name := range []string{"Authorization", "Cookie"} { // the identity is what counts
 		asked.Header.Del(name)
@@ -47,16 +48,16 @@ func (r *replica) send(in *inbound, to cluster.Peer) (failed error) {
 		Transport: toPeer{r.Member, to}, FlushInterval: -1, ErrorLog: slog.NewLogLogger(r.http.opts.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL = &url.URL{Path: auth.Endpoint} // the identity has the profile
-			tellSender(p.Out.Header, in.from)
-			p.Out.Body, p.Out.ContentLength = http.NoBody, int64(len(in.body))
-			if len(in.body) > 0 {
-				p.Out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(in.body)), nil }
+			tellSender(p.Out.Header, in.From)
+			p.Out.Body, p.Out.ContentLength = http.NoBody, int64(len(in.Body))
+			if len(in.Body) > 0 {
+				p.Out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(in.Body)), nil }
 				p.Out.Body, _ = p.Out.GetBody()
 			}
 		},
 		ModifyResponse: func(a *http.Response) error {
 			if strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") {
-				a.Body = &eventsTo{ReadCloser: a.Body, request: in.body, whole: true}
+				a.Body = &eventsTo{ReadCloser: a.Body, request: in.Body, whole: true}
 			}
 			return nil
 		},
@@ -64,8 +65,8 @@ func (r *replica) send(in *inbound, to cluster.Peer) (failed error) {
 			switch {
 			case errors.Is(err, cluster.ErrNotThere) || errors.Is(err, cluster.ErrRefused):
 				failed = err
-			case in.r.Context().Err() == nil:
-				answerInterrupted(w, in.body)
+			case in.R.Context().Err() == nil:
+				answerInterrupted(w, in.Body)
 			}
 		},
 	}
@@ -124,8 +125,8 @@ func answerInterrupted(w http.ResponseWriter, message []byte) {
 
 // forward passes a request to the replica that must handle it. It looks again which one that is
 // until the request can be sent there, or handled here.
-func (h *HTTP) forward(in *inbound, to cluster.Peer) {
-	ctx := in.r.Context()
+func (h *HTTP) forward(in *transport.Inbound, to cluster.Peer) {
+	ctx := in.R.Context()
 	for deadline := time.Now().Add(2 * cluster.Alive); ; {
 		err := h.server.replica.send(in, to)
 		if err == nil || ctx.Err() != nil {
@@ -133,7 +134,7 @@ func (h *HTTP) forward(in *inbound, to cluster.Peer) {
 		}
 		if time.Now().After(deadline) {
 			h.opts.Log.Warn("request not forwarded", "to", to.Address, "reason", err.Error())
-			h.storeAway(in.w, cluster.ErrNotThere)
+			h.storeAway(in.W, cluster.ErrNotThere)
 			return
 		}
 		if pause(ctx, lookAgain) != nil {
@@ -141,19 +142,19 @@ func (h *HTTP) forward(in *inbound, to cluster.Peer) {
 		}
 		at := place{found: true}
 		switch {
-		case in.modern && errors.Is(err, cluster.ErrRefused): // the call ended just now
+		case in.Modern && errors.Is(err, cluster.ErrRefused): // the call ended just now
 			err = nil
-		case in.modern:
+		case in.Modern:
 			at.holder, err = h.whereIs(in), nil
 		default:
-			at, err = h.locate(ctx, in.session, in.from)
+			at, err = h.locate(ctx, in.Session, in.From)
 		}
 		switch {
 		case err != nil:
-			h.storeAway(in.w, err)
+			h.storeAway(in.W, err)
 			return
 		case !at.found:
-			http.Error(in.w, "session not found", http.StatusNotFound)
+			http.Error(in.W, "session not found", http.StatusNotFound)
 			return
 		case at.holder == cluster.Peer{}:
 			h.pass(in, at.holder)
@@ -173,10 +174,10 @@ func (h *HTTP) storeAway(w http.ResponseWriter, err error) {
 // what the request is about is not here.
 func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from auth.Identity) bool {
 	canceled := r.Context() // when this process ends, or the client is gone
-	in := newInbound(w, r, from)
+	in := transport.NewInbound(w, r, from)
 	if r.Method == http.MethodPost {
 		var err error
-		if in.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody)); err != nil {
+		if in.Body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, transport.MaxBody)); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return true
 		}
@@ -185,21 +186,21 @@ func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from auth.Ident
 		h.calls.Add(1) // before the look at draining, see [HTTP.has]
 		defer h.calls.Add(-1)
 	}
-	if in.modern && !h.has(in) || !in.modern && !h.server.sessions.belongs(in.session, from.Account()) {
+	if in.Modern && !h.has(in) || !in.Modern && !h.server.sessions.Belongs(in.Session, from.Account()) {
 		return false
 	}
 	ctx, done := h.requests.Add(auth.With(canceled, from), from)
 	defer done()
-	in.r = r.WithContext(ctx)
+	in.R = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
-		release, err := h.slots.Take(ctx, from.Name, cmp.Or(in.session, "forwarded"))
+		release, err := h.slots.Take(ctx, from.Name, cmp.Or(in.Session, "forwarded"))
 		if err != nil {
 			return true // the client is gone
 		}
 		defer release()
 	}
-	if !in.modern {
-		inUse, ok := h.server.sessions.request(in.session, from, r.Method == http.MethodGet)
+	if !in.Modern {
+		inUse, ok := h.server.sessions.Request(in.Session, from, r.Method == http.MethodGet)
 		if !ok {
 			return false
 		}

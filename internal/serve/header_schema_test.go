@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
 // Params that a tool declares for headers must have the same value there.
@@ -37,7 +38,7 @@ func TestParamHeadersMustMatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			for k, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-				"Mcp-Protocol-Version": firstModern, "Mcp-Method": "tools/call", "Mcp-Name": "mirror"} {
+				"Mcp-Protocol-Version": wire.FirstModern, "Mcp-Method": "tools/call", "Mcp-Name": "mirror"} {
 				r.Header.Set(k, v)
 			}
 			for k, v := range tt.lines {

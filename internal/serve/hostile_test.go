@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 const (
@@ -85,7 +87,7 @@ func sized(body string) string { return fmt.Sprintf("Content-Length: %d", len(bo
 // Requests that are malformed, ambiguous or not addressed to the endpoint are rejected,
 // and a request hidden in a body is not answered.
 func TestMalformedRequestsAreRejected(t *testing.T) {
-	address := hostileServer(t, headerTime, bodyTime)
+	address := hostileServer(t, headerTime, time.Minute)
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(ping), ping)
 	fraction := `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`
 	hidden := "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -136,7 +138,7 @@ func TestMalformedRequestsAreRejected(t *testing.T) {
 		"two sessions":                {post("/mcp", ping, sized(ping), "Mcp-Session-Id: a", "Mcp-Session-Id: b"), 400},
 		"foreign session":             {post("/mcp", ping, sized(ping), "Mcp-Session-Id: 0123456789abcdefXYZ"), 404},
 		"header too large":            {post("/mcp", ping, sized(ping), "X: "+strings.Repeat("x", 100<<10)), 431},
-		"body too large":              {post("/mcp", "", fmt.Sprintf("Content-Length: %d", MaxBody+1)), 413},
+		"body too large":              {post("/mcp", "", fmt.Sprintf("Content-Length: %d", transport.MaxBody+1)), 413},
 		"health check with no host":   {"GET /healthz HTTP/1.0\r\n\r\n", 200},
 		"message with no host":        {"POST /mcp HTTP/1.0\r\n\r\n", 403},
 		"not HTTP":                    {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
@@ -167,7 +169,7 @@ func TestMalformedRequestsAreRejected(t *testing.T) {
 // no other.
 func TestSlowRequestsTimeOut(t *testing.T) {
 	const short = 200 * time.Millisecond
-	headers, body := hostileServer(t, short, bodyTime), hostileServer(t, headerTime, short)
+	headers, body := hostileServer(t, short, time.Minute), hostileServer(t, headerTime, short)
 	for name, tt := range map[string]struct {
 		address, text string
 		want          []int
@@ -211,7 +213,7 @@ func TestOddParams(t *testing.T) {
 	methods := []string{"initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
 		"resources/subscribe", "resources/unsubscribe", "completion/complete", "logging/setLevel", "tasks/get", "tasks/update", "tasks/cancel", "tasks/result", "tasks/list",
 		"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed", "unknown"}
-	for _, revision := range []string{"", "2025-06-18", "2025-11-25", firstModern} {
+	for _, revision := range []string{"", "2025-06-18", "2025-11-25", wire.FirstModern} {
 		t.Run(revision, func(t *testing.T) {
 			h := listen(t, newServer(t, map[string]string{"m": "--offers"}), auth.NewTokens(map[string]string{"me": hostileToken}))
 			session, serial := "", 0
@@ -243,9 +245,9 @@ func TestOddParams(t *testing.T) {
 				session = cmp.Or(header.Get("Mcp-Session-Id"), session)
 				return answer
 			}
-			meta := fmt.Sprintf(`"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, firstModern)
+			meta := fmt.Sprintf(`"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, wire.FirstModern)
 			list := `,"params":{` + meta + `}`
-			if revision != "" && revision != firstModern {
+			if revision != "" && revision != wire.FirstModern {
 				list = ""
 				send("initialize", fmt.Sprintf(`,"params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}`, revision))
 				send("notifications/initialized", "")
@@ -272,7 +274,7 @@ func TestUnreadRefusalHoldsUpNoSession(t *testing.T) {
 	go func() {
 		defer close(over)
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, auth.Endpoint, strings.NewReader("{}")) // without Accept
-		handler.begin(beforeAnswer{httptest.NewRecorder(), sync.OnceFunc(func() { close(unread); <-read })}, req, "x")
+		handler.server.ids.Begin(handler.sessions, "x").ServeHTTP(transport.BeforeAnswer{ResponseWriter: httptest.NewRecorder(), Do: sync.OnceFunc(func() { close(unread); <-read })}, req)
 	}()
 	<-unread
 	_ = newRawSession(t, h, "")

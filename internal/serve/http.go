@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"cmp"
+	"crypto/rand"
 	"io"
 	"log/slog"
 	"net/http"
@@ -9,8 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 const (
@@ -44,9 +51,9 @@ type HTTP struct {
 	checks      healthChecks
 	leaving     atomic.Bool // the health check fails
 	draining    atomic.Bool // new requests are refused
-	connections connections
-	bodies      bodies
-	slots       slots
+	connections transport.Connections
+	bodies      transport.Bodies
+	slots       transport.Slots
 	requests    auth.Running
 	calls       atomic.Int64     // number of running POST requests
 	metrics     http.HandlerFunc // of /metrics; nil: there is none
@@ -60,7 +67,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &HTTP{server: s, opts: opts, slots: slots{Processors: runtime.GOMAXPROCS(0)}}
+	h := &HTTP{server: s, opts: opts, slots: transport.Slots{Processors: runtime.GOMAXPROCS(0)}}
 	switch {
 	case opts.OAuth != nil:
 		h.tokens = opts.OAuth
@@ -69,10 +76,10 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 		h.tokens = opts.Tokens
 	}
 	pick := func(*http.Request) *mcp.Server { return s.sdk }
-	o := mcp.StreamableHTTPOptions{Logger: s.opts.Messages, MaxRequestBodyBytes: MaxBody, DisableLocalhostProtection: true}
-	h.sessions = withInbound(mcp.NewStreamableHTTPHandler(pick, &o))
+	o := mcp.StreamableHTTPOptions{Logger: s.opts.Messages, MaxRequestBodyBytes: transport.MaxBody, DisableLocalhostProtection: true}
+	h.sessions = transport.Handler(mcp.NewStreamableHTTPHandler(pick, &o))
 	o.Stateless, o.PropagateRequestCancellation = true, true
-	h.modern = withInbound(mcp.NewStreamableHTTPHandler(pick, &o))
+	h.modern = transport.Handler(mcp.NewStreamableHTTPHandler(pick, &o))
 	return h
 }
 
@@ -91,10 +98,10 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// server that shuts down must not close connections on which a request may be
 		// arriving.
 		header := w.Header()
-		w = beforeAnswer{w, func() { header.Set("Connection", "close") }}
+		w = transport.BeforeAnswer{ResponseWriter: w, Do: func() { header.Set("Connection", "close") }}
 	}
-	path := r.URL.EscapedPath()                                                                                          // a proxy may have rules for the path as it is spelled
-	if err := checkOrigin(r, h.opts.Loopback); err != nil && (path != "/healthz" && path != "/readyz" || r.Host != "") { // checks with HTTP/1.0 name no host
+	path := r.URL.EscapedPath()                                                                                                    // a proxy may have rules for the path as it is spelled
+	if err := transport.CheckOrigin(r, h.opts.Loopback); err != nil && (path != "/healthz" && path != "/readyz" || r.Host != "") { // checks with HTTP/1.0 name no host
 		h.refuse(w, r, http.StatusForbidden, err.Error())
 		return
 	}
@@ -155,4 +162,169 @@ func (h *HTTP) reject(w http.ResponseWriter, r *http.Request, no *auth.Rejection
 		w.Header().Set("Retry-After", "2")
 	}
 	h.refuse(w, r, no.Status, no.Reason)
+}
+
+// unanswered drops the answer to a request that its client has canceled.
+func (s *Server) unanswered(call string) {
+	s.inbound.Range(func(key, _ any) bool {
+		if in := key.(*transport.Inbound); call != "" && in.Call == call {
+			in.Stream.Drop()
+		}
+		return true
+	})
+}
+
+// protocol authenticates a request and passes it to the SDK. profile is the one that the
+// address names; "" if it names none.
+func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) {
+	from, ok := h.authenticated(w, r)
+	if !ok {
+		return
+	}
+	if from.Profile, ok = h.server.profileFor(from, profile); !ok {
+		h.refuse(w, r, http.StatusNotFound, "not found: there is no such profile, or not for this client")
+		return
+	}
+	from.Base = h.baseOf(r)
+	if err := transport.CheckHeaders(r); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	in := transport.NewInbound(w, r, from)
+	var at place
+	if in.Session != "" {
+		var err error
+		if at, err = h.locate(r.Context(), in.Session, from); err != nil {
+			h.storeAway(w, err)
+			return
+		}
+		if !at.found {
+			http.Error(w, "session not found", http.StatusNotFound)
+			return
+		}
+	}
+	ctx, done := h.requests.Add(auth.With(r.Context(), from), from)
+	defer done()
+	in.R = r.WithContext(ctx)
+	if r.Method == http.MethodPost {
+		h.post(in, at.holder)
+		return
+	}
+	h.pass(in, at.holder)
+}
+
+// post reads a message and passes it to the SDK when it is its client's turn.
+func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
+	h.calls.Add(1) // before the look at draining, so that Drain waits for what it does not refuse
+	draining := h.draining.Load()
+	if draining {
+		h.calls.Add(-1)
+	} else {
+		defer h.calls.Add(-1)
+	}
+	var status int
+	var err error
+	if in.Body, status, err = h.bodies.Read(in.W, in.R, in.From.Name); err != nil {
+		http.Error(in.W, err.Error(), status)
+		return
+	}
+	isRequest := jsonx.Get(in.Body, "id") != nil && jsonx.Get(in.Body, "method") != nil
+	if draining && (in.Session == "" || isRequest || jsonx.KindOf(in.Body) != jsonx.Object) { // no answer for a running call, and no cancellation
+		in.W.Header().Set("Retry-After", "1")
+		http.Error(in.W, "shutting down", http.StatusServiceUnavailable)
+		return
+	}
+	done, err := h.slots.Take(in.R.Context(), in.From.Name, cmp.Or(in.Session, in.R.RemoteAddr))
+	if err != nil {
+		return // the client is gone
+	}
+	defer done()
+	switch {
+	case !in.SameRevision():
+		in.Refuse(mcp.CodeHeaderMismatch, "the header Mcp-Protocol-Version and the message name different revisions of the protocol")
+		return
+	case in.Modern && !sameTask(transport.NameOf(in.R.Header), in.Body):
+		in.Refuse(mcp.CodeHeaderMismatch, "the header Mcp-Name and the message name different tasks")
+		return
+	}
+	if err := transport.CheckBody(in.Body); err != nil {
+		http.Error(in.W, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if no := h.permitCalls(in); no != nil {
+		h.reject(in.W, in.R, no)
+		return
+	}
+	if method := in.Member("method"); !in.Modern && in.Session == "" && method != "" && method != "initialize" {
+		in.Refuse(jsonrpc.CodeInvalidRequest, "the header Mcp-Session-Id is missing: a session begins with initialize, and revision "+wire.FirstModern+" needs the header Mcp-Protocol-Version")
+		return
+	}
+	if !h.admit(in) {
+		in.W.Header().Set("Retry-After", "10")
+		http.Error(in.W, errFull.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	if in.Modern {
+		at = h.whereIs(in)
+	}
+	h.pass(in, at)
+}
+
+// admit reports whether the limit for clients permits a request. A new session, or connection, takes
+// the place of an idle one, if there is one.
+func (h *HTTP) admit(in *transport.Inbound) bool {
+	most := h.server.limits().MaxClients
+	switch {
+	case in.Modern:
+		unused, ok := h.connections.Admit(in.R.Context(), in.From.Name, most)
+		if unused != nil {
+			h.server.closing.Go(func() { _ = unused.Close() })
+		}
+		return ok
+	case in.Session != "":
+		return true
+	}
+	ended, ok := h.server.sessions.MakeRoom(in.From.Name, most, in.Member("method") == "initialize")
+	if ended != nil {
+		h.server.closing.Go(func() { _ = ended.Close() })
+	}
+	return ok
+}
+
+// pass passes a request to the SDK, or to the replica that must handle it; zero is this one.
+func (h *HTTP) pass(in *transport.Inbound, at cluster.Peer) {
+	if at != (cluster.Peer{}) {
+		h.forward(in, at)
+		return
+	}
+	in.Stream = transport.NewResponse(in.W, h.server.limits().KeepAlive)
+	defer in.Stream.End()
+	in.Open = in.R.Context()
+	if in.Session != "" && in.Body != nil {
+		in.Call = transport.RequestName(in.Session, jsonx.Get(in.Body, "id"))
+		if in.Call == "" && in.Member("method") == "notifications/cancelled" {
+			h.server.unanswered(transport.RequestName(in.Session, jsonx.Get(jsonx.Get(in.Body, "params"), "requestId")))
+		}
+		h.server.inbound.Store(in, nil)
+		defer h.server.inbound.Delete(in)
+	}
+	by := h.sessions
+	switch {
+	case in.Modern:
+		in.R.Header.Del("Mcp-Session-Id") // the revision has no sessions
+		by = h.modern
+	case in.Session == "":
+		by = h.server.ids.Begin(by, rand.Text())
+	default:
+		done, ok := h.server.sessions.Request(in.Session, in.From, in.R.Method == http.MethodGet)
+		if !ok { // the SDK may still be closing it, and would not answer
+			http.Error(in.W, "session not found", http.StatusNotFound)
+			return
+		}
+		defer done()
+		if in.R.Method == http.MethodDelete {
+			h.server.sessions.End(in.Session)
+		}
+	}
+	in.Serve(by)
 }

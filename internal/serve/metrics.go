@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -43,9 +44,9 @@ func (c *callCounts) add(client, outcome string) {
 
 // Measure adds what runs and waits, by client, and the states of the sources.
 func (s *Server) Measure(ctx context.Context, to Numbers) {
-	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.counts(), s.labelOf)
-	measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.asked.counts(), s.labelOf)
-	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", s.sessions.counts(), s.labelOf)
+	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.Counts(), s.labelOf)
+	measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.asked.Counts(), s.labelOf)
+	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", s.sessions.Counts(), s.labelOf)
 	s.ended.mu.Lock()
 	ended := maps.Clone(s.ended.of)
 	s.ended.mu.Unlock()
@@ -174,7 +175,7 @@ func (h *HTTP) WithToken(next http.HandlerFunc) http.HandlerFunc {
 func OwnServer(next http.Handler, local bool) *http.Server {
 	return &http.Server{ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if local && !isLoopback(r.Host) {
+			if local && !transport.IsLoopback(r.Host) {
 				http.Error(w, "the host is not this machine", http.StatusForbidden)
 				return
 			}

@@ -8,24 +8,25 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // permitCalls returns why a message with calls of tools is rejected (serve.oauth.scopes); nil if
 // it is permitted. Calls within a call, such as those of scripts, are checked when they are made,
 // see [caller.Caller].
-func (h *HTTP) permitCalls(in *inbound) *auth.Rejection {
+func (h *HTTP) permitCalls(in *transport.Inbound) *auth.Rejection {
 	o := h.opts.OAuth
 	if o == nil || len(o.Settings().Scopes) == 0 {
 		return nil
 	}
-	for _, message := range in.messages() {
+	for _, message := range in.Messages() {
 		if method, _ := jsonx.Text(jsonx.Get(message, "method")); method != "tools/call" {
 			continue
 		}
 		params := jsonx.Get(message, "params")
 		name, _ := jsonx.Text(jsonx.Get(params, "name"))
-		spellings := h.server.spellings(in.r.Context(), in.from, name, jsonx.Get(params, "arguments"))
-		if no := o.Permit(in.from, spellings...); no != nil {
+		spellings := h.server.spellings(in.R.Context(), in.From, name, jsonx.Get(params, "arguments"))
+		if no := o.Permit(in.From, spellings...); no != nil {
 			return no
 		}
 	}

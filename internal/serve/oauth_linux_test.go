@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -177,7 +178,7 @@ func TestExpiredTokensEndWhatRuns(t *testing.T) {
 		}
 		return c
 	}
-	old, modern, renewed, other := client(soon, "2025-11-25"), client(soon, firstModern), client(soon, "2025-11-25"), client(o.token(t, "", nil), "2025-11-25")
+	old, modern, renewed, other := client(soon, "2025-11-25"), client(soon, wire.FirstModern), client(soon, "2025-11-25"), client(o.token(t, "", nil), "2025-11-25")
 	renewed.http = &http.Client{Transport: withToken(o.token(t, "", nil))}
 	if err := renewed.call(t.Context(), "echo", map[string]any{"text": "hello"}); err != nil {
 		t.Fatal(err)
@@ -192,7 +193,7 @@ func TestExpiredTokensEndWhatRuns(t *testing.T) {
 	if late := time.Since(end); late > 2*time.Second {
 		t.Errorf("they ended after %s", late)
 	}
-	waitFor(t, func() bool { return o.server.running() == 1 && o.server.sessions.count() == 2 })
+	waitFor(t, func() bool { return o.server.running() == 1 && sum(o.server.sessions.Counts()) == 2 })
 	if err := renewed.call(t.Context(), "echo", map[string]any{"text": "hello"}); err != nil {
 		t.Errorf("the session with the next token: %v", err)
 	}
@@ -223,7 +224,7 @@ func TestChangedOAuth(t *testing.T) {
 	if _, err := bufio.NewReader(resp.Body).ReadString(0); err == nil {
 		t.Error("the stream continued")
 	}
-	waitFor(t, func() bool { return o.server.sessions.count() == 0 })
+	waitFor(t, func() bool { return sum(o.server.sessions.Counts()) == 0 })
 	// A mistake changes nothing.
 	wrong := o.set
 	wrong.Issuer.Value, wrong.Scopes = "http://login.example", nil

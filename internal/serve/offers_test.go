@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -83,13 +84,13 @@ func TestResourcesAreResolvedInTheView(t *testing.T) {
 		"/a": {"good://5": "a", "good://a/b": "not found", "both://x": "a", "own://a": "a", "own://b": "not found"},
 		"/b": {"good://5": "b", "good://a/b": "b", "both://x": "b", "own://a": "not found", "own://b": "b"},
 	} {
-		for _, revision := range []string{"2025-11-25", firstModern} {
+		for _, revision := range []string{"2025-11-25", wire.FirstModern} {
 			c := connectTo(t, url+"/mcp"+profile, revision)
 			for uri, want := range want {
 				if got := readAs(t, c, uri); got != want && !(want == "not found" && strings.Contains(got, "not found")) {
 					t.Errorf("profile %q, %s: %s is read from %q, want %q", profile, revision, uri, got, want)
 				}
-				if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); revision != firstModern && (err == nil) == (want == "not found") {
+				if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); revision != wire.FirstModern && (err == nil) == (want == "not found") {
 					t.Errorf("profile %q: subscribing to %s: %v", profile, uri, err)
 				}
 			}

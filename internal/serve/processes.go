@@ -8,6 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // Clients of revision 2026-07-28 have no sessions, but some of their requests must be handled
@@ -28,22 +29,22 @@ type concern struct {
 }
 
 // concernOf returns what a request is about; the zero value: nothing that binds it.
-func (s *Server) concernOf(in *inbound) concern {
-	params := jsonx.Get(in.body, "params")
+func (s *Server) concernOf(in *transport.Inbound) concern {
+	params := jsonx.Get(in.Body, "params")
 	if sealed, ok := jsonx.Text(jsonx.Get(params, "requestState")); ok {
-		if state, err := s.states.keys.Open(sealed); err == nil && state.Owner == in.from.Account() {
+		if state, err := s.states.keys.Open(sealed); err == nil && state.Owner == in.From.Account() {
 			return concern{question: state.ID}
 		}
 	}
 	if server := s.serverOf(in, params); server != nil && server.Settings().PerClient {
-		return concern{process: in.from.Name + "\x00" + server.Info().Name}
+		return concern{process: in.From.Name + "\x00" + server.Info().Name}
 	}
 	return concern{}
 }
 
 // serverOf returns the server that provides what a request names; nil if it names nothing, or no
 // server does.
-func (s *Server) serverOf(in *inbound, params json.RawMessage) *mcpclient.Source {
+func (s *Server) serverOf(in *transport.Inbound, params json.RawMessage) *mcpclient.Source {
 	s.mu.Lock()
 	o := s.offer
 	s.mu.Unlock()
@@ -51,7 +52,7 @@ func (s *Server) serverOf(in *inbound, params json.RawMessage) *mcpclient.Source
 		return nil
 	}
 	name, _ := jsonx.Text(jsonx.Get(params, "name"))
-	switch in.member("method") {
+	switch in.Member("method") {
 	case "tools/call":
 		t, err := o.registry.Lookup(name)
 		if err != nil {
@@ -67,8 +68,8 @@ func (s *Server) serverOf(in *inbound, params json.RawMessage) *mcpclient.Source
 		}
 	case "resources/read":
 		uri, _ := jsonx.Text(jsonx.Get(params, "uri"))
-		who := &caller.Caller{Name: in.from.Name, Groups: in.from.Groups, Profile: in.from.Profile}
-		if r, _ := o.shown(caller.With(in.r.Context(), who), s.view(o, in.from.Profile)).find(uri); r != nil {
+		who := &caller.Caller{Name: in.From.Name, Groups: in.From.Groups, Profile: in.From.Profile}
+		if r, _ := o.shown(caller.With(in.R.Context(), who), s.view(o, in.From.Profile)).find(uri); r != nil {
 			return r.server
 		}
 	}
@@ -77,8 +78,8 @@ func (s *Server) serverOf(in *inbound, params json.RawMessage) *mcpclient.Source
 
 // whereIs returns the other replica that must handle a request without a session; the zero value
 // is this one, or any. While the store is away, it is this one.
-func (h *HTTP) whereIs(in *inbound) cluster.Peer {
-	r, ctx := h.server.replica, in.r.Context()
+func (h *HTTP) whereIs(in *transport.Inbound) cluster.Peer {
+	r, ctx := h.server.replica, in.R.Context()
 	if r == nil {
 		return cluster.Peer{}
 	}
@@ -97,7 +98,7 @@ func (h *HTTP) whereIs(in *inbound) cluster.Peer {
 
 // has reports whether this replica has what a request without a session is about. If it is to end, it
 // leaves a call to the other replica that this one can run from its beginning.
-func (h *HTTP) has(in *inbound) bool {
+func (h *HTTP) has(in *transport.Inbound) bool {
 	about := h.server.concernOf(in)
 	if about.question != "" {
 		return h.server.states.waitsHere(about.question) && (!h.draining.Load() || h.server.states.onlyHere(about.question))

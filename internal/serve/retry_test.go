@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -49,7 +50,7 @@ func newDeployed(t *testing.T) *deployed {
 // as its backoff allows. When it is up, clients are notified.
 func TestFailedServersAreTriedAgain(t *testing.T) {
 	d := newDeployed(t)
-	for _, revision := range []string{"2025-11-25", firstModern} {
+	for _, revision := range []string{"2025-11-25", wire.FirstModern} {
 		t.Run(revision, func(t *testing.T) {
 			d.up.Store(false)
 			d.tries.Store(0)

@@ -35,7 +35,7 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 		h.visits.CancelOf(func(from auth.Identity) bool { now, ok := h.tokens.Renew(from); return !ok || !now.Console })
 		h.requests.CancelOf(invalid)
 		h.server.tasks.endOf(func(from auth.Identity) bool { return invalid(from.AnyToken()) }, auth.ErrRevoked)
-		for _, session := range h.server.sessions.endOf(invalid) {
+		for _, session := range h.server.sessions.EndOf(invalid) {
 			h.server.closing.Go(func() { _ = session.Close() })
 		}
 	}

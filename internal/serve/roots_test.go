@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
 // A server that asks for roots during a call gets those of the client that made it,
@@ -14,7 +15,7 @@ func TestRootsOfTheClient(t *testing.T) {
 	for _, upstream := range []string{"legacy", "modern"} {
 		s := newServer(t, map[string]string{"m": "--dialogs;" + upstream})
 		h := listen(t, s, nil)
-		for _, revision := range []string{"2025-11-25", firstModern} {
+		for _, revision := range []string{"2025-11-25", wire.FirstModern} {
 			t.Run(upstream+" server, client of "+revision, func(t *testing.T) {
 				client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
 				client.AddRoots(&mcp.Root{URI: "file:///home/alice/" + revision})

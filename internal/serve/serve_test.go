@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
@@ -476,9 +477,13 @@ func TestCanceledCallsAreNotAnswered(t *testing.T) {
 
 // running returns how many calls are running.
 func (s *Server) running() int {
-	n := 0
-	for _, calls := range s.calls.counts() {
-		n += calls
+	return sum(s.calls.Counts())
+}
+
+// sum returns the sum of what clients have.
+func sum(counts map[string]int) (n int) {
+	for _, of := range counts {
+		n += of
 	}
 	return n
 }
@@ -517,7 +522,7 @@ func BenchmarkEcho(b *testing.B) {
 	h := listen(b, s, nil)
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		b.Run(revision, func(b *testing.B) {
-			c := newClient(b, h.URL, "", "bench", map[bool]string{true: "", false: revision}[revision == firstModern])
+			c := newClient(b, h.URL, "", "bench", map[bool]string{true: "", false: revision}[revision == wire.FirstModern])
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					if _, err := c.CallTool(b.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}}); err != nil {
@@ -528,13 +533,6 @@ func BenchmarkEcho(b *testing.B) {
 			})
 		})
 	}
-}
-
-// count returns the number of sessions.
-func (s *sessions) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byID)
 }
 
 // answerTo sends a request and returns the answer.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"runtime/debug"
@@ -24,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
@@ -80,7 +82,7 @@ type Server struct {
 	changes *changes       // that servers have reported
 	closing sync.WaitGroup // sessions that were replaced or are not used
 
-	sessions sessions
+	sessions transport.Sessions
 	replica  *replica // nil without a store
 
 	stopping chan struct{} // closed by stop
@@ -90,16 +92,14 @@ type Server struct {
 	subscriptions subscriptions
 	known         knownLists
 	reporting     atomic.Pointer[mcpclient.Source] // the server that has reported the change of which clients are being notified
-	calls         runningCalls
-	asked         runningCalls // the questions to people about calls, and of servers
+	calls         transport.Calls
+	asked         transport.Calls // the questions to people about calls, and of servers
 	ended         callCounts
 	claimed       atomic.Bool // the names of clients are claims of access tokens
 	tasks         tasks
 	states        *states
 	inbound       sync.Map // the *inbound in sessions that the SDK is handling
-
-	naming    sync.Mutex
-	sessionID func() string // for the next session over HTTP, see [HTTP.begin]
+	ids           transport.SessionIDs
 
 	mu         sync.Mutex
 	profiles   []Profile
@@ -130,7 +130,7 @@ func New(opts Options) *Server {
 		s.logins.store = opts.Questions.Store
 		s.replica = newReplica(s, opts.Questions.Store)
 		s.tasks.replica, s.tasks.store = s.replica.ID, opts.Questions.Store
-		s.sessions.over = s.replica.sessionOver
+		s.sessions.Over = s.replica.sessionOver
 		s.states.answered.holder = s.replica.ID
 	}
 	return s
@@ -249,7 +249,7 @@ func (s *Server) reapUnused(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, session := range s.sessions.endUnused(s.limits().Session) {
+		for _, session := range s.sessions.EndUnused(s.limits().Session) {
 			s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 		}
 		s.endSubscriptions(ctx)
@@ -274,7 +274,7 @@ func (s *Server) closeIdle() {
 
 // gone reports whether a session over HTTP has ended.
 func (s *Server) gone(session *mcp.ServerSession) bool {
-	return session.ID() != "" && !s.sessions.has(session)
+	return session.ID() != "" && !s.sessions.Has(session)
 }
 
 // load makes the offer of a session, and the offers of the clients that have one of their own. For
@@ -423,7 +423,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}, Logging: &mcp.LoggingCapabilities{}, Completions: &mcp.CompletionCapabilities{},
 			Extensions: extensions,
 		},
-		GetSessionID:       func() string { return s.sessionID() },
+		GetSessionID:       s.ids.Next,
 		CompletionHandler:  s.complete,
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,
@@ -474,7 +474,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			settleRevision(req)
 			result, err := next(ctx, method, req)
 			if err == nil && session.ID() != "" {
-				s.sessions.add(who, session)
+				s.sessions.Add(who, session)
 			}
 			if r, ok := result.(*mcp.InitializeResult); ok && err == nil {
 				s.withInstructions(s.withClient(ctx, who, session, from), who.Profile, r)
@@ -540,8 +540,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // beginStream lets the response to a request over HTTP, whose headers the SDK has set by
 // now, stay alive until its first event.
 func (s *Server) beginStream(req mcp.Request) {
-	if in := inboundOf(req); in != nil {
-		in.stream.begin()
+	if in := transport.InboundOf(req); in != nil {
+		in.Stream.Begin()
 	}
 }
 
@@ -591,4 +591,31 @@ func (s *Server) offered(ctx context.Context) (*offer, error) {
 	o, done := s.forCaller(ctx, o)
 	done()
 	return o, nil
+}
+
+// identify returns who sends a message: the sender of its request over HTTP or, if that has
+// been answered, of the request that began the session, or the client on stdin.
+func (s *Server) identify(ctx context.Context, req mcp.Request) auth.Identity {
+	if in := transport.InboundOf(req); in != nil {
+		return in.From
+	}
+	if from, ok := auth.From(ctx); ok {
+		return from
+	}
+	return auth.Identity{Name: caller.Stdio, Profile: s.opts.Profile}
+}
+
+// Stdio serves the client on a pair of streams until in ends or ctx is done. Calls that
+// are running then may take drain to finish, and are answered. If ctx is done after the
+// end of in, they are canceled immediately, because their client is gone.
+func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
+	// With ctx itself, the SDK would answer no call that ends after it is done.
+	err := s.sdk.Run(context.WithoutCancel(ctx), &transport.Stdio{In: in, Out: out, Drain: drain, Ended: s.stop, Stop: ctx.Done()})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }

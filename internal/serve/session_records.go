@@ -195,7 +195,7 @@ func (r *replica) giveUp(ctx context.Context, id string, one *record) {
 
 // endSession ends a session and closes it.
 func (s *Server) endSession(id string) {
-	if session := s.sessions.end(id); session != nil {
+	if session := s.sessions.End(id); session != nil {
 		s.closing.Go(func() { _ = session.Close() })
 	}
 }

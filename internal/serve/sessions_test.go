@@ -7,10 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -25,16 +26,14 @@ func TestCallsOfClientsThatLeft(t *testing.T) {
 		"it has left at the end":    {func(leave func(), s *Server, _ func()) { leave(); s.stop() }, 0, errLeft},
 		"it is there at the end":    {func(_ func(), s *Server, _ func()) { s.stop() }, leftTime, nil},
 		"the answer is on its way":  {func(leave func(), _ *Server, done func()) { done(); leave() }, 0, context.Canceled},
-		"its session is closed now": {func(leave func(), s *Server, _ func()) { leave(); s.sessions.end("id") }, 0, errSessionOver},
+		"its session is closed now": {func(leave func(), s *Server, _ func()) { leave(); s.sessions.End("id") }, 0, transport.ErrSessionOver},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &Server{stopping: make(chan struct{})}
-			s.sessions.byID = map[string]*clientSession{"id": {}}
-			s.sessions.held.Add("")
+			s.sessions.Add(auth.Identity{}, openSession("id"))
 			open, leave := context.WithCancel(t.Context())
-			under := &underway{}
-			under.Store(&inbound{open: open})
-			ctx, done := s.untilLeft(t.Context(), "id", &mcp.CallToolRequest{Extra: &mcp.RequestExtra{TokenInfo: &sdkauth.TokenInfo{Extra: map[string]any{extraUnderway: under}}}})
+			info, _ := (&transport.Inbound{Open: open}).Underway()
+			ctx, done := s.untilLeft(t.Context(), "id", &mcp.CallToolRequest{Extra: &mcp.RequestExtra{TokenInfo: info}})
 			defer done()
 			began := time.Now()
 			tt.end(leave, s, done)
@@ -70,3 +69,9 @@ func TestLabelsOfClients(t *testing.T) {
 		}
 	}
 }
+
+// openSession is a session by its id.
+type openSession string
+
+func (s openSession) ID() string { return string(s) }
+func (openSession) Close() error { return nil }

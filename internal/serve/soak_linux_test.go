@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
@@ -83,7 +84,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	h.CloseClientConnections()
 	settledCounts(t, func(now counts) bool {
-		return server.running() == 0 && server.sessions.count() == 0 && now.children <= before.children && now.files <= before.files && now.goroutines <= before.goroutines
+		return server.running() == 0 && sum(server.sessions.Counts()) == 0 && now.children <= before.children && now.files <= before.files && now.goroutines <= before.goroutines
 	})
 	from.Close()
 	settledCounts(t, func(now counts) bool { return now.children == 0 })
@@ -166,7 +167,7 @@ func (c *soaking) visit(ctx context.Context, breakOff bool) error {
 	return c.end(ctx)
 }
 
-func (c *soaking) modern() bool { return c.revision == firstModern }
+func (c *soaking) modern() bool { return c.revision == wire.FirstModern }
 
 func (c *soaking) begin(ctx context.Context) error {
 	if c.modern() {

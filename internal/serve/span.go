@@ -3,14 +3,13 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
@@ -43,7 +42,7 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 		if from, ok := req.(sender); ok {
 			span.Label("mcp.protocol.version", from.ProtocolVersion())
 		}
-		span.Set("jsonrpc.request.id", text.Head(requestID(req), maxRequestID))
+		span.Set("jsonrpc.request.id", text.Head(transport.RequestID(req), maxRequestID))
 		result, err := next(ctx, method, req)
 		var refused *jsonrpc.Error
 		switch {
@@ -72,21 +71,6 @@ const maxRequestID = 64
 // canceled reports whether a request has no answer because its client wants none any more.
 func canceled(ctx context.Context, err error) bool {
 	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, errLeft))
-}
-
-// requestID returns the id of a request; "" if it is not known, as for those of a batch over HTTP.
-func requestID(req mcp.Request) string {
-	if in := inboundOf(req); in != nil {
-		id := jsonx.Get(in.body, "id")
-		if text, ok := jsonx.Text(id); ok {
-			return text
-		}
-		return string(id)
-	}
-	if r, ok := extraOf(req, extraRequest).(*jsonrpc.Request); ok && r.IsCall() {
-		return fmt.Sprint(r.ID.Raw())
-	}
-	return ""
 }
 
 // traced returns a context with the trace of a client's request: that of its _meta, or else

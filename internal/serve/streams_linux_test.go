@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
@@ -57,7 +57,7 @@ func TestSilentStreamsStayAlive(t *testing.T) {
 	for name, stream := range map[string]struct{ revision, method, body string }{
 		"call of a session":      {"2025-11-25", http.MethodPost, slowCall},
 		"stream of a session":    {"2025-11-25", http.MethodGet, ""},
-		"call without a session": {firstModern, http.MethodPost, modernCall},
+		"call without a session": {wire.FirstModern, http.MethodPost, modernCall},
 	} {
 		c := &soaking{url: h.URL + auth.Endpoint, http: h.Client(), revision: stream.revision}
 		if err := c.begin(t.Context()); err != nil {
@@ -93,40 +93,6 @@ func TestCommentsDoNotSplitEvents(t *testing.T) {
 	for range 20 {
 		if r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "work", Arguments: map[string]any{"steps": 20, "pause": 0, "message": strings.Repeat("x", 10_000)}, Meta: mcp.Meta{"progressToken": "p"}}); err != nil || r.IsError {
 			t.Fatalf("%v, %v", r, err)
-		}
-	}
-}
-
-// An error that the SDK writes as the whole response is one event if the stream is open
-// already, and is followed by no comment if it is not.
-func TestErrorsOfOpenStreamsAreEvents(t *testing.T) {
-	const refusal = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`
-	for name, test := range map[string]struct {
-		open bool
-		code int
-		body string
-	}{
-		"open":     {true, http.StatusOK, "event: message\ndata: " + refusal + "\n\n"},
-		"not open": {false, http.StatusBadRequest, refusal},
-	} {
-		w := httptest.NewRecorder()
-		s := newResponse(w, time.Hour)
-		s.Header().Set("Content-Type", "text/event-stream")
-		s.begin()
-		if test.open {
-			s.comment()
-		}
-		s.Header().Set("Content-Type", "application/json")
-		s.WriteHeader(http.StatusBadRequest)
-		if n, err := s.Write([]byte(refusal)); n != len(refusal) || err != nil {
-			t.Errorf("%s: %d, %v", name, n, err)
-		}
-		if !test.open {
-			s.comment() // that was due
-		}
-		s.end()
-		if w.Code != test.code || w.Body.String() != test.body {
-			t.Errorf("%s: status %d and %q", name, w.Code, w.Body)
 		}
 	}
 }
@@ -181,7 +147,7 @@ func TestRemovedTokensEndWhatRuns(t *testing.T) {
 		}
 		return c
 	}
-	old, modern, other := client("alice-0123456789abcdef", "2025-11-25"), client("alice-0123456789abcdef", firstModern), client("bob-0123456789abcdef", "2025-11-25")
+	old, modern, other := client("alice-0123456789abcdef", "2025-11-25"), client("alice-0123456789abcdef", wire.FirstModern), client("bob-0123456789abcdef", "2025-11-25")
 	ended := openStreams(t, old, modern)
 	stays := openStream(t, other, http.MethodPost, slowCall)
 	waitFor(t, func() bool { return s.running() == 3 })
@@ -191,7 +157,7 @@ func TestRemovedTokensEndWhatRuns(t *testing.T) {
 			t.Error("a stream of a removed token continued")
 		}
 	}
-	waitFor(t, func() bool { return s.running() == 1 && s.sessions.count() == 1 })
+	waitFor(t, func() bool { return s.running() == 1 && sum(s.sessions.Counts()) == 1 })
 	another := client("bob-0123456789abcdef", "2025-11-25")
 	if err := another.call(t.Context(), "echo", map[string]any{"text": "hello"}); err != nil {
 		t.Errorf("another token: %v", err)

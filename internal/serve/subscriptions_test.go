@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
 // newListener connects a client of the newest revision that waits for changes.
@@ -20,7 +21,7 @@ func newListener(t *testing.T, transport mcp.Transport) (_ *mcp.ClientSession, c
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := session.InitializeResult().ProtocolVersion; v != firstModern {
+	if v := session.InitializeResult().ProtocolVersion; v != wire.FirstModern {
 		t.Fatalf("revision %s", v)
 	}
 	t.Cleanup(func() { _ = session.Close() })
@@ -79,7 +80,7 @@ func newUpstream(t *testing.T, uris ...string) *upstream {
 	legacy := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return u.Server }, nil)
 	modern := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return u.Server }, &mcp.StreamableHTTPOptions{Stateless: true})
 	u.url = serveUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Mcp-Protocol-Version") >= firstModern {
+		if r.Header.Get("Mcp-Protocol-Version") >= wire.FirstModern {
 			modern.ServeHTTP(w, r)
 			return
 		}
@@ -106,7 +107,7 @@ func (u *upstream) touch(t *testing.T, updated <-chan string) {
 // and end at the server with the last client.
 func TestSubscriptionsOutliveSettings(t *testing.T) {
 	for _, protocol := range []string{"legacy", "modern"} {
-		for _, revision := range []string{"2025-11-25", firstModern} {
+		for _, revision := range []string{"2025-11-25", wire.FirstModern} {
 			t.Run(protocol+" server, client of "+revision, func(t *testing.T) {
 				first, second, without := newUpstream(t, pageURI), newUpstream(t, pageURI), newUpstream(t)
 				s := newServer(t, map[string]string{"m": first.url + ";" + protocol})

@@ -27,7 +27,7 @@ type place struct {
 func (h *HTTP) locate(ctx context.Context, id string, from auth.Identity) (place, error) {
 	r := h.server.replica
 	for {
-		if h.server.sessions.belongs(id, from.Account()) {
+		if h.server.sessions.Belongs(id, from.Account()) {
 			return place{found: true}, nil
 		}
 		if r == nil {
@@ -86,13 +86,13 @@ func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now se
 		delete(r.adopting, id)
 		close(over)
 	}()
-	if r.server.sessions.belongs(id, from.Account()) {
+	if r.server.sessions.Belongs(id, from.Account()) {
 		return nil
 	}
 	if r.http.draining.Load() {
 		return errLeaving
 	}
-	ended, room := r.server.sessions.makeRoom(from.Name, r.server.limits().MaxClients, true)
+	ended, room := r.server.sessions.MakeRoom(from.Name, r.server.limits().MaxClients, true)
 	if ended != nil {
 		r.server.closing.Go(func() { _ = ended.Close() })
 	}
@@ -116,7 +116,7 @@ func (r *replica) adopt(ctx context.Context, id string, now sessionRecord, value
 	ctx = auth.With(context.WithoutCancel(ctx), from)
 	r.records.add(id, &record{now: now, value: value})
 	r.http.replay(ctx, id, "initialize", now.State.InitializeParams)
-	if !r.server.sessions.belongs(id, from.Account()) {
+	if !r.server.sessions.Belongs(id, from.Account()) {
 		r.records.remove(id)
 		return errors.New("taking over a session: it cannot begin again")
 	}
@@ -152,13 +152,14 @@ func (h *HTTP) replay(ctx context.Context, session, method string, params any) {
 	if err != nil {
 		return
 	}
-	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {checked}}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	by := h.sessions
 	if method == "initialize" {
-		h.begin(discarded{http.Header{}}, req, session)
-		return
+		by = h.server.ids.Begin(by, session)
+	} else {
+		req.Header.Set("Mcp-Session-Id", session)
 	}
-	req.Header.Set("Mcp-Session-Id", session)
-	h.sessions.ServeHTTP(discarded{http.Header{}}, req)
+	by.ServeHTTP(discarded{http.Header{}}, req)
 }
 
 // discarded is a response that nobody reads.

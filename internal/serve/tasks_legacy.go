@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // relatedTask is the member of _meta that names the task to which something belongs.
@@ -26,12 +27,7 @@ func (c *client) wantedTask(req mcp.Request) (task json.RawMessage) {
 	if !c.knowsLegacyTasks() {
 		return nil
 	}
-	if in := inboundOf(req); in != nil {
-		task = jsonx.Get(jsonx.Get(in.body, "params"), "task")
-	} else if r, ok := extraOf(req, extraRequest).(*jsonrpc.Request); ok {
-		task = jsonx.Get(r.Params, "task")
-	}
-	if jsonx.IsNull(task) {
+	if task = jsonx.Get(transport.ParamsOf(req), "task"); jsonx.IsNull(task) {
 		return nil
 	}
 	return task

@@ -17,8 +17,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // A request about a task is answered by the replica that has the task, wherever the client's
@@ -155,12 +157,12 @@ func (p *peerResult) MarshalJSON() ([]byte, error) {
 // does nothing, if the sender has no such task here.
 func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from auth.Identity) bool {
 	var is taskRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxBody)).Decode(&is); err != nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, transport.MaxBody)).Decode(&is); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return true
 	}
 	events := &taskEvents{to: json.NewEncoder(w), flush: http.NewResponseController(w).Flush, replica: h.server.replica}
-	c := &client{from: from, revision: is.Revision, modern: is.Revision >= firstModern, peer: events}
+	c := &client{from: from, revision: is.Revision, modern: is.Revision >= wire.FirstModern, peer: events}
 	run, answer := h.server.tasks.find(is.ID, from), taskMethodOf(is.Method).of(c)
 	if run == nil || answer == nil {
 		return false
@@ -223,7 +225,7 @@ func (r *replica) answered(req *http.Request, id string) bool {
 	waits, ok := r.asked.LoadAndDelete(id)
 	if ok {
 		var answers mcp.InputResponseMap
-		if json.NewDecoder(io.LimitReader(req.Body, MaxBody)).Decode(&answers) != nil {
+		if json.NewDecoder(io.LimitReader(req.Body, transport.MaxBody)).Decode(&answers) != nil {
 			answers = nil
 		}
 		waits.(chan mcp.InputResponse) <- answers[id] // it has room for one

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -79,5 +80,14 @@ func TestStdioTasks(t *testing.T) {
 	for task, want := range map[string]string{`,"task":{}`: `"result":{"task":{"taskId":`, `,"task":null`: `"result":{"content":`, `,"_meta":{"toolreg/task":true}`: `"result":{"content":`, `,"task":1`: "task must be an object"} {
 		c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow_compute","arguments":{"seconds":0}` + task + `}}`)
 		c.expect(want)
+	}
+}
+
+// The task of a message is the one that its header is compared with.
+func TestNamesOfMembersAreExact(t *testing.T) {
+	var p taskParams
+	const params = `{"taskId":"a","TASKID":"b","TaskId":"c"}`
+	if err := json.Unmarshal([]byte(params), &p); err != nil || p.ID != "a" || !sameTask("a", json.RawMessage(`{"method":"tasks/get","params":`+params+`}`)) {
+		t.Errorf("the task %q, %v", p.ID, err)
 	}
 }

@@ -14,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // A client that does not read its responses does not delay other clients of the same
@@ -74,8 +76,8 @@ func TestRunningCallsAreLimited(t *testing.T) {
 	if r, err := other.CallTool(t.Context(), echo); err != nil || textOf(r) != "hello" {
 		t.Errorf("another client: %q, %v", textOf(r), err)
 	}
-	for range 2 * clientsAtOnce {
-		_ = s.calls.add("", 0)
+	for range 2 * 16 {
+		_ = s.calls.Add("", 0)
 	}
 	if r, err := other.CallTool(t.Context(), echo); err != nil || !strings.Contains(textOf(r), "calls of all clients are running") {
 		t.Errorf("all clients: %q, %v", textOf(r), err)
@@ -97,7 +99,7 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 	h.Start()
 	defer h.Close()
 	call := func(ctx context.Context, c *http.Client, tool string, params map[string]any) error {
-		return (&soaking{revision: firstModern, url: h.URL + auth.Endpoint, http: c}).call(ctx, tool, params)
+		return (&soaking{revision: wire.FirstModern, url: h.URL + auth.Endpoint, http: c}).call(ctx, tool, params)
 	}
 	clients := []*http.Client{{Transport: &http.Transport{}}, {Transport: &http.Transport{}}, {Transport: &http.Transport{}}}
 	for i, client := range []int{0, 1, 0, 2, 0, 1} { // the second connection is idle for longest when the third comes
@@ -148,7 +150,7 @@ func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var attack sync.WaitGroup
 	for range 5 { // one more than are read at the same time
-		attack.Go(func() { _, _ = send(ctx, "0123456789abcdef", MaxBody) })
+		attack.Go(func() { _, _ = send(ctx, "0123456789abcdef", transport.MaxBody) })
 	}
 	if status, err := send(t.Context(), "fedcba9876543210", 4<<20); status != http.StatusOK || err != nil {
 		t.Errorf("another client: status %d, %v", status, err)
@@ -169,14 +171,14 @@ func TestModernDeleteEndsNoSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header = http.Header{"Mcp-Session-Id": {c.session}, "Mcp-Protocol-Version": {firstModern}}
+	req.Header = http.Header{"Mcp-Session-Id": {c.session}, "Mcp-Protocol-Version": {wire.FirstModern}}
 	resp, err := h.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusMethodNotAllowed || s.sessions.count() != 1 {
-		t.Errorf("status %d, %d sessions", resp.StatusCode, s.sessions.count())
+	if resp.StatusCode != http.StatusMethodNotAllowed || sum(s.sessions.Counts()) != 1 {
+		t.Errorf("status %d, %d sessions", resp.StatusCode, sum(s.sessions.Counts()))
 	}
 	if err := c.end(t.Context()); err != nil {
 		t.Error(err)

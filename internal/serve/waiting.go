@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 const (
@@ -179,7 +180,7 @@ func (s *Server) Wait() {
 	for _, w := range s.states.endAll() {
 		<-w.done
 	}
-	for _, task := range s.tasks.endOf(func(auth.Identity) bool { return true }, errStopped) {
+	for _, task := range s.tasks.endOf(func(auth.Identity) bool { return true }, transport.ErrStopped) {
 		<-task.over
 	}
 	s.closing.Wait()

@@ -32,6 +32,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -53,7 +54,7 @@ type options struct {
 	// namesBuiltins is namesBuiltIn of the settings in effect.
 	namesBuiltins atomic.Bool
 	oauth         *auth.OAuth                 // of serve.oauth; nil means there is none
-	tls           *serve.Certificates         // of serve.tls; nil means there are none
+	tls           *transport.Certificates     // of serve.tls; nil means there are none
 	tokenList     atomic.Pointer[auth.Tokens] // nil until it is read, and without one
 }
 
@@ -498,7 +499,7 @@ func (o *options) useTLS(e *cli.Env, set settings.Serve) error {
 	if err != nil {
 		return err
 	}
-	o.tls, err = serve.ReadCertificates(files, func(err error) {
+	o.tls, err = transport.ReadCertificates(files, func(err error) {
 		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "certificates_unread", Message: err.Error(), Hint: "the earlier certificates stay in use until the files are corrected"})
 	})
 	if err != nil {
@@ -508,7 +509,7 @@ func (o *options) useTLS(e *cli.Env, set settings.Serve) error {
 }
 
 // certificateFiles returns the files of serve.tls.
-func certificateFiles(e *cli.Env, set settings.Serve) (serve.CertificateFiles, error) {
+func certificateFiles(e *cli.Env, set settings.Serve) (transport.CertificateFiles, error) {
 	path := func(from settings.Entry) string {
 		name := expand.Home(from.Value, expand.NewEnviron(e.Config.Environ).Home())
 		if from.Value == "" || filepath.IsAbs(name) || from.Origin.Line == 0 { // not of a file
@@ -518,9 +519,9 @@ func certificateFiles(e *cli.Env, set settings.Serve) (serve.CertificateFiles, e
 	}
 	if set.Cert.Value == "" || set.Key.Value == "" {
 		given := cmp.Or(set.Cert, set.Key, set.ClientCA)
-		return serve.CertificateFiles{}, &cli.UsageError{Err: fmt.Errorf("%s: serve.tls needs cert and key", given.Origin), Hint: "toolreg settings show serve.tls shows what is set"}
+		return transport.CertificateFiles{}, &cli.UsageError{Err: fmt.Errorf("%s: serve.tls needs cert and key", given.Origin), Hint: "toolreg settings show serve.tls shows what is set"}
 	}
-	return serve.CertificateFiles{Cert: path(set.Cert), Key: path(set.Key), ClientCA: path(set.ClientCA)}, nil
+	return transport.CertificateFiles{Cert: path(set.Cert), Key: path(set.Key), ClientCA: path(set.ClientCA)}, nil
 }
 
 // drained waits for running requests, at most as long as --drain allows.

@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"encoding/base64"
@@ -13,12 +13,12 @@ import (
 // decodeName decodes the header Mcp-Name, because the SDK does not.
 func decodeName(h http.Header) {
 	if h.Get("Mcp-Name") != "" {
-		h.Set("Mcp-Name", nameOf(h))
+		h.Set("Mcp-Name", NameOf(h))
 	}
 }
 
-// nameOf returns the header Mcp-Name, decoded.
-func nameOf(h http.Header) string {
+// NameOf returns the header Mcp-Name, decoded.
+func NameOf(h http.Header) string {
 	name := h.Get("Mcp-Name")
 	if encoded, ok := strings.CutPrefix(name, "=?base64?"); ok {
 		encoded, whole := strings.CutSuffix(encoded, "?=")
@@ -29,9 +29,9 @@ func nameOf(h http.Header) string {
 	return name
 }
 
-// checkHeaders rejects requests that a proxy in front of the server may have interpreted
+// CheckHeaders rejects requests that a proxy in front of the server may have interpreted
 // differently.
-func checkHeaders(r *http.Request) error {
+func CheckHeaders(r *http.Request) error {
 	for name, values := range r.Header {
 		if len(values) > 1 && (name == "Content-Type" || strings.HasPrefix(name, "Mcp-")) {
 			return fmt.Errorf("the header %s is given more than once", name)
@@ -40,11 +40,11 @@ func checkHeaders(r *http.Request) error {
 	return nil
 }
 
-// checkOrigin rejects requests from web pages of other origins, and requests for a host
+// CheckOrigin rejects requests from web pages of other origins, and requests for a host
 // whose name was made to resolve to this machine (DNS rebinding) if loopback
 // says that only this machine can reach the server.
-func checkOrigin(r *http.Request, loopback bool) error {
-	if loopback && !isLoopback(r.Host) {
+func CheckOrigin(r *http.Request, loopback bool) error {
+	if loopback && !IsLoopback(r.Host) {
 		return errors.New("forbidden: this server accepts only requests for localhost")
 	}
 	for _, origin := range r.Header.Values("Origin") {
@@ -56,8 +56,8 @@ func checkOrigin(r *http.Request, loopback bool) error {
 	return nil
 }
 
-// isLoopback reports whether a host, of which a port may be part, is this machine.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host, of which a port may be part, is this machine.
+func IsLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

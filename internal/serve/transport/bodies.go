@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"bytes"
@@ -26,9 +26,9 @@ const (
 	largePause = time.Second
 )
 
-// bodies limits how many large bodies a client sends at a time, which bounds the memory
+// Bodies limits how many large bodies a client sends at a time, which bounds the memory
 // for them. It is safe for concurrent use; the zero value is ready to use.
-type bodies struct {
+type Bodies struct {
 	Time time.Duration // the limit for one body; 0 means a minute
 
 	mu     sync.Mutex
@@ -36,7 +36,7 @@ type bodies struct {
 }
 
 // wait returns when it is the client's turn. The caller calls done after the body.
-func (b *bodies) wait(ctx context.Context, name string) (done func(), err error) {
+func (b *Bodies) wait(ctx context.Context, name string) (done func(), err error) {
 	b.mu.Lock()
 	place := b.places[name]
 	if place == nil {
@@ -57,7 +57,7 @@ func (b *bodies) wait(ctx context.Context, name string) (done func(), err error)
 
 // read reads a body of a client. One whose body is too large, which is an [*http.MaxBytesError], is
 // slowed down.
-func (b *bodies) read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
+func (b *Bodies) read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
 	head, err := io.ReadAll(io.LimitReader(body, smallBody))
 	if err != nil || len(head) < smallBody {
 		return head, err
@@ -82,7 +82,7 @@ func (b *bodies) read(ctx context.Context, name string, body io.Reader) ([]byte,
 
 // Read reads the body of a request of a client within its limits; name is that of its token. If there
 // is an error, the request is answered with the status.
-func (b *bodies) Read(w http.ResponseWriter, r *http.Request, name string) (body []byte, status int, err error) {
+func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, name string) (body []byte, status int, err error) {
 	errLarge := errors.New("the request is larger than 16 MiB")
 	if r.ContentLength > MaxBody {
 		return nil, http.StatusRequestEntityTooLarge, errLarge

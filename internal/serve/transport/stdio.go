@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"context"
@@ -18,35 +18,20 @@ import (
 // maxLine is the maximum size of a message on stdin.
 const maxLine = 16 << 20
 
-// Stdio serves the client on a pair of streams until in ends or ctx is done. Calls that
-// are running then may take drain to finish, and are answered. If ctx is done after the
-// end of in, they are canceled immediately, because their client is gone.
-func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
-	// With ctx itself, the SDK would answer no call that ends after it is done.
-	err := s.sdk.Run(context.WithoutCancel(ctx), &stdio{in: in, out: out, drain: drain, ended: s.stop, stop: ctx.Done()})
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// stdio is a line-based transport. The SDK's own stops at a line that is not
+// Stdio is a line-based transport. The SDK's own stops at a line that is not
 // JSON, and answers canceled requests.
-type stdio struct {
-	in    io.Reader
-	out   io.Writer
-	drain time.Duration // time to answer open requests at the end of in
-	ended func()        // called at the end of in
-	stop  <-chan struct{}
+type Stdio struct {
+	In    io.Reader
+	Out   io.Writer
+	Drain time.Duration   // time to answer open requests at the end of In
+	Ended func()          // called at the end of In
+	Stop  <-chan struct{} // closed when no more messages are to be read
 }
 
 // Connect implements mcp.Transport.
-func (t *stdio) Connect(context.Context) (mcp.Connection, error) {
-	c := &stdioConn{out: t.out, drain: t.drain, ended: t.ended, stop: t.stop, answered: make(chan struct{}, 1), lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{}}
-	go c.readLines(t.in)
+func (t *Stdio) Connect(context.Context) (mcp.Connection, error) {
+	c := &stdioConn{out: t.Out, drain: t.Drain, ended: t.Ended, stop: t.Stop, answered: make(chan struct{}, 1), lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{}}
+	go c.readLines(t.In)
 	return c, nil
 }
 
@@ -86,7 +71,8 @@ func (c *stdioConn) readLines(in io.Reader) {
 	}
 }
 
-var errStopped = errors.New("the server is stopping")
+// ErrStopped reports that the server is stopping.
+var ErrStopped = errors.New("the server is stopping")
 
 // Read implements mcp.Connection. It answers lines that are not messages
 // itself.
@@ -101,14 +87,14 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		c.queue = c.queue[1:]
 		m, err := jsonrpc.DecodeMessage(data)
 		if err == nil {
-			err = checkBody(data)
+			err = CheckBody(data)
 		}
 		if err != nil {
 			c.refuse(data, err)
 			continue
 		}
 		if r, ok := m.(*jsonrpc.Request); ok {
-			r.Extra = &mcp.RequestExtra{TokenInfo: withExtra(extraRequest, r)}
+			r.Extra = &mcp.RequestExtra{TokenInfo: withBeside(r)}
 			c.received(r)
 		}
 		return m, nil
@@ -122,7 +108,7 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 	select {
 	case l = <-c.lines:
 	case <-c.stop:
-		l.err = errStopped
+		l.err = ErrStopped
 	case <-c.closed:
 		return io.EOF
 	case <-ctx.Done():

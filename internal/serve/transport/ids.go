@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"encoding/json"
@@ -10,9 +10,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// checkBody returns an error if there is not exactly one JSON value, of which the SDK would
+// CheckBody returns an error if there is not exactly one JSON value, of which the SDK would
 // read the first, or if a message, or one of a batch, fails [checkMessage].
-func checkBody(body json.RawMessage) error {
+func CheckBody(body json.RawMessage) error {
 	if err := jsonx.Check(body, jsonx.Options{}); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"context"
@@ -16,9 +16,9 @@ const (
 	slotsEach = 4
 )
 
-// slots decides which request is processed next, so that a client that sends many requests
+// Slots decides which request is processed next, so that a client that sends many requests
 // delays only its own. It is safe for concurrent use.
-type slots struct {
+type Slots struct {
 	// Processors is the number of processors that handle requests. If it is 0, no request
 	// gets a slot.
 	Processors int
@@ -40,7 +40,7 @@ type ticket struct {
 // sessions: all tokens get the same share, and so do all sessions of one token. The slot
 // is released by done or after slotTime. If ctx is canceled, done does not release it,
 // because a call continues for a while after its client has canceled it.
-func (s *slots) Take(ctx context.Context, from ...string) (done func(), err error) {
+func (s *Slots) Take(ctx context.Context, from ...string) (done func(), err error) {
 	t := &ticket{ready: make(chan struct{})}
 	s.mu.Lock()
 	s.queue.add(t, from)
@@ -62,7 +62,7 @@ func (s *slots) Take(ctx context.Context, from ...string) (done func(), err erro
 }
 
 // end releases a slot or stops waiting for one.
-func (s *slots) end(t *ticket) {
+func (s *Slots) end(t *ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	working := t.given && !t.over
@@ -74,7 +74,7 @@ func (s *slots) end(t *ticket) {
 }
 
 // grant assigns free slots to waiting tickets. s.mu is held.
-func (s *slots) grant() {
+func (s *Slots) grant() {
 	for s.waiting > 0 {
 		most := s.Processors * slotsEach
 		if s.waiting > most {

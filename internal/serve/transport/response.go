@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"fmt"
@@ -16,11 +16,11 @@ const (
 	headTime = 100 * time.Millisecond
 )
 
-// response is one that closes its connection if the client does not read it. While a
+// Response is one that closes its connection if the client does not read it. While a
 // stream has nothing to send, it sends comments, because proxies close silent connections
-// and clients notice then that a connection is lost. Create it with [newResponse] and call
+// and clients notice then that a connection is lost. Create it with [NewResponse] and call
 // end when the handler has returned.
-type response struct {
+type Response struct {
 	http.ResponseWriter
 	timing    *http.ResponseController
 	keepAlive time.Duration // between comments; 0 means that none are sent
@@ -33,35 +33,37 @@ type response struct {
 	void  bool // what is written from now on is dropped
 }
 
-func newResponse(w http.ResponseWriter, keepAlive time.Duration) *response {
-	return &response{ResponseWriter: w, timing: http.NewResponseController(w), keepAlive: keepAlive}
+// NewResponse returns the response to a request. keepAlive is the time between comments; 0 means that
+// none are sent.
+func NewResponse(w http.ResponseWriter, keepAlive time.Duration) *Response {
+	return &Response{ResponseWriter: w, timing: http.NewResponseController(w), keepAlive: keepAlive}
 }
 
 // limit limits the time of one write. The returned function lifts the limit, because a
 // stream may be silent for longer.
-func (s *response) limit() func() {
+func (s *Response) limit() func() {
 	_ = s.timing.SetWriteDeadline(time.Now().Add(stallTime))
 	return func() { _ = s.timing.SetWriteDeadline(time.Time{}) }
 }
 
-// drop drops what is written from now on: the request was canceled, so it is not answered
+// Drop drops what is written from now on: the request was canceled, so it is not answered
 // (revision 2025-11-25, utilities, "Cancellation").
-func (s *response) drop() {
+func (s *Response) Drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.void = true
 }
 
-// begin is called when the headers of the response are set and its first event may take a
+// Begin is called when the headers of the response are set and its first event may take a
 // while.
-func (s *response) begin() {
+func (s *Response) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.follow(headTime)
 }
 
 // follow lets a stream send something if it has no event within d. s.mu is held.
-func (s *response) follow(d time.Duration) {
+func (s *Response) follow(d time.Duration) {
 	stream := s.open || !s.sent && s.hasEvents()
 	switch {
 	case s.ended:
@@ -75,12 +77,12 @@ func (s *response) follow(d time.Duration) {
 }
 
 // hasEvents reports whether the headers are those of a stream.
-func (s *response) hasEvents() bool {
+func (s *Response) hasEvents() bool {
 	return strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream")
 }
 
 // comment sends the headers of the stream or, after them, a comment.
-func (s *response) comment() {
+func (s *Response) comment() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || s.sent && !s.open {
@@ -97,7 +99,7 @@ func (s *response) comment() {
 }
 
 // head sends the headers. s.mu is held.
-func (s *response) head(status int) {
+func (s *Response) head(status int) {
 	s.sent, s.open = true, s.hasEvents()
 	if s.void && !s.open {
 		s.Header().Del("Content-Type")
@@ -110,7 +112,7 @@ func (s *response) head(status int) {
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (s *response) WriteHeader(status int) {
+func (s *Response) WriteHeader(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.sent {
@@ -122,7 +124,7 @@ func (s *response) WriteHeader(status int) {
 // Write implements http.ResponseWriter. The SDK writes each event at once. It writes a
 // protocol error as the whole response, with a status; if the stream is open by then, the
 // error is an event.
-func (s *response) Write(p []byte) (int, error) {
+func (s *Response) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.limit()()
@@ -145,15 +147,15 @@ func (s *response) Write(p []byte) (int, error) {
 }
 
 // Flush implements http.Flusher.
-func (s *response) Flush() {
+func (s *Response) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.limit()()
 	_ = s.timing.Flush()
 }
 
-// end is called when the handler has returned.
-func (s *response) end() {
+// End is called when the handler has returned.
+func (s *Response) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -163,25 +165,25 @@ func (s *response) end() {
 }
 
 // Unwrap returns the wrapped writer to http.ResponseController.
-func (s *response) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+func (s *Response) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// beforeAnswer calls a function before anything of a response is written.
-type beforeAnswer struct {
+// BeforeAnswer calls a function before anything of a response is written.
+type BeforeAnswer struct {
 	http.ResponseWriter
-	do func()
+	Do func()
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (b beforeAnswer) WriteHeader(status int) {
-	b.do()
+func (b BeforeAnswer) WriteHeader(status int) {
+	b.Do()
 	b.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
-func (b beforeAnswer) Write(p []byte) (int, error) {
-	b.do()
+func (b BeforeAnswer) Write(p []byte) (int, error) {
+	b.Do()
 	return b.ResponseWriter.Write(p)
 }
 
 // Unwrap returns the wrapped writer to http.ResponseController.
-func (b beforeAnswer) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+func (b BeforeAnswer) Unwrap() http.ResponseWriter { return b.ResponseWriter }

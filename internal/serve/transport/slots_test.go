@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // taken returns how many requests have a slot and how many wait for one.
-func (s *slots) taken() [2]int {
+func (s *Slots) taken() [2]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return [2]int{s.working, s.waiting}
@@ -45,7 +45,7 @@ func TestSlotsAreShared(t *testing.T) {
 // time.
 func TestSlotsAreReleasedAfterSlotTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &slots{Processors: 1}
+		s := &Slots{Processors: 1}
 		begin := time.Now()
 		var waited []time.Duration // in multiples of slotTime
 		var mu sync.Mutex
@@ -73,7 +73,7 @@ func TestSlotsAreReleasedAfterSlotTime(t *testing.T) {
 // keeps its slot, because its call continues for a while.
 func TestSlotsOfCanceledRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &slots{Processors: 1}
+		s := &Slots{Processors: 1}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		done, err := s.Take(ctx, "a")

@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// connections counts the connections on which clients without sessions (revision
+// Connections counts the connections on which clients without sessions (revision
 // 2026-07-28) have made a request. It is safe for concurrent use; the zero value counts
 // none.
-type connections struct {
+type Connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]*connection
 	held shares
@@ -27,7 +27,7 @@ type connection struct {
 type connectionKey struct{}
 
 // Opened is the ConnContext function of the [http.Server].
-func (c *connections) Opened(ctx context.Context, conn net.Conn) context.Context {
+func (c *Connections) Opened(ctx context.Context, conn net.Conn) context.Context {
 	state := &connection{conn: conn}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *connections) Opened(ctx context.Context, conn net.Conn) context.Context
 }
 
 // Changed is the ConnState function of the [http.Server].
-func (c *connections) Changed(conn net.Conn, state http.ConnState) {
+func (c *Connections) Changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of := c.open[conn]
@@ -55,7 +55,7 @@ func (c *connections) Changed(conn net.Conn, state http.ConnState) {
 }
 
 // remove forgets a connection. c.mu is held.
-func (c *connections) remove(of *connection) {
+func (c *Connections) remove(of *connection) {
 	delete(c.open, of.conn)
 	if of.counted {
 		c.held.Remove(of.token)
@@ -66,7 +66,7 @@ func (c *connections) remove(of *connection) {
 // many connections. most is the limit for all tokens together. If it is reached, the connection
 // that has been idle for longest makes room, one of this token if the token has reached its own
 // share; it is returned to be closed, nil if there is none.
-func (c *connections) Admit(ctx context.Context, token string, most int) (unused net.Conn, ok bool) {
+func (c *Connections) Admit(ctx context.Context, token string, most int) (unused net.Conn, ok bool) {
 	conn, _ := ctx.Value(connectionKey{}).(*connection)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"fmt"
@@ -48,15 +48,18 @@ func (s *shares) Remove(name string) {
 	}
 }
 
-// runningCalls counts calls. The zero value has none. It is safe for concurrent use.
-type runningCalls struct {
+// clientsAtOnce is the ratio of the limit for the calls of all clients to that for those with one token.
+const clientsAtOnce = 16
+
+// Calls counts calls. The zero value has none. It is safe for concurrent use.
+type Calls struct {
 	mu   sync.Mutex
 	held shares
 }
 
-// add counts a call of a token unless the limit of one token, or that of all, is reached; 0
+// Add counts a call of a token unless the limit of one token, or that of all, is reached; 0
 // means no limit.
-func (r *runningCalls) add(token string, limit int) error {
+func (r *Calls) Add(token string, limit int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -69,14 +72,15 @@ func (r *runningCalls) add(token string, limit int) error {
 	return nil
 }
 
-func (r *runningCalls) remove(token string) {
+// Remove counts one call of a token less.
+func (r *Calls) Remove(token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held.Remove(token)
 }
 
-// counts returns how many each token has.
-func (r *runningCalls) counts() map[string]int {
+// Counts returns how many each token has.
+func (r *Calls) Counts() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.held.of)

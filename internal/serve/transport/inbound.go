@@ -1,0 +1,182 @@
+// Package transport carries messages between clients and the SDK's server: lines on stdin, and requests
+// over HTTP, each within its limits and as soon as it is its client's turn. It refuses what could be
+// understood in two ways, has the sessions of clients, and passes on beside a message what came with it
+// ([InboundOf], [ParamsOf]). It knows who sends a request (package auth), not what that one is offered.
+package transport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/serve/auth"
+)
+
+// Inbound is a request of a client over HTTP to the MCP endpoint, from its check until its response
+// is over.
+type Inbound struct {
+	W       http.ResponseWriter
+	R       *http.Request
+	From    auth.Identity
+	Modern  bool            // it is of a revision without sessions
+	Session string          // Mcp-Session-Id; "": it names none
+	Body    json.RawMessage // a message, or a batch of them; nil unless it is a POST
+
+	// What follows is set before [Inbound.Serve].
+	Stream *Response
+	Call   string          // see [RequestName]; "" for others than requests in a session
+	Open   context.Context // ends when the response is over, or its client is gone
+}
+
+// NewInbound returns a request whose sender is known.
+func NewInbound(w http.ResponseWriter, r *http.Request, from auth.Identity) *Inbound {
+	in := &Inbound{W: w, R: r, From: from, Modern: r.Header.Get("Mcp-Protocol-Version") >= wire.FirstModern}
+	if !in.Modern {
+		in.Session = r.Header.Get("Mcp-Session-Id")
+	}
+	return in
+}
+
+// Member returns a member of the message that is text; "" if there is none.
+func (in *Inbound) Member(name string) string {
+	value, _ := jsonx.Text(jsonx.Get(in.Body, name))
+	return value
+}
+
+// Messages returns the message, or those of the batch.
+func (in *Inbound) Messages() []json.RawMessage {
+	if batch, ok := jsonx.Elements(in.Body); ok {
+		return batch
+	}
+	return []json.RawMessage{in.Body}
+}
+
+// underway is a request until its response is over, and then nil: the SDK keeps it as long as a
+// session that begins with the request.
+type underway = atomic.Pointer[Inbound]
+
+// beside is the member of what the SDK passes on about the sender of a message (TokenInfo) that has
+// what came with the message: the *underway or, on stdin, the *[jsonrpc.Request] itself.
+const beside = "toolreg"
+
+func withBeside(is any) *sdkauth.TokenInfo {
+	return &sdkauth.TokenInfo{Extra: map[string]any{beside: is}}
+}
+
+func besideOf(req mcp.Request) any {
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		return extra.TokenInfo.Extra[beside]
+	}
+	return nil
+}
+
+type infoKey struct{}
+
+// Handler makes a handler of the SDK pass on the requests of [Inbound.Serve], as it does with what it
+// has found out about a token.
+func Handler(of http.Handler) http.Handler {
+	known := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
+		info, ok := ctx.Value(infoKey{}).(*sdkauth.TokenInfo)
+		if !ok {
+			info = &sdkauth.TokenInfo{}
+		}
+		return info, nil
+	}
+	of = sdkauth.RequireBearerToken(known, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(of)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Authorization", "Bearer checked") // it asks for one
+		of.ServeHTTP(w, r)
+	})
+}
+
+// Serve answers the request by one of [Handler], after it has got a Stream.
+func (in *Inbound) Serve(by http.Handler) {
+	info, over := in.Underway()
+	defer over()
+	r := in.R.WithContext(context.WithValue(in.R.Context(), infoKey{}, info))
+	decodeName(r.Header)
+	if in.Body != nil {
+		r.Body = io.NopCloser(bytes.NewReader(in.Body))
+	}
+	by.ServeHTTP(in.Stream, r)
+}
+
+// Underway returns what the SDK passes on with the messages of the request, which they have until over
+// is called.
+func (in *Inbound) Underway() (_ *sdkauth.TokenInfo, over func()) {
+	under := &underway{}
+	under.Store(in)
+	return withBeside(under), func() { under.Store(nil) }
+}
+
+// InboundOf returns the request over HTTP with which a message came; nil if there is none, or it has
+// been answered.
+func InboundOf(req mcp.Request) *Inbound {
+	if under, ok := besideOf(req).(*underway); ok {
+		return under.Load()
+	}
+	return nil
+}
+
+// ParamsOf returns the params of a request as they came, with what the SDK does not read; nil if they
+// are not known, as for those of a batch over HTTP.
+func ParamsOf(req mcp.Request) json.RawMessage {
+	if in := InboundOf(req); in != nil {
+		return jsonx.Get(in.Body, "params")
+	}
+	if r, ok := besideOf(req).(*jsonrpc.Request); ok {
+		return r.Params
+	}
+	return nil
+}
+
+// RequestID returns the id of a request; "" if it is not known, see [ParamsOf].
+func RequestID(req mcp.Request) string {
+	if in := InboundOf(req); in != nil {
+		id := jsonx.Get(in.Body, "id")
+		if text, ok := jsonx.Text(id); ok {
+			return text
+		}
+		return string(id)
+	}
+	if r, ok := besideOf(req).(*jsonrpc.Request); ok && r.IsCall() {
+		return fmt.Sprint(r.ID.Raw())
+	}
+	return ""
+}
+
+// RequestName returns what names a request among those of all sessions, "" if the id is none.
+func RequestName(session string, id json.RawMessage) string {
+	if kind := jsonx.KindOf(id); kind != jsonx.String && kind != jsonx.Number {
+		return ""
+	}
+	return session + " " + jsonx.Canonical(id)
+}
+
+// SameRevision reports whether each message and the header of its request agree on whether
+// the revision has sessions.
+func (in *Inbound) SameRevision() bool {
+	return !slices.ContainsFunc(in.Messages(), func(message json.RawMessage) bool {
+		inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(message, "params"), "_meta"), mcp.MetaKeyProtocolVersion))
+		return ok && inBody >= wire.FirstModern != in.Modern
+	})
+}
+
+// Refuse answers a message that does not agree with the headers of its request.
+func (in *Inbound) Refuse(code int64, reason string) {
+	in.W.Header().Set("Content-Type", "application/json")
+	in.W.WriteHeader(http.StatusBadRequest)
+	_ = json.NewEncoder(in.W).Encode(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(in.Body, "id"), "error": jsonrpc.Error{
+		Code: code, Message: reason}})
+}

@@ -1,0 +1,243 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/serve/auth"
+)
+
+// Sessions tracks the sessions of clients over HTTP (revisions before 2026-07-28). The
+// SDK could close unused ones itself, but it would wait for running calls even if their
+// client is gone.
+type Sessions struct {
+	mu   sync.Mutex
+	byID map[string]*clientSession
+	held shares
+	Over func(id string) // is told of sessions that have ended; it must not wait. nil: nobody is
+}
+
+// Session is what the SDK has of a session.
+type Session interface {
+	ID() string
+	Close() error
+}
+
+type clientSession struct {
+	of       auth.Identity
+	is       Session
+	requests int       // in progress, including streams
+	streams  int       // that only wait for notifications
+	used     time.Time // when the last one ended, or a stream began
+	calls    map[int]context.CancelCauseFunc
+	serial   int // of the last call
+}
+
+// Belongs reports whether there is such a session and it belongs to an account.
+func (s *Sessions) Belongs(id, account string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	return c != nil && c.of.Account() == account
+}
+
+// ErrSessionOver is the cause with which the calls of an ended session are canceled.
+var ErrSessionOver = errors.New("the client's session has ended")
+
+// Add records an initialized session.
+func (s *Sessions) Add(of auth.Identity, one Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID == nil {
+		s.byID = map[string]*clientSession{}
+	}
+	if s.byID[one.ID()] == nil {
+		s.byID[one.ID()] = &clientSession{of: of.AnyToken(), is: one, used: time.Now()}
+		s.held.Add(of.Name)
+	}
+}
+
+// idle reports whether the session has no requests, other than streams, and no calls.
+func (c *clientSession) idle() bool { return c.requests == c.streams && len(c.calls) == 0 }
+
+// MakeRoom reports whether a token may have another session if most is the limit for all
+// tokens. If the limit is reached and a session begins, it ends the one that has been idle
+// for longest, of this token if the token has reached its own share, and returns it to be
+// closed; nil if it ended none.
+func (s *Sessions) MakeRoom(token string, most int, begins bool) (ended Session, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if room := s.held.Room(token, most); room || !begins {
+		return nil, room
+	}
+	var oldest string
+	for id, c := range s.byID {
+		if c.idle() && s.held.Yields(c.of.Name, token, most) && (oldest == "" || c.used.Before(s.byID[oldest].used)) {
+			oldest = id
+		}
+	}
+	c := s.byID[oldest]
+	if c == nil {
+		return nil, false
+	}
+	s.endLocked(oldest, c)
+	return c.is, s.held.Room(token, most)
+}
+
+// Has reports whether a session has not ended.
+func (s *Sessions) Has(one Session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[one.ID()] != nil
+}
+
+// Counts returns how many each token has.
+func (s *Sessions) Counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.held.of)
+}
+
+// Request records a request of a session, which is in use until done is called, and lasts as long
+// as the token of the request. It reports whether there is such a session.
+func (s *Sessions) Request(id string, from auth.Identity, stream bool) (done func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	if c == nil {
+		return nil, false
+	}
+	c.requests++
+	if stream {
+		c.streams++
+		c.used = time.Now()
+	}
+	if from.Expires.After(c.of.Expires) {
+		c.of = from.AnyToken()
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.requests--
+		if stream {
+			c.streams--
+		}
+		c.used = time.Now()
+	}, true
+}
+
+// Call returns a context for a call that is canceled at the end of the session. The
+// caller calls done at the end of the call.
+func (s *Sessions) Call(ctx context.Context, id string) (_ context.Context, done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	if c == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	if c.calls == nil {
+		c.calls = map[int]context.CancelCauseFunc{}
+	}
+	c.serial++
+	n := c.serial
+	c.calls[n] = cancel
+	return ctx, func() {
+		cancel(nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(c.calls, n)
+	}
+}
+
+// End forgets a session and cancels its calls. It returns the session to be closed; nil if
+// there is none.
+func (s *Sessions) End(id string) Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	if c == nil {
+		return nil
+	}
+	s.endLocked(id, c)
+	return c.is
+}
+
+// EndIdle ends the sessions that are idle; if all is set, it ends every session. It calls end with
+// each, which must not wait, before it is forgotten, and returns them to be closed.
+func (s *Sessions) EndIdle(all bool, end func(id string)) []Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Session
+	for id, c := range s.byID {
+		if all || c.idle() {
+			end(id)
+			s.endLocked(id, c)
+			out = append(out, c.is)
+		}
+	}
+	return out
+}
+
+func (s *Sessions) endLocked(id string, c *clientSession) {
+	delete(s.byID, id)
+	s.held.Remove(c.of.Name)
+	if s.Over != nil {
+		s.Over(id)
+	}
+	for _, cancel := range c.calls {
+		cancel(ErrSessionOver)
+	}
+}
+
+// EndUnused ends the sessions that were unused for too long, and returns them to be
+// closed; 0 means that none was.
+func (s *Sessions) EndUnused(idle time.Duration) []Session {
+	return s.endIf(func(c *clientSession) bool {
+		return idle > 0 && c.requests == 0 && time.Since(c.used) >= idle
+	})
+}
+
+// EndOf ends the sessions of those whose tokens are not valid any more, and returns them to be
+// closed.
+func (s *Sessions) EndOf(invalid func(auth.Identity) bool) []Session {
+	return s.endIf(func(c *clientSession) bool { return invalid(c.of) })
+}
+
+func (s *Sessions) endIf(over func(*clientSession) bool) []Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Session
+	for id, c := range s.byID {
+		if over(c) {
+			s.endLocked(id, c)
+			out = append(out, c.is)
+		}
+	}
+	return out
+}
+
+// SessionIDs gives sessions over HTTP their ids. The SDK asks for one, but not for which request, so
+// requests that may begin a session take turns until it has asked, or answers.
+type SessionIDs struct {
+	mu sync.Mutex
+	id func() string // of the next session
+}
+
+// Next is the GetSessionID function of the [mcp.ServerOptions].
+func (s *SessionIDs) Next() string { return s.id() }
+
+// Begin makes the session that a request to a handler of the SDK begins have an id.
+func (s *SessionIDs) Begin(by http.Handler, id string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		turn := sync.OnceFunc(s.mu.Unlock)
+		defer turn()
+		s.id = func() string { defer turn(); return id }
+		by.ServeHTTP(BeforeAnswer{w, turn}, r)
+	})
+}

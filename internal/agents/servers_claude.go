@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -101,10 +100,6 @@ func (c *claudeSwitches) read(root string, data []byte, team bool) {
 
 // apply switches a server, or some of its tools, off.
 func (c *claudeSwitches) apply(s *settings.ImportedServer) {
-	var e entry
-	if s.Problem != "" || json.Unmarshal(s.JSON, &e) != nil {
-		return
-	}
 	off, tools := slices.Contains(c.servers, s.Name), []string(nil)
 	claude := Importer{}.Program("claude")
 	for _, rule := range c.denied {
@@ -122,14 +117,7 @@ func (c *claudeSwitches) apply(s *settings.ImportedServer) {
 			tools = append(tools, rest[2:])
 		}
 	}
-	if !off && tools == nil {
-		return
-	}
-	e.Disabled = e.Disabled || off
-	e.ExcludeTools = append(e.ExcludeTools, tools...)
-	if data, err := json.Marshal(e); err == nil {
-		s.JSON = data
-	}
+	takeAway(s, off, tools)
 }
 
 // texts returns the strings in a list.

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -140,4 +141,40 @@ func switched(entry *jsonx.Value) *bool {
 		}
 	}
 	return on
+}
+
+// switchedBy lets each of a program's files, and others, switch servers of all of them off.
+func switchedBy(files []settings.ImportFile, says func(doc *document.Document, name string) (off bool, tools []string), others ...settings.ImportFile) []settings.ImportFile {
+	var with []string
+	for _, f := range slices.Concat(files, others) {
+		with = append(with, f.Path)
+	}
+	for i := range files {
+		files[i].With = with
+		files[i].Switch = func(servers []settings.ImportedServer, with [][]byte) {
+			for _, data := range with {
+				doc, _ := document.ParseForeign("switches", data)
+				for i := range servers {
+					if doc != nil {
+						off, tools := says(doc, servers[i].Name)
+						takeAway(&servers[i], off, tools)
+					}
+				}
+			}
+		}
+	}
+	return files
+}
+
+// takeAway switches a server, or some of its tools, off.
+func takeAway(s *settings.ImportedServer, off bool, tools []string) {
+	var e entry
+	if s.Problem != "" || !off && tools == nil || json.Unmarshal(s.JSON, &e) != nil {
+		return
+	}
+	e.Disabled = e.Disabled || off
+	e.ExcludeTools = append(e.ExcludeTools, tools...)
+	if data, err := json.Marshal(e); err == nil {
+		s.JSON = data
+	}
 }

@@ -19,35 +19,13 @@ import (
 func geminiFiles(w folders) []settings.ImportFile {
 	r, folder := read(shellLike, geminiEntry, "mcpServers"), filepath.Join(w.named("GEMINI_CLI_HOME"), ".gemini")
 	files := append([]settings.ImportFile{w.project(r, ".gemini", "settings.json")}, w.user(r, folder, "settings.json")...)
-	var with []string
-	for _, f := range append(files, w.user(nil, folder, "mcp-server-enablement.json")...) {
-		with = append(with, f.Path)
-	}
-	for i := range files {
-		files[i].With, files[i].Switch = with, geminiSwitch
-	}
-	return files
+	return switchedBy(files, geminiSwitch, w.user(nil, folder, "mcp-server-enablement.json")...)
 }
 
-// geminiSwitch switches servers off that a file excludes, does not allow or has disabled.
-func geminiSwitch(servers []settings.ImportedServer, with [][]byte) {
-	for _, data := range with {
-		doc, _ := document.ParseForeign("gemini", data)
-		if doc == nil {
-			continue
-		}
-		allowed, excluded := lists(doc, "allowed", "allowMCPServers"), lists(doc, "excluded", "excludeMCPServers")
-		for i := range servers {
-			s := &servers[i]
-			var e entry
-			if slices.Contains(excluded, s.Name) || len(allowed) > 0 && !slices.Contains(allowed, s.Name) || disabled(doc, s.Name) {
-				if json.Unmarshal(s.JSON, &e) == nil {
-					e.Disabled = true
-					s.JSON, _ = json.Marshal(e) // what was decoded always encodes
-				}
-			}
-		}
-	}
+// geminiSwitch says whether a file excludes a server, does not allow it or has disabled it.
+func geminiSwitch(doc *document.Document, name string) (off bool, tools []string) {
+	allowed, excluded := lists(doc, "allowed", "allowMCPServers"), lists(doc, "excluded", "excludeMCPServers")
+	return slices.Contains(excluded, name) || len(allowed) > 0 && !slices.Contains(allowed, name) || disabled(doc, name), nil
 }
 
 // disabled reports whether a file of nothing but switches disables a server.
@@ -142,7 +120,25 @@ func opencodeFiles(w folders) []settings.ImportFile {
 	for _, name := range names {
 		out = append(out, w.user(readOpencode, w.named("XDG_CONFIG_HOME", ".config"), "opencode", name)...)
 	}
-	return out
+	return switchedBy(out, opencodeSwitch)
+}
+
+// opencodeSwitch says what tools, or permission, of a file denies; the last pattern that matches holds.
+func opencodeSwitch(doc *document.Document, name string) (off bool, tools []string) {
+	opencode := Importer{}.Program("opencode")
+	prefix := opencode.ToolPrefix(name)
+	for _, m := range append(doc.Members("tools"), doc.Members("permission")...) {
+		denied := m.Value.Is(jsonx.False) || m.Value.IsText("deny")
+		tool, ok := strings.CutPrefix(m.Name, prefix)
+		start, open := strings.CutSuffix(m.Name, "*")
+		switch {
+		case open && strings.HasPrefix(prefix, start):
+			off, tools = denied, nil
+		case ok && denied:
+			tools = append(tools, tool)
+		}
+	}
+	return off, tools
 }
 
 func readOpencode(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {

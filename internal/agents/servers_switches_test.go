@@ -33,3 +33,23 @@ func TestGeminiSwitchesServersOff(t *testing.T) {
 		}
 	}
 }
+
+func TestOpencodeSwitchesServersAndToolsOff(t *testing.T) {
+	const on, off = `{"command":"srv"}`, `{"command":"srv","disabled":true}`
+	files := (Importer{}).Files("opencode", "/srv/project", []string{"HOME=/home/me"})
+	for file, want := range map[string]string{
+		`{"tools":{"my_db_*":false}}`: off, `{"tools":{"my*":false}}`: off, `{"tools":{"*":false}}`: off, `{"permission":{"my_db_*":"deny"}}`: off,
+		`{"tools":{"my_db_*":true}}`: on, `{"permission":{"my_db_*":"ask","bash":{"*":"deny"}}}`: on, `{"permission":"deny"}`: on,
+		`{"tools":{"my_dbs_*":false,"my_db":false,"bash":false}}`: on,
+		`{"tools":{"*":false,"my_db_*":true}}`:                    on,
+		`{"tools":{"my_db_*":false,"my_db_get":true}}`:            off, // rather than all of its tools
+		`{"tools":{"my_db_*":false},"permission":{"my_*":"ask"}}`: on,
+		`{"tools":{"my_db_drop":false,"my_db_set_*":false}}`:      `{"command":"srv","excludeTools":["drop","set_*"]}`,
+		`{"agent":{"a":{"tools":{"my_db_*":false}}}}`:             on,
+	} {
+		servers := []settings.ImportedServer{{Name: "my db", JSON: []byte(on)}}
+		if files[0].Switch(servers, [][]byte{[]byte(file)}); string(servers[0].JSON) != want {
+			t.Errorf("%s: %s, want %s", file, servers[0].JSON, want)
+		}
+	}
+}

@@ -2,9 +2,17 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"strings"
+	"time"
 
+	"github.com/itchyny/gojq"
+
+	"github.com/toolreg/toolreg/internal/memory"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -71,3 +79,102 @@ func tokenLength(data string) int {
 	}
 	return len(data)
 }
+
+// Filter is a compiled --jq expression.
+type Filter struct {
+	name string // of the flag or variable that sets it
+	code *gojq.Code
+}
+
+func newFilter(name, expression string) (*Filter, error) {
+	query, err := gojq.Parse(expression)
+	if err != nil {
+		return nil, &UsageError{Err: fmt.Errorf("%s: %w", name, err), Hint: "quote the expression, as in --jq '.tools[].name'"}
+	}
+	code, err := gojq.Compile(query)
+	if err != nil {
+		return nil, &UsageError{Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	return &Filter{name: name, code: code}, nil
+}
+
+// print prints each value that the expression yields on its own line: a string as
+// plain text, like gh, anything else as JSON, indented on a terminal. It stops when
+// ctx is done and after filterLimit, because an expression may run forever.
+func (f *Filter) print(ctx context.Context, text io.Writer, encoded func([]byte) error, data []byte) error {
+	limit, over := filterLimit, error(&UsageError{
+		Err: fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit), Hint: "run jq itself on the JSON output"})
+	if ctx.Err() != nil { // print what an interrupted run has
+		limit, over = interruptedLimit, context.Cause(ctx)
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, over)
+	defer cancel()
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber() // gojq keeps big integers
+	var doc any
+	if err := dec.Decode(&doc); err != nil {
+		return fmt.Errorf("reading the result for %s: %w", f.name, err)
+	}
+	ctx, stop := memory.Limit(ctx, filterMemory+8*uint64(len(data)))
+	defer stop()
+	iter := f.code.RunWithContext(ctx, doc)
+	for {
+		v, err := memory.Await(ctx, func() any { return next(iter) })
+		switch v := v.(type) {
+		case string:
+			_, err = fmt.Fprintln(text, v)
+		case []byte:
+			err = encoded(v)
+		case error:
+			if v == io.EOF {
+				return nil
+			}
+			err = &UsageError{Err: fmt.Errorf("%s: %w", f.name, v)}
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			return f.ended(cause)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// next returns the next value as it is printed: the text of a string, or JSON. If the
+// expression failed it returns the error, at the end io.EOF.
+func next(iter gojq.Iter) any {
+	v, ok := iter.Next()
+	switch v := v.(type) {
+	case error:
+		if halt, ok := errors.AsType[*gojq.HaltError](v); ok && halt.Value() == nil {
+			return io.EOF
+		}
+		return v
+	case string:
+		return ui.Visible(v)
+	}
+	if !ok {
+		return io.EOF
+	}
+	line, err := gojq.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	return line
+}
+
+// ended returns the error of an expression that was stopped.
+func (f *Filter) ended(cause error) error {
+	if errors.Is(cause, memory.ErrLimit) {
+		return &UsageError{Err: fmt.Errorf("%s: %w", f.name, cause), Hint: "run jq itself on the JSON output"}
+	}
+	return cause
+}
+
+// Limits on an expression; a large input may take more memory.
+const (
+	filterLimit      = 30 * time.Second
+	interruptedLimit = time.Second // in an interrupted run
+	filterMemory     = 256 << 20
+)

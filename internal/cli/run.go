@@ -1,3 +1,9 @@
+// Package cli holds what the commands of toolreg share. [Program.Run] executes one
+// command line. It creates an [Env], whose parts read flags and settings ([Config]),
+// open the session ([Engine]), print ([IO]), ask questions ([Person]) and know which
+// projects are trusted ([Trust]), builds the command with it, and turns the command's
+// error into an exit code (exit.go). Each command is a package below this one; package
+// commands lists them.
 package cli
 
 import (
@@ -6,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -14,6 +22,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/tracing"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -160,4 +169,73 @@ func (e *Env) showPage(ctx context.Context, leave func()) {
 		e.IO.Log.Info("no pager", "err", err)
 		_, _ = e.IO.pipe.Write([]byte(page))
 	}
+}
+
+// Env holds what a command may need. Everything costly is created when first used, so
+// that a command pays only for what it uses. The functions of a command take only the
+// parts that they use.
+type Env struct {
+	Version string
+	Argv    []string // the command line, without the program
+	IO      *IO      // the streams, and printing
+	Person  *Person  // questions to the person
+	Config  *Config  // flags, environment and settings
+	Trust   *Trust   // trust in projects
+	Engine  *Engine  // the session
+
+	helpErr error // why a command's own help could not be shown
+}
+
+func newEnv(version string, s Streams, environ []string) *Env {
+	e := &Env{Version: version, IO: newIO(s, environ)}
+	e.Person = &Person{io: e.IO}
+	folders := &state.Folders{Environ: environ}
+	e.Trust = &Trust{person: e.Person, folders: folders}
+	e.Config = &Config{io: e.IO, person: e.Person, trust: e.Trust, Environ: environ, Folders: folders}
+	e.Engine = &Engine{version: version, start: time.Now(), io: e.IO, person: e.Person, config: e.Config, recordings: recordings{config: e.Config}}
+	e.IO.context = func() context.Context { return e.Config.command.Context() }
+	return e
+}
+
+// prepare reads the global flags and their variables without opening any file.
+func (e *Env) prepare(cmd *cobra.Command) error {
+	if err := e.Config.follow(cmd); err != nil {
+		return err
+	}
+	e.Person.NonInteractive = e.Config.Globals.NonInteractive
+	if err := e.IO.follow(e.Config.Globals, e.Config.globalFlags().Changed("jq")); err != nil {
+		return err
+	}
+	if err := e.Config.check(); err != nil {
+		return err
+	}
+	e.IO.live()
+	return nil
+}
+
+const (
+	// headroom is how much may be allocated between two garbage collections. Little
+	// stays in memory, but decoding the messages of one call takes half a MiB, so without
+	// headroom the collector would run every few calls.
+	headroom = 16 << 20
+	// leastPercent is the minimum growth of the heap between two collections. With
+	// thousands of clients each collection takes longer and should run less often.
+	leastPercent = 50
+)
+
+// CollectLater makes the garbage collector run after headroom was allocated. It adjusts
+// the target after each collection. It does nothing if GOGC is set. For commands that go
+// on until they are stopped.
+func CollectLater() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	debug.SetGCPercent(leastPercent)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	live := m.NextGC * 100 / (100 + leastPercent)
+	percent := headroom * 100 / max(live, 4<<20)
+	debug.SetGCPercent(max(int(percent), leastPercent))
+	marker := new(int)
+	runtime.AddCleanup(marker, func(struct{}) { CollectLater() }, struct{}{})
 }

@@ -3,11 +3,14 @@ package callcmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -200,4 +203,176 @@ func imageProtocol(config *cli.Config, flag, setting string) (picture.Protocol, 
 		return p, &cli.UsageError{Err: fmt.Errorf("--images: %w", err)}
 	}
 	return p, nil
+}
+
+// Document is the JSON of one call.
+type Document struct {
+	Tool          string                 `json:"tool"`                        // registered name
+	OK            bool                   `json:"ok"`                          // the tool reported no error
+	IsError       bool                   `json:"isError,omitempty"`           // the tool reported an error
+	ErrorCategory registry.ErrorCategory `json:"errorCategory,omitempty"`     // stage in which the call failed
+	Summary       string                 `json:"summary,omitempty"`           // the result in a line
+	LLMContent    any                    `json:"llmContent"`                  // what the model reads: a string, or content blocks
+	ReturnDisplay *registry.Display      `json:"returnDisplay,omitempty"`     // what a person sees instead
+	Structured    json.RawMessage        `json:"structuredContent,omitempty"` // the tool's structured result, as sent
+	Meta          json.RawMessage        `json:"_meta,omitempty"`             // metadata of an MCP server, as sent
+	Locations     []registry.Location    `json:"locations,omitempty"`         // files that the call read or changed
+	DurationMs    int64                  `json:"durationMs"`
+	Truncated     bool                   `json:"truncated,omitempty"` // the result was cut (limits.output, limits.answer)
+	Cached        bool                   `json:"cached,omitempty"`    // the result comes from the cache (toolOptions)
+	Confined      bool                   `json:"confined,omitempty"`  // the program ran in the sandbox
+	Attempts      int                    `json:"attempts,omitempty"`  // number of attempts, if more than one
+}
+
+// NewDocument returns the JSON of a result.
+func NewDocument(t *registry.Tool, r registry.Result) Document {
+	d := Document{
+		Tool: t.Name, OK: !r.IsError, IsError: r.IsError, ErrorCategory: r.ErrorCategory, Summary: r.Summary,
+		LLMContent: Content(r.Content), Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
+		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated, Cached: r.Cached, Confined: r.Confined, Attempts: r.Attempts,
+	}
+	if display := displayOf(&r); !display.IsZero() {
+		d.ReturnDisplay = &display
+	}
+	return d
+}
+
+// displayOf returns what a person is shown of a result. If the tool provides no display,
+// that is the text for the model, or if that is empty too, the summary.
+func displayOf(r *registry.Result) registry.Display {
+	if !r.Display.IsZero() {
+		return r.Display
+	}
+	return registry.Display{Text: cmp.Or(r.Text(), r.Summary)}
+}
+
+// Content returns a string if the only part is plain text, and the parts
+// otherwise.
+func Content(parts []registry.Content) any {
+	if len(parts) == 0 {
+		return ""
+	}
+	if c := parts[0]; len(parts) == 1 && c.Type == registry.ContentText && c.Annotations == nil && c.Meta == nil {
+		return c.Text
+	}
+	return parts
+}
+
+func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result) error {
+	if p.outputDir == "" {
+		return p.write(ctx, t, r, 0)
+	}
+	saved, err := cli.SaveParts(p.outputDir, t.Name, r.Content)
+	// The tool has run: print the result even if files could not be saved.
+	return errors.Join(p.write(ctx, t, r, saved), err)
+}
+
+func (p *printer) write(ctx context.Context, t *registry.Tool, r registry.Result, saved int) error {
+	switch {
+	case p.ios.JSON:
+		return p.ios.PrintJSON(NewDocument(t, r))
+	case p.raw:
+		return cli.WriteRaw(p.ios.Results(), r.Content)
+	case saved == 0 && (p.ios.OutTTY || p.ios.Color(false)):
+		return p.show(ctx, t, r)
+	case p.ios.OutTTY:
+		_, err := io.WriteString(p.ios.Out, cli.ResultText(r))
+		return err
+	}
+	return cli.WriteResult(p.ios.Results(), r)
+}
+
+// stream prints the output of a call while it runs (call --stream). Its methods
+// are safe for concurrent use.
+type stream struct {
+	*printer
+	showMedia func(registry.Content) error // on a terminal
+
+	mu   sync.Mutex
+	any  bool   // whether something was printed
+	last string // last output
+	err  error
+}
+
+// outputEvent is a piece of output, with --json on its own line.
+type outputEvent struct {
+	Type    string `json:"type"` // "output"
+	Content any    `json:"content"`
+}
+
+// progressEvent is a progress notification.
+type progressEvent struct {
+	Type    string  `json:"type"` // "progress"
+	Done    float64 `json:"done,omitempty"`
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// resultEvent is the last event of a call that returned a result.
+type resultEvent struct {
+	Type string `json:"type"` // "result"
+	Document
+}
+
+// emit prints one piece.
+func (s *stream) emit(c registry.Content) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
+	if s.ios.JSON {
+		s.err = s.ios.PrintLine(outputEvent{"output", Content([]registry.Content{c})})
+		return
+	}
+	text := cli.PartText(c)
+	if text == "" {
+		return
+	}
+	if c.Data != nil && s.ios.OutTTY {
+		s.any, s.last = true, "\n"
+		s.err = s.showMedia(c)
+		return
+	}
+	s.any, s.last = true, text
+	_, s.err = io.WriteString(s.ios.Results(), text)
+}
+
+// progress prints progress as an event; without --json the live line shows it.
+func (s *stream) progress(show func(registry.Progress)) func(registry.Progress) {
+	if !s.ios.JSON {
+		return show
+	}
+	return func(p registry.Progress) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.err == nil {
+			s.err = s.ios.PrintLine(progressEvent{"progress", p.Done, p.Total, p.Message})
+		}
+	}
+}
+
+// finish prints what was not streamed: the result of a tool that emitted
+// nothing, the error, and with --json always the result.
+func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.ios.JSON:
+		return s.ios.PrintLine(resultEvent{"result", NewDocument(t, r)})
+	case !s.any:
+		return s.print(ctx, t, r)
+	}
+	s.streamed = true
+	if !strings.HasSuffix(s.last, "\n") && s.ios.OutTTY {
+		if _, err := io.WriteString(s.ios.Out, "\n"); err != nil {
+			return err
+		}
+	}
+	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !s.ios.Quiet && !s.ios.ErrTTY {
+		s.ios.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, ui.Line(r.Summary)))
+	}
+	return nil
 }

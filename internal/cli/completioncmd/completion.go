@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 //go:embed scripts
@@ -72,4 +73,116 @@ func scriptFor(root *cobra.Command, shell string) (string, error) {
 		return b.String(), err
 	}
 	return "", &cli.UsageError{Err: fmt.Errorf("unknown shell %q", shell), Hint: "one of bash, zsh, fish, powershell"}
+}
+
+// bashLine is a command line up to the cursor, parsed as bash does but without
+// expansions.
+type bashLine struct {
+	words []string // without quotes; the last is the one to complete
+	quote byte     // the open quote in the last word, 0 if none
+	start int      // bytes of the last word before the part that bash replaces
+	mixed bool     // a quote was closed in the last word, so that start is meaningless
+}
+
+// parseLine parses a line. Bash replaces the text after the last unquoted
+// character of breaks (COMP_WORDBREAKS), or after the open quote.
+func parseLine(line, breaks string) bashLine {
+	var l bashLine
+	var word strings.Builder
+	inWord := false
+	end := func() {
+		if inWord {
+			l.words = append(l.words, word.String())
+		}
+		word.Reset()
+		inWord, l.start, l.mixed = false, 0, false
+	}
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		escapes := c == '\\' && i+1 < len(line) && l.quote != '\'' && (l.quote == 0 || strings.IndexByte("\"$`\\", line[i+1]) >= 0)
+		switch {
+		case escapes:
+			i++
+			word.WriteByte(line[i])
+		case c == l.quote && c != 0:
+			l.quote, l.mixed = 0, true
+		case l.quote != 0:
+			word.WriteByte(c)
+		case c == '\'' || c == '"':
+			l.quote, l.start = c, word.Len()
+		case c == ' ' || c == '\t' || c == '\n':
+			end()
+			continue
+		default:
+			word.WriteByte(c)
+			switch {
+			case strings.IndexByte(breaks, c) < 0:
+			case c == '@' || c == '$': // these are part of the text that bash replaces
+				l.start = word.Len() - 1
+			default:
+				l.start = word.Len()
+			}
+		}
+		inWord = true
+	}
+	l.words = append(l.words, word.String())
+	return l
+}
+
+// replies returns the lines of COMPREPLY: the candidates that begin with the
+// last word, quoted, without the part that bash keeps. A space ends a complete
+// word. With descriptions the lines are only shown, because bash inserts at
+// most their common prefix.
+func (l bashLine) replies(all []candidate, described bool, columns int) []string {
+	if l.mixed {
+		return nil
+	}
+	var words, descriptions []string
+	typed, longest := l.words[len(l.words)-1], 0
+	for _, c := range all {
+		quoted, ok := "", false
+		if strings.HasPrefix(c.word, typed) {
+			quoted, ok = l.quoted(c.word[l.start:])
+		}
+		if !ok {
+			continue
+		}
+		if l.quote == 0 && !c.isOpen() {
+			quoted += " "
+		}
+		words, descriptions = append(words, quoted), append(descriptions, c.description)
+		longest = max(longest, ui.Width(quoted))
+	}
+	described = described && len(words) > 1
+	for i := range words {
+		if room := columns - longest - len(" ()"); described && descriptions[i] != "" && room > 8 {
+			words[i] += strings.Repeat(" ", longest-ui.Width(words[i])) + " (" + ui.Cut(descriptions[i], room) + ")"
+		}
+		words[i] += "\n"
+	}
+	return words
+}
+
+// quoted quotes a text for insertion at the cursor; ok is false if that is
+// impossible within the open quotes.
+func (l bashLine) quoted(s string) (quoted string, ok bool) {
+	switch l.quote {
+	case '\'':
+		return s, !strings.Contains(s, "'")
+	case '"':
+		return s, !strings.ContainsAny(s, "\"$`\\!")
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; !isPlain(c) && (c != '~' || i == 0 && l.start == 0) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), true
+}
+
+// isPlain reports whether a byte never needs quoting in bash.
+func isPlain(c byte) bool {
+	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("_-.,/:=@%+", c) >= 0
 }

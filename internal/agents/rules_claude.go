@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -179,6 +180,12 @@ func bashEntry(decision, spec string) (*Rule, string) {
 // prefixRule returns a rule for commands that begin with words.
 func prefixRule(decision, words string) (*Rule, string) {
 	switch {
+	case isLiteral(words) && decision == allow:
+		note := ""
+		if longer := shell.Read(shell.Bash, words+" ARGUMENT", "").Commands; len(longer) == 1 && longer[0].Exact != "" {
+			note = "the rule is narrower: " + longer[0].Exact + ", so it asks with others"
+		}
+		return &Rule{Tool: shellTool, Command: words}, note
 	case isLiteral(words):
 		return &Rule{Tool: shellTool, Command: words}, ""
 	case decision == allow:

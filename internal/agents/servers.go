@@ -137,3 +137,11 @@ func (w folders) application() string {
 	}
 	return w.named("XDG_CONFIG_HOME", ".config")
 }
+
+// config returns the folder in which some other programs do, on Windows the same.
+func (w folders) config(variable string) string {
+	if runtime.GOOS == "windows" {
+		return w.application()
+	}
+	return w.named(variable, ".config")
+}

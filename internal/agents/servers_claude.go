@@ -2,6 +2,7 @@ package agents
 
 import (
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -53,9 +54,15 @@ func claudeEntry(s *server) (entry, string) {
 	return e, problem
 }
 
-// claudeDesktopFiles returns the file of Claude Desktop, which has no projects.
+// claudeDesktopFiles returns the file of Claude Desktop, which has no projects. On Windows, where it is a
+// package since 2026, Windows keeps the file in the package's folder.
 func claudeDesktopFiles(w folders) []settings.ImportFile {
-	return w.user(read(plain, (*server).entry, "mcpServers"), w.application(), "Claude", "claude_desktop_config.json")
+	r, path := read(plain, (*server).entry, "mcpServers"), filepath.Join("Claude", "claude_desktop_config.json")
+	files := w.user(r, w.application(), path)
+	if runtime.GOOS == "windows" {
+		files = append(w.user(r, w.named("LOCALAPPDATA", "AppData", "Local"), "Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", path), files...)
+	}
+	return files
 }
 
 // claudeSwitches are the servers and tools that the files of Claude Code switch off.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -93,12 +92,9 @@ func cursorFiles(w folders) []settings.ImportFile {
 // windsurfFiles returns the files of Devin Desktop, which Windsurf became, and behind them
 // the one that Windsurf had.
 func windsurfFiles(w folders) []settings.ImportFile {
-	r, config := read(editorLike(w.root), devinEntry, "mcpServers"), w.named("", ".config")
-	if runtime.GOOS == "windows" {
-		config = w.application()
-	}
+	r := read(editorLike(w.root), devinEntry, "mcpServers")
 	out := []settings.ImportFile{w.project(r, ".devin", "mcp_config.local.json"), w.project(r, ".devin", "mcp_config.json")}
-	out = append(out, w.user(r, config, "devin", "mcp_config.json")...)
+	out = append(out, w.user(r, w.config(""), "devin", "mcp_config.json")...)
 	return append(out, w.user(r, w.named("", ".codeium", "windsurf"), "mcp_config.json")...)
 }
 
@@ -207,7 +203,7 @@ func mcporterEntry(s *server) (entry, string) {
 
 func zedFiles(w folders) []settings.ImportFile {
 	r := read(plain, zedEntry, "context_servers")
-	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")}, w.user(r, w.named("XDG_CONFIG_HOME", ".config"), "zed", "settings.json")...)
+	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")}, w.user(r, w.config("XDG_CONFIG_HOME"), "zed", "settings.json")...)
 }
 
 // zedEntry handles older settings, in which the command was an object, and time limits in

@@ -88,3 +88,88 @@ func Write(w io.Writer, p *Page) error {
 	_, err := io.WriteString(w, d.b.String())
 	return err
 }
+
+// Link is a link to another page of the same server.
+type Link struct{ Text, Path string }
+
+//go:embed console.css
+var consoleStyle string
+
+//go:embed console.js
+var consoleScript string
+
+// fromServer is the part of the policy of pages that a server serves: they talk to it alone.
+const fromServer = "connect-src 'self'; form-action 'self'"
+
+// WriteConsole writes the page of the console, which its script fills. base is the path of the
+// console.
+func WriteConsole(w io.Writer, title, version, base string, links []Link) error {
+	var m markup
+	m.served(title+": console", style+consoleStyle, consoleScript, fromServer, "same-origin", func() {
+		m.put("<header>\n<h1>%s</h1>\n<nav aria-label=\"Pages\">", title)
+		for _, l := range links {
+			m.put("<a href=\"%s\">%s</a> ", l.Path, l.Text)
+		}
+		m.put("<form method=\"post\" action=\"%s/sign-out\"><button>Sign out</button></form></nav>\n", base)
+		m.put("<ul class=\"numbers\" id=\"numbers\"></ul>\n<p role=\"status\" id=\"status\">Connecting …</p>\n</header>\n<noscript><p>The console needs JavaScript.</p></noscript>\n<main id=\"console\" data-base=\"%s\" hidden>\n", base)
+		m.put("<section aria-labelledby=\"questions-title\">\n<h2 id=\"questions-title\">Questions</h2>\n<div id=\"questions\"></div>\n<p id=\"no-questions\">No call waits for an answer.</p>\n</section>\n")
+		m.put("<section aria-labelledby=\"calls-title\">\n<h2 id=\"calls-title\">Calls</h2>\n<div id=\"filters\"><label class=\"wide\">Search <input type=\"search\" id=\"query\" placeholder=\"tool, caller, client or outcome\" autocomplete=\"off\" spellcheck=\"false\" aria-keyshortcuts=\"/\"></label>\n<label>Show <select id=\"which\"><option value=\"\">All calls</option><option value=\"failed\">Failed and refused</option><option value=\"asked\">Asked about</option></select></label></div>\n")
+		m.put("<div id=\"calls\" role=\"table\" aria-labelledby=\"calls-title\" tabindex=\"0\"><div role=\"row\" class=\"call head\">")
+		for _, name := range []string{"Time", "Tool", "Caller", "Decision", "Outcome", "Duration", "Size"} {
+			m.put("<span role=\"columnheader\">%s</span>", name)
+		}
+		m.put("</div><div id=\"rows\" role=\"rowgroup\"></div></div>\n<p class=\"hint\" id=\"shown\"></p>\n</section>\n")
+		m.put("<section aria-labelledby=\"servers-title\">\n<h2 id=\"servers-title\">Servers</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Server</th><th scope=\"col\">State</th><th scope=\"col\">Tools</th><td></td></tr></thead><tbody id=\"servers\"></tbody></table></div>\n</section>\n</main>\n<footer>toolreg %s. Times are in the time zone <span id=\"zone\"></span>.</footer>\n", version)
+	})
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
+
+// Login is a page of a login to a server.
+type Login struct {
+	Heading, Text string
+	// Action is the path to which a form posts a field "token"; "" means there is no form. Hint says
+	// which token is meant, and Wrong why it is asked for again.
+	Action, Hint, Wrong string
+	// Link is where to go on; "" means nowhere.
+	Link string
+}
+
+// WriteLogin writes a page of a login.
+func WriteLogin(w io.Writer, p Login) error {
+	var m markup
+	m.served(p.Heading, style+consoleStyle, "", fromServer, "same-origin", func() {
+		m.put("<main class=\"sign-in\">\n<h1>%s</h1>\n<p>%s</p>\n", p.Heading, p.Text)
+		switch {
+		case p.Link != "":
+			m.put("<p><a href=\"%s\">Go on</a></p>\n", p.Link)
+		case p.Action != "":
+			m.tokenForm(p.Action, p.Wrong, p.Hint, "Go on")
+		}
+		m.put("</main>\n")
+	})
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
+
+// tokenForm writes a form that posts a token.
+func (m *markup) tokenForm(action, wrong, hint, button string) {
+	m.put("<form method=\"post\" action=\"%s\">\n", action)
+	if wrong != "" {
+		m.put("<p role=\"alert\" class=\"wrong\">%s</p>\n", wrong)
+	}
+	m.put("<label>Token <input type=\"password\" name=\"token\" required autofocus autocomplete=\"current-password\"></label>\n<button>%s</button>\n<p class=\"hint\">%s</p>\n</form>\n", button, hint)
+}
+
+// WriteSignIn writes the form that asks for a token. reason says why it is asked for again; it
+// may be empty.
+func WriteSignIn(w io.Writer, title, base, reason string) error {
+	var m markup
+	m.served(title+": console", style+consoleStyle, "", fromServer, "same-origin", func() {
+		m.put("<main class=\"sign-in\">\n<h1>%s</h1>\n", title)
+		m.tokenForm(base+"/sign-in", reason, "A token of this server that may enter the console.", "Sign in")
+		m.put("</main>\n")
+	})
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}

@@ -239,7 +239,7 @@ func TestMistakesInComposites(t *testing.T) {
 			":10:9: composites.a.steps[2]: expected an object, got number",
 			":11:5: composites.a.result: not a jq expression",
 		}},
-		"no steps":     {"composites:\n  a: {steps: []}\n", []string{":2:14: composites.a.steps: must have 1 to 100 steps, has 0"}},
+		"no steps":     {"composites:\n  a: {steps: []}\n", []string{":2:14: composites.a.steps: must have 1 to 100 steps"}},
 		"not an entry": {"composites:\n  a: 7\n", []string{":2:6: composites.a: expected an object, got number"}},
 		"itself":       {"composites:\n  a: {steps: [{tool: a}]}\n", []string{`:2:16: composites.a.steps[0].tool: "a" calls this composite again`}},
 		"a circle":     {"composites:\n  a:\n    steps: [{tool: b}]\n  b:\n    steps: [{tool: x}, {tool: 'a'}]\n", []string{`:5:25: composites.b.steps[1].tool: "a" calls this composite again`}},

@@ -10,12 +10,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// sourceCommands are the settings that hold the command line of one source.
-var sourceCommands = []string{"toolDiscoveryCommand", "toolCallCommand", "mcpServerCommand"}
-
 // check reports what is wrong with the value of a setting.
 func (r *reader) check(row *table.Row, key string, n *jsonx.Value) {
-	if slices.Contains(sourceCommands, row.Name) {
+	if row.Apart && row.Type == table.Command {
 		r.source = n
 		defer func() { r.source = nil }()
 	}
@@ -205,30 +202,18 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 		if f.Name == "" {
 			r.fail(f.Pos, "", "%s: an entry has an empty name", key)
 		}
-		switch row.Name {
-		case serversKey:
-			r.entry(row, key+"."+f.Name, f.Value, checkServer)
-		case apisKey:
-			r.entry(row, key+"."+f.Name, f.Value, checkAPI)
-		case "composites":
-			r.entry(row, key+"."+f.Name, f.Value, nil)
-		default:
-			if row.Name == profilesKey && (strings.Trim(f.Name, serverNameChars) != "" || strings.Trim(f.Name, ".") == "") {
-				r.fail(f.Pos, "use letters, digits, and _ . -, not dots alone", "%s: %q cannot be the name of a profile, because it is part of an address", key, f.Name)
-			}
-			r.object(row, key+"."+f.Name, f.Value)
+		if row.Name == profilesKey && (strings.Trim(f.Name, serverNameChars) != "" || strings.Trim(f.Name, ".") == "") {
+			r.fail(f.Pos, "use letters, digits, and _ . -, not dots alone", "%s: %q cannot be the name of a profile, because it is part of an address", key, f.Name)
 		}
-	}
-}
-
-// entry checks an entry that describes a source or a tool, and with check the entry as a whole;
-// check may be nil. Mistakes in it affect nothing else.
-func (r *reader) entry(row *table.Row, key string, n *jsonx.Value, check func(*jsonx.Value) error) {
-	r.source = n
-	defer func() { r.source = nil }()
-	r.object(row, key, n)
-	if n.Kind == jsonx.Object && check != nil {
-		r.report(n, key, check(n))
+		outer := r.source
+		if row.Apart {
+			r.source = f.Value
+		}
+		r.object(row, key+"."+f.Name, f.Value)
+		if check := map[string]func(*jsonx.Value) error{serversKey: checkServer, apisKey: checkAPI}[row.Name]; check != nil && f.Value.Kind == jsonx.Object {
+			r.report(f.Value, key+"."+f.Name, check(f.Value))
+		}
+		r.source = outer
 	}
 }
 

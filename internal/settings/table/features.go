@@ -1,5 +1,7 @@
 package table
 
+import "math"
+
 func featureRows() []Row {
 	return []Row{
 		{Name: "shell.banned", Type: Strings, Merge: Unite, Default: defaultBanned,
@@ -21,7 +23,7 @@ func featureRows() []Row {
 		{Name: "fetch.maxBytes", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum size of a page, after decompression; the rest is not read."},
 		{Name: "workspace.root", Type: String, Loosens: always, Doc: "Folder that file tools may use; by default the project root."},
 		{Name: "telemetry.endpoint", Type: String, Looser: notByProject, FilesOnly: true, Doc: "Address of an OpenTelemetry collector that gets traces and metrics, such as http://localhost:4318. The variables OTEL_* have precedence."},
-		{Name: "telemetry.headers", Type: Pairs, Secret: true, Looser: notByProject, Doc: "HTTP headers of these requests. Values may be references."},
+		{Name: "telemetry.headers", Type: Pairs, Merge: ByName, Secret: true, Looser: notByProject, Doc: "HTTP headers of these requests. Values may be references."},
 		{Name: "telemetry.content", Type: Bool, Default: "false", Looser: notByProject, FilesOnly: true, Doc: "Also export the params and results of calls, with secrets masked, up to 4 KiB of each."},
 		{Name: "audit.enabled", Type: Bool, Default: "true", Loosens: whenFalse, Doc: "Log every call and refusal."},
 		{Name: "audit.maxSize", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Size at which the log is rotated."},
@@ -54,8 +56,8 @@ func featureRows() []Row {
 			{Name: "client", Type: String, Globs: true, Names: Others, Doc: "Name or glob of the clients' tokens; by default all. Each client has its own count."},
 			{Name: "group", Type: String, Globs: true, Names: Others, Doc: "Name or glob of groups that the clients' tokens name; by default all."},
 			{Name: "tool", Type: String, Globs: true, Names: Tools, Match: FoldedGlobs, Doc: "Name or glob of tools, whose calls are counted together; by default all."},
-			{Name: "calls", Type: Int, Required: true, Check: checkCalls, Doc: "Maximum number of calls."},
-			{Name: "per", Type: Duration, Required: true, Check: checkPer, Doc: "The time, from the first call that is counted."},
+			{Name: "calls", Type: Int, Required: true, Check: refuse(isZero, "must be 1 or more", "a rule denies all calls (policy.rules)"), Doc: "Maximum number of calls."},
+			{Name: "per", Type: Duration, Required: true, Check: refuse(outside(math.MaxInt64), "must be a time of more than 0", "such as 1m or 24h"), Doc: "The time, from the first call that is counted."},
 		}},
 		{Name: "serve.profiles", Type: Named, Merge: ByName, Strict: true, Loosens: always, Doc: "What some clients of serve are offered, by name. A token names its profile, an address ends in it (/mcp/NAME), or --profile does.", Fields: []Row{
 			{Name: "preset", Type: String, Doc: "Only built-in tools of this preset, as in --preset."},

@@ -1,5 +1,11 @@
 package table
 
+import (
+	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
 // Defaults that are used in more than one place.
 const (
 	defaultCallTimeout      = "10m"
@@ -25,17 +31,17 @@ func all() []Row {
 
 func sourceRows() []Row {
 	return []Row{
-		{Name: "toolDiscoveryCommand", Twin: "tools.discoveryCommand", Type: Command,
+		{Name: "toolDiscoveryCommand", Twin: "tools.discoveryCommand", Type: Command, Apart: true,
 			Doc: "Command that prints the project's tools: one string, split into words without a shell, or a list of words."},
 		{Name: "toolDiscoveryTimeout", Twin: "tools.discoveryTimeout", Type: Duration, Default: `"` + defaultDiscoveryTimeout + `"`,
 			Doc: "Time limit of the discovery command; 0 for none.", Loosens: whenLonger(defaultDiscoveryTimeout)},
-		{Name: "toolCallCommand", Twin: "tools.callCommand", Type: Command,
+		{Name: "toolCallCommand", Twin: "tools.callCommand", Type: Command, Apart: true,
 			Doc: "Command that runs a discovered tool; the tool's name is appended as the last argument."},
-		{Name: "mcpServers", Type: Named, Merge: ByName, Fields: serverFields(),
+		{Name: "mcpServers", Type: Named, Apart: true, Merge: ByName, Fields: serverFields(),
 			Doc: "MCP servers by name. A later scope replaces the whole entry."},
-		{Name: "mcpServerCommand", Twin: "mcp.serverCommand", Type: Command,
+		{Name: "mcpServerCommand", Twin: "mcp.serverCommand", Type: Command, Apart: true,
 			Doc: "Command of one additional stdio server, named mcp."},
-		{Name: "openapi", Type: Named, Merge: ByName, Fields: apiFields(),
+		{Name: "openapi", Type: Named, Apart: true, Merge: ByName, Fields: apiFields(),
 			Doc: "HTTP APIs by name, each described by an OpenAPI document whose operations become tools. A later scope replaces the whole entry."},
 		{Name: "registries", Type: Addresses, Loosens: whenFilled,
 			Doc: "Registries of MCP servers that servers find, add, outdated and upgrade ask, in this order; by default the official one.", Fields: []Row{
@@ -48,7 +54,7 @@ func sourceRows() []Row {
 		{Name: "plugins.disabled", Type: Strings, Names: Plugins, Merge: Unite, Doc: "Ids of disabled plugins."},
 		{Name: "plugins.settings", Type: RawNamed, Merge: ByName, Secret: true, Loosens: whenFilled,
 			Doc: "Settings of plugins by id, passed only to that plugin. Strings may be references."},
-		{Name: "composites", Type: Named, Merge: ByName, Strict: true, Fields: compositeFields(), Doc: "Tools that call other tools, by name."},
+		{Name: "composites", Type: Named, Apart: true, Merge: ByName, Strict: true, Fields: compositeFields(), Doc: "Tools that call other tools, by name."},
 		{Name: "imports", Type: Strings, Choices: []string{"gemini", "antigravity", "claude", "claude-desktop", "vscode", "cursor", "codex", "windsurf", "opencode", "zed", "mcporter"}, Doc: "Programs whose MCP servers are imported: gemini, antigravity, claude, claude-desktop, vscode, cursor, codex, windsurf, opencode, zed, mcporter.", Loosens: whenFilled},
 	}
 }
@@ -61,7 +67,7 @@ func compositeFields() []Row {
 		{Name: "category", Type: Choice, Choices: []string{"read", "write", "command", "network", "other"}, Default: `"other"`, Doc: "Category; each step is also decided on by itself."},
 		{Name: "tags", Type: Strings, Doc: "Its tags."},
 		{Name: "parameters", Type: RawNamed, Doc: "JSON Schema of its params; by default it takes none."},
-		{Name: "steps", Type: Objects, Strict: true, Check: checkSteps, Doc: "Calls that are made one after the other, at most 100.", Fields: []Row{
+		{Name: "steps", Type: Objects, Strict: true, Check: refuse(func(n *jsonx.Value) bool { return n.Is(jsonx.Array) && (len(n.Items) == 0 || len(n.Items) > 100) }, "must have 1 to 100 steps", ""), Doc: "Calls that are made one after the other, at most 100.", Fields: []Row{
 			{Name: "tool", Type: String, Required: true, Doc: "Name of the tool."},
 			{Name: "params", Type: String, Doc: "jq expression over {params, steps, context} for its params; by default those of the composite."},
 			{Name: "if", Type: String, Doc: "jq expression; if it is false, the step is skipped."},
@@ -274,7 +280,8 @@ func hookFields() []Row {
 		out = append(out, Row{Name: event[0], Type: Objects, Strict: true, Doc: event[1], Fields: []Row{
 			{Name: "command", Type: Command, Required: true, Doc: "The command: one string, split into words without a shell, or a list of words."},
 			{Name: "tools", Type: Strings, Names: Tools, Match: FoldedGlobs, Doc: "Tools that the hook applies to: names or globs; by default all."},
-			{Name: "timeout", Type: Duration, Default: `"10s"`, Check: checkHookTimeout, Doc: "Time limit of the command, at most 1h."},
+			// Without a limit a hook could block every call.
+			{Name: "timeout", Type: Duration, Default: `"10s"`, Check: refuse(outside(time.Hour), "must be a time of more than 0, at most 1h", "such as 5s"), Doc: "Time limit of the command, at most 1h."},
 		}})
 	}
 	return out

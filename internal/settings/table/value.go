@@ -126,38 +126,27 @@ func ParseInt(n *jsonx.Value) (int, error) {
 	return int(i), nil
 }
 
-// The functions below are values of Row.Check.
-
-// checkCalls rejects a number of calls with which none could be made.
-func checkCalls(n *jsonx.Value) (problem, hint string) {
-	if calls, err := ParseInt(n); err == nil && calls < 1 {
-		return "must be 1 or more", "a rule denies all calls (policy.rules)"
+// refuse returns a Row.Check that gives a problem and a hint for some values.
+func refuse(is func(*jsonx.Value) bool, problem, hint string) func(*jsonx.Value) (string, string) {
+	return func(n *jsonx.Value) (string, string) {
+		if is(n) {
+			return problem, hint
+		}
+		return "", ""
 	}
-	return "", ""
 }
 
-// checkSteps rejects a composite without steps, or with very many.
-func checkSteps(n *jsonx.Value) (problem, hint string) {
-	if n.Is(jsonx.Array) && (len(n.Items) == 0 || len(n.Items) > 100) {
-		return fmt.Sprintf("must have 1 to 100 steps, has %d", len(n.Items)), ""
-	}
-	return "", ""
+func isZero(n *jsonx.Value) bool {
+	i, err := ParseInt(n)
+	return err == nil && i == 0
 }
 
-// checkPer rejects a time in which nothing could be counted.
-func checkPer(n *jsonx.Value) (problem, hint string) {
-	if per, err := ParseDuration(n); err == nil && per <= 0 {
-		return "must be a time of more than 0", "such as 1m or 24h"
+// outside reports a duration that is 0, or longer than most.
+func outside(most time.Duration) func(*jsonx.Value) bool {
+	return func(n *jsonx.Value) bool {
+		d, err := ParseDuration(n)
+		return err == nil && (d <= 0 || d > most)
 	}
-	return "", ""
-}
-
-// checkHookTimeout rejects a time limit of 0, because a hook without one could block every call.
-func checkHookTimeout(n *jsonx.Value) (problem, hint string) {
-	if d, err := ParseDuration(n); err == nil && (d <= 0 || d > time.Hour) {
-		return "must be a time of more than 0, at most 1h", "such as 5s"
-	}
-	return "", ""
 }
 
 // ParseCommand splits a command line, or takes a list of words as they are. An

@@ -190,7 +190,6 @@ func (s *Server) refreshClients(ctx context.Context, current *offer, sources []r
 		if s.offer == current && current.clients[client] == c {
 			current.clients[client] = next
 			current.isFirst = false // clients know another one
-			s.publish()
 			s.announce()
 		}
 		s.mu.Unlock()
@@ -205,10 +204,12 @@ func sourcesOf(servers []*mcpclient.Source) []registry.Source {
 	return out
 }
 
-// announce lets the SDK tell clients that lists have changed, even if what it has of them is the
-// same, because another client is offered it too. s.mu is held.
+// announce is publish after an offer was replaced. It lets the SDK tell clients of lists that have changed
+// for them, even if what all offers have together is the same. s.mu is held.
 func (s *Server) announce() {
-	for _, kind := range listKinds() {
+	news := s.news()
+	s.publish()
+	for _, kind := range news {
 		s.poke(kind)
 	}
 }

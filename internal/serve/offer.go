@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,8 +47,8 @@ type held struct {
 }
 
 // publish registers with the SDK the tools of the current offer and those of clients, in place of
-// those they had, and lets it notify clients of changes. It checks headers of calls by the schemas of
-// tools; everything else is looked up in the offer of the caller. s.mu is held.
+// those they had. It checks headers of calls by the schemas of tools; everything else is looked up in
+// the offer of the caller. s.mu is held.
 func (s *Server) publish() {
 	now := map[string]*declaration{}
 	s.offer.views.addTo(now)
@@ -69,28 +68,6 @@ func (s *Server) publish() {
 			s.registered[name] = t.raw
 		}
 	}
-	for _, kind := range []string{"prompts", "resources"} {
-		if d := s.digestOfAll(kind); s.published[kind] != d {
-			s.published[kind] = d
-			s.poke(kind)
-		}
-	}
-}
-
-// digestOfAll returns the digest of what all offers have of a kind of list. s.mu is held.
-func (s *Server) digestOfAll(kind string) listDigest {
-	hash := sha256.New()
-	add := func(o *offer) {
-		d := o.digest(o.all, kind)
-		_, _ = hash.Write(d[:])
-	}
-	add(s.offer)
-	for _, client := range slices.Sorted(maps.Keys(s.offer.clients)) {
-		if own := s.offer.clients[client].offer; own != nil && own != s.offer {
-			add(own)
-		}
-	}
-	return listDigest(hash.Sum(nil))
 }
 
 // addMissing adds the entries whose keys are not there.

@@ -107,7 +107,6 @@ type Server struct {
 	failed     error // error of Load if there is no offer
 	sdk        *mcp.Server
 	registered map[string]json.RawMessage // declarations of the tools that the SDK's server has
-	published  map[string]listDigest      // of the prompts and resources that clients were told of
 	retrying   map[registry.Source]*retry
 }
 
@@ -122,7 +121,7 @@ func New(opts Options) *Server {
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
 	}
-	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{}, published: map[string]listDigest{},
+	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{},
 		retrying: map[registry.Source]*retry{}, states: newStates(opts.Questions)}
 	s.SetLimits(opts.Limits)
 	s.sdk = s.newSDKServer()
@@ -184,11 +183,7 @@ func (s *Server) put(o *offer) {
 	old := s.offer
 	o.isFirst = old == nil && s.failed == nil
 	s.offer, s.profiles = o, o.views.profiles
-	news := s.news()
-	s.publish()
-	for _, kind := range news { // publish does not see that a view has changed of what others have as before
-		s.poke(kind)
-	}
+	s.announce()
 }
 
 // closeUnused closes a session that was replaced and has no running requests. s.mu

@@ -39,6 +39,7 @@ type process struct {
 	Environment pairs           `json:"environment"`
 	EnvFile     string          `json:"envFile"`
 	Cwd         string          `json:"cwd"`
+	Sandboxed   bool            `json:"sandboxEnabled"`
 }
 
 // address has the fields of a remote server.
@@ -82,6 +83,8 @@ func (s *server) entry() (e entry, problem string) {
 	switch {
 	case s.EnvFile != "":
 		return e, "envFile is not supported; put its variables into env"
+	case s.Sandboxed:
+		return e, "sandboxEnabled is not supported; add the server to mcpServers, and confine it by sandbox.servers"
 	case s.HeadersHelper != "":
 		return e, "headersHelper is not supported; use cmd:COMMAND as a value in headers"
 	case s.AuthProvider != "" && s.AuthProvider != "dynamic_discovery":

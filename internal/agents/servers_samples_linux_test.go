@@ -83,6 +83,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`project file:7 left out: envFile is not supported; put its variables into env`,
 			`project chosen:8 left out: its variable ${command:pick} is not supported`,
 			`project signed:9 {"url":"https://o/mcp","type":"http","oauth":{"clientId":"id"}}`,
+			`project confined:10 left out: sandboxEnabled is not supported; add the server to mcpServers, and confine it by sandbox.servers`,
 			`project shared:3 {"command":"npx","args":["-y","@scope/server","--cost=$$5","${CACHE_DIR:-/tmp/c}"],"env":{"API_KEY":"${API_KEY}","TEXT":"${}file:not-a-reference"},"type":"stdio"}`,
 			`project api:9 {"url":"${BASE_URL:-https://api.example.com}/mcp","type":"http","headers":{"Authorization":"Bearer ${TOKEN}"}}`,
 			`project helped:10 left out: headersHelper is not supported; use cmd:COMMAND as a value in headers`,

@@ -109,7 +109,11 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	if before > 0 {
 		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, but is not a list in the schema", text.Quote(key))}
 	}
-	return set(root, arg, path, v)
+	at, err := parent(root, arg, path)
+	if err == nil {
+		at.Set(path[len(path)-1], v)
+	}
+	return err
 }
 
 // add appends a value to a list built from arguments. The first value replaces a
@@ -199,3 +203,14 @@ func isJSONList(text string) bool {
 	v, err := parseStrict(text)
 	return err == nil && v.Is(jsonx.Array)
 }
+
+// Error reports an argument that cannot be used. It is an error in the params
+// (exit code 4) or, if Usage is set, in the syntax of the argument (exit code
+// 2).
+type Error struct {
+	Arg     string
+	Message string
+	Usage   bool
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("argument %s: %s", text.Quote(e.Arg), e.Message) }

@@ -372,12 +372,3 @@ func parent(root *jsonx.Value, arg string, path []string) (*jsonx.Value, error) 
 	}
 	return root, nil
 }
-
-// set sets the value at a path.
-func set(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error {
-	at, err := parent(root, arg, path)
-	if err == nil {
-		at.Set(path[len(path)-1], value)
-	}
-	return err
-}

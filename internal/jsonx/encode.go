@@ -81,25 +81,6 @@ func appendName(dst []byte, name string) []byte {
 	return append(append(append(dst, '"'), name...), '"')
 }
 
-// quoted is Quote with a fast path for the most frequent schema keywords.
-func quoted(s string) string {
-	switch s {
-	case "type":
-		return `"type"`
-	case "properties":
-		return `"properties"`
-	case "required":
-		return `"required"`
-	case "items":
-		return `"items"`
-	case "enum":
-		return `"enum"`
-	case "object":
-		return `"object"`
-	}
-	return Quote(s)
-}
-
 // Unmarshal is like [json.Unmarshal], but its errors are for people: they name JSON's types,
 // not Go's, and the place of a mistake.
 func Unmarshal(data []byte, v any) error { return Explain(data, json.Unmarshal(data, v)) }

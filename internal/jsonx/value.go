@@ -84,7 +84,7 @@ func NewPos(line, col int) Pos { return Pos{int32(line), int32(col)} }
 func (p Pos) Place() (line, col int) { return int(p.Line), int(p.Col) }
 
 // NewString returns a string value.
-func NewString(s string) *Value { return &Value{Kind: String, Token: quoted(s)} }
+func NewString(s string) *Value { return &Value{Kind: String, Token: Quote(s)} }
 
 // NewMember returns a member for an object.
 func NewMember(name string, v *Value) Member {

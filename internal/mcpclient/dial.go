@@ -112,7 +112,11 @@ func (d *dialer) wireOptions(ctx context.Context, sess *session) wire.Options {
 			}
 		},
 		LogMessage: func(during *ask.Request, level, logger, text string) {
-			d.logMessage(LogMessage{Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)})
+			m := LogMessage{Server: d.opts.Server.Name, Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)}
+			d.opts.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
+			if d.opts.OnLog != nil {
+				d.opts.OnLog(m)
+			}
 		},
 	}
 	if d.keeper != nil {
@@ -228,14 +232,6 @@ func (d *dialer) stderrLines(mask func(string) string) func([]byte) {
 			rest = after
 			d.opts.log().Info("server stderr", "line", mask(text.Valid(text.Head(line, maxStderrLine))))
 		}
-	}
-}
-
-// logMessage passes on a log message from the server.
-func (d *dialer) logMessage(m LogMessage) {
-	d.opts.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
-	if m.Server = d.opts.Server.Name; d.opts.OnLog != nil {
-		d.opts.OnLog(m)
 	}
 }
 

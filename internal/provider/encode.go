@@ -26,14 +26,15 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 	}
 	e := &encoder{format: &f, opts: opts, parser: jsonx.Parser{Options: options()}}
 	lay := f.layout(opts)
-	e.out = append(make([]byte, 0, expectedSize(defs)), lay.open...)
+	e.out = append(make([]byte, 0, 1024*(1+len(defs))), lay.open...)
 	defs = e.deferral(defs)
 	names := f.names(defs, opts)
 	done := make([]Declaration, 0, len(defs))
 	for i := range defs {
 		t := tool{def: &defs[i], name: names[i]}
 		if err := e.prepare(&t); err != nil {
-			e.leaveOut(&t, err)
+			e.diagnose(registry.SeverityWarning, "declaration_left_out", &t,
+				fmt.Sprintf("not declared for %s: %v", f.Name, err), "exclude the tool, or fix its schema at the source")
 			continue
 		}
 		e.enter(&t, lay.between, len(done) == 0)
@@ -50,16 +51,6 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 		e.out = []byte(lay.empty)
 	}
 	return Output{Data: e.out, Declarations: done}, e.diags
-}
-
-// expectedSize estimates the size of the output, so that its buffer rarely has to
-// grow.
-func expectedSize(defs []registry.Definition) int {
-	n := 1024
-	for i := range defs {
-		n += 128 + len(defs[i].Name) + len(defs[i].Description) + len(defs[i].InputSchema)
-	}
-	return n
 }
 
 func (e *encoder) prepare(t *tool) error {
@@ -82,11 +73,6 @@ func (e *encoder) prepare(t *tool) error {
 		return e.format.refuse(t)
 	}
 	return nil
-}
-
-func (e *encoder) leaveOut(t *tool, err error) {
-	e.diagnose(registry.SeverityWarning, "declaration_left_out", t,
-		fmt.Sprintf("not declared for %s: %v", e.format.Name, err), "exclude the tool, or fix its schema at the source")
 }
 
 // changed reports changes to a tool's schema, if there are any.

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider/gemini"
@@ -199,4 +200,71 @@ func (e *UnknownFormatError) Error() string {
 		return fmt.Sprintf("unknown declaration format %q; did you mean %s?", e.Name, strings.Join(e.Near, ", "))
 	}
 	return fmt.Sprintf("unknown declaration format %q; use one of %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// density is the number of ASCII characters per token, and of tokens per other
+// character.
+type density struct{ ascii, other float64 }
+
+// densityOf returns the density for a format. It was measured with the provider's
+// tokenizer, or the most similar published one, on the declarations of the servers
+// in testdata/servers. testdata/tokens has the counts and the program that measures
+// them.
+func densityOf(format string) density {
+	switch format {
+	case "openai", "openai-responses":
+		return density{4.39, 0.59} // o200k_base
+	case "gemini", "gemini-interactions":
+		return density{4.20, 0.49} // Gemma 3
+	case "mistral":
+		return density{4.13, 0.78} // Tekken
+	case "typescript":
+		return density{3.67, 0.82} // Claude, as below
+	}
+	return density{3.85, 0.82} // Claude; also for formats without a provider, because it has the most tokens
+}
+
+// Tokens estimates the number of tokens of data for the format's provider from its
+// number of characters. The error is about a tenth for a whole request. Text that
+// the provider adds around declarations is not included.
+func (f Format) Tokens(data []byte) int {
+	other, wide := 0, 0 // characters outside ASCII, and their bytes
+	for i := 0; i < len(data); {
+		if data[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		_, size := utf8.DecodeRune(data[i:])
+		other, wide, i = other+1, wide+size, i+size
+	}
+	return f.estimate(len(data)-wide, other)
+}
+
+func (f Format) estimate(ascii, other int) int {
+	d := densityOf(f.Name)
+	return int(float64(ascii)/d.ascii + float64(other)*d.other + 0.5)
+}
+
+// Tested lists the libraries with which declarations and answers were tested.
+type Tested struct {
+	AsOf string `json:"asOf"` // date of docs/providers.md
+	SDKs []SDK  `json:"sdks"`
+}
+
+// SDK is a provider's own library, whose types can parse the output of toolreg.
+type SDK struct {
+	Module  string `json:"module"`
+	Version string `json:"version"`
+}
+
+// TestedWith returns the SDKs that the tests in testdata/providers use. A test
+// there compares this list with its go.mod and with docs/providers.md.
+func TestedWith() Tested {
+	return Tested{AsOf: "2026-11-29", SDKs: []SDK{
+		{"github.com/anthropics/anthropic-sdk-go/v2", "v2.15.0"},
+		{"github.com/aws/aws-sdk-go-v2/service/bedrockruntime", "v1.63.13"},
+		{"github.com/modelcontextprotocol/go-sdk", "v1.8.0"},
+		{"github.com/openai/openai-go/v3", "v3.99.0"},
+		{"google.golang.org/genai", "v1.77.0"},
+	}}
 }

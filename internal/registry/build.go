@@ -222,7 +222,9 @@ func (b *builder) conflict(t, old *Tool) {
 			fmt.Sprintf("tool with name %q is already registered (%s); overwriting", t.Name, owned(t.Name, old)),
 			"set conflicts.discovered to qualify to keep both, or to reject to keep the one before")
 		if t.Name == old.Name {
-			b.replace(t, old)
+			b.reg.tools[slices.Index(b.reg.tools, old)] = t
+			b.reg.names[t.Name] = t
+			delete(b.reg.versions, t.Name)
 		} else { // old has the name as an alias and keeps its own
 			b.put(t)
 		}
@@ -321,12 +323,6 @@ func (b *builder) warnOfCaseTwin(t *Tool) {
 		b.diagnose(SeverityWarning, "name_case_twin", t.Source, t.Name,
 			fmt.Sprintf("tool %q differs from %q only in case", t.Name, first), "")
 	}
-}
-
-func (b *builder) replace(t, old *Tool) {
-	b.reg.tools[slices.Index(b.reg.tools, old)] = t
-	b.reg.names[t.Name] = t
-	delete(b.reg.versions, t.Name)
 }
 
 // isVersionOf reports whether t and old may have the same name as different

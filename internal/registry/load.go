@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -54,7 +55,7 @@ func (l *Loader) build(ctx context.Context, findings []*finding, partial bool) *
 			b.add(f)
 		}
 		reg := b.reshaped(ctx).registry()
-		if partial || l.opts.Names == nil || l.opts.Names.Keep(ctx, b.givenNames()) {
+		if partial || l.opts.Names == nil || l.opts.Names.Keep(ctx, slices.Collect(maps.Values(b.given))) {
 			return reg
 		}
 	}

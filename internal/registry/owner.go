@@ -208,15 +208,6 @@ func (b *builder) explainKept() {
 	}
 }
 
-// givenNames returns the names that were given to tools of servers.
-func (b *builder) givenNames() []GivenName {
-	out := make([]GivenName, 0, len(b.given))
-	for _, g := range b.given {
-		out = append(out, g)
-	}
-	return out
-}
-
 // upTo returns the sources that are needed to find a tool: if the name is kept for a
 // server, those up to this server.
 func (l *Loader) upTo(sources []Source, name string) []Source {

@@ -201,11 +201,6 @@ func (h *HTTP) openOwn(ctx context.Context, s *Session, last string) (io.ReadClo
 	return streamOf(h.get(ctx, s.Revision(), last))
 }
 
-// openFor opens the stream that answers a request for notifications.
-func (h *HTTP) openFor(ctx context.Context, m message) (io.ReadCloser, error) {
-	return streamOf(h.post(ctx, h.endpoint, m))
-}
-
 func streamOf(resp *http.Response, err error) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
@@ -307,7 +302,8 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 		return nil, err
 	}
 	if contentType(resp) != eventStreamType {
-		resp.Body = limited(resp.Body, &withoutMark{r: bufio.NewReader(resp.Body)}, h.limit.Load())
+		limit := h.limit.Load()
+		resp.Body = &limitedBody{Closer: resp.Body, r: &withoutMark{r: bufio.NewReader(resp.Body)}, left: limit.Bytes, limit: limit}
 	}
 	return resp, nil
 }

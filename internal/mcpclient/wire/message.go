@@ -56,10 +56,16 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	anonymous := answer && jsonx.IsNull(id) && failed && string(jsonx.Get(failure, "code")) != strconv.Itoa(jsonrpc.CodeMethodNotFound) &&
 		!strings.Contains(strings.ToLower(string(failure)), "notification")
 	switch {
+	case version != "2.0" && !answer: // ids of requests are a separate space
+		return nil, &badMessageError{reason: `its "jsonrpc" is not "2.0"`}
 	case version != "2.0":
-		return nil, &badMessageError{answer: anonymous, id: answerID(answer, rid), reason: `its "jsonrpc" is not "2.0"`}
+		return nil, &badMessageError{answer: anonymous, id: rid, reason: `its "jsonrpc" is not "2.0"`}
 	case answer && !rid.IsValid():
-		return nil, &badMessageError{answer: anonymous, reason: "neither a request nor an answer" + errorText(raw)}
+		reason := "neither a request nor an answer"
+		if s, ok := jsonx.Text(jsonx.Get(failure, "message")); ok {
+			reason += " (" + text.Head(s, 300) + ")"
+		}
+		return nil, &badMessageError{answer: anonymous, reason: reason}
 	case answer && !failed:
 		return &jsonrpc.Response{ID: rid, Result: result}, nil
 	}
@@ -71,14 +77,6 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 		return nil, &badMessageError{id: rid, reason: "its error has the wrong form: " + text.Head(string(failure), 300)}
 	}
 	return nil, &badMessageError{reason: err.Error()}
-}
-
-// answerID returns the id of an answer; ids of requests are a separate space.
-func answerID(answer bool, id jsonrpc.ID) jsonrpc.ID {
-	if !answer {
-		return jsonrpc.ID{}
-	}
-	return id
 }
 
 // messageID decodes an id like the SDK: as a string or an integer.
@@ -93,14 +91,6 @@ func messageID(raw json.RawMessage) jsonrpc.ID {
 	}
 	id, _ := jsonrpc.MakeID(n)
 	return id
-}
-
-// errorText returns the message of an error answer, for display.
-func errorText(raw json.RawMessage) string {
-	if s, ok := jsonx.Text(jsonx.Get(jsonx.Get(raw, "error"), "message")); ok {
-		return " (" + text.Head(s, 300) + ")"
-	}
-	return ""
 }
 
 // badMessageError reports JSON that is not a JSON-RPC message; the connection

@@ -329,10 +329,6 @@ type limitedBody struct {
 	limit Limit
 }
 
-func limited(c io.Closer, r io.Reader, limit Limit) *limitedBody {
-	return &limitedBody{Closer: c, r: r, left: limit.Bytes, limit: limit}
-}
-
 // Read implements [io.Reader].
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left < 0 {

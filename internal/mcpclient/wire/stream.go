@@ -176,7 +176,7 @@ func (s *Session) Listen(ctx context.Context, wanted mcp.NotificationSubscriptio
 				return nil, err
 			}
 			defer s.table.forget(r)
-			return h.openFor(ctx, m)
+			return streamOf(h.post(ctx, h.endpoint, m))
 		})
 	})
 }

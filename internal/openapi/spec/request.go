@@ -50,15 +50,11 @@ func (o *Operation) Request(params json.RawMessage, files func(pointer, value st
 	if r.Body, err = b.body(); err != nil {
 		return nil, err
 	}
-	r.Header.Set("Accept", accept(o.Plan.Accept))
-	return r, nil
-}
-
-func accept(types []string) string {
-	if len(types) == 0 {
-		return "application/json, */*;q=0.5"
+	r.Header.Set("Accept", "application/json, */*;q=0.5")
+	if len(o.Plan.Accept) > 0 {
+		r.Header.Set("Accept", strings.Join(o.Plan.Accept, ", ")+", */*;q=0.1")
 	}
-	return strings.Join(types, ", ") + ", */*;q=0.1"
+	return r, nil
 }
 
 // builder makes the request of one call.

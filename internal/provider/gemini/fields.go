@@ -207,7 +207,7 @@ func (f *Fitter) union(n *jsonx.Value, list []*jsonx.Value, depth int) (*jsonx.V
 	case len(fitted) == 0:
 		return nil, errFree
 	}
-	if null || isNullable(n) {
+	if null || n.Get("nullable").Is(jsonx.True) {
 		for _, b := range fitted {
 			b.Set("nullable", jsonx.NewBool(true))
 		}

@@ -248,7 +248,7 @@ func (f *Fitter) typed(n *jsonx.Value, typ string, null bool, depth int) (*jsonx
 	if enum := n.Get("enum"); n.Get("type") == nil && enum != nil && schema.HoldsNull(enum.Items) {
 		null = true
 	}
-	if null || isNullable(n) {
+	if null || n.Get("nullable").Is(jsonx.True) {
 		out.Set("nullable", jsonx.NewBool(true))
 	}
 	f.limits(n, out)
@@ -389,9 +389,3 @@ func isOf(v *jsonx.Value, typ string) bool {
 }
 
 func isNullName(n *jsonx.Value) bool { return strings.EqualFold(n.Text(), "null") }
-
-// isNullable reports whether a schema has OpenAPI's nullable.
-func isNullable(n *jsonx.Value) bool {
-	word := n.Get("nullable")
-	return word.Is(jsonx.True)
-}

@@ -268,15 +268,13 @@ func (f *Fitter) withRest(branch, n *jsonx.Value) *jsonx.Value {
 	merged := jsonx.NewObject(slices.Clone(branch.Members)...)
 	have := merged.ByName()
 	for _, m := range n.Members {
-		old := have[m.Name]
 		switch {
 		case ofUnion(m.Name), m.Name == "type" && saysMoreThanType(have):
-		case old == nil:
+		case have[m.Name] == nil:
 			merged.Members = append(merged.Members, m)
-		case m.Name == "properties" && old.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
-			merged.Set(m.Name, f.mergedProperties(m.Value, old))
-		case m.Name == "required":
-			merged.Set(m.Name, jsonx.NewArray(slices.Concat(m.Value.Items, old.Items)...))
+		case m.Name == "properties", m.Name == "required":
+			f.work += len(m.Value.Members) + len(m.Value.Items)
+			schema.Add(merged, m)
 		}
 	}
 	return merged
@@ -294,25 +292,6 @@ func ofUnion(name string) bool {
 
 func saysMoreThanType(have map[string]*jsonx.Value) bool {
 	return have["$ref"] != nil || have["anyOf"] != nil || have["oneOf"] != nil || have["enum"] != nil || have["const"] != nil
-}
-
-// mergedProperties returns the properties of both objects. Those of the second take
-// precedence.
-func (f *Fitter) mergedProperties(first, second *jsonx.Value) *jsonx.Value {
-	f.work += len(first.Members) + len(second.Members)
-	out := jsonx.NewObject(slices.Clone(first.Members)...)
-	at := make(map[string]int, len(out.Members))
-	for i, m := range out.Members {
-		at[m.Name] = i
-	}
-	for _, m := range second.Members {
-		if i, ok := at[m.Name]; ok {
-			out.Members[i] = m
-		} else {
-			out.Members = append(out.Members, m)
-		}
-	}
-	return out
 }
 
 // merged returns n with the schemas of allOf merged into it. The result is
@@ -347,14 +326,12 @@ func (f *Fitter) merge(n, more *jsonx.Value) {
 	f.work += len(n.Members) + len(more.Members)
 	have := n.ByName()
 	for _, m := range more.Members {
-		old := have[m.Name]
-		switch {
+		switch old := have[m.Name]; {
 		case old == nil:
 			n.Members = append(n.Members, m)
-		case m.Name == "properties" && old.Is(jsonx.Object) && m.Value.Is(jsonx.Object):
-			n.Set(m.Name, f.mergedProperties(m.Value, old))
-		case (m.Name == "required" || m.Name == "allOf") && old.Is(jsonx.Array):
-			n.Set(m.Name, jsonx.NewArray(slices.Concat(old.Items, m.Value.Items)...))
+		case m.Name == "properties", m.Name == "required", m.Name == "allOf":
+			f.work += len(old.Members) + len(m.Value.Members) + len(m.Value.Items)
+			schema.Add(n, m)
 		case m.Name == "type" && string(old.AppendTo(nil)) != string(m.Value.AppendTo(nil)):
 			f.lose("a value of two types at once")
 		}

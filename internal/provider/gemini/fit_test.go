@@ -102,7 +102,7 @@ func TestGeminiFit(t *testing.T) {
 			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","format":"date-time"},"c":{"type":"integer","format":"int64"},"d":{"type":"integer"}}}`, `format "uri" dropped`},
 		{"branches that are conditions", `{"type":"object","properties":{"a":{"type":"string"}},"oneOf":[{"required":["a"]},{"not":{}}]}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, ""},
 		{"allOf", `{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`,
-			`{"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"string"}},"required":["b","a"]}`, "allOf merged"},
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a","b"]}`, "allOf merged"},
 		{"exclusive limits", `{"type":"integer","exclusiveMinimum":0,"exclusiveMaximum":10}`, `{"type":"integer","minimum":1,"maximum":9}`, "exclusiveMinimum written as minimum"},
 		{"limits of fractions", `{"type":"number","exclusiveMinimum":0.5}`, `{"type":"number","minimum":0.5}`, "exclusiveMinimum"},
 		{"object", `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","gone"],"additionalProperties":false}`, `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, "additionalProperties dropped"},

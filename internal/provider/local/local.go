@@ -156,7 +156,7 @@ func (f *fitter) merged(n *jsonx.Value) *jsonx.Value {
 		return n
 	}
 	f.changed("allOf merged")
-	out := n.Clone()
+	out := jsonx.NewObject(slices.Clone(n.Members)...)
 	out.Remove("allOf")
 	for _, part := range all.Items {
 		if part.Get("$ref") != nil {
@@ -175,31 +175,12 @@ func (f *fitter) merged(n *jsonx.Value) *jsonx.Value {
 			f.open = f.open[:len(f.open)-1]
 		}
 		for _, m := range part.Members {
-			f.merge(out, m)
+			f.work += len(out.Members) + len(m.Value.Members) + len(m.Value.Items)
+			schema.Add(out, m)
 		}
 	}
+	out.Remove("allOf") // of keywords that cannot be combined
 	return out
-}
-
-// merge adds a keyword of a schema in allOf.
-func (f *fitter) merge(out *jsonx.Value, m jsonx.Member) {
-	have := out.Get(m.Name)
-	switch {
-	case have == nil:
-		f.work += len(m.Value.Members)
-		out.Set(m.Name, m.Value.Clone())
-	case m.Name == "properties" && have.Is(jsonx.Object):
-		f.work += len(have.Members) + len(m.Value.Members)
-		known := have.ByName()
-		for _, p := range m.Value.Members {
-			if known[p.Name] == nil {
-				have.Members = append(have.Members, jsonx.NewMember(p.Name, p.Value.Clone()))
-			}
-		}
-	case m.Name == "required" && have.Is(jsonx.Array):
-		f.work += len(have.Items) + len(m.Value.Items)
-		have.Items = schema.AddNames(have.Items, m.Value.Items)
-	}
 }
 
 // alternatives returns anyOf or oneOf rewritten. Beside properties, values or items it is not

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -179,15 +180,31 @@ func (p *Person) fullScreen() bool {
 	return ui.HasFull && p.io.InTTY && p.io.OutTTY && p.io.ErrTTY && name != "" && name != "dumb" && !p.io.JSON && p.nobody() == ""
 }
 
-// AskYes asks a question whose answers are yes and no. The error
-// [ui.ErrNoAnswer] means no answer rather than no.
+// AskYes asks a question whose answers are yes and no. No answer is no.
 func AskYes(ctx context.Context, tty *ui.TTY, q ui.Query) (yes bool, err error) {
+	if yes, err = askYes(ctx, tty, q); errors.Is(err, ui.ErrNoAnswer) {
+		err = nil
+	}
+	return yes, err
+}
+
+// askYes is [AskYes] with the error [ui.ErrNoAnswer] if there was no answer.
+func askYes(ctx context.Context, tty *ui.TTY, q ui.Query) (yes bool, err error) {
 	q.Answers = []string{"yes", "no"}
 	chosen, err := tty.Choose(ctx, q)
 	if cause := context.Cause(ctx); cause != nil {
 		return false, cause
 	}
 	return err == nil && chosen.Word == q.Answers[0], err
+}
+
+// AskToWrite asks whether to write what a question shows. A no is an error.
+func AskToWrite(ctx context.Context, tty *ui.TTY, q ui.Query) error {
+	yes, err := AskYes(ctx, tty, q)
+	if err == nil && !yes {
+		err = fmt.Errorf("%w: you said no; nothing was written", registry.ErrDenied)
+	}
+	return err
 }
 
 // NoTerminalError reports that a command needs a terminal and there is none. It

@@ -60,7 +60,7 @@ func AskTrust(ctx context.Context, tty *ui.TTY, p *settings.Project) (agreed boo
 	if n := len(p.Runs); n > 0 {
 		about += ", " + Counted(n, "program") + " to run or reach"
 	}
-	return AskYes(ctx, tty, ui.Query{
+	return askYes(ctx, tty, ui.Query{
 		Text:  fmt.Sprintf("\nProject %s\n%s\n", ui.Line(p.Root), DescribeProject(p, columns, tty.Color)),
 		About: about + "\n", Question: "Trust this project?",
 	})

@@ -2,7 +2,6 @@ package doctorcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -149,7 +148,7 @@ func (x *examination) offer(ctx context.Context) (ran bool, err error) {
 			About:    fmt.Sprintf("\n%s: %s\n", ui.Line(f.Subject), cli.Indent(ui.Visible(f.Message))),
 			Question: "Run " + ui.Line(f.Fix.String()) + "?",
 		})
-		if err != nil && !errors.Is(err, ui.ErrNoAnswer) {
+		if err != nil {
 			return ran, err
 		}
 		if !yes {

@@ -378,14 +378,7 @@ func (q *questions) confirm(ctx context.Context, e *cli.Env, about, question str
 		return nil
 	}
 	defer tty.Close()
-	agreed, err := cli.AskYes(ctx, tty, ui.Query{Text: "\n" + about, About: "", Question: question})
-	switch {
-	case err != nil && !errors.Is(err, ui.ErrNoAnswer):
-		return err
-	case !agreed:
-		return fmt.Errorf("%w: you said no; nothing was written", registry.ErrDenied)
-	}
-	return nil
+	return cli.AskToWrite(ctx, tty, ui.Query{Text: "\n" + about, Question: question})
 }
 
 // write stores the secrets and writes the entry.

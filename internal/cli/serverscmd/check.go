@@ -213,9 +213,5 @@ func keepSuspicious(ctx context.Context, e *cli.Env, a *editedServer) (bool, err
 		return false, nil
 	}
 	defer tty.Close()
-	keep, err := cli.AskYes(ctx, tty, ui.Query{Text: "\n" + b.String(), About: "Server " + ui.Line(a.Name) + " may steer a model or hide something.\n", Question: "Keep it enabled?"})
-	if errors.Is(err, ui.ErrNoAnswer) {
-		err = nil
-	}
-	return keep, err
+	return cli.AskYes(ctx, tty, ui.Query{Text: "\n" + b.String(), About: "Server " + ui.Line(a.Name) + " may steer a model or hide something.\n", Question: "Keep it enabled?"})
 }

@@ -238,7 +238,7 @@ func chooseAsking(ctx context.Context, person *cli.Person, program string, serve
 			About:    about,
 			Question: "Copy it?",
 		})
-		if err != nil && !errors.Is(err, ui.ErrNoAnswer) {
+		if err != nil {
 			return nil, err
 		}
 		if yes {

@@ -296,14 +296,10 @@ func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error)
 	}
 	host = ui.Line(host)
 	server := ui.Line(l.server.Name)
-	agreed, err := cli.AskYes(ctx, tty, ui.Query{
+	return cli.AskYes(ctx, tty, ui.Query{
 		Text:  fmt.Sprintf("\nServer %q names the authorization server %s (%s), which your settings do not name (oauth.issuer).\n\n", server, host, ui.Line(issuer)),
 		About: fmt.Sprintf("Logging in to server %q at %s\n", server, host), Question: fmt.Sprintf("Send your %s to %s?", setting, host),
 	})
-	if errors.Is(err, ui.ErrNoAnswer) {
-		return false, nil
-	}
-	return agreed, err
 }
 
 // loginNotice is the JSON that tells a script which URL to open.

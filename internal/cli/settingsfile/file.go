@@ -169,7 +169,7 @@ func EditText(ctx context.Context, tty *ui.TTY, name, text string, check func(te
 			return edited, nil
 		}
 		again, err := cli.AskYes(ctx, tty, ui.Query{Text: "\n" + ui.Visible(mistake.Error()) + "\n\n", Question: "Edit it again?"})
-		if err != nil && !errors.Is(err, ui.ErrNoAnswer) {
+		if err != nil {
 			return "", err
 		}
 		if !again {

@@ -14,7 +14,6 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -112,14 +111,7 @@ func askToWrite(ctx context.Context, person *cli.Person, w Change, before, after
 		return err
 	}
 	defer tty.Close()
-	agreed, err := cli.AskYes(ctx, tty, writeQuestion(tty, w, before, after))
-	switch {
-	case err != nil && !errors.Is(err, ui.ErrNoAnswer):
-		return err
-	case !agreed:
-		return fmt.Errorf("%w: you said no; nothing was written", registry.ErrDenied)
-	}
-	return nil
+	return cli.AskToWrite(ctx, tty, writeQuestion(tty, w, before, after))
 }
 
 // writeQuestion returns the question that shows a change and what it would allow that is

@@ -52,7 +52,7 @@ func TestGitFoldersAreBrokered(t *testing.T) {
 	dir, user := place(t, map[string]string{
 		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "", ".git/worktrees/seen/HEAD": "", ".git/worktrees/seen/commondir": "../..", ".git/worktrees/seen/logs/": "",
 		".git/modules/m/HEAD": "", ".git/modules/m/objects/x": "", ".git/modules/m/refs/x": "", ".git/modules/m/logs/x": "",
-		"bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "bare/description": "", "mixed/HEAD": "", "mixed/objects/x": "", "mixed/refs/x": "", "mixed/main.go": "",
+		"bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "bare/description": "", "bare/modules/n/HEAD": "", "bare/modules/n/objects/x": "", "bare/modules/n/refs/x": "", "last/HEAD": "", "last/objects/x": "", "last/refs/x": "", "mixed/HEAD": "", "mixed/objects/x": "", "mixed/refs/x": "", "mixed/main.go": "",
 		".git/notes.txt": "", "sub/.git/HEAD": "", "sub/.git/objects/x": "", "sub/.git/refs/x": "",
 		"seen/.git": "gitdir: ../.git/worktrees/seen",
 	})
@@ -66,7 +66,7 @@ func TestGitFoldersAreBrokered(t *testing.T) {
 		rel, _ := filepath.Rel(dir, b.Path)
 		got[rel] = slices.Sorted(slices.Values(b.Open))
 	}
-	if diff := cmp.Diff(map[string][]string{".git": {"modules/m/logs", "modules/m/objects", "modules/m/refs", "objects", "refs"}, "bare": {"objects", "refs"}, "sub/.git": {"objects", "refs"}}, got); diff != "" {
+	if diff := cmp.Diff(map[string][]string{".git": {"modules/m/logs", "modules/m/objects", "modules/m/refs", "objects", "refs"}, "bare": {"modules/n/objects", "modules/n/refs", "objects", "refs"}, "last": {"objects", "refs"}, "sub/.git": {"objects", "refs"}}, got); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{filepath.Join(dir, "seen")}, g.Removable); diff != "" {
@@ -135,7 +135,7 @@ func TestCheckedOutFilesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"a", "b"} {
+	for _, name := range []string{"a", "b", "c", "deeper"} { // deeper had no worktree before
 		put(t, dir, map[string]string{
 			".git/worktrees/" + name + "/HEAD": "", ".git/worktrees/" + name + "/commondir": "../..\n", ".git/worktrees/" + name + "/gitdir": filepath.Join(dir, name, ".git") + "\n",
 			name + "/.git": "gitdir: ../.git/worktrees/" + name + "\n",
@@ -144,7 +144,7 @@ func TestCheckedOutFilesStay(t *testing.T) {
 	put(t, dir, map[string]string{
 		"a/.envrc": "use nix\n", "a/.vscode/settings.json": "{}\n", "a/.claude/settings.json": "a\n", "a/sub/.npmrc": "x\n",
 		"b/.envrc": "use bad\n", "a/deeper/.npmrc": "evil\n", "b/.vscode/settings.json": "{} \n", "b/.claude/settings.json": "a\n", "b/.claude/hook": "evil\n", "b/.npmrc": "x\n", "b/deeper/sub/.npmrc": "x\n", "b/.vscode/tasks.json": "{}\n",
-		"copy/.envrc": "use nix\n",
+		"copy/.envrc": "use nix\n", "c/.envrc": "evil\n",
 	})
 	if err := os.Chmod(filepath.Join(dir, "b/.vscode/tasks.json"), 0o755); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestCheckedOutFilesStay(t *testing.T) {
 	}
 	put(t, dir, map[string]string{"deeper/.npmrc": "evil\n"}) // is not what was there before
 	cleaned, err := g.Clean(t.Context(), everything)
-	want := []string{"a/deeper/.npmrc", "b/.claude", "b/.envrc", "b/.npmrc", "b/.vscode/settings.json", "b/.vscode/tasks.json", "b/deeper/sub/.npmrc", "copy/.envrc"}
+	want := []string{"a/deeper/.npmrc", "b/.claude", "b/.envrc", "b/.npmrc", "b/.vscode/settings.json", "b/.vscode/tasks.json", "b/deeper/sub/.npmrc", "c/.envrc", "copy/.envrc"}
 	if diff := cmp.Diff(Cleaned{Removed: want, Kept: []string{"deeper/.npmrc"}}, cleaned); diff != "" || err != nil {
 		t.Error(diff, err)
 	}

@@ -77,3 +77,20 @@ func TestFolderAfterCd(t *testing.T) {
 		}
 	}
 }
+
+// An option that names a folder of the project leads there, and another option or folder does not.
+func TestFolderOfOption(t *testing.T) {
+	for _, tt := range []struct {
+		line, start string
+		project     bool
+		dir         string
+	}{
+		{"git -C sub status", "/w", true, "/w/sub"}, {"git -C sub", "/w", true, "/w/sub"}, {"git -C sub status", "/w", false, ""}, {"git -C sub status", "", true, ""},
+		{"git -C /x status", "", true, "/x"}, {"git -C ../x status", "/w", true, ""}, {"git -c sub status", "/w", true, ""}, {"make -C sub", "/w", true, "/w/sub"},
+	} {
+		c := ReadIn(Bash, tt.line, tt.start, func(string, string) bool { return tt.project }).Commands[0]
+		if dir, moved := c.Folder(); dir != tt.dir || moved != (tt.dir != "") {
+			t.Errorf("%+v: %q, %t", tt, dir, moved)
+		}
+	}
+}

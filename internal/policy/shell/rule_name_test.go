@@ -159,3 +159,55 @@ func TestReadingsOfSh(t *testing.T) {
 		}
 	}
 }
+
+// Programs that change files name them, and it is said if they do not certainly name all.
+func TestChangedFiles(t *testing.T) {
+	for line, want := range map[string]struct {
+		writes  []string
+		unclear bool
+	}{
+		"sed -i s/a/b/ f g":              {[]string{"f", "g"}, false},
+		"sed -i s/a/b/":                  {[]string{"s/a/b"}, false},
+		"sed -i -e s/a/b/ f":             {[]string{"s/a/b", "f"}, false},
+		"sed s/a/b/ f":                   {nil, false},
+		"install a -t d":                 {[]string{"a", "d", "d"}, false},
+		"install a -t":                   {[]string{"a"}, false},
+		"install -m x a b":               {[]string{"x", "a", "b"}, false},
+		"install --target-directory=d a": {[]string{"a", "d"}, false},
+		"dd if=a":                        {nil, false},
+		`dd "if=$x" of=b`:                {[]string{"b"}, false},
+		"dd $x":                          {nil, true},
+		"rm a/ b":                        {[]string{"a", "b"}, false},
+		"rm":                             {nil, true},
+		"rm ~/a":                         {[]string{"~/a"}, true},
+		"rm $x":                          {nil, true},
+		"rm {a,b}":                       {[]string{"a", "b"}, false},
+		"cd $x; rm a":                    {[]string{"a"}, true},
+		"cd $x; rm /a":                   {[]string{"/a"}, false},
+		"cd sub; rm a":                   {[]string{"/w/sub/a"}, false},
+		"echo >$x":                       {nil, true},
+		"cd $x; echo >a":                 {[]string{"a"}, true},
+		"cd $x; echo >/a":                {[]string{"/a"}, false},
+	} {
+		got := Read(Bash, line, "/w")
+		unclear := slices.ContainsFunc(got.Commands, func(c Command) bool { return c.Unclear != "" })
+		if !slices.Equal(got.Writes, want.writes) || unclear != want.unclear {
+			t.Errorf("%q writes %q, unclear: %t; want %q, %t", line, got.Writes, unclear, want.writes, want.unclear)
+		}
+	}
+}
+
+// What find runs for several files has one more, and a wrapper passes only if a command certainly follows.
+func TestCommandsBehindOthers(t *testing.T) {
+	for line, words := range map[string]int{"find . -exec ls {} \\;": 2, "find . -exec ls {} +": 3} {
+		commands := Read(Bash, line, "").Commands
+		if n := len(commands[len(commands)-1].words); n != words {
+			t.Errorf("%q: %d words", line, n)
+		}
+	}
+	for line, passes := range map[string]bool{"timeout 5 ls": true, "timeout 5": false, "timeout 5 a$x": false, "timeout 5 -x": false, "timeout 5 ''": false, "export": false, "export X=1": false, "export CI=1": true} {
+		if c := Read(Bash, line, "").Commands[0]; c.Passes != passes {
+			t.Errorf("%q passes: %t", line, c.Passes)
+		}
+	}
+}

@@ -302,9 +302,9 @@ func literal(b *strings.Builder, out *word, s string, quoted bool) {
 	}
 }
 
-// nameOf returns the variable whose value an expansion is; "" if it is more than that.
+// nameOf returns the variable of an expansion that [analysis.unroll] lets pass, if it is its value; else "".
 func nameOf(p *syntax.ParamExp) string {
-	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil || p.Names != 0 {
+	if p.Param == nil || p.Repl != nil || p.Exp != nil {
 		return ""
 	}
 	return p.Param.Value

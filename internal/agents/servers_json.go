@@ -21,6 +21,7 @@ type server struct {
 	Trust         bool            `json:"trust"`
 	Description   string          `json:"description"`
 	IncludeTools  *[]string       `json:"includeTools"`
+	Tools         json.RawMessage `json:"tools"`
 	ExcludeTools  []string        `json:"excludeTools"`
 	DisabledTools []string        `json:"disabledTools"`
 	AllowedTools  *[]string       `json:"allowedTools"`

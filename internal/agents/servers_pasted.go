@@ -105,6 +105,8 @@ func pasted(m jsonx.Member) settings.ImportedServer {
 	}
 	convert, d := geminiEntry, dialect(braces)
 	switch kind := m.Value.Get("type").Text(); {
+	case kind == "local" && m.Value.Get("command").Is(jsonx.String):
+		convert = copilotEntry
 	case kind == "local" || kind == "remote":
 		convert, d = opencodeEntry, opencodeLike
 	case isEditors:

@@ -77,11 +77,25 @@ func antigravityEntry(s *server) (entry, string) {
 	return s.entry()
 }
 
-// vscodeFiles returns VS Code's own files, and the one that it shares with other programs.
+// vscodeFiles returns VS Code's own files, and those of Copilot, which newer versions use instead.
 func vscodeFiles(w folders) []settings.ImportFile {
-	r := read(editorLike(w.root), (*server).entry, "servers")
-	out := []settings.ImportFile{w.project(r, ".vscode", "mcp.json"), w.project(read(braces, (*server).entry, "mcpServers"), ".mcp.json")}
-	return append(out, w.user(r, w.application(), "Code", "User", "mcp.json")...)
+	r, copilot := read(editorLike(w.root), (*server).entry, "servers"), read(braces, copilotEntry, "mcpServers")
+	out := []settings.ImportFile{w.project(r, ".vscode", "mcp.json"), w.project(copilot, ".mcp.json")}
+	out = append(out, w.user(r, w.application(), "Code", "User", "mcp.json")...)
+	return append(out, w.user(copilot, w.named("COPILOT_HOME", ".copilot"), "mcp-config.json")...)
+}
+
+// copilotEntry handles the type local and the list of tools, of which a star means all.
+func copilotEntry(s *server) (entry, string) {
+	if s.Type == "local" {
+		s.Type = "stdio"
+	}
+	e, problem := s.entry()
+	var tools []string
+	if json.Unmarshal(s.Tools, &tools) == nil && tools != nil && !slices.Contains(tools, "*") {
+		e.IncludeTools = &tools
+	}
+	return e, problem
 }
 
 func cursorFiles(w folders) []settings.ImportFile {

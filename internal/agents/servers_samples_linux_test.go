@@ -92,6 +92,9 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`project signed:13 {"url":"https://o/mcp","type":"http","oauth":{"clientId":"id","scopes":["a","b"],"redirectUri":"http://localhost:8080/callback"}}`,
 			`project hasty:14 {"command":"x"}`,
 			`user memory:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-memory"],"env":{"MEMORY_FILE_PATH":"${HOME}/m.json"},"type":"stdio"}`,
+			`user all:3 {"command":"npx","args":["-y","x"],"env":{"K":"${K}"},"type":"stdio"}`,
+			`user some:4 {"url":"https://s/mcp","type":"http","includeTools":["read","list"]}`,
+			`user none:5 {"url":"https://n/sse","type":"sse","includeTools":[]}`,
 		},
 		"cursor": {
 			`project db:1 {"command":"uvx","args":["db","/srv/project"],"env":{"DSN":"${DSN:-}"}}`,

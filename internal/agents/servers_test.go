@@ -144,6 +144,7 @@ func TestPastedJSON(t *testing.T) {
 		{"```json\n{\"mcpServers\": {\"a\": {\"command\": \"q\"}}}\n```", "", `a {"command":"q"}`},
 		{`{"name": "a", "command": "q"}`, "", `a {"command":"q"}`},
 		{`{"mcp": {"a": {"type": "local", "command": ["q", "-x"], "environment": {"K": "{env:K}"}}}}`, "", `a {"command":"q","args":["-x"],"env":{"K":"${K:-}"}}`},
+		{`{"mcpServers": {"a": {"type": "local", "command": "q", "args": ["-x"], "tools": ["*"]}}}`, "", `a {"command":"q","args":["-x"],"type":"stdio"}`},
 		{`{"context_servers": {"a": {"command": {"path": "q", "args": ["x"]}}}}`, "", `a {"command":"q","args":["x"]}`},
 		{`{"servers": {"a": {"url": "https://h/mcp", "headers": {"K": "${env:K}"}}}}`, "", `a {"url":"https://h/mcp","headers":{"K":"${K:-}"}}`},
 		{`{"servers": {"a": {"url": "https://h/mcp", "headers": {"K": "${input:k}"}}}}`, "", "a it asks for the input \"k\", which only the editor can give; add the server with `toolreg servers add` and env:NAME"},

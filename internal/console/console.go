@@ -7,7 +7,6 @@ package console
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -168,10 +167,4 @@ func (c *Console) since(s *seen) (u update, any bool) {
 	any = len(u.Calls) > 0 || u.Running != nil || u.Questions != nil
 	s.calls, s.running, s.questions = c.endedAll, c.changes, c.asked
 	return u, any
-}
-
-// nextID returns the id of a question. c.mu is held.
-func (c *Console) nextID() string {
-	c.serial++
-	return strconv.Itoa(c.serial)
 }

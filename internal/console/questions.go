@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -21,14 +22,16 @@ import (
 type question struct {
 	summary
 	details func() details
-	// answer returns an error for a reply that the question does not permit. first says
-	// whether the answer counts; taken is called with it if it does.
-	answer func(reply) (taken func(), err error)
-	first  func() bool
-	left   func() bool // see [caller.Peer]; nil means that is not known
+	// read returns the answer of a reply, or an error if the question does not permit it. first
+	// says whether the answer counts.
+	read  func(reply) (any, error)
+	first func() bool
+	left  func() bool // see [caller.Peer]; nil means that is not known
 
-	mu   sync.Mutex
-	over bool // it was answered, or waits no longer
+	mu       sync.Mutex
+	over     bool          // it was answered, or waits no longer
+	answered chan struct{} // closed when there is an answer
+	answer   any
 }
 
 // summary is a question in the list of questions.
@@ -79,9 +82,9 @@ type reply struct {
 // errGone reports that a question was answered before, or does not wait any more.
 var errGone = errors.New("the question is gone: somebody else has answered it, or its call has ended")
 
-// wait shows a question until it is answered or ctx is done.
-func (c *Console) wait(ctx context.Context, q *question, answered <-chan struct{}) error {
-	q.Since = time.Now().UnixMilli()
+// put shows a question until it is answered or ctx is done.
+func put[T any](ctx context.Context, c *Console, q *question) (answer T, err error) {
+	q.Since, q.answered = time.Now().UnixMilli(), make(chan struct{})
 	if who := caller.From(ctx); who != nil {
 		q.Caller, q.Client = short(who.Name), short(who.Client)
 		if who.Peer != nil {
@@ -89,25 +92,23 @@ func (c *Console) wait(ctx context.Context, q *question, answered <-chan struct{
 		}
 	}
 	c.mu.Lock()
-	q.ID = c.nextID()
+	c.serial++
+	q.ID = strconv.Itoa(c.serial)
 	c.questions = append(c.questions, q)
 	c.asked++
 	c.mu.Unlock()
 	defer c.remove(q)
 	select {
-	case <-answered:
-		return nil
+	case <-q.answered:
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	select {
-	case <-answered:
-		return nil
-	default:
+	if q.answer == nil {
 		q.over = true
-		return context.Cause(ctx)
+		return answer, context.Cause(ctx)
 	}
+	return q.answer.(T), nil
 }
 
 func (c *Console) remove(q *question) {
@@ -133,7 +134,7 @@ func (c *Console) reply(r reply) (*question, error) {
 	if q == nil {
 		return nil, errGone
 	}
-	taken, err := q.answer(r)
+	answer, err := q.read(r)
 	if err != nil {
 		return nil, err
 	}
@@ -142,16 +143,14 @@ func (c *Console) reply(r reply) (*question, error) {
 	if q.over || !q.first() {
 		return nil, errGone
 	}
-	q.over = true
-	taken()
+	q.over, q.answer = true, answer
+	close(q.answered)
 	return q, nil
 }
 
 // Confirm shows a question about a call, with the words of the terminal. It is a
 // serve.Console.
 func (c *Console) Confirm(ctx context.Context, q exec.Question, first func() bool) (exec.Answer, error) {
-	var answer exec.Answer
-	answered := make(chan struct{})
 	one := &question{summary: summary{Tool: short(q.Tool.Name)}, first: first}
 	one.details = func() details {
 		d := details{Text: asking.Body(&q)}
@@ -163,7 +162,7 @@ func (c *Console) Confirm(ctx context.Context, q exec.Question, first func() boo
 		}
 		return d
 	}
-	one.answer = func(r reply) (func(), error) {
+	one.read = func(r reply) (any, error) {
 		i := slices.IndexFunc(q.Choices, func(one exec.Choice) bool { return one.String() == r.Choice })
 		if i < 0 || (q.Choices[i] == exec.Edit) != (r.Content != nil) {
 			return nil, errors.New("the answer is none of those offered")
@@ -172,10 +171,9 @@ func (c *Console) Confirm(ctx context.Context, q exec.Question, first func() boo
 		if r.Content != nil {
 			given.Content, given.Sure = *r.Content, true
 		}
-		return func() { answer = given; close(answered) }, nil
+		return given, nil
 	}
-	err := c.wait(ctx, one, answered)
-	return answer, err
+	return put[exec.Answer](ctx, c, one)
 }
 
 // The answers to a question of a server.
@@ -187,9 +185,8 @@ const (
 
 // Elicit shows a question of a server. It is a serve.Console.
 func (c *Console) Elicit(ctx context.Context, e ask.Elicitation, first func() bool) (ask.Answer, error) {
-	var answer ask.Answer
-	answered := make(chan struct{})
 	one := &question{summary: summary{Tool: short("MCP server " + e.Server)}, first: first}
+	one.read = func(r reply) (any, error) { return answerOf(e, r) }
 	one.details = func() details {
 		d := details{Text: fmt.Sprintf("MCP server %q asks:\n%s", ui.Line(e.Server), ui.Visible(e.Message)), Choices: []choice{{Word: wordSend}, {Word: wordDecline}, {Word: wordDismiss}}}
 		if e.URL != "" {
@@ -202,12 +199,7 @@ func (c *Console) Elicit(ctx context.Context, e ask.Elicitation, first func() bo
 		}
 		return d
 	}
-	one.answer = func(r reply) (func(), error) {
-		given, err := answerOf(e, r)
-		return func() { answer = given; close(answered) }, err
-	}
-	err := c.wait(ctx, one, answered)
-	return answer, err
+	return put[ask.Answer](ctx, c, one)
 }
 
 func newField(f *form.Field) field {

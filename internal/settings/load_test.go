@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -476,5 +477,27 @@ func TestRootFlag(t *testing.T) {
 	_, _, err := Load(o)
 	if want := filepath.Join(b.project, "missing") + ": not a project root: no such file or directory"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestHooks(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", `hooks:
+  onDiagnostic: [{command: z, timeout: 1m}]
+  beforeCall: [{command: "a 'b c'"}, {command: [x, y], tools: [git_*], timeout: 1500}]
+  afterCall: null
+  BeforeTool: [{matcher: "*"}]
+`)
+	var got []string
+	for _, h := range b.load(b.options()).Hooks {
+		got = append(got, fmt.Sprintf("%s %q %q %s line %d", h.Event, h.Command.Argv, h.Tools, h.Timeout, h.Origin.Line))
+	}
+	want := []string{
+		`beforeCall ["a" "b c"] [] 10s line 3`,
+		`beforeCall ["x" "y"] ["git_*"] 1.5s line 3`,
+		`onDiagnostic ["z"] [] 1m0s line 2`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("hooks (-want +got):\n%s", diff)
 	}
 }

@@ -48,3 +48,19 @@ func TestEntriesOfAPIs(t *testing.T) {
 		}
 	}
 }
+
+// Fields that only servers have are unknown in an API, so they have no effect.
+func TestUnknownFieldsOfAPIsHaveNoEffect(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", `openapi:
+  a: {spec: api.yaml, baseUrl: "https://b", oauth: {issuer: "https://i"}, command: x, auth: {oauth: {issuer: "https://i", per: client}}}
+  b: {spec: api.yaml, oauth: {issuer: "https://i"}}
+`)
+	s := b.load(b.options())
+	if a := s.APIs[0]; a.Command != "" || a.OAuth == nil || a.OAuth.Per != "" {
+		t.Errorf("command %q, oauth %+v", a.Command, a.OAuth)
+	}
+	if s.APIs[1].OAuth != nil {
+		t.Errorf("oauth %+v", s.APIs[1].OAuth)
+	}
+}

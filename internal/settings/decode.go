@@ -95,8 +95,8 @@ func (m *merged) set(field reflect.Value, row *table.Row) {
 	}
 }
 
-// decodeEntry sets the fields of a struct to the members of an object that their tags name, or
-// to the defaults of the table. Its field Origin is set to in, the place of the object.
+// decodeEntry sets the fields of a struct to the members of an object that their tags name and
+// the row has, or to the defaults of the table. Its field Origin is set to in, the place of the object.
 func decodeEntry(v reflect.Value, row *table.Row, name string, n *jsonx.Value, in Origin) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -104,11 +104,11 @@ func decodeEntry(v reflect.Value, row *table.Row, name string, n *jsonx.Value, i
 		case of == tagName:
 			v.Field(i).SetString(name)
 		case of != "":
-			value := n.Get(of)
-			if value == nil || value.Kind == jsonx.Null {
-				value = row.Field(of).DefaultValue()
+			value, known := n.Get(of), row.Field(of)
+			if value == nil || value.Kind == jsonx.Null || known.Doc == "" { // an API has not all fields of a server
+				value = known.DefaultValue()
 			}
-			set(v.Field(i), row.Field(of), value, in)
+			set(v.Field(i), known, value, in)
 		case field.Name == "Origin":
 			v.Field(i).Set(reflect.ValueOf(in))
 		}

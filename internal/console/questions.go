@@ -149,7 +149,7 @@ func (c *Console) reply(r reply) (*question, error) {
 }
 
 // Confirm shows a question about a call, with the words of the terminal. It is a
-// serve.Console.
+// question.Console.
 func (c *Console) Confirm(ctx context.Context, q exec.Question, first func() bool) (exec.Answer, error) {
 	one := &question{summary: summary{Tool: short(q.Tool.Name)}, first: first}
 	one.details = func() details {
@@ -183,7 +183,7 @@ const (
 	wordDismiss = "dismiss"
 )
 
-// Elicit shows a question of a server. It is a serve.Console.
+// Elicit shows a question of a server. It is a question.Console.
 func (c *Console) Elicit(ctx context.Context, e ask.Elicitation, first func() bool) (ask.Answer, error) {
 	one := &question{summary: summary{Tool: short("MCP server " + e.Server)}, first: first}
 	one.read = func(r reply) (any, error) { return answerOf(e, r) }

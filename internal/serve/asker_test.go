@@ -5,23 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/exec"
-	"github.com/toolreg/toolreg/internal/registry"
 )
-
-// A client that can ask its user is not asked to run a command again outside the sandbox.
-func TestClientIsNotAskedToLeaveTheSandbox(t *testing.T) {
-	c := &client{can: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}}
-	ctx := caller.With(t.Context(), &caller.Caller{Peer: c})
-	q := exec.Question{Tool: &registry.Tool{}, Denied: []string{"reading /x"}, Choices: []exec.Choice{exec.Yes, exec.No}}
-	if answer, err := (confirmer{}).Confirm(ctx, q); answer.Choice != exec.No || err != nil {
-		t.Errorf("%v, %v", answer, err)
-	}
-}
 
 // An answer that is none of the choices is neither a yes nor the user's no; "once" is yes.
 func TestAnswersOfClients(t *testing.T) {

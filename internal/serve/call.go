@@ -16,67 +16,66 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // callTool makes a client's call. Errors become results for the model, unless the request
 // itself was canceled.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
-	c := clientFrom(ctx)
+	c := question.From(ctx)
 	defer func() { s.countEnd(ctx, c, result, err) }()
 	done, err := s.admit(ctx, c)
 	if err != nil {
 		return errorResult(err.Error()), nil
 	}
 	defer func() { done() }()
-	if c.modern && !c.knowsTasks() && s.taskSupport(ctx, req.Params.Name) == mcpclient.TaskRequired {
+	if c.Modern && !c.KnowsTasks() && s.taskSupport(ctx, req.Params.Name) == mcpclient.TaskRequired {
 		return nil, errNeedsTasks()
 	}
-	t := turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses}
+	t := question.Turn{Method: "tools/call", Name: req.Params.Name, Params: req.Params.Arguments, Progress: req.Params.GetProgressToken(), State: req.Params.RequestState, Answers: req.Params.InputResponses}
 	run := func(ctx context.Context) (any, error) { return s.execute(ctx, req, true) }
 	var v any
-	var ask *asks
-	task := c.wantedTask(req)
+	var ask *question.Asked
+	task := c.WantedTask(req)
 	switch {
 	case task == nil:
-		v, ask, err = s.states.make(ctx, t, run)
+		v, ask, err = s.states.Make(ctx, t, run)
 	case jsonx.KindOf(task) != jsonx.Object:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "task must be an object"}
 	case s.taskSupport(ctx, req.Params.Name) == "":
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be called as a task", req.Params.Name)}
 	default:
-		v = s.states.start(ctx, t, nil, run)
+		v = s.states.Start(ctx, t, nil, run)
 	}
-	if call, ok := v.(*waitingCall); ok {
+	if call, ok := v.(*question.Call); ok {
 		if ctx.Err() != nil { // nobody would learn the id of the task
-			call.cancel(errBrokenOff)
-			<-call.done
+			call.Stop(question.ErrBrokenOff)
 			return nil, context.Cause(ctx)
 		}
-		_, stays := s.sessions.Call(ctx, c.session.ID()) // the client has to find the task
+		_, stays := s.sessions.Call(ctx, c.Session.ID(), nil, nil) // the client has to find the task
 		over := done
-		task, err := s.tasks.add(ctx, c.from, call, c.resultOfCall, func() { over(); stays() })
+		task, err := s.tasks.add(ctx, c.From, call, func(v any, err error) (*mcp.CallToolResult, error) { return resultOfCall(c, v, err) }, func() { over(); stays() })
 		if err != nil {
 			stays()
-			<-call.done
+			call.Stop(err)
 			return errorResult(err.Error()), nil
 		}
 		done = func() {} // at the end of the task
-		return nil, &errAsTask{task, c.knowsLegacyTasks()}
+		return nil, &errAsTask{task, c.KnowsLegacyTasks()}
 	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case ask != nil:
-		return &mcp.CallToolResult{InputRequests: ask.requests, RequestState: ask.state}, nil
+		return &mcp.CallToolResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
 	}
-	return c.resultOfCall(v, err)
+	return resultOfCall(c, v, err)
 }
 
 // countEnd counts a request for a call that has been answered, for the metrics.
-func (s *Server) countEnd(ctx context.Context, c *client, result *mcp.CallToolResult, err error) {
+func (s *Server) countEnd(ctx context.Context, c *question.Client, result *mcp.CallToolResult, err error) {
 	_, isTask := errors.AsType[*errAsTask](err)
-	switch label := s.labelOf(c.from.Name); {
+	switch label := s.labelOf(c.From.Name); {
 	case canceled(ctx, err):
 	case isTask:
 		s.ended.add(label, "task") // it goes on
@@ -98,7 +97,7 @@ func (s *Server) taskSupport(ctx context.Context, name string) string {
 }
 
 // resultOfCall converts the outcome of a call for the client.
-func (c *client) resultOfCall(v any, err error) (*mcp.CallToolResult, error) {
+func resultOfCall(c *question.Client, v any, err error) (*mcp.CallToolResult, error) {
 	r, _ := v.(registry.Result)
 	switch {
 	case err != nil && errors.Is(err, exec.ErrTimeout): // with the output so far
@@ -111,7 +110,7 @@ func (c *client) resultOfCall(v any, err error) (*mcp.CallToolResult, error) {
 		}
 		return errorResult(explain(err)), nil
 	}
-	return c.resultOf(r), nil
+	return resultOf(c, r), nil
 }
 
 // execute makes a call. If its server needs a login of the client, it may ask for it and make the
@@ -139,10 +138,10 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn
 	if err != nil {
 		return registry.Result{}, o.session.Calls.Refused(ctx, f.Tool, err)
 	}
-	if err := clientFrom(ctx).concerns(f.Tool, f.Tool.Source); err != nil {
+	if err := question.From(ctx).Concerns(f.Tool, f.Tool.Source); err != nil {
 		return registry.Result{}, err
 	}
-	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: progressOf(ctx)}
+	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: question.Progress(ctx)}
 	r, err := o.session.Calls.Call(ctx, f, call)
 	if server := o.ownServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
 		if err := s.logIn(ctx, server); err != nil {
@@ -184,9 +183,9 @@ func errorResult(text string) *mcp.CallToolResult {
 
 // resultOf converts a result for the client's revision. Before 2026-07-28
 // structured content had to be an object.
-func (c *client) resultOf(r registry.Result) *mcp.CallToolResult {
+func resultOf(c *question.Client, r registry.Result) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{Content: contentOf(r.Content), IsError: r.IsError}
-	if r.Structured != nil && (c.modern || jsonx.KindOf(r.Structured) == jsonx.Object) {
+	if r.Structured != nil && (c.Modern || jsonx.KindOf(r.Structured) == jsonx.Object) {
 		out.StructuredContent = r.Structured
 	}
 	out.Meta = metaOf(r.Meta)
@@ -232,9 +231,9 @@ const (
 
 // admit counts a call of a client. If too many are running, it fails after a pause, so that
 // a client that floods the server is slowed down.
-func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) {
-	if err := s.calls.Add(c.from.Name, s.limits().MaxCalls); err != nil {
-		s.opts.Log.Warn("call refused", "caller", c.from.Name, "reason", err.Error())
+func (s *Server) admit(ctx context.Context, c *question.Client) (done func(), err error) {
+	if err := s.calls.Add(c.From.Name, s.limits().MaxCalls); err != nil {
+		s.opts.Log.Warn("call refused", "caller", c.From.Name, "reason", err.Error())
 		pause := time.NewTimer(refusalPause)
 		defer pause.Stop()
 		select {
@@ -243,43 +242,5 @@ func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) 
 		}
 		return nil, err
 	}
-	return func() { s.calls.Remove(c.from.Name) }, nil
-}
-
-// leftTime is how long a call goes on whose client has left: its stream is gone, and a client of a
-// revision with sessions may only have lost its connection.
-const leftTime = time.Minute
-
-// errLeft is the cause with which a call is canceled whose answer can reach nobody any more.
-var errLeft = errors.New("the client has closed the connection on which it waited for the answer")
-
-// untilLeft returns a context for the call of a session that is canceled at the end of the session,
-// and some time after its client has left, or at once if the server is shutting down. The caller
-// calls done at the end of the call.
-func (s *Server) untilLeft(ctx context.Context, session string, req mcp.Request) (_ context.Context, done func()) {
-	ctx, over := s.sessions.Call(ctx, session)
-	in := transport.InboundOf(req)
-	if in == nil {
-		return ctx, over
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(in.Open, func() {
-		timer := time.NewTimer(leftTime)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-s.stopping:
-		case <-ctx.Done():
-		}
-		cancel(errLeft)
-	})
-	return context.WithValue(ctx, openKey{}, in.Open), func() { stop(); cancel(nil); over() }
-}
-
-type openKey struct{}
-
-// left reports whether the client has left on whose request over HTTP the context is.
-func left(ctx context.Context) bool {
-	open, ok := ctx.Value(openKey{}).(context.Context)
-	return ok && open.Err() != nil
+	return func() { s.calls.Remove(c.From.Name) }, nil
 }

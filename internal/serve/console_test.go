@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // desk is a console with one person, who is the test.
@@ -64,7 +64,7 @@ func runs(marker string) int {
 // alone.
 func TestConsoleAnswersForModernClient(t *testing.T) {
 	d := newDesk()
-	replicas := newReplicasAsking(t, Asker{Console: d}, 2, stateKey, map[string]string{"n": ";modern asks"}, true)
+	replicas := newReplicasAsking(t, question.Asker{Console: d}, 2, stateKey, map[string]string{"n": ";modern asks"}, true)
 	marker := filepath.Join(t.TempDir(), "runs")
 	call := sent{tool: "slow", args: fmt.Sprintf(`{"seconds":0,"started":%q}`, marker)}
 	call.state = send(t, replicas[0], call).state(t)
@@ -98,7 +98,7 @@ func TestConsoleAnswersForModernClient(t *testing.T) {
 // console.
 func TestClientAnswersBeforeConsole(t *testing.T) {
 	d := newDesk()
-	replicas := newReplicasAsking(t, Asker{Console: d}, 2, stateKey, map[string]string{"n": ";modern asks"}, true)
+	replicas := newReplicasAsking(t, question.Asker{Console: d}, 2, stateKey, map[string]string{"n": ";modern asks"}, true)
 	for _, replica := range replicas {
 		marker := filepath.Join(t.TempDir(), "runs")
 		call := sent{tool: "slow", args: fmt.Sprintf(`{"seconds":0,"started":%q}`, marker)}
@@ -117,7 +117,7 @@ func TestClientAnswersBeforeConsole(t *testing.T) {
 // If both places answer at the same time, the call runs once.
 func TestBothAnswerAtOnce(t *testing.T) {
 	d := newDesk()
-	replicas := newReplicasAsking(t, Asker{Console: d}, 2, stateKey, map[string]string{"n": ";modern asks"}, true)
+	replicas := newReplicasAsking(t, question.Asker{Console: d}, 2, stateKey, map[string]string{"n": ";modern asks"}, true)
 	for i := range 20 {
 		marker := filepath.Join(t.TempDir(), "runs")
 		call := sent{tool: "slow", args: fmt.Sprintf(`{"seconds":0,"started":%q}`, marker)}
@@ -139,7 +139,7 @@ func TestBothAnswerAtOnce(t *testing.T) {
 func TestConsoleAnswersForClientThatCannotAsk(t *testing.T) {
 	d := newDesk()
 	for _, patience := range []time.Duration{0, time.Millisecond} {
-		s := newSessionAsking(t, Asker{Console: d, Patience: patience}, map[string]string{"n": "; asks"})
+		s := newSessionAsking(t, question.Asker{Console: d, Patience: patience}, map[string]string{"n": "; asks"})
 		t.Cleanup(s.Close)
 		h := listen(t, serverOf(t, s), nil)
 		c, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: h.URL + "/mcp", DisableStandaloneSSE: true}, nil)
@@ -170,7 +170,7 @@ func TestConsoleAnswersForClientThatCannotAsk(t *testing.T) {
 // gone if that is the console's.
 func TestOlderClientAndConsole(t *testing.T) {
 	d := newDesk()
-	s := newSessionAsking(t, Asker{Console: d}, map[string]string{"n": "; asks"})
+	s := newSessionAsking(t, question.Asker{Console: d}, map[string]string{"n": "; asks"})
 	t.Cleanup(s.Close)
 	h := listen(t, serverOf(t, s), nil)
 	asked, answer, gone := make(chan struct{}, 1), make(chan *mcp.ElicitResult), make(chan struct{}, 1)
@@ -209,14 +209,5 @@ func TestOlderClientAndConsole(t *testing.T) {
 		if r := await(t, results); !strings.Contains(textOf(r), "3") {
 			t.Errorf("the result is %q", textOf(r))
 		}
-	}
-}
-
-// A question that is answered at the console before its client got it is not sent any more.
-func TestAnsweredQuestionIsNotParked(t *testing.T) {
-	w := &waitingCall{asked: question{settled: &settlement{}}}
-	w.asked.settled.Elsewhere()
-	if _, err := newStates(QuestionOptions{}).park(t.Context(), w); !errors.Is(err, errSettled) {
-		t.Error(err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
@@ -74,7 +75,7 @@ func (a *accounts) serveShared(t *testing.T, replicas int) []*sharing {
 		if err != nil {
 			t.Fatal(err)
 		}
-		from := sessionWith(t, dir, Asker{}, set, engine.Options{ClientLogins: true, Shared: true})
+		from := sessionWith(t, dir, question.Asker{}, set, engine.Options{ClientLogins: true, Shared: true})
 		t.Cleanup(func() { from.Close(); from.Store.Close() })
 		out[i] = sharingOf(t, a.options(), from, from.Store)
 	}
@@ -472,7 +473,7 @@ func TestReloadKeepsLogins(t *testing.T) {
 	ada.call(t, "gh__login")
 	ctx := caller.With(t.Context(), &caller.Caller{Token: "ada"})
 	before := a.session.ServersFor(ctx).Of("gh__")
-	next := sessionWith(t, a.session.Settings.ProjectRoot, Asker{}, a.session.Settings, engine.Options{ClientLogins: true, Earlier: a.session})
+	next := sessionWith(t, a.session.Settings.ProjectRoot, question.Asker{}, a.session.Settings, engine.Options{ClientLogins: true, Earlier: a.session})
 	t.Cleanup(next.Close)
 	if err := a.server.Load(t.Context(), next); err != nil {
 		t.Fatal(err)

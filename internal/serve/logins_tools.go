@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // loginTool is a tool that logs the user of a client in to a server.
@@ -126,8 +127,8 @@ func (s *Server) callLogin(ctx context.Context, server *mcpclient.Source) (regis
 
 // logIn asks the user of a client to log in to a server, and waits until they have done so.
 func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
-	c, name := clientFrom(ctx), server.Info().Name
-	base, err := s.loginBase(ctx, c.from, name)
+	c, name := question.From(ctx), server.Info().Name
+	base, err := s.loginBase(ctx, c.From, name)
 	if err != nil {
 		return err
 	}
@@ -137,10 +138,10 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 		return err
 	}
 	address := one.Base + loginPath + id
-	if !c.canOpen() {
+	if !c.CanOpen() {
 		return fmt.Errorf("server %q needs a login: the user opens %s in a browser within %s and enters the token with which this client uses toolreg; call the tool again afterwards", name, address, loginTime)
 	}
-	result, err := c.elicit(ctx, "toolreg.login", &mcp.ElicitParams{Mode: "url", URL: address, ElicitationID: id,
+	result, err := c.Elicit(ctx, "toolreg.login", &mcp.ElicitParams{Mode: "url", URL: address, ElicitationID: id,
 		Message: fmt.Sprintf("Log in to server %q. The page asks for the token with which this client uses toolreg.", name)}, nil)
 	switch {
 	case err != nil:
@@ -163,8 +164,8 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 		case !ok:
 			return fmt.Errorf("server %q needs a login, which was not completed within %s", name, loginTime)
 		case now.Done:
-			if !c.modern {
-				_ = c.session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id}) // without it, the client learns of the result
+			if !c.Modern {
+				_ = c.Session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id}) // without it, the client learns of the result
 			}
 			if s.replica != nil && now.Replica != s.replica.ID {
 				s.loggedIn(ctx, server)

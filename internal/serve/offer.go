@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // offer holds what clients are offered: the tools, prompts and resources of one session.
@@ -95,7 +96,7 @@ func (s *Server) view(o *offer, profile string) *view {
 // viewOf is view for the client of ctx, which may be offered tools for pages too.
 func (s *Server) viewOf(ctx context.Context, o *offer, profile string) *view {
 	v := s.view(o, profile)
-	if clientFrom(ctx).showsApps() {
+	if question.From(ctx).ShowsApps() {
 		return v.withApps()
 	}
 	return v

@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
@@ -289,30 +290,11 @@ func convert[T any](from any) *T {
 	return &to
 }
 
-// progressOf returns the function that passes progress of a request on to its client; nil
-// if it is not wanted. If the client may be asked a question first, the request with its
-// answer may ask for progress too.
-func progressOf(ctx context.Context) func(registry.Progress) {
-	c := clientFrom(ctx)
-	if c == nil || c.progress == nil && !c.continues() {
-		return nil
-	}
-	return func(p registry.Progress) {
-		to := c.carrier()
-		if to.progress == nil {
-			return
-		}
-		to.out.post(func() {
-			_ = to.session.NotifyProgress(to.request, &mcp.ProgressNotificationParams{ProgressToken: to.progress, Progress: p.Done, Total: p.Total, Message: p.Message})
-		})
-	}
-}
-
 // useOffer has a prompt or a resource used by do, which is the request of a method, if the rules allow
 // it, or the client's user does.
 func (o *offer) useOffer(ctx context.Context, method string, about engine.Offer, params any, do func(context.Context) error) error {
 	t := about.Tool(method)
-	if err := clientFrom(ctx).concerns(t, t.Source); err != nil {
+	if err := question.From(ctx).Concerns(t, t.Source); err != nil {
 		return err
 	}
 	return o.session.Calls.Use(ctx, t, about, params, do)
@@ -325,7 +307,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 		return nil, err
 	}
 	name := asked(ctx)
-	v, ask, err := s.states.make(ctx, turn{"prompts/get", name, arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
+	v, ask, err := s.states.Make(ctx, question.Turn{Method: "prompts/get", Name: name, Params: arguments, Progress: req.Params.GetProgressToken(), State: req.Params.RequestState, Answers: req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use(ctx)
 			defer done()
@@ -335,7 +317,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 			}
 			var filled mcpclient.Filled
 			err := o.useOffer(ctx, "prompts/get", offerOf(p.server, p.is.Name, p.declared), map[string]any{"name": p.is.Name, "arguments": req.Params.Arguments}, func(ctx context.Context) (err error) {
-				filled, err = p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, progressOf(ctx))
+				filled, err = p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, question.Progress(ctx))
 				return err
 			})
 			return filled, err
@@ -344,7 +326,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	case err != nil:
 		return nil, refusal(err)
 	case ask != nil:
-		return &mcp.GetPromptResult{InputRequests: ask.requests, RequestState: ask.state}, nil
+		return &mcp.GetPromptResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
 	}
 	filled, _ := v.(mcpclient.Filled)
 	out := &mcp.GetPromptResult{Description: filled.Description}
@@ -362,7 +344,7 @@ var errReplaced = errors.New("no longer offered, because the settings have chang
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	name := asked(ctx)
 	var from *resource
-	v, ask, err := s.states.make(ctx, turn{"resources/read", name, nil, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
+	v, ask, err := s.states.Make(ctx, question.Turn{Method: "resources/read", Name: name, Progress: req.Params.GetProgressToken(), State: req.Params.RequestState, Answers: req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use(ctx)
 			defer done()
@@ -373,7 +355,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 			var reading mcpclient.Reading
 			err = o.useOffer(ctx, "resources/read", offerOf(r.server, "", name), map[string]string{"uri": name}, func(ctx context.Context) (err error) {
 				from = r
-				reading, err = r.server.ReadResource(ctx, name, progressOf(ctx))
+				reading, err = r.server.ReadResource(ctx, name, question.Progress(ctx))
 				return err
 			})
 			return reading, err
@@ -385,7 +367,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	case err != nil:
 		return nil, refusal(err)
 	case ask != nil:
-		return &mcp.ReadResourceResult{InputRequests: ask.requests, RequestState: ask.state}, nil
+		return &mcp.ReadResourceResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
 	}
 	reading, _ := v.(mcpclient.Reading)
 	out := &mcp.ReadResourceResult{}

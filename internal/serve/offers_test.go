@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // newOffering is a server over HTTP whose resources and templates have its name as content.
@@ -128,7 +129,7 @@ func TestResourcesStayWithTheirServer(t *testing.T) {
 	dir := t.TempDir()
 	load := func(a, b string) *mcp.ClientSession {
 		t.Helper()
-		from := newSessionIn(t, dir, Asker{}, map[string]string{"a": a + ";legacy", "b": b + ";legacy"})
+		from := newSessionIn(t, dir, question.Asker{}, map[string]string{"a": a + ";legacy", "b": b + ";legacy"})
 		t.Cleanup(from.Close)
 		if err := s.Load(t.Context(), from); err != nil {
 			t.Fatal(err)

@@ -15,12 +15,8 @@ import (
 // by a certain replica: the one where the call waits that a request continues, or the one that
 // has the caller's own process of a server (perClient). They are forwarded like those of sessions.
 
-const (
-	// waitingKind is the kind of values that say where a call waits for the answer to a
-	// question, and processKind of those that say who has a caller's process.
-	waitingKind = "waiting"
-	processKind = "process"
-)
+// processKind is the kind of values that say who has a caller's process.
+const processKind = "process"
 
 // concern is what binds a request without a session to a replica.
 type concern struct {
@@ -32,8 +28,8 @@ type concern struct {
 func (s *Server) concernOf(in *transport.Inbound) concern {
 	params := jsonx.Get(in.Body, "params")
 	if sealed, ok := jsonx.Text(jsonx.Get(params, "requestState")); ok {
-		if state, err := s.states.keys.Open(sealed); err == nil && state.Owner == in.From.Account() {
-			return concern{question: state.ID}
+		if id := s.states.QuestionOf(sealed, in.From.Account()); id != "" {
+			return concern{question: id}
 		}
 	}
 	if server := s.serverOf(in, params); server != nil && server.Settings().PerClient {
@@ -84,10 +80,9 @@ func (h *HTTP) whereIs(in *transport.Inbound) cluster.Peer {
 		return cluster.Peer{}
 	}
 	switch about := h.server.concernOf(in); {
-	case about.question != "" && !h.server.states.waitsHere(about.question):
-		v, err := r.store.Get(ctx, waitingKind, about.question)
-		if err == nil && v.Exists() && string(v.Data) != r.ID {
-			at, _ := r.Find(ctx, string(v.Data))
+	case about.question != "" && !h.server.states.WaitsHere(about.question):
+		if holder := h.server.states.Holder(ctx, about.question); holder != "" && holder != r.ID {
+			at, _ := r.Find(ctx, holder)
 			return at
 		}
 	case about.question == "" && about.process != "":
@@ -101,7 +96,7 @@ func (h *HTTP) whereIs(in *transport.Inbound) cluster.Peer {
 func (h *HTTP) has(in *transport.Inbound) bool {
 	about := h.server.concernOf(in)
 	if about.question != "" {
-		return h.server.states.waitsHere(about.question) && (!h.draining.Load() || h.server.states.onlyHere(about.question))
+		return h.server.states.WaitsHere(about.question) && (!h.draining.Load() || h.server.states.OnlyHere(about.question))
 	}
 	return about.process != "" && h.server.replica.processes.Has(about.process)
 }

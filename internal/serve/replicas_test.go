@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -33,10 +34,10 @@ const (
 // questions were answered.
 func newReplicas(t *testing.T, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
 	t.Helper()
-	return newReplicasAsking(t, Asker{}, n, key, servers, shared)
+	return newReplicasAsking(t, question.Asker{}, n, key, servers, shared)
 }
 
-func newReplicasAsking(t *testing.T, asker Asker, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
+func newReplicasAsking(t *testing.T, asker question.Asker, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
 	t.Helper()
 	tokens := auth.NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	dir := filepath.Join(t.TempDir(), "answered")
@@ -44,7 +45,7 @@ func newReplicasAsking(t *testing.T, asker Asker, n int, key string, servers map
 	for i := range out {
 		from := newSessionAsking(t, asker, servers)
 		t.Cleanup(from.Close)
-		q := QuestionOptions{Key: key, Warn: func(err error) { t.Error(err) }}
+		q := question.Options{Key: key, Warn: func(err error) { t.Error(err) }}
 		if shared {
 			folder, err := state.OpenDir(dir)
 			if err != nil {

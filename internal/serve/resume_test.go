@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/serve/auth"
 )
 
 // If each request of a client reaches another replica, the client is asked the same
@@ -228,17 +229,15 @@ func TestWaitingCallsMakeRoom(t *testing.T) {
 	older := sent{tool: "l__form", args: `{"message":"m","schema":{"type":"object","properties":{}}}`}
 	older.state = send(t, replica, older).state(t)
 	var first sent
-	for i := range maxWaitingOwn + 1 {
+	for i := range 501 {
 		call := sent{tool: "m__work", args: `{"steps":1,"message":"` + fmt.Sprint(i) + `"}`}
 		if call.state = send(t, replica, call).state(t); i == 0 {
 			first = call
 		}
 	}
-	s.mu.Lock()
-	if len(s.waiting) != maxWaitingOwn {
-		t.Errorf("%d calls wait", len(s.waiting))
+	if id := s.QuestionOf(first.state, auth.Identity{Name: "alice"}.Account()); id == "" || s.WaitsHere(id) {
+		t.Errorf("the oldest waits: %q", id)
 	}
-	s.mu.Unlock()
 	first.answers = allowOnce
 	if r := send(t, replica, first); string(r.result["resultType"]) != `"complete"` {
 		t.Errorf("the oldest: %s", r.stream)

@@ -30,6 +30,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -57,9 +58,9 @@ func newServer(t testing.TB, servers map[string]string) *Server {
 	return serverOf(t, s)
 }
 
-func serverOf(t testing.TB, s *engine.Session) *Server { return serverWith(t, s, QuestionOptions{}) }
+func serverOf(t testing.TB, s *engine.Session) *Server { return serverWith(t, s, question.Options{}) }
 
-func serverWith(t testing.TB, s *engine.Session, q QuestionOptions) *Server {
+func serverWith(t testing.TB, s *engine.Session, q question.Options) *Server {
 	t.Helper()
 	return serverFrom(t, s, Options{Questions: q})
 }
@@ -82,16 +83,16 @@ func serverFrom(t testing.TB, s *engine.Session, opts Options) *Server {
 // newSession makes the session of newServer, which the caller closes.
 func newSession(t testing.TB, servers map[string]string) *engine.Session {
 	t.Helper()
-	return newSessionAsking(t, Asker{}, servers)
+	return newSessionAsking(t, question.Asker{}, servers)
 }
 
-func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *engine.Session {
+func newSessionAsking(t testing.TB, asker question.Asker, servers map[string]string) *engine.Session {
 	t.Helper()
 	return newSessionIn(t, t.TempDir(), asker, servers)
 }
 
 // newSessionIn is newSessionAsking with a project root, whose settings it replaces.
-func newSessionIn(t testing.TB, dir string, asker Asker, servers map[string]string) *engine.Session {
+func newSessionIn(t testing.TB, dir string, asker question.Asker, servers map[string]string) *engine.Session {
 	t.Helper()
 	entries := map[string]any{}
 	var options engine.Options
@@ -140,10 +141,10 @@ func environOf(dir string) []string {
 	return append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+dir+"/cache", "XDG_CONFIG_HOME="+dir+"/config")
 }
 
-func sessionWith(t testing.TB, dir string, asker Asker, set *settings.Settings, options engine.Options) *engine.Session {
+func sessionWith(t testing.TB, dir string, asker question.Asker, set *settings.Settings, options engine.Options) *engine.Session {
 	t.Helper()
 	environ := environOf(dir)
-	s, err := engine.New(t.Context(), set, engine.Deps{Dir: dir, Environ: environ, Folders: &state.Folders{Environ: environ}, Asker: asker, LogLevel: "debug", ServerLog: LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
+	s, err := engine.New(t.Context(), set, engine.Deps{Dir: dir, Environ: environ, Folders: &state.Folders{Environ: environ}, Asker: asker, LogLevel: "debug", ServerLog: question.LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
 		Warn: func(registry.Diagnostic) {}, Outcome: func(context.Context, error) (string, int) { return "", 0 }}, options)
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
@@ -48,11 +49,11 @@ type Options struct {
 	// Limits may be changed later, see [Server.SetLimits].
 	Limits Limits
 	// Asking limits what clients may be asked. The zero value sets no limit.
-	Asking Asking
+	Asking question.Asking
 	// Console says that people at the console answer for clients that cannot ask.
 	Console bool
 	// Questions are options for questions to modern clients.
-	Questions QuestionOptions
+	Questions question.Options
 	// Log receives refusals at level warn. nil: none.
 	Log *slog.Logger
 	// Messages receives what the implementation of the protocol logs. nil: nothing is.
@@ -97,7 +98,8 @@ type Server struct {
 	ended         callCounts
 	claimed       atomic.Bool // the names of clients are claims of access tokens
 	tasks         tasks
-	states        *states
+	clients       question.Clients
+	states        *question.Calls
 	inbound       sync.Map // the *inbound in sessions that the SDK is handling
 	ids           transport.SessionIDs
 
@@ -121,17 +123,19 @@ func New(opts Options) *Server {
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
 	}
-	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{},
-		retrying: map[registry.Source]*retry{}, states: newStates(opts.Questions)}
+	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{}, retrying: map[registry.Source]*retry{}}
 	s.SetLimits(opts.Limits)
+	s.clients = question.Clients{Asking: opts.Asking, Console: opts.Console, Open: &s.asked, Stopping: s.stopping}
 	s.sdk = s.newSDKServer()
+	holder := ""
 	if opts.Questions.Store != nil {
 		s.logins.store = opts.Questions.Store
 		s.replica = newReplica(s, opts.Questions.Store)
 		s.tasks.replica, s.tasks.store = s.replica.ID, opts.Questions.Store
 		s.sessions.Over = s.replica.sessionOver
-		s.states.answered.holder = s.replica.ID
+		holder = s.replica.ID
 	}
+	s.states = question.NewCalls(opts.Questions, holder)
 	return s
 }
 
@@ -141,14 +145,14 @@ func (s *Server) SetLimits(l Limits) { s.max.Store(&l) }
 // limits returns the limits in effect.
 func (s *Server) limits() *Limits { return s.max.Load() }
 
-// ChangeStateKey replaces the Key of [QuestionOptions]. Questions that were asked before can
+// ChangeStateKey replaces the Key of [question.Options]. Questions that were asked before can
 // still be answered.
-func (s *Server) ChangeStateKey(secret string) { s.states.keys.Change(secret) }
+func (s *Server) ChangeStateKey(secret string) { s.states.ChangeKey(secret) }
 
 // Load runs the sources of a session and offers their tools instead of those of an
 // earlier session, which is closed after its last request. The server closes no other
 // session. Requests wait until the first Load is done. The session's Asker must be
-// [Asker]. If the rules are invalid or ctx is canceled, Load returns the error, and the
+// [question.Asker]. If the rules are invalid or ctx is canceled, Load returns the error, and the
 // earlier offer stays.
 func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 	s.loading.Lock()
@@ -430,7 +434,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 	server.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.getPrompt)
 	server.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.readResource)
 	server.AddReceivingMiddleware(s.guard, spans, s.remember, s.receive)
-	server.AddSendingMiddleware(s.dropOldNews, s.dropDeniedUpdates, readOnce)
+	server.AddSendingMiddleware(s.dropOldNews, s.dropDeniedUpdates, question.ReadOnce)
 	return server
 }
 
@@ -458,13 +462,13 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		s.beginStream(req)
 		who := s.identify(ctx, req)
-		from, ok := req.(sender)
+		from, ok := req.(question.Sender)
 		session, _ := req.GetSession().(*mcp.ServerSession)
 		switch {
 		case !ok || session == nil:
 			return next(ctx, method, req)
 		case method == listenMethod:
-			return s.listen(s.withClient(ctx, who, session, from), next, req, session)
+			return s.listen(s.clients.With(ctx, who, session, from), next, req, session)
 		case method == "initialize":
 			settleRevision(req)
 			result, err := next(ctx, method, req)
@@ -472,27 +476,27 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				s.sessions.Add(who, session)
 			}
 			if r, ok := result.(*mcp.InitializeResult); ok && err == nil {
-				s.withInstructions(s.withClient(ctx, who, session, from), who.Profile, r)
+				s.withInstructions(s.clients.With(ctx, who, session, from), who.Profile, r)
 				return withLegacyTasks(r, who), nil
 			}
 			return result, err
 		case method == "server/discover":
 			result, err := next(ctx, method, req)
 			if err == nil {
-				s.withInstructions(s.withClient(ctx, who, session, from), who.Profile, result)
+				s.withInstructions(s.clients.With(ctx, who, session, from), who.Profile, result)
 			}
 			return result, err
 		case strings.HasPrefix(method, "tasks/"):
-			ctx, done := s.untilLeft(ctx, session.ID(), req)
+			ctx, done := s.sessions.Call(ctx, session.ID(), transport.InboundOf(req), s.stopping)
 			defer done()
-			return next(s.withClient(ctx, who, session, from), method, req)
+			return next(s.clients.With(ctx, who, session, from), method, req)
 		case !needsOffer(method):
 			return next(ctx, method, req)
 		}
-		ctx, done := s.untilLeft(ctx, session.ID(), req)
+		ctx, done := s.sessions.Call(ctx, session.ID(), transport.InboundOf(req), s.stopping)
 		defer done()
-		ctx = s.withClient(ctx, who, session, from)
-		defer clientFrom(ctx).out.close()
+		ctx = s.clients.With(ctx, who, session, from)
+		defer question.From(ctx).Flush()
 		o, err := s.offered(ctx)
 		if err != nil {
 			return nil, err
@@ -613,4 +617,13 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain t
 		return nil
 	}
 	return err
+}
+
+// Wait ends the calls that wait for answers, because no more can arrive, and waits until the replaced sessions are closed.
+func (s *Server) Wait() {
+	s.states.EndAll()
+	for _, task := range s.tasks.endOf(func(auth.Identity) bool { return true }, transport.ErrStopped) {
+		<-task.over
+	}
+	s.closing.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/tracing"
@@ -39,7 +40,7 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 			span.Label("network.transport", "tcp")
 			span.Label("network.protocol.name", "http")
 		}
-		if from, ok := req.(sender); ok {
+		if from, ok := req.(question.Sender); ok {
 			span.Label("mcp.protocol.version", from.ProtocolVersion())
 		}
 		span.Set("jsonrpc.request.id", text.Head(transport.RequestID(req), maxRequestID))
@@ -70,7 +71,7 @@ const maxRequestID = 64
 
 // canceled reports whether a request has no answer because its client wants none any more.
 func canceled(ctx context.Context, err error) bool {
-	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, errLeft))
+	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, transport.ErrLeft))
 }
 
 // traced returns a context with the trace of a client's request: that of its _meta, or else

@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
@@ -65,7 +66,7 @@ func newSharingReplica(t *testing.T, opts HTTPOptions, servers map[string]string
 
 func sharingOf(t *testing.T, opts HTTPOptions, from *engine.Session, shared *store.Store) *sharing {
 	t.Helper()
-	r := &sharing{server: serverWith(t, from, QuestionOptions{Key: stateKey, Store: shared})}
+	r := &sharing{server: serverWith(t, from, question.Options{Key: stateKey, Store: shared})}
 	r.server.SetLimits(Limits{KeepAlive: 50 * time.Millisecond})
 	opts.Loopback = true
 	r.handler = r.server.HTTP(opts)
@@ -429,7 +430,7 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	asked := send(t, replicas[0].Server, question)
 	var first *sharing
 	for _, r := range replicas {
-		if r.server.states.onlyHere("") {
+		if r.server.states.OnlyHere("") {
 			first = r
 		}
 	}
@@ -678,7 +679,7 @@ func TestLeavingReplicaLeavesWaitingCalls(t *testing.T) {
 	if r := send(t, replicas[1].Server, question); !strings.Contains(r.stream, "accept") {
 		t.Errorf("%+v", r)
 	}
-	if n := len(replicas[0].server.states.waiting); n != 1 {
-		t.Errorf("%d calls wait at the replica that is to end", n)
+	if got := fmt.Sprint(replicas[0].server.ended.of, replicas[1].server.ended.of); got != "map[] map[[alice ok]:1]" {
+		t.Errorf("calls have ended: %s", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -52,7 +53,7 @@ type taskRun struct {
 	id      string
 	account string        // see [auth.Identity.Account]
 	from    auth.Identity // the last who asked for it; tasks.mu guards it
-	call    *waitingCall
+	call    *question.Call
 	result  func(any, error) (*mcp.CallToolResult, error) // for the outcome of the call
 	created time.Time
 	over    chan struct{} // closed at its end
@@ -61,11 +62,11 @@ type taskRun struct {
 	updated  time.Time
 	status   string
 	ended    time.Time // zero: it runs
-	question *question
+	question *question.Question
 	pending  mcp.InputRequestMap // questions without an answer
 	answers  mcp.InputResponseMap
 	keys     map[string]string // of all questions so far, and those of the server or of serve: no key may occur twice in a task
-	asker    *client           // of 2025-11-25, that is asked; nil: the next one
+	asker    *question.Client  // of 2025-11-25, that is asked; nil: the next one
 	changed  chan struct{}     // closed, and replaced, when the question or the asker is another one
 	expiry   *time.Timer
 	value    json.RawMessage // the result; nil: there is none
@@ -99,7 +100,7 @@ func (*errAsTask) Error() string { return "the call goes on as a task" }
 var errTaskCancelled = errors.New("the client canceled the task")
 
 // add adds a call as a task. release is called at its end.
-func (t *tasks) add(ctx context.Context, from auth.Identity, call *waitingCall, result func(any, error) (*mcp.CallToolResult, error), release func()) (*taskRun, error) {
+func (t *tasks) add(ctx context.Context, from auth.Identity, call *question.Call, result func(any, error) (*mcp.CallToolResult, error), release func()) (*taskRun, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -121,7 +122,6 @@ func (t *tasks) add(ctx context.Context, from auth.Identity, call *waitingCall, 
 		delete(t.byID, oldest.id)
 	default:
 		err := fmt.Errorf("%d tasks of this token are running; cancel some, or wait for one of them to end", maxTasks)
-		call.cancel(err)
 		return nil, err
 	}
 	id := rand.Text()
@@ -209,7 +209,7 @@ func (t *tasks) endOf(over func(auth.Identity) bool, cause error) []*taskRun {
 	for id, run := range t.byID {
 		if over(run.from) {
 			delete(t.byID, id)
-			run.call.cancel(cause)
+			run.call.Cancel(cause)
 			out = append(out, run)
 		}
 	}
@@ -257,37 +257,36 @@ func (r *taskRun) lifetime() time.Duration {
 // cancel cancels the call, unless it is over.
 func (r *taskRun) cancel() {
 	if r.call != nil {
-		r.call.cancel(errTaskCancelled)
+		r.call.Cancel(errTaskCancelled)
 	}
 }
 
 // follow keeps the state of the task until the call ends.
 func (r *taskRun) follow() {
 	for {
-		select {
-		case q := <-r.call.questions:
-			r.ask(q)
-		case o := <-r.call.done:
+		q, o := r.call.Next()
+		if o != nil {
 			r.end(o)
 			return
 		}
+		r.ask(q)
 	}
 }
 
 // ask keeps a question until the client answers it.
-func (r *taskRun) ask(q question) {
+func (r *taskRun) ask(q *question.Question) {
 	take := func() bool { // at the console
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.question == nil || r.question.answer != q.answer {
+		if r.question != q {
 			return false
 		}
 		r.working()
 		return true
 	}
 	r.mu.Lock()
-	r.question, r.pending, r.answers = &q, mcp.InputRequestMap{}, mcp.InputResponseMap{}
-	for key, request := range q.requests {
+	r.question, r.pending, r.answers = q, mcp.InputRequestMap{}, mcp.InputResponseMap{}
+	for key, request := range q.Requests {
 		unique, n := key, 1
 		for _, used := r.keys[unique]; used; _, used = r.keys[unique] {
 			n++
@@ -296,10 +295,10 @@ func (r *taskRun) ask(q question) {
 		r.keys[unique], r.pending[unique] = key, request
 	}
 	r.status, r.updated = "input_required", time.Now()
-	r.expiry = time.AfterFunc(stateLifetime, func() { r.call.cancel(errNoAnswer) })
+	r.expiry = time.AfterFunc(question.AnswerTime, func() { r.call.Cancel(question.ErrNoAnswer) })
 	r.change()
 	r.mu.Unlock()
-	if !q.settled.asked(take) {
+	if !q.Asked(take) {
 		take()
 	}
 }
@@ -355,20 +354,20 @@ func (r *taskRun) answer(key string, answer mcp.InputResponse) {
 // goOn passes the answers on if none is missing. r.mu is held.
 func (r *taskRun) goOn() {
 	if r.question != nil && len(r.pending) == 0 {
-		r.question.answer <- r.answers // it has room for one
+		r.question.Reply(r.answers)
 		r.working()
 	}
 }
 
-func (r *taskRun) end(o outcome) {
-	value, err := r.result(o.value, o.err)
+func (r *taskRun) end(o *question.Outcome) {
+	value, err := r.result(o.Value, o.Err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.working()
 	r.ended = r.updated
-	failed := r.call.failed.Load()
+	failed := r.call.Refused()
 	switch refused, isRefused := errors.AsType[*jsonrpc.Error](err); {
-	case errors.Is(o.err, errTaskCancelled):
+	case errors.Is(o.Err, errTaskCancelled):
 		r.status = "cancelled"
 	case failed != nil:
 		r.status, r.failed = "failed", failed
@@ -477,7 +476,7 @@ type answerAboutTask func(context.Context, *taskRun, *taskParams) (mcp.Result, e
 func (s *Server) addTasks(server *mcp.Server) {
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"} {
 		by := taskMethodOf(method)
-		s.addTaskMethod(server, method, by.modern != nil, by.legacy != nil, func(ctx context.Context, c *client, p *taskParams) (mcp.Result, error) {
+		s.addTaskMethod(server, method, by.modern != nil, by.legacy != nil, func(ctx context.Context, c *question.Client, p *taskParams) (mcp.Result, error) {
 			return s.aboutTask(ctx, c, method, p)
 		})
 	}
@@ -512,19 +511,19 @@ func taskMethodOf(method string) taskMethod {
 }
 
 // of returns what answers the requests of a client.
-func (m taskMethod) of(c *client) answerAboutTask {
-	if c.modern {
+func (m taskMethod) of(c *question.Client) answerAboutTask {
+	if c.Modern {
 		return m.modern
 	}
 	return m.legacy
 }
 
 // aboutTask answers a request about a task, which may have ended or be in another replica.
-func (s *Server) aboutTask(ctx context.Context, c *client, method string, p *taskParams) (mcp.Result, error) {
-	run := s.tasks.find(p.ID, c.from)
+func (s *Server) aboutTask(ctx context.Context, c *question.Client, method string, p *taskParams) (mcp.Result, error) {
+	run := s.tasks.find(p.ID, c.From)
 	var err error
 	if run == nil {
-		run, err = s.tasks.ended(ctx, p.ID, c.from)
+		run, err = s.tasks.ended(ctx, p.ID, c.From)
 	}
 	if run != nil {
 		return taskMethodOf(method).of(c)(ctx, run, p)
@@ -551,25 +550,19 @@ func asProtocolError(err error) *jsonrpc.Error {
 }
 
 // addTaskMethod adds a method about tasks, which only some clients have.
-func (s *Server) addTaskMethod(server *mcp.Server, method string, modern, legacy bool, answer func(context.Context, *client, *taskParams) (mcp.Result, error)) {
+func (s *Server) addTaskMethod(server *mcp.Server, method string, modern, legacy bool, answer func(context.Context, *question.Client, *taskParams) (mcp.Result, error)) {
 	_ = mcp.AddReceivingCustomMethod(server, method, func(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (mcp.Result, error) {
-		c := clientFrom(ctx)
+		c := question.From(ctx)
 		switch {
-		case c == nil || c.modern && !modern || !c.modern && !(legacy && c.knowsLegacyTasks()):
+		case c == nil || c.Modern && !modern || !c.Modern && !(legacy && c.KnowsLegacyTasks()):
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
-		case c.modern && !c.knowsTasks():
+		case c.Modern && !c.KnowsTasks():
 			return nil, errNeedsTasks()
 		case p.wrong != "":
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: p.wrong}
 		}
 		return answer(ctx, c, p)
 	}) // only names of the protocol are errors
-}
-
-// knowsTasks reports whether the client declared the extension for tasks.
-func (c *client) knowsTasks() bool {
-	_, ok := c.can.Extensions[wire.TasksExtension]
-	return ok && c.modern
 }
 
 // errNeedsTasks is the error for a client that has to declare the extension.

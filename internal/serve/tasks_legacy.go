@@ -12,26 +12,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
-	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // relatedTask is the member of _meta that names the task to which something belongs.
 const relatedTask = "io.modelcontextprotocol/related-task"
-
-// wantedTask returns the member task of the params of a call, which the SDK does not read (revision
-// 2025-11-25, tasks, "Creating Tasks"); nil if there is none, or the client knows no tasks.
-func (c *client) wantedTask(req mcp.Request) (task json.RawMessage) {
-	if !c.knowsLegacyTasks() {
-		return nil
-	}
-	if task = jsonx.Get(transport.ParamsOf(req), "task"); jsonx.IsNull(task) {
-		return nil
-	}
-	return task
-}
 
 // settleRevision replaces the revision with which a client begins a session by the one that the SDK
 // agrees to, because the SDK tells with each request of the session what the client began with.
@@ -44,9 +31,6 @@ func settleRevision(req mcp.Request) {
 		}
 	}
 }
-
-// knowsLegacyTasks reports whether the client's revision is the one that has tasks of its own.
-func (c *client) knowsLegacyTasks() bool { return c.revision == wire.LastLegacy }
 
 // initialized is the answer to initialize, with what the SDK does not declare.
 type initialized struct {
@@ -109,12 +93,12 @@ type legacyTasks struct {
 	Tasks []*legacyTask `json:"tasks"`
 }
 
-func (s *Server) listLegacy(_ context.Context, c *client, _ *taskParams) (mcp.Result, error) {
-	if c.from.Name == caller.Local {
+func (s *Server) listLegacy(_ context.Context, c *question.Client, _ *taskParams) (mcp.Result, error) {
+	if c.From.Name == caller.Local {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 	}
 	out := &legacyTasks{Tasks: []*legacyTask{}}
-	for _, run := range s.tasks.of(c.from.Account()) {
+	for _, run := range s.tasks.of(c.From.Account()) {
 		out.Tasks = append(out.Tasks, run.legacyState())
 	}
 	return out, nil
@@ -139,7 +123,7 @@ func cancelLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result,
 // the client what the task asks (revision 2025-11-25, tasks, "Input Required Status"), if no later
 // request does: the client may not have the connection of this one any more.
 func awaitLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
-	c := clientFrom(ctx)
+	c := question.From(ctx)
 	run.askBy(nil, c)
 	defer run.askBy(c, nil)
 	for {
@@ -168,7 +152,7 @@ func awaitLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result, 
 
 // askBy lets a request ask what the task asks; nil: the next one that looks. It does so only if
 // that was done by the request before; nil: whichever it is.
-func (r *taskRun) askBy(before, next *client) {
+func (r *taskRun) askBy(before, next *question.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if before == nil || r.asker == before {
@@ -179,7 +163,7 @@ func (r *taskRun) askBy(before, next *client) {
 
 // take returns the questions of the task, unless another request asks them, and the channel that is
 // closed when that changes.
-func (r *taskRun) take(c *client) (mcp.InputRequestMap, <-chan struct{}) {
+func (r *taskRun) take(c *question.Client) (mcp.InputRequestMap, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.asker == nil {
@@ -193,13 +177,13 @@ func (r *taskRun) take(c *client) (mcp.InputRequestMap, <-chan struct{}) {
 
 // askLegacy asks a client questions until ctx is done. One that it answers by an error is without
 // an answer.
-func (r *taskRun) askLegacy(ctx context.Context, c *client, questions mcp.InputRequestMap) {
+func (r *taskRun) askLegacy(ctx context.Context, c *question.Client, questions mcp.InputRequestMap) {
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
 		q := questions[key]
 		if params, ok := q.(mcp.Params); ok {
 			params.SetMeta(r.related(params.GetMeta()))
 		}
-		answer, err := c.send(ctx, q)
+		answer, err := c.Send(ctx, q)
 		if ctx.Err() != nil {
 			return
 		}

@@ -16,10 +16,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
@@ -49,14 +48,14 @@ type taskEvent struct {
 }
 
 // askAboutTask has a request about a task answered by the replica that has it; nil: none has.
-func (r *replica) askAboutTask(ctx context.Context, c *client, method string, p *taskParams) (mcp.Result, error) {
+func (r *replica) askAboutTask(ctx context.Context, c *question.Client, method string, p *taskParams) (mcp.Result, error) {
 	_, id, _ := strings.Cut(p.ID, taskSeparator)
 	for deadline := time.Now().Add(2 * cluster.Alive); id != r.ID; {
 		to, err := r.Find(ctx, id)
 		if err != nil || to == (cluster.Peer{}) {
 			return nil, err
 		}
-		result, err := r.askPeer(ctx, c, to, taskRequest{method, c.revision, p.ID, p.Answers})
+		result, err := r.askPeer(ctx, c, to, taskRequest{method, c.Revision, p.ID, p.Answers})
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -74,8 +73,8 @@ func (r *replica) askAboutTask(ctx context.Context, c *client, method string, p 
 
 // askPeer sends a request about a task to the replica that has it, and asks the client what that
 // one wants to know.
-func (r *replica) askPeer(ctx context.Context, c *client, to cluster.Peer, about taskRequest) (mcp.Result, error) {
-	answer, err := r.post(ctx, to, tasksPath, c.from, about)
+func (r *replica) askPeer(ctx context.Context, c *question.Client, to cluster.Peer, about taskRequest) (mcp.Result, error) {
+	answer, err := r.post(ctx, to, tasksPath, c.From, about)
 	if err != nil {
 		return nil, err
 	}
@@ -96,18 +95,18 @@ func (r *replica) askPeer(ctx context.Context, c *client, to cluster.Peer, about
 			return result, json.Unmarshal(event.Result, &result.members)
 		}
 		settle()
-		until, cancel := context.WithCancel(c.request)
+		until, cancel := context.WithCancel(c.Request)
 		settle = cancel
 		for id, q := range event.Questions {
 			asking.Go(func() {
 				given := mcp.InputResponseMap{}
-				if a, err := c.send(until, q); err == nil {
+				if a, err := c.Send(until, q); err == nil {
 					given[id] = a
 				}
 				if until.Err() != nil {
 					return
 				}
-				if got, err := r.post(until, to, answersPath+id, c.from, given); err == nil { // without it, the task waits on
+				if got, err := r.post(until, to, answersPath+id, c.From, given); err == nil { // without it, the task waits on
 					_ = got.Body.Close()
 				}
 			})
@@ -162,18 +161,18 @@ func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from auth.Ident
 		return true
 	}
 	events := &taskEvents{to: json.NewEncoder(w), flush: http.NewResponseController(w).Flush, replica: h.server.replica}
-	c := &client{from: from, revision: is.Revision, modern: is.Revision >= wire.FirstModern, peer: events}
-	run, answer := h.server.tasks.find(is.ID, from), taskMethodOf(is.Method).of(c)
+	ctx := question.WithRemote(r.Context(), from, is.Revision, events)
+	run, answer := h.server.tasks.find(is.ID, from), taskMethodOf(is.Method).of(question.From(ctx))
 	if run == nil || answer == nil {
 		return false
 	}
 	h.calls.Add(1)
 	defer h.calls.Add(-1)
-	ctx, done := h.requests.Add(r.Context(), from)
+	ctx, done := h.requests.Add(ctx, from)
 	defer done()
 	events.write(taskEvent{}) // the headers
 	var last taskEvent
-	result, err := answer(caller.With(ctx, &caller.Caller{Peer: c}), run, &taskParams{ID: is.ID, Answers: is.Answers})
+	result, err := answer(ctx, run, &taskParams{ID: is.ID, Answers: is.Answers})
 	if err == nil {
 		last.Result, err = json.Marshal(result)
 	}
@@ -201,8 +200,8 @@ func (t *taskEvents) write(e taskEvent) {
 	_ = t.flush()
 }
 
-// ask asks the client of the request a question at its replica.
-func (t *taskEvents) ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+// Ask implements remotely: it asks the client of the request a question at its replica.
+func (t *taskEvents) Ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	id, answer := rand.Text(), make(chan mcp.InputResponse, 1)
 	t.replica.asked.Store(id, answer)
 	defer t.replica.asked.Delete(id)

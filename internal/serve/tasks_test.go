@@ -1,27 +1,30 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // A new task takes the place of the oldest that has ended; one that runs is not forgotten.
 func TestTasksMakeRoom(t *testing.T) {
 	all := &tasks{}
 	alice, bob := auth.Identity{Name: "alice"}, auth.Identity{Name: "bob"}
-	var runs []*waitingCall
+	over := make(chan struct{})
 	add := func(from auth.Identity, ended bool) (*taskRun, error) {
-		call := &waitingCall{questions: make(chan question), done: make(chan outcome, 1), cancel: func(error) {}}
+		until := over
 		if ended {
-			call.done <- outcome{}
-		} else {
-			runs = append(runs, call)
+			until = make(chan struct{})
+			close(until)
 		}
+		call := question.NewCalls(question.Options{}, "").Start(question.WithRemote(t.Context(), from, wire.FirstModern, nil), question.Turn{}, nil, func(context.Context) (any, error) { <-until; return nil, nil })
 		run, err := all.add(t.Context(), from, call, func(any, error) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil }, func() {})
 		if err == nil && ended {
 			<-run.over
@@ -51,9 +54,7 @@ func TestTasksMakeRoom(t *testing.T) {
 	if n := all.running(); n != maxTasks+1 {
 		t.Errorf("%d run", n)
 	}
-	for _, call := range runs {
-		call.done <- outcome{}
-	}
+	close(over)
 }
 
 // A session is of the revision that was agreed on, whatever its client began with.

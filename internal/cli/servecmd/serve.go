@@ -32,6 +32,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -267,28 +268,28 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 // session creates a session whose questions go to clients, in place of an earlier one if that is
 // not nil.
 func (o *options) session(ctx context.Context, e *cli.Env, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
-	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Apps: true, Guard: true, Shared: o.overHTTP(), ClientLogins: o.overHTTP() && o.tokenFile != "", Earlier: earlier}, Asker: serve.Asker{Log: e.IO.Log}, ServerLog: serve.LogTo}
+	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Apps: true, Guard: true, Shared: o.overHTTP(), ClientLogins: o.overHTTP() && o.tokenFile != "", Earlier: earlier}, Asker: question.Asker{Log: e.IO.Log}, ServerLog: question.LogTo}
 	if view != nil {
 		set, _, err := e.Config.Load(ctx)
 		if err != nil {
 			return nil, err
 		}
-		options.Asker, options.Began = serve.Asker{Console: view, Patience: set.Approval.Timeout, Log: e.IO.Log}, view.Began
+		options.Asker, options.Began = question.Asker{Console: view, Patience: set.Approval.Timeout, Log: e.IO.Log}, view.Began
 	}
 	return e.Engine.Session(ctx, options)
 }
 
 // asking returns which questions clients may be asked. Inside a tool's run they are asked
 // none, because the client can be the tool itself.
-func (o *options) asking(e *cli.Env) serve.Asking {
+func (o *options) asking(e *cli.Env) question.Asking {
 	switch {
 	case !process.InsideTool(e.Config.Environ):
-		return serve.AskAll
+		return question.AskAll
 	case !o.overHTTP() && process.ParentFeedsStdin():
-		return serve.AskOnce
+		return question.AskOnce
 	}
 	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "inside_tool_run", Message: "this server was started by a tool, so its clients are not asked: calls that need approval fail"})
-	return serve.AskNobody
+	return question.AskNobody
 }
 
 // overHTTP reports whether clients connect over HTTP instead of stdin.

@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/store"
 )
@@ -32,12 +32,12 @@ func awaitStore(ctx context.Context, e *cli.Env, shared *store.Store) bool {
 
 // questions returns the options for questions that carry a state, as newer protocol
 // revisions require.
-func questions(ctx context.Context, e *cli.Env, from *engine.Session) (serve.QuestionOptions, error) {
+func questions(ctx context.Context, e *cli.Env, from *engine.Session) (question.Options, error) {
 	key, err := stateKey(ctx, from)
 	if err != nil {
-		return serve.QuestionOptions{}, err
+		return question.Options{}, err
 	}
-	q := serve.QuestionOptions{Key: key, Warn: func(err error) {
+	q := question.Options{Key: key, Warn: func(err error) {
 		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answers_not_shared", Message: "other processes do not learn which questions were answered here, so an answer that a client sends twice may be accepted twice: " + err.Error()})
 	}}
 	if q.Store = from.Store; q.Store != nil {

@@ -102,7 +102,7 @@ func Handler(of http.Handler) http.Handler {
 
 // Serve answers the request by one of [Handler], after it has got a Stream.
 func (in *Inbound) Serve(by http.Handler) {
-	info, over := in.Underway()
+	info, over := in.underway()
 	defer over()
 	r := in.R.WithContext(context.WithValue(in.R.Context(), infoKey{}, info))
 	decodeName(r.Header)
@@ -112,9 +112,9 @@ func (in *Inbound) Serve(by http.Handler) {
 	by.ServeHTTP(in.Stream, r)
 }
 
-// Underway returns what the SDK passes on with the messages of the request, which they have until over
+// underway returns what the SDK passes on with the messages of the request, which they have until over
 // is called.
-func (in *Inbound) Underway() (_ *sdkauth.TokenInfo, over func()) {
+func (in *Inbound) underway() (_ *sdkauth.TokenInfo, over func()) {
 	under := &underway{}
 	under.Store(in)
 	return withBeside(under), func() { under.Store(nil) }

@@ -45,8 +45,8 @@ func (s *Sessions) Belongs(id, account string) bool {
 	return c != nil && c.of.Account() == account
 }
 
-// ErrSessionOver is the cause with which the calls of an ended session are canceled.
-var ErrSessionOver = errors.New("the client's session has ended")
+// errSessionOver is the cause with which the calls of an ended session are canceled.
+var errSessionOver = errors.New("the client's session has ended")
 
 // Add records an initialized session.
 func (s *Sessions) Add(of auth.Identity, one Session) {
@@ -130,9 +130,9 @@ func (s *Sessions) Request(id string, from auth.Identity, stream bool) (done fun
 	}, true
 }
 
-// Call returns a context for a call that is canceled at the end of the session. The
-// caller calls done at the end of the call.
-func (s *Sessions) Call(ctx context.Context, id string) (_ context.Context, done func()) {
+// call returns a context for a call that is canceled at the end of the session. The caller calls done
+// at the end of the call.
+func (s *Sessions) call(ctx context.Context, id string) (_ context.Context, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.byID[id]
@@ -152,6 +152,43 @@ func (s *Sessions) Call(ctx context.Context, id string) (_ context.Context, done
 		defer s.mu.Unlock()
 		delete(c.calls, n)
 	}
+}
+
+// leftTime is how long a call goes on whose client has left: its stream is gone, and a client of a
+// revision with sessions may only have lost its connection.
+const leftTime = time.Minute
+
+// ErrLeft is the cause with which a call is canceled whose answer can reach nobody any more.
+var ErrLeft = errors.New("the client has closed the connection on which it waited for the answer")
+
+// Call returns a context for a call of a session that is canceled at the end of the session, and some
+// time after the client has left that sent the request in, or at once if stopping is closed. If in is
+// nil, the call does not depend on a request. The caller calls done at the end of the call.
+func (s *Sessions) Call(ctx context.Context, id string, in *Inbound, stopping <-chan struct{}) (_ context.Context, done func()) {
+	ctx, over := s.call(ctx, id)
+	if in == nil {
+		return ctx, over
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(in.Open, func() {
+		timer := time.NewTimer(leftTime)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-stopping:
+		case <-ctx.Done():
+		}
+		cancel(ErrLeft)
+	})
+	return context.WithValue(ctx, openKey{}, in.Open), func() { stop(); cancel(nil); over() }
+}
+
+type openKey struct{}
+
+// Left reports whether the client has left on whose request over HTTP the context is.
+func Left(ctx context.Context) bool {
+	open, ok := ctx.Value(openKey{}).(context.Context)
+	return ok && open.Err() != nil
 }
 
 // End forgets a session and cancels its calls. It returns the session to be closed; nil if
@@ -190,7 +227,7 @@ func (s *Sessions) endLocked(id string, c *clientSession) {
 		s.Over(id)
 	}
 	for _, cancel := range c.calls {
-		cancel(ErrSessionOver)
+		cancel(errSessionOver)
 	}
 }
 

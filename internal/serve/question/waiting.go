@@ -1,4 +1,4 @@
-package serve
+package question
 
 import (
 	"context"
@@ -13,8 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serve/auth"
-	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 const (
@@ -28,35 +26,35 @@ const (
 	questionKey = "toolreg.question"
 )
 
-// turn is one request of a client, which may be the continuation of a waiting
+// Turn is one request of a client, which may be the continuation of a waiting
 // one.
-type turn struct {
-	method, name string
-	params       []byte // the part that is the same when it is sent again
-	progress     any    // the client's token for progress
-	state        string
-	answers      mcp.InputResponseMap
+type Turn struct {
+	Method, Name string
+	Params       []byte // the part that is the same when it is sent again
+	Progress     any    // the client's token for progress
+	State        string
+	Answers      mcp.InputResponseMap
 }
 
-// asks are the questions in the result of a client's request.
-type asks struct {
-	requests mcp.InputRequestMap
-	state    string
+// Asked are the questions in the result of a client's request.
+type Asked struct {
+	Requests mcp.InputRequestMap
+	State    string
 }
 
-// waitingCall is a call of a modern client. The client receives questions in the result of
+// Call is a call of a modern client. The client receives questions in the result of
 // its request and repeats the request with the answers (revision 2026-07-28, multi
 // round-trip requests), while the call waits here.
-type waitingCall struct {
+type Call struct {
 	owner     string // see [auth.Identity.Account]
 	request   requestDigest
-	questions chan question
-	done      chan outcome
-	cancel    context.CancelCauseFunc
-	asked     question // the question that the client was asked
+	questions chan Question
+	done      chan Outcome
+	Cancel    context.CancelCauseFunc
+	asked     Question // the question that the client was asked
 	since     time.Time
 	expiry    *time.Timer
-	carrier   atomic.Pointer[client] // sender of the request that carries the call now
+	carrier   atomic.Pointer[Client] // sender of the request that carries the call now
 
 	// The goroutine that runs the call uses these.
 	tool     *registry.Tool                // that is called; nil for other requests
@@ -70,30 +68,33 @@ type waitingCall struct {
 	stays    bool                          // a question was answered at the console, so only this process can continue it
 }
 
-type question struct {
-	requests mcp.InputRequestMap
+// Question is what a call asks its client.
+type Question struct {
+	Requests mcp.InputRequestMap
 	stage    *callStage // nil: the call can only continue here
 	answer   chan<- mcp.InputResponseMap
 	settled  *settlement // with the console; nil: only the client is asked
 }
 
-type outcome struct {
-	value any
-	err   error
+// Outcome is what a call has returned.
+type Outcome struct {
+	Value any
+	Err   error
 }
 
+// Why calls end that wait for answers.
 var (
-	errNoAnswer  = errors.New("the client sent no answer")
-	errBrokenOff = errors.New("the client canceled its request")
+	ErrNoAnswer  = errors.New("the client sent no answer")
+	ErrBrokenOff = errors.New("the client canceled its request")
 	errTooMany   = errors.New("too many calls are waiting for answers; try again later")
 )
 
 // ask waits for the client's answer.
-func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
+func (w *Call) ask(ctx context.Context, requests mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	answer := make(chan mcp.InputResponseMap, 1)
 	settled, _ := ctx.Value(settlementKey{}).(*settlement)
 	select {
-	case w.questions <- question{requests, stage, answer, settled}:
+	case w.questions <- Question{requests, stage, answer, settled}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -107,22 +108,22 @@ func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, sta
 
 // digest returns the same value for a request and for its repetition with answers, even
 // if the client encodes it differently.
-func (t *turn) digest() requestDigest {
-	return digestOf(t.method, t.name, jsonx.Canonical(t.params))
+func (t *Turn) digest() requestDigest {
+	return digestOf(t.Method, t.Name, jsonx.Canonical(t.Params))
 }
 
-// make handles a request of a client, or continues a call that waits for the client's
+// Make handles a request of a client, or continues a call that waits for the client's
 // answers; run does the work. It returns the result of run, or what to ask the client
 // first, or the *waitingCall if it goes on as a task.
-func (s *states) make(ctx context.Context, t turn, run func(context.Context) (any, error)) (any, *asks, error) {
-	c := clientFrom(ctx)
-	c.progress = t.progress
-	if !c.modern {
+func (s *Calls) Make(ctx context.Context, t Turn, run func(context.Context) (any, error)) (any, *Asked, error) {
+	c := From(ctx)
+	c.progress = t.Progress
+	if !c.Modern {
 		v, err := run(ctx)
 		return v, nil, err
 	}
-	if t.state == "" {
-		return s.next(ctx, s.start(ctx, t, nil, run))
+	if t.State == "" {
+		return s.next(ctx, s.Start(ctx, t, nil, run))
 	}
 	w, again, err := s.resume(ctx, t, run)
 	if w == nil {
@@ -131,34 +132,34 @@ func (s *states) make(ctx context.Context, t turn, run func(context.Context) (an
 	return s.next(ctx, w)
 }
 
-// start runs a request. given holds the client's answers to another process; nil for a
+// Start runs a request. given holds the client's answers to another process; nil for a
 // new request.
-func (s *states) start(ctx context.Context, t turn, given *given, run func(context.Context) (any, error)) *waitingCall {
-	c := clientFrom(ctx)
+func (s *Calls) Start(ctx context.Context, t Turn, given *given, run func(context.Context) (any, error)) *Call {
+	c := From(ctx)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	w := &waitingCall{owner: c.from.Account(), request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given, task: make(chan struct{})}
+	w := &Call{owner: c.From.Account(), request: t.digest(), questions: make(chan Question), done: make(chan Outcome, 1), Cancel: cancel, given: given, task: make(chan struct{})}
 	c.call = w
 	w.carrier.Store(c)
 	go func() {
 		defer cancel(nil)
 		v, err := run(ctx)
-		w.done <- outcome{v, err}
+		w.done <- Outcome{v, err}
 	}()
 	return w
 }
 
 // next waits for the end of a call, or for its next question.
-func (s *states) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
+func (s *Calls) next(ctx context.Context, w *Call) (any, *Asked, error) {
 	select {
 	case o := <-w.done:
-		return o.value, nil, o.err
+		return o.Value, nil, o.Err
 	case w.asked = <-w.questions:
 	case <-w.task:
 		return w, nil, nil
 	case <-ctx.Done():
-		w.cancel(errBrokenOff)
+		w.Cancel(ErrBrokenOff)
 		o := <-w.done
-		return o.value, nil, o.err
+		return o.Value, nil, o.Err
 	}
 	a, err := s.park(ctx, w)
 	if errors.Is(err, errSettled) {
@@ -168,20 +169,33 @@ func (s *states) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 		err = &exec.Denied{Tool: w.tool.Name, Reason: "it needs an answer, and " + err.Error(), Later: true}
 	}
 	if err != nil {
-		w.cancel(err)
-		<-w.done
+		w.Stop(err)
 	}
 	return nil, a, err
 }
 
-// Wait ends the calls that wait for answers, because no more can arrive, and waits until
-// the replaced sessions are closed.
-func (s *Server) Wait() {
-	for _, w := range s.states.endAll() {
-		<-w.done
+// Next returns the next question of the call, or its outcome: the other one is nil.
+func (w *Call) Next() (*Question, *Outcome) {
+	select {
+	case q := <-w.questions:
+		return &q, nil
+	case o := <-w.done:
+		return nil, &o
 	}
-	for _, task := range s.tasks.endOf(func(auth.Identity) bool { return true }, transport.ErrStopped) {
-		<-task.over
-	}
-	s.closing.Wait()
 }
+
+// Stop cancels the call and waits for its end.
+func (w *Call) Stop(cause error) {
+	w.Cancel(cause)
+	<-w.done
+}
+
+// Refused returns the error of its server by which the call, as a task, has failed; nil if there is none.
+func (w *Call) Refused() *jsonrpc.Error { return w.failed.Load() }
+
+// Reply passes answers to the call that asks.
+func (q *Question) Reply(answers mcp.InputResponseMap) { q.answer <- answers } // it has room for one
+
+// Asked records that the client gets the question, unless it was answered elsewhere before. claim takes
+// the answer from the client.
+func (q *Question) Asked(claim func() bool) bool { return q.settled.asked(claim) }

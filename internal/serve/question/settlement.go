@@ -1,4 +1,4 @@
-package serve
+package question
 
 import (
 	"context"
@@ -69,7 +69,7 @@ func firstAnswer[T any](ctx context.Context, a Asker, asked bool, client func(co
 	if console == nil && !asked {
 		return client(ctx)
 	}
-	defer clientFrom(ctx).opens()()
+	defer From(ctx).opens()()
 	s := &settlement{}
 	both, cancel := context.WithCancelCause(context.WithValue(ctx, settlementKey{}, s))
 	defer cancel(nil)
@@ -82,7 +82,7 @@ func firstAnswer[T any](ctx context.Context, a Asker, asked bool, client func(co
 	type result struct {
 		answer   T
 		err      error
-		asks     bool // a person, at the client or the console
+		Asked    bool // a person, at the client or the console
 		atClient bool
 	}
 	results := make(chan result, 3)
@@ -117,7 +117,7 @@ func firstAnswer[T any](ctx context.Context, a Asker, asked bool, client func(co
 		switch r := <-results; {
 		case r.err == nil:
 			given = &r
-		case r.asks:
+		case r.Asked:
 			asking--
 			if failed == nil || r.atClient {
 				failed = &r
@@ -129,7 +129,7 @@ func firstAnswer[T any](ctx context.Context, a Asker, asked bool, client func(co
 	}
 	switch {
 	case given != nil:
-		if c := clientFrom(ctx); c != nil && c.call != nil && !given.atClient {
+		if c := From(ctx); c != nil && c.call != nil && !given.atClient {
 			c.call.stays = true
 		}
 		return given.answer, nil

@@ -1,4 +1,4 @@
-package serve
+package question
 
 import (
 	"context"
@@ -41,13 +41,13 @@ func refusedState(reason string) error {
 // resume passes a client's answers to the call that waits for them. If the call does not
 // wait in this process and has not had any effect yet, it runs again. If answers are
 // missing, resume returns the questions to ask again.
-func (s *states) resume(ctx context.Context, t turn, run func(context.Context) (any, error)) (*waitingCall, *asks, error) {
-	c := clientFrom(ctx)
-	state, err := s.keys.Open(t.state)
+func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (any, error)) (*Call, *Asked, error) {
+	c := From(ctx)
+	state, err := s.keys.Open(t.State)
 	switch {
 	case err != nil:
 		return nil, nil, refusedState(err.Error())
-	case state.Owner != c.from.Account():
+	case state.Owner != c.From.Account():
 		return nil, nil, refusedState("it belongs to a client with another token or profile")
 	case !state.Request.Equal(t.digest()):
 		return nil, nil, refusedState("it belongs to another request; method, name and params must be the same")
@@ -58,37 +58,37 @@ func (s *states) resume(ctx context.Context, t turn, run func(context.Context) (
 	}
 	asked, waits := s.waitsFor(state.ID)
 	switch {
-	case waits && !answersAll(asked, t.answers):
-		return nil, &asks{asked, t.state}, nil
+	case waits && !answersAll(asked, t.Answers):
+		return nil, &Asked{asked, t.State}, nil
 	case !waits && state.Stage == nil && !s.answered.Has(ctx, state.ID):
 		return nil, nil, errElsewhere
 	}
-	if err := s.answered.Claim(c.from.Account(), state.ID); err != nil {
+	if err := s.answered.Claim(c.From.Account(), state.ID); err != nil {
 		return nil, nil, refusedState(err.Error())
 	}
 	if s.keys.Shared() {
 		err = s.answered.Record(ctx, state.ID)
 	}
 	if _, away := errors.AsType[*store.AwayError](err); away { // the call waits on
-		s.answered.Release(c.from.Account(), state.ID)
+		s.answered.Release(c.From.Account(), state.ID)
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "requestState: " + err.Error()}
 	}
 	w := s.unpark(state.ID)
 	if err != nil {
 		if w != nil {
-			w.cancel(caller.ErrContinued)
+			w.Cancel(caller.ErrContinued)
 		}
 		return nil, nil, refusedState(err.Error())
 	}
 	switch {
 	case w != nil:
 		w.carrier.Store(c)
-		w.asked.answer <- t.answers
+		w.asked.answer <- t.Answers
 		return w, nil, nil
 	case state.Stage == nil: // it expired just now
 		return nil, nil, refusedState(errExpired.Error())
 	}
-	return s.start(ctx, t, &given{*state.Stage, t.answers}, run), nil, nil
+	return s.Start(ctx, t, &given{*state.Stage, t.Answers}, run), nil, nil
 }
 
 func answersAll(asked mcp.InputRequestMap, answers mcp.InputResponseMap) bool {
@@ -100,9 +100,9 @@ func answersAll(asked mcp.InputRequestMap, answers mcp.InputResponseMap) bool {
 	return true
 }
 
-// concerns records what the client's request is about, before any question is asked: the
+// Concerns records what the client's request is about, before any question is asked: the
 // tool that is called, if any, and the source that provides the result.
-func (c *client) concerns(tool *registry.Tool, source string) error {
+func (c *Client) Concerns(tool *registry.Tool, source string) error {
 	w := c.call
 	if w == nil {
 		return nil
@@ -118,16 +118,16 @@ func (c *client) concerns(tool *registry.Tool, source string) error {
 }
 
 // approve asks the client's user whether to allow a call.
-func (c *client) approve(ctx context.Context, tool *registry.Tool, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (c *Client) approve(ctx context.Context, tool *registry.Tool, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	w := c.call
 	if w == nil || w.tool != tool { // a step of a composite, other steps of which may have run
-		return c.elicit(ctx, approvalKey, q, nil)
+		return c.Elicit(ctx, approvalKey, q, nil)
 	}
 	w.approval = &callApproval{Question: digestOf(q.Message)}
 	result := w.given.approval(w.approval.Question)
 	if result == nil {
 		var err error
-		if result, err = c.elicit(ctx, approvalKey, q, &callStage{Approval: w.approval}); err != nil {
+		if result, err = c.Elicit(ctx, approvalKey, q, &callStage{Approval: w.approval}); err != nil {
 			return nil, err
 		}
 	}
@@ -151,7 +151,7 @@ func (g *given) approval(question requestDigest) *mcp.ElicitResult {
 
 // atServer returns the stage of a call whose server asks for input; nil if the call can
 // only continue in this process. What the server needs to continue is in its own state.
-func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *callStage {
+func (w *Call) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *callStage {
 	if w == nil || w.server != name || w.stays || len(state) > maxServerState {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state 
 }
 
 // Answered implements [caller.Peer].
-func (c *client) Answered(server string) (members json.RawMessage, rounds int, err error) {
+func (c *Client) Answered(server string) (members json.RawMessage, rounds int, err error) {
 	if c.call == nil || c.call.given == nil || c.call.given.stage.Server == nil || c.call.server != server {
 		return nil, 0, nil
 	}

@@ -1,4 +1,4 @@
-package serve
+package question
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/toolreg/toolreg/internal/store"
 )
 
-// QuestionOptions configure questions to clients of revision 2026-07-28 and later, which
+// Options configure questions to clients of revision 2026-07-28 and later, which
 // return a state with each answer.
-type QuestionOptions struct {
+type Options struct {
 	// Key is the secret that protects the states. Processes with the same key can
 	// continue each other's calls. "": only this process can continue its calls.
 	Key string
@@ -32,22 +32,40 @@ type QuestionOptions struct {
 	Warn func(error)
 }
 
-// states are the questions that modern clients were asked, and the calls that wait for
+// Calls are the questions that modern clients were asked, and the calls that wait for
 // the answers.
-type states struct {
+type Calls struct {
 	keys     *stateKeys
 	answered *answeredStates
 
 	mu      sync.Mutex
-	waiting map[string]*waitingCall // by the ID of the question
+	waiting map[string]*Call // by the ID of the question
 }
 
-func newStates(o QuestionOptions) *states {
-	return &states{keys: newStateKeys(o.Key), answered: newAnsweredStates(o.Store, o.Answered, o.Warn), waiting: map[string]*waitingCall{}}
+// NewCalls returns no calls. holder is the id of this process among those that share a store.
+func NewCalls(o Options, holder string) *Calls {
+	return &Calls{keys: newStateKeys(o.Key), answered: newAnsweredStates(o, holder), waiting: map[string]*Call{}}
 }
+
+// ChangeKey replaces the Key of [Options]. Questions that were asked before can still be
+// answered.
+func (s *Calls) ChangeKey(secret string) { s.keys.Change(secret) }
+
+// QuestionOf returns the id of the question that a client with an account answers by a state that it
+// has got; "" if the state is not valid for it.
+func (s *Calls) QuestionOf(sealed, account string) string {
+	if state, err := s.keys.Open(sealed); err == nil && state.Owner == account {
+		return state.ID
+	}
+	return ""
+}
+
+// Holder returns the id of the process where a call waits for the answer to a question, as the store
+// knows it; "" if it does not.
+func (s *Calls) Holder(ctx context.Context, id string) string { return s.answered.Holder(ctx, id) }
 
 // park stores a call until its client answers, and returns what to ask the client.
-func (s *states) park(ctx context.Context, w *waitingCall) (*asks, error) {
+func (s *Calls) park(ctx context.Context, w *Call) (*Asked, error) {
 	id := rand.Text()
 	state, err := s.keys.Seal(&requestState{ID: id, Owner: w.owner, Request: w.request, Stage: w.asked.stage})
 	if err != nil {
@@ -66,21 +84,21 @@ func (s *states) park(ctx context.Context, w *waitingCall) (*asks, error) {
 		return nil, err
 	}
 	s.waiting[id], w.since = w, time.Now()
-	w.expiry = time.AfterFunc(stateLifetime, func() {
+	w.expiry = time.AfterFunc(AnswerTime, func() {
 		switch {
 		case s.unpark(id) == nil:
 		case s.answered.Has(later, id) && !w.asked.settled.wasElsewhere():
-			w.cancel(caller.ErrContinued)
+			w.Cancel(caller.ErrContinued)
 		default:
-			w.cancel(errNoAnswer)
+			w.Cancel(ErrNoAnswer)
 		}
 	})
-	return &asks{w.asked.requests, state}, nil
+	return &Asked{w.asked.Requests, state}, nil
 }
 
 // makeRoom makes room for another waiting call of an owner. If too many wait, it drops
 // the oldest call that any process can continue. s.mu is held.
-func (s *states) makeRoom(owner string) error {
+func (s *Calls) makeRoom(owner string) error {
 	own := 0
 	oldest, oldestOwn := "", ""
 	older := func(id, than string) bool { return than == "" || s.waiting[id].since.Before(s.waiting[than].since) }
@@ -107,20 +125,20 @@ func (s *states) makeRoom(owner string) error {
 	if oldest == "" {
 		return errTooMany
 	}
-	s.unparkLocked(oldest).cancel(caller.ErrContinued)
+	s.unparkLocked(oldest).Cancel(caller.ErrContinued)
 	return nil
 }
 
 // take records that the question of a waiting call was answered at the console, so that an
 // answer of the client counts neither here nor in another process. It returns false if the
 // client was first.
-func (s *states) take(ctx context.Context, w *waitingCall, id string) bool {
+func (s *Calls) take(ctx context.Context, w *Call, id string) bool {
 	if s.answered.Claim(w.owner, id) != nil {
 		return false
 	}
 	if s.keys.Shared() && s.answered.Record(ctx, id) != nil {
 		s.unpark(id)
-		w.cancel(caller.ErrContinued)
+		w.Cancel(caller.ErrContinued)
 		return false
 	}
 	s.mu.Lock()
@@ -131,7 +149,7 @@ func (s *states) take(ctx context.Context, w *waitingCall, id string) bool {
 
 // settled returns the call whose question was answered at the console, at most once; nil if
 // it was not.
-func (s *states) settled(id string) *waitingCall {
+func (s *Calls) settled(id string) *Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.waiting[id]; w != nil && w.asked.settled.wasElsewhere() {
@@ -141,13 +159,13 @@ func (s *states) settled(id string) *waitingCall {
 }
 
 // unpark returns the call that belongs to a state, at most once.
-func (s *states) unpark(id string) *waitingCall {
+func (s *Calls) unpark(id string) *Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unparkLocked(id)
 }
 
-func (s *states) unparkLocked(id string) *waitingCall {
+func (s *Calls) unparkLocked(id string) *Call {
 	w := s.waiting[id]
 	if w != nil {
 		w.expiry.Stop()
@@ -156,32 +174,34 @@ func (s *states) unparkLocked(id string) *waitingCall {
 	return w
 }
 
-// endAll ends the calls that wait for answers, and returns them. Another process may be
+// EndAll ends the calls that wait for answers, and waits until they have ended. Another process may be
 // able to continue them.
-func (s *states) endAll() []*waitingCall {
+func (s *Calls) EndAll() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	all := slices.Collect(maps.Values(s.waiting))
 	for id, w := range s.waiting {
 		s.unparkLocked(id)
 		if w.asked.stage != nil && s.keys.Shared() {
-			w.cancel(caller.ErrContinued)
+			w.Cancel(caller.ErrContinued)
 		} else {
-			w.cancel(errNoAnswer)
+			w.Cancel(ErrNoAnswer)
 		}
 	}
-	return all
+	s.mu.Unlock()
+	for _, w := range all {
+		<-w.done
+	}
 }
 
-// waitsHere reports whether a call waits in this process for the answer to a question.
-func (s *states) waitsHere(id string) bool {
+// WaitsHere reports whether a call waits in this process for the answer to a question.
+func (s *Calls) WaitsHere(id string) bool {
 	_, is := s.waitsFor(id)
 	return is
 }
 
-// onlyHere reports whether a call waits that no other process can run again: for the answer to a
+// OnlyHere reports whether a call waits that no other process can run again: for the answer to a
 // question or, if id is "", to any.
-func (s *states) onlyHere(id string) bool {
+func (s *Calls) OnlyHere(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other, w := range s.waiting {
@@ -193,12 +213,12 @@ func (s *states) onlyHere(id string) bool {
 }
 
 // waitsFor returns the questions of a call that waits in this process.
-func (s *states) waitsFor(id string) (mcp.InputRequestMap, bool) {
+func (s *Calls) waitsFor(id string) (mcp.InputRequestMap, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.waiting[id]
 	if w == nil {
 		return nil, false
 	}
-	return w.asked.requests, true
+	return w.asked.Requests, true
 }

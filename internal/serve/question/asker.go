@@ -1,6 +1,6 @@
 //lint:file-ignore SA1019 servers still use sampling, which a later revision deprecates
 
-package serve
+package question
 
 import (
 	"context"
@@ -86,7 +86,7 @@ func (confirmer) Turn() func() { return func() {} }
 // Confirm implements exec.Confirmer. If nobody can be asked, the error says what would
 // allow the call.
 func (a confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
-	c := clientFrom(ctx)
+	c := From(ctx)
 	again := len(q.Denied) > 0 // a client that continues the call after the answer would begin it anew
 	asked := c != nil && c.canFill() && !again
 	client := func(ctx context.Context) (answer exec.Answer, err error) {
@@ -116,7 +116,7 @@ func (a confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, e
 }
 
 // confirm asks the client's user whether a call may run.
-func (c *client) confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
+func (c *Client) confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	q.Choices = slices.DeleteFunc(slices.Clone(q.Choices), func(one exec.Choice) bool {
 		switch one {
 		case exec.Yes, exec.No:
@@ -159,9 +159,9 @@ func decisionForm(words []string) json.RawMessage {
 		strings.Join(enum, ",") + `],"enumNames":[` + strings.Join(names, ",") + `]}},"required":["decision"]}`)
 }
 
-// readOnce is the middleware that reads [answerOnce] as yes in sessions, whose answers the SDK checks
+// ReadOnce is the middleware that reads [answerOnce] as yes in sessions, whose answers the SDK checks
 // against the form.
-func readOnce(next mcp.MethodHandler) mcp.MethodHandler {
+func ReadOnce(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
 		answer, ok := result.(*mcp.ElicitResult)
@@ -182,11 +182,11 @@ func readOnce(next mcp.MethodHandler) mcp.MethodHandler {
 
 // Elicit implements [engine.Asker]: it passes a server's question to the client's user.
 func (a Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
-	c := clientFrom(ctx)
+	c := From(ctx)
 	if c == nil {
 		return ask.Answer{}, &engine.NobodyError{Reason: "it does not belong to a client's call"}
 	}
-	asked := e.Mode == "form" && c.canFill() || e.Mode == "url" && c.canOpen()
+	asked := e.Mode == "form" && c.canFill() || e.Mode == "url" && c.CanOpen()
 	client := func(ctx context.Context) (ask.Answer, error) {
 		if !asked {
 			return ask.Answer{}, &engine.NobodyError{Reason: "the client cannot ask its user"}
@@ -204,12 +204,12 @@ func (a Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error
 }
 
 // pass passes a server's question to the client's user.
-func (c *client) pass(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
+func (c *Client) pass(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	q := &mcp.ElicitParams{Mode: e.Mode, Message: messageOf(e.Server, e.Message), URL: e.URL, ElicitationID: e.ID}
 	if e.Mode == "form" {
 		q.RequestedSchema = e.Schema
 	}
-	result, err := c.elicit(ctx, questionKey, q, nil)
+	result, err := c.Elicit(ctx, questionKey, q, nil)
 	if err != nil {
 		return ask.Answer{Action: ask.Cancel}, err
 	}
@@ -229,7 +229,7 @@ func (Asker) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, error
 	if err := json.Unmarshal(q.Params, &params); err != nil {
 		return nil, errors.New("the sampling request is malformed")
 	}
-	c := clientFrom(ctx)
+	c := From(ctx)
 	if c == nil || !c.answers(&params) {
 		return nil, errors.New("the client does not support sampling")
 	}

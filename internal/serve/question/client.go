@@ -1,6 +1,10 @@
 //lint:file-ignore SA1019 clients still use roots and sampling, which a later revision deprecates
 
-package serve
+// Package question is what clients are asked: each by the way of its revision, and beside a console or a
+// place where questions are kept. A call of a client that gets questions in results waits here for the
+// answers, or is run again by another process from what its client brings along. It knows who is asked
+// and what about, not what clients are offered.
+package question
 
 import (
 	"context"
@@ -14,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
@@ -21,51 +26,59 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// client is the sender of a request.
-type client struct {
-	from    auth.Identity
-	session *mcp.ServerSession
+// Client is the sender of a request.
+type Client struct {
+	From    auth.Identity
+	Session *mcp.ServerSession
 	can     mcp.ClientCapabilities
 	asking  Asking
-	// revision is that of its request, which decides if it is modern: it receives questions in
+	// Revision is that of its request, which decides if it is modern: it receives questions in
 	// results, not as requests.
-	revision string
-	modern   bool
-	request  context.Context // context of its request; notifications sent with it belong to the request
-	call     *waitingCall
+	Revision string
+	Modern   bool
+	Request  context.Context // context of its request; notifications sent with it belong to the request
+	call     *Call
 	console  bool // people at the console are asked too
 	// progress is the progress token of its request; nil if it did not ask for progress.
 	progress any
 	out      outbox
-	asked    *transport.Calls // counts the questions to people; nil: nothing does
+	open     *transport.Calls // counts the questions to people; nil: nothing does
 	closed   <-chan struct{}  // of the client on stdin, closed when no answer of it is read any more; nil: it is another
-	// peer is the answer to its request that arrived at another replica, which passes on what it
-	// is asked; nil: the request is here.
-	peer *taskEvents
+	remote   Remote           // nil: the request is here
 }
 
-func clientFrom(ctx context.Context) *client {
+// From returns the client whose request ctx is of; nil if there is none.
+func From(ctx context.Context) *Client {
 	if who := caller.From(ctx); who != nil {
-		c, _ := who.Peer.(*client)
+		c, _ := who.Peer.(*Client)
 		return c
 	}
 	return nil
 }
 
-// sender describes the sender of a request.
-type sender interface {
+// Sender describes the sender of a request.
+type Sender interface {
 	ProtocolVersion() string
 	ClientInfo() *mcp.Implementation
 	ClientCapabilities() *mcp.ClientCapabilities
 }
 
-// withClient returns a context for a client's request.
-func (s *Server) withClient(ctx context.Context, from auth.Identity, session *mcp.ServerSession, req sender) context.Context {
-	c := &client{from: from, session: session, asking: s.opts.Asking, revision: req.ProtocolVersion(), request: ctx, asked: &s.asked}
+// Clients makes the [Client] of each request.
+type Clients struct {
+	Asking  Asking
+	Console bool             // people at the console answer for clients that cannot ask
+	Open    *transport.Calls // counts the questions to people
+	// Stopping is closed when no answer of the client on stdin is read any more.
+	Stopping <-chan struct{}
+}
+
+// With returns a context for the request of a client.
+func (o *Clients) With(ctx context.Context, from auth.Identity, session *mcp.ServerSession, req Sender) context.Context {
+	c := &Client{From: from, Session: session, asking: o.Asking, Revision: req.ProtocolVersion(), Request: ctx, open: o.Open, console: o.Console}
 	if from.Name == caller.Stdio {
-		c.closed = s.stopping
+		c.closed = o.Stopping
 	}
-	c.modern = c.revision >= wire.FirstModern
+	c.Modern = c.Revision >= wire.FirstModern
 	info, caps := c.declared(req)
 	if caps != nil {
 		c.can = *caps
@@ -80,18 +93,27 @@ func (s *Server) withClient(ctx context.Context, from auth.Identity, session *mc
 	if from.Scoped() {
 		who.Scopes = append([]string{}, from.Scopes...)
 	}
-	c.console = s.opts.Console
 	if info != nil {
 		who.Client, who.Version = info.Name, info.Version
 	}
 	return caller.With(ctx, who)
 }
 
+// Remote asks a client whose request is at another process. It stands for that request.
+type Remote interface {
+	Ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error)
+}
+
+// WithRemote returns a context for a request of a client that is at another process.
+func WithRemote(ctx context.Context, from auth.Identity, revision string, by Remote) context.Context {
+	return caller.With(ctx, &caller.Caller{Peer: &Client{From: from, Revision: revision, Modern: revision >= wire.FirstModern, remote: by}})
+}
+
 // declared returns what the sender of a request declared. Over HTTP the session has it,
 // even if it was created only for this request, which avoids the 64 KiB that the SDK
 // needs to read it from the request. On stdin each request of a modern client may differ.
-func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
-	if p := c.session.InitializeParams(); p != nil && c.from.Name != caller.Stdio {
+func (c *Client) declared(req Sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
+	if p := c.Session.InitializeParams(); p != nil && c.From.Name != caller.Stdio {
 		return p.ClientInfo, p.Capabilities
 	}
 	return req.ClientInfo(), req.ClientCapabilities()
@@ -99,7 +121,7 @@ func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilit
 
 // Capabilities implements [caller.Peer]: what the client declared, and what people at the console
 // answer for it.
-func (c *client) Capabilities() json.RawMessage {
+func (c *Client) Capabilities() json.RawMessage {
 	caps := map[string]any{}
 	if c.can.Elicitation != nil {
 		caps["elicitation"] = c.can.Elicitation
@@ -123,22 +145,22 @@ func (c *client) Capabilities() json.RawMessage {
 
 // owner returns the key of what belongs to the client alone, such as its own process of a
 // server: for a modern client, which has no session, its token.
-func (c *client) owner() any {
-	if c.modern {
-		return c.from.Name
+func (c *Client) owner() any {
+	if c.Modern {
+		return c.From.Name
 	}
-	return c.session
+	return c.Session
 }
 
 // canFill reports whether the client can show forms to its user. A client that
 // declares no mode supports forms (revision 2025-06-18).
-func (c *client) canFill() bool {
+func (c *Client) canFill() bool {
 	e := c.can.Elicitation
 	return e != nil && (e.Form != nil || e.URL == nil)
 }
 
-// showsApps reports whether the client declared that it shows pages of tools.
-func (c *client) showsApps() bool {
+// ShowsApps reports whether the client declared that it shows pages of tools.
+func (c *Client) ShowsApps() bool {
 	if c == nil {
 		return false
 	}
@@ -146,22 +168,22 @@ func (c *client) showsApps() bool {
 	return ok
 }
 
-// canOpen reports whether the client can send its user to URLs.
-func (c *client) canOpen() bool {
+// CanOpen reports whether the client can send its user to URLs.
+func (c *Client) CanOpen() bool {
 	e := c.can.Elicitation
 	return e != nil && e.URL != nil
 }
 
 // continues reports whether the client may have to continue its request with another one.
-func (c *client) continues() bool {
-	return c.modern && (c.can.Elicitation != nil || c.can.Sampling != nil)
+func (c *Client) continues() bool {
+	return c.Modern && (c.can.Elicitation != nil || c.can.Sampling != nil)
 }
 
 // answers reports whether the client declared that it can answer a question of this kind.
-func (c *client) answers(q mcp.InputRequest) bool {
+func (c *Client) answers(q mcp.InputRequest) bool {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
-		return q.URL == "" && c.canFill() || q.URL != "" && c.canOpen()
+		return q.URL == "" && c.canFill() || q.URL != "" && c.CanOpen()
 	case *mcp.CreateMessageParams, *mcp.CreateMessageWithToolsParams:
 		return c.can.Sampling != nil
 	case *mcp.ListRootsParams:
@@ -172,7 +194,7 @@ func (c *client) answers(q mcp.InputRequest) bool {
 
 // carrier is the sender of the request that the client's call currently belongs to: a
 // modern client continues a call with another request.
-func (c *client) carrier() *client {
+func (c *Client) carrier() *Client {
 	if c.call != nil {
 		return c.call.carrier.Load()
 	}
@@ -184,16 +206,16 @@ func (c *client) carrier() *client {
 var errInputEnded = errors.New("the client has ended its input, so it cannot answer")
 
 // opens counts a question to a person until done is called.
-func (c *client) opens() (done func()) {
-	if c == nil || c.asked == nil {
+func (c *Client) opens() (done func()) {
+	if c == nil || c.open == nil {
 		return func() {}
 	}
-	_ = c.asked.Add(c.from.Name, 0) // there is no limit
-	return func() { c.asked.Remove(c.from.Name) }
+	_ = c.open.Add(c.From.Name, 0) // there is no limit
+	return func() { c.open.Remove(c.From.Name) }
 }
 
-// elicit asks the client's user a question. stage is that of [client.ask].
-func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, stage *callStage) (*mcp.ElicitResult, error) {
+// Elicit asks the client's user a question. stage is that of [Client.ask].
+func (c *Client) Elicit(ctx context.Context, key string, q *mcp.ElicitParams, stage *callStage) (*mcp.ElicitResult, error) {
 	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q}, stage)
 	if err != nil {
 		return nil, err
@@ -207,7 +229,7 @@ func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, st
 // ask asks the client questions: in the result of its request, by its task or, before revision
 // 2026-07-28, by one request after the other. stage is what another process would need to
 // continue the call; nil: it can only continue here.
-func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
+func (c *Client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	if c.closed == nil {
 		return c.askOpen(ctx, questions, stage)
 	}
@@ -228,16 +250,16 @@ func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *
 }
 
 // askOpen is ask for a client whose answers are read.
-func (c *client) askOpen(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
+func (c *Client) askOpen(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	switch {
 	case c.call != nil:
 		return c.call.ask(ctx, questions, stage)
-	case c.modern: // such as a completion, whose result cannot carry questions
+	case c.Modern: // such as a completion, whose result cannot carry questions
 		return nil, errors.New("the client cannot be asked during this request")
 	}
 	out := mcp.InputResponseMap{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
-		answer, err := c.send(ctx, questions[key])
+		answer, err := c.Send(ctx, questions[key])
 		if err != nil {
 			return nil, err
 		}
@@ -246,20 +268,21 @@ func (c *client) askOpen(ctx context.Context, questions mcp.InputRequestMap, sta
 	return out, nil
 }
 
-func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
-	if c.peer != nil {
-		return c.peer.ask(until, q)
+// Send asks the client a question by a request of its own, until that context is done.
+func (c *Client) Send(until context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	if c.remote != nil {
+		return c.remote.Ask(until, q)
 	}
-	ctx, cancel := context.WithCancelCause(c.request) // over HTTP it is sent in the response to that request
+	ctx, cancel := context.WithCancelCause(c.Request) // over HTTP it is sent in the response to that request
 	defer cancel(nil)
 	defer context.AfterFunc(until, func() { cancel(context.Cause(until)) })()
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
-		return c.session.Elicit(ctx, q)
+		return c.Session.Elicit(ctx, q)
 	case *mcp.CreateMessageWithToolsParams:
-		return c.session.CreateMessageWithTools(ctx, q)
+		return c.Session.CreateMessageWithTools(ctx, q)
 	case *mcp.ListRootsParams:
-		return c.session.ListRoots(ctx, q)
+		return c.Session.ListRoots(ctx, q)
 	}
 	return nil, fmt.Errorf("unexpected question %T", q)
 }
@@ -268,10 +291,10 @@ func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputRespo
 const maxInputs = 20
 
 // TakesInput implements [caller.Peer]. People at the console are asked one by one.
-func (c *client) TakesInput() bool { return !c.console || c.can.Elicitation != nil }
+func (c *Client) TakesInput() bool { return !c.console || c.can.Elicitation != nil }
 
 // Input implements [caller.Peer]: it passes a server's questions on under the server's keys.
-func (c *client) Input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error) {
+func (c *Client) Input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error) {
 	var wanted struct {
 		Requests mcp.InputRequestMap `json:"inputRequests"`
 		State    json.RawMessage     `json:"requestState"`
@@ -302,8 +325,8 @@ func (c *client) Input(ctx context.Context, server string, result json.RawMessag
 }
 
 // Continues implements [caller.Peer].
-func (c *client) Continues(failed error) {
-	if c.call == nil || !c.knowsTasks() {
+func (c *Client) Continues(failed error) {
+	if c.call == nil || !c.KnowsTasks() {
 		return
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](failed); ok {
@@ -313,10 +336,10 @@ func (c *client) Continues(failed error) {
 }
 
 // Left implements [caller.Peer].
-func (c *client) Left() bool { return !c.modern && left(c.request) }
+func (c *Client) Left() bool { return !c.Modern && transport.Left(c.Request) }
 
 // Roots implements [caller.Peer].
-func (c *client) Roots(ctx context.Context) (json.RawMessage, error) {
+func (c *Client) Roots(ctx context.Context) (json.RawMessage, error) {
 	if c.can.RootsV2 == nil {
 		return nil, nil
 	}
@@ -331,3 +354,27 @@ func (c *client) Roots(ctx context.Context) (json.RawMessage, error) {
 func messageOf(server, message string) string {
 	return fmt.Sprintf("MCP server %q asks: %s", server, message)
 }
+
+// KnowsTasks reports whether the client declared the extension for tasks.
+func (c *Client) KnowsTasks() bool {
+	_, ok := c.can.Extensions[wire.TasksExtension]
+	return ok && c.Modern
+}
+
+// KnowsLegacyTasks reports whether the client's revision is the one that has tasks of its own.
+func (c *Client) KnowsLegacyTasks() bool { return c.Revision == wire.LastLegacy }
+
+// WantedTask returns the member task of the params of a call, which the SDK does not read (revision
+// 2025-11-25, tasks, "Creating Tasks"); nil if there is none, or the client knows no tasks.
+func (c *Client) WantedTask(req mcp.Request) (task json.RawMessage) {
+	if !c.KnowsLegacyTasks() {
+		return nil
+	}
+	if task = jsonx.Get(transport.ParamsOf(req), "task"); jsonx.IsNull(task) {
+		return nil
+	}
+	return task
+}
+
+// Flush sends what the client is to get before the answer to its request.
+func (c *Client) Flush() { c.out.close() }

@@ -1,4 +1,4 @@
-package serve
+package question
 
 import (
 	"context"
@@ -38,9 +38,9 @@ type answeredStates struct {
 
 // newAnsweredStates returns an empty answeredStates. Processes with the same key record
 // which questions were answered in a store or, if that is nil, in a folder; if both are nil,
-// each process knows only its own. warn is called at most once, if the folder cannot be used.
-func newAnsweredStates(shared *store.Store, dir *state.Dir, warn func(error)) *answeredStates {
-	return &answeredStates{store: shared, dir: dir, warn: warn, byOwner: map[string]map[string]time.Time{}}
+// each process knows only its own. Warn is called at most once, if the folder cannot be used.
+func newAnsweredStates(o Options, holder string) *answeredStates {
+	return &answeredStates{store: o.Store, holder: holder, dir: o.Answered, warn: o.Warn, byOwner: map[string]map[string]time.Time{}}
 }
 
 var (
@@ -56,14 +56,27 @@ func (a *answeredStates) Asked(ctx context.Context, id string) error {
 	if a.store == nil {
 		return nil
 	}
-	if err := a.store.Put(ctx, waitingKind, id, []byte(a.holder), stateLifetime+sweepEvery); err != nil {
+	if err := a.store.Put(ctx, waitingKind, id, []byte(a.holder), AnswerTime+sweepEvery); err != nil {
 		return err
 	}
-	return a.store.Offer(ctx, questionKind, id, nil, stateLifetime+sweepEvery)
+	return a.store.Offer(ctx, questionKind, id, nil, AnswerTime+sweepEvery)
 }
 
-// questionKind is the kind of values in the store for questions that were not answered.
-const questionKind = "question"
+const (
+	// questionKind is the kind of values in the store for questions that were not answered.
+	questionKind = "question"
+	// waitingKind is the kind of values that say where a call waits for the answer to a question.
+	waitingKind = "waiting"
+)
+
+// Holder returns the id of the process that has asked a question; "" if the store does not know.
+func (a *answeredStates) Holder(ctx context.Context, id string) string {
+	v, err := a.store.Get(ctx, waitingKind, id)
+	if err != nil || !v.Exists() {
+		return ""
+	}
+	return string(v.Data)
+}
 
 // Claim records that a question is being answered. It returns [errAnswered] if the
 // question was already answered in this process, or another error if the owner has
@@ -81,9 +94,9 @@ func (a *answeredStates) Claim(owner, id string) error {
 	case !own[id].IsZero():
 		return errAnswered
 	case len(own) >= maxAnswered:
-		return fmt.Errorf("more than %d questions were answered within %s", maxAnswered, stateLifetime)
+		return fmt.Errorf("more than %d questions were answered within %s", maxAnswered, AnswerTime)
 	}
-	own[id] = time.Now().Add(stateLifetime)
+	own[id] = time.Now().Add(AnswerTime)
 	return nil
 }
 
@@ -167,6 +180,6 @@ func (a *answeredStates) sweep(now time.Time) {
 	}
 	a.mu.Unlock()
 	if due && a.dir != nil {
-		_ = a.dir.Sweep(now, state.Bounds{Age: stateLifetime}) // the next one tries again
+		_ = a.dir.Sweep(now, state.Bounds{Age: AnswerTime}) // the next one tries again
 	}
 }

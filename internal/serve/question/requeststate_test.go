@@ -1,4 +1,4 @@
-package serve
+package question
 
 import (
 	"encoding/base64"
@@ -80,7 +80,7 @@ func TestStatesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newStateKeys(secret)
 		text := seal(t, k, example())
-		time.Sleep(stateLifetime - time.Second)
+		time.Sleep(AnswerTime - time.Second)
 		if _, err := k.Open(text); err != nil {
 			t.Errorf("after less than the lifetime: %v", err)
 		}
@@ -105,7 +105,7 @@ func TestStatesOutliveChangeOfSecret(t *testing.T) {
 		if _, err := newStateKeys("another secret").Open(seal(t, k, example())); err != nil {
 			t.Errorf("made after the change: %v", err)
 		}
-		time.Sleep(stateLifetime)
+		time.Sleep(AnswerTime)
 		if _, err := k.Open(text); !errors.Is(err, errOtherKey) {
 			t.Errorf("after the lifetime: %v", err)
 		}

@@ -1,4 +1,4 @@
-package serve
+package question
 
 // The requestState that a client of revision 2026-07-28 gets with a question and returns
 // with the answer (multi round-trip requests).
@@ -25,8 +25,8 @@ import (
 	"time"
 )
 
-// stateLifetime is how long a client may take to answer.
-const stateLifetime = 10 * time.Minute
+// AnswerTime is how long a client may take to answer.
+const AnswerTime = 10 * time.Minute
 
 // requestDigest identifies a request, or a question.
 type requestDigest []byte
@@ -126,7 +126,7 @@ func (k *stateKeys) Change(secret string) {
 	if secret == k.all[0].secret {
 		return
 	}
-	k.all[0].until = time.Now().Add(stateLifetime)
+	k.all[0].until = time.Now().Add(AnswerTime)
 	k.all = append([]*key{newKey(secret)}, slices.DeleteFunc(k.all, (*key).over)...)
 }
 
@@ -160,7 +160,7 @@ func derive(secret, purpose string, size int) []byte {
 
 // Seal returns a state for a client. It sets Expires.
 func (k *stateKeys) Seal(s *requestState) (string, error) {
-	s.Expires = time.Now().Add(stateLifetime).Unix()
+	s.Expires = time.Now().Add(AnswerTime).Unix()
 	plain, err := json.Marshal(s)
 	if err != nil {
 		return "", err

@@ -16,7 +16,7 @@ const (
 	// minSimilar is the length of the shortest name that may be similar to another on purpose.
 	minSimilar = 4
 	// minEdited is the length of the shortest name that has another letter on purpose.
-	minEdited = 7
+	minEdited = 5
 )
 
 // names are the names of the tools of other servers.

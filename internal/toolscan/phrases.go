@@ -289,16 +289,20 @@ func (m *pattern) end(s *sentence, at int) int {
 func (s *scanner) endSentence(t string) {
 	words := s.sentence.words
 	s.rules.text.read(&s.sentence)
+	prefers := false
 	s.rules.text.match(&s.sentence, s.isKnown, func(m *pattern, from, to int) {
+		prefers = prefers || m.rule == preference
 		s.matched[m.rule] = m.severity
 		s.add(m.rule, m.severity, excerpt(t, words[from].start, words[to].end))
 	})
+	s.instructions(words, t, prefers)
 	s.otherTools(t)
 	s.sentence.words = words[:0]
 }
 
-// isKnown reports whether the text has a finding that is as severe as one of a pattern.
+// isKnown reports whether the text has a finding that is as severe as one of a pattern. A
+// preference is looked for in each sentence.
 func (s *scanner) isKnown(m *pattern) bool {
 	severity, ok := s.matched[m.rule]
-	return ok && severity.rank() <= m.severity.rank()
+	return ok && severity.rank() <= m.severity.rank() && m.rule != preference
 }

@@ -61,6 +61,13 @@ const ChangedDefinition = "changed-definition"
 // and place.
 func Scan(l Listing, known Known) []Finding {
 	s := newScanner(newNames(known.Others, known.Servers))
+	s.listing(l, known.Changed)
+	slices.SortStableFunc(s.found, func(a, b Finding) int { return cmp.Compare(a.Severity.rank(), b.Severity.rank()) })
+	return s.found
+}
+
+// listing scans a listing.
+func (s *scanner) listing(l Listing, changed map[string][]string) {
 	tools := make([]item, 0, len(l.Tools))
 	for _, raw := range l.Tools {
 		tools = append(tools, newItem(raw))
@@ -73,7 +80,7 @@ func Scan(l Listing, known Known) []Finding {
 		s.definition()
 		s.name()
 		s.params()
-		if parts := known.Changed[tool.name]; len(parts) > 0 {
+		if parts := changed[tool.name]; len(parts) > 0 {
 			s.add(ChangedDefinition, Medium, strings.Join(parts, ", "))
 		}
 	}
@@ -87,8 +94,6 @@ func Scan(l Listing, known Known) []Finding {
 		s.begin(r, Finding{Server: l.Server, Resource: cmp.Or(r.tree.Get("uri").Text(), r.tree.Get("uriTemplate").Text(), r.name)})
 		s.definition()
 	}
-	slices.SortStableFunc(s.found, func(a, b Finding) int { return cmp.Compare(a.Severity.rank(), b.Severity.rank()) })
-	return s.found
 }
 
 // scanner collects the findings of one listing.
@@ -105,10 +110,13 @@ type scanner struct {
 
 	sentence sentence            // that is read
 	matched  map[string]Severity // rules whose phrases the text has
+	score    func(features []uint32) float64
+	worst    scored   // the sentence of the text that the model finds worst
+	numbers  []uint32 // of the features of a sentence
 }
 
 func newScanner(known *names) *scanner {
-	return &scanner{rules: phraseRules(), known: known, index: map[string]int{}, matched: map[string]Severity{}}
+	return &scanner{rules: phraseRules(), known: known, index: map[string]int{}, matched: map[string]Severity{}, score: score}
 }
 
 // item is a tool, a prompt or a resource.
@@ -214,7 +222,9 @@ func (s *scanner) text(t string) {
 	}
 	s.layout(t)
 	s.markup(t)
+	found := len(s.found)
 	clear(s.matched)
+	s.worst = scored{score: mediumScore - 1}
 	if !strings.Contains(t, " ") {
 		s.identifier(t)
 	}
@@ -222,12 +232,13 @@ func (s *scanner) text(t string) {
 	if joined := unwrapped(t); joined != t {
 		s.sentences(joined)
 	}
+	s.endText(found)
 }
 
 const (
 	// minSentence is the number of words from which an identifier is read as a sentence, and
 	// maxIdentifier the length in bytes up to which.
-	minSentence   = 4
+	minSentence   = 3
 	maxIdentifier = 256
 )
 
@@ -241,6 +252,7 @@ func (s *scanner) identifier(t string) {
 	if len(said.words) < minSentence {
 		return
 	}
+	s.instructions(said.words, t, false)
 	s.rules.text.read(said)
 	s.rules.text.match(said, s.isKnown, func(m *pattern, _, _ int) {
 		s.matched[m.rule] = m.severity

@@ -140,7 +140,7 @@ func (s *scanner) split(folded, raw string, start, end int) {
 
 // isSymbol reports whether a character belongs to a script that has no blanks between words.
 func isSymbol(r rune) bool {
-	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r == 'ー')
+	return r >= 0xe00 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー')
 }
 
 // symbols splits a folded word before and after each character of a script without blanks,

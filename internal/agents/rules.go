@@ -171,12 +171,6 @@ func isLiteral(words string) bool {
 // simple command.
 const oneCommand = "(.command | test(\"[;&|<>()$`\\\\n\\\\\\\\]\") | not)"
 
-// isExactly returns the condition that the shell line equals a text.
-func isExactly(line string) string { return ".command == " + jsonx.Quote(line) }
-
-// holds returns the condition that the shell line contains a text.
-func holds(text string) string { return ".command | contains(" + jsonx.Quote(text) + ")" }
-
 // tests returns the condition that the shell line matches a regular expression.
 func tests(expression string) string { return ".command | test(" + jsonx.Quote(expression) + ")" }
 

@@ -166,7 +166,7 @@ func bashEntry(decision, spec string) (*Rule, string) {
 	case strings.Contains(spec, "*"):
 		return patternRule(decision, strings.ReplaceAll(spec, ":*", "*"))
 	case decision == allow && isLiteral(spec):
-		return &Rule{Tool: shellTool, Command: spec, When: isExactly(spec)}, ""
+		return &Rule{Tool: shellTool, Command: spec, When: ".command == " + jsonx.Quote(spec)}, ""
 	case decision == allow:
 		return nil, leftOut + "the command is more than plain words"
 	}
@@ -191,7 +191,7 @@ func prefixRule(decision, words string) (*Rule, string) {
 	case decision == allow:
 		return nil, leftOut + "the command is more than plain words"
 	}
-	return &Rule{Tool: shellTool, When: holds(words)}, broader + "it applies to every line that contains the text"
+	return &Rule{Tool: shellTool, When: ".command | contains(" + jsonx.Quote(words) + ")"}, broader + "it applies to every line that contains the text"
 }
 
 // patternRule returns a rule for commands that match a pattern with wildcards.

@@ -95,14 +95,12 @@ func (x exporter) entry(r Rule, at int) (entry, note string) {
 	if r.Decision != allow {
 		for _, candidate := range x.wide(r) {
 			if len(x.read(r.Decision, candidate)) > 0 {
-				return candidate, broader + candidateName(candidate)
+				return candidate, broader + strings.Join(strings.Fields(candidate), " ")
 			}
 		}
 	}
 	return "", leftOut + "the program has no counterpart"
 }
-
-func candidateName(entry string) string { return strings.Join(strings.Fields(entry), " ") }
 
 // same reports whether two rules match the same calls and decide the same.
 func same(a, b Rule) bool {

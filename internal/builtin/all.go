@@ -98,7 +98,7 @@ func tools(o *Options, e *workspace.Editor) []registry.Tool {
 		file.NewWriteFile(e),
 		shell.NewRunShellCommand(o.shell(), w),
 		shell.NewProcess(o.shell(), w),
-		web.NewFetch(o.fetch()),
+		web.NewFetch(o.Fetch),
 		file.NewApplyPatch(e),
 		todoRead,
 		todoWrite,
@@ -119,10 +119,6 @@ func (o *Options) shell() shell.Options {
 	return shell.Options{
 		StateDir: o.StateDir, Env: o.Env, Timeout: o.ShellTimeout, MaxTimeout: o.ShellMaxTimeout, Keeper: o.Keeper, MaxOutput: o.MaxOutput,
 	}
-}
-
-func (o *Options) fetch() web.Options {
-	return o.Fetch
 }
 
 // Source returns the source "builtin" with all built-in tools. It is cheap: no

@@ -105,7 +105,7 @@ func (f *facts) aboutPart(part *shell.Command) *matter {
 			return false
 		}
 		if certain == shell.Maybe {
-			m.doubt = mayApply(r)
+			m.doubt = fmt.Sprintf("the rule on %q (%s) may apply to it", r.Command, r.Decision)
 		}
 		return certain == shell.Yes
 	})
@@ -123,11 +123,6 @@ func (f *facts) unclearPath(s *shell.Command) string {
 		}
 	}
 	return ""
-}
-
-// mayApply is the doubt whether a rule is about a command that is not understood completely.
-func mayApply(r *Rule) string {
-	return fmt.Sprintf("the rule on %q (%s) may apply to it", r.Command, r.Decision)
 }
 
 // ruleCommand compares the command of a rule with a part of the line.

@@ -244,11 +244,6 @@ func (e *engine) thread(name, at string, cancelled chan struct{}) (*starlark.Thr
 	}
 }
 
-// options is the dialect.
-func options() *syntax.FileOptions {
-	return &syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}
-}
-
 // all runs the script and returns its end.
 func (e *engine) all(source []byte) (end endMessage) {
 	defer func() {
@@ -298,7 +293,7 @@ func (e *engine) compile(source []byte) (*starlark.Program, *Failure) {
 	}
 	known := e.predeclared(starlark.None)
 	var err error
-	if e.file, err = options().Parse(e.start.Name, source, 0); err != nil {
+	if e.file, err = (&syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}).Parse(e.start.Name, source, 0); err != nil {
 		return nil, syntaxFailure(source, err)
 	}
 	for _, stmt := range e.file.Stmts {

@@ -19,10 +19,6 @@ const (
 	slack = 256 << 20
 )
 
-// engineEnv is the environment of the engine: it collects no garbage by itself, and does not
-// hide the cause of a crash below the stacks of all goroutines.
-func engineEnv() []string { return []string{"GOGC=off", "GOTRACEBACK=none"} }
-
 // watchOwn calls exceeded when the memory of this process, without garbage, has grown by more
 // than the limit. It calls collecting before it collects garbage. The returned function ends
 // the watch.

@@ -60,7 +60,7 @@ func Stub(d *registry.Definition) string {
 	if output, err := jsonx.Parse(d.OutputSchema, jsonx.Options{}); err == nil && output.Is(jsonx.Object) {
 		result = (&typing{refs: schema.NewRefs(output)}).of(output, 0)
 	}
-	about := oneLine(text.FirstSentence(d.Description))
+	about := text.Escape(text.Clip(strings.Join(strings.Fields(text.FirstSentence(d.Description)), " "), maxAbout))
 	if IsIdentifier(d.Name) && len(others) == 0 {
 		line := fmt.Sprintf("def %s(%s) -> %s: ", d.Name, strings.Join(params, ", "), result)
 		if about == "" {
@@ -77,11 +77,6 @@ func Stub(d *registry.Definition) string {
 
 // maxAbout is how many bytes of a description a signature has.
 const maxAbout = 200
-
-// oneLine returns text without line breaks, and with invisible characters made visible.
-func oneLine(s string) string {
-	return text.Escape(text.Clip(strings.Join(strings.Fields(s), " "), maxAbout))
-}
 
 // quoted returns a string as Python writes it.
 func quoted(s string) string { return string(text.EscapeJSON(jsonx.AppendQuote(nil, s))) }

@@ -11,7 +11,7 @@ import (
 const (
 	maxDFAStates  = 512
 	maxDFAProgram = 2000 // instructions
-	maxDFAFlushes = 20
+	maxDFAFlushes = 20   // then building states costs more than it saves
 )
 
 // lineDFA finds lines that match an expression with one table lookup per byte.
@@ -196,10 +196,6 @@ func (d *lineDFA) state(places []uint32, before rune) *dfaState {
 	d.states[string(key)] = st
 	return st
 }
-
-// thrashing reports whether the expression needs so many states that building
-// them costs more than it saves.
-func (d *lineDFA) thrashing() bool { return d.flushes > maxDFAFlushes }
 
 func trimCR(line []byte) []byte {
 	if n := len(line); n > 0 && line[n-1] == '\r' {

@@ -191,7 +191,7 @@ func (s *searcher) search(text []byte, from int) {
 	for i := range s.seekers {
 		s.seekers[i].reset()
 	}
-	if s.dfa != nil && s.dfa.thrashing() {
+	if s.dfa != nil && s.dfa.flushes > maxDFAFlushes {
 		s.dfa = nil
 	}
 	for from < len(text) {

@@ -21,10 +21,6 @@ const (
 	oftenKanji       = "日本人大年出中国会上生分行事者見月間時前後新文字名入力設定用語"
 )
 
-// guessed are the encodings of several bytes a character that are recognized by their
-// bytes, in the order in which they are tried.
-func guessed() []Encoding { return []Encoding{EUCJP, ShiftJIS, GB18030, Big5, EUCKR} }
-
 // table returns the tables of an encoding of several bytes a character, or nil.
 func (e Encoding) table() encoding.Encoding {
 	switch e {
@@ -57,7 +53,7 @@ func Guess(text []byte) Encoding {
 		text = text[:i]
 	}
 	best, most := Windows1252, minOften
-	for _, e := range guessed() {
+	for _, e := range []Encoding{EUCJP, ShiftJIS, GB18030, Big5, EUCKR} {
 		for _, cut := range []int{0, 1} {
 			decoded, err := e.table().NewDecoder().Bytes(text[:max(len(text)-cut, 0)])
 			if err != nil || bytes.ContainsRune(decoded, utf8.RuneError) {

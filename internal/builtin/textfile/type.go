@@ -14,8 +14,6 @@ import (
 // type.
 const SniffBytes = 4096
 
-func sniff(head []byte) string { return http.DetectContentType(head) }
-
 // MediaType returns the type of an image, audio, video or PDF file, or "" for
 // other files. Text that happens to start like such a file is still text.
 func MediaType(head []byte, name string) string {
@@ -68,7 +66,7 @@ func Detect(head []byte) (e Encoding, ok bool) {
 // Type returns the media type of a binary file as far as its first bytes
 // determine it.
 func Type(head []byte) string {
-	mime, _, _ := strings.Cut(sniff(head), ";")
+	mime, _, _ := strings.Cut(http.DetectContentType(head), ";")
 	return mime
 }
 

@@ -53,9 +53,9 @@ func (f *webFetch) cache(ctx context.Context, u *url.URL) *pageCache {
 	return &pageCache{dir: dir, refresh: f.opts.Refresh, key: fmt.Sprintf("%x", sum)}
 }
 
-func (c *pageCache) slot() string { return slotName(int(c.key[0]) ^ int(c.key[1])<<4) }
-
-func slotName(n int) string { return fmt.Sprintf("page-%02d", n%cacheSlots) }
+func (c *pageCache) slot() string {
+	return fmt.Sprintf("page-%02d", (int(c.key[0])^int(c.key[1])<<4)%cacheSlots)
+}
 
 // load returns the page if it is stored and has not expired, or nil.
 func (c *pageCache) load(now time.Time) *webPage {

@@ -109,17 +109,12 @@ func (f *facts) script(n *html.Node) {
 			f.data = content
 		}
 	case kind == "application/ld+json":
-		if f.data == "" && len(content) >= minArticle && len(content) <= maxPageData && slices.ContainsFunc(contentKeys(), func(key string) bool { return strings.Contains(content, `"`+key+`"`) }) {
+		if f.data == "" && len(content) >= minArticle && len(content) <= maxPageData && slices.ContainsFunc([]string{"articleBody", "description", "recipeInstructions", "reviewBody", "text"}, func(key string) bool { return strings.Contains(content, `"`+key+`"`) }) {
 			f.data = content
 		}
 	case kind == "" || kind == "module" || strings.HasSuffix(kind, "javascript"):
 		f.scripted = true
 	}
-}
-
-// contentKeys returns the properties of ld+json that have the content of a page.
-func contentKeys() []string {
-	return []string{"articleBody", "description", "recipeInstructions", "reviewBody", "text"}
 }
 
 // isCheck reports whether a page only finds out whether a browser visits it.

@@ -38,7 +38,7 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 	switch {
 	case len(p.Body) == 0:
 		return &renderedPage{mime: kind}, nil
-	case isMarkup(kind):
+	case kind == "text/html" || kind == "application/xhtml+xml":
 		text := decodePage(p, params, true)
 		if format == "raw" {
 			return &renderedPage{text: text, mime: kind}, nil
@@ -84,8 +84,6 @@ func contentKind(p *webPage) (kind string, params map[string]string) {
 	}
 	return kind, params
 }
-
-func isMarkup(kind string) bool { return kind == "text/html" || kind == "application/xhtml+xml" }
 
 func isJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
 

@@ -246,7 +246,7 @@ func restNamed(t *table, want []string, words []word) Certainty {
 			if !certain {
 				sure = Maybe
 			}
-			if foldMatch(w, words[i].text) || t.means(words[i].text, w) {
+			if words[i].text != "" && text.MatchNameFold(w, words[i].text) || t.means(words[i].text, w) {
 				at = i
 				break
 			}
@@ -317,9 +317,3 @@ func ruleWords(command string) (words []string, ok bool) {
 const plainChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%"
 
 const ruleWordChars = plainChars + " *?"
-
-// foldMatch reports whether a glob matches a word, ignoring case. No glob matches
-// "".
-func foldMatch(pattern, word string) bool {
-	return word != "" && text.MatchNameFold(pattern, word)
-}

@@ -601,7 +601,7 @@ func (r *reading) targets() (files []word, folder word, from []word) {
 		return r.operands, word{}, nil
 	case "last", "moved":
 		from, folder = r.operands, word{text: ".", known: true}
-		if i := slices.IndexFunc(r.options, optionValue.isTarget); i >= 0 {
+		if i := slices.IndexFunc(r.options, func(x optionValue) bool { return x.name == "-t" || x.name == "--target-directory" }); i >= 0 {
 			folder = r.options[i].value
 			files = []word{folder}
 		} else if len(from) > 1 {
@@ -619,8 +619,6 @@ func (r *reading) targets() (files []word, folder word, from []word) {
 func (x optionValue) isTrial() bool {
 	return x.kind == kindSilent && (x.arity == noValue || x.value.known && x.value.text != "" && !has("none false", x.value.text))
 }
-
-func (x optionValue) isTarget() bool { return x.name == "-t" || x.name == "--target-directory" }
 
 // harmless explains why the arguments of a command are not known to be harmless; ""
 // if they are. named explains why the first lead words, which determine what it does, must

@@ -291,8 +291,6 @@ func (p *Plan) Confine(ctx context.Context, spec *process.Spec) (after func(), e
 	}, nil
 }
 
-func isServer(kind string) bool { return strings.HasPrefix(kind, serverPrefix) }
-
 // ownFiles returns the paths that a program named in the settings may read as its own:
 // its working directory and the files among its arguments. script is the first of these
 // files, which is the program or its script.
@@ -339,7 +337,7 @@ func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script str
 
 // protect is the function protect for a program of a kind. It warns if that cannot be recorded.
 func (c *Confiner) protect(ctx context.Context, k kind, p *sandbox.Profile) (*guards.Guards, error) {
-	guarded, err := protect(ctx, c.tree(), p, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: isServer(k.name)})
+	guarded, err := protect(ctx, c.tree(), p, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: strings.HasPrefix(k.name, serverPrefix)})
 	if err == nil && guarded.Unrecorded != nil {
 		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_unrecorded",
 			Message: fmt.Sprintf("a sandboxed program (sandbox.%s) runs without a record: %v", k.name, guarded.Unrecorded),

@@ -86,9 +86,6 @@ type usage struct {
 	leaves bool                            // the last running call ends it
 }
 
-// hasParamHeaders reports whether params may have to be repeated in HTTP headers.
-func (c *session) hasParamHeaders() bool { return c.transport == transportHTTP && c.wire.Modern() }
-
 // generation returns how the server was reached, as in [Known].
 func (c *session) generation() string {
 	switch {

@@ -181,7 +181,7 @@ func (s *Source) discover(ctx context.Context, sess *session) (*session, []regis
 		}
 		sess.record.listed(ctx, l)
 	}
-	tools, diags := s.requests.tools(l, sess.hasParamHeaders())
+	tools, diags := s.requests.tools(l, sess.transport == transportHTTP && sess.wire.Modern())
 	counted := s.opts.Counts
 	if counted {
 		var failed []registry.Diagnostic

@@ -24,7 +24,7 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 	if !f.Defers() {
 		opts.Defer = Deferral{}
 	}
-	e := &encoder{format: &f, opts: opts, parser: jsonx.Parser{Options: options()}}
+	e := &encoder{format: &f, opts: opts, parser: jsonx.Parser{Options: registry.SchemaJSON()}}
 	lay := f.layout(opts)
 	e.out = append(make([]byte, 0, 1024*(1+len(defs))), lay.open...)
 	defs = e.deferral(defs)
@@ -131,20 +131,6 @@ func (e *encoder) string(s string) { e.out = jsonx.AppendQuote(e.out, s) }
 
 // value writes a JSON value.
 func (e *encoder) value(n *jsonx.Value) { e.out = n.AppendTo(e.out) }
-
-// options are the parser options for schemas and params. Numbers that do not fit
-// into a double are errors, because some parsers reject a document that has one.
-func options() jsonx.Options {
-	return jsonx.Options{Depth: registry.MaxDepth, Number: func(token string) string {
-		if len(token) <= 300 && !strings.ContainsAny(token, "eE") {
-			return ""
-		}
-		if _, err := strconv.ParseFloat(token, 64); err != nil {
-			return fmt.Sprintf("number %.40s is out of range", token)
-		}
-		return ""
-	}}
-}
 
 // readSchema parses the input schema. A tool without one has no params.
 func (e *encoder) readSchema(t *tool) error {

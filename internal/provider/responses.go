@@ -86,7 +86,8 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 	}
 	items, answered := itemsOf(list, "_output")
 	for _, item := range items {
-		if answered[item.text("call_id")] && isBuiltinCall(item.text("type")) {
+		kind := item.text("type") // a tool of the API itself may have been run by the server
+		if answered[item.text("call_id")] && strings.HasSuffix(kind, "_call") && kind != "function_call" && kind != "custom_tool_call" {
 			continue
 		}
 		if err := t.addResponses(item); err != nil {
@@ -128,12 +129,6 @@ func (t *Turn) responsesEnded(o object, items []object) error {
 	}
 	called := strings.HasSuffix(last.text("type"), "_call") && !runByServer(last)
 	return t.ended(reason, "", len(t.Calls) > 0, called && last.text("status") != "completed")
-}
-
-// isBuiltinCall reports whether a call is for one of the API's own tools, which the
-// server may have run itself.
-func isBuiltinCall(kind string) bool {
-	return strings.HasSuffix(kind, "_call") && kind != "function_call" && kind != "custom_tool_call"
 }
 
 // addResponses adds an item to the turn if it is a call that the client has to

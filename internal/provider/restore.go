@@ -40,11 +40,11 @@ func restore(rawSchema, params json.RawMessage, walk func(r *restorer, s, v *jso
 	if len(rawSchema) > registry.MaxSchemaBytes || len(params) > registry.MaxParamsBytes {
 		return params
 	}
-	s, err := jsonx.Parse(rawSchema, options())
+	s, err := jsonx.Parse(rawSchema, registry.SchemaJSON())
 	if err != nil {
 		return params
 	}
-	p := jsonx.Parser{Options: options()}
+	p := jsonx.Parser{Options: registry.SchemaJSON()}
 	v, err := p.Parse(params)
 	if err != nil || p.Duplicate {
 		return params

@@ -101,7 +101,7 @@ func (r *restorer) values(s, v *jsonx.Value) {
 	switch v.Kind {
 	case jsonx.String:
 		if text := v.Text(); r.kinds(s, 0)&aString == 0 && registry.CheckJSON([]byte(text)) == nil {
-			if parsed, err := jsonx.Parse([]byte(text), options()); err == nil && kindOf(parsed)&r.kinds(s, 0) != 0 {
+			if parsed, err := jsonx.Parse([]byte(text), registry.SchemaJSON()); err == nil && kindOf(parsed)&r.kinds(s, 0) != 0 {
 				*v, r.changed = *parsed, true
 				r.values(s, v)
 			}

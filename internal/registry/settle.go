@@ -18,9 +18,11 @@ import (
 // ErrSchemaInvalid is the reason why a tool is quarantined whose input schema cannot be used.
 var ErrSchemaInvalid = errors.New("its input schema is not valid")
 
-// newSettler returns a settler with the limits on untrusted schemas.
+// SchemaJSON returns the limits on the JSON of untrusted schemas.
+func SchemaJSON() jsonx.Options { return jsonx.Options{Depth: MaxDepth, Number: boundFault} }
+
 func newSettler() *schema.Settler {
-	return &schema.Settler{Parser: jsonx.Parser{Options: jsonx.Options{Depth: MaxDepth, Number: boundFault}}}
+	return &schema.Settler{Parser: jsonx.Parser{Options: SchemaJSON()}}
 }
 
 // boundFault says what is wrong with a number in a schema; "" if nothing is. Some parsers of

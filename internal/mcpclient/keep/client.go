@@ -302,7 +302,10 @@ func (c *client) ask(ctx context.Context, method string, params json.RawMessage)
 		delete(c.asked, id)
 	}()
 	number := strconv.AppendInt(nil, id, 10)
-	c.send([]byte(`{"jsonrpc":"2.0","id":`), number, []byte(`,"method":`), []byte(jsonx.Quote(method)), []byte(`,"params":`), paramsOrNone(params), []byte("}\n"))
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	c.send([]byte(`{"jsonrpc":"2.0","id":`), number, []byte(`,"method":`), []byte(jsonx.Quote(method)), []byte(`,"params":`), params, []byte("}\n"))
 	select {
 	case r := <-answered:
 		return r.result, r.err
@@ -312,13 +315,6 @@ func (c *client) ask(ctx context.Context, method string, params json.RawMessage)
 		c.offer(notification("notifications/cancelled", map[string]int64{"requestId": id}))
 		return nil, context.Cause(ctx)
 	}
-}
-
-func paramsOrNone(params json.RawMessage) json.RawMessage {
-	if len(params) == 0 {
-		return json.RawMessage("{}")
-	}
-	return params
 }
 
 // replied passes an answer of the run to its question.

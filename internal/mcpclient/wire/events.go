@@ -78,7 +78,9 @@ func (e *serverEvent) field(line []byte) {
 	case "event":
 		e.name = string(value)
 	case "id":
-		e.id, e.hasID = headerValue(value), true
+		if e.id, e.hasID = string(value), true; len(value) > 1<<10 || !isVisible(e.id) {
+			e.id = "" // no header can carry it
+		}
 	case "retry":
 		if ms, err := strconv.ParseUint(string(value), 10, 64); err == nil {
 			e.retry = min(max(time.Duration(min(ms, 1e9))*time.Millisecond, minListenPause), maxListenPause)
@@ -166,14 +168,6 @@ func (s *eventStream) read(r io.Reader, limit int64, event func([]byte)) bool {
 			event(e.data)
 		}
 	}
-}
-
-// headerValue returns an event's id if a header can carry it, otherwise "".
-func headerValue(id []byte) string {
-	if len(id) > 1<<10 || !isVisible(string(id)) {
-		return ""
-	}
-	return string(id)
 }
 
 // isVisible reports whether s has only the characters allowed in a session id,

@@ -162,21 +162,13 @@ func (b *Body) field(name string) Field {
 	return Field{Name: name, Explode: true}
 }
 
-// methods returns the methods that a path may have, in the order of the specification.
-func methods() []string {
-	return []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
-}
-
-// isSafe reports whether a method only reads.
-func isSafe(method string) bool { return method == "GET" || method == "HEAD" }
-
 // ReadOnly are the annotations of an operation that only reads.
 const ReadOnly = `{"readOnlyHint":true,"openWorldHint":true}`
 
 // Annotations returns the hints of the operation, which follow from its method.
 func (o *Operation) Annotations() json.RawMessage {
 	switch {
-	case isSafe(o.Method):
+	case o.Method == "GET" || o.Method == "HEAD":
 		return json.RawMessage(ReadOnly)
 	case o.Method == "DELETE":
 		return json.RawMessage(`{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":true}`)

@@ -165,7 +165,7 @@ func (r *reader) operations(item node) {
 	}
 	for _, n := range item.members() {
 		method := n.name()
-		if !slices.Contains(methods(), method) {
+		if !slices.Contains([]string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}, method) {
 			continue
 		}
 		if !n.Is(jsonx.Object) {

@@ -129,8 +129,8 @@ func (q *questions) choose(ctx context.Context, e *cli.Env, runtime string) erro
 	if err := q.Use(ctx, *way); err != nil || len(q.Plan.Missing) == 0 {
 		return err
 	}
-	tty, err := e.Person.Open()
-	if err != nil || e.IO.JSON {
+	tty, err := openTTY(e)
+	if err != nil {
 		for _, missing := range q.Plan.Missing {
 			q.lacks = append(q.lacks, "--set "+cli.Quote(missing.Name+"="+placeholder(missing)))
 		}
@@ -155,8 +155,8 @@ func (q *questions) chooseWay(ctx context.Context, e *cli.Env, ways []serverjson
 	if len(names) == 1 {
 		return &ways[0], nil
 	}
-	tty, err := e.Person.Open()
-	if err != nil || e.IO.JSON {
+	tty, err := openTTY(e)
+	if err != nil {
 		q.lacks = append(q.lacks, "--runtime "+strings.Join(names, "|"))
 		return nil, nil
 	}
@@ -360,25 +360,28 @@ func shownValue(p *serverjson.Plan, v serverjson.Pair) string {
 // confirm shows a change and asks. Without a terminal it needs --yes and everything that
 // would have been asked for.
 func (q *questions) confirm(ctx context.Context, e *cli.Env, about, question string) error {
-	yes := e.Config.Globals.Yes
-	tty, err := e.Person.Open()
-	if yes || err != nil || e.IO.JSON {
-		if err == nil {
-			_ = tty.Close() // nothing was asked
+	if !e.Config.Globals.Yes {
+		if tty, err := openTTY(e); err == nil {
+			defer tty.Close()
+			return cli.AskToWrite(ctx, tty, ui.Query{Text: "\n" + about, Question: question})
 		}
-		if !e.IO.JSON && !e.IO.Quiet {
-			e.IO.Note(about)
-		}
-		if !yes {
-			q.lacks = append(q.lacks, "--yes")
-		}
-		if len(q.lacks) > 0 {
-			return &cli.NoTerminalError{What: q.verb + " " + q.Server.Name, Instead: "or give " + strings.Join(q.lacks, " ")}
-		}
-		return nil
+		q.lacks = append(q.lacks, "--yes")
 	}
-	defer tty.Close()
-	return cli.AskToWrite(ctx, tty, ui.Query{Text: "\n" + about, Question: question})
+	if !e.IO.JSON && !e.IO.Quiet {
+		e.IO.Note(about)
+	}
+	if len(q.lacks) > 0 {
+		return &cli.NoTerminalError{What: q.verb + " " + q.Server.Name, Instead: "or give " + strings.Join(q.lacks, " ")}
+	}
+	return nil
+}
+
+// openTTY opens the terminal for a question about a server that is added. With --json nobody is asked.
+func openTTY(e *cli.Env) (*ui.TTY, error) {
+	if e.IO.JSON {
+		return nil, errors.New("--json is given")
+	}
+	return e.Person.Open()
 }
 
 // write stores the secrets and writes the entry.

@@ -202,11 +202,8 @@ func keepSuspicious(ctx context.Context, e *cli.Env, a *editedServer) (bool, err
 	for _, f := range a.Findings {
 		b.WriteString(findingText(f))
 	}
-	tty, err := e.Person.Open()
-	if err != nil || e.IO.JSON {
-		if err == nil {
-			_ = tty.Close() // nothing was asked
-		}
+	tty, err := openTTY(e)
+	if err != nil {
 		if !e.IO.JSON {
 			e.IO.Note(b.String())
 		}

@@ -15,34 +15,13 @@ import (
 // all others in one user file, for each project or for all. Which of them are used is said in
 // that file, for each project, and in the files with permissions.
 func claudeFiles(w folders) []settings.ImportFile {
-	shared := read(braces, claudeEntry, "mcpServers")
-	config := w.named("CLAUDE_CONFIG_DIR")
-	files := slices.Concat(
-		w.user(read(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"),
-		[]settings.ImportFile{w.project(shared, ".mcp.json")},
-		w.user(shared, config, ".claude.json"))
-	var with []string
-	for _, f := range w.user(shared, config, ".claude.json") {
-		with = append(with, f.Path)
-	}
-	with = append(with, filepath.Join(w.root, ".claude", "settings.json"), filepath.Join(w.root, ".claude", "settings.local.json"))
-	for _, f := range w.user(shared, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json") {
-		with = append(with, f.Path)
-	}
-	for i := range files {
-		team := files[i].Project
-		files[i].With = with
-		files[i].Switch = func(servers []settings.ImportedServer, with [][]byte) {
-			var off claudeSwitches
-			for _, data := range with {
-				off.read(w.root, data, team)
-			}
-			for i := range servers {
-				off.apply(&servers[i])
-			}
-		}
-	}
-	return files
+	shared, config := read(braces, claudeEntry, "mcpServers"), w.named("CLAUDE_CONFIG_DIR")
+	user := w.user(shared, config, ".claude.json")
+	with := slices.Concat(user, []settings.ImportFile{w.project(nil, ".claude", "settings.json"), w.project(nil, ".claude", "settings.local.json")},
+		w.user(nil, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"))
+	return slices.Concat(switchedBy(w.user(read(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"), claudeSwitch(w.root, false), with...),
+		switchedBy([]settings.ImportFile{w.project(shared, ".mcp.json")}, claudeSwitch(w.root, true), with...),
+		switchedBy(user, claudeSwitch(w.root, false), with...))
 }
 
 // claudeEntry handles time limits, of which Claude Code ignores those below a second.
@@ -65,75 +44,38 @@ func claudeDesktopFiles(w folders) []settings.ImportFile {
 	return files
 }
 
-// claudeSwitches are the servers and tools that the files of Claude Code switch off.
-type claudeSwitches struct {
-	servers []string
-	denied  []string // rules of permissions.deny: mcp__SERVER, mcp__SERVER__TOOL, either with a star
-}
-
-// read adds what a file switches off. team is set for the servers of .mcp.json, which have a list
-// of their own. A file that cannot be read switches nothing off.
-func (c *claudeSwitches) read(root string, data []byte, team bool) {
-	doc, _ := document.ParseForeign("claude", data)
-	if doc == nil {
-		return
-	}
-	for _, at := range [][]string{nil, {"projects", root}} {
-		for _, m := range doc.Members(at...) {
+// claudeSwitch says what a file of Claude Code switches off. team is set for the servers of .mcp.json,
+// which have a list of their own. Rules of permissions.deny are mcp__SERVER or mcp__SERVER__TOOL,
+// either with a star.
+func claudeSwitch(root string, team bool) func(doc *document.Document, name string) (off bool, tools []string) {
+	claude := Importer{}.Program("claude")
+	return func(doc *document.Document, name string) (off bool, tools []string) {
+		here := doc.Members("projects", root)
+		for i, m := range slices.Concat(here, doc.Members()) {
 			switch m.Name {
-			case "disabledMcpServers":
-				if at != nil { // at the top it has no effect
-					c.servers = append(c.servers, texts(m.Value)...)
-				}
+			case "disabledMcpServers": // at the top it has no effect
+				off = off || i < len(here) && slices.Contains(m.Value.Strings(), name)
 			case "disabledMcpjsonServers":
-				if team {
-					c.servers = append(c.servers, texts(m.Value)...)
-				}
+				off = off || team && slices.Contains(m.Value.Strings(), name)
 			case "deniedMcpServers":
-				for _, item := range m.Value.Items {
-					if name := item.Get("serverName"); name != nil && name.Kind == jsonx.String {
-						c.servers = append(c.servers, name.Text())
-					}
-				}
+				off = off || slices.ContainsFunc(m.Value.Items, func(item *jsonx.Value) bool { return item.Get("serverName").IsText(name) })
 			}
 		}
-	}
-	for _, m := range doc.Members("permissions") {
-		if m.Name == "deny" {
-			c.denied = append(c.denied, texts(m.Value)...)
+		for _, rule := range doc.Root.Get("permissions").Get("deny").Strings() {
+			server, found := strings.CutPrefix(rule, "mcp__")
+			rest, ok := strings.CutPrefix(server, name)
+			if !ok { // as Claude Code shows it
+				rest, ok = strings.CutPrefix(server+"__", strings.TrimPrefix(claude.ToolPrefix(name), "mcp__"))
+				rest = strings.TrimSuffix("__"+rest, "__")
+			}
+			switch {
+			case !found:
+			case server == "*" || ok && (rest == "" || rest == "__*"):
+				off = true
+			case ok && strings.HasPrefix(rest, "__"):
+				tools = append(tools, rest[2:])
+			}
 		}
+		return off, tools
 	}
-}
-
-// apply switches a server, or some of its tools, off.
-func (c *claudeSwitches) apply(s *settings.ImportedServer) {
-	off, tools := slices.Contains(c.servers, s.Name), []string(nil)
-	claude := Importer{}.Program("claude")
-	for _, rule := range c.denied {
-		name, found := strings.CutPrefix(rule, "mcp__")
-		rest, ok := strings.CutPrefix(name, s.Name)
-		if !ok { // as Claude Code shows it
-			rest, ok = strings.CutPrefix(name+"__", strings.TrimPrefix(claude.ToolPrefix(s.Name), "mcp__"))
-			rest = strings.TrimSuffix("__"+rest, "__")
-		}
-		switch {
-		case !found:
-		case name == "*" || ok && (rest == "" || rest == "__*"):
-			off = true
-		case ok && strings.HasPrefix(rest, "__"):
-			tools = append(tools, rest[2:])
-		}
-	}
-	takeAway(s, off, tools)
-}
-
-// texts returns the strings in a list.
-func texts(list *jsonx.Value) []string {
-	var out []string
-	for _, item := range list.Items {
-		if item.Kind == jsonx.String {
-			out = append(out, item.Text())
-		}
-	}
-	return out
 }

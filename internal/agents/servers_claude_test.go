@@ -53,10 +53,9 @@ func TestClaudeRulesNameServersAsShown(t *testing.T) {
 		"mcp__my_files_2__rm": `{"command":"srv","excludeTools":["rm"]}`, "mcp__my files.2__rm": `{"command":"srv","excludeTools":["rm"]}`, "mcp__my_files_2__a__b": `{"command":"srv","excludeTools":["a__b"]}`,
 		"mcp__my_files_20": `{"command":"srv"}`, "mcp__my_files": `{"command":"srv"}`, "mcp__": `{"command":"srv"}`, "my_files_2": `{"command":"srv"}`,
 	} {
-		var c claudeSwitches
-		c.read("/srv/project", []byte(`{"permissions":{"deny":["`+rule+`"]}}`), false)
-		s := settings.ImportedServer{Name: "my files.2", JSON: []byte(`{"command":"srv"}`)}
-		if c.apply(&s); string(s.JSON) != want {
+		servers := []settings.ImportedServer{{Name: "my files.2", JSON: []byte(`{"command":"srv"}`)}}
+		(Importer{}).Files("claude", "/srv/project", nil)[0].Switch(servers, [][]byte{[]byte(`{"permissions":{"deny":["` + rule + `"]}}`)})
+		if s := servers[0]; string(s.JSON) != want {
 			t.Errorf("%s: %s", rule, s.JSON)
 		}
 	}

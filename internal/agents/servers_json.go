@@ -151,7 +151,9 @@ func switched(entry *jsonx.Value) *bool {
 func switchedBy(files []settings.ImportFile, says func(doc *document.Document, name string) (off bool, tools []string), others ...settings.ImportFile) []settings.ImportFile {
 	var with []string
 	for _, f := range slices.Concat(files, others) {
-		with = append(with, f.Path)
+		if !slices.Contains(with, f.Path) {
+			with = append(with, f.Path)
+		}
 	}
 	for i := range files {
 		files[i].With = with

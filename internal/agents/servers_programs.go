@@ -137,7 +137,7 @@ func opencodeFiles(w folders) []settings.ImportFile {
 func opencodeSwitch(doc *document.Document, name string) (off bool, tools []string) {
 	opencode := Importer{}.Program("opencode")
 	prefix := opencode.ToolPrefix(name)
-	for _, m := range append(doc.Members("tools"), doc.Members("permission")...) {
+	for _, m := range slices.Concat(doc.Members("tools"), doc.Members("permission")) {
 		denied := m.Value.Is(jsonx.False) || m.Value.IsText("deny")
 		tool, ok := strings.CutPrefix(m.Name, prefix)
 		start, open := strings.CutSuffix(m.Name, "*")

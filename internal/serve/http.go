@@ -100,8 +100,9 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		w = transport.BeforeAnswer{ResponseWriter: w, Do: func() { header.Set("Connection", "close") }}
 	}
-	path := r.URL.EscapedPath()                                                                                                    // a proxy may have rules for the path as it is spelled
-	if err := transport.CheckOrigin(r, h.opts.Loopback); err != nil && (path != "/healthz" && path != "/readyz" || r.Host != "") { // checks with HTTP/1.0 name no host
+	path := r.URL.EscapedPath()                                           // a proxy may have rules for the path as it is spelled
+	nameless := r.Host == "" && (path == "/healthz" || path == "/readyz") // checks with HTTP/1.0 name no host
+	if err := transport.CheckOrigin(r, h.opts.Loopback); err != nil && !nameless {
 		h.refuse(w, r, http.StatusForbidden, err.Error())
 		return
 	}

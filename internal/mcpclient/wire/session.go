@@ -5,10 +5,10 @@
 //
 //   - session.go: [Session.Do] adds the request to the table of unanswered
 //     requests (table.go), sends it, and waits for its answer or its end;
-//     request.go defines the request, params.go its params as sent.
-//   - stdio.go, http.go and sse.go: the three links, which carry messages.
-//   - receive.go: passes incoming answers to their requests, progress and
-//     changes to notifications.go, and the server's questions to questions.go.
+//     message.go defines the request and its params as sent.
+//   - stdio.go, http.go and events.go: the three links, which carry messages.
+//   - incoming.go: passes incoming answers to their requests, and handles
+//     progress, changes and the server's questions.
 //
 // handshake.go opens a session in any revision of the protocol, and stream.go
 // keeps the streams for messages that servers send on their own.

@@ -75,7 +75,7 @@ func (o *OAuth) Follow(ctx context.Context) {
 	}
 }
 
-// Find implements verifier.
+// Find implements [Verifier].
 func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Rejection) {
 	now := o.current.Load()
 	if token == "" {
@@ -103,7 +103,7 @@ func checkCaller(name string) error {
 	return nil
 }
 
-// Renew implements verifier.
+// Renew implements [Verifier].
 func (o *OAuth) Renew(from Identity) (Identity, bool) {
 	now := o.current.Load()
 	return from, from.under != nil && from.under.verifier == now.verifier && now.verifier.Now().Before(from.Expires) && now.permit(from) == nil
@@ -155,7 +155,7 @@ func (s *oauthState) scopes(spellings ...string) (out []string) {
 	return out
 }
 
-// Challenge implements verifier (RFC 6750 section 3, RFC 9728 section 5.1).
+// Challenge implements [Verifier] (RFC 6750 section 3, RFC 9728 section 5.1).
 func (o *OAuth) Challenge(no *Rejection, path string) string {
 	if no.Status == http.StatusServiceUnavailable {
 		return ""

@@ -226,7 +226,7 @@ func MakeToken(name string) (token, line string, err error) {
 	return token, fmt.Sprintf("%s %s%x", name, hashPrefix, HashOf(token)), nil
 }
 
-// Find implements verifier. Earlier tokens stay valid while the file has an error.
+// Find implements [Verifier]. Earlier tokens stay valid while the file has an error.
 func (t *Tokens) Find(_ context.Context, text, _ string) (Identity, *Rejection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -248,7 +248,7 @@ func (t *Tokens) Find(_ context.Context, text, _ string) (Identity, *Rejection) 
 	return from, nil
 }
 
-// Renew implements verifier. The next request of a client reports an error in the file.
+// Renew implements [Verifier]. The next request of a client reports an error in the file.
 func (t *Tokens) Renew(from Identity) (Identity, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -259,7 +259,7 @@ func (t *Tokens) Renew(from Identity) (Identity, bool) {
 	return now.identity(from.Name), ok && now.isValid() && (from.Sum == Hash{} || from.Sum.Is(now.hash))
 }
 
-// Challenge implements verifier.
+// Challenge implements [Verifier].
 func (t *Tokens) Challenge(*Rejection, string) string { return `Bearer realm="toolreg"` }
 
 // identity returns whose token it is.

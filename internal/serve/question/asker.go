@@ -76,7 +76,7 @@ func (a Asker) Confirmer() exec.Confirmer { return confirmer{a} }
 
 type confirmer struct{ Asker }
 
-// answerOnce is how clients say [exec.WordYes] that know the forms of earlier versions.
+// answerOnce is the answer for [exec.WordYes] in the forms of earlier versions, which clients may still send.
 const answerOnce = "once"
 
 // Turn implements exec.Confirmer. Questions need not take turns, because each client has

@@ -25,7 +25,7 @@ type ParamsForm struct {
 	Subject *Subject
 	// ReadFile reads the file of an answer @FILE.
 	ReadFile func(name string) ([]byte, error)
-	// ui.Line returns the command line for the call with these answers.
+	// Line returns the command line for the call with these answers.
 	Line func(*Filled) string
 }
 

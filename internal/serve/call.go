@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -17,6 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/task"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // callTool makes a client's call. Errors become results for the model, unless the request
@@ -30,7 +31,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 	}
 	defer func() { done() }()
 	if c.Modern && !c.KnowsTasks() && s.taskSupport(ctx, req.Params.Name) == mcpclient.TaskRequired {
-		return nil, errNeedsTasks()
+		return nil, task.NeedsExtension()
 	}
 	t := question.Turn{Method: "tools/call", Name: req.Params.Name, Params: req.Params.Arguments, Progress: req.Params.GetProgressToken(), State: req.Params.RequestState, Answers: req.Params.InputResponses}
 	run := func(ctx context.Context) (any, error) { return s.execute(ctx, req, true) }
@@ -54,14 +55,14 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 		}
 		_, stays := s.sessions.Call(ctx, c.Session.ID(), nil, nil) // the client has to find the task
 		over := done
-		task, err := s.tasks.add(ctx, c.From, call, func(v any, err error) (*mcp.CallToolResult, error) { return resultOfCall(c, v, err) }, func() { over(); stays() })
+		run, err := s.tasks.Add(ctx, c.From, call, func(v any, err error) (*mcp.CallToolResult, error) { return resultOfCall(c, v, err) }, func() { over(); stays() })
 		if err != nil {
 			stays()
 			call.Stop(err)
 			return errorResult(err.Error()), nil
 		}
 		done = func() {} // at the end of the task
-		return nil, &errAsTask{task, c.KnowsLegacyTasks()}
+		return nil, run.GoesOn(c)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -74,7 +75,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 
 // countEnd counts a request for a call that has been answered, for the metrics.
 func (s *Server) countEnd(ctx context.Context, c *question.Client, result *mcp.CallToolResult, err error) {
-	_, isTask := errors.AsType[*errAsTask](err)
+	_, isTask := errors.AsType[*task.AsTask](err)
 	switch label := s.labelOf(c.From.Name); {
 	case canceled(ctx, err):
 	case isTask:
@@ -188,23 +189,10 @@ func resultOf(c *question.Client, r registry.Result) *mcp.CallToolResult {
 	if r.Structured != nil && (c.Modern || jsonx.KindOf(r.Structured) == jsonx.Object) {
 		out.StructuredContent = r.Structured
 	}
-	out.Meta = metaOf(r.Meta)
+	out.Meta = transport.MetaOf(r.Meta)
 	delete(out.Meta, mcp.MetaKeyServerInfo) // the client's server is toolreg
-	delete(out.Meta, relatedTask)           // of the server
+	delete(out.Meta, task.Related)          // of the server
 	return out
-}
-
-// metaOf returns metadata as they came: a number may not fit into a float. It returns nil for
-// anything but an object with members.
-func metaOf(raw json.RawMessage) mcp.Meta {
-	var meta mcp.Meta
-	for key, value := range jsonx.Members(raw) {
-		if meta == nil {
-			meta = mcp.Meta{}
-		}
-		meta[key] = value
-	}
-	return meta
 }
 
 // part is a part of a result that is written unchanged.

@@ -103,7 +103,7 @@ func (h *HTTP) Drain(ctx context.Context) int {
 // busy reports whether requests or tasks are running, or calls wait whose answers arrive through
 // other replicas and that none of them can run again.
 func (h *HTTP) busy() bool {
-	return h.calls.Load() > 0 || h.server.tasks.running() > 0 || h.server.replica != nil && h.server.states.OnlyHere("")
+	return h.calls.Load() > 0 || h.server.tasks.Running() > 0 || h.server.replica != nil && h.server.states.OnlyHere("")
 }
 
 // giveUpSessions lets other replicas take over the sessions without calls; if all is set, every
@@ -134,5 +134,5 @@ func (h *HTTP) wait(ctx context.Context) int {
 		}
 	}
 	h.giveUpSessions(ctx, true)
-	return int(h.calls.Load()) + h.server.tasks.running()
+	return int(h.calls.Load()) + h.server.tasks.Running()
 }

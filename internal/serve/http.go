@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
@@ -244,7 +245,7 @@ func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
 	case !in.SameRevision():
 		in.Refuse(mcp.CodeHeaderMismatch, "the header Mcp-Protocol-Version and the message name different revisions of the protocol")
 		return
-	case in.Modern && !sameTask(transport.NameOf(in.R.Header), in.Body):
+	case in.Modern && !task.Same(transport.NameOf(in.R.Header), in.Body):
 		in.Refuse(mcp.CodeHeaderMismatch, "the header Mcp-Name and the message name different tasks")
 		return
 	}

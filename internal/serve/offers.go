@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
@@ -376,7 +377,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	}
 	raw, _ := jsonx.Elements(reading.Raw)
 	for i, c := range out.Contents {
-		c.Meta = metaOf(jsonx.Get(raw[i], "_meta"))
+		c.Meta = transport.MetaOf(jsonx.Get(raw[i], "_meta"))
 		if c.URI == "" {
 			c.URI = name
 		}

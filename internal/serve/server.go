@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
@@ -97,7 +98,7 @@ type Server struct {
 	asked         transport.Calls // the questions to people about calls, and of servers
 	ended         callCounts
 	claimed       atomic.Bool // the names of clients are claims of access tokens
-	tasks         tasks
+	tasks         *task.Tasks
 	clients       question.Clients
 	states        *question.Calls
 	inbound       sync.Map // the *inbound in sessions that the SDK is handling
@@ -126,16 +127,16 @@ func New(opts Options) *Server {
 	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{}, retrying: map[registry.Source]*retry{}}
 	s.SetLimits(opts.Limits)
 	s.clients = question.Clients{Asking: opts.Asking, Console: opts.Console, Open: &s.asked, Stopping: s.stopping}
-	s.sdk = s.newSDKServer()
-	holder := ""
+	holder, tasks := "", task.Options{}
 	if opts.Questions.Store != nil {
 		s.logins.store = opts.Questions.Store
 		s.replica = newReplica(s, opts.Questions.Store)
-		s.tasks.replica, s.tasks.store = s.replica.ID, opts.Questions.Store
+		tasks = task.Options{Holder: s.replica.ID, Store: opts.Questions.Store, Elsewhere: s.replica.askAboutTask}
 		s.sessions.Over = s.replica.sessionOver
 		holder = s.replica.ID
 	}
-	s.states = question.NewCalls(opts.Questions, holder)
+	s.states, s.tasks = question.NewCalls(opts.Questions, holder), task.New(tasks)
+	s.sdk = s.newSDKServer()
 	return s
 }
 
@@ -430,7 +431,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 			c.CacheScope = cacheScope
 		},
 	})
-	s.addTasks(server)
+	s.tasks.AddTo(server)
 	server.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.getPrompt)
 	server.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.readResource)
 	server.AddReceivingMiddleware(s.guard, spans, s.remember, s.receive)
@@ -449,8 +450,8 @@ func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
-		if r, ok := req.(*mcp.ServerRequest[*taskParams]); ok && r.Params == nil {
-			r.Params = &taskParams{}
+		if r, ok := req.(*mcp.ServerRequest[*task.Params]); ok && r.Params == nil {
+			r.Params = &task.Params{}
 		}
 		return next(ctx, method, req)
 	}
@@ -477,7 +478,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			if r, ok := result.(*mcp.InitializeResult); ok && err == nil {
 				s.withInstructions(s.clients.With(ctx, who, session, from), who.Profile, r)
-				return withLegacyTasks(r, who), nil
+				return task.Declare(r, who), nil
 			}
 			return result, err
 		case method == "server/discover":
@@ -524,7 +525,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}
 		if isCall && v.find(call.Params.Name) == nil {
-			return asTask(s.callTool(ctx, call)) // the SDK knows only what is offered
+			return task.Answer(s.callTool(ctx, call)) // the SDK knows only what is offered
 		}
 		if strings.HasSuffix(method, "/list") {
 			return o.list(ctx, v, req)
@@ -532,7 +533,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if ctx, err = s.ask(ctx, o, method, req); err != nil {
 			return nil, err
 		}
-		return asTask(next(ctx, method, req))
+		return task.Answer(next(ctx, method, req))
 	}
 }
 
@@ -622,8 +623,18 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain t
 // Wait ends the calls that wait for answers, because no more can arrive, and waits until the replaced sessions are closed.
 func (s *Server) Wait() {
 	s.states.EndAll()
-	for _, task := range s.tasks.endOf(func(auth.Identity) bool { return true }, transport.ErrStopped) {
-		<-task.over
-	}
+	s.tasks.EndOf(func(auth.Identity) bool { return true }, transport.ErrStopped)()
 	s.closing.Wait()
+}
+
+// settleRevision replaces the revision with which a client begins a session by the one that the SDK
+// agrees to, because the SDK tells with each request of the session what the client began with.
+func settleRevision(req mcp.Request) {
+	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil {
+		switch p.ProtocolVersion {
+		case "2024-11-05", "2025-03-26", "2025-06-18":
+		default:
+			p.ProtocolVersion = wire.LastLegacy
+		}
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
@@ -48,8 +48,8 @@ type taskEvent struct {
 }
 
 // askAboutTask has a request about a task answered by the replica that has it; nil: none has.
-func (r *replica) askAboutTask(ctx context.Context, c *question.Client, method string, p *taskParams) (mcp.Result, error) {
-	_, id, _ := strings.Cut(p.ID, taskSeparator)
+func (r *replica) askAboutTask(ctx context.Context, c *question.Client, method string, p *task.Params) (mcp.Result, error) {
+	id := task.Holder(p.ID)
 	for deadline := time.Now().Add(2 * cluster.Alive); id != r.ID; {
 		to, err := r.Find(ctx, id)
 		if err != nil || to == (cluster.Peer{}) {
@@ -162,8 +162,8 @@ func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from auth.Ident
 	}
 	events := &taskEvents{to: json.NewEncoder(w), flush: http.NewResponseController(w).Flush, replica: h.server.replica}
 	ctx := question.WithRemote(r.Context(), from, is.Revision, events)
-	run, answer := h.server.tasks.find(is.ID, from), taskMethodOf(is.Method).of(question.From(ctx))
-	if run == nil || answer == nil {
+	answer := h.server.tasks.Here(question.From(ctx), is.Method, &task.Params{ID: is.ID, Answers: is.Answers})
+	if answer == nil {
 		return false
 	}
 	h.calls.Add(1)
@@ -172,12 +172,12 @@ func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from auth.Ident
 	defer done()
 	events.write(taskEvent{}) // the headers
 	var last taskEvent
-	result, err := answer(ctx, run, &taskParams{ID: is.ID, Answers: is.Answers})
+	result, err := answer(ctx)
 	if err == nil {
 		last.Result, err = json.Marshal(result)
 	}
 	if err != nil {
-		last.Error = asProtocolError(err)
+		last.Error = task.ProtocolError(err)
 	}
 	events.write(last)
 	return true

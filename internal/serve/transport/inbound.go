@@ -180,3 +180,16 @@ func (in *Inbound) Refuse(code int64, reason string) {
 	_ = json.NewEncoder(in.W).Encode(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(in.Body, "id"), "error": jsonrpc.Error{
 		Code: code, Message: reason}})
 }
+
+// MetaOf returns metadata as they came: a number may not fit into a float. It returns nil for
+// anything but an object with members.
+func MetaOf(raw json.RawMessage) mcp.Meta {
+	var meta mcp.Meta
+	for key, value := range jsonx.Members(raw) {
+		if meta == nil {
+			meta = mcp.Meta{}
+		}
+		meta[key] = value
+	}
+	return meta
+}

@@ -1,4 +1,4 @@
-package serve
+package task
 
 import (
 	"context"
@@ -15,22 +15,11 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
-// relatedTask is the member of _meta that names the task to which something belongs.
-const relatedTask = "io.modelcontextprotocol/related-task"
-
-// settleRevision replaces the revision with which a client begins a session by the one that the SDK
-// agrees to, because the SDK tells with each request of the session what the client began with.
-func settleRevision(req mcp.Request) {
-	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil {
-		switch p.ProtocolVersion {
-		case "2024-11-05", "2025-03-26", "2025-06-18":
-		default:
-			p.ProtocolVersion = wire.LastLegacy
-		}
-	}
-}
+// Related is the member of _meta that names the task to which something belongs.
+const Related = "io.modelcontextprotocol/related-task"
 
 // initialized is the answer to initialize, with what the SDK does not declare.
 type initialized struct {
@@ -38,9 +27,9 @@ type initialized struct {
 	tasks map[string]any // nil: the client has none
 }
 
-// withLegacyTasks declares tasks to a client that may know them. Without tokens its tasks cannot
+// Declare declares tasks to a client that may know them. Without tokens its tasks cannot
 // be listed, because they are not told from those of others.
-func withLegacyTasks(result *mcp.InitializeResult, who auth.Identity) initialized {
+func Declare(result *mcp.InitializeResult, who auth.Identity) initialized {
 	if result.ProtocolVersion != wire.LastLegacy {
 		return initialized{result, nil}
 	}
@@ -79,7 +68,7 @@ type legacyTask struct {
 }
 
 // legacyState returns the state. A call whose result is an error has failed.
-func (r *taskRun) legacyState() *legacyTask {
+func (r *Run) legacyState() *legacyTask {
 	s := r.state()
 	if s.isError {
 		s.Status = "failed"
@@ -93,19 +82,19 @@ type legacyTasks struct {
 	Tasks []*legacyTask `json:"tasks"`
 }
 
-func (s *Server) listLegacy(_ context.Context, c *question.Client, _ *taskParams) (mcp.Result, error) {
+func (t *Tasks) listLegacy(_ context.Context, c *question.Client, _ *Params) (mcp.Result, error) {
 	if c.From.Name == caller.Local {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 	}
 	out := &legacyTasks{Tasks: []*legacyTask{}}
-	for _, run := range s.tasks.of(c.From.Account()) {
+	for _, run := range t.of(c.From.Account()) {
 		out.Tasks = append(out.Tasks, run.legacyState())
 	}
 	return out, nil
 }
 
 // cancelLegacy cancels a task and waits for its end.
-func cancelLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+func cancelLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) {
 	run.cancel()
 	select {
 	case <-run.over:
@@ -122,7 +111,7 @@ func cancelLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result,
 // awaitLegacy waits for the end of a task and returns the result of the call. Meanwhile it asks
 // the client what the task asks (revision 2025-11-25, tasks, "Input Required Status"), if no later
 // request does: the client may not have the connection of this one any more.
-func awaitLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+func awaitLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) {
 	c := question.From(ctx)
 	run.askBy(nil, c)
 	defer run.askBy(c, nil)
@@ -152,7 +141,7 @@ func awaitLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result, 
 
 // askBy lets a request ask what the task asks; nil: the next one that looks. It does so only if
 // that was done by the request before; nil: whichever it is.
-func (r *taskRun) askBy(before, next *question.Client) {
+func (r *Run) askBy(before, next *question.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if before == nil || r.asker == before {
@@ -163,7 +152,7 @@ func (r *taskRun) askBy(before, next *question.Client) {
 
 // take returns the questions of the task, unless another request asks them, and the channel that is
 // closed when that changes.
-func (r *taskRun) take(c *question.Client) (mcp.InputRequestMap, <-chan struct{}) {
+func (r *Run) take(c *question.Client) (mcp.InputRequestMap, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.asker == nil {
@@ -177,7 +166,7 @@ func (r *taskRun) take(c *question.Client) (mcp.InputRequestMap, <-chan struct{}
 
 // askLegacy asks a client questions until ctx is done. One that it answers by an error is without
 // an answer.
-func (r *taskRun) askLegacy(ctx context.Context, c *question.Client, questions mcp.InputRequestMap) {
+func (r *Run) askLegacy(ctx context.Context, c *question.Client, questions mcp.InputRequestMap) {
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
 		q := questions[key]
 		if params, ok := q.(mcp.Params); ok {
@@ -200,15 +189,15 @@ func (r *taskRun) askLegacy(ctx context.Context, c *question.Client, questions m
 }
 
 // related returns the metadata of what belongs to the task.
-func (r *taskRun) related(meta mcp.Meta) mcp.Meta {
+func (r *Run) related(meta mcp.Meta) mcp.Meta {
 	out := mcp.Meta{}
 	maps.Copy(out, meta)
-	out[relatedTask] = map[string]any{"taskId": r.id}
+	out[Related] = map[string]any{"taskId": r.id}
 	return out
 }
 
 // legacyResult returns the result of the call when it is over.
-func (r *taskRun) legacyResult() (mcp.Result, error) {
+func (r *Run) legacyResult() (mcp.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -223,7 +212,7 @@ func (r *taskRun) legacyResult() (mcp.Result, error) {
 // relatedResult is the result of the call of a task, and names the task.
 type relatedResult struct {
 	*mcp.CallToolResult // for the methods that only the SDK can implement
-	task                *taskRun
+	task                *Run
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -233,7 +222,7 @@ func (r relatedResult) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	var err error
-	if all["_meta"], err = json.Marshal(r.task.related(metaOf(all["_meta"]))); err != nil {
+	if all["_meta"], err = json.Marshal(r.task.related(transport.MetaOf(all["_meta"]))); err != nil {
 		return nil, err
 	}
 	return json.Marshal(all)

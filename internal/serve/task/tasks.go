@@ -1,4 +1,8 @@
-package serve
+// Package task has the calls of clients that go on after their requests were answered: tasks of the
+// extension of revision 2026-07-28, and those of revision 2025-11-25 (legacy.go). A task asks its client
+// by what package question has. It knows no other processes: who may have a task that is not here is
+// asked by [Options.Elsewhere].
+package task
 
 import (
 	"context"
@@ -8,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,23 +38,42 @@ const (
 	maxTasks = 100
 )
 
-// tasks are the calls that go on after the requests of clients were answered (extension
+// Tasks are the calls that go on after the requests of clients were answered (extension
 // io.modelcontextprotocol/tasks of revision 2026-07-28, and tasks of revision 2025-11-25), in this
-// process. The zero value has none. It is safe for concurrent use.
-type tasks struct {
-	replica string       // id of this one, with which the ids of its tasks end; "": there are no others
-	store   *store.Store // where ended ones are kept, for the others; nil: there are none
+// process. Create them with [New]. They are safe for concurrent use.
+type Tasks struct {
+	opts Options
 
 	mu   sync.Mutex
-	byID map[string]*taskRun
+	byID map[string]*Run
+}
+
+// Options configure [Tasks]. The zero value is for one process alone.
+type Options struct {
+	// Holder is the id of this process, with which the ids of its tasks end, see [Holder].
+	Holder string
+	// Store is where tasks that have ended are kept, for other processes. nil: there are none.
+	Store *store.Store
+	// Elsewhere has a request about a task that is not here answered. It returns nil if there is no such
+	// task. nil: there is none elsewhere.
+	Elsewhere func(ctx context.Context, c *question.Client, method string, p *Params) (mcp.Result, error)
+}
+
+// New returns no tasks.
+func New(o Options) *Tasks { return &Tasks{opts: o, byID: map[string]*Run{}} }
+
+// Holder returns the Holder with which the id of a task ends; "" if it has none.
+func Holder(id string) string {
+	_, holder, _ := strings.Cut(id, taskSeparator)
+	return holder
 }
 
 // taskSeparator is between the parts of the id of a task.
 const taskSeparator = "-"
 
-// taskRun is a call that its server, or that of one of its steps, continues as a task, or that
+// Run is a call that its server, or that of one of its steps, continues as a task, or that
 // its client wants as one.
-type taskRun struct {
+type Run struct {
 	id      string
 	account string        // see [auth.Identity.Account]
 	from    auth.Identity // the last who asked for it; tasks.mu guards it
@@ -88,24 +112,27 @@ type endedTask struct {
 // taskKind is the kind of values that are tasks.
 const taskKind = "task"
 
-// errAsTask is the error of a call that goes on as a task.
-type errAsTask struct {
-	task   *taskRun
+// AsTask is the error of a call that goes on as a task, see [Answer].
+type AsTask struct {
+	task   *Run
 	legacy bool // the client is one of 2025-11-25
 }
 
-func (*errAsTask) Error() string { return "the call goes on as a task" }
+// GoesOn returns the error of the call of a client that goes on as the task.
+func (r *Run) GoesOn(c *question.Client) error { return &AsTask{r, c.KnowsLegacyTasks()} }
+
+func (*AsTask) Error() string { return "the call goes on as a task" }
 
 // errTaskCancelled is the cause with which a client cancels the call of a task.
 var errTaskCancelled = errors.New("the client canceled the task")
 
-// add adds a call as a task. release is called at its end.
-func (t *tasks) add(ctx context.Context, from auth.Identity, call *question.Call, result func(any, error) (*mcp.CallToolResult, error), release func()) (*taskRun, error) {
+// Add adds a call of a client as a task. release is called at its end.
+func (t *Tasks) Add(ctx context.Context, from auth.Identity, call *question.Call, result func(any, error) (*mcp.CallToolResult, error), release func()) (*Run, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	own := 0
-	var oldest *taskRun // that has ended
+	var oldest *Run // that has ended
 	for id, other := range t.byID {
 		if other.isOver(now) {
 			delete(t.byID, id)
@@ -125,13 +152,10 @@ func (t *tasks) add(ctx context.Context, from auth.Identity, call *question.Call
 		return nil, err
 	}
 	id := rand.Text()
-	if t.replica != "" {
-		id += taskSeparator + t.replica
+	if t.opts.Holder != "" {
+		id += taskSeparator + t.opts.Holder
 	}
-	run := &taskRun{id: id, account: from.Account(), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), changed: make(chan struct{}), keys: map[string]string{}}
-	if t.byID == nil {
-		t.byID = map[string]*taskRun{}
-	}
+	run := &Run{id: id, account: from.Account(), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), changed: make(chan struct{}), keys: map[string]string{}}
 	t.byID[run.id] = run
 	go func() {
 		defer close(run.over)
@@ -144,8 +168,8 @@ func (t *tasks) add(ctx context.Context, from auth.Identity, call *question.Call
 
 // keep stores a task that has ended, until it cannot be asked for any more. If that fails, it is
 // known only here.
-func (t *tasks) keep(ctx context.Context, run *taskRun) {
-	if t.store == nil {
+func (t *Tasks) keep(ctx context.Context, run *Run) {
+	if t.opts.Store == nil {
 		return
 	}
 	run.mu.Lock()
@@ -153,43 +177,43 @@ func (t *tasks) keep(ctx context.Context, run *taskRun) {
 	left := run.lifetime() - time.Since(run.created)
 	run.mu.Unlock()
 	if err == nil {
-		_ = t.store.Put(ctx, taskKind, run.id, data, left)
+		_ = t.opts.Store.Put(ctx, taskKind, run.id, data, left)
 	}
 }
 
 // ended returns a task of another process that has ended; nil if there is none of the sender of the
 // request.
-func (t *tasks) ended(ctx context.Context, id string, from auth.Identity) (*taskRun, error) {
-	if t.store == nil {
+func (t *Tasks) ended(ctx context.Context, id string, from auth.Identity) (*Run, error) {
+	if t.opts.Store == nil {
 		return nil, nil
 	}
-	v, err := t.store.Get(ctx, taskKind, id)
+	v, err := t.opts.Store.Get(ctx, taskKind, id)
 	var e endedTask
 	if err != nil || !v.Exists() || json.Unmarshal(v.Data, &e) != nil || e.Account != from.Account() {
 		return nil, err
 	}
-	run := &taskRun{id: id, account: e.Account, from: from, created: e.Created, updated: e.Ended, status: e.Status, ended: e.Ended, over: make(chan struct{}), changed: make(chan struct{}), value: e.Value, isError: e.IsError, failed: e.Failed}
+	run := &Run{id: id, account: e.Account, from: from, created: e.Created, updated: e.Ended, status: e.Status, ended: e.Ended, over: make(chan struct{}), changed: make(chan struct{}), value: e.Value, isError: e.IsError, failed: e.Failed}
 	close(run.over)
 	return run, nil
 }
 
 // of returns the tasks of an account, oldest first.
-func (t *tasks) of(account string) []*taskRun {
+func (t *Tasks) of(account string) []*Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*taskRun
+	var out []*Run
 	for _, run := range t.byID {
 		if run.account == account && !run.isOver(time.Now()) {
 			out = append(out, run)
 		}
 	}
-	slices.SortFunc(out, func(a, b *taskRun) int { return a.created.Compare(b.created) })
+	slices.SortFunc(out, func(a, b *Run) int { return a.created.Compare(b.created) })
 	return out
 }
 
 // find returns the task with an id that belongs to the sender of a request; nil if there is none.
 // The task goes on with the token of the request.
-func (t *tasks) find(id string, from auth.Identity) *taskRun {
+func (t *Tasks) find(id string, from auth.Identity) *Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	run := t.byID[id]
@@ -200,24 +224,28 @@ func (t *tasks) find(id string, from auth.Identity) *taskRun {
 	return run
 }
 
-// endOf cancels and forgets tasks, such as those whose tokens are not valid any more, and returns
-// them.
-func (t *tasks) endOf(over func(auth.Identity) bool, cause error) []*taskRun {
+// EndOf cancels and forgets tasks, such as those whose tokens are not valid any more. wait waits until
+// they have ended.
+func (t *Tasks) EndOf(over func(auth.Identity) bool, cause error) (wait func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*taskRun
+	var ended []*Run
 	for id, run := range t.byID {
 		if over(run.from) {
 			delete(t.byID, id)
 			run.call.Cancel(cause)
-			out = append(out, run)
+			ended = append(ended, run)
 		}
 	}
-	return out
+	return func() {
+		for _, run := range ended {
+			<-run.over
+		}
+	}
 }
 
-// running returns how many tasks have not ended.
-func (t *tasks) running() (n int) {
+// Running returns how many tasks have not ended.
+func (t *Tasks) Running() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, run := range t.byID {
@@ -229,7 +257,7 @@ func (t *tasks) running() (n int) {
 }
 
 // runs reports whether the task has not ended.
-func (r *taskRun) runs() bool {
+func (r *Run) runs() bool {
 	select {
 	case <-r.over:
 		return false
@@ -239,14 +267,14 @@ func (r *taskRun) runs() bool {
 }
 
 // isOver reports whether the task has ended and its time is over.
-func (r *taskRun) isOver(now time.Time) bool {
+func (r *Run) isOver(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.ended.IsZero() && now.After(r.created.Add(r.lifetime()))
 }
 
 // lifetime returns how long after its creation the task can be asked for. r.mu is held.
-func (r *taskRun) lifetime() time.Duration {
+func (r *Run) lifetime() time.Duration {
 	until := r.ended
 	if until.IsZero() {
 		until = time.Now()
@@ -255,14 +283,14 @@ func (r *taskRun) lifetime() time.Duration {
 }
 
 // cancel cancels the call, unless it is over.
-func (r *taskRun) cancel() {
+func (r *Run) cancel() {
 	if r.call != nil {
 		r.call.Cancel(errTaskCancelled)
 	}
 }
 
 // follow keeps the state of the task until the call ends.
-func (r *taskRun) follow() {
+func (r *Run) follow() {
 	for {
 		q, o := r.call.Next()
 		if o != nil {
@@ -274,7 +302,7 @@ func (r *taskRun) follow() {
 }
 
 // ask keeps a question until the client answers it.
-func (r *taskRun) ask(q *question.Question) {
+func (r *Run) ask(q *question.Question) {
 	take := func() bool { // at the console
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -304,7 +332,7 @@ func (r *taskRun) ask(q *question.Question) {
 }
 
 // working is called when no question waits any more. r.mu is held.
-func (r *taskRun) working() {
+func (r *Run) working() {
 	if r.expiry != nil {
 		r.expiry.Stop()
 	}
@@ -314,14 +342,14 @@ func (r *taskRun) working() {
 }
 
 // change tells those who wait that the question or the asker is another one. r.mu is held.
-func (r *taskRun) change() {
+func (r *Run) change() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
 // update passes answers on when there is one to each question of the server. Answers to what
 // was not asked are ignored.
-func (r *taskRun) update(answers map[string]json.RawMessage) error {
+func (r *Run) update(answers map[string]json.RawMessage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, raw := range answers {
@@ -343,7 +371,7 @@ func (r *taskRun) update(answers map[string]json.RawMessage) error {
 }
 
 // answer records the answer to a question; nil if there will be none. r.mu is held.
-func (r *taskRun) answer(key string, answer mcp.InputResponse) {
+func (r *Run) answer(key string, answer mcp.InputResponse) {
 	if answer != nil {
 		r.answers[r.keys[key]] = answer
 	}
@@ -352,14 +380,14 @@ func (r *taskRun) answer(key string, answer mcp.InputResponse) {
 }
 
 // goOn passes the answers on if none is missing. r.mu is held.
-func (r *taskRun) goOn() {
+func (r *Run) goOn() {
 	if r.question != nil && len(r.pending) == 0 {
 		r.question.Reply(r.answers)
 		r.working()
 	}
 }
 
-func (r *taskRun) end(o *question.Outcome) {
+func (r *Run) end(o *question.Outcome) {
 	value, err := r.result(o.Value, o.Err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -401,7 +429,7 @@ type taskState struct {
 }
 
 // state returns the state, with what the task asks and its result.
-func (r *taskRun) state() *taskState {
+func (r *Run) state() *taskState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &taskState{Type: "complete", ID: r.id, Status: r.status, Created: r.created.UTC(), Updated: r.updated.UTC(), TTL: r.lifetime().Milliseconds(), Poll: taskPoll.Milliseconds(),
@@ -411,7 +439,7 @@ func (r *taskRun) state() *taskState {
 // createdTask is the answer to a call that goes on as a task.
 type createdTask struct {
 	*mcp.CallToolResult // for the methods that only the SDK can implement
-	*errAsTask
+	*AsTask
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -424,9 +452,9 @@ func (c createdTask) MarshalJSON() ([]byte, error) {
 	return json.Marshal(state)
 }
 
-// asTask replaces the error of a call that goes on as a task by its answer.
-func asTask[R mcp.Result](result R, err error) (mcp.Result, error) {
-	if t, ok := errors.AsType[*errAsTask](err); ok {
+// Answer replaces the error of a call that goes on as a task by its answer.
+func Answer[R mcp.Result](result R, err error) (mcp.Result, error) {
+	if t, ok := errors.AsType[*AsTask](err); ok {
 		return createdTask{&mcp.CallToolResult{}, t}, nil
 	}
 	if err != nil {
@@ -435,20 +463,20 @@ func asTask[R mcp.Result](result R, err error) (mcp.Result, error) {
 	return result, nil
 }
 
-// taskParams are the params of requests about tasks.
-type taskParams struct {
+// Params are the params of requests about tasks.
+type Params struct {
 	mcp.ParamsBase
 	ID      string                     `json:"taskId"`
 	Answers map[string]json.RawMessage `json:"inputResponses,omitempty"`
 	wrong   string                     // what is malformed in them; "": nothing
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It leaves it to [Server.addTaskMethod] to refuse what
+// UnmarshalJSON implements json.Unmarshaler. It leaves it to [Tasks.AddTo] to refuse what
 // is malformed, because the SDK's error would name types of this package. Names of members are exact
-// here, too, because [sameTask] has compared the id with a header.
-func (p *taskParams) UnmarshalJSON(data []byte) error {
+// here, too, because [Same] has compared the id with a header.
+func (p *Params) UnmarshalJSON(data []byte) error {
 	meta, id, answers := jsonx.Get(data, "_meta"), jsonx.Get(data, "taskId"), jsonx.Get(data, "inputResponses")
-	*p = taskParams{}
+	*p = Params{}
 	switch {
 	case jsonx.KindOf(data) != jsonx.Object:
 		p.wrong = "params must be an object"
@@ -469,18 +497,18 @@ type acknowledged struct {
 }
 
 // answerAboutTask answers a request about a task.
-type answerAboutTask func(context.Context, *taskRun, *taskParams) (mcp.Result, error)
+type answerAboutTask func(context.Context, *Run, *Params) (mcp.Result, error)
 
-// addTasks adds the methods of the extension, and those of revision 2025-11-25, to the SDK's
+// AddTo adds the methods of the extension, and those of revision 2025-11-25, to the SDK's
 // server.
-func (s *Server) addTasks(server *mcp.Server) {
+func (t *Tasks) AddTo(server *mcp.Server) {
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"} {
 		by := taskMethodOf(method)
-		s.addTaskMethod(server, method, by.modern != nil, by.legacy != nil, func(ctx context.Context, c *question.Client, p *taskParams) (mcp.Result, error) {
-			return s.aboutTask(ctx, c, method, p)
+		addTaskMethod(server, method, by.modern != nil, by.legacy != nil, func(ctx context.Context, c *question.Client, p *Params) (mcp.Result, error) {
+			return t.about(ctx, c, method, p)
 		})
 	}
-	s.addTaskMethod(server, "tasks/list", false, true, s.listLegacy)
+	addTaskMethod(server, "tasks/list", false, true, t.listLegacy)
 }
 
 // taskMethod answers requests about a task, of clients of 2026-07-28 and of those of 2025-11-25;
@@ -491,16 +519,16 @@ type taskMethod struct{ modern, legacy answerAboutTask }
 func taskMethodOf(method string) taskMethod {
 	switch method {
 	case "tasks/get":
-		return taskMethod{func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) { return run.state(), nil },
-			func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+		return taskMethod{func(_ context.Context, run *Run, _ *Params) (mcp.Result, error) { return run.state(), nil },
+			func(_ context.Context, run *Run, _ *Params) (mcp.Result, error) {
 				return run.legacyState(), nil
 			}}
 	case "tasks/update":
-		return taskMethod{modern: func(_ context.Context, run *taskRun, p *taskParams) (mcp.Result, error) {
+		return taskMethod{modern: func(_ context.Context, run *Run, p *Params) (mcp.Result, error) {
 			return &acknowledged{Type: "complete"}, run.update(p.Answers)
 		}}
 	case "tasks/cancel":
-		return taskMethod{func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+		return taskMethod{func(_ context.Context, run *Run, _ *Params) (mcp.Result, error) {
 			run.cancel()
 			return &acknowledged{Type: "complete"}, nil
 		}, cancelLegacy}
@@ -518,31 +546,39 @@ func (m taskMethod) of(c *question.Client) answerAboutTask {
 	return m.legacy
 }
 
-// aboutTask answers a request about a task, which may have ended or be in another replica.
-func (s *Server) aboutTask(ctx context.Context, c *question.Client, method string, p *taskParams) (mcp.Result, error) {
-	run := s.tasks.find(p.ID, c.From)
-	var err error
-	if run == nil {
-		run, err = s.tasks.ended(ctx, p.ID, c.From)
+// about answers a request about a task, which may have ended or be in another process.
+func (t *Tasks) about(ctx context.Context, c *question.Client, method string, p *Params) (result mcp.Result, err error) {
+	if answer := t.Here(c, method, p); answer != nil {
+		return answer(ctx)
 	}
+	run, err := t.ended(ctx, p.ID, c.From)
 	if run != nil {
 		return taskMethodOf(method).of(c)(ctx, run, p)
 	}
-	var result mcp.Result
-	if err == nil && s.replica != nil {
-		result, err = s.replica.askAboutTask(ctx, c, method, p)
+	if err == nil && t.opts.Elsewhere != nil {
+		result, err = t.opts.Elsewhere(ctx, c, method, p)
 	}
 	switch {
 	case err != nil:
-		return nil, asProtocolError(err)
+		return nil, ProtocolError(err)
 	case result == nil:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task; it may have ended long ago, or with its process"}
 	}
 	return result, nil
 }
 
-// asProtocolError returns an error as the protocol has it.
-func asProtocolError(err error) *jsonrpc.Error {
+// Here returns what answers a request about a task that is in this process; nil if the client has no
+// such task here, or no such request.
+func (t *Tasks) Here(c *question.Client, method string, p *Params) func(context.Context) (mcp.Result, error) {
+	answer, run := taskMethodOf(method).of(c), t.find(p.ID, c.From)
+	if answer == nil || run == nil {
+		return nil
+	}
+	return func(ctx context.Context) (mcp.Result, error) { return answer(ctx, run, p) }
+}
+
+// ProtocolError returns an error as the protocol has it.
+func ProtocolError(err error) *jsonrpc.Error {
 	if is, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return is
 	}
@@ -550,14 +586,14 @@ func asProtocolError(err error) *jsonrpc.Error {
 }
 
 // addTaskMethod adds a method about tasks, which only some clients have.
-func (s *Server) addTaskMethod(server *mcp.Server, method string, modern, legacy bool, answer func(context.Context, *question.Client, *taskParams) (mcp.Result, error)) {
-	_ = mcp.AddReceivingCustomMethod(server, method, func(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (mcp.Result, error) {
+func addTaskMethod(server *mcp.Server, method string, modern, legacy bool, answer func(context.Context, *question.Client, *Params) (mcp.Result, error)) {
+	_ = mcp.AddReceivingCustomMethod(server, method, func(ctx context.Context, _ *mcp.ServerSession, p *Params) (mcp.Result, error) {
 		c := question.From(ctx)
 		switch {
 		case c == nil || c.Modern && !modern || !c.Modern && !(legacy && c.KnowsLegacyTasks()):
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 		case c.Modern && !c.KnowsTasks():
-			return nil, errNeedsTasks()
+			return nil, NeedsExtension()
 		case p.wrong != "":
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: p.wrong}
 		}
@@ -565,14 +601,14 @@ func (s *Server) addTaskMethod(server *mcp.Server, method string, modern, legacy
 	}) // only names of the protocol are errors
 }
 
-// errNeedsTasks is the error for a client that has to declare the extension.
-func errNeedsTasks() error {
+// NeedsExtension is the error for a client that has to declare the extension.
+func NeedsExtension() error {
 	data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": wire.Extensions()}}) // cannot fail
 	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the request needs a client with the extension " + wire.TasksExtension, Data: data}
 }
 
-// sameTask reports whether a message about a task and the header of its request name the same.
-func sameTask(header string, body json.RawMessage) bool {
+// Same reports whether a message about a task and the header of its request name the same.
+func Same(header string, body json.RawMessage) bool {
 	method, _ := jsonx.Text(jsonx.Get(body, "method"))
 	id, _ := jsonx.Text(jsonx.Get(jsonx.Get(body, "params"), "taskId"))
 	return header == id || taskMethodOf(method).modern == nil

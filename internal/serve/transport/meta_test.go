@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ func TestMetaOf(t *testing.T) {
 		{`[1]`, `null`},
 		{``, `null`},
 	} {
-		got, err := json.Marshal(metaOf(json.RawMessage(tt.raw)))
+		got, err := json.Marshal(MetaOf(json.RawMessage(tt.raw)))
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%s: %s, %v", tt.raw, got, err)
 		}

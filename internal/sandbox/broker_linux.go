@@ -337,7 +337,7 @@ func (t *target) open(flags int, mode uint32) outcome {
 // guard refuses a call that would change what has taken the place of a read-only file or folder,
 // and removes what the program may remove although it is read-only.
 func (b *broker) guard(n notification, c watchedCall, places []place) outcome {
-	for i, p := range places {
+	for _, p := range places {
 		path := filepath.Join(p.path, p.name)
 		if p.folder == nil || p.name == "" {
 			continue
@@ -345,38 +345,24 @@ func (b *broker) guard(n notification, c watchedCall, places []place) outcome {
 		if c.does == removing && isWithinAny(path, b.removable) {
 			return b.remove(p, c.flagsOf(n))
 		}
-		if !isWithinAny(path, b.readOnly) {
-			continue
-		}
-		readOnly, exists := p.protection()
-		creates := c.does == makingFolder || c.does == makingNode || c.does == symlinking || c.does == linking && i == 1
-		switch {
-		case readOnly:
-		case c.does == removing && !exists:
-			return outcome{err: unix.ENOENT}
-		case c.does == removing, c.does == renaming:
-			return outcome{err: unix.EBUSY}
-		case creates && exists:
-			return outcome{err: unix.EEXIST}
-		default:
+		if isWithinAny(path, b.readOnly) && !p.isReadOnly() {
 			return outcome{err: unix.EROFS}
 		}
 	}
 	return outcome{kernel: true}
 }
 
-// protection reports whether what is at a place, or its folder if nothing is, is on a read-only
+// isReadOnly reports whether what is at a place, or its folder if nothing is, is on a read-only
 // mount.
-func (p place) protection() (readOnly, exists bool) {
+func (p place) isReadOnly() bool {
 	fd, err := unix.Openat(int(p.folder.Fd()), p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if exists = err == nil; exists {
+	if err == nil {
 		defer unix.Close(fd)
 	} else {
 		fd = int(p.folder.Fd())
 	}
 	var st unix.Statfs_t
-	err = unix.Fstatfs(fd, &st)
-	return err == nil && st.Flags&unix.ST_RDONLY != 0, exists
+	return unix.Fstatfs(fd, &st) == nil && st.Flags&unix.ST_RDONLY != 0
 }
 
 // remove removes what is at a place outside of the program's mounts.

@@ -96,6 +96,16 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 	var opened atomic.Int32
 	count := h.Config.ConnContext
 	h.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context { opened.Add(1); return count(ctx, conn) }
+	var busy sync.Map // connections on which the server has not yet ended a request
+	changed := h.Config.ConnState
+	h.Config.ConnState = func(conn net.Conn, state http.ConnState) {
+		changed(conn, state)
+		if state == http.StateActive {
+			busy.Store(conn, nil)
+		} else {
+			busy.Delete(conn)
+		}
+	}
 	h.Start()
 	defer h.Close()
 	call := func(ctx context.Context, c *http.Client, tool string, params map[string]any) error {
@@ -106,6 +116,11 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 		if err := call(t.Context(), clients[client], "echo", map[string]any{"text": "hello"}); err != nil {
 			t.Errorf("request %d: %v", i, err)
 		}
+		waitFor(t, func() bool {
+			idle := true
+			busy.Range(func(any, any) bool { idle = false; return false })
+			return idle
+		})
 	}
 	if n := opened.Load(); n != 4 {
 		t.Errorf("%d connections, want those of three clients and another one of the second", n)

@@ -6,4 +6,9 @@
 // All clients share one session, and therefore each server's process. The
 // caller is part of the context of a call (package caller), and determines
 // approvals, questions and entries in the audit log.
+//
+// Its parts are packages, each of which knows those before it: auth says who sends a request,
+// transport carries messages, question asks clients, task has calls that go on after their
+// requests. Package cluster finds the other processes of a server. Here is what clients are
+// offered, and what puts the parts together.
 package serve

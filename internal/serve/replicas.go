@@ -19,7 +19,7 @@ import (
 // A session of a revision before 2026-07-28 is in one replica at a time, which holds it. The
 // store has a record of each (session_records.go). A request that arrives at another replica
 // is forwarded to the holder (forward.go). If the holder has ended, or gave the session up
-// because it is about to, the replica where the next request arrives takes it over (takeover.go).
+// because it is about to, the replica where the next request arrives takes it over (sessions_replicas.go).
 // No request is sent twice, so that no call runs twice.
 
 const (

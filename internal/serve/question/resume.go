@@ -27,8 +27,8 @@ type given struct {
 }
 
 var (
-	// errElsewhere rejects an answer to a call that has begun to run in another process.
-	errElsewhere = errors.New("this answer (requestState) belongs to a call that waits in another process of this server, or ended with it, and may have run in part; make the call again if that is safe")
+	// errOtherProcess rejects an answer to a call that has begun to run in another process.
+	errOtherProcess = errors.New("this answer (requestState) belongs to a call that waits in another process of this server, or ended with it, and may have run in part; make the call again if that is safe")
 	// errOtherServer rejects an answer that is meant for another server.
 	errOtherServer = errors.New("this answer (requestState) belongs to a question of another MCP server; make the call again")
 )
@@ -61,7 +61,7 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 	case waits && !answersAll(asked, t.Answers):
 		return nil, &Asked{asked, t.State}, nil
 	case !waits && state.Stage == nil && !s.answered.Has(ctx, state.ID):
-		return nil, nil, errElsewhere
+		return nil, nil, errOtherProcess
 	}
 	if err := s.answered.Claim(c.From.Account(), state.ID); err != nil {
 		return nil, nil, refusedState(err.Error())

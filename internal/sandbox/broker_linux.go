@@ -206,7 +206,7 @@ func isForeign(t *target) bool {
 func (t *target) change(n notification, c watchedCall, to *target) outcome {
 	at, flags := int(t.at.Fd()), c.flagsOf(n)
 	mode := uint32(0)
-	if c.mode >= 0 {
+	if c.mode > 0 {
 		mode = uint32(n.args[c.mode])
 	}
 	switch c.does {

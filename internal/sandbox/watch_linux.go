@@ -285,8 +285,8 @@ func control(fd int, request uint, argument unsafe.Pointer) error {
 // it is relative; -1: it is relative to the working folder.
 type pathArgument struct{ folder, path int }
 
-// watchedCall is a system call that is passed to the watcher. flags and mode are the arguments
-// with them; -1: it has none.
+// watchedCall is a system call that is passed to the watcher. flags and mode are the numbers of
+// the arguments with them; 0: it has none.
 type watchedCall struct {
 	does        doing
 	paths       []pathArgument
@@ -310,7 +310,7 @@ const (
 
 // flagsOf returns the flags of a call.
 func (c watchedCall) flagsOf(n notification) int {
-	if c.flags < 0 {
+	if c.flags == 0 {
 		return c.always
 	}
 	return c.always | int(int32(n.args[c.flags]))
@@ -327,14 +327,14 @@ func watched() map[uint32]watchedCall {
 	one, two := []pathArgument{{0, 1}}, []pathArgument{{0, 1}, {2, 3}}
 	out := map[uint32]watchedCall{
 		unix.SYS_OPENAT:    {does: opening, paths: one, flags: 2, mode: 3},
-		unix.SYS_MKNODAT:   {does: makingNode, paths: one, flags: -1, mode: 2},
-		unix.SYS_MKDIRAT:   {does: makingFolder, paths: one, flags: -1, mode: 2},
-		unix.SYS_SYMLINKAT: {does: symlinking, paths: []pathArgument{{1, 2}}, flags: -1, mode: -1},
-		unix.SYS_LINKAT:    {does: linking, paths: two, flags: 4, mode: -1},
-		unix.SYS_RENAMEAT:  {does: renaming, paths: two, flags: -1, mode: -1},
-		unix.SYS_RENAMEAT2: {does: renaming, paths: two, flags: 4, mode: -1},
-		unix.SYS_UNLINKAT:  {does: removing, paths: one, flags: 2, mode: -1},
-		unix.SYS_FCHMODAT:  {does: changingMode, paths: one, flags: -1, mode: 2},
+		unix.SYS_MKNODAT:   {does: makingNode, paths: one, mode: 2},
+		unix.SYS_MKDIRAT:   {does: makingFolder, paths: one, mode: 2},
+		unix.SYS_SYMLINKAT: {does: symlinking, paths: []pathArgument{{1, 2}}},
+		unix.SYS_LINKAT:    {does: linking, paths: two, flags: 4},
+		unix.SYS_RENAMEAT:  {does: renaming, paths: two},
+		unix.SYS_RENAMEAT2: {does: renaming, paths: two, flags: 4},
+		unix.SYS_UNLINKAT:  {does: removing, paths: one, flags: 2},
+		unix.SYS_FCHMODAT:  {does: changingMode, paths: one, mode: 2},
 		unix.SYS_FCHMODAT2: {does: changingMode, paths: one, flags: 3, mode: 2},
 	}
 	maps.Copy(out, watchedHere())

@@ -17,7 +17,6 @@ func TestClaudeSwitchesServersAndToolsOff(t *testing.T) {
 		user, project string // the server a in the user's file, and in .mcp.json
 	}{
 		"nothing":                     {`{}`, server, server},
-		"not JSON":                    {`{"projects": `, server, server},
 		"disabled in this project":    {`{"projects":{"/srv/project":{"disabledMcpServers":["a"]}}}`, off, off},
 		"disabled in another":         {`{"projects":{"` + apart + `":{"disabledMcpServers":["a"]}}}`, server, server},
 		"disabled at the top":         {`{"disabledMcpServers":["a"]}`, server, server},
@@ -37,7 +36,7 @@ func TestClaudeSwitchesServersAndToolsOff(t *testing.T) {
 				continue
 			}
 			servers := []settings.ImportedServer{{Name: "a", JSON: []byte(server)}}
-			f.Switch(servers, [][]byte{[]byte(test.file)})
+			f.Switch(servers, switchFile(t, test.file))
 			got = append(got, string(servers[0].JSON))
 		}
 		if diff := cmp.Diff([]string{test.user, test.project}, got); diff != "" {
@@ -54,7 +53,7 @@ func TestClaudeRulesNameServersAsShown(t *testing.T) {
 		"mcp__my_files_20": `{"command":"srv"}`, "mcp__my_files": `{"command":"srv"}`, "mcp__": `{"command":"srv"}`, "my_files_2": `{"command":"srv"}`,
 	} {
 		servers := []settings.ImportedServer{{Name: "my files.2", JSON: []byte(`{"command":"srv"}`)}}
-		(Importer{}).Files("claude", "/srv/project", nil)[0].Switch(servers, [][]byte{[]byte(`{"permissions":{"deny":["` + rule + `"]}}`)})
+		(Importer{}).Files("claude", "/srv/project", nil)[0].Switch(servers, switchFile(t, `{"permissions":{"deny":["`+rule+`"]}}`))
 		if s := servers[0]; string(s.JSON) != want {
 			t.Errorf("%s: %s", rule, s.JSON)
 		}

@@ -157,15 +157,10 @@ func switchedBy(files []settings.ImportFile, says func(doc *document.Document, n
 	}
 	for i := range files {
 		files[i].With = with
-		files[i].Switch = func(servers []settings.ImportedServer, with [][]byte) {
-			for _, data := range with {
-				doc, _ := document.ParseForeign("switches", data)
-				for i := range servers {
-					if doc != nil {
-						off, tools := says(doc, servers[i].Name)
-						takeAway(&servers[i], off, tools)
-					}
-				}
+		files[i].Switch = func(servers []settings.ImportedServer, with *document.Document) {
+			for i := range servers {
+				off, tools := says(with, servers[i].Name)
+				takeAway(&servers[i], off, tools)
 			}
 		}
 	}

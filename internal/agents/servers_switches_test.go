@@ -6,7 +6,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
+
+func switchFile(t *testing.T, data string) *document.Document {
+	t.Helper()
+	doc, problems := document.ParseForeign("settings.json", []byte(data))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	return doc
+}
 
 func TestGeminiSwitchesServersOff(t *testing.T) {
 	files := (Importer{}).Files("gemini", "/srv/project", []string{"HOME=/home/me", "GEMINI_CLI_HOME=/srv/gemini"})
@@ -17,8 +27,9 @@ func TestGeminiSwitchesServersOff(t *testing.T) {
 		}
 	}
 	for file, off := range map[string]bool{
-		`{}`: false, `not JSON`: false,
-		`{"mcp":{"excluded":["Db"]}}`: true, `{"excludeMCPServers":["Db"]}`: true, `{"mcp":{"excluded":["db"]}}`: false,
+		`{}`: false,
+		"{ // of the team\n\"mcp\":{\"excluded\":[\"Db\"]}}": true,
+		`{"mcp":{"excluded":["Db"]}}`:                        true, `{"excludeMCPServers":["Db"]}`: true, `{"mcp":{"excluded":["db"]}}`: false,
 		`{"mcp":{"allowed":["a"]}}`: true, `{"mcp":{"allowed":["a","Db"]}}`: false, `{"mcp":{"allowed":[]}}`: false,
 		`{"db":{"enabled":false},"a":{"enabled":true}}`: true, `{"db":{"enabled":true}}`: false, `{"a":{"enabled":false}}`: false,
 		`{"db":{"enabled":false},"ui":{"theme":"x"}}`: false, // settings
@@ -28,7 +39,7 @@ func TestGeminiSwitchesServersOff(t *testing.T) {
 			want = `{"command":"srv","disabled":true}`
 		}
 		servers := []settings.ImportedServer{{Name: "Db", JSON: []byte(`{"command":"srv"}`)}, {Name: "left out", Problem: "x"}}
-		if files[0].Switch(servers, [][]byte{[]byte(file)}); string(servers[0].JSON) != want || servers[1].JSON != nil {
+		if files[0].Switch(servers, switchFile(t, file)); string(servers[0].JSON) != want || servers[1].JSON != nil {
 			t.Errorf("%s: %s, %s", file, servers[0].JSON, servers[1].JSON)
 		}
 	}
@@ -48,7 +59,7 @@ func TestOpencodeSwitchesServersAndToolsOff(t *testing.T) {
 		`{"agent":{"a":{"tools":{"my_db_*":false}}}}`:             on,
 	} {
 		servers := []settings.ImportedServer{{Name: "my db", JSON: []byte(on)}}
-		if files[0].Switch(servers, [][]byte{[]byte(file)}); string(servers[0].JSON) != want {
+		if files[0].Switch(servers, switchFile(t, file)); string(servers[0].JSON) != want {
 			t.Errorf("%s: %s, want %s", file, servers[0].JSON, want)
 		}
 	}

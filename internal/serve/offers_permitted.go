@@ -268,7 +268,7 @@ func pageOf[T any](all []T, cursor string, key func(T) string) (page []T, next s
 	if err != nil {
 		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server"}
 	}
-	first, found := slices.BinarySearchFunc(all, string(after), func(one T, key2 string) int { return strings.Compare(key(one), key2) })
+	first, found := slices.BinarySearchFunc(all, string(after), func(one T, after string) int { return strings.Compare(key(one), after) })
 	if found {
 		first++
 	}

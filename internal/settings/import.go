@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,10 +41,10 @@ type ImportFile struct {
 	// Read returns the servers in the bytes of the file, in file order.
 	Read func(path string, data []byte) ([]ImportedServer, []document.Problem)
 	// With are other files that switch servers of this one, or some of their tools, off, and
-	// Switch applies the contents of those that exist. They are read whether the project is
-	// trusted or not, because they only take away. Switch may be nil.
+	// Switch applies one that exists. They are read whether the project is trusted or not,
+	// because they only take away. Switch may be nil.
 	With   []string
-	Switch func(servers []ImportedServer, with [][]byte)
+	Switch func(servers []ImportedServer, with *document.Document)
 }
 
 // servers returns the servers in the bytes of the file.
@@ -51,13 +53,23 @@ func (f *ImportFile) servers(data []byte) ([]ImportedServer, []document.Problem)
 	if f.Switch == nil || len(servers) == 0 {
 		return servers, problems
 	}
-	var with [][]byte
 	for _, path := range f.With {
-		if file, err := trust.ReadOwned(path, maxImport); err == nil {
-			with = append(with, file.Data)
+		file, err := trust.ReadOwned(path, maxImport)
+		if isMissing(err) || err == nil && len(bytes.TrimSpace(file.Data)) == 0 {
+			continue
+		}
+		var doc *document.Document
+		if err == nil {
+			doc, _ = document.ParseForeign(path, file.Data)
+		}
+		if doc != nil {
+			f.Switch(servers, doc)
+			continue
+		}
+		for i := range servers {
+			servers[i].Problem = cmp.Or(servers[i].Problem, "it may be switched off in "+path+", which cannot be read")
 		}
 	}
-	f.Switch(servers, with)
 	return servers, problems
 }
 

@@ -2,11 +2,17 @@ package serve
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -137,4 +143,185 @@ func (s *Server) refresh(ctx context.Context, sources []registry.Source) {
 		defer s.mu.Unlock()
 		s.put(o)
 	}
+}
+
+// knownLists is what sessions know of the lists that they are offered, so that they are not told of
+// changes of what only others are offered. The zero value knows of no session, and then tells all.
+// It is safe for concurrent use.
+type knownLists struct {
+	mu        sync.Mutex
+	bySession map[*mcp.ServerSession]*listener
+}
+
+// listChanged is the end of the methods of notifications about lists.
+const listChanged = "/list_changed"
+
+// listener is a session that is told of changes.
+type listener struct {
+	client, profile string
+	who             *caller.Caller
+	lists           map[string]listDigest // that it knows, by kind: tools, prompts or resources
+}
+
+// listDigest is the same for equal lists.
+type listDigest [sha256.Size]byte
+
+// listenerOf returns what the caller of ctx knows in a session, in which it hears of changes.
+func (k *knownLists) listenerOf(ctx context.Context, session *mcp.ServerSession) *listener {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.bySession == nil {
+		k.bySession = map[*mcp.ServerSession]*listener{}
+	}
+	if k.bySession[session] == nil {
+		k.bySession[session] = &listener{client: caller.Token(ctx), profile: caller.Profile(ctx), who: caller.From(ctx), lists: map[string]listDigest{}}
+	}
+	return k.bySession[session]
+}
+
+// forget forgets sessions that have ended.
+func (k *knownLists) forget(ended func(*mcp.ServerSession) bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for session := range k.bySession {
+		if ended(session) {
+			delete(k.bySession, session)
+		}
+	}
+}
+
+func (k *knownLists) of(session *mcp.ServerSession) *listener {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.bySession[session]
+}
+
+// all returns all listeners.
+func (k *knownLists) all() []*listener {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Values(k.bySession))
+}
+
+// knows returns what a session knows of a kind of list; false if nothing.
+func (k *knownLists) knows(who *listener, kind string) (listDigest, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d, ok := who.lists[kind]
+	return d, ok
+}
+
+// tell records what a session is offered of a kind of list, and reports whether it has to be told.
+func (k *knownLists) tell(to *listener, kind string, now listDigest) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before, known := to.lists[kind]
+	to.lists[kind] = now
+	return !known || before != now
+}
+
+// listKinds are the kinds of lists of whose changes clients are told.
+func listKinds() []string { return []string{"tools", "prompts", "resources"} }
+
+// noteLists records what a session is offered when it begins to use it. From then on it hears of
+// changes.
+func (s *Server) noteLists(to *listener, o *offer) {
+	for _, kind := range listKinds() {
+		if _, known := s.known.knows(to, kind); !known {
+			s.known.tell(to, kind, o.digestFor(to, s.view(o, to.profile), kind))
+		}
+	}
+}
+
+// isNews reports whether a notification that a list has changed is news for a session.
+func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
+	to := s.known.of(session)
+	if to == nil {
+		return true
+	}
+	s.mu.Lock()
+	o, isMade := s.offerTo(to)
+	s.mu.Unlock()
+	if o == nil {
+		return isMade
+	}
+	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
+	return s.known.tell(to, kind, o.digestFor(to, s.view(o, to.profile), kind))
+}
+
+// offerTo returns what is offered to a session; nil if there is nothing yet, and false if the next
+// request of its client makes it. s.mu is held.
+func (s *Server) offerTo(to *listener) (o *offer, isMade bool) {
+	o = s.offer
+	if o != nil && to.client != "" && o.session.HasClients() {
+		own := o.clients[to.client]
+		if own == nil || own.offer == nil {
+			return nil, false
+		}
+		o = own.offer
+	}
+	return o, true
+}
+
+// news returns the kinds of lists of which a session is offered another one than it knows. s.mu is
+// held.
+func (s *Server) news() []string {
+	all := s.known.all()
+	return slices.DeleteFunc(listKinds(), func(kind string) bool {
+		return !slices.ContainsFunc(all, func(to *listener) bool {
+			o, _ := s.offerTo(to)
+			before, known := s.known.knows(to, kind)
+			if o == nil || !known {
+				return false
+			}
+			v, _ := o.view(to.profile)
+			return o.digestFor(to, v, kind) != before
+		})
+	})
+}
+
+// digestFor returns the digest of a kind of list of a session, whose view is v.
+func (o *offer) digestFor(of *listener, v *view, kind string) listDigest {
+	if kind == "tools" && o.rules.HasCallers() {
+		hash := sha256.New()
+		for _, t := range o.permitted(caller.With(o.views.life, of.who), v.tools) {
+			_, _ = hash.Write(t.raw)
+		}
+		return listDigest(hash.Sum(nil))
+	}
+	o.views.mu.Lock()
+	defer o.views.mu.Unlock()
+	key := [2]string{of.profile, kind}
+	d, ok := o.views.digests[key]
+	if !ok {
+		d = o.digest(v, kind)
+		o.views.digests[key] = d
+	}
+	return d
+}
+
+func (o *offer) digest(v *view, kind string) listDigest {
+	hash := sha256.New()
+	add := func(name string, from *mcpclient.Source, what any) {
+		if v.profile.showsServer(from.Info().Name) {
+			_ = json.NewEncoder(hash).Encode([]any{name, what}) // what was read from JSON
+		}
+	}
+	switch kind {
+	case "tools":
+		for _, t := range v.tools {
+			_, _ = hash.Write(t.raw)
+		}
+	case "prompts":
+		for _, name := range slices.Sorted(maps.Keys(o.prompts)) {
+			add(name, o.prompts[name].server, o.prompts[name].is)
+		}
+	case "resources":
+		for _, one := range o.offers.servers {
+			for _, r := range one.all() {
+				add(r.uri(), one.server, []any{r.is, r.like})
+			}
+		}
+	}
+	return listDigest(hash.Sum(nil))
 }

@@ -2,11 +2,21 @@ package serve
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/store"
 )
@@ -92,4 +102,180 @@ func (l *logins) find(ctx context.Context, id string) (one login, ok bool, err e
 	defer l.mu.Unlock()
 	one, ok = l.byID[id]
 	return one, ok && time.Now().Before(one.Until), nil
+}
+
+// LoginPage is a page of a login.
+type LoginPage struct {
+	Heading, Text string
+	// Action is the path to which a form posts a field "token"; "": there is no form. Hint says
+	// which token is meant, and Wrong why it is asked for again.
+	Action, Hint, Wrong string
+	// Link is where to go on; "": nowhere.
+	Link string
+}
+
+// serveLogin shows the pages of a login.
+func (h *HTTP) serveLogin(w http.ResponseWriter, r *http.Request) {
+	secureHeaders(w)
+	id := strings.TrimPrefix(r.URL.Path, loginPath)
+	state := r.URL.Query().Get("state")
+	if r.URL.Path == loginReturn {
+		id, _, _ = strings.Cut(state, ".")
+	}
+	one, ok, err := h.server.logins.find(r.Context(), id)
+	switch {
+	case err != nil:
+		h.storeAway(w, err)
+	case !ok || one.Done:
+		h.loginPage(w, http.StatusNotFound, LoginPage{Heading: "There is no such login", Text: "It was completed, took too long, or was never begun. Go back to your program and try again."})
+	case r.URL.Path == loginReturn && r.Method == http.MethodGet:
+		h.finishLogin(w, r, id, one)
+	case r.Method == http.MethodGet:
+		h.loginPage(w, http.StatusOK, one.form(r.URL.Path, ""))
+	case r.Method != http.MethodPost || r.Header.Get("Origin") == "": // of the same origin, see checkOrigin
+		h.refuse(w, r, http.StatusForbidden, "forbidden: only the page of the login may go on with it")
+	default:
+		h.beginLogin(w, r, id, one)
+	}
+}
+
+// form returns the page that asks for the token of the client.
+func (l login) form(path, wrong string) LoginPage {
+	return LoginPage{Heading: "Log in to " + l.Server, Text: fmt.Sprintf("toolreg will use this login for the calls of %s, and of nobody else.", l.Client), Action: path, Wrong: wrong,
+		Hint: fmt.Sprintf("The token with which %s uses this server.", l.Client)}
+}
+
+// beginLogin checks that the browser has the token of the client, and sends it to the
+// authorization server.
+func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one login) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
+	from, no := h.tokens.Find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
+	if no != nil || from.Name != one.Client {
+		wrong := "This is not the token of " + one.Client + "."
+		if no != nil && no.Status == http.StatusServiceUnavailable {
+			wrong = issuerAway
+		}
+		h.opts.Log.Warn("login refused: another token", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
+		h.loginPage(w, http.StatusForbidden, one.form(r.URL.Path, wrong))
+		return
+	}
+	var address string
+	cookie := rand.Text()
+	err := h.server.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
+		address, one.Pending, err = session.Connections.BeginLogin(r.Context(), one.Server, one.Client, one.Base+loginReturn, id+".")
+		return err
+	})
+	if err == nil {
+		one.Browser = auth.HashOf(cookie)
+		err = h.server.logins.put(r.Context(), id, one)
+	}
+	if err != nil {
+		h.opts.Log.Warn("login failed", "server", one.Server, "caller", one.Client, "error", err)
+		h.loginPage(w, http.StatusUnprocessableEntity, LoginPage{Heading: "The login failed", Text: err.Error()})
+		return
+	}
+	setLoginCookie(w, one, id, cookie, int(loginTime/time.Second))
+	to := address
+	if u, err := url.Parse(address); err == nil {
+		to = u.Host
+	}
+	w.Header().Set("Refresh", "0; url="+address) // browsers do not follow redirects of a form to other sites
+	h.loginPage(w, http.StatusOK, LoginPage{Heading: "Log in to " + one.Server, Text: "The next page is at " + to + ".", Link: address})
+}
+
+// finishLogin gets the tokens when the browser has come back from the authorization server.
+func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, one login) {
+	cookie, err := r.Cookie(loginCookie(id))
+	if err != nil || !one.Browser.Is(auth.HashOf(cookie.Value)) {
+		h.opts.Log.Warn("login refused: another browser", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
+		h.loginPage(w, http.StatusForbidden, LoginPage{Heading: "This login was begun elsewhere", Text: "Open the address that your program has shown in this browser."})
+		return
+	}
+	err = h.server.Current(func(session *engine.Session, _ *registry.Registry) error {
+		return session.Connections.FinishLogin(r.Context(), one.Server, one.Client, one.Pending, r.URL.Query())
+	})
+	if err == nil {
+		h.server.connectClient(context.WithoutCancel(r.Context()), one)
+		if one.Done, one.Pending = true, nil; h.server.replica != nil {
+			one.Replica = h.server.replica.ID
+		}
+		err = h.server.logins.put(r.Context(), id, one)
+	}
+	if err != nil {
+		h.opts.Log.Warn("login failed", "server", one.Server, "caller", one.Client, "error", err)
+		h.loginPage(w, http.StatusUnprocessableEntity, LoginPage{Heading: "The login failed", Text: err.Error()})
+		return
+	}
+	setLoginCookie(w, one, id, "", -1)
+	h.opts.Log.Info("logged in", "server", one.Server, "caller", one.Client)
+	h.loginPage(w, http.StatusOK, LoginPage{Heading: "You are logged in to " + one.Server, Text: "You can close this page and go back to your program."})
+}
+
+// connectClient offers the client what its new login gives access to, if it is here.
+func (s *Server) connectClient(ctx context.Context, one login) {
+	ctx = caller.With(ctx, &caller.Caller{Name: one.Client, Token: one.Client})
+	for _, o := range s.offers() {
+		for _, server := range o.ownServers() {
+			if o.client == one.Client && server.Info().Name == one.Server {
+				s.loggedIn(ctx, server)
+			}
+		}
+	}
+}
+
+// loginCookie returns the name of the cookie of a login. A browser may have several.
+func loginCookie(id string) string { return "toolreg-login-" + strings.ToLower(id[:min(len(id), 8)]) }
+
+// setLoginCookie sets the cookie, which the browser must also send when another site sends it back.
+func setLoginCookie(w http.ResponseWriter, one login, id, value string, seconds int) {
+	http.SetCookie(w, &http.Cookie{Name: loginCookie(id), Value: value, Path: loginReturn, MaxAge: seconds, HttpOnly: true, Secure: strings.HasPrefix(one.Base, "https:"), SameSite: http.SameSiteLaxMode})
+}
+
+func (h *HTTP) loginPage(w http.ResponseWriter, status int, p LoginPage) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	h.opts.LoginPage(w, p)
+}
+
+// baseOf returns the beginning of the addresses of this server: that of the settings or, if only
+// this machine can reach it, that of the request. Otherwise it returns "", because a client could
+// name another host, which would get the codes of logins.
+func (h *HTTP) baseOf(r *http.Request) string {
+	if h.opts.OAuth != nil {
+		if base, ok := strings.CutSuffix(h.opts.OAuth.Settings().Audience.Value, auth.Endpoint); ok {
+			return base
+		}
+		return ""
+	}
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	host, port, err := net.SplitHostPort(r.Host)
+	switch {
+	case !h.opts.Loopback || !ok || err != nil || port != strconv.Itoa(at.Port):
+		return ""
+	case !strings.EqualFold(host, "localhost") && !at.IP.Equal(net.ParseIP(host)): // another program may listen at 127.0.0.2
+		return ""
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// loginBase returns where the pages of a login to a server are.
+func (s *Server) loginBase(ctx context.Context, from auth.Identity, name string) (string, error) {
+	redirect := ""
+	err := s.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
+		redirect, err = session.Connections.RedirectURI(ctx, name)
+		return err
+	})
+	if base, ok := strings.CutSuffix(redirect, loginReturn); err != nil || ok {
+		return base, err
+	}
+	if redirect != "" {
+		return "", fmt.Errorf("server %q needs a login, and oauth.redirectUri in its settings is not an address to which browsers can return; set it to https://HOST%s", name, loginReturn)
+	}
+	if from.Base == "" {
+		return "", fmt.Errorf("server %q needs a login, and toolreg does not know the address at which browsers reach it; in the settings of the server, set oauth.redirectUri to https://HOST%s", name, loginReturn)
+	}
+	return from.Base, nil
 }

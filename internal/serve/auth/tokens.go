@@ -162,7 +162,7 @@ func parseToken(words []string, has func(profile string) bool) (name string, t t
 		return "", t, errors.New("expected NAME TOKEN")
 	}
 	name = words[0]
-	if err := CheckTokenName(name); err != nil {
+	if err := checkTokenName(name); err != nil {
 		return "", t, err
 	}
 	if digits, hashed := strings.CutPrefix(words[1], hashPrefix); hashed {
@@ -206,8 +206,8 @@ func parseToken(words []string, has func(profile string) bool) (name string, t t
 
 const hashPrefix = "sha256:"
 
-// CheckTokenName returns an error for a name that no token can have.
-func CheckTokenName(name string) error {
+// checkTokenName returns an error for a name that no token can have.
+func checkTokenName(name string) error {
 	switch {
 	case name == caller.Stdio || name == caller.Local:
 		return fmt.Errorf("%s is the name of clients without a token; choose another", name)
@@ -219,7 +219,7 @@ func CheckTokenName(name string) error {
 
 // MakeToken returns a new token and its line in a token file, which has only its hash.
 func MakeToken(name string) (token, line string, err error) {
-	if err := CheckTokenName(name); err != nil {
+	if err := checkTokenName(name); err != nil {
 		return "", "", err
 	}
 	token = rand.Text()

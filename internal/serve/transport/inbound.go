@@ -1,7 +1,7 @@
 // Package transport carries messages between clients and the SDK's server: lines on stdin, and requests
 // over HTTP, each within its limits and as soon as it is its client's turn. It refuses what could be
-// understood in two ways, has the sessions of clients, and passes on beside a message what came with it
-// ([InboundOf], [ParamsOf]). It knows who sends a request (package auth), not what that one is offered.
+// understood in two ways, has the sessions of clients, and passes on with a message the request that it
+// came in ([InboundOf], [ParamsOf]). It knows who sends a request (package auth), not what that one is offered.
 package transport
 
 import (
@@ -66,17 +66,17 @@ func (in *Inbound) Messages() []json.RawMessage {
 // session that begins with the request.
 type underway = atomic.Pointer[Inbound]
 
-// beside is the member of what the SDK passes on about the sender of a message (TokenInfo) that has
-// what came with the message: the *underway or, on stdin, the *[jsonrpc.Request] itself.
-const beside = "toolreg"
+// originKey is the member of TokenInfo.Extra, which the SDK passes on with each message, that says where
+// the message came from: an *underway or, on stdin, the *[jsonrpc.Request] itself.
+const originKey = "toolreg"
 
-func withBeside(is any) *sdkauth.TokenInfo {
-	return &sdkauth.TokenInfo{Extra: map[string]any{beside: is}}
+func withOrigin(origin any) *sdkauth.TokenInfo {
+	return &sdkauth.TokenInfo{Extra: map[string]any{originKey: origin}}
 }
 
-func besideOf(req mcp.Request) any {
+func originOf(req mcp.Request) any {
 	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-		return extra.TokenInfo.Extra[beside]
+		return extra.TokenInfo.Extra[originKey]
 	}
 	return nil
 }
@@ -117,13 +117,13 @@ func (in *Inbound) Serve(by http.Handler) {
 func (in *Inbound) underway() (_ *sdkauth.TokenInfo, over func()) {
 	under := &underway{}
 	under.Store(in)
-	return withBeside(under), func() { under.Store(nil) }
+	return withOrigin(under), func() { under.Store(nil) }
 }
 
 // InboundOf returns the request over HTTP with which a message came; nil if there is none, or it has
 // been answered.
 func InboundOf(req mcp.Request) *Inbound {
-	if under, ok := besideOf(req).(*underway); ok {
+	if under, ok := originOf(req).(*underway); ok {
 		return under.Load()
 	}
 	return nil
@@ -135,7 +135,7 @@ func ParamsOf(req mcp.Request) json.RawMessage {
 	if in := InboundOf(req); in != nil {
 		return jsonx.Get(in.Body, "params")
 	}
-	if r, ok := besideOf(req).(*jsonrpc.Request); ok {
+	if r, ok := originOf(req).(*jsonrpc.Request); ok {
 		return r.Params
 	}
 	return nil
@@ -150,7 +150,7 @@ func RequestID(req mcp.Request) string {
 		}
 		return string(id)
 	}
-	if r, ok := besideOf(req).(*jsonrpc.Request); ok && r.IsCall() {
+	if r, ok := originOf(req).(*jsonrpc.Request); ok && r.IsCall() {
 		return fmt.Sprint(r.ID.Raw())
 	}
 	return ""

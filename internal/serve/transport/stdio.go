@@ -94,7 +94,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			continue
 		}
 		if r, ok := m.(*jsonrpc.Request); ok {
-			r.Extra = &mcp.RequestExtra{TokenInfo: withBeside(r)}
+			r.Extra = &mcp.RequestExtra{TokenInfo: withOrigin(r)}
 			c.received(r)
 		}
 		return m, nil

@@ -25,8 +25,8 @@ func (s *shares) Room(name string, most int) bool {
 	return most <= 0 || s.all < most && s.of[name] < most-most/10
 }
 
-// Yields reports whether an unused one of a holder may end to make room for one of a token: any if there
-// are as many as there may be, and those of the token itself if it has its share.
+// Yields reports whether one that its holder does not use may end so that a token gets one more: one of
+// the token itself, or anybody's if the limit for all is reached and the token has not used up its share.
 func (s *shares) Yields(holder, name string, most int) bool {
 	return holder == name || s.all >= most && s.of[name] < most-most/10
 }

@@ -121,7 +121,8 @@ func (r *Rule) matchesNothing() string {
 
 // hasNUL reports whether a text of the rule contains a NUL character, which settings cannot.
 func (r *Rule) hasNUL() bool {
-	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path, r.Client, r.Group, r.Prompt, r.Resource, r.When, r.Reason}, r.Match, r.NotMatch)
+	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path, r.Client, r.Group, r.Prompt, r.Resource, r.When, r.Reason},
+		r.Match, r.NotMatch)
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, 0) })
 }
 

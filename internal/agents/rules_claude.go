@@ -55,7 +55,10 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 			case allow, ask, deny:
 				if m.Value.Kind != jsonx.Array {
 					line, col := m.Place()
-					return ImportedRules{}, problemError([]document.Problem{{File: f.Path, Line: line, Col: col, Message: "permissions." + m.Name + " is not a list"}})
+					return ImportedRules{}, problemError([]document.Problem{{
+						File: f.Path, Line: line, Col: col,
+						Message: "permissions." + m.Name + " is not a list",
+					}})
 				}
 				r.list(f.Path, m.Name, m.Value)
 			default:
@@ -210,7 +213,10 @@ func patternRule(decision, pattern string) (*Rule, string) {
 
 // fileEntry converts an entry for tools that read or write files.
 func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
-	own := map[string]string{"Read": "read_file", "Edit": "edit", "Write": "write_file", "MultiEdit": "edit", "NotebookEdit": "edit", "Glob": "glob", "Grep": "grep", "LS": "list_directory"}[name]
+	own := map[string]string{
+		"Read": "read_file", "Edit": "edit", "Write": "write_file", "MultiEdit": "edit",
+		"NotebookEdit": "edit", "Glob": "glob", "Grep": "grep", "LS": "list_directory",
+	}[name]
 	category := map[string]string{"Read": "read", "Edit": "write"}[name]
 	if name == "NotebookEdit" && (decision != allow || spec == "" || spec == "*" || spec == "**") { // edit changes other files too
 		rule := &Rule{Tool: own, Path: notebooks}

@@ -145,7 +145,9 @@ func (r *codexReader) example(ctx context.Context, rules []Rule, line string, ma
 		if err != nil || rules[i].When != "" {
 			continue
 		}
-		got, err := p.Matches(ctx, &policy.Rule{Tool: shellTool, Command: rules[i].Command, Decision: decision}, tool, registry.Call{Params: json.RawMessage("{}")})
+		got, err := p.Matches(ctx,
+			&policy.Rule{Tool: shellTool, Command: rules[i].Command, Decision: decision}, tool,
+			registry.Call{Params: json.RawMessage("{}")})
 		if err != nil || got != match {
 			continue
 		}

@@ -66,10 +66,13 @@ func exporters(ctx context.Context) map[string]exporter {
 			rule.Decision = decision
 			return []Rule{*rule}
 		}},
-		"codex": {exact: codexEntries, wide: func(r Rule) []string { r.When = ""; return codexEntries(r) }, join: codexText, read: func(_, entry string) []Rule {
-			got, _ := readCodexRules(ctx, []RuleFile{{Data: []byte(entry)}})
-			return got.Rules
-		}},
+		"codex": {
+			exact: codexEntries, wide: func(r Rule) []string { r.When = ""; return codexEntries(r) },
+			join: codexText, read: func(_, entry string) []Rule {
+				got, _ := readCodexRules(ctx, []RuleFile{{Data: []byte(entry)}})
+				return got.Rules
+			},
+		},
 		"gemini": {order: true, exact: geminiEntries, wide: func(r Rule) []string { r.When = ""; return geminiEntries(r) }, join: geminiText,
 			read: func(_, entry string) []Rule {
 				got, _ := readGeminiRules([]RuleFile{{Data: []byte(entry)}})
@@ -261,7 +264,10 @@ func geminiEntries(r Rule) []string {
 	expression := quotedIn(r.When, "test(")
 	begin := strings.TrimSuffix(strings.TrimPrefix(expression, "^(?:"), ")")
 	var out []string
-	for _, field := range [][2]string{{"commandPrefix", r.Command}, {"commandRegex", begin}, {"commandRegex", strings.TrimPrefix(expression, "(?s)")}, {"argsPattern", expression}} {
+	for _, field := range [][2]string{
+		{"commandPrefix", r.Command}, {"commandRegex", begin},
+		{"commandRegex", strings.TrimPrefix(expression, "(?s)")}, {"argsPattern", expression},
+	} {
 		if field[1] != "" {
 			out = append(out, base+field[0]+" = "+jsonx.Quote(field[1])+"\n")
 		}

@@ -77,7 +77,8 @@ func (s *starlark) take(c byte) bool {
 func (s *starlark) name() string {
 	s.skip()
 	start := s.at
-	for s.at < len(s.src) && (s.src[s.at] == '_' || s.src[s.at] >= 'a' && s.src[s.at] <= 'z' || s.src[s.at] >= 'A' && s.src[s.at] <= 'Z' || s.at > start && s.src[s.at] >= '0' && s.src[s.at] <= '9') {
+	for s.at < len(s.src) && (s.src[s.at] == '_' || s.src[s.at] >= 'a' && s.src[s.at] <= 'z' ||
+		s.src[s.at] >= 'A' && s.src[s.at] <= 'Z' || s.at > start && s.src[s.at] >= '0' && s.src[s.at] <= '9') {
 		s.at++
 	}
 	return s.src[start:s.at]

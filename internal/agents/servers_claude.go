@@ -19,7 +19,8 @@ func claudeFiles(w folders) []settings.ImportFile {
 	user := w.user(shared, config, ".claude.json")
 	with := slices.Concat(user, []settings.ImportFile{w.project(nil, ".claude", "settings.json"), w.project(nil, ".claude", "settings.local.json")},
 		w.user(nil, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"))
-	return slices.Concat(switchedBy(w.user(read(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"), claudeSwitch(w.root, false), with...),
+	return slices.Concat(switchedBy(w.user(read(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"),
+		claudeSwitch(w.root, false), with...),
 		switchedBy([]settings.ImportFile{w.project(shared, ".mcp.json")}, claudeSwitch(w.root, true), with...),
 		switchedBy(user, claudeSwitch(w.root, false), with...))
 }

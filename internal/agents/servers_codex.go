@@ -25,7 +25,8 @@ const (
 
 // codexFiles returns Codex's files, which are TOML.
 func codexFiles(w folders) []settings.ImportFile {
-	return append([]settings.ImportFile{w.project(readCodexServers, ".codex", "config.toml")}, w.user(readCodexServers, w.named("CODEX_HOME", ".codex"), "config.toml")...)
+	return append([]settings.ImportFile{w.project(readCodexServers, ".codex", "config.toml")},
+		w.user(readCodexServers, w.named("CODEX_HOME", ".codex"), "config.toml")...)
 }
 
 // codexServer is a table mcp_servers.NAME.

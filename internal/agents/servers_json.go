@@ -148,7 +148,8 @@ func switched(entry *jsonx.Value) *bool {
 }
 
 // switchedBy lets each of a program's files, and others, switch servers of all of them off.
-func switchedBy(files []settings.ImportFile, says func(doc *document.Document, name string) (off bool, tools []string), others ...settings.ImportFile) []settings.ImportFile {
+func switchedBy(files []settings.ImportFile,
+	says func(doc *document.Document, name string) (off bool, tools []string), others ...settings.ImportFile) []settings.ImportFile {
 	var with []string
 	for _, f := range slices.Concat(files, others) {
 		if !slices.Contains(with, f.Path) {

@@ -96,7 +96,8 @@ func isEntry(members []jsonx.Member) bool {
 
 func pasted(m jsonx.Member) settings.ImportedServer {
 	raw := m.Value.JSON()
-	isEditors := slices.ContainsFunc([]string{"${input:", "${env:", "${workspaceFolder", "${userHome}"}, func(v string) bool { return bytes.Contains(raw, []byte(v)) })
+	isEditors := slices.ContainsFunc([]string{"${input:", "${env:", "${workspaceFolder", "${userHome}"},
+		func(v string) bool { return bytes.Contains(raw, []byte(v)) })
 	whole, err := json.Marshal(map[string]map[string]json.RawMessage{"mcpServers": {m.Name: raw}})
 	if err == nil && !isEditors {
 		if unknown, err := settings.CheckFile("pasted.json", whole); err == nil && len(unknown) == 0 {

@@ -158,7 +158,8 @@ func readOpencode(path string, data []byte) ([]settings.ImportedServer, []docume
 	}
 	members := doc.Members("mcp")
 	// In version 2 the servers are one level deeper.
-	if nested := doc.Members("mcp", "servers"); nested != nil && !slices.ContainsFunc(nested, func(m jsonx.Member) bool { return m.Name == "command" || m.Name == "url" }) {
+	if nested := doc.Members("mcp", "servers"); nested != nil &&
+		!slices.ContainsFunc(nested, func(m jsonx.Member) bool { return m.Name == "command" || m.Name == "url" }) {
 		members = nested
 	}
 	return servers(members, opencodeLike, opencodeEntry), nil

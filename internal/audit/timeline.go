@@ -29,7 +29,8 @@ func (t *Timeline) Add(e Entry) {
 	if e.Time.After(t.last) {
 		t.last = e.Time
 	}
-	t.entries = append(t.entries, Entry{Time: e.Time, Outcome: e.Outcome, BrokenOff: e.BrokenOff, DurationMs: e.DurationMs, ResultBytes: e.ResultBytes, SavedTokens: e.SavedTokens})
+	t.entries = append(t.entries,
+		Entry{Time: e.Time, Outcome: e.Outcome, BrokenOff: e.BrokenOff, DurationMs: e.DurationMs, ResultBytes: e.ResultBytes, SavedTokens: e.SavedTokens})
 }
 
 // Total returns the statistics of all calls.
@@ -58,7 +59,10 @@ func (t *Timeline) Periods(most int, zone *time.Location) []Period {
 		return nil
 	}
 	var starts []time.Time
-	for _, s := range []step{{0, time.Minute}, {0, 5 * time.Minute}, {0, 15 * time.Minute}, {0, time.Hour}, {0, 3 * time.Hour}, {0, 6 * time.Hour}, {1, 0}, {7, 0}, {30, 0}, {365, 0}, {3650, 0}, {36500, 0}} {
+	for _, s := range []step{
+		{0, time.Minute}, {0, 5 * time.Minute}, {0, 15 * time.Minute}, {0, time.Hour}, {0, 3 * time.Hour},
+		{0, 6 * time.Hour}, {1, 0}, {7, 0}, {30, 0}, {365, 0}, {3650, 0}, {36500, 0},
+	} {
 		if starts = t.starts(s, most, zone); len(starts) <= most {
 			break
 		}

@@ -64,7 +64,10 @@ func fetch(ctx context.Context, address, agent string, allow []string, pinned bo
 	}
 	req.Header.Set("User-Agent", agent)
 	dialer := &webaddr.Dialer{Allow: allow}
-	transport := &http.Transport{DialContext: dialer.Dial, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10, TLSHandshakeTimeout: 10 * time.Second, DisableCompression: true}
+	transport := &http.Transport{
+		DialContext: dialer.Dial, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10,
+		TLSHandshakeTimeout: 10 * time.Second, DisableCompression: true,
+	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		switch {

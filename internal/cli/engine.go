@@ -139,7 +139,9 @@ func (x *Engine) deps() engine.Deps {
 	}
 	return engine.Deps{
 		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders, Log: x.io.Log,
-		Warn: x.io.Warn, Describe: asking.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), ServerKeeper: internal(KeepServerCommand), Evaluator: internal(EvaluateCommand), ScriptEngine: internal(ScriptCommand),
+		Warn: x.io.Warn, Describe: asking.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(),
+		Outcome: outcome, Keeper: internal(KeepCommand), ServerKeeper: internal(KeepServerCommand),
+		Evaluator: internal(EvaluateCommand), ScriptEngine: internal(ScriptCommand),
 	}
 }
 
@@ -349,9 +351,12 @@ func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) err
 	if err != nil {
 		return &UsageError{Err: err}
 	}
-	o := telemetry.Options{Endpoint: set.Telemetry.Endpoint, Headers: map[string]string{}, Getenv: x.config.Getenv, Version: x.version, Scrape: x.Scrape, Log: x.io.Log, Warn: func(message string) {
-		x.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "telemetry", Message: message})
-	}}
+	o := telemetry.Options{
+		Endpoint: set.Telemetry.Endpoint, Headers: map[string]string{}, Getenv: x.config.Getenv,
+		Version: x.version, Scrape: x.Scrape, Log: x.io.Log, Warn: func(message string) {
+			x.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "telemetry", Message: message})
+		},
+	}
 	for _, h := range headers {
 		o.Headers[h.Name] = h.Value
 	}

@@ -142,7 +142,8 @@ func globalFlags(root *cobra.Command) {
 	f.StringArray("settings", nil, "also read this settings `file` (- for stdin) and trust it (repeatable)")
 	f.Bool("no-user-settings", false, "do not read the user's settings")
 	f.Bool("no-project-settings", false, "do not read the project's settings")
-	f.StringArray("import", nil, "show what another `program` gets, or, with --preset and with call, add its MCP servers: "+strings.Join(agents.Importer{}.Programs(), ", "))
+	f.StringArray("import", nil,
+		"show what another `program` gets, or, with --preset and with call, add its MCP servers: "+strings.Join(agents.Importer{}.Programs(), ", "))
 	f.StringArray("mcp", nil, "add an MCP server for this run: a `URL` or a command line, after NAME= to name it (repeatable)")
 	f.Bool("trust-project", false, "trust the project's settings for this run")
 	f.String("root", "", "project root `folder`; default the nearest parent with .toolreg or .git")

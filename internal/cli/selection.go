@@ -220,8 +220,12 @@ func (s *Selection) CheckSource(from *engine.Session) error {
 			servers = append(servers, name)
 		} else if id, ok := strings.CutPrefix(source, registry.PluginPrefix); ok {
 			plugins = append(plugins, id)
-		} else if !text.IsGlob(source) && !slices.Contains([]string{registry.SourceBuiltin, registry.SourceHost, registry.SourceCommand, registry.SourceComposite}, source) {
-			return &UsageError{Err: fmt.Errorf("unknown source %q", source), Hint: "one of builtin, host, command, composite, plugin:ID, mcp:SERVER, openapi:NAME, or a glob"}
+		} else if !text.IsGlob(source) &&
+			!slices.Contains([]string{registry.SourceBuiltin, registry.SourceHost, registry.SourceCommand, registry.SourceComposite}, source) {
+			return &UsageError{
+				Err:  fmt.Errorf("unknown source %q", source),
+				Hint: "one of builtin, host, command, composite, plugin:ID, mcp:SERVER, openapi:NAME, or a glob",
+			}
 		}
 	}
 	for _, plugin := range plugins {

@@ -115,7 +115,10 @@ func (w *Watcher) Follow(ctx context.Context, from *engine.Session, reload func(
 		w.Add(from)
 		next, err := reload(from)
 		if err != nil {
-			w.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "reload_failed", Message: "the changed settings are not used: " + err.Error()})
+			w.env.IO.Warn(registry.Diagnostic{
+				Severity: registry.SeverityError, Code: "reload_failed",
+				Message: "the changed settings are not used: " + err.Error(),
+			})
 			continue
 		}
 		from = next

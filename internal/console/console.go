@@ -62,7 +62,10 @@ type call struct {
 }
 
 func newCall(id int, e *audit.Entry) call {
-	c := call{ID: id, Start: e.Time.UnixMilli(), Tool: e.Tool, Script: e.Parent != "", Decision: e.Decision, Outcome: string(e.Outcome), Code: e.Code, Ms: e.DurationMs, Waited: e.WaitedMs, Size: e.ResultBytes}
+	c := call{
+		ID: id, Start: e.Time.UnixMilli(), Tool: e.Tool, Script: e.Parent != "", Decision: e.Decision,
+		Outcome: string(e.Outcome), Code: e.Code, Ms: e.DurationMs, Waited: e.WaitedMs, Size: e.ResultBytes,
+	}
 	if e.Caller != nil {
 		c.Caller, c.Client = e.Caller.Name, e.Caller.Client
 	}

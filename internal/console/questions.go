@@ -188,7 +188,10 @@ func (c *Console) Elicit(ctx context.Context, e ask.Elicitation, first func() bo
 	one := &question{summary: summary{Tool: short("MCP server " + e.Server)}, first: first}
 	one.read = func(r reply) (any, error) { return answerOf(e, r) }
 	one.details = func() details {
-		d := details{Text: fmt.Sprintf("MCP server %q asks:\n%s", ui.Line(e.Server), ui.Visible(e.Message)), Choices: []choice{{Word: wordSend}, {Word: wordDecline}, {Word: wordDismiss}}}
+		d := details{
+			Text:    fmt.Sprintf("MCP server %q asks:\n%s", ui.Line(e.Server), ui.Visible(e.Message)),
+			Choices: []choice{{Word: wordSend}, {Word: wordDecline}, {Word: wordDismiss}},
+		}
 		if e.URL != "" {
 			d.Text += "\n\nIt asks you to open this address, and to send this answer when you have finished there:\n" + ui.Line(e.URL)
 		}
@@ -203,7 +206,10 @@ func (c *Console) Elicit(ctx context.Context, e ask.Elicitation, first func() bo
 }
 
 func newField(f *form.Field) field {
-	out := field{Name: f.Name, Label: ui.Line(f.Label()), Description: ui.Visible(f.Description), Expects: ui.Line(f.Expects()), Secret: f.Secret, Required: f.Required}
+	out := field{
+		Name: f.Name, Label: ui.Line(f.Label()), Description: ui.Visible(f.Description),
+		Expects: ui.Line(f.Expects()), Secret: f.Secret, Required: f.Required,
+	}
 	if f.Default != nil {
 		out.Value = f.Show(f.Default)
 	}

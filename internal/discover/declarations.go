@@ -177,7 +177,11 @@ func (d *declarations) quarantine(name, reason, hint string) {
 		d.diagnose(registry.SeverityError, "tool_quarantined", "", "a tool was left out: "+reason, hint)
 		return
 	}
-	t := declaration{original: name, definition: registry.Definition{Name: registry.ValidName(name), InputSchema: json.RawMessage(noParams)}, quarantine: errors.New(reason)}
+	t := declaration{
+		original:   name,
+		definition: registry.Definition{Name: registry.ValidName(name), InputSchema: json.RawMessage(noParams)},
+		quarantine: errors.New(reason),
+	}
 	d.diagnose(registry.SeverityError, "tool_quarantined", t.definition.Name, reason+"; the tool was left out", hint)
 	d.tools = append(d.tools, t)
 }
@@ -210,7 +214,8 @@ func (d *declarations) diagnostics() []registry.Diagnostic {
 	if d.left > 0 {
 		out = append(out, registry.Diagnostic{
 			Severity: registry.SeverityError, Code: "too_many_tools", Source: d.source,
-			Message: fmt.Sprintf("%d tools were declared, which is over the limit of %d (limits.tools); the others were left out", d.limits.Tools+d.left, d.limits.Tools),
+			Message: fmt.Sprintf("%d tools were declared, which is over the limit of %d (limits.tools); the others were left out",
+				d.limits.Tools+d.left, d.limits.Tools),
 		})
 	}
 	if d.dropped > 0 {

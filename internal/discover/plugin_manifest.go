@@ -143,7 +143,8 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 				p.problem(doc, at, "the program's name is empty", "")
 			case !leadsOutside(word) || inside(i, word):
 			case p.Root == "":
-				p.problem(doc, at, fmt.Sprintf("%q leads outside the plugin's folder", word), "keep what the plugin runs inside it; only the command of a tool in a project's plugin may be elsewhere in the project")
+				p.problem(doc, at, fmt.Sprintf("%q leads outside the plugin's folder", word),
+					"keep what the plugin runs inside it; only the command of a tool in a project's plugin may be elsewhere in the project")
 			default:
 				p.problem(doc, at, fmt.Sprintf("%q leads outside the project", word), "keep what the plugin runs inside the project")
 			}
@@ -238,7 +239,8 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 			p.problem(doc, at+"/examples", err.Error(), "")
 		}
 		for _, v := range violations {
-			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer), "the example does not match the tool's own schema: "+place(v.Pointer)+v.Message, "")
+			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer),
+				"the example does not match the tool's own schema: "+place(v.Pointer)+v.Message, "")
 		}
 	}
 }
@@ -332,7 +334,9 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, 
 			program(at+"/command", argv)
 		}
 		if name, _ := stringIn(o, "name"); builtin(name) != "" {
-			tell(at+"/name", fmt.Sprintf("%q is a name of the built-in tool %s, so the tool is ignored unless excludeTools lists that one", name, builtin(name)), "give it another name")
+			tell(at+"/name",
+				fmt.Sprintf("%q is a name of the built-in tool %s, so the tool is ignored unless excludeTools lists that one", name, builtin(name)),
+				"give it another name")
 		}
 		for _, field := range []string{"description", "parameters"} {
 			if !present(o[field]) {

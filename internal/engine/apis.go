@@ -112,7 +112,10 @@ func CheckClient(server settings.Server, client string) error {
 	case client == caller.Stdio || client == caller.Local:
 		return &InputError{Err: fmt.Errorf("clients without a token (%s) use your own login", client), Hint: "leave out --client"}
 	case !server.LoginPerClient():
-		return &InputError{Err: fmt.Errorf("server %q has one login, which all clients use (%s)", server.Name, server.Origin), Hint: "set oauth.per: client in its settings"}
+		return &InputError{
+			Err:  fmt.Errorf("server %q has one login, which all clients use (%s)", server.Name, server.Origin),
+			Hint: "set oauth.per: client in its settings",
+		}
 	}
 	return nil
 }

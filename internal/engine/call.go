@@ -103,7 +103,8 @@ func (c *Calls) AnswerMCP(ctx context.Context, t *registry.Tool, r registry.Resu
 	answer := c.Answer(ctx, t, r)
 	if answer.Structured == nil && r.Structured != nil && !r.IsError && len(t.MCPOutputSchema()) > 0 {
 		answer.IsError = true
-		answer.Content = append(slices.Clone(answer.Content), registry.TextContent("[The call succeeded; do not repeat it. It is marked as an error only because its structured result is too long to be sent (limits.answer).]"))
+		answer.Content = append(slices.Clone(answer.Content),
+			registry.TextContent("[The call succeeded; do not repeat it. It is marked as an error only because its structured result is too long to be sent (limits.answer).]"))
 	}
 	return answer
 }

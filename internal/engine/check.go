@@ -214,7 +214,8 @@ func (s *Session) sort(found []toolscan.Finding, out *Checked) {
 	for _, f := range found {
 		about := f.Tool + f.Prompt + f.Resource // one of them
 		i := slices.IndexFunc(s.Settings.Silences, func(entry settings.Silence) bool {
-			return entry.Rule == f.Rule && (entry.Server == "" || text.MatchName(entry.Server, f.Server)) && (entry.Tool == "" || text.MatchName(entry.Tool, about))
+			return entry.Rule == f.Rule && (entry.Server == "" || text.MatchName(entry.Server, f.Server)) &&
+				(entry.Tool == "" || text.MatchName(entry.Tool, about))
 		})
 		if i < 0 {
 			out.Findings = append(out.Findings, f)

@@ -62,7 +62,10 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	if err != nil {
 		return nil, err
 	}
-	x := &exec.Executor{Validate: reg.Validate, Decider: scoped{renewed{p, g.policies, reg}, &g.programs.set.Serve.OAuth}, Approvals: p.Approvals, Confine: g.programs.confiner.Call, Warn: g.programs.reports.add}
+	x := &exec.Executor{
+		Validate: reg.Validate, Decider: scoped{renewed{p, g.policies, reg}, &g.programs.set.Serve.OAuth},
+		Approvals: p.Approvals, Confine: g.programs.confiner.Call, Warn: g.programs.reports.add,
+	}
 	if g.tape != nil {
 		x.Recorded = g.tape
 	}
@@ -128,7 +131,11 @@ type scoped struct {
 func (s scoped) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
 	if c := caller.From(ctx); c != nil && c.Scopes != nil {
 		if lacking := s.oauth.Lacking(c.Scopes, t.Called()...); lacking != nil {
-			return policy.Verdict{Decision: policy.Deny, Reason: "the access token lacks the scope " + text.Quote(lacking.Scope), Origin: lacking.Origin.String()}
+			return policy.Verdict{
+				Decision: policy.Deny,
+				Reason:   "the access token lacks the scope " + text.Quote(lacking.Scope),
+				Origin:   lacking.Origin.String(),
+			}
 		}
 	}
 	return s.Decider.Decide(ctx, t, call)
@@ -211,7 +218,8 @@ func (c *callLimits) count(ctx context.Context, t *registry.Tool) error {
 	for _, l := range c.limits {
 		matches := func(spelling string) bool { return text.MatchNameFold(l.Tool, spelling) }
 		ofGroup := func(group string) bool { return text.MatchNameFold(l.Group, group) }
-		if (l.Client == "" || text.MatchNameFold(l.Client, name)) && (l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Called(), matches)) {
+		if (l.Client == "" || text.MatchNameFold(l.Client, name)) &&
+			(l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Called(), matches)) {
 			limits = append(limits, l)
 		}
 	}
@@ -240,7 +248,10 @@ func (q *quotas) take(tool, name string, limits []settings.CallLimit, now time.T
 			q.spans[key] = s
 		}
 		if s.calls >= l.Calls {
-			return &exec.LimitedError{Tool: tool, Calls: l.Calls, Per: l.Per, Again: max(s.end.Sub(now).Round(time.Second), time.Second), Origin: l.Origin.String()}
+			return &exec.LimitedError{
+				Tool: tool, Calls: l.Calls, Per: l.Per,
+				Again: max(s.end.Sub(now).Round(time.Second), time.Second), Origin: l.Origin.String(),
+			}
 		}
 		if !slices.Contains(spans, s) { // two scopes may have the same limit
 			spans = append(spans, s)

@@ -90,8 +90,11 @@ func (l *listingStore) Flush() {
 	switch err := l.Records.Flush(); {
 	case err == nil:
 	case l.Records.Active(cache.Listing):
-		l.programs.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
-			Hint: "set cache.discovery: 0 to disable the cache"})
+		l.programs.reports.add(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "cache_not_kept",
+			Message: "tool lists cannot be cached: " + err.Error(),
+			Hint:    "set cache.discovery: 0 to disable the cache",
+		})
 	default:
 		l.programs.reports.log.Debug("caching the protocols of servers failed", "err", err)
 	}
@@ -259,7 +262,8 @@ func (l *cachedAPI) Load(ctx context.Context) (known openapi.Known, err error) {
 		return known, nil // expanding the settings fails with a better message
 	}
 	limit := l.api.ConnectTimeout.String()
-	record, _ := l.Records.Load(source, map[cache.Kind]string{kindOperations: "", cache.Failure: limit, cache.Listing: ""}) // operations may be known without a listing
+	// operations may be known without a listing
+	record, _ := l.Records.Load(source, map[cache.Kind]string{kindOperations: "", cache.Failure: limit, cache.Listing: ""})
 	known.Failure = failureOf(record)
 	if e := record[kindOperations]; len(e.Parts) == 1 && json.Unmarshal(e.Facts, &known.Facts) == nil {
 		known.Operations, known.Asked = e.Parts[0], e.Stored

@@ -82,7 +82,10 @@ func (n *serverNames) load() {
 	}
 	if n.record, err = OpenNames(n.set, n.folders); err == nil {
 		if n.held, err = n.record.Read(); err != nil {
-			n.blind = &InputError{Err: fmt.Errorf("plain names of servers' tools are not known: %w", err), Hint: "`toolreg cache clear --names` forgets which server each name belongs to"}
+			n.blind = &InputError{
+				Err:  fmt.Errorf("plain names of servers' tools are not known: %w", err),
+				Hint: "`toolreg cache clear --names` forgets which server each name belongs to",
+			}
 		}
 	}
 	if n.blind != nil {

@@ -81,7 +81,9 @@ func (o *OfferOwners) load() {
 		}
 	}
 	if err != nil {
-		n.reports.warn("names_unknown", "", "it is not known to which server resources and prompts belong: "+err.Error(), "`toolreg cache clear --names` forgets which server each name belongs to")
+		n.reports.warn("names_unknown", "",
+			"it is not known to which server resources and prompts belong: "+err.Error(),
+			"`toolreg cache clear --names` forgets which server each name belongs to")
 	}
 }
 

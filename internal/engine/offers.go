@@ -32,7 +32,8 @@ func (o *Offers) Split(ctx context.Context, reg *registry.Registry, tools []*reg
 	offered := slices.DeleteFunc(slices.Clone(tools), func(t *registry.Tool) bool {
 		v, denied := p.DeniesAll(ctx, t)
 		if denied {
-			hidden = append(hidden, registry.Hidden{Name: t.Name, Version: t.Version, Source: t.Source, Reason: "every call is denied: " + v.Reason, Setting: v.Origin})
+			hidden = append(hidden,
+				registry.Hidden{Name: t.Name, Version: t.Version, Source: t.Source, Reason: "every call is denied: " + v.Reason, Setting: v.Origin})
 		}
 		return denied
 	})
@@ -145,14 +146,21 @@ func (o *Offers) Search(ctx context.Context, tools []*registry.Tool, query strin
 func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, limit int) ([]Ranked, error) {
 	candidates := make([]toolsearch.Candidate, len(found))
 	for i, f := range found {
-		candidates[i] = toolsearch.Candidate{Name: f.Tool.Name, Description: f.Tool.Description, Server: f.Tool.Server, InputSchema: f.Tool.InputSchema, Score: f.Score}
+		candidates[i] = toolsearch.Candidate{
+			Name: f.Tool.Name, Description: f.Tool.Description, Server: f.Tool.Server,
+			InputSchema: f.Tool.InputSchema, Score: f.Score,
+		}
 	}
 	argv, err := o.gate.programs.expander.Command(o.gate.programs.set.Search.Command)
 	if err != nil {
 		return o.unordered(found, err)
 	}
-	command := toolsearch.Command{Argv: argv, Dir: o.gate.programs.set.ProjectRoot, Env: o.gate.programs.envFor(o.gate.programs.set.Search.Command), Timeout: o.gate.programs.set.Search.Timeout,
-		Confine: o.gate.programs.confiner.ProgramsOf(confine.Processor, o.gate.programs.set.Search.Command.Origin.Scope)}
+	command := toolsearch.Command{
+		Argv: argv, Dir: o.gate.programs.set.ProjectRoot,
+		Env:     o.gate.programs.envFor(o.gate.programs.set.Search.Command),
+		Timeout: o.gate.programs.set.Search.Timeout,
+		Confine: o.gate.programs.confiner.ProgramsOf(confine.Processor, o.gate.programs.set.Search.Command.Origin.Scope),
+	}
 	order, unknown, err := command.Order(ctx, query, limit, candidates)
 	switch {
 	case context.Cause(ctx) != nil:
@@ -177,6 +185,7 @@ func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, li
 
 func (o *Offers) unordered(found []Ranked, err error) ([]Ranked, error) {
 	o.gate.programs.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_failed",
-		Message: fmt.Sprintf("search.command failed: %v; tools are listed by score", err), Hint: "set at " + o.gate.programs.set.Search.Command.Origin.String()})
+		Message: fmt.Sprintf("search.command failed: %v; tools are listed by score", err),
+		Hint:    "set at " + o.gate.programs.set.Search.Command.Origin.String()})
 	return found, nil
 }

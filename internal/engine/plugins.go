@@ -131,7 +131,9 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 	inside := e.Origin.Scope == settings.ScopeProject && within(f.programs.set.ProjectRoot, path)
 	switch {
 	case inside && !filepath.IsLocal(e.Value):
-		f.refuse(e, fmt.Sprintf("%q is inside the project but is not a relative path, so project trust does not cover it", e.Value), "write it relative to the project root")
+		f.refuse(e,
+			fmt.Sprintf("%q is inside the project but is not a relative path, so project trust does not cover it", e.Value),
+			"write it relative to the project root")
 	case inside:
 		f.add(ctx, PlaceSetting, at, f.programs.set.Project)
 	default:
@@ -186,7 +188,8 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
 		if reason := trust.Foreign(trust.Real(path)); reason != "" {
-			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make yourself its owner and only writer"})
+			p.Problems = append(p.Problems,
+				document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make yourself its owner and only writer"})
 			return
 		}
 	}

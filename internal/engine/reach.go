@@ -27,7 +27,10 @@ func (describing) Decide(context.Context, *registry.Tool, registry.Call) policy.
 // to tools of the registry, and these two show only tools that are offered.
 func (r *reach) executor() *exec.Executor {
 	gate := r.offers.gate
-	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: gate.audit.Call, Warn: gate.programs.reports.add, Wrap: []registry.Middleware{gate.runs.LimitOutput}}
+	return &exec.Executor{
+		Validate: r.registry.Validate, Decider: describing{}, Observe: gate.audit.Call,
+		Warn: gate.programs.reports.add, Wrap: []registry.Middleware{gate.runs.LimitOutput},
+	}
 }
 
 func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result, error) {

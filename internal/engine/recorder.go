@@ -132,7 +132,8 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 	if e.Caller != nil {
 		log = log.With("caller", e.Caller.Name, "client", e.Caller.Client)
 	}
-	log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
+	log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1),
+		"cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
 		"duration", e.Duration(), "outcome", string(e.Outcome))
 	if !a.set.Audit.Enabled {
 		return

@@ -59,8 +59,12 @@ func entryRules(out []policy.Rule, list settings.List, decision policy.Decision,
 }
 
 func compileRule(r settings.Rule, canonical func(string) string) (policy.Rule, error) {
-	rule := policy.Rule{Tool: registry.NameIn(r.Tool), Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations, Command: r.Command, Path: r.Path, Client: r.Client, Group: r.Group, Profile: r.Profile, Layer: r.Layer, Prompt: r.Prompt, Resource: r.Resource,
-		Reason: r.Reason, Origin: r.Origin.String(), Personal: r.Origin.Scope != settings.ScopeProject}
+	rule := policy.Rule{
+		Tool: registry.NameIn(r.Tool), Source: r.Source, Server: r.Server, Category: r.Category,
+		Annotations: r.Annotations, Command: r.Command, Path: r.Path, Client: r.Client, Group: r.Group,
+		Profile: r.Profile, Layer: r.Layer, Prompt: r.Prompt, Resource: r.Resource,
+		Reason: r.Reason, Origin: r.Origin.String(), Personal: r.Origin.Scope != settings.ScopeProject,
+	}
 	var err error
 	if rule.Decision, err = policy.ParseDecision(r.Decision); err != nil {
 		return rule, err

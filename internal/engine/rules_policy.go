@@ -140,7 +140,8 @@ func (p *programs) programsOf(ctx context.Context, x *values.Expander, t *regist
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, program{append([]string{s.Command}, s.Args...), pairValues(s.Env), pairValues(s.Headers), s.InheritEnv, s.Cwd, s.Type, []string{s.URL, s.HTTPURL}})
+		all = append(all,
+			program{append([]string{s.Command}, s.Args...), pairValues(s.Env), pairValues(s.Headers), s.InheritEnv, s.Cwd, s.Type, []string{s.URL, s.HTTPURL}})
 	}
 	if i := slices.IndexFunc(set.APIs, func(a settings.API) bool { return t.OfServer() && a.Name == t.Server }); i >= 0 {
 		a, err := x.API(ctx, set.APIs[i])

@@ -122,8 +122,11 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 		return s.call(ctx, call.Params)
 	}
 	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
-		return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("During %s, server %q asks your model to answer the following.\nThe answer goes to the server. The command is %q (%s).",
-			during, server.Name, strings.Join(command.Argv, " "), command.Origin)}, nil
+		return registry.Preview{
+			Kind: registry.PreviewInfo,
+			Title: fmt.Sprintf("During %s, server %q asks your model to answer the following.\nThe answer goes to the server. The command is %q (%s).",
+				during, server.Name, strings.Join(command.Argv, " "), command.Origin),
+		}, nil
 	}
 	return t
 }
@@ -136,7 +139,8 @@ func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (reg
 	if err != nil {
 		return registry.Result{}, err
 	}
-	out, err := s.gate.programs.confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx, process.Spec{Argv: argv, Dir: s.gate.programs.set.ProjectRoot, Env: s.gate.programs.envFor(command), Stdin: params, MaxOutput: maxOutput})
+	out, err := s.gate.programs.confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx,
+		process.Spec{Argv: argv, Dir: s.gate.programs.set.ProjectRoot, Env: s.gate.programs.envFor(command), Stdin: params, MaxOutput: maxOutput})
 	switch {
 	case context.Cause(ctx) != nil:
 		return registry.Result{}, context.Cause(ctx)

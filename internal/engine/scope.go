@@ -105,5 +105,6 @@ func (s scope) showsHidden(reg *registry.Registry, h *registry.Hidden) bool {
 		return s.showsSource(h.Source)
 	}
 	server, _ := registry.ServerOf(h.Source)
-	return (server == "" || s.showsServer(server)) && s.showsTool(&registry.Tool{Definition: registry.Definition{Name: h.Name, Source: h.Source, Server: server}})
+	return (server == "" || s.showsServer(server)) &&
+		s.showsTool(&registry.Tool{Definition: registry.Definition{Name: h.Name, Source: h.Source, Server: server}})
 }

@@ -69,7 +69,8 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 	r := &scriptRun{Scripts: s, steps: steps, id: call.ID, progress: call.Progress, failed: map[uint32]error{}}
 	r.journal = s.journals.open(ctx, hash, jsonx.Canonical(params))
 	clock := &script.Clock{}
-	out, err := script.Run(exec.WithPause(ctx, clock.Pause), script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.engine, Host: r, Clock: clock})
+	out, err := script.Run(exec.WithPause(ctx, clock.Pause),
+		script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.engine, Host: r, Clock: clock})
 	return r.finish(ctx, out, err)
 }
 
@@ -115,7 +116,10 @@ func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 		r.mu.Lock()
 		r.failed[c.ID] = &exec.ToolError{Category: result.ErrorCategory}
 		r.mu.Unlock()
-		return script.Reply{Err: cmp.Or(result.Text(), result.Summary, "the tool reported an error"), Category: string(cmp.Or(result.ErrorCategory, registry.ErrorExecution))}
+		return script.Reply{
+			Err:      cmp.Or(result.Text(), result.Summary, "the tool reported an error"),
+			Category: string(cmp.Or(result.ErrorCategory, registry.ErrorExecution)),
+		}
 	}
 	return r.reply(&result)
 }
@@ -232,7 +236,10 @@ func (r *scriptRun) reply(result *registry.Result) script.Reply {
 		}
 		r.size += int64(len(c.Data) + len(c.Text))
 		if most := r.finder.set.Limits.Result; most > 0 && r.size > most {
-			return script.Reply{Err: fmt.Sprintf("the images and other content of the script's calls exceed %d bytes (limits.result)", most), Category: string(registry.ErrorExecution)}
+			return script.Reply{
+				Err:      fmt.Sprintf("the images and other content of the script's calls exceed %d bytes (limits.result)", most),
+				Category: string(registry.ErrorExecution),
+			}
 		}
 		r.media = append(r.media, c)
 		out.Parts = append(out.Parts, script.Part{Media: len(r.media), Kind: string(c.Type), MIMEType: c.MIMEType, URI: c.URI})

@@ -211,13 +211,17 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		credentials: sync.OnceValue(func() func(string) string { return programs.confiner.Credentials(outputs.Folder) })}
 	audit := &callRecorder{set: set, folders: deps.Folders, reports: reports, mask: mask, outcome: deps.Outcome, began: deps.Began}
 	runs := &toolRuns{outputs: outputs, logins: logins, uncut: opts.Uncut, renew: opts.Cache == cache.Renew, set: set, reports: reports}
-	gate := &gate{programs: programs, policies: policies, audit: audit, runs: runs, limits: callLimits{set.CallLimits, counted, shared}, asker: deps.Asker, tape: tape}
+	gate := &gate{
+		programs: programs, policies: policies, audit: audit, runs: runs,
+		limits: callLimits{set.CallLimits, counted, shared}, asker: deps.Asker, tape: tape,
+	}
 	if deps.Describe != nil {
 		gate.unattended = &unattended{programs: programs, policies: policies, reports: reports, describe: deps.Describe, replayed: tape.replays()}
 	}
 
 	// Where tools come from.
-	listings := newListings(listingStore{programs: programs, version: deps.Version, mode: opts.Cache, isStill: opts.Still, counts: opts.Counts}, opts.List || opts.Counts)
+	listings := newListings(listingStore{programs: programs, version: deps.Version, mode: opts.Cache, isStill: opts.Still, counts: opts.Counts},
+		opts.List || opts.Counts)
 	connections := &Connections{programs: programs, logins: logins, listings: listings, kept: kept, gate: gate,
 		questions: &questions{deps.Asker, audit, reports, tape}, all: commonOptions(programs, deps, opts, mask), logs: deps.ServerLog,
 		files: builtin.NewFiles(builtin.Options{Workspace: workspaceOf(set)}), links: links, earlier: apisBefore}
@@ -388,7 +392,10 @@ func commonOptions(p *programs, deps Deps, opts Options, mask *masker) mcpclient
 		ProjectRoot: p.set.ProjectRoot, Workspace: workspaceOf(p.set), Environ: process.ChildEnviron(p.environ), Version: deps.Version,
 		Expand: p.expander.Server, Hide: mask.hide, Logger: p.reports.log, OnState: p.reports.serverState,
 		Counts: opts.Counts, ListOnly: opts.List, Apps: opts.Apps, Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
-		Limits: mcpclient.Limits{Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages, Schema: limits.Schema, Samples: p.set.Sampling.Requests},
+		Limits: mcpclient.Limits{
+			Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages,
+			Schema: limits.Schema, Samples: p.set.Sampling.Requests,
+		},
 	}
 	if p.set.Globals.ConnectSet {
 		o.ConnectTimeout = p.set.Globals.ConnectTimeout

@@ -72,7 +72,10 @@ func takeShared(ctx context.Context, s *store.Store, tool, name string, limits [
 	case full < 0:
 		return nil
 	}
-	return &exec.LimitedError{Tool: tool, Calls: of[full].Calls, Per: of[full].Per, Again: max(left.Round(time.Second), time.Second), Origin: of[full].Origin.String()}
+	return &exec.LimitedError{
+		Tool: tool, Calls: of[full].Calls, Per: of[full].Per,
+		Again: max(left.Round(time.Second), time.Second), Origin: of[full].Origin.String(),
+	}
 }
 
 // sharedApprovals keeps the approvals of clients, and questions about their calls, in a store, for

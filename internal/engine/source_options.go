@@ -72,7 +72,8 @@ func (o *sourceOptions) command() discover.CommandOptions {
 			return p.expander.Command(c)
 		},
 		Context: o.facts.json(), ProjectRoot: p.set.ProjectRoot, Env: append(slices.Clone(p.env), p.bytecode()),
-		Timeout: p.set.DiscoveryTimeout, Limits: o.limits(), Confine: p.confiner.Programs(confine.Discovery), Outputs: o.listings.OfOutput(registry.SourceCommand, ""),
+		Timeout: p.set.DiscoveryTimeout, Limits: o.limits(), Confine: p.confiner.Programs(confine.Discovery),
+		Outputs:   o.listings.OfOutput(registry.SourceCommand, ""),
 		Evaluator: o.evaluator,
 	}
 }
@@ -139,7 +140,8 @@ func (o *sourceOptions) composites(ctx context.Context) *discover.Composites {
 	if len(named) == 0 {
 		return nil
 	}
-	return discover.ParseComposites(ctx, named, discover.CompositeOptions{Context: o.facts.json(), Evaluator: o.evaluator, ProjectRoot: o.programs.set.ProjectRoot})
+	return discover.ParseComposites(ctx, named,
+		discover.CompositeOptions{Context: o.facts.json(), Evaluator: o.evaluator, ProjectRoot: o.programs.set.ProjectRoot})
 }
 
 // proxyOf reads the proxy variables in upper and lower case.

@@ -210,7 +210,8 @@ func InPreset(preset string, t *registry.Tool) bool {
 		return true
 	}
 	return slices.ContainsFunc(presets(preset), func(p string) bool {
-		return p == "full" || p == builtin.PresetMCP && t.Source != registry.SourceBuiltin || t.Source == registry.SourceBuiltin && builtin.InPreset(p, t.OriginalName())
+		return p == "full" || p == builtin.PresetMCP && t.Source != registry.SourceBuiltin ||
+			t.Source == registry.SourceBuiltin && builtin.InPreset(p, t.OriginalName())
 	})
 }
 
@@ -244,7 +245,8 @@ func withReplayed(local, replayed []registry.Source) []registry.Source {
 // newSources creates the sources without starting any. host may be nil. replayed are those of a
 // recording; with one, no others are created but built-in tools and composites. inside is
 // [process.InsideServer].
-func newSources(ctx context.Context, o *sourceOptions, c *Connections, preset string, host registry.Source, replayed []registry.Source, inside func() (string, bool)) *sources {
+func newSources(ctx context.Context, o *sourceOptions, c *Connections, preset string, host registry.Source,
+	replayed []registry.Source, inside func() (string, bool)) *sources {
 	set, reports := o.programs.set, o.programs.reports
 	out := &sources{Servers: &Servers{listings: c.listings}, plugins: newPlugins(ctx, o), composites: o.composites(ctx), newComposites: o.composites}
 	own := o.builtin()

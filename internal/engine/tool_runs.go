@@ -80,7 +80,8 @@ func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
 	o := toolSettingsOf(r.set, &t)
 	if o.Shortened && o.Named {
 		r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
-			Message: fmt.Sprintf("results of %q are cached for %s: a project cannot cache them longer than other settings do", t.Name, valueOf(o.Cache)), Hint: "set cache in your own toolOptions"})
+			Message: fmt.Sprintf("results of %q are cached for %s: a project cannot cache them longer than other settings do", t.Name, valueOf(o.Cache)),
+			Hint:    "set cache in your own toolOptions"})
 	}
 	if valueOf(o.Cache) <= 0 {
 		return t
@@ -95,7 +96,10 @@ func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
 		return t
 	}
 	scope := strings.Join([]string{r.set.ProjectRoot, r.set.Workspace, r.set.Globals.Channel}, "\x00")
-	return middleware.Cache{Dir: dir, TTL: *o.Cache, Renew: r.renew, Scope: scope, Credentials: r.logins.credentials, Key: r.cacheKey, Failed: r.resultNotCached}.Wrap(t)
+	return middleware.Cache{
+		Dir: dir, TTL: *o.Cache, Renew: r.renew, Scope: scope, Credentials: r.logins.credentials,
+		Key: r.cacheKey, Failed: r.resultNotCached,
+	}.Wrap(t)
 }
 
 // cacheKey returns the key of the hashes in the names of cached results.

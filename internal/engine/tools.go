@@ -314,11 +314,18 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 		return &InputError{Err: fmt.Errorf("calls of %s cannot be detached, because it is not a tool of an MCP server", tool.Name)}
 	}
 	if set := server.Settings(); set.Command != "" && t.kept.keepFor(set) <= 0 {
-		return &InputError{Err: fmt.Errorf("server %q would end with this run, and its task with it", set.Name), Hint: "set mcpServers." + set.Name + ".keep: true"}
+		return &InputError{
+			Err:  fmt.Errorf("server %q would end with this run, and its task with it", set.Name),
+			Hint: "set mcpServers." + set.Name + ".keep: true",
+		}
 	}
 	call.Last = false
 	call.Detach = func(remote registry.RemoteTask) error {
-		task := Task{ID: strings.ToLower(rand.Text()), Tool: tool.Qualified(), Server: tool.Server, ServerTool: tool.ServerTool, RemoteTask: remote, Identity: tool.Identity, Created: time.Now().UTC()}
+		task := Task{
+			ID: strings.ToLower(rand.Text()), Tool: tool.Qualified(), Server: tool.Server,
+			ServerTool: tool.ServerTool, RemoteTask: remote, Identity: tool.Identity,
+			Created: time.Now().UTC(),
+		}
 		data, err := json.Marshal(task)
 		if err != nil {
 			return err
@@ -404,7 +411,10 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 // the result is as the server gave it. It returns the errors of [mcpclient.Source.AwaitTask], and
 // of hooks.
 func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source, progress func(registry.Progress)) (*registry.Tool, registry.Result, error) {
-	tool := registry.Tool{Definition: registry.Definition{Name: task.Tool, Server: task.Server, ServerTool: task.ServerTool, Source: registry.MCPPrefix + task.Server, OutputMarkdown: true}}
+	tool := registry.Tool{Definition: registry.Definition{
+		Name: task.Tool, Server: task.Server, ServerTool: task.ServerTool,
+		Source: registry.MCPPrefix + task.Server, OutputMarkdown: true,
+	}}
 	if f, err := t.finder.Find(ctx, task.Tool, Query{Call: true}); err == nil && f.Tool.Server == task.Server && f.Tool.ServerTool == task.ServerTool {
 		tool = *f.Tool
 	}

@@ -221,7 +221,9 @@ func (u *unattended) command(ctx context.Context, q *exec.Question) exec.Answer 
 	if err == nil || context.Cause(ctx) != nil {
 		return answer
 	}
-	u.warnOf(q, "approval_command_failed", fmt.Sprintf("approval.command gave no answer about %q, which means no: %v%s", q.Tool.Name, err, tailOf(stderr)), "set at "+u.programs.set.Approval.Command.Origin.String())
+	u.warnOf(q, "approval_command_failed",
+		fmt.Sprintf("approval.command gave no answer about %q, which means no: %v%s", q.Tool.Name, err, tailOf(stderr)),
+		"set at "+u.programs.set.Approval.Command.Origin.String())
 	return exec.Answer{Reason: "there was no valid answer"}
 }
 
@@ -254,7 +256,11 @@ func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, 
 		defer cancel()
 	}
 	// It runs outside the sandbox, because it has to reach a person.
-	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: dir, Env: env, NotFrom: u.programs.set.Workspace, Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes})
+	out, err := process.Run(ctx,
+		process.Spec{
+			Argv: argv, Dir: dir, Env: env, NotFrom: u.programs.set.Workspace,
+			Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes,
+		})
 	switch {
 	case err != nil:
 		return a, out.Stderr, err

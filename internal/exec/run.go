@@ -44,7 +44,8 @@ type outcome struct {
 // runWithGrace runs the tool and waits until it returns. After ctx is done it waits
 // only for the grace period, because a tool that ignores its context must not block
 // the program.
-func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool, run func(context.Context, registry.Call) (registry.Result, error), call registry.Call) (registry.Result, error) {
+func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool,
+	run func(context.Context, registry.Call) (registry.Result, error), call registry.Call) (registry.Result, error) {
 	done := make(chan outcome, 1)
 	go func() {
 		stack.Reserve()

@@ -47,7 +47,8 @@ func paramField(refs *schema.Refs, name string, property *jsonx.Value) Field {
 	if err != nil || !resolved.Is(jsonx.Object) {
 		return Field{Name: name, Kind: Text}
 	}
-	if words := resolved.Get("enum"); words != nil && resolved.Get("type") == nil && !slices.ContainsFunc(words.Items, func(v *jsonx.Value) bool { return !v.Is(jsonx.String) }) {
+	if words := resolved.Get("enum"); words != nil && resolved.Get("type") == nil &&
+		!slices.ContainsFunc(words.Items, func(v *jsonx.Value) bool { return !v.Is(jsonx.String) }) {
 		resolved = resolved.Clone()
 		resolved.Set("type", jsonx.NewString("string"))
 	}

@@ -41,7 +41,10 @@ func replace(old registry.Result, raw json.RawMessage) (registry.Result, error) 
 	if err := jsonx.DecodeKnown(raw, &in); err != nil {
 		return registry.Result{}, fmt.Errorf("its result is invalid: %w; it takes llmContent, isError and structuredContent", err)
 	}
-	r := registry.Result{IsError: in.IsError, Structured: in.Structured, Duration: old.Duration, Cached: old.Cached, Attempts: old.Attempts, Confined: old.Confined}
+	r := registry.Result{
+		IsError: in.IsError, Structured: in.Structured, Duration: old.Duration, Cached: old.Cached,
+		Attempts: old.Attempts, Confined: old.Confined,
+	}
 	if r.IsError {
 		r.ErrorCategory = old.ErrorCategory
 		if r.ErrorCategory == "" {

@@ -62,7 +62,8 @@ func (e *Entry) Is(t *registry.Tool) bool {
 func (e *Entry) IsNamed(names ...string) bool {
 	server, isServer := registry.ServerOf(e.Source)
 	return slices.ContainsFunc(names, func(name string) bool {
-		return text.MatchName(name, e.Name) || e.Version != "" && text.MatchName(name, e.Name+"@"+e.Version) || isServer && text.MatchName(name, registry.ValidName(server+"__"+e.Name))
+		return text.MatchName(name, e.Name) || e.Version != "" && text.MatchName(name, e.Name+"@"+e.Version) ||
+			isServer && text.MatchName(name, registry.ValidName(server+"__"+e.Name))
 	})
 }
 
@@ -99,7 +100,8 @@ type absentError struct{ path, user string }
 
 func (e *absentError) Error() string {
 	if e.user != "" {
-		return fmt.Sprintf("neither %s nor %s exists; run toolreg lock to create the first, which applies to this project, or toolreg lock --user to create the second, which applies to projects without their own", e.path, e.user)
+		return fmt.Sprintf("neither %s nor %s exists; run toolreg lock to create the first, which applies to this project, or toolreg lock --user to create the second, which applies to projects without their own",
+			e.path, e.user)
 	}
 	return e.path + " does not exist; run toolreg lock to create it"
 }

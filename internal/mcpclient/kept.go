@@ -119,7 +119,10 @@ func (c *connector) keeperOf(ctx context.Context, server settings.Server, sess *
 			if limit == 0 {
 				limit = server.ConnectTimeout
 			}
-			return &keep.Spec{Process: p, Split: server.Split, Known: c.known(ctx), ConnectTimeout: limit, Keep: k.For, MaxFrame: c.opts.Limits.Frame, MaxMessage: c.opts.Limits.Result}
+			return &keep.Spec{
+				Process: p, Split: server.Split, Known: c.known(ctx), ConnectTimeout: limit, Keep: k.For,
+				MaxFrame: c.opts.Limits.Frame, MaxMessage: c.opts.Limits.Result,
+			}
 		}}
 	}
 	var stderr func(string)
@@ -154,7 +157,8 @@ func (c *connector) process(ctx context.Context, server settings.Server) (keep.P
 // passed on to a server that outlasts the run.
 func isOfOneRun(entry string) bool {
 	name, _, _ := expand.Cut(entry)
-	return strings.HasPrefix(name, "TOOLREG_") || slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TRACEPARENT", "TRACESTATE", "BAGGAGE"}, name)
+	return strings.HasPrefix(name, "TOOLREG_") ||
+		slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TRACEPARENT", "TRACESTATE", "BAGGAGE"}, name)
 }
 
 // sorted returns a process with its variables in order: another order makes no difference.
@@ -197,7 +201,9 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error, 
 	opts := &Options{
 		Server:      settings.Server{Name: p.Server, Command: p.Command, Args: p.Args, Split: spec.Split, Cwd: p.Dir, InheritEnv: true, Protocol: p.Protocol},
 		ProjectRoot: p.Root, Workspace: p.Workspace, Environ: p.Env, Version: p.Version,
-		ConnectTimeout: spec.ConnectTimeout, Memory: onlyProtocol(spec.Known), Limits: Limits{Frame: spec.MaxFrame, Result: spec.MaxMessage}.withDefaults(), Confine: confine, Guard: true,
+		ConnectTimeout: spec.ConnectTimeout, Memory: onlyProtocol(spec.Known),
+		Limits: Limits{Frame: spec.MaxFrame, Result: spec.MaxMessage}.withDefaults(), Confine: confine,
+		Guard: true,
 	}
 	c := &connector{dialer: dialer{opts: opts, asker: k.Asker(), changed: func(Change) {}, keeper: k}}
 	sess, err := c.connectWithin(ctx, spec.ConnectTimeout)

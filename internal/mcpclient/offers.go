@@ -111,7 +111,9 @@ func offered[T any](ctx context.Context, s *Source, what, key string, usable fun
 	for i, raw := range items {
 		var item T
 		if err := json.Unmarshal(raw, &item); err != nil || jsonx.KindOf(raw) != jsonx.Object || !usable(&item) {
-			diagnose("listing_malformed", fmt.Sprintf("%s: item %d was left out: it is malformed or has no name", method, i+1), "report this to the server's author")
+			diagnose("listing_malformed",
+				fmt.Sprintf("%s: item %d was left out: it is malformed or has no name", method, i+1),
+				"report this to the server's author")
 			continue
 		}
 		out = append(out, item)

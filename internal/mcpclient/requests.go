@@ -82,7 +82,10 @@ func (q *requester) answerError(ctx context.Context, sess *session, method strin
 		return &RefusedError{Server: q.opts.Server.Name, Request: method, Message: unmet.Reason}
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return &RefusedError{Server: q.opts.Server.Name, Request: method, Code: refused.Code, Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage))}
+		return &RefusedError{
+			Server: q.opts.Server.Name, Request: method, Code: refused.Code,
+			Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage)),
+		}
 	}
 	return q.opts.errorf(method, err, sess.failure(err))
 }
@@ -130,7 +133,8 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 		return nil, err
 	}
 	for ; ; round++ {
-		raw, err := sess.wire.Do(ctx, &wire.Request{Method: r.method, Params: with(params, r.input), Name: r.name, Headers: r.headers, Asked: r.asked, Progress: r.progress})
+		raw, err := sess.wire.Do(ctx,
+			&wire.Request{Method: r.method, Params: with(params, r.input), Name: r.name, Headers: r.headers, Asked: r.asked, Progress: r.progress})
 		addresses := needsAddresses(err)
 		again := false
 		switch {
@@ -229,7 +233,8 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		return registry.Result{}, err
 	}
 	if call.Detach != nil && sess.stdio != nil && sess.kept == nil {
-		return registry.Result{}, q.opts.errorf("tools/call", nil, "the call was not made, because the server could not be kept between runs and its task would end with this one")
+		return registry.Result{}, q.opts.errorf("tools/call", nil,
+			"the call was not made, because the server could not be kept between runs and its task would end with this one")
 	}
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
@@ -240,7 +245,8 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		headers: wire.ParamHeaders(tool.InputSchema, params),
 		detach:  call.Detach,
 	}
-	if (TaskSupport(tool) == TaskRequired || call.Detach != nil && TaskSupport(tool) == TaskOptional) && sess.wire.Server().Tasks { // a modern server decides by itself
+	// a modern server decides by itself
+	if (TaskSupport(tool) == TaskRequired || call.Detach != nil && TaskSupport(tool) == TaskOptional) && sess.wire.Server().Tasks {
 		request.params = map[string]any{"name": name, "arguments": params, "task": struct{}{}}
 	}
 	r, err := q.result(ctx, sess, name, request, call.Last, output)
@@ -255,7 +261,8 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		case c != nil && c.Single:
 			who, advice = "several calls", "Make them one after another."
 		}
-		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: %s were running there, and the protocol does not say which of them it was about. %s", q.opts.Server.Name, who, advice))
+		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: %s were running there, and the protocol does not say which of them it was about. %s",
+			q.opts.Server.Name, who, advice))
 	}
 	for _, reason := range request.asked.Declined() {
 		r = r.WithNote("The user declined a question of the server. The reason given: " + reason)
@@ -287,8 +294,9 @@ func (q *requester) result(ctx context.Context, sess *session, name string, requ
 func (q *requester) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return registry.ErrorResult(registry.ErrorTimeout, q.opts.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; the server was asked to stop it%s",
-				name, time.Since(start).Round(10*time.Millisecond), sess.clues())).Error()), nil
+			return registry.ErrorResult(registry.ErrorTimeout,
+				q.opts.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; the server was asked to stop it%s",
+					name, time.Since(start).Round(10*time.Millisecond), sess.clues())).Error()), nil
 		}
 		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w", name, q.opts.Server.Name, context.Cause(ctx))
 	}
@@ -306,7 +314,8 @@ func (q *requester) callFailed(ctx context.Context, sess *session, name string, 
 		}
 		// Servers of the TypeScript SDK already begin their messages like this.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
-		return registry.ErrorResult(registry.ErrorExecution, prefix+text.Valid(text.Head(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxMessage))), nil
+		return registry.ErrorResult(registry.ErrorExecution,
+			prefix+text.Valid(text.Head(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxMessage))), nil
 	}
 	return registry.Result{}, q.opts.errorf("tools/call", err, sess.failure(err))
 }

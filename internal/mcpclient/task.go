@@ -279,7 +279,8 @@ func (s *Source) CancelTask(ctx context.Context, of registry.RemoteTask) error {
 
 // AwaitTask waits for the result of a task of a tool, as a call does, but does not cancel the
 // task if ctx ends first. At a time limit the error is the cause of ctx.
-func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool *registry.Definition, progress func(registry.Progress)) (r registry.Result, err error) {
+func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool *registry.Definition,
+	progress func(registry.Progress)) (r registry.Result, err error) {
 	start, name := time.Now(), tool.ServerTool
 	err = s.withTask(ctx, of, func(ctx context.Context, sess *session, t *task) error {
 		request := &request{method: "tools/call", name: name, progress: progress, asked: ask.NewRequest(ctx, "tool "+text.Quote(name))}
@@ -317,7 +318,8 @@ func (s *Source) withTask(ctx context.Context, of registry.RemoteTask, f func(co
 	case sess.kept == nil:
 		return s.opts.errorf("tasks/get", nil, "the task is in the process of the server that is kept, and this run has started its own")
 	case !sess.kept.Since.Equal(of.Started):
-		return s.opts.errorf("tasks/get", nil, "the task is in a kept process of the server that was started with other environment variables or settings, or in another project; look at the task from there")
+		return s.opts.errorf("tasks/get", nil,
+			"the task is in a kept process of the server that was started with other environment variables or settings, or in another project; look at the task from there")
 	}
 	ctx, done, err := sess.begin(ctx)
 	if err != nil {

@@ -85,7 +85,10 @@ func (q *requester) tool(d registry.Definition, identity json.RawMessage) regist
 		return q.call(ctx, &d, call, validator)
 	}
 	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
-		return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", text.Quote(d.ServerTool), text.Quote(server.Name))}, nil
+		return registry.Preview{
+			Kind:  registry.PreviewMCP,
+			Title: fmt.Sprintf("call %s on MCP server %s", text.Quote(d.ServerTool), text.Quote(server.Name)),
+		}, nil
 	}
 	return t
 }

@@ -163,7 +163,8 @@ func (r *Registry) Get(ctx context.Context, name, version string) (*Entry, error
 		return nil, r.failed(fmt.Errorf("reading server %s: %w", text.Quote(name), err))
 	}
 	if s := entry.Server; s.Name != name || version != Latest && s.Version != version {
-		return nil, r.failed(fmt.Errorf("asked for %s %s, it answered with %s %s", text.Quote(name), text.Quote(version), text.Quote(s.Name), text.Quote(s.Version)))
+		return nil, r.failed(fmt.Errorf("asked for %s %s, it answered with %s %s", text.Quote(name),
+			text.Quote(version), text.Quote(s.Name), text.Quote(s.Version)))
 	}
 	return entry, nil
 }
@@ -216,7 +217,10 @@ func (r *Registry) get(ctx context.Context, path string, into any) (status int, 
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", r.Agent)
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10, TLSHandshakeTimeout: 10 * time.Second}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10,
+		TLSHandshakeTimeout: 10 * time.Second,
+	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: withinOrigin}
 	resp, err := client.Do(req)

@@ -89,7 +89,10 @@ type grant struct {
 // NewAuthority returns an Authority configured by command-line flags; see the
 // flags for the options.
 func NewAuthority(args ...string) (*Authority, error) {
-	a := &Authority{Now: time.Now, counts: map[string]int{}, clients: map[string]*client{}, codes: map[string]*grant{}, access: map[string]*grant{}, refresh: map[string]*grant{}, proofs: map[string]bool{}}
+	a := &Authority{
+		Now: time.Now, counts: map[string]int{}, clients: map[string]*client{}, codes: map[string]*grant{},
+		access: map[string]*grant{}, refresh: map[string]*grant{}, proofs: map[string]bool{},
+	}
 	f := flag.NewFlagSet("authority", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.DurationVar(&a.o.ttl, "ttl", time.Hour, "lifetime of access tokens; 0 = not said")

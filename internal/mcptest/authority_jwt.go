@@ -77,7 +77,10 @@ func (a *Authority) Token(resource string, scopes []string, more map[string]any)
 
 // sign makes an access token (RFC 9068). a.mu is held.
 func (a *Authority) sign(resource string, scopes []string, ttl time.Duration, more map[string]any) (string, error) {
-	claims := jwt.MapClaims{"iss": a.Issuer, "aud": resource, "sub": a.o.person, "exp": a.Now().Add(ttl).Unix(), "iat": a.Now().Unix(), "jti": rand.Text(), "scope": strings.Join(scopes, " ")}
+	claims := jwt.MapClaims{
+		"iss": a.Issuer, "aud": resource, "sub": a.o.person, "exp": a.Now().Add(ttl).Unix(),
+		"iat": a.Now().Unix(), "jti": rand.Text(), "scope": strings.Join(scopes, " "),
+	}
 	if a.o.groups != "" {
 		claims["groups"] = strings.Fields(a.o.groups)
 	}

@@ -45,10 +45,14 @@ func (o *options) addDialogs(s *mcp.Server) {
 	add("rounds", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askRounds)
 	add("crowd", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askAtOnce)
 	add("chatty", object, chatty)
-	add("sample", `{"type":"object","properties":{"prompt":{"type":"string"},"count":{"type":"integer"},"tools":{"type":"boolean"}},"required":["prompt"]}`, askModel)
+	add("sample",
+		`{"type":"object","properties":{"prompt":{"type":"string"},"count":{"type":"integer"},"tools":{"type":"boolean"}},"required":["prompt"]}`,
+		askModel)
 	add("roots", object, askRoots)
 	add("log", `{"type":"object","properties":{"level":{"type":"string"},"text":{"type":"string"},"count":{"type":"integer"}}}`, logTool)
-	add("work", `{"type":"object","properties":{"steps":{"type":"integer"},"pause":{"type":"integer","description":"milliseconds"},"message":{"type":"string"}}}`, work)
+	add("work",
+		`{"type":"object","properties":{"steps":{"type":"integer"},"pause":{"type":"integer","description":"milliseconds"},"message":{"type":"string"}}}`,
+		work)
 	add("mirror", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`, mirror)
 }
 
@@ -129,7 +133,10 @@ func askRounds(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 		return bad, nil
 	}
 	question := func(n int) *mcp.ElicitParams {
-		return &mcp.ElicitParams{Mode: "form", Message: fmt.Sprintf("Question %d of %d", n, p.Count), RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)}
+		return &mcp.ElicitParams{
+			Mode: "form", Message: fmt.Sprintf("Question %d of %d", n, p.Count),
+			RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`),
+		}
 	}
 	if r.Session.InitializeParams().ProtocolVersion >= firstModern {
 		n, _ := strconv.Atoi(r.Params.RequestState)
@@ -161,7 +168,8 @@ func askAtOnce(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 	answers := make(chan string, p.Count)
 	for range p.Count {
 		go func() {
-			answer, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: "At once?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+			answer, err := r.Session.Elicit(ctx,
+				&mcp.ElicitParams{Mode: "form", Message: "At once?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
 			if err != nil {
 				answers <- "error"
 				return
@@ -180,7 +188,8 @@ func askAtOnce(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 func chatty(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	answered := make(chan error, 1)
 	go func() {
-		_, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: "Well?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+		_, err := r.Session.Elicit(ctx,
+			&mcp.ElicitParams{Mode: "form", Message: "Well?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
 		answered <- err
 	}()
 	tick := time.NewTicker(time.Millisecond)

@@ -95,7 +95,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.listing, "listing", "", "list the tools that the JSON in `FILE` has under \"tools\", as they are; a call gives back its name and params")
 	f.BoolVar(&o.roots, "roots", false, "have a tool that asks for the roots")
 	f.BoolVar(&o.tasks, "tasks", false, "have tools that go on as tasks, and nothing else")
-	f.BoolVar(&o.undeclared, "undeclared", false, "with --tasks and a protocol before 2026-07-28: have no tasks capability, and refuse calls that ask for a task")
+	f.BoolVar(&o.undeclared, "undeclared", false,
+		"with --tasks and a protocol before 2026-07-28: have no tasks capability, and refuse calls that ask for a task")
 	f.StringVar(&o.steps, "steps", "", "be no real server but follow the script in `FILE`, a JSON list of steps")
 	if err := f.Parse(args); err != nil {
 		return nil, err

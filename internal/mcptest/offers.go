@@ -26,7 +26,11 @@ func (o *options) addOffers(s *mcp.Server) {
 	} {
 		s.AddResource(r, o.readResource)
 	}
-	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "test://item/{id}", Name: "item", Description: "An item by its number.", MIMEType: "application/json"}, o.readResource)
+	s.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: "test://item/{id}", Name: "item", Description: "An item by its number.",
+		MIMEType: "application/json",
+	},
+		o.readResource)
 }
 
 func review(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

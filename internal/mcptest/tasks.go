@@ -100,7 +100,11 @@ func (s *taskServer) answer(m *rpcMessage) (any, *rpcError) {
 	case m.Method == "tools/list":
 		var list []any
 		for _, t := range taskTools {
-			tool := map[string]any{"name": t.name, "description": "Runs as a task: " + t.support + ".", "inputSchema": map[string]any{"type": "object"}, "execution": map[string]any{"taskSupport": t.support}}
+			tool := map[string]any{
+				"name": t.name, "description": "Runs as a task: " + t.support + ".",
+				"inputSchema": map[string]any{"type": "object"},
+				"execution":   map[string]any{"taskSupport": t.support},
+			}
 			if t.name == "report" {
 				tool["outputSchema"] = map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}}
 			}
@@ -182,14 +186,20 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 			t.end(s, "completed", textResult("both"), nil)
 		}), nil
 	case "repeats":
-		t := &serverTask{status: "input_required", created: time.Now(), wants: map[string]any{"one": asksFor("name", "One?")}, repeats: true, over: make(chan struct{})}
+		t := &serverTask{
+			status: "input_required", created: time.Now(),
+			wants: map[string]any{"one": asksFor("name", "One?")}, repeats: true, over: make(chan struct{}),
+		}
 		out := s.add(t)
 		out["inputRequests"] = t.wants // not yet
 		return out, nil
 	case "test_tool_with_task":
 		answer, ok := m.Params.Answers["user_name"]
 		if !ok {
-			return map[string]any{"resultType": "input_required", "requestState": "x", "inputRequests": map[string]any{"user_name": asksFor("name", "Who?")}}, nil
+			return map[string]any{
+				"resultType": "input_required", "requestState": "x",
+				"inputRequests": map[string]any{"user_name": asksFor("name", "Who?")},
+			}, nil
 		}
 		content, _ := answer["content"].(map[string]any)
 		return s.start(nil, func(t *serverTask) {
@@ -218,7 +228,10 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 
 // start starts a task and returns the answer to its call.
 func (s *taskServer) start(wants map[string]any, run func(*serverTask)) map[string]any {
-	t := &serverTask{status: "working", created: time.Now(), wants: wants, got: map[string]map[string]any{}, resumed: make(chan struct{}), over: make(chan struct{})}
+	t := &serverTask{
+		status: "working", created: time.Now(), wants: wants, got: map[string]map[string]any{},
+		resumed: make(chan struct{}), over: make(chan struct{}),
+	}
 	if len(wants) > 0 {
 		t.status = "input_required"
 	}
@@ -264,7 +277,10 @@ func (s *taskServer) describe(id string, t *serverTask) map[string]any {
 		}
 	}
 	now := time.Now().UTC().Format(time.RFC3339Nano)
-	out := map[string]any{"taskId": id, "status": t.status, "statusMessage": "it is " + t.status, "createdAt": t.created.UTC().Format(time.RFC3339Nano), "lastUpdatedAt": now}
+	out := map[string]any{
+		"taskId": id, "status": t.status, "statusMessage": "it is " + t.status,
+		"createdAt": t.created.UTC().Format(time.RFC3339Nano), "lastUpdatedAt": now,
+	}
 	if s.legacy {
 		out["ttl"], out["pollInterval"] = 60000, 100
 		return out

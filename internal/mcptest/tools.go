@@ -56,7 +56,8 @@ func (o *options) addTools(s *mcp.Server, quit exits) {
 		return r, nil
 	})
 	add("slow", "Sleeps until it is cancelled or the seconds are over.",
-		`{"type":"object","properties":{"seconds":{"type":"number"},"marker":{"type":"string","description":"file that gets the word cancelled"},"started":{"type":"string","description":"file that gets the word started"}}}`, slow)
+		`{"type":"object","properties":{"seconds":{"type":"number"},"marker":{"type":"string","description":"file that gets the word cancelled"},"started":{"type":"string","description":"file that gets the word started"}}}`,
+		slow)
 	add("env", "Tells environment variables.",
 		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"}}},"required":["names"]}`, environment)
 	add("big", "Gives a text of many bytes.", `{"type":"object","properties":{"bytes":{"type":"integer"}},"required":["bytes"]}`, big)

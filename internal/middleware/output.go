@@ -84,7 +84,9 @@ func (o Output) limit(ctx context.Context, tool string, r registry.Result, s *sp
 	if size > o.Limit {
 		switch {
 		case r.Whole != "" && o.texts:
-			notes = append(notes, fmt.Sprintf("[the output is cut again; the file named above, %s, has all of it%s]", filepath.ToSlash(r.Whole), o.readOn(r.Content, beforeOutput)))
+			notes = append(notes,
+				fmt.Sprintf("[the output is cut again; the file named above, %s, has all of it%s]",
+					filepath.ToSlash(r.Whole), o.readOn(r.Content, beforeOutput)))
 		case !streamed:
 			var note string
 			note, r.Whole = o.whole(ctx, tool, r.Content)

@@ -133,7 +133,8 @@ func fileNote(what string, path string, written, total int64, err error) string 
 	case err != nil:
 		return fmt.Sprintf("[the %s of %d bytes is cut, and the whole could not be saved: %v]", what, total, err)
 	case written < total:
-		return fmt.Sprintf("[the %s is cut; the first %d of the %d bytes that were read (limits.spill) are in %s]", what, written, total, filepath.ToSlash(path))
+		return fmt.Sprintf("[the %s is cut; the first %d of the %d bytes that were read (limits.spill) are in %s]",
+			what, written, total, filepath.ToSlash(path))
 	}
 	return fmt.Sprintf("[the %s is cut; all %d bytes that were read are in %s]", what, total, filepath.ToSlash(path))
 }

@@ -259,7 +259,10 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 		return nil
 	}
 	base := strings.TrimSuffix(issuer, "/")
-	a.metadata.AuthServerMeta = oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register"}
+	a.metadata.AuthServerMeta = oauthex.AuthServerMeta{
+		Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token",
+		RegistrationEndpoint: base + "/register",
+	}
 	a.guessed = true
 	return nil
 }
@@ -283,9 +286,11 @@ func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect st
 		}
 		return id, nil
 	case document:
-		return identity{}, fmt.Errorf("the authorization server %s supports neither client metadata documents nor client registration; register a client there and set its id as oauth.clientId", a.Issuer)
+		return identity{}, fmt.Errorf("the authorization server %s supports neither client metadata documents nor client registration; register a client there and set its id as oauth.clientId",
+			a.Issuer)
 	}
-	return identity{}, fmt.Errorf("the authorization server %s does not support client registration; register a client there and set its id as oauth.clientId", a.Issuer)
+	return identity{}, fmt.Errorf("the authorization server %s does not support client registration; register a client there and set its id as oauth.clientId",
+		a.Issuer)
 }
 
 func (c *Client) expired(expires int64) bool { return expires != 0 && c.now().Unix() >= expires }

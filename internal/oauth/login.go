@@ -183,9 +183,15 @@ func (c *Client) begin(ctx context.Context, w *web, a *authority, old *record, r
 	if err != nil {
 		return nil, "", err
 	}
-	b := &begun{State: state, Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Unnamed: a.unnamed, SendsIssuer: a.AuthorizationResponseIssParameterSupported,
-		Login: record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: c.revocation(a), Client: id, ProofKey: key,
-			Token: token{Scopes: c.scopes(a, old, c.challenge, asked)}}}
+	b := &begun{
+		State: state, Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Unnamed: a.unnamed,
+		SendsIssuer: a.AuthorizationResponseIssParameterSupported,
+		Login: record{
+			Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint,
+			RevokeURL: c.revocation(a), Client: id, ProofKey: key,
+			Token: token{Scopes: c.scopes(a, old, c.challenge, asked)},
+		},
+	}
 	address, err := c.authorizationURL(a, b)
 	return b, address, err
 }

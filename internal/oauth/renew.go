@@ -259,7 +259,8 @@ func (c *Client) checkIssuer(old *record, issuer string) error {
 	case o.ClientSecret+o.PrivateKey+o.Assertion+o.IDToken == "", o.Issuer != "", issuer == c.agreed, old != nil && old.Issuer == issuer:
 		return nil
 	case old != nil:
-		return fmt.Errorf("it names another authorization server (%s) than before (%s), which would receive the client's secret; if that is right, set oauth.issuer", issuer, old.Issuer)
+		return fmt.Errorf("it names another authorization server (%s) than before (%s), which would receive the client's secret; if that is right, set oauth.issuer",
+			issuer, old.Issuer)
 	case c.disclosing() && o.ClientSecret == "":
 		return &unknownIssuerError{c.name, issuer, "oauth.assertion"}
 	case c.disclosing():

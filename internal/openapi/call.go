@@ -76,7 +76,8 @@ func (o *operation) preview(_ context.Context, call registry.Call) (registry.Pre
 		address = r.URL
 	}
 	return registry.Preview{Kind: registry.PreviewMCP,
-		Title: fmt.Sprintf("call %s of API %s (%s %s)", text.Quote(o.op.Name), text.Quote(o.source.opts.API.Name), o.op.Method, o.client.hide(text.Quote(address)))}, nil
+		Title: fmt.Sprintf("call %s of API %s (%s %s)", text.Quote(o.op.Name),
+			text.Quote(o.source.opts.API.Name), o.op.Method, o.client.hide(text.Quote(address)))}, nil
 }
 
 // subject returns the files that a call would read.
@@ -199,7 +200,8 @@ func (o *operation) run(ctx context.Context, call registry.Call) (registry.Resul
 func (o *operation) failed(ctx context.Context, start time.Time, err error) (registry.Result, error) {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return registry.ErrorResult(registry.ErrorTimeout, fmt.Sprintf("API %q: no answer to %s within %s", o.source.opts.API.Name, o.op.Name, time.Since(start).Round(time.Millisecond))), nil
+		return registry.ErrorResult(registry.ErrorTimeout,
+			fmt.Sprintf("API %q: no answer to %s within %s", o.source.opts.API.Name, o.op.Name, time.Since(start).Round(time.Millisecond))), nil
 	case ctx.Err() != nil:
 		return registry.Result{}, fmt.Errorf("calling %q of API %q: %w", o.op.Name, o.source.opts.API.Name, context.Cause(ctx))
 	}
@@ -226,7 +228,8 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 	out := registry.Result{Summary: summary}
 	switch {
 	case len(body) == 0:
-		out.Content = []registry.Content{registry.TextContent(fmt.Sprintf("The API answered %d %s without content.", resp.StatusCode, http.StatusText(resp.StatusCode)))}
+		out.Content = []registry.Content{registry.TextContent(fmt.Sprintf("The API answered %d %s without content.",
+			resp.StatusCode, http.StatusText(resp.StatusCode)))}
 	case isJSON(kind) && !cut && jsonx.Check(body, jsonx.Options{}) == nil:
 		body = bytes.TrimSpace(body)
 		out.Content = []registry.Content{registry.TextContent(string(body))}
@@ -279,7 +282,10 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 	default:
 		message += registry.Describe(violations)
 	}
-	o.source.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "response_misfit", Source: o.source.Name(), Tool: o.op.Name, Message: text.Valid(text.Head(message, 1000))})
+	o.source.opts.Warn(registry.Diagnostic{
+		Severity: registry.SeverityWarning, Code: "response_misfit", Source: o.source.Name(),
+		Tool: o.op.Name, Message: text.Valid(text.Head(message, 1000)),
+	})
 }
 
 // refusal describes an error response, in the words of its problem document if it has one

@@ -302,7 +302,10 @@ func (s *Source) download(ctx context.Context, c *client, address string, was fi
 		return nil, fmt.Errorf("getting the document: %w", err)
 	}
 	data = c.hideIn(data) // a document may repeat what it was asked with, and is kept
-	p := &part{data: data, fact: fileFact{Name: address, Sum: sumOf(data), ETag: c.hide(resp.Header.Get("ETag")), Modified: c.hide(resp.Header.Get("Last-Modified"))}}
+	p := &part{
+		data: data,
+		fact: fileFact{Name: address, Sum: sumOf(data), ETag: c.hide(resp.Header.Get("ETag")), Modified: c.hide(resp.Header.Get("Last-Modified"))},
+	}
 	p.same = was.Sum == p.fact.Sum
 	return p, nil
 }

@@ -182,7 +182,8 @@ func (s *Source) Try(ctx context.Context, tools []*registry.Tool) (tool string, 
 	for _, t := range tools {
 		var schema struct{ Required []string }
 		op := operations[t.ServerTool]
-		if op.method == http.MethodGet && json.Unmarshal(t.InputSchema, &schema) == nil && len(schema.Required) == 0 && (first == nil || op.at < operations[first.ServerTool].at) {
+		if op.method == http.MethodGet && json.Unmarshal(t.InputSchema, &schema) == nil &&
+			len(schema.Required) == 0 && (first == nil || op.at < operations[first.ServerTool].at) {
 			first = t
 		}
 	}
@@ -368,7 +369,8 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	}
 	for i := range tools {
 		if p := operations[i].Problem; p != nil {
-			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "operation_unusable", Source: s.Name(), Tool: tools[i].Name, Message: p.String()})
+			diags = append(diags,
+				registry.Diagnostic{Severity: registry.SeverityInfo, Code: "operation_unusable", Source: s.Name(), Tool: tools[i].Name, Message: p.String()})
 		}
 	}
 	s.mu.Lock()

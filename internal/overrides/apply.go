@@ -18,7 +18,9 @@ import (
 func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.Problem {
 	s := &shaping{override: o, ctx: ctx, tool: t}
 	if o.loosens(t) {
-		s.fail("/category", fmt.Sprintf("a project cannot make a tool of category %q one of category %q", t.Category, o.Category), "set it in your own settings")
+		s.fail("/category",
+			fmt.Sprintf("a project cannot make a tool of category %q one of category %q", t.Category, o.Category),
+			"set it in your own settings")
 	}
 	s.texts(out)
 	if len(o.params) > 0 {
@@ -133,7 +135,9 @@ func (s *shaping) param(p *param) {
 		return
 	}
 	if keyword != "" && (p.isFixed() || p.Name != "" || p.Default != nil) {
-		s.fail(pointer(p.of, ""), fmt.Sprintf("the input schema has conditions on this param under %q, so an override can change only its description and enum", keyword), "")
+		s.fail(pointer(p.of, ""),
+			fmt.Sprintf("the input schema has conditions on this param under %q, so an override can change only its description and enum", keyword),
+			"")
 		return
 	}
 	if (p.isFixed() || p.Name != "") && s.schema.refersTo(p.of) {
@@ -168,7 +172,8 @@ func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 		field = "default"
 	}
 	switch value := p.value(); {
-	case value != nil && p.Enum != nil && !slices.ContainsFunc(elements(p.Enum), func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) }):
+	case value != nil && p.Enum != nil &&
+		!slices.ContainsFunc(elements(p.Enum), func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) }):
 		s.fail(pointer(p.of, field), "the value is not in the enum of the override", "")
 	case value != nil:
 		s.fits(p, field, value, parts)

@@ -248,7 +248,11 @@ func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]A
 	}
 	var out []Approval
 	for _, v := range values {
-		n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Workspace: a.Workspace, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.now(), Tools: tools}
+		n := Approval{
+			Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder,
+			Workspace: a.Workspace, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.now(),
+			Tools: tools,
+		}
 		n.ID = n.id()
 		out = append(out, n)
 	}

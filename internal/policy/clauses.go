@@ -248,7 +248,9 @@ func readsFiles(m *matter, v Verdict) (Verdict, bool) {
 		if err != nil {
 			return Verdict{Decision: Deny, Origin: originDefault, Reason: err.Error()}, true
 		}
-		read := m.policy.factsOfTool(m.ctx, &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin, Category: registry.CategoryRead}}, false)
+		read := m.policy.factsOfTool(m.ctx,
+			&registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin, Category: registry.CategoryRead}},
+			false)
 		read.whole, read.call, read.subject = false, registry.Call{Params: params}, registry.Subject{Paths: []string{p}}
 		if r := read.aboutCall().decide(deciding()); r.Decision == Deny || r.Decision == Ask && strictest.Decision == Allow {
 			strictest = r
@@ -266,7 +268,8 @@ func guardedPath(m *matter, v Verdict) (Verdict, bool) {
 func hiddenPath(m *matter, v Verdict) (Verdict, bool) {
 	hidden := m.changes(m.policy.NewHidden)
 	return Verdict{Origin: originDefault, Firm: true,
-			Reason: fmt.Sprintf("programs may act on %q, as on files whose names begin with a dot and in a home folder; only a rule with its path allows changing it", hidden)},
+			Reason: fmt.Sprintf("programs may act on %q, as on files whose names begin with a dot and in a home folder; only a rule with its path allows changing it",
+				hidden)},
 		hidden != "" && v.Decision == Allow && (v.Rule == nil || v.Rule.Path == "")
 }
 
@@ -335,13 +338,17 @@ func (m *matter) denied() string {
 
 func sandboxRequired(m *matter, v Verdict) (Verdict, bool) {
 	c, required := m.confinement()
-	return Verdict{Decision: Deny, Origin: c.By, Reason: "it must run in the sandbox, which is not possible: " + c.Missing}, required && !v.Confine.On && c.Missing != ""
+	return Verdict{
+		Decision: Deny, Origin: c.By,
+		Reason: "it must run in the sandbox, which is not possible: " + c.Missing,
+	}, required && !v.Confine.On && c.Missing != ""
 }
 
 func contestedName(m *matter, v Verdict) (Verdict, bool) {
 	by := m.contested()
 	return Verdict{Origin: originDefault, Firm: true, Contested: by, Reason: fmt.Sprintf(
-		"server %q failed, comes before %q, and may have a tool of this name; %s means that of %q", by, m.tool.Server, m.tool.Qualified(), m.tool.Server)}, by != "" && v.runs()
+		"server %q failed, comes before %q, and may have a tool of this name; %s means that of %q", by,
+		m.tool.Server, m.tool.Qualified(), m.tool.Server)}, by != "" && v.runs()
 }
 
 // noAnswers denies a call for now that needs an answer, because answers cannot be read.

@@ -176,7 +176,8 @@ func (f *facts) elsewhere(part *shell.Command) string {
 	if f.policy.Workspace == "" || !part.RunsFolder() || known && f.isOfProject(part.Root(), f.folder(part)) {
 		return ""
 	}
-	return fmt.Sprintf("what %s runs depends on its folder, which is not known to be one of the project in the workspace; a rule with `when` can name the folder", part.Root())
+	return fmt.Sprintf("what %s runs depends on its folder, which is not known to be one of the project in the workspace; a rule with `when` can name the folder",
+		part.Root())
 }
 
 // isOfProject reports whether a folder is the workspace or a part of the project in it, so that a rule

@@ -121,7 +121,10 @@ func (f *facts) decideParts() Verdict {
 	decided := f.parts[0] // whose verdict is that of the line
 	for i, m := range f.parts {
 		c := m.amend(m.decide(deciding()), ofPart())
-		if command := (CommandVerdict{Text: m.part.Text, Root: m.part.Root(), Decision: c.Decision, Reason: c.Reason, Origin: c.Origin, Clause: c.Clause, remember: c.remember, moved: m.elsewhere != ""}); !slices.Contains(commands, command) {
+		if command := (CommandVerdict{
+			Text: m.part.Text, Root: m.part.Root(), Decision: c.Decision, Reason: c.Reason, Origin: c.Origin,
+			Clause: c.Clause, remember: c.remember, moved: m.elsewhere != "",
+		}); !slices.Contains(commands, command) {
 			commands = append(commands, command)
 		}
 		changed = append(changed, c.changed...)

@@ -48,7 +48,9 @@ func (f *facts) byDefault() Verdict {
 	if n == nil {
 		return v
 	}
-	named := f.policy.factsOfTool(f.ctx, &registry.Tool{Definition: registry.Definition{Name: n.Name, Source: registry.SourceBuiltin, Category: n.Category}}, f.anyone)
+	named := f.policy.factsOfTool(f.ctx,
+		&registry.Tool{Definition: registry.Definition{Name: n.Name, Source: registry.SourceBuiltin, Category: n.Category}},
+		f.anyone)
 	if b := named.ownDefault(); stricter(v.Decision, b.Decision) != v.Decision {
 		b.Reason = f.underName(b.Reason)
 		return b

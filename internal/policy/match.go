@@ -195,7 +195,8 @@ func (f *facts) allowsTool(r *Rule) bool {
 		return false // the name means the built-in tool
 	}
 	prefix, _ := r.prefixes()
-	return slices.ContainsFunc(f.names.get(f.unambiguousNames), func(name string) bool { return strings.HasPrefix(name, prefix) && text.MatchName(r.Tool, name) })
+	return slices.ContainsFunc(f.names.get(f.unambiguousNames),
+		func(name string) bool { return strings.HasPrefix(name, prefix) && text.MatchName(r.Tool, name) })
 }
 
 // unambiguousNames returns the names that can only mean this tool. "a__b__c" could

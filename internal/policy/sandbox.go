@@ -51,7 +51,9 @@ func (r *Rule) ValidateSandbox(canonical func(string) string) error {
 	switch builtin := canonical(r.Tool); {
 	case r.Server != "" || strings.HasPrefix(r.Source, registry.MCPPrefix):
 		about = "a server's process runs before the call; sandbox.servers confines it"
-	case strings.HasPrefix(r.Source, registry.APIPrefix), builtin != "" && builtin != shellToolName, r.Source == registry.SourceComposite, r.Category == string(registry.CategoryRead) && r.Source == registry.SourceBuiltin:
+	case strings.HasPrefix(r.Source, registry.APIPrefix), builtin != "" && builtin != shellToolName,
+		r.Source == registry.SourceComposite,
+		r.Category == string(registry.CategoryRead) && r.Source == registry.SourceBuiltin:
 		about = "the tool starts no program"
 	}
 	if about == "" {

@@ -102,7 +102,9 @@ func (e *encoder) prepareReference(t *tool) {
 		changes, whole := gemini.Sanitize(t.schema)
 		e.changed(t, changes)
 		if !whole {
-			e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t, "an anyOf in its schema is not a list; the rest is declared unchanged", "fix it at the source of the tool")
+			e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t,
+				"an anyOf in its schema is not a list; the rest is declared unchanged",
+				"fix it at the source of the tool")
 		}
 	}
 	gemini.Respell(t.schema)
@@ -129,7 +131,8 @@ func (e *encoder) fitGemini(t *tool) {
 		t.byParameters = false
 		e.changed(t, rewrite.TypeRoot(t.schema))
 		e.diagnose(registry.SeverityInfo, "schema_as_json_schema", t,
-			fmt.Sprintf("declared with parametersJsonSchema, since parameters cannot express all of it: %v", err), "--gemini-parameters uses parameters for as much as possible")
+			fmt.Sprintf("declared with parametersJsonSchema, since parameters cannot express all of it: %v", err),
+			"--gemini-parameters uses parameters for as much as possible")
 	}
 }
 

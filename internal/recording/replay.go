@@ -97,13 +97,15 @@ func (r *Recording) read(text []byte, number int) error {
 
 // check returns what is wrong with a line.
 func (l *recorded) check() error {
-	if _, isServer := registry.ServerOf(l.Source); !isServer && l.Source != registry.SourceCommand && l.Source != registry.SourceHost && !strings.HasPrefix(l.Source, registry.PluginPrefix) {
+	if _, isServer := registry.ServerOf(l.Source); !isServer && l.Source != registry.SourceCommand &&
+		l.Source != registry.SourceHost && !strings.HasPrefix(l.Source, registry.PluginPrefix) {
 		return fmt.Errorf("%q is not a source that is recorded", l.Source)
 	}
 	switch l.Kind {
 	case kindList:
 		for i := range l.Tools {
-			if t := &l.Tools[i]; t.Name == "" || t.Source != l.Source || t.OfServer() && l.Source != registry.MCPPrefix+t.Server && l.Source != registry.APIPrefix+t.Server {
+			if t := &l.Tools[i]; t.Name == "" || t.Source != l.Source ||
+				t.OfServer() && l.Source != registry.MCPPrefix+t.Server && l.Source != registry.APIPrefix+t.Server {
 				return fmt.Errorf("tool %d is not one of %s", i+1, l.Source)
 			}
 		}

@@ -186,7 +186,8 @@ func (d *Definition) TakesParams() bool {
 			if string(value) != "false" {
 				return true
 			}
-		case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef", "dependentSchemas", "dependentRequired", "propertyNames", "minProperties":
+		case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef",
+			"dependentSchemas", "dependentRequired", "propertyNames", "minProperties":
 			return true
 		}
 	}
@@ -340,7 +341,10 @@ func (t *Tool) aspects() []aspect {
 		{name: "annotations", json: d.Annotations},
 		{name: "behind", json: t.Identity},
 	}
-	for _, p := range []aspect{{name: "title", text: d.MCP.Title}, {name: "icons", json: d.MCP.Icons}, {name: "execution", json: d.MCP.Execution}, {name: "_meta", json: d.MCP.Meta}} {
+	for _, p := range []aspect{
+		{name: "title", text: d.MCP.Title}, {name: "icons", json: d.MCP.Icons},
+		{name: "execution", json: d.MCP.Execution}, {name: "_meta", json: d.MCP.Meta},
+	} {
 		if p.text != "" || len(p.json) > 0 { // few tools have these
 			out = append(out, p)
 		}

@@ -58,7 +58,8 @@ func (t *Tool) unshared() []string {
 		return t.wanted()
 	case t.OfServer():
 		return slices.DeleteFunc(t.wanted(), func(name string) bool {
-			return (name != t.Name || t.isPlain()) && !slices.Contains(t.mayKeep, name) && !strings.HasPrefix(name, t.Server+"__") && !strings.HasPrefix(name, ValidName(t.Server+"__"))
+			return (name != t.Name || t.isPlain()) && !slices.Contains(t.mayKeep, name) &&
+				!strings.HasPrefix(name, t.Server+"__") && !strings.HasPrefix(name, ValidName(t.Server+"__"))
 		})
 	case t.IsRenamed() && !t.Reshaped.NameOfProject:
 		return []string{t.Name}

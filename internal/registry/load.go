@@ -331,7 +331,8 @@ func (b *builder) registerShaped(upstream, t *Tool) {
 		}
 		b.reg.hidden = append(b.reg.hidden, *h)
 		if h.Err != nil {
-			b.diagnose(SeverityError, "override_misfit", t.Source, upstream.Name, h.Err.Error(), "the tool cannot be used until its override is changed or removed")
+			b.diagnose(SeverityError, "override_misfit", t.Source, upstream.Name, h.Err.Error(),
+				"the tool cannot be used until its override is changed or removed")
 		}
 		return
 	}

@@ -83,7 +83,8 @@ func (b *builder) putPlain(t *Tool) {
 		t.Lent = o.Lent && (o.Other || b.passed[t.Name] || len(b.failed) > 0)
 		if t.Lent {
 			b.diagnose(SeverityInfo, CodeNameLent, t.Source, t.Name,
-				fmt.Sprintf("server %q has the name %q by the lock file of this project, which is not trusted: what allows %q by its name does not count", t.Server, t.Name, t.Name),
+				fmt.Sprintf("server %q has the name %q by the lock file of this project, which is not trusted: what allows %q by its name does not count",
+					t.Server, t.Name, t.Name),
 				"in rules, name "+t.Qualified())
 		}
 		b.given[t.Name] = GivenName{t.Name, t.Server, t.Contested != "", t.Lent}

@@ -125,7 +125,11 @@ func encodeAnswer(a answer) []byte {
 	}
 	line, err := encode(a)
 	if err != nil {
-		line, _ = encode(answer{Version: version, ID: a.ID, Error: &Error{Code: CodeFailed, Message: "the request was carried out, but its result cannot be sent: " + err.Error()}}) // an id and texts: cannot fail
+		// an id and texts: cannot fail
+		line, _ = encode(answer{
+			Version: version, ID: a.ID,
+			Error: &Error{Code: CodeFailed, Message: "the request was carried out, but its result cannot be sent: " + err.Error()},
+		})
 	}
 	return line
 }
@@ -151,13 +155,16 @@ type Method struct {
 // Options.ErrorData says more.
 func NewMethod[P, R any](name string, run func(context.Context, *Request, P) (R, error)) Method {
 	known := members(reflect.TypeFor[P]())
-	return Method{Name: name, Params: reflect.TypeFor[P](), Result: reflect.TypeFor[R](), run: func(ctx context.Context, r *Request, raw json.RawMessage) (any, error) {
-		var params P
-		if err := decode(raw, known, &params); err != nil {
-			return nil, &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("params of %s: %s", name, err)}
-		}
-		return run(ctx, r, params)
-	}}
+	return Method{
+		Name: name, Params: reflect.TypeFor[P](), Result: reflect.TypeFor[R](),
+		run: func(ctx context.Context, r *Request, raw json.RawMessage) (any, error) {
+			var params P
+			if err := decode(raw, known, &params); err != nil {
+				return nil, &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("params of %s: %s", name, err)}
+			}
+			return run(ctx, r, params)
+		},
+	}
 }
 
 // decode decodes an object into a struct with these members, whose names must be exact.

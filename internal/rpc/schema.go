@@ -50,7 +50,9 @@ func questions() []exchange {
 func notifications() []exchange {
 	return []exchange{
 		{"progress", reflect.TypeFor[Progress](), nil, ""}, {"output", reflect.TypeFor[Output](), nil, ""}, {"log", reflect.TypeFor[Log](), nil, ""},
-		{"diagnostic", reflect.TypeFor[Diagnostic](), nil, ""}, {"changed", reflect.TypeFor[Changed](), nil, ""}, {cancelMethod, reflect.TypeFor[RunCancel](), nil, "runCancel"},
+		{"diagnostic", reflect.TypeFor[Diagnostic](), nil, ""},
+		{"changed", reflect.TypeFor[Changed](), nil, ""},
+		{cancelMethod, reflect.TypeFor[RunCancel](), nil, "runCancel"},
 	}
 }
 
@@ -157,13 +159,17 @@ func (m *Messages) Schema() (any, error) {
 			required = append(required, "params")
 		}
 		all.AnyOf = append(all.AnyOf,
-			envelope(x.name, required, map[string]*jsonschema.Schema{"id": id, "method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(x.typeName("Params"))}),
+			envelope(x.name, required,
+				map[string]*jsonschema.Schema{"id": id, "method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(x.typeName("Params"))}),
 			envelope("answer to "+x.name, []string{"id", "result"}, map[string]*jsonschema.Schema{"id": id, "result": ref(x.typeName("Result"))}))
 	}
 	for _, x := range notifications() {
-		all.AnyOf = append(all.AnyOf, envelope(x.name, []string{"method", "params"}, map[string]*jsonschema.Schema{"method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(x.typeName("Params"))}))
+		all.AnyOf = append(all.AnyOf,
+			envelope(x.name, []string{"method", "params"},
+				map[string]*jsonschema.Schema{"method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(x.typeName("Params"))}))
 	}
-	all.AnyOf = append(all.AnyOf, envelope("error", []string{"id", "error"}, map[string]*jsonschema.Schema{"id": {Types: []string{"string", "number", "null"}}, "error": ref("Error")}))
+	all.AnyOf = append(all.AnyOf,
+		envelope("error", []string{"id", "error"}, map[string]*jsonschema.Schema{"id": {Types: []string{"string", "number", "null"}}, "error": ref("Error")}))
 	return all, nil
 }
 

@@ -338,11 +338,13 @@ func wrongValue(keyword string, v *jsonx.Value) string {
 	switch keyword {
 	case "type":
 		isType := func(v *jsonx.Value) bool { return v.Is(jsonx.String) && slices.Contains(types, v.Text()) }
-		ok, want = isType(v) || v.Is(jsonx.Array) && len(v.Items) > 0 && !slices.ContainsFunc(v.Items, func(v *jsonx.Value) bool { return !isType(v) }), "is not a type or a list of types"
+		ok, want = isType(v) || v.Is(jsonx.Array) && len(v.Items) > 0 &&
+			!slices.ContainsFunc(v.Items, func(v *jsonx.Value) bool { return !isType(v) }), "is not a type or a list of types"
 	case "required":
 		ok, want = isNames(v), "is not a list of names"
 	case "dependentRequired":
-		ok, want = v.Is(jsonx.Object) && !slices.ContainsFunc(v.Members, func(m jsonx.Member) bool { return !isNames(m.Value) }), "is not an object with lists of names"
+		ok, want = v.Is(jsonx.Object) &&
+			!slices.ContainsFunc(v.Members, func(m jsonx.Member) bool { return !isNames(m.Value) }), "is not an object with lists of names"
 	case "enum", "examples":
 		ok, want = v.Is(jsonx.Array), "is not a list"
 	case "maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum":

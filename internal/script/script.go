@@ -273,7 +273,10 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 	if reply.Structured != nil && !c.Full {
 		reply.Text, reply.Parts = "", nil
 	}
-	h := replyHeader{OK: reply.Err == "", Error: reply.Err, Category: reply.Category, Ends: reply.Ends, Structured: len(reply.Structured), Text: len(reply.Text)}
+	h := replyHeader{
+		OK: reply.Err == "", Error: reply.Err, Category: reply.Category, Ends: reply.Ends,
+		Structured: len(reply.Structured), Text: len(reply.Text),
+	}
 	for _, p := range reply.Parts {
 		h.Parts = append(h.Parts, replyPart(p))
 	}

@@ -292,5 +292,6 @@ func IsIdentifier(name string) bool {
 // reserved returns the words of the language.
 func reserved() []string {
 	return []string{"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "finally", "for", "from",
-		"global", "if", "import", "in", "is", "lambda", "load", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield", "True", "False", "None"}
+		"global", "if", "import", "in", "is", "lambda", "load", "nonlocal", "not", "or", "pass", "raise",
+		"return", "try", "while", "with", "yield", "True", "False", "None"}
 }

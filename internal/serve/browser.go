@@ -103,7 +103,8 @@ func (h *HTTP) Console(pages ConsolePages) {
 
 func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
 	secureHeaders(w)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || r.Header.Get("Origin") == "") { // of the same origin, see checkOrigin
+	// of the same origin, see checkOrigin
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || r.Header.Get("Origin") == "") {
 		h.refuse(w, r, http.StatusForbidden, "forbidden: only pages of the console may change something")
 		return
 	}
@@ -137,7 +138,8 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 func secureHeaders(w http.ResponseWriter) {
 	for name, value := range map[string]string{
 		"Cache-Control": "no-store", "Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY",
-		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		"Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
 	} {
 		w.Header().Set(name, value)
 	}
@@ -173,5 +175,9 @@ func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages
 }
 
 func (h *HTTP) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
-	http.SetCookie(w, &http.Cookie{Name: h.browsers.cookie, Value: value, Path: ConsolePath, MaxAge: seconds, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w,
+		&http.Cookie{
+			Name: h.browsers.cookie, Value: value, Path: ConsolePath, MaxAge: seconds, HttpOnly: true,
+			Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		})
 }

@@ -33,7 +33,11 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 	if c.Modern && !c.KnowsTasks() && s.taskSupport(ctx, req.Params.Name) == mcpclient.TaskRequired {
 		return nil, task.NeedsExtension()
 	}
-	t := question.Turn{Method: "tools/call", Name: req.Params.Name, Params: req.Params.Arguments, Progress: req.Params.GetProgressToken(), State: req.Params.RequestState, Answers: req.Params.InputResponses}
+	t := question.Turn{
+		Method: "tools/call", Name: req.Params.Name, Params: req.Params.Arguments,
+		Progress: req.Params.GetProgressToken(), State: req.Params.RequestState,
+		Answers: req.Params.InputResponses,
+	}
 	run := func(ctx context.Context) (any, error) { return s.execute(ctx, req, true) }
 	var v any
 	var ask *question.Asked
@@ -55,7 +59,9 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 		}
 		_, stays := s.sessions.Call(ctx, c.Session.ID(), nil, nil) // the client has to find the task
 		over := done
-		run, err := s.tasks.Add(ctx, c.From, call, func(v any, err error) (*mcp.CallToolResult, error) { return resultOfCall(c, v, err) }, func() { over(); stays() })
+		run, err := s.tasks.Add(ctx, c.From, call,
+			func(v any, err error) (*mcp.CallToolResult, error) { return resultOfCall(c, v, err) },
+			func() { over(); stays() })
 		if err != nil {
 			stays()
 			call.Stop(err)

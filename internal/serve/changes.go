@@ -136,7 +136,10 @@ func (s *Server) refresh(ctx context.Context, sources []registry.Source) {
 		failed = err
 	}
 	if failed != nil {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "change_unread", Message: "a server reported a change but could not list its tools; its earlier tools stay: " + failed.Error()})
+		s.opts.Warn(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "change_unread",
+			Message: "a server reported a change but could not list its tools; its earlier tools stay: " + failed.Error(),
+		})
 	}
 	if err == nil {
 		s.mu.Lock()

@@ -81,7 +81,10 @@ func (s *Server) loadClient(ctx context.Context, h *held, base, now *offer, clie
 	s.mu.Unlock()
 	o, err := s.loadFor(ctx, h, before, base, client, again)
 	if err != nil {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "client_unread", Message: "client " + text.Quote(client) + " is not offered its own servers: " + err.Error()})
+		s.opts.Warn(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "client_unread",
+			Message: "client " + text.Quote(client) + " is not offered its own servers: " + err.Error(),
+		})
 		o = base
 	}
 	s.mu.Lock()

@@ -258,7 +258,8 @@ func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
 		return
 	}
 	if method := in.Member("method"); !in.Modern && in.Session == "" && method != "" && method != "initialize" {
-		in.Refuse(jsonrpc.CodeInvalidRequest, "the header Mcp-Session-Id is missing: a session begins with initialize, and revision "+wire.FirstModern+" needs the header Mcp-Protocol-Version")
+		in.Refuse(jsonrpc.CodeInvalidRequest,
+			"the header Mcp-Session-Id is missing: a session begins with initialize, and revision "+wire.FirstModern+" needs the header Mcp-Protocol-Version")
 		return
 	}
 	if !h.admit(in) {

@@ -127,7 +127,8 @@ func (h *HTTP) serveLogin(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		h.storeAway(w, err)
 	case !ok || one.Done:
-		h.loginPage(w, http.StatusNotFound, LoginPage{Heading: "There is no such login", Text: "It was completed, took too long, or was never begun. Go back to your program and try again."})
+		h.loginPage(w, http.StatusNotFound,
+			LoginPage{Heading: "There is no such login", Text: "It was completed, took too long, or was never begun. Go back to your program and try again."})
 	case r.URL.Path == loginReturn && r.Method == http.MethodGet:
 		h.finishLogin(w, r, id, one)
 	case r.Method == http.MethodGet:
@@ -141,7 +142,8 @@ func (h *HTTP) serveLogin(w http.ResponseWriter, r *http.Request) {
 
 // form returns the page that asks for the token of the client.
 func (l login) form(path, wrong string) LoginPage {
-	return LoginPage{Heading: "Log in to " + l.Server, Text: fmt.Sprintf("toolreg will use this login for the calls of %s, and of nobody else.", l.Client), Action: path, Wrong: wrong,
+	return LoginPage{Heading: "Log in to " + l.Server, Text: fmt.Sprintf("toolreg will use this login for the calls of %s, and of nobody else.",
+		l.Client), Action: path, Wrong: wrong,
 		Hint: fmt.Sprintf("The token with which %s uses this server.", l.Client)}
 }
 
@@ -189,7 +191,8 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 	cookie, err := r.Cookie(loginCookie(id))
 	if err != nil || !one.Browser.Is(auth.HashOf(cookie.Value)) {
 		h.opts.Log.Warn("login refused: another browser", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
-		h.loginPage(w, http.StatusForbidden, LoginPage{Heading: "This login was begun elsewhere", Text: "Open the address that your program has shown in this browser."})
+		h.loginPage(w, http.StatusForbidden,
+			LoginPage{Heading: "This login was begun elsewhere", Text: "Open the address that your program has shown in this browser."})
 		return
 	}
 	err = h.server.Current(func(session *engine.Session, _ *registry.Registry) error {
@@ -229,7 +232,11 @@ func loginCookie(id string) string { return "toolreg-login-" + strings.ToLower(i
 
 // setLoginCookie sets the cookie, which the browser must also send when another site sends it back.
 func setLoginCookie(w http.ResponseWriter, one login, id, value string, seconds int) {
-	http.SetCookie(w, &http.Cookie{Name: loginCookie(id), Value: value, Path: loginReturn, MaxAge: seconds, HttpOnly: true, Secure: strings.HasPrefix(one.Base, "https:"), SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w,
+		&http.Cookie{
+			Name: loginCookie(id), Value: value, Path: loginReturn, MaxAge: seconds, HttpOnly: true,
+			Secure: strings.HasPrefix(one.Base, "https:"), SameSite: http.SameSiteLaxMode,
+		})
 }
 
 func (h *HTTP) loginPage(w http.ResponseWriter, status int, p LoginPage) {
@@ -272,10 +279,12 @@ func (s *Server) loginBase(ctx context.Context, from auth.Identity, name string)
 		return base, err
 	}
 	if redirect != "" {
-		return "", fmt.Errorf("server %q needs a login, and oauth.redirectUri in its settings is not an address to which browsers can return; set it to https://HOST%s", name, loginReturn)
+		return "", fmt.Errorf("server %q needs a login, and oauth.redirectUri in its settings is not an address to which browsers can return; set it to https://HOST%s",
+			name, loginReturn)
 	}
 	if from.Base == "" {
-		return "", fmt.Errorf("server %q needs a login, and toolreg does not know the address at which browsers reach it; in the settings of the server, set oauth.redirectUri to https://HOST%s", name, loginReturn)
+		return "", fmt.Errorf("server %q needs a login, and toolreg does not know the address at which browsers reach it; in the settings of the server, set oauth.redirectUri to https://HOST%s",
+			name, loginReturn)
 	}
 	return from.Base, nil
 }

@@ -38,7 +38,9 @@ func (s *Server) addLoginTools(ctx context.Context, o *offer) {
 			continue
 		}
 		t := &registry.Tool{Trusted: true, Definition: registry.Definition{
-			Name: name, DisplayName: name, Source: server.Name(), Server: of, ServerTool: "login", Category: registry.CategoryRead, InputSchema: json.RawMessage(`{"type":"object","properties":{}}`),
+			Name: name, DisplayName: name, Source: server.Name(), Server: of, ServerTool: "login",
+			Category:    registry.CategoryRead,
+			InputSchema: json.RawMessage(`{"type":"object","properties":{}}`),
 			Description: "Log in to " + of + ", whose tools are listed afterwards. The user gets the address of a page where they log in.",
 		}}
 		t.Run = func(ctx context.Context, _ registry.Call) (registry.Result, error) { return s.callLogin(ctx, server) }
@@ -122,7 +124,8 @@ func (s *Server) callLogin(ctx context.Context, server *mcpclient.Source) (regis
 	if err := connect(ctx); err != nil {
 		return registry.Result{}, err
 	}
-	return registry.Result{Content: []registry.Content{registry.TextContent(fmt.Sprintf("Logged in to %s. List the tools again to see those of this server.", server.Info().Name))}}, nil
+	return registry.Result{Content: []registry.Content{registry.TextContent(fmt.Sprintf("Logged in to %s. List the tools again to see those of this server.",
+		server.Info().Name))}}, nil
 }
 
 // logIn asks the user of a client to log in to a server, and waits until they have done so.
@@ -139,7 +142,8 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 	}
 	address := one.Base + loginPath + id
 	if !c.CanOpen() {
-		return fmt.Errorf("server %q needs a login: the user opens %s in a browser within %s and enters the token with which this client uses toolreg; call the tool again afterwards", name, address, loginTime)
+		return fmt.Errorf("server %q needs a login: the user opens %s in a browser within %s and enters the token with which this client uses toolreg; call the tool again afterwards",
+			name, address, loginTime)
 	}
 	result, err := c.Elicit(ctx, "toolreg.login", &mcp.ElicitParams{Mode: "url", URL: address, ElicitationID: id,
 		Message: fmt.Sprintf("Log in to server %q. The page asks for the token with which this client uses toolreg.", name)}, nil)
@@ -147,7 +151,8 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 	case err != nil:
 		return fmt.Errorf("server %q needs a login: %w", name, err)
 	case result.Action != "accept":
-		return fmt.Errorf("server %q needs a login, which the user did not agree to (%s); it can be made at %s within %s", name, result.Action, address, loginTime)
+		return fmt.Errorf("server %q needs a login, which the user did not agree to (%s); it can be made at %s within %s",
+			name, result.Action, address, loginTime)
 	}
 	tick := time.NewTicker(loginPoll)
 	defer tick.Stop()

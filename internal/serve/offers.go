@@ -83,7 +83,8 @@ func (r *resource) mimeType() string {
 // loadOffers lists what the connected servers offer besides tools. Servers in earlier are
 // asked only if they are also in again, and keep what they had if they fail. A server that
 // fails does not affect the others.
-func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, owners *engine.OfferOwners, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
+func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, owners *engine.OfferOwners,
+	earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
 	all := offers{prompts: map[string]*prompt{}, listed: map[*mcpclient.Source]listed{}, owners: owners}
 	servers, _, err := from.Named()
 	if err != nil {
@@ -308,7 +309,10 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 		return nil, err
 	}
 	name := asked(ctx)
-	v, ask, err := s.states.Make(ctx, question.Turn{Method: "prompts/get", Name: name, Params: arguments, Progress: req.Params.GetProgressToken(), State: req.Params.RequestState, Answers: req.Params.InputResponses},
+	v, ask, err := s.states.Make(ctx, question.Turn{
+		Method: "prompts/get", Name: name, Params: arguments, Progress: req.Params.GetProgressToken(),
+		State: req.Params.RequestState, Answers: req.Params.InputResponses,
+	},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use(ctx)
 			defer done()
@@ -317,10 +321,12 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 				return nil, errReplaced
 			}
 			var filled mcpclient.Filled
-			err := o.useOffer(ctx, "prompts/get", offerOf(p.server, p.is.Name, p.declared), map[string]any{"name": p.is.Name, "arguments": req.Params.Arguments}, func(ctx context.Context) (err error) {
-				filled, err = p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, question.Progress(ctx))
-				return err
-			})
+			err := o.useOffer(ctx, "prompts/get", offerOf(p.server, p.is.Name, p.declared),
+				map[string]any{"name": p.is.Name, "arguments": req.Params.Arguments},
+				func(ctx context.Context) (err error) {
+					filled, err = p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, question.Progress(ctx))
+					return err
+				})
 			return filled, err
 		})
 	switch {
@@ -345,7 +351,10 @@ var errReplaced = errors.New("no longer offered, because the settings have chang
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	name := asked(ctx)
 	var from *resource
-	v, ask, err := s.states.Make(ctx, question.Turn{Method: "resources/read", Name: name, Progress: req.Params.GetProgressToken(), State: req.Params.RequestState, Answers: req.Params.InputResponses},
+	v, ask, err := s.states.Make(ctx, question.Turn{
+		Method: "resources/read", Name: name, Progress: req.Params.GetProgressToken(),
+		State: req.Params.RequestState, Answers: req.Params.InputResponses,
+	},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use(ctx)
 			defer done()

@@ -165,7 +165,10 @@ func (s *Server) resourceOf(ctx context.Context, o *offer, method, u string) (*r
 	case r != nil:
 		return r, s.permit(ctx, o, method, engine.Offer{Server: from.name, URI: u})
 	case from != nil && !from.known:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("resource %q belongs to server %q, which could not list its resources", u, from.name)}
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInternalError,
+			Message: fmt.Sprintf("resource %q belongs to server %q, which could not list its resources", u, from.name),
+		}
 	}
 	if r := o.pageOf(s.viewOf(ctx, o, caller.Profile(ctx)), u); r != nil {
 		return r, s.permit(ctx, o, method, offerOf(r.server, "", u))

@@ -46,7 +46,10 @@ type replica struct {
 
 func newReplica(server *Server, shared *store.Store) *replica {
 	member := cluster.New(shared)
-	return &replica{Member: member, store: shared, server: server, records: records{byID: map[string]*record{}}, processes: member.Claims(processKind, recordTime), adopting: map[string]chan struct{}{}}
+	return &replica{
+		Member: member, store: shared, server: server, records: records{byID: map[string]*record{}},
+		processes: member.Claims(processKind, recordTime), adopting: map[string]chan struct{}{},
+	}
 }
 
 // Join makes this process one of the replicas that share the server's store, if there is one. It

@@ -124,7 +124,10 @@ func New(opts Options) *Server {
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
 	}
-	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{}, retrying: map[registry.Source]*retry{}}
+	s := &Server{
+		opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(),
+		registered: map[string]json.RawMessage{}, retrying: map[registry.Source]*retry{},
+	}
 	s.SetLimits(opts.Limits)
 	s.clients = question.Clients{Asking: opts.Asking, Console: opts.Console, Open: &s.asked, Stopping: s.stopping}
 	holder, tasks := "", task.Options{}
@@ -332,7 +335,11 @@ func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client 
 		}
 	}
 	o := &offer{held: h, client: client, servers: h.session.ServersFor(ctx), registry: reg, clients: map[string]*clientOffer{},
-		views: views{profiles: s.opts.Profiles(h.session), who: who, warn: opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]*declaration{}, digests: map[[2]string]listDigest{}}}
+		views: views{
+			profiles: s.opts.Profiles(h.session), who: who, warn: opts.Warn, life: ctx,
+			made: map[string]*view{}, declared: map[*registry.Tool]*declaration{},
+			digests: map[[2]string]listDigest{},
+		}}
 	o.instructions = o.readInstructions(opts.Warn)
 	if client != "" {
 		s.addLoginTools(ctx, o)
@@ -420,7 +427,8 @@ func (s *Server) newSDKServer() *mcp.Server {
 		Logger:       s.opts.Messages,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{ListChanged: true}, Prompts: &mcp.PromptCapabilities{ListChanged: true},
-			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}, Logging: &mcp.LoggingCapabilities{}, Completions: &mcp.CompletionCapabilities{},
+			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+			Logging:   &mcp.LoggingCapabilities{}, Completions: &mcp.CompletionCapabilities{},
 			Extensions: extensions,
 		},
 		GetSessionID:       s.ids.Next,

@@ -84,7 +84,11 @@ func (s *Server) remember(next mcp.MethodHandler) mcp.MethodHandler {
 		switch p := req.GetParams().(type) {
 		case *mcp.InitializeParams:
 			if s.replica.records.get(session.ID()) == nil { // else it was taken over
-				s.replica.records.add(session.ID(), &record{now: sessionRecord{Holder: s.replica.ID, Account: s.identify(ctx, req).Account(), State: mcp.ServerSessionState{InitializeParams: session.InitializeParams()}}})
+				s.replica.records.add(session.ID(),
+					&record{now: sessionRecord{
+						Holder: s.replica.ID, Account: s.identify(ctx, req).Account(),
+						State: mcp.ServerSessionState{InitializeParams: session.InitializeParams()},
+					}})
 			}
 			s.replica.change(ctx, session.ID(), func(*sessionRecord) {})
 		case *mcp.SetLoggingLevelParams:

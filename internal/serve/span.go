@@ -52,7 +52,8 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 			code := strconv.FormatInt(refused.Code, 10)
 			span.Label("rpc.response.status_code", code)
 			switch refused.Code {
-			case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, resourceNotFound: // the client's mistake
+			// the client's mistake
+			case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, resourceNotFound:
 			default:
 				span.Fail(code)
 			}

@@ -148,7 +148,10 @@ func (o *offer) view(profile string) (_ *view, made bool) {
 			v, err = o.views.declare(p, reg, append(tools, o.loginTools(&p)...))
 		}
 		if err != nil {
-			o.views.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "profile_unread", Message: "nothing is offered to clients of profile " + text.Quote(profile) + ": " + err.Error()})
+			o.views.warn(registry.Diagnostic{
+				Severity: registry.SeverityWarning, Code: "profile_unread",
+				Message: "nothing is offered to clients of profile " + text.Quote(profile) + ": " + err.Error(),
+			})
 		}
 	}
 	o.views.made[profile] = v

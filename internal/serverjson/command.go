@@ -56,9 +56,14 @@ func runnerOf(kind string) *runner {
 		return &runner{
 			programs: []string{"docker", "podman"}, before: []string{"run", "-i", "--rm"},
 			identifier: `^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`,
-			options: []string{"-i", "--interactive", "--rm", "--init", "-e=", "--env=", "-v=", "--volume=", "--mount=", "--tmpfs=", "--read-only", "-p=", "--publish=",
-				"--network=", "--net=", "--add-host=", "--dns=", "--name=", "--hostname=", "-h=", "-l=", "--label=", "-u=", "--user=", "-w=", "--workdir=", "--entrypoint=",
-				"--platform=", "--pull=", "-m=", "--memory=", "--cpus=", "--pids-limit=", "--shm-size=", "--ulimit=", "--gpus=", "--cap-drop=", "--stop-timeout=", "--log-driver="},
+			options: []string{
+				"-i", "--interactive", "--rm", "--init", "-e=", "--env=", "-v=", "--volume=", "--mount=",
+				"--tmpfs=", "--read-only", "-p=", "--publish=",
+				"--network=", "--net=", "--add-host=", "--dns=", "--name=", "--hostname=", "-h=", "-l=",
+				"--label=", "-u=", "--user=", "-w=", "--workdir=", "--entrypoint=",
+				"--platform=", "--pull=", "-m=", "--memory=", "--cpus=", "--pids-limit=", "--shm-size=",
+				"--ulimit=", "--gpus=", "--cap-drop=", "--stop-timeout=", "--log-driver=",
+			},
 		}
 	}
 	return nil
@@ -80,11 +85,13 @@ func (b *builder) command(p *Package) error {
 	case p.Type == Bundle:
 		return b.bundle(p)
 	case p.Type == "cargo":
-		return refuse("cargo install "+text.Escape(p.Identifier)+", then toolreg servers add NAME -- "+text.Escape(p.Identifier), "packages of cargo have to be installed before they are run")
+		return refuse("cargo install "+text.Escape(p.Identifier)+", then toolreg servers add NAME -- "+text.Escape(p.Identifier),
+			"packages of cargo have to be installed before they are run")
 	case r == nil:
 		return refuse(advice, "packages of type %s are not supported", text.Quote(p.Type))
 	case p.Transport.Type != "stdio" && p.Transport.Type != "":
-		return refuse("start it yourself and add it with toolreg servers add NAME --url URL", "its package serves %s at an address instead of stdio", text.Escape(p.Transport.Type))
+		return refuse("start it yourself and add it with toolreg servers add NAME --url URL",
+			"its package serves %s at an address instead of stdio", text.Escape(p.Transport.Type))
 	case !matches(r.identifier, p.Identifier):
 		return refuse("", "%s is not the name of a package of type %s", text.Quote(p.Identifier), p.Type)
 	}
@@ -182,7 +189,9 @@ func (b *builder) noteSecrets() {
 func (r *runner) program(p *Package, has func(string) bool) (string, error) {
 	if p.RuntimeHint != "" && !slices.Contains(r.others, p.RuntimeHint) {
 		if !slices.Contains(r.programs, p.RuntimeHint) {
-			return "", refuse(advice, "it wants to be run by %s, which is not supported for packages of type %s; supported is %s", text.Quote(p.RuntimeHint), p.Type, strings.Join(r.programs, " or "))
+			return "", refuse(advice,
+				"it wants to be run by %s, which is not supported for packages of type %s; supported is %s",
+				text.Quote(p.RuntimeHint), p.Type, strings.Join(r.programs, " or "))
 		}
 		if len(r.programs) == 1 || has(p.RuntimeHint) {
 			return p.RuntimeHint, nil

@@ -292,7 +292,8 @@ func (b *builder) pairValue(p piece) (value string, ok bool, err error) {
 	}
 	if joined := join(parts); joined == "" {
 		return "", false, nil
-	} else if !slices.ContainsFunc(parts, func(t part) bool { return t.isRef }) && slices.ContainsFunc(parts, func(t part) bool { return t.secret && t.text != "" }) {
+	} else if !slices.ContainsFunc(parts, func(t part) bool { return t.isRef }) &&
+		slices.ContainsFunc(parts, func(t part) bool { return t.secret && t.text != "" }) {
 		b.Secrets = append(b.Secrets, Secret{p.name, joined})
 		return b.opts.Keep(p.name), true, nil
 	}
@@ -374,7 +375,8 @@ func (b *builder) checkVariable(p piece) error {
 	case b.within != "" && len(v.Variables) == 0 && slices.Contains(expand.CodeFolders(), strings.ToUpper(p.name)) && isWithin(v.Value, b.within):
 		return nil // code of the bundle itself
 	}
-	return refuse("if you want it, add the server with toolreg servers add NAME -- COMMAND", "it sets %s, which changes what the program that runs it loads, runs or trusts", p.name)
+	return refuse("if you want it, add the server with toolreg servers add NAME -- COMMAND",
+		"it sets %s, which changes what the program that runs it loads, runs or trusts", p.name)
 }
 
 // isWithin reports whether all folders of a list are below a folder.
@@ -391,7 +393,8 @@ func checkHeader(p piece) error {
 	if !httpguts.ValidHeaderFieldName(p.name) {
 		return refuse("", "%s is not the name of a header", text.Quote(p.name))
 	}
-	if slices.Contains([]string{"host", "content-length", "transfer-encoding", "connection", "content-type", "accept"}, lower) || strings.HasPrefix(lower, "mcp-") {
+	if slices.Contains([]string{"host", "content-length", "transfer-encoding", "connection", "content-type", "accept"},
+		lower) || strings.HasPrefix(lower, "mcp-") {
 		return refuse("", "it sets the header %s, which belongs to the protocol", p.name)
 	}
 	return nil

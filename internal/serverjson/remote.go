@@ -124,7 +124,8 @@ func CheckRemote(address string) error {
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
 		last := host[strings.LastIndexByte(host, '.')+1:]
-		if last == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") || strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
+		if last == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") ||
+			strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
 			return refuse("", "%s does not name a host", text.Quote(address))
 		}
 		return nil

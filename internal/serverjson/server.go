@@ -360,11 +360,16 @@ func (p piece) isVariable() bool {
 // nothing is said about one.
 func (p piece) isSwitch() bool {
 	v := p.value
-	return p.arg != nil && p.arg.Type == "named" && v.Value == "" && !v.Secret && v.Description == "" && v.Default == "" && v.Placeholder == "" && v.Format == "" && len(v.Choices) == 0 && p.arg.ValueHint == ""
+	return p.arg != nil && p.arg.Type == "named" && v.Value == "" && !v.Secret && v.Description == "" &&
+		v.Default == "" && v.Placeholder == "" && v.Format == "" && len(v.Choices) == 0 && p.arg.ValueHint == ""
 }
 
 func input(name, kind string, v Value) Input {
-	return Input{Name: name, Kind: kind, Description: v.Description, Format: v.Format, Default: v.Default, Placeholder: v.Placeholder, Choices: v.Choices, Required: v.Required, Secret: v.Secret, Min: v.Min, Max: v.Max}
+	return Input{
+		Name: name, Kind: kind, Description: v.Description, Format: v.Format, Default: v.Default,
+		Placeholder: v.Placeholder, Choices: v.Choices, Required: v.Required, Secret: v.Secret, Min: v.Min,
+		Max: v.Max,
+	}
 }
 
 // placeholders returns the names in braces in a template.

@@ -94,7 +94,8 @@ func checkAPI(n *jsonx.Value) error {
 		if len(way.Members) != 1 {
 			return errors.New("auth: each way is one of bearer, basic, apiKey, oauth; several are a list")
 		}
-		if key := way.Get("apiKey"); key.Is(jsonx.Object) && key.Get("in").Text() != "query" && (!httpguts.ValidHeaderFieldName(key.Get("name").Text()) || strings.EqualFold(key.Get("name").Text(), "Host")) {
+		if key := way.Get("apiKey"); key.Is(jsonx.Object) && key.Get("in").Text() != "query" &&
+			(!httpguts.ValidHeaderFieldName(key.Get("name").Text()) || strings.EqualFold(key.Get("name").Text(), "Host")) {
 			return errors.New("auth.apiKey.name is not a valid name")
 		}
 		if way.Get("apiKey") == nil {

@@ -203,7 +203,8 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 			r.fail(f.Pos, "", "%s: an entry has an empty name", key)
 		}
 		if row.Name == profilesKey && (strings.Trim(f.Name, serverNameChars) != "" || strings.Trim(f.Name, ".") == "") {
-			r.fail(f.Pos, "use letters, digits, and _ . -, not dots alone", "%s: %q cannot be the name of a profile, because it is part of an address", key, f.Name)
+			r.fail(f.Pos, "use letters, digits, and _ . -, not dots alone",
+				"%s: %q cannot be the name of a profile, because it is part of an address", key, f.Name)
 		}
 		outer := r.source
 		if row.Apart {

@@ -51,7 +51,10 @@ type Globals struct {
 // TOOLREG_ followed by the flag in upper case.
 func globalRows() []table.Row {
 	var rows []table.Row
-	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached", "fresh", "no-pager"} {
+	for _, name := range []string{
+		"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json",
+		"quiet", "verbose", "refresh", "cached", "fresh", "no-pager",
+	} {
 		rows = append(rows, table.Row{Name: name, Type: table.Bool})
 	}
 	for _, name := range []string{"settings", "import", "mcp", "root", "channel", "jq", "record", "replay"} {
@@ -94,7 +97,10 @@ func (s *scalars) globals() Globals {
 
 // otherVariables are variables that are read elsewhere, or that toolreg sets for
 // its child processes.
-var otherVariables = []string{"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_PAGER", "TOOLREG_DEPTH", "TOOLREG_TOOL", "TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD", "TOOLREG_SERVER", "TOOLREG_TOKEN"}
+var otherVariables = []string{
+	"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_PAGER", "TOOLREG_DEPTH", "TOOLREG_TOOL",
+	"TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD", "TOOLREG_SERVER", "TOOLREG_TOKEN",
+}
 
 // unknownVariables warns about variables with our prefix that have no meaning,
 // because a mistyped name would otherwise silently have no effect.

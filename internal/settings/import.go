@@ -120,7 +120,9 @@ func (s switches) unused(program string) []registry.Diagnostic {
 	var out []registry.Diagnostic
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		if !s[name].used {
-			out = append(out, importWarning(document.Visible(fmt.Sprintf("%s: server %q of %s is ignored: the entry only switches it on or off, and no other file has the server", s[name].at, name, program))))
+			out = append(out,
+				importWarning(document.Visible(fmt.Sprintf("%s: server %q of %s is ignored: the entry only switches it on or off, and no other file has the server",
+					s[name].at, name, program))))
 		}
 	}
 	return out
@@ -271,7 +273,8 @@ func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []b
 		}
 		value, problem := l.importServer(s)
 		if problem != "" {
-			out.unknown = append(out.unknown, importWarning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.Path, s.Pos.Line, s.Name, program, problem))))
+			out.unknown = append(out.unknown,
+				importWarning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.Path, s.Pos.Line, s.Name, program, problem))))
 			continue
 		}
 		if object.Get(s.Name) == nil {
@@ -431,7 +434,8 @@ func (l *loader) addImported(m *merged, program string, layer *layer) {
 				return false
 			}
 			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "import_shadowed",
-				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is ignored: %s already defines that name", layer.file, f.Line, f.Name, taken[i].Origin))})
+				Message: document.Visible(fmt.Sprintf("%s:%d: server %q is ignored: %s already defines that name",
+					layer.file, f.Line, f.Name, taken[i].Origin))})
 			return true
 		})
 		for i := range e.node.Members {

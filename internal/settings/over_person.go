@@ -70,7 +70,9 @@ func (m *merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) s
 			}
 			for _, step := range steps.Items {
 				if tool := step.Get("tool").Text(); sameTool(tool, n.Name) {
-					out = append(out, fmt.Sprintf("%s: composites.%s calls %s, which the override of %s hides", place(step.Line), document.Printable(c.Name), document.Printable(tool), n.Origin))
+					out = append(out,
+						fmt.Sprintf("%s: composites.%s calls %s, which the override of %s hides",
+							place(step.Line), document.Printable(c.Name), document.Printable(tool), n.Origin))
 				}
 			}
 		}

@@ -145,7 +145,8 @@ func (m *merged) looserServer(row *table.Row, origin Origin, now jsonx.Member, w
 
 func notForProjects(key string, origin Origin) registry.Diagnostic {
 	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_not_for_projects",
-		Message: fmt.Sprintf("%s: %s is ignored, because a project cannot set it", origin, key), Hint: "set it in your user settings or in a file of --settings"}
+		Message: fmt.Sprintf("%s: %s is ignored, because a project cannot set it", origin, key),
+		Hint:    "set it in your user settings or in a file of --settings"}
 }
 
 func looserThan(key string, origin Origin, was *jsonx.Value, at Origin) registry.Diagnostic {

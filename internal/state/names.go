@@ -108,7 +108,8 @@ func (n *Names) parse(data []byte) (namesFile, error) {
 		return namesFile{}, damaged(err)
 	}
 	if head.Version != namesVersion {
-		return namesFile{}, fmt.Errorf("reading %s: it has version %d, but this toolreg supports version %d", filepath.Join(n.dir.Path, n.file), head.Version, namesVersion)
+		return namesFile{}, fmt.Errorf("reading %s: it has version %d, but this toolreg supports version %d",
+			filepath.Join(n.dir.Path, n.file), head.Version, namesVersion)
 	}
 	if jsonx.KindOf(names) != jsonx.Object && !jsonx.IsNull(names) {
 		return namesFile{}, damaged(errors.New("names is not an object"))

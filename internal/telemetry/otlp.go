@@ -205,7 +205,10 @@ func (x *histograms) Export(ctx context.Context, rm *metricdata.ResourceMetrics)
 func points(h metricdata.Histogram[float64]) []point {
 	out := make([]point, len(h.DataPoints))
 	for i, p := range h.DataPoints {
-		out[i] = point{Attributes: keyValues(p.Attributes.ToSlice()), Start: nanos(p.StartTime), Time: nanos(p.Time), Count: strconv.FormatUint(p.Count, 10), Sum: p.Sum, Bounds: p.Bounds}
+		out[i] = point{
+			Attributes: keyValues(p.Attributes.ToSlice()), Start: nanos(p.StartTime), Time: nanos(p.Time),
+			Count: strconv.FormatUint(p.Count, 10), Sum: p.Sum, Bounds: p.Bounds,
+		}
 		for _, n := range p.BucketCounts {
 			out[i].Buckets = append(out[i].Buckets, strconv.FormatUint(n, 10))
 		}

@@ -91,13 +91,19 @@ func Start(ctx context.Context, o Options) *Exporter {
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Debug("exporting telemetry", "err", err) }))
 	// A resource may be partial: a malformed variable costs only what it says.
-	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "toolreg"), attribute.String("service.version", o.Version)), resource.WithFromEnv())
+	about, err := resource.New(ctx,
+		resource.WithAttributes(attribute.String("service.name", "toolreg"), attribute.String("service.version", o.Version)),
+		resource.WithFromEnv())
 	if err != nil {
 		o.Log.Debug("OTEL_RESOURCE_ATTRIBUTES", "err", err)
 	}
-	to := sender{headers: headers, client: &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	to := sender{
+		headers: headers,
+		client:  &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
 	if traces != "" {
-		p := trace.NewTracerProvider(trace.WithResource(about), trace.WithBatcher(&spans{to, traces}, trace.WithMaxQueueSize(maxSpans), trace.WithExportTimeout(timeout)))
+		p := trace.NewTracerProvider(trace.WithResource(about),
+			trace.WithBatcher(&spans{to, traces}, trace.WithMaxQueueSize(maxSpans), trace.WithExportTimeout(timeout)))
 		otel.SetTracerProvider(p)
 		x.providers = append(x.providers, p)
 	}

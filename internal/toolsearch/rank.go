@@ -55,7 +55,8 @@ func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
 		}
 	}
 	slices.SortFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(x.grade(called, a), x.grade(called, b)), cmp.Compare(b.Score, a.Score), cmp.Compare(x.names[a.Document], x.names[b.Document]), cmp.Compare(a.Document, b.Document))
+		return cmp.Or(cmp.Compare(x.grade(called, a), x.grade(called, b)), cmp.Compare(b.Score, a.Score),
+			cmp.Compare(x.names[a.Document], x.names[b.Document]), cmp.Compare(a.Document, b.Document))
 	})
 	return hits[:min(limit, len(hits))], len(hits)
 }

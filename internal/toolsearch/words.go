@@ -140,9 +140,12 @@ func oneTypo(a, b string) bool {
 // isStopWord reports whether a word says nothing about what a tool does.
 func isStopWord(word string) bool {
 	switch word {
-	case "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "do", "does", "for", "from", "has", "have", "how", "i", "if", "in", "into",
-		"is", "it", "its", "may", "me", "my", "need", "of", "on", "or", "our", "please", "should", "so", "some", "that", "the", "their", "them", "then", "there", "these", "they", "this",
-		"to", "tool", "tools", "up", "us", "use", "used", "using", "want", "was", "we", "what", "when", "where", "which", "who", "will", "with", "would", "you", "your":
+	case "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
+		"could", "do", "does", "for", "from", "has", "have", "how", "i", "if", "in", "into",
+		"is", "it", "its", "may", "me", "my", "need", "of", "on", "or", "our", "please", "should", "so",
+		"some", "that", "the", "their", "them", "then", "there", "these", "they", "this",
+		"to", "tool", "tools", "up", "us", "use", "used", "using", "want", "was", "we", "what", "when",
+		"where", "which", "who", "will", "with", "would", "you", "your":
 		return true
 	}
 	return false

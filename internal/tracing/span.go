@@ -63,7 +63,9 @@ type spanKey struct{}
 // Start begins a span within that of the context. If nothing is exported, it returns ctx
 // and nil.
 func Start(ctx context.Context, kind Kind, name string) (context.Context, *Span) {
-	histogram, err := otel.Meter(Scope).Float64Histogram(kind.duration(), metric.WithDescription(kind.description()), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(bounds()...))
+	histogram, err := otel.Meter(Scope).Float64Histogram(kind.duration(),
+		metric.WithDescription(kind.description()), metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries(bounds()...))
 	measured := err == nil && histogram.Enabled(ctx)
 	inner, span := otel.Tracer(Scope).Start(ctx, name, trace.WithSpanKind(kind.span()))
 	if c := span.SpanContext(); !c.IsValid() || c.SpanID() == trace.SpanContextFromContext(ctx).SpanID() { // that of a tracer that makes no spans

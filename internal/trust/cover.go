@@ -95,7 +95,8 @@ func isScript(path string, info fs.FileInfo) bool {
 		}
 	}
 	extension := filepath.Ext(path)
-	return info.Mode()&0o111 != 0 || extension != ".json" && slices.Contains(extensions(), extension) || slices.Contains(strings.Fields(shellScripts+" "+javaScripts), extension)
+	return info.Mode()&0o111 != 0 || extension != ".json" && slices.Contains(extensions(), extension) ||
+		slices.Contains(strings.Fields(shellScripts+" "+javaScripts), extension)
 }
 
 // Name returns the name of a file in a project: its path relative to root with

@@ -22,12 +22,24 @@ type runner struct {
 // folder that a command names.
 func runners() []runner {
 	return []runner{
-		{"", "package.json index.js index.mjs index.cjs index.json index.node index.ts __main__.py __main__.pyc __init__.py main.go main.py main.ts pyproject.toml", "", false},
+		{
+			"",
+			"package.json index.js index.mjs index.cjs index.json index.node index.ts __main__.py __main__.pyc __init__.py main.go main.py main.ts pyproject.toml",
+			"", false,
+		},
 		{"node nodejs", "package.json .env", "", true},
 		{"tsx ts-node", "tsconfig.json package.json", "", false},
-		{"gulp grunt jake", "package.json gulpfile.js gulpfile.mjs gulpfile.cjs gulpfile.ts gulpfile.babel.js .gulp.js .gulp.json Gruntfile.js Gruntfile.cjs Gruntfile.coffee Jakefile jakefile.js", "", true},
+		{
+			"gulp grunt jake",
+			"package.json gulpfile.js gulpfile.mjs gulpfile.cjs gulpfile.ts gulpfile.babel.js .gulp.js .gulp.json Gruntfile.js Gruntfile.cjs Gruntfile.coffee Jakefile jakefile.js",
+			"", true,
+		},
 		{"turbo nx lerna rush", "turbo.json nx.json lerna.json rush.json package.json", "", true},
-		{"npm pnpm yarn npx pnpx bun bunx corepack", "package.json .npmrc bunfig.toml .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml tsconfig.json .env", "", true},
+		{
+			"npm pnpm yarn npx pnpx bun bunx corepack",
+			"package.json .npmrc bunfig.toml .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml tsconfig.json .env",
+			"", true,
+		},
 		{"deno", "deno.json deno.jsonc package.json", "", true},
 		{"make gmake bmake", "GNUmakefile makefile Makefile BSDmakefile", "", false},
 		{"just", "justfile Justfile .justfile", "", false},
@@ -37,11 +49,19 @@ func runners() []runner {
 		{"go", "go.mod go.sum go.work go.work.sum vendor/modules.txt", ".go .s .c .h", false},
 		{"zig", "build.zig build.zig.zon", ".zig", false},
 		{"swift", "Package.swift Package.resolved", "", false},
-		{"bazel bazelisk blaze buck", "BUILD BUILD.bazel WORKSPACE WORKSPACE.bazel MODULE.bazel .bazelrc .bazelversion tools/bazel BUCK .buckconfig", "", false},
+		{
+			"bazel bazelisk blaze buck",
+			"BUILD BUILD.bazel WORKSPACE WORKSPACE.bazel MODULE.bazel .bazelrc .bazelversion tools/bazel BUCK .buckconfig",
+			"", false,
+		},
 		{"invoke inv fab", "tasks.py fabfile.py invoke.yaml invoke.json pyproject.toml", ".py", false},
 		{"vagrant", "Vagrantfile", "", false},
 		{"scons waf", "SConstruct SConscript wscript", "", false},
-		{"sbt mill lein clojure clj", "build.sbt project/build.properties project/plugins.sbt build.sc build.mill project.clj deps.edn .sbtopts .jvmopts", "", false},
+		{
+			"sbt mill lein clojure clj",
+			"build.sbt project/build.properties project/plugins.sbt build.sc build.mill project.clj deps.edn .sbtopts .jvmopts",
+			"", false,
+		},
 		{"mix iex rebar", "mix.exs mix.lock .iex.exs rebar.config", "", false},
 		{"stack cabal dune", "stack.yaml cabal.project package.yaml Setup.hs dune dune-project", "", false},
 		{"terraform tofu terragrunt packer", "main.tf terragrunt.hcl .terraformrc", ".tf", false},
@@ -49,13 +69,24 @@ func runners() []runner {
 		{"earthly skaffold tilt", "Earthfile skaffold.yaml Tiltfile", "", false},
 		{"pre-commit lefthook husky", ".pre-commit-config.yaml lefthook.yml", "", false},
 		{"python pypy", "pyvenv.cfg", ".py .pyc .so", false},
-		{"uv uvx poetry hatch pdm pipx pipenv tox nox pytest", "pyproject.toml uv.toml hatch.toml Pipfile tox.ini noxfile.py pytest.ini conftest.py setup.py setup.cfg .env", ".py", true},
+		{
+			"uv uvx poetry hatch pdm pipx pipenv tox nox pytest",
+			"pyproject.toml uv.toml hatch.toml Pipfile tox.ini noxfile.py pytest.ini conftest.py setup.py setup.cfg .env",
+			".py", true,
+		},
 		{"rake bundle ruby", "Rakefile rakefile Gemfile .bundle/config", "", false},
 		{"php composer", "composer.json php.ini", "", true},
-		{"gradle gradlew mvn mvnw ant", "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties pom.xml build.xml .mvn/extensions.xml .mvn/jvm.config .mvn/maven.config " +
-			"gradlew gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties mvnw .mvn/wrapper/maven-wrapper.jar .mvn/wrapper/maven-wrapper.properties .mvn/wrapper/MavenWrapperDownloader.java", "", false},
+		{
+			"gradle gradlew mvn mvnw ant",
+			"build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties pom.xml build.xml .mvn/extensions.xml .mvn/jvm.config .mvn/maven.config " +
+				"gradlew gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties mvnw .mvn/wrapper/maven-wrapper.jar .mvn/wrapper/maven-wrapper.properties .mvn/wrapper/MavenWrapperDownloader.java", "", false,
+		},
 		{"cmake ninja meson", "CMakeLists.txt build.ninja meson.build", "", false},
-		{"docker podman docker-compose", "Dockerfile Containerfile compose.yaml compose.yml docker-compose.yml docker-compose.yaml docker-compose.override.yml .env", "", false},
+		{
+			"docker podman docker-compose",
+			"Dockerfile Containerfile compose.yaml compose.yml docker-compose.yml docker-compose.yaml docker-compose.override.yml .env",
+			"", false,
+		},
 		{"nix nix-shell nix-build", "flake.nix shell.nix default.nix", "", false},
 		{"direnv", ".envrc .env", "", false},
 		{"dotnet", "global.json NuGet.config Directory.Build.props Directory.Build.targets", "", false},

@@ -28,7 +28,8 @@ func (e *BlockedError) Error() string {
 	if e.Host != e.Address {
 		what = fmt.Sprintf("%s resolves to %s, which is", text.Quote(e.Host), e.Address)
 	}
-	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%s] allows it", what, text.Quote(net.JoinHostPort(e.Host, e.Port)))
+	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%s] allows it",
+		what, text.Quote(net.JoinHostPort(e.Host, e.Port)))
 }
 
 // Dialer connects to public addresses, and to any address of the allowed hosts.

@@ -68,7 +68,10 @@ func NewEdit(w *workspace.Editor) registry.Tool {
 		InputSchema: json.RawMessage(editSchema),
 		Examples: []registry.Example{
 			{Description: "One replacement", Params: json.RawMessage(`{"file_path":"main.go","old_string":"port = 80\n","new_string":"port = 8080\n"}`)},
-			{Description: "Rename in three places", Params: json.RawMessage(`{"file_path":"main.go","old_string":"oldName","new_string":"newName","expected_replacements":3}`)},
+			{
+				Description: "Rename in three places",
+				Params:      json.RawMessage(`{"file_path":"main.go","old_string":"oldName","new_string":"newName","expected_replacements":3}`),
+			},
 		},
 	}, tool.Handlers[*editCall]{Prepare: e.prepare, Run: e.run, Subject: e.subject, Files: (*editCall).files, Preview: e.preview})
 	t.Revise = e.revise

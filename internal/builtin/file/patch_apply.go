@@ -172,7 +172,8 @@ func (p *patchPlan) remove(fp *filePatch) error {
 		return err
 	}
 	if rest != "" {
-		return misfit{fmt.Errorf("the patch deletes %s but leaves %s of it; to delete a file, remove every line in a hunk", text.Quote(fp.old), tool.Count(len(lines(rest)), "line"))}
+		return misfit{fmt.Errorf("the patch deletes %s but leaves %s of it; to delete a file, remove every line in a hunk",
+			text.Quote(fp.old), tool.Count(len(lines(rest)), "line"))}
 	}
 	f.text, f.exists = "", false
 	return nil

@@ -117,7 +117,8 @@ func (r *patchReader) uncounted(h *hunk) error {
 		}
 		h.body = h.body[:len(h.body)-empty]
 		if ok && !r.isEnd(line) {
-			return r.fail("hunk %d: %s begins with none of space, + and -, and the numbers between the @@ do not say that the hunk ends before it", h.number, text.Quote(line))
+			return r.fail("hunk %d: %s begins with none of space, + and -, and the numbers between the @@ do not say that the hunk ends before it",
+				h.number, text.Quote(line))
 		}
 		return nil
 	}
@@ -325,7 +326,8 @@ func (t *patchTarget) find(h *hunk) (int, error) {
 		places[i] = strconv.Itoa(pos + 1)
 	}
 	if h.loose {
-		return 0, t.refuse(h, "without correct numbers between the @@ its place must be unique, but its lines match in several (lines %s); correct the numbers or add context",
+		return 0, t.refuse(h,
+			"without correct numbers between the @@ its place must be unique, but its lines match in several (lines %s); correct the numbers or add context",
 			strings.Join(places, ", "))
 	}
 	return 0, t.refuse(h, "it does not match at line %d, and in several other places (lines %s); correct its line numbers or add context",

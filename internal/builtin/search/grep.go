@@ -63,7 +63,10 @@ func NewGrep(w *workspace.Dir) registry.Tool {
 		InputSchema: json.RawMessage(grepSchema),
 		Examples: []registry.Example{
 			{Description: "Where an error is created, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
-			{Description: "A name, matching case, with two lines of context", Params: json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`)},
+			{
+				Description: "A name, matching case, with two lines of context",
+				Params:      json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`),
+			},
 		},
 	}, tool.Handlers[*grepSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Files: (*grepSearch).files, Timeout: searchTimeout})
 }

@@ -48,7 +48,8 @@ func keptOutput(opts *Options) int64 {
 	return 2 * max(limit, logTail)
 }
 
-func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *shellCall, confine *process.Confinement, argv []string, dir string) (_ *backgroundRecord, err error) {
+func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *shellCall,
+	confine *process.Confinement, argv []string, dir string) (_ *backgroundRecord, err error) {
 	id, log, err := store.create()
 	if err != nil {
 		return nil, err
@@ -77,7 +78,10 @@ func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *she
 		}
 	}
 	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10), sandbox)
-	r := &backgroundRecord{ID: id, Workspace: c.root, Token: caller.Token(ctx), Command: c.Command, Directory: c.dir, Started: time.Now().UTC(), Mark: rand.Text()}
+	r := &backgroundRecord{
+		ID: id, Workspace: c.root, Token: caller.Token(ctx), Command: c.Command, Directory: c.dir,
+		Started: time.Now().UTC(), Mark: rand.Text(),
+	}
 	env := append(slices.Clone(s.opts.Env), process.MarkVariable+"="+r.Mark)
 	if err := detach(ctx, r, append(keeper, argv...), dir, env, log); err != nil {
 		store.remove(id)

@@ -145,7 +145,9 @@ func timeLimit(tool string, seconds *tool.Integer, opts *Options) (time.Duration
 		return min(cmp.Or(opts.Timeout, shellTimeout), most), nil
 	}
 	if *seconds < 1 || int64(*seconds) > int64(most/time.Second) {
-		return 0, registry.Invalid(tool, "/timeout", "is %d; it must be 1 to %d seconds (raise shell.maxTimeout in the settings to allow more)", *seconds, int64(most/time.Second))
+		return 0, registry.Invalid(tool, "/timeout",
+			"is %d; it must be 1 to %d seconds (raise shell.maxTimeout in the settings to allow more)",
+			*seconds, int64(most/time.Second))
 	}
 	return time.Duration(*seconds) * time.Second, nil
 }

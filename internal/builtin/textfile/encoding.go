@@ -218,7 +218,8 @@ func plain16(data []byte) (e Encoding, order binary.ByteOrder) {
 		return UTF8, nil
 	}
 	text, _ := decodeUTF16(data, order)
-	if strings.ContainsRune(strings.TrimSuffix(text, string(utf8.RuneError)), utf8.RuneError) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+	if strings.ContainsRune(strings.TrimSuffix(text, string(utf8.RuneError)), utf8.RuneError) ||
+		strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		return UTF8, nil
 	}
 	return e, order

@@ -171,7 +171,8 @@ func (l *store) write(ctx context.Context, _ registry.Call, todos []registry.Tod
 	case err != nil:
 		return registry.Result{}, fmt.Errorf("saving the todo list: %w", err)
 	case w.refused:
-		r := resultOf("Not saved: another writer changed the list since you saw it. Write the whole list again, with your changes to this one:\n", w.after.Todos, "")
+		r := resultOf("Not saved: another writer changed the list since you saw it. Write the whole list again, with your changes to this one:\n",
+			w.after.Todos, "")
 		r.IsError, r.ErrorCategory = true, registry.ErrorValidation // repeating the call would overwrite the other writer's list
 		return r, nil
 	}

@@ -109,7 +109,9 @@ func (f *facts) script(n *html.Node) {
 			f.data = content
 		}
 	case kind == "application/ld+json":
-		if f.data == "" && len(content) >= minArticle && len(content) <= maxPageData && slices.ContainsFunc([]string{"articleBody", "description", "recipeInstructions", "reviewBody", "text"}, func(key string) bool { return strings.Contains(content, `"`+key+`"`) }) {
+		if f.data == "" && len(content) >= minArticle && len(content) <= maxPageData &&
+			slices.ContainsFunc([]string{"articleBody", "description", "recipeInstructions", "reviewBody", "text"},
+				func(key string) bool { return strings.Contains(content, `"`+key+`"`) }) {
 			f.data = content
 		}
 	case kind == "" || kind == "module" || strings.HasSuffix(kind, "javascript"):
@@ -120,12 +122,18 @@ func (f *facts) script(n *html.Node) {
 // isCheck reports whether a page only finds out whether a browser visits it.
 func isCheck(title, source string) bool {
 	title = strings.ToLower(title)
-	for _, sign := range []string{"just a moment", "attention required! | cloudflare", "checking your browser", "are you a robot", "access denied | ", "security check", "verify you are human", "robot check"} {
+	for _, sign := range []string{
+		"just a moment", "attention required! | cloudflare", "checking your browser", "are you a robot",
+		"access denied | ", "security check", "verify you are human", "robot check",
+	} {
 		if strings.HasPrefix(title, sign) {
 			return true
 		}
 	}
-	for _, sign := range []string{"_cf_chl_opt", "/cdn-cgi/challenge-platform/h/", "captcha-delivery.com", "px-captcha", "Enable JavaScript and cookies to continue", "awsWafCookieDomainList"} {
+	for _, sign := range []string{
+		"_cf_chl_opt", "/cdn-cgi/challenge-platform/h/", "captcha-delivery.com", "px-captcha",
+		"Enable JavaScript and cookies to continue", "awsWafCookieDomainList",
+	} {
 		if strings.Contains(source, sign) {
 			return true
 		}
@@ -255,7 +263,8 @@ func hides(style string) bool {
 				return true
 			}
 		case "clip", "clip-path":
-			if strings.HasPrefix(value, "rect(0") || strings.HasPrefix(value, "rect(1px") || strings.HasPrefix(value, "inset(50%") || strings.HasPrefix(value, "inset(100%") {
+			if strings.HasPrefix(value, "rect(0") || strings.HasPrefix(value, "rect(1px") ||
+				strings.HasPrefix(value, "inset(50%") || strings.HasPrefix(value, "inset(100%") {
 				return true
 			}
 		case "left", "top", "right", "text-indent", "margin-left":
@@ -348,7 +357,8 @@ func lines(table *html.Node, numbered map[*html.Node]bool) *html.Node {
 	var b strings.Builder
 	for n := range table.Descendants() {
 		switch {
-		case n.DataAtom == atom.Table, n.DataAtom == atom.Th, n.DataAtom == atom.Tr && !numbered[n], n.DataAtom == atom.Td && n.NextSibling != nil && n.NextSibling.DataAtom == atom.Td:
+		case n.DataAtom == atom.Table, n.DataAtom == atom.Th, n.DataAtom == atom.Tr && !numbered[n],
+			n.DataAtom == atom.Td && n.NextSibling != nil && n.NextSibling.DataAtom == atom.Td:
 			return nil
 		case n.DataAtom == atom.Td:
 			b.WriteString(strings.Trim(textOf(n), "\r\n") + "\n")

@@ -58,7 +58,8 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 		c := registry.Media(p.Body, kind, p.Address)
 		return &renderedPage{media: &c, mime: kind}, nil
 	case !isText(kind, params, p):
-		return nil, fmt.Errorf("is binary (%s, %s) and cannot be shown as text; format: raw returns it as data", tool.OneLine(kind), tool.Size(int64(len(p.Body))))
+		return nil, fmt.Errorf("is binary (%s, %s) and cannot be shown as text; format: raw returns it as data",
+			tool.OneLine(kind), tool.Size(int64(len(p.Body))))
 	}
 	text := decodePage(p, params, false)
 	if format != "raw" && isJSON(kind) {
@@ -72,7 +73,8 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 func contentKind(p *webPage) (kind string, params map[string]string) {
 	kind, params, err := mime.ParseMediaType(p.Type)
 	head := p.Body[:min(len(p.Body), textfile.SniffBytes)]
-	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || kind == "application/octet-stream" || kind == "unknown/unknown" || !strings.Contains(kind, "/") {
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || kind == "application/octet-stream" ||
+		kind == "unknown/unknown" || !strings.Contains(kind, "/") {
 		return textfile.Type(head), nil
 	}
 	// An image with a wrong type would be rejected by its receiver, and so would an

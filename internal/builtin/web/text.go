@@ -119,12 +119,14 @@ func (t *plainText) close(z *html.Tokenizer) {
 // space records the white space around an element.
 func (t *plainText) space(tag atom.Atom) {
 	switch tag {
-	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Blockquote, atom.Pre, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Article, atom.Section:
+	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Blockquote, atom.Pre, atom.Table,
+		atom.Ul, atom.Ol, atom.Dl, atom.Article, atom.Section:
 		t.breaks = max(t.breaks, 2)
 	case atom.Br:
 		t.breaks++
 		t.breaks = min(t.breaks, 2)
-	case atom.Div, atom.Li, atom.Tr, atom.Dt, atom.Dd, atom.Hr, atom.Header, atom.Footer, atom.Nav, atom.Main, atom.Aside, atom.Form, atom.Details, atom.Summary, atom.Figcaption, atom.Caption:
+	case atom.Div, atom.Li, atom.Tr, atom.Dt, atom.Dd, atom.Hr, atom.Header, atom.Footer, atom.Nav, atom.Main,
+		atom.Aside, atom.Form, atom.Details, atom.Summary, atom.Figcaption, atom.Caption:
 		t.breaks = max(t.breaks, 1)
 	case atom.Td, atom.Th:
 		t.blank = true
@@ -136,7 +138,8 @@ func isHidden(tag atom.Atom) bool { return slices.Contains(hiddenTags(), tag) }
 // hiddenTags returns the elements whose content is not part of the text.
 func hiddenTags() []atom.Atom {
 	return []atom.Atom{
-		atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Iframe, atom.Svg, atom.Object, atom.Textarea, atom.Select, atom.Datalist, atom.Canvas,
+		atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Iframe, atom.Svg,
+		atom.Object, atom.Textarea, atom.Select, atom.Datalist, atom.Canvas,
 	}
 }
 

@@ -59,7 +59,8 @@ func (e *Editor) changeable(tool, pointer, name string, form func(string) string
 func (e *Editor) ChangedPaths(names ...string) ([]string, error) {
 	out, err := e.SubjectPaths(names...)
 	for _, rel := range out {
-		if hook := path.Join(".git", "hooks", path.Base(rel)); !slices.Contains(out, hook) && e.user.Uses(filepath.Join(e.real, filepath.FromSlash(rel)), e.real) {
+		if hook := path.Join(".git", "hooks", path.Base(rel)); !slices.Contains(out, hook) &&
+			e.user.Uses(filepath.Join(e.real, filepath.FromSlash(rel)), e.real) {
 			out = append(out, hook)
 		}
 	}

@@ -23,8 +23,10 @@ func Guarded(rel string) bool {
 	}
 	for i, part := range parts {
 		switch part {
-		case ".git", ".toolreg", ".gemini", ".agents", ".agent", ".claude", ".cursor", ".codex", ".opencode", ".devin", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv",
-			".qwen", ".continue", ".goose", ".augment", ".copilot", ".crush", ".amazonq", ".kiro", ".roo", ".cline", ".clinerules", ".trae", ".factory", ".junie", ".aider",
+		case ".git", ".toolreg", ".gemini", ".agents", ".agent", ".claude", ".cursor", ".codex", ".opencode",
+			".devin", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv",
+			".qwen", ".continue", ".goose", ".augment", ".copilot", ".crush", ".amazonq", ".kiro", ".roo",
+			".cline", ".clinerules", ".trae", ".factory", ".junie", ".aider",
 			".bashrc.d", ".bash_completion.d", ".zshrc.d", ".profile.d", ".helix", ".theia", ".bsp", ".shadowenv.d":
 			return true
 		case ".vscode", ".zed", ".windsurf", ".idea":
@@ -35,7 +37,8 @@ func Guarded(rel string) bool {
 		}
 	}
 	name, all := parts[len(parts)-1], "/"+strings.Join(parts, "/")+"/"
-	return slices.Contains(guardedNames(), name) || strings.HasSuffix(name, ".code-workspace") || name == "profile.ps1" || strings.HasSuffix(name, "_profile.ps1") ||
+	return slices.Contains(guardedNames(), name) || strings.HasSuffix(name, ".code-workspace") ||
+		name == "profile.ps1" || strings.HasSuffix(name, "_profile.ps1") ||
 		strings.HasSuffix(name, ".pth") && slices.ContainsFunc(parts, func(part string) bool { return part == "site-packages" || part == "dist-packages" }) ||
 		slices.ContainsFunc(guardedFolders(), func(folder string) bool { return strings.Contains(all, "/"+folder+"/") })
 }
@@ -53,16 +56,20 @@ func guardedNames() []string {
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
 		".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
 		".pam_environment", ".screenrc", ".tmux.conf", ".netrc", ".curlrc", ".wgetrc", ".psqlrc", ".mailcap",
-		".bash_completion", "tmux.conf", ".sqliterc", ".my.cnf", ".mylogin.cnf", ".mongorc.js", ".mongoshrc.js", ".lessfilter", ".lesskey", ".ripgreprc", ".ackrc", ".tigrc",
+		".bash_completion", "tmux.conf", ".sqliterc", ".my.cnf", ".mylogin.cnf", ".mongorc.js",
+		".mongoshrc.js", ".lessfilter", ".lesskey", ".ripgreprc", ".ackrc", ".tigrc",
 		".muttrc", ".mailrc", ".procmailrc", ".fetchmailrc", ".forward", ".rhosts", ".nanorc", ".ansible.cfg",
 		// environments that programs load when they enter a folder
-		".envrc", ".direnvrc", ".rvmrc", ".autoenv", ".autoenv.zsh", ".autoenv_leave.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
+		".envrc", ".direnvrc", ".rvmrc", ".autoenv", ".autoenv.zsh", ".autoenv_leave.zsh", "mise.toml",
+		".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
 		// package managers, editors, debuggers
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".gemrc", ".bundle", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".exrc", ".emacs",
 		"usercustomize.py", "sitecustomize.py",
 		".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".irbrc", ".pryrc", ".pythonrc", ".pdbrc", ".bazelrc",
-		".lvimrc", ".ideavimrc", ".ghci", ".rprofile", ".renviron", ".pylintrc", ".rspec", ".octaverc", ".iex.exs", ".erlang", ".ocamlinit", ".guile", ".swiplrc",
-		".sbtrc", ".sbtopts", ".jvmopts", ".mavenrc", ".condarc", ".mocharc.js", ".mocharc.cjs", ".eslintrc.js", ".eslintrc.cjs", ".prettierrc.js", ".prettierrc.cjs",
+		".lvimrc", ".ideavimrc", ".ghci", ".rprofile", ".renviron", ".pylintrc", ".rspec", ".octaverc",
+		".iex.exs", ".erlang", ".ocamlinit", ".guile", ".swiplrc",
+		".sbtrc", ".sbtopts", ".jvmopts", ".mavenrc", ".condarc", ".mocharc.js", ".mocharc.cjs",
+		".eslintrc.js", ".eslintrc.cjs", ".prettierrc.js", ".prettierrc.cjs",
 	}
 }
 
@@ -72,11 +79,17 @@ func guardedFolders() []string {
 		".config/fish", ".config/git", ".config/direnv", ".config/mise", ".config/toolreg", ".config/opencode", ".config/devin", ".config/zed", ".config/code",
 		".config/autostart", ".config/autostart-scripts", ".config/plasma-workspace", ".config/systemd", ".config/environment.d", ".config/nvim",
 		".local/share/systemd", ".local/share/fish", ".local/share/applications", ".local/state/toolreg", "library/launchagents", "library/launchdaemons",
-		".mise", "mise/config.toml", "mise/config.local.toml", ".github/hooks", "_darcs/prefs", ".pijul/config", ".fossil-settings", ".lsp/config.edn", ".cargo/config.toml", ".cargo/config", ".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",
-		".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hg/hooks", ".svn/config", ".jj/config.toml", ".jj/workspace-config.toml", ".jj/repo/config.toml", ".sl/config",
-		".kube/config", ".docker/config.json", ".docker/cli-plugins", ".aws/config", ".aws/credentials", ".aws/cli/alias", ".gradle/init.gradle", ".gradle/init.gradle.kts",
-		".gradle/init.d", ".m2/settings.xml", ".m2/extensions.xml", ".local/bin", ".config/tmux", ".config/hg", ".config/jj", ".config/pip", ".pip", ".config/goose",
-		".config/crush", ".config/gh", ".config/git-hooks", ".config/zsh", ".config/bash", ".config/nushell", ".config/containers", ".ipython", ".jupyter", ".terraform.d", ".stack",
+		".mise", "mise/config.toml", "mise/config.local.toml", ".github/hooks", "_darcs/prefs",
+		".pijul/config", ".fossil-settings", ".lsp/config.edn", ".cargo/config.toml", ".cargo/config",
+		".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",
+		".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hg/hooks", ".svn/config", ".jj/config.toml",
+		".jj/workspace-config.toml", ".jj/repo/config.toml", ".sl/config",
+		".kube/config", ".docker/config.json", ".docker/cli-plugins", ".aws/config", ".aws/credentials",
+		".aws/cli/alias", ".gradle/init.gradle", ".gradle/init.gradle.kts",
+		".gradle/init.d", ".m2/settings.xml", ".m2/extensions.xml", ".local/bin", ".config/tmux",
+		".config/hg", ".config/jj", ".config/pip", ".pip", ".config/goose",
+		".config/crush", ".config/gh", ".config/git-hooks", ".config/zsh", ".config/bash", ".config/nushell",
+		".config/containers", ".ipython", ".jupyter", ".terraform.d", ".stack",
 	}
 }
 
@@ -122,7 +135,8 @@ func StartsPrograms(rel string) bool {
 // nothing to run on this machine.
 func harmlessNames() []string {
 	return []string{
-		".gitignore", ".gitkeep", ".keep", ".mailmap", ".git-blame-ignore-revs", ".ignore", ".rgignore", ".fdignore", ".geminiignore", ".dockerignore", ".npmignore",
+		".gitignore", ".gitkeep", ".keep", ".mailmap", ".git-blame-ignore-revs", ".ignore", ".rgignore",
+		".fdignore", ".geminiignore", ".dockerignore", ".npmignore",
 		".eslintignore", ".prettierignore", ".stylelintignore", ".helmignore", ".gcloudignore", ".vercelignore", ".hgignore", ".editorconfig", ".clang-format",
 		".rustfmt.toml", ".nojekyll", ".nvmrc", ".node-version", ".python-version", ".ruby-version", ".env.example", ".env.sample", ".env.template",
 		".github", ".gitlab", ".gitlab-ci.yml", ".circleci", ".travis.yml", ".well-known", ".changeset",
@@ -141,8 +155,16 @@ func MayBeGuarded(e *Entry) bool {
 		}
 	}
 	switch lower := strings.ToLower(e.Name); {
-	case strings.HasPrefix(lower, "lefthook"), strings.HasPrefix(lower, "opencode"), strings.HasPrefix(lower, "mise"), strings.HasPrefix(lower, "_darcs"), strings.HasPrefix(lower, "prefs"), strings.HasPrefix(lower, "captainhook"), strings.HasPrefix(lower, "mcp.json"), strings.HasPrefix(lower, "mcp_config"), strings.HasPrefix(lower, "mcporter.json"),
-		strings.HasSuffix(lower, "customize.py"), strings.HasSuffix(lower, ".pth"), strings.HasSuffix(lower, "profile.ps1"), strings.HasPrefix(lower, "toolreg.lock"), strings.HasPrefix(lower, "config."), strings.HasPrefix(lower, "launch"), strings.HasPrefix(lower, "crush.json"), strings.HasPrefix(lower, "tmux.conf"), strings.Contains(lower, ".code-workspace"):
+	case strings.HasPrefix(lower, "lefthook"), strings.HasPrefix(lower, "opencode"),
+		strings.HasPrefix(lower, "mise"), strings.HasPrefix(lower, "_darcs"),
+		strings.HasPrefix(lower, "prefs"), strings.HasPrefix(lower, "captainhook"),
+		strings.HasPrefix(lower, "mcp.json"), strings.HasPrefix(lower, "mcp_config"),
+		strings.HasPrefix(lower, "mcporter.json"),
+		strings.HasSuffix(lower, "customize.py"), strings.HasSuffix(lower, ".pth"),
+		strings.HasSuffix(lower, "profile.ps1"), strings.HasPrefix(lower, "toolreg.lock"),
+		strings.HasPrefix(lower, "config."), strings.HasPrefix(lower, "launch"),
+		strings.HasPrefix(lower, "crush.json"), strings.HasPrefix(lower, "tmux.conf"),
+		strings.Contains(lower, ".code-workspace"):
 		return true
 	}
 	return false

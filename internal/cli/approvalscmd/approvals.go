@@ -51,13 +51,17 @@ Exit codes: 0, 2.`,
 In a pipe each answer is one line: id, kind, value, source, time, project and the
 client of "toolreg serve" that gave it, separated by tabs. Exit codes: 0, 2.`,
 			Example: "  toolreg approvals list\n  toolreg approvals list --all --json"},
-		&cobra.Command{Use: "revoke ID…", Short: "Revoke answers by id or id prefix", Args: cli.ArgsBetween(1, -1, "the ids that approvals list shows"), ValidArgsFunction: complete.Args(completeIDs(e, o)),
+		&cobra.Command{
+			Use: "revoke ID…", Short: "Revoke answers by id or id prefix",
+			Args:              cli.ArgsBetween(1, -1, "the ids that approvals list shows"),
+			ValidArgsFunction: complete.Args(completeIDs(e, o)),
 			Long: `Revoke answers by the ids that "toolreg approvals list" shows, or by prefixes of
 them. You are then asked again.
 
 Exit codes: 0, 2, 3 (no such approval), 5 (inside a tool's run).`,
 			Example: "  toolreg approvals revoke 3f9a",
-			RunE:    func(cmd *cobra.Command, ids []string) error { return runRevoke(cmd.Context(), e, ids) }},
+			RunE:    func(cmd *cobra.Command, ids []string) error { return runRevoke(cmd.Context(), e, ids) },
+		},
 		&cobra.Command{Use: "clear", Short: "Revoke all answers", Args: cli.NoArgs,
 			Long: `Revoke every answer that is remembered for this project, or with --all for every
 project.
@@ -72,7 +76,9 @@ kept for a day. --json has everything that a terminal would show.
 Exit codes: 0, 2.`,
 			Example: "  toolreg approvals pending\n  toolreg approvals pending --all --json",
 			RunE:    func(cmd *cobra.Command, _ []string) error { return runPending(cmd.Context(), e, o) }},
-		&cobra.Command{Use: "answer ID yes|always|always-server|no [REASON]", Short: "Answer a question that waits", Args: cli.ArgsBetween(2, -1, "the id of a question and yes, always, always-server or no"),
+		&cobra.Command{
+			Use: "answer ID yes|always|always-server|no [REASON]", Short: "Answer a question that waits",
+			Args:              cli.ArgsBetween(2, -1, "the id of a question and yes, always, always-server or no"),
 			ValidArgsFunction: complete.Args(completeQuestions(e), complete.Words(exec.WordYes, exec.WordAlways, exec.WordAlwaysServer, exec.WordNo)),
 			Long: `Answer a question by the id that "toolreg approvals pending" shows, or by a prefix.
 With "yes", the same call is allowed once when it is made again within the day; with
@@ -84,7 +90,8 @@ changed when the call is made again.
 
 Exit codes: 0, 2, 3 (no such question), 5 (inside a tool's run).`,
 			Example: "  toolreg approvals answer 3f9a yes\n  toolreg approvals answer 3f9a no use the staging database",
-			RunE:    func(cmd *cobra.Command, argv []string) error { return runAnswer(cmd.Context(), e, argv) }},
+			RunE:    func(cmd *cobra.Command, argv []string) error { return runAnswer(cmd.Context(), e, argv) },
+		},
 	)
 	return cmd
 }
@@ -136,7 +143,10 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	t := ui.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
+	t := ui.Table{
+		Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT", "CLIENT"},
+		Whole:  []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"},
+	}
 	for _, x := range found {
 		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), cmp.Or(x.Workspace, x.Project), x.Client)
 	}

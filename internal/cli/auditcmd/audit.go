@@ -94,7 +94,8 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	}
 	return func(e *audit.Entry) bool {
 		return !e.Time.Before(since) &&
-			(o.tool == "" || text.MatchName(o.tool, e.Tool) || e.ServerTool != "" && text.MatchName(o.tool, e.ServerTool) || e.Upstream != "" && text.MatchName(o.tool, e.Upstream)) &&
+			(o.tool == "" || text.MatchName(o.tool, e.Tool) ||
+				e.ServerTool != "" && text.MatchName(o.tool, e.ServerTool) || e.Upstream != "" && text.MatchName(o.tool, e.Upstream)) &&
 			(o.client == "" || e.Caller != nil && text.MatchName(o.client, e.Caller.Name)) &&
 			(o.outcome == "" || o.outcome == string(e.Outcome) || o.outcome == e.Code)
 	}, nil
@@ -129,7 +130,10 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, &cli.UsageError{Err: fmt.Errorf("--since: cannot parse %q as a time", text), Hint: "such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z"}
+	return time.Time{}, &cli.UsageError{
+		Err:  fmt.Errorf("--since: cannot parse %q as a time", text),
+		Hint: "such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z",
+	}
 }
 
 func run(ctx context.Context, e *cli.Env, o *auditOptions) error {

@@ -161,7 +161,8 @@ func (b *batch) run(ctx context.Context, c batchCall) {
 	if err != nil && context.Cause(ctx) != nil && result.ErrorCategory != registry.ErrorCancellation {
 		return // the whole batch was canceled before this call ran
 	}
-	b.trace.call(ctx, Made{Name: cmp.Or(c.tool, fmt.Sprintf("line %d", c.head.Line)), Found: c.found, Params: c.params, Result: result, Err: err, Took: time.Since(start)})
+	b.trace.call(ctx,
+		Made{Name: cmp.Or(c.tool, fmt.Sprintf("line %d", c.head.Line)), Found: c.found, Params: c.params, Result: result, Err: err, Took: time.Since(start)})
 	b.print(ctx, c, result, err)
 }
 
@@ -216,7 +217,10 @@ func (m *stdinCalls) check(cmd *cobra.Command, argv []string) error {
 		name = "--format"
 	}
 	refuse := func(what string) error {
-		return &cli.UsageError{Err: fmt.Errorf("%s and %s cannot be used together", name, what), Hint: name + " takes every call from stdin; see toolreg call --help"}
+		return &cli.UsageError{
+			Err:  fmt.Errorf("%s and %s cannot be used together", name, what),
+			Hint: name + " takes every call from stdin; see toolreg call --help",
+		}
 	}
 	if len(argv) > 0 {
 		return refuse(fmt.Sprintf("the tool %q", argv[0]))

@@ -55,7 +55,10 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 				return o.stdin.check(cmd, argv)
 			}
 			if o.stdin.selection.Narrows() {
-				return &cli.UsageError{Err: errors.New("--source, --server, --plugin, --category, --tag and --optional need --format"), Hint: "give the flags of the toolreg schema command that declared the tools to the model"}
+				return &cli.UsageError{
+					Err:  errors.New("--source, --server, --plugin, --category, --tag and --optional need --format"),
+					Hint: "give the flags of the toolreg schema command that declared the tools to the model",
+				}
 			}
 			if o.stdin.trace {
 				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"), Hint: "see toolreg call --help"}
@@ -64,7 +67,10 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 				return &cli.UsageError{Err: errors.New("--hold needs --format"), Hint: "a single call that needs an answer does not run anyway"}
 			}
 			if o.detach && (o.raw || o.stream || o.outputDir != "") {
-				return &cli.UsageError{Err: errors.New("--detach cannot be used with --raw, --stream or --output"), Hint: "toolreg tasks ID prints the result later"}
+				return &cli.UsageError{
+					Err:  errors.New("--detach cannot be used with --raw, --stream or --output"),
+					Hint: "toolreg tasks ID prints the result later",
+				}
 			}
 			if cmd.Flags().Changed("parallel") {
 				return &cli.UsageError{Err: errors.New("--parallel needs --batch"), Hint: "calls of --format already run concurrently if all of them only read"}

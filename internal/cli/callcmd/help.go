@@ -69,7 +69,10 @@ func usage(callAs string, t *registry.Tool) string {
 
 // asks describes whether a person is asked before the tool runs, and why.
 func asks(v policy.Verdict) string {
-	word := map[policy.Decision]string{policy.Allow: "no", policy.Ask: "yes", policy.Sandbox: "no, it runs in the sandbox", policy.Deny: "never runs"}[v.Decision]
+	word := map[policy.Decision]string{
+		policy.Allow: "no", policy.Ask: "yes", policy.Sandbox: "no, it runs in the sandbox",
+		policy.Deny: "never runs",
+	}[v.Decision]
 	if word == "" {
 		word = v.Decision.String()
 	}
@@ -91,7 +94,8 @@ func flagError(e *cli.Env) func(*cobra.Command, error) error {
 			return plain
 		}
 		return &cli.UsageError{Err: plain,
-			Hint: fmt.Sprintf("params are written without dashes: %s; toolreg call %s --help lists them", asParam(unknown.GetSpecifiedName(), e.Argv), named[0])}
+			Hint: fmt.Sprintf("params are written without dashes: %s; toolreg call %s --help lists them",
+				asParam(unknown.GetSpecifiedName(), e.Argv), named[0])}
 	}
 }
 

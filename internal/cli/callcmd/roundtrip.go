@@ -42,7 +42,10 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 		return &cli.UsageError{Err: err}
 	}
 	if e.IO.InTTY {
-		return &cli.UsageError{Err: errors.New("call --format reads a model's response from stdin, which is a terminal"), Hint: "toolreg call --format " + format.Name + " < response.json"}
+		return &cli.UsageError{
+			Err:  errors.New("call --format reads a model's response from stdin, which is a terminal"),
+			Hint: "toolreg call --format " + format.Name + " < response.json",
+		}
 	}
 	data, err := e.IO.ReadStdin("a response", provider.MaxResponseBytes)
 	if err != nil {
@@ -250,7 +253,10 @@ func (r *roundTrip) search(ctx context.Context, index int, c provider.Call) prov
 	reg, tools, err := r.Session.Calls.SearchDeclarations(ctx, r.Format, c.Params)
 	r.Diagnose(r.Session.Tools.Diagnostics(reg))
 	if err != nil {
-		r.Diagnose([]registry.Diagnostic{{Severity: registry.SeverityWarning, Code: "search_failed", Message: "the model's tool search was answered with no tools: " + err.Error()}})
+		r.Diagnose([]registry.Diagnostic{{
+			Severity: registry.SeverityWarning, Code: "search_failed",
+			Message: "the model's tool search was answered with no tools: " + err.Error(),
+		}})
 	}
 	r.made(ctx, Made{Index: index, Name: c.Name, Params: c.Params, Err: err, Took: time.Since(start)})
 	return provider.Answer{Tools: tools, IsError: err != nil}

@@ -117,9 +117,10 @@ func (c Completer) value(p args.Param, value string) []cobra.Completion {
 // according to its own name.
 func namesFile(p args.Param) bool {
 	name := strings.ToLower(p.Name)
-	return strings.HasPrefix(p.Type, "string") && slices.ContainsFunc([]string{"path", "paths", "file", "files", "filename", "dir", "directory", "folder"}, func(end string) bool {
-		return strings.HasSuffix(name, end)
-	})
+	return strings.HasPrefix(p.Type, "string") &&
+		slices.ContainsFunc([]string{"path", "paths", "file", "files", "filename", "dir", "directory", "folder"}, func(end string) bool {
+			return strings.HasSuffix(name, end)
+		})
 }
 
 // maxListed limits how many entries of a folder are read.

@@ -184,7 +184,8 @@ func (x *examination) hooks(set *hooks.Set) {
 
 // sources loads all sources and reports the state of each.
 func (x *examination) sources(ctx context.Context) error {
-	s, err := x.env.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept, Listed: &engine.Listed{}}, Ask: true, InDocs: true})
+	s, err := x.env.Engine.Session(ctx,
+		cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept, Listed: &engine.Listed{}}, Ask: true, InDocs: true})
 	if err != nil {
 		x.settingsError(err)
 		return nil
@@ -263,7 +264,8 @@ func (x *examination) texts(ctx context.Context, s *engine.Session, reg *registr
 		if severe[server] {
 			state = stateWarning
 		}
-		x.add(state, "texts of "+server, "toolreg servers check "+cli.Quote(ui.Line(server)), "they may steer a model or hide something: %s", strings.Join(rules[server], ", "))
+		x.add(state, "texts of "+server, "toolreg servers check "+cli.Quote(ui.Line(server)),
+			"they may steer a model or hide something: %s", strings.Join(rules[server], ", "))
 	}
 	return nil
 }

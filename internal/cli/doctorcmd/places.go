@@ -39,7 +39,8 @@ func (x *examination) folders() {
 		err = probe(d)
 	}
 	if err != nil {
-		x.add(stateWarning, "cache folder", "set XDG_CACHE_HOME to a folder that you can write to", "output that is too large for a result cannot be saved: %s", err)
+		x.add(stateWarning, "cache folder", "set XDG_CACHE_HOME to a folder that you can write to",
+			"output that is too large for a result cannot be saved: %s", err)
 	} else {
 		x.add(stateOK, "cache folder", "", "%s", filepath.Dir(d.Path))
 	}
@@ -62,7 +63,9 @@ func (x *examination) cache(s *engine.Session) {
 		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", ui.AgeText(ttl.Milliseconds()))
 	default:
 		oldest := time.Since(kept[0].Stored).Milliseconds()
-		x.add(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)", cli.Counted(len(kept), "listing"), (bytes+1023)/1024, ui.AgeText(max(oldest, 0)), ui.AgeText(ttl.Milliseconds()))
+		x.add(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)",
+			cli.Counted(len(kept), "listing"), (bytes+1023)/1024, ui.AgeText(max(oldest, 0)),
+			ui.AgeText(ttl.Milliseconds()))
 	}
 }
 
@@ -165,9 +168,13 @@ func (x *examination) kept(ctx context.Context, s *settings.Settings) {
 	names, folder, err := engine.Kept(ctx, x.env.Config.Folders, s)
 	switch {
 	case err != nil:
-		x.add(stateWarning, "kept servers", "set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access", "%s end with each run: %v", strings.Join(names, ", "), err)
+		x.add(stateWarning, "kept servers",
+			"set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access",
+			"%s end with each run: %v", strings.Join(names, ", "), err)
 	case len(names) > 0:
-		x.add(stateOK, "kept servers", "", "%s; sockets in %s; if the process that keeps a server is killed, the server and its session end, or its whole sandbox", strings.Join(names, ", "), folder)
+		x.add(stateOK, "kept servers", "",
+			"%s; sockets in %s; if the process that keeps a server is killed, the server and its session end, or its whole sandbox",
+			strings.Join(names, ", "), folder)
 	}
 }
 

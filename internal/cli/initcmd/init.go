@@ -179,7 +179,10 @@ func choose(ctx context.Context, person *cli.Person, name string) (way, error) {
 	}
 	tty, err := person.Open()
 	if err != nil {
-		return way{}, &cli.UsageError{Err: errors.New("nobody can be asked what to set up"), Hint: "toolreg init " + names()[0] + ", or one of " + strings.Join(names()[1:], ", ") + " instead"}
+		return way{}, &cli.UsageError{
+			Err:  errors.New("nobody can be asked what to set up"),
+			Hint: "toolreg init " + names()[0] + ", or one of " + strings.Join(names()[1:], ", ") + " instead",
+		}
 	}
 	defer tty.Close()
 	q := ui.Query{About: "What do you want to do?\n", Question: "Which one?"}
@@ -222,7 +225,9 @@ func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *ini
 			d.Copied = append(d.Copied, c.Name)
 			d.from = append(d.from, c.Name+" of "+c.Program)
 			if len(c.Also) > 0 {
-				notes = append(notes, fmt.Sprintf("server %q is copied from %s, not from %s; `toolreg --import %s init %s` copies those of %[4]s alone", c.Name, c.Program, strings.Join(c.Also, ", "), c.Also[0], w.name))
+				notes = append(notes,
+					fmt.Sprintf("server %q is copied from %s, not from %s; `toolreg --import %s init %s` copies those of %[4]s alone",
+						c.Name, c.Program, strings.Join(c.Also, ", "), c.Also[0], w.name))
 			}
 			for _, note := range c.Notes {
 				notes = append(notes, fmt.Sprintf("server %q: %s", c.Name, note))

@@ -196,7 +196,8 @@ func (o *options) script(ctx context.Context, s *engine.Session, reg *registry.R
 
 // costsOf declares the tools under their names in the whole registry and
 // measures the declarations.
-func costsOf(format provider.Format, formats []provider.Format, reg *registry.Registry, tools []*registry.Tool, names []string) (*costDocument, []registry.Diagnostic) {
+func costsOf(format provider.Format, formats []provider.Format, reg *registry.Registry,
+	tools []*registry.Tool, names []string) (*costDocument, []registry.Diagnostic) {
 	defs := engine.Definitions(reg, tools)
 	source := make(map[string]string, len(defs))
 	for i := range defs {

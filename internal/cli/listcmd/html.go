@@ -98,7 +98,8 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 	defer shortenPaths(p, s.Settings.ProjectRoot, expand.NewEnviron(e.Config.Environ).Home())
 	changes := lockPage(p, s, reg)
 	for _, t := range tools {
-		p.Tools = append(p.Tools, pageTool(ctx, t, engine.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
+		p.Tools = append(p.Tools,
+			pageTool(ctx, t, engine.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
 	}
 	pageCosts(p, formats, reg, tools)
 	if o.All {
@@ -188,7 +189,11 @@ func pageTool(ctx context.Context, t *registry.Tool, callAs string, v policy.Ver
 	out := page.Tool{Name: callAs, DisplayName: t.DisplayName, Description: t.Description, Source: t.Source, Category: string(t.Category),
 		Decision: v.Decision.String(), Reason: v.Reason, Origin: v.Origin, Change: change, Facts: pageFacts(t)}
 	for _, p := range args.WithoutInvalidExamples(ctx, &t.Definition, args.Describe(&t.Definition)) {
-		out.Params = append(out.Params, page.Param{Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed, Example: cli.QuoteWords(p.Example), Description: p.Description})
+		out.Params = append(out.Params,
+			page.Param{
+				Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed,
+				Example: cli.QuoteWords(p.Example), Description: p.Description,
+			})
 	}
 	for _, x := range t.Examples {
 		out.Examples = append(out.Examples, page.Example{Description: x.Description, Command: cli.CallLine(callAs, &t.Definition, x.Params)})
@@ -208,7 +213,8 @@ func pageFacts(t *registry.Tool) []page.Fact {
 	}
 	var out []page.Fact
 	for _, f := range []page.Fact{
-		{Name: "Server tool", Value: t.ServerTool}, {Name: "Declared in", Value: t.Declared}, {Name: "Version", Value: t.Version}, {Name: "Author", Value: t.Author},
+		{Name: "Server tool", Value: t.ServerTool}, {Name: "Declared in", Value: t.Declared},
+		{Name: "Version", Value: t.Version}, {Name: "Author", Value: t.Author},
 		{Name: "Tags", Value: strings.Join(t.Tags, ", ")}, {Name: "Aliases", Value: strings.Join(t.Aliases, ", ")},
 		{Name: "Permissions", Value: strings.Join(t.Permissions, ", ")}, {Name: "Annotations", Value: string(t.Annotations)},
 		{Name: "Optional", Value: optional}, {Name: "Fingerprint", Value: t.Fingerprint()},

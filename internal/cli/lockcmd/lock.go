@@ -93,10 +93,16 @@ type unasked struct {
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	check := o.check
 	if !check && e.Config.Globals.Cached {
-		return &cli.UsageError{Err: errors.New("lock pins the current definitions, but --cached contacts no source"), Hint: "remove --cached; --check works with it"}
+		return &cli.UsageError{
+			Err:  errors.New("lock pins the current definitions, but --cached contacts no source"),
+			Hint: "remove --cached; --check works with it",
+		}
 	}
 	if !check && process.InsideTool(e.Config.Environ) {
-		return &cli.UsageError{Err: errors.New("lock does not write inside a tool's run: a tool must not accept its own change"), Hint: "run it yourself; --check works here"}
+		return &cli.UsageError{
+			Err:  errors.New("lock does not write inside a tool's run: a tool must not accept its own change"),
+			Hint: "run it yourself; --check works here",
+		}
 	}
 	file := lock.Name
 	if o.user {

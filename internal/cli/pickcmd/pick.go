@@ -133,7 +133,8 @@ func newListing(ctx context.Context, s *engine.Session, reg *registry.Registry, 
 	for _, t := range tools {
 		name := engine.Definition(reg, t).Name
 		byName[name] = t
-		l.Items = append(l.Items, picker.Item{Name: name, Source: t.Source, Text: t.Description, Also: t.DisplayName + " " + strings.Join(slices.Concat(t.Aliases, t.Tags), " ")})
+		l.Items = append(l.Items,
+			picker.Item{Name: name, Source: t.Source, Text: t.Description, Also: t.DisplayName + " " + strings.Join(slices.Concat(t.Aliases, t.Tags), " ")})
 	}
 	slices.SortStableFunc(l.Items, func(a, b picker.Item) int { return strings.Compare(a.Name, b.Name) })
 	l.Show = func(name string, width int) []string {

@@ -179,7 +179,11 @@ func typeOf(placeholder string) (kind string, values []string) {
 		return "string", strings.Split(strings.TrimSuffix(inBraces, "}"), ",")
 	case strings.Contains(placeholder, "|") && !strings.ContainsAny(placeholder, " <>["):
 		return "string", strings.Split(placeholder, "|")
-	case slices.Contains([]string{"n", "num", "number", "int", "integer", "count", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64"}, lower):
+	case slices.Contains([]string{
+		"n", "num", "number", "int", "integer", "count", "int8", "int16", "int32", "int64", "uint", "uint8",
+		"uint16", "uint32", "uint64",
+	},
+		lower):
 		return "integer", nil
 	case slices.Contains([]string{"float", "float32", "float64"}, lower):
 		return "number", nil

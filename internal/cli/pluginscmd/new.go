@@ -91,7 +91,10 @@ type newPlugin struct {
 func (o *newOptions) check(name string) error {
 	switch {
 	case !discover.IsPluginID(name):
-		return &cli.UsageError{Err: fmt.Errorf("%q cannot be the name of a plugin", name), Hint: "letters, digits, _ . and -, at most 63, a letter or digit first"}
+		return &cli.UsageError{
+			Err:  fmt.Errorf("%q cannot be the name of a plugin", name),
+			Hint: "letters, digits, _ . and -, at most 63, a letter or digit first",
+		}
 	case builtin.Named(name) != "":
 		return &cli.UsageError{Err: fmt.Errorf("%q is the name of a built-in tool, which a plugin must not use", name)}
 	case !slices.Contains(scaffoldLanguages(), o.lang):
@@ -246,7 +249,10 @@ func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script s
 	dir := filepath.Join(folder.path, name)
 	shared := trust.Within(trust.Real(folder.path), trust.Real(s.ProjectRoot)) // the plugin is part of the project
 	if shared && !trust.Within(trust.Real(script), trust.Real(s.ProjectRoot)) {
-		return &cli.UsageError{Err: fmt.Errorf("%s is outside the project", script), Hint: "copy it into the project, or use --user, which makes a plugin of your own"}
+		return &cli.UsageError{
+			Err:  fmt.Errorf("%s is outside the project", script),
+			Hint: "copy it into the project, or use --user, which makes a plugin of your own",
+		}
 	}
 	help := helpOf(ctx, append(argv, script), s.ProjectRoot, e.Config.Environ)
 	word := script
@@ -308,7 +314,10 @@ func interpreted(script string) ([]string, error) {
 	case info.Mode()&0o111 != 0:
 		return nil, nil
 	}
-	program, ok := map[string]string{".sh": "sh", ".bash": "bash", ".py": "python3", ".js": "node", ".mjs": "node", ".cjs": "node", ".rb": "ruby", ".pl": "perl"}[filepath.Ext(script)]
+	program, ok := map[string]string{
+		".sh": "sh", ".bash": "bash", ".py": "python3", ".js": "node", ".mjs": "node", ".cjs": "node",
+		".rb": "ruby", ".pl": "perl",
+	}[filepath.Ext(script)]
 	if !ok {
 		return nil, &cli.UsageError{Err: fmt.Errorf("%s is not executable", script), Hint: "chmod +x makes a script executable"}
 	}
@@ -330,12 +339,18 @@ func helpOf(ctx context.Context, argv []string, dir string, environ []string) *s
 	}
 	source, err := os.ReadFile(script)
 	knows := func(word string) bool { return bytes.Contains(source, []byte(word)) }
-	if err != nil || !knows("--help") && !knows("argparse") && !knows("import click") && !knows("import typer") && !knows("commander") && !knows("yargs") && !knows("OptionParser") {
+	if err != nil || !knows("--help") && !knows("argparse") && !knows("import click") && !knows("import typer") &&
+		!knows("commander") && !knows("yargs") && !knows("OptionParser") {
 		return &scriptHelp{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, helpTimeout)
 	defer cancel()
-	out, err := process.Run(ctx, process.Spec{Argv: append(argv, "--help"), Dir: dir, Env: append(process.BaseEnv(environ), process.ChildDepth(environ), "COLUMNS=200"), MaxOutput: maxHelp})
+	out, err := process.Run(ctx,
+		process.Spec{
+			Argv: append(argv, "--help"), Dir: dir,
+			Env:       append(process.BaseEnv(environ), process.ChildDepth(environ), "COLUMNS=200"),
+			MaxOutput: maxHelp,
+		})
 	if err != nil {
 		return &scriptHelp{}
 	}

@@ -147,7 +147,9 @@ func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
 	err := entries(set.ExcludeTools, "deny")
 	for _, r := range set.Rules {
 		out = append(out, agents.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations, Command: r.Command,
-			Path: r.Path, Client: r.Client, Group: r.Group, Profile: r.Profile, Prompt: r.Prompt, Resource: r.Resource, When: r.When, Decision: r.Decision, Reason: r.Reason, From: r.Origin.String()})
+			Path: r.Path, Client: r.Client, Group: r.Group, Profile: r.Profile, Prompt: r.Prompt,
+			Resource: r.Resource, When: r.When, Decision: r.Decision, Reason: r.Reason,
+			From: r.Origin.String()})
 	}
 	return out, errors.Join(err, entries(set.AllowedTools, "allow"))
 }

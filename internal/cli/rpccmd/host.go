@@ -54,7 +54,10 @@ type binding struct {
 func newHost(e *cli.Env, preset string) *host {
 	all := &binding{done: make(chan struct{}), declared: func(*registry.Tool) bool { return true }}
 	close(all.done)
-	return &host{env: e, preset: preset, wake: make(chan struct{}, 1), binding: all, changed: map[*mcpclient.Source]bool{}, told: map[registry.Diagnostic]bool{}}
+	return &host{
+		env: e, preset: preset, wake: make(chan struct{}, 1), binding: all,
+		changed: map[*mcpclient.Source]bool{}, told: map[registry.Diagnostic]bool{},
+	}
 }
 
 // initialize creates the session, which needs to know what the host answers. life is the
@@ -63,7 +66,10 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 	h.Host = rpc.Host{Client: p.Client, Capabilities: p.Capabilities}
 	if process.InsideTool(h.env.Config.Environ) && (p.Capabilities.Approve || p.Capabilities.Elicit) {
 		h.Capabilities.Approve, h.Capabilities.Elicit = false, false
-		h.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "inside_tool_run", Message: "toolreg rpc was started by a tool, so its host is not asked: calls that need approval fail"})
+		h.env.IO.Warn(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "inside_tool_run",
+			Message: "toolreg rpc was started by a tool, so its host is not asked: calls that need approval fail",
+		})
 	}
 	h.env.Config.Forget() // a host may try again after it has corrected the settings
 	watch := cli.NewWatcher(h.env)
@@ -94,7 +100,11 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 // session creates a session whose questions go to the host, in place of an earlier one if that is
 // not nil.
 func (h *host) session(life context.Context, earlier *engine.Session) (*engine.Session, error) {
-	return h.env.Engine.Session(life, cli.SessionOptions{Options: engine.Options{Preset: h.preset, Counts: true, Earlier: earlier, Host: &h.provided}, Asker: h.Asker(), ServerLog: h.server.ServerLog})
+	return h.env.Engine.Session(life,
+		cli.SessionOptions{
+			Options: engine.Options{Preset: h.preset, Counts: true, Earlier: earlier, Host: &h.provided},
+			Asker:   h.Asker(), ServerLog: h.server.ServerLog,
+		})
 }
 
 // use makes a session the current one.
@@ -239,7 +249,10 @@ func (h *host) relist(life context.Context) {
 	clear(h.changed)
 	h.mu.Unlock()
 	if err := s.Relist(life, servers...); err != nil && life.Err() == nil {
-		h.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "change_unread", Message: "a server reported a change but could not list its tools; its earlier tools stay: " + err.Error()})
+		h.env.IO.Warn(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "change_unread",
+			Message: "a server reported a change but could not list its tools; its earlier tools stay: " + err.Error(),
+		})
 	}
 	h.tellChanged(life, false)
 }

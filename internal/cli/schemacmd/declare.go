@@ -188,9 +188,15 @@ func (o *options) checkDefer() error {
 	case err != nil, !o.Deferral.On():
 		return err
 	case o.lint, o.explain:
-		return &cli.UsageError{Err: errors.New("--defer cannot be used together with --lint or --explain"), Hint: "they apply to the declarations of all tools; remove --defer"}
+		return &cli.UsageError{
+			Err:  errors.New("--defer cannot be used together with --lint or --explain"),
+			Hint: "they apply to the declarations of all tools; remove --defer",
+		}
 	case o.Encode.GeminiParameters:
-		return &cli.UsageError{Err: errors.New("--defer and --gemini-parameters cannot be used together"), Hint: "the field parameters cannot express the params of call_tool"}
+		return &cli.UsageError{
+			Err:  errors.New("--defer and --gemini-parameters cannot be used together"),
+			Hint: "the field parameters cannot express the params of call_tool",
+		}
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ type lintDocument struct {
 	Findings []lint.Finding `json:"findings"`
 }
 
-func (o *options) printLint(ctx context.Context, e *cli.Env, root string, format provider.Format, defs []registry.Definition, unusable []lint.Finding, failed error) error {
+func (o *options) printLint(ctx context.Context, e *cli.Env, root string, format provider.Format,
+	defs []registry.Definition, unusable []lint.Finding, failed error) error {
 	formats := []provider.Format{format}
 	if o.all {
 		formats = provider.Formats()
@@ -144,7 +145,8 @@ func lintText(doc lintDocument, tools int) string {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", strings.Join(where, " "), ui.Line(f.Message))
 	}
-	fmt.Fprintf(&b, "%s: %s, %s, %s\n", cli.Counted(tools, "tool"), cli.Counted(doc.Errors, "error"), cli.Counted(doc.Warnings, "warning"), cli.Counted(doc.Hints, "hint"))
+	fmt.Fprintf(&b, "%s: %s, %s, %s\n", cli.Counted(tools, "tool"), cli.Counted(doc.Errors, "error"),
+		cli.Counted(doc.Warnings, "warning"), cli.Counted(doc.Hints, "hint"))
 	if doc.Known > 0 {
 		fmt.Fprintf(&b, "%s left out, because the baseline has them\n", cli.Counted(doc.Known, "finding"))
 	}

@@ -52,7 +52,10 @@ func New(e *cli.Env) *cobra.Command {
 				return &cli.UsageError{Err: errors.New("--lint and --explain cannot be used together"), Hint: "--explain shows each schema before and after"}
 			}
 			if o.Encode.GeminiParameters && o.Encode.GeminiReference {
-				return &cli.UsageError{Err: errors.New("--gemini-parameters and --gemini-reference cannot be used together"), Hint: "the Gemini CLI declares tools of MCP servers with parametersJsonSchema"}
+				return &cli.UsageError{
+					Err:  errors.New("--gemini-parameters and --gemini-reference cannot be used together"),
+					Hint: "the Gemini CLI declares tools of MCP servers with parametersJsonSchema",
+				}
 			}
 			switch {
 			case o.baseline != "" && !o.lint:
@@ -64,10 +67,16 @@ func New(e *cli.Env) *cobra.Command {
 			}
 			if t := o.Encode.Target; t != "" {
 				if !slices.Contains(local.Targets(), t) {
-					return &cli.UsageError{Err: fmt.Errorf("unknown target %q", t), Hint: "one of " + strings.Join(local.Targets(), ", ") + "; LM Studio runs llama.cpp"}
+					return &cli.UsageError{
+						Err:  fmt.Errorf("unknown target %q", t),
+						Hint: "one of " + strings.Join(local.Targets(), ", ") + "; LM Studio runs llama.cpp",
+					}
 				}
 				if !strings.HasPrefix(o.format, "openai") {
-					return &cli.UsageError{Err: errors.New("--target needs --format openai or openai-responses"), Hint: "servers of local models have these APIs"}
+					return &cli.UsageError{
+						Err:  errors.New("--target needs --format openai or openai-responses"),
+						Hint: "servers of local models have these APIs",
+					}
 				}
 			}
 			if err := o.checkDefer(); err != nil {

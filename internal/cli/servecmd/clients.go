@@ -32,10 +32,16 @@ func (o *options) useOAuth(e *cli.Env, set settings.ServeOAuth) error {
 		at = cmp.Or(at, set.Scopes[0].Origin)
 	}
 	if o.tokenFile != "" || o.noAuth {
-		return &cli.UsageError{Err: fmt.Errorf("%s: serve.oauth cannot be used together with --token-file or --no-auth", at), Hint: "leave out the flag, or remove serve.oauth"}
+		return &cli.UsageError{
+			Err:  fmt.Errorf("%s: serve.oauth cannot be used together with --token-file or --no-auth", at),
+			Hint: "leave out the flag, or remove serve.oauth",
+		}
 	}
 	oauth, err := auth.NewOAuth(set, func(err error) {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "issuer_keys_unread", Message: err.Error(), Hint: "toolreg tries again; until then, requests whose tokens are signed with keys that it does not know get 503"})
+		e.IO.Warn(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "issuer_keys_unread", Message: err.Error(),
+			Hint: "toolreg tries again; until then, requests whose tokens are signed with keys that it does not know get 503",
+		})
 	})
 	if err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("%s: %w", at, err)}
@@ -82,7 +88,10 @@ func (o *options) checkProfiles(from *engine.Session) error {
 		}
 	}
 	if o.profile != "" && !has(o.profile) {
-		return &cli.UsageError{Err: fmt.Errorf("--profile %q: there is no such profile in serve.profiles", o.profile), Hint: "toolreg settings show serve.profiles lists them"}
+		return &cli.UsageError{
+			Err:  fmt.Errorf("--profile %q: there is no such profile in serve.profiles", o.profile),
+			Hint: "toolreg settings show serve.profiles lists them",
+		}
 	}
 	return nil
 }
@@ -95,7 +104,8 @@ func (o *options) profiles(from *engine.Session) []serve.Profile {
 		ofServers := engine.InPreset(p.Preset, &registry.Tool{Definition: registry.Definition{Source: registry.MCPPrefix}})
 		always, builtIn := entries(p.Always, p.Origin.String()), p.Preset != "" || len(p.Source) > 0 || o.namesBuiltIn(from.Settings)
 		matches := func(t *registry.Tool) bool {
-			return o.Matches(t) && only.Matches(t) && engine.InPreset(p.Preset, t) && (t.Source != registry.SourceBuiltin || builtIn || isNamed(always, &t.Definition))
+			return o.Matches(t) && only.Matches(t) && engine.InPreset(p.Preset, t) &&
+				(t.Source != registry.SourceBuiltin || builtIn || isNamed(always, &t.Definition))
 		}
 		out = append(out, serve.Profile{Name: p.Name, Groups: p.Groups, Tools: matches,
 			Servers: func(name string) bool { return ofServers && o.MatchesServer(name) && only.MatchesServer(name) },

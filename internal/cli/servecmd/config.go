@@ -39,14 +39,43 @@ func clients() []clientConfig {
 	const stdio = `{"mcpServers":{"toolreg":{"command":COMMAND,"args":ARGS}}}`
 	return []clientConfig{
 		{"claude", ".mcp.json in the project, or ~/.claude.json", stdio, `{"mcpServers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
-		{"gemini", ".gemini/settings.json in the project, or ~/.gemini/settings.json", stdio, `{"mcpServers":{"toolreg":{"httpUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
-		{"antigravity", ".agents/mcp_config.json in the project, or ~/.gemini/config/mcp_config.json", stdio, `{"mcpServers":{"toolreg":{"serverUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
-		{"vscode", ".vscode/mcp.json in the project", `{"servers":{"toolreg":{"type":"stdio","command":COMMAND,"args":ARGS}}}`, `{"servers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
-		{"cursor", ".cursor/mcp.json in the project, or ~/.cursor/mcp.json", `{"mcpServers":{"toolreg":{"type":"stdio","command":COMMAND,"args":ARGS}}}`, `{"mcpServers":{"toolreg":{"url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
-		{"codex", "~/.codex/config.toml", "[mcp_servers.toolreg]\ncommand = COMMAND\nargs = ARGS", "[mcp_servers.toolreg]\nurl = URL\nbearer_token_env_var = \"TOOLREG_TOKEN\"", ""},
-		{"windsurf", ".devin/mcp_config.json in the project, or ~/.config/devin/mcp_config.json", stdio, `{"mcpServers":{"toolreg":{"transport":"http","url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
-		{"opencode", "opencode.json in the project, or ~/.config/opencode/opencode.json", `{"mcp":{"toolreg":{"type":"local","command":ALL}}}`, `{"mcp":{"toolreg":{"type":"remote","url":URLHEADERS}}}`, "{env:TOOLREG_TOKEN}"},
-		{"zed", "settings.json of Zed, which replaces no variables: put the token in place of TOOLREG_TOKEN", `{"context_servers":{"toolreg":{"command":COMMAND,"args":ARGS}}}`, `{"context_servers":{"toolreg":{"url":URLHEADERS}}}`, "TOOLREG_TOKEN"},
+		{
+			"gemini", ".gemini/settings.json in the project, or ~/.gemini/settings.json", stdio,
+			`{"mcpServers":{"toolreg":{"httpUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}",
+		},
+		{
+			"antigravity", ".agents/mcp_config.json in the project, or ~/.gemini/config/mcp_config.json",
+			stdio, `{"mcpServers":{"toolreg":{"serverUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}",
+		},
+		{
+			"vscode", ".vscode/mcp.json in the project",
+			`{"servers":{"toolreg":{"type":"stdio","command":COMMAND,"args":ARGS}}}`,
+			`{"servers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}",
+		},
+		{
+			"cursor", ".cursor/mcp.json in the project, or ~/.cursor/mcp.json",
+			`{"mcpServers":{"toolreg":{"type":"stdio","command":COMMAND,"args":ARGS}}}`,
+			`{"mcpServers":{"toolreg":{"url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}",
+		},
+		{
+			"codex", "~/.codex/config.toml", "[mcp_servers.toolreg]\ncommand = COMMAND\nargs = ARGS",
+			"[mcp_servers.toolreg]\nurl = URL\nbearer_token_env_var = \"TOOLREG_TOKEN\"", "",
+		},
+		{
+			"windsurf", ".devin/mcp_config.json in the project, or ~/.config/devin/mcp_config.json", stdio,
+			`{"mcpServers":{"toolreg":{"transport":"http","url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}",
+		},
+		{
+			"opencode", "opencode.json in the project, or ~/.config/opencode/opencode.json",
+			`{"mcp":{"toolreg":{"type":"local","command":ALL}}}`,
+			`{"mcp":{"toolreg":{"type":"remote","url":URLHEADERS}}}`, "{env:TOOLREG_TOKEN}",
+		},
+		{
+			"zed",
+			"settings.json of Zed, which replaces no variables: put the token in place of TOOLREG_TOKEN",
+			`{"context_servers":{"toolreg":{"command":COMMAND,"args":ARGS}}}`,
+			`{"context_servers":{"toolreg":{"url":URLHEADERS}}}`, "TOOLREG_TOKEN",
+		},
 	}
 }
 
@@ -114,7 +143,8 @@ func (o *options) print(e *cli.Env, c clientConfig, args []string, set settings.
 	if c.token != "" && !noToken {
 		headers = `,"headers":{"Authorization":` + jsonx.Quote("Bearer "+c.token) + `}`
 	}
-	text := strings.NewReplacer("URL", jsonx.Quote(url), "HEADERS", headers, "COMMAND", jsonx.Quote(command), "ARGS", quoteAll(args), "ALL", quoteAll(append([]string{command}, args...))).Replace(entry)
+	text := strings.NewReplacer("URL", jsonx.Quote(url), "HEADERS", headers, "COMMAND", jsonx.Quote(command),
+		"ARGS", quoteAll(args), "ALL", quoteAll(append([]string{command}, args...))).Replace(entry)
 	e.IO.Notef("add this to %s", file)
 	switch {
 	case login:
@@ -122,7 +152,8 @@ func (o *options) print(e *cli.Env, c clientConfig, args []string, set settings.
 	case o.http != "" && o.noAuth:
 		e.IO.Notef("the server is started with %s", cli.QuoteWords(append([]string{command}, args...)))
 	case o.http != "":
-		e.IO.Notef("the token of the server is expected in the variable TOOLREG_TOKEN; it is started with %s", cli.QuoteWords(append([]string{command}, args...)))
+		e.IO.Notef("the token of the server is expected in the variable TOOLREG_TOKEN; it is started with %s",
+			cli.QuoteWords(append([]string{command}, args...)))
 	}
 	_, err := io.WriteString(e.IO.Out, text+"\n")
 	return err

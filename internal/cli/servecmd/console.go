@@ -51,7 +51,8 @@ func serversOf(server *serve.Server) (out []console.Server) {
 			return err
 		}
 		for _, info := range engine.Infos(reg, on, off) {
-			out = append(out, console.Server{Name: info.Name, State: string(info.State), Error: info.Error, Tools: info.Tools, Starts: info.State != mcpclient.StateDisabled})
+			out = append(out,
+				console.Server{Name: info.Name, State: string(info.State), Error: info.Error, Tools: info.Tools, Starts: info.State != mcpclient.StateDisabled})
 		}
 		for _, api := range s.Servers.APIs() {
 			one := console.Server{Name: api.Settings().Name, State: "API", Tools: len(reg.ByServer(api.Settings().Name))}
@@ -115,7 +116,9 @@ func pages(e *cli.Env, server *serve.Server, c *console.Console) serve.ConsolePa
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = page.WriteConsole(w, title, e.Version, serve.ConsolePath, []page.Link{
 			{Text: "Tools and their cost", Path: serve.ConsolePath + "/tools"},
-			{Text: "Charts: 24 hours", Path: serve.ConsolePath + "/charts?since=24h"}, {Text: "7 days", Path: serve.ConsolePath + "/charts?since=7d"}, {Text: "30 days", Path: serve.ConsolePath + "/charts?since=30d"},
+			{Text: "Charts: 24 hours", Path: serve.ConsolePath + "/charts?since=24h"},
+			{Text: "7 days", Path: serve.ConsolePath + "/charts?since=7d"},
+			{Text: "30 days", Path: serve.ConsolePath + "/charts?since=30d"},
 		})
 	})
 	mux.Handle(serve.ConsolePath+"/", c.Handler(serve.ConsolePath, console.Options{

@@ -39,7 +39,10 @@ func (o *options) serveMetrics(ctx context.Context, e *cli.Env, server *serve.Se
 	if address == nil || !address.IP.IsLoopback() {
 		if clients == nil || o.noAuth {
 			_ = listener.Close()
-			return nil, &cli.UsageError{Err: fmt.Errorf("--metrics %s: other machines can reach the address, so it needs --http and tokens", o.metrics), Hint: "listen on 127.0.0.1"}
+			return nil, &cli.UsageError{
+				Err:  fmt.Errorf("--metrics %s: other machines can reach the address, so it needs --http and tokens", o.metrics),
+				Hint: "listen on 127.0.0.1",
+			}
 		}
 		handler = clients.WithToken(handler)
 	}

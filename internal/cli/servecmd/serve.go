@@ -126,7 +126,10 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	complete.Flag(cmd, "log-level", complete.Words(levels...))
 	complete.Flag(cmd, "log-format", complete.Words("text", "json"))
 	complete.Flag(cmd, "token-file", complete.Files)
-	complete.Flag(cmd, "expose", complete.Words(exposeAll+"\tevery tool", exposeSearch+"\tthree tools that find, describe and call the others", exposeScripts+"\ta tool that runs scripts over the others"))
+	complete.Flag(cmd, "expose",
+		complete.Words(exposeAll+"\tevery tool",
+			exposeSearch+"\tthree tools that find, describe and call the others",
+			exposeScripts+"\ta tool that runs scripts over the others"))
 	complete.Flag(cmd, "always", e.Complete().Tools)
 	complete.Flag(cmd, "print-config", complete.Words(clientNames()...))
 	return cmd
@@ -138,13 +141,22 @@ func (o *options) check() error {
 	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
 	case o.profile != "" && o.overHTTP():
-		return &cli.UsageError{Err: errors.New("--profile is for the client on stdin"), Hint: "over HTTP a token names its profile (profile=NAME in the token file), or the address does: /mcp/" + o.profile}
+		return &cli.UsageError{
+			Err:  errors.New("--profile is for the client on stdin"),
+			Hint: "over HTTP a token names its profile (profile=NAME in the token file), or the address does: /mcp/" + o.profile,
+		}
 	case o.metrics == metricsOn && !o.overHTTP():
-		return &cli.UsageError{Err: errors.New("--metrics on needs --http"), Hint: "toolreg serve --metrics 127.0.0.1:9464 serves them on an address of their own"}
+		return &cli.UsageError{
+			Err:  errors.New("--metrics on needs --http"),
+			Hint: "toolreg serve --metrics 127.0.0.1:9464 serves them on an address of their own",
+		}
 	case o.console && !o.overHTTP():
 		return &cli.UsageError{Err: errors.New("--console needs --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --console"}
 	case o.console && o.noAuth:
-		return &cli.UsageError{Err: errors.New("--console and --no-auth cannot be used together: whoever enters the console must show a token"), Hint: "leave out --no-auth: a token is generated"}
+		return &cli.UsageError{
+			Err:  errors.New("--console and --no-auth cannot be used together: whoever enters the console must show a token"),
+			Hint: "leave out --no-auth: a token is generated",
+		}
 	case o.tokenFile != "" && o.noAuth:
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth cannot be used together")}
 	case o.expose != exposeAll && o.expose != exposeSearch && o.expose != exposeScripts:
@@ -221,13 +233,20 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		reg, found, err := o.offered(ctx, s)
 		if err == nil && o.offersNothing(reg, s.Settings) {
 			warned.Do(func() {
-				warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "nothing_offered", Message: "no tools are offered: over HTTP the built-in ones are left out unless they are named",
-					Hint: "add servers to the settings; --preset full, coreTools or a profile of serve.profiles names built-in tools"})
+				warn(registry.Diagnostic{
+					Severity: registry.SeverityWarning, Code: "nothing_offered",
+					Message: "no tools are offered: over HTTP the built-in ones are left out unless they are named",
+					Hint:    "add servers to the settings; --preset full, coreTools or a profile of serve.profiles names built-in tools",
+				})
 			})
 		}
 		return reg, found, err
 	}
-	server := serve.New(serve.Options{Select: selected, Tools: o.reachable(), Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set), Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn})
+	server := serve.New(serve.Options{
+		Select: selected, Tools: o.reachable(), Servers: o.MatchesServer, Profiles: o.profiles,
+		Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set),
+		Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn,
+	})
 	server.SetProfiles(o.profiles(from))
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
 	if o.NeedsRegistry() { // load first, so that the error is reported even if the client disconnects at once
@@ -268,7 +287,13 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 // session creates a session whose questions go to clients, in place of an earlier one if that is
 // not nil.
 func (o *options) session(ctx context.Context, e *cli.Env, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
-	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Apps: true, Guard: true, Shared: o.overHTTP(), ClientLogins: o.overHTTP() && o.tokenFile != "", Earlier: earlier}, Asker: question.Asker{Log: e.IO.Log}, ServerLog: question.LogTo}
+	options := cli.SessionOptions{
+		Options: engine.Options{
+			Preset: o.preset, Apps: true, Guard: true, Shared: o.overHTTP(),
+			ClientLogins: o.overHTTP() && o.tokenFile != "", Earlier: earlier,
+		},
+		Asker: question.Asker{Log: e.IO.Log}, ServerLog: question.LogTo,
+	}
 	if view != nil {
 		set, _, err := e.Config.Load(ctx)
 		if err != nil {
@@ -288,7 +313,10 @@ func (o *options) asking(e *cli.Env) question.Asking {
 	case !o.overHTTP() && process.ParentFeedsStdin():
 		return question.AskOnce
 	}
-	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "inside_tool_run", Message: "this server was started by a tool, so its clients are not asked: calls that need approval fail"})
+	e.IO.Warn(registry.Diagnostic{
+		Severity: registry.SeverityWarning, Code: "inside_tool_run",
+		Message: "this server was started by a tool, so its clients are not asked: calls that need approval fail",
+	})
 	return question.AskNobody
 }
 
@@ -388,7 +416,8 @@ func (o *options) reachable() func(*registry.Tool) bool {
 }
 
 // selected returns the tools to offer of those that match.
-func (o *options) selected(ctx context.Context, s *engine.Session, expose string, named []registry.Entry, matches func(*registry.Tool) bool) (*registry.Registry, []engine.Found, error) {
+func (o *options) selected(ctx context.Context, s *engine.Session, expose string, named []registry.Entry,
+	matches func(*registry.Tool) bool) (*registry.Registry, []engine.Found, error) {
 	reg, err := o.Load(ctx, s)
 	if err != nil {
 		return nil, nil, err
@@ -501,7 +530,10 @@ func (o *options) useTLS(e *cli.Env, set settings.Serve) error {
 		return err
 	}
 	o.tls, err = transport.ReadCertificates(files, func(err error) {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "certificates_unread", Message: err.Error(), Hint: "the earlier certificates stay in use until the files are corrected"})
+		e.IO.Warn(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "certificates_unread", Message: err.Error(),
+			Hint: "the earlier certificates stay in use until the files are corrected",
+		})
 	})
 	if err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("%s: serve.tls: %w", set.Cert.Origin, err)}
@@ -520,7 +552,10 @@ func certificateFiles(e *cli.Env, set settings.Serve) (transport.CertificateFile
 	}
 	if set.Cert.Value == "" || set.Key.Value == "" {
 		given := cmp.Or(set.Cert, set.Key, set.ClientCA)
-		return transport.CertificateFiles{}, &cli.UsageError{Err: fmt.Errorf("%s: serve.tls needs cert and key", given.Origin), Hint: "toolreg settings show serve.tls shows what is set"}
+		return transport.CertificateFiles{}, &cli.UsageError{
+			Err:  fmt.Errorf("%s: serve.tls needs cert and key", given.Origin),
+			Hint: "toolreg settings show serve.tls shows what is set",
+		}
 	}
 	return transport.CertificateFiles{Cert: path(set.Cert), Key: path(set.Key), ClientCA: path(set.ClientCA)}, nil
 }
@@ -558,7 +593,10 @@ func (o *options) listen(ctx context.Context) (net.Listener, error) {
 func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s %q: expected HOST:PORT", flag, address), Hint: "such as 127.0.0.1:8080; :8080 listens only on this machine"}
+		return nil, &cli.UsageError{
+			Err:  fmt.Errorf("%s %q: expected HOST:PORT", flag, address),
+			Hint: "such as 127.0.0.1:8080; :8080 listens only on this machine",
+		}
 	}
 	if host == "" {
 		host = "127.0.0.1"
@@ -576,12 +614,18 @@ func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool, loopback boo
 	case o.oauth != nil:
 		return nil, "", nil
 	case o.noAuth && !loopback:
-		return nil, "", &cli.UsageError{Err: errors.New("--no-auth: the address can be reached from other machines"), Hint: "listen on 127.0.0.1, or use --token-file"}
+		return nil, "", &cli.UsageError{
+			Err:  errors.New("--no-auth: the address can be reached from other machines"),
+			Hint: "listen on 127.0.0.1, or use --token-file",
+		}
 	case o.noAuth:
 		return nil, "", nil
 	case o.tokenFile != "":
 		tokens, err := auth.ReadTokens(o.tokenFile, hasProfile, func(err error) {
-			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
+			ios.Warn(registry.Diagnostic{
+				Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(),
+				Hint: "the earlier tokens stay valid until the file is corrected",
+			})
 		})
 		if err != nil {
 			return nil, "", &cli.UsageError{Err: err}

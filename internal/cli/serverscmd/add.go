@@ -117,7 +117,10 @@ Refer to secrets instead of writing them into the file, as in
 func onlyDescribed(cmd *cobra.Command) error {
 	for _, name := range []string{"type", "header", "env", "cwd", "description", "trust"} {
 		if cmd.Flags().Changed(name) {
-			return &cli.UsageError{Err: fmt.Errorf("--%s cannot be used with a server of a registry", name), Hint: "give values with --set, or change the entry afterwards with toolreg servers edit"}
+			return &cli.UsageError{
+				Err:  fmt.Errorf("--%s cannot be used with a server of a registry", name),
+				Hint: "give values with --set, or change the entry afterwards with toolreg servers edit",
+			}
 		}
 	}
 	return nil

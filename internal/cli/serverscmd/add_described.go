@@ -86,7 +86,10 @@ func isFree(file, name string) error {
 	}
 	switch _, err := edit.Entry(file, data, name); {
 	case err == nil:
-		return &cli.UsageError{Err: fmt.Errorf("server %q %w in %s", name, edit.ErrServerExists, file), Hint: "give another name with --as, or run toolreg servers upgrade " + cli.Quote(name)}
+		return &cli.UsageError{
+			Err:  fmt.Errorf("server %q %w in %s", name, edit.ErrServerExists, file),
+			Hint: "give another name with --as, or run toolreg servers upgrade " + cli.Quote(name),
+		}
 	case !errors.Is(err, edit.ErrNoServer):
 		return err
 	}

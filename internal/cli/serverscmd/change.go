@@ -119,7 +119,8 @@ func (c change) write(ctx context.Context, e *cli.Env) (file string, granted boo
 		return "", false, nil
 	}
 	for _, file = range c.files {
-		granted, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Ask: c.ask, Change: func(old []byte) ([]byte, error) { return c.apply(file, old) }})
+		granted, err = settingsfile.Edit(ctx, e,
+			settingsfile.EditOptions{File: file, Ask: c.ask, Change: func(old []byte) ([]byte, error) { return c.apply(file, old) }})
 		if !errors.Is(err, edit.ErrNoServer) {
 			break
 		}
@@ -142,7 +143,10 @@ func noServerToEdit(s *settings.Settings, name string) error {
 	names := []string{}
 	for _, server := range s.Entries() {
 		if server.Name == name {
-			return &cli.UsageError{Err: fmt.Errorf("server %q is defined at %s, which this command cannot change", name, server.Origin), Hint: "change it there, or name the file with --scope"}
+			return &cli.UsageError{
+				Err:  fmt.Errorf("server %q is defined at %s, which this command cannot change", name, server.Origin),
+				Hint: "change it there, or name the file with --scope",
+			}
 		}
 		names = append(names, server.Name)
 	}
@@ -154,7 +158,8 @@ func warnShadowed(ios *cli.IO, s *settings.Settings, name string) {
 	for _, server := range s.Entries() {
 		if server.Name == name {
 			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
-				Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin), Hint: "run toolreg settings path to see the precedence"})
+				Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin),
+				Hint:    "run toolreg settings path to see the precedence"})
 		}
 	}
 }
@@ -217,7 +222,10 @@ func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
 	if err != nil {
 		return err
 	}
-	tty, err := e.Person.Require(&cli.NoTerminalError{What: "servers edit", Instead: "toolreg settings set " + edit.Setting(file, data, name) + ".FIELD VALUE works without one"})
+	tty, err := e.Person.Require(&cli.NoTerminalError{
+		What:    "servers edit",
+		Instead: "toolreg settings set " + edit.Setting(file, data, name) + ".FIELD VALUE works without one",
+	})
 	if err != nil {
 		return err
 	}
@@ -277,18 +285,36 @@ func editCommands(e *cli.Env) []*cobra.Command {
 	on, off := false, true
 	return []*cobra.Command{
 		newAddCommand(e), newAddJSONCommand(e), newImportCommand(e), newEditCommand(e),
-		flag(&cobra.Command{Use: "remove NAME", Example: "  toolreg servers remove github", Short: "Remove a server or an API from the settings", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Remove a server from the settings file that contains it.", editCodes),
+		flag(&cobra.Command{
+			Use: "remove NAME", Example: "  toolreg servers remove github",
+			Short:             "Remove a server or an API from the settings",
+			Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
+			ValidArgsFunction: complete.Arg(e.Complete().Servers),
+			Long: editHelp("Remove a server from the settings file that contains it.",
+				editCodes),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, actionRemoved, edit.Change{Name: argv[0], Drop: true})
-			}}),
-		flag(&cobra.Command{Use: "enable NAME", Example: "  toolreg servers enable github", Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Enable a server by removing disabled from its entry.", editCodes),
+			},
+		}),
+		flag(&cobra.Command{
+			Use: "enable NAME", Example: "  toolreg servers enable github",
+			Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"),
+			ValidArgsFunction: complete.Arg(e.Complete().Servers),
+			Long:              editHelp("Enable a server by removing disabled from its entry.", editCodes),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "enabled", edit.Change{Name: argv[0], Off: &on})
-			}}),
-		flag(&cobra.Command{Use: "disable NAME", Example: "  toolreg servers disable github --scope user", Short: "Disable a server without removing it", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Disable a server by setting disabled to true.", editCodes),
+			},
+		}),
+		flag(&cobra.Command{
+			Use: "disable NAME", Example: "  toolreg servers disable github --scope user",
+			Short:             "Disable a server without removing it",
+			Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
+			ValidArgsFunction: complete.Arg(e.Complete().Servers),
+			Long:              editHelp("Disable a server by setting disabled to true.", editCodes),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "disabled", edit.Change{Name: argv[0], Off: &off})
-			}}),
+			},
+		}),
 	}
 }
 

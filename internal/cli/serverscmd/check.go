@@ -161,7 +161,8 @@ func findingText(f toolscan.Finding) string {
 	if kind != "server" {
 		of = " of " + f.Server
 	}
-	return fmt.Sprintf("%s: %s %s%s, %s\n  %s\n  │ %s\n  %s\n", f.Severity, kind, ui.Line(name), ui.Line(of), f.Rule, ui.Line(f.Place), ui.Line(f.Words), f.Advice)
+	return fmt.Sprintf("%s: %s %s%s, %s\n  %s\n  │ %s\n  %s\n", f.Severity, kind, ui.Line(name), ui.Line(of),
+		f.Rule, ui.Line(f.Place), ui.Line(f.Words), f.Advice)
 }
 
 // disableSuspicious shows what was found in added servers. One with a finding of severity high is
@@ -210,5 +211,6 @@ func keepSuspicious(ctx context.Context, e *cli.Env, a *editedServer) (bool, err
 		return false, nil
 	}
 	defer tty.Close()
-	return cli.AskYes(ctx, tty, ui.Query{Text: "\n" + b.String(), About: "Server " + ui.Line(a.Name) + " may steer a model or hide something.\n", Question: "Keep it enabled?"})
+	return cli.AskYes(ctx, tty,
+		ui.Query{Text: "\n" + b.String(), About: "Server " + ui.Line(a.Name) + " may steer a model or hide something.\n", Question: "Keep it enabled?"})
 }

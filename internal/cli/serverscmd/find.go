@@ -60,7 +60,10 @@ type foundWay struct {
 
 func newFound(entry *mcpregistry.Entry, address string) foundServer {
 	s := entry.Server
-	f := foundServer{Name: s.Name, Title: s.Title, Description: s.Description, Version: s.Version, Status: entry.Status, Repository: s.Repository.URL, Registry: address, Runs: []foundWay{}}
+	f := foundServer{
+		Name: s.Name, Title: s.Title, Description: s.Description, Version: s.Version, Status: entry.Status,
+		Repository: s.Repository.URL, Registry: address, Runs: []foundWay{},
+	}
 	if !entry.Published.IsZero() {
 		f.Published = &entry.Published
 	}
@@ -85,7 +88,10 @@ func runFind(ctx context.Context, e *cli.Env, argv []string) error {
 		}
 	}
 	if utf8.RuneCountInString(longest) < mcpregistry.MinWord {
-		return &cli.UsageError{Err: fmt.Errorf("registries search for words of at least %d characters", mcpregistry.MinWord), Hint: "give a longer word of the server's name"}
+		return &cli.UsageError{
+			Err:  fmt.Errorf("registries search for words of at least %d characters", mcpregistry.MinWord),
+			Hint: "give a longer word of the server's name",
+		}
 	}
 	s, err := e.Config.Settings(ctx)
 	if err != nil {
@@ -152,7 +158,10 @@ func printFound(ios *cli.IO, found []foundServer, longest string) error {
 		ios.Notef("no server found; registries search only names, here for %q", longest)
 		return nil
 	}
-	t := &ui.Table{Header: []string{"NAME", "TITLE", "VERSION", "RUNS", "NEEDS", "STATUS", "REGISTRY", "DESCRIPTION"}, Spare: []string{"REGISTRY", "TITLE", "STATUS", "NEEDS"}}
+	t := &ui.Table{
+		Header: []string{"NAME", "TITLE", "VERSION", "RUNS", "NEEDS", "STATUS", "REGISTRY", "DESCRIPTION"},
+		Spare:  []string{"REGISTRY", "TITLE", "STATUS", "NEEDS"},
+	}
 	for _, f := range found {
 		var runs, needs []string
 		for _, way := range f.Runs {

@@ -134,7 +134,10 @@ func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions, s *engine.Ses
 	case e.Person.NonInteractive && api.OAuth.Grant == settings.GrantAuthorizationCode:
 		return nil, fmt.Errorf("logging in to API %q: %w", api.Name, registry.ErrNeedsConfirmation)
 	}
-	l := &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ}, connections: s.Connections, server: api.Server, client: client}
+	l := &login{
+		loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ},
+		connections: s.Connections, server: api.Server, client: client,
+	}
 	for _, source := range s.Servers.APIs() {
 		if source.Settings().Name == api.Name {
 			l.api = source
@@ -297,7 +300,8 @@ func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error)
 	host = ui.Line(host)
 	server := ui.Line(l.server.Name)
 	return cli.AskYes(ctx, tty, ui.Query{
-		Text:  fmt.Sprintf("\nServer %q names the authorization server %s (%s), which your settings do not name (oauth.issuer).\n\n", server, host, ui.Line(issuer)),
+		Text: fmt.Sprintf("\nServer %q names the authorization server %s (%s), which your settings do not name (oauth.issuer).\n\n",
+			server, host, ui.Line(issuer)),
 		About: fmt.Sprintf("Logging in to server %q at %s\n", server, host), Question: fmt.Sprintf("Send your %s to %s?", setting, host),
 	})
 }

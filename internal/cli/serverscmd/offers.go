@@ -43,7 +43,10 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 		return &cli.UsageError{Err: errors.New("--prompts and --resources can be used together only with --json"), Hint: "add --json, or use one of them"}
 	}
 	if e.Config.Globals.Cached {
-		return &cli.UsageError{Err: errors.New("--prompts and --resources need the server, and --cached contacts none"), Hint: "remove --cached (TOOLREG_CACHED)"}
+		return &cli.UsageError{
+			Err:  errors.New("--prompts and --resources need the server, and --cached contacts none"),
+			Hint: "remove --cached (TOOLREG_CACHED)",
+		}
 	}
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
@@ -224,7 +227,10 @@ func promptTable(prompts []mcpclient.Prompt) *ui.Table {
 }
 
 func resourceTable(resources []mcpclient.Resource, templates []mcpclient.ResourceTemplate) *ui.Table {
-	t := &ui.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}, Whole: []string{"URI"}, Spare: []string{"SIZE", "TYPE", "DESCRIPTION", "NAME"}}
+	t := &ui.Table{
+		Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"},
+		Whole:  []string{"URI"}, Spare: []string{"SIZE", "TYPE", "DESCRIPTION", "NAME"},
+	}
 	for _, r := range resources {
 		size := ""
 		if r.Size > 0 {

@@ -53,7 +53,11 @@ type promptDocument struct {
 
 func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []string) error {
 	var filled mcpclient.Filled
-	use := use{what: "prompt " + name, method: "prompts/get", offer: engine.Offer{Server: server, Prompt: name, Name: server + "__" + name}, params: map[string]any{"name": name, "arguments": argv}}
+	use := use{
+		what: "prompt " + name, method: "prompts/get",
+		offer:  engine.Offer{Server: server, Prompt: name, Name: server + "__" + name},
+		params: map[string]any{"name": name, "arguments": argv},
+	}
 	err := atServer(ctx, e, use, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) error {
 		prompts, diags, err := s.Prompts(ctx)
 		if err != nil {

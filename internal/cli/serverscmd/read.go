@@ -156,7 +156,8 @@ func printReading(ios *cli.IO, uri string, contents []registry.Content) error {
 	var b strings.Builder
 	for _, c := range contents {
 		if c.Data != nil {
-			return &cli.UsageError{Err: fmt.Errorf("%s is binary (%s, %d bytes), which is not written to a terminal", cmp.Or(c.URI, uri), cmp.Or(c.MIMEType, "unknown type"), len(c.Data)),
+			return &cli.UsageError{Err: fmt.Errorf("%s is binary (%s, %d bytes), which is not written to a terminal",
+				cmp.Or(c.URI, uri), cmp.Or(c.MIMEType, "unknown type"), len(c.Data)),
 				Hint: "--output FILE writes it to a file"}
 		}
 		if len(contents) > 1 {
@@ -174,7 +175,10 @@ func saveReading(output, uri string, contents []registry.Content) ([]string, err
 	info, err := os.Stat(output)
 	if isDir := err == nil && info.IsDir() || strings.HasSuffix(output, "/") || strings.HasSuffix(output, string(filepath.Separator)); !isDir {
 		if len(contents) > 1 {
-			return nil, &cli.UsageError{Err: fmt.Errorf("%s has %d contents, and --output names one file", uri, len(contents)), Hint: "name a folder, with a slash at its end"}
+			return nil, &cli.UsageError{
+				Err:  fmt.Errorf("%s has %d contents, and --output names one file", uri, len(contents)),
+				Hint: "name a folder, with a slash at its end",
+			}
 		}
 		return saveFile(output, contents)
 	}

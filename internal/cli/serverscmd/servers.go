@@ -34,7 +34,9 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.AddCommand(newListCommand(e))
 	cmd.AddCommand(editCommands(e)...)
 	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
-	cmd.AddCommand(newFindCommand(e), newOutdatedCommand(e), newUpgradeCommand(e), newTestCommand(e), newCheckCommand(e), newReadCommand(e), newPromptCommand(e), newStartCommand(e), newStopCommand(e), newRestartCommand(e))
+	cmd.AddCommand(newFindCommand(e), newOutdatedCommand(e), newUpgradeCommand(e), newTestCommand(e),
+		newCheckCommand(e), newReadCommand(e), newPromptCommand(e), newStartCommand(e), newStopCommand(e),
+		newRestartCommand(e))
 	return cmd
 }
 
@@ -147,7 +149,9 @@ func print(ios *cli.IO, doc Document) error {
 	if len(infos) == 0 {
 		ios.Notef("no MCP servers in the settings")
 	}
-	t := ui.Aged{Table: ui.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}, Whole: []string{"ERROR"},
+	t := ui.Aged{Table: ui.Table{Header: []string{
+		"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR",
+	}, Whole: []string{"ERROR"},
 		Spare: []string{"MS", "RESOURCES", "PROMPTS", "PROTOCOL", "TRANSPORT", "ORIGIN"}}}
 	failed := 0
 	for _, s := range infos {

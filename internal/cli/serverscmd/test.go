@@ -98,7 +98,8 @@ func testOptions() cli.SessionOptions {
 // try connects to servers and APIs. Of an API it also calls the first operation that only
 // reads and needs no params. The failure of one is in its trial, not in the error. all is what
 // [lastListed] returns.
-func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source, apis []*openapi.Source) (trials []*trial, all *registry.Registry, err error) {
+func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source,
+	apis []*openapi.Source) (trials []*trial, all *registry.Registry, err error) {
 	reg, err := s.Tools.LoadServers(ctx, servers, apis...)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +124,8 @@ func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclien
 		}
 		trials = append(trials, t)
 	}
-	e.IO.Diagnose(slices.DeleteFunc(s.Tools.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // it is the result
+	// it is the result
+	e.IO.Diagnose(slices.DeleteFunc(s.Tools.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed }))
 	return trials, all, nil
 }
 
@@ -205,7 +207,8 @@ func (t *trial) warning() registry.Diagnostic {
 		source = registry.APIPrefix + t.Name
 	}
 	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Source: source,
-		Message: t.err.Error() + "; the entry was kept", Hint: "toolreg servers edit " + cli.Quote(t.Name) + " changes it, toolreg servers test " + cli.Quote(t.Name) + " tries again"}
+		Message: t.err.Error() + "; the entry was kept",
+		Hint:    "toolreg servers edit " + cli.Quote(t.Name) + " changes it, toolreg servers test " + cli.Quote(t.Name) + " tries again"}
 	if t.State == mcpclient.StateNeedsLogin {
 		d.Message, d.Hint = fmt.Sprintf("server %q needs a login", t.Name), "toolreg servers login "+cli.Quote(t.Name)
 	}

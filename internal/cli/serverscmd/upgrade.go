@@ -139,7 +139,10 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 	}
 	sets, err := next.Changes(u.set)
 	if changed, ok := errors.AsType[*install.ChangedError](err); ok {
-		return upgradedServer{}, &cli.UsageError{Err: err, Hint: "change it with toolreg servers edit " + cli.Quote(name) + "; the new version runs " + runsLine(changed.Now)}
+		return upgradedServer{}, &cli.UsageError{
+			Err:  err,
+			Hint: "change it with toolreg servers edit " + cli.Quote(name) + "; the new version runs " + runsLine(changed.Now),
+		}
 	}
 	if err != nil {
 		return upgradedServer{}, err
@@ -192,7 +195,10 @@ func (u *upgrade) find(e *cli.Env, name string) (file string, err error) {
 	}
 	u.server = &u.settings.Servers[i]
 	if u.server.From == nil || u.server.From.Registry == "" {
-		return "", &cli.UsageError{Err: fmt.Errorf("server %q (%s) was not added from a registry", name, u.server.Origin), Hint: "toolreg servers edit " + cli.Quote(name) + " changes its command"}
+		return "", &cli.UsageError{
+			Err:  fmt.Errorf("server %q (%s) was not added from a registry", name, u.server.Origin),
+			Hint: "toolreg servers edit " + cli.Quote(name) + " changes its command",
+		}
 	}
 	files, err := editable(e, "")
 	if err != nil {
@@ -207,7 +213,8 @@ func (u *upgrade) find(e *cli.Env, name string) (file string, err error) {
 // commandChange describes how the entry changes.
 func (u *upgrade) commandChange(sets install.Members) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %-11s %s\n", "was", ui.Line(runsLine(&serverjson.Plan{Command: u.server.Command, Args: u.server.Args, URL: cmp.Or(u.server.HTTPURL, u.server.URL)})))
+	fmt.Fprintf(&b, "  %-11s %s\n", "was",
+		ui.Line(runsLine(&serverjson.Plan{Command: u.server.Command, Args: u.server.Args, URL: cmp.Or(u.server.HTTPURL, u.server.URL)})))
 	for _, m := range sets.List {
 		if m.Path[0] == "from" {
 			continue

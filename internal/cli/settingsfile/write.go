@@ -155,7 +155,8 @@ func notGranted(file string, before, after *settings.Project) *settings.Project 
 	}
 	if before.Trusted && !before.Granted.IsZero() && len(before.Changes) == 0 { // a flag grants trust for one run, and possibly without imports
 		fresh.Files = without(fresh.Files, before.Files)
-		fresh.Runs, fresh.Loosens, fresh.Expands = withoutPlaces(after.Runs, before.Runs), withoutPlaces(after.Loosens, before.Loosens), withoutPlaces(after.Expands, before.Expands)
+		fresh.Runs, fresh.Loosens, fresh.Expands = withoutPlaces(after.Runs, before.Runs), withoutPlaces(after.Loosens,
+			before.Loosens), withoutPlaces(after.Expands, before.Expands)
 	}
 	return &fresh
 }

@@ -56,7 +56,8 @@ failed), 124 (time limit).`,
 	}
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the task is done")
 	cmd.AddCommand(&cobra.Command{
-		Use: "cancel ID", Short: "Ask the server to cancel a task", Args: cli.ArgsBetween(1, 1, "the id of a task"), ValidArgsFunction: complete.Args(completeIDs(e)),
+		Use: "cancel ID", Short: "Ask the server to cancel a task",
+		Args: cli.ArgsBetween(1, 1, "the id of a task"), ValidArgsFunction: complete.Args(completeIDs(e)),
 		Long: `Ask the server of a task to cancel it. Whether it stops the work is up to the server.
 A task that has ended is not canceled: "toolreg tasks ID" prints its result.
 
@@ -179,7 +180,8 @@ func forgotten(ctx context.Context, s *engine.Session, task engine.Task, err err
 		return err
 	}
 	if ended {
-		return fmt.Errorf("server %q has ended since the call, and the task with it, so it was forgotten (a kept server ends when it is unused for the time in mcpServers.%s.keep): %w", task.Server, task.Server, engine.ErrNoTask)
+		return fmt.Errorf("server %q has ended since the call, and the task with it, so it was forgotten (a kept server ends when it is unused for the time in mcpServers.%s.keep): %w",
+			task.Server, task.Server, engine.ErrNoTask)
 	}
 	return fmt.Errorf("server %q does not know the task any more, so it was forgotten: %w", task.Server, engine.ErrNoTask)
 }

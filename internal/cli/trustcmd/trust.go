@@ -129,8 +129,11 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 		return err
 	}
 	if e.IO.JSON {
-		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.Trust.Declined(p), Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
-			Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle}
+		d := trustDocument{
+			Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.Trust.Declined(p), Hash: p.Hash,
+			Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
+			Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle,
+		}
 		if !p.Granted.IsZero() {
 			d.Granted = &p.Granted
 		}
@@ -198,7 +201,10 @@ func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) e
 	globals := &e.Config.Globals
 	if hash != "" {
 		if hash != p.Hash {
-			return &cli.UsageError{Err: fmt.Errorf("the files have the hash %s, not %s", p.Hash, hash), Hint: "run " + globals.Command("trust status") + " again"}
+			return &cli.UsageError{
+				Err:  fmt.Errorf("the files have the hash %s, not %s", p.Hash, hash),
+				Hint: "run " + globals.Command("trust status") + " again",
+			}
 		}
 		return nil
 	}

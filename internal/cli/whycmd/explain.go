@@ -32,8 +32,11 @@ type conditions struct {
 }
 
 func conditionsOf(r *policy.Rule) conditions {
-	c := conditions{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations, Command: r.Command, Path: r.Path, Client: r.Client,
-		Group: r.Group, Profile: r.Profile, Prompt: r.Prompt, Resource: r.Resource}
+	c := conditions{
+		Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations,
+		Command: r.Command, Path: r.Path, Client: r.Client,
+		Group: r.Group, Profile: r.Profile, Prompt: r.Prompt, Resource: r.Resource,
+	}
 	if r.When != nil {
 		c.When = r.When.Text
 	}
@@ -44,7 +47,8 @@ func conditionsOf(r *policy.Rule) conditions {
 func (c conditions) match() string {
 	var parts []string
 	for _, f := range [][2]string{{"tool", c.Tool}, {"source", c.Source}, {"server", c.Server}, {"category", c.Category},
-		{"command", c.Command}, {"path", c.Path}, {"client", c.Client}, {"group", c.Group}, {"profile", c.Profile}, {"prompt", c.Prompt}, {"resource", c.Resource}, {"when", c.When}} {
+		{"command", c.Command}, {"path", c.Path}, {"client", c.Client}, {"group", c.Group},
+		{"profile", c.Profile}, {"prompt", c.Prompt}, {"resource", c.Resource}, {"when", c.When}} {
 		if f[1] != "" {
 			parts = append(parts, f[0]+"="+f[1])
 		}

@@ -210,7 +210,8 @@ type answered struct {
 	changes []policy.Change
 }
 
-func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *policy.Policy, tool *registry.Tool, call registry.Call, explained bool) (answered, error) {
+func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *policy.Policy,
+	tool *registry.Tool, call registry.Call, explained bool) (answered, error) {
 	verdict, note, err := decideOn(ctx, reg, p, tool, call)
 	if err != nil {
 		return answered{}, err

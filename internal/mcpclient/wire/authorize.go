@@ -167,7 +167,8 @@ func (e *HTTPError) losesSession() bool {
 	switch e.Status {
 	case http.StatusNotFound, http.StatusGone:
 		return true
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusConflict,
+		http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
 		return regexp.MustCompile(`(?i)\bsession.{0,40}(not found|not exist|unknown|invalid|expired|terminated|closed|ended|not initialized|no longer)|(no|not|unknown|invalid|missing|expired|bad)\b.{0,30}\bsession|server not initialized`).MatchString(e.said)
 	case http.StatusUnauthorized, http.StatusInternalServerError, http.StatusServiceUnavailable:
 		return namesLostSession(e.said)

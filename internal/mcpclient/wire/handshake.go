@@ -250,7 +250,10 @@ func (s *Session) initialize(ctx context.Context) (opening, error) {
 	for _, name := range []string{"tasks", "requests", "tools", "call"} {
 		tasks = jsonx.Get(tasks, name)
 	}
-	return opening{revision: result.ProtocolVersion, server: Server{result.Capabilities, result.Instructions, jsonx.Get(raw, "serverInfo"), jsonx.KindOf(tasks) == jsonx.Object}}, nil
+	return opening{
+		revision: result.ProtocolVersion,
+		server:   Server{result.Capabilities, result.Instructions, jsonx.Get(raw, "serverInfo"), jsonx.KindOf(tasks) == jsonx.Object},
+	}, nil
 }
 
 // discover performs the handshake of later revisions. If the server names another revision

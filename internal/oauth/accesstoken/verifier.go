@@ -71,7 +71,8 @@ func (c Config) Check() error {
 func checkAddress(address string) error {
 	u, err := url.Parse(address)
 	switch {
-	case err != nil || u.Hostname() == "" || u.Opaque != "" || u.User != nil || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }):
+	case err != nil || u.Hostname() == "" || u.Opaque != "" || u.User != nil ||
+		strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }):
 		return errors.New("must be a web address such as https://login.example.com")
 	case u.Scheme == "https", u.Scheme == "http" && webaddr.IsLoopback(u.Hostname()):
 		return nil

@@ -104,7 +104,8 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 		return nil, nil
 	}
 	kind := kindForm
-	if slices.ContainsFunc(p.form, func(n node) bool { return n.get("type").Text() == "file" }) || !slices.ContainsFunc(types, func(t string) bool { return kindOf(t) == kindForm }) && best == kindMultipart {
+	if slices.ContainsFunc(p.form, func(n node) bool { return n.get("type").Text() == "file" }) ||
+		!slices.ContainsFunc(types, func(t string) bool { return kindOf(t) == kindForm }) && best == kindMultipart {
 		kind = kindMultipart
 	}
 	b := &bodyParams{plan: Body{Type: []string{kindForm: "application/x-www-form-urlencoded", kindMultipart: "multipart/form-data"}[kind], Kind: kind}}
@@ -116,7 +117,8 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 			f = r.fileSchema(field)
 		}
 		b.properties = append(b.properties, property{name, f, field.get("required").Is(jsonx.True)})
-		b.plan.Fields = append(b.plan.Fields, Field{Name: name, File: file, Style: swaggerStyle(field.get("collectionFormat").Text()), Explode: field.get("collectionFormat").Text() == "multi"})
+		b.plan.Fields = append(b.plan.Fields,
+			Field{Name: name, File: file, Style: swaggerStyle(field.get("collectionFormat").Text()), Explode: field.get("collectionFormat").Text() == "multi"})
 		b.plan.Required = b.plan.Required || field.get("required").Is(jsonx.True)
 	}
 	if !p.take(b) {
@@ -155,7 +157,8 @@ func (p *params) take(b *bodyParams) bool {
 
 // isAnnotation reports whether a keyword beside a reference does not change what is valid.
 func isAnnotation(keyword string) bool {
-	return strings.HasPrefix(keyword, "x-") || slices.Contains([]string{"$ref", "description", "summary", "title", "deprecated", "example", "examples", "$comment"}, keyword)
+	return strings.HasPrefix(keyword, "x-") ||
+		slices.Contains([]string{"$ref", "description", "summary", "title", "deprecated", "example", "examples", "$comment"}, keyword)
 }
 
 // isSpread reports whether the members of a body are params of their own: it is an object
@@ -164,7 +167,10 @@ func (r *reader) isSpread(s, resolved node) bool {
 	if s.Value != resolved.Value && r.version >= 31 && slices.ContainsFunc(s.members(), func(m node) bool { return !isAnnotation(m.name()) }) {
 		return false // keywords beside the reference
 	}
-	for _, keyword := range []string{"allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames", "dependentSchemas", "dependentRequired", "$dynamicRef", "unevaluatedProperties", "discriminator"} {
+	for _, keyword := range []string{
+		"allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames", "dependentSchemas",
+		"dependentRequired", "$dynamicRef", "unevaluatedProperties", "discriminator",
+	} {
 		if resolved.Value.Get(keyword) != nil {
 			return false
 		}

@@ -540,7 +540,8 @@ func (w *writer) isSettled(item *jsonx.Value, property string) bool {
 		if err != nil {
 			continue
 		}
-		if p, err := w.r.resolve(s.get("properties").get(property)); err == nil && p.Is(jsonx.Object) && (p.Value.Get("enum") != nil || p.Value.Get("const") != nil) {
+		if p, err := w.r.resolve(s.get("properties").get(property)); err == nil && p.Is(jsonx.Object) &&
+			(p.Value.Get("enum") != nil || p.Value.Get("const") != nil) {
 			return true
 		}
 	}

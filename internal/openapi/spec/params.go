@@ -302,7 +302,8 @@ func kindOf(media string) int {
 		return kindForm
 	case media == "multipart/form-data":
 		return kindMultipart
-	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "/xml"), strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "yaml"), media == "application/graphql",
+	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "/xml"),
+		strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "yaml"), media == "application/graphql",
 		media == "application/x-ndjson", media == "application/jsonl", media == "application/javascript", media == "application/sql":
 		return kindText
 	}

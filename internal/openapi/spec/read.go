@@ -322,7 +322,8 @@ func checkRoute(n node, route string) error {
 // leaves reports whether a path has a segment . or .., in any encoding.
 func leaves(p string) bool {
 	for range 8 {
-		if slices.ContainsFunc(strings.FieldsFunc(p, func(r rune) bool { return r == '/' || r == '\\' }), func(s string) bool { return s == "." || s == ".." }) {
+		if slices.ContainsFunc(strings.FieldsFunc(p, func(r rune) bool { return r == '/' || r == '\\' }),
+			func(s string) bool { return s == "." || s == ".." }) {
 			return true
 		}
 		plain, err := url.PathUnescape(p)

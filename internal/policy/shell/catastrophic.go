@@ -137,7 +137,8 @@ func (l *location) isSystem(text string) bool {
 	if text == "" {
 		return false
 	}
-	if l.dir == "" && l.start != "" && strings.HasPrefix(path.Clean(text), "..") { // only paths out of the folder, because a line may change everything inside it
+	// only paths out of the folder, because a line may change everything inside it
+	if l.dir == "" && l.start != "" && strings.HasPrefix(path.Clean(text), "..") {
 		text = l.start + "/" + text
 	}
 	return systemFolders().MatchString(path.Clean(l.join(text)))

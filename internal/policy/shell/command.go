@@ -71,7 +71,9 @@ type Command struct {
 }
 
 func (c Command) equal(o Command) bool {
-	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Passes == o.Passes && c.Unclear == o.Unclear && c.Catastrophic == o.Catastrophic
+	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) &&
+		c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Passes == o.Passes &&
+		c.Unclear == o.Unclear && c.Catastrophic == o.Catastrophic
 }
 
 // Root returns the program as spelled in the line, or "" if it is not known.

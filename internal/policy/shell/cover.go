@@ -70,7 +70,8 @@ const (
 func KindOfCover(cover string) CoverKind {
 	commands := Read(Bash, cover, "").Commands
 	switch {
-	case len(commands) == 0 || slices.ContainsFunc(commands[1:], func(c Command) bool { return c.outer == nil }) || commands[0].lead > len(commands[0].words) || commands[0].coverable() == "":
+	case len(commands) == 0 || slices.ContainsFunc(commands[1:], func(c Command) bool { return c.outer == nil }) ||
+		commands[0].lead > len(commands[0].words) || commands[0].coverable() == "":
 		return CoversNothing
 	case commands[0].Exact != "":
 		return CoversExactly

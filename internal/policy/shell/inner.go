@@ -324,7 +324,8 @@ func evaluates(name string, args []word) runs {
 			option = a.text == "-v" || a.text == "-R"
 		}
 		unknown := !a.known && !a.plainStart
-		if unknown && !a.split && i > 0 && (name == "test" || name == "[") && len(args[i-1].text) == 2 && strings.ContainsAny(args[i-1].text[1:], "nzedfrwxsLhSp") {
+		if unknown && !a.split && i > 0 && (name == "test" || name == "[") && len(args[i-1].text) == 2 &&
+			strings.ContainsAny(args[i-1].text[1:], "nzedfrwxsLhSp") {
 			unknown = false // as in test -f "$x", where it is an operand
 		}
 		if option || unknown {

@@ -18,7 +18,8 @@ func (a *analysis) quoted(n *syntax.Word) {
 		return
 	}
 	w := a.word(n)
-	if strings.Contains(w.text, "`") || strings.Contains(w.text, "$(") || strings.Contains(w.text, "${") || strings.Contains(w.text, "<(") || strings.Contains(w.text, ">(") {
+	if strings.Contains(w.text, "`") || strings.Contains(w.text, "$(") || strings.Contains(w.text, "${") ||
+		strings.Contains(w.text, "<(") || strings.Contains(w.text, ">(") {
 		a.latent = append(a.latent, w.text)
 	}
 }

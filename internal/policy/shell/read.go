@@ -35,7 +35,10 @@ func Read(grammar, line, dir string) Line { return ReadIn(grammar, line, dir, ni
 // ReadIn is [Read] for a project. A program that an option makes start in a folder for which isOfProject
 // returns true, as in "git -C dir status", is read as if a cd to the folder preceded it. The folder is absolute.
 func ReadIn(grammar, line, dir string, isOfProject func(program, dir string) bool) Line {
-	a := &analysis{findings: &findings{isOfProject: isOfProject, read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes}, location: location{start: dir}, begin: location{start: dir}}}
+	a := &analysis{findings: &findings{
+		isOfProject: isOfProject, read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes},
+		location: location{start: dir}, begin: location{start: dir},
+	}}
 	a.script(grammar, line)
 	a.evaluated()
 	return Line{Commands: a.commands, Writes: a.writes, Inside: a.inside}
@@ -248,7 +251,11 @@ func (a *analysis) node(n syntax.Node) {
 	case *syntax.CallExpr:
 		a.assigns(n)
 	case *syntax.DeclClause:
-		c := Command{Text: a.textOf(n), Passes: n.Variant.Value == "export" && len(n.Args) > 0 && !slices.ContainsFunc(n.Args, func(as *syntax.Assign) bool { return !a.isPlainVariable(as) })}
+		c := Command{
+			Text: a.textOf(n),
+			Passes: n.Variant.Value == "export" && len(n.Args) > 0 &&
+				!slices.ContainsFunc(n.Args, func(as *syntax.Assign) bool { return !a.isPlainVariable(as) }),
+		}
 		if !c.Passes {
 			c.Doubt = n.Variant.Value + " changes variables"
 		}

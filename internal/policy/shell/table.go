@@ -523,7 +523,8 @@ func (r *reading) check() {
 	if t.has("deny") {
 		r.doubt("the arguments of %s are not known to be harmless", t.path)
 	}
-	if t.has("stdin") && !slices.ContainsFunc(r.options, func(x optionValue) bool { return x.kind == kindSilent || x.kind == kindCode }) && (len(r.operands) == 0 || r.operands[0].text == "-") {
+	if t.has("stdin") && !slices.ContainsFunc(r.options,
+		func(x optionValue) bool { return x.kind == kindSilent || x.kind == kindCode }) && (len(r.operands) == 0 || r.operands[0].text == "-") {
 		r.stdin = t.path + " runs its stdin"
 		if r.unsure {
 			r.stdin = r.unlisted + ", and without a script it runs its stdin"

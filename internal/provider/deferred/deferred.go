@@ -76,8 +76,12 @@ func (o Overview) Definitions(taken func(name string) bool) []registry.Definitio
 			Category: registry.CategoryRead, InputSchema: json.RawMessage(schema)}
 	}
 	return []registry.Definition{
-		define(SearchTools, "Search tools", o.searchText()+" Returns the names, descriptions and params of the best matches, which "+names[CallTool]+" calls.", searchSchema),
-		define(DescribeTools, "Describe tools", "Returns the descriptions and params of tools by their names, for tools that "+names[SearchTools]+" returned without params.", describeSchema),
+		define(SearchTools, "Search tools",
+			o.searchText()+" Returns the names, descriptions and params of the best matches, which "+names[CallTool]+" calls.",
+			searchSchema),
+		define(DescribeTools, "Describe tools",
+			"Returns the descriptions and params of tools by their names, for tools that "+names[SearchTools]+" returned without params.",
+			describeSchema),
 		define(CallTool, "Call a tool", "Calls a tool that is not listed here. Find its name and params with "+names[SearchTools]+" first.", callSchema),
 	}
 }

@@ -129,12 +129,16 @@ func lintDeclaration(f provider.Format, d provider.Declaration, description stri
 	switch f.Name {
 	case "openai":
 		if n := utf8.RuneCountInString(description); n > maxOpenAIDescription {
-			note(registry.SeverityWarning, "description_long", "", fmt.Sprintf("the description has %d characters; older models, Azure and others with this API accept %d", n, maxOpenAIDescription),
+			note(registry.SeverityWarning, "description_long", "",
+				fmt.Sprintf("the description has %d characters; older models, Azure and others with this API accept %d",
+					n, maxOpenAIDescription),
 				"shorten it at the source of the tool")
 		}
 	case "anthropic":
 		if bytes.Contains(d.Data, []byte(`"$ref":`)) {
-			note(registry.SeverityInfo, "ref_refused_by_some", "", "the schema contains references, which Anthropic's managed agents reject (the Messages API accepts them)", "")
+			note(registry.SeverityInfo, "ref_refused_by_some", "",
+				"the schema contains references, which Anthropic's managed agents reject (the Messages API accepts them)",
+				"")
 		}
 	case "gemini":
 		schema, key := declaredSchema(f, d.Data)
@@ -142,7 +146,8 @@ func lintDeclaration(f provider.Format, d provider.Declaration, description stri
 			break
 		}
 		for _, p := range gemini.Check(schema) {
-			note(registry.SeverityError, p.Code, p.Pointer, p.Message, "exclude the tool, fix its schema, or provide the tool by an MCP server, which is declared with parametersJsonSchema")
+			note(registry.SeverityError, p.Code, p.Pointer, p.Message,
+				"exclude the tool, fix its schema, or provide the tool by an MCP server, which is declared with parametersJsonSchema")
 		}
 		if odd := gemini.OddNames(schema); len(odd) > 0 {
 			note(registry.SeverityInfo, "param_name_odd", "", "param names that Vertex AI's documentation does not allow: "+listNames(odd), "")
@@ -262,10 +267,20 @@ func advice(defs []registry.Definition) []Finding {
 		out = append(out, adviseTool(d, tokens)...)
 	}
 	if len(defs) > advisedTools {
-		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tools", Message: fmt.Sprintf("there are %d tools; models choose worse among many", len(defs)), Hint: "declare only those that the task needs, or let the model search for the others with toolreg schema --defer auto"})
+		out = append(out,
+			Finding{
+				Severity: registry.SeverityInfo, Code: "many_tools",
+				Message: fmt.Sprintf("there are %d tools; models choose worse among many", len(defs)),
+				Hint:    "declare only those that the task needs, or let the model search for the others with toolreg schema --defer auto",
+			})
 	}
 	if total > manyTokens {
-		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tokens", Message: fmt.Sprintf("the declarations cost about %d tokens in every request", total), Hint: "toolreg list --cost shows the cost of each tool"})
+		out = append(out,
+			Finding{
+				Severity: registry.SeverityInfo, Code: "many_tokens",
+				Message: fmt.Sprintf("the declarations cost about %d tokens in every request", total),
+				Hint:    "toolreg list --cost shows the cost of each tool",
+			})
 	}
 	return out
 }
@@ -287,10 +302,14 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 		note(registry.SeverityInfo, "param_description_missing", "params without a description: "+listNames(names), "")
 	}
 	if tokens > fatTool {
-		note(registry.SeverityInfo, "tool_large", fmt.Sprintf("its declaration costs about %d tokens in every request", tokens), "toolreg list --cost shows all")
+		note(registry.SeverityInfo, "tool_large",
+			fmt.Sprintf("its declaration costs about %d tokens in every request", tokens),
+			"toolreg list --cost shows all")
 	}
 	if r, ok := invisible(text); ok {
-		note(registry.SeverityWarning, "text_invisible", fmt.Sprintf("its definition contains the invisible character %U, which models read but people cannot see", r), "inspect it with toolreg list "+d.Name)
+		note(registry.SeverityWarning, "text_invisible",
+			fmt.Sprintf("its definition contains the invisible character %U, which models read but people cannot see", r),
+			"inspect it with toolreg list "+d.Name)
 	}
 	return out
 }

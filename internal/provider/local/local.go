@@ -214,7 +214,9 @@ func (f *fitter) alternatives(n, list *jsonx.Value, at place) (*jsonx.Value, boo
 // isShaped reports whether a schema has a keyword from which a compiler of grammars can make a
 // rule.
 func isShaped(n *jsonx.Value) bool {
-	return slices.ContainsFunc([]string{"type", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "items", "prefixItems", "$ref"}, func(name string) bool {
+	return slices.ContainsFunc([]string{
+		"type", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "items", "prefixItems", "$ref",
+	}, func(name string) bool {
 		return n.Get(name) != nil
 	})
 }
@@ -284,7 +286,10 @@ func repeats(n *jsonx.Value, bound string, budget int) int {
 }
 
 // formats are those that vLLM's compiler, xgrammar, has rules for.
-var formats = []string{"email", "date", "time", "date-time", "duration", "ipv4", "ipv6", "hostname", "uuid", "uri", "uri-reference", "uri-template", "json-pointer", "relative-json-pointer"}
+var formats = []string{
+	"email", "date", "time", "date-time", "duration", "ipv4", "ipv6", "hostname", "uuid", "uri",
+	"uri-reference", "uri-template", "json-pointer", "relative-json-pointer",
+}
 
 // takes reports whether the target takes a keyword as it is.
 func (f *fitter) takes(n *jsonx.Value, m jsonx.Member, at place) bool {

@@ -79,7 +79,10 @@ func (o *OAuth) Follow(ctx context.Context) {
 func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Rejection) {
 	now := o.current.Load()
 	if token == "" {
-		return Identity{}, &Rejection{Status: http.StatusUnauthorized, Reason: "unauthorized: send an access token of " + now.set.Issuer.Value, scopes: now.scopes()}
+		return Identity{}, &Rejection{
+			Status: http.StatusUnauthorized,
+			Reason: "unauthorized: send an access token of " + now.set.Issuer.Value, scopes: now.scopes(),
+		}
 	}
 	t, err := now.verifier.Verify(ctx, token, now.resource(path))
 	if _, invalid := errors.AsType[*accesstoken.InvalidError](err); err != nil && !invalid {
@@ -91,7 +94,10 @@ func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Reject
 	if err != nil {
 		return Identity{}, &Rejection{Status: http.StatusUnauthorized, Reason: "unauthorized: " + err.Error(), code: "invalid_token", scopes: now.scopes()}
 	}
-	from := Identity{Name: t.Name, Groups: t.Groups, Expires: t.Expires, Scopes: t.Scopes, Console: slices.Contains(t.Scopes, consoleScope), Sum: HashOf(token), under: now}
+	from := Identity{
+		Name: t.Name, Groups: t.Groups, Expires: t.Expires, Scopes: t.Scopes,
+		Console: slices.Contains(t.Scopes, consoleScope), Sum: HashOf(token), under: now,
+	}
 	return from, now.permit(from)
 }
 
@@ -142,7 +148,11 @@ func (s *oauthState) permit(from Identity, spellings ...string) *Rejection {
 	if len(scopes) == 1 {
 		what = "scope "
 	}
-	return &Rejection{Status: http.StatusForbidden, Reason: "forbidden: the request needs the " + what + strings.Join(scopes, " "), code: "insufficient_scope", scopes: scopes}
+	return &Rejection{
+		Status: http.StatusForbidden,
+		Reason: "forbidden: the request needs the " + what + strings.Join(scopes, " "),
+		code:   "insufficient_scope", scopes: scopes,
+	}
 }
 
 // scopes returns the scopes that requests need, or calls of a tool with these spellings.

@@ -51,7 +51,8 @@ func credentials(key []byte) *tls.Config {
 	private := ed25519.NewKeyFromSeed(key)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: linkName}, DNSNames: []string{linkName},
 		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true, IsCA: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
@@ -63,8 +64,12 @@ func credentials(key []byte) *tls.Config {
 	}
 	only := x509.NewCertPool()
 	only.AddCert(certificate)
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}}, NextProtos: []string{"h2"},
-		ServerName: linkName, RootCAs: only, ClientCAs: only, ClientAuth: tls.RequireAndVerifyClientCert, SessionTicketsDisabled: true}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}},
+		NextProtos:   []string{"h2"},
+		ServerName:   linkName, RootCAs: only, ClientCAs: only, ClientAuth: tls.RequireAndVerifyClientCert, SessionTicketsDisabled: true,
+	}
 }
 
 // onlyHTTP2 returns the only protocol of a link, and how its connections are tested.
@@ -77,7 +82,9 @@ func onlyHTTP2() (*http.Protocols, *http.HTTP2Config) {
 // newServer returns a server for the requests of other replicas. They are canceled when ctx is done.
 func newServer(ctx context.Context, m *Member, opts Options) *http.Server {
 	protocols, pings := onlyHTTP2()
-	return &http.Server{Protocols: protocols, HTTP2: pings, TLSConfig: credentials(m.store.Derive(linkPurpose)), ReadHeaderTimeout: handshakeTime, MaxHeaderBytes: largestHeader,
+	return &http.Server{
+		Protocols: protocols, HTTP2: pings, TLSConfig: credentials(m.store.Derive(linkPurpose)),
+		ReadHeaderTimeout: handshakeTime, MaxHeaderBytes: largestHeader,
 		ErrorLog: slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			to := r.Header.Get(headerTo)
@@ -85,7 +92,8 @@ func newServer(ctx context.Context, m *Member, opts Options) *http.Server {
 			if to != m.ID || ctx.Err() != nil || !opts.Handle(w, r) {
 				w.WriteHeader(http.StatusMisdirectedRequest)
 			}
-		})}
+		}),
+	}
 }
 
 func newClient(key []byte) *http.Client {
@@ -100,7 +108,10 @@ func newClient(key []byte) *http.Client {
 		}
 		return conn, nil
 	}
-	return &http.Client{Transport: &http.Transport{Protocols: protocols, HTTP2: pings, DialTLSContext: dial, DisableCompression: true, IdleConnTimeout: time.Minute}}
+	return &http.Client{Transport: &http.Transport{
+		Protocols: protocols, HTTP2: pings, DialTLSContext: dial, DisableCompression: true,
+		IdleConnTimeout: time.Minute,
+	}}
 }
 
 // Send sends a request to another replica. If the error is [ErrNotThere] or [ErrRefused], nothing

@@ -244,5 +244,8 @@ func (Asker) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, error
 	if len(answer.Content) != 1 {
 		return json.Marshal(answer)
 	}
-	return json.Marshal(&mcp.CreateMessageResult{Meta: answer.Meta, Content: answer.Content[0], Model: answer.Model, Role: answer.Role, StopReason: answer.StopReason})
+	return json.Marshal(&mcp.CreateMessageResult{
+		Meta: answer.Meta, Content: answer.Content[0], Model: answer.Model, Role: answer.Role,
+		StopReason: answer.StopReason,
+	})
 }

@@ -143,7 +143,10 @@ func (s *Calls) Make(ctx context.Context, t Turn, run func(context.Context) (any
 func (s *Calls) Start(ctx context.Context, t Turn, given *given, run func(context.Context) (any, error)) *Call {
 	c := From(ctx)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	w := &Call{owner: c.From.Account(), request: t.digest(), questions: make(chan Question), done: make(chan Outcome, 1), Cancel: cancel, given: given, task: make(chan struct{})}
+	w := &Call{
+		owner: c.From.Account(), request: t.digest(), questions: make(chan Question),
+		done: make(chan Outcome, 1), Cancel: cancel, given: given, task: make(chan struct{}),
+	}
 	c.call = w
 	w.carrier.Store(c)
 	go func() {

@@ -86,7 +86,8 @@ func (o *Clients) With(ctx context.Context, from auth.Identity, session *mcp.Ser
 	if c.asking == AskNobody {
 		c.can.Elicitation = nil
 	}
-	who := &caller.Caller{ID: session, Name: from.Name, Groups: from.Groups, Profile: from.Profile, Owner: c.owner(), Peer: c} // each modern request has its own session
+	// each modern request has its own session
+	who := &caller.Caller{ID: session, Name: from.Name, Groups: from.Groups, Profile: from.Profile, Owner: c.owner(), Peer: c}
 	if from.Name != caller.Stdio && from.Name != caller.Local {
 		who.Token = from.Name
 	}

@@ -46,7 +46,8 @@ func Progress(ctx context.Context) func(registry.Progress) {
 			return
 		}
 		to.out.post(func() {
-			_ = to.Session.NotifyProgress(to.Request, &mcp.ProgressNotificationParams{ProgressToken: to.progress, Progress: p.Done, Total: p.Total, Message: p.Message})
+			_ = to.Session.NotifyProgress(to.Request,
+				&mcp.ProgressNotificationParams{ProgressToken: to.progress, Progress: p.Done, Total: p.Total, Message: p.Message})
 		})
 	}
 }

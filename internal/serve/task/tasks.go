@@ -127,7 +127,8 @@ func (*AsTask) Error() string { return "the call goes on as a task" }
 var errTaskCancelled = errors.New("the client canceled the task")
 
 // Add adds a call of a client as a task. release is called at its end.
-func (t *Tasks) Add(ctx context.Context, from auth.Identity, call *question.Call, result func(any, error) (*mcp.CallToolResult, error), release func()) (*Run, error) {
+func (t *Tasks) Add(ctx context.Context, from auth.Identity, call *question.Call,
+	result func(any, error) (*mcp.CallToolResult, error), release func()) (*Run, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -155,7 +156,11 @@ func (t *Tasks) Add(ctx context.Context, from auth.Identity, call *question.Call
 	if t.opts.Holder != "" {
 		id += taskSeparator + t.opts.Holder
 	}
-	run := &Run{id: id, account: from.Account(), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), changed: make(chan struct{}), keys: map[string]string{}}
+	run := &Run{
+		id: id, account: from.Account(), from: from, call: call, result: result, created: now, updated: now,
+		status: "working", over: make(chan struct{}), changed: make(chan struct{}),
+		keys: map[string]string{},
+	}
 	t.byID[run.id] = run
 	go func() {
 		defer close(run.over)
@@ -192,7 +197,11 @@ func (t *Tasks) ended(ctx context.Context, id string, from auth.Identity) (*Run,
 	if err != nil || !v.Exists() || json.Unmarshal(v.Data, &e) != nil || e.Account != from.Account() {
 		return nil, err
 	}
-	run := &Run{id: id, account: e.Account, from: from, created: e.Created, updated: e.Ended, status: e.Status, ended: e.Ended, over: make(chan struct{}), changed: make(chan struct{}), value: e.Value, isError: e.IsError, failed: e.Failed}
+	run := &Run{
+		id: id, account: e.Account, from: from, created: e.Created, updated: e.Ended, status: e.Status,
+		ended: e.Ended, over: make(chan struct{}), changed: make(chan struct{}), value: e.Value,
+		isError: e.IsError, failed: e.Failed,
+	}
 	close(run.over)
 	return run, nil
 }
@@ -432,8 +441,11 @@ type taskState struct {
 func (r *Run) state() *taskState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &taskState{Type: "complete", ID: r.id, Status: r.status, Created: r.created.UTC(), Updated: r.updated.UTC(), TTL: r.lifetime().Milliseconds(), Poll: taskPoll.Milliseconds(),
-		Requests: maps.Clone(r.pending), Result: r.value, Error: r.failed, isError: r.isError}
+	return &taskState{
+		Type: "complete", ID: r.id, Status: r.status, Created: r.created.UTC(), Updated: r.updated.UTC(),
+		TTL: r.lifetime().Milliseconds(), Poll: taskPoll.Milliseconds(),
+		Requests: maps.Clone(r.pending), Result: r.value, Error: r.failed, isError: r.isError,
+	}
 }
 
 // createdTask is the answer to a call that goes on as a task.
@@ -604,7 +616,10 @@ func addTaskMethod(server *mcp.Server, method string, modern, legacy bool, answe
 // NeedsExtension is the error for a client that has to declare the extension.
 func NeedsExtension() error {
 	data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": wire.Extensions()}}) // cannot fail
-	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the request needs a client with the extension " + wire.TasksExtension, Data: data}
+	return &jsonrpc.Error{
+		Code:    mcp.CodeMissingRequiredClientCapabilities,
+		Message: "the request needs a client with the extension " + wire.TasksExtension, Data: data,
+	}
 }
 
 // Same reports whether a message about a task and the header of its request name the same.

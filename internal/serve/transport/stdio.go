@@ -30,7 +30,10 @@ type Stdio struct {
 
 // Connect implements mcp.Transport.
 func (t *Stdio) Connect(context.Context) (mcp.Connection, error) {
-	c := &stdioConn{out: t.Out, drain: t.Drain, ended: t.Ended, stop: t.Stop, answered: make(chan struct{}, 1), lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{}}
+	c := &stdioConn{
+		out: t.Out, drain: t.Drain, ended: t.Ended, stop: t.Stop, answered: make(chan struct{}, 1),
+		lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{},
+	}
 	go c.readLines(t.In)
 	return c, nil
 }

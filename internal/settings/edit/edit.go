@@ -209,7 +209,10 @@ func parseForEdit(file string, data []byte) (tree, error) {
 	for _, key := range []string{serversKey, apisKey} {
 		if s := doc.Root.Get(key); s != nil && s.Kind != jsonx.Object && s.Kind != jsonx.Null {
 			line, col := s.Place()
-			return tree{}, settings.NewError([]document.Problem{{File: file, Line: line, Col: col, Message: key + ": expected an object, got " + document.TypeName(s)}})
+			return tree{}, settings.NewError([]document.Problem{{
+				File: file, Line: line, Col: col,
+				Message: key + ": expected an object, got " + document.TypeName(s),
+			}})
 		}
 	}
 	return tree{doc.Root}, nil

@@ -48,14 +48,22 @@ func sourceRows() []Row {
 				{Name: "url", Type: String, Required: true, Doc: "Address of the registry, below which its API is at /v0.1."},
 				{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the registry's own origin. Values may be references."},
 			}},
-		{Name: "mcp.allowed", Twin: "allowMCPServers", Type: Strings, Names: Others, Loosens: always, Doc: "The only servers that may be connected; empty = all. disabled in a server's entry switches one off."},
+		{
+			Name: "mcp.allowed", Twin: "allowMCPServers", Type: Strings, Names: Others, Loosens: always,
+			Doc: "The only servers that may be connected; empty = all. disabled in a server's entry switches one off.",
+		},
 		{Name: "mcp.excluded", Twin: "excludeMCPServers", Type: Strings, Names: Others, Merge: Unite, Doc: "Servers that may not be connected."},
 		{Name: "plugins.paths", Type: Strings, Runs: true, Doc: "Additional plugin folders."},
 		{Name: "plugins.disabled", Type: Strings, Names: Plugins, Merge: Unite, Doc: "Ids of disabled plugins."},
 		{Name: "plugins.settings", Type: RawNamed, Merge: ByName, Secret: true, Loosens: whenFilled,
 			Doc: "Settings of plugins by id, passed only to that plugin. Strings may be references."},
 		{Name: "composites", Type: Named, Apart: true, Merge: ByName, Strict: true, Fields: compositeFields(), Doc: "Tools that call other tools, by name."},
-		{Name: "imports", Type: Strings, Choices: []string{"gemini", "antigravity", "claude", "claude-desktop", "vscode", "cursor", "codex", "windsurf", "opencode", "zed", "mcporter"}, Doc: "Programs whose MCP servers are imported: gemini, antigravity, claude, claude-desktop, vscode, cursor, codex, windsurf, opencode, zed, mcporter.", Loosens: whenFilled},
+		{
+			Name: "imports", Type: Strings,
+			Choices: []string{"gemini", "antigravity", "claude", "claude-desktop", "vscode", "cursor", "codex", "windsurf", "opencode", "zed", "mcporter"},
+			Doc:     "Programs whose MCP servers are imported: gemini, antigravity, claude, claude-desktop, vscode, cursor, codex, windsurf, opencode, zed, mcporter.",
+			Loosens: whenFilled,
+		},
 	}
 }
 
@@ -63,11 +71,22 @@ func compositeFields() []Row {
 	return []Row{
 		{Name: "description", Type: String, Doc: "Its description."},
 		{Name: "displayName", Type: String, Doc: "Display name."},
-		{Name: "icon", Type: Choice, Choices: []string{"fileSearch", "folder", "globe", "hammer", "lightBulb", "pencil", "regex", "terminal"}, Doc: "Icon for clients that show one."},
-		{Name: "category", Type: Choice, Choices: []string{"read", "write", "command", "network", "other"}, Default: `"other"`, Doc: "Category; each step is also decided on by itself."},
+		{
+			Name: "icon", Type: Choice,
+			Choices: []string{"fileSearch", "folder", "globe", "hammer", "lightBulb", "pencil", "regex", "terminal"},
+			Doc:     "Icon for clients that show one.",
+		},
+		{
+			Name: "category", Type: Choice,
+			Choices: []string{"read", "write", "command", "network", "other"}, Default: `"other"`,
+			Doc: "Category; each step is also decided on by itself.",
+		},
 		{Name: "tags", Type: Strings, Doc: "Its tags."},
 		{Name: "parameters", Type: RawNamed, Doc: "JSON Schema of its params; by default it takes none."},
-		{Name: "steps", Type: Objects, Strict: true, Check: refuse(func(n *jsonx.Value) bool { return n.Is(jsonx.Array) && (len(n.Items) == 0 || len(n.Items) > 100) }, "must have 1 to 100 steps", ""), Doc: "Calls that are made one after the other, at most 100.", Fields: []Row{
+		{Name: "steps", Type: Objects, Strict: true, Check: refuse(func(n *jsonx.Value) bool {
+			return n.Is(jsonx.Array) && (len(n.Items) == 0 || len(n.Items) > 100)
+		},
+			"must have 1 to 100 steps", ""), Doc: "Calls that are made one after the other, at most 100.", Fields: []Row{
 			{Name: "tool", Type: String, Required: true, Doc: "Name of the tool."},
 			{Name: "params", Type: String, Doc: "jq expression over {params, steps, context} for its params; by default those of the composite."},
 			{Name: "if", Type: String, Doc: "jq expression; if it is false, the step is skipped."},
@@ -87,21 +106,41 @@ func serverFields() []Row {
 		{Name: "cwd", Type: String, Doc: "Working directory, relative to the project root."},
 		{Name: "url", Type: String, Doc: "Address of a remote server: streamable HTTP, falling back to SSE."},
 		{Name: "httpUrl", Type: String, Doc: "Address of a streamable HTTP server."},
-		{Name: "type", Type: Choice, Choices: []string{"stdio", "http", "sse", "streamable-http", "streamableHttp"}, Doc: "Transport, if command or url do not determine it. The last two are other names of http."},
+		{
+			Name: "type", Type: Choice,
+			Choices: []string{"stdio", "http", "sse", "streamable-http", "streamableHttp"},
+			Doc:     "Transport, if command or url do not determine it. The last two are other names of http.",
+		},
 		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the server's own origin. Values may be references."},
-		{Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`, Doc: "Time limit of a call; 0 for none.", Loosens: whenLonger(defaultCallTimeout)},
-		{Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`, Doc: "Time limit for starting and listing; 0 for none.", Loosens: whenLonger(defaultConnectTimeout)},
+		{
+			Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`,
+			Doc: "Time limit of a call; 0 for none.", Loosens: whenLonger(defaultCallTimeout),
+		},
+		{
+			Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`,
+			Doc:     "Time limit for starting and listing; 0 for none.",
+			Loosens: whenLonger(defaultConnectTimeout),
+		},
 		{Name: "protocol", Type: Choice, Choices: []string{"auto", "legacy", "modern"}, Default: `"auto"`, Doc: "Protocol generation to use."},
 		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
 		{Name: "perClient", Type: Bool, Default: "false", Doc: "With serve: give each client its own process of the server."},
 		{Name: "optional", Type: Bool, Default: "false", Doc: "With serve: /readyz does not depend on the server."},
-		{Name: "keep", Type: Keep, Loosens: whenKept, Doc: "Keep the server running between runs: true (10m) or how long it may be idle, false to stop it with the run; by default servers.keep."},
+		{
+			Name: "keep", Type: Keep, Loosens: whenKept,
+			Doc: "Keep the server running between runs: true (10m) or how long it may be idle, false to stop it with the run; by default servers.keep.",
+		},
 		{Name: "lifecycle", Type: Keep, Loosens: whenKept, Doc: "mcporter's form of keep: keep-alive, ephemeral, or an object with mode and idleTimeoutMs."},
 		{Name: "description", Type: String, Doc: "Purpose of the server."},
 		{Name: "includeTools", Type: Strings, Globs: true, Names: OwnTools, Doc: "The only tools to register, as the server names them; by default all."},
-		{Name: "excludeTools", Type: Strings, Globs: true, Names: OwnTools, Doc: "Tools not to register, as excludeTools with server__tool; overrides includeTools."},
-		{Name: "oauth", Type: Object, Doc: "OAuth 2.1 client settings.", Fields: append(oauthFields(), Row{Name: "per", Type: Choice, Choices: []string{"server", "client"}, Default: `"server"`,
-			Doc: "With serve: whose login is used for a client: the one of the server, which is yours; or one of its own for each client."})},
+		{
+			Name: "excludeTools", Type: Strings, Globs: true, Names: OwnTools,
+			Doc: "Tools not to register, as excludeTools with server__tool; overrides includeTools.",
+		},
+		{
+			Name: "oauth", Type: Object, Doc: "OAuth 2.1 client settings.",
+			Fields: append(oauthFields(), Row{Name: "per", Type: Choice, Choices: []string{"server", "client"}, Default: `"server"`,
+				Doc: "With serve: whose login is used for a client: the one of the server, which is yours; or one of its own for each client."}),
+		},
 		{Name: "disabled", Type: Bool, Default: "false", Doc: "Disable this server."},
 		{Name: "from", Type: Object, Doc: "Where servers add got the entry, for servers outdated and upgrade.", Fields: []Row{
 			{Name: "registry", Type: String, Doc: "Address of the registry, if it was not a file."},
@@ -123,7 +162,10 @@ func oauthFields() []Row {
 		{Name: "clientSecret", Type: String, Secret: true, Doc: "Client secret; may be a reference."},
 		{Name: "privateKey", Type: String, Secret: true, Doc: "Private key (PEM) that signs for the client instead of a secret; may be a reference."},
 		{Name: "assertion", Type: String, Secret: true, Doc: "Grant jwt_bearer: the assertion, such as a workload's identity token; may be a reference."},
-		{Name: "idToken", Type: String, Secret: true, Doc: "Grant jwt_bearer without assertion: the identity token to exchange for one at idpIssuer; may be a reference."},
+		{
+			Name: "idToken", Type: String, Secret: true,
+			Doc: "Grant jwt_bearer without assertion: the identity token to exchange for one at idpIssuer; may be a reference.",
+		},
 		{Name: "idpIssuer", Type: String, Doc: "Identity provider that exchanges idToken."},
 		{Name: "idpClientId", Type: String, Doc: "Client identifier at the identity provider; by default clientId."},
 		{Name: "authorizationUrl", Type: String, Doc: "Authorization endpoint, if discovery does not find it."},
@@ -132,7 +174,10 @@ func oauthFields() []Row {
 		{Name: "issuer", Type: String, Doc: "Issuer of the authorization server."},
 		{Name: "scopes", Type: Strings, Doc: "Scopes to request."},
 		{Name: "audiences", Type: Strings, Doc: "Audiences to request."},
-		{Name: "redirectUri", Type: String, Doc: "Where the browser returns: an address of this machine, by default a free port; for clients of serve its /login/callback."},
+		{
+			Name: "redirectUri", Type: String,
+			Doc: "Where the browser returns: an address of this machine, by default a free port; for clients of serve its /login/callback.",
+		},
 		{Name: "tokenParamName", Type: String, Doc: "Query parameter that carries the token to an SSE server."},
 		{Name: "dpop", Type: Choice, Choices: []string{"auto", "require", "off"}, Default: `"auto"`,
 			Doc: "Bind tokens to a key of the login (DPoP, RFC 9449): auto = if the authorization server supports it."},
@@ -141,14 +186,30 @@ func oauthFields() []Row {
 
 func apiFields() []Row {
 	return []Row{
-		{Name: "spec", Type: String, Required: true, Doc: "The document: OpenAPI 3.0, OpenAPI 3.1 or Swagger 2.0, JSON or YAML; a file, relative to the project root, or an http or https address."},
+		{
+			Name: "spec", Type: String, Required: true,
+			Doc: "The document: OpenAPI 3.0, OpenAPI 3.1 or Swagger 2.0, JSON or YAML; a file, relative to the project root, or an http or https address.",
+		},
 		{Name: "baseUrl", Type: String, Doc: "Address of the API, which replaces the servers that the document names."},
 		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the API's own origin. Values may be references."},
-		{Name: "auth", Type: OneOrMore, Strict: true, Fields: authFields(), Doc: "How requests are authenticated: one way, or a list of ways that are used together. Sent only to the API's own origin."},
-		{Name: "include", Type: Strings, Globs: true, Names: Operations, Doc: "The only operations to register: globs of operationId, tag or METHOD /path; by default all."},
+		{
+			Name: "auth", Type: OneOrMore, Strict: true, Fields: authFields(),
+			Doc: "How requests are authenticated: one way, or a list of ways that are used together. Sent only to the API's own origin.",
+		},
+		{
+			Name: "include", Type: Strings, Globs: true, Names: Operations,
+			Doc: "The only operations to register: globs of operationId, tag or METHOD /path; by default all.",
+		},
 		{Name: "exclude", Type: Strings, Globs: true, Names: Operations, Doc: "Operations not to register; overrides include."},
-		{Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`, Doc: "Time limit of a call; 0 for none.", Loosens: whenLonger(defaultCallTimeout)},
-		{Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`, Doc: "Time limit for getting the document; 0 for none.", Loosens: whenLonger(defaultConnectTimeout)},
+		{
+			Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`,
+			Doc: "Time limit of a call; 0 for none.", Loosens: whenLonger(defaultCallTimeout),
+		},
+		{
+			Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`,
+			Doc:     "Time limit for getting the document; 0 for none.",
+			Loosens: whenLonger(defaultConnectTimeout),
+		},
 		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
 		{Name: "maxOutput", Type: Size, Doc: "Maximum size of the text of a result; by default limits.output.", Loosens: always},
 		{Name: "description", Type: String, Doc: "Purpose of the API."},
@@ -175,13 +236,19 @@ func authFields() []Row {
 
 func filterRows() []Row {
 	return []Row{
-		{Name: "coreTools", Twin: "tools.core", Type: Strings, Names: Tools, Loosens: always, Doc: "The only built-in tools to register; by default all. tools.only does the same for tools of every source."},
+		{
+			Name: "coreTools", Twin: "tools.core", Type: Strings, Names: Tools, Loosens: always,
+			Doc: "The only built-in tools to register; by default all. tools.only does the same for tools of every source.",
+		},
 		{Name: "excludeTools", Twin: "tools.exclude", Type: Strings, Names: Tools, Match: FoldedGlobs, Merge: Unite,
 			Doc: "Tools not to register: names or globs. run_shell_command(rm) denies that command."},
 		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Names: Tools, Loosens: whenFilled,
 			Doc: "Tools that run without asking. run_shell_command(git status) allows commands that begin with these words."},
 		{Name: "tools.only", Type: Strings, Names: Tools, Loosens: always, Doc: "The only tools to register, from any source: names or globs. By default all."},
-		{Name: "tools.allow", Type: Strings, Names: Optional, Match: FoldedGlobs, Loosens: whenFilled, Doc: "Optional tools to enable: a tool, a plugin id, or group:plugins."},
+		{
+			Name: "tools.allow", Type: Strings, Names: Optional, Match: FoldedGlobs, Loosens: whenFilled,
+			Doc: "Optional tools to enable: a tool, a plugin id, or group:plugins.",
+		},
 		{Name: "permissions.filesystem", Type: Bool, Default: "true", Doc: "Register tools that need the file system.", Loosens: whenTrue},
 		{Name: "permissions.network", Type: Bool, Default: "true", Doc: "Register tools that need the network.", Loosens: whenTrue},
 		{Name: "permissions.shell", Type: Bool, Default: "true", Doc: "Register tools that need a shell.", Loosens: whenTrue},
@@ -189,8 +256,13 @@ func filterRows() []Row {
 		{Name: "conflicts.discovered", Type: Choice, Choices: []string{"overwrite", "reject", "qualify"}, Default: `"overwrite"`,
 			Doc: "What happens to a discovered tool whose name is already taken.", Loosens: whenText("overwrite")},
 		{Name: "names.servers", Type: Choice, Choices: []string{"first", "qualified"}, Default: `"first"`,
-			Doc: "Names of servers' tools: the server that had a name first has it without its own name, or every tool is server__tool.", Loosens: whenText("first")},
-		{Name: "context", Type: RawNamed, Merge: ByName, Doc: "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own. Each sessionKey has its own todo list; agentId identifies who writes to it.", Loosens: whenFilled},
+			Doc:     "Names of servers' tools: the server that had a name first has it without its own name, or every tool is server__tool.",
+			Loosens: whenText("first")},
+		{
+			Name: "context", Type: RawNamed, Merge: ByName,
+			Doc:     "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own. Each sessionKey has its own todo list; agentId identifies who writes to it.",
+			Loosens: whenFilled,
+		},
 	}
 }
 
@@ -200,8 +272,15 @@ func policyRows() []Row {
 			Doc: "How calls are approved: ask; allow edits in the workspace; deny everything except reads; never ask.", Loosens: whenNot("plan")},
 		{Name: "approval.command", Type: Command, Looser: notByProject, FilesOnly: true,
 			Doc: "Command that answers questions about calls if nobody can be asked; without it such calls fail, and the questions wait for toolreg approvals answer."},
-		{Name: "approval.timeout", Type: Duration, Default: `"10m"`, Looser: notByProject, FilesOnly: true, Doc: "Time limit of that command, and how long the console of serve shows a question; 0 for none."},
-		{Name: "policy.rules", Type: Objects, Merge: Unite, Strict: true, Fields: ruleFields(), Doc: "Rules, of which the first match decides.", Loosens: hasAllow},
+		{
+			Name: "approval.timeout", Type: Duration, Default: `"10m"`, Looser: notByProject,
+			FilesOnly: true,
+			Doc:       "Time limit of that command, and how long the console of serve shows a question; 0 for none.",
+		},
+		{
+			Name: "policy.rules", Type: Objects, Merge: Unite, Strict: true, Fields: ruleFields(),
+			Doc: "Rules, of which the first match decides.", Loosens: hasAllow,
+		},
 	}
 	for _, c := range []struct{ category, def string }{{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"}} {
 		rows = append(rows, Row{Name: "policy.defaults." + c.category, Type: Choice, Choices: decisions(), Default: `"` + c.def + `"`,
@@ -229,12 +308,25 @@ func ruleFields() []Row {
 		}},
 		{Name: "command", Type: String, Doc: "Prefix of a shell command, matched by whole words."},
 		{Name: "path", Type: String, Doc: "Glob of paths."},
-		{Name: "client", Type: String, Names: Others, Doc: "Name or glob of the callers: the names of tokens of serve, stdio, or local. Other calls do not match."},
+		{
+			Name: "client", Type: String, Names: Others,
+			Doc: "Name or glob of the callers: the names of tokens of serve, stdio, or local. Other calls do not match.",
+		},
 		{Name: "group", Type: String, Names: Others, Doc: "Name or glob of groups that the caller's token names (serve.oauth). Other calls do not match."},
 		{Name: "prompt", Type: String, Names: Others, Doc: "Name or glob of prompts of servers. The rule is about prompts alone, and allows, asks or denies."},
-		{Name: "resource", Type: String, Names: Others, Doc: "URI or glob of resources of servers. The rule is about resources alone, and allows, asks or denies."},
-		{Name: "when", Type: String, Doc: "A jq expression over the params that must return true. An error is treated as true for deny and ask, and as false for allow and sandbox."},
-		{Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"}, Required: true, Doc: "What to do. sandbox runs a program in the sandbox without asking, or asks if that is not possible."},
+		{
+			Name: "resource", Type: String, Names: Others,
+			Doc: "URI or glob of resources of servers. The rule is about resources alone, and allows, asks or denies.",
+		},
+		{
+			Name: "when", Type: String,
+			Doc: "A jq expression over the params that must return true. An error is treated as true for deny and ask, and as false for allow and sandbox.",
+		},
+		{
+			Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"},
+			Required: true,
+			Doc:      "What to do. sandbox runs a program in the sandbox without asking, or asks if that is not possible.",
+		},
 		{Name: "reason", Type: String, Doc: "Shown with the decision."},
 		{Name: "match", Type: Calls, Doc: "Example calls that the rule must match: objects with tool and params, or shell lines."},
 		{Name: "notMatch", Type: Calls, Doc: "Example calls that the rule must not match."},
@@ -243,7 +335,10 @@ func ruleFields() []Row {
 
 func callRows() []Row {
 	return []Row{
-		{Name: "env", Type: Pairs, Merge: ByName, Secret: true, Loosens: whenFilled, Doc: "Variables added for discovery, call and plugin commands. Values may be references."},
+		{
+			Name: "env", Type: Pairs, Merge: ByName, Secret: true, Loosens: whenFilled,
+			Doc: "Variables added for discovery, call and plugin commands. Values may be references.",
+		},
 		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Pass toolreg's whole environment to those commands.", Loosens: whenTrue},
 		{Name: "toolOptions", Type: Named, Names: Tools, Merge: ByName, Fields: toolOptionFields(), Loosens: whenFilled,
 			Doc: "Options of tools by name or glob. All entries that match a tool apply; later ones override earlier ones."},
@@ -251,21 +346,33 @@ func callRows() []Row {
 			Doc: "Changes to names, descriptions, params and results of tools, by registered name or server__tool. A project cannot replace an entry of your own settings that fixes or hides something."},
 		{Name: "hooks", Type: Object, Merge: Unite, Runs: true, Fields: hookFields(), Doc: "Commands to run around each call. The hooks of all scopes run."},
 		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long a source's cached tools are used before it is queried again; 0 for no caching."},
-		{Name: "cache.failures", Type: Duration, Default: `"1m"`, Doc: "With cache.discovery: how long a failed source is not started again; 0 to start it every time."},
+		{
+			Name: "cache.failures", Type: Duration, Default: `"1m"`,
+			Doc: "With cache.discovery: how long a failed source is not started again; 0 to start it every time.",
+		},
 		{Name: "sampling.command", Type: Command, Doc: "Command that answers sampling requests of MCP servers; without it they are declined."},
 		{Name: "sampling.timeout", Type: Duration, Default: `"2m"`, Loosens: whenLonger("2m"), Doc: "Time limit of that command; 0 for none."},
 		{Name: "sampling.requests", Type: Int, Default: "10", Loosens: always, Doc: "Maximum number of sampling requests of a server during one call."},
 		{Name: "search.command", Type: Command, Doc: "Command that reorders the tools a search found; without it they are ordered by score."},
 		{Name: "search.timeout", Type: Duration, Default: `"10s"`, Loosens: whenLonger("10s"), Doc: "Time limit of that command; 0 for none."},
-		{Name: "search.budget", Type: Int, Default: "10000", Doc: "Maximum tokens of declarations, as estimated by list --cost, before schema --defer auto defers tools."},
+		{
+			Name: "search.budget", Type: Int, Default: "10000",
+			Doc: "Maximum tokens of declarations, as estimated by list --cost, before schema --defer auto defers tools.",
+		},
 		{Name: "search.always", Type: Strings, Names: Tools, Doc: "Tools that schema --defer never defers: names or globs."},
 		{Name: "scripts", Type: Bool, Default: "false", Doc: "Declare the tool run_script, which runs a script over the tools; short for scripts.declare."},
 		{Name: "scripts.declare", Type: Bool, Default: "false", Doc: "Declare the tool run_script to models: schema and serve offer it, and call accepts it."},
 		{Name: "scripts.steps", Type: Int, Default: "100000000", Doc: "Maximum steps of a script; 0 for no limit."},
 		{Name: "scripts.calls", Type: Int, Default: "1000", Doc: "Maximum calls of a script; 0 for no limit."},
-		{Name: "scripts.timeout", Type: Duration, Default: `"5m"`, Loosens: whenLonger("5m"), Doc: "Time limit of a script, without the time that a person takes to answer; 0 for none."},
+		{
+			Name: "scripts.timeout", Type: Duration, Default: `"5m"`, Loosens: whenLonger("5m"),
+			Doc: "Time limit of a script, without the time that a person takes to answer; 0 for none.",
+		},
 		{Name: "scripts.memory", Type: Size, Default: `"256MiB"`, Doc: "Maximum memory of a script, without that of the interpreter; 0 for no limit."},
-		{Name: "search.client", Type: Bool, Default: "false", Doc: "With schema --defer and format openai-responses: call --format answers the model's searches instead of OpenAI's server."},
+		{
+			Name: "search.client", Type: Bool, Default: "false",
+			Doc: "With schema --defer and format openai-responses: call --format answers the model's searches instead of OpenAI's server.",
+		},
 	}
 }
 
@@ -281,7 +388,11 @@ func hookFields() []Row {
 			{Name: "command", Type: Command, Required: true, Doc: "The command: one string, split into words without a shell, or a list of words."},
 			{Name: "tools", Type: Strings, Names: Tools, Match: FoldedGlobs, Doc: "Tools that the hook applies to: names or globs; by default all."},
 			// Without a limit a hook could block every call.
-			{Name: "timeout", Type: Duration, Default: `"10s"`, Check: refuse(outside(time.Hour), "must be a time of more than 0, at most 1h", "such as 5s"), Doc: "Time limit of the command, at most 1h."},
+			{
+				Name: "timeout", Type: Duration, Default: `"10s"`,
+				Check: refuse(outside(time.Hour), "must be a time of more than 0, at most 1h", "such as 5s"),
+				Doc:   "Time limit of the command, at most 1h.",
+			},
 		}})
 	}
 	return out

@@ -45,7 +45,8 @@ func sandboxRows() []Row {
 	}
 	programs := map[string]string{
 		"shell": "commands of run_shell_command", "plugins": "plugins and their factories", "discovery": "the discovery and call commands",
-		"hooks": "hooks", "processor": "fetch.processor, search.command and sampling.command", "references": "cmd: references, which do not follow sandbox.mode",
+		"hooks": "hooks", "processor": "fetch.processor, search.command and sampling.command",
+		"references": "cmd: references, which do not follow sandbox.mode",
 	}
 	for _, kind := range SandboxKinds() {
 		for _, field := range sandboxFields(programs[kind], kind != "references") {
@@ -53,8 +54,12 @@ func sandboxRows() []Row {
 			rows = append(rows, field)
 		}
 	}
-	return append(rows, Row{Name: "sandbox.servers", Type: Named, Names: Servers, Match: Exact, Merge: ByName, Strict: true, Fields: sandboxFields("the stdio server NAME", true),
-		Doc: "The same for stdio servers, by name."})
+	return append(rows,
+		Row{
+			Name: "sandbox.servers", Type: Named, Names: Servers, Match: Exact, Merge: ByName, Strict: true,
+			Fields: sandboxFields("the stdio server NAME", true),
+			Doc:    "The same for stdio servers, by name.",
+		})
 }
 
 // sandboxFields returns the settings of one kind of program.

@@ -84,7 +84,10 @@ func typeSchema(s *Row) map[string]any {
 	case Duration, Size:
 		return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 0}, text}}
 	case Keep:
-		return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, map[string]any{"type": "integer", "minimum": 0}, text, map[string]any{"type": "object"}}}
+		return map[string]any{"anyOf": []any{
+			map[string]any{"type": "boolean"}, map[string]any{"type": "integer", "minimum": 0}, text,
+			map[string]any{"type": "object"},
+		}}
 	case Choice:
 		return map[string]any{"enum": s.Choices}
 	case Network:

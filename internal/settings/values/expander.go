@@ -280,7 +280,10 @@ func (x *Expander) oauth(ctx context.Context, in *settings.OAuth, scope settings
 			return nil, fmt.Errorf("oauth.%s: %w", secret.name, err)
 		}
 	}
-	for _, field := range []*string{&o.ClientID, &o.IDPIssuer, &o.IDPClientID, &o.AuthorizationURL, &o.TokenURL, &o.RegistrationURL, &o.Issuer, &o.RedirectURI, &o.TokenParamName} {
+	for _, field := range []*string{
+		&o.ClientID, &o.IDPIssuer, &o.IDPClientID, &o.AuthorizationURL, &o.TokenURL, &o.RegistrationURL,
+		&o.Issuer, &o.RedirectURI, &o.TokenParamName,
+	} {
 		if *field, err = x.Expand(*field); err != nil {
 			return nil, fmt.Errorf("oauth: %w", err)
 		}

@@ -67,7 +67,10 @@ func pluginAt(root, path string, env []string) *Plugin {
 	if err != nil || !process.Executable(path, info) {
 		return nil
 	}
-	return &Plugin{Path: path, Programs: []Program{{Place: "plugin " + quoteWord(trust.Name(root, path)), Key: "runs", Argv: []string{path}, Cwd: filepath.Dir(path), Env: env}}}
+	return &Plugin{
+		Path:     path,
+		Programs: []Program{{Place: "plugin " + quoteWord(trust.Name(root, path)), Key: "runs", Argv: []string{path}, Cwd: filepath.Dir(path), Env: env}},
+	}
 }
 
 // manifestCommands returns the commands in a manifest: factory, call and the

@@ -265,7 +265,8 @@ func shown(env []string) []string {
 // without naming them.
 func (p Program) holdsCode() bool {
 	for i, word := range p.Argv {
-		if i > 0 && slices.Contains([]string{"-c", "-e", "-E", "-p", "-r", "--eval", "--print", "--command", "-Command"}, p.Argv[i-1]) && strings.ContainsAny(word, "$`(*?[{~") {
+		if i > 0 && slices.Contains([]string{"-c", "-e", "-E", "-p", "-r", "--eval", "--print", "--command", "-Command"},
+			p.Argv[i-1]) && strings.ContainsAny(word, "$`(*?[{~") {
 			return true
 		}
 	}

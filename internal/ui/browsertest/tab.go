@@ -34,7 +34,8 @@ func Open(t *testing.T, url string, width, height int, env ...string) *Tab {
 	if err != nil {
 		t.Skip("chromium is not installed; make page installs it")
 	}
-	cmd := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--allow-file-access-from-files", "--remote-debugging-pipe",
+	cmd := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+		"--allow-file-access-from-files", "--remote-debugging-pipe",
 		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), fmt.Sprintf("--window-size=%d,%d", width, height))
 	theirs, in, err := os.Pipe()
 	if err != nil {
@@ -97,7 +98,9 @@ func (tab *Tab) eval(script string) (string, error) {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	if err := tab.try("Runtime.evaluate", map[string]any{"expression": script, "awaitPromise": true, "returnByValue": true, "userGesture": true}, &out); err != nil {
+	if err := tab.try("Runtime.evaluate",
+		map[string]any{"expression": script, "awaitPromise": true, "returnByValue": true, "userGesture": true},
+		&out); err != nil {
 		return "", err // such as that of a page that is being left
 	}
 	if out.ExceptionDetails != nil {

@@ -116,9 +116,12 @@ func (d *charts) timelines() {
 		p := &d.Periods[i]
 		d.put("<tr><th scope=\"row\">")
 		d.time("time", "datetime", i, "")
-		d.put("</th><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", grouped(p.OK), grouped(p.Errors), grouped(p.Refused), duration(p.P50), duration(p.P95), grouped(p.Tokens))
+		d.put("</th><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+			grouped(p.OK), grouped(p.Errors), grouped(p.Refused), duration(p.P50), duration(p.P95),
+			grouped(p.Tokens))
 	}
-	d.put("</tbody>\n</table></div>\n</details>\n<p class=\"hint\">Times are in the time zone <span id=\"zone\">%s</span>. Token counts are estimates.</p>\n", d.Periods[0].Start.Format("MST"))
+	d.put("</tbody>\n</table></div>\n</details>\n<p class=\"hint\">Times are in the time zone <span id=\"zone\">%s</span>. Token counts are estimates.</p>\n",
+		d.Periods[0].Start.Format("MST"))
 }
 
 // Sizes of a chart over time, in its own units.
@@ -151,12 +154,14 @@ func (d *charts) timeline(title string, text func(float64) string, stacked bool,
 			d.put(" <span class=\"key %s\">%s</span>", s.class, s.name)
 		}
 	}
-	d.put("</figcaption>\n<div class=\"scroll\" tabindex=\"0\"><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s over time, at most %s; a table below has all values\">\n", chartWidth, chartHeight, title, text(most))
+	d.put("</figcaption>\n<div class=\"scroll\" tabindex=\"0\"><svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s over time, at most %s; a table below has all values\">\n",
+		chartWidth, chartHeight, title, text(most))
 	plot := float64(chartHeight - top - foot)
 	for i := range 5 {
 		v := scale * float64(i) / 4
 		y := float64(top) + plot*(1-float64(i)/4)
-		d.put("<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"value\" x=\"%d\" y=\"%.1f\">%s</text>\n", left, chartWidth-right, y, y, left-8, y+4, text(v))
+		d.put("<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"value\" x=\"%d\" y=\"%.1f\">%s</text>\n",
+			left, chartWidth-right, y, y, left-8, y+4, text(v))
 	}
 	width := float64(chartWidth-left-right) / float64(len(d.Periods))
 	labels := (len(d.Periods) + 5) / 6
@@ -172,7 +177,8 @@ func (d *charts) timeline(title string, text func(float64) string, stacked bool,
 			height := plot * v / scale
 			if v > 0 {
 				height = max(height, 1.5) // visible
-				d.put("<rect class=\"%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>", s.class, x+width*.08, float64(top)+plot-base-height, width*.84, height)
+				d.put("<rect class=\"%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>", s.class,
+					x+width*.08, float64(top)+plot-base-height, width*.84, height)
 			}
 			if stacked {
 				base += height
@@ -217,7 +223,8 @@ func (d *charts) table(t Table) {
 	if len(t.Rows) == 0 {
 		return
 	}
-	d.put("<section>\n<h2>By %s</h2>\n<div class=\"scroll\" tabindex=\"0\"><table class=\"calls\">\n<thead><tr><th scope=\"col\">%s</th><th scope=\"col\">Calls</th><th scope=\"col\">Errors</th><th scope=\"col\">Refused</th><th scope=\"col\">Median and 95th percentile</th><th scope=\"col\">Tokens of results</th></tr></thead>\n<tbody>\n", t.Name, strings.ToUpper(t.Name[:1])+t.Name[1:])
+	d.put("<section>\n<h2>By %s</h2>\n<div class=\"scroll\" tabindex=\"0\"><table class=\"calls\">\n<thead><tr><th scope=\"col\">%s</th><th scope=\"col\">Calls</th><th scope=\"col\">Errors</th><th scope=\"col\">Refused</th><th scope=\"col\">Median and 95th percentile</th><th scope=\"col\">Tokens of results</th></tr></thead>\n<tbody>\n",
+		t.Name, strings.ToUpper(t.Name[:1])+t.Name[1:])
 	var calls, slowest, tokens float64
 	for i := range t.Rows {
 		c := &t.Rows[i].Calls

@@ -111,7 +111,8 @@ func WriteConsole(w io.Writer, title, version, base string, links []Link) error 
 			m.put("<a href=\"%s\">%s</a> ", l.Path, l.Text)
 		}
 		m.put("<form method=\"post\" action=\"%s/sign-out\"><button>Sign out</button></form></nav>\n", base)
-		m.put("<ul class=\"numbers\" id=\"numbers\"></ul>\n<p role=\"status\" id=\"status\">Connecting …</p>\n</header>\n<noscript><p>The console needs JavaScript.</p></noscript>\n<main id=\"console\" data-base=\"%s\" hidden>\n", base)
+		m.put("<ul class=\"numbers\" id=\"numbers\"></ul>\n<p role=\"status\" id=\"status\">Connecting …</p>\n</header>\n<noscript><p>The console needs JavaScript.</p></noscript>\n<main id=\"console\" data-base=\"%s\" hidden>\n",
+			base)
 		m.put("<section aria-labelledby=\"questions-title\">\n<h2 id=\"questions-title\">Questions</h2>\n<div id=\"questions\"></div>\n<p id=\"no-questions\">No call waits for an answer.</p>\n</section>\n")
 		m.put("<section aria-labelledby=\"calls-title\">\n<h2 id=\"calls-title\">Calls</h2>\n<div id=\"filters\"><label class=\"wide\">Search <input type=\"search\" id=\"query\" placeholder=\"tool, caller, client or outcome\" autocomplete=\"off\" spellcheck=\"false\" aria-keyshortcuts=\"/\"></label>\n<label>Show <select id=\"which\"><option value=\"\">All calls</option><option value=\"failed\">Failed and refused</option><option value=\"asked\">Asked about</option></select></label></div>\n")
 		m.put("<div id=\"calls\" role=\"table\" aria-labelledby=\"calls-title\" tabindex=\"0\"><div role=\"row\" class=\"call head\">")
@@ -119,7 +120,8 @@ func WriteConsole(w io.Writer, title, version, base string, links []Link) error 
 			m.put("<span role=\"columnheader\">%s</span>", name)
 		}
 		m.put("</div><div id=\"rows\" role=\"rowgroup\"></div></div>\n<p class=\"hint\" id=\"shown\"></p>\n</section>\n")
-		m.put("<section aria-labelledby=\"servers-title\">\n<h2 id=\"servers-title\">Servers</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Server</th><th scope=\"col\">State</th><th scope=\"col\">Tools</th><td></td></tr></thead><tbody id=\"servers\"></tbody></table></div>\n</section>\n</main>\n<footer>toolreg %s. Times are in the time zone <span id=\"zone\"></span>.</footer>\n", version)
+		m.put("<section aria-labelledby=\"servers-title\">\n<h2 id=\"servers-title\">Servers</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Server</th><th scope=\"col\">State</th><th scope=\"col\">Tools</th><td></td></tr></thead><tbody id=\"servers\"></tbody></table></div>\n</section>\n</main>\n<footer>toolreg %s. Times are in the time zone <span id=\"zone\"></span>.</footer>\n",
+			version)
 	})
 	_, err := io.WriteString(w, m.b.String())
 	return err
@@ -158,7 +160,8 @@ func (m *markup) tokenForm(action, wrong, hint, button string) {
 	if wrong != "" {
 		m.put("<p role=\"alert\" class=\"wrong\">%s</p>\n", wrong)
 	}
-	m.put("<label>Token <input type=\"password\" name=\"token\" required autofocus autocomplete=\"current-password\"></label>\n<button>%s</button>\n<p class=\"hint\">%s</p>\n</form>\n", button, hint)
+	m.put("<label>Token <input type=\"password\" name=\"token\" required autofocus autocomplete=\"current-password\"></label>\n<button>%s</button>\n<p class=\"hint\">%s</p>\n</form>\n",
+		button, hint)
 }
 
 // WriteSignIn writes the form that asks for a token. reason says why it is asked for again; it

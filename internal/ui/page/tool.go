@@ -8,7 +8,8 @@ import (
 
 // tool writes one tool: a summary line that opens to the details.
 func (d *document) tool(t *Tool) {
-	d.put("<details class=\"tool\" id=\"tool-%s\" data-source=\"%s\" data-category=\"%s\" data-decision=\"%s\">\n<summary>", t.Name, t.Source, t.Category, t.Decision)
+	d.put("<details class=\"tool\" id=\"tool-%s\" data-source=\"%s\" data-category=\"%s\" data-decision=\"%s\">\n<summary>",
+		t.Name, t.Source, t.Category, t.Decision)
 	d.put("<span class=\"name\">%s</span> <span class=\"source\">%s</span> <span class=\"tags\">", t.Name, t.Source)
 	if t.Change != nil {
 		d.put("<span class=\"tag %s\">%s</span> ", t.Change.Kind, t.Change.Kind)

@@ -39,8 +39,11 @@ func (m *markup) page(title, style, script string, body func()) {
 // served writes a page whose content security policy also has the given directives.
 func (m *markup) served(title, style, script, directives, referrer string, body func()) {
 	m.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
-	fmt.Fprintf(&m.b, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src %s; script-src %s; base-uri 'none'; %s\">\n", hash(style), hash(script), directives)
-	m.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"%s\">\n", referrer)
+	fmt.Fprintf(&m.b,
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src %s; script-src %s; base-uri 'none'; %s\">\n",
+		hash(style), hash(script), directives)
+	m.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"%s\">\n",
+		referrer)
 	m.put("<title>%s</title>\n", title)
 	m.b.WriteString("<style>" + style + "</style>\n</head>\n<body>\n")
 	body()
@@ -60,7 +63,8 @@ func (m *markup) number(n int, what string) {
 
 // made writes the end of a page.
 func (m *markup) made(version string, at time.Time) {
-	m.put("<footer>Made by toolreg %s on <time datetime=\"%s\">%s</time>.</footer>\n", version, at.UTC().Format(time.RFC3339), at.Format("2 January 2006, 15:04 MST"))
+	m.put("<footer>Made by toolreg %s on <time datetime=\"%s\">%s</time>.</footer>\n", version,
+		at.UTC().Format(time.RFC3339), at.Format("2 January 2006, 15:04 MST"))
 }
 
 // document writes the page of a registry.
@@ -194,7 +198,8 @@ func (d *document) lock() {
 		d.put("<p>No tool differs from the lock file.</p>\n")
 	}
 	for _, c := range l.Changes {
-		d.put("<details class=\"change\"><summary><span class=\"tag %s\">%s</span> <code>%s</code> <span class=\"source\">%s</span>", c.Kind, c.Kind, c.Name, c.Source)
+		d.put("<details class=\"change\"><summary><span class=\"tag %s\">%s</span> <code>%s</code> <span class=\"source\">%s</span>",
+			c.Kind, c.Kind, c.Name, c.Source)
 		if len(c.Parts) > 0 {
 			d.put(" <span>%s</span>", strings.Join(c.Parts, ", "))
 		}

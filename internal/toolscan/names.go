@@ -137,8 +137,9 @@ func oneEdit(a, b string) bool {
 	return len(a) == len(b) && i < len(a) && a[i+1:] == b[i+1:] || len(a)+1 == len(b) && a[i:] == b[i+1:]
 }
 
-// otherTools checks a sentence for instructions about the tools of other servers.
-func (s *scanner) otherTools(t string) {
+// otherTools checks a sentence for instructions about the tools of other servers. What is less
+// than certain is a finding if the sentence is suspect.
+func (s *scanner) otherTools(t string, suspect bool) {
 	called := -nearby - 1 // the last word that calls
 	words := s.sentence.words
 	for i, w := range words {
@@ -161,7 +162,7 @@ func (s *scanner) otherTools(t string) {
 		switch {
 		case known && steers:
 			s.add("other-server", High, excerpt(t, w.start, w.end))
-		case asTool && (known || steers):
+		case suspect && asTool && (known || steers):
 			s.add("other-server", Medium, excerpt(t, w.start, w.end))
 		}
 	}

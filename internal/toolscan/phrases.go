@@ -289,14 +289,20 @@ func (m *pattern) end(s *sentence, at int) int {
 func (s *scanner) endSentence(t string) {
 	words := s.sentence.words
 	s.rules.text.read(&s.sentence)
-	prefers := false
+	said, prefers := s.judge(words, t), false
 	s.rules.text.match(&s.sentence, s.isKnown, func(m *pattern, from, to int) {
 		prefers = prefers || m.rule == preference
+		if m.severity != High && said.score < doubtScore {
+			return
+		}
 		s.matched[m.rule] = m.severity
 		s.add(m.rule, m.severity, excerpt(t, words[from].start, words[to].end))
 	})
-	s.instructions(words, t, prefers)
-	s.otherTools(t)
+	if prefers { // a wish that is no more than medium
+		said.score = min(said.score, (mediumScore+highScore)/2)
+	}
+	s.keep(said)
+	s.otherTools(t, said.score >= doubtScore)
 	s.sentence.words = words[:0]
 }
 

@@ -252,7 +252,7 @@ func (s *scanner) identifier(t string) {
 	if len(said.words) < minSentence {
 		return
 	}
-	s.instructions(said.words, t, false)
+	s.keep(s.judge(said.words, t))
 	s.rules.text.read(said)
 	s.rules.text.match(said, s.isKnown, func(m *pattern, _, _ int) {
 		s.matched[m.rule] = m.severity

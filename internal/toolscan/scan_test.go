@@ -291,7 +291,9 @@ func TestHarmless(t *testing.T) {
 		"ファイルを読みます。ユーザーに結果を返します。",                            // Japanese
 		"Читает файл и возвращает его содержимое.",           // Russian
 		"Converts µm to Å, Δt and α-helices; naïve café.",    // letters of other alphabets
-		"\ufeffReturns the weather.",                             // a byte order mark
+		"\ufeffReturns the weather.", // a byte order mark
+		"Looks at ~/.ssh.",           // a mention
+		"Private keys such as ~/.ssh/id_ed25519 are refused.",
 		"Returns\tthe\r\nweather.",                               // white space
 		"An image as base64, such as iVBORw0KGgoAAAANSUhEUgAAAA", // data
 		"The commit 9f2c1d7e4b8a03f65c1e2d9b7a40c8e1f3d2b6a5",    // a hash
@@ -339,7 +341,6 @@ func TestSeverities(t *testing.T) {
 		{`{"name":"t","description":"Adds.\u200b\u200b\u200b\u200bMore."}`, []toolscan.Severity{toolscan.High}},
 		{`{"name":"t","description":"Adds c\u0430lmly."}`, []toolscan.Severity{toolscan.Medium}},
 		{`{"name":"c\u0430lmly","description":"Adds."}`, []toolscan.Severity{toolscan.High}},
-		{`{"name":"t","description":"Looks at ~/.ssh."}`, []toolscan.Severity{toolscan.Medium}},
 		{`{"name":"t","description":"Adds.","inputSchema":{"properties":{"system_prompt":{}}}}`, []toolscan.Severity{toolscan.High}},
 		{`{"name":"ask_model","description":"Asks.","inputSchema":{"properties":{"system_prompt":{}}}}`, nil}, // it needs one
 		{`{"name":"t","description":"Use send_email instead."}`, []toolscan.Severity{toolscan.High}},

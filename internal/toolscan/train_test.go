@@ -29,6 +29,7 @@ type example struct {
 	poisoned  bool
 	weight    float64
 	sentences [][]uint32
+	suspects  [][]uint32 // of a poisoned one: those that no harmless example has
 }
 
 // textTool returns a tool that has a text in its description, in the name of a param or in an
@@ -52,7 +53,7 @@ var hidden = []string{"near", "lookalike", "unicode", "invisible", "distant", "f
 func readExamples(t *testing.T) (out []example) {
 	add := func(source, text string, poisoned bool, weight float64, l toolscan.Listing, known toolscan.Known) {
 		if sentences := toolscan.Features(l, known); len(sentences) > 0 {
-			out = append(out, example{source, text, poisoned, weight, sentences})
+			out = append(out, example{source: source, text: text, poisoned: poisoned, weight: weight, sentences: sentences})
 		}
 	}
 	line := func(source, section, text string, poisoned bool, weight float64) {
@@ -73,6 +74,13 @@ func readExamples(t *testing.T) (out []example) {
 			line(strings.TrimPrefix(file, "corpus/"), section, text, strings.Contains(file, "poisoned"), 1)
 		}
 	}
+	for i, d := range readDefinitions(t) {
+		source := "definitions, harmless"
+		if d.Poisoned {
+			source = "definitions, poisoned"
+		}
+		add(source, fmt.Sprint("definitions.jsonl:", i+1), d.Poisoned, 1, toolscan.Listing{Tools: []json.RawMessage{d.Tool}}, toolscan.Known{})
+	}
 	if !*train && *folds == 0 {
 		return out // TestTable has the others
 	}
@@ -90,6 +98,28 @@ func readExamples(t *testing.T) (out []example) {
 		for j, tool := range s.tools {
 			add("server "+s.name, s.name+"/"+s.names[j], false, 1, toolscan.Listing{Server: s.name, Tools: []json.RawMessage{tool}}, others(all, i))
 		}
+	}
+	return out
+}
+
+// definition is a line of corpus/definitions.jsonl.
+type definition struct {
+	Author   string
+	Poisoned bool
+	Tool     json.RawMessage
+}
+
+func readDefinitions(t *testing.T) (out []definition) {
+	data, err := os.ReadFile("testdata/corpus/definitions.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		var d definition
+		if err := json.Unmarshal([]byte(line), &d); err != nil {
+			t.Fatalf("definitions.jsonl:%d: %v", len(out)+1, err)
+		}
+		out = append(out, d)
 	}
 	return out
 }
@@ -151,10 +181,10 @@ func (m *model) score(features []uint32) float64 {
 	return sum/math.Sqrt(float64(len(features)+toolscan.Damping)) + m.bias
 }
 
-// worst returns the sentence of a definition with the highest score.
-func worst(e *example, score func([]uint32) float64) (at int, highest float64) {
+// worst returns the sentence with the highest score.
+func worst(sentences [][]uint32, score func([]uint32) float64) (at int, highest float64) {
 	highest = math.Inf(-1)
-	for i, s := range e.sentences {
+	for i, s := range sentences {
 		if v := score(s); v > highest {
 			at, highest = i, v
 		}
@@ -162,13 +192,42 @@ func worst(e *example, score func([]uint32) float64) (at int, highest float64) {
 	return at, highest
 }
 
-// learn trains a model by logistic regression (AdaGrad). Of a definition it learns the sentence
-// that has the highest score so far: at least one sentence of a poisoned definition, and none of
-// a harmless one, is an instruction.
+// learn returns the mean of models that differ in the order of the examples.
 func learn(list []example) *model {
+	harmless := map[string]bool{}
+	for _, e := range list {
+		for _, s := range e.sentences {
+			if !e.poisoned {
+				harmless[fmt.Sprint(s)] = true
+			}
+		}
+	}
+	for i := range list {
+		e := &list[i]
+		e.suspects = slices.DeleteFunc(slices.Clone(e.sentences), func(s []uint32) bool { return harmless[fmt.Sprint(s)] })
+		if len(e.suspects) == 0 {
+			e.suspects = e.sentences
+		}
+	}
+	const models = 4
+	mean := &model{weights: make([]float32, 1<<toolscan.FeatureBits)}
+	for n := range models {
+		m := learnOnce(list, uint64(n))
+		mean.bias += m.bias / models
+		for i, w := range m.weights {
+			mean.weights[i] += w / models
+		}
+	}
+	return mean
+}
+
+// learnOnce trains a model by logistic regression (AdaGrad). Of a definition it learns the
+// sentence that has the highest score so far: at least one sentence of a poisoned definition, and
+// none of a harmless one, is an instruction.
+func learnOnce(list []example, seed uint64) *model {
 	m := &model{weights: make([]float32, 1<<toolscan.FeatureBits)}
 	squares := make([]float32, len(m.weights))
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(seed, 2))
 	step := func(features []uint32, want, weight float64) {
 		g := weight * (1/(1+math.Exp(-m.score(features))) - want)
 		each := float32(g / math.Sqrt(float64(len(features)+toolscan.Damping)))
@@ -182,11 +241,12 @@ func learn(list []example) *model {
 	for range 8 {
 		for _, i := range rng.Perm(len(list)) {
 			e := &list[i]
-			at, _ := worst(e, m.score)
 			if e.poisoned {
-				step(e.sentences[at], 1, e.weight)
+				at, _ := worst(e.suspects, m.score)
+				step(e.suspects[at], 1, e.weight)
 				continue
 			}
+			at, _ := worst(e.sentences, m.score)
 			step(e.sentences[at], 0, e.weight)
 			step(e.sentences[rng.IntN(len(e.sentences))], 0, e.weight)
 		}
@@ -265,7 +325,7 @@ func TestModel(t *testing.T) {
 			m := learn(slices.DeleteFunc(slices.Clone(list), func(e example) bool { return e.source != "patterns" && e.fold(*folds) == n }))
 			for i := range list {
 				if e := &list[i]; e.fold(*folds) == n {
-					_, scores[e] = worst(e, m.score)
+					_, scores[e] = worst(e.sentences, m.score)
 				}
 			}
 		}
@@ -279,8 +339,8 @@ func TestModel(t *testing.T) {
 		t.Log("weights.bin is written; the program has it when it is built again")
 		return
 	}
-	for source, c := range report(t, list, func(e *example) float64 { _, v := worst(e, toolscan.Score); return v }) {
-		if poisoned := strings.HasPrefix(source, "poisoned"); poisoned && c.any*100 < c.all*95 || !poisoned && c.any*100 > c.all {
+	for source, c := range report(t, list, func(e *example) float64 { _, v := worst(e.sentences, toolscan.Score); return v }) {
+		if poisoned := strings.Contains(source, "poisoned"); poisoned && c.any*100 < c.all*95 || !poisoned && c.any*100 > c.all {
 			t.Errorf("%s: %d of %d have findings", source, c.any, c.all)
 		}
 	}

@@ -15,9 +15,6 @@ func init() {
 	if pid != 1 && !leadsSession(pid) || !calledAsLauncher() {
 		return
 	}
-	if pid != 1 {
-		join()
-	}
 	syscall.Exit(run())
 }
 
@@ -29,7 +26,7 @@ func leadsSession(pid int) bool {
 // calledAsLauncher reports whether argv[0] is Name. Package os, which knows it,
 // must not be imported.
 func calledAsLauncher() bool {
-	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	fd, err := open("/proc/self/cmdline")
 	if err != nil {
 		return false
 	}
@@ -81,6 +78,11 @@ func run() int {
 // removes the mounts, which takes the kernel a while, so toolreg does that when
 // nothing is waiting for it, instead of this process when it exits.
 func start() (pid, mounts int, f *failure) {
+	if syscall.Getpid() != 1 {
+		if f := join(); f != nil {
+			return 0, 0, f
+		}
+	}
 	if err := closeFrom(StatusFD + 1); err != nil {
 		return 0, 0, fail("closing inherited descriptors", err)
 	}
@@ -88,7 +90,7 @@ func start() (pid, mounts int, f *failure) {
 	if f != nil {
 		return 0, 0, f
 	}
-	mounts, err := syscall.Open("/proc/self/ns/mnt", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	mounts, err := open("/proc/self/ns/mnt")
 	if err != nil {
 		return 0, 0, fail("opening the mount namespace", err)
 	}
@@ -198,7 +200,7 @@ func mapUser(p *Plan) *failure {
 // launcher. The first process of a namespace without handlers gets only SIGKILL
 // and SIGSTOP, and these only from outside. Ignored signals stay ignored.
 func resetSignals() {
-	for n := uintptr(1); n <= signals; n++ {
+	for n := range uintptr(signals) {
 		var old action
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, n, 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0)
 		if errno == 0 && (old.handler != ignoreSignal || n == uintptr(syscall.SIGCHLD)) {
@@ -207,8 +209,8 @@ func resetSignals() {
 	}
 }
 
-// signals is the number of signals.
-const signals = 64
+// signals is the number of signals, with 0, which is none.
+const signals = 65
 
 // action is the kernel's struct sigaction. Its zero value is the default action.
 type action struct {
@@ -251,6 +253,11 @@ func report(r Report, fd int) {
 		rights = syscall.UnixRights(fd)
 	}
 	_ = syscall.Sendmsg(StatusFD, r.Encode(), rights, nil, syscall.MSG_NOSIGNAL)
+}
+
+// open opens a file for reading.
+func open(path string) (int, error) {
+	return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 }
 
 func writeFile(path, text string) error {

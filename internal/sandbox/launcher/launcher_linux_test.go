@@ -278,11 +278,33 @@ func TestPlanWithoutAProgramOnlySetsUp(t *testing.T) {
 	}
 }
 
+// starts are the ways to start a launcher: in new namespaces, or with the net namespace of another.
+func starts(t *testing.T) map[string]func(*os.ProcAttr) {
+	t.Helper()
+	p, _ := newPlan(t, "read line")
+	p.Shared = true
+	shared := launch(t, p.Encode()).expect(Report{Kind: Networked})
+	return map[string]func(*os.ProcAttr){"alone": func(*os.ProcAttr) {}, "joined": joining(shared)}
+}
+
+// joining makes a launcher join a net namespace.
+func joining(namespace *os.File) func(*os.ProcAttr) {
+	return func(attr *os.ProcAttr) {
+		attr.Files[NetFD], attr.Sys = namespace, &syscall.SysProcAttr{Setsid: true}
+	}
+}
+
 // The launcher tells how the program ended while processes that the program left still run, and
 // ends itself, like the program, when they have ended.
 func TestEndIsReported(t *testing.T) {
+	for how, start := range starts(t) {
+		t.Run(how, func(t *testing.T) { testEndIsReported(t, start) })
+	}
+}
+
+func testEndIsReported(t *testing.T, start func(*os.ProcAttr)) {
 	p, _ := newPlan(t, `exec 3<&0; { read line <&3; echo "got $line"; } & exit 7`)
-	l := launch(t, p.Encode())
+	l := launch(t, p.Encode(), start)
 	l.expect(Report{Kind: Started})
 	l.expect(Report{Kind: Ended, Value: 7 << 8})
 	if _, err := l.in.WriteString("more\n"); err != nil {
@@ -292,7 +314,7 @@ func TestEndIsReported(t *testing.T) {
 	l.end(7)
 
 	p, _ = newPlan(t, "kill -KILL $$")
-	l = launch(t, p.Encode())
+	l = launch(t, p.Encode(), start)
 	l.expect(Report{Kind: Started})
 	l.expect(Report{Kind: Ended, Value: int(syscall.SIGKILL)})
 	l.end(128 + int(syscall.SIGKILL))
@@ -300,12 +322,16 @@ func TestEndIsReported(t *testing.T) {
 
 // Only the program uses the streams: who reads its output sees that it has closed it.
 func TestStreamsEndWithTheProgram(t *testing.T) {
-	p, _ := newPlan(t, `echo last; exec >&- 2>&-; read line`)
-	l := launch(t, p.Encode())
-	l.expect(Report{Kind: Started})
-	lines(t, l.rest(), "last")
-	l.in.Close()
-	l.expect(Report{Kind: Ended, Value: 1 << 8})
+	for how, start := range starts(t) {
+		t.Run(how, func(t *testing.T) {
+			p, _ := newPlan(t, `echo last; exec >&- 2>&-; read line`)
+			l := launch(t, p.Encode(), start)
+			l.expect(Report{Kind: Started})
+			lines(t, l.rest(), "last")
+			l.in.Close()
+			l.expect(Report{Kind: Ended, Value: 1 << 8})
+		})
+	}
 }
 
 // A signal to the group of the launcher is for the program, which decides what it does; what the
@@ -313,8 +339,14 @@ func TestStreamsEndWithTheProgram(t *testing.T) {
 func TestSignalsAreForTheProgram(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP)
 	defer signal.Reset(syscall.SIGHUP)
+	for how, start := range starts(t) {
+		t.Run(how, func(t *testing.T) { testSignals(t, start) })
+	}
+}
+
+func testSignals(t *testing.T, start func(*os.ProcAttr)) {
 	p, _ := newPlan(t, `trap 'echo trapped; exit 3' TERM; kill -HUP $$; echo ready; read line`)
-	l := launch(t, p.Encode())
+	l := launch(t, p.Encode(), start)
 	l.expect(Report{Kind: Started})
 	ready := make([]byte, len("ready\n"))
 	if _, err := io.ReadFull(l.out, ready); err != nil || string(ready) != "ready\n" {
@@ -502,6 +534,47 @@ func TestLoopback(t *testing.T) {
 	}
 	l.expect(Report{Kind: Ended})
 	lines(t, l.rest(), "<nil>")
+}
+
+// A program that joins a net namespace reaches the ports there, which stay open for it.
+func TestJoinedLoopback(t *testing.T) {
+	p, _ := newPlan(t, "read line")
+	p.Loopback, p.Shared, p.Listen = true, true, []int{61080}
+	first := launch(t, p.Encode())
+	shared := first.expect(Report{Kind: Networked})
+	listener, err := net.FileListener(first.expect(Report{Kind: Listening, Value: 61080}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	p, _ = newPlan(t, "")
+	p.role(t, "connect", "NETWORK=tcp", "ADDRESS=127.0.0.1:61080")
+	lines(t, output(t, p, joining(shared)), "<nil>")
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if text, err := io.ReadAll(conn); string(text) != "hello" {
+		t.Errorf("the program wrote %q, %v", text, err)
+	}
+}
+
+// What is no net namespace, or one whose owner cannot be entered, is not joined.
+func TestJoinFails(t *testing.T) {
+	for path, reason := range map[string]syscall.Errno{"/dev/null": unix.ENOTTY, "/proc/self/ns/net": unix.EINVAL} {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		p, _ := newPlan(t, "")
+		l := launch(t, p.Encode(), joining(file))
+		if passed := l.expect(Report{Failed, int(reason), "joining the loopback of the session"}); passed != nil {
+			t.Errorf("%s: the report came with a file", path)
+		}
+		l.end(1)
+	}
 }
 
 // Not even with the network of the system are sockets without a file of other programs reachable.

@@ -45,7 +45,7 @@ func listen(port int) *failure {
 // share passes the net namespace to toolreg, for other sandboxes to join.
 func share() *failure {
 	const step = "sharing the loopback interface"
-	fd, err := syscall.Open("/proc/self/ns/net", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	fd, err := open("/proc/self/ns/net")
 	if err != nil {
 		return fail(step, err)
 	}

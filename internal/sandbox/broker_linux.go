@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func newBroker(p Profile) (*broker, error) {
 	known := resolver{}
 	b := &broker{readOnly: known.resolveAll(p.ReadOnly), removable: known.resolveAll(p.Removable)}
 	for _, brokered := range p.Brokered {
-		fd, err := unix.Open(brokered.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err := openFolderAt(unix.AT_FDCWD, brokered.Path, unix.RESOLVE_NO_SYMLINKS)
 		if err != nil {
 			b.close()
 			return nil, &Error{"opening " + brokered.Path, err}
@@ -157,30 +158,25 @@ func (c watchedCall) changes(i, flags int) []Change {
 
 // find returns the target of a place; nil if it is in no folder of the broker.
 func (b *broker) find(p place) (*target, unix.Errno) {
-	if p.folder == nil {
+	i := slices.IndexFunc(b.roots, func(r *root) bool { return within(p.path, r.Path) })
+	if i < 0 {
 		return nil, 0
 	}
-	for _, r := range b.roots {
-		if !within(p.path, r.Path) {
-			continue
-		}
-		rel, _ := filepath.Rel(r.Path, p.path)
-		if isWithinAny(rel, r.Open) {
-			return nil, 0
-		}
-		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
-		fd, err := unix.Openat2(int(r.dir.Fd()), rel, &how)
-		if err != nil {
-			return nil, errno(err)
-		}
-		t := &target{r, os.NewFile(uintptr(fd), p.path), filepath.Join(rel, p.name), p.name}
-		if idOf(t.at) != idOf(p.folder) { // another program has replaced the folder
-			_ = t.at.Close()
-			return nil, unix.EROFS
-		}
-		return t, 0
+	r := b.roots[i]
+	rel, _ := filepath.Rel(r.Path, p.path)
+	if isWithinAny(rel, r.Open) {
+		return nil, 0
 	}
-	return nil, 0
+	fd, err := openFolderAt(int(r.dir.Fd()), rel, unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return nil, errno(err)
+	}
+	t := &target{r, os.NewFile(uintptr(fd), p.path), filepath.Join(rel, p.name), p.name}
+	if idOf(t.at) != idOf(p.folder) { // another program has replaced the folder
+		_ = t.at.Close()
+		return nil, unix.EROFS
+	}
+	return t, 0
 }
 
 // hasMade reports whether the program has created a folder, relative to the root.
@@ -205,10 +201,7 @@ func isForeign(t *target) bool {
 // only one.
 func (t *target) change(n notification, c watchedCall, to *target) outcome {
 	at, flags := int(t.at.Fd()), c.flagsOf(n)
-	mode := uint32(0)
-	if c.mode > 0 {
-		mode = uint32(n.args[c.mode])
-	}
+	mode := uint32(n.args[c.mode]) // without a meaning if the call has none
 	switch c.does {
 	case opening:
 		return t.open(flags, mode&^umaskOf(n.pid))
@@ -238,12 +231,11 @@ const lockSuffix = ".lock"
 
 // rewrite makes a change that is a step of replacing a file of Rewritten; t is its lock.
 func (t *target) rewrite(n notification, c watchedCall, file string, to *target) outcome {
-	const creates = unix.O_CREAT | unix.O_EXCL
 	at, w := int(t.at.Fd()), t.rewrites[file]
 	flags := c.flagsOf(n)
 	switch {
-	case c.does == opening && flags&creates == creates:
-		lock, err := unix.Openat(at, t.name, creates|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	case c.does == opening && flags&exclusive == exclusive:
+		lock, err := unix.Openat(at, t.name, exclusive|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		if err != nil {
 			return outcome{err: errno(err)}
 		}
@@ -290,12 +282,15 @@ func (t *target) replace(w rewrite, file string, to *target) error {
 	old := os.NewFile(uintptr(fd), to.name)
 	defer old.Close()
 	info, err := old.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
 		return unix.EROFS
 	}
 	before, failed := io.ReadAll(io.LimitReader(old, maxRewritten+1))
 	after, err := io.ReadAll(io.NewSectionReader(w.content, 0, maxRewritten+1))
-	if failed != nil || err != nil || len(before) > maxRewritten || len(after) > maxRewritten || !t.Accepts(file, string(before), string(after)) {
+	if errors.Join(failed, err) != nil || len(before) > maxRewritten || len(after) > maxRewritten || !t.Accepts(file, string(before), string(after)) {
 		return unix.EROFS
 	}
 	if _, err := w.lock.Write(after); err != nil {
@@ -307,12 +302,10 @@ func (t *target) replace(w rewrite, file string, to *target) error {
 	return unix.Renameat(int(t.at.Fd()), t.name, int(to.at.Fd()), to.name)
 }
 
-// identity returns the identity of what is at the place; "" if there is nothing.
+// identity returns the identity of what is at the place; "0:0" if there is nothing.
 func (t *target) identity() string {
 	var st unix.Stat_t
-	if unix.Fstatat(int(t.at.Fd()), t.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return ""
-	}
+	_ = unix.Fstatat(int(t.at.Fd()), t.name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	return identity(&st)
 }
 
@@ -339,9 +332,6 @@ func (t *target) open(flags int, mode uint32) outcome {
 func (b *broker) guard(n notification, c watchedCall, places []place) outcome {
 	for _, p := range places {
 		path := filepath.Join(p.path, p.name)
-		if p.folder == nil || p.name == "" {
-			continue
-		}
 		if c.does == removing && isWithinAny(path, b.removable) {
 			return b.remove(p, c.flagsOf(n))
 		}
@@ -367,8 +357,7 @@ func (p place) isReadOnly() bool {
 
 // remove removes what is at a place outside of the program's mounts.
 func (b *broker) remove(p place, flags int) outcome {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	fd, err := unix.Openat2(unix.AT_FDCWD, p.path, &how)
+	fd, err := openFolderAt(unix.AT_FDCWD, p.path, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
 		return outcome{err: errno(err)}
 	}
@@ -387,9 +376,7 @@ func (b *broker) remove(p place, flags int) outcome {
 
 func idOf(f *os.File) string {
 	var st unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &st) != nil {
-		return ""
-	}
+	_ = unix.Fstat(int(f.Fd()), &st)
 	return identity(&st)
 }
 
@@ -407,11 +394,11 @@ func errno(err error) unix.Errno {
 // umaskOf returns the mode bits that a process does not give to new files.
 func umaskOf(pid uint32) uint32 {
 	const usual = 0o22
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(int(pid)) + "/status")
-	_, rest, ok := strings.Cut(string(status), "\nUmask:\t")
+	status, _ := os.ReadFile("/proc/" + strconv.Itoa(int(pid)) + "/status")
+	_, rest, _ := strings.Cut(string(status), "\nUmask:\t")
 	text, _, _ := strings.Cut(rest, "\n")
-	mask, failed := strconv.ParseUint(text, 8, 32)
-	if err != nil || !ok || failed != nil {
+	mask, err := strconv.ParseUint(text, 8, 32)
+	if err != nil {
 		return usual
 	}
 	return uint32(mask)

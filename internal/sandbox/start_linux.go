@@ -140,7 +140,7 @@ func (s *Start) Started() error {
 			if err != nil {
 				return &Error{"starting the proxy", err}
 			}
-		case r.Kind == launcher.Networked && passed != nil && s.network.Share != nil:
+		case r.Kind == launcher.Networked && passed != nil:
 			s.network.Share(passed)
 		case r.Kind == launcher.Watching && passed != nil && s.created != nil:
 			if s.watcher, err = watch(passed, s.created, s.broker); err != nil {

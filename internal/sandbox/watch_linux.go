@@ -96,10 +96,9 @@ func (w *watcher) answer(n notification, c watchedCall) {
 		for p := range w.places(n, c, arg) {
 			places[i].close()
 			places[i] = p
-			if c.does == removing || c.does == changingMode || p.name == "" {
-				continue
+			if c.does != removing && c.does != changingMode && p.name != "" {
+				w.names.add(p.id, p.name)
 			}
-			w.names.add(p.id, p.name)
 			if c.does == renaming {
 				w.names.add(p.id, Renamed+p.name)
 			}
@@ -111,15 +110,12 @@ func (w *watcher) answer(n notification, c watchedCall) {
 		p.close()
 	}
 	if o.opened {
-		o.err = w.pass(n, o.fd, c.flagsOf(n))
-		if o.err == 0 {
-			return
-		}
+		o.err = w.pass(n, o.fd, c.flagsOf(n)) // which is the answer, unless it fails
 	}
 	if !o.kernel {
 		r.flags, r.err = 0, -int32(o.err)
 	}
-	_ = control(int(w.listener.Fd()), unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // if it fails, the thread was killed
+	_ = control(int(w.listener.Fd()), unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // if it fails, the thread was killed or has its answer
 }
 
 // pass gives the program an open file, which becomes the result of its call.
@@ -140,11 +136,7 @@ type place struct {
 	name   string   // "" means the call names no file
 }
 
-func (p place) close() {
-	if p.folder != nil {
-		_ = p.folder.Close()
-	}
-}
+func (p place) close() { _ = p.folder.Close() }
 
 // places returns the place that an argument names, and if it is a link that the call follows, the
 // places that it leads to one after the other. The caller closes them.
@@ -193,11 +185,12 @@ func findPlace(process, base, path string) place {
 	if p.folder != nil && unix.Fstat(int(p.folder.Fd()), &st) == nil {
 		p.id = identity(&st)
 	} else if p.folder == nil {
+		folder := path[:at]
 		if !strings.HasPrefix(path, "/") { // an absolute link on the way means the root of the program
 			start, _ := os.Readlink(base)
-			path, at = start+"/"+path, at+len(start)+1
+			folder = start + "/" + folder
 		}
-		p.folder = openFolder(process+"/root", path[:at], unix.RESOLVE_NO_MAGICLINKS)
+		p.folder = openFolder(process+"/root", folder, unix.RESOLVE_NO_MAGICLINKS)
 	}
 	if p.folder != nil {
 		p.path, _ = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(p.folder.Fd())))
@@ -237,15 +230,19 @@ func openFolder(base, path string, resolve uint64) *os.File {
 		return os.NewFile(uintptr(from), base)
 	}
 	defer unix.Close(from)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: resolve}
 	if path[0] == '/' {
-		how.Resolve |= unix.RESOLVE_IN_ROOT
+		resolve |= unix.RESOLVE_IN_ROOT
 	}
-	folder, err := unix.Openat2(from, path, &how)
+	folder, err := openFolderAt(from, path, resolve)
 	if err != nil {
 		return nil
 	}
 	return os.NewFile(uintptr(folder), path)
+}
+
+// openFolderAt opens a folder by a path relative to another one, as a place only.
+func openFolderAt(folder int, path string, resolve uint64) (int, error) {
+	return unix.Openat2(folder, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: resolve})
 }
 
 func identity(st *unix.Stat_t) string {
@@ -316,10 +313,18 @@ func (c watchedCall) flagsOf(n notification) int {
 	return c.always | int(int32(n.args[c.flags]))
 }
 
+// exclusive are the flags with which a call only opens a file that it creates.
+const exclusive = unix.O_CREAT | unix.O_EXCL
+
 // follows reports whether a call follows a link that is the last part of its path.
 func (c watchedCall) follows(n notification) bool {
-	flags := c.flagsOf(n)
-	return c.does == opening && flags&unix.O_NOFOLLOW == 0 && flags&(unix.O_CREAT|unix.O_EXCL) != unix.O_CREAT|unix.O_EXCL || c.does == changingMode && flags&unix.AT_SYMLINK_NOFOLLOW == 0
+	switch flags := c.flagsOf(n); c.does {
+	case opening:
+		return flags&unix.O_NOFOLLOW == 0 && flags&exclusive != exclusive
+	case changingMode:
+		return flags&unix.AT_SYMLINK_NOFOLLOW == 0
+	}
+	return false
 }
 
 // watched returns the system calls that create, write or remove names on every architecture.

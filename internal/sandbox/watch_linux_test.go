@@ -18,6 +18,7 @@ func TestUsedNamesAreCollected(t *testing.T) {
 	needFull(t)
 	p := newPlace(t)
 	writeFile(t, p.workspace+"/there", "")
+	writeFile(t, p.workspace+"/removed", "")
 	writeFile(t, p.workspace+"/sub/kept", "")
 	if err := os.Symlink("sub", p.workspace+"/link"); err != nil {
 		t.Fatal(err)
@@ -27,7 +28,7 @@ func TestUsedNamesAreCollected(t *testing.T) {
 	got := p.shell(t, profile, `
 		set -e
 		echo x >written; mkdir -p made/deep/; ln -s nowhere linked; ln written hard; mv written moved; mkfifo pipe; cp moved copied
-		cat there made/../copied >/dev/null; ls; rm pipe; echo x >sub/relative; echo x >"$PWD/sub/absolute"; echo x >link/led
+		cat there made/../copied >/dev/null; ls; rm pipe removed; chmod 700 there; echo x >sub/relative; echo x >"$PWD/sub/absolute"; echo x >link/led
 		cd sub; echo x >../up
 		python3 -c '
 import os, threading
@@ -49,7 +50,7 @@ os.open("../there", os.O_RDONLY)'`)
 		"written": {top}, "made": {top}, "deep": {made}, "linked": {top}, "hard": {top}, "moved": {top}, "pipe": {top}, "copied": {top}, "up": {top}, "by-descriptor": {top},
 		"relative": {sub}, "absolute": {sub}, "by-thread": {sub}, "kept": {sub}, "led": {top, sub, made}, // a link can change
 		sandbox.Renamed + "written": {top}, sandbox.Renamed + "moved": {top}, sandbox.Renamed + "hard": nil,
-		"there": nil, "nowhere": nil, "": nil, "..": nil,
+		"there": nil, "removed": nil, "nowhere": nil, "": nil, "..": nil,
 	} {
 		for _, folder := range []string{top, sub, made} {
 			if want := slices.Contains(folders, folder); profile.Created.Has(folder, name) != want {

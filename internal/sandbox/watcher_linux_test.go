@@ -70,6 +70,14 @@ func TestPlacesAreThoseOfTheProgram(t *testing.T) {
 		}
 		p.close()
 	}
+	if err := errors.Join(os.Remove(process+"/root"), os.Symlink("/", process+"/root")); err != nil {
+		t.Fatal(err)
+	}
+	p := findPlace(process, process+"/cwd", "up/x")
+	defer p.close()
+	if p.name != "x" || p.id != "" || p.path != dir+"/etc" {
+		t.Errorf("a relative path through a link: %+v", p)
+	}
 }
 
 // A path may end at the last byte before memory that is not there, and may lie on two pages.

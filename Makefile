@@ -70,7 +70,6 @@ share: build man ## write completions, compressed man pages and licenses to bin/
 
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
-	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
 	go test $(TESTFLAGS) -vet=off -p 4 -parallel 4 ./... </dev/null
 
 race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)
@@ -103,7 +102,7 @@ compare: build $(CLIENTS)/node_modules/.package-lock.json $(NPM)/node_modules/.p
 demo: build ## run the sample project
 	testdata/sample/run.sh
 
-lint: ## vet, here and for other systems, staticcheck, actionlint, tidy go.mod
+lint: ## vet, here and for other systems, staticcheck, actionlint, tidy go.mod, licenses
 	go vet ./...
 	$(TOOL) staticcheck ./...
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
@@ -111,7 +110,7 @@ lint: ## vet, here and for other systems, staticcheck, actionlint, tidy go.mod
 	GOOS=windows go vet ./...
 	go mod tidy -diff
 	cd $(PROVIDERS) && go mod tidy -diff && go vet ./...
-	cd $(RELEASE) && go mod tidy -diff && go vet ./...
+	cd $(RELEASE) && go mod tidy -diff && go vet ./... && go test -short -count=1 ./...
 	cd $(OPENAPI) && go mod tidy -diff && go vet ./...
 
 vulns: ## look for known vulnerabilities in what the program calls (needs a network)

@@ -263,7 +263,7 @@ func (r *replicas) converse(ctx context.Context, id int64, tool, args, want stri
 		for key := range message.Result.Requests {
 			content[key] = json.RawMessage(`{"action":"accept","content":{}}`)
 			if key == "toolreg.approval" {
-				content[key] = json.RawMessage(`{"action":"accept","content":{"decision":"once"}}`)
+				content[key] = json.RawMessage(`{"action":"accept","content":{"decision":"yes"}}`)
 			}
 		}
 		responses, err := json.Marshal(content)

@@ -120,7 +120,7 @@ func (r *storeRun) callOlder(ctx context.Context, port, session, tool string, id
 		switch {
 		case json.Unmarshal(data, &m) != nil || m.ID == nil:
 		case m.Method != "":
-			if _, err := r.finish(ctx, r.ports[0], session, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":"once"}}}`, m.ID)); err != nil {
+			if _, err := r.finish(ctx, r.ports[0], session, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":"yes"}}}`, m.ID)); err != nil {
 				return fmt.Errorf("the answer: %w", err)
 			}
 		case !bytes.Contains(data, []byte("slept")):

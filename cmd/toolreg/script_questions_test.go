@@ -57,7 +57,7 @@ func TestServeAsksWithinScripts(t *testing.T) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			asked = append(asked, r.Params.Message)
-			answer := "once"
+			answer := "yes"
 			if len(asked) == 1 {
 				answer = "no"
 			}

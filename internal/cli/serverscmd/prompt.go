@@ -23,7 +23,7 @@ func newPromptCommand(e *cli.Env) *cobra.Command {
 		Use:   "prompt NAME PROMPT [k=v…]",
 		Short: "Have a server fill in one of its prompts",
 		Long: `Have an MCP server fill in one of its prompts and print the messages. Arguments are
-text: k=v, or k=@FILE for the content of a file, k=@- for stdin (k=@@x is the text @x).
+text: k=v, k=@FILE for the content of a file, k=@- for stdin; k=@@x is the text @x.
 toolreg servers NAME --prompts lists the prompts with their arguments.
 
 The text of a prompt comes from the server. Read it before you give it to a model.

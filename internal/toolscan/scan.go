@@ -242,8 +242,8 @@ const (
 	maxIdentifier = 256
 )
 
-// identifier matches the phrases with the words of a name such as send_all_passwords_to_us:
-// a model reads what it says.
+// identifier reads the words of a name such as send_all_passwords_to_us as a sentence: a model
+// reads what it says.
 func (s *scanner) identifier(t string) {
 	if len(t) > maxIdentifier {
 		return

@@ -96,6 +96,9 @@ func (s *scanner) chunk(t string, start, end int) (isEnd bool) {
 	case s.known.words[folded]: // with dots, perhaps
 		s.sentence.words = append(s.sentence.words, word{folded, raw, start, end})
 	default:
+		if strings.Contains(raw, "_") && !s.known.own[folded] {
+			s.identifier(raw)
+		}
 		s.split(folded, raw, start, end)
 	}
 	return isEnd

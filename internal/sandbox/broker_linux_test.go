@@ -79,6 +79,7 @@ func TestBrokeredFolder(t *testing.T) {
 			fails("exchange with", lambda: exchange(b"index", b"still"), errno.EROFS)
 			exchange(b"created", b"index"); exchange(b"created", b"index")
 			print(os.fstatvfs(os.open("index", os.O_PATH | os.O_RDWR)).f_flag & os.ST_RDONLY)
+			os.close(os.open("../guard", os.O_RDONLY | os.O_CREAT)) # which changes nothing
 			fd = libc.creat(b"created", 0o600); os.write(fd, b"short")
 			fails("move the folder", lambda: os.rename("../own", "../x"), errno.EBUSY)
 			fails("create what exists", lambda: os.mkdir("index"), errno.EEXIST)
@@ -113,6 +114,7 @@ func TestRewrittenFiles(t *testing.T) {
 	}
 	writeFile(t, folder+"/own/config", "old\n")
 	writeFile(t, folder+"/own/large", strings.Repeat("x", 1<<20+1))
+	writeFile(t, folder+"/own/full", strings.Repeat("x", 1<<20))
 	if err := errors.Join(os.Symlink("config", folder+"/own/linked"), syscall.Mkfifo(folder+"/own/pipe", 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,7 @@ func TestRewrittenFiles(t *testing.T) {
 	}
 	profile := p.profile()
 	profile.Created = &sandbox.Names{}
-	profile.Brokered = []sandbox.Brokered{{Path: folder + "/own", Rewritten: []string{"config", "large", "linked", "folder", "pipe", "none"},
+	profile.Brokered = []sandbox.Brokered{{Path: folder + "/own", Rewritten: []string{"config", "large", "full", "linked", "folder", "pipe", "none"},
 		Refuses: func(rel string, _ sandbox.Change, _ func(string) bool) bool {
 			name := strings.TrimSuffix(rel, ".lock")
 			return name == "config" || name == "large" || name == "linked"
@@ -154,12 +156,13 @@ func TestRewrittenFiles(t *testing.T) {
 			write("gone ok\n"); os.unlink("config.lock"); print(os.path.exists("config.lock"), open("config").read(), end="")
 			for file, codes in {"large": (errno.EROFS,), "linked": (errno.ELOOP,), "folder": (errno.EROFS,), "pipe": (errno.EROFS,), "none": (errno.ENOENT,)}.items():
 			    write("ok\n", file); fails(file, lambda: replace(file), *codes); os.unlink(file + ".lock")
+			write("ok\n", "full"); replace("full"); print(os.stat("full").st_size)
 			write("x" * (1 << 20) + "ok\n"); fails("too large", replace, errno.EROFS); os.unlink("config.lock")
 			write("x" * ((1 << 20) - 8) + "last ok\n"); replace(); print(os.stat("config").st_size, oct(os.stat("config").st_mode))
 			write("next ok\n"); fails("because of the old one", replace, errno.EROFS)
 		END
 		echo end`)
-	if want := "new ok\nlater ok\nFalse later ok\n1048576 0o100640\nend\n"; got != want {
+	if want := "new ok\nlater ok\nFalse later ok\n3\n1048576 0o100640\nend\n"; got != want {
 		t.Errorf("the program printed:\n%s", got)
 	}
 }
@@ -192,7 +195,7 @@ func TestReplacedFilesStayProtected(t *testing.T) {
 		{"a file in a brokered folder", "echo hers >own/new; mv own/new own/kept", "echo bad >>own/kept"},
 		{"a file being written", "echo hers >own/new; mv own/new own/kept", "echo bad >own/bad; mv own/bad own/kept; ln own/kept own/l; echo bad >>own/l; rm -f own/kept"},
 		{"a protected file", "echo hers >new; mv new guard", "echo bad >>guard; echo bad >b; mv b guard; ln -sf nowhere guard; ln -s guard l; echo bad >>l; chmod 600 l; rm -f guard"},
-		{"a protected file that is a link", "ln -sf /usr/bin/env guard", "rm -f guard; ln -sf nowhere guard"},
+		{"a protected file that is a link", "rm guard; ln -s own guard", "rm tree/x; rm -f guard; ln -sfn nowhere guard"},
 		{"a removed file", "rm guard", "echo bad >guard; mkdir guard; ln -s own guard; mv own/index guard"},
 		{"the brokered folder", "mv own older; mkdir own; echo hers >own/kept", "echo bad >>own/kept; echo bad >own/index; rm -f own/kept; mkdir own/x"},
 	} {

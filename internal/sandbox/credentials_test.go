@@ -72,6 +72,9 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%s in %s: %q, want %q", tt.path, tt.workspace, got, tt.want)
 		}
 	}
+	if got := NewCredentials(real, home, environ).Why(filepath.Join(real, ".pgpass")); got != kept {
+		t.Errorf("what does not exist, without the link to the home: %q", got)
+	}
 	if c := NewCredentials(filepath.Join(home, "work"), home, environ); c != nil {
 		t.Errorf("a project has %v", c.places)
 	}

@@ -109,9 +109,7 @@ func (s *Start) Attributes(attr *syscall.SysProcAttr) {
 	// outside; the launcher maps it from inside, since our files in /proc
 	// belong to root (process.Adopt).
 	attr.Cloneflags |= unix.CLONE_VM | unix.CLONE_VFORK
-	// CAP_DAC_OVERRIDE, over the caller's own files, is for the unreadable working
-	// folders of overlays.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
+	attr.AmbientCaps = launcher.Capabilities()
 }
 
 // Started waits until the program runs. If it does not start, the error is an *Error,

@@ -15,6 +15,9 @@ func init() {
 	if pid != 1 && !leadsSession(pid) || !calledAsLauncher() {
 		return
 	}
+	if pid != 1 {
+		syscall.Exit(join())
+	}
 	syscall.Exit(run())
 }
 
@@ -50,6 +53,13 @@ func fail(step string, err error) *failure {
 	return &failure{step, err}
 }
 
+// failed reports a failure and returns the exit code.
+func failed(f *failure) int {
+	errno, _ := f.err.(syscall.Errno)
+	report(Report{Kind: Failed, Value: int(errno), Step: f.step}, -1)
+	return 1
+}
+
 // run sets up the sandbox, runs the program and returns the exit code. During
 // init functions the runtime locks the goroutine to the main thread, which is
 // the thread that is confined and starts the program.
@@ -58,9 +68,7 @@ func run() int {
 	syscall.CloseOnExec(StatusFD)
 	pid, mounts, f := start()
 	if f != nil {
-		errno, _ := f.err.(syscall.Errno)
-		report(Report{Kind: Failed, Value: int(errno), Step: f.step}, -1)
-		return 1
+		return failed(f)
 	}
 	report(Report{Kind: Started}, mounts)
 	syscall.Close(mounts)
@@ -78,11 +86,6 @@ func run() int {
 // removes the mounts, which takes the kernel a while, so toolreg does that when
 // nothing is waiting for it, instead of this process when it exits.
 func start() (pid, mounts int, f *failure) {
-	if syscall.Getpid() != 1 {
-		if f := join(); f != nil {
-			return 0, 0, f
-		}
-	}
 	if err := closeFrom(StatusFD + 1); err != nil {
 		return 0, 0, fail("closing inherited descriptors", err)
 	}

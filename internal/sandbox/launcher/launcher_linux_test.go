@@ -28,6 +28,9 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("LAUNCHER_TEST_ROLE") {
 	case "":
+		if os.Args[0] == Name {
+			os.Exit(2) // it should be a launcher
+		}
 		os.Exit(m.Run())
 	case "hello":
 		fmt.Println("hello")

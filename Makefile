@@ -77,7 +77,7 @@ race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the 
 
 .PHONY: race-short providers
 race-short: programs $(NPM)/node_modules/.package-lock.json ## run the tests of what runs side by side for longest with the race detector (minutes)
-	go test $(TESTFLAGS) -vet=off $(RACE) -short $(addprefix ./internal/,serve mcpclient/wire process script) </dev/null
+	go test $(TESTFLAGS) -vet=off $(RACE) -short $(addprefix ./internal/,serve/... mcpclient/wire process script) </dev/null
 
 providers: ## read what toolreg prints with the SDKs of the model providers, and the other way round (compiles them: two minutes)
 	cd $(PROVIDERS) && go test -vet=off -count=1 $(UNOPTIMIZED) ./... </dev/null

@@ -70,7 +70,7 @@ share: build man ## write completions, compressed man pages and licenses to bin/
 
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
-	go test $(TESTFLAGS) -vet=off -p 4 -parallel 4 ./... </dev/null
+	go test $(TESTFLAGS) -vet=off -parallel 3 ./... </dev/null
 
 race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)
 	go test $(TESTFLAGS) -timeout 1h -vet=off -race ./... </dev/null

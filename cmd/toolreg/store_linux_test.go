@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -212,12 +212,15 @@ func TestReplicasExample(t *testing.T) {
 	}
 }
 
+// portGroups counts the groups that sixPorts has given.
+var portGroups atomic.Int64
+
 // sixPorts returns the first of the ports that the example uses. None is one that the system gives
-// to other tests.
+// to other tests, or that it has returned before.
 func sixPorts(t *testing.T) int {
 	t.Helper()
 	for {
-		first, free := 20000+6*rand.IntN(2000), true
+		first, free := 20000+6*((os.Getpid()+int(portGroups.Add(1)))%2000), true
 		for i := range 6 {
 			l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+i))
 			if free = free && err == nil; err == nil {

@@ -188,8 +188,16 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	if err != nil {
 		return endMessage{}, r.gone(ctx, child, &stderr, err)
 	}
-	if end.Failure != nil {
-		return end, end.Failure
+	if f := end.Failure; f != nil {
+		if f.Limit == LimitTimeout && !r.Clock.over() { // it has seen that this process is ending it, but not why
+			switch cause := context.Cause(ctx); {
+			case cause != nil:
+				return endMessage{}, cause
+			case r.grown.Load():
+				f.Limit = LimitMemory
+			}
+		}
+		return end, f
 	}
 	return end, nil
 }

@@ -59,11 +59,10 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 	}
 	if err == nil && len(argv) > 0 {
 		given = true
-		params, err = args.Parse(argv,
-			args.Options{
-				Schema: t.InputSchema, Base: params,
-				ReadFile: func(name string) ([]byte, error) { return c.ReadInput(ctx, name, "params", registry.MaxParamsBytes) },
-			})
+		params, err = args.Parse(argv, args.Options{
+			Schema: t.InputSchema, Base: params,
+			ReadFile: func(name string) ([]byte, error) { return c.ReadInput(ctx, name, "params", registry.MaxParamsBytes) },
+		})
 		if wrong, ok := errors.AsType[*args.Error](err); ok && wrong.Usage && !strings.Contains(wrong.Arg, "=") {
 			if name := firstParam(t.InputSchema); name != "" {
 				return nil, &UsageError{Err: err, Hint: "did you mean " + Quote(name+"="+wrong.Arg) + "?"}

@@ -256,11 +256,10 @@ func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, 
 		defer cancel()
 	}
 	// It runs outside the sandbox, because it has to reach a person.
-	out, err := process.Run(ctx,
-		process.Spec{
-			Argv: argv, Dir: dir, Env: env, NotFrom: u.programs.set.Workspace,
-			Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes,
-		})
+	out, err := process.Run(ctx, process.Spec{
+		Argv: argv, Dir: dir, Env: env, NotFrom: u.programs.set.Workspace,
+		Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes,
+	})
 	switch {
 	case err != nil:
 		return a, out.Stderr, err

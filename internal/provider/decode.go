@@ -194,6 +194,32 @@ func (o object) joinText(key string, part json.RawMessage) {
 	}
 }
 
+// alternatives decodes the list of that name in a response, each item with decode. One of them at
+// most may have calls; rule says what to do with several that have.
+func (t *Turn) alternatives(o object, name, rule string, decode func(object) error) error {
+	list, ok := jsonx.Elements(o[name])
+	if !ok {
+		return fmt.Errorf("%s is not a list", name)
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("%s is empty; request the response again", name)
+	}
+	calling := 0
+	for _, raw := range list {
+		before := len(t.Calls)
+		if err := decode(asObject(raw)); err != nil {
+			return err
+		}
+		if len(t.Calls) > before {
+			calling++
+		}
+	}
+	if calling > 1 {
+		return fmt.Errorf("%d of its %s %s", calling, name, rule)
+	}
+	return nil
+}
+
 // ended notes the reason for which a response, or one of several choices, has ended: OpenAI's
 // finish_reason, the status of the Responses API, Anthropic's stop_reason, Gemini's
 // finishReason, Bedrock's stopReason. detail is what the provider says about it, "" for nothing.

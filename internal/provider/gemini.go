@@ -215,30 +215,11 @@ func (t *Turn) geminiLive(message object) error {
 func (t *Turn) geminiCandidates(o object) error {
 	version := o.text("modelVersion")
 	t.siblings = t.siblings || strings.HasPrefix(version, "gemini-1") || strings.HasPrefix(version, "gemini-2")
-	candidates, ok := jsonx.Elements(o["candidates"])
-	if !ok {
-		return errors.New("candidates is not a list")
-	}
-	if len(candidates) == 0 {
-		return errors.New("candidates is empty; request the response again")
-	}
-	calling := 0
-	for _, raw := range candidates {
-		candidate := asObject(raw)
+	return t.alternatives(o, "candidates", "call functions; send the content of the one with which the conversation continues", func(candidate object) error {
 		before := len(t.Calls)
 		last, err := t.geminiContent(asObject(candidate["content"]))
-		has := len(t.Calls) > before
-		if err = cmp.Or(err, t.ended(candidate.text("finishReason"), candidate.text("finishMessage"), has, last)); err != nil {
-			return err
-		}
-		if has {
-			calling++
-		}
-	}
-	if calling > 1 {
-		return fmt.Errorf("%d of its candidates call functions; send the content of the one with which the conversation continues", calling)
-	}
-	return nil
+		return cmp.Or(err, t.ended(candidate.text("finishReason"), candidate.text("finishMessage"), len(t.Calls) > before, last))
+	})
 }
 
 // geminiContent adds the calls of a content, and reports whether its last part is one.

@@ -101,16 +101,7 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 }
 
 func (t *Turn) openAIChoices(o object) error {
-	choices, ok := jsonx.Elements(o["choices"])
-	if !ok {
-		return errors.New("choices is not a list")
-	}
-	if len(choices) == 0 {
-		return errors.New("choices is empty; request the response again")
-	}
-	calling := 0
-	for _, raw := range choices {
-		choice := asObject(raw)
+	return t.alternatives(o, "choices", "call tools; send the message of the one with which the conversation continues", func(choice object) error {
 		message := asObject(choice["message"])
 		if message == nil {
 			return errors.New("a choice in it has no message; a chunk of a stream cannot be used")
@@ -118,17 +109,8 @@ func (t *Turn) openAIChoices(o object) error {
 		before := len(t.Calls)
 		err := cmp.Or(apiError(choice), t.openAIMessage(message))
 		has := len(t.Calls) > before
-		if err = cmp.Or(err, t.ended(choice.text("finish_reason"), "", has, has)); err != nil {
-			return err
-		}
-		if has {
-			calling++
-		}
-	}
-	if calling > 1 {
-		return fmt.Errorf("%d of its choices call tools; send the message of the one with which the conversation continues", calling)
-	}
-	return nil
+		return cmp.Or(err, t.ended(choice.text("finish_reason"), "", has, has))
+	})
 }
 
 func (t *Turn) openAIMessage(m object) error {

@@ -184,11 +184,10 @@ func (r *Recorder) fail(err error) {
 func (r *Recorder) add(o Options, l *line) {
 	r.mu.Lock()
 	i := len(r.entries)
-	r.entries = append(r.entries,
-		entry{
-			kind:   slices.Index([]string{kindList, kindQuestion, kindCall, kindRequest}, l.Kind),
-			source: slices.Index(r.order, l.Source), tool: l.name(), list: l.isList(),
-		})
+	r.entries = append(r.entries, entry{
+		kind:   slices.Index([]string{kindList, kindQuestion, kindCall, kindRequest}, l.Kind),
+		source: slices.Index(r.order, l.Source), tool: l.name(), list: l.isList(),
+	})
 	r.mu.Unlock()
 	r.encoding.Go(func() {
 		if l.Params != nil {

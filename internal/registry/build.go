@@ -415,12 +415,11 @@ func (b *builder) withdraw() {
 	isHidden := func(t *Tool) bool { return t.Reshaped != nil && t.Reshaped.Hidden }
 	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool {
 		if !isHidden(t) && t.forApp() {
-			b.reg.hidden = append(b.reg.hidden,
-				Hidden{
-					Name: t.Name, Version: t.Version, Source: t.Source,
-					Reason:  "only pages of its server may call it",
-					Setting: "_meta.ui.visibility of the server",
-				})
+			b.reg.hidden = append(b.reg.hidden, Hidden{
+				Name: t.Name, Version: t.Version, Source: t.Source,
+				Reason:  "only pages of its server may call it",
+				Setting: "_meta.ui.visibility of the server",
+			})
 			b.reg.apps = append(b.reg.apps, t)
 			delete(b.reg.names, t.Name)
 			delete(b.reg.versions, t.Name)

@@ -175,9 +175,8 @@ func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages
 }
 
 func (h *HTTP) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
-	http.SetCookie(w,
-		&http.Cookie{
-			Name: h.browsers.cookie, Value: value, Path: ConsolePath, MaxAge: seconds, HttpOnly: true,
-			Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
-		})
+	http.SetCookie(w, &http.Cookie{
+		Name: h.browsers.cookie, Value: value, Path: ConsolePath, MaxAge: seconds, HttpOnly: true,
+		Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+	})
 }

@@ -232,11 +232,10 @@ func loginCookie(id string) string { return "toolreg-login-" + strings.ToLower(i
 
 // setLoginCookie sets the cookie, which the browser must also send when another site sends it back.
 func setLoginCookie(w http.ResponseWriter, one login, id, value string, seconds int) {
-	http.SetCookie(w,
-		&http.Cookie{
-			Name: loginCookie(id), Value: value, Path: loginReturn, MaxAge: seconds, HttpOnly: true,
-			Secure: strings.HasPrefix(one.Base, "https:"), SameSite: http.SameSiteLaxMode,
-		})
+	http.SetCookie(w, &http.Cookie{
+		Name: loginCookie(id), Value: value, Path: loginReturn, MaxAge: seconds, HttpOnly: true,
+		Secure: strings.HasPrefix(one.Base, "https:"), SameSite: http.SameSiteLaxMode,
+	})
 }
 
 func (h *HTTP) loginPage(w http.ResponseWriter, status int, p LoginPage) {

@@ -85,8 +85,8 @@ func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) 
 			output([]byte("Deleted after the command, because other programs run commands from such files: " + strings.Join(cleaned.Removed, ", ") + "\n"))
 		}
 		if len(cleaned.Kept) > 0 {
-			output([]byte("Created or replaced while the command ran, perhaps not by it, and kept; check them, because other programs run commands from such files: " + strings.Join(cleaned.Kept,
-				", ") + "\n"))
+			output([]byte("Created or replaced while the command ran, perhaps not by it, and kept; check them, " +
+				"because other programs run commands from such files: " + strings.Join(cleaned.Kept, ", ") + "\n"))
 		}
 	}()
 	defer c.shareLoopback(output)()

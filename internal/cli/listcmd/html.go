@@ -189,11 +189,10 @@ func pageTool(ctx context.Context, t *registry.Tool, callAs string, v policy.Ver
 	out := page.Tool{Name: callAs, DisplayName: t.DisplayName, Description: t.Description, Source: t.Source, Category: string(t.Category),
 		Decision: v.Decision.String(), Reason: v.Reason, Origin: v.Origin, Change: change, Facts: pageFacts(t)}
 	for _, p := range args.WithoutInvalidExamples(ctx, &t.Definition, args.Describe(&t.Definition)) {
-		out.Params = append(out.Params,
-			page.Param{
-				Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed,
-				Example: cli.QuoteWords(p.Example), Description: p.Description,
-			})
+		out.Params = append(out.Params, page.Param{
+			Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed,
+			Example: cli.QuoteWords(p.Example), Description: p.Description,
+		})
 	}
 	for _, x := range t.Examples {
 		out.Examples = append(out.Examples, page.Example{Description: x.Description, Command: cli.CallLine(callAs, &t.Definition, x.Params)})

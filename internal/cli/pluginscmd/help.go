@@ -170,6 +170,14 @@ func readOption(e entry) []helpParam {
 	return []helpParam{p}
 }
 
+// isInteger reports whether a placeholder, in lower case, stands for a whole number.
+func isInteger(placeholder string) bool {
+	return slices.Contains([]string{
+		"n", "num", "number", "int", "integer", "count",
+		"int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64",
+	}, placeholder)
+}
+
 // typeOf returns the type and the values that the placeholder of an option or argument
 // stands for.
 func typeOf(placeholder string) (kind string, values []string) {
@@ -179,11 +187,7 @@ func typeOf(placeholder string) (kind string, values []string) {
 		return "string", strings.Split(strings.TrimSuffix(inBraces, "}"), ",")
 	case strings.Contains(placeholder, "|") && !strings.ContainsAny(placeholder, " <>["):
 		return "string", strings.Split(placeholder, "|")
-	case slices.Contains([]string{
-		"n", "num", "number", "int", "integer", "count", "int8", "int16", "int32", "int64", "uint", "uint8",
-		"uint16", "uint32", "uint64",
-	},
-		lower):
+	case isInteger(lower):
 		return "integer", nil
 	case slices.Contains([]string{"float", "float32", "float64"}, lower):
 		return "number", nil

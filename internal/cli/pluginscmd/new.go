@@ -345,12 +345,11 @@ func helpOf(ctx context.Context, argv []string, dir string, environ []string) *s
 	}
 	ctx, cancel := context.WithTimeout(ctx, helpTimeout)
 	defer cancel()
-	out, err := process.Run(ctx,
-		process.Spec{
-			Argv: append(argv, "--help"), Dir: dir,
-			Env:       append(process.BaseEnv(environ), process.ChildDepth(environ), "COLUMNS=200"),
-			MaxOutput: maxHelp,
-		})
+	out, err := process.Run(ctx, process.Spec{
+		Argv: append(argv, "--help"), Dir: dir,
+		Env:       append(process.BaseEnv(environ), process.ChildDepth(environ), "COLUMNS=200"),
+		MaxOutput: maxHelp,
+	})
 	if err != nil {
 		return &scriptHelp{}
 	}

@@ -100,11 +100,10 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 // session creates a session whose questions go to the host, in place of an earlier one if that is
 // not nil.
 func (h *host) session(life context.Context, earlier *engine.Session) (*engine.Session, error) {
-	return h.env.Engine.Session(life,
-		cli.SessionOptions{
-			Options: engine.Options{Preset: h.preset, Counts: true, Earlier: earlier, Host: &h.provided},
-			Asker:   h.Asker(), ServerLog: h.server.ServerLog,
-		})
+	return h.env.Engine.Session(life, cli.SessionOptions{
+		Options: engine.Options{Preset: h.preset, Counts: true, Earlier: earlier, Host: &h.provided},
+		Asker:   h.Asker(), ServerLog: h.server.ServerLog,
+	})
 }
 
 // use makes a session the current one.

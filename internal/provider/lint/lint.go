@@ -267,20 +267,18 @@ func advice(defs []registry.Definition) []Finding {
 		out = append(out, adviseTool(d, tokens)...)
 	}
 	if len(defs) > advisedTools {
-		out = append(out,
-			Finding{
-				Severity: registry.SeverityInfo, Code: "many_tools",
-				Message: fmt.Sprintf("there are %d tools; models choose worse among many", len(defs)),
-				Hint:    "declare only those that the task needs, or let the model search for the others with toolreg schema --defer auto",
-			})
+		out = append(out, Finding{
+			Severity: registry.SeverityInfo, Code: "many_tools",
+			Message: fmt.Sprintf("there are %d tools; models choose worse among many", len(defs)),
+			Hint:    "declare only those that the task needs, or let the model search for the others with toolreg schema --defer auto",
+		})
 	}
 	if total > manyTokens {
-		out = append(out,
-			Finding{
-				Severity: registry.SeverityInfo, Code: "many_tokens",
-				Message: fmt.Sprintf("the declarations cost about %d tokens in every request", total),
-				Hint:    "toolreg list --cost shows the cost of each tool",
-			})
+		out = append(out, Finding{
+			Severity: registry.SeverityInfo, Code: "many_tokens",
+			Message: fmt.Sprintf("the declarations cost about %d tokens in every request", total),
+			Hint:    "toolreg list --cost shows the cost of each tool",
+		})
 	}
 	return out
 }

@@ -56,20 +56,20 @@ func instruction(op uint16, yes, no byte, k uint32) []byte {
 }
 
 // newPlan returns the plan for a script that sees the system's programs, and a folder of the test
-// as /work, in which it starts.
+// as /inside, in which it starts.
 func newPlan(t *testing.T, script string) (p *Plan, work string) {
 	t.Helper()
 	work = folder(t)
 	p = &Plan{
-		UID: os.Getuid(), GID: os.Getgid(), Filter: allow, Dir: "/work",
+		UID: os.Getuid(), GID: os.Getgid(), Filter: allow, Dir: "/inside",
 		Program: "/bin/sh", Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"},
-		Rules: []Rule{{Path: "/", Access: Read}, {Path: "/dev", Access: Read | WriteFile}, {Path: "/work", Access: Write}},
+		Rules: []Rule{{Path: "/", Access: Read}, {Path: "/dev", Access: Read | WriteFile}, {Path: "/inside", Access: Write}},
 	}
-	for _, dir := range []string{"root/proc", "root/dev", "root/dev/pts", "root/usr", "root/work"} {
+	for _, dir := range []string{"root/proc", "root/dev", "root/dev/pts", "root/usr", "root/inside"} {
 		p.Ops = append(p.Ops, Op{Kind: MakeDir, A: dir, Flags: 0o755})
 	}
 	p.Ops = append(p.Ops, Op{Kind: MakeFile, A: "root/dev/null"}, Op{Kind: MountPro, A: "/proc"}, Op{Kind: MountPTS, A: "/dev/pts"},
-		Op{Kind: Bind, A: "/dev/null", B: "/dev/null", Flags: NoSuid | NoExec}, Op{Kind: Bind, A: work, B: "/work", Flags: NoSuid | NoDev})
+		Op{Kind: Bind, A: "/dev/null", B: "/dev/null", Flags: NoSuid | NoExec}, Op{Kind: Bind, A: work, B: "/inside", Flags: NoSuid | NoDev})
 	p.show("/usr", ReadOnly|NoSuid|NoDev)
 	for _, name := range []string{"/bin", "/lib", "/lib64"} {
 		if to, err := os.Readlink(name); err == nil {
@@ -260,7 +260,7 @@ func TestProgramRunsAsPlanned(t *testing.T) {
 	l.expect(Report{Kind: Ended})
 	l.end(0)
 	uid, gid := fmt.Sprint(os.Getuid()), fmt.Sprint(os.Getgid())
-	lines(t, l.rest(), "$0 arg set /work", uid, gid, "0027", uid+" "+uid+" 1", gid+" "+gid+" 1", "deny", "0 1 2 3", "input", "1777", "errors")
+	lines(t, l.rest(), "$0 arg set /inside", uid, gid, "0027", uid+" "+uid+" 1", gid+" "+gid+" 1", "deny", "0 1 2 3", "input", "1777", "errors")
 	if data, err := os.ReadFile(work + "/file"); string(data) != "kept\n" {
 		t.Errorf("the folder of the test has %q, %v", data, err)
 	}
@@ -389,12 +389,12 @@ func TestMounts(t *testing.T) {
 	p.Rules = append(p.Rules, Rule{Path: "/", Access: Write})
 	names, rest, _ := strings.Cut(output(t, p), "\n")
 	refused, mounts, _ := strings.Cut(rest, "\n")
-	if !strings.HasSuffix(names, " proc system usr work") || strings.Contains(names, "etc") || !strings.HasSuffix(refused, "Read-only file system") {
+	if !strings.Contains(names, " inside ") || !strings.HasSuffix(names, " proc system usr") || strings.Contains(names, "etc") || !strings.HasSuffix(refused, "Read-only file system") {
 		t.Errorf("the root has %q, %q", names, refused)
 	}
 	want := map[string]string{
 		"/": "ro,nosuid,nodev", "/proc": "ro,nosuid,nodev,noexec", "/dev/pts": "rw,nosuid,noexec", "/dev/null": "rw,nosuid,noexec",
-		"/usr": "ro,nosuid,nodev", "/work": "rw,nosuid,nodev", "/system": "ro,noexec", "/system/pts": "ro,noexec",
+		"/usr": "ro,nosuid,nodev", "/inside": "rw,nosuid,nodev", "/system": "ro,noexec", "/system/pts": "ro,noexec",
 	}
 	got := map[string]string{}
 	for line := range strings.Lines(mounts) {
@@ -439,10 +439,10 @@ func TestRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.Env = []string{"PATH=/usr/bin:/bin:/work"}
+	p.Env = []string{"PATH=/usr/bin:/bin:/inside"}
 	p.Rules = []Rule{
 		{Path: "/usr", Access: Read}, {Path: "/bin", Access: Read}, {Path: "/lib", Access: Read}, {Path: "/lib64", Access: Read}, {Path: "/dev", Access: Read | WriteFile},
-		{Path: "/work/one", Access: Write, IsFile: true}, {Path: "/work/four", Access: Read, IsFile: true}, {Path: "/work/below", Access: Read}, {Path: "/missing", Access: Read},
+		{Path: "/inside/one", Access: Write, IsFile: true}, {Path: "/inside/four", Access: Read, IsFile: true}, {Path: "/inside/below", Access: Read}, {Path: "/missing", Access: Read},
 	}
 	lines(t, output(t, p), "one", "changed", "cat: two: Permission denied", "not: cat two", "touch: cannot touch 'three': Permission denied", "not: touch three",
 		"ls: cannot open directory '.': Permission denied", "not: ls .", "truncate: cannot open 'four' for writing: Permission denied", "not: truncate -s 0 four", "file", "kept")
@@ -467,7 +467,7 @@ func TestRights(t *testing.T) {
 		fmt.Sprintf("control /dev/null: %d", unix.EACCES), fmt.Sprintf("control /dev/zero: %d", unix.ENOTTY), fmt.Sprintf("look into the launcher: %d", unix.EACCES))
 }
 
-// printRights prints what a program with the rights Write on /work, and IoctlDev on /dev/zero but
+// printRights prints what a program with the rights Write on /inside, and IoctlDev on /dev/zero but
 // not on /dev/null, can do.
 func printRights() {
 	ring, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
@@ -627,9 +627,9 @@ func TestUnreachablePaths(t *testing.T) {
 		}
 		closed += "/file"
 	}
-	p, _ := newPlan(t, `echo $(ls -A /work)`)
+	p, _ := newPlan(t, `echo $(ls -A /inside)`)
 	for _, path := range []string{"/missing", closed} {
-		p.Ops = append(p.Ops, Op{Kind: Bind, A: path, B: "/work", Skip: true})
+		p.Ops = append(p.Ops, Op{Kind: Bind, A: path, B: "/inside", Skip: true})
 		p.Rules = append(p.Rules, Rule{Path: path, Access: Read})
 	}
 	sockets := folder(t)
@@ -655,9 +655,9 @@ func TestFailedStepIsReported(t *testing.T) {
 		change func(*Plan)
 	}{
 		{StepStart, unix.ENOENT, func(p *Plan) { p.Program = "/missing" }},
-		{"showing /work", unix.ENOENT, func(p *Plan) { p.Ops = append(p.Ops, Op{Kind: Bind, A: "/missing", B: "/work"}) }},
-		{"showing /work", unix.ELOOP, func(p *Plan) { p.Ops = append(p.Ops, Op{Kind: Bind, A: dir + "/link/below", B: "/work", Skip: true}) }},
-		{"showing /work", unix.ENOENT, func(p *Plan) { p.Ops = append(p.Ops, Op{Kind: BindBase, A: "missing", B: "/work"}) }},
+		{"showing /inside", unix.ENOENT, func(p *Plan) { p.Ops = append(p.Ops, Op{Kind: Bind, A: "/missing", B: "/inside"}) }},
+		{"showing /inside", unix.ELOOP, func(p *Plan) { p.Ops = append(p.Ops, Op{Kind: Bind, A: dir + "/link/below", B: "/inside", Skip: true}) }},
+		{"showing /inside", unix.ENOENT, func(p *Plan) { p.Ops = append(p.Ops, Op{Kind: BindBase, A: "missing", B: "/inside"}) }},
 		{"showing /missing", unix.ENOENT, func(p *Plan) { p.Ops = append(p.Ops, Op{Kind: Overlay, A: dir, B: "/missing", C: "missing"}) }},
 		{"showing root/usr", unix.EEXIST, func(p *Plan) { p.Ops = append(p.Ops, Op{Kind: MakeLink, A: "to", B: "root/usr"}) }},
 		{"creating root/usr", unix.EEXIST, func(p *Plan) { p.Ops = append(p.Ops, Op{Kind: MakeDir, A: "root/usr"}) }},
@@ -703,7 +703,7 @@ func TestWorkingDirectoryIsTheSame(t *testing.T) {
 	for _, c := range []struct {
 		from, dir string
 		same      bool
-	}{{"its own", "/work", true}, {other, "/work", false}, {"/sys", "/proc", false}} {
+	}{{"its own", "/inside", true}, {other, "/inside", false}, {"/sys", "/proc", false}} {
 		p, work := newPlan(t, "touch ran")
 		p.Dir, p.SameDir = c.dir, true
 		l := launch(t, p.Encode(), func(attr *os.ProcAttr) {

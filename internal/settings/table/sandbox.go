@@ -54,12 +54,11 @@ func sandboxRows() []Row {
 			rows = append(rows, field)
 		}
 	}
-	return append(rows,
-		Row{
-			Name: "sandbox.servers", Type: Named, Names: Servers, Match: Exact, Merge: ByName, Strict: true,
-			Fields: sandboxFields("the stdio server NAME", true),
-			Doc:    "The same for stdio servers, by name.",
-		})
+	return append(rows, Row{
+		Name: "sandbox.servers", Type: Named, Names: Servers, Match: Exact, Merge: ByName, Strict: true,
+		Fields: sandboxFields("the stdio server NAME", true),
+		Doc:    "The same for stdio servers, by name.",
+	})
 }
 
 // sandboxFields returns the settings of one kind of program.

@@ -188,16 +188,8 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	if err != nil {
 		return endMessage{}, r.gone(ctx, child, &stderr, err)
 	}
-	if f := end.Failure; f != nil {
-		if f.Limit == LimitTimeout && !r.Clock.over() { // it has seen that this process is ending it, but not why
-			switch cause := context.Cause(ctx); {
-			case cause != nil:
-				return endMessage{}, cause
-			case r.grown.Load():
-				f.Limit = LimitMemory
-			}
-		}
-		return end, f
+	if end.Failure != nil {
+		return end, r.cause(ctx, end.Failure)
 	}
 	return end, nil
 }
@@ -296,6 +288,21 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 
 // reached returns the last place that is known.
 func (r *running) reached() string { return cmp.Or(r.last, r.Name+":1:1") }
+
+// cause returns why a script has failed. An engine that is ended may see before it is killed that its
+// input is closed, and reports that the script has run out of time, because it does not know why.
+func (r *running) cause(ctx context.Context, f *Failure) error {
+	if f.Limit != LimitTimeout || r.Clock.over() {
+		return f
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if r.grown.Load() {
+		f.Limit = LimitMemory
+	}
+	return f
+}
 
 // gone explains the end of an engine that reported none. Its stderr is read when it has ended.
 func (r *running) gone(ctx context.Context, child *process.Child, stderr *[]byte, err error) error {

@@ -125,10 +125,13 @@ func TestRPCProvideAsksMeanwhile(t *testing.T) {
 	writeFile(t, dir, "begin", "")
 	var run rpcMessage
 	for first := false; !first || run.Method == ""; { // in any order
-		if m := h.next(); m.Method == "run" {
+		switch m := h.next(); {
+		case m.Method == "run":
 			run = m
-		} else if m.Method == "" {
+		case string(m.ID) == `"first"`:
 			first = true
+		case m.Method == "":
+			t.Fatalf("an answer to %s: %s %v", m.ID, m.Result, m.Error)
 		}
 	}
 	h.send("inner", "call", tool("write_file", map[string]string{"file_path": "inner", "content": "x"}))

@@ -22,7 +22,7 @@ import (
 // print prints the document with the tools. If all is set, it includes their overrides.
 func (d Document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
 	const share = 64
-	shares := make([][]byte, (len(tools)+share-1)/share)
+	shares := make([]encoded, (len(tools)+share-1)/share)
 	errs := make([]error, len(shares))
 	var wg sync.WaitGroup
 	for i := range shares {
@@ -35,55 +35,66 @@ func (d Document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return fmt.Errorf("encoding the list: %w", err)
 	}
-	rest = bytes.TrimPrefix(rest, []byte(`{"tools":null`))
-	parts := [][]byte{[]byte(`{"tools":[`)}
+	needsAll := ios.JQ != nil || ios.OutTTY
+	data := []byte(`{"tools":[`)
 	for i, share := range shares {
 		if i > 0 {
-			parts = append(parts, []byte(","))
+			data = append(data, ',')
 		}
-		parts = append(parts, share)
+		data = share.appendTo(data)
+		if !needsAll { // schemas are most of the list, so it never stands in memory whole
+			if _, err := ios.Out.Write(text.EscapeJSON(data)); err != nil {
+				return err
+			}
+			data = data[:0]
+		}
 	}
-	parts = append(parts, []byte("]"), rest)
+	data = append(append(data, ']'), bytes.TrimPrefix(rest, []byte(`{"tools":null`))...)
 	switch {
 	case ios.JQ != nil:
-		return ios.PrintFiltered(slices.Concat(parts...))
+		return ios.PrintFiltered(data)
 	case ios.OutTTY:
-		return ios.PrintEncoded(slices.Concat(parts...))
+		return ios.PrintEncoded(data)
 	}
-	for _, part := range parts {
-		if _, err := ios.Out.Write(text.EscapeJSON(part)); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = ios.Out.Write(text.EscapeJSON(data))
+	return err
 }
 
-// encode returns the JSON of tools with commas between them. Package encoding/json would
-// check and copy the schemas byte by byte, so it gets a marker for each, a text that
-// nothing in a definition can contain.
-func encode(tools []*registry.Tool, all bool) ([]byte, error) {
+// encoded is the JSON of tools with commas between them, and a marker, a text that nothing in a
+// definition can contain, in place of each schema.
+type encoded struct {
+	tools, marker []byte
+	schemas       []json.RawMessage
+}
+
+// encode encodes tools. Package encoding/json would check and copy the schemas byte by byte, so it
+// gets the markers.
+func encode(tools []*registry.Tool, all bool) (encoded, error) {
 	out := listedTools(tools, all)
-	marker := []byte(jsonx.Quote(rand.Text()))
-	var schemas []json.RawMessage
-	size := 0
+	e := encoded{marker: []byte(jsonx.Quote(rand.Text()))}
 	for i := range out {
 		d := *out[i].Definition
 		for _, schema := range []*json.RawMessage{&d.InputSchema, &d.OutputSchema} {
 			if len(*schema) > 0 {
-				schemas, size = append(schemas, *schema), size+len(*schema)
-				*schema = marker
+				e.schemas = append(e.schemas, *schema)
+				*schema = e.marker
 			}
 		}
 		out[i].Definition = &d
 	}
-	rest, err := cli.EncodeJSON(any(out)) // any, so that the generated reference does not list it as a document
-	rest = bytes.TrimSuffix(bytes.TrimPrefix(rest, []byte("[")), []byte("]\n"))
-	data := make([]byte, 0, len(rest)+size)
-	for _, schema := range schemas {
-		before, after, _ := bytes.Cut(rest, marker)
+	data, err := cli.EncodeJSON(any(out)) // any, so that the generated reference does not list it as a document
+	e.tools = bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("[")), []byte("]\n"))
+	return e, err
+}
+
+// appendTo appends the tools with their schemas.
+func (e encoded) appendTo(data []byte) []byte {
+	rest := e.tools
+	for _, schema := range e.schemas {
+		before, after, _ := bytes.Cut(rest, e.marker)
 		data, rest = jsonx.AppendCompact(append(data, before...), schema), after
 	}
-	return append(data, rest...), err
+	return append(data, rest...)
 }
 
 // printTools prints a line for each tool, sorted by name, which is the first

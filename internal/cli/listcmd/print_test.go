@@ -27,7 +27,7 @@ func TestListIsEncodedAsByTheLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := append(append([]byte("["), text.EscapeJSON(got)...), "]\n"...) // printing escapes
+	all := append(text.EscapeJSON(got.appendTo([]byte("["))), "]\n"...) // printing escapes
 	if diff := cmp.Diff(string(want), string(all)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -132,3 +132,85 @@ func TestDataFoldersNeedAHome(t *testing.T) {
 		}
 	}
 }
+
+// A detached run keeps what the user has decided, and leaves nothing to other runs.
+func TestDetachedFolders(t *testing.T) {
+	base, apart := t.TempDir(), t.TempDir()
+	f := foldersIn(base)
+	own, err := f.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := OpenDir(own.Path + "/names")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decided := []string{"approvals.json", "key", "trust-p.json"}
+	for _, name := range append(decided, "approvals.json.lock", "calls.log", "tasks", "trust-p.json.lock") {
+		if err := own.Put(name, []byte("own "+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(names.Put("a.lock", nil), names.Put("p.json", []byte("held"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Detach(apart), f.Detach(t.TempDir())); err != nil { // the second one changes nothing
+		t.Fatal(err)
+	}
+	state, err := f.State()
+	if err != nil || state.Path != apart+"/state" {
+		t.Fatalf("the state is in %+v, %v", state, err)
+	}
+	if got, err := state.Names("", ""); err != nil || !cmp.Equal(got, decided) {
+		t.Errorf("copied are %q, %v", got, err)
+	}
+	for _, name := range decided {
+		if got, err := state.Read(name); string(got) != "own "+name || err != nil {
+			t.Errorf("%s has %q, %v", name, got, err)
+		}
+	}
+	held := &Dir{Path: state.Path + "/names"}
+	if got, err := held.Names("", ""); err != nil || !cmp.Equal(got, []string{"p.json"}) {
+		t.Errorf("copied names are %q, %v", got, err)
+	}
+	for name, want := range map[string]string{"lists": apart + "/cache/lists", OutputName: base + "/cache/toolreg/output"} {
+		if d, err := f.Cache(name); err != nil || d.Path != want {
+			t.Errorf("the cache of %s is %+v, %v", name, d, err)
+		}
+	}
+	if path, err := f.Sandbox(); path != own.Path+"/sandbox" || err != nil {
+		t.Errorf("what sandboxed programs did is kept in %q, %v", path, err)
+	}
+}
+
+// What the user decided is copied whole or the run fails; without a state folder there is nothing to copy.
+func TestFoldersThatCannotBeDetached(t *testing.T) {
+	for name, prepare := range map[string]func(own, apart string) error{
+		"a decision that cannot be read": func(own, _ string) error { return os.Truncate(own+"/approvals.json", MaxFile+1) },
+		"a decision that cannot be written": func(_, apart string) error {
+			return os.MkdirAll(apart+"/state/approvals.json/in", 0o700)
+		},
+		"names that cannot be read": func(own, _ string) error { return os.WriteFile(own+"/names", nil, 0o600) },
+		"no folder":                 func(_, apart string) error { return os.WriteFile(apart+"/state", nil, 0o600) },
+	} {
+		base, apart := t.TempDir(), t.TempDir()
+		f := foldersIn(base)
+		own, err := f.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(own.Put("approvals.json", nil), prepare(own.Path, apart)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Detach(apart); err == nil {
+			t.Errorf("%s: detached", name)
+		}
+	}
+	none, apart := &Folders{}, t.TempDir()
+	if err := none.Detach(apart); err != nil {
+		t.Errorf("without a home: %v", err)
+	}
+	if d, err := none.State(); err != nil || d.Path != apart+"/state" {
+		t.Errorf("without a home the state is in %+v, %v", d, err)
+	}
+}

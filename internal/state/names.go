@@ -46,22 +46,10 @@ const (
 
 // Names returns the record of a project, given by the real path of its root. The error
 // says why there is no state folder.
-func (f *Folders) Names(project string) (*Names, error) {
-	d, err := f.namesDir()
-	if err != nil {
-		return nil, err
-	}
-	return &Names{d, namesFileOf(project, ""), project}, nil
-}
+func (f *Folders) Names(project string) (*Names, error) { return f.names(project, "") }
 
 // OfferNames returns a record like [Folders.Names], of what servers offer besides tools.
-func (f *Folders) OfferNames(project string) (*Names, error) {
-	d, err := f.namesDir()
-	if err != nil {
-		return nil, err
-	}
-	return &Names{d, namesFileOf(project, offersKind), project}, nil
-}
+func (f *Folders) OfferNames(project string) (*Names, error) { return f.names(project, offersKind) }
 
 // offersKind is in the names of records of what servers offer besides tools.
 const offersKind = ".offers"
@@ -69,6 +57,14 @@ const offersKind = ".offers"
 func namesFileOf(project, kind string) string {
 	sum := sha256.Sum256([]byte(project))
 	return hex.EncodeToString(sum[:16]) + kind + ".json"
+}
+
+func (f *Folders) names(project, kind string) (*Names, error) {
+	d, err := f.namesDir()
+	if err != nil {
+		return nil, err
+	}
+	return &Names{d, namesFileOf(project, kind), project}, nil
 }
 
 func (f *Folders) namesDir() (*Dir, error) {

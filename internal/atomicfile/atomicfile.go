@@ -23,8 +23,8 @@ type Options struct {
 	// Like is the file that is replaced: its permission bits, access control list,
 	// extended attributes and, if possible, owner are kept. If it is nil, Mode is used.
 	Like fs.FileInfo
-	// Mode is the permission bits, regardless of the umask; 0: 0666 minus the
-	// umask.
+	// Mode is the permission bits, regardless of the umask. Zero means 0666 minus
+	// the umask.
 	Mode fs.FileMode
 	// Temp is the name of the temporary file; "" means one that [Sweep] recognizes.
 	Temp string

@@ -29,7 +29,7 @@ type Streams struct {
 	Out, Err              *ui.Writer
 	InTTY, OutTTY, ErrTTY bool          // whether each is a terminal
 	InFile                bool          // whether In is a file that is not empty
-	Patience              time.Duration // how long a wait is before it is told without a terminal; 0: it is not
+	Patience              time.Duration // how long a wait lasts before a line without a terminal says so; 0 means no such line
 }
 
 // NewStreams returns the streams of a process.

@@ -17,7 +17,7 @@ import (
 // variables. One param never becomes more than one argument. The zero value passes them as
 // JSON on stdin.
 type mapping struct {
-	args []filler // nil: JSON on stdin
+	args []filler // nil means JSON on stdin
 	env  []variable
 	root bool // the program runs in the project root, not in the plugin's folder
 }

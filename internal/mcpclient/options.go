@@ -47,7 +47,7 @@ type Options struct {
 	Workspace   string   // absolute; the only root of servers, "" means none
 	Environ     []string // our own environment, "K=V"; a server gets a part of it
 	Extra       []string // variables that a stdio server gets in any case, "K=V"
-	Version     string   // of toolreg, for servers; "" = "dev"
+	Version     string   // of toolreg, for servers; empty means "dev"
 
 	// ConnectTimeout replaces Server.ConnectTimeout when it is not 0. It covers
 	// start, handshake and listing together.

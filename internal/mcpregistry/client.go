@@ -58,7 +58,7 @@ type Entry struct {
 	Server        *serverjson.Server
 	Status        string
 	StatusMessage string
-	Published     time.Time // zero = unknown
+	Published     time.Time // zero if unknown
 	IsLatest      bool      // false also if the registry does not say so
 }
 

@@ -17,7 +17,7 @@ type Step struct {
 	Print  []string      // lines on stdout, in which $ID is the id of the request, $PARAMS its params, and more
 	Raw    string        // text on stdout after them, without a newline
 	Big    int           // bytes of text in $BIG
-	Times  int           // how often the lines are printed; 0 means once, negative = for ever
+	Times  int           // how often the lines are printed; 0 means once, and a negative value for ever
 	Every  time.Duration // wait before each time
 	Stderr string
 	Delay  time.Duration // wait before all of this

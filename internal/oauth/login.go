@@ -40,7 +40,7 @@ type Login struct {
 	Issuer   string    // issuer of the tokens
 	Resource string    // resource of the tokens
 	Scopes   []string  // granted
-	Expires  time.Time // of the access token; zero = unknown
+	Expires  time.Time // of the access token; zero if unknown
 	Renews   bool      // whether it is renewed automatically
 }
 

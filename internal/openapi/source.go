@@ -36,7 +36,7 @@ type Options struct {
 	Expand func(context.Context, settings.API) (settings.API, error)
 
 	ProjectRoot string // absolute; a relative path of a document starts there
-	Version     string // of toolreg, for servers; "" = "dev"
+	Version     string // of toolreg, for servers; empty means "dev"
 	Limits      Limits
 
 	// AllowHosts are the hosts outside the public internet that may be reached, as in the
@@ -91,7 +91,7 @@ type Source struct {
 	client *client           // nil until needed
 	listed map[string]listed // the operations, by the names of their tools
 	files  []fileFact        // of the document as it was last read
-	tried  time.Time         // when the last Discover ended; zero = none
+	tried  time.Time         // when the last Discover ended; zero before the first
 }
 
 // listed is what is known of each operation that the document lists.

@@ -87,8 +87,7 @@ type Approvals struct {
 	// Workspace is the real path of the workspace, or "" if that is the project root. Approvals of
 	// other workspaces are ignored.
 	Workspace string
-	// Shared has the approvals of clients of serve instead of the file. nil: the file has
-	// them.
+	// Shared has the approvals of clients of serve. If it is nil, the file has them.
 	Shared SharedApprovals
 	// Siblings returns all tools of a source, so that an approval of a server or
 	// of all edits can record each of them. If nil, only the approved tool is

@@ -31,7 +31,7 @@ type Rule struct {
 	Path        string          // glob over the paths that the call names, ** included
 	Client      string          // glob over names of callers; a call without one does not match
 	Group       string          // glob over the groups of callers; a call without one does not match
-	Profile     string          // name of the profile of serve that the rule is for; "" = for all calls
+	Profile     string          // name of the profile of serve that the rule is for; empty means all calls
 	Layer       int             // of its file; a rule of a profile loosens no deny of a lower one
 	Prompt      string          // glob over names of servers' prompts; the rule is about them alone
 	Resource    string          // glob over URIs of servers' resources; the rule is about them alone

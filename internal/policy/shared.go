@@ -14,7 +14,7 @@ import (
 // project, and questions about their calls. Those of the person at the command line stay in the
 // state folder. file is the name that a file of it would have.
 type SharedApprovals interface {
-	// Read returns what was stored last; nil = nothing.
+	// Read returns what was stored last, or nil if nothing was.
 	Read(ctx context.Context, file string) ([]byte, error)
 	// Update replaces what is stored by the result of change, which may be called more than once.
 	Update(ctx context.Context, file string, change func([]byte) ([]byte, error)) error

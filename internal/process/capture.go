@@ -11,8 +11,8 @@ import (
 // capture keeps the beginning and the end of a stream in bounded memory. It is
 // not safe for concurrent use.
 type capture struct {
-	limit   int64 // bytes allowed; negative = no limit
-	headMax int64 // bytes kept from the start; negative = all
+	limit   int64 // bytes allowed; negative means no limit
+	headMax int64 // bytes kept from the start; negative means all
 	tailMax int   // bytes kept from the end, after the head
 	total   int64
 	head    []byte

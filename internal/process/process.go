@@ -30,7 +30,7 @@ type Spec struct {
 
 	// Folder is Dir as an open folder: the child starts in it even if the path
 	// now leads elsewhere, on systems with paths for open folders (Linux). The
-	// caller closes it. nil: Dir is opened by its path.
+	// caller closes it. If Folder is nil, Dir is opened by its path.
 	Folder *os.File
 	Env    []string // the whole environment of the child; nil means empty, never ours
 
@@ -47,7 +47,7 @@ type Spec struct {
 	Stdin []byte
 
 	// MaxOutput limits stdout and stderr each, in bytes; if it is exceeded, the
-	// child's group is killed. 0 = 10 MiB; negative = no limit.
+	// child's group is killed. Zero means 10 MiB, and a negative value no limit.
 	MaxOutput int64
 
 	// Keep limits how many bytes of stdout and of stderr the outcome contains:
@@ -55,7 +55,7 @@ type Spec struct {
 	// rest. 0 means all.
 	Keep int64
 
-	// Grace is the time between SIGTERM and SIGKILL when ctx ends; 0 = 500 ms.
+	// Grace is the time between SIGTERM and SIGKILL when ctx ends. Zero means 500 ms.
 	Grace time.Duration
 
 	// Linger is how long Run waits after the child has exited for pipes that a

@@ -64,11 +64,11 @@ type Options struct {
 	// Conflicts is the rule for discovered tools whose name is taken; "" means
 	// overwrite.
 	Conflicts string
-	// Names decides which server a plain name belongs to. nil: the first that has it in
-	// this registry.
+	// Names decides which server a plain name belongs to. If it is nil, the name belongs to
+	// the first server in this registry that has it.
 	Names Names
-	// Prefix returns what precedes the names of a server's tools, in place of the rules for
-	// names that are taken. nil or a result of "": those rules.
+	// Prefix returns what precedes the names of a server's tools. If it is nil or returns "",
+	// the rules for names that are taken apply.
 	Prefix func(server string) string
 	// Project says of each tool what Tool.OfProject and Tool.Replaces are. If nil, they stay as
 	// the source has set them.

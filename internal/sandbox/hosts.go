@@ -16,7 +16,7 @@ import (
 type host struct {
 	name   string // in lower case; without the "*." of a suffix
 	suffix bool
-	port   int // 0 means every port, unset = 80 and 443
+	port   int // 0 means every port, and unset means 80 and 443
 }
 
 // unset is the port of an entry without one.

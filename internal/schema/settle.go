@@ -209,9 +209,9 @@ func (t *settling) within(base *jsonx.Value) *Refs {
 	return t.bases[base]
 }
 
-// defined returns the only schema that is defined under a name anywhere, or nil: generators
-// leave definitions within the schema that they belong to, while references expect them at
-// the root.
+// defined returns the only schema that is defined under a name anywhere, or nil if there is none
+// or more than one. It exists because generators leave definitions within the schema that they
+// belong to, while references expect them at the root.
 func (t *settling) defined(name string) *jsonx.Value {
 	if t.definitions == nil {
 		t.definitions = map[string][]*jsonx.Value{}

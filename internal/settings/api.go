@@ -24,7 +24,7 @@ type API struct {
 	Server
 	Spec      string `setting:"spec"`    // a file, relative to the project root, or an address
 	Auth      []Auth `setting:"auth"`    // used together
-	Include   List   `setting:"include"` // absent = all
+	Include   List   `setting:"include"` // all if absent
 	Exclude   List   `setting:"exclude"`
 	MaxOutput *int64 `setting:"maxOutput"` // nil means limits.output
 }

@@ -29,7 +29,7 @@ type Options struct {
 	TrustProject bool              // --trust-project: consent for this run
 	Environ      []string          // "K=V": HOME and XDG_* determine where to look
 	Flags        *pflag.FlagSet    // the global flags, see [Globals]; may be nil
-	SystemDir    string            // "" = /etc/toolreg; for tests
+	SystemDir    string            // for tests; empty means /etc/toolreg
 	Trust        *trust.Store      // stored grants; nil means none
 	Import       Importer          // finds the files of other programs; nil means the setting imports has no effect
 	View         bool              // --import alone answers for that program: see [Settings.View]

@@ -13,7 +13,7 @@ type Profile struct {
 	Tag      []string `setting:"tag"`
 	Expose   string   `setting:"expose"` // all, search, scripts
 	Always   []string `setting:"always"` // globs
-	Groups   []string `setting:"groups"` // globs; empty = it is for everybody
+	Groups   []string `setting:"groups"` // globs; without any the profile is for everybody
 	Origin   Origin
 }
 

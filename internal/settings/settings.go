@@ -118,36 +118,38 @@ type Pair struct {
 // Server is one entry of mcpServers. Its strings are unexpanded: package values
 // expands them when they are used.
 type Server struct {
-	Name           string         `setting:"*"`
-	Command        string         `setting:"command"`
-	Args           []string       `setting:"args"`
-	Split          bool           // Command and Args are the words of one command, because no file has its name
-	Env            []Pair         `setting:"env"`
-	InheritEnv     bool           `setting:"inheritEnv"`
-	Cwd            string         `setting:"cwd"`     // relative to the project root; "" means see [Settings.StartsOutside]
-	URL            string         `setting:"url"`     // streamable HTTP, falling back to SSE
-	HTTPURL        string         `setting:"httpUrl"` // streamable HTTP
-	Type           string         `setting:"type"`    // "", "stdio", "http", "sse", or another name of http
-	Headers        []Pair         `setting:"headers"`
-	OAuth          *OAuth         `setting:"oauth"`          // nil means not configured
-	Timeout        time.Duration  `setting:"timeout"`        // limit of a call; default 10m; 0 means none
-	ConnectTimeout time.Duration  `setting:"connectTimeout"` // default 30s; 0 means none
-	Protocol       string         `setting:"protocol"`       // "auto" (default), "legacy", "modern"
-	Trust          bool           `setting:"trust"`
-	PerClient      bool           `setting:"perClient"` // each client of serve has its own process of the server
-	Optional       bool           `setting:"optional"`  // serve is ready without it
-	Keep           *time.Duration `setting:"keep"`      // how long the server is kept while no run uses it; nil = [Settings.KeepServers], 0 means not kept
-	TrustOrigin    Origin         // where Trust is set, or the origin of the entry if it is not set
-	Description    string         `setting:"description"`
-	IncludeTools   List           `setting:"includeTools"` // absent = all
-	ExcludeTools   List           `setting:"excludeTools"`
-	Disabled       bool           `setting:"disabled"`
-	From           *From          `setting:"from"` // nil means it was not added from a registry or a bundle
-	Program        *Program       // the program from whose files it was imported; nil means none
-	Excluded       *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
-	Replaces       *Origin        // the entry of the person that this one of a project replaces; nil means none
-	Origin         Origin
-	Err            error // the mistakes in its entry, an [*Error], which make it unusable; nil means none
+	Name           string        `setting:"*"`
+	Command        string        `setting:"command"`
+	Args           []string      `setting:"args"`
+	Split          bool          // Command and Args are the words of one command, because no file has its name
+	Env            []Pair        `setting:"env"`
+	InheritEnv     bool          `setting:"inheritEnv"`
+	Cwd            string        `setting:"cwd"`     // relative to the project root; "" means see [Settings.StartsOutside]
+	URL            string        `setting:"url"`     // streamable HTTP, falling back to SSE
+	HTTPURL        string        `setting:"httpUrl"` // streamable HTTP
+	Type           string        `setting:"type"`    // "", "stdio", "http", "sse", or another name of http
+	Headers        []Pair        `setting:"headers"`
+	OAuth          *OAuth        `setting:"oauth"`          // nil means not configured
+	Timeout        time.Duration `setting:"timeout"`        // limit of a call; default 10m; 0 means none
+	ConnectTimeout time.Duration `setting:"connectTimeout"` // default 30s; 0 means none
+	Protocol       string        `setting:"protocol"`       // "auto" (default), "legacy", "modern"
+	Trust          bool          `setting:"trust"`
+	PerClient      bool          `setting:"perClient"` // each client of serve has its own process of the server
+	Optional       bool          `setting:"optional"`  // serve is ready without it
+	// Keep is how long the server is kept while no run uses it. Nil means
+	// [Settings.KeepServers], and zero that it is not kept.
+	Keep         *time.Duration `setting:"keep"`
+	TrustOrigin  Origin         // where Trust is set, or the origin of the entry if it is not set
+	Description  string         `setting:"description"`
+	IncludeTools List           `setting:"includeTools"` // all if absent
+	ExcludeTools List           `setting:"excludeTools"`
+	Disabled     bool           `setting:"disabled"`
+	From         *From          `setting:"from"` // nil means it was not added from a registry or a bundle
+	Program      *Program       // the program from whose files it was imported; nil means none
+	Excluded     *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
+	Replaces     *Origin        // the entry of the person that this one of a project replaces; nil means none
+	Origin       Origin
+	Err          error // the mistakes in its entry, an [*Error], which make it unusable; nil means none
 }
 
 // Rule is one entry of policy.rules.
@@ -205,12 +207,12 @@ type Settings struct {
 
 	KeepServers time.Duration `setting:"servers.keep"` // Keep of the servers that do not set it
 
-	CoreTools     List              `setting:"coreTools"` // absent = all built-ins
+	CoreTools     List              `setting:"coreTools"` // all built-ins if absent
 	ExcludeTools  List              `setting:"excludeTools"`
 	AllowedTools  List              `setting:"allowedTools"`
 	OnlyTools     List              `setting:"tools.only"`
 	AllowOptional List              `setting:"tools.allow"`
-	Permissions   map[string]bool   // filesystem, network, shell, database; absent = true
+	Permissions   map[string]bool   // filesystem, network, shell, database; true if absent
 	DeniedBy      map[string]Origin // for the permissions that are false, where that was set
 	Conflicts     string            `setting:"conflicts.discovered"` // overwrite (default), reject, qualify
 	ServerNames   string            `setting:"names.servers"`        // first (default), qualified
@@ -363,7 +365,7 @@ type Project struct {
 	Loosens  []string       // settings that loosen the policy or pass on the environment, file:line: key = value
 	Expands  []string       // variables and references that would be read, file:line: key: NAME
 	Covered  []trust.File   // contents of Files, for trust.Store.Grant
-	Granted  time.Time      // of the last grant; zero = never
+	Granted  time.Time      // of the last grant; zero if there was none
 	Changes  []trust.Change // since the last grant
 	Outside  bool           // it is trusted, and Changes are those of programs on PATH
 	Obstacle string         // why no grant is possible; "" if one is

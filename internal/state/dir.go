@@ -28,7 +28,7 @@ const DefaultWait = 10 * time.Second
 // created with the first file.
 type Dir struct {
 	Path string        // absolute
-	Wait time.Duration // how long to wait for a lock; 0 = DefaultWait
+	Wait time.Duration // how long to wait for a lock; 0 means DefaultWait
 
 	mu    sync.Mutex
 	turns map[string]chan struct{} // full while a goroutine has or waits for the lock of a name

@@ -53,7 +53,7 @@ func LookSame(a, b string) bool { return a != b && Alike(a) == Alike(b) }
 // AlikeText is the form of [Alike] of a text with the positions in that text.
 type AlikeText struct {
 	Text  string
-	steps []step // in order; none: the form is the text itself
+	steps []step // in order; without steps the form is the text itself
 }
 
 // step is an offset in the form from which offsets in the text are larger by a number.

@@ -40,7 +40,7 @@ type found struct {
 type foundLine struct {
 	number int // from 1
 	text   string
-	match  bool // false: context
+	match  bool // it matches, and is not only context
 	part   bool // text is a part of the line
 }
 

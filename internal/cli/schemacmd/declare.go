@@ -16,7 +16,7 @@ import (
 // Request is what to declare, and how. Strict of the selection is left to the caller.
 type Request struct {
 	cli.Selection
-	Tools    []string // names and globs; empty: all that the filters select
+	Tools    []string // names and globs; without any, all that the filters select
 	Format   provider.Format
 	Encode   provider.Options
 	Deferral cli.Deferral

@@ -406,8 +406,8 @@ func (o *options) offersNothing(reg *registry.Registry, set *settings.Settings) 
 	return !o.namesBuiltins.Load() && len(set.Profiles) == 0 && !slices.ContainsFunc(reg.Tools(), o.offers)
 }
 
-// reachable returns the tools that other tools may reach, such as those of --expose search; nil:
-// all. A tool that is offered itself needs no such limit.
+// reachable returns which tools other tools may reach, such as those of --expose search, or nil
+// if they may reach all. A tool that is offered itself needs no such limit.
 func (o *options) reachable() func(*registry.Tool) bool {
 	if !o.overHTTP() && (o.expose == exposeAll || !o.Narrows()) {
 		return nil

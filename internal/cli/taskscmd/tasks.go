@@ -86,7 +86,7 @@ type running struct {
 // canceled is the JSON of tasks cancel.
 type canceled struct {
 	kept
-	Canceled bool `json:"canceled"` // false: the task had ended
+	Canceled bool `json:"canceled"` // false if the task had already ended
 }
 
 func list(e *cli.Env) error {

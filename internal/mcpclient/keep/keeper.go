@@ -280,7 +280,7 @@ type lists struct {
 
 type page struct {
 	result  json.RawMessage
-	expires time.Time // zero: when the list changes
+	expires time.Time // zero if it is valid until the list changes
 	old     bool      // it was out of date when it came (ttlMs 0)
 }
 

@@ -245,7 +245,7 @@ type Process struct {
 	URL       string          `json:"url,omitempty"`     // of an HTTP server
 	Headers   []string        `json:"headers,omitempty"` // "K: V"
 	Protocol  string          `json:"protocol"`
-	Plan      json.RawMessage `json:"plan,omitempty"` // of its sandbox; absent = not confined
+	Plan      json.RawMessage `json:"plan,omitempty"` // of its sandbox; absent if it is not confined
 	Root      string          `json:"root"`           // the project root
 	Workspace string          `json:"workspace"`      // its only root; "" means none
 	Consent   bool            `json:"consent"`        // the project is trusted for the run alone

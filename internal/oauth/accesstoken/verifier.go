@@ -130,8 +130,8 @@ const (
 )
 
 // New returns a verifier of a checked configuration. It takes the keys over from an earlier one of
-// the same issuer, which may be nil. warn receives errors of getting the keys. now is the clock
-// with which the times of tokens are compared; nil: [time.Now].
+// the same issuer, which may be nil. warn receives the errors of fetching keys. now is the clock
+// that tells whether a token has expired; if it is nil, it is [time.Now].
 func New(c Config, earlier *Verifier, warn func(error), now func() time.Time) *Verifier {
 	if now == nil {
 		now = time.Now

@@ -56,7 +56,7 @@ type record struct {
 	OfGit   bool
 	Start   time.Time
 	Started time.Time // before the program, by the clock of file systems
-	Beside  time.Time // the Started of another program that was running then; zero: there was none
+	Beside  time.Time // the Started of another program that was running then; zero if there was none
 	Lasting bool      // Scope.Lasting
 	// Fixed are absolute paths of folders that must not be renamed.
 	Fixed []string

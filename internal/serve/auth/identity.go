@@ -21,17 +21,19 @@ const Endpoint = "/mcp"
 type Identity struct {
 	Name    string   `json:"name"` // of its token, stdio or local
 	Groups  []string `json:"groups,omitempty"`
-	Profile string   `json:"profile,omitempty"` // of the tools that it is offered; "": all
+	Profile string   `json:"profile,omitempty"` // of the tools that it is offered; empty means all tools
 	// Expires is zero if the token never does.
 	Expires time.Time `json:"expires"`
 	Scopes  []string  `json:"scopes,omitempty"`  // of an access token
 	Console bool      `json:"console,omitempty"` // it may enter the console
-	// Sum identifies the token; zero: none, or any of the name, see [Identity.AnyToken].
+	// Sum identifies the token. Zero means no token, or any token of the name, see
+	// [Identity.AnyToken].
 	Sum Hash `json:"sum"`
-	// Base begins the addresses of this server, as the sender reaches it; "": not over HTTP.
+	// Base begins the addresses of this server, as the sender reaches it. It is empty unless
+	// the request came over HTTP.
 	Base string `json:"base,omitempty"`
-	// under is the state of serve.oauth with which the access token was verified; nil: it is
-	// another token.
+	// under is the state of serve.oauth with which the access token was verified. It is nil
+	// for other tokens.
 	under *oauthState
 }
 

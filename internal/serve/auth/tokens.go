@@ -53,8 +53,8 @@ type Tokens struct {
 // token is a token of a client.
 type token struct {
 	hash    Hash
-	expires time.Time // zero: never
-	profile string    // "" = none
+	expires time.Time // zero if it never does
+	profile string    // empty if it has none
 	console bool      // it may enter the console
 }
 

@@ -25,7 +25,7 @@ const (
 // that each is answered only once. Create it with [newAnsweredStates]. It is safe for
 // concurrent use.
 type answeredStates struct {
-	store  *store.Store // nil: dir is used
+	store  *store.Store // used in place of dir unless it is nil
 	holder string       // the id of this replica in the store
 	dir    *state.Dir
 	warn   func(error)

@@ -46,7 +46,7 @@ type Console interface {
 // Asker asks the user of the client that made the call, and the console. It implements
 // [engine.Asker]; the zero value is ready to use.
 type Asker struct {
-	// Console is asked too. nil: only clients are.
+	// Console is asked too. If it is nil, only clients are asked.
 	Console Console
 	// Patience is how long the console shows a question; 0 means without a limit.
 	Patience time.Duration

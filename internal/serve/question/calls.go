@@ -65,7 +65,7 @@ type Call struct {
 	// The goroutine that runs the call uses these.
 	tool     *registry.Tool                // that is called; nil for other requests
 	server   string                        // that provides the result; "" if there are several or none
-	given    *given                        // what the client answered another process; nil: nothing
+	given    *given                        // what the client answered another process; nil if nothing
 	approval *callApproval                 // of the call
 	rounds   int                           // how often the server has asked
 	task     chan struct{}                 // closed when the call goes on as a task
@@ -77,9 +77,9 @@ type Call struct {
 // Question is what a call asks its client.
 type Question struct {
 	Requests mcp.InputRequestMap
-	stage    *callStage // nil: the call can only continue here
+	stage    *callStage // nil if only this process can continue the call
 	answer   chan<- mcp.InputResponseMap
-	settled  *settlement // with the console; nil: only the client is asked
+	settled  *settlement // with the console; nil if only the client is asked
 }
 
 // Outcome is what a call has returned.
@@ -213,13 +213,13 @@ func (q *Question) Asked(claim func() bool) bool { return q.settled.asked(claim)
 // return a state with each answer.
 type Options struct {
 	// Key is the secret that protects the states. Processes with the same key can
-	// continue each other's calls. "": only this process can continue its calls.
+	// continue each other's calls. With an empty key, only this process can continue its calls.
 	Key string
-	// Store is where processes with the same key record that instead of in Answered. nil:
-	// there is none.
+	// Store is where processes with the same key record which questions were answered. If it
+	// is nil, they use Answered.
 	Store *store.Store
 	// Answered is the folder in which processes with the same key record which questions
-	// were answered. nil: each process knows only its own.
+	// were answered. If it is nil too, each process knows only its own answers.
 	Answered *state.Dir
 	// Warn is called at most once, if Answered cannot be used. It is required with
 	// Answered.

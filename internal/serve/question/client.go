@@ -42,9 +42,11 @@ type Client struct {
 	// progress is the progress token of its request; nil if it did not ask for progress.
 	progress any
 	out      outbox
-	open     *transport.Calls // counts the questions to people; nil: nothing does
-	closed   <-chan struct{}  // of the client on stdin, closed when no answer of it is read any more; nil: it is another
-	remote   Remote           // nil: the request is here
+	open     *transport.Calls // counts the open questions to people; may be nil
+	// closed is closed when no more answers are read from the client on stdin. It is nil for
+	// other clients.
+	closed <-chan struct{}
+	remote Remote // of a request that another process received; nil for one of this process
 }
 
 // From returns the client whose request ctx is of; nil if there is none.
@@ -229,7 +231,7 @@ func (c *Client) Elicit(ctx context.Context, key string, q *mcp.ElicitParams, st
 
 // ask asks the client questions: in the result of its request, by its task or, before revision
 // 2026-07-28, by one request after the other. stage is what another process would need to
-// continue the call; nil: it can only continue here.
+// continue the call. It is nil if only this process can continue it.
 func (c *Client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	if c.closed == nil {
 		return c.askOpen(ctx, questions, stage)

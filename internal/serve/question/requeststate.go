@@ -52,8 +52,8 @@ type requestState struct {
 	Request requestDigest `json:"request"`
 	// Expires is set by [stateKeys.Seal].
 	Expires int64 `json:"expires"` // Unix time in seconds
-	// Stage is what a process needs to run the call from its beginning. nil: only the
-	// process in which it waits can continue it.
+	// Stage is what a process needs to run the call from its beginning. If it is nil, only
+	// the process in which the call waits can continue it.
 	Stage *callStage `json:"stage,omitempty"`
 }
 
@@ -68,7 +68,7 @@ type callStage struct {
 // again applies the answer only to the same question.
 type callApproval struct {
 	Question requestDigest `json:"question"`
-	Decision string        `json:"decision,omitempty"` // "" = not answered yet
+	Decision string        `json:"decision,omitempty"` // empty if not answered yet
 }
 
 // serverStage is the result with which an MCP server asks for input (input_required).
@@ -99,7 +99,7 @@ type stateKeys struct {
 }
 
 type key struct {
-	secret string // "" = random
+	secret string // empty means a random one
 	header [header]byte
 	aead   cipher.AEAD
 	until  time.Time // when its last state expires; zero for the current one

@@ -13,7 +13,9 @@ type settlement struct {
 	mu        sync.Mutex
 	byClient  bool
 	elsewhere atomic.Bool
-	claim     func() bool // takes the answer to a question that a modern client has got; nil: it has got none
+	// claim takes the answer to a question that a modern client has received. It is nil as long
+	// as the client has received none.
+	claim func() bool
 }
 
 // Elsewhere reports whether an answer that the client has not given is the first one.

@@ -24,7 +24,7 @@ const Related = "io.modelcontextprotocol/related-task"
 // initialized is the answer to initialize, with what the SDK does not declare.
 type initialized struct {
 	*mcp.InitializeResult
-	tasks map[string]any // nil: the client has none
+	tasks map[string]any // the declared capability; nil if the client cannot have tasks
 }
 
 // Declare declares tasks to a client that may know them. Without tokens its tasks cannot
@@ -139,8 +139,9 @@ func awaitLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) {
 	}
 }
 
-// askBy lets a request ask what the task asks; nil: the next one that looks. It does so only if
-// that was done by the request before; nil: whichever it is.
+// askBy makes next the request that asks what the task asks, in place of before. A nil next means
+// the next request that looks at the task. A nil before means whichever request asks now; any
+// other must be the one that does, or askBy does nothing.
 func (r *Run) askBy(before, next *question.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -52,10 +52,11 @@ type Tasks struct {
 type Options struct {
 	// Holder is the id of this process, with which the ids of its tasks end, see [Holder].
 	Holder string
-	// Store is where tasks that have ended are kept, for other processes. nil: there are none.
+	// Store is where tasks that have ended are kept for other processes. It is nil if no other
+	// process serves the same clients.
 	Store *store.Store
-	// Elsewhere has a request about a task that is not here answered. It returns nil if there is no such
-	// task. nil: there is none elsewhere.
+	// Elsewhere has another process answer a request about a task that is not in this one. It
+	// returns nil if no process has the task. A nil Elsewhere means that this is the only process.
 	Elsewhere func(ctx context.Context, c *question.Client, method string, p *Params) (mcp.Result, error)
 }
 
@@ -85,17 +86,21 @@ type Run struct {
 	mu       sync.Mutex
 	updated  time.Time
 	status   string
-	ended    time.Time // zero: it runs
+	ended    time.Time // zero as long as it runs
 	question *question.Question
 	pending  mcp.InputRequestMap // questions without an answer
 	answers  mcp.InputResponseMap
-	keys     map[string]string // of all questions so far, and those of the server or of serve: no key may occur twice in a task
-	asker    *question.Client  // of 2025-11-25, that is asked; nil: the next one
-	changed  chan struct{}     // closed, and replaced, when the question or the asker is another one
-	expiry   *time.Timer
-	value    json.RawMessage // the result; nil: there is none
-	isError  bool            // of the result
-	failed   *jsonrpc.Error
+	// keys has the key of each question so far, with the key that the server or serve gave
+	// it: no key may occur twice in a task.
+	keys map[string]string
+	// asker is the request of a client of 2025-11-25 that carries the question. If it is
+	// nil, the next request about the task does.
+	asker   *question.Client
+	changed chan struct{} // closed, and replaced, when the question or the asker is another one
+	expiry  *time.Timer
+	value   json.RawMessage // the result; nil if there is none
+	isError bool            // of the result
+	failed  *jsonrpc.Error
 }
 
 // endedTask is a task that has ended, as it is in the store.
@@ -480,7 +485,7 @@ type Params struct {
 	mcp.ParamsBase
 	ID      string                     `json:"taskId"`
 	Answers map[string]json.RawMessage `json:"inputResponses,omitempty"`
-	wrong   string                     // what is malformed in them; "": nothing
+	wrong   string                     // what is malformed in them; empty if nothing is
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It leaves it to [Tasks.AddTo] to refuse what
@@ -523,8 +528,8 @@ func (t *Tasks) AddTo(server *mcp.Server) {
 	addTaskMethod(server, "tasks/list", false, true, t.listLegacy)
 }
 
-// taskMethod answers requests about a task, of clients of 2026-07-28 and of those of 2025-11-25;
-// nil: they have no such request.
+// taskMethod answers a request about a task: modern those of clients of 2026-07-28, legacy those of
+// clients of 2025-11-25. One of them is nil if its revision has no such request.
 type taskMethod struct{ modern, legacy answerAboutTask }
 
 // taskMethodOf returns what answers a request about a task; the zero value if it is about none.

@@ -30,7 +30,7 @@ type Inbound struct {
 	R       *http.Request
 	From    auth.Identity
 	Modern  bool            // it is of a revision without sessions
-	Session string          // Mcp-Session-Id; "": it names none
+	Session string          // Mcp-Session-Id; empty if the request names no session
 	Body    json.RawMessage // a message, or a batch of them; nil unless it is a POST
 
 	// What follows is set before [Inbound.Serve].
@@ -62,8 +62,8 @@ func (in *Inbound) Messages() []json.RawMessage {
 	return []json.RawMessage{in.Body}
 }
 
-// underway is a request until its response is over, and then nil: the SDK keeps it as long as a
-// session that begins with the request.
+// underway is a request until its response has ended, and nil from then on, so that the request can
+// be freed: the SDK keeps the pointer as long as the session that began with the request.
 type underway = atomic.Pointer[Inbound]
 
 // originKey is the member of TokenInfo.Extra, which the SDK passes on with each message, that says where

@@ -18,7 +18,7 @@ type Sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
 	held shares
-	Over func(id string) // is told of sessions that have ended; it must not wait. nil: nobody is
+	Over func(id string) // called for each session that has ended, unless it is nil; must not wait
 }
 
 // Session is what the SDK has of a session.

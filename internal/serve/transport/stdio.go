@@ -55,7 +55,7 @@ type stdioConn struct {
 	queue    []json.RawMessage // messages of a line that were not read yet
 
 	mu   sync.Mutex          // guards the following fields, and writing
-	open map[jsonrpc.ID]bool // requests without an answer; true: canceled
+	open map[jsonrpc.ID]bool // requests without an answer, and whether they were canceled
 }
 
 // readLines passes lines on until the input ends.

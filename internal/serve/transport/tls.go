@@ -19,11 +19,11 @@ type Certificates struct {
 	files    CertificateFiles
 	read     []stamp
 	config   *tls.Config
-	reported string // the error since then; "" = none
+	reported string // the error since then; empty if there was none
 }
 
 // CertificateFiles are paths of files in PEM. ClientCA has the authorities that issue the
-// certificates of clients; "": clients need none.
+// certificates of clients. If it is empty, clients need no certificate.
 type CertificateFiles struct{ Cert, Key, ClientCA string }
 
 // stamp tells whether a file has changed.

@@ -93,13 +93,18 @@ func NewAlikeText(s string) AlikeText {
 }
 
 // Offset converts an offset in the form to one in the text. An offset inside the form
-// of one character has no such place; the result is then inside or after that character.
+// of one character has no such place; the result is then inside or after that character,
+// and so never beyond the text, although the form of a character can be longer than it.
 func (a AlikeText) Offset(pos int) int {
 	i, _ := slices.BinarySearchFunc(a.steps, pos+1, func(s step, pos int) int { return s.from - pos })
-	if i == 0 {
-		return pos
+	out := pos
+	if i > 0 {
+		out += a.steps[i-1].by
 	}
-	return pos + a.steps[i-1].by
+	if i < len(a.steps) {
+		out = min(out, a.steps[i].from+a.steps[i].by)
+	}
+	return out
 }
 
 // asciiRun returns the length of the ASCII at the start of s that no later character

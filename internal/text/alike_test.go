@@ -100,3 +100,22 @@ func TestAlikeTextOffset(t *testing.T) {
 		t.Errorf("the end is at %d, want %d", got, len(whole))
 	}
 }
+
+// The form of a character can be longer than it, such as that of marks that are always decomposed,
+// or of a byte that is not UTF-8. No offset in such a form is beyond the text.
+func TestAlikeTextOffsetInLongForms(t *testing.T) {
+	for _, whole := range []string{"a\u0344\u0344\u0344", "\u0958", "a\u0344\u0344 b", "\x80\xc2", "\xe8\xe8 x"} {
+		a := text.NewAlikeText(whole)
+		if len(a.Text) <= len(whole) {
+			t.Fatalf("the form of %+q is %+q", whole, a.Text)
+		}
+		last := 0
+		for pos := range len(a.Text) + 1 {
+			at := a.Offset(pos)
+			if at < last || at > len(whole) {
+				t.Errorf("%+q: offset %d is at %d, after %d", whole, pos, at, last)
+			}
+			last = at
+		}
+	}
+}

@@ -208,7 +208,7 @@ func (v view) find(s string) []area {
 // findAlike returns where the view has texts that look like s.
 func (v view) findAlike(s string) []area {
 	want := text.Alike(s)
-	if strings.TrimSpace(want) == "" || !utf8.ValidString(v.text) { // an invalid byte is longer in its form
+	if strings.TrimSpace(want) == "" {
 		return nil
 	}
 	a := text.NewAlikeText(v.text)

@@ -260,6 +260,7 @@ func TestEditOfInvalidUTF8CannotBeRevised(t *testing.T) {
 }
 
 func FuzzReplace(f *testing.F) {
+	f.Add("a\u0344\u0344\u0344\u0344", "\u0308\u0301\u0308", "z") // marks whose form is longer
 	f.Add("one\r\ntwo\r\n", "two\n", "2\n")
 	f.Add("a\nb\r\n\r", "b\n", "$&")
 	f.Add("\xffbroken", "bro", "x\r\n")

@@ -388,10 +388,16 @@ func FuzzPatch(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			added, removed := 0, 0
+			added, removed := 0, 0 // by the body, because the numbers of a header may be wrong
 			for _, h := range p.hunks {
-				added += h.newCount
-				removed += h.oldCount
+				for _, l := range h.body {
+					switch l.sign {
+					case '+':
+						added++
+					case '-':
+						removed++
+					}
+				}
 			}
 			if got := len(lines(out)) - len(lines(text)); got != added-removed {
 				t.Errorf("the text grew by %d lines, the patch by %d", got, added-removed)

@@ -235,8 +235,6 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// No function of the tool receives a call that sets a fixed param, even if the
-// call was not checked.
 // Rules see the params in the new shape, with the values that are sent for absent ones, and in the original one.
 func TestShapes(t *testing.T) {
 	r := newRecorder(flat)
@@ -260,6 +258,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// No function of the tool receives a call that sets a fixed param, even if the
+// call was not checked.
 func TestFixedParamIsRejectedByEveryFunction(t *testing.T) {
 	r := newRecorder(`{"properties":{"repo":{}}}`)
 	out := shape(t, r, `overrides: {x: {params: {repo: {const: a}}}}`)
@@ -278,6 +278,34 @@ func TestFixedParamIsRejectedByEveryFunction(t *testing.T) {
 	}
 	if a := out.Confirm(t.Context(), call); a.Reason == "" || strings.Contains(a.Reason, "{") {
 		t.Errorf("it asked the tool: %v", a)
+	}
+}
+
+// What a tool asks about while it runs is decided in the new shape, and never with another value
+// of a fixed param.
+func TestAdmit(t *testing.T) {
+	for asked, want := range map[string]string{
+		`{"file":"f","note":1}`: `{"path":"f"}`,
+		`{"file":"f","note":2}`: "it leads to other values of params that an override fixes",
+		`[]`:                    "invalid params for x: params must be a JSON object",
+	} {
+		r := newRecorder(`{"properties":{"file":{},"note":{}}}`)
+		r.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			return registry.Result{}, call.Admit(ctx, json.RawMessage(asked), false)
+		}
+		out := shape(t, r, `overrides: {x: {params: {note: {const: 1}, file: {name: path}}}}`)
+		got := "nothing"
+		_, err := out.Run(t.Context(), registry.Call{Params: json.RawMessage(`{}`),
+			Admit: func(_ context.Context, params json.RawMessage, _ bool) error {
+				got = string(params)
+				return nil
+			}})
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", asked, got, want)
+		}
 	}
 }
 
@@ -318,6 +346,7 @@ func TestInvalidOverrides(t *testing.T) {
 		{"enum", flat, `{params: {mode: {enum: [slow, medium]}}}`, `params.mode.enum: the tool's input schema rejects the value`},
 		{"no enum", flat, `{params: {mode: {enum: []}}}`, `params.mode.enum: expected a list of values`},
 		{"enum of one text", flat, `{params: {mode: {enum: slow}}}`, `params.mode.enum: expected a list of values`},
+		{"const that enum leaves out", flat, `{params: {mode: {enum: [slow], const: fast}}}`, `params.mode.const: the value is not in the enum of the override`},
 		{"required and hidden", flat, `{params: {repo: {hidden: true}}}`, `params.repo.hidden: the tool requires the param (give it a const or a default)`},
 		{"const and default", flat, `{params: {repo: {const: a, default: b}}}`, `params.repo.default: const and default exclude each other`},
 		{"const and name", flat, `{params: {repo: {const: a, name: b}}}`, `params.repo.name: a param with const or hidden cannot be renamed`},
@@ -380,14 +409,14 @@ func TestNewNames(t *testing.T) {
 	}
 }
 
-// The expressions of a project are evaluated by the given program, those of a person are
-// not. A person's overrides are marked as such.
-func TestScopeOfOverride(t *testing.T) {
-	dir := t.TempDir()
-	home, project := filepath.Join(dir, "home"), filepath.Join(dir, "project")
+// newScopes returns the overrides in the settings of a person and of a trusted project. false
+// evaluates the expressions of the project.
+func newScopes(t *testing.T, person, project string) *Set {
+	t.Helper()
+	home, root := t.TempDir(), t.TempDir()
 	for file, yaml := range map[string]string{
-		filepath.Join(home, "toolreg", "settings.yaml"):     "overrides: {mine: {result: .content}}",
-		filepath.Join(project, ".toolreg", "settings.yaml"): "overrides: {theirs: {result: .content}}",
+		filepath.Join(home, "toolreg", "settings.yaml"):  person,
+		filepath.Join(root, ".toolreg", "settings.yaml"): project,
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
@@ -396,11 +425,17 @@ func TestScopeOfOverride(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	loaded, _, err := settings.Load(settings.Options{Dir: project, Root: project, TrustProject: true, SystemDir: dir, Environ: []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home}})
+	loaded, _, err := settings.Load(settings.Options{Dir: root, Root: root, TrustProject: true, SystemDir: home, Environ: []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := New(loaded, []string{"false"})
+	return New(loaded, []string{"false"})
+}
+
+// The expressions of a project are evaluated by the given program, those of a person are
+// not. A person's overrides are marked as such.
+func TestScopeOfOverride(t *testing.T) {
+	set := newScopes(t, "overrides: {mine: {result: .content}}", "overrides: {theirs: {result: .content}}")
 	for name, own := range map[string]bool{"mine": true, "theirs": false} {
 		out := set.Reshape(t.Context(), &newRecorder(flat).Tool, []string{name})
 		if _, err := out.Project(t.Context(), registry.TextResult("a")); (err == nil) != own {
@@ -409,6 +444,30 @@ func TestScopeOfOverride(t *testing.T) {
 		if out.Reshaped.Personal != own {
 			t.Errorf("%s is marked as a person's: %t", name, !own)
 		}
+	}
+}
+
+func TestIsProjects(t *testing.T) {
+	set := newScopes(t, "overrides: {mine: {name: a}, both: {name: b}}", "overrides: {theirs: {name: c}, unnamed: {description: d}, both: {description: d}}")
+	for name, want := range map[string]bool{"mine": false, "both": false, "theirs": true, "unnamed": false, "other": false} {
+		if got := set.IsProjects(name); got != want {
+			t.Errorf("a project gives %s its name: %t", name, got)
+		}
+	}
+}
+
+// Where a project adds a param to a person's override, rules also see the params as the person named them.
+func TestShapesOfBothScopes(t *testing.T) {
+	set := newScopes(t, "overrides: {x: {params: {repo: {name: mine}, limit: {default: 3}}}}", "overrides: {x: {params: {title: {name: theirs}}}}")
+	out := set.Reshape(t.Context(), &newRecorder(flat).Tool, []string{"x"})
+	shapes, err := out.Shapes(registry.Call{Params: json.RawMessage(`{"mine":"r","theirs":"t"}`)})
+	want := []string{`{"mine":"r","theirs":"t","limit":3}`, `{"repo":"r","title":"t","limit":3}`, `{"mine":"r","title":"t","limit":3}`}
+	var got []string
+	for _, s := range shapes {
+		got = append(got, string(s))
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, %v (-want +got):\n%s", err, out.Quarantine, diff)
 	}
 }
 

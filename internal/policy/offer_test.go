@@ -97,6 +97,10 @@ func TestDecideOfferByDefault(t *testing.T) {
 			t.Errorf("%s in yolo mode: %+v", uri, v)
 		}
 	}
+	p.Rules = []policy.Rule{{Resource: "x:*", Decision: policy.Allow, Origin: "s.yaml:2"}}
+	if v := p.DecideOffer(t.Context(), policy.Offer{Server: "a", URI: "x:y"}); v.Origin != "s.yaml:2" {
+		t.Errorf("yolo mode has no part in what a rule allows: %+v", v)
+	}
 }
 
 // A rule of a profile about prompts is for its clients alone. A name of any length can be denied,

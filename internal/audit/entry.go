@@ -1,5 +1,5 @@
 // Package audit stores the log of calls and refusals, one JSON object per line in
-// the user's state folder, and computes statistics. Package session adds an entry
+// the user's state folder, and computes statistics. Package engine adds an entry
 // after each call; the commands audit, stats and list --inactive read them. The log
 // contains values of params only if the settings enable this.
 package audit

@@ -1,6 +1,6 @@
 // Package middleware implements the output limit, the cache of results, and
 // retries. The Wrap method of each type is a [registry.Middleware], which package
-// session adds to an exec.Executor.
+// engine adds to an exec.Executor.
 package middleware
 
 import (

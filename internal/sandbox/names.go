@@ -21,8 +21,8 @@ const Renamed = "/"
 // A program with several threads can hide a name by changing it between the check and the
 // use.
 type Names struct {
-	// Log is where each new name is appended as "FOLDER/NAME" and a NUL byte, see Has. With a
-	// nil Log, names are not recorded.
+	// Log is where each new name is appended as "FOLDER/NAME" and a NUL byte, see Has. If it
+	// is nil, names are kept only in memory.
 	Log *os.File
 
 	mu  sync.Mutex

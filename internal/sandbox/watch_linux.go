@@ -279,11 +279,11 @@ func control(fd int, request uint, argument unsafe.Pointer) error {
 }
 
 // pathArgument tells which argument of a system call is a path, and which the folder to which
-// it is relative; -1: it is relative to the working folder.
+// it is relative, or -1 if that is the working folder.
 type pathArgument struct{ folder, path int }
 
 // watchedCall is a system call that is passed to the watcher. flags and mode are the numbers of
-// the arguments with them; 0: it has none.
+// the arguments with them, or 0 if it has none.
 type watchedCall struct {
 	does        doing
 	paths       []pathArgument

@@ -42,7 +42,7 @@ func (d Document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
 			data = append(data, ',')
 		}
 		data = share.appendTo(data)
-		if !needsAll { // schemas are most of the list, so it never stands in memory whole
+		if !needsAll { // a long list is never in memory as a whole
 			if _, err := ios.Out.Write(text.EscapeJSON(data)); err != nil {
 				return err
 			}

@@ -4,7 +4,7 @@
 // Otherwise a model reaches them through three tools of this package: search_tools,
 // describe_tools and call_tool.
 //
-// This package only decides and writes text. Package session answers calls of the
+// This package only decides and writes text. Package engine answers calls of the
 // three tools in any later run, without knowing which tools were declared.
 package deferred
 

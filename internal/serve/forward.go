@@ -57,7 +57,7 @@ func (r *replica) send(in *transport.Inbound, to cluster.Peer) (failed error) {
 		},
 		ModifyResponse: func(a *http.Response) error {
 			if strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") {
-				a.Body = &eventsTo{ReadCloser: a.Body, request: in.Body, whole: true}
+				a.Body = &eventsTo{ReadCloser: a.Body, request: in.Body, end: eventEnd}
 			}
 			return nil
 		},
@@ -74,12 +74,17 @@ func (r *replica) send(in *transport.Inbound, to cluster.Peer) (failed error) {
 	return failed
 }
 
-// eventsTo are the events of an answer. If they end early, and not within one, another one says so.
+// eventEnd is what every event ends with.
+const eventEnd = "\n\n"
+
+// eventsTo are the events of an answer. If they are interrupted between two events, an event of its own
+// says so. Within an event nothing can be added that a client would read, so that the error is passed on,
+// which breaks the connection to the client.
 type eventsTo struct {
 	io.ReadCloser
 	request []byte
-	whole   bool      // the event before is complete
-	last    io.Reader // nil until then
+	end     string    // the last bytes so far, which are eventEnd between two events and before the first one
+	last    io.Reader // what is read after the interruption; nil until then
 }
 
 // Read implements io.Reader.
@@ -88,17 +93,12 @@ func (e *eventsTo) Read(p []byte) (int, error) {
 		return e.last.Read(p)
 	}
 	n, err := e.ReadCloser.Read(p)
-	if n > 0 {
-		e.whole = bytes.HasSuffix(p[:n], []byte("\n\n"))
-	}
-	if err == nil || err == io.EOF {
+	e.end += string(p[max(0, n-len(eventEnd)):n])
+	e.end = e.end[max(0, len(e.end)-len(eventEnd)):]
+	if err == nil || err == io.EOF || e.end != eventEnd {
 		return n, err
 	}
-	var event []byte
-	if e.whole {
-		event = interrupted(e.request)
-	}
-	e.last = bytes.NewReader(event)
+	e.last = bytes.NewReader(interrupted(e.request))
 	return n, nil
 }
 
@@ -140,27 +140,22 @@ func (h *HTTP) forward(in *transport.Inbound, to cluster.Peer) {
 		if pause(ctx, lookAgain) != nil {
 			return
 		}
-		at := place{found: true}
+		found := true
 		switch {
 		case in.Modern && errors.Is(err, cluster.ErrRefused): // the call ended just now
-			err = nil
+			to = cluster.Peer{}
 		case in.Modern:
-			at.holder, err = h.whereIs(in), nil
+			to = h.whereIs(in)
 		default:
-			at, err = h.locate(ctx, in.Session, in.From)
+			to, found = h.holderOf(in)
 		}
-		switch {
-		case err != nil:
-			h.storeAway(in.W, err)
-			return
-		case !at.found:
-			http.Error(in.W, "session not found", http.StatusNotFound)
-			return
-		case at.holder == cluster.Peer{}:
-			h.pass(in, at.holder)
+		if !found {
 			return
 		}
-		to = at.holder
+		if to == (cluster.Peer{}) {
+			h.pass(in, to)
+			return
+		}
 	}
 }
 
@@ -181,8 +176,6 @@ func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from auth.Ident
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return true
 		}
-	}
-	if r.Method == http.MethodPost {
 		h.calls.Add(1) // before the look at draining, see [HTTP.has]
 		defer h.calls.Add(-1)
 	}

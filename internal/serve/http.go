@@ -193,15 +193,9 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 		return
 	}
 	in := transport.NewInbound(w, r, from)
-	var at place
+	var at cluster.Peer
 	if in.Session != "" {
-		var err error
-		if at, err = h.locate(r.Context(), in.Session, from); err != nil {
-			h.storeAway(w, err)
-			return
-		}
-		if !at.found {
-			http.Error(w, "session not found", http.StatusNotFound)
+		if at, ok = h.holderOf(in); !ok {
 			return
 		}
 	}
@@ -209,10 +203,10 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 	defer done()
 	in.R = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
-		h.post(in, at.holder)
+		h.post(in, at)
 		return
 	}
-	h.pass(in, at.holder)
+	h.pass(in, at)
 }
 
 // post reads a message and passes it to the SDK when it is its client's turn.
@@ -231,9 +225,8 @@ func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
 		return
 	}
 	isRequest := jsonx.Get(in.Body, "id") != nil && jsonx.Get(in.Body, "method") != nil
-	if draining && (in.Session == "" || isRequest || jsonx.KindOf(in.Body) != jsonx.Object) { // no answer for a running call, and no cancellation
-		in.W.Header().Set("Retry-After", "1")
-		http.Error(in.W, "shutting down", http.StatusServiceUnavailable)
+	if draining && (in.Session == "" || isRequest || jsonx.KindOf(in.Body) != jsonx.Object) {
+		h.storeAway(in.W, errLeaving) // anything but an answer for a running call, or a cancellation
 		return
 	}
 	done, err := h.slots.Take(in.R.Context(), in.From.Name, cmp.Or(in.Session, in.R.RemoteAddr))

@@ -13,48 +13,57 @@ import (
 
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/store"
 )
 
-// place says where a session is: here, or at another replica.
-type place struct {
-	holder cluster.Peer // zero: here
-	found  bool
+// holderOf returns the other replica that holds the session of a request; the zero value is this one. If
+// there is no such session, or the store does not say where it is, it answers the request and reports false.
+func (h *HTTP) holderOf(in *transport.Inbound) (holder cluster.Peer, ok bool) {
+	holder, ok, err := h.locate(in.R.Context(), in.Session, in.From)
+	switch {
+	case err != nil:
+		h.storeAway(in.W, err)
+		return cluster.Peer{}, false
+	case !ok:
+		http.Error(in.W, "session not found", http.StatusNotFound)
+	}
+	return holder, ok
 }
 
-// locate returns where a session is that belongs to an account. If its holder has ended or
-// given it up, this replica takes it over. The error is that of the store.
-func (h *HTTP) locate(ctx context.Context, id string, from auth.Identity) (place, error) {
+// locate returns the other replica that holds a session of an account; the zero value is this one. If
+// the holder has ended or given the session up, this replica takes it over. The error is that of the store.
+func (h *HTTP) locate(ctx context.Context, id string, from auth.Identity) (holder cluster.Peer, ok bool, err error) {
 	r := h.server.replica
 	for {
 		if h.server.sessions.Belongs(id, from.Account()) {
-			return place{found: true}, nil
+			return cluster.Peer{}, true, nil
 		}
 		if r == nil {
-			return place{}, nil
+			return cluster.Peer{}, false, nil
 		}
 		v, err := r.store.Get(ctx, sessionKind, id)
 		if err != nil {
-			return place{}, err
+			return cluster.Peer{}, false, err
 		}
 		now, ok := readRecord(v)
 		if !ok && r.Settling(ctx) { // the record may be written again
 			if err := pause(ctx, lookAgain); err != nil {
-				return place{}, err
+				return cluster.Peer{}, false, err
 			}
 			continue
 		}
 		if !ok || now.Account != from.Account() {
-			return place{}, nil
+			return cluster.Peer{}, false, nil
 		}
 		if now.Holder != "" && now.Holder != r.ID {
 			holder, err := r.Find(ctx, now.Holder)
 			if err != nil || holder != (cluster.Peer{}) {
-				return place{holder, err == nil}, err
+				return holder, err == nil, err
 			}
 		}
 		if err := r.takeOver(ctx, id, v, now, from); err != nil {
-			return place{}, err
+			return cluster.Peer{}, false, err
 		}
 	}
 }

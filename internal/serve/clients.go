@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"bytes"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -215,6 +217,41 @@ func (s *Server) announce() {
 	for _, kind := range news {
 		s.poke(kind)
 	}
+}
+
+// publish registers with the SDK the tools of the current offer and those of clients, in place of
+// those they had. It checks headers of calls by the schemas of tools; everything else is looked up in
+// the offer of the caller. s.mu is held.
+func (s *Server) publish() {
+	now := map[string]*declaration{}
+	s.offer.views.addTo(now)
+	for _, client := range slices.Sorted(maps.Keys(s.offer.clients)) {
+		if own := s.offer.clients[client].offer; own != nil { // else it is being made
+			own.views.addTo(now)
+		}
+	}
+	removed := gone(s.registered, now)
+	s.sdk.RemoveTools(removed...)
+	for _, name := range removed {
+		delete(s.registered, name)
+	}
+	for name, t := range now {
+		if !bytes.Equal(s.registered[name], t.raw) {
+			s.sdk.AddTool(t.sdk, s.callTool)
+			s.registered[name] = t.raw
+		}
+	}
+}
+
+// gone returns the keys that are in old but not in now.
+func gone[T, U any](old map[string]T, now map[string]U) []string {
+	var out []string
+	for key := range old {
+		if _, ok := now[key]; !ok {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // poke lets the SDK tell clients that a kind of list has changed: something is added and removed

@@ -1,12 +1,10 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // offer holds what clients are offered: the tools, prompts and resources of one session.
@@ -45,72 +42,6 @@ type held struct {
 	session  *engine.Session
 	users    int
 	replaced bool
-}
-
-// publish registers with the SDK the tools of the current offer and those of clients, in place of
-// those they had. It checks headers of calls by the schemas of tools; everything else is looked up in
-// the offer of the caller. s.mu is held.
-func (s *Server) publish() {
-	now := map[string]*declaration{}
-	s.offer.views.addTo(now)
-	for _, client := range slices.Sorted(maps.Keys(s.offer.clients)) {
-		if own := s.offer.clients[client].offer; own != nil { // else it is being made
-			own.views.addTo(now)
-		}
-	}
-	removed := gone(s.registered, now)
-	s.sdk.RemoveTools(removed...)
-	for _, name := range removed {
-		delete(s.registered, name)
-	}
-	for name, t := range now {
-		if !bytes.Equal(s.registered[name], t.raw) {
-			s.sdk.AddTool(t.sdk, s.callTool)
-			s.registered[name] = t.raw
-		}
-	}
-}
-
-// addMissing adds the entries whose keys are not there.
-func addMissing[K comparable, T any](to, from map[K]T) {
-	for key, v := range from {
-		if _, ok := to[key]; !ok {
-			to[key] = v
-		}
-	}
-}
-
-// view returns what the clients of a profile are offered.
-func (s *Server) view(o *offer, profile string) *view {
-	v, made := o.view(profile)
-	if made {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if o.held == s.offer.held {
-			s.publish()
-		}
-	}
-	return v
-}
-
-// viewOf is view for the client of ctx, which may be offered tools for pages too.
-func (s *Server) viewOf(ctx context.Context, o *offer, profile string) *view {
-	v := s.view(o, profile)
-	if question.From(ctx).ShowsApps() {
-		return v.withApps()
-	}
-	return v
-}
-
-// gone returns the keys that are in old but not in now.
-func gone[T, U any](old map[string]T, now map[string]U) []string {
-	var out []string
-	for key := range old {
-		if _, ok := now[key]; !ok {
-			out = append(out, key)
-		}
-	}
-	return out
 }
 
 // resolve replaces the name in a request by the offered one: server__tool and aliases

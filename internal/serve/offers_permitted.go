@@ -16,7 +16,6 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/tracing"
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
@@ -280,68 +279,4 @@ func pageOf[T any](all []T, cursor string, key func(T) string) (page []T, next s
 		next = base64.RawURLEncoding.EncodeToString([]byte(key(all[pageSize-1])))
 	}
 	return all, next, nil
-}
-
-// mayHear reports whether a session is to be told of a change of a server's resource.
-func (s *Server) mayHear(ctx context.Context, server *mcpclient.Source, uri string, session *mcp.ServerSession) bool {
-	for _, o := range s.offers() {
-		if !o.has(server) {
-			continue
-		}
-		if who := s.subscriptions.subscriber(subscribed{uri, server.Info().Name, o.clientOf(server)}, session); who != nil {
-			r, _ := o.shown(caller.With(ctx, who), s.view(o, who.Profile)).find(uri)
-			return r != nil && r.server == server && o.rules.Check(caller.With(ctx, who), offerOf(server, "", uri)) == nil
-		}
-	}
-	return false
-}
-
-// dropDeniedUpdates is the middleware that drops notifications about resources that the policy
-// has come to deny to the client that subscribed.
-func (s *Server) dropDeniedUpdates(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
-			session, _ := req.GetSession().(*mcp.ServerSession)
-			if server := s.reporting.Load(); server != nil && !s.mayHear(ctx, server, p.URI, session) {
-				return nil, nil
-			}
-		}
-		return next(ctx, method, req)
-	}
-}
-
-// The names under which the SDK knows all prompts and all resources.
-const (
-	anyPrompt   = "toolreg.any"
-	anyResource = "toolreg:any"
-)
-
-// ask has the SDK handle a request for a prompt or a resource, which it does not know. The returned
-// context has its name. The error is that of one that the caller is not offered.
-func (s *Server) ask(ctx context.Context, o *offer, method string, req mcp.Request) (context.Context, error) {
-	switch req := req.(type) {
-	case *mcp.GetPromptRequest:
-		p, err := s.promptOf(ctx, o, method, req.Params.Name)
-		if err != nil {
-			return ctx, err
-		}
-		tracing.Current(ctx).Target("gen_ai.prompt.name", p.declared)
-		req.Params.Name = anyPrompt
-		return context.WithValue(ctx, askedKey{}, p.declared), nil
-	case *mcp.ReadResourceRequest:
-		ctx = context.WithValue(ctx, askedKey{}, req.Params.URI)
-		if _, err := s.resourceOf(ctx, o, method, req.Params.URI); err != nil {
-			return ctx, err
-		}
-		req.Params.URI = anyResource
-	}
-	return ctx, nil
-}
-
-type askedKey struct{}
-
-// asked returns the name of the prompt, or the URI of the resource, that is requested.
-func asked(ctx context.Context) string {
-	name, _ := ctx.Value(askedKey{}).(string)
-	return name
 }

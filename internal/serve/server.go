@@ -241,6 +241,28 @@ func (s *Server) hold() (o *offer, release func()) {
 	}
 }
 
+// view returns what the clients of a profile are offered.
+func (s *Server) view(o *offer, profile string) *view {
+	v, made := o.view(profile)
+	if made {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if o.held == s.offer.held {
+			s.publish()
+		}
+	}
+	return v
+}
+
+// viewOf is view for the client of ctx, which may be offered tools for pages too.
+func (s *Server) viewOf(ctx context.Context, o *offer, profile string) *view {
+	v := s.view(o, profile)
+	if question.From(ctx).ShowsApps() {
+		return v.withApps()
+	}
+	return v
+}
+
 // reapUnused closes sessions and servers that have not been used for a while, until ctx is
 // done.
 func (s *Server) reapUnused(ctx context.Context) {
@@ -357,6 +379,15 @@ func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client 
 		o.view(profile)
 	}
 	return o, nil
+}
+
+// addMissing adds the entries whose keys are not there.
+func addMissing[K comparable, T any](to, from map[K]T) {
+	for key, v := range from {
+		if _, ok := to[key]; !ok {
+			to[key] = v
+		}
+	}
 }
 
 // served returns the profiles whose clients have sent requests.

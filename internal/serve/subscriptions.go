@@ -263,3 +263,31 @@ func (s *Server) resourceChanged(ctx context.Context, what changedResource) {
 		}
 	}
 }
+
+// mayHear reports whether a session is to be told of a change of a server's resource.
+func (s *Server) mayHear(ctx context.Context, server *mcpclient.Source, uri string, session *mcp.ServerSession) bool {
+	for _, o := range s.offers() {
+		if !o.has(server) {
+			continue
+		}
+		if who := s.subscriptions.subscriber(subscribed{uri, server.Info().Name, o.clientOf(server)}, session); who != nil {
+			r, _ := o.shown(caller.With(ctx, who), s.view(o, who.Profile)).find(uri)
+			return r != nil && r.server == server && o.rules.Check(caller.With(ctx, who), offerOf(server, "", uri)) == nil
+		}
+	}
+	return false
+}
+
+// dropDeniedUpdates is the middleware that drops notifications about resources that the policy
+// has come to deny to the client that subscribed.
+func (s *Server) dropDeniedUpdates(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
+			session, _ := req.GetSession().(*mcp.ServerSession)
+			if server := s.reporting.Load(); server != nil && !s.mayHear(ctx, server, p.URI, session) {
+				return nil, nil
+			}
+		}
+		return next(ctx, method, req)
+	}
+}

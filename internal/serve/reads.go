@@ -1,0 +1,216 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/tracing"
+)
+
+// The names under which the SDK knows all prompts and all resources.
+const (
+	anyPrompt   = "toolreg.any"
+	anyResource = "toolreg:any"
+)
+
+// ask has the SDK handle a request for a prompt or a resource, which it does not know. The returned
+// context has its name. The error is that of one that the caller is not offered.
+func (s *Server) ask(ctx context.Context, o *offer, method string, req mcp.Request) (context.Context, error) {
+	switch req := req.(type) {
+	case *mcp.GetPromptRequest:
+		p, err := s.promptOf(ctx, o, method, req.Params.Name)
+		if err != nil {
+			return ctx, err
+		}
+		tracing.Current(ctx).Target("gen_ai.prompt.name", p.declared)
+		req.Params.Name = anyPrompt
+		return context.WithValue(ctx, askedKey{}, p.declared), nil
+	case *mcp.ReadResourceRequest:
+		ctx = context.WithValue(ctx, askedKey{}, req.Params.URI)
+		if _, err := s.resourceOf(ctx, o, method, req.Params.URI); err != nil {
+			return ctx, err
+		}
+		req.Params.URI = anyResource
+	}
+	return ctx, nil
+}
+
+type askedKey struct{}
+
+// asked returns the name of the prompt, or the URI of the resource, that is requested.
+func asked(ctx context.Context) string {
+	name, _ := ctx.Value(askedKey{}).(string)
+	return name
+}
+
+// getPrompt has the server fill in a prompt.
+func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	arguments, err := json.Marshal(req.Params.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	name := asked(ctx)
+	v, ask, err := s.states.Make(ctx, question.Turn{
+		Method: "prompts/get", Name: name, Params: arguments, Progress: req.Params.GetProgressToken(),
+		State: req.Params.RequestState, Answers: req.Params.InputResponses,
+	},
+		func(ctx context.Context) (any, error) {
+			o, done := s.use(ctx)
+			defer done()
+			p := o.prompts[name]
+			if p == nil {
+				return nil, errReplaced
+			}
+			var filled mcpclient.Filled
+			err := o.useOffer(ctx, "prompts/get", offerOf(p.server, p.is.Name, p.declared),
+				map[string]any{"name": p.is.Name, "arguments": req.Params.Arguments},
+				func(ctx context.Context) (err error) {
+					filled, err = p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, question.Progress(ctx))
+					return err
+				})
+			return filled, err
+		})
+	switch {
+	case err != nil:
+		return nil, refusal(err)
+	case ask != nil:
+		return &mcp.GetPromptResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
+	}
+	filled, _ := v.(mcpclient.Filled)
+	out := &mcp.GetPromptResult{Description: filled.Description}
+	for _, m := range filled.Messages {
+		out.Messages = append(out.Messages, &mcp.PromptMessage{Role: mcp.Role(m.Role), Content: part{content: m.Content}})
+	}
+	return out, nil
+}
+
+// readResource reads a resource.
+func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	name := asked(ctx)
+	var from *resource
+	v, ask, err := s.states.Make(ctx, question.Turn{
+		Method: "resources/read", Name: name, Progress: req.Params.GetProgressToken(),
+		State: req.Params.RequestState, Answers: req.Params.InputResponses,
+	},
+		func(ctx context.Context) (any, error) {
+			o, done := s.use(ctx)
+			defer done()
+			r, err := s.resourceOf(ctx, o, "resources/read", name)
+			if err != nil {
+				return nil, err
+			}
+			var reading mcpclient.Reading
+			err = o.useOffer(ctx, "resources/read", offerOf(r.server, "", name), map[string]string{"uri": name}, func(ctx context.Context) (err error) {
+				from = r
+				reading, err = r.server.ReadResource(ctx, name, question.Progress(ctx))
+				return err
+			})
+			return reading, err
+		})
+	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
+	switch {
+	case isRefused && refused.Missing():
+		return nil, mcp.ResourceNotFoundError(name)
+	case err != nil:
+		return nil, refusal(err)
+	case ask != nil:
+		return &mcp.ReadResourceResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
+	}
+	reading, _ := v.(mcpclient.Reading)
+	out := &mcp.ReadResourceResult{}
+	if err := jsonx.Unmarshal(reading.Raw, &out.Contents); err != nil {
+		return nil, refusal(fmt.Errorf("the server's contents cannot be read: %w", err))
+	}
+	raw, _ := jsonx.Elements(reading.Raw)
+	for i, c := range out.Contents {
+		c.Meta = transport.MetaOf(jsonx.Get(raw[i], "_meta"))
+		if c.URI == "" {
+			c.URI = name
+		}
+		if c.MIMEType == "" && from != nil { // nil if another request read it
+			c.MIMEType = from.mimeType()
+		}
+	}
+	return out, nil
+}
+
+// complete has the server complete an argument of a prompt or a template.
+func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	o, done := s.use(ctx)
+	defer done()
+	params := *req.Params
+	none := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}
+	if params.Ref == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref is missing"}
+	}
+	ref := *params.Ref
+	params.Ref = &ref
+	var server *mcpclient.Source
+	switch ref.Type {
+	case "ref/prompt":
+		p, err := s.promptOf(ctx, o, "completion/complete", ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		server, ref.Name = p.server, p.is.Name
+	case "ref/resource":
+		r, err := s.templateOf(ctx, o, ref.URI)
+		if err != nil || r.like == nil { // a resource has no arguments
+			return none, err
+		}
+		server = r.server
+	default:
+		return none, nil
+	}
+	result, err := server.Complete(ctx, &params)
+	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok { // to clients this is one server, which supports completion
+		return none, nil
+	}
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return result, nil
+}
+
+// useOffer has a prompt or a resource used by do, which is the request of a method, if the rules allow
+// it, or the client's user does.
+func (o *offer) useOffer(ctx context.Context, method string, about engine.Offer, params any, do func(context.Context) error) error {
+	t := about.Tool(method)
+	if err := question.From(ctx).Concerns(t, t.Source); err != nil {
+		return err
+	}
+	return o.session.Calls.Use(ctx, t, about, params, do)
+}
+
+// errReplaced reports that a requested prompt or resource no longer exists after a change
+// of the settings.
+var errReplaced = errors.New("no longer offered, because the settings have changed")
+
+// refusal returns an error for a client. The code of a server's error is kept.
+func refusal(err error) error {
+	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case isRefused:
+		return &jsonrpc.Error{Code: cmp.Or(refused.Code, jsonrpc.CodeInternalError), Message: refused.Message}
+	case errors.Is(err, registry.ErrDenied), errors.Is(err, registry.ErrNeedsConfirmation):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: explain(err)}
+	}
+	if e := protocolError(err); e != nil {
+		return e
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+}

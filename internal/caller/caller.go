@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // The names of callers without a token of their own: the client on stdin, and those over HTTP
@@ -101,6 +102,9 @@ func (Silent) Left() bool { return false }
 // ErrContinued is the cause with which a call is canceled if another run, in this process
 // or another, continues it. The call is not logged, because the other run is.
 var ErrContinued = errors.New("the client continues the call in another run")
+
+// ErrTaken is an ErrContinued: another process has the client's answer to the question of the call.
+var ErrTaken = fmt.Errorf("%w: it has answered another process", ErrContinued)
 
 type key struct{}
 

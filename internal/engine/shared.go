@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/store"
@@ -78,28 +79,36 @@ func takeShared(ctx context.Context, s *store.Store, tool, name string, limits [
 	}
 }
 
-// sharedApprovals keeps the approvals of clients, and questions about their calls, in a store, for
-// a season after the last change.
+// sharedApprovals keeps the approvals of clients, and questions about their calls, in a store.
 type sharedApprovals struct{ store *store.Store }
 
 const (
+	// approvalsTime is how long approvals are kept after their last change.
 	approvalsTime = 90 * 24 * time.Hour
 	// updates is how often a change is tried that others get ahead of.
 	updates = 100
 )
 
+// storedAs returns the kind and the id in the store of a file, and how long it is kept.
+func storedAs(file string) (kind, id string, ttl time.Duration) {
+	if kind, id, ok := strings.Cut(file, "/"); ok {
+		return kind, id, policy.QuestionLifetime
+	}
+	return strings.TrimSuffix(file, ".json"), "", approvalsTime
+}
+
 // Read implements policy.SharedApprovals.
 func (a sharedApprovals) Read(ctx context.Context, file string) ([]byte, error) {
-	v, err := a.store.Get(ctx, kindOf(file), "")
+	kind, id, _ := storedAs(file)
+	v, err := a.store.Get(ctx, kind, id)
 	return v.Data, err
 }
 
-// kindOf returns the kind of value that a file is in the store.
-func kindOf(file string) string { return strings.TrimSuffix(file, ".json") }
-
-// Update implements policy.SharedApprovals.
+// Update implements policy.SharedApprovals. In place of a file that is removed, an empty one is
+// stored for a minute, because only values can be replaced if they are unchanged.
 func (a sharedApprovals) Update(ctx context.Context, file string, change func([]byte) ([]byte, error)) error {
-	now, err := a.store.Get(ctx, kindOf(file), "")
+	kind, id, ttl := storedAs(file)
+	now, err := a.store.Get(ctx, kind, id)
 	for range updates {
 		if err != nil {
 			return err
@@ -108,12 +117,24 @@ func (a sharedApprovals) Update(ctx context.Context, file string, change func([]
 		if changeErr != nil {
 			return changeErr
 		}
+		if data == nil && len(now.Data) == 0 {
+			return nil
+		}
+		lasts := ttl
+		if data == nil {
+			lasts = time.Minute
+		}
 		var done bool
-		if now, done, err = a.store.Swap(ctx, kindOf(file), "", now, data, approvalsTime); done {
+		if now, done, err = a.store.Swap(ctx, kind, id, now, data, lasts); done {
 			return nil
 		}
 	}
 	return errors.New("they change too often")
+}
+
+// Each implements policy.SharedApprovals.
+func (a sharedApprovals) Each(ctx context.Context, folder string, use func([]byte, func(context.Context) error) error) error {
+	return a.store.Each(ctx, folder, use)
 }
 
 // Key implements policy.SharedApprovals.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -62,6 +63,32 @@ func TestElsewhere(t *testing.T) {
 			}
 			if !slices.Contains(r.tr.steps, "keep") || !slices.Contains(r.tr.steps, "waits id") || slices.Contains(r.tr.steps, "run") != (tt.err == "") {
 				t.Errorf("%s: steps %q", name, r.tr.steps)
+			}
+		})
+	}
+}
+
+// A question that is answered at once is not kept. One that a client has answered another process is
+// forgotten, because it may have been kept after that.
+func TestQuestionsThatEndEarly(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after time.Duration
+		cause error
+		kept  bool
+		want  []string
+	}{
+		"at once":            {lookEvery / 2, errors.New("over"), false, nil},
+		"later":              {lookEvery * 3 / 2, caller.ErrContinued, true, nil},
+		"in another process": {lookEvery * 3 / 2, caller.ErrTaken, true, []string{"sent true"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r, s := newShelf(ask(), ask())
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(tt.after, func() { cancel(tt.cause) })
+			q := Question{Tool: r.tool, Call: registry.Call{Params: []byte("sent")}}
+			_, err := r.x.elsewhere(r.tool, registry.Call{}, q)(ctx, func(string) {}, func() bool { return false })
+			if !errors.Is(err, tt.cause) || slices.Contains(r.tr.steps, "keep") != tt.kept || !slices.Equal(s.settled, tt.want) {
+				t.Errorf("%s: %v, steps %q, settled %q", name, err, r.tr.steps, s.settled)
 			}
 		})
 	}

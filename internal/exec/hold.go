@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -41,10 +42,12 @@ func (x *Executor) elsewhere(t *registry.Tool, call registry.Call, q Question) E
 		return nil
 	}
 	return func(ctx context.Context, kept func(string), first func() bool) (Answer, error) {
-		kept(x.Unattended.Keep(ctx, &q))
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
-		for before := ""; ; {
+		for before, looks := "", 0; ; looks++ {
+			if looks == 1 { // most programs have answered by now, and need no file for that
+				kept(x.Unattended.Keep(ctx, &q))
+			}
 			if now := x.Unattended.Stamp(ctx); now != before {
 				before = now
 				if a, ok := x.settlement(ctx, t, call, &q); ok {
@@ -57,6 +60,9 @@ func (x *Executor) elsewhere(t *registry.Tool, call registry.Call, q Question) E
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
+				if errors.Is(context.Cause(ctx), caller.ErrTaken) { // the call may be over by now
+					x.Unattended.Settled(context.WithoutCancel(ctx), t, q.Call, true)
+				}
 				return Answer{}, context.Cause(ctx)
 			}
 		}

@@ -143,18 +143,6 @@ func parseFile(data []byte, file any) error {
 	return nil
 }
 
-// read decodes a file of the state folder. An absent file is empty.
-func (a *Approvals) read(name string, file any) error {
-	data, err := a.Dir.Read(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading %s: %w", name, err)
-	}
-	if err := parseFile(data, file); err != nil {
-		return fmt.Errorf("reading %s: %w; %s", filepath.Join(a.Dir.Path, name), err, remedy(name, err))
-	}
-	return nil
-}
-
 // List returns the approvals of the project, or of all projects, oldest first. It
 // returns an error if the file, or what is shared, cannot be used.
 func (a *Approvals) List(ctx context.Context, all bool) ([]Approval, error) {
@@ -176,20 +164,21 @@ func (a *Approvals) stored(all bool) ([]Approval, error) {
 	if a.Dir == nil {
 		return nil, nil
 	}
+	data, err := a.Dir.Read(approvalsFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading %s: %w", approvalsFile, err)
+	}
 	var f approvalFile
-	if err := a.read(approvalsFile, &f); err != nil {
-		return nil, err
+	if err := parseFile(data, &f); err != nil {
+		return nil, fmt.Errorf("reading %s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, remedy(err))
 	}
 	return slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project }), nil
 }
 
 // remedy says what to do about a file that cannot be used.
-func remedy(name string, err error) string {
-	switch {
-	case errors.Is(err, errNewer):
+func remedy(err error) string {
+	if errors.Is(err, errNewer) {
 		return "use that version, or move the file away"
-	case name == questionsFile:
-		return "the next question that is kept sets it aside"
 	}
 	return "`toolreg approvals clear`, or the next remembered answer, sets it aside"
 }
@@ -258,12 +247,13 @@ func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]A
 	return out, nil
 }
 
-func (a *Approvals) now() time.Time {
-	now := time.Now
+func (a *Approvals) now() time.Time { return a.clock().Truncate(time.Second) }
+
+func (a *Approvals) clock() time.Time {
 	if a.Now != nil {
-		now = a.Now
+		return a.Now().UTC()
 	}
-	return now().UTC().Truncate(time.Second)
+	return time.Now().UTC()
 }
 
 // Add stores approvals. They replace earlier ones of the same scope.
@@ -363,51 +353,43 @@ func (a *Approvals) remove(ctx context.Context, gone func(Approval) bool) error 
 	return err
 }
 
+// noFolder is the error of what cannot be stored without a state folder.
+func (a *Approvals) noFolder() error {
+	if a.Unavailable != nil {
+		return a.Unavailable
+	}
+	return fmt.Errorf("%w: no state directory", state.ErrUnavailable)
+}
+
 // update changes the file while holding its lock. It sets a damaged file aside and
 // leaves a newer one alone.
 func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approval) error {
-	err := replaceFile(ctx, a, approvalsFile, func(f *approvalFile) error {
-		f.Version, f.Approvals = approvalsVersion, change(f.Approvals)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("saving approvals: %w", err)
-	}
-	return nil
-}
-
-// replaceFile reads a file of the state folder, lets change change it and writes it. An
-// error of change is returned, and then nothing is written.
-func replaceFile[F any](ctx context.Context, a *Approvals, name string, change func(*F) error) error {
 	if a.Dir == nil {
-		if a.Unavailable != nil {
-			return a.Unavailable
-		}
-		return fmt.Errorf("%w: no state directory", state.ErrUnavailable)
+		return fmt.Errorf("saving approvals: %w", a.noFolder())
 	}
-	aside, err := a.Dir.UpdateOrSetAside(ctx, name, func(old []byte) ([]byte, error) {
-		file := new(F)
-		err := parseFile(old, file)
-		if errors.Is(err, errDamaged) {
+	aside, err := a.Dir.UpdateOrSetAside(ctx, approvalsFile, func(old []byte) ([]byte, error) {
+		var f approvalFile
+		switch err := parseFile(old, &f); {
+		case errors.Is(err, errDamaged):
 			return nil, state.ErrDamaged
-		}
-		if err == nil {
-			err = change(file)
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
 		}
-		text, err := json.MarshalIndent(file, "", "  ")
+		f.Version, f.Approvals = approvalsVersion, change(f.Approvals)
+		text, err := json.MarshalIndent(f, "", "  ")
 		return append(text, '\n'), err
 	})
 	if aside != "" && a.Warn != nil {
 		a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_set_aside",
-			Message: "the file " + name + " was damaged and has been replaced; the old file is kept as " + aside})
+			Message: "the file " + approvalsFile + " was damaged and has been replaced; the old file is kept as " + aside})
 	}
 	if errors.Is(err, errNewer) {
-		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, name), err, remedy(name, err))
+		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, remedy(err))
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("saving approvals: %w", err)
+	}
+	return nil
 }
 
 func (x *Approval) id() string {

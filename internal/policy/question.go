@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -14,20 +13,20 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
 const (
-	// questionsFile is the name of the file in the state directory.
-	questionsFile = "questions.json"
 	// QuestionLifetime is how long a question and its answer are kept.
 	QuestionLifetime = 24 * time.Hour
-	// maxQuestions and maxQuestionBytes limit the questions of one client that are kept.
-	// A new one replaces the oldest.
+	// maxQuestions and maxQuestionBytes limit the questions of one client that are kept. The
+	// oldest are forgotten when a process has kept pruneEvery more.
 	maxQuestions     = 100
 	maxQuestionBytes = 8 << 20
+	pruneEvery       = 16
 )
 
 // KeptQuestion is a question about a call that nobody could be asked about, with its answer.
@@ -82,9 +81,10 @@ func (k *KeptQuestion) OfferServer(approvals []Approval) bool {
 	return true
 }
 
-type questionFile struct {
-	Version   int            `json:"version"`
-	Questions []KeptQuestion `json:"questions"`
+// storedQuestion is the content of the file of a question.
+type storedQuestion struct {
+	Version int `json:"version"`
+	KeptQuestion
 }
 
 // Questions keeps questions that nobody could be asked for a day, where the approvals of the
@@ -92,72 +92,125 @@ type questionFile struct {
 type Questions struct {
 	Approvals *Approvals // required
 
-	warned sync.Once // warns of an unusable file once per run
+	kept   atomic.Int64 // how many questions this process has kept
+	warned sync.Once    // warns of unusable questions once per run
 }
 
 // Keep keeps a question of the project and returns it, or the one that is kept already for
 // the same call. The caller sets Client, Question, Call, State and Always. A void question about
 // the same call is forgotten.
 func (s *Questions) Keep(ctx context.Context, k KeptQuestion) (KeptQuestion, error) {
-	most := maxQuestionBytes
-	if s.Approvals.Shares(ctx) {
-		most = maxShared / 2
+	shared, most, all := s.Approvals.Shares(ctx), maxQuestionBytes, maxQuestionBytes // bytes
+	if shared {
+		most, all = maxShared/2, maxShared
 	}
 	if k.size() > most {
 		return k, fmt.Errorf("the question is longer than %d bytes", most)
 	}
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // never fails
-	k.ID, k.Project, k.Created = hex.EncodeToString(random[:]), s.Approvals.Project, s.Approvals.now()
+	k.ID, k.Project, k.Created = hex.EncodeToString(random[:]), s.Approvals.Project, s.Approvals.clock()
 	k.Expires = k.Created.Add(QuestionLifetime)
 	kept := k
-	err := s.update(ctx, s.Approvals.Shares(ctx), func(list []KeptQuestion) ([]KeptQuestion, error) {
-		i := slices.IndexFunc(list, func(x KeptQuestion) bool { return x.Call == k.Call && x.State == k.State })
-		if i >= 0 {
-			kept = list[i]
-			return list, nil
+	err := s.change(ctx, shared, func(files QuestionFiles) error {
+		err := files.Update(ctx, questionFile(k.Call), func(old []byte) ([]byte, error) {
+			was, err := s.decode(files, old)
+			switch {
+			case errors.Is(err, errNewer):
+				return nil, err
+			case err == nil && was.ID != "" && was.State == k.State:
+				kept = was
+				return old, nil
+			}
+			kept = k
+			return json.Marshal(storedQuestion{approvalsVersion, k})
+		})
+		if err == nil && s.kept.Add(1)%pruneEvery == 1 {
+			err = s.prune(ctx, files, k.Client, all)
 		}
-		list = append(slices.DeleteFunc(list, func(x KeptQuestion) bool { return x.Call == k.Call }), k)
-		return limited(list, k.Client), nil
+		return err
 	})
 	return kept, err
 }
 
-// limited returns the questions without the oldest ones of a client if it has too many.
-func limited(list []KeptQuestion, client string) []KeptQuestion {
-	count, bytes := 0, 0
-	var out []KeptQuestion
-	for _, x := range slices.Backward(list) {
-		if x.Client == client {
-			count, bytes = count+1, bytes+x.size()
-			if count > maxQuestions || bytes > maxQuestionBytes {
-				continue
-			}
+// decode decodes a question. It returns the zero value if there is none, or if it has expired.
+func (s *Questions) decode(files QuestionFiles, data []byte) (KeptQuestion, error) {
+	var q storedQuestion
+	if err := parseFile(data, &q); err != nil {
+		where := "serve.store"
+		if folder, own := files.(questionFolder); own {
+			where = folder.Path
 		}
-		out = append(out, x)
+		return KeptQuestion{}, fmt.Errorf("a question in %s: %w", where, err)
 	}
-	slices.Reverse(out)
-	return out
+	if !s.Approvals.clock().Before(q.Expires) {
+		return KeptQuestion{}, nil
+	}
+	return q.KeptQuestion, nil
+}
+
+// prune forgets questions that have expired, and the oldest ones of a client that has too many.
+func (s *Questions) prune(ctx context.Context, files QuestionFiles, client string, most int) error {
+	type one struct {
+		created time.Time
+		size    int
+		remove  func(context.Context) error
+	}
+	var own []one
+	err := files.Each(ctx, questionsFolder, func(data []byte, remove func(context.Context) error) error {
+		k, err := s.decode(files, data)
+		switch {
+		case errors.Is(err, errNewer):
+		case k.ID == "": // or it is damaged
+			return remove(ctx)
+		case k.Client == client:
+			own = append(own, one{k.Created, k.size(), remove})
+		}
+		return nil
+	})
+	slices.SortStableFunc(own, func(a, b one) int { return b.created.Compare(a.created) })
+	bytes := 0
+	for i, k := range own {
+		if bytes += k.size; err == nil && (i >= maxQuestions || bytes > most) {
+			err = k.remove(ctx)
+		}
+	}
+	return err
+}
+
+// list returns the questions that have not expired, oldest first.
+func (s *Questions) list(ctx context.Context, files QuestionFiles) (out []KeptQuestion, err error) {
+	err = files.Each(ctx, questionsFolder, func(data []byte, _ func(context.Context) error) error {
+		k, err := s.decode(files, data)
+		if err != nil {
+			s.warn(err)
+		} else if k.ID != "" {
+			out = append(out, k)
+		}
+		return nil
+	})
+	slices.SortStableFunc(out, func(a, b KeptQuestion) int { return a.Created.Compare(b.Created) })
+	return out, err
 }
 
 // Answered returns the question about a call that was answered, if its state is unchanged.
 func (s *Questions) Answered(ctx context.Context, call, state string) (KeptQuestion, bool) {
 	shared := s.Approvals.Shares(ctx)
-	if dir := s.Approvals.Dir; dir != nil && !shared { // most calls have no answer, and decoding a full file takes milliseconds
-		if data, err := dir.Read(questionsFile); err == nil && !bytes.Contains(data, []byte(call)) {
-			return KeptQuestion{}, false
+	if !shared && s.Approvals.Dir == nil {
+		return KeptQuestion{}, false
+	}
+	var k KeptQuestion
+	files, err := s.files(shared)
+	if err == nil {
+		var data []byte
+		if data, err = files.Read(ctx, questionFile(call)); err == nil {
+			k, err = s.decode(files, data)
 		}
 	}
-	list, err := s.open(ctx, shared)
 	if err != nil {
 		s.warn(err)
-		return KeptQuestion{}, false
 	}
-	i := slices.IndexFunc(list, func(x KeptQuestion) bool { return x.Choice != "" && x.Call == call && x.State == state })
-	if i < 0 {
-		return KeptQuestion{}, false
-	}
-	return list[i], true
+	return k, k.Choice != "" && k.State == state
 }
 
 // Forget forgets the question about a call that needs no answer any more. asked says that there was
@@ -167,39 +220,49 @@ func (s *Questions) Forget(ctx context.Context, call func() string, asked bool) 
 	if shared && !asked || !shared && s.Approvals.Dir == nil {
 		return
 	}
-	var data []byte
-	if !shared {
-		if data, _ = s.Approvals.Dir.Read(questionsFile); !bytes.Contains(data, []byte(`"call"`)) { // there are no questions
+	files, err := s.files(shared)
+	if folder, own := files.(questionFolder); err == nil && own { // most calls have no question, and then need no lock
+		if names, err := folder.Names("", ""); err == nil && (len(names) == 0 || !slices.Contains(names, call())) {
 			return
 		}
 	}
-	id := call()
-	if !shared && !bytes.Contains(data, []byte(id)) {
-		return
+	if err == nil {
+		err = s.change(ctx, shared, func(files QuestionFiles) error { return forget(ctx, files, call()) })
 	}
-	if err := s.update(ctx, shared, func(list []KeptQuestion) ([]KeptQuestion, error) {
-		return slices.DeleteFunc(list, func(x KeptQuestion) bool { return x.Call == id }), nil
-	}); err != nil {
+	if err != nil {
 		s.warn(err)
 	}
+}
+
+func forget(ctx context.Context, files QuestionFiles, call string) error {
+	return files.Update(ctx, questionFile(call), func([]byte) ([]byte, error) { return nil, nil })
 }
 
 // Stamp returns a value that is another one after questions were answered or approvals were
 // changed. With a store, which does not tell, it is always another one.
 func (s *Questions) Stamp(ctx context.Context) string {
+	now := time.Now()
 	if s.Approvals.Shares(ctx) {
-		return s.Approvals.now().String()
+		return now.String()
 	}
 	out := "-"
 	if s.Approvals.Dir != nil {
-		for _, name := range []string{questionsFile, approvalsFile} {
-			if info, err := os.Stat(filepath.Join(s.Approvals.Dir.Path, name)); err == nil {
-				out += fmt.Sprint(" ", info.Size(), " ", info.ModTime().UnixNano())
+		for _, name := range []string{questionsFolder, approvalsFile} {
+			info, err := os.Stat(filepath.Join(s.Approvals.Dir.Path, name))
+			if err != nil {
+				continue
+			}
+			out += fmt.Sprint(" ", info.Size(), " ", info.ModTime().UnixNano())
+			if now.Sub(info.ModTime()) < clockTick { // the next change may get the same time
+				out += " " + now.String()
 			}
 		}
 	}
 	return out
 }
+
+// clockTick is longer than the steps of the clock of a file system.
+const clockTick = 2 * time.Second
 
 // warn reports that the questions cannot be used.
 func (s *Questions) warn(err error) {
@@ -212,17 +275,29 @@ func (s *Questions) warn(err error) {
 }
 
 // Claim takes answered questions, which are then forgotten: all of them, or none if one is not
-// there any more. It returns false and warns if the file cannot be changed.
+// there any more. Shared ones are claimed one at a time. It returns false and warns if they cannot be
+// changed.
 func (s *Questions) Claim(ctx context.Context, ids ...string) bool {
-	err := s.update(ctx, s.Approvals.Shares(ctx), func(list []KeptQuestion) ([]KeptQuestion, error) {
+	err := s.change(ctx, s.Approvals.Shares(ctx), func(files QuestionFiles) error {
+		list, err := s.list(ctx, files)
+		if err != nil {
+			return err
+		}
+		var claimed []KeptQuestion
 		for _, id := range ids {
 			i := slices.IndexFunc(list, func(x KeptQuestion) bool { return x.ID == id && x.Choice != "" })
 			if i < 0 {
-				return nil, errClaimed
+				return errClaimed
 			}
+			claimed = append(claimed, list[i])
 			list = slices.Delete(list, i, i+1)
 		}
-		return list, nil
+		for _, k := range claimed {
+			if err := s.replace(ctx, files, &k, nil); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil && !errors.Is(err, errClaimed) {
 		s.warn(err)
@@ -232,23 +307,42 @@ func (s *Questions) Claim(ctx context.Context, ids ...string) bool {
 
 var errClaimed = errors.New("another call has the answer")
 
+// replace replaces a question by another one, or forgets it if that is nil. The error is
+// [errClaimed] if it is no longer kept as it was.
+func (s *Questions) replace(ctx context.Context, files QuestionFiles, old, k *KeptQuestion) error {
+	return files.Update(ctx, questionFile(old.Call), func(data []byte) ([]byte, error) {
+		if now, err := s.decode(files, data); err != nil || now.ID != old.ID || now.Choice != old.Choice {
+			return nil, errClaimed
+		}
+		if k == nil {
+			return nil, nil
+		}
+		return json.Marshal(storedQuestion{approvalsVersion, *k})
+	})
+}
+
 // Pending returns the questions of the project, or of all projects, that nobody has answered,
 // oldest first.
-func (s *Questions) Pending(ctx context.Context, all bool) ([]KeptQuestion, error) {
-	list, err := s.open(ctx, false)
-	if err == nil && s.Approvals.Shared != nil {
-		var shared []KeptQuestion
-		shared, err = s.open(ctx, true)
-		list = append(list, shared...)
+func (s *Questions) Pending(ctx context.Context, all bool) (out []KeptQuestion, err error) {
+	for _, shared := range []bool{false, true} {
+		if shared && s.Approvals.Shared == nil || !shared && s.Approvals.Dir == nil {
+			continue
+		}
+		files, err := s.files(shared)
+		if err != nil {
+			return nil, err
+		}
+		list, err := s.list(ctx, files)
+		if err != nil {
+			return nil, fmt.Errorf("reading the questions: %w", err)
+		}
+		out = append(out, list...)
 	}
-	if err != nil {
-		return nil, err
-	}
-	list = slices.DeleteFunc(list, func(x KeptQuestion) bool {
+	out = slices.DeleteFunc(out, func(x KeptQuestion) bool {
 		return x.Choice != "" || !all && x.Project != s.Approvals.Project
 	})
-	slices.SortStableFunc(list, func(a, b KeptQuestion) int { return a.Created.Compare(b.Created) })
-	return list, nil
+	slices.SortStableFunc(out, func(a, b KeptQuestion) int { return a.Created.Compare(b.Created) })
+	return out, nil
 }
 
 // NoQuestionError reports that no question with the given id waits for an answer. It wraps
@@ -287,12 +381,16 @@ func (s *Questions) Answer(ctx context.Context, id, choice, reason string) (answ
 }
 
 func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason string) (answered string, err error) {
-	err = s.update(ctx, shared, func(list []KeptQuestion) ([]KeptQuestion, error) {
+	err = s.change(ctx, shared, func(files QuestionFiles) error {
+		list, err := s.list(ctx, files)
+		if err != nil {
+			return err
+		}
 		i, err := find(list, id)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		k := &list[i]
+		k := list[i]
 		answered = k.ID
 		switch choice {
 		case "always", "always-server":
@@ -301,18 +399,30 @@ func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason 
 				approvals = k.Server
 			}
 			if len(approvals) == 0 {
-				return nil, fmt.Errorf("question %s: %s: %w", k.ID, choice, ErrNotOffered)
+				return fmt.Errorf("question %s: %s: %w", k.ID, choice, ErrNotOffered)
 			}
 			if err := s.Approvals.Add(ctx, approvals); err != nil {
-				return nil, err
+				return err
 			}
-			id := k.ID
-			return slices.DeleteFunc(list, func(x KeptQuestion) bool { return x.ID == id || covers(approvals, x.Always) }), nil
+			for _, x := range list {
+				if x.ID == k.ID || covers(approvals, x.Always) {
+					if err := forget(ctx, files, x.Call); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
 		case "yes", "no":
-			k.Choice, k.Reason = choice, reason
-			return list, nil
+			next := k
+			next.Choice, next.Reason = choice, reason
+			if err := s.replace(ctx, files, &k, &next); errors.Is(err, errClaimed) {
+				return &NoQuestionError{ID: k.ID, Answered: true}
+			} else if err != nil {
+				return err
+			}
+			return nil
 		}
-		return nil, fmt.Errorf("question %s: %q: %w", k.ID, choice, ErrNotOffered)
+		return fmt.Errorf("question %s: %q: %w", k.ID, choice, ErrNotOffered)
 	})
 	return answered, err
 }
@@ -346,63 +456,4 @@ func find(list []KeptQuestion, id string) (int, error) {
 		return 0, &NoQuestionError{ID: list[fits[0]].ID, Answered: true}
 	}
 	return fits[0], nil
-}
-
-// open returns the questions that have not expired: the shared ones, or those in the file.
-func (s *Questions) open(ctx context.Context, shared bool) ([]KeptQuestion, error) {
-	var f questionFile
-	if shared {
-		data, err := s.Approvals.Shared.Read(ctx, questionsFile)
-		if err == nil {
-			err = parseFile(data, &f)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the questions of clients: %w", err)
-		}
-	} else if s.Approvals.Dir != nil {
-		if err := s.Approvals.read(questionsFile, &f); err != nil {
-			return nil, err
-		}
-	}
-	return s.current(f.Questions), nil
-}
-
-func (s *Questions) current(list []KeptQuestion) []KeptQuestion {
-	now := s.Approvals.now()
-	return slices.DeleteFunc(list, func(x KeptQuestion) bool { return !now.Before(x.Expires) })
-}
-
-// update changes the questions that have not expired, shared ones or those in the file, while
-// nobody else does.
-func (s *Questions) update(ctx context.Context, shared bool, change func([]KeptQuestion) ([]KeptQuestion, error)) error {
-	if shared {
-		return s.updateShared(ctx, change)
-	}
-	return replaceFile(ctx, s.Approvals, questionsFile, func(f *questionFile) (err error) {
-		f.Version = approvalsVersion
-		f.Questions, err = change(s.current(f.Questions))
-		return err
-	})
-}
-
-// updateShared is update for the shared questions. The oldest are forgotten if there are too many.
-func (s *Questions) updateShared(ctx context.Context, change func([]KeptQuestion) ([]KeptQuestion, error)) error {
-	return s.Approvals.Shared.Update(ctx, questionsFile, func(old []byte) ([]byte, error) {
-		var f questionFile
-		if err := parseFile(old, &f); errors.Is(err, errNewer) {
-			return nil, err
-		}
-		list, err := change(s.current(f.Questions))
-		if err != nil {
-			return nil, err
-		}
-		bytes := 0
-		for i, x := range slices.Backward(list) {
-			if bytes += x.size(); bytes > maxShared {
-				list = list[i+1:]
-				break
-			}
-		}
-		return json.Marshal(questionFile{approvalsVersion, list})
-	})
 }

@@ -26,8 +26,12 @@ func newQuestions(t *testing.T) (*Questions, *time.Time) {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	return &Questions{Approvals: &Approvals{Dir: dir, Project: "/p", Now: func() time.Time { return now }}}, &now
+	tick := func() time.Time { now = now.Add(time.Nanosecond); return now }
+	return &Questions{Approvals: &Approvals{Dir: dir, Project: "/p", Now: tick}}, &now
 }
+
+// run returns the questions as another run sees them, which looks at the limits when it keeps one.
+func run(s *Questions) *Questions { return &Questions{Approvals: s.Approvals} }
 
 func keep(t *testing.T, s *Questions, k KeptQuestion) string {
 	t.Helper()
@@ -172,41 +176,67 @@ func TestAlwaysAddsApprovals(t *testing.T) {
 func TestQuestionsAreLimited(t *testing.T) {
 	s, _ := newQuestions(t)
 	other := keep(t, s, KeptQuestion{Call: "other", Client: "other"})
-	var first, last string
-	for i := range maxQuestions + 1 {
-		last = keep(t, s, KeptQuestion{Call: fmt.Sprint(i)})
-		if i == 0 {
-			first = last
+	var ids []string
+	for i := range maxQuestions + 3*pruneEvery {
+		ids = append(ids, keep(t, s, KeptQuestion{Call: fmt.Sprint(i)}))
+		if got := len(pendingIDs(t, s)); got > maxQuestions+pruneEvery {
+			t.Fatalf("%d questions", got)
 		}
 	}
-	got := pendingIDs(t, s)
-	if len(got) != maxQuestions+1 || !slices.Contains(got, other) || !slices.Contains(got, last) || slices.Contains(got, first) {
-		t.Errorf("%d questions: %q", len(got), got)
+	ids = append(ids, keep(t, run(s), KeptQuestion{Call: "last"}))
+	if want := append([]string{other}, ids[len(ids)-maxQuestions:]...); !slices.Equal(pendingIDs(t, s), want) {
+		t.Errorf("there are %q, want %q", pendingIDs(t, s), want)
 	}
 	if _, err := s.Keep(t.Context(), KeptQuestion{Call: "long", Question: strings.Repeat("x", maxQuestionBytes+1)}); err == nil {
 		t.Error("a question beyond the limit was kept")
 	}
 }
 
+// A question that cannot be read has no answer, is reported and does not hide others; the same call
+// replaces it, if no newer version has written it.
 func TestDamagedQuestions(t *testing.T) {
 	s, _ := newQuestions(t)
 	var warned []string
-	s.Approvals.Warn = func(d registry.Diagnostic) { warned = append(warned, d.Code) }
+	s.Approvals.Warn = func(d registry.Diagnostic) { warned = append(warned, d.Code+": "+d.Message) }
 	id := keep(t, s, KeptQuestion{Call: "a"})
 	answer(t, s, id, "yes")
-	file := filepath.Join(s.Approvals.Dir.Path, questionsFile)
-	if err := os.WriteFile(file, []byte(`{"version":1,"questions":[{"id":"`+id+`","choice":"yes","call":"a"},`), 0o600); err != nil {
-		t.Fatal(err)
+	other := keep(t, s, KeptQuestion{Call: "other"})
+	folder := filepath.Join(s.Approvals.Dir.Path, questionsFolder)
+	write := func(data string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, "a"), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, ok := s.Answered(t.Context(), "a", ""); ok {
-		t.Error("a damaged file has answers")
+	for _, data := range []string{`{"version":1,"id":"` + id + `","choice":"yes","call":"a",`, `{"version":2,"id":"` + id + `","choice":"yes","call":"a"}`} {
+		write(data)
+		warned = nil
+		next := run(s)
+		if _, ok := next.Answered(t.Context(), "a", ""); ok {
+			t.Errorf("%s is an answer", data)
+		}
+		if got := pendingIDs(t, next); !slices.Equal(got, []string{other}) {
+			t.Errorf("%q wait, want %q", got, other)
+		}
+		if len(warned) != 1 || !strings.Contains(warned[0], "questions_unavailable: ") || !strings.Contains(warned[0], folder) {
+			t.Errorf("warned %q", warned)
+		}
 	}
-	if _, err := s.Pending(t.Context(), true); err == nil || !strings.Contains(err.Error(), "the next question that is kept sets it aside") {
-		t.Errorf("listing: %v", err)
+	if _, err := s.Keep(t.Context(), KeptQuestion{Call: "a"}); !errors.Is(err, errNewer) {
+		t.Errorf("replacing a file of a newer version: %v", err)
 	}
-	keep(t, s, KeptQuestion{Call: "b"})
-	if aside, _ := filepath.Glob(file + ".bad-*"); len(aside) != 1 || !slices.Equal(warned, []string{"questions_unavailable", "approvals_set_aside"}) {
-		t.Errorf("set aside %q, warned %q", aside, warned)
+	keep(t, run(s), KeptQuestion{Call: "b"})
+	if data, err := os.ReadFile(filepath.Join(folder, "a")); err != nil || !strings.Contains(string(data), `"version":2`) {
+		t.Errorf("of the newer version is left %q, %v", data, err)
+	}
+	write("{")
+	if fresh := keep(t, s, KeptQuestion{Call: "a"}); fresh == id || len(pendingIDs(t, s)) != 3 {
+		t.Errorf("kept as %s; %q wait", fresh, pendingIDs(t, s))
+	}
+	write("{")
+	keep(t, run(s), KeptQuestion{Call: "c"})
+	if _, err := os.Stat(filepath.Join(folder, "a")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the damaged file is still there: %v", err)
 	}
 }
 
@@ -250,7 +280,7 @@ func TestQuestionsTakeLimitedRoom(t *testing.T) {
 	var ids []string
 	for _, call := range []string{"a", "b", "c"} {
 		half.Call = call
-		ids = append(ids, keep(t, s, half))
+		ids = append(ids, keep(t, run(s), half))
 	}
 	if got := pendingIDs(t, s); !slices.Equal(got, ids[1:]) {
 		t.Errorf("kept %q of %q", got, ids)
@@ -267,8 +297,8 @@ func TestClaimWarnsAboutTheFileOnly(t *testing.T) {
 	if !s.Claim(t.Context(), id) || s.Claim(t.Context(), id) || warned != nil {
 		t.Errorf("warned %q", warned)
 	}
-	file := filepath.Join(s.Approvals.Dir.Path, questionsFile)
-	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
+	file := filepath.Join(s.Approvals.Dir.Path, questionsFolder)
+	if err := errors.Join(os.Remove(file), os.WriteFile(file, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if s.Claim(t.Context(), id) || !slices.Equal(warned, []string{"questions_unavailable"}) {
@@ -372,7 +402,7 @@ func TestSharedQuestionsGiveWay(t *testing.T) {
 	s := &Questions{Approvals: &Approvals{Shared: &memory{}}}
 	alice := caller.With(t.Context(), &caller.Caller{Name: "alice"})
 	for call, size := range []int{maxShared/4 + 1, maxShared/4 + 1, maxShared/4 + 1, maxShared / 2} {
-		if _, err := s.Keep(alice, KeptQuestion{Call: fmt.Sprint(call), Question: strings.Repeat("x", size)}); err != nil {
+		if _, err := run(s).Keep(alice, KeptQuestion{Call: fmt.Sprint(call), Question: strings.Repeat("x", size)}); err != nil {
 			t.Fatal(err)
 		}
 	}

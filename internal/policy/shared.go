@@ -12,12 +12,9 @@ import (
 
 // SharedApprovals keeps the approvals of the clients of several processes that serve the same
 // project, and questions about their calls. Those of the person at the command line stay in the
-// state folder. file is the name that a file of it would have.
+// state folder. The names of files are those that they would have there.
 type SharedApprovals interface {
-	// Read returns what was stored last, or nil if nothing was.
-	Read(ctx context.Context, file string) ([]byte, error)
-	// Update replaces what is stored by the result of change, which may be called more than once.
-	Update(ctx context.Context, file string, change func([]byte) ([]byte, error)) error
+	QuestionFiles
 	// Key returns the key for hashes that all the processes compare.
 	Key() []byte
 }

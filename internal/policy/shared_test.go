@@ -14,34 +14,53 @@ import (
 // memory is what processes share.
 type memory struct {
 	data      []byte // of the approvals
-	questions []byte
+	questions map[string][]byte
 	away      error
 	reads     int // of the approvals
-}
-
-func (m *memory) of(file string) *[]byte {
-	if file == questionsFile {
-		return &m.questions
-	}
-	return &m.data
 }
 
 func (m *memory) Read(_ context.Context, file string) ([]byte, error) {
 	if file == approvalsFile {
 		m.reads++
+		return m.data, m.away
 	}
-	return *m.of(file), m.away
+	return m.questions[file], m.away
 }
 
 func (m *memory) Update(_ context.Context, file string, change func([]byte) ([]byte, error)) error {
 	if m.away != nil {
 		return m.away
 	}
-	data, err := change(*m.of(file))
-	if err == nil {
-		*m.of(file) = data
+	if file == approvalsFile {
+		data, err := change(m.data)
+		if err == nil {
+			m.data = data
+		}
+		return err
 	}
-	return err
+	data, err := change(m.questions[file])
+	if err != nil {
+		return err
+	}
+	if m.questions == nil {
+		m.questions = map[string][]byte{}
+	}
+	if m.questions[file] = data; data == nil {
+		delete(m.questions, file)
+	}
+	return nil
+}
+
+func (m *memory) Each(ctx context.Context, folder string, use func([]byte, func(context.Context) error) error) error {
+	for file, data := range m.questions {
+		if !strings.HasPrefix(file, folder+"/") {
+			continue
+		}
+		if err := use(data, func(context.Context) error { delete(m.questions, file); return nil }); err != nil {
+			return err
+		}
+	}
+	return m.away
 }
 
 func (m *memory) Key() []byte { return []byte("key") }
@@ -156,9 +175,9 @@ func TestSharedQuestions(t *testing.T) {
 	if !two.Claim(alice, id) || one.Claim(alice, id) {
 		t.Error("the answer can be taken twice, or not at all")
 	}
-	first := keep(alice, one, KeptQuestion{Call: "1", Client: "alice", Question: strings.Repeat("x", maxShared/2)})
+	first := keep(alice, run(one), KeptQuestion{Call: "1", Client: "alice", Question: strings.Repeat("x", maxShared/2)})
 	for _, call := range []string{"2", "3"} {
-		keep(alice, one, KeptQuestion{Call: call, Client: "alice", Question: strings.Repeat("x", maxShared/2)})
+		keep(alice, run(one), KeptQuestion{Call: call, Client: "alice", Question: strings.Repeat("x", maxShared/2)})
 	}
 	if _, err := one.Answer(t.Context(), first, "yes", ""); err == nil {
 		t.Error("the oldest question is kept beside too many")

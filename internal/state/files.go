@@ -20,6 +20,16 @@ func (d *Dir) Put(name string, data []byte) error {
 	return d.with(name, func(root *os.Root) error { return replace(root, name, data, false) })
 }
 
+// Delete removes a file without a lock. An absent file is not an error. Errors wrap [ErrUnavailable].
+func (d *Dir) Delete(name string) error {
+	return d.with(name, func(root *os.Root) error {
+		if err := root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+}
+
 // Create creates a new file and opens it for writing; the caller closes it. An
 // existing name is an error. Errors wrap [ErrUnavailable].
 func (d *Dir) Create(name string) (f *os.File, err error) {

@@ -132,26 +132,38 @@ func (a *answeredStates) Record(ctx context.Context, id string) error {
 	return nil
 }
 
-// Has reports whether a question was answered, in this process or in one that shares the
-// store or the state folder.
-func (a *answeredStates) Has(ctx context.Context, id string) bool {
+// Taken reports whether the folder says that another process has taken the answer to a question.
+func (a *answeredStates) Taken(id string) bool {
+	if a.store != nil || a.dir == nil {
+		return false
+	}
+	_, err := a.dir.Read(id)
+	return err == nil && !a.claimed(id) // this process claims before it records
+}
+
+// claimed reports whether this process takes the answer to a question, or has.
+func (a *answeredStates) claimed(id string) bool {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, own := range a.byOwner {
 		if !own[id].IsZero() {
-			a.mu.Unlock()
 			return true
 		}
 	}
-	a.mu.Unlock()
+	return false
+}
+
+// Has reports whether a question was answered, in this process or in one that shares the
+// store or the state folder.
+func (a *answeredStates) Has(ctx context.Context, id string) bool {
+	if a.claimed(id) {
+		return true
+	}
 	if a.store != nil {
 		v, err := a.store.Look(ctx, questionKind, id)
 		return err == nil && !v.Exists()
 	}
-	if a.dir == nil {
-		return false
-	}
-	_, err := a.dir.Read(id)
-	return err == nil
+	return a.Taken(id)
 }
 
 // report warns, once, that other processes do not see what was answered here.

@@ -278,16 +278,37 @@ func (s *Calls) park(ctx context.Context, w *Call) (*Asked, error) {
 		return nil, err
 	}
 	s.waiting[id], w.since = w, time.Now()
-	w.expiry = time.AfterFunc(AnswerTime, func() {
-		switch {
-		case s.unpark(id) == nil:
-		case s.answered.Has(later, id) && !w.asked.settled.wasElsewhere():
-			w.Cancel(caller.ErrContinued)
-		default:
-			w.Cancel(ErrNoAnswer)
-		}
-	})
+	w.expiry = time.AfterFunc(lookEvery, func() { s.look(later, w, id) })
 	return &Asked{w.asked.Requests, state}, nil
+}
+
+// lookEvery is how often a waiting call looks for what may end it.
+const lookEvery = time.Second
+
+// look ends a call that waits for the answer to a question if the client has answered another process,
+// or nobody in time.
+func (s *Calls) look(ctx context.Context, w *Call, id string) {
+	s.mu.Lock()
+	taken := w.asked.stage != nil && s.keys.Shared()
+	s.mu.Unlock()
+	taken = taken && s.answered.Taken(id)
+	s.mu.Lock()
+	if !taken && time.Since(w.since) < AnswerTime {
+		if s.waiting[id] != nil {
+			w.expiry.Reset(lookEvery)
+		}
+		s.mu.Unlock()
+		return
+	}
+	waited := s.unparkLocked(id) != nil
+	s.mu.Unlock()
+	switch {
+	case !waited:
+	case taken, s.answered.Has(ctx, id) && !w.asked.settled.wasElsewhere():
+		w.Cancel(caller.ErrTaken)
+	default:
+		w.Cancel(ErrNoAnswer)
+	}
 }
 
 // makeRoom makes room for another waiting call of an owner. If too many wait, it drops

@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
@@ -57,7 +56,7 @@ func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, erro
 type finding struct {
 	set       *settings.Settings
 	rules     *policyRules
-	names     *owner.Names
+	names     *serverNames
 	listings  *listingStore
 	loader    *registry.Loader
 	reports   *reports

@@ -20,7 +20,6 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cache"
-	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -130,7 +129,7 @@ type Session struct {
 	Plugins     *Plugins
 	Scripts     *Scripts
 	Tasks       *Tasks
-	OfferOwners *owner.Offers
+	OfferOwners *OfferOwners
 	Records     *cache.Store // what sources answered in earlier runs
 
 	// Store is what processes that serve the same clients share; nil: nothing. See
@@ -237,9 +236,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	owners := owner.Options{Settings: set, Folders: deps.Folders, Warn: reports.add, Log: reports.log,
-		Locks: func() (*lock.Set, error) { return findLock(set, deps.Environ) }, Relock: opts.Last != nil, Store: opts.Cache != cache.Offline}
-	names := owner.NewNames(owners)
+	names := &serverNames{set: set, folders: deps.Folders, reports: reports, locks: opts.Last != nil, keeps: opts.Cache != cache.Offline,
+		lock: func() (*lock.Set, error) { return findLock(set, deps.Environ) }}
 	if set.View == nil {
 		options.Names = names
 	}
@@ -261,7 +259,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	return &Session{
 		Settings: set, Expander: programs.expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts}, Scripts: scripts,
 		Servers: sources.Servers, Connections: connections, Plugins: sources.plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
-		OfferOwners: owner.NewOffers(owners), Records: listings.Records, Store: shared,
+		OfferOwners: &OfferOwners{names: names}, Records: listings.Records, Store: shared,
 		gate: gate, finder: finder, loader: loader, limits: counted, listed: opts.Listed, earlier: opts.Earlier,
 	}, nil
 }

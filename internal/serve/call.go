@@ -9,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -95,9 +94,9 @@ func (s *Server) countEnd(ctx context.Context, c *question.Client, result *mcp.C
 
 // taskSupport returns whether a tool can be called as a task, as in [mcpclient.TaskSupport].
 func (s *Server) taskSupport(ctx context.Context, name string) string {
-	o, done := s.use(ctx)
+	v, done := s.use(ctx)
 	defer done()
-	if t := s.viewOf(ctx, o, caller.Profile(ctx)).find(name); t != nil {
+	if t := v.find(name); t != nil {
 		return mcpclient.TaskSupport(&t.Tool.Definition)
 	}
 	return ""
@@ -123,40 +122,39 @@ func resultOfCall(c *question.Client, v any, err error) (*mcp.CallToolResult, er
 // execute makes a call. If its server needs a login of the client, it may ask for it and make the
 // call again.
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn bool) (registry.Result, error) {
-	o, done := s.use(ctx)
+	v, done := s.use(ctx)
 	defer done()
-	v := s.viewOf(ctx, o, caller.Profile(ctx))
 	ctx = v.profile.context(ctx)
 	var f engine.Found
 	if offered := v.find(req.Params.Name); offered != nil {
 		f = offered.Found
-	} else if t := o.loginNamed(req.Params.Name, &v.profile); t != nil {
-		f = engine.FoundIn(o.registry, []*registry.Tool{t})[0]
-	} else if denied, ok := o.denied(ctx, v, req.Params.Name); ok {
+	} else if t := v.loginNamed(req.Params.Name); t != nil {
+		f = engine.FoundIn(v.registry, []*registry.Tool{t})[0]
+	} else if denied, ok := v.denied(ctx, req.Params.Name); ok {
 		f = denied
 	} else {
 		return registry.Result{}, errReplaced
 	}
-	f, name, raw, err := o.session.Calls.Resolve(ctx, f, req.Params.Name, req.Params.Arguments)
+	f, name, raw, err := v.session.Calls.Resolve(ctx, f, req.Params.Name, req.Params.Arguments)
 	if err != nil {
 		return registry.Result{}, err
 	}
 	params, err := registry.DecodeParams(f.Tool.Name, raw)
 	if err != nil {
-		return registry.Result{}, o.session.Calls.Refused(ctx, f.Tool, err)
+		return registry.Result{}, v.session.Calls.Refused(ctx, f.Tool, err)
 	}
 	if err := question.From(ctx).Concerns(f.Tool, f.Tool.Source); err != nil {
 		return registry.Result{}, err
 	}
 	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: question.Progress(ctx)}
-	r, err := o.session.Calls.Call(ctx, f, call)
-	if server := o.ownServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
+	r, err := v.session.Calls.Call(ctx, f, call)
+	if server := v.ownServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
 		if err := s.logIn(ctx, server); err != nil {
 			return registry.Result{}, err
 		}
 		return s.execute(ctx, req, false)
 	}
-	return o.session.Calls.AnswerMCP(ctx, f.Tool, r), err
+	return v.session.Calls.AnswerMCP(ctx, f.Tool, r), err
 }
 
 // explain describes the error of a call for the model, and what can be done about it, if

@@ -231,7 +231,7 @@ func listKinds() []string { return []string{"tools", "prompts", "resources"} }
 func (s *Server) noteLists(to *listener, o *offer) {
 	for _, kind := range listKinds() {
 		if _, known := s.known.knows(to, kind); !known {
-			s.known.tell(to, kind, o.digestFor(to, s.view(o, to.profile), kind))
+			s.known.tell(to, kind, s.view(o, to.profile).digestFor(to, kind))
 		}
 	}
 }
@@ -249,7 +249,7 @@ func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
 		return isMade
 	}
 	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
-	return s.known.tell(to, kind, o.digestFor(to, s.view(o, to.profile), kind))
+	return s.known.tell(to, kind, s.view(o, to.profile).digestFor(to, kind))
 }
 
 // offerTo returns what is offered to a session; nil if there is nothing yet, and false if the next
@@ -278,32 +278,32 @@ func (s *Server) news() []string {
 				return false
 			}
 			v, _ := o.view(to.profile)
-			return o.digestFor(to, v, kind) != before
+			return v.digestFor(to, kind) != before
 		})
 	})
 }
 
-// digestFor returns the digest of a kind of list of a session, whose view is v.
-func (o *offer) digestFor(of *listener, v *view, kind string) listDigest {
-	if kind == "tools" && o.rules.HasCallers() {
+// digestFor returns the digest of a kind of list of a session, whose view this is.
+func (v *view) digestFor(of *listener, kind string) listDigest {
+	if kind == "tools" && v.rules.HasCallers() {
 		hash := sha256.New()
-		for _, t := range o.permitted(caller.With(o.views.life, of.who), v.tools) {
+		for _, t := range v.permitted(caller.With(v.views.life, of.who), v.tools) {
 			_, _ = hash.Write(t.raw)
 		}
 		return listDigest(hash.Sum(nil))
 	}
-	o.views.mu.Lock()
-	defer o.views.mu.Unlock()
+	v.views.mu.Lock()
+	defer v.views.mu.Unlock()
 	key := [2]string{of.profile, kind}
-	d, ok := o.views.digests[key]
+	d, ok := v.views.digests[key]
 	if !ok {
-		d = o.digest(v, kind)
-		o.views.digests[key] = d
+		d = v.digest(kind)
+		v.views.digests[key] = d
 	}
 	return d
 }
 
-func (o *offer) digest(v *view, kind string) listDigest {
+func (v *view) digest(kind string) listDigest {
 	hash := sha256.New()
 	add := func(name string, from *mcpclient.Source, what any) {
 		if v.profile.showsServer(from.Info().Name) {
@@ -316,11 +316,11 @@ func (o *offer) digest(v *view, kind string) listDigest {
 			_, _ = hash.Write(t.raw)
 		}
 	case "prompts":
-		for _, name := range slices.Sorted(maps.Keys(o.prompts)) {
-			add(name, o.prompts[name].server, o.prompts[name].is)
+		for _, name := range slices.Sorted(maps.Keys(v.prompts)) {
+			add(name, v.prompts[name].server, v.prompts[name].is)
 		}
 	case "resources":
-		for _, one := range o.offers.servers {
+		for _, one := range v.offers.servers {
 			for _, r := range one.all() {
 				add(r.uri(), one.server, []any{r.is, r.like})
 			}

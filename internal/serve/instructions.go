@@ -27,14 +27,14 @@ const (
 
 // withInstructions adds the instructions of the servers that the caller is offered to the result of
 // initialize or server/discover.
-func (s *Server) withInstructions(ctx context.Context, profile string, result mcp.Result) {
+func (s *Server) withInstructions(ctx context.Context, result mcp.Result) {
 	waiting, cancel := context.WithTimeout(ctx, instructionsTime)
 	defer cancel()
-	o, err := s.offered(waiting)
+	v, err := s.offered(waiting)
 	if err != nil { // a later request says why
 		return
 	}
-	more := o.instructionsFor(ctx, s.view(o, profile))
+	more := v.instructionsFor(ctx)
 	switch r := result.(type) {
 	case *mcp.InitializeResult:
 		r.Instructions += more
@@ -61,14 +61,17 @@ func (o *offer) readInstructions(warn func(registry.Diagnostic)) (out []engine.I
 
 // instructionsFor returns the instructions of the servers of which the caller of ctx is offered
 // tools.
-func (o *offer) instructionsFor(ctx context.Context, v *view) string {
+func (v *view) instructionsFor(ctx context.Context) string {
 	offered := map[string]bool{}
-	for _, t := range o.registry.Tools() {
-		if t.OfServer() && !offered[t.Server] && v.profile.shows(t) && !(o.rules.HasCallers() && o.rules.DeniesTool(ctx, t)) {
+	for _, t := range v.registry.Tools() {
+		if t.OfServer() && !offered[t.Server] && v.profile.shows(t) &&
+			!(v.rules.HasCallers() && v.rules.DeniesTool(ctx, t)) {
 			offered[t.Server] = true
 		}
 	}
-	return joined(slices.DeleteFunc(slices.Clone(o.instructions), func(one engine.Instructions) bool { return !offered[one.Server] }))
+	return joined(slices.DeleteFunc(slices.Clone(v.instructions), func(one engine.Instructions) bool {
+		return !offered[one.Server]
+	}))
 }
 
 // joined returns instructions, each under the name of its server. Their lines are indented, so that

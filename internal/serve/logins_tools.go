@@ -77,10 +77,11 @@ func (o *offer) loginTools(p *Profile) (out []engine.Found) {
 	return out
 }
 
-// loginNamed returns the tool of a name that logs in to a server of a profile; nil if there is none.
-func (o *offer) loginNamed(name string, p *Profile) *registry.Tool {
-	for _, l := range o.logins {
-		if l.tool.Name == name && p.showsServer(l.server.Info().Name) {
+// loginNamed returns the tool of a name that logs in to a server of the profile. It returns nil if there
+// is none.
+func (v *view) loginNamed(name string) *registry.Tool {
+	for _, l := range v.logins {
+		if l.tool.Name == name && v.profile.showsServer(l.server.Info().Name) {
 			return l.tool
 		}
 	}
@@ -189,18 +190,18 @@ func (s *Server) loggedIn(ctx context.Context, server *mcpclient.Source) {
 	}
 }
 
-// useLogins returns the current offer for the caller of ctx after it has connected anew to servers
-// to which the client has logged in or out since o was made, elsewhere.
-func (s *Server) useLogins(ctx context.Context, o *offer) (*offer, error) {
+// useLogins returns what the caller of ctx is offered after it has connected anew to servers to which the
+// client has logged in or out since v was made, elsewhere.
+func (s *Server) useLogins(ctx context.Context, v *view) (*view, error) {
 	connected := false
-	for _, l := range o.logins {
+	for _, l := range v.logins {
 		if now, err := l.account(ctx); err == nil && now != *l.tried.Swap(&now) {
 			s.loggedIn(ctx, l.server)
 			connected = true
 		}
 	}
 	if !connected {
-		return o, nil
+		return v, nil
 	}
 	return s.offered(ctx)
 }

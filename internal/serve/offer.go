@@ -44,25 +44,18 @@ type held struct {
 	replaced bool
 }
 
-// resolve replaces the name in a request by the offered one: server__tool and aliases
-// work as in `toolreg call`. An unknown tool is a protocol error.
-func (o *offer) resolve(ctx context.Context, v *view, req mcp.Request) error {
-	if call, ok := req.(*mcp.CallToolRequest); ok {
-		return o.resolveTool(ctx, v, call.Params)
-	}
-	return nil
-}
-
-func (o *offer) resolveTool(ctx context.Context, v *view, params *mcp.CallToolParamsRaw) error {
+// resolveTool replaces the name in a call by the offered one: server__tool and aliases work as in
+// `toolreg call`. An unknown tool is a protocol error.
+func (v *view) resolveTool(ctx context.Context, params *mcp.CallToolParamsRaw) error {
 	name := params.Name
 	if v.find(name) != nil {
 		return nil
 	}
-	if _, ok := o.denied(ctx, v, name); ok {
+	if _, ok := v.denied(ctx, name); ok {
 		return nil
 	}
-	t, err := o.registry.Lookup(name)
-	err = engine.ScopeError(v.profile.context(ctx), o.registry, name, err)
+	t, err := v.registry.Lookup(name)
+	err = engine.ScopeError(v.profile.context(ctx), v.registry, name, err)
 	if h := hiddenBy(err); h != nil && (h.Kept || h.Now != "") {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: exec.Explain(err)}
 	}
@@ -74,24 +67,26 @@ func (o *offer) resolveTool(ctx context.Context, v *view, params *mcp.CallToolPa
 			}
 		}
 		if slices.Contains(v.faulty, t) {
-			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be used: its schema is not valid", name)}
+			return &jsonrpc.Error{
+				Code:    jsonrpc.CodeInvalidParams,
+				Message: fmt.Sprintf("the tool %q cannot be used: its schema is not valid", name),
+			}
 		}
 	}
-	near := registry.Near(name, v.names())
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: o.unknownTool(v, name, near)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: v.unknownTool(name)}
 }
 
 // denied returns the tool with a name if it is not offered because rules deny every call of
 // it. Such a call is made nevertheless, so that it is answered with the reason and logged.
-func (o *offer) denied(ctx context.Context, v *view, name string) (engine.Found, bool) {
-	t, err := o.registry.Lookup(name)
+func (v *view) denied(ctx context.Context, name string) (engine.Found, bool) {
+	t, err := v.registry.Lookup(name)
 	if err != nil || !v.profile.shows(t) {
 		return engine.Found{}, false
 	}
-	if _, hidden, err := o.session.Offers.Split(ctx, o.registry, []*registry.Tool{t}); err != nil || len(hidden) == 0 {
+	if _, hidden, err := v.session.Offers.Split(ctx, v.registry, []*registry.Tool{t}); err != nil || len(hidden) == 0 {
 		return engine.Found{}, false
 	}
-	return engine.FoundIn(o.registry, []*registry.Tool{t})[0], true
+	return engine.FoundIn(v.registry, []*registry.Tool{t})[0], true
 }
 
 // hiddenBy returns the hidden tool that err, of a lookup, is about, or nil.
@@ -102,18 +97,19 @@ func hiddenBy(err error) *registry.Hidden {
 	return nil
 }
 
-func (o *offer) unknownTool(v *view, name string, near []string) string {
+// unknownTool returns the message about a tool that is not offered.
+func (v *view) unknownTool(name string) string {
 	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, len(v.tools))
-	if len(near) > 0 {
+	if near := registry.Near(name, v.names()); len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
 	var failed []string
-	for _, server := range o.failed {
+	for _, server := range v.failed {
 		of, _ := registry.ServerOf(server.Name())
 		if !v.profile.showsServer(of) {
 			continue
 		}
-		if login := o.loginTo(server); login != nil {
+		if login := v.loginTo(server); login != nil {
 			message += fmt.Sprintf("; server %q needs a login and lists its tools after that; call %s", of, login.Name)
 			continue
 		}
@@ -140,7 +136,9 @@ func (o *offer) permitted(ctx context.Context, tools []*declaration) []*declarat
 	if !o.rules.HasCallers() {
 		return tools
 	}
-	return slices.DeleteFunc(slices.Clone(tools), func(d *declaration) bool { return o.rules.DeniesTool(ctx, d.Tool) })
+	return slices.DeleteFunc(slices.Clone(tools), func(d *declaration) bool {
+		return o.rules.DeniesTool(ctx, d.Tool)
+	})
 }
 
 // MarshalJSON writes the page.

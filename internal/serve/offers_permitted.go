@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -31,45 +30,36 @@ func offerOf(server *mcpclient.Source, prompt, name string) engine.Offer {
 	return o
 }
 
-// permit returns the error with which to answer a request for a prompt or a resource that the
-// policy denies to the caller; nil if it allows it. The refusal is logged.
-func (s *Server) permit(ctx context.Context, o *offer, method string, about engine.Offer) error {
-	denied := o.rules.Check(ctx, about)
-	if denied == nil {
-		return nil
+// permit returns an [*engine.OfferDenied] if the policy denies a prompt or a resource to the caller
+// of ctx.
+func (o *offer) permit(ctx context.Context, about engine.Offer) error {
+	if denied := o.rules.Check(ctx, about); denied != nil {
+		return denied
 	}
-	s.opts.Log.Warn("request refused", "method", method, "caller", caller.Name(ctx), "reason", denied.Error())
-	o.rules.Log(ctx, method, denied)
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: denied.Error()}
+	return nil
 }
 
-// absent returns the error for a prompt or a resource that the caller is not offered, whether
-// or not others are. It is logged.
-func (s *Server) absent(ctx context.Context, method string, err error) error {
-	s.opts.Log.Warn("request refused", "method", method, "caller", caller.Name(ctx), "reason", err.Error())
-	return err
-}
-
-// promptOf returns the prompt of a name that the caller is offered.
-func (s *Server) promptOf(ctx context.Context, o *offer, method, name string) (*prompt, error) {
-	p := o.prompts[name]
-	if p == nil || !s.view(o, caller.Profile(ctx)).profile.showsServer(p.server.Info().Name) {
-		return nil, s.absent(ctx, method, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)})
+// promptOf returns the prompt of a name that the caller is offered. The error is that of an unknown
+// prompt, or that of permit.
+func (v *view) promptOf(ctx context.Context, name string) (*prompt, error) {
+	p := v.prompts[name]
+	if p == nil || !v.profile.showsServer(p.server.Info().Name) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)}
 	}
-	return p, s.permit(ctx, o, method, offerOf(p.server, p.is.Name, p.declared))
+	return p, v.permit(ctx, offerOf(p.server, p.is.Name, p.declared))
 }
 
-// shown are what a caller is offered to read of the servers of its view.
+// shown is what a caller is offered to read of the servers of its view.
 type shown struct {
-	*offer
+	*view
 	ctx     context.Context
 	servers []*offering
 }
 
 // shown returns what the caller of ctx is offered to read.
-func (o *offer) shown(ctx context.Context, v *view) *shown {
-	out := &shown{offer: o, ctx: ctx}
-	for _, one := range o.offers.servers {
+func (v *view) shown(ctx context.Context) *shown {
+	out := &shown{view: v, ctx: ctx}
+	for _, one := range v.offers.servers {
 		if v.profile.showsServer(one.name) {
 			out.servers = append(out.servers, one)
 		}
@@ -79,7 +69,7 @@ func (o *offer) shown(ctx context.Context, v *view) *shown {
 
 // permits reports whether the rules let the caller know of a server's resource or template.
 func (s *shown) permits(server, uri string) bool {
-	return s.rules.Check(s.ctx, engine.Offer{Server: server, URI: uri}) == nil
+	return s.permit(s.ctx, engine.Offer{Server: server, URI: uri}) == nil
 }
 
 // since returns when, compared with others, a resource or a template of a server was first seen there.
@@ -89,7 +79,8 @@ func (s *shown) since(server string, r *resource) (since int, ok bool) {
 	switch {
 	case owner == server:
 		return since, true
-	case owner != "" && s.permits(owner, r.uri()) && slices.ContainsFunc(s.servers, func(one *offering) bool { return one.name == owner }):
+	case owner != "" && s.permits(owner, r.uri()) &&
+		slices.ContainsFunc(s.servers, func(one *offering) bool { return one.name == owner }):
 		return 0, false
 	}
 	return math.MaxInt, true
@@ -157,38 +148,39 @@ func (s *shown) find(u string) (found *resource, from *offering) {
 }
 
 // resourceOf returns the resource or the template by which the caller reads a URI. The error is that
-// of an unknown resource where it is not offered, and of the rule that denies it.
-func (s *Server) resourceOf(ctx context.Context, o *offer, method, u string) (*resource, error) {
-	r, from := o.shown(ctx, s.view(o, caller.Profile(ctx))).find(u)
+// of an unknown resource where it is not offered, that of permit where a rule denies it, and an internal
+// error where its server could not say whether it has it.
+func (v *view) resourceOf(ctx context.Context, u string) (*resource, error) {
+	r, from := v.shown(ctx).find(u)
 	switch {
 	case r != nil:
-		return r, s.permit(ctx, o, method, engine.Offer{Server: from.name, URI: u})
+		return r, v.permit(ctx, engine.Offer{Server: from.name, URI: u})
 	case from != nil && !from.known:
 		return nil, &jsonrpc.Error{
 			Code:    jsonrpc.CodeInternalError,
 			Message: fmt.Sprintf("resource %q belongs to server %q, which could not list its resources", u, from.name),
 		}
 	}
-	if r := o.pageOf(s.viewOf(ctx, o, caller.Profile(ctx)), u); r != nil {
-		return r, s.permit(ctx, o, method, offerOf(r.server, "", u))
+	if r := v.pageOf(u); r != nil {
+		return r, v.permit(ctx, offerOf(r.server, "", u))
 	}
-	for _, one := range o.offers.servers { // it may be denied to this caller
-		if r := one.exact[u]; r != nil && s.view(o, caller.Profile(ctx)).profile.showsServer(one.name) {
-			if err := s.permit(ctx, o, method, engine.Offer{Server: one.name, URI: u}); err != nil {
+	for _, one := range v.offers.servers { // it may be denied to this caller
+		if one.exact[u] != nil && v.profile.showsServer(one.name) {
+			if err := v.permit(ctx, engine.Offer{Server: one.name, URI: u}); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return nil, s.absent(ctx, method, mcp.ResourceNotFoundError(u))
+	return nil, mcp.ResourceNotFoundError(u)
 }
 
 // pageOf returns the page of a tool that the caller is offered (MCP Apps), which its server need not
-// list; nil if the URI is not that of one.
-func (o *offer) pageOf(v *view, u string) *resource {
+// list. It returns nil if the URI is not that of one.
+func (v *view) pageOf(u string) *resource {
 	if !strings.HasPrefix(u, "ui://") {
 		return nil
 	}
-	servers, _, _ := o.servers.Named() // without a name there is no error
+	servers, _, _ := v.servers.Named() // without a name there is no error
 	for _, t := range v.tools {
 		page, _ := jsonx.Text(jsonx.Get(jsonx.Get(t.Tool.MCP.Meta, "ui"), "resourceUri"))
 		i := slices.IndexFunc(servers, func(server *mcpclient.Source) bool { return server.Name() == t.Tool.Source })
@@ -200,18 +192,17 @@ func (o *offer) pageOf(v *view, u string) *resource {
 }
 
 // templateOf returns what the caller is offered under a URI or a template, for completion.
-func (s *Server) templateOf(ctx context.Context, o *offer, u string) (*resource, error) {
-	from := o.shown(ctx, s.view(o, caller.Profile(ctx)))
-	for _, r := range from.list(true) {
+func (v *view) templateOf(ctx context.Context, u string) (*resource, error) {
+	for _, r := range v.shown(ctx).list(true) {
 		if r.like.URITemplate == u {
 			return r, nil
 		}
 	}
-	return s.resourceOf(ctx, o, "completion/complete", u)
+	return v.resourceOf(ctx, u)
 }
 
 // list answers a request for a list with what the caller is offered.
-func (o *offer) list(ctx context.Context, v *view, req mcp.Request) (mcp.Result, error) {
+func (v *view) list(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 	cursor, cacheable := "", mcp.Cacheable{CacheScope: cacheScope}
 	switch p := req.GetParams().(type) {
 	case *mcp.ListToolsParams:
@@ -219,22 +210,23 @@ func (o *offer) list(ctx context.Context, v *view, req mcp.Request) (mcp.Result,
 			cursor = p.Cursor
 		}
 		tools, next, err := pageOf(v.tools, cursor, func(d *declaration) string { return d.sdk.Name })
-		return listedTools{&mcp.ListToolsResult{Cacheable: cacheable, NextCursor: next}, o.permitted(ctx, tools)}, err
+		return listedTools{&mcp.ListToolsResult{Cacheable: cacheable, NextCursor: next}, v.permitted(ctx, tools)}, err
 	case *mcp.ListPromptsParams:
 		if p != nil {
 			cursor = p.Cursor
 		}
 		var names []string
-		for _, name := range slices.Sorted(maps.Keys(o.prompts)) {
-			p := o.prompts[name]
-			if name == p.declared && v.profile.showsServer(p.server.Info().Name) && o.rules.Check(ctx, offerOf(p.server, p.is.Name, name)) == nil {
+		for _, name := range slices.Sorted(maps.Keys(v.prompts)) {
+			p := v.prompts[name]
+			if name == p.declared && v.profile.showsServer(p.server.Info().Name) &&
+				v.permit(ctx, offerOf(p.server, p.is.Name, name)) == nil {
 				names = append(names, name)
 			}
 		}
 		names, next, err := pageOf(names, cursor, func(name string) string { return name })
 		page := &mcp.ListPromptsResult{Cacheable: cacheable, NextCursor: next, Prompts: []*mcp.Prompt{}}
 		for _, name := range names {
-			if is := convert[mcp.Prompt](o.prompts[name].is); is != nil {
+			if is := convert[mcp.Prompt](v.prompts[name].is); is != nil {
 				is.Name = name
 				page.Prompts = append(page.Prompts, is)
 			}
@@ -244,7 +236,7 @@ func (o *offer) list(ctx context.Context, v *view, req mcp.Request) (mcp.Result,
 		if p != nil {
 			cursor = p.Cursor
 		}
-		all, next, err := pageOf(o.shown(ctx, v).list(false), cursor, (*resource).uri)
+		all, next, err := pageOf(v.shown(ctx).list(false), cursor, (*resource).uri)
 		page := &mcp.ListResourcesResult{Cacheable: cacheable, NextCursor: next, Resources: []*mcp.Resource{}}
 		for _, r := range all {
 			page.Resources = append(page.Resources, r.is)
@@ -254,8 +246,10 @@ func (o *offer) list(ctx context.Context, v *view, req mcp.Request) (mcp.Result,
 		if p != nil {
 			cursor = p.Cursor
 		}
-		all, next, err := pageOf(o.shown(ctx, v).list(true), cursor, (*resource).uri)
-		page := &mcp.ListResourceTemplatesResult{Cacheable: cacheable, NextCursor: next, ResourceTemplates: []*mcp.ResourceTemplate{}}
+		all, next, err := pageOf(v.shown(ctx).list(true), cursor, (*resource).uri)
+		page := &mcp.ListResourceTemplatesResult{
+			Cacheable: cacheable, NextCursor: next, ResourceTemplates: []*mcp.ResourceTemplate{},
+		}
 		for _, r := range all {
 			page.ResourceTemplates = append(page.ResourceTemplates, r.like)
 		}
@@ -270,7 +264,9 @@ func pageOf[T any](all []T, cursor string, key func(T) string) (page []T, next s
 	if err != nil {
 		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server"}
 	}
-	first, found := slices.BinarySearchFunc(all, string(after), func(one T, after string) int { return strings.Compare(key(one), after) })
+	first, found := slices.BinarySearchFunc(all, string(after), func(one T, after string) int {
+		return strings.Compare(key(one), after)
+	})
 	if found {
 		first++
 	}

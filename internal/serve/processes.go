@@ -65,7 +65,7 @@ func (s *Server) serverOf(in *transport.Inbound, params json.RawMessage) *mcpcli
 	case "resources/read":
 		uri, _ := jsonx.Text(jsonx.Get(params, "uri"))
 		who := &caller.Caller{Name: in.From.Name, Groups: in.From.Groups, Profile: in.From.Profile}
-		if r, _ := o.shown(caller.With(in.R.Context(), who), s.view(o, in.From.Profile)).find(uri); r != nil {
+		if r, _ := s.view(o, in.From.Profile).shown(caller.With(in.R.Context(), who)).find(uri); r != nil {
 			return r.server
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -27,24 +28,40 @@ const (
 
 // ask has the SDK handle a request for a prompt or a resource, which it does not know. The returned
 // context has its name. The error is that of one that the caller is not offered.
-func (s *Server) ask(ctx context.Context, o *offer, method string, req mcp.Request) (context.Context, error) {
+func (s *Server) ask(ctx context.Context, v *view, method string, req mcp.Request) (context.Context, error) {
 	switch req := req.(type) {
 	case *mcp.GetPromptRequest:
-		p, err := s.promptOf(ctx, o, method, req.Params.Name)
+		p, err := v.promptOf(ctx, req.Params.Name)
 		if err != nil {
-			return ctx, err
+			return ctx, s.refuse(ctx, v, method, err)
 		}
 		tracing.Current(ctx).Target("gen_ai.prompt.name", p.declared)
 		req.Params.Name = anyPrompt
 		return context.WithValue(ctx, askedKey{}, p.declared), nil
 	case *mcp.ReadResourceRequest:
-		ctx = context.WithValue(ctx, askedKey{}, req.Params.URI)
-		if _, err := s.resourceOf(ctx, o, method, req.Params.URI); err != nil {
-			return ctx, err
+		name := req.Params.URI
+		if _, err := v.resourceOf(ctx, name); err != nil {
+			return ctx, s.refuse(ctx, v, method, err)
 		}
 		req.Params.URI = anyResource
+		return context.WithValue(ctx, askedKey{}, name), nil
 	}
 	return ctx, nil
+}
+
+// refuse returns the error with which to answer a request for a prompt or a resource that the caller
+// is not offered. It is logged, but where a server failed.
+func (s *Server) refuse(ctx context.Context, v *view, method string, err error) error {
+	refused, _ := errors.AsType[*jsonrpc.Error](err)
+	if refused != nil && refused.Code == jsonrpc.CodeInternalError {
+		return err
+	}
+	s.opts.Log.Warn("request refused", "method", method, "caller", caller.Name(ctx), "reason", err.Error())
+	if denied, ok := errors.AsType[*engine.OfferDenied](err); ok {
+		v.rules.Log(ctx, method, denied)
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: denied.Error()}
+	}
+	return err
 }
 
 type askedKey struct{}
@@ -62,19 +79,19 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 		return nil, err
 	}
 	name := asked(ctx)
-	v, ask, err := s.states.Make(ctx, question.Turn{
+	got, ask, err := s.states.Make(ctx, question.Turn{
 		Method: "prompts/get", Name: name, Params: arguments, Progress: req.Params.GetProgressToken(),
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	},
 		func(ctx context.Context) (any, error) {
-			o, done := s.use(ctx)
+			v, done := s.use(ctx)
 			defer done()
-			p := o.prompts[name]
+			p := v.prompts[name]
 			if p == nil {
 				return nil, errReplaced
 			}
 			var filled mcpclient.Filled
-			err := o.useOffer(ctx, "prompts/get", offerOf(p.server, p.is.Name, p.declared),
+			err := v.useOffer(ctx, "prompts/get", offerOf(p.server, p.is.Name, p.declared),
 				map[string]any{"name": p.is.Name, "arguments": req.Params.Arguments},
 				func(ctx context.Context) (err error) {
 					filled, err = p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, question.Progress(ctx))
@@ -88,7 +105,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	case ask != nil:
 		return &mcp.GetPromptResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
 	}
-	filled, _ := v.(mcpclient.Filled)
+	filled, _ := got.(mcpclient.Filled)
 	out := &mcp.GetPromptResult{Description: filled.Description}
 	for _, m := range filled.Messages {
 		out.Messages = append(out.Messages, &mcp.PromptMessage{Role: mcp.Role(m.Role), Content: part{content: m.Content}})
@@ -100,23 +117,24 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	name := asked(ctx)
 	var from *resource
-	v, ask, err := s.states.Make(ctx, question.Turn{
+	got, ask, err := s.states.Make(ctx, question.Turn{
 		Method: "resources/read", Name: name, Progress: req.Params.GetProgressToken(),
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	},
 		func(ctx context.Context) (any, error) {
-			o, done := s.use(ctx)
+			v, done := s.use(ctx)
 			defer done()
-			r, err := s.resourceOf(ctx, o, "resources/read", name)
+			r, err := v.resourceOf(ctx, name)
 			if err != nil {
-				return nil, err
+				return nil, s.refuse(ctx, v, "resources/read", err)
 			}
 			var reading mcpclient.Reading
-			err = o.useOffer(ctx, "resources/read", offerOf(r.server, "", name), map[string]string{"uri": name}, func(ctx context.Context) (err error) {
-				from = r
-				reading, err = r.server.ReadResource(ctx, name, question.Progress(ctx))
-				return err
-			})
+			err = v.useOffer(ctx, "resources/read", offerOf(r.server, "", name), map[string]string{"uri": name},
+				func(ctx context.Context) (err error) {
+					from = r
+					reading, err = r.server.ReadResource(ctx, name, question.Progress(ctx))
+					return err
+				})
 			return reading, err
 		})
 	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
@@ -128,7 +146,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	case ask != nil:
 		return &mcp.ReadResourceResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
 	}
-	reading, _ := v.(mcpclient.Reading)
+	reading, _ := got.(mcpclient.Reading)
 	out := &mcp.ReadResourceResult{}
 	if err := jsonx.Unmarshal(reading.Raw, &out.Contents); err != nil {
 		return nil, refusal(fmt.Errorf("the server's contents cannot be read: %w", err))
@@ -148,7 +166,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 
 // complete has the server complete an argument of a prompt or a template.
 func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	o, done := s.use(ctx)
+	v, done := s.use(ctx)
 	defer done()
 	params := *req.Params
 	none := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}
@@ -160,23 +178,26 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	var server *mcpclient.Source
 	switch ref.Type {
 	case "ref/prompt":
-		p, err := s.promptOf(ctx, o, "completion/complete", ref.Name)
+		p, err := v.promptOf(ctx, ref.Name)
 		if err != nil {
-			return nil, err
+			return nil, s.refuse(ctx, v, "completion/complete", err)
 		}
 		server, ref.Name = p.server, p.is.Name
 	case "ref/resource":
-		r, err := s.templateOf(ctx, o, ref.URI)
-		if err != nil || r.like == nil { // a resource has no arguments
-			return none, err
+		r, err := v.templateOf(ctx, ref.URI)
+		switch {
+		case err != nil:
+			return nil, s.refuse(ctx, v, "completion/complete", err)
+		case r.like == nil: // a resource has no arguments
+			return none, nil
 		}
 		server = r.server
 	default:
 		return none, nil
 	}
 	result, err := server.Complete(ctx, &params)
-	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok { // to clients this is one server, which supports completion
-		return none, nil
+	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok {
+		return none, nil // to clients this is one server, which supports completion
 	}
 	if err != nil {
 		return nil, refusal(err)
@@ -186,7 +207,8 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 
 // useOffer has a prompt or a resource used by do, which is the request of a method, if the rules allow
 // it, or the client's user does.
-func (o *offer) useOffer(ctx context.Context, method string, about engine.Offer, params any, do func(context.Context) error) error {
+func (o *offer) useOffer(ctx context.Context, method string, about engine.Offer, params any,
+	do func(context.Context) error) error {
 	t := about.Tool(method)
 	if err := question.From(ctx).Concerns(t, t.Source); err != nil {
 		return err

@@ -47,7 +47,8 @@ func (s *Server) retryFailed(o *offer) {
 func (s *Server) retry(source registry.Source) *retry { return s.attempt(source, again) }
 
 // attempt is [Server.retry] with another way to connect.
-func (s *Server) attempt(source registry.Source, connect func(context.Context, registry.Source) (changed bool, err error)) *retry {
+func (s *Server) attempt(source registry.Source,
+	connect func(context.Context, registry.Source) (changed bool, err error)) *retry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.retrying[source]; r != nil {
@@ -85,49 +86,48 @@ func again(ctx context.Context, source registry.Source) (changed bool, err error
 	return false, nil
 }
 
-// resolve is [offer.resolve] for a tool whose server may have to be tried again first. It
-// returns the offer that has the tool, or the server's error if it fails again.
-func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.Request) (*offer, error) {
-	v := s.viewOf(ctx, o, profile)
-	ctx = v.profile.context(ctx)
-	err := o.resolve(ctx, v, req)
+// resolve is [view.resolveTool] for a tool whose server may have to be tried again first. It returns
+// what has the tool, or the server's error if it fails again.
+func (s *Server) resolve(ctx context.Context, v *view, req mcp.Request) (*view, error) {
 	call, ok := req.(*mcp.CallToolRequest)
 	if !ok {
-		return o, err
+		return v, nil
 	}
+	ctx = v.profile.context(ctx)
+	err := v.resolveTool(ctx, call.Params)
 	name := call.Params.Name
-	if o.loginNamed(name, &v.profile) != nil {
-		return o, nil
+	if v.loginNamed(name) != nil {
+		return v, nil
 	}
 	if t := v.find(name); err == nil && t != nil {
 		name = t.Inner(call.Params.Arguments)
 	} else if err == nil {
 		name = "" // every call of it is denied
 	}
-	server := o.failedServerOf(name)
+	server := v.failedServerOf(name)
 	if server == nil {
-		return o, err
+		return v, err
 	}
 	if of, _ := registry.ServerOf(server.Name()); !v.profile.showsServer(of) {
-		return o, err
+		return v, err
 	}
 	r := s.retry(server)
 	select {
 	case <-r.over:
 	case <-ctx.Done():
-		return o, context.Cause(ctx)
+		return v, context.Cause(ctx)
 	}
 	if r.err != nil {
-		return o, o.loginFirst(server, r.err)
+		return v, v.loginFirst(server, r.err)
 	}
-	if o, err = s.offered(ctx); err != nil {
-		return o, err
+	if v, err = s.offered(ctx); err != nil {
+		return v, err
 	}
-	return o, o.resolve(ctx, s.viewOf(ctx, o, profile), req)
+	return v, v.resolveTool(ctx, call.Params)
 }
 
-// failedServerOf returns the server of a name, either of the form server__tool or kept for
-// the server, if it could not list its tools, or nil.
+// failedServerOf returns the server of a name, either of the form server__tool or kept for the server,
+// if it could not list its tools. Otherwise it returns nil.
 func (o *offer) failedServerOf(name string) registry.Source {
 	if name == "" {
 		return nil

@@ -219,12 +219,12 @@ func (s *Server) Current(f func(*engine.Session, *registry.Registry) error) erro
 	return f(o.session, o.registry)
 }
 
-// use returns the current offer for the caller of ctx. The caller calls done at the end of the
-// request.
-func (s *Server) use(ctx context.Context) (o *offer, done func()) {
+// use returns what the caller of ctx is offered now. The session stays open until done is called, at the
+// end of the request.
+func (s *Server) use(ctx context.Context) (v *view, done func()) {
 	base, release := s.hold()
 	o, over := s.forCaller(ctx, base)
-	return o, func() { over(); release() }
+	return s.viewOf(ctx, o), func() { over(); release() }
 }
 
 // hold returns the current offer for all, whose session stays open until release is called.
@@ -254,9 +254,9 @@ func (s *Server) view(o *offer, profile string) *view {
 	return v
 }
 
-// viewOf is view for the client of ctx, which may be offered tools for pages too.
-func (s *Server) viewOf(ctx context.Context, o *offer, profile string) *view {
-	v := s.view(o, profile)
+// viewOf is view for the caller of ctx, which may be offered tools for pages too.
+func (s *Server) viewOf(ctx context.Context, o *offer) *view {
+	v := s.view(o, caller.Profile(ctx))
 	if question.From(ctx).ShowsApps() {
 		return v.withApps()
 	}
@@ -366,7 +366,7 @@ func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client 
 	if client != "" {
 		s.addLoginTools(ctx, o)
 	}
-	if o.all, err = o.views.declare(everything, reg, append(tools, o.loginTools(&everything)...)); err != nil {
+	if o.all, err = o.declare(everything, reg, append(tools, o.loginTools(&everything)...)); err != nil {
 		return nil, err
 	}
 	o.offers = opts.loadOffers(ctx, o.servers, h.session.OfferOwners, earlier, again)
@@ -516,14 +516,14 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				s.sessions.Add(who, session)
 			}
 			if r, ok := result.(*mcp.InitializeResult); ok && err == nil {
-				s.withInstructions(s.clients.With(ctx, who, session, from), who.Profile, r)
+				s.withInstructions(s.clients.With(ctx, who, session, from), r)
 				return task.Declare(r, who), nil
 			}
 			return result, err
 		case method == "server/discover":
 			result, err := next(ctx, method, req)
 			if err == nil {
-				s.withInstructions(s.clients.With(ctx, who, session, from), who.Profile, result)
+				s.withInstructions(s.clients.With(ctx, who, session, from), result)
 			}
 			return result, err
 		case strings.HasPrefix(method, "tasks/"):
@@ -537,15 +537,15 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		defer done()
 		ctx = s.clients.With(ctx, who, session, from)
 		defer question.From(ctx).Flush()
-		o, err := s.offered(ctx)
+		v, err := s.offered(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if o, err = s.useLogins(ctx, o); err != nil {
+		if v, err = s.useLogins(ctx, v); err != nil {
 			return nil, err
 		}
-		s.retryFailed(o)
-		o, err = s.resolve(ctx, o, who.Profile, req)
+		s.retryFailed(v.offer)
+		v, err = s.resolve(ctx, v, req)
 		if errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, registry.ErrNeedsLogin) {
 			return errorResult(explain(err)), nil
 		}
@@ -556,9 +556,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return nil, err
 		}
-		v := s.viewOf(ctx, o, who.Profile)
 		if session.ID() != "" { // a modern client listens by another request
-			s.noteLists(s.known.listenerOf(ctx, session), o)
+			s.noteLists(s.known.listenerOf(ctx, session), v.offer)
 		}
 		if isCall && v.find(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
@@ -567,9 +566,9 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return task.Answer(s.callTool(ctx, call)) // the SDK knows only what is offered
 		}
 		if strings.HasSuffix(method, "/list") {
-			return o.list(ctx, v, req)
+			return v.list(ctx, req)
 		}
-		if ctx, err = s.ask(ctx, o, method, req); err != nil {
+		if ctx, err = s.ask(ctx, v, method, req); err != nil {
 			return nil, err
 		}
 		return task.Answer(next(ctx, method, req))
@@ -614,8 +613,8 @@ func needsOffer(method string) bool {
 	return false
 }
 
-// offered returns the current offer for the caller of ctx; the first request waits for it.
-func (s *Server) offered(ctx context.Context) (*offer, error) {
+// offered returns what the caller of ctx is offered now. The first request waits for it.
+func (s *Server) offered(ctx context.Context) (*view, error) {
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
@@ -629,7 +628,7 @@ func (s *Server) offered(ctx context.Context) (*offer, error) {
 	}
 	o, done := s.forCaller(ctx, o)
 	done()
-	return o, nil
+	return s.viewOf(ctx, o), nil
 }
 
 // identify returns who sends a message: the sender of its request over HTTP or, if that has

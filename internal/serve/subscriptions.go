@@ -44,10 +44,10 @@ func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 	return next(ctx, listenMethod, req)
 }
 
-// stop ends requests that only wait for notifications. Calls continue.
 // Stopping returns a channel that is closed when streams are to end.
 func (s *Server) Stopping() <-chan struct{} { return s.stopping }
 
+// stop ends requests that only wait for notifications. Calls continue.
 func (s *Server) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
 func (s *Server) stopped() bool {
@@ -166,13 +166,13 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	if _, err := s.offered(ctx); err != nil { // the request itself may not have waited for the offer
 		return err
 	}
-	o, done := s.use(ctx)
+	v, done := s.use(ctx)
 	defer done()
-	r, err := s.resourceOf(ctx, o, "resources/subscribe", req.Params.URI)
+	r, err := v.resourceOf(ctx, req.Params.URI)
 	if err != nil {
-		return err
+		return s.refuse(ctx, v, "resources/subscribe", err)
 	}
-	to := subscribed{req.Params.URI, r.server.Info().Name, o.clientOf(r.server)}
+	to := subscribed{req.Params.URI, r.server.Info().Name, v.clientOf(r.server)}
 	s.subscriptions.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
 	if err := refusal(r.server.Subscribe(ctx, req.Params.URI)); err != nil {
 		s.endSubscription(ctx, to, req.Session)
@@ -204,8 +204,8 @@ func (s *Server) unsubscribeFrom(ctx context.Context, from []subscribed) {
 		return
 	}
 	for _, to := range from {
-		o, done := s.use(caller.With(ctx, &caller.Caller{Token: to.client}))
-		server := o.subscribedServer(to)
+		v, done := s.use(caller.With(ctx, &caller.Caller{Token: to.client}))
+		server := v.subscribedServer(to)
 		if server == nil {
 			done()
 			continue
@@ -271,8 +271,9 @@ func (s *Server) mayHear(ctx context.Context, server *mcpclient.Source, uri stri
 			continue
 		}
 		if who := s.subscriptions.subscriber(subscribed{uri, server.Info().Name, o.clientOf(server)}, session); who != nil {
-			r, _ := o.shown(caller.With(ctx, who), s.view(o, who.Profile)).find(uri)
-			return r != nil && r.server == server && o.rules.Check(caller.With(ctx, who), offerOf(server, "", uri)) == nil
+			ctx := caller.With(ctx, who)
+			r, _ := s.view(o, who.Profile).shown(ctx).find(uri)
+			return r != nil && r.server == server && o.permit(ctx, offerOf(server, "", uri)) == nil
 		}
 	}
 	return false

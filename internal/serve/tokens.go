@@ -72,20 +72,20 @@ func (h *HTTP) permitCalls(in *transport.Inbound) *auth.Rejection {
 // it reaches through call_tool.
 func (s *Server) spellings(ctx context.Context, from auth.Identity, name string, arguments json.RawMessage) []string {
 	out := []string{name}
-	ctx = caller.With(ctx, &caller.Caller{Name: from.Name, Token: from.Name})
+	ctx = caller.With(ctx, &caller.Caller{Name: from.Name, Token: from.Name, Profile: from.Profile})
 	if _, err := s.offered(ctx); err != nil { // the call fails too
 		return out
 	}
-	o, done := s.use(ctx)
+	v, done := s.use(ctx)
 	defer done()
-	if t := s.view(o, from.Profile).withApps().find(name); t != nil {
+	if t := v.withApps().find(name); t != nil {
 		out = append(out, t.Tool.Called()...)
 		if inner := t.Inner(arguments); inner != "" {
 			out = append(out, inner)
 		}
 	}
 	for _, one := range slices.Clone(out) {
-		if t, err := o.registry.Lookup(one); err == nil {
+		if t, err := v.registry.Lookup(one); err == nil {
 			out = append(out, t.Called()...)
 		}
 	}

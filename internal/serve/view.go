@@ -56,12 +56,14 @@ func (p *Profile) context(ctx context.Context) context.Context {
 	return engine.WithScope(ctx, p.Tools, p.Servers)
 }
 
-// view is what the clients of a profile are offered of the tools.
+// view is what the clients of a profile are offered.
 type view struct {
+	*offer
 	profile Profile
 	tools   []*declaration   // by the name as declared
 	faulty  []*registry.Tool // those that cannot be declared
-	apps    *view            // the same with the tools that only pages may call; nil: there are none
+	// apps is the same with the tools that only pages of tools may call. It is nil if there are none.
+	apps *view
 }
 
 // withApps returns the view of clients that show pages of tools.
@@ -135,7 +137,11 @@ func (o *offer) view(profile string) (_ *view, made bool) {
 	if v := o.views.made[profile]; v != nil {
 		return v, false
 	}
-	v := &view{profile: Profile{Name: profile, Tools: func(*registry.Tool) bool { return false }, Servers: func(string) bool { return false }}}
+	v := &view{offer: o, profile: Profile{
+		Name:    profile,
+		Tools:   func(*registry.Tool) bool { return false },
+		Servers: func(string) bool { return false },
+	}}
 	for _, p := range o.views.profiles {
 		if p.Name != profile {
 			continue
@@ -145,7 +151,7 @@ func (o *offer) view(profile string) (_ *view, made bool) {
 		ctx := p.context(caller.With(o.views.life, &who))
 		reg, tools, err := p.Select(ctx, o.session)
 		if err == nil {
-			v, err = o.views.declare(p, reg, append(tools, o.loginTools(&p)...))
+			v, err = o.declare(p, reg, append(tools, o.loginTools(&p)...))
 		}
 		if err != nil {
 			o.views.warn(registry.Diagnostic{
@@ -169,18 +175,18 @@ func appsBeside(p Profile, reg *registry.Registry, tools []engine.Found) []engin
 
 // declare declares the tools of a profile in the format mcp, with their names in the whole
 // registry.
-func (v *views) declare(p Profile, reg *registry.Registry, tools []engine.Found) (*view, error) {
+func (o *offer) declare(p Profile, reg *registry.Registry, tools []engine.Found) (*view, error) {
 	format, err := provider.Lookup("mcp")
 	if err != nil {
 		return nil, err
 	}
-	out := &view{profile: p, tools: make([]*declaration, 0, len(tools))}
+	out := &view{offer: o, profile: p, tools: make([]*declaration, 0, len(tools))}
 	models := len(tools)
 	tools = append(tools, appsBeside(p, reg, tools)...)
 	byName := map[string]engine.Found{}
 	var defs []registry.Definition
 	for _, f := range tools {
-		if d, ok := v.declared[f.Tool]; ok {
+		if d, ok := o.views.declared[f.Tool]; ok {
 			out.tools = append(out.tools, d)
 			continue
 		}
@@ -190,13 +196,13 @@ func (v *views) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 	encoded, diags := format.Encode(defs, provider.Options{Registered: engine.Names(reg)})
 	for _, d := range diags {
 		if d.Severity != registry.SeverityInfo {
-			v.warn(d)
+			o.views.warn(d)
 		}
 	}
 	for _, d := range encoded.Declarations {
 		f := byName[d.Tool]
 		one := &declaration{f, d.Data, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)}}
-		out.tools, v.declared[f.Tool] = append(out.tools, one), one
+		out.tools, o.views.declared[f.Tool] = append(out.tools, one), one
 		delete(byName, d.Tool)
 	}
 	for _, f := range byName {
@@ -204,7 +210,7 @@ func (v *views) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 	}
 	slices.SortFunc(out.tools, func(a, b *declaration) int { return strings.Compare(a.sdk.Name, b.sdk.Name) })
 	if forApps := tools[models:]; len(forApps) > 0 {
-		out.apps = &view{profile: p, tools: slices.Clone(out.tools), faulty: out.faulty}
+		out.apps = &view{offer: o, profile: p, tools: slices.Clone(out.tools), faulty: out.faulty}
 		out.tools = slices.DeleteFunc(out.tools, func(d *declaration) bool {
 			return slices.ContainsFunc(forApps, func(f engine.Found) bool { return f.Tool == d.Tool })
 		})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -134,7 +133,7 @@ func runClear(ctx context.Context, e *cli.Env, names bool) error {
 		if err != nil {
 			return err
 		}
-		record, err := owner.Open(set, e.Config.Folders)
+		record, err := engine.OpenNames(set, e.Config.Folders)
 		if err != nil {
 			return err
 		}

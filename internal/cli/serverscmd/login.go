@@ -148,8 +148,7 @@ func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions, s *engine.Ses
 
 // notStarted is the error for a server that the settings turn off.
 func notStarted(server settings.Server) error {
-	why, _ := server.Off()
-	return &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", server.Name, why)}
+	return &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", server.Name, engine.OffServer{Server: server}.Reason())}
 }
 
 func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*login, error) {

@@ -9,6 +9,6 @@
 //
 // Its parts are packages, each of which knows those before it: auth says who sends a request,
 // transport carries messages, question asks clients, task has calls that go on after their
-// requests. Package cluster finds the other processes of a server. Here is what clients are
-// offered, and what puts the parts together.
+// requests. Package replica lets other processes serve the same clients, which cluster finds.
+// Here is what clients are offered, and what puts the parts together.
 package serve

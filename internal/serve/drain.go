@@ -94,7 +94,7 @@ func (h *HTTP) Drain(ctx context.Context) int {
 	}
 	h.draining.Store(true)
 	if h.server.replica != nil {
-		h.server.replica.processes.GiveUp(ctx)
+		h.server.replica.Drain(ctx)
 	}
 	h.server.stop()
 	return h.wait(ctx)
@@ -106,33 +106,22 @@ func (h *HTTP) busy() bool {
 	return h.calls.Load() > 0 || h.server.tasks.Running() > 0 || h.server.replica != nil && h.server.states.OnlyHere("")
 }
 
-// giveUpSessions lets other replicas take over the sessions without calls; if all is set, every
-// session.
-func (h *HTTP) giveUpSessions(ctx context.Context, all bool) {
-	r := h.server.replica
-	if r == nil {
-		return
-	}
-	given := map[string]*record{}
-	for _, session := range h.server.sessions.EndIdle(all, func(id string) { given[id] = r.records.remove(id) }) {
-		h.server.closing.Go(func() {
-			_ = session.Close()
-			r.giveUp(context.WithoutCancel(ctx), session.ID(), given[session.ID()])
-		})
-	}
-}
-
 // wait waits until no request and no task is running, or ctx is done, and returns how many
 // still are.
 func (h *HTTP) wait(ctx context.Context) int {
+	giveUp := func(all bool) {
+		if h.server.replica != nil {
+			h.server.replica.GiveUpSessions(ctx, all)
+		}
+	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for h.giveUpSessions(ctx, false); h.busy() && ctx.Err() == nil; h.giveUpSessions(ctx, false) {
+	for giveUp(false); h.busy() && ctx.Err() == nil; giveUp(false) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
 	}
-	h.giveUpSessions(ctx, true)
+	giveUp(true)
 	return int(h.calls.Load()) + h.server.tasks.Running()
 }

@@ -3,27 +3,41 @@
 package serve
 
 import (
+	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
 
+// What replicas send each other.
+const (
+	senderHeader = "Toolreg-Sender"
+	tasksPath    = "/tasks"
+	answersPath  = "/answers/"
+)
+
+// senderOf returns the value of senderHeader for a client.
+func senderOf(t *testing.T, from auth.Identity) string {
+	t.Helper()
+	data, err := json.Marshal(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(data)
+}
+
 // What a client sends cannot change who sends it, where it goes, or what the other replica reads.
 func TestForwardedRequestsHaveTheirOwnSender(t *testing.T) {
 	tokens := auth.NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	replicas := newSharing(t, tokens, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
 	alice, bob := newRawSession(t, replicas[0].Server, aliceToken), newRawSession(t, replicas[0].Server, bobToken)
-	forged := http.Header{}
-	tellSender(forged, auth.Identity{Name: "alice"})
 	send := func(to *sharing, session, token, path string, header map[string]string) (int, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to.URL+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"seconds":0}}}`))
@@ -47,7 +61,7 @@ func TestForwardedRequestsHaveTheirOwnSender(t *testing.T) {
 		}
 		return resp.StatusCode, string(data)
 	}
-	as := map[string]string{senderHeader: forged.Get(senderHeader), "Toolreg-Replica": replicas[0].server.replica.ID}
+	as := map[string]string{senderHeader: senderOf(t, auth.Identity{Name: "alice"}), "Toolreg-Replica": replicas[0].server.replica.ID}
 	for _, to := range replicas {
 		if status, answer := send(to, alice.id, bobToken, auth.Endpoint, as); status != http.StatusNotFound {
 			t.Errorf("another client's session: %d %s", status, answer)
@@ -73,15 +87,14 @@ func TestForwardedRequestsNeedASender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	someone := http.Header{}
-	tellSender(someone, auth.Identity{Name: "x"})
+	someone := senderOf(t, auth.Identity{Name: "x"})
 	for _, tt := range []struct {
 		path, sender string
 		want         string
 	}{
 		{auth.Endpoint, "", "400"}, {auth.Endpoint, "{}", "400"}, {auth.Endpoint, "e30=", "400"}, {tasksPath, "", "400"}, {answersPath + "1", "", "400"},
-		{auth.Endpoint, someone.Get(senderHeader), cluster.ErrRefused.Error()}, {tasksPath, someone.Get(senderHeader), cluster.ErrRefused.Error()},
-		{answersPath + "1", someone.Get(senderHeader), cluster.ErrRefused.Error()}, {"/console", someone.Get(senderHeader), cluster.ErrRefused.Error()},
+		{auth.Endpoint, someone, cluster.ErrRefused.Error()}, {tasksPath, someone, cluster.ErrRefused.Error()},
+		{answersPath + "1", someone, cluster.ErrRefused.Error()}, {"/console", someone, cluster.ErrRefused.Error()},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 		if err != nil {
@@ -97,47 +110,6 @@ func TestForwardedRequestsNeedASender(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s %q: %s", tt.path, tt.sender, got)
-		}
-	}
-}
-
-// An answer that is interrupted ends with an error as its last event, unless it answers nothing. Within an
-// event it breaks off.
-func TestInterruptedAnswers(t *testing.T) {
-	const request, event = `{"jsonrpc":"2.0","id":"a","method":"tools/call"}`, "data: {}\n\n"
-	broken := iotest.ErrReader(errors.New("broken"))
-	for _, tt := range []struct {
-		name, request string
-		rest          []io.Reader
-		want          string
-		breaks        bool
-	}{
-		{"whole", request, []io.Reader{strings.NewReader(event)}, event, false},
-		{"nothing", request, []io.Reader{broken}, "error", false},
-		{"an event", request, []io.Reader{strings.NewReader(event), broken}, "error", false},
-		{"an event in parts", request, []io.Reader{iotest.OneByteReader(strings.NewReader(event)), broken}, "error", false},
-		{"part of an event", request, []io.Reader{strings.NewReader(event + "data: {"), broken}, event + "data: {", true},
-		{"a line of an event", request, []io.Reader{strings.NewReader(event), strings.NewReader("data: {}\n"), broken}, event + "data: {}\n", true},
-		{"a stream", "", []io.Reader{strings.NewReader(event), broken}, event, false},
-		{"a notification", `{"jsonrpc":"2.0","method":"x"}`, []io.Reader{strings.NewReader(event), broken}, event, false},
-	} {
-		got, err := io.ReadAll(&eventsTo{ReadCloser: io.NopCloser(io.MultiReader(tt.rest...)), request: []byte(tt.request), end: eventEnd})
-		if breaks := err != nil; breaks != tt.breaks {
-			t.Errorf("%s: %v", tt.name, err)
-		}
-		if tt.want != "error" {
-			if string(got) != tt.want {
-				t.Errorf("%s: %q", tt.name, got)
-			}
-			continue
-		}
-		var message struct {
-			ID    string `json:"id"`
-			Error struct{ Code int }
-		}
-		_, data, _ := strings.Cut(string(got), "event: message\ndata: ")
-		if err := json.Unmarshal([]byte(data), &message); err != nil || message.ID != "a" || message.Error.Code != -32603 {
-			t.Errorf("%s: %q", tt.name, got)
 		}
 	}
 }

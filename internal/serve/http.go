@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -194,10 +195,15 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 	}
 	in := transport.NewInbound(w, r, from)
 	var at cluster.Peer
-	if in.Session != "" {
-		if at, ok = h.holderOf(in); !ok {
+	switch {
+	case in.Session == "":
+	case h.server.replica != nil:
+		if at, ok = h.server.replica.FindSession(in); !ok {
 			return
 		}
+	case !h.server.sessions.Belongs(in.Session, from.Account()):
+		http.Error(w, "session not found", http.StatusNotFound)
+		return
 	}
 	ctx, done := h.requests.Add(auth.With(r.Context(), from), from)
 	defer done()
@@ -206,7 +212,7 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 		h.post(in, at)
 		return
 	}
-	h.pass(in, at)
+	h.passOn(in, at)
 }
 
 // post reads a message and passes it to the SDK when it is its client's turn.
@@ -226,7 +232,7 @@ func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
 	}
 	isRequest := jsonx.Get(in.Body, "id") != nil && jsonx.Get(in.Body, "method") != nil
 	if draining && (in.Session == "" || isRequest || jsonx.KindOf(in.Body) != jsonx.Object) {
-		h.storeAway(in.W, errLeaving) // anything but an answer for a running call, or a cancellation
+		transport.TryLater(in.W, errLeaving) // anything but an answer for a running call, or a cancellation
 		return
 	}
 	done, err := h.slots.Take(in.R.Context(), in.From.Name, cmp.Or(in.Session, in.R.RemoteAddr))
@@ -260,19 +266,18 @@ func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
 		http.Error(in.W, errFull.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	if in.Modern {
-		at = h.whereIs(in)
+	if in.Modern && h.server.replica != nil {
+		at = h.server.replica.FindCall(in)
 	}
-	h.pass(in, at)
+	h.passOn(in, at)
 }
 
 // admit reports whether the limit for clients permits a request. A new session, or connection, takes
 // the place of an idle one, if there is one.
 func (h *HTTP) admit(in *transport.Inbound) bool {
-	most := h.server.limits().MaxClients
 	switch {
 	case in.Modern:
-		unused, ok := h.connections.Admit(in.R.Context(), in.From.Name, most)
+		unused, ok := h.connections.Admit(in.R.Context(), in.From.Name, h.server.limits().MaxClients)
 		if unused != nil {
 			h.server.closing.Go(func() { _ = unused.Close() })
 		}
@@ -280,19 +285,35 @@ func (h *HTTP) admit(in *transport.Inbound) bool {
 	case in.Session != "":
 		return true
 	}
-	ended, ok := h.server.sessions.MakeRoom(in.From.Name, most, in.Member("method") == "initialize")
+	return h.room(in.From.Name, in.Member("method") == "initialize")
+}
+
+// room reports whether a token may have another session. If one begins, it takes the place of an idle one.
+func (h *HTTP) room(token string, begins bool) bool {
+	ended, ok := h.server.sessions.MakeRoom(token, h.server.limits().MaxClients, begins)
 	if ended != nil {
 		h.server.closing.Go(func() { _ = ended.Close() })
 	}
 	return ok
 }
 
-// pass passes a request to the SDK, or to the replica that must handle it; zero is this one.
-func (h *HTTP) pass(in *transport.Inbound, at cluster.Peer) {
+var (
+	errLeaving = errors.New("shutting down")
+	errFull    = errors.New("too many clients, none of which is idle (serve.maxClients); " +
+		"try again later, or end sessions that are not needed")
+)
+
+// passOn passes a request to the replica that must handle it. The zero value is this one.
+func (h *HTTP) passOn(in *transport.Inbound, at cluster.Peer) {
 	if at != (cluster.Peer{}) {
-		h.forward(in, at)
+		h.server.replica.Forward(in, at)
 		return
 	}
+	h.pass(in)
+}
+
+// pass passes a request to the SDK.
+func (h *HTTP) pass(in *transport.Inbound) {
 	in.Stream = transport.NewResponse(in.W, h.server.limits().KeepAlive)
 	defer in.Stream.End()
 	in.Open = in.R.Context()

@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/store"
 )
 
@@ -125,7 +126,7 @@ func (h *HTTP) serveLogin(w http.ResponseWriter, r *http.Request) {
 	one, ok, err := h.server.logins.find(r.Context(), id)
 	switch {
 	case err != nil:
-		h.storeAway(w, err)
+		transport.TryLater(w, err)
 	case !ok || one.Done:
 		h.loginPage(w, http.StatusNotFound,
 			LoginPage{Heading: "There is no such login", Text: "It was completed, took too long, or was never begun. Go back to your program and try again."})

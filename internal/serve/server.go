@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/replica"
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/tracing"
@@ -85,7 +86,7 @@ type Server struct {
 	closing sync.WaitGroup // sessions that were replaced or are not used
 
 	sessions transport.Sessions
-	replica  *replica // nil without a store
+	replica  *replica.Replica // nil without a store
 
 	stopping chan struct{} // closed by stop
 	stopOnce sync.Once
@@ -133,9 +134,8 @@ func New(opts Options) *Server {
 	holder, tasks := "", task.Options{}
 	if opts.Questions.Store != nil {
 		s.logins.store = opts.Questions.Store
-		s.replica = newReplica(s, opts.Questions.Store)
-		tasks = task.Options{Holder: s.replica.ID, Store: opts.Questions.Store, Elsewhere: s.replica.askAboutTask}
-		s.sessions.Over = s.replica.sessionOver
+		s.replica = replica.New(opts.Questions.Store)
+		tasks = task.Options{Holder: s.replica.ID, Store: opts.Questions.Store, Elsewhere: s.replica.AskAboutTask}
 		holder = s.replica.ID
 	}
 	s.states, s.tasks = question.NewCalls(opts.Questions, holder), task.New(tasks)
@@ -473,7 +473,11 @@ func (s *Server) newSDKServer() *mcp.Server {
 	s.tasks.AddTo(server)
 	server.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.getPrompt)
 	server.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.readResource)
-	server.AddReceivingMiddleware(s.guard, spans, s.remember, s.receive)
+	server.AddReceivingMiddleware(s.receive)
+	if s.replica != nil {
+		server.AddReceivingMiddleware(s.replica.Remember(s.identify))
+	}
+	server.AddReceivingMiddleware(s.guard, spans)
 	server.AddSendingMiddleware(s.dropOldNews, s.dropDeniedUpdates, question.ReadOnce)
 	return server
 }

@@ -81,6 +81,14 @@ func sharingOf(t *testing.T, opts HTTPOptions, from *engine.Session, shared *sto
 	return r
 }
 
+// sessions returns how many sessions the replica holds.
+func (r *sharing) sessions() (n int) {
+	for _, of := range r.server.sessions.Counts() {
+		n += of
+	}
+	return n
+}
+
 func three(address string) []string { return slices.Repeat([]string{address}, 3) }
 
 // balancer sends each request to the next replica.
@@ -187,7 +195,7 @@ func holder(t *testing.T, replicas []*sharing) *sharing {
 	waitFor(t, func() bool {
 		n := 0
 		for _, r := range replicas {
-			if len(r.server.replica.records.ids()) > 0 {
+			if r.sessions() > 0 {
 				found = r
 				n++
 			}
@@ -247,7 +255,7 @@ func TestSessionMovesWhenItsReplicaEnds(t *testing.T) {
 		t.Error(err)
 	}
 	waitFor(t, func() bool {
-		return !slices.ContainsFunc(replicas, func(r *sharing) bool { return len(r.server.replica.records.ids()) > 0 })
+		return !slices.ContainsFunc(replicas, func(r *sharing) bool { return r.sessions() > 0 })
 	})
 }
 
@@ -265,7 +273,7 @@ func TestIdleSessionsMoveFirst(t *testing.T) {
 	if r := idle.raw(t, second.url, "slow", `{"seconds":0}`); !strings.Contains(r.stream, "slept") {
 		t.Errorf("%+v", r)
 	}
-	if n := len(replicas[0].server.replica.records.ids()); n != 1 || len(ended) > 0 {
+	if n := replicas[0].sessions(); n != 1 || len(ended) > 0 {
 		t.Errorf("%d sessions are left", n)
 	}
 	if r := <-done; !strings.Contains(r.stream, "slept") {

@@ -181,6 +181,12 @@ func (in *Inbound) Refuse(code int64, reason string) {
 		Code: code, Message: reason}})
 }
 
+// TryLater answers a request that cannot be handled now, but may be in a moment.
+func TryLater(w http.ResponseWriter, reason error) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, reason.Error(), http.StatusServiceUnavailable)
+}
+
 // MetaOf returns metadata as they came: a number may not fit into a float. It returns nil for
 // anything but an object with members.
 func MetaOf(raw json.RawMessage) mcp.Meta {

@@ -1,4 +1,4 @@
-package serve
+package replica
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"sync"
@@ -47,8 +46,9 @@ type taskEvent struct {
 	Error     *jsonrpc.Error      `json:"error,omitempty"`
 }
 
-// askAboutTask has a request about a task answered by the replica that has it; nil: none has.
-func (r *replica) askAboutTask(ctx context.Context, c *question.Client, method string, p *task.Params) (mcp.Result, error) {
+// AskAboutTask has a request about a task answered by the other replica that has the task. It returns nil if
+// none has it, see [task.Options].
+func (r *Replica) AskAboutTask(ctx context.Context, c *question.Client, method string, p *task.Params) (mcp.Result, error) {
 	id := task.Holder(p.ID)
 	for deadline := time.Now().Add(2 * cluster.Alive); id != r.ID; {
 		to, err := r.Find(ctx, id)
@@ -73,7 +73,7 @@ func (r *replica) askAboutTask(ctx context.Context, c *question.Client, method s
 
 // askPeer sends a request about a task to the replica that has it, and asks the client what that
 // one wants to know.
-func (r *replica) askPeer(ctx context.Context, c *question.Client, to cluster.Peer, about taskRequest) (mcp.Result, error) {
+func (r *Replica) askPeer(ctx context.Context, c *question.Client, to cluster.Peer, about taskRequest) (mcp.Result, error) {
 	answer, err := r.post(ctx, to, tasksPath, c.From, about)
 	if err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func (r *replica) askPeer(ctx context.Context, c *question.Client, to cluster.Pe
 				if until.Err() != nil {
 					return
 				}
-				if got, err := r.post(until, to, answersPath+id, c.From, given); err == nil { // without it, the task waits on
-					_ = got.Body.Close()
+				if got, err := r.post(until, to, answersPath+id, c.From, given); err == nil {
+					_ = got.Body.Close() // after an error, the task waits on
 				}
 			})
 		}
@@ -115,7 +115,7 @@ func (r *replica) askPeer(ctx context.Context, c *question.Client, to cluster.Pe
 }
 
 // post sends a request of a client's to another replica.
-func (r *replica) post(ctx context.Context, to cluster.Peer, path string, from auth.Identity, body any) (*http.Response, error) {
+func (r *Replica) post(ctx context.Context, to cluster.Peer, path string, from auth.Identity, body any) (*http.Response, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -152,24 +152,25 @@ func (p *peerResult) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// aboutTask answers a request about a task that arrived at another replica. It reports false, and
-// does nothing, if the sender has no such task here.
-func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from auth.Identity) bool {
+// aboutTask answers a request about a task that arrived at another replica. It reports false, and does
+// nothing, if the sender has no such task here.
+func (r *Replica) aboutTask(in *transport.Inbound) bool {
 	var is taskRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, transport.MaxBody)).Decode(&is); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if err := json.Unmarshal(in.Body, &is); err != nil {
+		http.Error(in.W, err.Error(), http.StatusBadRequest)
 		return true
 	}
-	events := &taskEvents{to: json.NewEncoder(w), flush: http.NewResponseController(w).Flush, replica: h.server.replica}
-	ctx := question.WithRemote(r.Context(), from, is.Revision, events)
-	answer := h.server.tasks.Here(question.From(ctx), is.Method, &task.Params{ID: is.ID, Answers: is.Answers})
+	done, err := r.opts.Begin(in)
+	if err != nil {
+		return false
+	}
+	defer done()
+	events := &taskEvents{to: json.NewEncoder(in.W), flush: http.NewResponseController(in.W).Flush, replica: r}
+	ctx := question.WithRemote(in.R.Context(), in.From, is.Revision, events)
+	answer := r.opts.Tasks.Here(question.From(ctx), is.Method, &task.Params{ID: is.ID, Answers: is.Answers})
 	if answer == nil {
 		return false
 	}
-	h.calls.Add(1)
-	defer h.calls.Add(-1)
-	ctx, done := h.requests.Add(ctx, from)
-	defer done()
 	events.write(taskEvent{}) // the headers
 	var last taskEvent
 	result, err := answer(ctx)
@@ -185,7 +186,7 @@ func (h *HTTP) aboutTask(w http.ResponseWriter, r *http.Request, from auth.Ident
 
 // taskEvents are the answer to a request about a task that arrived at another replica.
 type taskEvents struct {
-	replica *replica
+	replica *Replica
 
 	mu    sync.Mutex
 	to    *json.Encoder
@@ -218,15 +219,13 @@ func (t *taskEvents) Ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResp
 	}
 }
 
-// answered passes the answer of another replica's client on to the request that waits for it. It
-// reports false if none does.
-func (r *replica) answered(req *http.Request, id string) bool {
+// answered passes the answer of another replica's client on to the request that waits for it. It reports
+// false if none does.
+func (r *Replica) answered(id string, body json.RawMessage) bool {
 	waits, ok := r.asked.LoadAndDelete(id)
 	if ok {
 		var answers mcp.InputResponseMap
-		if json.NewDecoder(io.LimitReader(req.Body, transport.MaxBody)).Decode(&answers) != nil {
-			answers = nil
-		}
+		_ = json.Unmarshal(body, &answers)            // without an answer, the client has given none
 		waits.(chan mcp.InputResponse) <- answers[id] // it has room for one
 	}
 	return ok

@@ -1,8 +1,7 @@
-package serve
+package replica
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +22,8 @@ import (
 )
 
 // errInterrupted is what a client gets whose request another replica was handling.
-var errInterrupted = errors.New("the connection to the process that was handling this request (serve.store) was interrupted; the request may have run in part, or still run")
+var errInterrupted = errors.New("the connection to the process that was handling this request (serve.store) was interrupted; " +
+	"the request may have run in part, or still run")
 
 // toPeer sends requests to another replica. It implements http.RoundTripper.
 type toPeer struct {
@@ -36,7 +36,7 @@ func (t toPeer) RoundTrip(r *http.Request) (*http.Response, error) { return t.me
 
 // send passes a request to another replica and its answer to the client. If the error is
 // [cluster.ErrNotThere] or [cluster.ErrRefused], nothing was done and there is no answer.
-func (r *replica) send(in *transport.Inbound, to cluster.Peer) (failed error) {
+func (r *Replica) send(in *transport.Inbound, to cluster.Peer) (failed error) {
 	answer := transport.NewResponse(in.W, 0) // the other replica sends the comments
 	defer answer.End()
 	asked := in.R.Clone(in.R.Context())
@@ -45,7 +45,8 @@ func (r *replica) send(in *transport.Inbound, to cluster.Peer) (failed error) {
 		asked.Header.Del(name)
 	}
 	proxy := httputil.ReverseProxy{
-		Transport: toPeer{r.Member, to}, FlushInterval: -1, ErrorLog: slog.NewLogLogger(r.http.opts.Log.Handler(), slog.LevelDebug),
+		Transport: toPeer{r.Member, to}, FlushInterval: -1,
+		ErrorLog: slog.NewLogLogger(r.opts.Log.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL = &url.URL{Path: auth.Endpoint} // the identity has the profile
 			tellSender(p.Out.Header, in.From)
@@ -108,7 +109,9 @@ func interrupted(message []byte) []byte {
 	if id == nil || method == nil {
 		return nil
 	}
-	failure, _ := json.Marshal(jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errInterrupted.Error()}) // cannot fail
+	failure, _ := json.Marshal(jsonrpc.Error{ // cannot fail
+		Code: jsonrpc.CodeInternalError, Message: errInterrupted.Error(),
+	})
 	return fmt.Appendf(nil, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":%s}\n\n", id, failure)
 }
 
@@ -123,85 +126,99 @@ func answerInterrupted(w http.ResponseWriter, message []byte) {
 	_, _ = w.Write(event)
 }
 
-// forward passes a request to the replica that must handle it. It looks again which one that is
-// until the request can be sent there, or handled here.
-func (h *HTTP) forward(in *transport.Inbound, to cluster.Peer) {
+// Forward passes a request to the replica that must handle it. It looks again which one that is until the
+// request can be sent there, or handled here.
+func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) {
 	ctx := in.R.Context()
 	for deadline := time.Now().Add(2 * cluster.Alive); ; {
-		err := h.server.replica.send(in, to)
+		err := r.send(in, to)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			h.opts.Log.Warn("request not forwarded", "to", to.Address, "reason", err.Error())
-			h.storeAway(in.W, cluster.ErrNotThere)
+			r.opts.Log.Warn("request not forwarded", "to", to.Address, "reason", err.Error())
+			transport.TryLater(in.W, cluster.ErrNotThere)
 			return
 		}
 		if pause(ctx, lookAgain) != nil {
 			return
 		}
-		found := true
 		switch {
 		case in.Modern && errors.Is(err, cluster.ErrRefused): // the call ended just now
 			to = cluster.Peer{}
 		case in.Modern:
-			to = h.whereIs(in)
+			to = r.FindCall(in)
 		default:
-			to, found = h.holderOf(in)
-		}
-		if !found {
-			return
+			var found bool
+			if to, found = r.FindSession(in); !found {
+				return
+			}
 		}
 		if to == (cluster.Peer{}) {
-			h.pass(in, to)
+			r.opts.Pass(in)
 			return
 		}
 	}
 }
 
-// storeAway answers a request that needs the store, or another replica.
-func (h *HTTP) storeAway(w http.ResponseWriter, err error) {
-	w.Header().Set("Retry-After", "1")
-	http.Error(w, err.Error(), http.StatusServiceUnavailable)
-}
-
-// forwarded handles a request that another replica forwards. It reports false, and does nothing, if
-// what the request is about is not here.
-func (h *HTTP) forwarded(w http.ResponseWriter, r *http.Request, from auth.Identity) bool {
-	canceled := r.Context() // when this process ends, or the client is gone
-	in := transport.NewInbound(w, r, from)
-	if r.Method == http.MethodPost {
-		var err error
-		if in.Body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, transport.MaxBody)); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return true
-		}
-		h.calls.Add(1) // before the look at draining, see [HTTP.has]
-		defer h.calls.Add(-1)
-	}
-	if in.Modern && !h.has(in) || !in.Modern && !h.server.sessions.Belongs(in.Session, from.Account()) {
+// forwarded handles a request that another replica forwards. It reports false, and does nothing, if what
+// the request is about is not here.
+func (r *Replica) forwarded(in *transport.Inbound) bool {
+	canceled := in.R.Context()    // when this process ends, or the client is gone
+	done, err := r.opts.Begin(in) // before the look at leaving, see has: Drain waits for what is not refused
+	if err != nil {
 		return false
 	}
-	ctx, done := h.requests.Add(auth.With(canceled, from), from)
 	defer done()
-	in.R = r.WithContext(ctx)
-	if r.Method == http.MethodPost {
-		release, err := h.slots.Take(ctx, from.Name, cmp.Or(in.Session, "forwarded"))
-		if err != nil {
-			return true // the client is gone
-		}
-		defer release()
+	if in.Modern && !r.has(in) || !in.Modern && !r.opts.Sessions.Belongs(in.Session, in.From.Account()) {
+		return false
 	}
 	if !in.Modern {
-		inUse, ok := h.server.sessions.Request(in.Session, from, r.Method == http.MethodGet)
+		inUse, ok := r.opts.Sessions.Request(in.Session, in.From, in.R.Method == http.MethodGet)
 		if !ok {
 			return false
 		}
 		defer inUse()
 	}
-	h.pass(in, cluster.Peer{})
+	r.opts.Pass(in)
 	if canceled.Err() != nil {
 		panic(http.ErrAbortHandler) // the answer would look like a whole one
 	}
 	return true
+}
+
+// FindCall returns the other replica that must handle a request without a session; the zero value is this
+// one, or any. While the store is away, it is this one.
+func (r *Replica) FindCall(in *transport.Inbound) cluster.Peer {
+	ctx := in.R.Context()
+	switch question, process := r.needs(in); {
+	case question != "" && !r.opts.Calls.WaitsHere(question):
+		if holder := r.opts.Calls.Holder(ctx, question); holder != "" && holder != r.ID {
+			at, _ := r.Find(ctx, holder)
+			return at
+		}
+	case process != "":
+		return r.processes.Claim(ctx, process)
+	}
+	return cluster.Peer{}
+}
+
+// has reports whether this replica has what a request without a session needs. If it is to end, it leaves a
+// call to the other replica that this one can run from its beginning.
+func (r *Replica) has(in *transport.Inbound) bool {
+	question, process := r.needs(in)
+	if question != "" {
+		return r.opts.Calls.WaitsHere(question) && (!r.leaving.Load() || r.opts.Calls.OnlyHere(question))
+	}
+	return r.processes.Has(process)
+}
+
+// needs returns what binds a request without a session to a replica: the ID of the question that it answers,
+// or the caller's process that it needs. Most requests need neither.
+func (r *Replica) needs(in *transport.Inbound) (question, process string) {
+	sealed, _ := jsonx.Text(jsonx.Get(jsonx.Get(in.Body, "params"), "requestState"))
+	if question = r.opts.Calls.QuestionOf(sealed, in.From.Account()); question != "" {
+		return question, ""
+	}
+	return "", r.opts.ProcessOf(in)
 }

@@ -1,0 +1,177 @@
+// Package replica makes a server one of several processes that share a store, its replicas, so that a
+// client can send each request to any of them.
+//
+// A session of a revision before 2026-07-28 is in one replica at a time, which holds it. The store has a
+// record of each (sessions.go). A request that arrives at another replica is forwarded to the holder
+// (forward.go). If the holder has ended, or gave the session up because it is about to, the replica where
+// the next request arrives takes it over. Later revisions have no sessions, but some requests must be
+// handled by a certain replica: the one where the call waits that a request continues, or the one that has
+// the caller's own process of a server (perClient). They are forwarded in the same way. A request about a
+// task is answered by the replica that has the task (tasks.go). No request is sent twice, so that no call
+// runs twice.
+//
+// Package cluster finds other replicas and carries requests to them. Here is known which of them must
+// handle a request, but not how a request is handled: that is what the server gives in [Options].
+package replica
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/task"
+	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/store"
+)
+
+const (
+	// senderHeader has the identity of the client in a request that another replica forwards.
+	senderHeader = "Toolreg-Sender"
+	// processKind is the kind of values that say who has a caller's process.
+	processKind = "process"
+	// recordTime is how long something in the store lasts that its holder does not renew.
+	recordTime = 10 * time.Minute
+	// lookAgain is how long a replica waits before it looks again where a session is.
+	lookAgain = 50 * time.Millisecond
+)
+
+// Replica is this process as one of the replicas. Create it with [New]. It is safe for concurrent use.
+type Replica struct {
+	*cluster.Member
+	store *store.Store
+	opts  Options
+
+	records   sync.Map        // *record by ID: the sessions that this replica holds
+	processes *cluster.Claims // on callers' processes of servers
+	asked     sync.Map        // chan mcp.InputResponse by ID: what clients of other replicas are asked
+	leaving   atomic.Bool     // set by Drain
+
+	mu       sync.Mutex
+	adopting map[string]chan struct{} // closed when the session was taken over, or was not
+}
+
+// Options are what a [Replica] knows of its server. All are required.
+type Options struct {
+	// Sessions, Calls and Tasks are those of clients in this process.
+	Sessions *transport.Sessions
+	Calls    *question.Calls
+	Tasks    *task.Tasks
+	// Closing is waited for before the process ends.
+	Closing *sync.WaitGroup
+	Log     *slog.Logger
+
+	// ProcessOf names the caller's own process of a server that a request needs. It returns "" if the
+	// request needs none.
+	ProcessOf func(*transport.Inbound) string
+	// Pass handles a request in this process.
+	Pass func(*transport.Inbound)
+	// Begin counts a request of another replica among those that this process handles, and waits for
+	// its turn. The error says that its client is gone.
+	Begin func(*transport.Inbound) (done func(), err error)
+	// Room makes room for another session of a token. The error says why this process takes none.
+	Room func(token string) error
+	// Replay passes to the SDK a message that the client of a session has sent to another replica. The
+	// method "initialize" begins the session.
+	Replay func(ctx context.Context, session, method string, params any)
+}
+
+// New returns a replica that no other one knows until [Replica.Join].
+func New(shared *store.Store) *Replica {
+	member := cluster.New(shared)
+	return &Replica{
+		Member: member, store: shared, processes: member.Claims(processKind, recordTime),
+		adopting: map[string]chan struct{}{},
+	}
+}
+
+// Join makes this process one of the replicas, before the first request of a client arrives. It returns
+// when others can reach it. The caller calls leave, which waits.
+func (r *Replica) Join(ctx context.Context, opts Options) (leave func(), err error) {
+	r.opts = opts
+	opts.Sessions.Over = func(id string) {
+		opts.Closing.Go(func() { r.ended(context.WithoutCancel(ctx), id) })
+	}
+	stop, err := r.Member.Join(ctx, cluster.Options{Handle: r.handle, Log: opts.Log, Renew: func(ctx context.Context) {
+		r.renew(ctx)
+		r.processes.Renew(ctx)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		gone, done := context.WithTimeout(context.WithoutCancel(ctx), store.Timeout)
+		defer done()
+		r.processes.GiveUp(gone)
+		stop()
+	}, nil
+}
+
+// Drain lets other replicas have the callers' processes, and the calls that wait here and can be run again
+// there. Sessions are given up by [Replica.GiveUpSessions].
+func (r *Replica) Drain(ctx context.Context) {
+	r.leaving.Store(true)
+	r.processes.GiveUp(ctx)
+}
+
+// handle handles a request of another replica. It reports false, and does nothing, if what the request is
+// about is not here.
+func (r *Replica) handle(w http.ResponseWriter, req *http.Request) bool {
+	from, ok := senderOf(req)
+	if !ok {
+		http.Error(w, "the request does not say who sends it", http.StatusBadRequest)
+		return true
+	}
+	in := transport.NewInbound(w, req, from)
+	if req.Method == http.MethodPost {
+		var err error
+		if in.Body, err = io.ReadAll(http.MaxBytesReader(w, req.Body, transport.MaxBody)); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return true
+		}
+	}
+	switch req.URL.Path {
+	case auth.Endpoint:
+		return r.forwarded(in)
+	case tasksPath:
+		return r.aboutTask(in)
+	}
+	return r.answered(strings.TrimPrefix(req.URL.Path, answersPath), in.Body)
+}
+
+// tellSender sets the header that says who sends a request. Only another replica gets it.
+func tellSender(header http.Header, from auth.Identity) {
+	data, _ := json.Marshal(from) // cannot fail
+	header.Set(senderHeader, base64.StdEncoding.EncodeToString(data))
+}
+
+// senderOf returns who sends a request that another replica has forwarded, and removes the header that
+// says it.
+func senderOf(r *http.Request) (from auth.Identity, ok bool) {
+	data, err := base64.StdEncoding.DecodeString(r.Header.Get(senderHeader))
+	if r.Header.Del(senderHeader); err != nil || json.Unmarshal(data, &from) != nil || from.Name == "" {
+		return auth.Identity{}, false
+	}
+	return from, true
+}
+
+// pause waits, at most until ctx is done.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,302 @@
+//lint:file-ignore SA1019 clients still use logging, which a later revision deprecates
+
+package replica
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/store"
+)
+
+const (
+	// sessionKind is the kind of values for sessions.
+	sessionKind = "session"
+	// subscribeWithin limits how long servers may take to accept the subscriptions of a session that is
+	// taken over.
+	subscribeWithin = 5 * time.Second
+)
+
+// sessionRecord is what a replica needs to take over a session.
+type sessionRecord struct {
+	Holder    string                 `json:"holder"`  // ID of a replica; empty if it has given the session up
+	Account   string                 `json:"account"` // see [auth.Identity.Account]
+	State     mcp.ServerSessionState `json:"state"`
+	Resources []string               `json:"resources"` // those that the client has subscribed to
+}
+
+// record is the record of a session that this replica holds.
+type record struct {
+	mu    sync.Mutex // held while the record is written
+	now   sessionRecord
+	value store.Value // what the store had after the record was last written
+	over  bool        // the session has ended here
+}
+
+// record returns the record of a session; nil if this replica does not hold it.
+func (r *Replica) record(id string) *record {
+	one, _ := r.records.Load(id)
+	held, _ := one.(*record)
+	return held
+}
+
+// forget removes and returns the record of a session; nil if this replica does not hold it.
+func (r *Replica) forget(id string) *record {
+	one, _ := r.records.LoadAndDelete(id)
+	held, _ := one.(*record)
+	return held
+}
+
+// Remember returns the middleware that keeps the records of sessions. sender returns who sends a message.
+func (r *Replica) Remember(sender func(context.Context, mcp.Request) auth.Identity) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if session, _ := req.GetSession().(*mcp.ServerSession); err == nil && session != nil && session.ID() != "" {
+				r.remember(context.WithoutCancel(ctx), session, req, sender)
+			}
+			return result, err
+		}
+	}
+}
+
+// remember records what a message that was handled has changed of its session.
+func (r *Replica) remember(ctx context.Context, session *mcp.ServerSession, req mcp.Request,
+	sender func(context.Context, mcp.Request) auth.Identity) {
+	change := func(*sessionRecord) {}
+	switch p := req.GetParams().(type) {
+	case *mcp.InitializeParams:
+		r.records.LoadOrStore(session.ID(), &record{now: sessionRecord{ // one that was taken over has a record
+			Holder: r.ID, Account: sender(ctx, req).Account(),
+			State: mcp.ServerSessionState{InitializeParams: session.InitializeParams()},
+		}})
+	case *mcp.SetLoggingLevelParams:
+		change = func(now *sessionRecord) { now.State.LogLevel = p.Level }
+	case *mcp.SubscribeParams:
+		change = func(now *sessionRecord) {
+			if !slices.Contains(now.Resources, p.URI) {
+				now.Resources = append(now.Resources, p.URI)
+			}
+		}
+	case *mcp.UnsubscribeParams:
+		change = func(now *sessionRecord) {
+			now.Resources = slices.DeleteFunc(now.Resources, func(uri string) bool { return uri == p.URI })
+		}
+	default:
+		return
+	}
+	r.change(ctx, session.ID(), change)
+}
+
+// change changes the record of a session that this replica holds. If the store is away, it is
+// written later. If another replica has taken the session over, it ends here.
+func (r *Replica) change(ctx context.Context, id string, change func(*sessionRecord)) {
+	one := r.record(id)
+	if one == nil {
+		return
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.over {
+		return
+	}
+	change(&one.now)
+	if held, err := r.write(ctx, id, one); err == nil && !held {
+		one.over = true
+		r.forget(id)
+		if session := r.opts.Sessions.End(id); session != nil {
+			r.opts.Closing.Go(func() { _ = session.Close() })
+		}
+	}
+}
+
+// write writes a record. It reports false if another replica holds the session. one.mu is held.
+func (r *Replica) write(ctx context.Context, id string, one *record) (held bool, err error) {
+	data, err := json.Marshal(one.now)
+	if err != nil {
+		return false, err
+	}
+	for range 3 {
+		value, written, err := r.store.Swap(ctx, sessionKind, id, one.value, data, recordTime)
+		if err != nil || written {
+			one.value = value
+			return written, err
+		}
+		if other, ok := readRecord(value); ok && other.Holder != r.ID {
+			return false, nil
+		}
+		one.value = value // the store came back empty, or has answered too late
+	}
+	return true, nil
+}
+
+func readRecord(v store.Value) (sessionRecord, bool) {
+	var now sessionRecord
+	ok := v.Exists() && json.Unmarshal(v.Data, &now) == nil && now.State.InitializeParams != nil
+	return now, ok
+}
+
+// renew writes the records again, so that they do not end.
+func (r *Replica) renew(ctx context.Context) {
+	for id := range r.records.Range {
+		r.change(ctx, id.(string), func(*sessionRecord) {})
+	}
+}
+
+// ended removes the record of a session that has ended here.
+func (r *Replica) ended(ctx context.Context, id string) {
+	one := r.forget(id)
+	if one == nil {
+		return
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.over = true; one.value.Exists() {
+		_ = r.store.Delete(ctx, sessionKind, id) // otherwise it ends later
+	}
+}
+
+// GiveUpSessions lets other replicas take over the sessions that are idle; if all is set, every session.
+func (r *Replica) GiveUpSessions(ctx context.Context, all bool) {
+	given := map[string]*record{}
+	for _, session := range r.opts.Sessions.EndIdle(all, func(id string) { given[id] = r.forget(id) }) {
+		r.opts.Closing.Go(func() {
+			_ = session.Close()
+			r.giveUp(context.WithoutCancel(ctx), session.ID(), given[session.ID()])
+		})
+	}
+}
+
+// giveUp writes that a session has no holder, so that another replica can take it over.
+func (r *Replica) giveUp(ctx context.Context, id string, one *record) {
+	if one == nil {
+		return
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.over, one.now.Holder = true, ""
+	_, _ = r.write(ctx, id, one) // otherwise this replica must have ended first
+}
+
+// FindSession returns the other replica that holds the session of a request; the zero value is this one. If
+// there is no such session, or the store does not say where it is, it answers the request and reports false.
+func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, ok bool) {
+	holder, ok, err := r.locate(in.R.Context(), in.Session, in.From)
+	switch {
+	case err != nil:
+		transport.TryLater(in.W, err)
+		return cluster.Peer{}, false
+	case !ok:
+		http.Error(in.W, "session not found", http.StatusNotFound)
+	}
+	return holder, ok
+}
+
+// locate returns the other replica that holds a session of an account; the zero value is this one. If
+// the holder has ended or given the session up, this replica takes it over. The error is that of the store.
+func (r *Replica) locate(ctx context.Context, id string, from auth.Identity) (holder cluster.Peer, ok bool, err error) {
+	for {
+		if r.opts.Sessions.Belongs(id, from.Account()) {
+			return cluster.Peer{}, true, nil
+		}
+		v, err := r.store.Get(ctx, sessionKind, id)
+		if err != nil {
+			return cluster.Peer{}, false, err
+		}
+		now, ok := readRecord(v)
+		if !ok && r.Settling(ctx) { // the record may be written again
+			if err := pause(ctx, lookAgain); err != nil {
+				return cluster.Peer{}, false, err
+			}
+			continue
+		}
+		if !ok || now.Account != from.Account() {
+			return cluster.Peer{}, false, nil
+		}
+		if now.Holder != "" && now.Holder != r.ID {
+			holder, err := r.Find(ctx, now.Holder)
+			if err != nil || holder != (cluster.Peer{}) {
+				return holder, err == nil, err
+			}
+		}
+		if err := r.takeOver(ctx, id, v, now, from); err != nil {
+			return cluster.Peer{}, false, err
+		}
+	}
+}
+
+// takeOver makes this replica the holder of a session, unless another request or replica is
+// faster.
+func (r *Replica) takeOver(ctx context.Context, id string, v store.Value, now sessionRecord, from auth.Identity) error {
+	r.mu.Lock()
+	if other := r.adopting[id]; other != nil {
+		r.mu.Unlock()
+		select {
+		case <-other:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	over := make(chan struct{})
+	r.adopting[id] = over
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.adopting, id)
+		close(over)
+	}()
+	if r.opts.Sessions.Belongs(id, from.Account()) {
+		return nil
+	}
+	if err := r.opts.Room(from.Name); err != nil {
+		return err
+	}
+	now.Holder = r.ID
+	data, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	value, swapped, err := r.store.Swap(ctx, sessionKind, id, v, data, recordTime)
+	if err != nil || !swapped {
+		return err
+	}
+	return r.adopt(ctx, id, now, value, from)
+}
+
+// adopt begins a session as its record describes it.
+func (r *Replica) adopt(ctx context.Context, id string, now sessionRecord, value store.Value, from auth.Identity) error {
+	ctx = auth.With(context.WithoutCancel(ctx), from)
+	r.records.Store(id, &record{now: now, value: value})
+	r.opts.Replay(ctx, id, "initialize", now.State.InitializeParams)
+	if !r.opts.Sessions.Belongs(id, from.Account()) {
+		r.forget(id)
+		return errors.New("taking over a session: it cannot begin again")
+	}
+	r.opts.Replay(ctx, id, "notifications/initialized", struct{}{})
+	if now.State.LogLevel != "" {
+		r.opts.Replay(ctx, id, "logging/setLevel", &mcp.SetLoggingLevelParams{Level: now.State.LogLevel})
+	}
+	r.opts.Log.Info("session taken over", "caller", from.Name)
+	if resources := slices.Clone(now.Resources); len(resources) > 0 {
+		r.opts.Closing.Go(func() {
+			ctx, stop := context.WithTimeout(ctx, subscribeWithin)
+			defer stop()
+			for _, uri := range resources {
+				r.opts.Replay(ctx, id, "resources/subscribe", &mcp.SubscribeParams{URI: uri})
+			}
+		})
+	}
+	return nil
+}

@@ -29,17 +29,17 @@ const (
 
 // HTTPOptions configure [Server.HTTP].
 type HTTPOptions struct {
-	// Tokens are the tokens that clients need; nil means that no token is
-	// needed.
+	// Tokens are the tokens that clients need. Nil Tokens mean that no token is needed.
 	Tokens *auth.Tokens
-	// OAuth knows the access tokens that clients need, in place of Tokens; nil: Tokens does.
+	// OAuth knows the access tokens that clients need in place of Tokens, unless it is nil.
 	OAuth *auth.OAuth
 	// Loopback says that only this machine can reach the address. Requests for other
 	// hosts are then rejected, because web pages can send such requests (DNS rebinding).
 	Loopback bool
-	// LoginPage writes a page of a login (oauth.per: client). nil: there are no such logins.
+	// LoginPage writes a page of a login (oauth.per: client). A nil LoginPage means that there are no
+	// such logins.
 	LoginPage func(io.Writer, LoginPage)
-	// Log receives refused requests at level warn. nil: none.
+	// Log receives refused requests at level warn. A nil Log discards them.
 	Log *slog.Logger
 }
 
@@ -47,7 +47,7 @@ type HTTPOptions struct {
 type HTTP struct {
 	server      *Server
 	opts        HTTPOptions
-	tokens      auth.Verifier // nil: clients need none
+	tokens      auth.Verifier // nil if clients need no token
 	sessions    http.Handler  // of the SDK, for revisions before 2026-07-28
 	modern      http.Handler  // of the SDK, without sessions
 	checks      healthChecks
@@ -58,8 +58,8 @@ type HTTP struct {
 	slots       transport.Slots
 	requests    auth.Running
 	calls       atomic.Int64     // number of running POST requests
-	metrics     http.HandlerFunc // of /metrics; nil: there is none
-	console     http.HandlerFunc // of /console and below; nil: there is none
+	metrics     http.HandlerFunc // answers /metrics, unless it is nil
+	console     http.HandlerFunc // answers /console and what is below, unless it is nil
 	browsers    browsers
 	visits      auth.Running // to the console
 }
@@ -78,7 +78,9 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 		h.tokens = opts.Tokens
 	}
 	pick := func(*http.Request) *mcp.Server { return s.sdk }
-	o := mcp.StreamableHTTPOptions{Logger: s.opts.Messages, MaxRequestBodyBytes: transport.MaxBody, DisableLocalhostProtection: true}
+	o := mcp.StreamableHTTPOptions{
+		Logger: s.opts.Messages, MaxRequestBodyBytes: transport.MaxBody, DisableLocalhostProtection: true,
+	}
 	h.sessions = transport.Handler(mcp.NewStreamableHTTPHandler(pick, &o))
 	o.Stateless, o.PropagateRequestCancellation = true, true
 	h.modern = transport.Handler(mcp.NewStreamableHTTPHandler(pick, &o))
@@ -87,9 +89,11 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 
 // Server returns an HTTP server with time limits for slow clients.
 func (h *HTTP) Server() *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ConnContext: h.connections.Opened, ConnState: h.connections.Changed,
-		ErrorLog: slog.NewLogLogger(h.opts.Log.Handler(), slog.LevelDebug)}
+		ErrorLog: slog.NewLogLogger(h.opts.Log.Handler(), slog.LevelDebug),
+	}
 }
 
 // ServeHTTP implements http.Handler.
@@ -102,8 +106,9 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		w = transport.BeforeAnswer{ResponseWriter: w, Do: func() { header.Set("Connection", "close") }}
 	}
-	path := r.URL.EscapedPath()                                           // a proxy may have rules for the path as it is spelled
-	nameless := r.Host == "" && (path == "/healthz" || path == "/readyz") // checks with HTTP/1.0 name no host
+	path := r.URL.EscapedPath() // a proxy may have rules for the path as it is spelled
+	// Checks with HTTP/1.0 name no host.
+	nameless := r.Host == "" && (path == "/healthz" || path == "/readyz")
 	if err := transport.CheckOrigin(r, h.opts.Loopback); err != nil && !nameless {
 		h.refuse(w, r, http.StatusForbidden, err.Error())
 		return
@@ -143,7 +148,8 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers a request that is not allowed, and logs it.
 func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
-	h.opts.Log.Warn("request refused", "status", status, "reason", reason, "from", r.RemoteAddr, "host", r.Host, "path", r.URL.Path)
+	h.opts.Log.Warn("request refused", "status", status, "reason", reason,
+		"from", r.RemoteAddr, "host", r.Host, "path", r.URL.Path)
 	http.Error(w, reason, status)
 }
 
@@ -177,8 +183,8 @@ func (s *Server) unanswered(call string) {
 	})
 }
 
-// protocol authenticates a request and passes it to the SDK. profile is the one that the
-// address names; "" if it names none.
+// protocol authenticates a request and passes it on. profile is the one that the address names, and empty
+// if it names none.
 func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) {
 	from, ok := h.authenticated(w, r)
 	if !ok {
@@ -242,7 +248,8 @@ func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
 	defer done()
 	switch {
 	case !in.SameRevision():
-		in.Refuse(mcp.CodeHeaderMismatch, "the header Mcp-Protocol-Version and the message name different revisions of the protocol")
+		in.Refuse(mcp.CodeHeaderMismatch,
+			"the header Mcp-Protocol-Version and the message name different revisions of the protocol")
 		return
 	case in.Modern && !task.Same(transport.NameOf(in.R.Header), in.Body):
 		in.Refuse(mcp.CodeHeaderMismatch, "the header Mcp-Name and the message name different tasks")
@@ -258,7 +265,8 @@ func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
 	}
 	if method := in.Member("method"); !in.Modern && in.Session == "" && method != "" && method != "initialize" {
 		in.Refuse(jsonrpc.CodeInvalidRequest,
-			"the header Mcp-Session-Id is missing: a session begins with initialize, and revision "+wire.FirstModern+" needs the header Mcp-Protocol-Version")
+			"the header Mcp-Session-Id is missing: a session begins with initialize, and revision "+wire.FirstModern+
+				" needs the header Mcp-Protocol-Version")
 		return
 	}
 	if !h.admit(in) {
@@ -275,9 +283,10 @@ func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
 // admit reports whether the limit for clients permits a request. A new session, or connection, takes
 // the place of an idle one, if there is one.
 func (h *HTTP) admit(in *transport.Inbound) bool {
+	most := h.server.limits().MaxClients
 	switch {
 	case in.Modern:
-		unused, ok := h.connections.Admit(in.R.Context(), in.From.Name, h.server.limits().MaxClients)
+		unused, ok := h.connections.Admit(in.R.Context(), in.From.Name, most)
 		if unused != nil {
 			h.server.closing.Go(func() { _ = unused.Close() })
 		}
@@ -285,16 +294,7 @@ func (h *HTTP) admit(in *transport.Inbound) bool {
 	case in.Session != "":
 		return true
 	}
-	return h.room(in.From.Name, in.Member("method") == "initialize")
-}
-
-// room reports whether a token may have another session. If one begins, it takes the place of an idle one.
-func (h *HTTP) room(token string, begins bool) bool {
-	ended, ok := h.server.sessions.MakeRoom(token, h.server.limits().MaxClients, begins)
-	if ended != nil {
-		h.server.closing.Go(func() { _ = ended.Close() })
-	}
-	return ok
+	return h.server.sessions.MakeRoom(in.From.Name, most, in.Member("method") == "initialize")
 }
 
 var (

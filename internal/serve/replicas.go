@@ -22,7 +22,7 @@ func (h *HTTP) Join(ctx context.Context) (leave func(), err error) {
 	}
 	return s.replica.Join(ctx, replica.Options{
 		Sessions: &s.sessions, Calls: s.states, Tasks: s.tasks, Closing: &s.closing, Log: h.opts.Log,
-		ProcessOf: h.processOf, Pass: h.pass, Begin: h.begin, Room: h.roomHere, Replay: h.replay,
+		ProcessOf: h.processOf, Pass: h.pass, Begin: h.begin, Room: h.room, Replay: h.replay,
 	})
 }
 
@@ -47,12 +47,12 @@ func (h *HTTP) begin(in *transport.Inbound) (done func(), err error) {
 	return func() { release(); end() }, nil
 }
 
-// roomHere makes room for a session that this process takes over. The error says why there is none.
-func (h *HTTP) roomHere(token string) error {
+// room makes room for a session that this process takes over. The error says why there is none.
+func (h *HTTP) room(token string) error {
 	switch {
 	case h.draining.Load():
 		return errLeaving
-	case !h.room(token, true):
+	case !h.server.sessions.MakeRoom(token, h.server.limits().MaxClients, true):
 		return errFull
 	}
 	return nil

@@ -130,6 +130,9 @@ func New(opts Options) *Server {
 		registered: map[string]json.RawMessage{}, retrying: map[registry.Source]*retry{},
 	}
 	s.SetLimits(opts.Limits)
+	s.sessions.Close = func(session transport.Session) {
+		s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
+	}
 	s.clients = question.Clients{Asking: opts.Asking, Console: opts.Console, Open: &s.asked, Stopping: s.stopping}
 	holder, tasks := "", task.Options{}
 	if opts.Questions.Store != nil {
@@ -274,9 +277,7 @@ func (s *Server) reapUnused(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, session := range s.sessions.EndUnused(s.limits().Session) {
-			s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
-		}
+		s.sessions.EndUnused(s.limits().Session)
 		s.endSubscriptions(ctx)
 		s.known.forget(s.gone)
 		s.closeIdle()

@@ -40,9 +40,7 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 		h.visits.CancelOf(func(from auth.Identity) bool { now, ok := h.tokens.Renew(from); return !ok || !now.Console })
 		h.requests.CancelOf(invalid)
 		h.server.tasks.EndOf(func(from auth.Identity) bool { return invalid(from.AnyToken()) }, auth.ErrRevoked)
-		for _, session := range h.server.sessions.EndOf(invalid) {
-			h.server.closing.Go(func() { _ = session.Close() })
-		}
+		h.server.sessions.EndOf(invalid)
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 )
 
 // errInterrupted is what a client gets whose request another replica was handling.
-var errInterrupted = errors.New("the connection to the process that was handling this request (serve.store) was interrupted; " +
-	"the request may have run in part, or still run")
+var errInterrupted = errors.New("the connection to the process that was handling this request (serve.store) was " +
+	"interrupted; the request may have run in part, or still run")
 
 // toPeer sends requests to another replica. It implements http.RoundTripper.
 type toPeer struct {
@@ -170,15 +170,14 @@ func (r *Replica) forwarded(in *transport.Inbound) bool {
 		return false
 	}
 	defer done()
-	if in.Modern && !r.has(in) || !in.Modern && !r.opts.Sessions.Belongs(in.Session, in.From.Account()) {
-		return false
-	}
-	if !in.Modern {
-		inUse, ok := r.opts.Sessions.Request(in.Session, in.From, in.R.Method == http.MethodGet)
-		if !ok {
+	if in.Modern {
+		if !r.has(in) {
 			return false
 		}
+	} else if inUse, ok := r.opts.Sessions.Request(in.Session, in.From, in.R.Method == http.MethodGet); ok {
 		defer inUse()
+	} else {
+		return false
 	}
 	r.opts.Pass(in)
 	if canceled.Err() != nil {

@@ -115,7 +115,7 @@ func (r *Replica) change(ctx context.Context, id string, change func(*sessionRec
 		one.over = true
 		r.forget(id)
 		if session := r.opts.Sessions.End(id); session != nil {
-			r.opts.Closing.Go(func() { _ = session.Close() })
+			r.opts.Sessions.Close(session)
 		}
 	}
 }
@@ -168,20 +168,20 @@ func (r *Replica) ended(ctx context.Context, id string) {
 
 // GiveUpSessions lets other replicas take over the sessions that are idle; if all is set, every session.
 func (r *Replica) GiveUpSessions(ctx context.Context, all bool) {
-	given := map[string]*record{}
-	for _, session := range r.opts.Sessions.EndIdle(all, func(id string) { given[id] = r.forget(id) }) {
+	ctx = context.WithoutCancel(ctx)
+	r.opts.Sessions.EndIdle(all, func(session transport.Session) {
+		one := r.forget(session.ID()) // its end does not remove it from the store then
 		r.opts.Closing.Go(func() {
 			_ = session.Close()
-			r.giveUp(context.WithoutCancel(ctx), session.ID(), given[session.ID()])
+			if one != nil {
+				r.giveUp(ctx, session.ID(), one)
+			}
 		})
-	}
+	})
 }
 
 // giveUp writes that a session has no holder, so that another replica can take it over.
 func (r *Replica) giveUp(ctx context.Context, id string, one *record) {
-	if one == nil {
-		return
-	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.over, one.now.Holder = true, ""
@@ -191,7 +191,7 @@ func (r *Replica) giveUp(ctx context.Context, id string, one *record) {
 // FindSession returns the other replica that holds the session of a request; the zero value is this one. If
 // there is no such session, or the store does not say where it is, it answers the request and reports false.
 func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, ok bool) {
-	holder, ok, err := r.locate(in.R.Context(), in.Session, in.From)
+	holder, ok, err := r.locate(in)
 	switch {
 	case err != nil:
 		transport.TryLater(in.W, err)
@@ -202,14 +202,15 @@ func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, ok bo
 	return holder, ok
 }
 
-// locate returns the other replica that holds a session of an account; the zero value is this one. If
-// the holder has ended or given the session up, this replica takes it over. The error is that of the store.
-func (r *Replica) locate(ctx context.Context, id string, from auth.Identity) (holder cluster.Peer, ok bool, err error) {
+// locate is FindSession without the answers. If the holder of the session has ended or given it up, this
+// replica takes it over. The error says that the store cannot be used, or why this replica takes no session.
+func (r *Replica) locate(in *transport.Inbound) (holder cluster.Peer, ok bool, err error) {
+	ctx := in.R.Context()
 	for {
-		if r.opts.Sessions.Belongs(id, from.Account()) {
+		if r.isHere(in) {
 			return cluster.Peer{}, true, nil
 		}
-		v, err := r.store.Get(ctx, sessionKind, id)
+		v, err := r.store.Get(ctx, sessionKind, in.Session)
 		if err != nil {
 			return cluster.Peer{}, false, err
 		}
@@ -220,7 +221,7 @@ func (r *Replica) locate(ctx context.Context, id string, from auth.Identity) (ho
 			}
 			continue
 		}
-		if !ok || now.Account != from.Account() {
+		if !ok || now.Account != in.From.Account() {
 			return cluster.Peer{}, false, nil
 		}
 		if now.Holder != "" && now.Holder != r.ID {
@@ -229,15 +230,21 @@ func (r *Replica) locate(ctx context.Context, id string, from auth.Identity) (ho
 				return holder, err == nil, err
 			}
 		}
-		if err := r.takeOver(ctx, id, v, now, from); err != nil {
+		if err := r.takeOver(in, v, now); err != nil {
 			return cluster.Peer{}, false, err
 		}
 	}
 }
 
-// takeOver makes this replica the holder of a session, unless another request or replica is
-// faster.
-func (r *Replica) takeOver(ctx context.Context, id string, v store.Value, now sessionRecord, from auth.Identity) error {
+// isHere reports whether the session of a request is in this process, and belongs to the sender.
+func (r *Replica) isHere(in *transport.Inbound) bool {
+	return r.opts.Sessions.Belongs(in.Session, in.From.Account())
+}
+
+// takeOver makes this replica the holder of a session, unless another request or replica is faster. v has the
+// record of the session.
+func (r *Replica) takeOver(in *transport.Inbound, v store.Value, now sessionRecord) error {
+	ctx, id := in.R.Context(), in.Session
 	r.mu.Lock()
 	if other := r.adopting[id]; other != nil {
 		r.mu.Unlock()
@@ -257,10 +264,10 @@ func (r *Replica) takeOver(ctx context.Context, id string, v store.Value, now se
 		delete(r.adopting, id)
 		close(over)
 	}()
-	if r.opts.Sessions.Belongs(id, from.Account()) {
+	if r.isHere(in) {
 		return nil
 	}
-	if err := r.opts.Room(from.Name); err != nil {
+	if err := r.opts.Room(in.From.Name); err != nil {
 		return err
 	}
 	now.Holder = r.ID
@@ -272,15 +279,15 @@ func (r *Replica) takeOver(ctx context.Context, id string, v store.Value, now se
 	if err != nil || !swapped {
 		return err
 	}
-	return r.adopt(ctx, id, now, value, from)
+	return r.adopt(in, value, now)
 }
 
-// adopt begins a session as its record describes it.
-func (r *Replica) adopt(ctx context.Context, id string, now sessionRecord, value store.Value, from auth.Identity) error {
-	ctx = auth.With(context.WithoutCancel(ctx), from)
+// adopt begins the session of a request as its record describes it. value is the record in the store.
+func (r *Replica) adopt(in *transport.Inbound, value store.Value, now sessionRecord) error {
+	ctx, id := auth.With(context.WithoutCancel(in.R.Context()), in.From), in.Session
 	r.records.Store(id, &record{now: now, value: value})
 	r.opts.Replay(ctx, id, "initialize", now.State.InitializeParams)
-	if !r.opts.Sessions.Belongs(id, from.Account()) {
+	if !r.isHere(in) {
 		r.forget(id)
 		return errors.New("taking over a session: it cannot begin again")
 	}
@@ -288,7 +295,7 @@ func (r *Replica) adopt(ctx context.Context, id string, now sessionRecord, value
 	if now.State.LogLevel != "" {
 		r.opts.Replay(ctx, id, "logging/setLevel", &mcp.SetLoggingLevelParams{Level: now.State.LogLevel})
 	}
-	r.opts.Log.Info("session taken over", "caller", from.Name)
+	r.opts.Log.Info("session taken over", "caller", in.From.Name)
 	if resources := slices.Clone(now.Resources); len(resources) > 0 {
 		r.opts.Closing.Go(func() {
 			ctx, stop := context.WithTimeout(ctx, subscribeWithin)

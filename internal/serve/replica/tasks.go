@@ -48,7 +48,8 @@ type taskEvent struct {
 
 // AskAboutTask has a request about a task answered by the other replica that has the task. It returns nil if
 // none has it, see [task.Options].
-func (r *Replica) AskAboutTask(ctx context.Context, c *question.Client, method string, p *task.Params) (mcp.Result, error) {
+func (r *Replica) AskAboutTask(ctx context.Context, c *question.Client, method string,
+	p *task.Params) (mcp.Result, error) {
 	id := task.Holder(p.ID)
 	for deadline := time.Now().Add(2 * cluster.Alive); id != r.ID; {
 		to, err := r.Find(ctx, id)
@@ -73,7 +74,8 @@ func (r *Replica) AskAboutTask(ctx context.Context, c *question.Client, method s
 
 // askPeer sends a request about a task to the replica that has it, and asks the client what that
 // one wants to know.
-func (r *Replica) askPeer(ctx context.Context, c *question.Client, to cluster.Peer, about taskRequest) (mcp.Result, error) {
+func (r *Replica) askPeer(ctx context.Context, c *question.Client, to cluster.Peer,
+	about taskRequest) (mcp.Result, error) {
 	answer, err := r.post(ctx, to, tasksPath, c.From, about)
 	if err != nil {
 		return nil, err
@@ -115,7 +117,8 @@ func (r *Replica) askPeer(ctx context.Context, c *question.Client, to cluster.Pe
 }
 
 // post sends a request of a client's to another replica.
-func (r *Replica) post(ctx context.Context, to cluster.Peer, path string, from auth.Identity, body any) (*http.Response, error) {
+func (r *Replica) post(ctx context.Context, to cluster.Peer, path string, from auth.Identity,
+	body any) (*http.Response, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,10 @@ type Sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
 	held shares
-	Over func(id string) // called for each session that has ended, unless it is nil; must not wait
+	// Close closes a session that has ended, and Over is called for each one that has. Neither may wait.
+	// Over may be nil.
+	Close func(Session)
+	Over  func(id string)
 }
 
 // Session is what the SDK has of a session.
@@ -66,13 +69,12 @@ func (c *clientSession) idle() bool { return c.requests == c.streams && len(c.ca
 
 // MakeRoom reports whether a token may have another session if most is the limit for all
 // tokens. If the limit is reached and a session begins, it ends the one that has been idle
-// for longest, of this token if the token has reached its own share, and returns it to be
-// closed; nil if it ended none.
-func (s *Sessions) MakeRoom(token string, most int, begins bool) (ended Session, ok bool) {
+// for longest, of this token if the token has reached its own share.
+func (s *Sessions) MakeRoom(token string, most int, begins bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if room := s.held.Room(token, most); room || !begins {
-		return nil, room
+		return room
 	}
 	var oldest string
 	for id, c := range s.byID {
@@ -82,10 +84,11 @@ func (s *Sessions) MakeRoom(token string, most int, begins bool) (ended Session,
 	}
 	c := s.byID[oldest]
 	if c == nil {
-		return nil, false
+		return false
 	}
 	s.endLocked(oldest, c)
-	return c.is, s.held.Room(token, most)
+	s.Close(c.is)
+	return s.held.Room(token, most)
 }
 
 // Has reports whether a session has not ended.
@@ -103,12 +106,12 @@ func (s *Sessions) Counts() map[string]int {
 }
 
 // Request records a request of a session, which is in use until done is called, and lasts as long
-// as the token of the request. It reports whether there is such a session.
+// as the token of the request. It reports whether there is such a session of the sender.
 func (s *Sessions) Request(id string, from auth.Identity, stream bool) (done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.byID[id]
-	if c == nil {
+	if c == nil || c.of.Account() != from.Account() {
 		return nil, false
 	}
 	c.requests++
@@ -204,20 +207,17 @@ func (s *Sessions) End(id string) Session {
 	return c.is
 }
 
-// EndIdle ends the sessions that are idle; if all is set, it ends every session. It calls end with
-// each, which must not wait, before it is forgotten, and returns them to be closed.
-func (s *Sessions) EndIdle(all bool, end func(id string)) []Session {
+// EndIdle ends the sessions that are idle; if all is set, it ends every session. It calls end with each, in
+// place of Close and before it is forgotten. end must not wait.
+func (s *Sessions) EndIdle(all bool, end func(Session)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []Session
 	for id, c := range s.byID {
 		if all || c.idle() {
-			end(id)
+			end(c.is)
 			s.endLocked(id, c)
-			out = append(out, c.is)
 		}
 	}
-	return out
 }
 
 func (s *Sessions) endLocked(id string, c *clientSession) {
@@ -231,31 +231,27 @@ func (s *Sessions) endLocked(id string, c *clientSession) {
 	}
 }
 
-// EndUnused ends the sessions that were unused for too long, and returns them to be
-// closed; 0 means that none was.
-func (s *Sessions) EndUnused(idle time.Duration) []Session {
-	return s.endIf(func(c *clientSession) bool {
+// EndUnused ends the sessions that were unused for too long. Zero means no limit.
+func (s *Sessions) EndUnused(idle time.Duration) {
+	s.endIf(func(c *clientSession) bool {
 		return idle > 0 && c.requests == 0 && time.Since(c.used) >= idle
 	})
 }
 
-// EndOf ends the sessions of those whose tokens are not valid any more, and returns them to be
-// closed.
-func (s *Sessions) EndOf(invalid func(auth.Identity) bool) []Session {
-	return s.endIf(func(c *clientSession) bool { return invalid(c.of) })
+// EndOf ends the sessions of those whose tokens are not valid any more.
+func (s *Sessions) EndOf(invalid func(auth.Identity) bool) {
+	s.endIf(func(c *clientSession) bool { return invalid(c.of) })
 }
 
-func (s *Sessions) endIf(over func(*clientSession) bool) []Session {
+func (s *Sessions) endIf(over func(*clientSession) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []Session
 	for id, c := range s.byID {
 		if over(c) {
 			s.endLocked(id, c)
-			out = append(out, c.is)
+			s.Close(c.is)
 		}
 	}
-	return out
 }
 
 // SessionIDs gives sessions over HTTP their ids. The SDK asks for one, but not for which request, so

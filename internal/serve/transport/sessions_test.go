@@ -47,6 +47,24 @@ func TestCallsOfClientsThatLeft(t *testing.T) {
 	}
 }
 
+// A request of somebody else is none of the session.
+func TestRequestsOfOtherSenders(t *testing.T) {
+	s := &Sessions{}
+	s.Add(auth.Identity{Name: "alice", Profile: "p"}, openSession("id"))
+	for _, tt := range []struct {
+		from auth.Identity
+		want bool
+	}{
+		{auth.Identity{Name: "alice", Profile: "p", Sum: auth.HashOf("new")}, true},
+		{auth.Identity{Name: "alice"}, false},
+		{auth.Identity{Name: "bob", Profile: "p"}, false},
+	} {
+		if _, ok := s.Request("id", tt.from, false); ok != tt.want {
+			t.Errorf("%+v: %v", tt.from, ok)
+		}
+	}
+}
+
 // openSession is a session by its id.
 type openSession string
 

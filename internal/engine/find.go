@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
@@ -56,7 +57,7 @@ func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, erro
 type finding struct {
 	set       *settings.Settings
 	rules     *policyRules
-	names     *serverNames
+	names     *owner.Names
 	listings  *listingStore
 	loader    *registry.Loader
 	reports   *reports

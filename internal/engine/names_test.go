@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -126,7 +127,7 @@ func TestServerOfOneRunKeepsNoName(t *testing.T) {
 	if got := source(t, s, "x"); got != "mcp:a" {
 		t.Fatal(got)
 	}
-	names, err := OpenNames(&set, s.Connections.programs.folders)
+	names, err := owner.Open(&set, s.Connections.programs.folders)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestServerOfOneRunKeepsNoName(t *testing.T) {
 func TestOneOfTwoRunsGivesAName(t *testing.T) {
 	w := newWorld(t, "", "a:x", "b:x")
 	one, two := w.session(Options{}).finder.names, w.session(Options{}).finder.names
-	for _, n := range []*serverNames{one, two} {
+	for _, n := range []*owner.Names{one, two} {
 		if o := n.Owner("x"); o.Kept {
 			t.Fatal(o)
 		}

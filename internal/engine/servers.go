@@ -208,13 +208,16 @@ func (o OffServer) Source() string {
 
 // Reason says which setting turns it off, or why it is skipped.
 func (o OffServer) Reason() string {
+	why, _ := o.Off()
+	return why
+}
+
+// Off returns the same, and the place of that setting, or of the entry.
+func (o OffServer) Off() (why, setting string) {
 	if o.skipped != "" {
-		return o.skipped
+		return o.skipped, o.Origin.String()
 	}
-	if o.Disabled {
-		return "disabled at " + o.Origin.String()
-	}
-	return "not allowed: " + o.Excluded.String()
+	return o.Server.Off()
 }
 
 // Hint returns the command that turns it on; "" for a skipped server.
@@ -223,14 +226,6 @@ func (o OffServer) Hint() string {
 		return ""
 	}
 	return "toolreg servers enable NAME"
-}
-
-// setting returns the place of that setting.
-func (o OffServer) setting() string {
-	if o.Disabled || o.skipped != "" {
-		return o.Origin.String()
-	}
-	return o.Excluded.String()
 }
 
 // info describes the server.

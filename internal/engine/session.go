@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -129,7 +130,7 @@ type Session struct {
 	Plugins     *Plugins
 	Scripts     *Scripts
 	Tasks       *Tasks
-	OfferOwners *OfferOwners
+	OfferOwners *owner.Offers
 	Records     *cache.Store // what sources answered in earlier runs
 
 	// Store is what processes that serve the same clients share; nil: nothing. See
@@ -236,8 +237,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	names := &serverNames{set: set, folders: deps.Folders, reports: reports, locks: opts.Last != nil, keeps: opts.Cache != cache.Offline,
-		lock: func() (*lock.Set, error) { return findLock(set, deps.Environ) }}
+	owners := owner.Options{Settings: set, Folders: deps.Folders, Warn: reports.add, Log: reports.log,
+		Locks: func() (*lock.Set, error) { return findLock(set, deps.Environ) }, Relock: opts.Last != nil, Store: opts.Cache != cache.Offline}
+	names := owner.NewNames(owners)
 	if set.View == nil {
 		options.Names = names
 	}
@@ -259,7 +261,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	return &Session{
 		Settings: set, Expander: programs.expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts}, Scripts: scripts,
 		Servers: sources.Servers, Connections: connections, Plugins: sources.plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
-		OfferOwners: &OfferOwners{names: names}, Records: listings.Records, Store: shared,
+		OfferOwners: owner.NewOffers(owners), Records: listings.Records, Store: shared,
 		gate: gate, finder: finder, loader: loader, limits: counted, listed: opts.Listed, earlier: opts.Earlier,
 	}, nil
 }

@@ -68,7 +68,8 @@ func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 		return other
 	}
 	if off := s.offOf(plain); off != nil {
-		return &registry.Hidden{Name: plain, Source: off.Source(), Reason: "its server is " + off.Reason(), Setting: off.setting()}
+		why, setting := off.Off()
+		return &registry.Hidden{Name: plain, Source: off.Source(), Reason: "its server is " + why, Setting: setting}
 	}
 	return nil
 }

@@ -133,18 +133,6 @@ func (o *Options) exchange(ctx context.Context, method string, params any, send 
 	return o.Exchange(ctx, method, params, send)
 }
 
-// disabledBy returns the setting that disables the server.
-func (o *Options) disabledBy() (string, bool) {
-	server := o.Server
-	switch {
-	case server.Excluded != nil:
-		return server.Excluded.String(), true
-	case server.Disabled:
-		return server.Origin.String() + ": disabled", true
-	}
-	return "", false
-}
-
 // owner returns the owner of the session for a call: the client of ctx with
 // perClient, otherwise nil for the shared session.
 func (o *Options) owner(ctx context.Context) any {

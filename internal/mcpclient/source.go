@@ -96,10 +96,10 @@ func (s *Source) Name() string { return registry.MCPPrefix + s.opts.Server.Name 
 // server that the settings disable is not connected and has no tools. The error is a *ServerError,
 // or a *settings.Error if the entry is invalid; if ctx ended first, it wraps the cause of ctx.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
-	if setting, off := s.opts.disabledBy(); off {
+	if off, _ := s.opts.Server.Off(); off != "" {
 		s.status.set(StateDisabled, nil)
 		return nil, []registry.Diagnostic{s.opts.diagnose(registry.SeverityInfo, "server_disabled", "",
-			fmt.Sprintf("server %q is disabled (%s)", s.opts.Server.Name, setting), "")}, nil
+			fmt.Sprintf("server %q is %s", s.opts.Server.Name, off), "")}, nil
 	}
 	if s.opts.Recorded != nil {
 		tools, diags, err := s.opts.Recorded.Discover(ctx)

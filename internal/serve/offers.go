@@ -14,6 +14,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/uri"
@@ -24,7 +25,7 @@ type offers struct {
 	prompts map[string]*prompt // by the server's name, if it is free, and by server__name
 	servers []*offering        // in the order of the settings
 	listed  map[*mcpclient.Source]listed
-	owners  *engine.OfferOwners
+	owners  *owner.Offers
 }
 
 // offering is what one server offers to read.
@@ -78,14 +79,14 @@ func (r *resource) mimeType() string {
 // loadOffers lists what the connected servers offer besides tools. Servers in earlier are
 // asked only if they are also in again, and keep what they had if they fail. A server that
 // fails does not affect the others.
-func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, owners *engine.OfferOwners,
+func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, owners *owner.Offers,
 	earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
 	all := offers{prompts: map[string]*prompt{}, listed: map[*mcpclient.Source]listed{}, owners: owners}
 	servers, _, err := from.Named()
 	if err != nil {
 		return all
 	}
-	var given []engine.OfferName
+	var given []owner.Offer
 	for _, server := range servers {
 		info := server.Info()
 		l, known := earlier[server]
@@ -102,7 +103,7 @@ func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, owners *
 			all.listed[server] = l
 			names := one.add(l, o.noteFailure)
 			for _, p := range l.prompts {
-				names = append(names, engine.OfferName{Server: one.name, Prompt: p.Name})
+				names = append(names, owner.Offer{Server: one.name, Prompt: p.Name})
 			}
 			if !server.Settings().LoginPerClient() { // each client sees others, and is not to know of them
 				given = append(given, names...)
@@ -122,7 +123,7 @@ func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, owners *
 }
 
 // add adds what a server has listed, and returns the names of it.
-func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []engine.OfferName) {
+func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []owner.Offer) {
 	leftOut := func(uri string, err error) {
 		note(s.server, fmt.Errorf("resource %q is left out: %w", uri, err))
 	}
@@ -134,7 +135,7 @@ func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []e
 		}
 		if _, twice := s.exact[r.URI]; is != nil && !twice {
 			s.exact[r.URI] = &resource{server: s.server, is: is}
-			given = append(given, engine.OfferName{Server: s.name, URI: r.URI})
+			given = append(given, owner.Offer{Server: s.name, URI: r.URI})
 		}
 	}
 	for _, t := range l.templates {
@@ -148,19 +149,19 @@ func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []e
 			continue
 		}
 		s.templates = append(s.templates, &resource{server: s.server, like: like, matches: matches})
-		given = append(given, engine.OfferName{Server: s.name, Template: like.URITemplate})
+		given = append(given, owner.Offer{Server: s.name, Template: like.URITemplate})
 	}
 	return given
 }
 
 // remember adds what earlier runs know of a server and it does not list now.
-func (s *offering) remember(before []engine.OfferName) {
-	listsNow := map[engine.OfferName]bool{}
+func (s *offering) remember(before []owner.Offer) {
+	listsNow := map[owner.Offer]bool{}
 	for u := range s.exact {
-		listsNow[engine.OfferName{Server: s.name, URI: uri.Canonical(u)}] = true
+		listsNow[owner.Offer{Server: s.name, URI: uri.Canonical(u)}] = true
 	}
 	for _, t := range s.templates {
-		listsNow[engine.OfferName{Server: s.name, Template: t.like.URITemplate}] = true
+		listsNow[owner.Offer{Server: s.name, Template: t.like.URITemplate}] = true
 	}
 	for _, name := range before {
 		switch {
@@ -192,16 +193,16 @@ func (o *offers) noteTaken(warn func(registry.Diagnostic)) {
 	for _, one := range o.servers {
 		for _, r := range one.all() {
 			u := r.uri()
-			owner, _ := o.owners.Owner(r.ownedAs(one.name))
+			has, _ := o.owners.Owner(r.ownedAs(one.name))
 			first := seen[u]
 			if first == nil {
 				seen[u] = one
 			}
-			if owner == one.name || owner == "" && first == nil {
+			if has == one.name || has == "" && first == nil {
 				continue
 			}
 			warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: one.server.Name(),
-				Message: fmt.Sprintf("resource %q is offered from %s", u, registry.MCPPrefix+cmp.Or(owner, first.nameOf()))})
+				Message: fmt.Sprintf("resource %q is offered from %s", u, registry.MCPPrefix+cmp.Or(has, first.nameOf()))})
 		}
 	}
 }
@@ -228,11 +229,11 @@ func (s *offering) all() []*resource {
 }
 
 // ownedAs returns the name by which the owner of a resource or a template is known.
-func (r *resource) ownedAs(server string) engine.OfferName {
+func (r *resource) ownedAs(server string) owner.Offer {
 	if r.like != nil {
-		return engine.OfferName{Server: server, Template: r.like.URITemplate}
+		return owner.Offer{Server: server, Template: r.like.URITemplate}
 	}
-	return engine.OfferName{Server: server, URI: uri.Canonical(r.is.URI)}
+	return owner.Offer{Server: server, URI: uri.Canonical(r.is.URI)}
 }
 
 // ask asks a server for its prompts and resources. Lists that it fails to return stay as
@@ -262,8 +263,8 @@ func (o *Options) noteFailure(server *mcpclient.Source, err error) {
 func (o *offers) addPrompt(server *mcpclient.Source, is mcpclient.Prompt) {
 	p := &prompt{server: server, is: is, declared: is.Name}
 	qualified := is.Server + "__" + is.Name
-	owner, _ := o.owners.Owner(engine.OfferName{Prompt: is.Name})
-	if _, taken := o.prompts[is.Name]; taken || owner != "" && owner != is.Server {
+	has, _ := o.owners.Owner(owner.Offer{Prompt: is.Name})
+	if _, taken := o.prompts[is.Name]; taken || has != "" && has != is.Server {
 		p.declared = qualified
 	} else {
 		o.prompts[is.Name] = p

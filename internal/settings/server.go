@@ -110,6 +110,17 @@ func checkServer(n *jsonx.Value) error {
 // LoginPerClient reports whether each client of serve has its own login to the server.
 func (s Server) LoginPerClient() bool { return s.OAuth != nil && s.OAuth.Per == PerClient }
 
+// Off returns why the settings turn a server off, and where they do; "" if they do not.
+func (s *Server) Off() (why, setting string) {
+	switch {
+	case s.Disabled:
+		return "disabled at " + s.Origin.String(), s.Origin.String()
+	case s.Excluded != nil:
+		return "not allowed: " + s.Excluded.String(), s.Excluded.String()
+	}
+	return "", ""
+}
+
 // CheckURL rejects an address that is not an http or https URL. It accepts an
 // empty address and any address that contains variables.
 func CheckURL(address string) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -133,7 +134,7 @@ func runClear(ctx context.Context, e *cli.Env, names bool) error {
 		if err != nil {
 			return err
 		}
-		record, err := engine.OpenNames(set, e.Config.Folders)
+		record, err := owner.Open(set, e.Config.Folders)
 		if err != nil {
 			return err
 		}

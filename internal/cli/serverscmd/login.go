@@ -148,7 +148,8 @@ func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions, s *engine.Ses
 
 // notStarted is the error for a server that the settings turn off.
 func notStarted(server settings.Server) error {
-	return &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", server.Name, engine.OffServer{Server: server}.Reason())}
+	why, _ := server.Off()
+	return &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", server.Name, why)}
 }
 
 func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*login, error) {

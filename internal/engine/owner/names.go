@@ -1,0 +1,305 @@
+// Package owner decides which server a name belongs to, so that the tool, prompt or resource of another
+// server never takes it: [Names] does so for tools, and [Offers] for prompts and resources. A name belongs
+// to the server that had it first, as long as its entry is in the settings; the state folder remembers that
+// for each project. For tools the lock file comes before it. Package engine passes Names to the registry,
+// and Offers to package serve.
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Options are what [Names] and [Offers] of a project need. All fields are required.
+type Options struct {
+	Settings *settings.Settings
+	Folders  *state.Folders
+	Warn     func(registry.Diagnostic)
+	Log      *slog.Logger
+	Locks    func() (*lock.Set, error) // reads the lock files
+	Relock   bool                      // the lock file is written anew, so that a damaged one does not matter
+	Store    bool                      // the names that are given out are remembered for later runs
+}
+
+// unknown warns that it is not known which server names belong to.
+func (o *Options) unknown(message, hint string) {
+	o.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "names_unknown", Message: message, Hint: hint})
+}
+
+// hintForget says how to get rid of a record that cannot be read.
+const hintForget = "`toolreg cache clear --names` forgets which server each name belongs to"
+
+// Open returns the record of which server each name of a tool belongs to in the project. Its Forget
+// removes the record of prompts and resources, too.
+func Open(set *settings.Settings, folders *state.Folders) (*state.Names, error) {
+	return folders.Names(realRoot(set))
+}
+
+// realRoot returns the project root without symbolic links.
+func realRoot(set *settings.Settings) string {
+	if path, err := filepath.EvalSymlinks(set.ProjectRoot); err == nil {
+		return path
+	}
+	return set.ProjectRoot
+}
+
+// holders are the servers that have had each name, the first one first.
+type holders struct {
+	set      *settings.Settings
+	record   *state.Names // nil if nothing can be remembered
+	held     map[string][]state.Holder
+	standing map[state.Holder]settings.Standing
+}
+
+// read reads the holders from a record, which err says why there is none.
+func (o *Options) read(record *state.Names, err error) (holders, error) {
+	h := holders{set: o.Settings, record: record, standing: map[state.Holder]settings.Standing{}}
+	if err == nil {
+		h.held, err = record.Read()
+	}
+	if h.held == nil {
+		h.held = map[string][]state.Holder{}
+	}
+	return h, err
+}
+
+// first returns the first of the holders whose entry is still in the settings; nil if there is none.
+func (h *holders) first(all []state.Holder) *state.Holder {
+	for i := range all {
+		if h.stands(all[i]) > settings.EntryGone {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// left returns a copy of the holders without those whose entries were removed from the settings.
+func (h *holders) left(all []state.Holder) []state.Holder {
+	return slices.DeleteFunc(slices.Clone(all), func(one state.Holder) bool { return h.stands(one) == settings.EntryGone })
+}
+
+// stands returns what has become of the entry of a holder.
+func (h *holders) stands(one state.Holder) settings.Standing {
+	one.Unsure, one.Since = false, 0
+	s, ok := h.standing[one]
+	if !ok {
+		s = h.set.Standing(one.Server, one.File)
+		h.standing[one] = s
+	}
+	return s
+}
+
+// fileOf returns the settings file of a server's entry; "" if it is not in a file.
+func (h *holders) fileOf(server string) string {
+	for _, s := range h.set.Entries() {
+		if s.Name == server && filepath.IsAbs(s.Origin.Name) {
+			return s.Origin.Name
+		}
+	}
+	return ""
+}
+
+// Names decides which server a tool's name belongs to: "server__…" to that server, and a plain name to the
+// server that the lock file names, else to the one that had it first, as long as its entry is in the
+// settings. It implements [registry.Names].
+type Names struct {
+	opts Options
+
+	mu     sync.Mutex
+	loaded bool
+	holders
+	blind    bool              // it is not known to whom plain names belong
+	locked   map[string]string // by lock files
+	own      map[string]string // by lock files that the person trusts
+	hasLock  bool              // the person trusts one of them
+	prefixes []prefix          // longest first
+}
+
+// NewNames returns the names of tools in a project. It reads nothing before it is asked.
+func NewNames(o Options) *Names { return &Names{opts: o} }
+
+// prefix is the beginning of the names that are kept for a server.
+type prefix struct{ text, server string }
+
+// qualified is the value of the setting names.servers with which no server's tool has a plain name.
+const qualified = "qualified"
+
+// load reads the lock file and the record of names. The caller holds mu.
+func (n *Names) load() {
+	if n.loaded {
+		return
+	}
+	n.loaded = true
+	hint := lock.Anew
+	locks, unread := n.opts.Locks()
+	switch {
+	case unread == nil:
+		n.locked, n.own, n.hasLock = locks.Owners()
+	case n.opts.Relock, errors.Is(unread, fs.ErrNotExist):
+		unread = nil
+	}
+	var err error
+	if n.holders, err = n.opts.read(Open(n.opts.Settings, n.opts.Folders)); err != nil && n.record != nil {
+		unread, hint = err, hintForget
+	}
+	if n.blind = unread != nil; n.blind {
+		n.opts.unknown(fmt.Sprintf("plain names of servers' tools are not known: %v", unread), hint)
+	}
+	n.setPrefixes(locks)
+}
+
+// setPrefixes collects the servers whose qualified names are kept.
+func (n *Names) setPrefixes(locks *lock.Set) {
+	servers := n.set.ServerNamesKnown()
+	for _, server := range locks.Servers() {
+		if !slices.Contains(servers, server) {
+			servers = append(servers, server)
+		}
+	}
+	for _, server := range servers {
+		n.prefixes = append(n.prefixes, prefix{server + "__", server})
+		if valid := registry.ValidName(server + "__"); valid != server+"__" {
+			n.prefixes = append(n.prefixes, prefix{valid, server})
+		}
+	}
+	slices.SortStableFunc(n.prefixes, func(a, b prefix) int { return len(b.text) - len(a.text) })
+}
+
+// Owner implements [registry.Names].
+func (n *Names) Owner(name string) registry.Owner {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.load()
+	return n.owner(name)
+}
+
+func (n *Names) owner(name string) registry.Owner {
+	if strings.Contains(name, "__") {
+		for _, p := range n.prefixes {
+			if strings.HasPrefix(name, p.text) {
+				return registry.Owner{Kept: true, Server: p.server}
+			}
+		}
+	}
+	if n.set.ServerNames == qualified || n.blind {
+		return registry.Owner{Kept: true}
+	}
+	h := n.first(n.held[name])
+	if server := n.locked[name]; server != "" {
+		own := n.own[name]
+		if own == "" && h != nil {
+			own = h.Server
+		}
+		return registry.Owner{Kept: true, Server: server, Lent: own != server, Other: own != "" && own != server}
+	}
+	if h != nil {
+		return registry.Owner{Kept: true, Server: h.Server, Unsure: h.Unsure && !n.hasLock}
+	}
+	return registry.Owner{Unsure: !n.hasLock}
+}
+
+// Kept implements [registry.Names].
+func (n *Names) Kept() []registry.KeptName {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.load()
+	if n.set.ServerNames == qualified || n.blind {
+		return nil
+	}
+	all := maps.Clone(n.locked)
+	if all == nil {
+		all = map[string]string{}
+	}
+	files := map[string]string{}
+	for name, holders := range n.held {
+		if h := n.first(holders); h != nil && all[name] == "" {
+			all[name], files[name] = h.Server, h.File
+		}
+	}
+	out := make([]registry.KeptName, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		k := registry.KeptName{Name: name, Server: all[name]}
+		k.IsAPI = slices.ContainsFunc(n.set.APIs, func(a settings.API) bool { return a.Name == k.Server })
+		k.Absent, k.Setting = n.absent(k.Server, files[name])
+		out = append(out, k)
+	}
+	return out
+}
+
+// absent returns why a server has no tools in this run, and the origin of the setting that
+// is the reason; "" if it should have some. file had its entry; "" if the lock file names it.
+func (n *Names) absent(server, file string) (why, setting string) {
+	all := n.set.Entries()
+	if i := slices.IndexFunc(all, func(s settings.Server) bool { return s.Name == server }); i >= 0 {
+		return all[i].Off()
+	}
+	switch {
+	case file == "":
+		return "not in the settings, but in " + lock.Name, ""
+	case n.stands(state.Holder{Server: server, File: file}) == settings.EntryUntrusted:
+		return "in the settings of this project, which are not trusted", file
+	}
+	return "in settings of this project that cannot be read", file
+}
+
+// Keep implements [registry.Names].
+func (n *Names) Keep(ctx context.Context, given []registry.GivenName) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.load()
+	fresh := slices.DeleteFunc(slices.Clone(given), func(g registry.GivenName) bool {
+		h := n.first(n.held[g.Name])
+		return g.Lent || h != nil && (h.Server != g.Server || h.Unsure == g.Unsure || g.Unsure)
+	})
+	if len(fresh) == 0 {
+		return true
+	}
+	if n.record != nil && !n.blind && n.opts.Store {
+		own := n.held
+		held, err := n.record.Update(ctx, func(all map[string][]state.Holder) { n.merge(all, fresh, true) })
+		if err == nil {
+			n.held = held
+			for name, holders := range own { // those of this run only
+				if h := n.first(holders); h != nil && h.File == "" && n.first(held[name]) == nil {
+					held[name] = append(slices.Clip(held[name]), *h)
+				}
+			}
+		} else {
+			n.opts.Log.Debug("remembering names of servers' tools", "err", err)
+		}
+	}
+	n.merge(n.held, fresh, false)
+	return !slices.ContainsFunc(fresh, func(g registry.GivenName) bool { return n.owner(g.Name).Server != g.Server })
+}
+
+// merge adds names that were given to those that are held. Servers that are not in a
+// settings file are not stored.
+func (n *Names) merge(all map[string][]state.Holder, given []registry.GivenName, stored bool) {
+	for _, g := range given {
+		if h := n.first(all[g.Name]); h != nil {
+			if h.Server == g.Server && h.Unsure && !g.Unsure {
+				all[g.Name] = slices.Clone(all[g.Name])
+				n.first(all[g.Name]).Unsure = false
+			}
+			continue
+		}
+		file := n.fileOf(g.Server)
+		if stored && file == "" {
+			continue
+		}
+		all[g.Name] = append(n.left(all[g.Name]), state.Holder{Server: g.Server, File: file, Unsure: g.Unsure})
+	}
+}

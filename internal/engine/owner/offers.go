@@ -1,0 +1,144 @@
+package owner
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Offer is the name of something that a server offers besides tools: of a prompt, a resource or a
+// template. One of the last three fields is set.
+type Offer struct {
+	Server   string
+	Prompt   string
+	URI      string // in canonical form
+	Template string
+}
+
+// key returns the name without its server, as it is recorded.
+func (n Offer) key() string {
+	switch {
+	case n.Prompt != "":
+		return "prompt " + n.Prompt
+	case n.Template != "":
+		return "template " + n.Template
+	}
+	return "resource " + n.URI
+}
+
+// offerName is the inverse of key.
+func offerName(server, key string) Offer {
+	kind, name, _ := strings.Cut(key, " ")
+	switch kind {
+	case "prompt":
+		return Offer{Server: server, Prompt: name}
+	case "template":
+		return Offer{Server: server, Template: name}
+	}
+	return Offer{Server: server, URI: name}
+}
+
+const (
+	// maxOffers is how many names are remembered of one server, and maxOffer how long one
+	// may be. Others belong to the first server, in the order of the settings, that has them.
+	maxOffers = 1000
+	maxOffer  = 2 << 10
+)
+
+// Offers decides which server a prompt's name, a resource's URI or a template belongs to: to the
+// one that had it first, as long as its entry is in the settings. Of several names that fit one URI the
+// oldest counts. It is safe for concurrent use.
+type Offers struct {
+	opts Options
+
+	mu     sync.Mutex
+	loaded bool
+	holders
+}
+
+// NewOffers returns the names of prompts and resources in a project. It reads nothing before it is asked.
+func NewOffers(o Options) *Offers { return &Offers{opts: o} }
+
+// load reads the record. The caller holds mu.
+func (o *Offers) load() {
+	if o.loaded {
+		return
+	}
+	o.loaded = true
+	var err error
+	if o.holders, err = o.opts.read(o.opts.Folders.OfferNames(realRoot(o.opts.Settings))); err != nil {
+		o.opts.unknown("it is not known to which server resources and prompts belong: "+err.Error(), hintForget)
+	}
+}
+
+// Owner returns the server to which a name belongs, and since when compared with other names; "" if
+// it belongs to none.
+func (o *Offers) Owner(name Offer) (server string, since int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.load()
+	if h := o.first(o.held[name.key()]); h != nil {
+		return h.Server, h.Since
+	}
+	return "", 0
+}
+
+// Of returns the names that belong to a server, sorted.
+func (o *Offers) Of(server string) []Offer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.load()
+	var out []Offer
+	for _, key := range slices.Sorted(maps.Keys(o.held)) {
+		if h := o.first(o.held[key]); h != nil && h.Server == server {
+			out = append(out, offerName(server, key))
+		}
+	}
+	return out
+}
+
+// Keep remembers the names that servers have, in the order of the settings. Those that belong to
+// another server stay with it.
+func (o *Offers) Keep(ctx context.Context, given []Offer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.load()
+	add := func(all map[string][]state.Holder, stored bool) (changed bool) {
+		count, last := map[string]int{}, 0
+		for _, holders := range all {
+			if h := o.first(holders); h != nil {
+				count[h.Server]++
+				last = max(last, h.Since)
+			}
+		}
+		for _, name := range given {
+			key := name.key()
+			file := o.fileOf(name.Server)
+			if len(o.left(all[key])) > 0 || len(key) > maxOffer || count[name.Server] >= maxOffers || stored && file == "" {
+				continue
+			}
+			count[name.Server]++
+			last++
+			all[key], changed = []state.Holder{{Server: name.Server, File: file, Since: last}}, true
+		}
+		return changed
+	}
+	own := maps.Clone(o.held)
+	if !add(own, false) {
+		return
+	}
+	if o.record != nil && o.opts.Store {
+		held, err := o.record.Update(ctx, func(all map[string][]state.Holder) { add(all, true) })
+		if err == nil {
+			o.held = held
+			add(o.held, false) // servers that are not in a settings file
+			return
+		}
+		o.opts.Log.Debug("remembering what servers offer", "err", err)
+	}
+	o.held = own
+}

@@ -180,12 +180,7 @@ func (s *Selection) NamedFailure(reg *registry.Registry, names []string) error {
 }
 
 func failedSources(reg *registry.Registry) error {
-	var failed []string
-	for _, r := range reg.Reports() {
-		if r.State == registry.StateFailed {
-			failed = append(failed, r.Name)
-		}
-	}
+	failed := reg.Failed()
 	if len(failed) == 0 {
 		return nil
 	}

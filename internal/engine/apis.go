@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/oauth"
@@ -79,8 +78,8 @@ func (c *Connections) apiClient(api settings.API, logins *oauth.Store) *oauth.Cl
 // if client is "", that of the person. The error is a *NoServerError, an *InputError or a
 // *settings.Error.
 func (c *Connections) LoginTo(ctx context.Context, name, client string) (*oauth.Client, error) {
-	i := slices.IndexFunc(c.programs.set.APIs, func(a settings.API) bool { return a.Name == name })
-	if i < 0 {
+	entry := c.programs.set.API(name)
+	if entry == nil {
 		server, err := c.Remote(name)
 		if err == nil {
 			err = CheckClient(server, client)
@@ -90,16 +89,15 @@ func (c *Connections) LoginTo(ctx context.Context, name, client string) (*oauth.
 		}
 		return c.OAuthClient(server, c.Logins()).For(client), err
 	}
-	api := c.programs.set.APIs[i]
 	switch {
 	case client != "":
-		return nil, CheckClient(api.Server, client)
-	case api.Err != nil:
-		return nil, api.Err
-	case api.OAuth == nil:
-		return nil, &InputError{Err: fmt.Errorf("API %q has no auth.oauth (%s); only APIs with it have logins", name, api.Origin)}
+		return nil, CheckClient(entry.Server, client)
+	case entry.Err != nil:
+		return nil, entry.Err
+	case entry.OAuth == nil:
+		return nil, &InputError{Err: fmt.Errorf("API %q has no auth.oauth (%s); only APIs with it have logins", name, entry.Origin)}
 	}
-	api, err := c.programs.expander.API(ctx, api)
+	api, err := c.programs.expander.API(ctx, *entry)
 	return c.apiClient(api, c.Logins()), err
 }
 

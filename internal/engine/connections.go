@@ -40,23 +40,16 @@ type Connections struct {
 // Remote returns a server of the settings that uses HTTP. The error is a
 // *NoServerError, an *InputError or a *settings.Error.
 func (c *Connections) Remote(name string) (settings.Server, error) {
-	names := make([]string, 0, len(c.programs.set.Servers))
-	for _, server := range c.programs.set.Servers {
-		if server.Name == name && server.Err != nil {
-			return settings.Server{}, server.Err
-		}
-		if server.Name == name && server.URL == "" && server.HTTPURL == "" {
-			return settings.Server{}, &InputError{Err: fmt.Errorf("server %q is a program (%s); only servers with a url have logins", name, server.Origin)}
-		}
-		if server.Name == name {
-			return server, nil
-		}
-		names = append(names, server.Name)
+	switch server := c.programs.set.Server(name); {
+	case server == nil:
+		return settings.Server{}, &NoServerError{name, c.programs.set.EntryNames()}
+	case server.Err != nil:
+		return settings.Server{}, server.Err
+	case server.URL == "" && server.HTTPURL == "":
+		return settings.Server{}, &InputError{Err: fmt.Errorf("server %q is a program (%s); only servers with a url have logins", name, server.Origin)}
+	default:
+		return *server, nil
 	}
-	for _, api := range c.programs.set.APIs {
-		names = append(names, api.Name)
-	}
-	return settings.Server{}, &NoServerError{name, names}
 }
 
 // workspaceOf returns the workspace of the settings; "" means that there is none.
@@ -161,29 +154,24 @@ func (c *Connections) OAuthClient(server settings.Server, logins *oauth.Store) *
 // cached; kind is [mcpclient.OfferPrompts] or [mcpclient.OfferResources]. It starts
 // nothing.
 func (c *Connections) CachedOffers(ctx context.Context, server, kind string) []mcpclient.Offer {
-	for _, known := range c.programs.set.Servers {
-		if known.Name == server && !known.Disabled && known.Excluded == nil {
-			cached, _ := c.listings.OfServer(known).Load(ctx) // an error means that the server must not be queried
-			return cached.Offers[kind]
-		}
+	entry := c.programs.set.Server(server)
+	if entry == nil || entry.IsOff() {
+		return nil
 	}
-	return nil
+	cached, _ := c.listings.OfServer(*entry).Load(ctx) // an error means that the server must not be queried
+	return cached.Offers[kind]
 }
 
 // Forget removes the record of a server or API from the cache, because another login may see
 // other tools, and the sessions with it that outlast a run, which belong to the old login.
 func (c *Connections) Forget(ctx context.Context, name string) {
 	var err error
-	for _, api := range c.programs.set.APIs {
-		if api.Name == name {
-			err = c.listings.OfAPI(api).Forget(ctx)
-		}
+	if api := c.programs.set.API(name); api != nil {
+		err = c.listings.OfAPI(*api).Forget(ctx)
 	}
-	for _, server := range c.programs.set.Servers {
-		if server.Name == name {
-			c.kept.forgetSessions(ctx, server)
-			err = c.listings.OfServer(server).Forget(ctx)
-		}
+	if server := c.programs.set.Server(name); server != nil {
+		c.kept.forgetSessions(ctx, *server)
+		err = c.listings.OfServer(*server).Forget(ctx)
 	}
 	if err != nil {
 		c.programs.reports.log.Debug("dropping the cached listing failed", "server", name, "err", err)

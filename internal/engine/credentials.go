@@ -80,17 +80,17 @@ func (l *logins) credentials(ctx context.Context, t *registry.Tool) (string, err
 	if !t.OfServer() {
 		return l.programs.credentials(ctx, t)
 	}
-	if i := slices.IndexFunc(set.APIs, func(a settings.API) bool { return a.Name == t.Server }); i >= 0 {
-		return l.ofAPI(ctx, set.APIs[i])
+	if api := set.API(t.Server); api != nil {
+		return l.ofAPI(ctx, *api)
 	}
-	i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return s.Name == t.Server })
-	if i < 0 {
+	server := set.Server(t.Server)
+	switch {
+	case server == nil:
 		return "", nil
-	}
-	if set.Servers[i].PerClient && !caller.IsPerson(ctx) {
+	case server.PerClient && !caller.IsPerson(ctx):
 		return "", errPerClient
 	}
-	s, err := l.programs.expander.Server(ctx, set.Servers[i])
+	s, err := l.programs.expander.Server(ctx, *server)
 	if err != nil {
 		return "", err
 	}

@@ -180,8 +180,8 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Re
 		if err == nil && (step.name == stepAll || !q.Whole || !t.OfServer()) {
 			return reg, t, nil
 		}
-		if failed := sourceError(reg, step.server); failed != nil {
-			return reg, nil, failed
+		if step.server != nil && reg.Failure(step.server.Name()) != nil {
+			return reg, nil, reg.Failure(step.server.Name())
 		}
 		if i == len(steps)-1 {
 			return reg, nil, err
@@ -308,10 +308,10 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 	if missing.Hidden == nil {
 		missing.Hidden = f.sources.hidden(reg, missing.Name)
 	}
-	if missing.Hidden != nil || len(missing.Versions) > 0 || f.answered(reg, f.sources.Of(missing.Name)) {
+	if named := f.sources.Of(missing.Name); missing.Hidden != nil || len(missing.Versions) > 0 || named != nil && reg.Failure(named.Name()) == nil {
 		return err // the name says which source would have the tool
 	}
-	if failed := failedSources(reg); len(failed) > 0 {
+	if failed := reg.Failed(); len(failed) > 0 {
 		return &maybeFailedError{err, failed}
 	}
 	return err
@@ -333,11 +333,6 @@ func (e *maybeFailedError) Hint() string { return "" }
 
 func (e *maybeFailedError) Unwrap() []error { return []error{registry.ErrSourceFailed, e.err} }
 
-// answered reports whether a server listed its tools; false for a nil server.
-func (f *finder) answered(reg *registry.Registry, server registry.Source) bool {
-	return server != nil && sourceError(reg, server) == nil
-}
-
 func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -350,17 +345,6 @@ func (f *finder) reload(ctx context.Context) *registry.Registry {
 	defer f.mu.Unlock()
 	f.forget()
 	return f.load(ctx, step{name: stepAll, sources: f.sources.all()}, "", Query{})
-}
-
-// failedSources returns the names of the sources that failed.
-func failedSources(reg *registry.Registry) []string {
-	var failed []string
-	for _, r := range reg.Reports() {
-		if r.State == registry.StateFailed {
-			failed = append(failed, r.Name)
-		}
-	}
-	return failed
 }
 
 // renew queries those of the wanted sources again whose listings came from the

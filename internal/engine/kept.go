@@ -55,7 +55,7 @@ func (k *keptServers) sockets(ctx context.Context) (*keep.Folder, error) {
 func Kept(ctx context.Context, folders *state.Folders, set *settings.Settings) (names []string, folder string, err error) {
 	processes := false
 	for _, server := range set.Servers {
-		if set.KeepOf(server) > 0 && !server.Disabled && server.Excluded == nil {
+		if set.KeepOf(server) > 0 && !server.IsOff() {
 			names = append(names, server.Name)
 			processes = processes || server.Command != ""
 		}

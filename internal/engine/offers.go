@@ -99,10 +99,8 @@ func (o *Offers) overview(tools []*registry.Tool) deferred.Overview {
 // serverDescription returns the description of a server in the settings; "" if
 // there is none.
 func (o *Offers) serverDescription(server string) string {
-	for _, entry := range o.gate.programs.set.Entries() {
-		if entry.Name == server {
-			return entry.Description
-		}
+	if entry := o.gate.programs.set.Entry(server); entry != nil {
+		return entry.Description
 	}
 	return ""
 }
@@ -117,13 +115,9 @@ type Ranked struct {
 // and the number of all matches. If search.command fails, the order stays unchanged and
 // there is a warning.
 func (o *Offers) Search(ctx context.Context, tools []*registry.Tool, query string, limit int) (found []Ranked, matched int, err error) {
-	descriptions := map[string]string{}
-	for _, server := range o.gate.programs.set.Entries() {
-		descriptions[server.Name] = server.Description
-	}
 	documents := make([]toolsearch.Document, len(tools))
 	for i, t := range tools {
-		documents[i] = toolsearch.Of(&t.Definition, descriptions[t.Server])
+		documents[i] = toolsearch.Of(&t.Definition, o.serverDescription(t.Server))
 	}
 	wanted := limit
 	if len(o.gate.programs.set.Search.Command.Argv) > 0 {

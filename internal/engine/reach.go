@@ -50,7 +50,7 @@ func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result
 	if err != nil {
 		return registry.Result{}, err
 	}
-	a.Unavailable = slices.DeleteFunc(failedSources(r.registry), func(source string) bool { return !scopeOf(ctx).showsSource(source) })
+	a.Unavailable = slices.DeleteFunc(r.registry.Failed(), func(source string) bool { return !scopeOf(ctx).showsSource(source) })
 	text, err := a.Text()
 	return registry.Result{Content: []registry.Content{registry.TextContent(text)}}, err
 }

@@ -135,16 +135,16 @@ func (p *programs) behind(ctx context.Context, t *registry.Tool) ([]byte, error)
 
 func (p *programs) programsOf(ctx context.Context, x *values.Expander, t *registry.Tool) (all []program, err error) {
 	set := p.set
-	if i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return t.OfServer() && s.Name == t.Server }); i >= 0 {
-		s, err := x.Server(ctx, set.Servers[i])
+	if server := set.Server(t.Server); server != nil && t.OfServer() {
+		s, err := x.Server(ctx, *server)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all,
 			program{append([]string{s.Command}, s.Args...), pairValues(s.Env), pairValues(s.Headers), s.InheritEnv, s.Cwd, s.Type, []string{s.URL, s.HTTPURL}})
 	}
-	if i := slices.IndexFunc(set.APIs, func(a settings.API) bool { return t.OfServer() && a.Name == t.Server }); i >= 0 {
-		a, err := x.API(ctx, set.APIs[i])
+	if api := set.API(t.Server); api != nil && t.OfServer() {
+		a, err := x.API(ctx, *api)
 		if err != nil {
 			return nil, err
 		}

@@ -117,7 +117,7 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffSe
 
 // Failed returns the servers and APIs of a registry that did not list their tools.
 func (s *Servers) Failed(reg *registry.Registry) []registry.Source {
-	return slices.DeleteFunc(s.sources(), func(source registry.Source) bool { return sourceError(reg, source) == nil })
+	return slices.DeleteFunc(s.sources(), func(source registry.Source) bool { return reg.Failure(source.Name()) == nil })
 }
 
 // Has reports whether a source is a server or an API in use.
@@ -236,20 +236,6 @@ func (o OffServer) info() mcpclient.Info {
 	}
 	info.State, info.Error = mcpclient.StateDisabled, o.Reason()
 	return info
-}
-
-// sourceError returns why a server did not list its tools; nil if it did or if
-// the server is nil.
-func sourceError(reg *registry.Registry, server registry.Source) error {
-	if server == nil {
-		return nil
-	}
-	for _, r := range reg.Reports() {
-		if r.Name == server.Name() {
-			return r.Err
-		}
-	}
-	return nil
 }
 
 // APITransport stands in [mcpclient.Info] for the transport of an API.

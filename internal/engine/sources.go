@@ -283,7 +283,7 @@ func newSources(ctx context.Context, o *sourceOptions, c *Connections, preset st
 	}
 	for _, server := range set.Servers {
 		off := OffServer{Server: server, options: c.Options(ctx, server)}
-		if !server.Disabled && server.Excluded == nil {
+		if !server.IsOff() {
 			switch off.skipped = skipped(o.programs, inside, &server); {
 			case off.skipped == "" && c.logins.perClient && server.LoginPerClient():
 				off.skipped = perClient

@@ -238,10 +238,8 @@ type toolSettings struct {
 // names.
 func toolSettingsOf(set *settings.Settings, t *registry.Tool) toolSettings {
 	var out toolSettings
-	for i := range set.APIs {
-		if t.Source == registry.APIPrefix+set.APIs[i].Name {
-			out.MaxOutput = set.APIs[i].MaxOutput
-		}
+	if name, isAPI := strings.CutPrefix(t.Source, registry.APIPrefix); isAPI && set.API(name) != nil {
+		out.MaxOutput = set.API(name).MaxOutput
 	}
 	byProject := false
 	for i := range set.ToolOptions {

@@ -34,8 +34,7 @@ func (f *finder) checkNames(reg *registry.Registry) {
 // hides do exist. If a source failed or is turned off, a name may be one of its tools, so
 // only probable typos are reported.
 func (m *nameCheck) check() {
-	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
-	complete := len(m.sources.off) == 0 && !slices.ContainsFunc(m.registry.Reports(), failed)
+	complete := len(m.sources.off) == 0 && len(m.registry.Failed()) == 0
 	tools := sync.OnceValue(m.tools)
 	called := sync.OnceValue(func() []string { return m.knownNames((*registry.Definition).Called) })
 	for _, n := range m.set.Mentions() {
@@ -94,14 +93,8 @@ func mentioned(n settings.Mention, known []string) bool {
 // isOfAbsent reports whether a name refers to a server that is turned off or
 // failed, so that its tools are unknown.
 func (m *nameCheck) isOfAbsent(name string) bool {
-	if server := m.sources.Of(name); server != nil && m.failed(server.Name()) {
-		return true
-	}
-	return m.sources.offOf(name) != nil
-}
-
-func (m *nameCheck) failed(source string) bool {
-	return slices.ContainsFunc(m.registry.Reports(), func(r registry.SourceReport) bool { return r.Name == source && r.Err != nil })
+	server := m.sources.Of(name)
+	return server != nil && m.registry.Failure(server.Name()) != nil || m.sources.offOf(name) != nil
 }
 
 // checkName warns if a name matches none of the known ones.
@@ -187,7 +180,7 @@ func (m *nameCheck) plugins() []string {
 // operationsOf returns the operations of an API; false if they are unknown.
 func (m *nameCheck) operationsOf(api string) ([]string, bool) {
 	for _, a := range m.sources.apis {
-		if a.Settings().Name == api && !m.failed(a.Name()) {
+		if a.Settings().Name == api && m.registry.Failure(a.Name()) == nil {
 			return a.Names(), true
 		}
 	}
@@ -197,7 +190,7 @@ func (m *nameCheck) operationsOf(api string) ([]string, bool) {
 // toolsOf returns the tools of a server, as it names them; false if they are unknown.
 func (m *nameCheck) toolsOf(server string) ([]string, bool) {
 	for _, source := range m.sources.all() {
-		if source.Name() != registry.MCPPrefix+server || m.failed(source.Name()) {
+		if source.Name() != registry.MCPPrefix+server || m.registry.Failure(source.Name()) != nil {
 			continue
 		}
 		given := m.loader.Given(source)
@@ -218,17 +211,14 @@ func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) 
 	if f.sources.composites == nil || f.preset != "" { // a preset omits tools
 		return reg
 	}
-	failed := ""
-	for _, r := range reg.Reports() {
-		if r.State == registry.StateFailed && failed == "" {
-			failed = r.Name
-		}
-	}
+	failed := reg.Failed()
 	excused := func(p document.Problem, err error) bool {
-		code, hint := "composite_unresolved", failed+" failed and may be the source of the tool"
+		var code, hint string
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil && missing.Hidden.Err == nil {
-			code, hint = "composite_step_hidden", ""
-		} else if failed == "" {
+			code = "composite_step_hidden"
+		} else if len(failed) > 0 {
+			code, hint = "composite_unresolved", failed[0]+" failed and may be the source of the tool"
+		} else {
 			return false
 		}
 		f.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: registry.SourceComposite, Message: p.String(), Hint: hint})

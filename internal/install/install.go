@@ -76,15 +76,15 @@ func RegistryAt(known []*mcpregistry.Registry, address string) (*mcpregistry.Reg
 
 // BundleFolder returns the folder with the unpacked bundle of a server; "" if it has none.
 func (i *Installer) BundleFolder(name string) string {
-	for _, server := range i.Settings.Servers {
-		if server.Name != name || server.From == nil || server.From.Bundle == "" {
-			continue
-		}
-		if folder, err := i.Folders.Bundles(); err == nil {
-			return filepath.Join(folder.Path, filepath.Base(server.From.Bundle))
-		}
+	server := i.Settings.Server(name)
+	if server == nil || server.From == nil || server.From.Bundle == "" {
+		return ""
 	}
-	return ""
+	folder, err := i.Folders.Bundles()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(folder.Path, filepath.Base(server.From.Bundle))
 }
 
 // addedServers is the file in the state folder with the servers that were added: the address of

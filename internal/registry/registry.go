@@ -308,6 +308,27 @@ func (r *Registry) Diagnostics() []Diagnostic { return slices.Clone(r.diagnostic
 // Reports returns one report per source, in source order.
 func (r *Registry) Reports() []SourceReport { return slices.Clone(r.reports) }
 
+// Failed returns the names of the sources that failed.
+func (r *Registry) Failed() []string {
+	var failed []string
+	for i := range r.reports {
+		if r.reports[i].Err != nil {
+			failed = append(failed, r.reports[i].Name)
+		}
+	}
+	return failed
+}
+
+// Failure returns why a source did not list its tools; nil if it did, or was not asked.
+func (r *Registry) Failure(source string) error {
+	for i := range r.reports {
+		if r.reports[i].Name == source {
+			return r.reports[i].Err
+		}
+	}
+	return nil
+}
+
 // Validator returns the validator of a tool's input schema.
 func (r *Registry) Validator(t *Tool) *Validator {
 	r.mu.Lock()

@@ -63,6 +63,43 @@ func (s *Settings) Entries() []Server {
 	return out
 }
 
+// EntryNames returns the names of all servers and APIs.
+func (s *Settings) EntryNames() []string {
+	names := []string{}
+	for _, entry := range s.Entries() {
+		names = append(names, entry.Name)
+	}
+	return names
+}
+
+// Server returns the entry of mcpServers with a name; nil if there is none.
+func (s *Settings) Server(name string) *Server {
+	for i := range s.Servers {
+		if s.Servers[i].Name == name {
+			return &s.Servers[i]
+		}
+	}
+	return nil
+}
+
+// API returns the entry of openapi with a name; nil if there is none.
+func (s *Settings) API(name string) *API {
+	for i := range s.APIs {
+		if s.APIs[i].Name == name {
+			return &s.APIs[i]
+		}
+	}
+	return nil
+}
+
+// Entry returns the entry of a server or an API with a name; nil if there is none.
+func (s *Settings) Entry(name string) *Server {
+	if api := s.API(name); api != nil && s.Server(name) == nil {
+		return &api.Server
+	}
+	return s.Server(name)
+}
+
 // checkAPI reports what is wrong with an entry of openapi as a whole.
 func checkAPI(n *jsonx.Value) error {
 	if n.Get("disabled").Is(jsonx.True) {
@@ -150,10 +187,8 @@ func (s *Settings) apis(m *merged) {
 		s.APIs = append(s.APIs, a)
 	}
 	for i := range s.Servers {
-		for j := range s.APIs {
-			if s.Servers[i].Name == s.APIs[j].Name {
-				oneName(&s.Servers[i], &s.APIs[j].Server)
-			}
+		if api := s.API(s.Servers[i].Name); api != nil {
+			oneName(&s.Servers[i], &api.Server)
 		}
 	}
 }

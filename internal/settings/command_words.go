@@ -25,7 +25,7 @@ func (l *loader) splitCommands(set *Settings) {
 			continue
 		}
 		s.Command, s.Args, s.Split = words[0], append(words[1:], s.Args...), true
-		if s.Disabled || s.Excluded != nil {
+		if s.IsOff() {
 			continue
 		}
 		d := registry.Diagnostic{Severity: registry.SeverityInfo, Code: "command_split", Source: registry.MCPPrefix + s.Name,

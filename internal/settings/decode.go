@@ -287,7 +287,7 @@ func (s *Settings) servers(m *merged) {
 		}
 		s.Servers = append(s.Servers, server)
 	}
-	if c := m.command("mcpServerCommand"); (c.IsSet() || c.Err != nil) && !slices.ContainsFunc(s.Servers, func(s Server) bool { return s.Name == "mcp" }) {
+	if c := m.command("mcpServerCommand"); (c.IsSet() || c.Err != nil) && s.Server("mcp") == nil {
 		server := decodeServer(row, "mcp", &jsonx.Value{Kind: jsonx.Object}, c.Origin)
 		if server.Err = c.Err; c.IsSet() {
 			server.Command, server.Args = c.Argv[0], c.Argv[1:]

@@ -112,7 +112,7 @@ func (l *loader) sourceFaults(s *Settings) {
 	tell(CodeSourceFailed, registry.SourceCommand, s.DiscoveryCommand.Err)
 	tell("call_command_invalid", registry.SourceCommand, s.CallCommand.Err)
 	for _, server := range s.Servers {
-		if !server.Disabled && server.Excluded == nil {
+		if !server.IsOff() {
 			tell(CodeSourceFailed, registry.MCPPrefix+server.Name, server.Err)
 		}
 	}

@@ -151,7 +151,7 @@ func (l *loader) userRunners(servers []Server) []string {
 	var out []string
 	for _, s := range servers {
 		p := consent.Program{Place: s.Origin.String(), Key: "mcpServers." + s.Name, Argv: append([]string{s.Command}, s.Args...)}
-		if s.Disabled || s.Excluded != nil || s.Cwd != "" || !s.isOwn() || len(trust.Runners(p.Argv)) == 0 {
+		if s.IsOff() || s.Cwd != "" || !s.isOwn() || len(trust.Runners(p.Argv)) == 0 {
 			continue
 		}
 		for _, line := range consent.Describe([]consent.Program{p}, l.expandKnown) {

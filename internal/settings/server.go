@@ -110,6 +110,9 @@ func checkServer(n *jsonx.Value) error {
 // LoginPerClient reports whether each client of serve has its own login to the server.
 func (s Server) LoginPerClient() bool { return s.OAuth != nil && s.OAuth.Per == PerClient }
 
+// IsOff reports whether the settings turn a server off.
+func (s *Server) IsOff() bool { return s.Disabled || s.Excluded != nil }
+
 // Off returns why the settings turn a server off, and where they do; "" if they do not.
 func (s *Server) Off() (why, setting string) {
 	switch {
@@ -182,13 +185,11 @@ func (s *Settings) WithServer(name string, entry json.RawMessage) (*Settings, er
 	}
 	next := *s
 	next.Servers = slices.Clone(s.Servers)
-	for i := range next.Servers {
-		if was := &next.Servers[i]; was.Name == name {
-			server := decodeServer(table.NewIndex().Row(serversKey), name, node, was.Origin)
-			server.Excluded, server.Disabled = was.Excluded, false
-			s.setTimeouts(&server)
-			next.Servers[i] = server
-		}
+	if was := next.Server(name); was != nil {
+		server := decodeServer(table.NewIndex().Row(serversKey), name, node, was.Origin)
+		server.Excluded, server.Disabled = was.Excluded, false
+		s.setTimeouts(&server)
+		*was = server
 	}
 	return &next, nil
 }

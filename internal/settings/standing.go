@@ -66,7 +66,7 @@ func (f serverFiles) add(l *layer) {
 
 // Standing returns what has become of the entry of a server that was in a file.
 func (s *Settings) Standing(server, file string) Standing {
-	if slices.ContainsFunc(s.Entries(), func(have Server) bool { return have.Name == server }) {
+	if s.Entry(server) != nil {
 		return EntryInEffect
 	}
 	for _, entries := range s.serverFiles {
@@ -90,10 +90,7 @@ func (s *Settings) Standing(server, file string) Standing {
 // ServerNamesKnown returns the names of all servers in the settings, including those of a
 // project that is not trusted.
 func (s *Settings) ServerNamesKnown() []string {
-	var out []string
-	for _, server := range s.Entries() {
-		out = append(out, server.Name)
-	}
+	out := s.EntryNames()
 	for _, entries := range s.serverFiles {
 		for _, e := range entries {
 			if !slices.Contains(out, e.name) {

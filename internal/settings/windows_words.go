@@ -15,7 +15,7 @@ import (
 func (l *loader) noteWindows(set *Settings) {
 	for i := range set.Servers {
 		s := &set.Servers[i]
-		if s.Disabled || s.Excluded != nil || s.Err != nil || s.Command == "" {
+		if s.IsOff() || s.Err != nil || s.Command == "" {
 			continue
 		}
 		note := func(hint, format string, args ...any) {

@@ -203,10 +203,6 @@ func (x *examination) sources(ctx context.Context) error {
 		return err
 	}
 	x.cache(s)
-	causes := map[string]error{}
-	for _, r := range reg.Reports() {
-		causes[r.Name] = r.Err
-	}
 	infos := append(engine.Infos(reg, on, nil), engine.APIInfos(ctx, reg, s.Servers.APIs())...)
 	for _, r := range s.Tools.Reports(reg, off) {
 		name, _ := registry.ServerOf(r.Name)
@@ -217,7 +213,7 @@ func (x *examination) sources(ctx context.Context) error {
 			x.add(stateError, r.Name, "toolreg servers login "+cli.Quote(ui.Line(name)), "%s", cli.WithoutSource(infos[i].Error, r.Name))
 			x.fixable(fix{{"servers", "login", "--", name}})
 		case r.State == registry.StateFailed:
-			x.add(stateError, r.Name, remedyFor(r.Name, causes[r.Name]), "%s", cli.WithoutSource(r.Error, r.Name))
+			x.add(stateError, r.Name, remedyFor(r.Name, reg.Failure(r.Name)), "%s", cli.WithoutSource(r.Error, r.Name))
 			x.fixable(x.fixFor(s.Settings, r.Name))
 		case r.State == registry.StateSkipped:
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)

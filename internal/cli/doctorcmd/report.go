@@ -171,8 +171,7 @@ func (x *examination) offer(ctx context.Context) (ran bool, err error) {
 // untrusted and must not be taken for flags.
 func (x *examination) fixFor(set *settings.Settings, source string) fix {
 	name, ok := registry.ServerOf(source)
-	i := slices.IndexFunc(set.Entries(), func(s settings.Server) bool { return ok && s.Name == name && x.isOurs(s.Origin) })
-	if i < 0 {
+	if entry := set.Entry(name); !ok || entry == nil || !x.isOurs(entry.Origin) {
 		return nil
 	}
 	return fix{{"servers", "disable", "--", name}}

@@ -181,7 +181,8 @@ func lockPage(p *page.Page, s *engine.Session, reg *registry.Registry) map[lockK
 // ownServer reports whether a tool belongs to a server in the user's own
 // settings that the lock file leaves out.
 func ownServer(set *settings.Settings, was *lock.File, t *registry.Tool) bool {
-	return slices.ContainsFunc(set.Entries(), func(s settings.Server) bool { return s.Name == t.Server && s.Origin.Scope == settings.ScopeUser }) &&
+	entry := set.Entry(t.Server)
+	return entry != nil && entry.Origin.Scope == settings.ScopeUser &&
 		!slices.ContainsFunc(was.Tools, func(e lock.Entry) bool { return e.Source == t.Source })
 }
 

@@ -262,7 +262,7 @@ func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File) {
 	}
 	var left []string
 	skip := func(s *settings.Server) {
-		if s.Origin.Scope == settings.ScopeUser && !s.Disabled && s.Excluded == nil && !pinned(s.Name) {
+		if s.Origin.Scope == settings.ScopeUser && !s.IsOff() && !pinned(s.Name) {
 			s.Disabled = true
 			left = append(left, s.Name)
 		}

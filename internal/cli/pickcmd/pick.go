@@ -109,12 +109,7 @@ func load(ctx context.Context, s *engine.Session, listings chan<- picker.Listing
 
 // failures describes how many sources failed; "" if none did.
 func failures(reg *registry.Registry) string {
-	failed := 0
-	for _, r := range reg.Reports() {
-		if r.State == registry.StateFailed {
-			failed++
-		}
-	}
+	failed := len(reg.Failed())
 	if failed == 0 {
 		return ""
 	}

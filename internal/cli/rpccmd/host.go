@@ -87,12 +87,9 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 		watch.Follow(life, from, func(earlier *engine.Session) (*engine.Session, error) { return h.reload(life, earlier) })
 	})
 	h.closing.Go(func() { h.followChanges(life) })
-	out := initializeResult{Version: h.env.Version, Root: from.Settings.ProjectRoot, Formats: []string{}, Servers: []string{}}
+	out := initializeResult{Version: h.env.Version, Root: from.Settings.ProjectRoot, Formats: []string{}, Servers: from.Settings.EntryNames()}
 	for _, f := range provider.Formats() {
 		out.Formats = append(out.Formats, f.Name)
-	}
-	for _, server := range from.Settings.Entries() {
-		out.Servers = append(out.Servers, server.Name)
 	}
 	return out, nil
 }

@@ -140,27 +140,22 @@ func beforeChange(ctx context.Context, config *cli.Config) (*settings.Settings, 
 // noServerToEdit returns the error for a server that is in none of the files, which says
 // where the server comes from.
 func noServerToEdit(s *settings.Settings, name string) error {
-	names := []string{}
-	for _, server := range s.Entries() {
-		if server.Name == name {
-			return &cli.UsageError{
-				Err:  fmt.Errorf("server %q is defined at %s, which this command cannot change", name, server.Origin),
-				Hint: "change it there, or name the file with --scope",
-			}
-		}
-		names = append(names, server.Name)
+	server := s.Entry(name)
+	if server == nil {
+		return &engine.NoServerError{Name: name, Known: s.EntryNames()}
 	}
-	return &engine.NoServerError{Name: name, Known: names}
+	return &cli.UsageError{
+		Err:  fmt.Errorf("server %q is defined at %s, which this command cannot change", name, server.Origin),
+		Hint: "change it there, or name the file with --scope",
+	}
 }
 
 // warnShadowed warns that another scope has a server with the name that was added.
 func warnShadowed(ios *cli.IO, s *settings.Settings, name string) {
-	for _, server := range s.Entries() {
-		if server.Name == name {
-			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
-				Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin),
-				Hint:    "run toolreg settings path to see the precedence"})
-		}
+	if server := s.Entry(name); server != nil {
+		ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
+			Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin),
+			Hint:    "run toolreg settings path to see the precedence"})
 	}
 }
 

@@ -76,10 +76,8 @@ func runCheck(ctx context.Context, e *cli.Env, names []string) error {
 		return err
 	}
 	var failed []error
-	for _, r := range reg.Reports() {
-		if r.Err != nil {
-			failed = append(failed, r.Err)
-		}
+	for _, source := range reg.Failed() {
+		failed = append(failed, reg.Failure(source))
 	}
 	found, more, err := s.Check(ctx, lastListed(ctx, e, s), on, apis...)
 	if err != nil {

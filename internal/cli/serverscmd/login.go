@@ -157,10 +157,8 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	if err != nil {
 		return nil, err
 	}
-	for _, api := range s.Settings.APIs {
-		if api.Name == name {
-			return newAPILogin(ctx, e, o, s, api)
-		}
+	if api := s.Settings.API(name); api != nil {
+		return newAPILogin(ctx, e, o, s, *api)
 	}
 	server, err := s.Connections.Remote(name)
 	if err != nil {
@@ -169,7 +167,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	if err := engine.CheckClient(server, o.forClient); err != nil {
 		return nil, err
 	}
-	if server.Disabled || server.Excluded != nil {
+	if server.IsOff() {
 		return nil, notStarted(server)
 	}
 	attended := server.OAuth == nil || server.OAuth.Grant == settings.GrantAuthorizationCode

@@ -136,10 +136,8 @@ func callLimit(set *settings.Settings, name string) time.Duration {
 	if set.Globals.TimeoutSet {
 		return set.Globals.Timeout
 	}
-	for _, s := range set.Servers {
-		if s.Name == name {
-			return s.Timeout
-		}
+	if s := set.Server(name); s != nil {
+		return s.Timeout
 	}
 	return 0
 }

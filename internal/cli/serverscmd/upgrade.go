@@ -186,14 +186,12 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 
 // find finds the server and the file with its entry.
 func (u *upgrade) find(e *cli.Env, name string) (file string, err error) {
-	i := slices.IndexFunc(u.settings.Servers, func(s settings.Server) bool { return s.Name == name })
-	if slices.ContainsFunc(u.settings.APIs, func(a settings.API) bool { return a.Name == name }) {
+	if u.settings.API(name) != nil {
 		return "", &cli.UsageError{Err: fmt.Errorf("%q is an API, which was not added from a registry", name)}
 	}
-	if i < 0 {
+	if u.server = u.settings.Server(name); u.server == nil {
 		return "", noServerToEdit(u.settings, name)
 	}
-	u.server = &u.settings.Servers[i]
 	if u.server.From == nil || u.server.From.Registry == "" {
 		return "", &cli.UsageError{
 			Err:  fmt.Errorf("server %q (%s) was not added from a registry", name, u.server.Origin),
@@ -282,10 +280,8 @@ func (u *upgrade) definitions(ctx context.Context, e *cli.Env, set *settings.Set
 	if err != nil {
 		return nil, err
 	}
-	for _, report := range reg.Reports() {
-		if report.Err != nil {
-			return nil, report.Err
-		}
+	if err := reg.Failure(server.Name()); err != nil {
+		return nil, err
 	}
 	if set != u.settings {
 		found, failed, err := s.Check(ctx, lastListed(ctx, e, s), []*mcpclient.Source{server})

@@ -104,10 +104,8 @@ func (h *holders) stands(one state.Holder) settings.Standing {
 
 // fileOf returns the settings file of a server's entry; "" if it is not in a file.
 func (h *holders) fileOf(server string) string {
-	for _, s := range h.set.Entries() {
-		if s.Name == server && filepath.IsAbs(s.Origin.Name) {
-			return s.Origin.Name
-		}
+	if s := h.set.Entry(server); s != nil && filepath.IsAbs(s.Origin.Name) {
+		return s.Origin.Name
 	}
 	return ""
 }
@@ -231,8 +229,7 @@ func (n *Names) Kept() []registry.KeptName {
 	}
 	out := make([]registry.KeptName, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		k := registry.KeptName{Name: name, Server: all[name]}
-		k.IsAPI = slices.ContainsFunc(n.set.APIs, func(a settings.API) bool { return a.Name == k.Server })
+		k := registry.KeptName{Name: name, Server: all[name], IsAPI: n.set.API(all[name]) != nil}
 		k.Absent, k.Setting = n.absent(k.Server, files[name])
 		out = append(out, k)
 	}
@@ -242,9 +239,8 @@ func (n *Names) Kept() []registry.KeptName {
 // absent returns why a server has no tools in this run, and the origin of the setting that
 // is the reason; "" if it should have some. file had its entry; "" if the lock file names it.
 func (n *Names) absent(server, file string) (why, setting string) {
-	all := n.set.Entries()
-	if i := slices.IndexFunc(all, func(s settings.Server) bool { return s.Name == server }); i >= 0 {
-		return all[i].Off()
+	if entry := n.set.Entry(server); entry != nil {
+		return entry.Off()
 	}
 	switch {
 	case file == "":

@@ -96,7 +96,7 @@ func (s *Server) countEnd(ctx context.Context, c *question.Client, result *mcp.C
 func (s *Server) taskSupport(ctx context.Context, name string) string {
 	v, done := s.use(ctx)
 	defer done()
-	if t := v.find(name); t != nil {
+	if t := v.Tool(name); t != nil {
 		return mcpclient.TaskSupport(&t.Tool.Definition)
 	}
 	return ""
@@ -124,38 +124,35 @@ func resultOfCall(c *question.Client, v any, err error) (*mcp.CallToolResult, er
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn bool) (registry.Result, error) {
 	v, done := s.use(ctx)
 	defer done()
-	ctx = v.profile.context(ctx)
-	var f engine.Found
-	if offered := v.find(req.Params.Name); offered != nil {
-		f = offered.Found
-	} else if t := v.loginNamed(req.Params.Name); t != nil {
-		f = engine.FoundIn(v.registry, []*registry.Tool{t})[0]
-	} else if denied, ok := v.denied(ctx, req.Params.Name); ok {
-		f = denied
-	} else {
+	ctx = v.Context(ctx)
+	f, ok := v.Find(ctx, req.Params.Name)
+	if !ok {
 		return registry.Result{}, errReplaced
 	}
-	f, name, raw, err := v.session.Calls.Resolve(ctx, f, req.Params.Name, req.Params.Arguments)
+	f, name, raw, err := v.Session.Calls.Resolve(ctx, f, req.Params.Name, req.Params.Arguments)
 	if err != nil {
 		return registry.Result{}, err
 	}
 	params, err := registry.DecodeParams(f.Tool.Name, raw)
 	if err != nil {
-		return registry.Result{}, v.session.Calls.Refused(ctx, f.Tool, err)
+		return registry.Result{}, v.Session.Calls.Refused(ctx, f.Tool, err)
 	}
 	if err := question.From(ctx).Concerns(f.Tool, f.Tool.Source); err != nil {
 		return registry.Result{}, err
 	}
 	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: question.Progress(ctx)}
-	r, err := v.session.Calls.Call(ctx, f, call)
-	if server := v.ownServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
+	r, err := v.Session.Calls.Call(ctx, f, call)
+	if server := v.OwnServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
 		if err := s.logIn(ctx, server); err != nil {
 			return registry.Result{}, err
 		}
 		return s.execute(ctx, req, false)
 	}
-	return v.session.Calls.AnswerMCP(ctx, f.Tool, r), err
+	return v.Session.Calls.AnswerMCP(ctx, f.Tool, r), err
 }
+
+// errReplaced reports that a tool no longer exists after a change of the settings.
+var errReplaced = errors.New("no longer offered, because the settings have changed")
 
 // explain describes the error of a call for the model, and what can be done about it, if
 // anything.

@@ -2,8 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 )
 
 const (
@@ -113,15 +112,16 @@ func (s *Server) refresh(ctx context.Context, sources []registry.Source) {
 	if current == nil {
 		return
 	}
-	own := slices.DeleteFunc(slices.Clone(sources), current.servers.Has) // or they belong to a session that was replaced
-	sources = slices.DeleteFunc(sources, func(source registry.Source) bool { return !current.servers.Has(source) })
+	// The others are those of clients, or belong to a session that was replaced.
+	own := slices.DeleteFunc(slices.Clone(sources), current.Servers.Has)
+	sources = slices.DeleteFunc(sources, func(source registry.Source) bool { return !current.Servers.Has(source) })
 	if len(own) > 0 {
 		s.refreshClients(ctx, current, own)
 	}
 	if len(sources) == 0 {
 		return
 	}
-	failed := current.session.Relist(ctx, sources...)
+	failed := current.Session.Relist(ctx, sources...)
 	var servers []*mcpclient.Source
 	for _, source := range sources {
 		if server, ok := source.(*mcpclient.Source); ok {
@@ -163,11 +163,8 @@ const listChanged = "/list_changed"
 type listener struct {
 	client, profile string
 	who             *caller.Caller
-	lists           map[string]listDigest // that it knows, by kind: tools, prompts or resources
+	lists           map[string]offer.Digest // that it knows, by kind: tools, prompts or resources
 }
-
-// listDigest is the same for equal lists.
-type listDigest [sha256.Size]byte
 
 // listenerOf returns what the caller of ctx knows in a session, in which it hears of changes.
 func (k *knownLists) listenerOf(ctx context.Context, session *mcp.ServerSession) *listener {
@@ -177,7 +174,10 @@ func (k *knownLists) listenerOf(ctx context.Context, session *mcp.ServerSession)
 		k.bySession = map[*mcp.ServerSession]*listener{}
 	}
 	if k.bySession[session] == nil {
-		k.bySession[session] = &listener{client: caller.Token(ctx), profile: caller.Profile(ctx), who: caller.From(ctx), lists: map[string]listDigest{}}
+		k.bySession[session] = &listener{
+			client: caller.Token(ctx), profile: caller.Profile(ctx), who: caller.From(ctx),
+			lists: map[string]offer.Digest{},
+		}
 	}
 	return k.bySession[session]
 }
@@ -207,7 +207,7 @@ func (k *knownLists) all() []*listener {
 }
 
 // knows returns what a session knows of a kind of list; false if nothing.
-func (k *knownLists) knows(who *listener, kind string) (listDigest, bool) {
+func (k *knownLists) knows(who *listener, kind string) (offer.Digest, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	d, ok := who.lists[kind]
@@ -215,7 +215,7 @@ func (k *knownLists) knows(who *listener, kind string) (listDigest, bool) {
 }
 
 // tell records what a session is offered of a kind of list, and reports whether it has to be told.
-func (k *knownLists) tell(to *listener, kind string, now listDigest) bool {
+func (k *knownLists) tell(to *listener, kind string, now offer.Digest) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before, known := to.lists[kind]
@@ -228,10 +228,10 @@ func listKinds() []string { return []string{"tools", "prompts", "resources"} }
 
 // noteLists records what a session is offered when it begins to use it. From then on it hears of
 // changes.
-func (s *Server) noteLists(to *listener, o *offer) {
+func (s *Server) noteLists(to *listener, o *offer.Offer) {
 	for _, kind := range listKinds() {
 		if _, known := s.known.knows(to, kind); !known {
-			s.known.tell(to, kind, s.view(o, to.profile).digestFor(to, kind))
+			s.known.tell(to, kind, s.view(o, to.profile).Digest(to.who, kind))
 		}
 	}
 }
@@ -249,21 +249,23 @@ func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
 		return isMade
 	}
 	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
-	return s.known.tell(to, kind, s.view(o, to.profile).digestFor(to, kind))
+	return s.known.tell(to, kind, s.view(o, to.profile).Digest(to.who, kind))
 }
 
 // offerTo returns what is offered to a session; nil if there is nothing yet, and false if the next
 // request of its client makes it. s.mu is held.
-func (s *Server) offerTo(to *listener) (o *offer, isMade bool) {
-	o = s.offer
-	if o != nil && to.client != "" && o.session.HasClients() {
-		own := o.clients[to.client]
-		if own == nil || own.offer == nil {
-			return nil, false
-		}
-		o = own.offer
+func (s *Server) offerTo(to *listener) (o *offer.Offer, isMade bool) {
+	switch {
+	case s.offer == nil:
+		return nil, true
+	case to.client == "" || !s.offer.Session.HasClients():
+		return s.offer.Offer, true
 	}
-	return o, true
+	own := s.offer.clients[to.client]
+	if own == nil || own.offer == nil {
+		return nil, false
+	}
+	return own.offer, true
 }
 
 // news returns the kinds of lists of which a session is offered another one than it knows. s.mu is
@@ -277,54 +279,8 @@ func (s *Server) news() []string {
 			if o == nil || !known {
 				return false
 			}
-			v, _ := o.view(to.profile)
-			return v.digestFor(to, kind) != before
+			v, _ := o.View(to.profile)
+			return v.Digest(to.who, kind) != before
 		})
 	})
-}
-
-// digestFor returns the digest of a kind of list of a session, whose view this is.
-func (v *view) digestFor(of *listener, kind string) listDigest {
-	if kind == "tools" && v.rules.HasCallers() {
-		hash := sha256.New()
-		for _, t := range v.permitted(caller.With(v.views.life, of.who), v.tools) {
-			_, _ = hash.Write(t.raw)
-		}
-		return listDigest(hash.Sum(nil))
-	}
-	v.views.mu.Lock()
-	defer v.views.mu.Unlock()
-	key := [2]string{of.profile, kind}
-	d, ok := v.views.digests[key]
-	if !ok {
-		d = v.digest(kind)
-		v.views.digests[key] = d
-	}
-	return d
-}
-
-func (v *view) digest(kind string) listDigest {
-	hash := sha256.New()
-	add := func(name string, from *mcpclient.Source, what any) {
-		if v.profile.showsServer(from.Info().Name) {
-			_ = json.NewEncoder(hash).Encode([]any{name, what}) // what was read from JSON
-		}
-	}
-	switch kind {
-	case "tools":
-		for _, t := range v.tools {
-			_, _ = hash.Write(t.raw)
-		}
-	case "prompts":
-		for _, name := range slices.Sorted(maps.Keys(v.prompts)) {
-			add(name, v.prompts[name].server, v.prompts[name].is)
-		}
-	case "resources":
-		for _, one := range v.offers.servers {
-			for _, r := range one.all() {
-				add(r.uri(), one.server, []any{r.is, r.like})
-			}
-		}
-	}
-	return listDigest(hash.Sum(nil))
 }

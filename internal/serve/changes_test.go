@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 )
 
 // upstreams returns servers whose tools change, for each transport and revision.
@@ -138,14 +139,14 @@ func TestFirstOfferIsNotNotified(t *testing.T) {
 		}
 	}
 	s := New(Options{})
-	s.put(&offer{all: &view{}})
+	s.put(&commonOffer{Offer: &offer.Offer{}})
 	send(s, "tools/list_changed")
 	send(s, "message")
-	s.put(&offer{all: &view{}})
+	s.put(&commonOffer{Offer: &offer.Offer{}})
 	send(s, "prompts/list_changed")
 	late := New(Options{})
 	late.failed = errors.New("rules cannot be read") // which clients have seen
-	late.put(&offer{all: &view{}})
+	late.put(&commonOffer{Offer: &offer.Offer{}})
 	send(late, "resources/list_changed")
 	if want := []string{"notifications/message", "notifications/prompts/list_changed", "notifications/resources/list_changed"}; !slices.Equal(sent, want) {
 		t.Errorf("sent %q, want %q", sent, want)
@@ -159,16 +160,16 @@ func TestChangedProfileIsNotified(t *testing.T) {
 	from := newSession(t, upstream)
 	t.Cleanup(from.Close)
 	var changed atomic.Bool
-	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) []Profile {
-		of := func(name string, less bool) Profile {
+	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) []offer.Profile {
+		of := func(name string, less bool) offer.Profile {
 			shows := func(t *registry.Tool) bool { return !less || t.ServerTool != "echo" }
-			return Profile{Name: name, Tools: shows, Servers: func(server string) bool { return !less || server != "b" },
+			return offer.Profile{Name: name, Tools: shows, Servers: func(server string) bool { return !less || server != "b" },
 				Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 					reg, err := s.Tools.All(ctx)
 					return reg, engine.FoundIn(reg, slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !shows(t) })), err
 				}}
 		}
-		return []Profile{of("same", false), of("changes", changed.Load())}
+		return []offer.Profile{of("same", false), of("changes", changed.Load())}
 	}})
 	url := listen(t, s, nil).URL
 	told := map[string]chan string{}

@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -10,9 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -20,7 +21,7 @@ import (
 // Server.mu guards it.
 type clientOffer struct {
 	made  chan struct{} // closed when offer is set
-	offer *offer
+	offer *offer.Offer
 	*clientUse
 }
 
@@ -37,22 +38,22 @@ func (c *clientOffer) next() *clientOffer {
 
 // forCaller returns the offer for the caller of ctx, which is made when it is first needed. base is
 // the one for all, whose session is in use until done is called.
-func (s *Server) forCaller(ctx context.Context, base *offer) (o *offer, done func()) {
+func (s *Server) forCaller(ctx context.Context, base *commonOffer) (o *offer.Offer, done func()) {
 	client := caller.Token(ctx)
-	if client == "" || !base.session.HasClients() {
-		return base, func() {}
+	if client == "" || !base.Session.HasClients() {
+		return base.Offer, func() {}
 	}
 	s.mu.Lock()
 	own := base.clients[client]
 	if own == nil {
 		own = (&clientOffer{clientUse: &clientUse{}}).next()
 		base.clients[client] = own
-		base.users++
+		base.held.users++
 		s.closing.Go(func() {
-			s.loadClient(s.life, base.held, base, base, client, own, nil)
+			s.loadClient(s.life, base, base, client, own, nil)
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			base.users--
+			base.held.users--
 			s.closeUnused(base.held)
 		})
 	}
@@ -68,26 +69,29 @@ func (s *Server) forCaller(ctx context.Context, base *offer) (o *offer, done fun
 	case <-own.made:
 		return own.offer, done
 	case <-ctx.Done(): // nobody waits for what the request gets
-		return base, done
+		return base.Offer, done
 	}
 }
 
 // loadClient makes the offer for a client. If that fails, it is offered what all are. now is the
 // current offer for all.
-func (s *Server) loadClient(ctx context.Context, h *held, base, now *offer, client string, c *clientOffer, again []*mcpclient.Source) {
-	before := &offer{}
+func (s *Server) loadClient(ctx context.Context, base, now *commonOffer, client string, c *clientOffer,
+	again []*mcpclient.Source) {
+	var before *offer.Offer
 	s.mu.Lock()
-	if was := now.clients[client]; was != nil && was.offer != nil {
+	if was := now.clients[client]; was != nil {
 		before = was.offer
 	}
 	s.mu.Unlock()
-	o, err := s.loadFor(ctx, h, before, base, client, again)
+	ctx = caller.With(ctx, &caller.Caller{Name: client, Token: client})
+	s.changes.follow(offer.OwnOf(base.Session.ServersFor(ctx)))
+	o, err := s.loadFor(ctx, base.Session, base.Offer, before, again)
 	if err != nil {
 		s.opts.Warn(registry.Diagnostic{
 			Severity: registry.SeverityWarning, Code: "client_unread",
 			Message: "client " + text.Quote(client) + " is not offered its own servers: " + err.Error(),
 		})
-		o = base
+		o = base.Offer
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,37 +105,14 @@ func (s *Server) loadClient(ctx context.Context, h *held, base, now *offer, clie
 	close(c.made)
 }
 
-// ownOf returns the servers of a client that are reached with its logins.
-func ownOf(servers *engine.Servers) []*mcpclient.Source {
-	on, _, _ := servers.Named() // without a name there is no error
-	return slices.DeleteFunc(on, func(server *mcpclient.Source) bool { return !server.Settings().LoginPerClient() })
-}
-
-// ownServers returns those of the offer for a client; nil of the one for all, for which the logins
-// are the person's.
-func (o *offer) ownServers() []*mcpclient.Source {
-	if o.client == "" {
-		return nil
-	}
-	return ownOf(o.servers)
-}
-
-// clientOf returns the client with whose login a server is reached; "" if it is the same for all.
-func (o *offer) clientOf(server *mcpclient.Source) string {
-	if server.Settings().LoginPerClient() {
-		return o.client
-	}
-	return ""
-}
-
 // offers returns the current offer for all, and those for clients.
-func (s *Server) offers() []*offer {
+func (s *Server) offers() []*offer.Offer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.offer == nil {
 		return nil
 	}
-	out := []*offer{s.offer}
+	out := []*offer.Offer{s.offer.Offer}
 	for _, c := range s.offer.clients {
 		if c.offer != nil {
 			out = append(out, c.offer)
@@ -143,9 +124,9 @@ func (s *Server) offers() []*offer {
 // connected returns the servers of the current offers.
 func (s *Server) connected() (out []*mcpclient.Source) {
 	for _, o := range s.offers() {
-		own := o.ownServers()
-		if o.client == "" {
-			own, _, _ = o.servers.Named() // without a name there is no error
+		own := o.OwnServers()
+		if o.Client == "" {
+			own, _, _ = o.Servers.Named() // without a name there is no error
 		}
 		out = append(out, own...)
 	}
@@ -163,7 +144,7 @@ func (s *Server) forgetUnused() {
 	for client, c := range s.offer.clients {
 		if c.requests == 0 && c.offer != nil && time.Since(c.last) > s.limits().Idle && !s.subscriptions.ofClient(client) {
 			delete(s.offer.clients, client)
-			session := s.offer.session
+			session := s.offer.Session
 			s.closing.Go(func() { session.Forget(client) })
 			forgotten = true
 		}
@@ -175,22 +156,25 @@ func (s *Server) forgetUnused() {
 
 // refreshClients asks servers that are reached with logins of clients again what they offer, and
 // tells clients that it may have changed.
-func (s *Server) refreshClients(ctx context.Context, current *offer, sources []registry.Source) {
+func (s *Server) refreshClients(ctx context.Context, current *commonOffer, sources []registry.Source) {
 	s.mu.Lock()
 	own := map[string]*clientOffer{}
 	for client, c := range current.clients {
-		if c.offer != nil && slices.ContainsFunc(sources, c.offer.servers.Has) {
+		if c.offer != nil && slices.ContainsFunc(sources, c.offer.Servers.Has) {
 			own[client] = c
 		}
 	}
 	s.mu.Unlock()
 	for client, c := range own {
-		servers := slices.DeleteFunc(c.offer.ownServers(), func(server *mcpclient.Source) bool { return !slices.Contains(sources, registry.Source(server)) })
-		if err := current.session.Relist(ctx, sourcesOf(servers)...); err != nil {
-			s.opts.Log.Debug("a server of a client could not list its tools; its earlier tools stay", "client", client, "error", err)
+		servers := slices.DeleteFunc(c.offer.OwnServers(), func(server *mcpclient.Source) bool {
+			return !slices.Contains(sources, registry.Source(server))
+		})
+		if err := current.Session.Relist(ctx, sourcesOf(servers)...); err != nil {
+			s.opts.Log.Debug("a server of a client could not list its tools; its earlier tools stay",
+				"client", client, "error", err)
 		}
 		next := c.next()
-		s.loadClient(ctx, current.held, current, current, client, next, servers)
+		s.loadClient(ctx, current, current, client, next, servers)
 		s.mu.Lock()
 		if s.offer == current && current.clients[client] == c {
 			current.clients[client] = next
@@ -223,11 +207,11 @@ func (s *Server) announce() {
 // those they had. It checks headers of calls by the schemas of tools; everything else is looked up in
 // the offer of the caller. s.mu is held.
 func (s *Server) publish() {
-	now := map[string]*declaration{}
-	s.offer.views.addTo(now)
+	now := map[string]*offer.Declaration{}
+	s.offer.AddTo(now)
 	for _, client := range slices.Sorted(maps.Keys(s.offer.clients)) {
 		if own := s.offer.clients[client].offer; own != nil { // else it is being made
-			own.views.addTo(now)
+			own.AddTo(now)
 		}
 	}
 	removed := gone(s.registered, now)
@@ -236,9 +220,9 @@ func (s *Server) publish() {
 		delete(s.registered, name)
 	}
 	for name, t := range now {
-		if !bytes.Equal(s.registered[name], t.raw) {
-			s.sdk.AddTool(t.sdk, s.callTool)
-			s.registered[name] = t.raw
+		if !bytes.Equal(s.registered[name], t.Raw) {
+			s.sdk.AddTool(t.SDK, s.callTool)
+			s.registered[name] = t.Raw
 		}
 	}
 }
@@ -260,7 +244,7 @@ func (s *Server) poke(kind string) {
 	const none = "toolreg.none"
 	switch kind {
 	case "tools":
-		s.sdk.AddTool(&mcp.Tool{Name: none, InputSchema: headerSchema(nil)}, s.callTool)
+		s.sdk.AddTool(&mcp.Tool{Name: none, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callTool)
 		s.sdk.RemoveTools(none)
 	case "prompts":
 		s.sdk.AddPrompt(&mcp.Prompt{Name: none}, s.getPrompt)

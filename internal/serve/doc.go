@@ -10,5 +10,6 @@
 // Its parts are packages, each of which knows those before it: auth says who sends a request,
 // transport carries messages, question asks clients, task has calls that go on after their
 // requests. Package replica lets other processes serve the same clients, which cluster finds.
-// Here is what clients are offered, and what puts the parts together.
+// Package offer answers what a client is offered, and knows none of them. Here is what puts the
+// parts together, and which offer is in use for whom.
 package serve

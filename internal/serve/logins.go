@@ -14,10 +14,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/offer"
+	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/store"
 )
@@ -40,11 +45,13 @@ const (
 // login is a login of a client to a server (oauth.per: client) for which a browser is awaited. It
 // has secrets.
 type login struct {
-	Client  string    `json:"client"`
-	Server  string    `json:"server"`
-	Base    string    `json:"base"` // of the addresses of this server
-	Until   time.Time `json:"until"`
-	Browser auth.Hash `json:"browser"`           // of the cookie of the browser that has shown the token of the client; zero: none has
+	Client string    `json:"client"`
+	Server string    `json:"server"`
+	Base   string    `json:"base"` // of the addresses of this server
+	Until  time.Time `json:"until"`
+	// Browser is the hash of the cookie of the browser that has shown the token of the client. It is zero
+	// if none has.
+	Browser auth.Hash `json:"browser"`
 	Pending []byte    `json:"pending,omitempty"` // see [engine.Connections.BeginLogin]
 	Done    bool      `json:"done,omitempty"`
 	Replica string    `json:"replica,omitempty"` // where it was completed
@@ -53,7 +60,7 @@ type login struct {
 // logins are the logins that wait for browsers: in memory or, with a store, where all replicas see
 // them. It is safe for concurrent use.
 type logins struct {
-	store *store.Store // nil: in memory
+	store *store.Store // nil if they are in memory
 
 	mu   sync.Mutex
 	byID map[string]login
@@ -108,10 +115,10 @@ func (l *logins) find(ctx context.Context, id string) (one login, ok bool, err e
 // LoginPage is a page of a login.
 type LoginPage struct {
 	Heading, Text string
-	// Action is the path to which a form posts a field "token"; "": there is no form. Hint says
-	// which token is meant, and Wrong why it is asked for again.
+	// Action is the path to which a form posts a field "token". If it is empty, there is no form. Hint
+	// says which token is meant, and Wrong why it is asked for again.
 	Action, Hint, Wrong string
-	// Link is where to go on; "": nowhere.
+	// Link is where to go on. It may be empty.
 	Link string
 }
 
@@ -129,7 +136,8 @@ func (h *HTTP) serveLogin(w http.ResponseWriter, r *http.Request) {
 		transport.TryLater(w, err)
 	case !ok || one.Done:
 		h.loginPage(w, http.StatusNotFound,
-			LoginPage{Heading: "There is no such login", Text: "It was completed, took too long, or was never begun. Go back to your program and try again."})
+			LoginPage{Heading: "There is no such login", Text: "It was completed, took too long, or was never begun. " +
+				"Go back to your program and try again."})
 	case r.URL.Path == loginReturn && r.Method == http.MethodGet:
 		h.finishLogin(w, r, id, one)
 	case r.Method == http.MethodGet:
@@ -220,8 +228,8 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 func (s *Server) connectClient(ctx context.Context, one login) {
 	ctx = caller.With(ctx, &caller.Caller{Name: one.Client, Token: one.Client})
 	for _, o := range s.offers() {
-		for _, server := range o.ownServers() {
-			if o.client == one.Client && server.Info().Name == one.Server {
+		for _, server := range o.OwnServers() {
+			if o.Client == one.Client && server.Info().Name == one.Server {
 				s.loggedIn(ctx, server)
 			}
 		}
@@ -279,12 +287,103 @@ func (s *Server) loginBase(ctx context.Context, from auth.Identity, name string)
 		return base, err
 	}
 	if redirect != "" {
-		return "", fmt.Errorf("server %q needs a login, and oauth.redirectUri in its settings is not an address to which browsers can return; set it to https://HOST%s",
-			name, loginReturn)
+		return "", fmt.Errorf("server %q needs a login, and oauth.redirectUri in its settings is not an address "+
+			"to which browsers can return; set it to https://HOST%s", name, loginReturn)
 	}
 	if from.Base == "" {
-		return "", fmt.Errorf("server %q needs a login, and toolreg does not know the address at which browsers reach it; in the settings of the server, set oauth.redirectUri to https://HOST%s",
-			name, loginReturn)
+		return "", fmt.Errorf("server %q needs a login, and toolreg does not know the address at which browsers "+
+			"reach it; in the settings of the server, set oauth.redirectUri to https://HOST%s", name, loginReturn)
 	}
 	return from.Base, nil
+}
+
+// callLogin calls the tool that logs in to a server.
+func (s *Server) callLogin(ctx context.Context, server *mcpclient.Source) (registry.Result, error) {
+	connect := server.Retry // the client has logged in meanwhile
+	if server.Info().State == mcpclient.StateNeedsLogin {
+		connect = func(ctx context.Context) error { return s.logIn(ctx, server) }
+	}
+	if err := connect(ctx); err != nil {
+		return registry.Result{}, err
+	}
+	return registry.Result{Content: []registry.Content{registry.TextContent(
+		"Logged in to " + server.Info().Name + ". List the tools again to see those of this server.",
+	)}}, nil
+}
+
+// logIn asks the user of a client to log in to a server, and waits until they have done so.
+func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
+	c, name := question.From(ctx), server.Info().Name
+	base, err := s.loginBase(ctx, c.From, name)
+	if err != nil {
+		return err
+	}
+	one := login{Client: caller.Token(ctx), Server: name, Base: base, Until: time.Now().Add(loginTime)}
+	id := rand.Text()
+	if err := s.logins.put(ctx, id, one); err != nil {
+		return err
+	}
+	address := one.Base + loginPath + id
+	if !c.CanOpen() {
+		return fmt.Errorf("server %q needs a login: the user opens %s in a browser within %s and enters the token "+
+			"with which this client uses toolreg; call the tool again afterwards", name, address, loginTime)
+	}
+	result, err := c.Elicit(ctx, "toolreg.login", &mcp.ElicitParams{
+		Mode: "url", URL: address, ElicitationID: id,
+		Message: fmt.Sprintf("Log in to server %q. "+
+			"The page asks for the token with which this client uses toolreg.", name),
+	}, nil)
+	switch {
+	case err != nil:
+		return fmt.Errorf("server %q needs a login: %w", name, err)
+	case result.Action != "accept":
+		return fmt.Errorf("server %q needs a login, which the user did not agree to (%s); it can be made at %s within %s",
+			name, result.Action, address, loginTime)
+	}
+	tick := time.NewTicker(loginPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+		now, ok, err := s.logins.find(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fmt.Errorf("server %q needs a login, which was not completed within %s", name, loginTime)
+		case now.Done:
+			if !c.Modern { // if that fails, the client learns of it from the result
+				_ = c.Session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id})
+			}
+			if s.replica != nil && now.Replica != s.replica.ID {
+				s.loggedIn(ctx, server)
+			}
+			return nil
+		}
+	}
+}
+
+// loggedIn connects to a server with the new login of a client, and offers what it lists.
+func (s *Server) loggedIn(ctx context.Context, server *mcpclient.Source) {
+	r := s.attempt(server, func(ctx context.Context, _ registry.Source) (bool, error) { return true, server.Restart(ctx) })
+	select {
+	case <-r.over:
+	case <-ctx.Done():
+	}
+}
+
+// useLogins returns what the caller of ctx is offered after it has connected anew to servers to which the
+// client has logged in or out since v was made, elsewhere.
+func (s *Server) useLogins(ctx context.Context, v *offer.View) (*offer.View, error) {
+	changed := v.ChangedLogins(ctx)
+	if len(changed) == 0 {
+		return v, nil
+	}
+	for _, server := range changed {
+		s.loggedIn(ctx, server)
+	}
+	return s.offered(ctx)
 }

@@ -86,7 +86,7 @@ func (s *Server) labelOf(client string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.offer != nil {
-		for _, limit := range s.offer.session.Settings.CallLimits {
+		for _, limit := range s.offer.Session.Settings.CallLimits {
 			if limit.Client == client && !text.IsGlob(client) {
 				return client
 			}
@@ -126,19 +126,19 @@ func (s *Server) sources(ctx context.Context) (out []sourceState) {
 		}
 		out = append(out, one)
 	}
-	on, off, _ := o.session.Servers.Named() // without a name there is no error
+	on, off, _ := o.Session.Servers.Named() // without a name there is no error
 	for _, server := range on {
 		info := server.Info()
 		add(server, info.Name, info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin, server.Settings().Optional)
 	}
-	for _, api := range o.session.Servers.APIs() {
+	for _, api := range o.Session.Servers.APIs() {
 		entry := api.Settings()
 		add(api, entry.Name, api.Info().State == openapi.Failed || api.NeedsLogin(ctx) != nil, entry.Optional)
 	}
 	for _, server := range off {
 		out = append(out, sourceState{name: server.Source(), state: sourceDisabled, server: server.Name})
 	}
-	for _, report := range o.registry.Reports() {
+	for _, report := range o.Registry.Reports() {
 		if _, isServer := registry.ServerOf(report.Name); isServer {
 			continue
 		}

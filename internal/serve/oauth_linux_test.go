@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
@@ -279,14 +280,14 @@ func TestRelayedAccessTokens(t *testing.T) {
 func TestScopesOfInnerCalls(t *testing.T) {
 	s := newSession(t, map[string]string{"m": ""})
 	t.Cleanup(s.Close)
-	server := New(Options{Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
+	server := New(Options{Whole: offer.Profile{Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 		reg, err := s.Tools.All(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
 		found, err := s.Offers.Reaching(ctx, reg, func(*registry.Definition) bool { return false })
 		return reg, found, err
-	}})
+	}}})
 	t.Cleanup(server.Wait)
 	if err := server.Load(t.Context(), s); err != nil {
 		t.Fatal(err)

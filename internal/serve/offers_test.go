@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
@@ -75,10 +76,10 @@ func TestResourcesAreResolvedInTheView(t *testing.T) {
 		reg, err := s.Tools.All(ctx)
 		return reg, nil, err
 	}
-	only := func(name string) Profile {
-		return Profile{Name: name, Select: all, Tools: func(*registry.Tool) bool { return false }, Servers: func(server string) bool { return server == name }}
+	only := func(name string) offer.Profile {
+		return offer.Profile{Name: name, Select: all, Tools: func(*registry.Tool) bool { return false }, Servers: func(server string) bool { return server == name }}
 	}
-	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) []Profile { return []Profile{only("a"), only("b")} }})
+	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) []offer.Profile { return []offer.Profile{only("a"), only("b")} }})
 	url := listen(t, s, nil).URL
 	for profile, want := range map[string]map[string]string{
 		"":   {"good://5": "a", "good://a/b": "b", "both://x": "a", "own://a": "a", "own://b": "b"},

@@ -29,25 +29,26 @@ func (s *Server) serverOf(in *transport.Inbound) *mcpclient.Source {
 	}
 	params := jsonx.Get(in.Body, "params")
 	name, _ := jsonx.Text(jsonx.Get(params, "name"))
+	who := &caller.Caller{Name: in.From.Name, Groups: in.From.Groups, Profile: in.From.Profile}
+	ctx := caller.With(in.R.Context(), who)
 	switch in.Member("method") {
 	case "tools/call":
-		t, err := o.registry.Lookup(name)
+		t, err := o.Registry.Lookup(name)
 		if err != nil {
 			return nil
 		}
 		if server, ok := registry.ServerOf(t.Source); ok {
-			source, _ := o.servers.Of(server + "__").(*mcpclient.Source) // nil for an API
+			source, _ := o.Servers.Of(server + "__").(*mcpclient.Source) // nil for an API
 			return source
 		}
 	case "prompts/get":
-		if p := o.prompts[name]; p != nil {
-			return p.server
+		if p, err := s.viewOf(ctx, o.Offer).Prompt(ctx, name); err == nil {
+			return p.Server
 		}
 	case "resources/read":
 		uri, _ := jsonx.Text(jsonx.Get(params, "uri"))
-		who := &caller.Caller{Name: in.From.Name, Groups: in.From.Groups, Profile: in.From.Profile}
-		if r, _ := s.view(o, in.From.Profile).shown(caller.With(in.R.Context(), who)).find(uri); r != nil {
-			return r.server
+		if r, err := s.viewOf(ctx, o.Offer).Resource(ctx, uri); err == nil {
+			return r.Server
 		}
 	}
 	return nil

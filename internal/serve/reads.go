@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/tracing"
@@ -28,19 +29,19 @@ const (
 
 // ask has the SDK handle a request for a prompt or a resource, which it does not know. The returned
 // context has its name. The error is that of one that the caller is not offered.
-func (s *Server) ask(ctx context.Context, v *view, method string, req mcp.Request) (context.Context, error) {
+func (s *Server) ask(ctx context.Context, v *offer.View, method string, req mcp.Request) (context.Context, error) {
 	switch req := req.(type) {
 	case *mcp.GetPromptRequest:
-		p, err := v.promptOf(ctx, req.Params.Name)
+		p, err := v.Prompt(ctx, req.Params.Name)
 		if err != nil {
 			return ctx, s.refuse(ctx, v, method, err)
 		}
-		tracing.Current(ctx).Target("gen_ai.prompt.name", p.declared)
+		tracing.Current(ctx).Target("gen_ai.prompt.name", p.Declared)
 		req.Params.Name = anyPrompt
-		return context.WithValue(ctx, askedKey{}, p.declared), nil
+		return context.WithValue(ctx, askedKey{}, p.Declared), nil
 	case *mcp.ReadResourceRequest:
 		name := req.Params.URI
-		if _, err := v.resourceOf(ctx, name); err != nil {
+		if _, err := v.Resource(ctx, name); err != nil {
 			return ctx, s.refuse(ctx, v, method, err)
 		}
 		req.Params.URI = anyResource
@@ -51,14 +52,14 @@ func (s *Server) ask(ctx context.Context, v *view, method string, req mcp.Reques
 
 // refuse returns the error with which to answer a request for a prompt or a resource that the caller
 // is not offered. It is logged, but where a server failed.
-func (s *Server) refuse(ctx context.Context, v *view, method string, err error) error {
+func (s *Server) refuse(ctx context.Context, v *offer.View, method string, err error) error {
 	refused, _ := errors.AsType[*jsonrpc.Error](err)
 	if refused != nil && refused.Code == jsonrpc.CodeInternalError {
 		return err
 	}
 	s.opts.Log.Warn("request refused", "method", method, "caller", caller.Name(ctx), "reason", err.Error())
 	if denied, ok := errors.AsType[*engine.OfferDenied](err); ok {
-		v.rules.Log(ctx, method, denied)
+		v.Rules.Log(ctx, method, denied)
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: denied.Error()}
 	}
 	return err
@@ -86,15 +87,15 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 		func(ctx context.Context) (any, error) {
 			v, done := s.use(ctx)
 			defer done()
-			p := v.prompts[name]
-			if p == nil {
-				return nil, errReplaced
+			p, err := v.Prompt(ctx, name)
+			if err != nil {
+				return nil, s.refuse(ctx, v, "prompts/get", err)
 			}
 			var filled mcpclient.Filled
-			err := v.useOffer(ctx, "prompts/get", offerOf(p.server, p.is.Name, p.declared),
-				map[string]any{"name": p.is.Name, "arguments": req.Params.Arguments},
+			err = useOffer(ctx, v.Session, "prompts/get", p.Offer(),
+				map[string]any{"name": p.Name, "arguments": req.Params.Arguments},
 				func(ctx context.Context) (err error) {
-					filled, err = p.server.GetPrompt(ctx, p.is.Name, req.Params.Arguments, question.Progress(ctx))
+					filled, err = p.Server.GetPrompt(ctx, p.Name, req.Params.Arguments, question.Progress(ctx))
 					return err
 				})
 			return filled, err
@@ -116,7 +117,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 // readResource reads a resource.
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	name := asked(ctx)
-	var from *resource
+	var from *offer.Resource
 	got, ask, err := s.states.Make(ctx, question.Turn{
 		Method: "resources/read", Name: name, Progress: req.Params.GetProgressToken(),
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
@@ -124,15 +125,15 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		func(ctx context.Context) (any, error) {
 			v, done := s.use(ctx)
 			defer done()
-			r, err := v.resourceOf(ctx, name)
+			r, err := v.Resource(ctx, name)
 			if err != nil {
 				return nil, s.refuse(ctx, v, "resources/read", err)
 			}
 			var reading mcpclient.Reading
-			err = v.useOffer(ctx, "resources/read", offerOf(r.server, "", name), map[string]string{"uri": name},
+			err = useOffer(ctx, v.Session, "resources/read", r.Offer(name), map[string]string{"uri": name},
 				func(ctx context.Context) (err error) {
 					from = r
-					reading, err = r.server.ReadResource(ctx, name, question.Progress(ctx))
+					reading, err = r.Server.ReadResource(ctx, name, question.Progress(ctx))
 					return err
 				})
 			return reading, err
@@ -158,7 +159,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 			c.URI = name
 		}
 		if c.MIMEType == "" && from != nil { // nil if another request read it
-			c.MIMEType = from.mimeType()
+			c.MIMEType = from.MIMEType()
 		}
 	}
 	return out, nil
@@ -178,20 +179,20 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	var server *mcpclient.Source
 	switch ref.Type {
 	case "ref/prompt":
-		p, err := v.promptOf(ctx, ref.Name)
+		p, err := v.Prompt(ctx, ref.Name)
 		if err != nil {
 			return nil, s.refuse(ctx, v, "completion/complete", err)
 		}
-		server, ref.Name = p.server, p.is.Name
+		server, ref.Name = p.Server, p.Name
 	case "ref/resource":
-		r, err := v.templateOf(ctx, ref.URI)
+		r, err := v.Template(ctx, ref.URI)
 		switch {
 		case err != nil:
 			return nil, s.refuse(ctx, v, "completion/complete", err)
-		case r.like == nil: // a resource has no arguments
+		case !r.IsTemplate(): // a resource has no arguments
 			return none, nil
 		}
-		server = r.server
+		server = r.Server
 	default:
 		return none, nil
 	}
@@ -207,18 +208,14 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 
 // useOffer has a prompt or a resource used by do, which is the request of a method, if the rules allow
 // it, or the client's user does.
-func (o *offer) useOffer(ctx context.Context, method string, about engine.Offer, params any,
+func useOffer(ctx context.Context, session *engine.Session, method string, about engine.Offer, params any,
 	do func(context.Context) error) error {
 	t := about.Tool(method)
 	if err := question.From(ctx).Concerns(t, t.Source); err != nil {
 		return err
 	}
-	return o.session.Calls.Use(ctx, t, about, params, do)
+	return session.Calls.Use(ctx, t, about, params, do)
 }
-
-// errReplaced reports that a requested prompt or resource no longer exists after a change
-// of the settings.
-var errReplaced = errors.New("no longer offered, because the settings have changed")
 
 // refusal returns an error for a client. The code of a server's error is kept.
 func refusal(err error) error {

@@ -182,9 +182,9 @@ func TestAnswerIsForItsQuestion(t *testing.T) {
 }
 
 func sessionOf(replica *httptest.Server) *engine.Session {
-	o, done := replica.Config.Handler.(*HTTP).server.use(context.Background())
+	v, done := replica.Config.Handler.(*HTTP).server.use(context.Background())
 	defer done()
-	return o.session
+	return v.Session
 }
 
 // Progress and log messages belong to the request that continues the call, in any

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 )
 
 // retry is an attempt to start or reach a server again.
@@ -24,13 +25,13 @@ type retry struct {
 // of a client triggers it. There is no timer, which would start a broken program every 30
 // seconds even if no client is active. Documents of APIs are asked for again in the same way,
 // also if nothing failed, because an API reports no changes.
-func (s *Server) retryFailed(o *offer) {
-	for _, source := range o.failed {
+func (s *Server) retryFailed(o *offer.Offer) {
+	for _, source := range o.Failed {
 		if server, ok := source.(*mcpclient.Source); ok && !server.Paused() {
 			s.retry(server)
 		}
 	}
-	for _, api := range o.servers.APIs() {
+	for _, api := range o.Servers.APIs() {
 		if api.Due() {
 			s.retry(api)
 		}
@@ -61,7 +62,9 @@ func (s *Server) attempt(source registry.Source,
 		var changed bool
 		if changed, r.err = connect(s.life, source); r.err != nil {
 			s.opts.Log.Debug("a server failed again", "server", source.Name(), "error", r.err)
-			if errors.Is(r.err, registry.ErrNeedsLogin) && s.lacksLogin(source) { // it failed for another reason before
+			lacksLogin := func(o *offer.Offer) bool { return o.LacksLogin(source) }
+			// it failed for another reason before
+			if errors.Is(r.err, registry.ErrNeedsLogin) && slices.ContainsFunc(s.offers(), lacksLogin) {
 				s.refresh(s.life, []registry.Source{source})
 			}
 		} else if changed {
@@ -86,29 +89,26 @@ func again(ctx context.Context, source registry.Source) (changed bool, err error
 	return false, nil
 }
 
-// resolve is [view.resolveTool] for a tool whose server may have to be tried again first. It returns
+// resolve is [offer.View.ResolveTool] for a tool whose server may have to be tried again first. It returns
 // what has the tool, or the server's error if it fails again.
-func (s *Server) resolve(ctx context.Context, v *view, req mcp.Request) (*view, error) {
+func (s *Server) resolve(ctx context.Context, v *offer.View, req mcp.Request) (*offer.View, error) {
 	call, ok := req.(*mcp.CallToolRequest)
 	if !ok {
 		return v, nil
 	}
-	ctx = v.profile.context(ctx)
-	err := v.resolveTool(ctx, call.Params)
+	ctx = v.Context(ctx)
+	err := v.ResolveTool(ctx, call.Params)
 	name := call.Params.Name
-	if v.loginNamed(name) != nil {
+	if v.LoginTool(name) != nil {
 		return v, nil
 	}
-	if t := v.find(name); err == nil && t != nil {
+	if t := v.Tool(name); err == nil && t != nil {
 		name = t.Inner(call.Params.Arguments)
 	} else if err == nil {
 		name = "" // every call of it is denied
 	}
-	server := v.failedServerOf(name)
+	server := v.FailedServerOf(name)
 	if server == nil {
-		return v, err
-	}
-	if of, _ := registry.ServerOf(server.Name()); !v.profile.showsServer(of) {
 		return v, err
 	}
 	r := s.retry(server)
@@ -118,29 +118,12 @@ func (s *Server) resolve(ctx context.Context, v *view, req mcp.Request) (*view, 
 		return v, context.Cause(ctx)
 	}
 	if r.err != nil {
-		return v, v.loginFirst(server, r.err)
+		return v, v.LoginFirst(server, r.err)
 	}
 	if v, err = s.offered(ctx); err != nil {
 		return v, err
 	}
-	return v, v.resolveTool(ctx, call.Params)
-}
-
-// failedServerOf returns the server of a name, either of the form server__tool or kept for the server,
-// if it could not list its tools. Otherwise it returns nil.
-func (o *offer) failedServerOf(name string) registry.Source {
-	if name == "" {
-		return nil
-	}
-	_, err := o.registry.Lookup(name)
-	if h := hiddenBy(err); h != nil && h.Kept {
-		server, _ := registry.ServerOf(h.Source)
-		name = server + "__"
-	}
-	if named := o.servers.Of(name); named != nil && slices.Contains(o.failed, named) {
-		return named
-	}
-	return nil
+	return v, v.ResolveTool(ctx, call.Params)
 }
 
 // Restart ends the processes of a server, or the sessions with it, and starts it again, even if it

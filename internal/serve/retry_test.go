@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 )
 
 // deployed is a server over HTTP that answers only while it is up.
@@ -127,14 +128,14 @@ func TestCallToolWaitsForAnotherAttempt(t *testing.T) {
 	d := newDeployed(t)
 	from := newSession(t, map[string]string{"down": d.url + ";legacy"})
 	t.Cleanup(from.Close)
-	s := New(Options{Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
+	s := New(Options{Whole: offer.Profile{Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 		reg, err := s.Tools.All(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
 		tools, err := s.Offers.Reaching(ctx, reg, func(*registry.Definition) bool { return false })
 		return reg, tools, err
-	}})
+	}}})
 	t.Cleanup(s.Wait)
 	if err := s.Load(t.Context(), from); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func serverWith(t testing.TB, s *engine.Session, q question.Options) *Server {
 // serverFrom serves all tools of a session.
 func serverFrom(t testing.TB, s *engine.Session, opts Options) *Server {
 	t.Helper()
-	opts.Select = func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
+	opts.Whole.Select = func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 		reg, err := s.Tools.All(ctx)
 		return reg, engine.FoundIn(reg, reg.Tools()), err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/replica"
 	"github.com/toolreg/toolreg/internal/serve/task"
@@ -32,19 +33,13 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
-// Options configure a [Server]. Select is required.
+// Options configure a [Server]. Whole is required.
 type Options struct {
-	// Select loads what it needs of a session and returns the registry and the tools
-	// that are offered, in its order.
-	Select func(context.Context, *engine.Session) (*registry.Registry, []engine.Found, error)
-	// Tools reports whether a tool can be reached at all, also through others. nil: all can.
-	Tools func(*registry.Tool) bool
-	// Servers reports whether the prompts and resources of a server are offered too. nil:
-	// those of all servers are.
-	Servers func(name string) bool
-	// Profiles returns the profiles of a session; nil: there are none.
-	Profiles func(*engine.Session) []Profile
-	// Profile is the name of the profile of the client on stdin; "" if it is offered all.
+	// Whole is what clients without a profile are offered. It has neither a name nor groups.
+	Whole offer.Profile
+	// Profiles returns the profiles of a session. A nil Profiles means that there are none.
+	Profiles func(*engine.Session) []offer.Profile
+	// Profile is the name of the profile of the client on stdin. Without one it is offered Whole.
 	Profile string
 	// Version is the version of toolreg that clients see.
 	Version string
@@ -56,15 +51,15 @@ type Options struct {
 	Console bool
 	// Questions are options for questions to modern clients.
 	Questions question.Options
-	// Log receives refusals at level warn. nil: none.
+	// Log receives refusals at level warn. A nil Log discards them.
 	Log *slog.Logger
-	// Messages receives what the implementation of the protocol logs. nil: nothing is.
+	// Messages receives what the implementation of the protocol logs. A nil Messages discards it.
 	Messages *slog.Logger
 	// Warn reports problems that do not stop the server. It may be nil.
 	Warn func(registry.Diagnostic)
 }
 
-// Limits are limits for clients and servers. 0 means that there is none.
+// Limits are limits for clients and servers. Zero means no limit.
 type Limits struct {
 	Idle       time.Duration // how long a server may be without a call before its session is closed
 	Session    time.Duration // how long a session over HTTP may be unused
@@ -94,20 +89,21 @@ type Server struct {
 	logins        logins
 	subscriptions subscriptions
 	known         knownLists
-	reporting     atomic.Pointer[mcpclient.Source] // the server that has reported the change of which clients are being notified
-	calls         transport.Calls
-	asked         transport.Calls // the questions to people about calls, and of servers
-	ended         callCounts
-	claimed       atomic.Bool // the names of clients are claims of access tokens
-	tasks         *task.Tasks
-	clients       question.Clients
-	states        *question.Calls
-	inbound       sync.Map // the *inbound in sessions that the SDK is handling
-	ids           transport.SessionIDs
+	// reporting is the server that has reported the change of which clients are being notified.
+	reporting atomic.Pointer[mcpclient.Source]
+	calls     transport.Calls
+	asked     transport.Calls // the questions to people about calls, and of servers
+	ended     callCounts
+	claimed   atomic.Bool // the names of clients are claims of access tokens
+	tasks     *task.Tasks
+	clients   question.Clients
+	states    *question.Calls
+	inbound   sync.Map // the *inbound in sessions that the SDK is handling
+	ids       transport.SessionIDs
 
 	mu         sync.Mutex
-	profiles   []Profile
-	offer      *offer
+	profiles   []offer.Profile
+	offer      *commonOffer
 	failed     error // error of Load if there is no offer
 	sdk        *mcp.Server
 	registered map[string]json.RawMessage // declarations of the tools that the SDK's server has
@@ -120,7 +116,7 @@ func New(opts Options) *Server {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	if opts.Profiles == nil {
-		opts.Profiles = func(*engine.Session) []Profile { return nil }
+		opts.Profiles = func(*engine.Session) []offer.Profile { return nil }
 	}
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
@@ -183,17 +179,35 @@ func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 	s.put(o)
 	from.TakeOver()
 	if old != nil {
-		old.replaced = true
+		old.held.replaced = true
 		s.closeUnused(old.held)
 	}
 	return nil
 }
 
+// commonOffer is the offer for all clients, with those for clients that have one of their own because some
+// servers are reached with their logins. Server.mu guards isFirst and clients.
+type commonOffer struct {
+	*offer.Offer
+	held    *held
+	clients map[string]*clientOffer
+	isFirst bool // neither an offer nor an error came before
+}
+
+// held is a session and the number of requests that use it, of several offers if what its servers list has
+// changed. Server.mu guards users and replaced. After the session was replaced, it is closed when no request
+// uses it.
+type held struct {
+	session  *engine.Session
+	users    int
+	replaced bool
+}
+
 // put makes an offer the current one. s.mu is held.
-func (s *Server) put(o *offer) {
+func (s *Server) put(o *commonOffer) {
 	old := s.offer
 	o.isFirst = old == nil && s.failed == nil
-	s.offer, s.profiles = o, o.views.profiles
+	s.offer, s.profiles = o, o.Profiles
 	s.announce()
 }
 
@@ -219,38 +233,38 @@ func (s *Server) Current(f func(*engine.Session, *registry.Registry) error) erro
 	}
 	o, release := s.hold()
 	defer release()
-	return f(o.session, o.registry)
+	return f(o.Session, o.Registry)
 }
 
 // use returns what the caller of ctx is offered now. The session stays open until done is called, at the
 // end of the request.
-func (s *Server) use(ctx context.Context) (v *view, done func()) {
+func (s *Server) use(ctx context.Context) (v *offer.View, done func()) {
 	base, release := s.hold()
 	o, over := s.forCaller(ctx, base)
 	return s.viewOf(ctx, o), func() { over(); release() }
 }
 
 // hold returns the current offer for all, whose session stays open until release is called.
-func (s *Server) hold() (o *offer, release func()) {
+func (s *Server) hold() (o *commonOffer, release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o = s.offer
-	o.users++
+	o.held.users++
 	return o, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		o.users--
+		o.held.users--
 		s.closeUnused(o.held)
 	}
 }
 
 // view returns what the clients of a profile are offered.
-func (s *Server) view(o *offer, profile string) *view {
-	v, made := o.view(profile)
+func (s *Server) view(o *offer.Offer, profile string) *offer.View {
+	v, made := o.View(profile)
 	if made {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if o.held == s.offer.held {
+		if o.Session == s.offer.Session {
 			s.publish()
 		}
 	}
@@ -258,10 +272,10 @@ func (s *Server) view(o *offer, profile string) *view {
 }
 
 // viewOf is view for the caller of ctx, which may be offered tools for pages too.
-func (s *Server) viewOf(ctx context.Context, o *offer) *view {
+func (s *Server) viewOf(ctx context.Context, o *offer.Offer) *offer.View {
 	v := s.view(o, caller.Profile(ctx))
 	if question.From(ctx).ShowsApps() {
-		return v.withApps()
+		return v.WithApps()
 	}
 	return v
 }
@@ -306,16 +320,20 @@ func (s *Server) gone(session *mcp.ServerSession) bool {
 // load makes the offer of a session, and the offers of the clients that have one of their own. For
 // a session that was loaded before, again are the servers to ask again; what the others listed
 // stays.
-func (s *Server) load(ctx context.Context, h *held, again ...*mcpclient.Source) (*offer, error) {
+func (s *Server) load(ctx context.Context, h *held, again ...*mcpclient.Source) (*commonOffer, error) {
 	s.mu.Lock()
 	now := s.offer
 	s.mu.Unlock()
 	if now == nil {
-		now = &offer{}
+		now = &commonOffer{}
 	}
-	o, err := s.loadFor(ctx, h, now, nil, "", again)
-	if err != nil || !h.session.HasClients() {
-		return o, err
+	made, err := s.loadFor(ctx, h.session, nil, now.Offer, again)
+	if err != nil {
+		return nil, err
+	}
+	o := &commonOffer{Offer: made, held: h, clients: map[string]*clientOffer{}}
+	if !h.session.HasClients() {
+		return o, nil
 	}
 	s.mu.Lock()
 	own := maps.Clone(now.clients)
@@ -324,82 +342,29 @@ func (s *Server) load(ctx context.Context, h *held, again ...*mcpclient.Source) 
 	for client, c := range own {
 		c = c.next()
 		o.clients[client] = c
-		loading.Go(func() { s.loadClient(ctx, h, o, now, client, c, again) })
+		loading.Go(func() { s.loadClient(ctx, o, now, client, c, again) })
 	}
 	loading.Wait()
 	return o, nil
 }
 
-// loadFor makes the offer of a session for all or, if base is the one for all, for one client. now
-// is the current offer, which has what servers listed before if it is of the same session.
-func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client string, again []*mcpclient.Source) (*offer, error) {
-	var earlier map[*mcpclient.Source]listed
-	if now.held == h {
-		earlier = now.listed
-	}
-	who, opts := caller.Caller{Name: client, Token: client}, s.opts
-	if base != nil {
-		opts.Warn = func(registry.Diagnostic) {} // what there is to say to the person was said for all
-		ctx = caller.With(ctx, &who)
-		all := maps.Clone(base.listed)
-		again = slices.DeleteFunc(slices.Clone(again), func(server *mcpclient.Source) bool { _, ok := all[server]; return ok })
-		addMissing(all, earlier)
-		earlier = all
-		s.changes.follow(ownOf(h.session.ServersFor(ctx)))
-	}
-	everything := Profile{Servers: s.opts.Servers, Tools: s.opts.Tools}
-	reg, tools, err := s.opts.Select(everything.context(ctx), h.session)
+// loadFor makes the offer of a session for the client of ctx, or for all, in place of another one. base is
+// the one for all, if there is a client.
+func (s *Server) loadFor(ctx context.Context, from *engine.Session, base, before *offer.Offer,
+	again []*mcpclient.Source) (*offer.Offer, error) {
+	o, err := offer.New(ctx, offer.Options{
+		Session: from, Whole: s.opts.Whole, Profiles: s.opts.Profiles(from),
+		Base: base, Before: before, Again: again, LogIn: s.callLogin, Warn: s.opts.Warn,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if earlier == nil {
-		for _, d := range h.session.Tools.Diagnostics(reg) {
-			s.opts.Warn(d)
-		}
-	}
-	o := &offer{held: h, client: client, servers: h.session.ServersFor(ctx), registry: reg, clients: map[string]*clientOffer{},
-		views: views{
-			profiles: s.opts.Profiles(h.session), who: who, warn: opts.Warn, life: ctx,
-			made: map[string]*view{}, declared: map[*registry.Tool]*declaration{},
-			digests: map[[2]string]listDigest{},
-		}}
-	o.instructions = o.readInstructions(opts.Warn)
-	if client != "" {
-		s.addLoginTools(ctx, o)
-	}
-	if o.all, err = o.declare(everything, reg, append(tools, o.loginTools(&everything)...)); err != nil {
-		return nil, err
-	}
-	o.offers = opts.loadOffers(ctx, o.servers, h.session.OfferOwners, earlier, again)
-	o.failed = o.servers.Failed(reg)
-	if o.rules, err = h.session.Calls.OfferRules(reg); err != nil {
-		return nil, err
-	}
 	s.renewSubscriptions(ctx, o)
-	for _, profile := range now.served() {
-		o.view(profile)
-	}
 	return o, nil
 }
 
-// addMissing adds the entries whose keys are not there.
-func addMissing[K comparable, T any](to, from map[K]T) {
-	for key, v := range from {
-		if _, ok := to[key]; !ok {
-			to[key] = v
-		}
-	}
-}
-
-// served returns the profiles whose clients have sent requests.
-func (o *offer) served() []string {
-	o.views.mu.Lock()
-	defer o.views.mu.Unlock()
-	return slices.Collect(maps.Keys(o.views.made))
-}
-
 // SetProfiles sets the profiles before the first Load, which sets those of its session.
-func (s *Server) SetProfiles(profiles []Profile) {
+func (s *Server) SetProfiles(profiles []offer.Profile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.profiles = profiles
@@ -409,7 +374,7 @@ func (s *Server) SetProfiles(profiles []Profile) {
 func (s *Server) HasProfile(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.profiles, func(p Profile) bool { return p.Name == name })
+	return slices.ContainsFunc(s.profiles, func(p offer.Profile) bool { return p.Name == name })
 }
 
 // profileFor returns the profile of a client: the one that its token or one of its groups is
@@ -424,7 +389,7 @@ func (s *Server) profileFor(from auth.Identity, named string) (profile string, o
 	s.mu.Unlock()
 	var bound []string
 	for _, p := range profiles {
-		if p.isFor(from.Groups) {
+		if p.IsFor(from.Groups) {
 			bound = append(bound, p.Name)
 		}
 	}
@@ -436,7 +401,9 @@ func (s *Server) profileFor(from auth.Identity, named string) (profile string, o
 	case named == "":
 		return "", true
 	}
-	return named, slices.ContainsFunc(profiles, func(p Profile) bool { return p.Name == named && len(p.Groups) == 0 })
+	return named, slices.ContainsFunc(profiles, func(p offer.Profile) bool {
+		return p.Name == named && len(p.Groups) == 0
+	})
 }
 
 // isBound reports whether a client is offered only what a profile has, whatever address it uses.
@@ -444,10 +411,6 @@ func (s *Server) isBound(from auth.Identity) bool {
 	profile, _ := s.profileFor(from, "")
 	return profile != ""
 }
-
-// cacheScope says who may keep a result: what is offered, and what servers return, may depend on the
-// caller.
-const cacheScope = "private"
 
 // newSDKServer makes the SDK's server for all clients. Lists are answered before it, with what each
 // is offered, and prompts and resources are looked up there: the SDK knows one of each.
@@ -468,7 +431,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
-			c.CacheScope = cacheScope
+			c.CacheScope = offer.CacheScope
 		},
 	})
 	s.tasks.AddTo(server)
@@ -490,7 +453,8 @@ func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				s.opts.Log.Error("a request failed by a mistake in toolreg", "method", method, "panic", p, "stack", string(debug.Stack()))
+				s.opts.Log.Error("a request failed by a mistake in toolreg",
+					"method", method, "panic", p, "stack", string(debug.Stack()))
 				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
@@ -549,7 +513,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if v, err = s.useLogins(ctx, v); err != nil {
 			return nil, err
 		}
-		s.retryFailed(v.offer)
+		s.retryFailed(v.Offer)
 		v, err = s.resolve(ctx, v, req)
 		if errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, registry.ErrNeedsLogin) {
 			return errorResult(explain(err)), nil
@@ -562,21 +526,48 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		if session.ID() != "" { // a modern client listens by another request
-			s.noteLists(s.known.listenerOf(ctx, session), v.offer)
+			s.noteLists(s.known.listenerOf(ctx, session), v.Offer)
 		}
-		if isCall && v.find(call.Params.Name) != nil { // another name is the client's alone
+		if isCall && v.Tool(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}
-		if isCall && v.find(call.Params.Name) == nil {
+		if isCall && v.Tool(call.Params.Name) == nil {
 			return task.Answer(s.callTool(ctx, call)) // the SDK knows only what is offered
 		}
 		if strings.HasSuffix(method, "/list") {
-			return v.list(ctx, req)
+			return v.List(ctx, req)
 		}
 		if ctx, err = s.ask(ctx, v, method, req); err != nil {
 			return nil, err
 		}
 		return task.Answer(next(ctx, method, req))
+	}
+}
+
+const (
+	// instructions tell a client's model what this server is. Those of the servers follow.
+	instructions = "Tools from several sources under one policy. Some calls ask the user first; " +
+		"the error of a refused call names the rule that refused it."
+	// instructionsTime is how long the answer to the first request of a client waits for the
+	// servers.
+	instructionsTime = 5 * time.Second
+)
+
+// withInstructions adds the instructions of the servers that the caller is offered to the result of
+// initialize or server/discover.
+func (s *Server) withInstructions(ctx context.Context, result mcp.Result) {
+	waiting, cancel := context.WithTimeout(ctx, instructionsTime)
+	defer cancel()
+	v, err := s.offered(waiting)
+	if err != nil { // a later request says why
+		return
+	}
+	more := v.Instructions(ctx)
+	switch r := result.(type) {
+	case *mcp.InitializeResult:
+		r.Instructions += more
+	case *mcp.DiscoverResult:
+		r.Instructions += more
 	}
 }
 
@@ -619,19 +610,22 @@ func needsOffer(method string) bool {
 }
 
 // offered returns what the caller of ctx is offered now. The first request waits for it.
-func (s *Server) offered(ctx context.Context) (*view, error) {
+func (s *Server) offered(ctx context.Context) (*offer.View, error) {
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	s.mu.Lock()
-	o, failed := s.offer, s.failed
+	base, failed := s.offer, s.failed
 	s.mu.Unlock()
-	if o == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the tools could not be loaded: " + failed.Error()}
+	if base == nil {
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInternalError,
+			Message: "the tools could not be loaded: " + failed.Error(),
+		}
 	}
-	o, done := s.forCaller(ctx, o)
+	o, done := s.forCaller(ctx, base)
 	done()
 	return s.viewOf(ctx, o), nil
 }
@@ -653,7 +647,9 @@ func (s *Server) identify(ctx context.Context, req mcp.Request) auth.Identity {
 // end of in, they are canceled immediately, because their client is gone.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
 	// With ctx itself, the SDK would answer no call that ends after it is done.
-	err := s.sdk.Run(context.WithoutCancel(ctx), &transport.Stdio{In: in, Out: out, Drain: drain, Ended: s.stop, Stop: ctx.Done()})
+	err := s.sdk.Run(context.WithoutCancel(ctx), &transport.Stdio{
+		In: in, Out: out, Drain: drain, Ended: s.stop, Stop: ctx.Done(),
+	})
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -663,7 +659,8 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain t
 	return err
 }
 
-// Wait ends the calls that wait for answers, because no more can arrive, and waits until the replaced sessions are closed.
+// Wait ends the calls that wait for answers, because no more can arrive, and waits until the replaced
+// sessions are closed.
 func (s *Server) Wait() {
 	s.states.EndAll()
 	s.tasks.EndOf(func(auth.Identity) bool { return true }, transport.ErrStopped)()

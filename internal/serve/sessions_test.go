@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // Clients with access tokens have no labels of their own in the metrics, because there may be any
 // number of them, unless the settings name them.
 func TestLabelsOfClients(t *testing.T) {
-	s := &Server{offer: &offer{held: &held{session: &engine.Session{Settings: &settings.Settings{CallLimits: []settings.CallLimit{{Client: "ci"}, {Client: "a*"}}}}}}}
+	s := &Server{offer: &commonOffer{Offer: &offer.Offer{Session: &engine.Session{Settings: &settings.Settings{CallLimits: []settings.CallLimit{{Client: "ci"}, {Client: "a*"}}}}}}}
 	for _, claimed := range []bool{false, true} {
 		s.claimed.Store(claimed)
 		for client, want := range map[string]string{"ci": "ci", "a*": "other", "anna": "other"} {

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
@@ -23,7 +24,8 @@ const listenMethod = "subscriptions/listen"
 
 // listen handles a subscriptions/listen request, which ends only when the client cancels
 // it or the server stops.
-func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request, session *mcp.ServerSession) (mcp.Result, error) {
+func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request,
+	session *mcp.ServerSession) (mcp.Result, error) {
 	to := s.known.listenerOf(ctx, session)
 	s.mu.Lock()
 	o, _ := s.offerTo(to)
@@ -59,22 +61,6 @@ func (s *Server) stopped() bool {
 	}
 }
 
-// has reports whether the offer has what a server offers.
-func (o *offers) has(server *mcpclient.Source) bool {
-	return slices.ContainsFunc(o.servers, func(one *offering) bool { return one.server == server })
-}
-
-// subscribedServer returns the server of a resource to which clients have subscribed; nil if that
-// is not one of the offer.
-func (o *offer) subscribedServer(to subscribed) *mcpclient.Source {
-	for _, one := range o.offers.servers {
-		if one.name == to.server && o.clientOf(one.server) == to.client && one.matches(to.uri) {
-			return one.server
-		}
-	}
-	return nil
-}
-
 // subscriptions are the resources that clients have subscribed to. The zero value has
 // none. It is safe for concurrent use.
 type subscriptions struct {
@@ -86,7 +72,7 @@ type subscriptions struct {
 type subscribed struct {
 	uri    string // as the client spells it
 	server string // its name
-	client string // with whose login its server is reached; "" if it is the same for all
+	client string // with whose login its server is reached, see [offer.Offer.ClientOf]
 }
 
 func (s *subscriptions) add(to subscribed, session *mcp.ServerSession, who *caller.Caller) {
@@ -101,7 +87,7 @@ func (s *subscriptions) add(to subscribed, session *mcp.ServerSession, who *call
 	s.byURI[to][session] = who
 }
 
-// subscriber returns the caller that subscribed in a session; nil if none did.
+// subscriber returns the caller that subscribed in a session. It returns nil if none did.
 func (s *subscriptions) subscriber(to subscribed, session *mcp.ServerSession) *caller.Caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,12 +135,12 @@ func (s *subscriptions) has(to subscribed) bool {
 }
 
 // servers returns the servers of an offer that have such resources, some more than once.
-func (s *subscriptions) servers(o *offer) []*mcpclient.Source {
+func (s *subscriptions) servers(o *offer.Offer) []*mcpclient.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*mcpclient.Source
 	for to := range s.byURI {
-		if server := o.subscribedServer(to); server != nil {
+		if server := o.ServerOf(to.server, to.client, to.uri); server != nil {
 			out = append(out, server)
 		}
 	}
@@ -168,13 +154,13 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	}
 	v, done := s.use(ctx)
 	defer done()
-	r, err := v.resourceOf(ctx, req.Params.URI)
+	r, err := v.Resource(ctx, req.Params.URI)
 	if err != nil {
 		return s.refuse(ctx, v, "resources/subscribe", err)
 	}
-	to := subscribed{req.Params.URI, r.server.Info().Name, v.clientOf(r.server)}
+	to := subscribed{req.Params.URI, r.Server.Info().Name, v.ClientOf(r.Server)}
 	s.subscriptions.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
-	if err := refusal(r.server.Subscribe(ctx, req.Params.URI)); err != nil {
+	if err := refusal(r.Server.Subscribe(ctx, req.Params.URI)); err != nil {
 		s.endSubscription(ctx, to, req.Session)
 		return err
 	}
@@ -184,17 +170,23 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 // unsubscribe ends the subscription of one client. The SDK tracks which other clients to
 // notify.
 func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
-	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(to subscribed, of *mcp.ServerSession) bool { return to.uri == req.Params.URI && of == req.Session }))
+	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(to subscribed, of *mcp.ServerSession) bool {
+		return to.uri == req.Params.URI && of == req.Session
+	}))
 	return nil
 }
 
 func (s *Server) endSubscription(ctx context.Context, to subscribed, session *mcp.ServerSession) {
-	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(other subscribed, of *mcp.ServerSession) bool { return other == to && of == session }))
+	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(other subscribed, of *mcp.ServerSession) bool {
+		return other == to && of == session
+	}))
 }
 
 // endSubscriptions ends the subscriptions of sessions that have ended.
 func (s *Server) endSubscriptions(ctx context.Context) {
-	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(_ subscribed, session *mcp.ServerSession) bool { return s.gone(session) }))
+	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(_ subscribed, session *mcp.ServerSession) bool {
+		return s.gone(session)
+	}))
 }
 
 // unsubscribeFrom ends the subscriptions to resources at their servers, which may be
@@ -205,7 +197,7 @@ func (s *Server) unsubscribeFrom(ctx context.Context, from []subscribed) {
 	}
 	for _, to := range from {
 		v, done := s.use(caller.With(ctx, &caller.Caller{Token: to.client}))
-		server := v.subscribedServer(to)
+		server := v.ServerOf(to.server, to.client, to.uri)
 		if server == nil {
 			done()
 			continue
@@ -236,17 +228,19 @@ const (
 // renewSubscriptions subscribes to the resources of a new offer that clients have
 // subscribed to before. It is done before the offer replaces another, whose servers report
 // changes until then.
-func (s *Server) renewSubscriptions(ctx context.Context, o *offer) {
+func (s *Server) renewSubscriptions(ctx context.Context, o *offer.Offer) {
 	ctx, stop := context.WithTimeout(ctx, renewWithin)
 	defer stop()
 	for _, to := range s.subscriptions.all() {
-		server := o.subscribedServer(to)
+		server := o.ServerOf(to.server, to.client, to.uri)
 		if server == nil {
 			continue
 		}
 		if err := server.Subscribe(ctx, to.uri); err != nil {
-			s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_subscribed", Source: server.Name(),
-				Message: fmt.Sprintf("changes of resource %q are no longer reported: %v", to.uri, err)})
+			s.opts.Warn(registry.Diagnostic{
+				Severity: registry.SeverityWarning, Code: "not_subscribed", Source: server.Name(),
+				Message: fmt.Sprintf("changes of resource %q are no longer reported: %v", to.uri, err),
+			})
 		}
 	}
 }
@@ -267,13 +261,13 @@ func (s *Server) resourceChanged(ctx context.Context, what changedResource) {
 // mayHear reports whether a session is to be told of a change of a server's resource.
 func (s *Server) mayHear(ctx context.Context, server *mcpclient.Source, uri string, session *mcp.ServerSession) bool {
 	for _, o := range s.offers() {
-		if !o.has(server) {
+		if !o.Has(server) {
 			continue
 		}
-		if who := s.subscriptions.subscriber(subscribed{uri, server.Info().Name, o.clientOf(server)}, session); who != nil {
+		if who := s.subscriptions.subscriber(subscribed{uri, server.Info().Name, o.ClientOf(server)}, session); who != nil {
 			ctx := caller.With(ctx, who)
-			r, _ := s.view(o, who.Profile).shown(ctx).find(uri)
-			return r != nil && r.server == server && o.permit(ctx, offerOf(server, "", uri)) == nil
+			r, err := s.viewOf(ctx, o).Resource(ctx, uri)
+			return err == nil && r.Server == server
 		}
 	}
 	return false

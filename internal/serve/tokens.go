@@ -76,14 +76,14 @@ func (s *Server) spellings(ctx context.Context, from auth.Identity, name string,
 	}
 	v, done := s.use(ctx)
 	defer done()
-	if t := v.withApps().find(name); t != nil {
+	if t := v.WithApps().Tool(name); t != nil {
 		out = append(out, t.Tool.Called()...)
 		if inner := t.Inner(arguments); inner != "" {
 			out = append(out, inner)
 		}
 	}
 	for _, one := range slices.Clone(out) {
-		if t, err := v.registry.Lookup(one); err == nil {
+		if t, err := v.Registry.Lookup(one); err == nil {
 			out = append(out, t.Called()...)
 		}
 	}

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 )
 
 // Who gets which profile, by token, groups and address.
 func TestProfileFor(t *testing.T) {
 	s := New(Options{})
-	s.SetProfiles([]Profile{{Name: "open"}, {Name: "ops", Groups: []string{"ops", "sre-*"}}, {Name: "dev", Groups: []string{"dev"}}})
+	s.SetProfiles([]offer.Profile{{Name: "open"}, {Name: "ops", Groups: []string{"ops", "sre-*"}}, {Name: "dev", Groups: []string{"dev"}}})
 	for _, tt := range []struct{ bound, groups, named, want string }{
 		{"", "", "", ""},
 		{"", "", "open", "open"},

@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serve"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -97,8 +97,8 @@ func (o *options) checkProfiles(from *engine.Session) error {
 }
 
 // profiles returns the profiles of a session, narrowed by the flags.
-func (o *options) profiles(from *engine.Session) []serve.Profile {
-	var out []serve.Profile
+func (o *options) profiles(from *engine.Session) []offer.Profile {
+	var out []offer.Profile
 	for _, p := range from.Settings.Profiles {
 		only := filters(p)
 		ofServers := engine.InPreset(p.Preset, &registry.Tool{Definition: registry.Definition{Source: registry.MCPPrefix}})
@@ -107,7 +107,7 @@ func (o *options) profiles(from *engine.Session) []serve.Profile {
 			return o.Matches(t) && only.Matches(t) && engine.InPreset(p.Preset, t) &&
 				(t.Source != registry.SourceBuiltin || builtIn || isNamed(always, &t.Definition))
 		}
-		out = append(out, serve.Profile{Name: p.Name, Groups: p.Groups, Tools: matches,
+		out = append(out, offer.Profile{Name: p.Name, Groups: p.Groups, Tools: matches,
 			Servers: func(name string) bool { return ofServers && o.MatchesServer(name) && only.MatchesServer(name) },
 			Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 				return o.selected(ctx, s, p.Expose, always, matches)

@@ -32,6 +32,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -243,8 +244,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		return reg, found, err
 	}
 	server := serve.New(serve.Options{
-		Select: selected, Tools: o.reachable(), Servers: o.MatchesServer, Profiles: o.profiles,
-		Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set),
+		Whole:    offer.Profile{Select: selected, Tools: o.reachable(), Servers: o.MatchesServer},
+		Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set),
 		Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn,
 	})
 	server.SetProfiles(o.profiles(from))

@@ -1,11 +1,10 @@
-package serve
+package offer
 
 import (
 	"context"
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,11 +23,14 @@ type Profile struct {
 	// Groups are globs of the groups whose members get the profile. If it is empty, every
 	// client may use it.
 	Groups []string
-	// Select is that of [Options].
+	// Select loads what it needs of a session and returns the registry and the tools that are offered,
+	// in its order.
 	Select func(context.Context, *engine.Session) (*registry.Registry, []engine.Found, error)
-	// Tools reports whether a tool is part of the profile. nil: all are.
+	// Tools reports whether a tool is part of the profile, so that it can be reached at all, also through
+	// others. A nil Tools means that all are.
 	Tools func(*registry.Tool) bool
-	// Servers is that of [Options].
+	// Servers reports whether the prompts and resources of a server are part of the profile. A nil
+	// Servers means that those of all are.
 	Servers func(name string) bool
 }
 
@@ -38,8 +40,8 @@ func (p *Profile) shows(t *registry.Tool) bool { return p.Tools == nil || p.Tool
 // showsServer reports whether prompts and resources of a server are part of the profile.
 func (p *Profile) showsServer(name string) bool { return p.Servers == nil || p.Servers(name) }
 
-// isFor reports whether one of a caller's groups gets the profile.
-func (p *Profile) isFor(groups []string) bool {
+// IsFor reports whether one of a caller's groups gets the profile.
+func (p *Profile) IsFor(groups []string) bool {
 	for _, glob := range p.Groups {
 		for _, group := range groups {
 			if text.MatchName(glob, group) {
@@ -56,111 +58,92 @@ func (p *Profile) context(ctx context.Context) context.Context {
 	return engine.WithScope(ctx, p.Tools, p.Servers)
 }
 
-// view is what the clients of a profile are offered.
-type view struct {
-	*offer
+// View is what the clients of a profile are offered.
+type View struct {
+	*Offer
 	profile Profile
-	tools   []*declaration   // by the name as declared
+	tools   []*Declaration   // by the name as declared
 	faulty  []*registry.Tool // those that cannot be declared
 	// apps is the same with the tools that only pages of tools may call. It is nil if there are none.
-	apps *view
+	apps *View
 }
 
-// withApps returns the view of clients that show pages of tools.
-func (v *view) withApps() *view {
+// WithApps returns the view of clients that show pages of tools (MCP Apps).
+func (v *View) WithApps() *View {
 	if v.apps != nil {
 		return v.apps
 	}
 	return v
 }
 
-// declaration is a tool and what clients see of it.
-type declaration struct {
+// Context returns a context in which only what is part of the view can be found and is named.
+func (v *View) Context(ctx context.Context) context.Context { return v.profile.context(ctx) }
+
+// Declaration is a tool and what clients see of it.
+type Declaration struct {
 	engine.Found
-	raw json.RawMessage
-	sdk *mcp.Tool // for the SDK, which needs less
+	// Raw is the declaration as clients get it, and SDK what the SDK needs of it.
+	Raw json.RawMessage
+	SDK *mcp.Tool
 }
 
 // search returns where in tools the one of a name is, or would be.
-func (v *view) search(name string) (at int, found bool) {
-	return slices.BinarySearchFunc(v.tools, name, func(d *declaration, name string) int { return strings.Compare(d.sdk.Name, name) })
+func (v *View) search(name string) (at int, found bool) {
+	return slices.BinarySearchFunc(v.tools, name, func(d *Declaration, name string) int {
+		return strings.Compare(d.SDK.Name, name)
+	})
 }
 
-// find returns the tool that is offered under a name; nil if none is.
-func (v *view) find(name string) *declaration {
+// Tool returns the tool that is offered under a name. It returns nil if none is.
+func (v *View) Tool(name string) *Declaration {
 	if at, ok := v.search(name); ok {
 		return v.tools[at]
 	}
 	return nil
 }
 
-func (v *view) names() []string {
+func (v *View) names() []string {
 	out := make([]string, len(v.tools))
 	for i, t := range v.tools {
-		out[i] = t.sdk.Name
+		out[i] = t.SDK.Name
 	}
 	return out
 }
 
-// views makes the views of profiles when they are first used. It is safe for concurrent use.
-type views struct {
-	profiles []Profile
-	who      caller.Caller // for whom; zero: for all
-	warn     func(registry.Diagnostic)
-	life     context.Context
-
-	mu       sync.Mutex
-	made     map[string]*view
-	declared map[*registry.Tool]*declaration // that views share
-	digests  map[[2]string]listDigest        // of lists, by profile and kind
-}
-
-// addTo adds what the views that were made have, by names as declared, except what is there.
-func (v *views) addTo(to map[string]*declaration) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, d := range v.declared {
-		if _, ok := to[d.sdk.Name]; !ok {
-			to[d.sdk.Name] = d
-		}
-	}
-}
-
-// view returns what the clients of a profile are offered, and whether it was made just now. If
-// there is no such profile, they are offered nothing.
-func (o *offer) view(profile string) (_ *view, made bool) {
+// View returns what the clients of a profile are offered, and whether it was made just now, so that there
+// may be more tools for [Offer.AddTo]. Without a profile it is everything. If there is no such profile,
+// nothing is offered.
+func (o *Offer) View(profile string) (_ *View, made bool) {
 	if profile == "" {
-		return o.all, false
+		return o.whole, false
 	}
-	o.views.mu.Lock()
-	defer o.views.mu.Unlock()
-	if v := o.views.made[profile]; v != nil {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if v := o.views[profile]; v != nil {
 		return v, false
 	}
-	v := &view{offer: o, profile: Profile{
+	v := &View{Offer: o, profile: Profile{
 		Name:    profile,
 		Tools:   func(*registry.Tool) bool { return false },
 		Servers: func(string) bool { return false },
 	}}
-	for _, p := range o.views.profiles {
+	for _, p := range o.Profiles {
 		if p.Name != profile {
 			continue
 		}
-		who := o.views.who
-		who.Profile = profile
-		ctx := p.context(caller.With(o.views.life, &who))
-		reg, tools, err := p.Select(ctx, o.session)
+		who := &caller.Caller{Name: o.Client, Token: o.Client, Profile: profile}
+		reg, tools, err := p.Select(p.context(caller.With(o.life, who)), o.Session)
 		if err == nil {
 			v, err = o.declare(p, reg, append(tools, o.loginTools(&p)...))
 		}
 		if err != nil {
-			o.views.warn(registry.Diagnostic{
+			o.warn(registry.Diagnostic{
 				Severity: registry.SeverityWarning, Code: "profile_unread",
 				Message: "nothing is offered to clients of profile " + text.Quote(profile) + ": " + err.Error(),
 			})
 		}
 	}
-	o.views.made[profile] = v
+	o.views[profile] = v
 	return v, true
 }
 
@@ -175,18 +158,18 @@ func appsBeside(p Profile, reg *registry.Registry, tools []engine.Found) []engin
 
 // declare declares the tools of a profile in the format mcp, with their names in the whole
 // registry.
-func (o *offer) declare(p Profile, reg *registry.Registry, tools []engine.Found) (*view, error) {
+func (o *Offer) declare(p Profile, reg *registry.Registry, tools []engine.Found) (*View, error) {
 	format, err := provider.Lookup("mcp")
 	if err != nil {
 		return nil, err
 	}
-	out := &view{offer: o, profile: p, tools: make([]*declaration, 0, len(tools))}
+	out := &View{Offer: o, profile: p, tools: make([]*Declaration, 0, len(tools))}
 	models := len(tools)
 	tools = append(tools, appsBeside(p, reg, tools)...)
 	byName := map[string]engine.Found{}
 	var defs []registry.Definition
 	for _, f := range tools {
-		if d, ok := o.views.declared[f.Tool]; ok {
+		if d, ok := o.declared[f.Tool]; ok {
 			out.tools = append(out.tools, d)
 			continue
 		}
@@ -196,22 +179,22 @@ func (o *offer) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 	encoded, diags := format.Encode(defs, provider.Options{Registered: engine.Names(reg)})
 	for _, d := range diags {
 		if d.Severity != registry.SeverityInfo {
-			o.views.warn(d)
+			o.warn(d)
 		}
 	}
 	for _, d := range encoded.Declarations {
 		f := byName[d.Tool]
-		one := &declaration{f, d.Data, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)}}
-		out.tools, o.views.declared[f.Tool] = append(out.tools, one), one
+		one := &Declaration{f, d.Data, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)}}
+		out.tools, o.declared[f.Tool] = append(out.tools, one), one
 		delete(byName, d.Tool)
 	}
 	for _, f := range byName {
 		out.faulty = append(out.faulty, f.Tool)
 	}
-	slices.SortFunc(out.tools, func(a, b *declaration) int { return strings.Compare(a.sdk.Name, b.sdk.Name) })
+	slices.SortFunc(out.tools, func(a, b *Declaration) int { return strings.Compare(a.SDK.Name, b.SDK.Name) })
 	if forApps := tools[models:]; len(forApps) > 0 {
-		out.apps = &view{offer: o, profile: p, tools: slices.Clone(out.tools), faulty: out.faulty}
-		out.tools = slices.DeleteFunc(out.tools, func(d *declaration) bool {
+		out.apps = &View{Offer: o, profile: p, tools: slices.Clone(out.tools), faulty: out.faulty}
+		out.tools = slices.DeleteFunc(out.tools, func(d *Declaration) bool {
 			return slices.ContainsFunc(forApps, func(f engine.Found) bool { return f.Tool == d.Tool })
 		})
 	}

@@ -1,4 +1,4 @@
-package serve
+package offer
 
 import (
 	"cmp"
@@ -20,22 +20,14 @@ import (
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
-// offers are the prompts and resources of servers.
-type offers struct {
-	prompts map[string]*prompt // by the server's name, if it is free, and by server__name
-	servers []*offering        // in the order of the settings
-	listed  map[*mcpclient.Source]listed
-	owners  *owner.Offers
-}
-
 // offering is what one server offers to read.
 type offering struct {
 	server    *mcpclient.Source
 	name      string
 	known     bool // it has listed what it offers
-	exact     map[string]*resource
-	templates []*resource
-	before    []*resource // what earlier runs know of it; nothing of it can be read
+	exact     map[string]*Resource
+	templates []*Resource
+	before    []*Resource // what earlier runs know of it; nothing of it can be read
 }
 
 // listed is what one server offers besides tools.
@@ -45,62 +37,73 @@ type listed struct {
 	templates []mcpclient.ResourceTemplate
 }
 
-// prompt is a prompt of a server.
-type prompt struct {
-	server   *mcpclient.Source
-	declared string
+// Prompt is a prompt of a server.
+type Prompt struct {
+	Server *mcpclient.Source
+	// Declared is the name under which clients see it, and Name that of the server.
+	Declared string
+	Name     string
 	is       mcpclient.Prompt
 }
 
-// resource is a resource of a server, or a template.
-type resource struct {
-	server  *mcpclient.Source
+// Offer describes the prompt for the policy.
+func (p *Prompt) Offer() engine.Offer {
+	return engine.Offer{Server: p.Server.Info().Name, Prompt: p.Name, Name: p.Declared}
+}
+
+// Resource is a resource of a server, or a template.
+type Resource struct {
+	Server  *mcpclient.Source
 	is      *mcp.Resource
 	like    *mcp.ResourceTemplate
 	matches func(uri string) bool // of a template
 }
 
-// uri returns the URI of a resource, or a template.
-func (r *resource) uri() string {
-	if r.like != nil {
-		return r.like.URITemplate
-	}
-	return r.is.URI
-}
+// IsTemplate reports whether it is a template.
+func (r *Resource) IsTemplate() bool { return r.like != nil }
 
-// mimeType returns the type that the contents have unless they say otherwise.
-func (r *resource) mimeType() string {
+// MIMEType returns the type that the contents have unless they say otherwise.
+func (r *Resource) MIMEType() string {
 	if r.like != nil {
 		return r.like.MIMEType
 	}
 	return r.is.MIMEType
 }
 
-// loadOffers lists what the connected servers offer besides tools. Servers in earlier are
-// asked only if they are also in again, and keep what they had if they fail. A server that
-// fails does not affect the others.
-func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, owners *owner.Offers,
-	earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
-	all := offers{prompts: map[string]*prompt{}, listed: map[*mcpclient.Source]listed{}, owners: owners}
-	servers, _, err := from.Named()
-	if err != nil {
-		return all
+// Offer describes what is read under a URI for the policy.
+func (r *Resource) Offer(uri string) engine.Offer {
+	return engine.Offer{Server: r.Server.Info().Name, URI: uri}
+}
+
+// uri returns the URI of a resource, or a template.
+func (r *Resource) uri() string {
+	if r.like != nil {
+		return r.like.URITemplate
 	}
+	return r.is.URI
+}
+
+// readOfferings lists what the connected servers offer besides tools. Servers in earlier are asked only if
+// they are also in again, and keep what they had if they fail. A server that fails does not affect the
+// others.
+func (o *Offer) readOfferings(ctx context.Context, offers func(server string) bool,
+	earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) {
+	servers, _, _ := o.Servers.Named() // without a name there is no error
 	var given []owner.Offer
 	for _, server := range servers {
 		info := server.Info()
 		l, known := earlier[server]
 		ask := info.State == mcpclient.StateConnected && (!known || slices.Contains(again, server))
-		if o.Servers != nil && !o.Servers(info.Name) {
+		if offers != nil && !offers(info.Name) {
 			continue
 		}
 		if ask {
 			l.ask(ctx, server, o.noteFailure)
 		}
-		one := &offering{server: server, name: info.Name, known: known || ask, exact: map[string]*resource{}}
-		all.servers = append(all.servers, one)
+		one := &offering{server: server, name: info.Name, known: known || ask, exact: map[string]*Resource{}}
+		o.offerings = append(o.offerings, one)
 		if one.known {
-			all.listed[server] = l
+			o.listed[server] = l
 			names := one.add(l, o.noteFailure)
 			for _, p := range l.prompts {
 				names = append(names, owner.Offer{Server: one.name, Prompt: p.Name})
@@ -110,16 +113,31 @@ func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, owners *
 			}
 		}
 	}
+	owners := o.Session.OfferOwners
 	owners.Keep(ctx, given)
-	for _, one := range all.servers {
+	for _, one := range o.offerings {
 		one.remember(owners.Of(one.name))
-		l := all.listed[one.server]
-		for _, p := range l.prompts {
-			all.addPrompt(one.server, p)
+		for _, p := range o.listed[one.server].prompts {
+			o.addPrompt(one.server, p)
 		}
 	}
-	all.noteTaken(o.Warn)
-	return all
+	o.noteTaken()
+}
+
+// ServerOf returns the server of a name that lists a URI, or a template of it, and is reached with the
+// login of a client, as [Offer.ClientOf] returns it. It returns nil if there is none.
+func (o *Offer) ServerOf(name, client, uri string) *mcpclient.Source {
+	for _, one := range o.offerings {
+		if one.name == name && o.ClientOf(one.server) == client && one.matches(uri) {
+			return one.server
+		}
+	}
+	return nil
+}
+
+// Has reports whether the offer has what a server offers besides tools.
+func (o *Offer) Has(server *mcpclient.Source) bool {
+	return slices.ContainsFunc(o.offerings, func(one *offering) bool { return one.server == server })
 }
 
 // add adds what a server has listed, and returns the names of it.
@@ -134,13 +152,14 @@ func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []o
 			continue
 		}
 		if _, twice := s.exact[r.URI]; is != nil && !twice {
-			s.exact[r.URI] = &resource{server: s.server, is: is}
+			s.exact[r.URI] = &Resource{Server: s.server, is: is}
 			given = append(given, owner.Offer{Server: s.name, URI: r.URI})
 		}
 	}
 	for _, t := range l.templates {
 		like := convert[mcp.ResourceTemplate](t)
-		if like == nil || slices.ContainsFunc(s.templates, func(other *resource) bool { return other.like.URITemplate == like.URITemplate }) {
+		same := func(other *Resource) bool { return other.uri() == t.URITemplate }
+		if like == nil || slices.ContainsFunc(s.templates, same) {
 			continue
 		}
 		matches, err := matcherOf(like.URITemplate)
@@ -148,7 +167,7 @@ func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []o
 			leftOut(like.URITemplate, err)
 			continue
 		}
-		s.templates = append(s.templates, &resource{server: s.server, like: like, matches: matches})
+		s.templates = append(s.templates, &Resource{Server: s.server, like: like, matches: matches})
 		given = append(given, owner.Offer{Server: s.name, Template: like.URITemplate})
 	}
 	return given
@@ -167,10 +186,12 @@ func (s *offering) remember(before []owner.Offer) {
 		switch {
 		case listsNow[name]:
 		case name.URI != "":
-			s.before = append(s.before, &resource{server: s.server, is: &mcp.Resource{URI: name.URI}})
+			s.before = append(s.before, &Resource{Server: s.server, is: &mcp.Resource{URI: name.URI}})
 		case name.Template != "":
 			if matches, err := matcherOf(name.Template); err == nil {
-				s.before = append(s.before, &resource{server: s.server, like: &mcp.ResourceTemplate{URITemplate: name.Template}, matches: matches})
+				s.before = append(s.before, &Resource{
+					Server: s.server, like: &mcp.ResourceTemplate{URITemplate: name.Template}, matches: matches,
+				})
 			}
 		}
 	}
@@ -188,12 +209,12 @@ func matcherOf(template string) (func(string) bool, error) {
 }
 
 // noteTaken warns about resources that two servers list.
-func (o *offers) noteTaken(warn func(registry.Diagnostic)) {
+func (o *Offer) noteTaken() {
 	seen := map[string]*offering{}
-	for _, one := range o.servers {
+	for _, one := range o.offerings {
 		for _, r := range one.all() {
 			u := r.uri()
-			has, _ := o.owners.Owner(r.ownedAs(one.name))
+			has, _ := o.Session.OfferOwners.Owner(r.ownedAs(one.name))
 			first := seen[u]
 			if first == nil {
 				seen[u] = one
@@ -201,8 +222,10 @@ func (o *offers) noteTaken(warn func(registry.Diagnostic)) {
 			if has == one.name || has == "" && first == nil {
 				continue
 			}
-			warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: one.server.Name(),
-				Message: fmt.Sprintf("resource %q is offered from %s", u, registry.MCPPrefix+cmp.Or(has, first.nameOf()))})
+			o.warn(registry.Diagnostic{
+				Severity: registry.SeverityWarning, Code: "resource_taken", Source: one.server.Name(),
+				Message: fmt.Sprintf("resource %q is offered from %s", u, registry.MCPPrefix+cmp.Or(has, first.nameOf())),
+			})
 		}
 	}
 }
@@ -216,12 +239,12 @@ func (s *offering) nameOf() string {
 
 // matches reports whether the server lists a URI, or a template of it.
 func (s *offering) matches(u string) bool {
-	return s.exact[u] != nil || slices.ContainsFunc(s.templates, func(r *resource) bool { return r.matches(u) })
+	return s.exact[u] != nil || slices.ContainsFunc(s.templates, func(r *Resource) bool { return r.matches(u) })
 }
 
 // all returns the resources by their URIs, then the templates.
-func (s *offering) all() []*resource {
-	out := make([]*resource, 0, len(s.exact)+len(s.templates))
+func (s *offering) all() []*Resource {
+	out := make([]*Resource, 0, len(s.exact)+len(s.templates))
 	for _, u := range slices.Sorted(maps.Keys(s.exact)) {
 		out = append(out, s.exact[u])
 	}
@@ -229,7 +252,7 @@ func (s *offering) all() []*resource {
 }
 
 // ownedAs returns the name by which the owner of a resource or a template is known.
-func (r *resource) ownedAs(server string) owner.Offer {
+func (r *Resource) ownedAs(server string) owner.Offer {
 	if r.like != nil {
 		return owner.Offer{Server: server, Template: r.like.URITemplate}
 	}
@@ -252,20 +275,22 @@ func (l *listed) ask(ctx context.Context, server *mcpclient.Source, note func(*m
 }
 
 // noteFailure warns about a server's prompts or resources that cannot be offered.
-func (o *Options) noteFailure(server *mcpclient.Source, err error) {
+func (o *Offer) noteFailure(server *mcpclient.Source, err error) {
 	if err != nil {
-		o.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "offers_unread", Source: server.Name(), Message: err.Error()})
+		o.warn(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "offers_unread", Source: server.Name(), Message: err.Error(),
+		})
 	}
 }
 
 // addPrompt adds a prompt under server__name, and also under its own name if that is free and does
 // not belong to another server.
-func (o *offers) addPrompt(server *mcpclient.Source, is mcpclient.Prompt) {
-	p := &prompt{server: server, is: is, declared: is.Name}
+func (o *Offer) addPrompt(server *mcpclient.Source, is mcpclient.Prompt) {
+	p := &Prompt{Server: server, is: is, Name: is.Name, Declared: is.Name}
 	qualified := is.Server + "__" + is.Name
-	has, _ := o.owners.Owner(owner.Offer{Prompt: is.Name})
+	has, _ := o.Session.OfferOwners.Owner(owner.Offer{Prompt: is.Name})
 	if _, taken := o.prompts[is.Name]; taken || has != "" && has != is.Server {
-		p.declared = qualified
+		p.Declared = qualified
 	} else {
 		o.prompts[is.Name] = p
 	}

@@ -1,0 +1,184 @@
+package offer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+)
+
+// CacheScope says who may keep a result: what is offered, and what servers return, may depend on the
+// caller.
+const CacheScope = "private"
+
+// pageSize is the number of entries on a page of a list.
+const pageSize = 1000
+
+// List answers a request for a list with what the caller of ctx is offered.
+func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+	cursor, cacheable := "", mcp.Cacheable{CacheScope: CacheScope}
+	switch p := req.GetParams().(type) {
+	case *mcp.ListToolsParams:
+		if p != nil {
+			cursor = p.Cursor
+		}
+		tools, next, err := pageOf(v.tools, cursor, func(d *Declaration) string { return d.SDK.Name })
+		return listedTools{&mcp.ListToolsResult{Cacheable: cacheable, NextCursor: next}, v.permitted(ctx, tools)}, err
+	case *mcp.ListPromptsParams:
+		if p != nil {
+			cursor = p.Cursor
+		}
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(v.prompts)) {
+			p := v.prompts[name]
+			if name == p.Declared && v.profile.showsServer(p.Server.Info().Name) && v.permit(ctx, p.Offer()) == nil {
+				names = append(names, name)
+			}
+		}
+		names, next, err := pageOf(names, cursor, func(name string) string { return name })
+		page := &mcp.ListPromptsResult{Cacheable: cacheable, NextCursor: next, Prompts: []*mcp.Prompt{}}
+		for _, name := range names {
+			if is := convert[mcp.Prompt](v.prompts[name].is); is != nil {
+				is.Name = name
+				page.Prompts = append(page.Prompts, is)
+			}
+		}
+		return page, err
+	case *mcp.ListResourcesParams:
+		if p != nil {
+			cursor = p.Cursor
+		}
+		all, next, err := pageOf(v.shown(ctx).list(false), cursor, (*Resource).uri)
+		page := &mcp.ListResourcesResult{Cacheable: cacheable, NextCursor: next, Resources: []*mcp.Resource{}}
+		for _, r := range all {
+			page.Resources = append(page.Resources, r.is)
+		}
+		return page, err
+	case *mcp.ListResourceTemplatesParams:
+		if p != nil {
+			cursor = p.Cursor
+		}
+		all, next, err := pageOf(v.shown(ctx).list(true), cursor, (*Resource).uri)
+		page := &mcp.ListResourceTemplatesResult{
+			Cacheable: cacheable, NextCursor: next, ResourceTemplates: []*mcp.ResourceTemplate{},
+		}
+		for _, r := range all {
+			page.ResourceTemplates = append(page.ResourceTemplates, r.like)
+		}
+		return page, err
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+}
+
+// pageOf returns the page of a sorted list that a cursor names, and the cursor of the next one.
+func pageOf[T any](all []T, cursor string, key func(T) string) (page []T, next string, err error) {
+	after, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server"}
+	}
+	first, found := slices.BinarySearchFunc(all, string(after), func(one T, after string) int {
+		return strings.Compare(key(one), after)
+	})
+	if found {
+		first++
+	}
+	if all = all[first:]; len(all) > pageSize {
+		all = all[:pageSize]
+		next = base64.RawURLEncoding.EncodeToString([]byte(key(all[pageSize-1])))
+	}
+	return all, next, nil
+}
+
+// listedTools is a page of tools/list whose tools are written as they were
+// declared, because the SDK's type does not have all their fields.
+type listedTools struct {
+	*mcp.ListToolsResult
+	tools []*Declaration
+}
+
+// MarshalJSON writes the page.
+func (l listedTools) MarshalJSON() ([]byte, error) {
+	page := *l.ListToolsResult
+	page.Tools = []*mcp.Tool{}
+	head, err := json.Marshal(&page)
+	if err != nil {
+		return nil, err
+	}
+	const none = `"tools":[]`
+	before, after, found := strings.Cut(string(head), none)
+	if !found {
+		return nil, errors.New("the SDK's page contains no tools")
+	}
+	size := len(head)
+	for _, t := range l.tools {
+		size += len(t.Raw) + 1
+	}
+	out := append(make([]byte, 0, size), before+`"tools":[`...)
+	for i, t := range l.tools {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, t.Raw...)
+	}
+	return append(append(out, ']'), after...), nil
+}
+
+// Digest is the same for equal lists.
+type Digest [sha256.Size]byte
+
+// Digest returns the digest of a kind of list, "tools", "prompts" or "resources", of a caller whose view this
+// is.
+func (v *View) Digest(who *caller.Caller, kind string) Digest {
+	if kind == "tools" && v.Rules.HasCallers() {
+		hash := sha256.New()
+		for _, t := range v.permitted(caller.With(v.life, who), v.tools) {
+			_, _ = hash.Write(t.Raw)
+		}
+		return Digest(hash.Sum(nil))
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := [2]string{v.profile.Name, kind}
+	d, ok := v.digests[key]
+	if !ok {
+		d = v.digest(kind)
+		v.digests[key] = d
+	}
+	return d
+}
+
+func (v *View) digest(kind string) Digest {
+	hash := sha256.New()
+	add := func(name string, from *mcpclient.Source, what any) {
+		if v.profile.showsServer(from.Info().Name) {
+			_ = json.NewEncoder(hash).Encode([]any{name, what}) // what was read from JSON
+		}
+	}
+	switch kind {
+	case "tools":
+		for _, t := range v.tools {
+			_, _ = hash.Write(t.Raw)
+		}
+	case "prompts":
+		for _, name := range slices.Sorted(maps.Keys(v.prompts)) {
+			add(name, v.prompts[name].Server, v.prompts[name].is)
+		}
+	case "resources":
+		for _, one := range v.offerings {
+			for _, r := range one.all() {
+				add(r.uri(), one.server, []any{r.is, r.like})
+			}
+		}
+	}
+	return Digest(hash.Sum(nil))
+}

@@ -1,0 +1,189 @@
+package offer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/uri"
+)
+
+// permit returns an [*engine.OfferDenied] if the policy denies a prompt or a resource to the caller of
+// ctx.
+func (o *Offer) permit(ctx context.Context, about engine.Offer) error {
+	if denied := o.Rules.Check(ctx, about); denied != nil {
+		return denied
+	}
+	return nil
+}
+
+// Prompt returns the prompt of a name that the caller of ctx is offered. The error is that of an unknown
+// prompt or, if a rule denies it, an [*engine.OfferDenied].
+func (v *View) Prompt(ctx context.Context, name string) (*Prompt, error) {
+	p := v.prompts[name]
+	if p == nil || !v.profile.showsServer(p.Server.Info().Name) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)}
+	}
+	return p, v.permit(ctx, p.Offer())
+}
+
+// shown is what a caller is offered to read of the servers of its view.
+type shown struct {
+	*View
+	ctx       context.Context
+	offerings []*offering
+}
+
+// shown returns what the caller of ctx is offered to read.
+func (v *View) shown(ctx context.Context) *shown {
+	out := &shown{View: v, ctx: ctx}
+	for _, one := range v.offerings {
+		if v.profile.showsServer(one.name) {
+			out.offerings = append(out.offerings, one)
+		}
+	}
+	return out
+}
+
+// permits reports whether the rules let the caller know of a server's resource or template.
+func (s *shown) permits(server, uri string) bool {
+	return s.permit(s.ctx, engine.Offer{Server: server, URI: uri}) == nil
+}
+
+// since returns when, compared with others, a resource or a template of a server was first seen there.
+// It reports false if it belongs to another server that the caller is offered it from.
+func (s *shown) since(server string, r *Resource) (since int, ok bool) {
+	owner, since := s.Session.OfferOwners.Owner(r.ownedAs(server))
+	switch {
+	case owner == server:
+		return since, true
+	case owner != "" && s.permits(owner, r.uri()) &&
+		slices.ContainsFunc(s.offerings, func(one *offering) bool { return one.name == owner }):
+		return 0, false
+	}
+	return math.MaxInt, true
+}
+
+// list returns the resources, or the templates, that the caller is offered: of each URI the one that
+// would be read.
+func (s *shown) list(templates bool) []*Resource {
+	var out []*Resource
+	seen := map[string]bool{}
+	for _, one := range s.offerings {
+		for _, r := range one.all() {
+			if (r.like != nil) != templates || seen[r.uri()] || !s.permits(one.name, r.uri()) {
+				continue
+			}
+			if templates {
+				if _, ok := s.since(one.name, r); !ok {
+					continue
+				}
+			} else if read, _ := s.find(r.uri()); read != r {
+				continue
+			}
+			seen[r.uri()] = true
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Resource) int { return strings.Compare(a.uri(), b.uri()) })
+	return out
+}
+
+// find returns the resource or the template by which a URI is read: the one that was seen first, which
+// is that of the first server in the order of the settings, and a URI before a template, where servers
+// came together. What a server has offered before stays with it while it is away; then the
+// resource is nil.
+func (s *shown) find(u string) (found *Resource, from *offering) {
+	first, canonical := 0, uri.Canonical(u)
+	for _, one := range s.offerings {
+		try := func(r *Resource, listed bool) {
+			if !s.permits(one.name, r.uri()) {
+				return
+			}
+			since, ok := s.since(one.name, r)
+			if !ok || from != nil && since >= first {
+				return
+			}
+			if found, from, first = r, one, since; !listed {
+				found = nil
+			}
+		}
+		if r := one.exact[u]; r != nil {
+			try(r, true)
+		}
+		for _, r := range one.templates {
+			if r.matches(u) {
+				try(r, true)
+			}
+		}
+		for _, r := range one.before {
+			if r.is != nil && r.is.URI == canonical || r.like != nil && r.matches(u) {
+				try(r, false)
+			}
+		}
+	}
+	return found, from
+}
+
+// Resource returns the resource or the template by which the caller of ctx reads a URI. The error is that
+// of an unknown resource, an [*engine.OfferDenied] if a rule denies it, or an internal error if its server
+// could not say whether it has it.
+func (v *View) Resource(ctx context.Context, uri string) (*Resource, error) {
+	r, from := v.shown(ctx).find(uri)
+	if r == nil && from != nil && !from.known {
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInternalError,
+			Message: fmt.Sprintf("resource %q belongs to server %q, which could not list its resources", uri, from.name),
+		}
+	}
+	if r == nil {
+		r = v.pageOf(uri)
+	}
+	if r != nil {
+		return r, v.permit(ctx, r.Offer(uri))
+	}
+	for _, one := range v.offerings { // it may be denied to this caller
+		if r := one.exact[uri]; r != nil && v.profile.showsServer(one.name) {
+			if err := v.permit(ctx, r.Offer(uri)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, mcp.ResourceNotFoundError(uri)
+}
+
+// pageOf returns the page of a tool that the caller is offered (MCP Apps), which its server need not
+// list. It returns nil if the URI is not that of one.
+func (v *View) pageOf(u string) *Resource {
+	if !strings.HasPrefix(u, "ui://") {
+		return nil
+	}
+	servers, _, _ := v.Servers.Named() // without a name there is no error
+	for _, t := range v.tools {
+		page, _ := jsonx.Text(jsonx.Get(jsonx.Get(t.Tool.MCP.Meta, "ui"), "resourceUri"))
+		i := slices.IndexFunc(servers, func(server *mcpclient.Source) bool { return server.Name() == t.Tool.Source })
+		if page == u && i >= 0 {
+			return &Resource{Server: servers[i], is: &mcp.Resource{URI: u}}
+		}
+	}
+	return nil
+}
+
+// Template returns what the caller of ctx is offered under a URI or a template, for completion. The error
+// is that of [View.Resource].
+func (v *View) Template(ctx context.Context, u string) (*Resource, error) {
+	for _, r := range v.shown(ctx).list(true) {
+		if r.uri() == u {
+			return r, nil
+		}
+	}
+	return v.Resource(ctx, u)
+}

@@ -311,10 +311,11 @@ var errClaimed = errors.New("another call has the answer")
 // [errClaimed] if it is no longer kept as it was.
 func (s *Questions) replace(ctx context.Context, files QuestionFiles, old, k *KeptQuestion) error {
 	return files.Update(ctx, questionFile(old.Call), func(data []byte) ([]byte, error) {
-		if now, err := s.decode(files, data); err != nil || now.ID != old.ID || now.Choice != old.Choice {
+		now, _ := s.decode(files, data) // what cannot be read has no ID
+		switch {
+		case now.ID != old.ID, now.Choice != old.Choice:
 			return nil, errClaimed
-		}
-		if k == nil {
+		case k == nil:
 			return nil, nil
 		}
 		return json.Marshal(storedQuestion{approvalsVersion, *k})
@@ -415,12 +416,11 @@ func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason 
 		case "yes", "no":
 			next := k
 			next.Choice, next.Reason = choice, reason
-			if err := s.replace(ctx, files, &k, &next); errors.Is(err, errClaimed) {
-				return &NoQuestionError{ID: k.ID, Answered: true}
-			} else if err != nil {
-				return err
+			err := s.replace(ctx, files, &k, &next)
+			if errors.Is(err, errClaimed) {
+				err = &NoQuestionError{ID: k.ID, Answered: true}
 			}
-			return nil
+			return err
 		}
 		return fmt.Errorf("question %s: %q: %w", k.ID, choice, ErrNotOffered)
 	})

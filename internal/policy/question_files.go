@@ -62,7 +62,7 @@ func (f questionFolder) Each(ctx context.Context, _ string, use func([]byte, fun
 	names, err := f.Names("", "")
 	for _, name := range names {
 		var data []byte
-		if data, err = f.Read(ctx, name); err == nil && data != nil {
+		if data, err = f.Read(ctx, name); err == nil {
 			err = use(data, func(context.Context) error { return f.Delete(name) })
 		}
 		if err != nil {

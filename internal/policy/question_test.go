@@ -375,6 +375,44 @@ func TestStamp(t *testing.T) {
 	_, err := s.Keep(t.Context(), KeptQuestion{Call: "aa"})
 	change(err)
 	change(s.Approvals.Remember(t.Context(), fetchTool(), Scope{Kind: ScopeTool}))
+	change(nil) // the next change may get the same time
+	for i, name := range []string{questionsFolder, approvalsFile, questionsFolder, approvalsFile} {
+		old := time.Now().Add(-time.Duration(i+1) * time.Hour)
+		if err := os.Chtimes(filepath.Join(s.Approvals.Dir.Path, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+		change(nil)
+	}
+	if got := s.Stamp(t.Context()); got != stamps[len(stamps)-1] {
+		t.Errorf("without a change: %q after %q", got, stamps[len(stamps)-1])
+	}
+}
+
+// Only the question that was read is replaced or taken, because others may change what is shared.
+func TestReplace(t *testing.T) {
+	s, _ := newQuestions(t)
+	s.Approvals.Shared = &memory{}
+	alice := caller.With(t.Context(), &caller.Caller{Name: "alice"})
+	k, err := s.Keep(alice, KeptQuestion{Call: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, answered := k, k
+	other.ID, answered.Choice = "other", "yes"
+	for _, old := range []KeptQuestion{other, answered} {
+		if err := s.replace(alice, s.Approvals.Shared, &old, nil); !errors.Is(err, errClaimed) {
+			t.Errorf("%+v: %v", old, err)
+		}
+	}
+	if list, err := s.Pending(alice, true); err != nil || len(list) != 1 {
+		t.Errorf("%d questions, %v", len(list), err)
+	}
+	if err := s.replace(alice, s.Approvals.Shared, &k, &answered); err != nil {
+		t.Error(err)
+	}
+	if got, ok := s.Answered(alice, "c", ""); !ok || got.ID != k.ID {
+		t.Errorf("%+v, %t", got, ok)
+	}
 }
 
 // The answer "always" also answers questions that offer the same.

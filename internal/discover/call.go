@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,13 +146,10 @@ func interrupted(err error) registry.ErrorCategory {
 }
 
 func summary(o process.Outcome, err error) string {
-	switch {
-	case err != nil:
+	if err = cmp.Or(err, o.Err()); err != nil {
 		return err.Error()
-	case o.Signal != "":
-		return "ended by " + o.Signal
 	}
-	return "exit code " + strconv.Itoa(o.ExitCode)
+	return "exit code 0"
 }
 
 // report returns the text for a call that failed or wrote to stderr, in the format

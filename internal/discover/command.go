@@ -207,7 +207,7 @@ func (c *command) run(ctx context.Context, i Invocation) ([]byte, error) {
 		defer cancel()
 	}
 	outcome, err := c.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, MaxOutput: c.opts.Limits.Discovery})
-	if err != nil || outcome.ExitCode != 0 || outcome.Signal != "" {
+	if err != nil || outcome.Err() != nil {
 		return nil, c.ended(outcome, err)
 	}
 	return outcome.Stdout, nil

@@ -46,7 +46,7 @@ func (p *plugin) describe(ctx context.Context, i Invocation) ([]byte, error) {
 		defer cancel()
 	}
 	o, err := p.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: p.opts.Limits.Discovery})
-	if err != nil || o.ExitCode != 0 || o.Signal != "" {
+	if err != nil || o.Err() != nil {
 		return nil, p.ended(o, err)
 	}
 	return o.Stdout, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -24,7 +25,7 @@ func TestSecretRowsAreMasked(t *testing.T) {
 			text = []byte(strings.ReplaceAll(string(text), canary, value))
 			set := loadSettings(t, string(text))
 			m := &masker{set: set, environ: []string{"CANARY=" + canary}}
-			o := recordingOptions(m)
+			o := newTape(m, &recording.Recorder{}, nil).options
 			params := json.RawMessage(`{"a":"x ` + canary + `","` + canary + `":["` + canary + `"]}`)
 			for artefact, got := range map[string]string{"an error": m.message("it said " + canary), "params": string(m.params(params)), "a recording": o.Text("it said " + canary), "a recording's params": string(o.Params(params))} {
 				if strings.Contains(got, canary) {

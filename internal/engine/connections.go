@@ -3,7 +3,8 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/builtin"
@@ -11,13 +12,12 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
-	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // Connections reaches the servers of the settings: it has their options, logins and cached
@@ -35,21 +35,6 @@ type Connections struct {
 	links     *links
 	apis      []*openapi.Source // that were created
 	earlier   []*openapi.Source // of the session that this one is to replace
-}
-
-// Remote returns a server of the settings that uses HTTP. The error is a
-// *NoServerError, an *InputError or a *settings.Error.
-func (c *Connections) Remote(name string) (settings.Server, error) {
-	switch server := c.programs.set.Server(name); {
-	case server == nil:
-		return settings.Server{}, &NoServerError{name, c.programs.set.EntryNames()}
-	case server.Err != nil:
-		return settings.Server{}, server.Err
-	case server.URL == "" && server.HTTPURL == "":
-		return settings.Server{}, &InputError{Err: fmt.Errorf("server %q is a program (%s); only servers with a url have logins", name, server.Origin)}
-	default:
-		return *server, nil
-	}
 }
 
 // workspaceOf returns the workspace of the settings; "" means that there is none.
@@ -105,6 +90,61 @@ func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
 	}
 }
 
+// api creates the source of an API of the settings.
+func (c *Connections) api(api settings.API) *openapi.Source {
+	set, p := c.programs.set, c.programs
+	logins := c.Logins()
+	o := openapi.Options{
+		API: api, Expand: p.expander.API, ProjectRoot: set.ProjectRoot, Version: c.all.Version,
+		Limits:     openapi.Limits{Document: set.Limits.Document, Result: set.Limits.Result, Schema: set.Limits.Schema, Tools: set.Limits.Tools},
+		AllowHosts: set.FetchAllow.Values(), Proxy: proxyOf(p.environ),
+		Memory: c.listings.OfAPI(api),
+		Auth:   func(expanded settings.API) openapi.Authorizer { return c.apiClient(expanded, logins) },
+		Warn:   p.reports.add, Logger: p.reports.log,
+	}
+	if allowed, isSet := set.Permissions["filesystem"]; allowed || !isSet {
+		o.Paths = c.files.Paths
+		o.Files = func(call registry.Call, pointer, name string) (string, []byte, error) {
+			return c.files.Read(call, pointer, name, set.Limits.Document)
+		}
+	}
+	if api.Origin.Scope == settings.ScopeProject && set.Project != nil {
+		o.Granted = c.granted
+	}
+	for _, earlier := range c.earlier {
+		o.Unasked = o.Unasked || earlier.Info().State == openapi.Ready && sameAPI(earlier.Settings(), api)
+	}
+	source := openapi.New(o)
+	c.apis = append(c.apis, source)
+	return source
+}
+
+// sameAPI reports whether two entries say the same, wherever they are.
+func sameAPI(a, b settings.API) bool {
+	for _, s := range []*settings.API{&a, &b} {
+		s.Origin.Line, s.Origin.Col, s.TrustOrigin = 0, 0, settings.Origin{}
+		s.Include, s.Exclude = settings.List{}, settings.List{}
+		s.Headers = withoutPlaces(s.Headers)
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// granted returns an error if a grant for the project does not cover a file of a document
+// with this content.
+func (c *Connections) granted(path, sum string) error {
+	path = trust.Real(path)
+	for _, f := range c.programs.set.Project.Covered {
+		switch {
+		case f.Path != path || f.Sum == "":
+		case f.Sum == sum:
+			return nil
+		default:
+			return errors.New("it has just changed; run the command again")
+		}
+	}
+	return errors.New("trust in this project does not cover it; write the reference as $ref: NAME")
+}
+
 // EndKept ends the kept processes of a server, or the kept session with it, and returns how
 // many there were.
 func (c *Connections) EndKept(ctx context.Context, server *mcpclient.Source) (stopped int, err error) {
@@ -133,21 +173,6 @@ func (c *Connections) replayed(ctx context.Context, sources []registry.Source) (
 		out = append(out, mcpclient.New(o))
 	}
 	return out
-}
-
-// Logins returns the store of logins. It opens the folder now, because servers connect
-// concurrently.
-func (c *Connections) Logins() *oauth.Store {
-	dir, err := c.programs.folders.State()
-	return c.logins.store(func() (*state.Dir, error) { return dir, err })
-}
-
-// OAuthClient returns a client for an expanded server. It reads nothing until
-// it is used.
-func (c *Connections) OAuthClient(server settings.Server, logins *oauth.Store) *oauth.Client {
-	return oauth.New(server, logins, func(err error) {
-		c.programs.reports.warn("login_unkept", registry.MCPPrefix+server.Name, err.Error(), "")
-	})
 }
 
 // CachedOffers returns the prompts or the resources of a server that an earlier run

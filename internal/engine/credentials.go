@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/oauth"
@@ -14,64 +13,9 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
-	"github.com/toolreg/toolreg/internal/state"
-	"github.com/toolreg/toolreg/internal/store"
 )
 
 var errPerClient = errors.New("each client has its own process of the server")
-
-// logins are the logins to servers and APIs, those of the person and those of clients.
-type logins struct {
-	programs  *programs
-	shared    *store.Store // of the session; nil: none
-	perClient bool         // see [Options.ClientLogins]
-
-	opening sync.Mutex
-	opened  *store.Store // see clientStore; nil: it was not needed
-}
-
-// close closes the store of clients' logins if it was opened.
-func (l *logins) close() {
-	if l.opened != nil {
-		l.opened.Close()
-	}
-}
-
-// store returns the store of logins. Those of clients are in the store of serve, if there is one.
-func (l *logins) store(folder func() (*state.Dir, error)) *oauth.Store {
-	out := &oauth.Store{Open: folder}
-	if l.programs.set.Serve.Store.Value != "" {
-		out.Clients = func(ctx context.Context) (oauth.Place, error) {
-			shared, err := l.clientStore(ctx)
-			return sharedLogins{shared}, err
-		}
-	}
-	return out
-}
-
-// clientStore returns the store of serve, which may not be in use otherwise.
-func (l *logins) clientStore(ctx context.Context) (*store.Store, error) {
-	if l.shared != nil {
-		return l.shared, nil
-	}
-	l.opening.Lock()
-	defer l.opening.Unlock()
-	if l.opened == nil {
-		var err error
-		if l.opened, err = openStore(ctx, l.programs.set.Serve, l.programs.expander); err != nil {
-			return nil, err
-		}
-	}
-	return l.opened, nil
-}
-
-// clientOf returns the client whose login calls of a server use; "" if it is the person's.
-func (l *logins) clientOf(ctx context.Context, server settings.Server) string {
-	if l.perClient && server.LoginPerClient() {
-		return caller.Token(ctx)
-	}
-	return ""
-}
 
 // credentials returns what calls of a tool authenticate with, for the cache of results:
 // the expanded settings of its server or program, secrets that it inherits, and the login.

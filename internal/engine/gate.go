@@ -87,11 +87,6 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	return x, nil
 }
 
-// empty returns an executor for calls of tools that are not in a registry.
-func (g *gate) empty(ctx context.Context) (*exec.Executor, error) {
-	return g.newExecutor(ctx, registry.NewLoader(registry.Options{}).Load(ctx, nil, true))
-}
-
 // surround adds the middleware that the settings configure to an executor, outermost
 // first: hooks, audit log, output limit, cache, result overrides, retries, time limit.
 func (g *gate) surround(ctx context.Context, x *exec.Executor) {

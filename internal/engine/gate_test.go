@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // Without --timeout tools keep their own time limits; 0 removes them.
@@ -19,7 +20,7 @@ func TestTimeoutFlag(t *testing.T) {
 	}{{false, 0, 0}, {true, 0, -1}, {true, time.Minute, time.Minute}} {
 		s := newWorld(t, "").session(Options{})
 		s.Settings.Globals.TimeoutSet, s.Settings.Globals.Timeout = tt.set, tt.value
-		x, err := s.gate.empty(t.Context())
+		x, err := s.gate.newExecutor(t.Context(), registry.NewLoader(registry.Options{}).Load(t.Context(), nil, true))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -133,8 +133,8 @@ func (j *Journal) Once(name string, params json.RawMessage, call func() (result 
 	result, again, err := call()
 	f := finished{name: name, params: params, result: result}
 	if err != nil {
-		denied, ok := asPersonsNo(err)
-		if !ok {
+		denied, ok := errors.AsType[*exec.Denied](err)
+		if !ok || denied.Origin != exec.OriginPerson {
 			return result, err // it is made again
 		}
 		f.denied = denied
@@ -221,10 +221,4 @@ func (j *Journal) Drop(ctx context.Context) {
 	if j.found {
 		_ = j.dir.Remove(ctx, j.name) // it expires
 	}
-}
-
-// asPersonsNo returns the denial of a call that a person said no to.
-func asPersonsNo(err error) (*exec.Denied, bool) {
-	denied, ok := errors.AsType[*exec.Denied](err)
-	return denied, ok && denied.Origin == exec.OriginPerson
 }

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -166,7 +169,8 @@ func withoutValues(text string, params json.RawMessage) string {
 	}
 	for _, value := range stringValues(v, nil) {
 		text = withoutValue(text, value)
-		text = withoutValue(text, quoted(value))
+		quoted, _ := json.Marshal(value) // text always encodes
+		text = withoutValue(text, string(quoted[1:len(quoted)-1]))
 	}
 	return text
 }
@@ -208,15 +212,55 @@ func withoutValue(text, value string) string {
 	}
 }
 
-// quoted returns a text as it is written between the quotes of a JSON string.
-func quoted(s string) string {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return s
-	}
-	return string(data[1 : len(data)-1])
-}
-
 // maxLogged is the size of params above which none of them are logged, because
 // masking has to read all of them.
 const maxLogged = 64 << 10
+
+// maskedLog is a handler of log records that masks the secrets of the settings in them: what is
+// logged comes from servers, commands and APIs, too.
+type maskedLog struct {
+	slog.Handler
+	hide func(string) string
+}
+
+// Handle implements [slog.Handler].
+func (l maskedLog) Handle(ctx context.Context, r slog.Record) error {
+	masked := slog.NewRecord(r.Time, r.Level, l.hide(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		masked.AddAttrs(l.attr(a))
+		return true
+	})
+	return l.Handler.Handle(ctx, masked)
+}
+
+// WithAttrs implements [slog.Handler].
+func (l maskedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	masked := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		masked[i] = l.attr(a)
+	}
+	return maskedLog{l.Handler.WithAttrs(masked), l.hide}
+}
+
+// WithGroup implements [slog.Handler].
+func (l maskedLog) WithGroup(name string) slog.Handler {
+	return maskedLog{l.Handler.WithGroup(name), l.hide}
+}
+
+func (l maskedLog) attr(a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); v.Kind() {
+	case slog.KindString:
+		return slog.String(a.Key, l.hide(v.String()))
+	case slog.KindAny:
+		if text := fmt.Sprint(v.Any()); l.hide(text) != text {
+			return slog.String(a.Key, l.hide(text))
+		}
+	case slog.KindGroup:
+		parts := make([]any, len(v.Group()))
+		for i, part := range v.Group() {
+			parts[i] = l.attr(part)
+		}
+		return slog.Group(a.Key, parts...)
+	}
+	return a
+}

@@ -107,16 +107,6 @@ func (e *recordedError) Error() string   { return e.text }
 func (e *recordedError) Hint() string    { return e.hint }
 func (e *recordedError) Unwrap() []error { return e.wrapped }
 
-// recordingOptions returns what recordings have of a session: nothing that is known to be
-// secret.
-func recordingOptions(m *masker) (o recording.Options) {
-	o.Text = func(s string) string { return secret.MaskKnown(m.replacer().Replace(s)) }
-	o.Params = func(params json.RawMessage) json.RawMessage {
-		return json.RawMessage(m.replacer().Replace(string(m.params(params))))
-	}
-	return o
-}
-
 // isRecorded reports whether recordings have a source: built-in tools run anew, and so do
 // the steps of composites.
 func isRecorded(source string) bool {
@@ -131,12 +121,16 @@ type tape struct {
 	recorded *recording.Recording // nil when one is made
 }
 
-// newTape returns the tape of a session; nil if both arguments are nil.
-func newTape(o recording.Options, recorder *recording.Recorder, recorded *recording.Recording) *tape {
+// newTape returns the tape of a session, which has nothing that is known to be secret. It returns nil
+// without a recorder and a recording.
+func newTape(m *masker, recorder *recording.Recorder, recorded *recording.Recording) *tape {
 	if recorder == nil && recorded == nil {
 		return nil
 	}
-	return &tape{o, recorder, recorded}
+	return &tape{recording.Options{
+		Text:   func(s string) string { return secret.MaskKnown(m.hide(s)) },
+		Params: func(params json.RawMessage) json.RawMessage { return json.RawMessage(m.hide(string(m.params(params)))) },
+	}, recorder, recorded}
 }
 
 // records reports whether a recording is made, replays whether one is used.

@@ -66,7 +66,9 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	p.Banned = set.ShellBanned.Sourced()
 	p.AskCatastrophic = set.ShellCatastrophic == "ask"
 	p.Approvals = s.approvals()
-	p.Approvals.Siblings = siblings(reg)
+	p.Approvals.Siblings = func(source string) []*registry.Tool { // that an approval of a server or of edits covers
+		return slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return t.Source != source })
+	}
 	return p, nil
 }
 
@@ -172,13 +174,6 @@ func (p *programs) programsOf(ctx context.Context, x *values.Expander, t *regist
 		err = command(settings.Command{}, set)
 	}
 	return all, err
-}
-
-// siblings finds the tools that an approval of a server or of edits covers.
-func siblings(reg *registry.Registry) func(string) []*registry.Tool {
-	return func(source string) []*registry.Tool {
-		return slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return t.Source != source })
-	}
 }
 
 func policyDefaults(set *settings.Settings) (map[registry.Category]policy.Rule, error) {

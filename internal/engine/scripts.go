@@ -64,7 +64,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:])
 	if info := scriptOf(ctx); info != nil {
-		info.begin(hash)
+		info.sha256, info.id = hash, newID()
 	}
 	r := &scriptRun{Scripts: s, steps: steps, id: call.ID, progress: call.Progress, failed: map[uint32]error{}}
 	r.journal = s.journals.open(ctx, hash, jsonx.Canonical(params))
@@ -249,7 +249,11 @@ func (r *scriptRun) reply(result *registry.Result) script.Reply {
 
 // Search implements [script.Host].
 func (r *scriptRun) Search(ctx context.Context, query string) script.Reply {
-	offered, err := r.offered(ctx)
+	whole, err := r.finder.All(ctx)
+	var offered []*registry.Tool
+	if err == nil {
+		offered, err = r.offers.inScope(ctx, whole)
+	}
 	if err != nil {
 		return script.Reply{Err: err.Error(), Category: string(registry.ErrorExecution)}
 	}
@@ -282,15 +286,6 @@ func asReply(v any) script.Reply {
 		return script.Reply{Err: err.Error(), Category: string(registry.ErrorExecution)}
 	}
 	return script.Reply{Structured: raw}
-}
-
-// offered returns the tools of the whole registry that are declared to models.
-func (s *Scripts) offered(ctx context.Context) ([]*registry.Tool, error) {
-	whole, err := s.finder.All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.offers.inScope(ctx, whole)
 }
 
 // finish converts the end of a script to the outcome of the call that ran it.

@@ -155,7 +155,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if deps.Log != nil {
 		deps.Log = slog.New(maskedLog{deps.Log.Handler(), mask.hide})
 	}
-	tape := newTape(recordingOptions(mask), deps.Record, deps.Replay)
+	tape := newTape(mask, deps.Record, deps.Replay)
 	var replayed []registry.Source
 	if tape.replays() {
 		replayed = deps.Replay.Sources(tape.options)
@@ -298,15 +298,11 @@ func registryOptions(p *programs, opts Options, sources *sources, evaluator []st
 
 // findLock reads the lock files that apply to a project.
 func findLock(set *settings.Settings, environ []string) (*lock.Set, error) {
-	return lock.Find(set.ProjectRoot, userLock(set, environ), set.TrustsLock())
-}
-
-// userLock returns the folder of the user's lock file; "" if it does not count.
-func userLock(set *settings.Settings, environ []string) string {
-	if set.Globals.NoUser {
-		return ""
+	user := ""
+	if !set.Globals.NoUser {
+		user = settings.UserFolder(environ)
 	}
-	return settings.UserFolder(environ)
+	return lock.Find(set.ProjectRoot, user, set.TrustsLock())
 }
 
 // HasClients reports whether clients have logins of their own to some servers, so that each is

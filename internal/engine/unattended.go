@@ -1,11 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -260,13 +260,8 @@ func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, 
 		Argv: argv, Dir: dir, Env: env, NotFrom: u.programs.set.Workspace,
 		Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes,
 	})
-	switch {
-	case err != nil:
+	if err = cmp.Or(err, out.Err()); err != nil {
 		return a, out.Stderr, err
-	case out.Signal != "":
-		return a, out.Stderr, errors.New("ended by " + out.Signal)
-	case out.ExitCode != 0:
-		return a, out.Stderr, fmt.Errorf("exit code %d", out.ExitCode)
 	}
 	if err := jsonx.Check(out.Stdout, jsonx.Options{Strict: true}); err != nil {
 		return a, out.Stderr, fmt.Errorf("its output is not JSON: %w", err)

@@ -21,19 +21,14 @@ type nameCheck struct {
 	registry *registry.Registry
 }
 
-// checkNames warns about names in the settings that match nothing in the whole
-// registry.
+// checkNames warns about names in the settings that match nothing in the whole registry. Tools that
+// another setting hides do exist. If a source failed or is turned off, a name may be one of its tools,
+// so only probable typos are reported.
 func (f *finder) checkNames(reg *registry.Registry) {
 	if f.preset != "" {
 		return // a preset omits sources
 	}
-	(&nameCheck{f, reg}).check()
-}
-
-// check warns about names in the settings that match nothing. Tools that another setting
-// hides do exist. If a source failed or is turned off, a name may be one of its tools, so
-// only probable typos are reported.
-func (m *nameCheck) check() {
+	m := &nameCheck{f, reg}
 	complete := len(m.sources.off) == 0 && len(m.registry.Failed()) == 0
 	tools := sync.OnceValue(m.tools)
 	called := sync.OnceValue(func() []string { return m.knownNames((*registry.Definition).Called) })
@@ -224,20 +219,17 @@ func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) 
 		f.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: registry.SourceComposite, Message: p.String(), Hint: hint})
 		return true
 	}
+	resolve := func(name string) error { // the error says which setting hides the tool of a step
+		_, err := reg.LookupStep(name)
+		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden == nil {
+			missing.Hidden = f.sources.hidden(reg, name)
+		}
+		return err
+	}
 	// Quarantining a composite affects those that use it as a step.
-	for f.sources.composites.Resolve(func(name string) error { return f.resolveStep(reg, name) }, excused) {
+	for f.sources.composites.Resolve(resolve, excused) {
 		f.loader.Renew(ctx, f.sources.composites)
 		reg = f.reload(ctx)
 	}
 	return reg
-}
-
-// resolveStep returns an error if no tool has the name of a step. If a setting
-// hides the tool, the error says so.
-func (f *finder) resolveStep(reg *registry.Registry, name string) error {
-	_, err := reg.LookupStep(name)
-	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden == nil {
-		missing.Hidden = f.sources.hidden(reg, name)
-	}
-	return err
 }

@@ -228,13 +228,11 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, timeout)
 	defer cancel()
 	out, err := h.Confine.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: h.Env, Stdin: append(input, '\n'), MaxOutput: maxAnswer})
-	switch {
-	case err != nil:
+	if err != nil {
 		return answer{}, err
-	case out.Signal != "":
-		return answer{}, errors.New("ended by " + out.Signal + lastLine(out.Stderr))
-	case out.ExitCode != 0:
-		return answer{}, fmt.Errorf("exit code %d%s", out.ExitCode, lastLine(out.Stderr))
+	}
+	if err := out.Err(); err != nil {
+		return answer{}, fmt.Errorf("%w%s", err, lastLine(out.Stderr))
 	}
 	return parseAnswer(out.Stdout)
 }

@@ -101,6 +101,17 @@ type Outcome struct {
 	Refused []string
 }
 
+// Err says that the child failed, by the signal or the exit code with which it ended; nil if it succeeded.
+func (o *Outcome) Err() error {
+	switch {
+	case o.Signal != "":
+		return errors.New("ended by " + o.Signal)
+	case o.ExitCode != 0:
+		return fmt.Errorf("exit code %d", o.ExitCode)
+	}
+	return nil
+}
+
 // ErrOutputLimit reports that a child was killed because it printed more than
 // Spec.MaxOutput. The outcome has the first MaxOutput bytes of each stream.
 var ErrOutputLimit = errors.New("output limit reached")

@@ -1,6 +1,7 @@
 package toolsearch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,12 +62,8 @@ func (c Command) Order(ctx context.Context, query string, limit int, candidates 
 	switch {
 	case context.Cause(ctx) != nil:
 		return nil, nil, context.Cause(ctx)
-	case err != nil:
-		return nil, nil, err
-	case out.Signal != "":
-		return nil, nil, fmt.Errorf("ended by %s", out.Signal)
-	case out.ExitCode != 0:
-		return nil, nil, fmt.Errorf("exit code %d", out.ExitCode)
+	case err != nil || out.Err() != nil:
+		return nil, nil, cmp.Or(err, out.Err())
 	}
 	var names []string
 	if json.Unmarshal(out.Stdout, &names) != nil || names == nil {

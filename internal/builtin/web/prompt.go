@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,15 +73,7 @@ func (f *webFetch) ask(ctx context.Context, c *fetchCall, page registry.Result) 
 // processorFailure describes how the program failed, with the end of its
 // output.
 func processorFailure(out process.Outcome, err error) string {
-	text := "fetch.processor failed"
-	switch {
-	case err != nil:
-		text += ": " + err.Error()
-	case out.Signal != "":
-		text += ": ended by " + out.Signal
-	default:
-		text += fmt.Sprintf(": exit code %d", out.ExitCode)
-	}
+	text := fmt.Sprintf("fetch.processor failed: %v", cmp.Or(err, out.Err()))
 	said := strings.ToValidUTF8(string(out.Stderr[max(0, len(out.Stderr)-processorTail):]), "")
 	if said = strings.TrimSpace(said); said != "" {
 		text += "\n" + said

@@ -91,10 +91,8 @@ func (x *Expander) run(ctx context.Context, target string, scope settings.Scope)
 	out, err := confine.Run(ctx, process.Spec{Argv: argv, Dir: x.Dir, Env: x.Environ, MaxOutput: maxSecret})
 	switch {
 	case err != nil:
-	case out.Signal != "":
-		err = errors.New("ended by " + out.Signal)
-	case out.ExitCode != 0:
-		err = fmt.Errorf("exit code %d; run it by hand to see why", out.ExitCode)
+	case out.Err() != nil:
+		err = fmt.Errorf("%w; run it by hand to see why", out.Err())
 	case len(out.Stdout) == 0:
 		err = errors.New("it printed nothing")
 	}

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -66,4 +68,104 @@ func (f *finder) Local(ctx context.Context) (*registry.Registry, error) {
 func (f *finder) BuiltIn(ctx context.Context) *registry.Registry {
 	own := slices.DeleteFunc(slices.Clone(f.sources.local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
 	return f.loadStep(ctx, step{name: stepShown, sources: own})
+}
+
+type scopeKey struct{}
+
+// scope is what a caller may know of. The zero value is everything.
+type scope struct {
+	tools   []func(*registry.Tool) bool // all must allow a tool
+	servers []func(name string) bool    // and a server or API
+}
+
+// WithScope returns a context in which only some of the tools can be found, described and called
+// by scripts and call_tool: those that a model can call otherwise. Errors name no other tools, and no
+// other servers and APIs. Nil functions allow all.
+func WithScope(ctx context.Context, tools func(*registry.Tool) bool, servers func(name string) bool) context.Context {
+	outer := scopeOf(ctx)
+	inner := scope{slices.Clone(outer.tools), slices.Clone(outer.servers)}
+	if tools != nil {
+		inner.tools = append(inner.tools, tools)
+	}
+	if servers != nil {
+		inner.servers = append(inner.servers, servers)
+	}
+	return context.WithValue(ctx, scopeKey{}, inner)
+}
+
+func scopeOf(ctx context.Context) scope {
+	s, _ := ctx.Value(scopeKey{}).(scope)
+	return s
+}
+
+// allows reports whether a tool is in the scope.
+func allows(ctx context.Context, t *registry.Tool) bool { return scopeOf(ctx).showsTool(t) }
+
+func (s scope) showsTool(t *registry.Tool) bool {
+	return !slices.ContainsFunc(s.tools, func(allowed func(*registry.Tool) bool) bool { return !allowed(t) })
+}
+
+func (s scope) showsServer(name string) bool {
+	return !slices.ContainsFunc(s.servers, func(allowed func(string) bool) bool { return !allowed(name) })
+}
+
+// showsSource reports whether a source may be named. Those that are neither servers nor APIs are the
+// person's own programs.
+func (s scope) showsSource(name string) bool {
+	if len(s.tools)+len(s.servers) == 0 {
+		return true
+	}
+	server, ok := registry.ServerOf(name)
+	return ok && s.showsServer(server)
+}
+
+// ScopeError returns the error of a lookup of a name in a registry as the caller of ctx may see it: if it
+// is about what is not in the scope, it is that of a name that nothing has.
+func ScopeError(ctx context.Context, reg *registry.Registry, name string, err error) error {
+	s := scopeOf(ctx)
+	if err == nil || reg == nil || len(s.tools)+len(s.servers) == 0 {
+		return err
+	}
+	missing, ok := errors.AsType[*registry.NotFoundError](err)
+	if !ok {
+		return err
+	}
+	out := &registry.NotFoundError{Name: missing.Name}
+	if h := missing.Hidden; h != nil && s.showsHidden(reg, h) {
+		out.Hidden = h
+	}
+	var names []string
+	for _, t := range reg.Tools() {
+		if s.showsTool(t) {
+			out.Count++
+			names = append(names, t.Spellings()...)
+			if strings.HasPrefix(missing.Name, t.Name+"@") {
+				out.Versions = missing.Versions
+			}
+		}
+	}
+	if out.Hidden == nil && len(out.Versions) == 0 {
+		slices.Sort(names)
+		out.Near = registry.Near(name, slices.Compact(names))
+	}
+	if failed, ok := errors.AsType[*maybeFailedError](err); ok && out.Hidden == nil {
+		if of := slices.DeleteFunc(slices.Clone(failed.failed), func(source string) bool { return !s.showsSource(source) }); len(of) > 0 {
+			return &maybeFailedError{out, of}
+		}
+	}
+	return out
+}
+
+// showsHidden reports whether the reason why a tool is hidden may be known.
+func (s scope) showsHidden(reg *registry.Registry, h *registry.Hidden) bool {
+	if h.Now != "" {
+		t, err := reg.Lookup(h.Now)
+		return err == nil && s.showsTool(t)
+	}
+	if h.Kept {
+		return s.showsSource(h.Source)
+	}
+	server, _ := registry.ServerOf(h.Source)
+	return (server == "" || s.showsServer(server)) &&
+		s.showsTool(&registry.Tool{Definition: registry.Definition{Name: h.Name, Source: h.Source, Server: server}})
 }

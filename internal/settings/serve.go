@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -85,4 +86,31 @@ func (r *reader) scopes(key string, n *jsonx.Value) {
 // IsScope reports whether a text is one scope (RFC 6749 section 3.3).
 func IsScope(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e || r == '"' || r == '\\' })
+}
+
+// CallLimit is an entry of serve.limits: how many calls each of some clients may make.
+type CallLimit struct {
+	Client string        `setting:"client"` // glob; "" means all
+	Group  string        `setting:"group"`  // glob; "" means all
+	Tool   string        `setting:"tool"`   // glob; "" means all
+	Calls  int           `setting:"calls"`
+	Per    time.Duration `setting:"per"` // positive
+	// Rank tells limits for the same client, group and tool apart: it is the number of
+	// different shorter times among them. A changed time does not change it.
+	Rank   int
+	Origin Origin
+}
+
+// rankLimits sets the ranks of limits.
+func rankLimits(limits []CallLimit) {
+	for i := range limits {
+		l, shorter := &limits[i], map[time.Duration]bool{}
+		l.Tool = registry.NameIn(l.Tool)
+		for _, other := range limits {
+			if other.Client == l.Client && other.Group == l.Group && other.Tool == l.Tool && other.Per < l.Per {
+				shorter[other.Per] = true
+			}
+		}
+		l.Rank = len(shorter)
+	}
 }

@@ -59,6 +59,7 @@ func TestListenersDoNotDelayShutdown(t *testing.T) {
 type upstream struct {
 	*mcp.Server
 	url     string
+	uri     string      // of the resource
 	added   chan string // URIs that were subscribed to
 	removed chan string
 }
@@ -67,7 +68,7 @@ const pageURI = "test://page"
 
 func newUpstream(t *testing.T, uris ...string) *upstream {
 	t.Helper()
-	u := &upstream{added: make(chan string, 100), removed: make(chan string, 100)}
+	u := &upstream{uri: pageURI, added: make(chan string, 100), removed: make(chan string, 100)}
 	u.Server = mcp.NewServer(&mcp.Implementation{Name: "upstream", Version: "1"}, &mcp.ServerOptions{
 		SubscribeHandler:   func(_ context.Context, r *mcp.SubscribeRequest) error { u.added <- r.Params.URI; return nil },
 		UnsubscribeHandler: func(_ context.Context, r *mcp.UnsubscribeRequest) error { u.removed <- r.Params.URI; return nil },
@@ -93,7 +94,7 @@ func newUpstream(t *testing.T, uris ...string) *upstream {
 func (u *upstream) touch(t *testing.T, updated <-chan string) {
 	t.Helper()
 	waitFor(t, func() bool { // the stream of the answer may take a moment to open
-		_ = u.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: pageURI})
+		_ = u.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: u.uri})
 		select {
 		case <-updated:
 			return true
@@ -142,6 +143,30 @@ func TestSubscriptionsOutliveSettings(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A client can subscribe to the page of a tool, which its server need not list.
+func TestSubscriptionsToPagesOfTools(t *testing.T) {
+	u := newUpstream(t, pageURI)
+	u.uri = "ui://m/page"
+	u.AddTool(&mcp.Tool{
+		Name: "show", InputSchema: map[string]any{"type": "object"},
+		Meta: mcp.Meta{"ui": map[string]any{"resourceUri": u.uri}},
+	}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, nil
+	})
+	s := newServer(t, map[string]string{"m": u.url + ";legacy"})
+	c, _, updated := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
+	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: u.uri}); err != nil {
+		t.Fatal(err)
+	}
+	u.touch(t, updated)
+	if err := c.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: u.uri}); err != nil {
+		t.Fatal(err)
+	}
+	if uri := await(t, u.removed); uri != u.uri {
+		t.Errorf("the server is asked to end the subscription to %q", uri)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
@@ -145,7 +145,7 @@ func (v *View) Resource(ctx context.Context, uri string) (*Resource, error) {
 		}
 	}
 	if r == nil {
-		r = v.pageOf(uri)
+		r = v.page(uri)
 	}
 	if r != nil {
 		return r, v.permit(ctx, r.Offer(uri))
@@ -160,21 +160,27 @@ func (v *View) Resource(ctx context.Context, uri string) (*Resource, error) {
 	return nil, mcp.ResourceNotFoundError(uri)
 }
 
-// pageOf returns the page of a tool that the caller is offered (MCP Apps), which its server need not
-// list. It returns nil if the URI is not that of one.
-func (v *View) pageOf(u string) *Resource {
-	if !strings.HasPrefix(u, "ui://") {
-		return nil
-	}
+// page returns the page of a tool that the caller is offered (MCP Apps), which its server need not list. It
+// returns nil if the URI is not that of one.
+func (v *View) page(u string) *Resource {
 	servers, _, _ := v.Servers.Named() // without a name there is no error
 	for _, t := range v.tools {
-		page, _ := jsonx.Text(jsonx.Get(jsonx.Get(t.Tool.MCP.Meta, "ui"), "resourceUri"))
-		i := slices.IndexFunc(servers, func(server *mcpclient.Source) bool { return server.Name() == t.Tool.Source })
-		if page == u && i >= 0 {
-			return &Resource{Server: servers[i], is: &mcp.Resource{URI: u}}
+		if !hasPage(t.Tool, u) {
+			continue
+		}
+		for _, server := range servers {
+			if server.Name() == t.Tool.Source {
+				return &Resource{Server: server, is: &mcp.Resource{URI: u}}
+			}
 		}
 	}
 	return nil
+}
+
+// hasPage reports whether a URI is that of the page of a tool.
+func hasPage(t *registry.Tool, u string) bool {
+	page, _ := jsonx.Text(jsonx.Get(jsonx.Get(t.MCP.Meta, "ui"), "resourceUri"))
+	return page == u && strings.HasPrefix(u, "ui://")
 }
 
 // Template returns what the caller of ctx is offered under a URI or a template, for completion. The error

@@ -206,7 +206,7 @@ func (k *knownLists) all() []*listener {
 	return slices.Collect(maps.Values(k.bySession))
 }
 
-// knows returns what a session knows of a kind of list; false if nothing.
+// knows returns what a session knows of a kind of list. It reports false if that is nothing.
 func (k *knownLists) knows(who *listener, kind string) (offer.Digest, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -252,8 +252,8 @@ func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
 	return s.known.tell(to, kind, s.view(o, to.profile).Digest(to.who, kind))
 }
 
-// offerTo returns what is offered to a session; nil if there is nothing yet, and false if the next
-// request of its client makes it. s.mu is held.
+// offerTo returns what is offered to a session. It returns nil if there is nothing yet, and reports false if
+// the next request of its client makes it. s.mu is held.
 func (s *Server) offerTo(to *listener) (o *offer.Offer, isMade bool) {
 	switch {
 	case s.offer == nil:

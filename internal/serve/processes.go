@@ -18,8 +18,8 @@ func (h *HTTP) processOf(in *transport.Inbound) string {
 	return in.From.Name + "\x00" + server.Info().Name
 }
 
-// serverOf returns the server that provides what a request names; nil if it names nothing, or no
-// server does.
+// serverOf returns the server that provides what a request names. It returns nil if the request names
+// nothing, or no server provides it.
 func (s *Server) serverOf(in *transport.Inbound) *mcpclient.Source {
 	s.mu.Lock()
 	o := s.offer

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -152,134 +151,6 @@ func (s *Server) limits() *Limits { return s.max.Load() }
 // still be answered.
 func (s *Server) ChangeStateKey(secret string) { s.states.ChangeKey(secret) }
 
-// Load runs the sources of a session and offers their tools instead of those of an
-// earlier session, which is closed after its last request. The server closes no other
-// session. Requests wait until the first Load is done. The session's Asker must be
-// [question.Asker]. If the rules are invalid or ctx is canceled, Load returns the error, and the
-// earlier offer stays.
-func (s *Server) Load(ctx context.Context, from *engine.Session) error {
-	s.loading.Lock()
-	defer s.loading.Unlock()
-	servers, _, _ := from.Servers.Named() // without a name there is no error
-	s.changes.follow(servers)
-	o, err := s.load(ctx, &held{session: from})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old := s.offer
-	if first := s.life == nil; first {
-		s.life = ctx
-		defer close(s.ready)
-		go s.reapUnused(ctx)
-		go s.followChanges(ctx)
-	}
-	if err != nil {
-		s.failed = err
-		return err
-	}
-	s.put(o)
-	from.TakeOver()
-	if old != nil {
-		old.held.replaced = true
-		s.closeUnused(old.held)
-	}
-	return nil
-}
-
-// commonOffer is the offer for all clients, with those for clients that have one of their own because some
-// servers are reached with their logins. Server.mu guards isFirst and clients.
-type commonOffer struct {
-	*offer.Offer
-	held    *held
-	clients map[string]*clientOffer
-	isFirst bool // neither an offer nor an error came before
-}
-
-// held is a session and the number of requests that use it, of several offers if what its servers list has
-// changed. Server.mu guards users and replaced. After the session was replaced, it is closed when no request
-// uses it.
-type held struct {
-	session  *engine.Session
-	users    int
-	replaced bool
-}
-
-// put makes an offer the current one. s.mu is held.
-func (s *Server) put(o *commonOffer) {
-	old := s.offer
-	o.isFirst = old == nil && s.failed == nil
-	s.offer, s.profiles = o, o.Profiles
-	s.announce()
-}
-
-// closeUnused closes a session that was replaced and has no running requests. s.mu
-// is held.
-func (s *Server) closeUnused(h *held) {
-	if h.replaced && h.users == 0 {
-		s.closing.Go(h.session.Close)
-	}
-}
-
-// errLoading is the error of [Server.Current] before the first tools are offered.
-var errLoading = errors.New("the tools are not loaded yet")
-
-// Current calls f with the session and the registry whose tools are offered. They stay valid
-// until f returns.
-func (s *Server) Current(f func(*engine.Session, *registry.Registry) error) error {
-	s.mu.Lock()
-	loaded := s.offer != nil
-	s.mu.Unlock()
-	if !loaded {
-		return errLoading
-	}
-	o, release := s.hold()
-	defer release()
-	return f(o.Session, o.Registry)
-}
-
-// use returns what the caller of ctx is offered now. The session stays open until done is called, at the
-// end of the request.
-func (s *Server) use(ctx context.Context) (v *offer.View, done func()) {
-	base, release := s.hold()
-	o, over := s.forCaller(ctx, base)
-	return s.viewOf(ctx, o), func() { over(); release() }
-}
-
-// hold returns the current offer for all, whose session stays open until release is called.
-func (s *Server) hold() (o *commonOffer, release func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o = s.offer
-	o.held.users++
-	return o, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		o.held.users--
-		s.closeUnused(o.held)
-	}
-}
-
-// view returns what the clients of a profile are offered.
-func (s *Server) view(o *offer.Offer, profile string) *offer.View {
-	v, made := o.View(profile)
-	if made {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if o.Session == s.offer.Session {
-			s.publish()
-		}
-	}
-	return v
-}
-
-// viewOf is view for the caller of ctx, which may be offered tools for pages too.
-func (s *Server) viewOf(ctx context.Context, o *offer.Offer) *offer.View {
-	v := s.view(o, caller.Profile(ctx))
-	if question.From(ctx).ShowsApps() {
-		return v.WithApps()
-	}
-	return v
-}
-
 // reapUnused closes sessions and servers that have not been used for a while, until ctx is
 // done.
 func (s *Server) reapUnused(ctx context.Context) {
@@ -315,52 +186,6 @@ func (s *Server) closeIdle() {
 // gone reports whether a session over HTTP has ended.
 func (s *Server) gone(session *mcp.ServerSession) bool {
 	return session.ID() != "" && !s.sessions.Has(session)
-}
-
-// load makes the offer of a session, and the offers of the clients that have one of their own. For
-// a session that was loaded before, again are the servers to ask again; what the others listed
-// stays.
-func (s *Server) load(ctx context.Context, h *held, again ...*mcpclient.Source) (*commonOffer, error) {
-	s.mu.Lock()
-	now := s.offer
-	s.mu.Unlock()
-	if now == nil {
-		now = &commonOffer{}
-	}
-	made, err := s.loadFor(ctx, h.session, nil, now.Offer, again)
-	if err != nil {
-		return nil, err
-	}
-	o := &commonOffer{Offer: made, held: h, clients: map[string]*clientOffer{}}
-	if !h.session.HasClients() {
-		return o, nil
-	}
-	s.mu.Lock()
-	own := maps.Clone(now.clients)
-	s.mu.Unlock()
-	var loading sync.WaitGroup
-	for client, c := range own {
-		c = c.next()
-		o.clients[client] = c
-		loading.Go(func() { s.loadClient(ctx, o, now, client, c, again) })
-	}
-	loading.Wait()
-	return o, nil
-}
-
-// loadFor makes the offer of a session for the client of ctx, or for all, in place of another one. base is
-// the one for all, if there is a client.
-func (s *Server) loadFor(ctx context.Context, from *engine.Session, base, before *offer.Offer,
-	again []*mcpclient.Source) (*offer.Offer, error) {
-	o, err := offer.New(ctx, offer.Options{
-		Session: from, Whole: s.opts.Whole, Profiles: s.opts.Profiles(from),
-		Base: base, Before: before, Again: again, LogIn: s.callLogin, Warn: s.opts.Warn,
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.renewSubscriptions(ctx, o)
-	return o, nil
 }
 
 // SetProfiles sets the profiles before the first Load, which sets those of its session.
@@ -594,12 +419,6 @@ func (s *Server) dropOldNews(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-func (s *Server) offersTheFirst() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.offer != nil && s.offer.isFirst
-}
-
 // needsOffer reports whether handling a request requires the offer.
 func needsOffer(method string) bool {
 	switch strings.SplitN(method, "/", 2)[0] {
@@ -607,27 +426,6 @@ func needsOffer(method string) bool {
 		return true
 	}
 	return false
-}
-
-// offered returns what the caller of ctx is offered now. The first request waits for it.
-func (s *Server) offered(ctx context.Context) (*offer.View, error) {
-	select {
-	case <-s.ready:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	s.mu.Lock()
-	base, failed := s.offer, s.failed
-	s.mu.Unlock()
-	if base == nil {
-		return nil, &jsonrpc.Error{
-			Code:    jsonrpc.CodeInternalError,
-			Message: "the tools could not be loaded: " + failed.Error(),
-		}
-	}
-	o, done := s.forCaller(ctx, base)
-	done()
-	return s.viewOf(ctx, o), nil
 }
 
 // identify returns who sends a message: the sender of its request over HTTP or, if that has

@@ -140,24 +140,20 @@ type Digest [sha256.Size]byte
 // is.
 func (v *View) Digest(who *caller.Caller, kind string) Digest {
 	if kind == "tools" && v.Rules.HasCallers() {
-		hash := sha256.New()
-		for _, t := range v.permitted(caller.With(v.life, who), v.tools) {
-			_, _ = hash.Write(t.Raw)
-		}
-		return Digest(hash.Sum(nil))
+		return v.digest(kind, v.permitted(caller.With(v.life, who), v.tools))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	key := [2]string{v.profile.Name, kind}
 	d, ok := v.digests[key]
 	if !ok {
-		d = v.digest(kind)
+		d = v.digest(kind, v.tools)
 		v.digests[key] = d
 	}
 	return d
 }
 
-func (v *View) digest(kind string) Digest {
+func (v *View) digest(kind string, tools []*Declaration) Digest {
 	hash := sha256.New()
 	add := func(name string, from *mcpclient.Source, what any) {
 		if v.profile.showsServer(from.Info().Name) {
@@ -166,7 +162,7 @@ func (v *View) digest(kind string) Digest {
 	}
 	switch kind {
 	case "tools":
-		for _, t := range v.tools {
+		for _, t := range tools {
 			_, _ = hash.Write(t.Raw)
 		}
 	case "prompts":

@@ -215,31 +215,24 @@ func matcherOf(template string) (func(string) bool, error) {
 
 // noteTaken warns about resources that two servers list.
 func (o *Offer) noteTaken() {
-	seen := map[string]*offering{}
+	seen := map[string]string{} // the first server that lists a URI
 	for _, one := range o.offerings {
 		for _, r := range one.all() {
 			u := r.uri()
 			has, _ := o.Session.OfferOwners.Owner(r.ownedAs(one.name))
 			first := seen[u]
-			if first == nil {
-				seen[u] = one
+			if first == "" {
+				seen[u] = one.name
 			}
-			if has == one.name || has == "" && first == nil {
+			if has == one.name || has == "" && first == "" {
 				continue
 			}
 			o.warn(registry.Diagnostic{
 				Severity: registry.SeverityWarning, Code: "resource_taken", Source: one.server.Name(),
-				Message: fmt.Sprintf("resource %q is offered from %s", u, registry.MCPPrefix+cmp.Or(has, first.nameOf())),
+				Message: fmt.Sprintf("resource %q is offered from %s", u, registry.MCPPrefix+cmp.Or(has, first)),
 			})
 		}
 	}
-}
-
-func (s *offering) nameOf() string {
-	if s == nil {
-		return ""
-	}
-	return s.name
 }
 
 // matches reports whether the server lists a URI, or a template of it.

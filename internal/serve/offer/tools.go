@@ -104,7 +104,11 @@ func hiddenBy(err error) *registry.Hidden {
 // unknownTool returns the message about a tool that is not offered.
 func (v *View) unknownTool(name string) string {
 	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, len(v.tools))
-	if near := registry.Near(name, v.names()); len(near) > 0 {
+	names := make([]string, len(v.tools))
+	for i, t := range v.tools {
+		names[i] = t.SDK.Name
+	}
+	if near := registry.Near(name, names); len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
 	var failed []string

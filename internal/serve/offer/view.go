@@ -87,27 +87,15 @@ type Declaration struct {
 	SDK *mcp.Tool
 }
 
-// search returns where in tools the one of a name is, or would be.
-func (v *View) search(name string) (at int, found bool) {
-	return slices.BinarySearchFunc(v.tools, name, func(d *Declaration, name string) int {
-		return strings.Compare(d.SDK.Name, name)
-	})
-}
-
 // Tool returns the tool that is offered under a name. It returns nil if none is.
 func (v *View) Tool(name string) *Declaration {
-	if at, ok := v.search(name); ok {
-		return v.tools[at]
+	at, ok := slices.BinarySearchFunc(v.tools, name, func(d *Declaration, name string) int {
+		return strings.Compare(d.SDK.Name, name)
+	})
+	if !ok {
+		return nil
 	}
-	return nil
-}
-
-func (v *View) names() []string {
-	out := make([]string, len(v.tools))
-	for i, t := range v.tools {
-		out[i] = t.SDK.Name
-	}
-	return out
+	return v.tools[at]
 }
 
 // View returns what the clients of a profile are offered, and whether it was made just now, so that there

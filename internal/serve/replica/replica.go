@@ -99,7 +99,9 @@ func New(shared *store.Store) *Replica {
 func (r *Replica) Join(ctx context.Context, opts Options) (leave func(), err error) {
 	r.opts = opts
 	opts.Sessions.Over = func(id string) {
-		opts.Closing.Go(func() { r.ended(context.WithoutCancel(ctx), id) })
+		if one := r.forget(id); one != nil { // at once, because the session may be taken over again
+			opts.Closing.Go(func() { r.ended(context.WithoutCancel(ctx), id, one) })
+		}
 	}
 	stop, err := r.Member.Join(ctx, cluster.Options{Handle: r.handle, Log: opts.Log, Renew: func(ctx context.Context) {
 		r.renew(ctx)
@@ -166,10 +168,8 @@ func senderOf(r *http.Request) (from auth.Identity, ok bool) {
 
 // pause waits, at most until ctx is done.
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

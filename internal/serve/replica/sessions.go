@@ -153,12 +153,8 @@ func (r *Replica) renew(ctx context.Context) {
 	}
 }
 
-// ended removes the record of a session that has ended here.
-func (r *Replica) ended(ctx context.Context, id string) {
-	one := r.forget(id)
-	if one == nil {
-		return
-	}
+// ended removes the record of a session that has ended here from the store.
+func (r *Replica) ended(ctx context.Context, id string, one *record) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	if one.over = true; one.value.Exists() {

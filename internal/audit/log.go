@@ -93,13 +93,12 @@ func (l *Log) Scan(ctx context.Context, o ScanOptions, each func(Entry) error) (
 	if !o.Follow {
 		return s.damaged, nil
 	}
-	tick := time.NewTicker(cmp.Or(o.Poll, 200*time.Millisecond))
-	defer tick.Stop()
+	tick := time.Tick(cmp.Or(o.Poll, 200*time.Millisecond))
 	for {
 		select {
 		case <-ctx.Done():
 			return s.damaged, nil
-		case <-tick.C:
+		case <-tick:
 		}
 		if err := s.advance(); err != nil {
 			return s.damaged, err

@@ -276,13 +276,12 @@ func (p *pipeWriter) Watch() (stop func()) {
 	quit := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
+		tick := time.Tick(200 * time.Millisecond)
 		for {
 			select {
 			case <-quit:
 				return
-			case <-tick.C:
+			case <-tick:
 			}
 			if readerGone(f) {
 				p.mu.Lock()

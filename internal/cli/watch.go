@@ -93,13 +93,12 @@ func (w *Watcher) record(paths ...string) {
 // reload fails, it prints the error and the earlier session stays in use. A file that has
 // another time but the same content has not changed.
 func (w *Watcher) Follow(ctx context.Context, from *engine.Session, reload func(*engine.Session) (*engine.Session, error)) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
+	tick := time.Tick(watchEvery)
 	for settled := w.state; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 		w.addDocuments(from)
 		now := w.look()

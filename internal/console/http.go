@@ -67,8 +67,7 @@ func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	out := http.NewResponseController(w)
-	tick := time.NewTicker(updateEvery)
-	defer tick.Stop()
+	tick := time.Tick(updateEvery)
 	s := seen{running: -1, questions: -1}
 	for sent := time.Now(); ; {
 		u, changed := h.since(&s)
@@ -95,7 +94,7 @@ func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-h.opts.Stopping:
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 }

@@ -161,8 +161,7 @@ func (l sharedLogins) Read(ctx context.Context, key string) ([]byte, error) {
 
 // Update implements oauth.Place.
 func (l sharedLogins) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
-	tick := time.NewTicker(loginLockPoll)
-	defer tick.Stop()
+	tick := time.Tick(loginLockPoll)
 	for {
 		_, locked, err := l.store.Swap(ctx, loginLockKind, key, store.Value{}, []byte{1}, loginLockTime)
 		if err != nil {
@@ -172,7 +171,7 @@ func (l sharedLogins) Update(ctx context.Context, key string, change func([]byte
 			break
 		}
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

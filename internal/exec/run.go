@@ -62,12 +62,10 @@ func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool,
 	if grace <= 0 {
 		grace = defaultGrace
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case o := <-done:
 		return o.result, o.err
-	case <-timer.C:
+	case <-time.After(grace):
 		return registry.Result{}, fmt.Errorf("calling %q: it did not stop within %s: %w", t.Name, grace, context.Cause(ctx))
 	}
 }

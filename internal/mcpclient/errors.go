@@ -121,12 +121,10 @@ func (c *session) ending(err error) string {
 
 // exited describes the end of a child that has closed its stdout.
 func exited(c child) string {
-	timer := time.NewTimer(maxExit)
-	defer timer.Stop()
 	select {
 	case <-c.Done():
 		return c.Ending()
-	case <-timer.C:
+	case <-time.After(maxExit):
 		return "it closed its stdout"
 	}
 }

@@ -205,11 +205,9 @@ const busyPause = 100 * time.Millisecond
 
 // pause waits for d, or until ctx is done.
 func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }
 

@@ -190,11 +190,9 @@ func (c *session) endWith(cause error) {
 			defer close(over)
 			c.close(cause)
 		}()
-		timer := time.NewTimer(maxEnd)
-		defer timer.Stop()
 		select {
 		case <-over:
-		case <-timer.C:
+		case <-time.After(maxEnd):
 		}
 	})
 }

@@ -192,13 +192,12 @@ func chatty(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, e
 			&mcp.ElicitParams{Mode: "form", Message: "Well?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
 		answered <- err
 	}()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(time.Millisecond)
 	for {
 		select {
 		case err := <-answered:
 			return say("answered"), err
-		case <-tick.C:
+		case <-tick:
 			if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "still waiting"}); err != nil {
 				return nil, err
 			}

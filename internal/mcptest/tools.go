@@ -140,10 +140,8 @@ func slow(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 			return nil, err
 		}
 	}
-	timer := time.NewTimer(time.Duration(p.Seconds * float64(time.Second)))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Duration(p.Seconds * float64(time.Second))):
 		return say("slept"), nil
 	case <-ctx.Done():
 		if p.Marker != "" {

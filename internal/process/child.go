@@ -158,12 +158,10 @@ func (c *Child) endsUnlessIdle(d time.Duration) bool {
 }
 
 func (c *Child) endsWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-c.done:
 		return true
-	case <-timer.C:
+	case <-time.After(d):
 		return false
 	}
 }

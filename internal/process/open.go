@@ -34,15 +34,13 @@ func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 	GoesOn(cmd.Process.Pid)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // reap it, so that no zombie remains
-	timer := time.NewTimer(watch)
-	defer timer.Stop()
 	select {
 	case err := <-ended:
 		if err != nil {
 			return fmt.Errorf("%s failed (%w)", spec.Argv[0], err)
 		}
 		return nil
-	case <-timer.C:
+	case <-time.After(watch):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -78,9 +78,7 @@ func (r *running) run(ctx context.Context) (Outcome, error) {
 // is time to kill the rest of the group.
 func (r *running) wait(ctx context.Context, drained <-chan struct{}) (err error) {
 	exited, canceled := r.child.exited, ctx.Done()
-	timer := time.NewTimer(time.Hour)
-	timer.Stop()
-	defer timer.Stop()
+	var timer <-chan time.Time
 	for exited != nil || drained != nil {
 		select {
 		case <-drained:
@@ -88,15 +86,15 @@ func (r *running) wait(ctx context.Context, drained <-chan struct{}) (err error)
 		case <-exited:
 			exited = nil
 			if err == nil {
-				timer.Reset(orDefault(r.spec.Linger, DefaultLinger))
+				timer = time.After(orDefault(r.spec.Linger, DefaultLinger))
 			}
 		case <-canceled:
 			canceled, err = nil, context.Cause(ctx)
 			r.child.terminate()
-			timer.Reset(orDefault(r.spec.Grace, DefaultGrace))
+			timer = time.After(orDefault(r.spec.Grace, DefaultGrace))
 		case <-r.over:
 			return ErrOutputLimit
-		case <-timer.C:
+		case <-timer:
 			return err
 		}
 	}

@@ -188,17 +188,14 @@ func withTimeLimit(ctx context.Context, limit time.Duration, f func() error) err
 		}()
 		done <- f()
 	}()
-	slice := time.NewTimer(validateSlice)
-	defer slice.Stop()
 	for range limit / validateSlice {
 		select {
 		case err := <-done:
 			return err
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-slice.C:
+		case <-time.After(validateSlice):
 			runtime.Gosched()
-			slice.Reset(validateSlice)
 		}
 	}
 	return fmt.Errorf("took longer than %s", limit)

@@ -147,12 +147,10 @@ func (s *Server) end(stop context.CancelCauseFunc) {
 		s.out.flush()
 		close(over)
 	}()
-	limit := time.NewTimer(lastAnswers)
-	defer limit.Stop()
 	select {
 	case <-over:
 		return
-	case <-limit.C:
+	case <-time.After(lastAnswers):
 	}
 	s.mu.Lock()
 	var left []*Request

@@ -223,10 +223,8 @@ const (
 func (s *Server) admit(ctx context.Context, c *question.Client) (done func(), err error) {
 	if err := s.calls.Add(c.From.Name, s.limits().MaxCalls); err != nil {
 		s.opts.Log.Warn("call refused", "caller", c.From.Name, "reason", err.Error())
-		pause := time.NewTimer(refusalPause)
-		defer pause.Stop()
 		select {
-		case <-pause.C:
+		case <-time.After(refusalPause):
 		case <-ctx.Done():
 		}
 		return nil, err

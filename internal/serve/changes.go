@@ -77,14 +77,7 @@ func (c *changes) follow(servers []*mcpclient.Source) {
 
 // followChanges updates the offer when servers report changes, until ctx is done.
 func (s *Server) followChanges(ctx context.Context) {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-pause.C:
-		}
 		select {
 		case <-ctx.Done():
 			return
@@ -97,7 +90,11 @@ func (s *Server) followChanges(ctx context.Context) {
 		if len(servers) > 0 {
 			s.refresh(ctx, servers)
 		}
-		pause.Reset(changePause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(changePause):
+		}
 	}
 }
 

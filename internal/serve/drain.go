@@ -114,11 +114,10 @@ func (h *HTTP) wait(ctx context.Context) int {
 			h.server.replica.GiveUpSessions(ctx, all)
 		}
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(10 * time.Millisecond)
 	for giveUp(false); h.busy() && ctx.Err() == nil; giveUp(false) {
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-ctx.Done():
 		}
 	}

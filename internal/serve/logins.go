@@ -340,13 +340,12 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 		return fmt.Errorf("server %q needs a login, which the user did not agree to (%s); it can be made at %s within %s",
 			name, result.Action, address, loginTime)
 	}
-	tick := time.NewTicker(loginPoll)
-	defer tick.Stop()
+	tick := time.Tick(loginPoll)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-tick.C:
+		case <-tick:
 		}
 		now, ok, err := s.logins.find(ctx, id)
 		switch {

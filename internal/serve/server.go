@@ -154,13 +154,12 @@ func (s *Server) ChangeStateKey(secret string) { s.states.ChangeKey(secret) }
 // reapUnused closes sessions and servers that have not been used for a while, until ctx is
 // done.
 func (s *Server) reapUnused(ctx context.Context) {
-	tick := time.NewTicker(closeEvery)
-	defer tick.Stop()
+	tick := time.Tick(closeEvery)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 		s.sessions.EndUnused(s.limits().Session)
 		s.endSubscriptions(ctx)

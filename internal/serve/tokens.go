@@ -28,13 +28,12 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 		keys.Go(func() { h.opts.OAuth.Follow(ctx) })
 		defer keys.Wait()
 	}
-	tick := time.NewTicker(revokeEvery)
-	defer tick.Stop()
+	tick := time.Tick(revokeEvery)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 		invalid := func(from auth.Identity) bool { _, ok := h.tokens.Renew(from); return !ok }
 		h.visits.CancelOf(func(from auth.Identity) bool { now, ok := h.tokens.Renew(from); return !ok || !now.Console })

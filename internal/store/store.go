@@ -181,11 +181,9 @@ func (s *Store) Wait(ctx context.Context) error {
 		if err := s.Put(ctx, "start", "", nil, time.Second); err == nil {
 			return nil
 		}
-		retry := time.NewTimer(pause)
 		select {
-		case <-retry.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			retry.Stop()
 			return context.Cause(ctx)
 		}
 	}

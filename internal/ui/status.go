@@ -88,10 +88,8 @@ func (s *Status) elapsed() int { return int(time.Since(s.start).Seconds()) }
 
 func (s *Status) run() {
 	defer close(s.ended)
-	delay := time.NewTimer(s.opts.Delay)
-	defer delay.Stop()
 	select {
-	case <-delay.C:
+	case <-time.After(s.opts.Delay):
 	case <-s.stop:
 		return
 	}
@@ -99,11 +97,10 @@ func (s *Status) run() {
 	s.due = true
 	s.draw()
 	s.mu.Unlock()
-	ticker := time.NewTicker(frame)
-	defer ticker.Stop()
+	ticker := time.Tick(frame)
 	for {
 		select {
-		case <-ticker.C:
+		case <-ticker:
 			s.mu.Lock()
 			s.settle()
 			if s.changed || s.elapsed() != s.second {

@@ -153,10 +153,8 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 
 // pause waits for d, or until ctx is done.
 func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
@@ -164,14 +162,12 @@ func pause(ctx context.Context, d time.Duration) {
 // wait returns when the process has ended or the limit is reached. The error
 // wraps the cause of ctx.
 func (b *backgroundStore) wait(ctx context.Context, r *backgroundRecord, limit time.Duration) error {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	poll := time.NewTicker(pollInterval)
-	defer poll.Stop()
+	over := time.After(limit)
+	poll := time.Tick(pollInterval)
 	for b.state(r).running {
 		select {
-		case <-poll.C:
-		case <-timer.C:
+		case <-poll:
+		case <-over:
 			return nil
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w", text.Quote(r.ID), context.Cause(ctx))

@@ -15,11 +15,10 @@ type changeLock struct{ mu sync.Mutex }
 
 // acquire waits for the lock.
 func (l *changeLock) acquire(ctx context.Context, _ *os.Root) (release func(), err error) {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(time.Millisecond)
 	for !l.mu.TryLock() {
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -34,11 +34,9 @@ func (changeLock) acquire(ctx context.Context, root *os.Root) (release func(), e
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return func() { folder.Close() }, nil // closing releases the lock
 		}
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			timer.Stop()
 			folder.Close()
 			return nil, context.Cause(ctx)
 		}

@@ -210,21 +210,18 @@ const changePause = 500 * time.Millisecond
 
 // followChanges lists servers again after they have reported changes, until life is done.
 func (h *host) followChanges(life context.Context) {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for {
-		select {
-		case <-pause.C:
-		case <-life.Done():
-			return
-		}
 		select {
 		case <-h.wake:
 		case <-life.Done():
 			return
 		}
 		h.relist(life)
-		pause.Reset(changePause)
+		select {
+		case <-time.After(changePause):
+		case <-life.Done():
+			return
+		}
 	}
 }
 

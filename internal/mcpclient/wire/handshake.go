@@ -167,8 +167,7 @@ func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening,
 	probing := send(s.discover)
 	var initializing <-chan greeting // nil means not sent
 	var probe, initialize *greeting  // nil means not answered
-	timer := time.NewTimer(window)
-	defer timer.Stop()
+	timer := time.After(window)
 	for {
 		late := false
 		select {
@@ -176,7 +175,7 @@ func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening,
 			probe = &g
 		case g := <-initializing:
 			initialize = &g
-		case <-timer.C:
+		case <-timer:
 			late = true
 		case <-ctx.Done():
 			return opening{}, context.Cause(ctx)
@@ -193,9 +192,9 @@ func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening,
 		case initializing == nil:
 			initializing = send(s.initialize)
 		case probe != nil:
-			timer.Reset(window) // for the answer to initialize
+			timer = time.After(window) // for the answer to initialize
 		case initialize != nil:
-			timer.Reset(max(window, afterRefusal))
+			timer = time.After(max(window, afterRefusal))
 		}
 	}
 }

@@ -53,11 +53,9 @@ func (s *Session) confirm(ctx context.Context) {
 	s.opening.confirmed = c
 	s.mu.Unlock()
 	s.listenToOwn(ctx, h, c)
-	limit := time.NewTimer(maxRequestWait)
-	defer limit.Stop()
 	select { // so that no other request takes the open connection
 	case <-c.requested.c:
-	case <-limit.C:
+	case <-time.After(maxRequestWait):
 	case <-ctx.Done():
 	}
 	s.whileOpen(ctx, func(ctx context.Context) {
@@ -147,11 +145,9 @@ func (c *confirmation) await(ctx context.Context, r *Request) (early <-chan stru
 	if r.Asked == nil {
 		return nil
 	}
-	timer := time.NewTimer(maxStreamWait)
-	defer timer.Stop()
 	select {
 	case <-c.open.c:
-	case <-timer.C:
+	case <-time.After(maxStreamWait):
 		c.open.close() // no request waits any more
 	case <-ctx.Done():
 	}
@@ -259,10 +255,8 @@ func (s *signal) close() { s.once.Do(func() { close(s.c) }) }
 
 // waitFor waits up to d for c to be closed.
 func waitFor(c <-chan struct{}, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-c:
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }

@@ -100,9 +100,7 @@ func (s *keySet) step(ctx, fetching context.Context, pause time.Duration, until 
 	s.mu.Unlock()
 	var over <-chan time.Time
 	if running == nil {
-		timer := time.NewTimer(left)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(left)
 	}
 	select {
 	case <-running: // nil is never ready

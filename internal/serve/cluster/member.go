@@ -116,12 +116,11 @@ func (m *Member) say(ctx context.Context, address string) bool {
 
 // beat says that this replica lives, and renews what it has in the store, until ctx is done.
 func (m *Member) beat(ctx context.Context, address string, renew func(context.Context)) {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
+	tick := time.Tick(beatEvery)
 	var renewed time.Time
 	for {
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-ctx.Done():
 			return
 		}

@@ -70,10 +70,8 @@ func (b *Bodies) read(ctx context.Context, name string, body io.Reader) ([]byte,
 	whole := bytes.NewBuffer(head)
 	_, err = whole.ReadFrom(body)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		pause := time.NewTimer(largePause)
-		defer pause.Stop()
 		select {
-		case <-pause.C:
+		case <-time.After(largePause):
 		case <-ctx.Done():
 		}
 	}

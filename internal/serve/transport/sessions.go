@@ -174,10 +174,8 @@ func (s *Sessions) Call(ctx context.Context, id string, in *Inbound, stopping <-
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(in.Open, func() {
-		timer := time.NewTimer(leftTime)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(leftTime):
 		case <-stopping:
 		case <-ctx.Done():
 		}

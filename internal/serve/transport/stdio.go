@@ -140,8 +140,7 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 // awaitAnswers waits for a limited time, or until giveUp is closed, until all requests
 // except canceled ones are answered.
 func (c *stdioConn) awaitAnswers(ctx context.Context, giveUp <-chan struct{}) {
-	timer := time.NewTimer(c.drain)
-	defer timer.Stop()
+	limit := time.After(c.drain)
 	for c.unanswered() {
 		select {
 		case <-c.answered:
@@ -149,7 +148,7 @@ func (c *stdioConn) awaitAnswers(ctx context.Context, giveUp <-chan struct{}) {
 			return
 		case <-giveUp:
 			return
-		case <-timer.C:
+		case <-limit:
 			return
 		case <-ctx.Done():
 			return

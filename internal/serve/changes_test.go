@@ -160,7 +160,7 @@ func TestChangedProfileIsNotified(t *testing.T) {
 	from := newSession(t, upstream)
 	t.Cleanup(from.Close)
 	var changed atomic.Bool
-	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) []offer.Profile {
+	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) offer.Profiles {
 		of := func(name string, less bool) offer.Profile {
 			shows := func(t *registry.Tool) bool { return !less || t.ServerTool != "echo" }
 			return offer.Profile{Name: name, Tools: shows, Servers: func(server string) bool { return !less || server != "b" },
@@ -169,7 +169,7 @@ func TestChangedProfileIsNotified(t *testing.T) {
 					return reg, engine.FoundIn(reg, slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !shows(t) })), err
 				}}
 		}
-		return []offer.Profile{of("same", false), of("changes", changed.Load())}
+		return offer.Profiles{of("same", false), of("changes", changed.Load())}
 	}})
 	url := listen(t, s, nil).URL
 	told := map[string]chan string{}

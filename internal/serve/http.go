@@ -190,7 +190,7 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 	if !ok {
 		return
 	}
-	if from.Profile, ok = h.server.profileFor(from, profile); !ok {
+	if from.Profile, ok = h.server.Profiles().For(from.Profile, from.Groups, profile); !ok {
 		h.refuse(w, r, http.StatusNotFound, "not found: there is no such profile, or not for this client")
 		return
 	}

@@ -123,7 +123,7 @@ func (s *Server) loadFor(ctx context.Context, from *engine.Session, base, before
 	if err != nil {
 		return nil, err
 	}
-	s.renewSubscriptions(ctx, o)
+	s.subscriptions.renew(ctx, o, s.opts.Warn)
 	return o, nil
 }
 

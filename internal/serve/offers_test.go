@@ -79,7 +79,7 @@ func TestResourcesAreResolvedInTheView(t *testing.T) {
 	only := func(name string) offer.Profile {
 		return offer.Profile{Name: name, Select: all, Tools: func(*registry.Tool) bool { return false }, Servers: func(server string) bool { return server == name }}
 	}
-	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) []offer.Profile { return []offer.Profile{only("a"), only("b")} }})
+	s := serverFrom(t, from, Options{Profiles: func(*engine.Session) offer.Profiles { return offer.Profiles{only("a"), only("b")} }})
 	url := listen(t, s, nil).URL
 	for profile, want := range map[string]map[string]string{
 		"":   {"good://5": "a", "good://a/b": "b", "both://x": "a", "own://a": "a", "own://b": "b"},

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,7 +36,7 @@ type Options struct {
 	// Whole is what clients without a profile are offered. It has neither a name nor groups.
 	Whole offer.Profile
 	// Profiles returns the profiles of a session. A nil Profiles means that there are none.
-	Profiles func(*engine.Session) []offer.Profile
+	Profiles func(*engine.Session) offer.Profiles
 	// Profile is the name of the profile of the client on stdin. Without one it is offered Whole.
 	Profile string
 	// Version is the version of toolreg that clients see.
@@ -101,7 +100,7 @@ type Server struct {
 	ids       transport.SessionIDs
 
 	mu         sync.Mutex
-	profiles   []offer.Profile
+	profiles   offer.Profiles
 	offer      *commonOffer
 	failed     error // error of Load if there is no offer
 	sdk        *mcp.Server
@@ -115,7 +114,7 @@ func New(opts Options) *Server {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	if opts.Profiles == nil {
-		opts.Profiles = func(*engine.Session) []offer.Profile { return nil }
+		opts.Profiles = func(*engine.Session) offer.Profiles { return nil }
 	}
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
@@ -188,51 +187,22 @@ func (s *Server) gone(session *mcp.ServerSession) bool {
 }
 
 // SetProfiles sets the profiles before the first Load, which sets those of its session.
-func (s *Server) SetProfiles(profiles []offer.Profile) {
+func (s *Server) SetProfiles(profiles offer.Profiles) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.profiles = profiles
 }
 
-// HasProfile reports whether there is a profile of a name.
-func (s *Server) HasProfile(name string) bool {
+// Profiles returns the profiles that clients can use now.
+func (s *Server) Profiles() offer.Profiles {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.profiles, func(p offer.Profile) bool { return p.Name == name })
-}
-
-// profileFor returns the profile of a client: the one that its token or one of its groups is
-// bound to, or the one that the address names; "" is all of the registry. It reports false if
-// the client may not use the address.
-func (s *Server) profileFor(from auth.Identity, named string) (profile string, ok bool) {
-	if from.Profile != "" {
-		return from.Profile, named == "" || named == from.Profile
-	}
-	s.mu.Lock()
-	profiles := s.profiles
-	s.mu.Unlock()
-	var bound []string
-	for _, p := range profiles {
-		if p.IsFor(from.Groups) {
-			bound = append(bound, p.Name)
-		}
-	}
-	switch {
-	case len(bound) > 0 && named == "":
-		return bound[0], true
-	case len(bound) > 0:
-		return named, slices.Contains(bound, named)
-	case named == "":
-		return "", true
-	}
-	return named, slices.ContainsFunc(profiles, func(p offer.Profile) bool {
-		return p.Name == named && len(p.Groups) == 0
-	})
+	return s.profiles
 }
 
 // isBound reports whether a client is offered only what a profile has, whatever address it uses.
 func (s *Server) isBound(from auth.Identity) bool {
-	profile, _ := s.profileFor(from, "")
+	profile, _ := s.Profiles().For(from.Profile, from.Groups, "")
 	return profile != ""
 }
 
@@ -293,7 +263,9 @@ func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 // resolves names.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		s.beginStream(req)
+		if in := transport.InboundOf(req); in != nil {
+			in.Stream.Begin() // the SDK has set its headers by now; it stays alive until its first event
+		}
 		who := s.identify(ctx, req)
 		from, ok := req.(question.Sender)
 		session, _ := req.GetSession().(*mcp.ServerSession)
@@ -392,14 +364,6 @@ func (s *Server) withInstructions(ctx context.Context, result mcp.Result) {
 		r.Instructions += more
 	case *mcp.DiscoverResult:
 		r.Instructions += more
-	}
-}
-
-// beginStream lets the response to a request over HTTP, whose headers the SDK has set by
-// now, stay alive until its first event.
-func (s *Server) beginStream(req mcp.Request) {
-	if in := transport.InboundOf(req); in != nil {
-		in.Stream.Begin()
 	}
 }
 

@@ -147,6 +147,25 @@ func (s *subscriptions) servers(o *offer.Offer) []*mcpclient.Source {
 	return out
 }
 
+// renew subscribes to the resources of a new offer that clients have subscribed to before. It is done before
+// the offer replaces another, whose servers report changes until then.
+func (s *subscriptions) renew(ctx context.Context, o *offer.Offer, warn func(registry.Diagnostic)) {
+	ctx, stop := context.WithTimeout(ctx, renewWithin)
+	defer stop()
+	for _, to := range s.all() {
+		server := o.ServerOf(to.server, to.client, to.uri)
+		if server == nil {
+			continue
+		}
+		if err := server.Subscribe(ctx, to.uri); err != nil {
+			warn(registry.Diagnostic{
+				Severity: registry.SeverityWarning, Code: "not_subscribed", Source: server.Name(),
+				Message: fmt.Sprintf("changes of resource %q are no longer reported: %v", to.uri, err),
+			})
+		}
+	}
+}
+
 // subscribe subscribes to the updates of a resource.
 func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	if _, err := s.offered(ctx); err != nil { // the request itself may not have waited for the offer
@@ -224,26 +243,6 @@ const (
 	// unsubscribeWithin is how long a server may take to end a subscription.
 	unsubscribeWithin = 5 * time.Second
 )
-
-// renewSubscriptions subscribes to the resources of a new offer that clients have
-// subscribed to before. It is done before the offer replaces another, whose servers report
-// changes until then.
-func (s *Server) renewSubscriptions(ctx context.Context, o *offer.Offer) {
-	ctx, stop := context.WithTimeout(ctx, renewWithin)
-	defer stop()
-	for _, to := range s.subscriptions.all() {
-		server := o.ServerOf(to.server, to.client, to.uri)
-		if server == nil {
-			continue
-		}
-		if err := server.Subscribe(ctx, to.uri); err != nil {
-			s.opts.Warn(registry.Diagnostic{
-				Severity: registry.SeverityWarning, Code: "not_subscribed", Source: server.Name(),
-				Message: fmt.Sprintf("changes of resource %q are no longer reported: %v", to.uri, err),
-			})
-		}
-	}
-}
 
 // resourceChanged notifies the clients that have subscribed to a resource of a server, each under
 // the spelling of its URI that it has subscribed to.

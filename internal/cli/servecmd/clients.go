@@ -97,8 +97,8 @@ func (o *options) checkProfiles(from *engine.Session) error {
 }
 
 // profiles returns the profiles of a session, narrowed by the flags.
-func (o *options) profiles(from *engine.Session) []offer.Profile {
-	var out []offer.Profile
+func (o *options) profiles(from *engine.Session) offer.Profiles {
+	var out offer.Profiles
 	for _, p := range from.Settings.Profiles {
 		only := filters(p)
 		ofServers := engine.InPreset(p.Preset, &registry.Tool{Definition: registry.Definition{Source: registry.MCPPrefix}})

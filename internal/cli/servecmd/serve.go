@@ -466,7 +466,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	}
 	address, _ := listener.Addr().(*net.TCPAddr)
 	loopback := address == nil || address.IP.IsLoopback()
-	tokens, made, err := o.tokens(ios, server.HasProfile, loopback)
+	tokens, made, err := o.tokens(ios, func(profile string) bool { return server.Profiles().Has(profile) }, loopback)
 	if err != nil {
 		_ = listener.Close()
 		return err

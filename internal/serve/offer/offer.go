@@ -33,7 +33,7 @@ type Offer struct {
 	Failed []registry.Source
 	// Rules decide about prompts and resources.
 	Rules    *engine.OfferRules
-	Profiles []Profile
+	Profiles Profiles
 
 	whole        *View // of clients without a profile
 	logins       []*loginTool
@@ -58,7 +58,7 @@ type Options struct {
 	Session *engine.Session
 	// Whole is what clients without a profile are offered.
 	Whole    Profile
-	Profiles []Profile
+	Profiles Profiles
 	// Base is the offer for all, if one for a client is made. What it lists is the same for the client.
 	Base *Offer
 	// Before is the offer that the new one replaces. If it is of the same session, the servers that it

@@ -17,47 +17,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Profile is a part of the registry that some clients are offered instead of all of it.
-type Profile struct {
-	Name string
-	// Groups are globs of the groups whose members get the profile. If it is empty, every
-	// client may use it.
-	Groups []string
-	// Select loads what it needs of a session and returns the registry and the tools that are offered,
-	// in its order.
-	Select func(context.Context, *engine.Session) (*registry.Registry, []engine.Found, error)
-	// Tools reports whether a tool is part of the profile, so that it can be reached at all, also through
-	// others. A nil Tools means that all are.
-	Tools func(*registry.Tool) bool
-	// Servers reports whether the prompts and resources of a server are part of the profile. A nil
-	// Servers means that those of all are.
-	Servers func(name string) bool
-}
-
-// shows reports whether a tool is part of the profile.
-func (p *Profile) shows(t *registry.Tool) bool { return p.Tools == nil || p.Tools(t) }
-
-// showsServer reports whether prompts and resources of a server are part of the profile.
-func (p *Profile) showsServer(name string) bool { return p.Servers == nil || p.Servers(name) }
-
-// IsFor reports whether one of a caller's groups gets the profile.
-func (p *Profile) IsFor(groups []string) bool {
-	for _, glob := range p.Groups {
-		for _, group := range groups {
-			if text.MatchName(glob, group) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// context returns a context in which tools outside the profile cannot be found, and its servers alone
-// are named.
-func (p *Profile) context(ctx context.Context) context.Context {
-	return engine.WithScope(ctx, p.Tools, p.Servers)
-}
-
 // View is what the clients of a profile are offered.
 type View struct {
 	*Offer

@@ -1,17 +1,13 @@
-package serve
+package offer
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/toolreg/toolreg/internal/serve/auth"
-	"github.com/toolreg/toolreg/internal/serve/offer"
 )
 
 // Who gets which profile, by token, groups and address.
 func TestProfileFor(t *testing.T) {
-	s := New(Options{})
-	s.SetProfiles([]offer.Profile{{Name: "open"}, {Name: "ops", Groups: []string{"ops", "sre-*"}}, {Name: "dev", Groups: []string{"dev"}}})
+	p := Profiles{{Name: "open"}, {Name: "ops", Groups: []string{"ops", "sre-*"}}, {Name: "dev", Groups: []string{"dev"}}}
 	for _, tt := range []struct{ bound, groups, named, want string }{
 		{"", "", "", ""},
 		{"", "", "open", "open"},
@@ -30,7 +26,7 @@ func TestProfileFor(t *testing.T) {
 		{"ops", "", "open", "404"},
 		{"ops", "dev", "dev", "404"},
 	} {
-		got, ok := s.profileFor(auth.Identity{Name: "a", Groups: strings.Fields(tt.groups), Profile: tt.bound}, tt.named)
+		got, ok := p.For(tt.bound, strings.Fields(tt.groups), tt.named)
 		if !ok {
 			got = "404"
 		}

@@ -79,8 +79,8 @@ func (c *Calls) Claim(ctx context.Context, held ...*exec.Held) (bool, error) {
 	return err == nil && x.Unattended.Claim(ctx, ids...), err
 }
 
-// CallHeld makes a call that was held, with the answers that were collected; nil: it was not
-// held.
+// CallHeld makes a call that was held, with the answers that were collected. With a nil h the call was
+// not held.
 func (c *Calls) CallHeld(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
 	params, err := registry.DecodeParams(f.Tool.Name, call.Params)
 	if err != nil {

@@ -172,7 +172,7 @@ func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, e
 type Instructions struct {
 	Server string
 	Text   string // "" if they are withheld
-	// Withheld is the gravest finding in them, of severity high; nil: there is none.
+	// Withheld is the gravest finding in them, of severity high; nil if there is none.
 	Withheld *toolscan.Finding
 }
 

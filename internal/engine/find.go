@@ -98,7 +98,7 @@ const (
 type step struct {
 	name    string
 	sources []registry.Source
-	server  registry.Source // the server or API that the name refers to; nil = none
+	server  registry.Source // the server or API that the name refers to; nil if it refers to none
 }
 
 // find looks up a name, a second time if the cache was not sufficient, and
@@ -384,7 +384,7 @@ func (f *finder) renew(ctx context.Context, kept bool, wanted func(registry.Sour
 // clients has the finders of clients that have logins of their own to some servers
 // (oauth.per: client). What one of them is offered, no other one sees. The zero value has none.
 type clients struct {
-	newSources func(ctx context.Context, client string) *sources // nil: no server has a login for each client
+	newSources func(ctx context.Context, client string) *sources // nil if no server has a login for each client
 
 	mu      sync.Mutex
 	finders map[string]*finder // by the name of the client

@@ -23,9 +23,9 @@ type gate struct {
 	audit      *callRecorder
 	runs       *toolRuns
 	limits     callLimits
-	asker      Asker       // nil: nobody can be asked
-	unattended *unattended // without its questions; nil: questions are not kept
-	tape       *tape       // nil: the run is neither recorded nor replayed
+	asker      Asker       // nil if nobody can be asked
+	unattended *unattended // without its questions; nil if questions are not kept
+	tape       *tape       // nil if the run is neither recorded nor replayed
 
 	mu        sync.Mutex
 	executors map[*registry.Registry]*exec.Executor
@@ -199,7 +199,7 @@ type span struct {
 type callLimits struct {
 	limits []settings.CallLimit
 	local  *quotas
-	shared *store.Store // what several processes count together; nil: local counts
+	shared *store.Store // what several processes count together; nil if local counts
 }
 
 // count counts a call of a client. It returns an *exec.LimitedError, and counts nothing, if one

@@ -22,7 +22,7 @@ import (
 // is safe for concurrent use.
 type Journal struct {
 	reports *reports
-	dir     *state.Dir // nil: nothing is kept
+	dir     *state.Dir // nil if nothing can be kept
 	name    string     // of the file
 
 	mu      sync.Mutex

@@ -24,7 +24,7 @@ type keptServers struct {
 	set     *settings.Settings
 	folders *state.Folders
 	use     mcpclient.KeptUse
-	command []string // runs [KeepServer]; empty: no server is kept
+	command []string // runs [KeepServer]; without it no server is kept
 }
 
 // keepFor returns for how long this run lets a server outlast it; 0 if it does not.

@@ -75,7 +75,7 @@ type place struct{ server, client string }
 // links are the servers of a session, and which of them an earlier session still owns.
 type links struct {
 	confiner *confine.Confiner
-	earlier  *links // of the session that this one is to replace; nil: none
+	earlier  *links // of the session that this one is to replace; nil if there is none
 
 	mu     sync.Mutex
 	all    map[place]*link

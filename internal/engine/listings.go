@@ -160,7 +160,7 @@ func (l *listingStore) observe(r registry.SourceReport) {
 type outputListing struct {
 	*listingStore
 	source string
-	tree   string // folder all of whose files are part of the key; "" = none
+	tree   string // folder all of whose files are part of the key; "" if there is none
 	once   keyOnce
 }
 

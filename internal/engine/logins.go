@@ -20,11 +20,11 @@ import (
 // logins are the logins to servers and APIs, those of the person and those of clients.
 type logins struct {
 	programs  *programs
-	shared    *store.Store // of the session; nil: none
+	shared    *store.Store // of the session; nil if it has none
 	perClient bool         // see [Options.ClientLogins]
 
 	opening sync.Mutex
-	opened  *store.Store // see clientStore; nil: it was not needed
+	opened  *store.Store // see clientStore; nil until it is needed
 }
 
 // close closes the store of clients' logins if it was opened.

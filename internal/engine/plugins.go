@@ -25,10 +25,10 @@ const (
 type Plugin struct {
 	*discover.Plugin
 	Place     string
-	Disabled  *registry.Entry // entry of plugins.disabled; nil = enabled
+	Disabled  *registry.Entry // entry of plugins.disabled that matches; nil if none does
 	Untrusted bool            // its project is not trusted, so it is ignored
 
-	Source registry.Source // nil: not used
+	Source registry.Source // nil if the plugin is not used
 }
 
 // SourceName returns the name of its source; "" if it is not used.

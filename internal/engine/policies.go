@@ -27,10 +27,10 @@ import (
 type policies struct {
 	rules    *policyRules
 	programs *programs
-	clients  *store.Store // has the approvals of clients; nil: the state folder has them
+	clients  *store.Store // has the approvals of clients; nil if the state folder has them
 	// credentials returns what policy.Policy has as Credentials.
 	credentials func() func(path string) string
-	// next is that of the session that has replaced this one; nil: none has.
+	// next is that of the session that has replaced this one; nil if none has.
 	next atomic.Pointer[policies]
 }
 
@@ -91,8 +91,8 @@ func homeWithin(workspace string, environ []string) (rel string, ok bool) {
 }
 
 // OpenApprovals returns the stored approvals of the project. Without a state folder
-// there are none, and adding one fails with the reason. shared has those of clients; nil: the
-// state folder has them too.
+// there are none, and adding one fails with the reason. shared has those of clients; if it
+// is nil, the state folder has them too.
 func OpenApprovals(set *settings.Settings, folders *state.Folders, shared *store.Store, warn func(registry.Diagnostic)) *policy.Approvals {
 	d, err := folders.State()
 	project := set.ProjectRoot

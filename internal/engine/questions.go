@@ -45,10 +45,10 @@ func (e *NobodyError) Error() string { return e.Reason }
 
 // questions passes servers' questions to the person.
 type questions struct {
-	asker   Asker // nil: nobody can be asked
+	asker   Asker // nil if nobody can be asked
 	audit   *callRecorder
 	reports *reports
-	tape    *tape // nil: the run is neither recorded nor replayed
+	tape    *tape // nil if the run is neither recorded nor replayed
 }
 
 // elicit asks the person a server's question. If nobody can be asked, it

@@ -172,11 +172,11 @@ func (r *reach) declarations(ctx context.Context, format provider.Format, raw js
 type reach struct {
 	offers   *Offers
 	kind     string // such as deferred.SearchTools
-	format   string // format of the names that the model knows; "": those of the registry
+	format   string // format of the names that the model knows; "" stands for those of the registry
 	registry *registry.Registry
 	offered  []*registry.Tool
 	names    map[string]string // names of the three tools, by kind
-	declared map[string]string // declared names, by name; nil: unchanged
+	declared map[string]string // declared names, by name; nil if they are the same
 }
 
 // reachOf returns what a found tool is, if it is one of the three; otherwise nil.

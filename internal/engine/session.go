@@ -43,20 +43,20 @@ type Deps struct {
 	Environ []string  // of the process, "K=V"
 	Start   time.Time // start of the run
 	Folders *state.Folders
-	Log     *slog.Logger // nil: silent
+	Log     *slog.Logger // a nil Log discards messages
 
 	// Warn reports a problem that does not stop a request. It may be called
 	// from any goroutine.
 	Warn func(registry.Diagnostic)
-	// Asker asks the person. nil: nobody can be asked.
+	// Asker asks the person. Without one nobody can be asked.
 	Asker Asker
-	// Describe returns a question as data, for approval.command and for later answers. nil:
-	// a question is only asked with Asker.
+	// Describe returns a question as data, for approval.command and for later answers.
+	// Without it a question is only asked with Asker.
 	Describe func(exec.Question) exec.Prompt
 	// Began is told of each call as it begins, with what is known of it by then, and returns
-	// what is told of its end; nil if the call goes on in another run. nil: nobody is told.
+	// what is told of its end; nil if the call goes on in another run. A nil Began tells nobody.
 	Began func(audit.Entry) (ended func(*audit.Entry))
-	// Screen shows progress. nil: nothing is shown.
+	// Screen shows progress. A nil Screen shows nothing.
 	Screen Screen
 	// ServerLog returns the function that receives one server's log messages;
 	// LogLevel is the lowest level that servers are asked to send.
@@ -66,15 +66,15 @@ type Deps struct {
 	// log.
 	Outcome func(context.Context, error) (code string, exit int)
 	// Keeper is the command that manages background commands of tools; it
-	// receives the arguments of builtin.Keep. nil: there are no background
+	// receives the arguments of builtin.Keep. Without it there are no background
 	// commands.
 	Keeper []string
-	// ServerKeeper is the command that runs KeepServer. nil: no server is kept.
+	// ServerKeeper is the command that runs KeepServer. Without it no server is kept.
 	ServerKeeper []string
 	// Evaluator is the command that runs jq.Evaluate, for expressions of plugins and
-	// projects. nil: they are evaluated here, limited only in time.
+	// projects. Without it they are evaluated here, limited only in time.
 	Evaluator []string
-	// ScriptEngine is the command that runs script.Execute. nil: scripts cannot be run.
+	// ScriptEngine is the command that runs script.Execute. Without it scripts cannot be run.
 	ScriptEngine []string
 	// Record records the session; Replay has what its sources answer. At most one is set.
 	Record *recording.Recorder
@@ -83,7 +83,7 @@ type Deps struct {
 
 // Options are the options of one run. The zero value has no restrictions.
 type Options struct {
-	Preset  string            // only the tools of these presets; "" = all
+	Preset  string            // only the tools of these presets, with commas; "" stands for all tools
 	Context []Fact            // context values for this run
 	Cache   cache.Mode        // how cached listings are used
 	Still   bool              // start nothing, not even a command reference in the settings; Cache must be cache.Offline
@@ -95,7 +95,7 @@ type Options struct {
 	List    bool              // nothing is called: servers are stopped as soon as they have listed their tools
 	Locked  bool              // refuse tools that differ from toolreg.lock
 	// Earlier is the session that this one is to replace. Servers whose settings are the same
-	// go on in this one, see [Session.TakeOver]. nil: all servers are new.
+	// go on in this one, see [Session.TakeOver]. Without it all servers are new.
 	Earlier *Session
 	// Shared says that the session serves clients together with other processes, by the
 	// store of the settings (serve.store), if there is one.
@@ -110,10 +110,9 @@ type Options struct {
 	// Noticed has the diagnostics of reading the settings, which come first in
 	// what [Tools.Diagnostics] returns.
 	Noticed []registry.Diagnostic
-	// Last is a filter that runs after all others, instead of Locked. nil:
-	// none.
+	// Last is a filter that runs after all others, instead of Locked; may be nil.
 	Last       registry.Filter
-	Listed     *Listed                                              // collects the tools that servers list; nil: nothing does
+	Listed     *Listed                                              // collects the tools that servers list; may be nil
 	LastShaped func(t *registry.Tool, name string) *registry.Hidden // likewise, for overrides
 }
 
@@ -133,7 +132,7 @@ type Session struct {
 	OfferOwners *owner.Offers
 	Records     *cache.Store // what sources answered in earlier runs
 
-	// Store is what processes that serve the same clients share; nil: nothing. See
+	// Store is what processes that serve the same clients share; nil if there are none. See
 	// [Options.Shared].
 	Store *store.Store
 
@@ -142,7 +141,7 @@ type Session struct {
 	loader  *registry.Loader
 	limits  *quotas
 	listed  *Listed
-	earlier *Session // that this one is to replace; nil: none
+	earlier *Session // that this one is to replace; nil if there is none
 }
 
 // New creates the sources of a run without starting them. The error is an

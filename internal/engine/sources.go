@@ -20,7 +20,7 @@ type sources struct {
 	builtin    registry.Source
 	local      []registry.Source // started for every request; the host's comes first
 	plugins    *Plugins
-	composites *discover.Composites // nil: none
+	composites *discover.Composites // nil if there are none
 
 	newComposites func(context.Context) *discover.Composites // reads them again
 }

@@ -63,9 +63,18 @@ type Invocation struct {
 	Stdin []byte
 }
 
-// read returns a program's output, from outputs (which may be nil) or from run,
-// whose output it then caches.
-func (i Invocation) read(ctx context.Context, outputs Outputs, run func(context.Context, Invocation) ([]byte, error), read func([]byte) error) error {
+// declaring is how a program that declares tools is run.
+type declaring struct {
+	outputs Outputs // caches what it prints; may be nil
+	confine process.Confiner
+	timeout time.Duration // 0 means none
+	limit   int64         // of stdout and of stderr each, in bytes
+}
+
+// read reads the output of a program that declares tools: what is cached, or that of a run, which it
+// then caches.
+func (i Invocation) read(ctx context.Context, how declaring, read func([]byte) error) error {
+	outputs := how.outputs
 	if outputs != nil {
 		if stdout, ok, err := outputs.Load(ctx, i); err != nil {
 			return err
@@ -73,7 +82,7 @@ func (i Invocation) read(ctx context.Context, outputs Outputs, run func(context.
 			return read(stdout)
 		}
 	}
-	stdout, err := run(ctx, i)
+	stdout, err := i.run(ctx, how)
 	if err == nil {
 		err = read(stdout)
 	}
@@ -81,6 +90,20 @@ func (i Invocation) read(ctx context.Context, outputs Outputs, run func(context.
 		outputs.Save(ctx, i, stdout, err)
 	}
 	return err
+}
+
+// run returns the output of a program that declares tools.
+func (i Invocation) run(ctx context.Context, how declaring) ([]byte, error) {
+	if how.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, how.timeout, errDiscoveryTimeout)
+		defer cancel()
+	}
+	o, err := how.confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: how.limit})
+	if err != nil || o.Err() != nil {
+		return nil, i.failure(o, err, how)
+	}
+	return o.Stdout, nil
 }
 
 // Limits are limits on a source's programs and declarations.
@@ -144,7 +167,8 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	}
 	i := Invocation{Argv: argv, Dir: c.opts.ProjectRoot, Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
 	var found *declarations
-	err = i.read(ctx, c.opts.Outputs, c.run, func(stdout []byte) (err error) {
+	how := declaring{c.opts.Outputs, c.opts.Confine, c.opts.Timeout, c.opts.Limits.Discovery}
+	err = i.read(ctx, how, func(stdout []byte) (err error) {
 		found, err = parseDeclarations(stdout, c.opts.Limits)
 		return err
 	})
@@ -197,20 +221,6 @@ func (c *command) identity() json.RawMessage {
 		return json.RawMessage("null") // cannot happen: strings always encode
 	}
 	return data
-}
-
-// run returns the output of the discovery command.
-func (c *command) run(ctx context.Context, i Invocation) ([]byte, error) {
-	if c.opts.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.Timeout, errDiscoveryTimeout)
-		defer cancel()
-	}
-	outcome, err := c.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, MaxOutput: c.opts.Limits.Discovery})
-	if err != nil || outcome.Err() != nil {
-		return nil, c.ended(outcome, err)
-	}
-	return outcome.Stdout, nil
 }
 
 // expand returns the argv of a command when it is used.

@@ -40,7 +40,7 @@ func TestDiscoveryErrors(t *testing.T) {
 		want         []string // parts of the error
 	}{
 		{"cannot start", "", func(o *CommandOptions) { o.Discovery = settings.Command{Argv: []string{"./absent", "x y"}} },
-			[]string{`"./absent 'x y'"`, "cannot be started", "no such file"}},
+			[]string{`"./absent 'x y'"`, "cannot start", "no such file"}},
 		{"not in PATH", "", func(o *CommandOptions) { o.Discovery = settings.Command{Argv: []string{"toolreg-absent"}} },
 			[]string{"not found in its PATH"}},
 		{"no working directory", "", func(o *CommandOptions) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -39,28 +38,21 @@ func (c *command) fail(cause error) error {
 	}
 }
 
-// ended returns the error of a failed discovery command.
-func (c *command) ended(o process.Outcome, err error) error {
-	return discoveryError(o, err, c.opts.Timeout,
-		func(start *process.StartError) string {
-			return fmt.Sprintf("it cannot be started in %s: %s", c.opts.ProjectRoot, start.Err)
-		},
-		fmt.Sprintf("%d bytes on %s (limits.discoveryOutput)", c.opts.Limits.Discovery, overflowed(o, c.opts.Limits.Discovery)))
-}
-
-// discoveryError returns the error of a program that failed to declare tools.
-// unstarted describes why it did not start; tooMuch describes the size limit that
-// it exceeded.
-func discoveryError(o process.Outcome, err error, limit time.Duration, unstarted func(*process.StartError) string, tooMuch string) error {
+// failure returns the error of a program that failed to declare tools.
+func (i Invocation) failure(o process.Outcome, err error, how declaring) error {
 	said := quoteStderr(o.Stderr)
 	var start *process.StartError
 	switch {
 	case errors.As(err, &start):
-		return &failure{cause: err, text: unstarted(start)}
+		return &failure{cause: err, text: fmt.Sprintf("cannot start %q in %s: %s", start.Program, i.Dir, start.Err)}
 	case errors.Is(err, errDiscoveryTimeout):
-		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", limit, said)
+		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", how.timeout, said)
 	case errors.Is(err, process.ErrOutputLimit):
-		return fmt.Errorf("it was killed at the size limit of %s%s", tooMuch, said)
+		overflowed := "stderr"
+		if o.StdoutBytes > how.limit {
+			overflowed = "stdout"
+		}
+		return fmt.Errorf("it was killed at the size limit of %d bytes on %s (limits.discoveryOutput)%s", how.limit, overflowed, said)
 	case errors.Is(err, registry.ErrDenied): // it was not started
 		return err
 	case err != nil:
@@ -69,13 +61,6 @@ func discoveryError(o process.Outcome, err error, limit time.Duration, unstarted
 		return fmt.Errorf("it was ended by %s%s", o.Signal, said)
 	}
 	return fmt.Errorf("it ended with exit code %d%s", o.ExitCode, said)
-}
-
-func overflowed(o process.Outcome, limit int64) string {
-	if o.StdoutBytes > limit {
-		return "stdout"
-	}
-	return "stderr"
 }
 
 // Limits on the part of a program's stderr that is shown.

@@ -32,24 +32,11 @@ func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 		return err
 	}
 	i := Invocation{Argv: argv, Dir: p.Dir, Env: p.environ(""), Stdin: stdin}
-	if err := i.read(ctx, p.opts.Outputs, p.describe, found.printed); err != nil {
+	how := declaring{p.opts.Outputs, p.opts.Confine, p.opts.Timeout, p.opts.Limits.Discovery}
+	if err := i.read(ctx, how, found.printed); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
-}
-
-// describe runs a factory, or a script for its description.
-func (p *plugin) describe(ctx context.Context, i Invocation) ([]byte, error) {
-	if p.opts.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, p.opts.Timeout, errDiscoveryTimeout)
-		defer cancel()
-	}
-	o, err := p.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: p.opts.Limits.Discovery})
-	if err != nil || o.Err() != nil {
-		return nil, p.ended(o, err)
-	}
-	return o.Stdout, nil
 }
 
 // facts returns the context together with the settings of this plugin.
@@ -82,15 +69,6 @@ func (p *plugin) environ(tool string) []string {
 		env = append(env, envTool+"="+tool)
 	}
 	return env
-}
-
-// ended returns the error of a failed factory.
-func (p *plugin) ended(o process.Outcome, err error) error {
-	return discoveryError(o, err, p.opts.Timeout,
-		func(start *process.StartError) string {
-			return fmt.Sprintf("cannot start %q in %s: %s", start.Program, p.Dir, start.Err)
-		},
-		fmt.Sprintf("%d bytes on %s (limits.discoveryOutput)", p.opts.Limits.Discovery, overflowed(o, p.opts.Limits.Discovery)))
 }
 
 // printed adds the declarations in a factory's output: one, a list, or null for

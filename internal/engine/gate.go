@@ -98,12 +98,12 @@ func (g *gate) surround(ctx context.Context, x *exec.Executor) {
 	if len(g.limits.limits) > 0 {
 		x.Quota = g.limits.count
 	}
-	x.Wrap = g.runs.Around()
+	x.Wrap = []registry.Middleware{g.runs.LimitOutput, g.runs.cacheResults, g.runs.projectResults, g.runs.retryCalls}
 }
 
 // call makes a call of a tool that was found, with the answers of h if it was held.
 func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
-	ctx = withScriptInfo(ctx)
+	ctx = context.WithValue(ctx, scriptKey{}, &scriptInfo{parent: scriptOf(ctx)})
 	ctx, ended := g.audit.begin(ctx, f.Tool)
 	defer ended()
 	if f.reach != nil {

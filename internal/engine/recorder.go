@@ -324,11 +324,6 @@ type scriptInfo struct {
 	parent *scriptInfo // of the call that makes this one; nil if none does
 }
 
-// withScriptInfo returns the context of a new call.
-func withScriptInfo(ctx context.Context) context.Context {
-	return context.WithValue(ctx, scriptKey{}, &scriptInfo{parent: scriptOf(ctx)})
-}
-
 func scriptOf(ctx context.Context) *scriptInfo {
 	info, _ := ctx.Value(scriptKey{}).(*scriptInfo)
 	return info

@@ -31,11 +31,6 @@ type toolRuns struct {
 	reports *reports
 }
 
-// Around returns the middleware of a tool, outermost first.
-func (r *toolRuns) Around() []registry.Middleware {
-	return []registry.Middleware{r.LimitOutput, r.cacheResults, r.projectResults, r.retryCalls}
-}
-
 // TimeLimit returns the time limit of a tool: 0 if no setting has one for it, -1
 // for no limit.
 func (r *toolRuns) TimeLimit(t *registry.Tool) time.Duration {

@@ -110,10 +110,6 @@ func (c *Client) key() string {
 	return keyOf(parts...)
 }
 
-// resource returns the resource of tokens if the server does not specify one
-// (RFC 8707; MCP, canonical server URI).
-func (c *Client) resource() string { return c.server }
-
 // unattended reports whether tokens are obtained without a user.
 func (c *Client) unattended() bool {
 	return c.config.Grant == settings.GrantClientCredentials || c.config.Grant == settings.GrantJWTBearer

@@ -98,7 +98,7 @@ type authority struct {
 // override both, and for an API only they count.
 func (c *Client) discover(ctx context.Context, w *web, ch challenge) (*authority, error) {
 	o := c.config
-	a := &authority{resource: c.resource()}
+	a := &authority{resource: c.server} // unless the server specifies another one (RFC 8707; MCP, canonical server URI)
 	issuer := ""
 	if c.isAPI {
 		issuer, a.resource, a.unnamed = root(o.TokenURL), "", o.Issuer == ""

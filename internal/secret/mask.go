@@ -127,7 +127,7 @@ func maskAssigned(text string) string {
 			rest = maskNext(&b, rest, "\r\n\"'`")
 		case Named(name) && (mark != ' ' || strings.HasPrefix(name, "-")) && !strings.Contains(name, "/"):
 			rest = maskNext(&b, rest, " \t\r\n\"'`;|&)}],")
-		case mark != ':' && slices.Contains(userOptions(), name):
+		case mark != ':' && slices.Contains([]string{"-u", "--user", "--proxy-user", "-U"}, name): // options of curl, whose value is user:password
 			rest = maskPassword(&b, rest)
 		}
 	}
@@ -148,9 +148,6 @@ func maskPassword(b *strings.Builder, rest string) string {
 	b.WriteString(user + ":")
 	return maskNext(b, password, stops)
 }
-
-// userOptions returns the options of curl whose value is user:password.
-func userOptions() []string { return []string{"-u", "--user", "--proxy-user", "-U"} }
 
 // maskNext writes the masked beginning of rest, up to a quote or one of the
 // characters in stops, and returns what follows it. It keeps quotes, even escaped

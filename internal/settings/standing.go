@@ -37,10 +37,6 @@ type serverEntry struct {
 	value *jsonx.Value
 }
 
-func hasServer(entries []serverEntry, name string) bool {
-	return slices.ContainsFunc(entries, func(e serverEntry) bool { return e.name == name })
-}
-
 // add adds the servers of a layer.
 func (f serverFiles) add(l *layer) {
 	if l == nil {
@@ -70,7 +66,7 @@ func (s *Settings) Standing(server, file string) Standing {
 		return EntryInEffect
 	}
 	for _, entries := range s.serverFiles {
-		if hasServer(entries, server) {
+		if slices.ContainsFunc(entries, func(e serverEntry) bool { return e.name == server }) {
 			return EntryUntrusted
 		}
 	}

@@ -71,12 +71,7 @@ func (f *freshness) over(name string, counter uint64) {
 // counted is added to the name for which values with a counter are sealed.
 const counted = "\x00counted"
 
-// sealCounted seals data with a counter.
-func (s sealer) sealCounted(name string, counter uint64, data []byte) string {
-	return s.seal(name+counted, append(binary.BigEndian.AppendUint64(nil, counter), data...))
-}
-
-// openCounted is the inverse of sealCounted. Values that were stored without a counter, by earlier
+// openCounted opens what [Store.seal] has sealed. Values that were stored without a counter, by earlier
 // versions, have 0.
 func (s sealer) openCounted(name, sealed string) (counter uint64, data []byte, err error) {
 	data, err = s.open(name+counted, sealed)

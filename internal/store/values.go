@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -34,7 +35,7 @@ func (s *Store) opened(name, sealed string) Value {
 // has it, s.fresh is to accept its counter.
 func (s *Store) seal(name string, data []byte) (sealed string, counter uint64) {
 	counter = s.fresh.next(name, time.Now())
-	return s.sealer.sealCounted(name, counter, data), counter
+	return s.sealer.seal(name+counted, append(binary.BigEndian.AppendUint64(nil, counter), data...)), counter
 }
 
 // Put stores a value under the id of a kind until ttl is over.

@@ -52,7 +52,7 @@ func manual(docs string, f footer) ([]page, error) {
 
 // eachCommand visits the commands and topics that the help shows.
 func eachCommand(cmd *cobra.Command, visit func(*cobra.Command) error) error {
-	if !shown(cmd) {
+	if !cmd.IsAvailableCommand() && !cmd.IsAdditionalHelpTopicCommand() {
 		return nil
 	}
 	if err := visit(cmd); err != nil {
@@ -64,10 +64,6 @@ func eachCommand(cmd *cobra.Command, visit func(*cobra.Command) error) error {
 		}
 	}
 	return nil
-}
-
-func shown(cmd *cobra.Command) bool {
-	return cmd.IsAvailableCommand() || cmd.IsAdditionalHelpTopicCommand()
 }
 
 func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }

@@ -37,11 +37,6 @@ func settingsTable() string {
 	return b.String()
 }
 
-// listedElsewhere are the settings whose fields are those of another one, which their meaning names.
-func listedElsewhere() []string {
-	return []string{"openapi.NAME.auth.oauth", "serve.profiles.NAME.rules"}
-}
-
 // writeSetting writes a row and, below it, those of its fields.
 func writeSetting(b *strings.Builder, s *table.Row, prefix string) {
 	doc := s.Doc
@@ -56,8 +51,8 @@ func writeSetting(b *strings.Builder, s *table.Row, prefix string) {
 	}
 	key := prefix + s.Name
 	fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(key), settingType(s), code(s.Default), cell(doc))
-	if slices.Contains(listedElsewhere(), key) {
-		return
+	if key == "openapi.NAME.auth.oauth" || key == "serve.profiles.NAME.rules" {
+		return // their meaning names the setting whose fields they have
 	}
 	mark := "."
 	switch s.Type {

@@ -34,10 +34,6 @@ type section struct {
 	level           int
 }
 
-func markdown() goldmark.Markdown {
-	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Footnote), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
-}
-
 // readPage reads a page and converts it to HTML. resolve converts the target of a link.
 func readPage(root, source, address string, resolve func(target string) (string, error)) (*page, error) {
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(source)))
@@ -45,7 +41,7 @@ func readPage(root, source, address string, resolve func(target string) (string,
 		return nil, err
 	}
 	p := &page{source: source, address: address}
-	md := markdown()
+	md := goldmark.New(goldmark.WithExtensions(extension.Table, extension.Footnote), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 	doc := md.Parser().Parse(text.NewReader(data), parser.WithContext(parser.NewContext(parser.WithIDs(&headingIDs{}))))
 	err = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {

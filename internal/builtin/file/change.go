@@ -199,7 +199,3 @@ func (s *previews) changed(call registry.Call, state [sha256.Size]byte) bool {
 	delete(s.states, key)
 	return ok && before != state
 }
-
-func modifiedSincePreview(name string) registry.Result {
-	return tool.Failed(fmt.Sprintf("%s was modified after the change was shown; nothing was written. Read it again and repeat the call", text.Quote(name)))
-}

@@ -6,6 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // misfit reports that the params do not match the current files.
@@ -50,7 +51,7 @@ func (x *changes) refusal(call registry.Call, name string, c *fileChange, err er
 	case err != nil:
 		return failed(explain(name, err), err), true
 	case x.shown.changed(call, c.sum()):
-		return modifiedSincePreview(name), true
+		return tool.Failed(text.Quote(name) + " was modified after the change was shown; nothing was written. Read it again and repeat the call"), true
 	}
 	return r, false
 }

@@ -173,7 +173,7 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	}
 	defer open.Close()
 	dir := filepath.Join(c.root, filepath.FromSlash(c.dir))
-	argv := shellArgv(s.opts.Env, c.Command)
+	argv := argvOf(Name(s.opts.Env), runtime.GOOS == "windows", c.Command)
 	if c.Background {
 		return s.background(ctx, c, process.ConfinementOf(ctx), argv, process.FolderPath(open, dir))
 	}
@@ -228,12 +228,7 @@ func Name(env []string) string {
 	return usual // if it is missing, starting it reports that
 }
 
-// shellArgv returns the argv that runs a command line, with its bytes
-// unchanged.
-func shellArgv(env []string, command string) []string {
-	return argvOf(Name(env), runtime.GOOS == "windows", command)
-}
-
+// argvOf returns the argv with which a shell runs a command line, with its bytes unchanged.
 func argvOf(shell string, windows bool, command string) []string {
 	if windows {
 		return []string{shell, "-NoLogo", "-NoProfile", "-NonInteractive", "-Command", command}

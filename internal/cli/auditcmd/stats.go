@@ -91,7 +91,8 @@ func (o *statsOptions) scan(ctx context.Context, e *cli.Env, set *settings.Setti
 	if err != nil {
 		return nil, nil, err
 	}
-	stats, charts := &audit.Stats{By: audit.Grouping(o.by)}, newCharts()
+	stats := &audit.Stats{By: audit.Grouping(o.by)}
+	charts := &charts{by: []*audit.Stats{{By: audit.ByTool}, {By: audit.ByServer}, {By: audit.ByClient}}}
 	add := stats.Add
 	if forCharts {
 		add = charts.add
@@ -188,10 +189,6 @@ const (
 type charts struct {
 	timeline audit.Timeline
 	by       []*audit.Stats
-}
-
-func newCharts() *charts {
-	return &charts{by: []*audit.Stats{{By: audit.ByTool}, {By: audit.ByServer}, {By: audit.ByClient}}}
 }
 
 func (c *charts) add(e audit.Entry) {

@@ -169,7 +169,7 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	if err != nil {
 		return err
 	}
-	found, err := agents.ImportRules(ctx, program, files, home(e.Config))
+	found, err := agents.ImportRules(ctx, program, files, e.Config.Getenv("HOME"))
 	if err != nil {
 		return err
 	}
@@ -178,8 +178,6 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	}
 	return result(e.IO, agents.RulesYAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Notes)}, found.Notes)
 }
-
-func home(config *cli.Config) string { return config.Getenv("HOME") }
 
 // read reads the named file or stdin, or without a name all files of the program.
 func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error) {

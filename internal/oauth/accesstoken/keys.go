@@ -48,10 +48,6 @@ type keySet struct {
 	running  chan struct{}     // closed at its end; nil means none is running
 }
 
-func newKeySet(issuer, address string, warn func(error)) *keySet {
-	return &keySet{issuer: issuer, address: address, warn: warn, pause: fetchPause, client: newClient()}
-}
-
 // find returns the keys that may have signed a token: those with its key id, or all if it has
 // none, that are for its algorithm. If there are none, it fetches the keys, but only once every
 // fetchPause however many requests wait for that.

@@ -140,7 +140,7 @@ func New(c Config, earlier *Verifier, warn func(error), now func() time.Time) *V
 	if earlier != nil && earlier.config.Issuer == c.Issuer && earlier.config.KeysURL == c.KeysURL {
 		v.keys = earlier.keys
 	} else {
-		v.keys = newKeySet(c.Issuer, c.KeysURL, warn)
+		v.keys = &keySet{issuer: c.Issuer, address: c.KeysURL, warn: warn, pause: fetchPause, client: newClient()}
 	}
 	return v
 }

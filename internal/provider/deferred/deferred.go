@@ -102,11 +102,6 @@ const callSchema = `{"type":"object","properties":{` +
 	`"params":{"type":"object","description":"Params of the tool, as an object that matches its schema"}},` +
 	`"required":["name"],"additionalProperties":false}`
 
-// clientSearch returns the definition of a search that the client answers.
-func (o Overview) clientSearch() *registry.Definition {
-	return &registry.Definition{Description: o.searchText(), InputSchema: json.RawMessage(searchSchema)}
-}
-
 // Rest says that there are more tools than those shown, and where they come from.
 func (o Overview) Rest(more int) string {
 	return fmt.Sprintf("%s more; search and describe find them. All tools: %s.", counted(more), o.list())
@@ -283,7 +278,7 @@ func (p *plan) declare() Result {
 func (p *plan) deferral() provider.Deferral {
 	d := provider.Deferral{Search: true}
 	if p.options.Client && p.format.Name == "openai-responses" {
-		d.Client = p.options.Overview.clientSearch()
+		d.Client = &registry.Definition{Description: p.options.Overview.searchText(), InputSchema: json.RawMessage(searchSchema)}
 		return d
 	}
 	d.Tools = map[string]bool{}

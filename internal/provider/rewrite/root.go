@@ -130,7 +130,7 @@ func FlattenRoot(root *jsonx.Value, further ...string) (changes []string) {
 		}
 	}
 	if len(found.names) > 0 {
-		properties := objectOf(root, "properties")
+		properties := valueOf(root, "properties", jsonx.NewObject())
 		have := properties.ByName()
 		for _, name := range found.names {
 			if have[name] == nil {
@@ -139,21 +139,14 @@ func FlattenRoot(root *jsonx.Value, further ...string) (changes []string) {
 		}
 	}
 	if len(found.required) > 0 {
-		required := listOf(root, "required")
+		required := valueOf(root, "required", jsonx.NewArray())
 		required.Items = schema.AddNames(required.Items, found.required)
 	}
 	return changes
 }
 
-// objectOf and listOf return the value of a keyword. They create the value if it is
-// missing or has another kind.
-func objectOf(n *jsonx.Value, keyword string) *jsonx.Value {
-	return valueOf(n, keyword, jsonx.NewObject())
-}
-func listOf(n *jsonx.Value, keyword string) *jsonx.Value {
-	return valueOf(n, keyword, jsonx.NewArray())
-}
-
+// valueOf returns the value of a keyword. If it is missing or has another kind than empty, empty becomes
+// its value.
 func valueOf(n *jsonx.Value, keyword string, empty *jsonx.Value) *jsonx.Value {
 	if v := n.Get(keyword); v.Is(empty.Kind) {
 		return v

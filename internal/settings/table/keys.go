@@ -283,7 +283,7 @@ func policyRows() []Row {
 		},
 	}
 	for _, c := range []struct{ category, def string }{{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"}} {
-		rows = append(rows, Row{Name: "policy.defaults." + c.category, Type: Choice, Choices: decisions(), Default: `"` + c.def + `"`,
+		rows = append(rows, Row{Name: "policy.defaults." + c.category, Type: Choice, Choices: []string{"allow", "ask", "deny"}, Default: `"` + c.def + `"`,
 			Doc: "Decision for " + c.category + " tools that no rule matches.", Loosens: whenNot("deny")})
 	}
 	return rows
@@ -291,8 +291,6 @@ func policyRows() []Row {
 
 // ApprovalModes lists the values of approvalMode.
 func ApprovalModes() []string { return []string{"default", "auto-edit", "plan", "yolo"} }
-
-func decisions() []string { return []string{"allow", "ask", "deny"} }
 
 func ruleFields() []Row {
 	return []Row{

@@ -135,9 +135,6 @@ func (s *Server) closeUnused(h *held) {
 	}
 }
 
-// errLoading is the error of [Server.Current] before the first tools are offered.
-var errLoading = errors.New("the tools are not loaded yet")
-
 // Current calls f with the session and the registry whose tools are offered. They stay valid
 // until f returns.
 func (s *Server) Current(f func(*engine.Session, *registry.Registry) error) error {
@@ -145,7 +142,7 @@ func (s *Server) Current(f func(*engine.Session, *registry.Registry) error) erro
 	loaded := s.offer != nil
 	s.mu.Unlock()
 	if !loaded {
-		return errLoading
+		return errors.New("the tools are not loaded yet")
 	}
 	o, release := s.hold()
 	defer release()
@@ -372,10 +369,14 @@ func (s *Server) refreshClients(ctx context.Context, current *commonOffer, sourc
 	}
 	s.mu.Unlock()
 	for client, c := range own {
-		servers := slices.DeleteFunc(c.offer.OwnServers(), func(server *mcpclient.Source) bool {
-			return !slices.Contains(sources, registry.Source(server))
-		})
-		if err := current.Session.Relist(ctx, sourcesOf(servers)...); err != nil {
+		var servers []*mcpclient.Source
+		var again []registry.Source // the same
+		for _, server := range c.offer.OwnServers() {
+			if slices.Contains(sources, registry.Source(server)) {
+				servers, again = append(servers, server), append(again, server)
+			}
+		}
+		if err := current.Session.Relist(ctx, again...); err != nil {
 			s.opts.Log.Debug("a server of a client could not list its tools; its earlier tools stay",
 				"client", client, "error", err)
 		}
@@ -389,14 +390,6 @@ func (s *Server) refreshClients(ctx context.Context, current *commonOffer, sourc
 		}
 		s.mu.Unlock()
 	}
-}
-
-func sourcesOf(servers []*mcpclient.Source) []registry.Source {
-	out := make([]registry.Source, len(servers))
-	for i, server := range servers {
-		out[i] = server
-	}
-	return out
 }
 
 // announce is publish after an offer was replaced. It lets the SDK tell clients of lists that have changed
@@ -420,11 +413,14 @@ func (s *Server) publish() {
 			own.AddTo(now)
 		}
 	}
-	removed := gone(s.registered, now)
-	s.sdk.RemoveTools(removed...)
-	for _, name := range removed {
-		delete(s.registered, name)
+	var removed []string
+	for name := range s.registered {
+		if now[name] == nil {
+			removed = append(removed, name)
+			delete(s.registered, name)
+		}
 	}
+	s.sdk.RemoveTools(removed...)
 	for name, t := range now {
 		if !bytes.Equal(s.registered[name], t.Raw) {
 			s.sdk.AddTool(t.SDK, s.callTool)
@@ -448,15 +444,4 @@ func (s *Server) poke(kind string) {
 		s.sdk.AddResource(&mcp.Resource{Name: none, URI: "toolreg:none"}, s.readResource)
 		s.sdk.RemoveResources("toolreg:none")
 	}
-}
-
-// gone returns the keys that are in old but not in now.
-func gone[T, U any](old map[string]T, now map[string]U) []string {
-	var out []string
-	for key := range old {
-		if _, ok := now[key]; !ok {
-			out = append(out, key)
-		}
-	}
-	return out
 }

@@ -180,7 +180,9 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	to := subscribed{req.Params.URI, r.Server.Info().Name, v.ClientOf(r.Server)}
 	s.subscriptions.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
 	if err := refusal(r.Server.Subscribe(ctx, req.Params.URI)); err != nil {
-		s.endSubscription(ctx, to, req.Session)
+		s.unsubscribeFrom(ctx, s.subscriptions.remove(func(other subscribed, of *mcp.ServerSession) bool {
+			return other == to && of == req.Session
+		}))
 		return err
 	}
 	return nil
@@ -193,12 +195,6 @@ func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) e
 		return to.uri == req.Params.URI && of == req.Session
 	}))
 	return nil
-}
-
-func (s *Server) endSubscription(ctx context.Context, to subscribed, session *mcp.ServerSession) {
-	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(other subscribed, of *mcp.ServerSession) bool {
-		return other == to && of == session
-	}))
 }
 
 // endSubscriptions ends the subscriptions of sessions that have ended.

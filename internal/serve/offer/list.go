@@ -26,26 +26,20 @@ const pageSize = 1000
 
 // List answers a request for a list with what the caller of ctx is offered.
 func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
-	cursor, cacheable := "", mcp.Cacheable{CacheScope: CacheScope}
+	cacheable := mcp.Cacheable{CacheScope: CacheScope}
 	switch p := req.GetParams().(type) {
 	case *mcp.ListToolsParams:
-		if p != nil {
-			cursor = p.Cursor
-		}
-		tools, next, err := pageOf(v.tools, cursor, func(d *Declaration) string { return d.SDK.Name })
+		tools, next, err := pageOf(v.tools, orZero(p).Cursor, func(d *Declaration) string { return d.SDK.Name })
 		return listedTools{&mcp.ListToolsResult{Cacheable: cacheable, NextCursor: next}, v.permitted(ctx, tools)}, err
 	case *mcp.ListPromptsParams:
-		if p != nil {
-			cursor = p.Cursor
-		}
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(v.prompts)) {
-			p := v.prompts[name]
-			if name == p.Declared && v.profile.showsServer(p.Server.Info().Name) && v.permit(ctx, p.Offer()) == nil {
+			one := v.prompts[name]
+			if name == one.Declared && v.profile.showsServer(one.Server.Info().Name) && v.permit(ctx, one.Offer()) == nil {
 				names = append(names, name)
 			}
 		}
-		names, next, err := pageOf(names, cursor, func(name string) string { return name })
+		names, next, err := pageOf(names, orZero(p).Cursor, func(name string) string { return name })
 		page := &mcp.ListPromptsResult{Cacheable: cacheable, NextCursor: next, Prompts: []*mcp.Prompt{}}
 		for _, name := range names {
 			if is := convert[mcp.Prompt](v.prompts[name].is); is != nil {
@@ -55,20 +49,14 @@ func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 		}
 		return page, err
 	case *mcp.ListResourcesParams:
-		if p != nil {
-			cursor = p.Cursor
-		}
-		all, next, err := pageOf(v.shown(ctx).list(false), cursor, (*Resource).uri)
+		all, next, err := pageOf(v.shown(ctx).list(false), orZero(p).Cursor, (*Resource).uri)
 		page := &mcp.ListResourcesResult{Cacheable: cacheable, NextCursor: next, Resources: []*mcp.Resource{}}
 		for _, r := range all {
 			page.Resources = append(page.Resources, r.is)
 		}
 		return page, err
 	case *mcp.ListResourceTemplatesParams:
-		if p != nil {
-			cursor = p.Cursor
-		}
-		all, next, err := pageOf(v.shown(ctx).list(true), cursor, (*Resource).uri)
+		all, next, err := pageOf(v.shown(ctx).list(true), orZero(p).Cursor, (*Resource).uri)
 		page := &mcp.ListResourceTemplatesResult{
 			Cacheable: cacheable, NextCursor: next, ResourceTemplates: []*mcp.ResourceTemplate{},
 		}
@@ -78,6 +66,14 @@ func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 		return page, err
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+}
+
+// orZero returns the params of a request, which the SDK leaves nil if they are missing.
+func orZero[T any](p *T) *T {
+	if p == nil {
+		return new(T)
+	}
+	return p
 }
 
 // pageOf returns the page of a sorted list that a cursor names, and the cursor of the next one.

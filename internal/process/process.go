@@ -59,7 +59,7 @@ type Spec struct {
 	Grace time.Duration
 
 	// Linger is how long Run waits after the child has exited for pipes that a
-	// grandchild still has open; 0 = 500 ms. Then the group is killed.
+	// grandchild still has open; 0 means 500 ms. Then the group is killed.
 	Linger time.Duration
 
 	// Output receives stdout and stderr as they come (stream 1 or 2), one call

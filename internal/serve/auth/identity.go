@@ -1,6 +1,6 @@
 // Package auth turns a request over HTTP into the [Identity] of its sender: by the token file of the
 // server, or by access tokens of an issuer (serve.oauth). It also ends what runs with a token that is
-// not valid any more. It knows neither the protocol that is served nor what callers are offered.
+// no longer valid. The package knows neither MCP nor what callers are offered.
 package auth
 
 import (
@@ -71,7 +71,7 @@ type Verifier interface {
 	// has expired or was removed.
 	Renew(Identity) (Identity, bool)
 	// Challenge returns the value of WWW-Authenticate with which a request for a path is
-	// rejected; "" = none.
+	// rejected, or "" for no such header.
 	Challenge(no *Rejection, path string) string
 }
 
@@ -79,7 +79,7 @@ type Verifier interface {
 type Rejection struct {
 	Status int
 	Reason string
-	code   string   // error code of RFC 6750; "" = none
+	code   string   // error code of RFC 6750, or ""
 	scopes []string // that the request needs
 }
 

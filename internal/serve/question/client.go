@@ -1,9 +1,9 @@
 //lint:file-ignore SA1019 clients still use roots and sampling, which a later revision deprecates
 
-// Package question is what clients are asked: each by the way of its revision, and beside a console or a
-// place where questions are kept. A call of a client that gets questions in results waits here for the
-// answers, or is run again by another process from what its client brings along. It knows who is asked
-// and what about, not what clients are offered.
+// Package question asks clients, each in the way of its protocol revision, and at the same time the
+// console and the place where questions are kept: the first answer counts. A client of revision 2026-07-28
+// gets a question as the result of its request and sends the request again with the answer. The call waits
+// here meanwhile; if the answer reaches another process, that one runs the call again.
 package question
 
 import (

@@ -63,11 +63,12 @@ var errSettled = errors.New("the question was answered elsewhere")
 // answering shows a question until it is answered, which counts if first reports so, or ctx is done.
 type answering[T any] func(ctx context.Context, first func() bool) (T, error)
 
-// firstAnswer gets the answer of the client, or that of another place if it is given first: the
-// console, which shows the question as long as its Patience, or where the question is kept. nil:
-// there is no such place. asked says that the client can be asked; if it cannot, client says what
-// happens when nobody at the console answers.
-func firstAnswer[T any](ctx context.Context, a Asker, asked bool, client func(context.Context) (T, error), console, kept answering[T]) (T, error) {
+// firstAnswer returns the first answer: that of the client, that of the console, which shows the question
+// until the Patience of a is over, or that of the place where the question is kept. Console and kept may
+// be nil. If asked is false, the client cannot be asked, and client says what happens without an answer.
+func firstAnswer[T any](ctx context.Context, a Asker, asked bool,
+	client func(context.Context) (T, error), console, kept answering[T],
+) (T, error) {
 	if console == nil && !asked {
 		return client(ctx)
 	}

@@ -1,7 +1,7 @@
-// Package task has the calls of clients that go on after their requests were answered: tasks of the
-// extension of revision 2026-07-28, and those of revision 2025-11-25 (legacy.go). A task asks its client
-// by what package question has. It knows no other processes: who may have a task that is not here is
-// asked by [Options.Elsewhere].
+// Package task runs calls that outlast the requests of their clients: tasks of the extension of
+// revision 2026-07-28, and those of revision 2025-11-25 (legacy.go). A task asks its client through
+// package question. The package knows of no other processes; [Options.Elsewhere] asks them about a task
+// that is not here.
 package task
 
 import (

@@ -1,7 +1,7 @@
-// Package transport carries messages between clients and the SDK's server: lines on stdin, and requests
-// over HTTP, each within its limits and as soon as it is its client's turn. It refuses what could be
-// understood in two ways, has the sessions of clients, and passes on with a message the request that it
-// came in ([InboundOf], [ParamsOf]). It knows who sends a request (package auth), not what that one is offered.
+// Package transport carries messages between clients and the SDK's server, as lines on stdin or over
+// HTTP. It limits the size of messages and how many each client may send, refuses messages that could be
+// read in two ways, and keeps the sessions of clients. [InboundOf] and [ParamsOf] return the request that a
+// message came in. The package knows who sends a request (package auth), but not what a client is offered.
 package transport
 
 import (

@@ -24,8 +24,8 @@ type Expander struct {
 	Dir     string        // for relative file: references and the directory of cmd:
 	Environ []string      // environment of the programs that cmd: references run
 
-	// Confine returns what confines the commands of cmd: references in settings of a scope; nil =
-	// they are not confined.
+	// Confine returns what confines the commands of cmd: references in settings of a scope. If it is
+	// nil, they are not confined.
 	Confine func(settings.Scope) process.Confiner
 
 	// Seen is called with each value that a reference names. May be nil.

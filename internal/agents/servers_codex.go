@@ -111,8 +111,7 @@ func bounded(data []byte) error {
 
 func problem(path string, err error) document.Problem {
 	p := document.Problem{File: path, Message: "invalid TOML"}
-	var at *toml.DecodeError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
 		p.Line, p.Col = at.Position()
 	}
 	return p

@@ -165,8 +165,7 @@ func report(o process.Outcome, err error) string {
 	if o.Signal != "" {
 		signal = o.Signal
 	}
-	var start *process.StartError
-	if errors.As(err, &start) {
+	if _, ok := errors.AsType[*process.StartError](err); ok {
 		code = startCode(err)
 	}
 	// Allocate once, because the output may be large.

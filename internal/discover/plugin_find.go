@@ -108,8 +108,7 @@ func nameOf(path string) string {
 }
 
 func reasonOf(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
 	}
 	return err.Error()

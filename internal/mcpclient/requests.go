@@ -214,8 +214,7 @@ func pause(ctx context.Context, d time.Duration) {
 // needsAddresses returns err as the error that refuses a request until the user
 // has opened URLs, or nil if it is another error.
 func needsAddresses(err error) *jsonrpc.Error {
-	var refused *jsonrpc.Error
-	if errors.As(err, &refused) && refused.Code == mcp.CodeURLElicitationRequired {
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code == mcp.CodeURLElicitationRequired {
 		return refused
 	}
 	return nil

@@ -37,8 +37,7 @@ func (s *Spec) log() string {
 
 // explainConfined is explain for a program that could not be started in a sandbox.
 func explainConfined(err error, path, dir string) error {
-	var setup *sandbox.Error
-	if errors.As(err, &setup) {
+	if _, ok := errors.AsType[*sandbox.Error](err); ok {
 		return err
 	}
 	if _, statErr := os.Stat(path); statErr == nil && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {

@@ -158,8 +158,7 @@ func explain(err error, path, dir string) error {
 	case isFormatError(err):
 		return &reason{text: "it is neither a program for this machine nor a script with a #! line", cause: err}
 	}
-	var path2 *fs.PathError
-	if errors.As(err, &path2) {
+	if path2, ok := errors.AsType[*fs.PathError](err); ok {
 		return path2.Err
 	}
 	return err

@@ -156,8 +156,7 @@ func refuse(what string) error {
 
 // parseReason returns the parser's message without its position.
 func parseReason(err error) string {
-	var perr syntax.ParseError
-	if errors.As(err, &perr) {
+	if perr, ok := errors.AsType[syntax.ParseError](err); ok {
 		return perr.Text
 	}
 	return err.Error()

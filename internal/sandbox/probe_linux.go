@@ -145,8 +145,7 @@ func start(attr *syscall.SysProcAttr) error {
 
 // errnoOf returns the kernel's error without the text that package os adds.
 func errnoOf(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
 	}
 	return err

@@ -244,8 +244,7 @@ func (p *proxy) refuse(address string) error {
 
 // answer sends the program the reason why it was not connected.
 func answer(w http.ResponseWriter, err error) {
-	var refused *refusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
 		http.Error(w, refused.Error(), http.StatusForbidden)
 		return
 	}

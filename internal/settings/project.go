@@ -52,8 +52,7 @@ func (l *loader) readOwnProject(path string) (trust.File, bool) {
 		return f, true
 	}
 	p := document.Unreadable(path, err)
-	var owner *trust.OwnerError
-	if errors.As(err, &owner) {
+	if _, ok := errors.AsType[*trust.OwnerError](err); ok {
 		p.Hint = "make yourself its owner and only writer, or name it with --settings"
 	}
 	l.refuse("project_settings_refused", []string{path}, p)

@@ -28,8 +28,7 @@ func parseAddress(raw string) (*url.URL, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		var reason *url.Error
-		if errors.As(err, &reason) {
+		if reason, ok := errors.AsType[*url.Error](err); ok {
 			err = reason.Err // the address itself may contain a secret
 		}
 		return nil, fmt.Errorf("is not a valid address: %w", err)

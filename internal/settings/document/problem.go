@@ -70,8 +70,7 @@ func Unreadable(path string, err error) Problem {
 // PlainError returns the reason for a failed file operation without the path and
 // the operation.
 func PlainError(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
 	}
 	return err.Error()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 )
 
 // The names of callers without a token of their own: the client on stdin, and those over HTTP
@@ -104,7 +103,13 @@ func (Silent) Left() bool { return false }
 var ErrContinued = errors.New("the client continues the call in another run")
 
 // ErrTaken is an ErrContinued: another process has the client's answer to the question of the call.
-var ErrTaken = fmt.Errorf("%w: it has answered another process", ErrContinued)
+var ErrTaken error = taken{}
+
+// taken is a type because fmt.Errorf would run in each start of the program.
+type taken struct{}
+
+func (taken) Error() string { return ErrContinued.Error() + ": it has answered another process" }
+func (taken) Unwrap() error { return ErrContinued }
 
 type key struct{}
 

@@ -153,7 +153,7 @@ func (p *escapeProgram) write(dir string) (argv []string, err error) {
 		argv = []string{strings.TrimPrefix(filepath.Ext(p.name), "."), p.name}
 		text = escapeTools + text
 	case ".py":
-		argv = []string{"python3", p.name}
+		argv = []string{"python3", "-S", p.name}
 		text = "import os as _os\nHOME, MARK = _os.environ['HOME'], _os.environ['MARK']\ndef escaped(): print('ESCAPED', flush=True)\n" + text
 	case ".js":
 		argv = []string{"node", p.name}

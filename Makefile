@@ -31,6 +31,8 @@ RELEASE := tools/release
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 TESTFLAGS := -timeout 30m -exec 'env -u GOGC'
+# The packages that run the most side by side.
+RACED := $(addprefix ./internal/,serve/... mcpclient/wire process script)
 # Everything that is built for the tests is built without data for debuggers, which would
 # take a sixth of the time, by a compiler that collects its garbage less often, which takes
 # another sixth. What is tested does not run so.
@@ -70,14 +72,19 @@ share: build man ## write completions, compressed man pages and licenses to bin/
 
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
-	go test $(TESTFLAGS) -vet=off -parallel 3 ./... </dev/null
+	go test $(TESTFLAGS) -vet=off -p "$$(($$(getconf _NPROCESSORS_ONLN) + 1))" -parallel 3 $(or $(PACKAGES),./...) </dev/null
 
 race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)
 	go test $(TESTFLAGS) -timeout 1h -vet=off -race ./... </dev/null
 
+# Each step waits at times, the one for its last package and the other for servers, so they run at once.
+.PHONY: ci
+ci: PACKAGES = $(shell go list ./... | grep -vxF "$$(go list $(RACED))")
+ci: race-short test ## run race-short, and test for the packages that it leaves out; best with -j2
+
 .PHONY: race-short providers
-race-short: programs $(NPM)/node_modules/.package-lock.json ## run the tests of what runs side by side for longest with the race detector (minutes)
-	go test $(TESTFLAGS) -vet=off $(RACE) -short $(addprefix ./internal/,serve/... mcpclient/wire process script) </dev/null
+race-short: programs $(NPM)/node_modules/.package-lock.json ## run the tests of the packages that run the most side by side with the race detector (minutes)
+	go test $(TESTFLAGS) -vet=off $(RACE) $(RACED) </dev/null
 
 providers: ## read what toolreg prints with the SDKs of the model providers, and the other way round (compiles them: two minutes)
 	cd $(PROVIDERS) && go test -vet=off -count=1 $(UNOPTIMIZED) ./... </dev/null

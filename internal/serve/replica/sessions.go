@@ -25,8 +25,6 @@ const (
 	// subscribeWithin limits how long servers may take to accept the subscriptions of a session that is
 	// taken over.
 	subscribeWithin = 5 * time.Second
-	// confirmWithin limits how long a request waits until the store tells whether its session is still here.
-	confirmWithin = 200 * time.Millisecond
 )
 
 // sessionRecord is what a replica needs to take over a session.
@@ -205,9 +203,6 @@ func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, ok bo
 func (r *Replica) locate(in *transport.Inbound) (holder cluster.Peer, ok bool, err error) {
 	ctx := in.R.Context()
 	for {
-		if r.isHere(in) && r.Doubted() {
-			r.confirm(in)
-		}
 		if r.isHere(in) {
 			return cluster.Peer{}, true, nil
 		}
@@ -235,15 +230,6 @@ func (r *Replica) locate(in *transport.Inbound) (holder cluster.Peer, ok bool, e
 			return cluster.Peer{}, false, err
 		}
 	}
-}
-
-// confirm ends the session of a request here if another replica has taken it over. Otherwise an answer to what
-// that one asks could arrive here and be lost. It waits only briefly, because sessions go on while the store
-// is away.
-func (r *Replica) confirm(in *transport.Inbound) {
-	ctx, cancel := context.WithTimeout(in.R.Context(), confirmWithin)
-	defer cancel()
-	r.change(ctx, in.Session, func(*sessionRecord) {})
 }
 
 // isHere reports whether the session of a request is in this process, and belongs to the sender.

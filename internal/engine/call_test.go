@@ -42,10 +42,13 @@ func BenchmarkCall(b *testing.B) {
 	}
 	for _, surrounded := range []bool{false, true} {
 		b.Run(fmt.Sprintf("surrounded=%t", surrounded), func(b *testing.B) {
-			x := &exec.Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decider: allowing{}}
+			x := &exec.Executor{}
 			if surrounded {
-				session.gate.surround(b.Context(), x)
+				if x, err = session.gate.newExecutor(b.Context(), registry.NewLoader(registry.Options{}).Load(b.Context(), nil, true)); err != nil {
+					b.Fatal(err)
+				}
 			}
+			x.Validate, x.Decider = func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, allowing{}
 			for b.Loop() {
 				if _, err := x.Execute(b.Context(), tool, registry.Call{Params: json.RawMessage(`{"file_path":"a.txt"}`)}); err != nil {
 					b.Fatal(err)

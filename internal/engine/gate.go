@@ -65,6 +65,9 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	x := &exec.Executor{
 		Validate: reg.Validate, Decider: scoped{renewed{p, g.policies, reg}, &g.programs.set.Serve.OAuth},
 		Approvals: p.Approvals, Confine: g.programs.confiner.Call, Warn: g.programs.reports.add,
+		Observe: g.audit.Call, Limits: g.runs.TimeLimit,
+		// The middleware, outermost first.
+		Wrap: []registry.Middleware{g.runs.LimitOutput, g.runs.cacheResults, g.runs.projectResults, g.runs.retryCalls},
 	}
 	if g.tape != nil {
 		x.Recorded = g.tape
@@ -83,22 +86,13 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 		own.questions = &policy.Questions{Approvals: p.Approvals}
 		x.Unattended = &own
 	}
-	g.surround(ctx, x)
-	return x, nil
-}
-
-// surround adds the middleware that the settings configure to an executor, outermost
-// first: hooks, audit log, output limit, cache, result overrides, retries, time limit.
-func (g *gate) surround(ctx context.Context, x *exec.Executor) {
 	if set := g.programs.hooks(ctx); set != nil {
 		x.Hooks = set
 	}
-	x.Observe = g.audit.Call
-	x.Limits = g.runs.TimeLimit
 	if len(g.limits.limits) > 0 {
 		x.Quota = g.limits.count
 	}
-	x.Wrap = []registry.Middleware{g.runs.LimitOutput, g.runs.cacheResults, g.runs.projectResults, g.runs.retryCalls}
+	return x, nil
 }
 
 // call makes a call of a tool that was found, with the answers of h if it was held.

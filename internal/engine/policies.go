@@ -212,7 +212,7 @@ func compileRules(set *settings.Settings, evaluator []string) (*policyRules, err
 	for _, r := range set.Rules {
 		rule, err := compileRule(r, names)
 		if err != nil {
-			problems = append(problems, problemAt(r.Origin, err.Error()))
+			problems = append(problems, r.Origin.Problem(err.Error(), ""))
 		}
 		if r.Origin.Scope == settings.ScopeProject {
 			rule.When = rule.When.Apart(evaluator)
@@ -228,7 +228,7 @@ func entryRules(out []policy.Rule, list settings.List, decision policy.Decision,
 	for i, e := range list.Sourced() {
 		r, err := policy.EntryRule(e, decision)
 		if err != nil {
-			*problems = append(*problems, problemAt(list.Entries[i].Origin, err.Error()))
+			*problems = append(*problems, list.Entries[i].Origin.Problem(err.Error(), ""))
 			continue
 		}
 		r.Personal = list.Entries[i].Origin.Scope != settings.ScopeProject
@@ -257,10 +257,6 @@ func compileRule(r settings.Rule, canonical func(string) string) (policy.Rule, e
 		return rule, err
 	}
 	return rule, rule.ValidateSandbox(canonical)
-}
-
-func problemAt(o settings.Origin, message string) document.Problem {
-	return document.Problem{File: cmp.Or(o.Name, o.String()), Line: o.Line, Col: o.Col, Message: message}
 }
 
 // canonical returns a function that resolves a name or an alias to the name of a built-in
@@ -317,13 +313,16 @@ func (c *exampleCheck) check(ctx context.Context, r *policy.Rule, example settin
 		about = strings.TrimSpace(example.Tool + " " + string(example.Params))
 	}
 	list := map[bool]string{true: "match", false: "notMatch"}[want]
+	fail := func(format string, args ...any) {
+		c.problems = append(c.problems, example.Origin.Problem(fmt.Sprintf(format, args...), ""))
+	}
 	switch {
 	case err != nil:
-		c.problems = append(c.problems, problemAt(example.Origin, fmt.Sprintf("%s: the rule cannot be checked with %q: %s", list, about, err)))
+		fail("%s: the rule cannot be checked with %q: %s", list, about, err)
 	case got && !want:
-		c.problems = append(c.problems, problemAt(example.Origin, fmt.Sprintf("%s: the rule matches %q", list, about)))
+		fail("%s: the rule matches %q", list, about)
 	case want && !got:
-		c.problems = append(c.problems, problemAt(example.Origin, fmt.Sprintf("%s: the rule does not match %q", list, about)))
+		fail("%s: the rule does not match %q", list, about)
 	}
 }
 

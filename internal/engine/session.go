@@ -138,8 +138,6 @@ type Session struct {
 
 	gate    *gate
 	finder  *finder
-	loader  *registry.Loader
-	limits  *quotas
 	listed  *Listed
 	earlier *Session // that this one is to replace; nil if there is none
 }
@@ -191,7 +189,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	counted := &quotas{}
 	if earlier := opts.Earlier; earlier != nil {
 		_ = earlier.Records.Flush() // what it remembers is used; its Close reports what fails
-		counted, apisBefore, links.earlier = earlier.limits, earlier.Connections.apis, earlier.Connections.links
+		counted, apisBefore, links.earlier = earlier.gate.limits.local, earlier.Connections.apis, earlier.Connections.links
 	}
 	switch {
 	case !opts.Shared:
@@ -261,7 +259,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		Settings: set, Expander: programs.expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts}, Scripts: scripts,
 		Servers: sources.Servers, Connections: connections, Plugins: sources.plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
 		OfferOwners: owner.NewOffers(owners), Records: listings.Records, Store: shared,
-		gate: gate, finder: finder, loader: loader, limits: counted, listed: opts.Listed, earlier: opts.Earlier,
+		gate: gate, finder: finder, listed: opts.Listed, earlier: opts.Earlier,
 	}, nil
 }
 
@@ -327,7 +325,7 @@ func (s *Session) Forget(client string) {
 	}
 	for _, server := range own.sources.on {
 		if server.Settings().LoginPerClient() {
-			s.loader.Release(server)
+			s.finder.loader.Release(server)
 			s.Connections.links.remove(place{server.Settings().Name, client})
 			_ = server.Close() // its error says nothing about the next session
 		}
@@ -338,7 +336,7 @@ func (s *Session) Forget(client string) {
 // Relist queries servers and APIs for their tools again, for registries that are loaded
 // later. One that fails keeps its earlier tools and is reported in the error.
 func (s *Session) Relist(ctx context.Context, sources ...registry.Source) error {
-	err := s.loader.Refresh(ctx, sources...)
+	err := s.finder.loader.Refresh(ctx, sources...)
 	for _, f := range s.finder.all() {
 		f.mu.Lock()
 		f.forget()
@@ -355,7 +353,7 @@ func (s *Session) TakeOver() {
 	if s.earlier == nil {
 		return
 	}
-	s.Connections.links.takeOver(s.earlier.loader.Release)
+	s.Connections.links.takeOver(s.earlier.finder.loader.Release)
 	s.Connections.earlier = nil
 	s.earlier.gate.policies.next.Store(s.gate.policies)
 	s.earlier = nil
@@ -366,8 +364,8 @@ func (s *Session) TakeOver() {
 func (s *Session) Close() {
 	log := s.gate.programs.reports.log
 	s.finder.listings.Flush()
-	s.Connections.links.release(s.loader.Release)
-	if err := s.loader.Close(); err != nil {
+	s.Connections.links.release(s.finder.loader.Release)
+	if err := s.finder.loader.Close(); err != nil {
 		log.Debug("closing", "err", err)
 	}
 	if err := s.Connections.files.Close(); err != nil {

@@ -201,8 +201,7 @@ func oneName(server, api *Server) {
 		first, second, kind = api, server, "an API of the setting openapi"
 	}
 	if second.Err == nil {
-		o := second.Origin
-		second.Err = NewError([]document.Problem{{File: o.Name, Line: o.Line, Col: o.Col,
-			Message: fmt.Sprintf("%q is already the name of %s (%s)", second.Name, kind, first.Origin), Hint: "rename one of them"}})
+		message := fmt.Sprintf("%q is already the name of %s (%s)", second.Name, kind, first.Origin)
+		second.Err = NewError([]document.Problem{second.Origin.Problem(message, "rename one of them")})
 	}
 }

@@ -145,7 +145,7 @@ func (l *loader) importNames(m *merged) []string {
 		}
 	}
 	for _, e := range m.list("imports").Entries {
-		add(e.Value, document.Problem{File: e.Origin.Name, Line: e.Origin.Line, Col: e.Origin.Col})
+		add(e.Value, e.Origin.Problem("", ""))
 	}
 	for _, name := range l.globals.Imports {
 		add(name, document.Problem{File: "--import"})

@@ -319,8 +319,7 @@ func (l *loader) workspace(s *Settings) {
 	}
 	path, err := expand.Text(e.node.Text(), l.env.Lookup)
 	if err != nil {
-		l.problems = append(l.problems,
-			document.Problem{File: e.origin.Name, Line: e.origin.Line, Col: e.origin.Col, Message: "workspace.root: " + err.Error()})
+		l.problems = append(l.problems, e.origin.Problem("workspace.root: "+err.Error(), ""))
 		return
 	}
 	if !filepath.IsAbs(path) {

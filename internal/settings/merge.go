@@ -84,7 +84,7 @@ func (n Named) Problem(setting, pointer, message, hint string) document.Problem 
 		}
 		v = v.Step(token)
 	}
-	return document.Problem{File: at.Name, Line: at.Line, Col: at.Col, Message: key + ": " + message, Hint: hint}
+	return at.Problem(key+": "+message, hint)
 }
 
 // Masked returns the value as [Named.JSON] does, with secrets masked.

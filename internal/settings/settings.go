@@ -9,6 +9,7 @@
 package settings
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
@@ -60,6 +62,11 @@ func (o Origin) String() string {
 		return o.Name + ":" + strconv.Itoa(o.Line)
 	}
 	return o.Name
+}
+
+// Problem returns a mistake at this place.
+func (o Origin) Problem(message, hint string) document.Problem {
+	return document.Problem{File: cmp.Or(o.Name, o.String()), Line: o.Line, Col: o.Col, Message: message, Hint: hint}
 }
 
 // GoString makes test failures readable.

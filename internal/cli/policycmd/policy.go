@@ -138,7 +138,7 @@ func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
 		for _, entry := range list.Entries {
 			parsed, err := policy.ParseEntry(entry.Value)
 			if err != nil {
-				return settings.NewError([]document.Problem{{File: entry.Origin.Name, Line: entry.Origin.Line, Col: entry.Origin.Col, Message: err.Error()}})
+				return settings.NewError([]document.Problem{entry.Origin.Problem(err.Error(), "")})
 			}
 			out = append(out, agents.Rule{Tool: parsed.Tool, Command: parsed.Command, Decision: decision, From: entry.Origin.String()})
 		}

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -215,3 +216,55 @@ func Shell(env []string) string { return shell.Name(env) }
 // Keep supervises a background command. It runs in a separate process; see
 // [shell.Keep].
 func Keep(ctx context.Context, args []string) error { return shell.Keep(ctx, args) }
+
+// The presets that contain only some of the built-in tools.
+const (
+	presetReadOnly = "read-only"
+	presetEdit     = "edit"
+	presetTodo     = "todo"
+)
+
+// PresetMCP contains every tool that is not built in.
+const PresetMCP = "mcp"
+
+// Presets returns the names of all presets.
+func Presets() []string { return []string{presetReadOnly, presetEdit, "full", presetTodo, PresetMCP} }
+
+// InWorkspace reports whether the built-in tool with this canonical name works on the files
+// of the workspace.
+func InWorkspace(tool string) bool {
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == tool })
+	return i >= 0 && entries[i].preset != presetTodo && tool != "web_fetch"
+}
+
+// InPreset reports whether the built-in tool with this canonical name belongs
+// to a preset. Every tool belongs to "full"; no tool belongs to an unknown
+// preset.
+func InPreset(preset, tool string) bool {
+	if preset == "full" {
+		return true
+	}
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == tool })
+	return i >= 0 && (entries[i].preset == preset || preset == presetEdit && entries[i].preset == presetReadOnly)
+}
+
+// located returns a tool whose results have absolute paths as locations, so
+// that readers need not know the workspace.
+func located(t registry.Tool, w *workspace.Dir) registry.Tool {
+	run := t.Run
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		r, err := run(ctx, call)
+		if len(r.Locations) == 0 {
+			return r, err
+		}
+		if dir, pathErr := w.Path(); pathErr == nil {
+			for i := range r.Locations {
+				if l := &r.Locations[i]; !filepath.IsAbs(l.Path) {
+					l.Path = filepath.Join(dir, filepath.FromSlash(l.Path))
+				}
+			}
+		}
+		return r, err
+	}
+	return t
+}

@@ -145,6 +145,9 @@ type pluginsFolder struct {
 func newPluginDir(config *cli.Config, s *settings.Settings, o *newOptions) (pluginsFolder, error) {
 	switch {
 	case o.user:
+		if err := config.RefuseInside("writing your own plugins"); err != nil {
+			return pluginsFolder{}, err
+		}
 		user := settings.UserFolder(config.Environ)
 		if user == "" {
 			return pluginsFolder{}, &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
@@ -228,11 +231,6 @@ func writeTemplate(from string, folder *os.Root, to string, names *strings.Repla
 
 // runNewScript writes a plugin whose tool is an existing script.
 func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script string) error {
-	if o.user {
-		if err := e.Config.RefuseInside("writing your own plugins"); err != nil {
-			return err
-		}
-	}
 	s, err := e.Config.Settings(ctx)
 	if err != nil {
 		return err

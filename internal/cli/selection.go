@@ -247,12 +247,7 @@ func isLeftOut(from *engine.Session, err error) bool {
 }
 
 func hasPlugin(from *engine.Session, id string) bool {
-	for _, p := range from.Plugins.Found {
-		if p.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(from.Plugins.Found, func(p engine.Plugin) bool { return p.ID == id })
 }
 
 // NeedsRegistry reports whether the registry is needed to check the selection.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -277,15 +278,8 @@ func ownCache(set *settings.Settings, t *registry.Tool) (limit *time.Duration) {
 
 func matchesAny(pattern string, t *registry.Tool) bool {
 	pattern = registry.NameIn(pattern)
-	if text.MatchName(pattern, t.Name) {
-		return true
-	}
-	for _, name := range t.Spellings() {
-		if text.MatchName(pattern, name) {
-			return true
-		}
-	}
-	return false
+	matches := func(name string) bool { return text.MatchName(pattern, name) }
+	return matches(t.Name) || slices.ContainsFunc(t.Spellings(), matches)
 }
 
 func valueOf[T any](p *T) T {

@@ -131,12 +131,8 @@ func exited(c child) string {
 
 // isDisconnect reports whether err means that the connection was lost.
 func isDisconnect(err error) bool {
-	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	lost := []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE}
+	return slices.ContainsFunc(lost, func(e error) bool { return errors.Is(err, e) })
 }
 
 // errorf returns the error for a failed request or phase of the server.

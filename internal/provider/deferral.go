@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -70,11 +71,8 @@ func (e *encoder) deferral(defs []registry.Definition) []registry.Definition {
 // namespaceNames returns the name of each source's namespace: a server's own
 // name if no other source has it.
 func (e *encoder) namespaceNames() map[string]string {
-	var sources, names []string
-	for source := range e.opts.Defer.Namespaces {
-		sources = append(sources, source)
-	}
-	slices.Sort(sources)
+	var names []string
+	sources := slices.Sorted(maps.Keys(e.opts.Defer.Namespaces))
 	for _, source := range sources {
 		name, ok := registry.ServerOf(source)
 		if !ok {

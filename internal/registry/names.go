@@ -45,15 +45,7 @@ func ValidName(name string) string {
 }
 
 func isValidName(name string) bool {
-	if len(name) > maxName {
-		return false
-	}
-	for _, r := range name {
-		if !isNameRune(r) {
-			return false
-		}
-	}
-	return true
+	return len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r) })
 }
 
 func isNameRune(r rune) bool {

@@ -127,12 +127,7 @@ func (m *Messages) each(f func(name string, s *jsonschema.Schema) error) error {
 }
 
 func (m *Messages) method(name string) bool {
-	for _, x := range m.requests() {
-		if x.name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.requests(), func(x exchange) bool { return x.name == name })
 }
 
 // Schema returns the JSON Schema of all messages, in both directions.

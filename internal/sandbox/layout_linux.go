@@ -209,11 +209,7 @@ func (l *layout) devices() {
 // arrange converts the entries to steps, parents first. Everything in the base is created
 // before the first mount.
 func (l *layout) arrange() {
-	paths := make([]string, 0, len(l.entries))
-	for path := range l.entries {
-		paths = append(paths, path)
-	}
-	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(a+"/", b+"/") })
+	paths := slices.SortedFunc(maps.Keys(l.entries), func(a, b string) int { return strings.Compare(a+"/", b+"/") })
 	l.covers = []cover{{path: "/", kind: hidden, base: "root"}}
 	for _, path := range paths {
 		l.place(path, l.entries[path])

@@ -1,6 +1,9 @@
 package script
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Most scripts are written by models that know Python. Where Starlark refuses what Python
 // takes, the error says what to write instead.
@@ -19,12 +22,7 @@ func answerSyntax(line, word, message string) string {
 		return false
 	}
 	got := func(tokens ...string) bool {
-		for _, token := range tokens {
-			if strings.HasPrefix(message, "got "+token+",") {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(tokens, func(token string) bool { return strings.HasPrefix(message, "got "+token+",") })
 	}
 	name, isUndefined := strings.CutPrefix(message, "undefined: ")
 	switch {

@@ -123,12 +123,8 @@ type cover struct {
 // inside reports whether a path is in the project, either as written or with links
 // resolved.
 func (c *cover) inside(path string) bool {
-	for _, p := range []string{path, Real(path), filepath.Join(Real(filepath.Dir(path)), filepath.Base(path))} {
-		if Within(p, c.root) {
-			return true
-		}
-	}
-	return false
+	return Within(path, c.root) || Within(Real(path), c.root) ||
+		Within(filepath.Join(Real(filepath.Dir(path)), filepath.Base(path)), c.root)
 }
 
 // maxLinks limits how many links lead from one to the next.

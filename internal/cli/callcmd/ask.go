@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/args"
@@ -95,15 +96,9 @@ func nestedLine(p args.Param) string {
 // are missing.
 func lacksOnly(err error) bool {
 	invalid, ok := errors.AsType[*registry.ArgsError](err)
-	if !ok {
-		return false
-	}
-	for _, v := range invalid.Violations {
-		if v.Keyword != "required" || v.Pointer != "" {
-			return false
-		}
-	}
-	return true
+	return ok && !slices.ContainsFunc(invalid.Violations, func(v registry.Violation) bool {
+		return v.Keyword != "required" || v.Pointer != ""
+	})
 }
 
 // merged returns the params with the answers.

@@ -130,12 +130,7 @@ func rows(lines [][]ui.Span, color bool) string {
 }
 
 func hasMedia(parts []registry.Content) bool {
-	for _, c := range parts {
-		if c.Data != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(c registry.Content) bool { return c.Data != nil })
 }
 
 // checklist formats a todo list; further rows of an entry are aligned with its

@@ -2,8 +2,8 @@ package rpccmd
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -298,10 +298,8 @@ func differing(a, b *registry.Registry) []string {
 		}
 		delete(prints, t.Name)
 	}
-	for name := range prints {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, strings.Compare)
+	names = slices.AppendSeq(names, maps.Keys(prints))
+	slices.Sort(names)
 	return names
 }
 

@@ -447,10 +447,5 @@ func mergeable(n, branch *jsonx.Value) bool {
 		return false
 	}
 	have := n.ByName()
-	for _, m := range branch.Members {
-		if have[m.Name] != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(branch.Members, func(m jsonx.Member) bool { return have[m.Name] != nil })
 }

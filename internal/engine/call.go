@@ -104,7 +104,8 @@ func (c *Calls) AnswerMCP(ctx context.Context, t *registry.Tool, r registry.Resu
 	if answer.Structured == nil && r.Structured != nil && !r.IsError && len(t.MCPOutputSchema()) > 0 {
 		answer.IsError = true
 		answer.Content = append(slices.Clone(answer.Content),
-			registry.TextContent("[The call succeeded; do not repeat it. It is marked as an error only because its structured result is too long to be sent (limits.answer).]"))
+			registry.TextContent("[The call succeeded; do not repeat it. "+
+				"It is marked as an error only because its structured result is too long to be sent (limits.answer).]"))
 	}
 	return answer
 }
@@ -165,7 +166,8 @@ func (c *Calls) Resolve(ctx context.Context, f Found, name string, raw json.RawM
 // declarations of the tools that it finds, except those that are always declared. It is
 // checked and logged as a call of search_tools. It also returns the registry. The error
 // is a *registry.ArgsError if raw is invalid, an *InputError, or the cause of ctx.
-func (c *Calls) SearchDeclarations(ctx context.Context, format provider.Format, raw []byte) (whole *registry.Registry, tools []json.RawMessage, err error) {
+func (c *Calls) SearchDeclarations(ctx context.Context, format provider.Format, raw []byte) (
+	whole *registry.Registry, tools []json.RawMessage, err error) {
 	if whole, err = c.tools.All(ctx); err != nil {
 		return whole, nil, err
 	}

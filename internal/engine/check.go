@@ -42,7 +42,8 @@ func (c *Checked) High() bool {
 // which may be nil. A server that fails has an error, and the findings of what it listed
 // before. The last error is an *InputError about the settings or the lock file, or the cause
 // of ctx.
-func (s *Session) Check(ctx context.Context, known *registry.Registry, servers []*mcpclient.Source, apis ...*openapi.Source) (Checked, []error, error) {
+func (s *Session) Check(ctx context.Context, known *registry.Registry,
+	servers []*mcpclient.Source, apis ...*openapi.Source) (Checked, []error, error) {
 	listed := s.listed
 	out := Checked{Findings: []toolscan.Finding{}, Silenced: []SilencedFinding{}}
 	if err := s.checkSilences(); err != nil {

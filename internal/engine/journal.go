@@ -123,7 +123,8 @@ func (j *Journal) Left(name string, params json.RawMessage) int {
 
 // Once returns the outcome of an equal call of the earlier run, or makes the call. The call
 // also reports whether it may be made again if its result is too large to be kept.
-func (j *Journal) Once(name string, params json.RawMessage, call func() (result registry.Result, again bool, err error)) (registry.Result, error) {
+func (j *Journal) Once(name string, params json.RawMessage,
+	call func() (result registry.Result, again bool, err error)) (registry.Result, error) {
 	if e := j.take(name, params); e != nil {
 		if e.Denied != nil {
 			return registry.Result{}, e.Denied
@@ -150,7 +151,8 @@ func (j *Journal) Once(name string, params json.RawMessage, call func() (result 
 		return result, err
 	default:
 		const why = "the call was made before the question, but its result was too large to be kept"
-		f.result = registry.Result{Content: []registry.Content{registry.TextContent(why)}, IsError: true, ErrorCategory: registry.ErrorExecution, Summary: why}
+		f.result = registry.Result{Content: []registry.Content{registry.TextContent(why)}, Summary: why,
+			IsError: true, ErrorCategory: registry.ErrorExecution}
 	}
 	j.all = append(j.all, f)
 	return result, err

@@ -122,7 +122,8 @@ func processOptions(o mcpclient.Options) mcpclient.Options {
 	s.Origin.Line, s.Origin.Col, s.TrustOrigin = 0, 0, settings.Origin{}
 	s.IncludeTools, s.ExcludeTools = settings.List{}, settings.List{}
 	s.Env, s.Headers = withoutPlaces(s.Env), withoutPlaces(s.Headers)
-	o.Expand, o.Hide, o.Folder, o.Memory, o.Auth, o.Confine, o.Logger, o.OnState, o.OnLog, o.Callbacks = nil, nil, nil, nil, nil, nil, nil, nil, nil, ask.Callbacks{}
+	o.Expand, o.Hide, o.Folder, o.Memory, o.Auth, o.Confine = nil, nil, nil, nil, nil, nil
+	o.Logger, o.OnState, o.OnLog, o.Callbacks = nil, nil, nil, ask.Callbacks{}
 	if o.Keep != nil {
 		k := *o.Keep
 		k.Origin, k.Folder, k.Plan = nil, nil, nil

@@ -90,11 +90,8 @@ func (l *listingStore) Flush() {
 	switch err := l.Records.Flush(); {
 	case err == nil:
 	case l.Records.Active(cache.Listing):
-		l.programs.reports.add(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "cache_not_kept",
-			Message: "tool lists cannot be cached: " + err.Error(),
-			Hint:    "set cache.discovery: 0 to disable the cache",
-		})
+		l.programs.reports.warn("cache_not_kept", "", "tool lists cannot be cached: "+err.Error(),
+			"set cache.discovery: 0 to disable the cache")
 	default:
 		l.programs.reports.log.Debug("caching the protocols of servers failed", "err", err)
 	}

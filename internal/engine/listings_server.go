@@ -42,7 +42,8 @@ func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
 		return "", err
 	}
 	root := l.programs.set.ProjectRoot
-	k := cache.NewKey("server", l.version, root, l.programs.set.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
+	k := cache.NewKey("server", l.version, root, l.programs.set.Workspace,
+		s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
 		fmt.Sprint(s.InheritEnv, l.programs.set.StartsOutside(s), l.programs.set.Limits))
 	k.Add(s.Args...)
 	var given []string

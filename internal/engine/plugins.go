@@ -180,7 +180,8 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 			return
 		}
 	}
-	p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it has changed since the project was checked", Hint: "run the command again"})
+	p.Problems = append(p.Problems,
+		document.Problem{File: p.Path, Message: "it has changed since the project was checked", Hint: "run the command again"})
 }
 
 // checkOwner rejects plugins in the user's folder that another user could have
@@ -223,8 +224,9 @@ func (f *pluginFinder) markUnusable() {
 // tool, and whether it has that problem.
 func ReservedPluginID(p *discover.Plugin) (document.Problem, bool) {
 	tool := builtin.Named(p.ID)
-	return document.Problem{File: p.Path, Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered", p.ID, tool),
-		Hint: "give the plugin another id"}, tool != ""
+	return document.Problem{File: p.Path,
+		Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered", p.ID, tool),
+		Hint:    "give the plugin another id"}, tool != ""
 }
 
 // TakenPluginID returns the problem of a plugin with the id of an earlier plugin, which

@@ -43,7 +43,8 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	if err != nil {
 		return nil, &InputError{Err: err}
 	}
-	p := &policy.Policy{Mode: mode, ModeOrigin: set.ApprovalOrigin.String(), Workspace: set.Workspace, Root: set.ProjectRoot, Guarded: builtin.Guarded,
+	p := &policy.Policy{Mode: mode, ModeOrigin: set.ApprovalOrigin.String(),
+		Workspace: set.Workspace, Root: set.ProjectRoot, Guarded: builtin.Guarded,
 		NewHidden: func(path string) bool { return builtin.NewHidden(set.Workspace, path) }}
 	if home, ok := homeWithin(set.Workspace, environ); ok {
 		p.NewHidden = func(path string) bool {
@@ -147,7 +148,8 @@ func (p *programs) programsOf(ctx context.Context, x *values.Expander, t *regist
 			return nil, err
 		}
 		all = append(all,
-			program{append([]string{s.Command}, s.Args...), pairValues(s.Env), pairValues(s.Headers), s.InheritEnv, s.Cwd, s.Type, []string{s.URL, s.HTTPURL}})
+			program{append([]string{s.Command}, s.Args...), pairValues(s.Env), pairValues(s.Headers),
+				s.InheritEnv, s.Cwd, s.Type, []string{s.URL, s.HTTPURL}})
 	}
 	if api := set.API(t.Server); api != nil && t.OfServer() {
 		a, err := x.API(ctx, *api)

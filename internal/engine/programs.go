@@ -45,8 +45,9 @@ type programs struct {
 func newPrograms(ctx context.Context, given programs, still bool, seen func(value string)) *programs {
 	p := &given
 	p.expander = values.NewExpander(p.set.ProjectRoot, p.environ)
-	p.confiner = confine.New(confine.Options{Settings: p.set, Environ: p.environ, Env: p.programEnv, Expand: p.expander.Expand, Hide: p.privateFolders,
-		Closed: p.folders.SocketFolders, Protect: p.guardedPaths, Neutral: p.folders.Neutral, Logs: p.folders.Sandbox, Warn: p.reports.add, Log: p.reports.log})
+	p.confiner = confine.New(confine.Options{Settings: p.set, Environ: p.environ, Env: p.programEnv, Expand: p.expander.Expand,
+		Hide: p.privateFolders, Closed: p.folders.SocketFolders, Protect: p.guardedPaths, Neutral: p.folders.Neutral,
+		Logs: p.folders.Sandbox, Warn: p.reports.add, Log: p.reports.log})
 	p.expander.Environ = append(slices.Clone(p.expander.Environ), p.bytecode())
 	p.expander.Confine = func(scope settings.Scope) process.Confiner { return p.confiner.ProgramsOf(confine.References, scope) }
 	if still {

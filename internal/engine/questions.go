@@ -134,7 +134,8 @@ func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawM
 	case result.Structured != nil:
 		return result.Structured, nil
 	}
-	message, err := messageOf([]byte(result.Text()), filepath.Base(s.gate.programs.set.Sampling.Command.Argv[0])) // a hook replaced the result with text
+	// A hook replaced the result with text.
+	message, err := messageOf([]byte(result.Text()), filepath.Base(s.gate.programs.set.Sampling.Command.Argv[0]))
 	if err != nil {
 		s.declined("a hook replaced the answer, and " + err.Error())
 	}
@@ -160,9 +161,9 @@ func (d decider) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 func (s *samplingCommand) tool(during string) *registry.Tool {
 	command, server := s.gate.programs.set.Sampling.Command, s.server
 	source := registry.MCPPrefix + server.Name
-	// An approval is tied to this command for this server, as written.
+	// An approval is tied to this command for this server, as written. Strings always encode.
 	identity, _ := json.Marshal(map[string]any{"sampling": secret.Args(command.Argv), "server": server.Name, "command": server.Command,
-		"args": secret.Args(server.Args), "url": secret.MaskKnown(server.URL), "httpUrl": secret.MaskKnown(server.HTTPURL)}) // strings alone: cannot fail
+		"args": secret.Args(server.Args), "url": secret.MaskKnown(server.URL), "httpUrl": secret.MaskKnown(server.HTTPURL)})
 	t := &registry.Tool{Identity: identity, Trusted: server.Trust,
 		Definition: registry.Definition{
 			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: samplingMethod, Server: server.Name, Source: source,
@@ -215,7 +216,8 @@ func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (reg
 // it did.
 func (s *samplingCommand) failed(why error, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why.Error()
-	s.questions.reports.whileRunning(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + tailOf(stderr)})
+	s.questions.reports.whileRunning(
+		registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + tailOf(stderr)})
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 

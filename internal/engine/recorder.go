@@ -96,8 +96,8 @@ func (a *callRecorder) add(ctx context.Context, e audit.Entry) {
 		err = log.Add(context.WithoutCancel(ctx), e)
 	}
 	if err != nil {
-		a.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_not_written",
-			Message: "the call is not in the audit log: " + err.Error(), Hint: "set audit.enabled: false to disable the log"})
+		a.reports.warn("audit_not_written", "", "the call is not in the audit log: "+err.Error(),
+			"set audit.enabled: false to disable the log")
 	}
 }
 

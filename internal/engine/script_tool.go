@@ -26,7 +26,8 @@ const scriptHelp = "Runs a script that calls tools, in one turn and without thei
 	"call(\"NAME\", {\"param\": value}) returns r.ok, r.value, r.text, r.category and r.error instead. " +
 	"parallel(f, list) calls f for each item at once and returns the results in order. " +
 	"search(\"words\") finds tools and describe(\"NAME\") shows the params of one. " +
-	"json and math are there, params has the params. print(text) adds lines to the result, which is what main(params) returns, else the variable result. Return only what you need."
+	"json and math are there, params has the params. " +
+	"print(text) adds lines to the result, which is what main(params) returns, else the variable result. Return only what you need."
 
 // scriptSchema is the input schema of run_script.
 const scriptSchema = `{"type":"object","properties":{` +
@@ -101,7 +102,8 @@ func (s *Scripts) find(whole *registry.Registry, name, format string) (Found, bo
 func (s *Scripts) Listed(ctx context.Context, whole *registry.Registry) (*registry.Tool, *registry.Hidden, error) {
 	t := s.tool(s.name(whole, ""), "script")
 	if !s.finder.set.Script.Declared() {
-		return nil, &registry.Hidden{Name: t.Name, Source: t.Source, Reason: "only scripts: true, schema --scripts and serve --expose scripts declare it"}, nil
+		return nil, &registry.Hidden{Name: t.Name, Source: t.Source,
+			Reason: "only scripts: true, schema --scripts and serve --expose scripts declare it"}, nil
 	}
 	offered, denied, err := s.offers.Split(ctx, whole, []*registry.Tool{t})
 	if err != nil || len(offered) > 0 {

@@ -54,7 +54,8 @@ func (s *Scripts) limits() script.Limits {
 // Run runs a script. steps: it may call what only the steps of composites can. The error is an
 // *InputError if the script cannot be parsed, a *exec.ScriptError if a call ended it, or the
 // cause of ctx.
-func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json.RawMessage, call registry.Call, steps bool) (registry.Result, error) {
+func (s *Scripts) Run(ctx context.Context, file string, text []byte,
+	params json.RawMessage, call registry.Call, steps bool) (registry.Result, error) {
 	if len(s.engine) == 0 {
 		return registry.Result{}, errors.New("scripts cannot be run here, because the path of toolreg is unknown")
 	}

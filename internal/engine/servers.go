@@ -246,7 +246,8 @@ func APIInfos(ctx context.Context, reg *registry.Registry, apis []*openapi.Sourc
 	var out []mcpclient.Info
 	for _, api := range apis {
 		a := api.Info()
-		info := mcpclient.Info{Name: a.Name, Transport: APITransport, State: mcpclient.StateDisconnected, BaseURL: a.BaseURL, Tools: len(reg.ByServer(a.Name)),
+		info := mcpclient.Info{Name: a.Name, Transport: APITransport, State: mcpclient.StateDisconnected,
+			BaseURL: a.BaseURL, Tools: len(reg.ByServer(a.Name)),
 			ConnectMs: a.Duration.Milliseconds(), Origin: api.Settings().Origin.String()}
 		err := a.Err
 		if a.State == openapi.Ready {

@@ -182,7 +182,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	programs := newPrograms(ctx, programs{set: set, dir: deps.Dir, environ: deps.Environ, folders: deps.Folders, reports: reports}, opts.Still, mask.add)
+	programs := newPrograms(ctx,
+		programs{set: set, dir: deps.Dir, environ: deps.Environ, folders: deps.Folders, reports: reports}, opts.Still, mask.add)
 	links := &links{confiner: programs.confiner, all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}}
 	var shared *store.Store
 	var apisBefore []*openapi.Source
@@ -223,8 +224,10 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	connections := &Connections{programs: programs, logins: logins, listings: listings, kept: kept, gate: gate,
 		questions: &questions{deps.Asker, audit, reports, tape}, all: commonOptions(programs, deps, opts, mask), logs: deps.ServerLog,
 		files: builtin.NewFiles(builtin.Options{Workspace: workspaceOf(set)}), links: links, earlier: apisBefore}
-	own := builtin.Options{Began: deps.Start, Keeper: deps.Keeper, Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
-	sources := newSources(ctx, &sourceOptions{programs, facts, outputs, listings, own, deps.Evaluator}, connections, opts.Preset, opts.Host, replayed, inside)
+	own := builtin.Options{Began: deps.Start, Keeper: deps.Keeper,
+		Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
+	sources := newSources(ctx, &sourceOptions{programs, facts, outputs, listings, own, deps.Evaluator},
+		connections, opts.Preset, opts.Host, replayed, inside)
 	if err := rules.CheckExamples(ctx, sources.builtin, programs.shell()); err != nil {
 		return nil, err
 	}
@@ -267,8 +270,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 // session.
 func registryOptions(p *programs, opts Options, sources *sources, evaluator []string) (registry.Options, error) {
 	set := p.set
-	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.apis)), Last: opts.Last, LastShaped: opts.LastShaped,
-		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Builtin: builtin.Namesakes(), Project: projectOf(set, sources.plugins)}
+	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.apis)),
+		Last: opts.Last, LastShaped: opts.LastShaped, Conflicts: set.Conflicts, MaxDescription: set.Limits.Description,
+		Builtin: builtin.Namesakes(), Project: projectOf(set, sources.plugins)}
 	if changes := overrides.New(set, evaluator); changes != nil {
 		options.Overrides = changes
 	}

@@ -34,7 +34,8 @@ func openStore(ctx context.Context, set settings.Serve, x *values.Expander) (*st
 	case err != nil:
 		return nil, &InputError{Err: err}
 	case secret == "":
-		return nil, fail(errors.New("it needs serve.stateKey, with which everything in the store is sealed; a secret is the output of: openssl rand -hex 32"))
+		return nil, fail(errors.New("it needs serve.stateKey, with which everything in the store is sealed; " +
+			"a secret is the output of: openssl rand -hex 32"))
 	}
 	address, err := x.Secret(ctx, set.Store.Value, set.Store.Origin.Scope)
 	if err != nil {

@@ -186,7 +186,8 @@ func presetFilters(preset string) []registry.Filter {
 func CheckPreset(preset string) error {
 	for _, p := range presets(preset) {
 		if !slices.Contains(builtin.Presets(), p) {
-			return &InputError{Err: fmt.Errorf("unknown preset %q", p), Hint: "one of " + strings.Join(builtin.Presets(), ", ") + ", or several with commas"}
+			return &InputError{Err: fmt.Errorf("unknown preset %q", p),
+				Hint: "one of " + strings.Join(builtin.Presets(), ", ") + ", or several with commas"}
 		}
 	}
 	return nil
@@ -249,7 +250,8 @@ func withReplayed(local, replayed []registry.Source) []registry.Source {
 func newSources(ctx context.Context, o *sourceOptions, c *Connections, preset string, host registry.Source,
 	replayed []registry.Source, inside func() (string, bool)) *sources {
 	set, reports := o.programs.set, o.programs.reports
-	out := &sources{Servers: &Servers{listings: c.listings}, plugins: newPlugins(ctx, o), composites: o.composites(ctx), newComposites: o.composites}
+	out := &sources{Servers: &Servers{listings: c.listings}, plugins: newPlugins(ctx, o),
+		composites: o.composites(ctx), newComposites: o.composites}
 	own := o.builtin()
 	own.Protected = append(own.Protected, protectedFiles(out.plugins.Found, set.Workspace)...)
 	out.builtin = builtin.Source(own)

@@ -111,7 +111,7 @@ func (r *toolRuns) resultNotCached(err error) {
 	if errors.Is(err, errPerClient) {
 		return
 	}
-	r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "results cannot be cached: " + err.Error()})
+	r.reports.warn("cache_not_kept", "", "results cannot be cached: "+err.Error(), "")
 }
 
 func (r *toolRuns) retryCalls(t registry.Tool) registry.Tool {

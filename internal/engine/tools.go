@@ -410,12 +410,14 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 // hooks as that of a call, but the hooks do not get its params. If its tool is not known any more,
 // the result is as the server gave it. It returns the errors of [mcpclient.Source.AwaitTask], and
 // of hooks.
-func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source, progress func(registry.Progress)) (*registry.Tool, registry.Result, error) {
+func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source,
+	progress func(registry.Progress)) (*registry.Tool, registry.Result, error) {
 	tool := registry.Tool{Definition: registry.Definition{
 		Name: task.Tool, Server: task.Server, ServerTool: task.ServerTool,
 		Source: registry.MCPPrefix + task.Server, OutputMarkdown: true,
 	}}
-	if f, err := t.finder.Find(ctx, task.Tool, Query{Call: true}); err == nil && f.Tool.Server == task.Server && f.Tool.ServerTool == task.ServerTool {
+	f, err := t.finder.Find(ctx, task.Tool, Query{Call: true})
+	if err == nil && f.Tool.Server == task.Server && f.Tool.ServerTool == task.ServerTool {
 		tool = *f.Tool
 	}
 	tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {

@@ -36,7 +36,8 @@ type KeptQuestion struct {
 // NewKeptQuestion decodes a question. The error is that of a question which was not written by
 // this program.
 func NewKeptQuestion(k policy.KeptQuestion) (KeptQuestion, error) {
-	q := KeptQuestion{ID: k.ID, Client: k.Client, Project: k.Project, Created: k.Created.Truncate(time.Second), Expires: k.Expires.Truncate(time.Second)}
+	q := KeptQuestion{ID: k.ID, Client: k.Client, Project: k.Project,
+		Created: k.Created.Truncate(time.Second), Expires: k.Expires.Truncate(time.Second)}
 	if err := json.Unmarshal([]byte(k.Question), &q.Prompt); err != nil {
 		return q, fmt.Errorf("question %s: %w", k.ID, err)
 	}

@@ -216,7 +216,8 @@ func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) 
 		} else {
 			return false
 		}
-		f.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: registry.SourceComposite, Message: p.String(), Hint: hint})
+		f.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
+			Source: registry.SourceComposite, Message: p.String(), Hint: hint})
 		return true
 	}
 	resolve := func(name string) error { // the error says which setting hides the tool of a step

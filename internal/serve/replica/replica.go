@@ -52,6 +52,7 @@ type Replica struct {
 	opts  Options
 
 	records   sync.Map        // *record by ID: the sessions that this replica holds
+	closing   sync.Map        // chan struct{} by ID: closed when a session that moved is closed here
 	processes *cluster.Claims // on callers' processes of servers
 	asked     sync.Map        // chan mcp.InputResponse by ID: what clients of other replicas are asked
 	leaving   atomic.Bool     // set by Drain

@@ -25,6 +25,8 @@ const (
 	// subscribeWithin limits how long servers may take to accept the subscriptions of a session that is
 	// taken over.
 	subscribeWithin = 5 * time.Second
+	// confirmWithin limits how long a request waits until the store tells whether its session is still here.
+	confirmWithin = 200 * time.Millisecond
 )
 
 // sessionRecord is what a replica needs to take over a session.
@@ -114,10 +116,22 @@ func (r *Replica) change(ctx context.Context, id string, change func(*sessionRec
 	if held, err := r.write(ctx, id, one); err == nil && !held {
 		one.over = true
 		r.forget(id)
-		if session := r.opts.Sessions.End(id); session != nil {
-			r.opts.Sessions.Close(session)
-		}
+		r.end(id)
 	}
+}
+
+// end ends a session that another replica has taken over. It may be taken over again when it is closed.
+func (r *Replica) end(id string) {
+	closed := make(chan struct{})
+	r.closing.Store(id, closed)
+	session := r.opts.Sessions.End(id)
+	r.opts.Closing.Go(func() {
+		if session != nil {
+			_ = session.Close()
+		}
+		r.closing.CompareAndDelete(id, closed)
+		close(closed)
+	})
 }
 
 // write writes a record. It reports false if another replica holds the session. one.mu is held.
@@ -203,6 +217,9 @@ func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, ok bo
 func (r *Replica) locate(in *transport.Inbound) (holder cluster.Peer, ok bool, err error) {
 	ctx := in.R.Context()
 	for {
+		if r.isHere(in) && r.Doubted() {
+			r.confirm(in)
+		}
 		if r.isHere(in) {
 			return cluster.Peer{}, true, nil
 		}
@@ -232,6 +249,15 @@ func (r *Replica) locate(in *transport.Inbound) (holder cluster.Peer, ok bool, e
 	}
 }
 
+// confirm ends the session of a request here if another replica has taken it over. Otherwise an answer to what
+// that one asks could arrive here and be lost. It waits only briefly, because sessions go on while the store
+// is away.
+func (r *Replica) confirm(in *transport.Inbound) {
+	ctx, cancel := context.WithTimeout(in.R.Context(), confirmWithin)
+	defer cancel()
+	r.change(ctx, in.Session, func(*sessionRecord) {})
+}
+
 // isHere reports whether the session of a request is in this process, and belongs to the sender.
 func (r *Replica) isHere(in *transport.Inbound) bool {
 	return r.opts.Sessions.Belongs(in.Session, in.From.Account())
@@ -241,6 +267,13 @@ func (r *Replica) isHere(in *transport.Inbound) bool {
 // record of the session.
 func (r *Replica) takeOver(in *transport.Inbound, v store.Value, now sessionRecord) error {
 	ctx, id := in.R.Context(), in.Session
+	if closed, ok := r.closing.Load(id); ok { // closing removes what has the ID from the SDK's handler
+		select {
+		case <-closed.(chan struct{}):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 	r.mu.Lock()
 	if other := r.adopting[id]; other != nil {
 		r.mu.Unlock()

@@ -42,8 +42,7 @@ func (x *Executor) elsewhere(t *registry.Tool, call registry.Call, q Question) E
 		return nil
 	}
 	return func(ctx context.Context, kept func(string), first func() bool) (Answer, error) {
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
+		tick := time.Tick(lookEvery)
 		for before, looks := "", 0; ; looks++ {
 			if looks == 1 { // most programs have answered by now, and need no file for that
 				kept(x.Unattended.Keep(ctx, &q))
@@ -58,7 +57,7 @@ func (x *Executor) elsewhere(t *registry.Tool, call registry.Call, q Question) E
 				}
 			}
 			select {
-			case <-tick.C:
+			case <-tick:
 			case <-ctx.Done():
 				if errors.Is(context.Cause(ctx), caller.ErrTaken) { // the call may be over by now
 					x.Unattended.Settled(context.WithoutCancel(ctx), t, q.Call, true)

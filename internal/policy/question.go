@@ -183,7 +183,7 @@ func (s *Questions) list(ctx context.Context, files QuestionFiles) (out []KeptQu
 	err = files.Each(ctx, questionsFolder, func(data []byte, _ func(context.Context) error) error {
 		k, err := s.decode(files, data)
 		if err != nil {
-			s.warn(err)
+			s.warn(ctx, err)
 		} else if k.ID != "" {
 			out = append(out, k)
 		}
@@ -208,7 +208,7 @@ func (s *Questions) Answered(ctx context.Context, call, state string) (KeptQuest
 		}
 	}
 	if err != nil {
-		s.warn(err)
+		s.warn(ctx, err)
 	}
 	return k, k.Choice != "" && k.State == state
 }
@@ -230,7 +230,7 @@ func (s *Questions) Forget(ctx context.Context, call func() string, asked bool) 
 		err = s.change(ctx, shared, func(files QuestionFiles) error { return forget(ctx, files, call()) })
 	}
 	if err != nil {
-		s.warn(err)
+		s.warn(ctx, err)
 	}
 }
 
@@ -264,9 +264,9 @@ func (s *Questions) Stamp(ctx context.Context) string {
 // clockTick is longer than the steps of the clock of a file system.
 const clockTick = 2 * time.Second
 
-// warn reports that the questions cannot be used.
-func (s *Questions) warn(err error) {
-	if s.Approvals.Warn != nil {
+// warn reports that the questions cannot be used, unless that is for the end of ctx.
+func (s *Questions) warn(ctx context.Context, err error) {
+	if s.Approvals.Warn != nil && ctx.Err() == nil {
 		s.warned.Do(func() {
 			s.Approvals.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "questions_unavailable",
 				Message: "questions that wait for an answer cannot be kept or read: " + err.Error()})
@@ -300,7 +300,7 @@ func (s *Questions) Claim(ctx context.Context, ids ...string) bool {
 		return nil
 	})
 	if err != nil && !errors.Is(err, errClaimed) {
-		s.warn(err)
+		s.warn(ctx, err)
 	}
 	return err == nil
 }

@@ -349,7 +349,10 @@ func TestForget(t *testing.T) {
 			t.Errorf("asked %t: %d questions, %v", tt.asked, len(list), err)
 		}
 	}
-	if m.away = errors.New("gone"); warned > 0 {
+	m.away = errors.New("gone")
+	over, cancel := context.WithCancel(alice)
+	cancel()
+	if shared.Forget(over, id("aa"), true); warned > 0 {
 		t.Error("a warning without a cause")
 	}
 	if shared.Forget(alice, id("aa"), true); warned != 1 {

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,8 +25,10 @@ type Response struct {
 	http.ResponseWriter
 	timing    *http.ResponseController
 	keepAlive time.Duration // between comments; 0 means that none are sent
+	header    http.Header   // as the handler sets it, without s.mu
 
 	mu    sync.Mutex
+	begun http.Header // a copy of header for the timer; nil before [Response.Begin]
 	sent  bool        // the headers
 	open  bool        // the headers that were sent are those of a stream
 	beat  *time.Timer // sends the next comment; nil if the response is not a stream
@@ -36,8 +39,11 @@ type Response struct {
 // NewResponse returns the response to a request. keepAlive is the time between comments; 0 means that
 // none are sent.
 func NewResponse(w http.ResponseWriter, keepAlive time.Duration) *Response {
-	return &Response{ResponseWriter: w, timing: http.NewResponseController(w), keepAlive: keepAlive}
+	return &Response{ResponseWriter: w, timing: http.NewResponseController(w), keepAlive: keepAlive, header: w.Header().Clone()}
 }
+
+// Header implements http.ResponseWriter.
+func (s *Response) Header() http.Header { return s.header }
 
 // limit limits the time of one write. The returned function lifts the limit, because a
 // stream may be silent for longer.
@@ -59,12 +65,13 @@ func (s *Response) Drop() {
 func (s *Response) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.begun = s.header.Clone()
 	s.follow(headTime)
 }
 
 // follow lets a stream send something if it has no event within d. s.mu is held.
 func (s *Response) follow(d time.Duration) {
-	stream := s.open || !s.sent && s.hasEvents()
+	stream := s.open || !s.sent && hasEvents(s.header)
 	switch {
 	case s.ended:
 	case s.beat == nil && stream && d > 0:
@@ -77,8 +84,8 @@ func (s *Response) follow(d time.Duration) {
 }
 
 // hasEvents reports whether the headers are those of a stream.
-func (s *Response) hasEvents() bool {
-	return strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream")
+func hasEvents(header http.Header) bool {
+	return strings.HasPrefix(header.Get("Content-Type"), "text/event-stream")
 }
 
 // comment sends the headers of the stream or, after them, a comment.
@@ -92,23 +99,32 @@ func (s *Response) comment() {
 	if s.sent {
 		_, _ = io.WriteString(s.ResponseWriter, ": keep-alive\n\n")
 	} else {
-		s.head(http.StatusOK)
+		s.head(http.StatusOK, s.begun)
 	}
 	_ = s.timing.Flush()
 	s.follow(s.keepAlive)
 }
 
 // head sends the headers. s.mu is held.
-func (s *Response) head(status int) {
-	s.sent, s.open = true, s.hasEvents()
+func (s *Response) head(status int, header http.Header) {
+	s.sent, s.open = true, hasEvents(header)
+	to := s.set(header)
 	if s.void && !s.open {
-		s.Header().Del("Content-Type")
+		to.Del("Content-Type")
 		status = http.StatusAccepted
 	}
 	if s.open {
-		s.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
+		to.Set("X-Accel-Buffering", "no") // nginx would keep events back
 	}
 	s.ResponseWriter.WriteHeader(status)
+}
+
+// set sets the headers that are sent, and returns them. s.mu is held.
+func (s *Response) set(header http.Header) http.Header {
+	to := s.ResponseWriter.Header()
+	clear(to)
+	maps.Copy(to, header)
+	return to
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -116,7 +132,7 @@ func (s *Response) WriteHeader(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.sent {
-		s.head(status)
+		s.head(status, s.header)
 	}
 	s.follow(s.keepAlive)
 }
@@ -129,13 +145,13 @@ func (s *Response) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	defer s.limit()()
 	if !s.sent {
-		s.head(http.StatusOK)
+		s.head(http.StatusOK, s.header)
 	}
 	var n int
 	var err error
 	if s.void {
 		n = len(p)
-	} else if s.open && !s.hasEvents() {
+	} else if s.open && !hasEvents(s.header) {
 		if _, err = fmt.Fprintf(s.ResponseWriter, "event: message\ndata: %s\n\n", p); err == nil {
 			n = len(p)
 		}
@@ -151,6 +167,9 @@ func (s *Response) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.limit()()
+	if !s.sent {
+		s.head(http.StatusOK, s.header)
+	}
 	_ = s.timing.Flush()
 }
 
@@ -159,6 +178,9 @@ func (s *Response) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
+	if !s.sent { // net/http sends them
+		s.set(s.header)
+	}
 	if s.beat != nil {
 		s.beat.Stop()
 	}

@@ -11,13 +11,15 @@ import (
 // already, and is followed by no comment if it is not.
 func TestErrorsOfOpenStreamsAreEvents(t *testing.T) {
 	const refusal = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`
+	event := "event: message\ndata: " + refusal + "\n\n"
 	for name, test := range map[string]struct {
-		open bool
-		code int
-		body string
+		open, late bool // the stream is opened: before the SDK sets the headers of the error, or after
+		code       int
+		body       string
 	}{
-		"open":     {true, http.StatusOK, "event: message\ndata: " + refusal + "\n\n"},
-		"not open": {false, http.StatusBadRequest, refusal},
+		"open":             {true, false, http.StatusOK, event},
+		"open at the time": {false, true, http.StatusOK, event},
+		"not open":         {false, false, http.StatusBadRequest, refusal},
 	} {
 		w := httptest.NewRecorder()
 		s := NewResponse(w, time.Hour)
@@ -27,16 +29,22 @@ func TestErrorsOfOpenStreamsAreEvents(t *testing.T) {
 			s.comment()
 		}
 		s.Header().Set("Content-Type", "application/json")
+		if test.late {
+			s.comment()
+		}
 		s.WriteHeader(http.StatusBadRequest)
 		if n, err := s.Write([]byte(refusal)); n != len(refusal) || err != nil {
 			t.Errorf("%s: %d, %v", name, n, err)
 		}
-		if !test.open {
+		if !test.open && !test.late {
 			s.comment() // that was due
 		}
 		s.End()
 		if w.Code != test.code || w.Body.String() != test.body {
 			t.Errorf("%s: status %d and %q", name, w.Code, w.Body)
+		}
+		if got := w.Result().Header.Get("Content-Type") == "text/event-stream"; got != (test.open || test.late) {
+			t.Errorf("%s: headers %v", name, w.Result().Header)
 		}
 	}
 }

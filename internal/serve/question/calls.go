@@ -57,7 +57,8 @@ type Call struct {
 	questions chan Question
 	done      chan Outcome
 	Cancel    context.CancelCauseFunc
-	asked     Question // the question that the client was asked
+	asked     Question  // the question that the client was asked
+	first     *Question // of a task, which asks it; nil if [Calls.next] has not received it
 	since     time.Time
 	expiry    *time.Timer
 	carrier   atomic.Pointer[Client] // sender of the request that carries the call now
@@ -163,6 +164,12 @@ func (s *Calls) next(ctx context.Context, w *Call) (any, *Asked, error) {
 	case o := <-w.done:
 		return o.Value, nil, o.Err
 	case w.asked = <-w.questions:
+		select {
+		case <-w.task: // it became a task before it asked
+			w.first = &w.asked
+			return w, nil, nil
+		default:
+		}
 	case <-w.task:
 		return w, nil, nil
 	case <-ctx.Done():
@@ -185,6 +192,10 @@ func (s *Calls) next(ctx context.Context, w *Call) (any, *Asked, error) {
 
 // Next returns the next question of the call, or its outcome: the other one is nil.
 func (w *Call) Next() (*Question, *Outcome) {
+	if q := w.first; q != nil {
+		w.first = nil
+		return q, nil
+	}
 	select {
 	case q := <-w.questions:
 		return &q, nil

@@ -102,7 +102,8 @@ func (Silent) Left() bool { return false }
 // or another, continues it. The call is not logged, because the other run is.
 var ErrContinued = errors.New("the client continues the call in another run")
 
-// ErrTaken is an ErrContinued: another process has the client's answer to the question of the call.
+// ErrTaken is an ErrContinued: another process has, or may have, the client's
+// answer to the question of the call.
 var ErrTaken error = taken{}
 
 // taken is a type because fmt.Errorf would run in each start of the program.

@@ -58,7 +58,7 @@ type Call struct {
 	done      chan Outcome
 	Cancel    context.CancelCauseFunc
 	asked     Question  // the question that the client was asked
-	first     *Question // of a task, which asks it; nil if [Calls.next] has not received it
+	first     *Question // asked by a task, received before it was known to be one; nil if there is none
 	since     time.Time
 	expiry    *time.Timer
 	carrier   atomic.Pointer[Client] // sender of the request that carries the call now
@@ -70,7 +70,7 @@ type Call struct {
 	approval *callApproval                 // of the call
 	rounds   int                           // how often the server has asked
 	task     chan struct{}                 // closed when the call goes on as a task
-	isTask   sync.Once                     // closes task
+	becomes  sync.Once                     // closes task
 	failed   atomic.Pointer[jsonrpc.Error] // by which the task has failed
 	stays    bool                          // a question was answered at the console, so only this process can continue it
 }
@@ -162,13 +162,15 @@ func (s *Calls) Start(ctx context.Context, t Turn, given *given, run func(contex
 func (s *Calls) next(ctx context.Context, w *Call) (any, *Asked, error) {
 	select {
 	case o := <-w.done:
+		if w.isTask() {
+			w.done <- o // it has room
+			return w, nil, nil
+		}
 		return o.Value, nil, o.Err
 	case w.asked = <-w.questions:
-		select {
-		case <-w.task: // it became a task before it asked
+		if w.isTask() {
 			w.first = &w.asked
 			return w, nil, nil
-		default:
 		}
 	case <-w.task:
 		return w, nil, nil
@@ -188,6 +190,16 @@ func (s *Calls) next(ctx context.Context, w *Call) (any, *Asked, error) {
 		w.Stop(err)
 	}
 	return nil, a, err
+}
+
+// isTask reports whether the call goes on as a task.
+func (w *Call) isTask() bool {
+	select {
+	case <-w.task:
+		return true
+	default:
+		return false
+	}
 }
 
 // Next returns the next question of the call, or its outcome: the other one is nil.
@@ -364,7 +376,7 @@ func (s *Calls) take(ctx context.Context, w *Call, id string) bool {
 	}
 	if s.keys.Shared() && s.answered.Record(ctx, id) != nil {
 		s.unpark(id)
-		w.Cancel(caller.ErrContinued)
+		w.Cancel(caller.ErrTaken)
 		return false
 	}
 	s.mu.Lock()

@@ -335,7 +335,7 @@ func (c *Client) Continues(failed error) {
 	if refused, ok := errors.AsType[*jsonrpc.Error](failed); ok {
 		c.call.failed.Store(refused)
 	}
-	c.call.isTask.Do(func() { close(c.call.task) })
+	c.call.becomes.Do(func() { close(c.call.task) })
 }
 
 // Left implements [caller.Peer].

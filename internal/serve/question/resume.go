@@ -76,7 +76,7 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 	w := s.unpark(state.ID)
 	if err != nil {
 		if w != nil {
-			w.Cancel(caller.ErrContinued)
+			w.Cancel(caller.ErrTaken)
 		}
 		return nil, nil, refusedState(err.Error())
 	}

@@ -77,10 +77,10 @@ test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests 
 race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)
 	go test $(TESTFLAGS) -timeout 1h -vet=off -race ./... </dev/null
 
-# Each step waits at times, the one for its last package and the other for servers, so they run at once.
-.PHONY: ci
-ci: PACKAGES = $(shell go list ./... | grep -vxF "$$(go list $(RACED))")
-ci: race-short test ## run race-short, and test for the packages that it leaves out; best with -j2
+# Beside race-short, test leaves out the packages that are tested there.
+ifneq ($(filter race-short,$(MAKECMDGOALS)),)
+test: PACKAGES = $(shell go list ./... | grep -vxF "$$(go list $(RACED))")
+endif
 
 .PHONY: race-short providers
 race-short: programs $(NPM)/node_modules/.package-lock.json ## run the tests of the packages that run the most side by side with the race detector (minutes)

@@ -164,8 +164,10 @@ func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) {
 // forwarded handles a request that another replica forwards. It reports false, and does nothing, if what
 // the request is about is not here.
 func (r *Replica) forwarded(in *transport.Inbound) bool {
-	canceled := in.R.Context()    // when this process ends, or the client is gone
-	done, err := r.opts.Begin(in) // before the look at leaving, see has: Drain waits for what is not refused
+	canceled := in.R.Context() // when this process ends, or the client is gone
+	// Begin comes before has looks whether this replica is to end, so that Drain waits for every request
+	// that is not refused.
+	done, err := r.opts.Begin(in)
 	if err != nil {
 		return false
 	}

@@ -10,8 +10,8 @@
 // task is answered by the replica that has the task (tasks.go). No request is sent twice, so that no call
 // runs twice.
 //
-// Package cluster finds other replicas and carries requests to them. Here is known which of them must
-// handle a request, but not how a request is handled: that is what the server gives in [Options].
+// Package cluster finds other replicas and carries requests to them. This package decides which of them must
+// handle a request. How a request is handled is up to the server, which passes that in [Options].
 package replica
 
 import (

@@ -15,7 +15,7 @@ import (
 // be untrusted.
 type Param struct {
 	Name        string // as in arguments; a nested param is "page.size"
-	Element     bool   // whether it belongs to the elements of a list, as in "entities[].name", and so is no argument
+	Element     bool   // whether it belongs to the elements of a list, as in "entities[].name", and so is not an argument
 	Type        string // "integer", "string[]", "string|null"; "any" if the schema does not say
 	Required    bool
 	Default     string   // "" if there is none; strings are not quoted

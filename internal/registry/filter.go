@@ -68,7 +68,7 @@ func (t *Tool) unshared() []string {
 }
 
 // isListed reports whether a list of the tools to keep has the tool by a name of its own or one of
-// others. Entries of the project may use names that it has taken, and "*" is no name. reads brings
+// others. Entries of the project may use names that it has taken, and "*" is not a name. reads brings
 // names to the form that the entries have.
 func (t *Tool) isListed(entries []Entry, reads func(string) string, others ...string) bool {
 	form := func(names []string) []string {

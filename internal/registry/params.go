@@ -47,7 +47,7 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 }
 
 // CheckSurrogates returns an error for a string of valid JSON that has half of a surrogate pair,
-// such as "\ud83d": it is no text, and programs that read it put another character in its place.
+// such as "\ud83d": it is not valid text, and programs that read it put another character in its place.
 func CheckSurrogates(data []byte) error {
 	half := func(i int, from, to uint64) bool { // whether an escape in a range begins at i
 		if i+6 > len(data) || data[i] != '\\' || data[i+1] != 'u' {

@@ -230,7 +230,7 @@ func opens(word string) bool {
 func Source(value string) string {
 	kind, target, _ := strings.Cut(value, ":")
 	switch {
-	case value == "" || expand.IsVariable(strings.Replace(value, ":-}", "}", 1)): // an empty default is no secret
+	case value == "" || expand.IsVariable(strings.Replace(value, ":-}", "}", 1)): // an empty default is not a secret
 		return value
 	case kind == "env" && expand.IsVariable("${"+target+"}"), kind == "file" && strings.TrimSpace(target) != "" && !strings.HasPrefix(target, "//"):
 		return value

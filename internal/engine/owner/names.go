@@ -64,7 +64,7 @@ type holders struct {
 	standing map[state.Holder]settings.Standing
 }
 
-// read reads the holders from a record, which err says why there is none.
+// read reads the holders from a record. If there is no record, err says why.
 func (o *Options) read(record *state.Names, err error) (holders, error) {
 	h := holders{set: o.Settings, record: record, standing: map[state.Holder]settings.Standing{}}
 	if err == nil {

@@ -378,7 +378,7 @@ func (r *reader) outputOf(kinds []Output, schemas map[string]node) *fragment {
 		kind := &kinds[i]
 		f := r.kindOfOutput(kind, schemas[kind.Status])
 		if described = described || f != nil; f == nil {
-			f = &fragment{json: []byte(`{"type":"object"}`)} // one that is no object is in one
+			f = &fragment{json: []byte(`{"type":"object"}`)} // one that is not an object is put into one
 		}
 		if at := slices.Index(branches, string(f.json)); at >= 0 {
 			kind.Branch = at + 1

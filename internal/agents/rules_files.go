@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -89,4 +88,4 @@ func ImportRules(ctx context.Context, program string, files []RuleFile, home str
 
 func place(file string, line int) string { return file + ":" + strconv.Itoa(line) }
 
-func problemError(problems []document.Problem) error { return settings.NewError(problems) }
+func problemError(problems []document.Problem) error { return document.NewError(problems) }

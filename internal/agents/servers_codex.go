@@ -231,14 +231,14 @@ func seconds(s *float64) any {
 }
 
 // unmarshalTOML reads a TOML file of another program within the limits of this
-// package. The error is an [*settings.Error].
+// package. The error is an [*document.Error].
 func unmarshalTOML(path string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := bounded(data); err != nil {
-		return settings.NewError([]document.Problem{{File: path, Message: err.Error()}})
+		return document.NewError([]document.Problem{{File: path, Message: err.Error()}})
 	}
 	if err := toml.Unmarshal(data, v); err != nil {
-		return settings.NewError([]document.Problem{problem(path, err)})
+		return document.NewError([]document.Problem{problem(path, err)})
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // "context_servers" of Zed, an object of entries by name, with or without its braces, or a
 // single entry without a name. If name is not empty, it becomes the name of a single
 // entry. Entries in toolreg's own format are unchanged; others are read like those of
-// Claude Code. The error is an [*settings.Error] or says what is missing.
+// Claude Code. The error is an [*document.Error] or says what is missing.
 func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 	data = withBraces(unfenced(data))
 	doc, problems := document.Parse("pasted.json", data)
@@ -29,7 +29,7 @@ func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 				problems[i].Hint = `write \\ or / for a backslash in a path`
 			}
 		}
-		return nil, settings.NewError(problems)
+		return nil, document.NewError(problems)
 	}
 	root := doc.Root
 	if inner := root.Get("mcp"); inner.Is(jsonx.Object) {

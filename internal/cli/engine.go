@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/telemetry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -146,13 +147,13 @@ func (x *Engine) deps() engine.Deps {
 }
 
 // CheckSettings returns the mistakes that [settings.Load] does not find, such as in
-// the conditions of rules, as a [settings.Error]. Nothing is started.
+// the conditions of rules, as a [document.Error]. Nothing is started.
 func (x *Engine) CheckSettings(ctx context.Context, set *settings.Settings) error {
 	s, err := engine.New(ctx, set, x.deps(), engine.Options{Still: true})
 	if err == nil {
 		s.Close()
 	}
-	if _, ok := errors.AsType[*settings.Error](err); ok {
+	if _, ok := errors.AsType[*document.Error](err); ok {
 		return err
 	}
 	return nil // for example, the preset or the lock file has a mistake

@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // The exit codes.
@@ -111,7 +112,7 @@ type class struct {
 // classes is the table of errors; the first matching row is used.
 var classes = []class{
 	{"usage", ExitUsage, matchUsage},
-	{"invalid_settings", ExitUsage, matchAs[*settings.Error]},
+	{"invalid_settings", ExitUsage, matchAs[*document.Error]},
 	{"unknown_format", ExitUsage, matchAs[*provider.UnknownFormatError]},
 	{"invalid_params", ExitParams, matchParams},
 	{"denied", ExitDenied, matchIs(registry.ErrDenied)},

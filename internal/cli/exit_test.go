@@ -15,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -39,7 +38,7 @@ func TestExitCodes(t *testing.T) {
 		"not found, but no tool":             {registry.ErrNotFound, "not_found", 3, ""},
 		"a malformed argument":               {&args.Error{Arg: "x", Usage: true}, "usage", 2, ""},
 		"an argument of the wrong type":      {&args.Error{Arg: "x=1"}, "invalid_params", 4, ""},
-		"settings":                           {&settings.Error{Problems: []document.Problem{{Message: "m"}}}, "invalid_settings", 2, ""},
+		"settings":                           {&document.Error{Problems: []document.Problem{{Message: "m"}}}, "invalid_settings", 2, ""},
 		"a format":                           {&provider.UnknownFormatError{}, "unknown_format", 2, ""},
 		"params":                             {registry.Invalid("t", "/x", "bad"), "invalid_params", 4, "see toolreg call t --help"},
 		"a denial":                           {&exec.Denied{Tool: "t"}, "denied", 5, ""},

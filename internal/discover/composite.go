@@ -47,7 +47,7 @@ type composite struct {
 }
 
 // err returns why the composite is quarantined, or nil if it is valid.
-func (c *composite) err() error { return settings.NewError(c.problems) }
+func (c *composite) err() error { return document.NewError(c.problems) }
 
 // step is one call of a composite.
 type step struct {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -59,7 +58,7 @@ type compositeRun struct {
 func opened(ctx context.Context, one *composite) (context.Context, error) {
 	open, _ := ctx.Value(openRuns{}).([]*composite)
 	if slices.Contains(open, one) {
-		return nil, &settings.Error{Problems: []document.Problem{one.problem("", "it calls itself again", noCycles)}}
+		return nil, &document.Error{Problems: []document.Problem{one.problem("", "it calls itself again", noCycles)}}
 	}
 	return context.WithValue(ctx, openRuns{}, append(slices.Clip(open), one)), nil
 }
@@ -97,7 +96,7 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 		failed, err := r.step(ctx, i, s)
 		if err != nil {
 			if noSuchTool(err) {
-				return registry.Result{}, &settings.Error{Problems: []document.Problem{r.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error()+r.before(), "")}}
+				return registry.Result{}, &document.Error{Problems: []document.Problem{r.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error()+r.before(), "")}}
 			}
 			where := fmt.Sprintf("step %d of %d (%s)%s", i+1, len(r.composite.steps), s.tool, r.before())
 			err = fmt.Errorf("composite %q, %s: %w", r.named.Name, where, err)
@@ -242,7 +241,7 @@ var errTooManySteps = errors.New("the call reached the limit on steps")
 // ends reports whether an error ends the whole composite even with
 // continueOnError: the call is over or was denied, or the settings are wrong.
 func ends(ctx context.Context, err error) bool {
-	_, wrong := errors.AsType[*settings.Error](err)
+	_, wrong := errors.AsType[*document.Error](err)
 	return wrong || ctx.Err() != nil || errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrNeedsConfirmation) ||
 		errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, errTooManySteps)
 }

@@ -30,7 +30,7 @@ func parseComposites(t testing.TB, text string, o CompositeOptions) (*Composites
 	for _, one := range c.list {
 		problems = append(problems, one.problems...)
 	}
-	return c, settings.NewError(problems)
+	return c, document.NewError(problems)
 }
 
 // recorder records and answers the calls of steps: "echo" returns its params,
@@ -149,7 +149,7 @@ func TestCompositeOutcomes(t *testing.T) {
 			if result.Text() != c.want || result.IsError != c.isError {
 				t.Errorf("result %q, error %v; want %q, %v", result.Text(), result.IsError, c.want, c.isError)
 			}
-			if _, settingsError := errors.AsType[*settings.Error](err); settingsError != (name == "no such tool") {
+			if _, settingsError := errors.AsType[*document.Error](err); settingsError != (name == "no such tool") {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -246,7 +246,7 @@ func TestMistakesInComposites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseComposites(t, c.text, CompositeOptions{})
-			e, ok := errors.AsType[*settings.Error](err)
+			e, ok := errors.AsType[*document.Error](err)
 			if !ok || len(e.Problems) != len(c.want) {
 				t.Fatalf("error %v, want %d problems", err, len(c.want))
 			}

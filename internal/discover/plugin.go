@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -96,7 +95,7 @@ func (p *plugin) Name() string { return registry.PluginPrefix + p.ID }
 // error of the source otherwise.
 func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	if len(p.Problems) > 0 {
-		cause := &settings.Error{Problems: p.Problems} // each problem names its file
+		cause := &document.Error{Problems: p.Problems} // each problem names its file
 		return nil, nil, &failure{text: fmt.Sprintf("%s: %s", p.Name(), cause), cause: cause}
 	}
 	found := &declarations{source: p.Name(), limits: p.opts.Limits}
@@ -104,7 +103,7 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 		if problems := p.bad[i]; len(problems) > 0 {
 			var name string
 			_ = json.Unmarshal(o["name"], &name) // the schema checks the type
-			found.quarantine(name, (&settings.Error{Problems: problems}).Error(), "toolreg plugins check shows every mistake")
+			found.quarantine(name, (&document.Error{Problems: problems}).Error(), "toolreg plugins check shows every mistake")
 			continue
 		}
 		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil) // raw is nil: the document has no duplicate keys

@@ -86,7 +86,7 @@ func (c *Connections) OAuthClient(server settings.Server, logins *oauth.Store) *
 }
 
 // Remote returns a server of the settings that uses HTTP. The error is a
-// *NoServerError, an *InputError or a *settings.Error.
+// *NoServerError, an *InputError or a *document.Error.
 func (c *Connections) Remote(name string) (settings.Server, error) {
 	switch server := c.programs.set.Server(name); {
 	case server == nil:
@@ -107,7 +107,7 @@ func (c *Connections) apiClient(api settings.API, logins *oauth.Store) *oauth.Cl
 
 // LoginTo returns the login to the server or API with a name: that of a client of serve, or,
 // if client is "", that of the person. The error is a *NoServerError, an *InputError or a
-// *settings.Error.
+// *document.Error.
 func (c *Connections) LoginTo(ctx context.Context, name, client string) (*oauth.Client, error) {
 	entry := c.programs.set.API(name)
 	if entry == nil {

@@ -205,7 +205,7 @@ type policyRules struct {
 
 // compileRules compiles the rules in their order: exclusions deny before anything
 // allows; then the rules of the settings, then allowedTools. The error is a
-// *settings.Error with all mistakes. evaluator evaluates the conditions of projects;
+// *document.Error with all mistakes. evaluator evaluates the conditions of projects;
 // see [jq.Expression.Apart].
 func compileRules(set *settings.Settings, evaluator []string) (*policyRules, error) {
 	var problems []document.Problem
@@ -222,7 +222,7 @@ func compileRules(set *settings.Settings, evaluator []string) (*policyRules, err
 		out = append(out, rule)
 	}
 	out = entryRules(out, set.AllowedTools, policy.Allow, &problems)
-	return &policyRules{set, out}, settings.NewError(problems)
+	return &policyRules{set, out}, document.NewError(problems)
 }
 
 // entryRules appends a rule for each entry of a list such as excludeTools.
@@ -273,7 +273,7 @@ func canonical() func(string) string {
 
 // CheckExamples checks the rules against their example calls, which they must match
 // (match) or not match (notMatch). builtin is the source of the built-in tools, shell the
-// grammar of shell commands. The error is a *settings.Error with all examples that fail.
+// grammar of shell commands. The error is a *document.Error with all examples that fail.
 func (r *policyRules) CheckExamples(ctx context.Context, builtin registry.Source, shell string) error {
 	if !slices.ContainsFunc(r.set.Rules, func(r settings.Rule) bool { return len(r.Match)+len(r.NotMatch) > 0 }) {
 		return nil
@@ -290,7 +290,7 @@ func (r *policyRules) CheckExamples(ctx context.Context, builtin registry.Source
 			c.check(ctx, rule, example, false)
 		}
 	}
-	return settings.NewError(c.problems)
+	return document.NewError(c.problems)
 }
 
 // exampleCheck checks example calls and collects what is wrong.

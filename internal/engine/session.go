@@ -143,7 +143,7 @@ type Session struct {
 }
 
 // New creates the sources of a run without starting them. The error is an
-// *InputError, or a *settings.Error about rules. The caller must call Close.
+// *InputError, or a *document.Error about rules. The caller must call Close.
 func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (*Session, error) {
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err

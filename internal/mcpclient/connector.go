@@ -91,7 +91,7 @@ func (c *connector) reached(ctx context.Context, sess *session) {
 }
 
 // connect starts or reaches the server, with further attempts if the first one
-// fails. The error is a *ServerError, or the *settings.Error of the server's
+// fails. The error is a *ServerError, or the *document.Error of the server's
 // entry.
 func (c *connector) connect(ctx context.Context) (*session, error) {
 	server := c.opts.Server

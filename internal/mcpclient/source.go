@@ -94,7 +94,7 @@ func (s *Source) Name() string { return registry.MCPPrefix + s.opts.Server.Name 
 // Discover connects to the server and lists its tools, both within the connect timeout. The first
 // call may use a stored listing instead (Options.Memory); later calls always ask the server. A
 // server that the settings disable is not connected and has no tools. The error is a *ServerError,
-// or a *settings.Error if the entry is invalid; if ctx ended first, it wraps the cause of ctx.
+// or a *document.Error if the entry is invalid; if ctx ended first, it wraps the cause of ctx.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	if off, _ := s.opts.Server.Off(); off != "" {
 		s.status.set(StateDisabled, nil)

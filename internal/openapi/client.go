@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/tracing"
 	"github.com/toolreg/toolreg/internal/webaddr"
@@ -361,7 +362,7 @@ func (s *Source) fail(err error) error {
 
 // failure is fail with the client, which may be nil.
 func (s *Source) failure(c *client, err error) error {
-	if _, ok := errors.AsType[*settings.Error](err); ok {
+	if _, ok := errors.AsType[*document.Error](err); ok {
 		return err
 	}
 	reason := explain(err)

@@ -205,7 +205,7 @@ func (s *Source) Close() error {
 }
 
 // Discover reads the document and returns a tool for each of its operations. The error is
-// an *[Error], or a *settings.Error if the entry is invalid.
+// an *[Error], or a *document.Error if the entry is invalid.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	return s.discover(ctx, false)
 }
@@ -425,7 +425,7 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 		t.Description += "\n\nDeprecated."
 	}
 	if op.Problem != nil {
-		t.Quarantine = settings.NewError([]document.Problem{*op.Problem})
+		t.Quarantine = document.NewError([]document.Problem{*op.Problem})
 		return t
 	}
 	call := &operation{source: s, client: c, op: op}

@@ -79,7 +79,7 @@ func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) reg
 	if len(problems) == 0 {
 		problems = o.apply(ctx, t, &out)
 	}
-	out.Quarantine = settings.NewError(document.SortProblems(problems))
+	out.Quarantine = document.NewError(document.SortProblems(problems))
 	return out
 }
 

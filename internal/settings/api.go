@@ -202,6 +202,6 @@ func oneName(server, api *Server) {
 	}
 	if second.Err == nil {
 		message := fmt.Sprintf("%q is already the name of %s (%s)", second.Name, kind, first.Origin)
-		second.Err = NewError([]document.Problem{second.Origin.Problem(message, "rename one of them")})
+		second.Err = document.NewError([]document.Problem{second.Origin.Problem(message, "rename one of them")})
 	}
 }

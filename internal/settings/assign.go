@@ -21,7 +21,7 @@ type Assignment struct {
 // Assign parses words as a value of a setting, or of a part of one such as
 // mcpServers.NAME.timeout, by the setting's type: lists take any number of
 // words, objects one word of JSON. The error is an [*UnknownKeyError] or an
-// [*Error].
+// [*document.Error].
 func Assign(key string, words []string) (Assignment, error) {
 	x := table.NewIndex()
 	row, paths, err := known(x, key)
@@ -30,7 +30,7 @@ func Assign(key string, words []string) (Assignment, error) {
 	}
 	n, err := valueOf(row, words)
 	if err != nil {
-		return Assignment{}, NewError([]document.Problem{{File: key, Message: err.Error()}})
+		return Assignment{}, document.NewError([]document.Problem{{File: key, Message: err.Error()}})
 	}
 	r := reader{index: x, layer: &layer{}}
 	r.check(row, key, n)
@@ -42,7 +42,7 @@ func Assign(key string, words []string) (Assignment, error) {
 	for _, p := range r.layer.mistakes() {
 		problems = append(problems, withoutPlace(p, key))
 	}
-	return Assignment{Paths: paths, Value: n.JSON()}, NewError(problems)
+	return Assignment{Paths: paths, Value: n.JSON()}, document.NewError(problems)
 }
 
 // Paths returns the paths to a setting, or to a part of one, in a file: by its name,
@@ -194,9 +194,9 @@ func Values(key string) []string {
 }
 
 // CheckFile parses the content of a settings file, whose name determines the
-// format. The error is an [*Error] with all mistakes; unknown keys are reported
+// format. The error is an [*document.Error] with all mistakes; unknown keys are reported
 // as diagnostics.
 func CheckFile(file string, data []byte) ([]registry.Diagnostic, error) {
 	l := read(table.NewIndex(), ScopeUser, file, data)
-	return l.unknown, NewError(l.mistakes())
+	return l.unknown, document.NewError(l.mistakes())
 }

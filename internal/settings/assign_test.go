@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 func TestAssignParsesWordsByType(t *testing.T) {
@@ -67,7 +69,7 @@ func TestAssignParsesWordsByType(t *testing.T) {
 
 func TestCheckFileReportsPositions(t *testing.T) {
 	diags, err := CheckFile("s.yaml", []byte("shell:\n  timeout: soon\naprovalMode: plan\nmcpServers:\n  a: {args: [x]}\n"))
-	bad, ok := errors.AsType[*Error](err)
+	bad, ok := errors.AsType[*document.Error](err)
 	if !ok || len(bad.Problems) != 2 || !strings.HasPrefix(err.Error(), "s.yaml:2:12: shell.timeout: ") || !strings.Contains(err.Error(), "\ns.yaml:5:6: mcpServers.a: ") {
 		t.Errorf("error %v", err)
 	}

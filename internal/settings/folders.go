@@ -134,7 +134,7 @@ type Place struct {
 
 // Places reports where [Load] looks for settings and what it finds there, lowest
 // precedence first, whether or not the files can be read. The error is an
-// [*Error] for a project root that cannot be used.
+// [*document.Error] for a project root that cannot be used.
 func Places(o Options) ([]Place, error) {
 	l := newLoader(o)
 	if err := l.readAll(); err != nil {

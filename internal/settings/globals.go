@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -72,10 +73,10 @@ const approvalMode = "approvalMode"
 // ResolveGlobals reads only the global flags and their variables, without any
 // settings file. Flags may be nil or lack some of the flags. Variables come
 // from the process's environment; an empty one is treated as unset. Durations are
-// whole milliseconds or Go durations. The error is an [*Error].
+// whole milliseconds or Go durations. The error is an [*document.Error].
 func ResolveGlobals(flags *pflag.FlagSet) (Globals, error) {
 	s := newScalars(flags)
-	return s.globals(), NewError(s.problems)
+	return s.globals(), document.NewError(s.problems)
 }
 
 func (s *scalars) globals() Globals {

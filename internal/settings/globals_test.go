@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // newFlags parses args with flags as the command line defines them.
@@ -77,9 +79,9 @@ func TestInvalidGlobals(t *testing.T) {
 		"--color: color: unknown value \"pink\" (one of auto, always, never)\n" +
 		"TOOLREG_TIMEOUT: timeout: expected milliseconds or a duration such as \"30s\" or \"10m\", 0 or more"
 	_, err := ResolveGlobals(newFlags(t, "--color=pink"))
-	var e *Error
+	var e *document.Error
 	if !errors.As(err, &e) {
-		t.Fatalf("error %v, want an *Error", err)
+		t.Fatalf("error %v, want an *document.Error", err)
 	}
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)

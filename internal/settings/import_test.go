@@ -115,7 +115,7 @@ func TestImportOfUnknownProgram(t *testing.T) {
 	b.load(o) // without an importer no program is known, and nothing is imported
 	o.Import = otherPrograms{b}
 	_, _, err := Load(o)
-	if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Error(), `settings.yaml:1:16: imports: unknown program "three" (one of one, two)`) {
+	if e, ok := errors.AsType[*document.Error](err); !ok || !strings.Contains(e.Error(), `settings.yaml:1:16: imports: unknown program "three" (one of one, two)`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -53,7 +53,7 @@ type Proposed struct {
 //
 // The diagnostics report unknown keys, a project that is not trusted, files that were ignored, and
 // sources that cannot be used because of a mistake in their entry (Server.Err, Command.Err). The
-// error is an [*Error] with all other mistakes in all files, variables and flags that apply.
+// error is an [*document.Error] with all other mistakes in all files, variables and flags that apply.
 // Nothing from an untrusted project applies; mistakes in its settings are diagnostics too.
 func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l := newLoader(o)
@@ -80,7 +80,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l.workspace(s)
 	l.sourceFaults(s)
 	l.diags = append(l.diags, m.overridesIgnored()...)
-	if err := NewError(append(l.problems, l.scalars.problems...)); err != nil {
+	if err := document.NewError(append(l.problems, l.scalars.problems...)); err != nil {
 		return nil, l.diags, err
 	}
 	s.NothingImported = l.nothingImported()
@@ -201,7 +201,7 @@ func (l *loader) findRoot() error {
 	if dir == "" {
 		var err error
 		if dir, err = os.Getwd(); err != nil {
-			return NewError([]document.Problem{{File: "working directory", Message: document.PlainError(err), Hint: "change to a directory that exists"}})
+			return document.NewError([]document.Problem{{File: "working directory", Message: document.PlainError(err), Hint: "change to a directory that exists"}})
 		}
 		l.opts.Dir = dir
 	}
@@ -216,9 +216,9 @@ func (l *loader) findRoot() error {
 	info, err := os.Stat(l.root)
 	switch {
 	case err != nil:
-		return NewError([]document.Problem{{File: l.root, Message: "not a project root: " + document.PlainError(err)}})
+		return document.NewError([]document.Problem{{File: l.root, Message: "not a project root: " + document.PlainError(err)}})
 	case !info.IsDir():
-		return NewError([]document.Problem{{File: l.root, Message: "not a project root: not a directory"}})
+		return document.NewError([]document.Problem{{File: l.root, Message: "not a project root: not a directory"}})
 	}
 	return nil
 }
@@ -329,11 +329,11 @@ func (l *loader) workspace(s *Settings) {
 }
 
 // FileIn returns the settings file in a folder, or "" if there is none. Two of
-// them in one folder are an [*Error].
+// them in one folder are an [*document.Error].
 func FileIn(dir string) (string, error) {
 	path, problem := fileIn(dir)
 	if problem != nil {
-		return "", NewError([]document.Problem{*problem})
+		return "", document.NewError([]document.Problem{*problem})
 	}
 	return path, nil
 }

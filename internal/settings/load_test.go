@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 func codes(diags []registry.Diagnostic) []string {
@@ -338,9 +339,9 @@ func TestMistakesOfAllScopesAreReportedTogether(t *testing.T) {
 	o := b.options()
 	o.Files = []string{"missing.yaml"}
 	_, _, err := Load(o)
-	var e *Error
+	var e *document.Error
 	if !errors.As(err, &e) {
-		t.Fatalf("error %v, want an *Error", err)
+		t.Fatalf("error %v, want an *document.Error", err)
 	}
 	want := system + ":1:13: inheritEnv: expected true or false, got number\n" +
 		user + ":1:15: coreTools: expected a list of strings, got number\n" +

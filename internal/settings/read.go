@@ -42,8 +42,8 @@ type layer struct {
 // mcpServers or a command. They affect only that source.
 type faults map[*jsonx.Value][]document.Problem
 
-// of returns the mistakes in a value as an [*Error], or nil if there are none.
-func (f faults) of(n *jsonx.Value) error { return NewError(document.SortProblems(f[n])) }
+// of returns the mistakes in a value as an [*document.Error], or nil if there are none.
+func (f faults) of(n *jsonx.Value) error { return document.NewError(document.SortProblems(f[n])) }
 
 // mistakes returns all mistakes in a layer, in order of position.
 func (l *layer) mistakes() []document.Problem {

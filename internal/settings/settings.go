@@ -78,7 +78,7 @@ type Command struct {
 	Argv   []string
 	Line   string // as written if it is one string, for messages; otherwise ""
 	Origin Origin
-	Err    error // the mistakes in it, an [*Error], with which Argv is empty; nil means none
+	Err    error // the mistakes in it, an [*document.Error], with which Argv is empty; nil means none
 }
 
 // IsSet reports whether the setting names a command.
@@ -156,7 +156,7 @@ type Server struct {
 	Excluded     *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
 	Replaces     *Origin        // the entry of the person that this one of a project replaces; nil means none
 	Origin       Origin
-	Err          error // the mistakes in its entry, an [*Error], which make it unusable; nil means none
+	Err          error // the mistakes in its entry, an [*document.Error], which make it unusable; nil means none
 }
 
 // Rule is one entry of policy.rules.

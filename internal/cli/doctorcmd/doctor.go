@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/toolscan"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -119,7 +120,7 @@ func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 
 // settingsError reports each mistake in the settings.
 func (x *examination) settingsError(err error) {
-	if e, ok := errors.AsType[*settings.Error](err); ok {
+	if e, ok := errors.AsType[*document.Error](err); ok {
 		for _, p := range e.Problems {
 			hint := p.Hint
 			if hint == "" {
@@ -311,7 +312,7 @@ func remedyForError(err error) string {
 		}
 		return "install " + start.Program + ", or correct the command"
 	}
-	if _, ok := errors.AsType[*settings.Error](err); ok {
+	if _, ok := errors.AsType[*document.Error](err); ok {
 		return "correct it there"
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {

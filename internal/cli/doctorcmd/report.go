@@ -29,15 +29,15 @@ func (x *examination) report() error {
 	return nil
 }
 
-// document is the JSON of doctor.
-type document struct {
+// reportJSON is the JSON of doctor.
+type reportJSON struct {
 	OK       bool      `json:"ok"` // no finding is an error
 	Findings []finding `json:"findings"`
 }
 
 func (x *examination) print(ios *cli.IO, failed bool) error {
 	if ios.JSON {
-		return ios.PrintJSON(document{!failed, x.findings})
+		return ios.PrintJSON(reportJSON{!failed, x.findings})
 	}
 	if !ios.OutTTY {
 		t := ui.Table{}

@@ -138,7 +138,7 @@ func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
 		for _, entry := range list.Entries {
 			parsed, err := policy.ParseEntry(entry.Value)
 			if err != nil {
-				return settings.NewError([]document.Problem{entry.Origin.Problem(err.Error(), "")})
+				return document.NewError([]document.Problem{entry.Origin.Problem(err.Error(), "")})
 			}
 			out = append(out, agents.Rule{Tool: parsed.Tool, Command: parsed.Command, Decision: decision, From: entry.Origin.String()})
 		}
@@ -233,7 +233,7 @@ func pathsOf(p agents.RulePlace) []string {
 func readFile(path string) (agents.RuleFile, error) {
 	f, err := trust.Read(path, document.MaxFile)
 	if err != nil {
-		return agents.RuleFile{}, settings.NewError([]document.Problem{document.Unreadable(path, err)})
+		return agents.RuleFile{}, document.NewError([]document.Problem{document.Unreadable(path, err)})
 	}
 	return agents.RuleFile{Path: path, Data: f.Data}, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -61,7 +62,7 @@ func Write(ctx context.Context, e *cli.Env, w Change) (granted bool, err error) 
 // or if mistakes, which the change may correct, prevent reading them.
 func project(ctx context.Context, config *cli.Config) (*settings.Project, error) {
 	s, _, err := config.Load(ctx)
-	if _, ok := errors.AsType[*settings.Error](err); ok {
+	if _, ok := errors.AsType[*document.Error](err); ok {
 		return nil, nil
 	}
 	if err != nil {

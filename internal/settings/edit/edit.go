@@ -45,7 +45,7 @@ type Change struct {
 // missing file. The result is read again before it is returned: it differs from
 // the old content only by the change.
 //
-// The error is an [*settings.Error] for a file that cannot be read, wraps [ErrNoServer]
+// The error is an [*document.Error] for a file that cannot be read, wraps [ErrNoServer]
 // or [ErrServerExists], or explains why the change cannot be made.
 func (c Change) Apply(file string, data []byte) ([]byte, error) {
 	before, err := parseForEdit(file, data)
@@ -95,7 +95,7 @@ func checkEntry(isAPI bool, name string, entry json.RawMessage) error {
 		problem = settings.CheckServer(name, entry)
 	}
 	if problem != "" {
-		return settings.NewError([]document.Problem{{File: what + document.Visible(name), Message: problem}})
+		return document.NewError([]document.Problem{{File: what + document.Visible(name), Message: problem}})
 	}
 	return nil
 }
@@ -203,13 +203,13 @@ func (t tree) at(path []string) *jsonx.Value {
 
 func parseForEdit(file string, data []byte) (tree, error) {
 	doc, problems := document.Parse(file, data)
-	if err := settings.NewError(problems); err != nil {
+	if err := document.NewError(problems); err != nil {
 		return tree{}, err
 	}
 	for _, key := range []string{serversKey, apisKey} {
 		if s := doc.Root.Get(key); s != nil && s.Kind != jsonx.Object && s.Kind != jsonx.Null {
 			line, col := s.Place()
-			return tree{}, settings.NewError([]document.Problem{{
+			return tree{}, document.NewError([]document.Problem{{
 				File: file, Line: line, Col: col,
 				Message: key + ": expected an object, got " + document.TypeName(s),
 			}})

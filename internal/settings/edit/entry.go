@@ -8,13 +8,12 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // Entry returns the entry of a server as written in a file, with its comments,
 // to be edited in the format of the file. The error wraps [ErrNoServer] or is
-// an [*settings.Error].
+// an [*document.Error].
 func Entry(file string, data []byte, name string) ([]byte, error) {
 	root, err := parseForEdit(file, data)
 	if err != nil {
@@ -54,7 +53,7 @@ func Setting(file string, data []byte, name string) string {
 }
 
 // EntryJSON returns the entry of a server as JSON. The error wraps [ErrNoServer] or is an
-// [*settings.Error].
+// [*document.Error].
 func EntryJSON(file string, data []byte, name string) ([]byte, error) {
 	root, err := parseForEdit(file, data)
 	if err != nil {
@@ -118,7 +117,7 @@ type Rewrite struct {
 
 // Apply makes the change like [Change.Apply]. It keeps the comments in the text if
 // the file is JSON or block-style YAML. If the text is invalid, the error is an
-// [*settings.Error].
+// [*document.Error].
 func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
 	before, err := parseForEdit(file, data)
 	if err != nil {
@@ -129,7 +128,7 @@ func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(r.Name))
 	}
 	doc, problems := document.Parse("entry"+filepath.Ext(file), r.Text)
-	if err := settings.NewError(problems); err != nil {
+	if err := document.NewError(problems); err != nil {
 		return nil, err
 	}
 	entry := doc.Root.JSON()

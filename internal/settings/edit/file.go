@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -128,7 +127,7 @@ func readForEdit(path string) ([]byte, fs.FileInfo, error) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, settings.NewError([]document.Problem{document.Unreadable(path, err)})
+		return nil, nil, document.NewError([]document.Problem{document.Unreadable(path, err)})
 	}
 	info, err := os.Stat(path)
 	return f.Data, info, err

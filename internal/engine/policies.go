@@ -28,7 +28,7 @@ type policies struct {
 	rules    *policyRules
 	programs *programs
 	clients  *store.Store // has the approvals of clients; nil if the state folder has them
-	// credentials returns what policy.Policy has as Credentials.
+	// credentials is what policy.Policy has as Credentials.
 	credentials func() func(path string) string
 	// next is that of the session that has replaced this one; nil if none has.
 	next atomic.Pointer[policies]
@@ -66,7 +66,7 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 			p.TrustOrigins[server.Name] = server.TrustOrigin.String()
 		}
 	}
-	p.Credentials = s.credentials()
+	p.Credentials = s.credentials
 	p.Means, p.Shell = s.programs.confiner.Means, s.programs.shell()
 	p.Banned = set.ShellBanned.Sourced()
 	p.AskCatastrophic = set.ShellCatastrophic == "ask"

@@ -82,7 +82,7 @@ func TestEachClauseDecides(t *testing.T) {
 		{"reads-files", Policy{Rules: rules(Rule{Tool: "read_file", Decision: Deny})}, sending, Deny},
 		{"guarded-path", Policy{Rules: rules(Rule{Decision: Allow}), Guarded: yes}, write, Ask},
 		{"hidden-path", Policy{Rules: rules(Rule{Decision: Allow}), NewHidden: yes}, write, Ask},
-		{"credentials", Policy{Credentials: func(string) string { return "is a key" }}, pathTool("read_file", registry.CategoryRead, "k"), Ask},
+		{"credentials", Policy{Credentials: guarding(func(string) string { return "is a key" })}, pathTool("read_file", registry.CategoryRead, "k"), Ask},
 		{"tool-asks", Policy{}, asking, Ask},
 		{"sandbox-leftovers", Policy{Rules: rules(Rule{Decision: Allow}), Means: available(Means{Uncleaned: func() bool { return true }})}, shell("make"), Ask},
 		{"plan", Policy{Mode: ModePlan}, write, Deny},
@@ -169,7 +169,7 @@ func TestClausesOnlyTighten(t *testing.T) {
 			p.Guarded, p.NewHidden = func(p string) bool { return strings.HasPrefix(p, ".git") }, func(p string) bool { return p == "k" }
 		}
 		if pick(2) {
-			p.Credentials = func(p string) string { return strings.Repeat("is a key", strings.Count(p, "k")) }
+			p.Credentials = guarding(func(p string) string { return strings.Repeat("is a key", strings.Count(p, "k")) })
 		}
 		if pick(3) {
 			p.Defaults = map[registry.Category]Rule{registry.CategoryCommand: {Decision: Decision(r.IntN(4))}}

@@ -39,7 +39,7 @@ func TestCredentials(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := Policy{Rules: tt.rules, Mode: tt.mode, Workspace: "/home", Credentials: asked}
+			p := Policy{Rules: tt.rules, Mode: tt.mode, Workspace: "/home", Credentials: guarding(asked)}
 			v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, tt.path), registry.Call{})
 			if v.Decision != tt.want {
 				t.Fatalf("%v (%s), want %v", v.Decision, v.Reason, tt.want)
@@ -56,7 +56,7 @@ func TestCredentials(t *testing.T) {
 			}
 		})
 	}
-	p := Policy{Workspace: "/home", Credentials: asked}
+	p := Policy{Workspace: "/home", Credentials: guarding(asked)}
 	v := p.Decide(t.Context(), pathTool("upload", registry.CategoryNetwork, ".ssh/id"), registry.Call{})
 	if v.Decision != Ask {
 		t.Errorf("sending: %v", v.Decision)
@@ -74,16 +74,21 @@ func TestCredentialsBehindLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, place := range map[string]string{"by the link": filepath.Join(link, "k"), "by the folder": filepath.Join(real, "k")} {
-		p := &Policy{Workspace: filepath.ToSlash(link), Credentials: func(path string) string {
+		p := &Policy{Workspace: filepath.ToSlash(link), Credentials: guarding(func(path string) string {
 			if path == place {
 				return "is a key"
 			}
 			return ""
-		}}
+		})}
 		for file, want := range map[string]Decision{"k": Ask, "a": Allow} {
 			if v := p.Decide(t.Context(), pathTool("read_file", registry.CategoryRead, file), registry.Call{}); v.Decision != want {
 				t.Errorf("%s %s: %s (%s)", file, name, v.Decision, v.Reason)
 			}
 		}
 	}
+}
+
+// guarding is a policy's Credentials that recognizes what a function does.
+func guarding(why func(path string) string) func() func(string) string {
+	return func() func(string) string { return why }
 }

@@ -13,7 +13,7 @@ import (
 // because the person has agreed when the call runs.
 func (f *facts) hides(decided *Rule) (hides func(string) bool, key string) {
 	byRules, key := f.hidesByRules(decided)
-	if f.policy.Credentials == nil {
+	if f.policy.leadsToCredentials() == nil {
 		return byRules, key
 	}
 	guards, guardsKey := f.hidesCredentials()
@@ -65,14 +65,15 @@ func (f *facts) opens(rules []*Rule, path string) bool {
 
 // credential returns why a path may lead to credentials; "" if it does not.
 func (f *facts) credential(path string) string {
-	if f.policy.Credentials == nil {
+	leads := f.policy.leadsToCredentials()
+	if leads == nil {
 		return ""
 	}
 	p := f.pathname(path)
-	if why := f.policy.Credentials(filepath.FromSlash(p.absolute)); why != "" || p.real == p.absolute {
+	if why := leads(filepath.FromSlash(p.absolute)); why != "" || p.real == p.absolute {
 		return why
 	}
-	return f.policy.Credentials(filepath.FromSlash(p.real))
+	return leads(filepath.FromSlash(p.real))
 }
 
 // hidesByRules is hides for what rules on paths deny or ask about.

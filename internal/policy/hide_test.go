@@ -119,12 +119,12 @@ func TestHidesCredentials(t *testing.T) {
 		"by all rules":           {append(opened[:2:2], Rule{Layer: 1, Decision: Deny}), true},
 		"not by that on another": {append(opened[:2:2], Rule{Path: "other", Layer: 1, Decision: Deny}), false},
 	} {
-		p := &Policy{Rules: tt.rules, Workspace: "/w", Credentials: func(path string) string {
+		p := &Policy{Rules: tt.rules, Workspace: "/w", Credentials: guarding(func(path string) string {
 			if path == "/w/k" {
 				return "is a key"
 			}
 			return ""
-		}}
+		})}
 		v := p.Decide(ctx, pathTool("grep", registry.CategoryRead, "."), registry.Call{})
 		if v.Decision != Allow || v.Hides("k") != tt.want || v.Hides("a") {
 			t.Errorf("%s: %s, hidden %t", name, v.Decision, v.Hides("k"))

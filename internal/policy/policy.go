@@ -40,9 +40,10 @@ type Policy struct {
 	// a dot, or is one of a home folder that programs may act on, which requires confirmation unless a rule on the path allows it. The path is
 	// relative to the workspace. If nil, no change does.
 	NewHidden func(path string) bool
-	// Credentials returns why an absolute path may lead to credentials, as the end of a sentence,
-	// or "". Only a rule on the path allows such a path. If nil, no path does.
-	Credentials func(path string) string
+	// Credentials returns a function that returns why an absolute path may lead to credentials, as
+	// the end of a sentence, or ""; nil if no path does. Only a rule on the path allows such a path.
+	// It is called when a call is decided. If nil, no path leads to credentials.
+	Credentials func() func(path string) string
 	// Workspace is the absolute path of the workspace, which paths of calls are relative to.
 	Workspace string
 	// Root is the absolute path of the project root, which paths of rules are relative to;
@@ -57,6 +58,14 @@ type Policy struct {
 	// Approvals are the remembered answers. If nil, there are none, and none can
 	// be stored.
 	Approvals *Approvals
+}
+
+// leadsToCredentials is what Credentials returns.
+func (p *Policy) leadsToCredentials() func(path string) string {
+	if p.Credentials == nil {
+		return nil
+	}
+	return p.Credentials()
 }
 
 func (p *Policy) modeOrigin() string {

@@ -18,11 +18,10 @@ type Credentials struct {
 
 // NewCredentials returns the places that are in the workspace or contain it; nil if there are none.
 func NewCredentials(workspace, home string, environ []string) *Credentials {
-	links := resolver{}
+	h := newHome(Place{Home: home, Environ: environ})
 	// The files of processes in /proc have their environments; the sandbox has one of its own.
-	hidden := append(newHome(Place{Home: home, Environ: environ}).hidden, "/proc")
-	c := &Credentials{keys: HoldsHome(workspace, home), places: links.folded(hidden)}
-	folders := links.folded([]string{workspace})
+	c := &Credentials{keys: HoldsHome(workspace, home), places: h.links.folded(append(h.hidden, "/proc"))}
+	folders := h.links.folded([]string{workspace})
 	if !c.keys && !slices.ContainsFunc(c.places, func(place string) bool {
 		return slices.ContainsFunc(folders, func(folder string) bool { return within(place, folder) || within(folder, place) })
 	}) {

@@ -51,7 +51,7 @@ type Globals struct {
 // those of the flags, except for one that is also a setting; their variables are
 // TOOLREG_ followed by the flag in upper case.
 func globalRows() []table.Row {
-	var rows []table.Row
+	rows := make([]table.Row, 0, 24)
 	for _, name := range []string{
 		"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json",
 		"quiet", "verbose", "refresh", "cached", "fresh", "no-pager",
@@ -103,9 +103,8 @@ var otherVariables = []string{
 	"TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD", "TOOLREG_SERVER", "TOOLREG_TOKEN",
 }
 
-// unknownVariables warns about variables with our prefix that have no meaning,
-// because a mistyped name would otherwise silently have no effect.
-func (l *loader) unknownVariables() {
+// variables returns the names of all variables that have a meaning.
+func (l *loader) variables() []string {
 	known := slices.Clone(otherVariables)
 	for _, row := range globalRows() {
 		known = append(known, globalVariable(row.Name))
@@ -113,17 +112,27 @@ func (l *loader) unknownVariables() {
 	for i := range l.index.Rows {
 		known = append(known, l.index.Rows[i].Variable())
 	}
+	return known
+}
+
+// unknownVariables warns about variables with our prefix that have no meaning,
+// because a mistyped name would otherwise silently have no effect.
+func (l *loader) unknownVariables() {
 	const prefix = "TOOLREG_"
-	var bare []string
+	var known, bare []string
 	for _, kv := range l.opts.Environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, prefix) || value == "" || slices.Contains(known, name) {
+		if !strings.HasPrefix(name, prefix) || value == "" {
 			continue
 		}
-		if bare == nil {
+		if known == nil {
+			known = l.variables()
 			for _, name := range known {
 				bare = append(bare, strings.TrimPrefix(name, prefix))
 			}
+		}
+		if slices.Contains(known, name) {
+			continue
 		}
 		hint := "variables are named after flags and settings: TOOLREG_JSON is --json, TOOLREG_SHELL_TIMEOUT is shell.timeout"
 		// Compare without the prefix, which all of them share.

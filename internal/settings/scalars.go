@@ -98,11 +98,11 @@ func (s *scalars) value(key string, flag *pflag.Flag, variable string) (text str
 	if flag != nil && flag.Changed {
 		return flag.Value.String(), Origin{Scope: ScopeFlag, Name: "--" + flag.Name}, true
 	}
-	text, ok = s.viper.Get(key).(string)
-	if !ok || os.Getenv(variable) == "" { // the default of a flag
+	if os.Getenv(variable) == "" {
 		return "", Origin{}, false
 	}
-	return text, Origin{Scope: ScopeEnv, Name: variable}, true
+	text, ok = s.viper.Get(key).(string)
+	return text, Origin{Scope: ScopeEnv, Name: variable}, ok
 }
 
 // parse checks the text of a flag or variable like a value in a file.

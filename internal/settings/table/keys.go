@@ -1,6 +1,7 @@
 package table
 
 import (
+	"slices"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -19,14 +20,7 @@ const (
 
 // all returns every setting, in the order of the documentation.
 func all() []Row {
-	rows := make([]Row, 0, 224)
-	rows = append(rows, sourceRows()...)
-	rows = append(rows, filterRows()...)
-	rows = append(rows, policyRows()...)
-	rows = append(rows, callRows()...)
-	rows = append(rows, featureRows()...)
-	rows = append(rows, sandboxRows()...)
-	return append(rows, foreignRows()...)
+	return slices.Concat(sourceRows(), filterRows(), policyRows(), callRows(), featureRows(), sandboxRows(), foreignRows())
 }
 
 func sourceRows() []Row {

@@ -13,11 +13,18 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
+
+// callAny is callTool for the one tool that the SDK knows.
+func (s *Server) callAny(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	req.Params.Name = asked(ctx)
+	return s.callTool(ctx, req)
+}
 
 // callTool makes a client's call. Errors become results for the model, unless the request
 // itself was canceled.
@@ -230,4 +237,28 @@ func (s *Server) admit(ctx context.Context, c *question.Client) (done func(), er
 		return nil, err
 	}
 	return func() { s.calls.Remove(c.From.Name) }, nil
+}
+
+// checkParams returns an error if headers that repeat the params of a call (revision 2026-07-28, x-mcp-header)
+// do not agree with them. It does not wait for an offer.
+func (s *Server) checkParams(in *transport.Inbound) error {
+	if !in.Modern || in.Member("method") != "tools/call" {
+		return nil
+	}
+	s.mu.Lock()
+	o := s.offerTo(in.From.Name)
+	if o == nil && s.offer != nil {
+		o = s.offer.Offer // what it has is part of what the client will be offered
+	}
+	s.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	params := jsonx.Get(in.Body, "params")
+	name, _ := jsonx.Text(jsonx.Get(params, "name"))
+	t := o.View(in.From.Profile).WithApps().Tool(name)
+	if t == nil {
+		return nil
+	}
+	return wire.MatchParamHeaders(jsonx.Get(t.Raw, "inputSchema"), jsonx.Get(params, "arguments"), in.R.Header)
 }

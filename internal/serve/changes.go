@@ -228,7 +228,7 @@ func listKinds() []string { return []string{"tools", "prompts", "resources"} }
 func (s *Server) noteLists(to *listener, o *offer.Offer) {
 	for _, kind := range listKinds() {
 		if _, known := s.known.knows(to, kind); !known {
-			s.known.tell(to, kind, s.view(o, to.profile).Digest(to.who, kind))
+			s.known.tell(to, kind, o.View(to.profile).Digest(to.who, kind))
 		}
 	}
 }
@@ -240,44 +240,49 @@ func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
 		return true
 	}
 	s.mu.Lock()
-	o, isMade := s.offerTo(to)
+	o := s.offerTo(to.client)
 	s.mu.Unlock()
 	if o == nil {
-		return isMade
+		return false
 	}
 	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
-	return s.known.tell(to, kind, s.view(o, to.profile).Digest(to.who, kind))
+	return s.known.tell(to, kind, o.View(to.profile).Digest(to.who, kind))
 }
 
-// offerTo returns what is offered to a session. It returns nil if there is nothing yet, and reports false if
-// the next request of its client makes it. s.mu is held.
-func (s *Server) offerTo(to *listener) (o *offer.Offer, isMade bool) {
+// offerTo returns what a client is offered. It returns nil if there is nothing yet, because its next request
+// makes it. s.mu is held.
+func (s *Server) offerTo(client string) *offer.Offer {
 	switch {
 	case s.offer == nil:
-		return nil, true
-	case to.client == "" || !s.offer.Session.HasClients():
-		return s.offer.Offer, true
+		return nil
+	case client == "" || !s.offer.Session.HasClients():
+		return s.offer.Offer
 	}
-	own := s.offer.clients[to.client]
-	if own == nil || own.offer == nil {
-		return nil, false
+	if own := s.offer.clients[client]; own != nil {
+		return own.offer
 	}
-	return own.offer, true
+	return nil
 }
 
-// news returns the kinds of lists of which a session is offered another one than it knows. s.mu is
-// held.
-func (s *Server) news() []string {
-	all := s.known.all()
-	return slices.DeleteFunc(listKinds(), func(kind string) bool {
-		return !slices.ContainsFunc(all, func(to *listener) bool {
-			o, _ := s.offerTo(to)
-			before, known := s.known.knows(to, kind)
-			if o == nil || !known {
-				return false
+// announce lets the SDK tell clients of lists that are others than they know. Nobody has to be told of the
+// first offer, for which requests have waited. s.mu is held.
+func (s *Server) announce(first bool) {
+	news := map[string]bool{}
+	for _, to := range s.known.all() {
+		o := s.offerTo(to.client)
+		if o == nil {
+			continue
+		}
+		for _, kind := range listKinds() {
+			now := o.View(to.profile).Digest(to.who, kind)
+			if first {
+				s.known.tell(to, kind, now)
+			} else if before, known := s.known.knows(to, kind); !known || before != now {
+				news[kind] = true
 			}
-			v, _ := o.View(to.profile)
-			return v.Digest(to.who, kind) != before
-		})
-	})
+		}
+	}
+	for kind := range news {
+		s.poke(kind)
+	}
 }

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -128,28 +127,28 @@ func TestRestartedServersAreListedAgain(t *testing.T) {
 
 // Requests wait for the first offer, so clients are notified only of later changes.
 func TestFirstOfferIsNotNotified(t *testing.T) {
-	var sent []string
-	send := func(s *Server, method string) {
-		next := func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
-			sent = append(sent, method)
-			return nil, nil
+	s := New(Options{})
+	session := &mcp.ServerSession{}
+	s.known.listenerOf(t.Context(), session) // it listens before there is an offer
+	load := func(tools ...string) {
+		t.Helper()
+		s.opts.Whole.Select = func(ctx context.Context, from *engine.Session) (*registry.Registry, []engine.Found, error) {
+			reg, err := from.Tools.All(ctx)
+			return reg, engine.FoundIn(reg, slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !slices.Contains(tools, t.ServerTool) })), err
 		}
-		if _, err := s.dropOldNews(next)(t.Context(), "notifications/"+method, &mcp.ToolListChangedRequest{}); err != nil {
+		from := newSession(t, map[string]string{"m": ""})
+		t.Cleanup(from.Close)
+		if err := s.Load(t.Context(), from); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := New(Options{})
-	s.put(&commonOffer{Offer: &offer.Offer{}})
-	send(s, "tools/list_changed")
-	send(s, "message")
-	s.put(&commonOffer{Offer: &offer.Offer{}})
-	send(s, "prompts/list_changed")
-	late := New(Options{})
-	late.failed = errors.New("rules cannot be read") // which clients have seen
-	late.put(&commonOffer{Offer: &offer.Offer{}})
-	send(late, "resources/list_changed")
-	if want := []string{"notifications/message", "notifications/prompts/list_changed", "notifications/resources/list_changed"}; !slices.Equal(sent, want) {
-		t.Errorf("sent %q, want %q", sent, want)
+	load("echo")
+	if s.isNews("notifications/tools/list_changed", session) {
+		t.Error("the first offer is news")
+	}
+	load("echo", "ask")
+	if !s.isNews("notifications/tools/list_changed", session) || s.isNews("notifications/prompts/list_changed", session) {
+		t.Error("a changed list is not news, or one that is as before")
 	}
 }
 

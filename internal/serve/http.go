@@ -312,8 +312,12 @@ func (h *HTTP) passOn(in *transport.Inbound, at cluster.Peer) {
 	h.pass(in)
 }
 
-// pass passes a request to the SDK.
+// pass passes a request to the SDK, which checks all other headers that repeat what the message says.
 func (h *HTTP) pass(in *transport.Inbound) {
+	if err := h.server.checkParams(in); err != nil {
+		in.Refuse(mcp.CodeHeaderMismatch, err.Error())
+		return
+	}
 	in.Stream = transport.NewResponse(in.W, h.server.limits().KeepAlive)
 	defer in.Stream.End()
 	in.Open = in.R.Context()

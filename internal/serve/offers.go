@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,12 +22,11 @@ import (
 )
 
 // commonOffer is the offer for all clients, with those for clients that have one of their own because some
-// servers are reached with their logins. Server.mu guards isFirst and clients.
+// servers are reached with their logins. Server.mu guards clients.
 type commonOffer struct {
 	*offer.Offer
 	held    *held
 	clients map[string]*clientOffer
-	isFirst bool // neither an offer nor an error came before
 }
 
 // held is a session and the number of requests that use it, of several offers if what its servers list has
@@ -75,10 +73,9 @@ func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 
 // put makes an offer the current one. s.mu is held.
 func (s *Server) put(o *commonOffer) {
-	old := s.offer
-	o.isFirst = old == nil && s.failed == nil
+	first := s.offer == nil
 	s.offer, s.profiles = o, o.Profiles
-	s.announce()
+	s.announce(first)
 }
 
 // load makes the offer of a session, and the offers of the clients that have one of their own. For
@@ -192,32 +189,13 @@ func (s *Server) hold() (o *commonOffer, release func()) {
 	}
 }
 
-// view returns what the clients of a profile are offered.
-func (s *Server) view(o *offer.Offer, profile string) *offer.View {
-	v, made := o.View(profile)
-	if made {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if o.Session == s.offer.Session {
-			s.publish()
-		}
-	}
-	return v
-}
-
-// viewOf is view for the caller of ctx, which may be offered tools for pages too.
+// viewOf returns what the caller of ctx is offered of an offer.
 func (s *Server) viewOf(ctx context.Context, o *offer.Offer) *offer.View {
-	v := s.view(o, caller.Profile(ctx))
+	v := o.View(caller.Profile(ctx))
 	if question.From(ctx).ShowsApps() {
 		return v.WithApps()
 	}
 	return v
-}
-
-func (s *Server) offersTheFirst() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.offer != nil && s.offer.isFirst
 }
 
 // clientOffer is the offer for one client, because some servers are reached with its logins.
@@ -303,7 +281,7 @@ func (s *Server) loadClient(ctx context.Context, base, now *commonOffer, client 
 	}
 	c.offer = o
 	if s.offer == base && base.clients[client] == c {
-		s.publish() // before a request gets the offer, whose tools the SDK must know
+		s.announce(false)
 	}
 	close(c.made)
 }
@@ -343,17 +321,12 @@ func (s *Server) forgetUnused() {
 	if s.offer == nil || s.limits().Idle <= 0 {
 		return
 	}
-	forgotten := false
 	for client, c := range s.offer.clients {
 		if c.requests == 0 && c.offer != nil && time.Since(c.last) > s.limits().Idle && !s.subscriptions.ofClient(client) {
 			delete(s.offer.clients, client)
 			session := s.offer.Session
 			s.closing.Go(func() { session.Forget(client) })
-			forgotten = true
 		}
-	}
-	if forgotten {
-		s.publish()
 	}
 }
 
@@ -385,47 +358,9 @@ func (s *Server) refreshClients(ctx context.Context, current *commonOffer, sourc
 		s.mu.Lock()
 		if s.offer == current && current.clients[client] == c {
 			current.clients[client] = next
-			current.isFirst = false // clients know another one
-			s.announce()
+			s.announce(false)
 		}
 		s.mu.Unlock()
-	}
-}
-
-// announce is publish after an offer was replaced. It lets the SDK tell clients of lists that have changed
-// for them, even if what all offers have together is the same. s.mu is held.
-func (s *Server) announce() {
-	news := s.news()
-	s.publish()
-	for _, kind := range news {
-		s.poke(kind)
-	}
-}
-
-// publish registers with the SDK the tools of the current offer and those of clients, in place of
-// those they had. It checks headers of calls by the schemas of tools; everything else is looked up in
-// the offer of the caller. s.mu is held.
-func (s *Server) publish() {
-	now := map[string]*offer.Declaration{}
-	s.offer.AddTo(now)
-	for _, client := range slices.Sorted(maps.Keys(s.offer.clients)) {
-		if own := s.offer.clients[client].offer; own != nil { // else it is being made
-			own.AddTo(now)
-		}
-	}
-	var removed []string
-	for name := range s.registered {
-		if now[name] == nil {
-			removed = append(removed, name)
-			delete(s.registered, name)
-		}
-	}
-	s.sdk.RemoveTools(removed...)
-	for name, t := range now {
-		if !bytes.Equal(s.registered[name], t.Raw) {
-			s.sdk.AddTool(t.SDK, s.callTool)
-			s.registered[name] = t.Raw
-		}
 	}
 }
 
@@ -435,7 +370,7 @@ func (s *Server) poke(kind string) {
 	const none = "toolreg.none"
 	switch kind {
 	case "tools":
-		s.sdk.AddTool(&mcp.Tool{Name: none, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callTool)
+		s.sdk.AddTool(&mcp.Tool{Name: none, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callAny)
 		s.sdk.RemoveTools(none)
 	case "prompts":
 		s.sdk.AddPrompt(&mcp.Prompt{Name: none}, s.getPrompt)

@@ -21,16 +21,21 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
-// The names under which the SDK knows all prompts and all resources.
+// The names under which the SDK knows all tools, all prompts and all resources.
 const (
+	anyTool     = "toolreg.any"
 	anyPrompt   = "toolreg.any"
 	anyResource = "toolreg:any"
 )
 
-// ask has the SDK handle a request for a prompt or a resource, which it does not know. The returned
-// context has its name. The error is that of one that the caller is not offered.
+// ask has the SDK handle a request for a tool, a prompt or a resource, which it does not know. The returned
+// context has its name. The error is that of a prompt or a resource that the caller is not offered.
 func (s *Server) ask(ctx context.Context, v *offer.View, method string, req mcp.Request) (context.Context, error) {
 	switch req := req.(type) {
+	case *mcp.CallToolRequest:
+		name := req.Params.Name
+		req.Params.Name = anyTool
+		return context.WithValue(ctx, askedKey{}, name), nil
 	case *mcp.GetPromptRequest:
 		p, err := v.Prompt(ctx, req.Params.Name)
 		if err != nil {
@@ -67,7 +72,7 @@ func (s *Server) refuse(ctx context.Context, v *offer.View, method string, err e
 
 type askedKey struct{}
 
-// asked returns the name of the prompt, or the URI of the resource, that is requested.
+// asked returns the name of the tool or the prompt, or the URI of the resource, that is requested.
 func asked(ctx context.Context) string {
 	name, _ := ctx.Value(askedKey{}).(string)
 	return name

@@ -99,13 +99,12 @@ type Server struct {
 	inbound   sync.Map // the *inbound in sessions that the SDK is handling
 	ids       transport.SessionIDs
 
-	mu         sync.Mutex
-	profiles   offer.Profiles
-	offer      *commonOffer
-	failed     error // error of Load if there is no offer
-	sdk        *mcp.Server
-	registered map[string]json.RawMessage // declarations of the tools that the SDK's server has
-	retrying   map[registry.Source]*retry
+	mu       sync.Mutex
+	profiles offer.Profiles
+	offer    *commonOffer
+	failed   error // error of Load if there is no offer
+	sdk      *mcp.Server
+	retrying map[registry.Source]*retry
 }
 
 // New returns a server that offers nothing until [Server.Load] has returned.
@@ -121,7 +120,7 @@ func New(opts Options) *Server {
 	}
 	s := &Server{
 		opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(),
-		registered: map[string]json.RawMessage{}, retrying: map[registry.Source]*retry{},
+		retrying: map[registry.Source]*retry{},
 	}
 	s.SetLimits(opts.Limits)
 	s.sessions.Close = func(session transport.Session) {
@@ -207,7 +206,7 @@ func (s *Server) isBound(from auth.Identity) bool {
 }
 
 // newSDKServer makes the SDK's server for all clients. Lists are answered before it, with what each
-// is offered, and prompts and resources are looked up there: the SDK knows one of each.
+// is offered, and tools, prompts and resources are looked up there: the SDK knows one of each.
 func (s *Server) newSDKServer() *mcp.Server {
 	extensions := wire.Extensions()
 	extensions[wire.AppsExtension] = struct{}{}
@@ -229,6 +228,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 		},
 	})
 	s.tasks.AddTo(server)
+	server.AddTool(&mcp.Tool{Name: anyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callAny)
 	server.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.getPrompt)
 	server.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.readResource)
 	server.AddReceivingMiddleware(s.receive)
@@ -327,9 +327,6 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if isCall && v.Tool(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}
-		if isCall && v.Tool(call.Params.Name) == nil {
-			return task.Answer(s.callTool(ctx, call)) // the SDK knows only what is offered
-		}
 		if strings.HasSuffix(method, "/list") {
 			return v.List(ctx, req)
 		}
@@ -367,14 +364,13 @@ func (s *Server) withInstructions(ctx context.Context, result mcp.Result) {
 	}
 }
 
-// dropOldNews is the middleware that drops the SDK's change notifications for the first offer,
-// because requests have waited for it, so no client knows an earlier one, and those about lists
-// that only others are offered.
+// dropOldNews is the middleware that drops the SDK's change notifications about lists that only others are
+// offered.
 func (s *Server) dropOldNews(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasSuffix(method, listChanged) {
 			session, _ := req.GetSession().(*mcp.ServerSession)
-			if s.offersTheFirst() || !s.isNews(method, session) {
+			if !s.isNews(method, session) {
 				return nil, nil
 			}
 		}

@@ -28,7 +28,7 @@ func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 	session *mcp.ServerSession) (mcp.Result, error) {
 	to := s.known.listenerOf(ctx, session)
 	s.mu.Lock()
-	o, _ := s.offerTo(to)
+	o := s.offerTo(to.client)
 	s.mu.Unlock()
 	if o != nil {
 		s.noteLists(to, o)

@@ -107,24 +107,56 @@ func (m *headerCheck) header(value, kind json.RawMessage, reachable bool) error 
 // [CheckParamHeaders] accepts.
 func ParamHeaders(inputSchema, params json.RawMessage) http.Header {
 	out := http.Header{}
-	if NamesParamHeaders(inputSchema) {
-		addParamHeaders(out, inputSchema, params, 0)
-	}
+	eachHeaderParam(inputSchema, params, 0, func(header string, value json.RawMessage) {
+		if s, ok := headerText(value); ok {
+			out.Set(header, encodeHeader(s))
+		}
+	})
 	return out
 }
 
-func addParamHeaders(out http.Header, schema, params json.RawMessage, depth int) {
-	if depth > maxSchemaDepth {
+// MatchParamHeaders returns an error unless the headers of a call repeat its params as the input schema
+// demands. A schema that [CheckParamHeaders] does not accept demands nothing.
+func MatchParamHeaders(inputSchema, params json.RawMessage, headers http.Header) (err error) {
+	if CheckParamHeaders(inputSchema) != nil {
+		return nil
+	}
+	eachHeaderParam(inputSchema, params, 0, func(header string, value json.RawMessage) {
+		got := headers.Get(header)
+		switch absent := value == nil || jsonx.IsNull(value); {
+		case absent && got != "":
+			err = fmt.Errorf("header mismatch: unexpected %s header, because its param is absent or null", header)
+		case !absent && got == "":
+			err = fmt.Errorf("header mismatch: missing %s header", header)
+		case !absent && !hasText(DecodeHeader(got), value):
+			err = fmt.Errorf("header mismatch: %s header value %s does not match body value", header, text.Quote(got))
+		}
+	})
+	return err
+}
+
+// hasText reports whether a header has the text of a param. A number can be written in several ways.
+func hasText(header string, value json.RawMessage) bool {
+	want, ok := headerText(value)
+	if jsonx.KindOf(value) == jsonx.Number {
+		a, err := strconv.ParseFloat(header, 64)
+		b, _ := strconv.ParseFloat(want, 64)
+		return ok && err == nil && a == b
+	}
+	return ok && header == want
+}
+
+// eachHeaderParam calls do with each param that a header repeats; value is nil if the param is absent.
+func eachHeaderParam(schema, params json.RawMessage, depth int, do func(header string, value json.RawMessage)) {
+	if depth > maxSchemaDepth || !NamesParamHeaders(schema) {
 		return
 	}
 	for name, property := range jsonx.Members(jsonx.Get(schema, "properties")) {
 		value := jsonx.Get(params, name)
 		if header, ok := jsonx.Text(jsonx.Get(property, headerKeyword)); ok {
-			if s, ok := headerText(value); ok {
-				out.Set("Mcp-Param-"+header, encodeHeader(s))
-			}
+			do("Mcp-Param-"+header, value)
 		}
-		addParamHeaders(out, property, value, depth+1)
+		eachHeaderParam(property, value, depth+1, do)
 	}
 }
 
@@ -144,13 +176,26 @@ func headerText(value json.RawMessage) (s string, ok bool) {
 	return "", false
 }
 
+// A header cannot carry every value as it is: others are encoded between these.
+const encodedBefore, encodedAfter = "=?base64?", "?="
+
 // encodeHeader encodes a value that a header cannot carry as it is, or that looks like an
 // encoded one.
 func encodeHeader(s string) string {
-	const before, after = "=?base64?", "?="
 	odd := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) >= 0
-	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, before) && strings.HasSuffix(s, after) {
-		return before + base64.StdEncoding.EncodeToString([]byte(s)) + after
+	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, encodedBefore) && strings.HasSuffix(s, encodedAfter) {
+		return encodedBefore + base64.StdEncoding.EncodeToString([]byte(s)) + encodedAfter
+	}
+	return s
+}
+
+// DecodeHeader returns the value of a header, which may be encoded.
+func DecodeHeader(s string) string {
+	if encoded, ok := strings.CutPrefix(s, encodedBefore); ok {
+		encoded, whole := strings.CutSuffix(encoded, encodedAfter)
+		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil && whole {
+			return string(decoded)
+		}
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -74,5 +75,39 @@ func TestParamHeaders(t *testing.T) {
 				t.Errorf("got %q, want %q", got.String(), tt.want)
 			}
 		})
+	}
+}
+
+func TestMatchParamHeaders(t *testing.T) {
+	const schema = `{"properties":{"s":{"type":"string","x-mcp-header":"S"},"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","X-Mcp-Header":"B"},
+		"c":true,"d":null,"in":{"properties":{"deep":{"type":"string","x-mcp-header":"Deep"}}}}}`
+	const differ = "does not match"
+	for name, tt := range map[string]struct{ schema, params, headers, want string }{
+		"none":                     {schema, `{"b":true,"c":1,"d":2}`, "", ""},
+		"the same":                 {schema, `{"s":"x","n":7,"in":{"deep":"y"}}`, "S:x N:7 Deep:y", ""},
+		"encoded":                  {schema, `{"s":"a\r\nb"}`, "S:=?base64?YQ0KYg==?=", ""},
+		"another number, the same": {schema, `{"n":1e3}`, "N:1000.0", ""},
+		"another":                  {schema, `{"s":"x"}`, "S:y", differ},
+		"another, nested":          {schema, `{"in":{"deep":"x"}}`, "Deep:y", differ},
+		"text for a number":        {schema, `{"n":7}`, "N:seven", differ},
+		"not exact":                {schema, `{"n":9007199254740993}`, "N:9007199254740993", differ},
+		"not a text":               {schema, `{"s":["x"]}`, "S:x", differ},
+		"missing":                  {schema, `{"s":"x"}`, "", "missing Mcp-Param-S"},
+		"unexpected":               {schema, `{}`, "S:x", "unexpected Mcp-Param-S"},
+		"null":                     {schema, `{"s":null}`, "S:x", "unexpected Mcp-Param-S"},
+		"a schema that is wrong":   {`{"properties":{"n":{"type":"number","x-mcp-header":"N"}}}`, `{"n":1}`, "N:2", ""},
+	} {
+		headers := http.Header{}
+		for _, line := range strings.Fields(tt.headers) {
+			name, value, _ := strings.Cut(line, ":")
+			headers.Set("Mcp-Param-"+name, value)
+		}
+		got := ""
+		if err := MatchParamHeaders(json.RawMessage(tt.schema), json.RawMessage(tt.params), headers); err != nil {
+			got = err.Error()
+		}
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
 	}
 }

@@ -29,7 +29,7 @@ func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 	cacheable := mcp.Cacheable{CacheScope: CacheScope}
 	switch p := req.GetParams().(type) {
 	case *mcp.ListToolsParams:
-		tools, next, err := pageOf(v.tools, orZero(p).Cursor, func(d *Declaration) string { return d.SDK.Name })
+		tools, next, err := pageOf(v.tools, orZero(p).Cursor, func(d *Declaration) string { return d.Name })
 		return listedTools{&mcp.ListToolsResult{Cacheable: cacheable, NextCursor: next}, v.permitted(ctx, tools)}, err
 	case *mcp.ListPromptsParams:
 		var names []string

@@ -135,17 +135,6 @@ func (o *Offer) profilesInUse() []string {
 	return slices.Collect(maps.Keys(o.views))
 }
 
-// AddTo adds the tools of all views that were made, by names as declared, except what is there.
-func (o *Offer) AddTo(declarations map[string]*Declaration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, d := range o.declared {
-		if _, ok := declarations[d.SDK.Name]; !ok {
-			declarations[d.SDK.Name] = d
-		}
-	}
-}
-
 // OwnOf returns the servers of a client that are reached with its logins.
 func OwnOf(servers *engine.Servers) []*mcpclient.Source {
 	on, _, _ := servers.Named() // without a name there is no error

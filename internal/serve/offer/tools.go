@@ -36,7 +36,7 @@ func (v *View) ResolveTool(ctx context.Context, params *mcp.CallToolParamsRaw) e
 	if err == nil {
 		for _, offered := range v.tools {
 			if offered.Tool == t {
-				params.Name = offered.SDK.Name
+				params.Name = offered.Name
 				return nil
 			}
 		}
@@ -109,7 +109,7 @@ func (v *View) unknownTool(name string) string {
 	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, len(v.tools))
 	names := make([]string, len(v.tools))
 	for i, t := range v.tools {
-		names[i] = t.SDK.Name
+		names[i] = t.Name
 	}
 	if near := registry.Near(name, names); len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, ", ") + "?"

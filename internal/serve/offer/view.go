@@ -6,12 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -41,15 +37,14 @@ func (v *View) Context(ctx context.Context) context.Context { return v.profile.c
 // Declaration is a tool and what clients see of it.
 type Declaration struct {
 	engine.Found
-	// Raw is the declaration as clients get it, and SDK what the SDK needs of it.
-	Raw json.RawMessage
-	SDK *mcp.Tool
+	Name string          // as declared
+	Raw  json.RawMessage // the declaration as clients get it
 }
 
 // Tool returns the tool that is offered under a name. It returns nil if none is.
 func (v *View) Tool(name string) *Declaration {
 	at, ok := slices.BinarySearchFunc(v.tools, name, func(d *Declaration, name string) int {
-		return strings.Compare(d.SDK.Name, name)
+		return strings.Compare(d.Name, name)
 	})
 	if !ok {
 		return nil
@@ -57,17 +52,16 @@ func (v *View) Tool(name string) *Declaration {
 	return v.tools[at]
 }
 
-// View returns what the clients of a profile are offered, and whether it was made just now, so that there
-// may be more tools for [Offer.AddTo]. Without a profile it is everything. If there is no such profile,
-// nothing is offered.
-func (o *Offer) View(profile string) (_ *View, made bool) {
+// View returns what the clients of a profile are offered. Without a profile it is everything. If there is no
+// such profile, nothing is offered.
+func (o *Offer) View(profile string) *View {
 	if profile == "" {
-		return o.whole, false
+		return o.whole
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if v := o.views[profile]; v != nil {
-		return v, false
+		return v
 	}
 	v := &View{Offer: o, profile: Profile{
 		Name:    profile,
@@ -91,7 +85,7 @@ func (o *Offer) View(profile string) (_ *View, made bool) {
 		}
 	}
 	o.views[profile] = v
-	return v, true
+	return v
 }
 
 // appsBeside returns the tools that only pages of the servers may call whose other tools are
@@ -131,14 +125,14 @@ func (o *Offer) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 	}
 	for _, d := range encoded.Declarations {
 		f := byName[d.Tool]
-		one := &Declaration{f, d.Data, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)}}
+		one := &Declaration{f, d.Name, d.Data}
 		out.tools, o.declared[f.Tool] = append(out.tools, one), one
 		delete(byName, d.Tool)
 	}
 	for _, f := range byName {
 		out.faulty = append(out.faulty, f.Tool)
 	}
-	slices.SortFunc(out.tools, func(a, b *Declaration) int { return strings.Compare(a.SDK.Name, b.SDK.Name) })
+	slices.SortFunc(out.tools, func(a, b *Declaration) int { return strings.Compare(a.Name, b.Name) })
 	if forApps := tools[models:]; len(forApps) > 0 {
 		out.apps = &View{Offer: o, profile: p, tools: slices.Clone(out.tools), faulty: out.faulty}
 		out.tools = slices.DeleteFunc(out.tools, func(d *Declaration) bool {
@@ -146,38 +140,4 @@ func (o *Offer) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 		})
 	}
 	return out, nil
-}
-
-// headerSchema returns the part of a tool's input schema that the SDK needs: the params
-// that clients repeat in HTTP headers (revision 2026-07-28, x-mcp-header), which the SDK
-// compares with the headers of each call. The SDK would not accept every schema, and it
-// reads the schema at each call.
-func headerSchema(declaration json.RawMessage) any {
-	input := jsonx.Get(declaration, "inputSchema")
-	if !wire.NamesParamHeaders(input) || wire.CheckParamHeaders(input) != nil {
-		return &headerParams{Type: "object"}
-	}
-	schema := headerParamsOf(input)
-	schema.Type = "object"
-	return schema
-}
-
-// headerParams is a schema that has only the params repeated in headers.
-type headerParams struct {
-	Type       string                   `json:"type"`
-	Header     string                   `json:"x-mcp-header,omitempty"`
-	Properties map[string]*headerParams `json:"properties,omitempty"`
-}
-
-// headerParamsOf reads a schema as clients do, for whom the names of members are exact.
-func headerParamsOf(schema json.RawMessage) *headerParams {
-	p := &headerParams{Properties: map[string]*headerParams{}}
-	p.Type, _ = jsonx.Text(jsonx.Get(schema, "type"))
-	p.Header, _ = jsonx.Text(jsonx.Get(schema, "x-mcp-header"))
-	for name, property := range jsonx.Members(jsonx.Get(schema, "properties")) {
-		if one := headerParamsOf(property); one.Header != "" || len(one.Properties) > 0 {
-			p.Properties[name] = one
-		}
-	}
-	return p
 }

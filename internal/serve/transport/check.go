@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -83,16 +83,7 @@ func decodeName(h http.Header) {
 }
 
 // NameOf returns the header Mcp-Name, decoded.
-func NameOf(h http.Header) string {
-	name := h.Get("Mcp-Name")
-	if encoded, ok := strings.CutPrefix(name, "=?base64?"); ok {
-		encoded, whole := strings.CutSuffix(encoded, "?=")
-		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil && whole {
-			return string(decoded)
-		}
-	}
-	return name
-}
+func NameOf(h http.Header) string { return wire.DecodeHeader(h.Get("Mcp-Name")) }
 
 // CheckHeaders rejects requests that a proxy in front of the server may have interpreted
 // differently.

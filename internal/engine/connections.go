@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/builtin"
-	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -25,7 +25,7 @@ import (
 type Connections struct {
 	programs  *programs
 	logins    *logins
-	listings  *listingStore
+	listings  *listing.Store
 	kept      *keptServers
 	questions *questions
 	gate      *gate                             // for questions to a model
@@ -77,7 +77,7 @@ func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
 		return nil
 	}
 	return &mcpclient.Keep{
-		For: d, Use: c.kept.use, Lists: c.all.ListOnly || c.all.Guard, Renew: c.listings.mode == cache.Live || c.listings.mode == cache.Renew,
+		For: d, Use: c.kept.use, Lists: c.all.ListOnly || c.all.Guard, Renew: c.kept.renew,
 		Consent: c.programs.set.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
 		Origin:  func() keep.Origin { return c.kept.originOf(server) }, Folder: c.kept.sockets, Command: c.kept.command,
 		Plan: func(_ context.Context, spec *process.Spec) (json.RawMessage, error) {

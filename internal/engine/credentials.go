@@ -38,7 +38,7 @@ func (l *logins) credentials(ctx context.Context, t *registry.Tool) (string, err
 	if err != nil {
 		return "", err
 	}
-	all := []any{s.Command, s.Args, pairValues(s.Env), s.Cwd, s.URL, s.HTTPURL, pairValues(s.Headers), l.programs.inheritedSecrets(s.InheritEnv)}
+	all := []any{s.Command, s.Args, values.Pairs(s.Env), s.Cwd, s.URL, s.HTTPURL, values.Pairs(s.Headers), l.programs.inheritedSecrets(s.InheritEnv)}
 	if s.URL+s.HTTPURL != "" {
 		account, err := oauth.New(s, l.store(l.programs.folders.State), nil).For(l.clientOf(ctx, s)).Account(ctx)
 		if err != nil {
@@ -55,7 +55,7 @@ func (l *logins) ofAPI(ctx context.Context, api settings.API) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all := []any{a.Spec, a.URL, pairValues(a.Headers), authValues(a)}
+	all := []any{a.Spec, a.URL, values.Pairs(a.Headers), values.Auth(a)}
 	if a.OAuth != nil {
 		account, err := oauth.ForAPI(a, l.store(l.programs.folders.State), nil).Account(ctx)
 		if err != nil {
@@ -92,32 +92,5 @@ func (p *programs) inheritedSecrets(inherits bool) []string {
 		return !secret.Named(name)
 	})
 	slices.Sort(out)
-	return out
-}
-
-// pairValues returns pairs as "NAME=value".
-func pairValues(pairs []settings.Pair) []string {
-	out := make([]string, len(pairs))
-	for i, p := range pairs {
-		out[i] = p.Name + "=" + p.Value
-	}
-	return out
-}
-
-// authValues returns the ways to authenticate with their values.
-func authValues(a settings.API) []string {
-	var out []string
-	for _, way := range a.Auth {
-		switch {
-		case way.Basic != nil:
-			out = append(out, fmt.Sprintf("%#v", *way.Basic))
-		case way.APIKey != nil:
-			out = append(out, fmt.Sprintf("%#v", *way.APIKey))
-		case way.OAuth != nil:
-			out = append(out, fmt.Sprintf("%#v", *way.OAuth))
-		default:
-			out = append(out, way.Bearer)
-		}
-	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -58,13 +59,14 @@ type finding struct {
 	set       *settings.Settings
 	rules     *policyRules
 	names     *owner.Names
-	listings  *listingStore
+	listings  *listing.Store
 	loader    *registry.Loader
 	reports   *reports
 	announcer *announcer
 	preset    string // see [Options.Preset]
 	locked    bool   // see [Options.Locked]
 	recording bool   // the run is recorded
+	offline   bool   // no source may be asked
 }
 
 // finder finds tools. It holds mu during a lookup.
@@ -145,7 +147,7 @@ func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *reg
 		return false
 	}
 	missing, notFound := errors.AsType[*registry.NotFoundError](err)
-	if err != nil && (!notFound || f.listings.mode == cache.Offline) {
+	if err != nil && (!notFound || f.offline) {
 		return false
 	}
 	var hidden *registry.Hidden

@@ -24,6 +24,7 @@ type keptServers struct {
 	set     *settings.Settings
 	folders *state.Folders
 	use     mcpclient.KeptUse
+	renew   bool     // see [mcpclient.Keep]
 	command []string // runs [KeepServer]; without it no server is kept
 }
 

@@ -148,7 +148,7 @@ func (p *programs) programsOf(ctx context.Context, x *values.Expander, t *regist
 			return nil, err
 		}
 		all = append(all,
-			program{append([]string{s.Command}, s.Args...), pairValues(s.Env), pairValues(s.Headers),
+			program{append([]string{s.Command}, s.Args...), values.Pairs(s.Env), values.Pairs(s.Headers),
 				s.InheritEnv, s.Cwd, s.Type, []string{s.URL, s.HTTPURL}})
 	}
 	if api := set.API(t.Server); api != nil && t.OfServer() {
@@ -156,7 +156,7 @@ func (p *programs) programsOf(ctx context.Context, x *values.Expander, t *regist
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, program{Headers: append(pairValues(a.Headers), authValues(a)...), URLs: []string{a.Spec, a.URL}})
+		all = append(all, program{Headers: append(values.Pairs(a.Headers), values.Auth(a)...), URLs: []string{a.Spec, a.URL}})
 	}
 	command := func(c settings.Command, set *settings.Settings) error {
 		argv, err := x.Command(c)
@@ -164,7 +164,7 @@ func (p *programs) programsOf(ctx context.Context, x *values.Expander, t *regist
 			return err
 		}
 		env, err := x.Env(ctx, set.Env)
-		all = append(all, program{Argv: argv, Env: pairValues(env), Inherit: set.InheritEnv})
+		all = append(all, program{Argv: argv, Env: values.Pairs(env), Inherit: set.InheritEnv})
 		return err
 	}
 	switch sampling := set.Sampling.Command; {

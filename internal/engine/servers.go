@@ -12,11 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -46,7 +48,7 @@ type Servers struct {
 	on       []*mcpclient.Source // started only if needed
 	off      []OffServer         // disabled or not allowed, never started
 	apis     []*openapi.Source
-	listings *listingStore
+	listings *listing.Store
 	// recorded are the servers of a recording that is replayed. Their tools are those of
 	// other sources.
 	recorded []*mcpclient.Source
@@ -359,7 +361,7 @@ func skipped(p *programs, inside func() (server string, ok bool), server *settin
 			argv[i] = text
 		}
 	}
-	if StartsToolreg(argv, folderIn(p.set.ProjectRoot, server.Cwd), p.environ) {
+	if StartsToolreg(argv, values.Folder(p.set.ProjectRoot, server.Cwd), p.environ) {
 		return "skipped: it starts toolreg itself"
 	}
 	return ""

@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/lock"
@@ -162,7 +163,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		opts.Cache = cache.Offline
 	}
 	reports := newReports(deps.Warn, deps.Log, deps.Screen, opts.Noticed)
-	kept := &keptServers{set: set, folders: deps.Folders, use: opts.Kept, command: deps.ServerKeeper}
+	kept := &keptServers{set: set, folders: deps.Folders, use: opts.Kept, command: deps.ServerKeeper,
+		renew: opts.Cache == cache.Live || opts.Cache == cache.Renew}
 	inside := sync.OnceValues(func() (string, bool) { return process.InsideServer(deps.Environ) })
 	var early sync.WaitGroup // work that needs only the settings, most of it in the kernel
 	defer early.Wait()
@@ -219,8 +221,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 
 	// Where tools come from.
-	listings := newListings(listingStore{programs: programs, version: deps.Version, mode: opts.Cache, isStill: opts.Still, counts: opts.Counts},
-		opts.List || opts.Counts)
+	listings := listing.New(listing.Options{Settings: set, Environ: deps.Environ, Folders: deps.Folders, Expander: programs.expander,
+		Version: deps.Version, Mode: opts.Cache, Warn: reports.add, Log: reports.log,
+		Still: opts.Still, Counts: opts.Counts, Lists: opts.List || opts.Counts})
 	connections := &Connections{programs: programs, logins: logins, listings: listings, kept: kept, gate: gate,
 		questions: &questions{deps.Asker, audit, reports, tape}, all: commonOptions(programs, deps, opts, mask), logs: deps.ServerLog,
 		files: builtin.NewFiles(builtin.Options{Workspace: workspaceOf(set)}), links: links, earlier: apisBefore}
@@ -247,13 +250,13 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	switch { // entries of servers do not count when the recording is used, and a recorded failure says nothing about the source of today
 	case tape.records():
 		deps.Record.Order(sources.all())
-		options.Observe, options.Found = listings.observe, tape.found(sourceFilters(set, sources.apis))
+		options.Observe, options.Found = listings.Observe, tape.found(sourceFilters(set, sources.apis))
 	case !tape.replays():
-		options.Observe = listings.observe
+		options.Observe = listings.Observe
 	}
 	loader := registry.NewLoader(options)
 	finding := &finding{set: set, rules: rules, names: names, listings: listings, loader: loader, reports: reports,
-		announcer: &announcer{programs: programs, still: opts.Still}, preset: opts.Preset, locked: opts.Locked, recording: tape.records()}
+		announcer: &announcer{programs: programs, still: opts.Still}, preset: opts.Preset, locked: opts.Locked, recording: tape.records(), offline: opts.Cache == cache.Offline}
 	finder := &finder{finding: finding, sources: sources, clients: clients{newSources: sources.ofClients(connections)}}
 	offers := &Offers{finder, gate}
 	scripts := &Scripts{gate, finder, offers, journals{set, deps.Folders, reports}, deps.ScriptEngine}

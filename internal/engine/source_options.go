@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
@@ -25,7 +26,7 @@ type sourceOptions struct {
 	programs  *programs
 	facts     facts
 	outputs   outputs
-	listings  *listingStore
+	listings  *listing.Store
 	tools     builtin.Options // what the settings do not say about built-in tools
 	evaluator []string        // see [Deps.Evaluator]
 }

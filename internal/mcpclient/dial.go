@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/cookiejar"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -197,10 +196,7 @@ func (d *dialer) spec(server settings.Server, environ []string) (process.Spec, e
 
 // folder returns the folder in which a stdio server starts.
 func (d *dialer) folder(server settings.Server) (string, error) {
-	switch {
-	case filepath.IsAbs(server.Cwd):
-		return server.Cwd, nil
-	case server.Cwd == "" && d.opts.Folder != nil:
+	if server.Cwd == "" && d.opts.Folder != nil {
 		dir, err := d.opts.Folder()
 		if err != nil {
 			return "", fmt.Errorf("it cannot start outside the project, which is not trusted (set its cwd): %w", err)
@@ -208,7 +204,7 @@ func (d *dialer) folder(server settings.Server) (string, error) {
 		d.opts.log().Info("starts outside the project, which is not trusted; cwd would change that", "folder", dir)
 		return dir, nil
 	}
-	return filepath.Join(d.opts.ProjectRoot, server.Cwd), nil
+	return values.Folder(d.opts.ProjectRoot, server.Cwd), nil
 }
 
 // maxStderrLine is the longest line of a server's stderr that is logged whole, in

@@ -2,6 +2,8 @@ package values
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
@@ -45,4 +47,39 @@ func ToolEnviron(ctx context.Context, s *settings.Settings, x *Expander, environ
 		return nil, err
 	}
 	return append(Environment(environ, pairs, s.InheritEnv), process.ChildDepth(environ)), nil
+}
+
+// Pairs returns pairs as "NAME=value".
+func Pairs(pairs []settings.Pair) []string {
+	out := make([]string, len(pairs))
+	for i, p := range pairs {
+		out[i] = p.Name + "=" + p.Value
+	}
+	return out
+}
+
+// Auth returns the ways to authenticate to an API with their values.
+func Auth(a settings.API) []string {
+	var out []string
+	for _, way := range a.Auth {
+		switch {
+		case way.Basic != nil:
+			out = append(out, fmt.Sprintf("%#v", *way.Basic))
+		case way.APIKey != nil:
+			out = append(out, fmt.Sprintf("%#v", *way.APIKey))
+		case way.OAuth != nil:
+			out = append(out, fmt.Sprintf("%#v", *way.OAuth))
+		default:
+			out = append(out, way.Bearer)
+		}
+	}
+	return out
+}
+
+// Folder returns a folder of the settings, which may be relative to root; "" is root itself.
+func Folder(root, dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(root, dir)
 }

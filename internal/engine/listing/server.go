@@ -1,11 +1,10 @@
-package engine
+package listing
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -15,25 +14,25 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-// cachedServer is the record of one server. It implements [mcpclient.Memory].
-type cachedServer struct {
-	*listingStore
+// Server is the record of one server. It implements [mcpclient.Memory].
+type Server struct {
+	store  *Store
 	server settings.Server
 
 	program, files keyOnce // without and with the files that the arguments name
 }
 
 // OfServer returns the cached record of a server.
-func (l *listingStore) OfServer(server settings.Server) *cachedServer {
-	return &cachedServer{listingStore: l, server: server}
+func (l *Store) OfServer(server settings.Server) *Server {
+	return &Server{store: l, server: server}
 }
 
 // keyOf returns a key made of the server's expanded settings and its program.
 // If files is set, it includes the files that its arguments name, which may
 // affect a listing. Values from commands are used as written, because reading a
 // cached listing must not run anything.
-func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
-	s, err := l.still.Server(ctx, l.server)
+func (l *Server) keyOf(ctx context.Context, files bool) (string, error) {
+	s, err := l.store.still.Server(ctx, l.server)
 	if err != nil {
 		return "", err
 	}
@@ -41,10 +40,10 @@ func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	root := l.programs.set.ProjectRoot
-	k := cache.NewKey("server", l.version, root, l.programs.set.Workspace,
+	root := l.store.opts.Settings.ProjectRoot
+	k := cache.NewKey("server", l.store.opts.Version, root, l.store.opts.Settings.Workspace,
 		s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
-		fmt.Sprint(s.InheritEnv, l.programs.set.StartsOutside(s), l.programs.set.Limits))
+		fmt.Sprint(s.InheritEnv, l.store.opts.Settings.StartsOutside(s), l.store.opts.Settings.Limits))
 	k.Add(s.Args...)
 	var given []string
 	for _, p := range s.Env {
@@ -57,8 +56,8 @@ func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
 	if s.URL != "" || s.HTTPURL != "" {
 		return k.String(), nil
 	}
-	p := cache.Program{Root: root, Dir: folderIn(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
-		Env: values.Environment(process.ChildEnviron(l.programs.environ), s.Env, s.InheritEnv), Given: given}
+	p := cache.Program{Root: root, Dir: values.Folder(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
+		Env: values.Environment(process.ChildEnviron(l.store.opts.Environ), s.Env, s.InheritEnv), Given: given}
 	err = k.AddProgram(p)
 	if err == nil && files {
 		err = k.AddFiles(p)
@@ -66,26 +65,17 @@ func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
 	return k.String(), err
 }
 
-// folderIn returns a folder of the settings, relative to root; "" is root
-// itself.
-func folderIn(root, dir string) string {
-	if filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(root, dir)
-}
-
 // record returns the source of the server's record and the keys of its entries. Files
 // that the server's arguments name may affect its listing, but not its protocol. fileErr
 // is set if only the protocol has a key.
-func (l *cachedServer) record(ctx context.Context) (source cache.Source, keys map[cache.Kind]string, fileErr, err error) {
+func (l *Server) record(ctx context.Context) (source cache.Source, keys map[cache.Kind]string, fileErr, err error) {
 	source.Name = registry.MCPPrefix + l.server.Name
 	source.Key, err = l.program.get(func() (string, error) { return l.keyOf(ctx, false) })
 	if err != nil {
 		return source, nil, nil, err
 	}
 	keys = map[cache.Kind]string{cache.Protocol: "", cache.Seen: ""}
-	if !l.Records.Active(cache.Listing) {
+	if !l.store.Records.Active(cache.Listing) {
 		return source, keys, nil, nil
 	}
 	key, fileErr := l.files.get(func() (string, error) { return l.keyOf(ctx, true) })
@@ -98,17 +88,17 @@ func (l *cachedServer) record(ctx context.Context) (source cache.Source, keys ma
 
 // Load implements [mcpclient.Memory]. An error comes with what is known besides the
 // listing.
-func (l *cachedServer) Load(ctx context.Context) (known mcpclient.Known, err error) {
-	if !l.Records.Reads(cache.Listing) && !l.Records.Reads(cache.Seen) {
+func (l *Server) Load(ctx context.Context) (known mcpclient.Known, err error) {
+	if !l.store.Records.Reads(cache.Listing) && !l.store.Records.Reads(cache.Seen) {
 		return known, nil // nor is anything else read that comes with a listing
 	}
 	source, keys, fileErr, err := l.record(ctx)
 	if err != nil {
-		return known, l.noKey(err)
+		return known, l.store.noKey(err)
 	}
-	record, err := l.Records.Load(source, keys)
+	record, err := l.store.Records.Load(source, keys)
 	if fileErr != nil {
-		err = l.noKey(fileErr)
+		err = l.store.noKey(fileErr)
 	}
 	known.Failure = failureOf(record)
 	known.Offers = map[string][]mcpclient.Offer{}
@@ -123,27 +113,27 @@ func (l *cachedServer) Load(ctx context.Context) (known mcpclient.Known, err err
 		kept = seen
 	}
 	listing := &mcpclient.Listing{Tools: kept.Parts, ListedAt: kept.Stored}
-	if json.Unmarshal(kept.Facts, &listing.Facts) == nil && (listing.Facts.Counted || !l.counts || l.mode == cache.Offline) {
+	if json.Unmarshal(kept.Facts, &listing.Facts) == nil && (listing.Facts.Counted || !l.store.opts.Counts || l.store.opts.Mode == cache.Offline) {
 		known.Listing, err = listing, nil
-		l.Records.Serve(source.Name, listing.ListedAt)
+		l.store.Records.Serve(source.Name, listing.ListedAt)
 	}
 	return known, err
 }
 
 // Protocol implements [mcpclient.Memory].
-func (l *cachedServer) Protocol(ctx context.Context) (protocol string) {
+func (l *Server) Protocol(ctx context.Context) (protocol string) {
 	source, _, _, err := l.record(ctx)
 	if err != nil {
 		return ""
 	}
-	_ = json.Unmarshal(l.Records.Facts(source, cache.Protocol), &protocol) // ignore invalid data
+	_ = json.Unmarshal(l.store.Records.Facts(source, cache.Protocol), &protocol) // ignore invalid data
 	return protocol
 }
 
 // Save implements [mcpclient.Memory]. A missing login is not stored: it is detected
 // immediately and ends when the user logs in.
-func (l *cachedServer) Save(ctx context.Context, known mcpclient.Known) {
-	if known.Protocol == "" && !l.Records.Keeps(cache.Listing) && !l.Records.Keeps(cache.Seen) {
+func (l *Server) Save(ctx context.Context, known mcpclient.Known) {
+	if known.Protocol == "" && !l.store.Records.Keeps(cache.Listing) && !l.store.Records.Keeps(cache.Seen) {
 		return
 	}
 	source, keys, _, err := l.record(ctx)
@@ -171,14 +161,14 @@ func (l *cachedServer) Save(ctx context.Context, known mcpclient.Known) {
 	case known.Failure != nil && !errors.Is(known.Failure, registry.ErrNeedsLogin):
 		put(cache.Failure, keptFailure{known.Failure.Error()}, nil)
 	}
-	l.Records.Save(source, record)
+	l.store.Records.Save(source, record)
 }
 
 // Forget removes the server's record from the cache.
-func (l *cachedServer) Forget(ctx context.Context) error {
+func (l *Server) Forget(ctx context.Context) error {
 	source, _, _, err := l.record(ctx)
 	if err != nil {
 		return err
 	}
-	return l.Records.Drop(ctx, source)
+	return l.store.Records.Drop(ctx, source)
 }

@@ -1,10 +1,15 @@
-package engine
+// Package listing keeps what sources answered, for later runs: the tools of programs, servers
+// and APIs, why they failed, and which protocol a server speaks. A [Store] makes the memory that a
+// source is given, which knows when an answer is still that of the source: its key is made of the
+// source's settings, its program and the files that these name. Nothing here starts a source.
+package listing
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -28,32 +33,42 @@ const protocolAge = 30 * 24 * time.Hour
 // asked.
 const kindOperations cache.Kind = "operations"
 
-// listingStore caches what earlier runs learned about sources: their listings (setting
-// cache.discovery), failures, and the protocols of servers. It is safe for concurrent
-// use.
-type listingStore struct {
-	Records  *cache.Store
-	programs *programs
-	still    *values.Expander // does not run commands
-	version  string           // of toolreg
-	mode     cache.Mode
-	isStill  bool // see [Options.Still]
-	counts   bool // see [Options.Counts]
+// Options are what a store is made of. All but the last three fields are required.
+type Options struct {
+	Settings *settings.Settings
+	Environ  []string // of the process, "K=V"
+	Folders  *state.Folders
+	Expander *values.Expander
+	Version  string // of toolreg
+	Mode     cache.Mode
+	Warn     func(registry.Diagnostic)
+	Log      *slog.Logger
+
+	Still  bool // nothing may be started, see engine.Options
+	Counts bool // prompts and resources of servers are counted, too
+	Lists  bool // the run lists tools or counts what servers offer
 }
 
-// newListings returns a store without opening any file. lists says that the run lists tools or
-// counts what servers offer.
-func newListings(l listingStore, lists bool) *listingStore {
-	l.still = l.programs.expander.Still()
-	l.Records = cache.NewStore(cache.Options{
-		Dir: func() (*state.Dir, error) { return l.programs.folders.Cache("discovery") }, Rules: l.rules(lists), Warn: l.programs.reports.add})
-	return &l
+// Store caches what earlier runs learned about sources: their listings (setting
+// cache.discovery), failures, and the protocols of servers. It is safe for concurrent
+// use.
+type Store struct {
+	Records *cache.Store
+
+	opts  Options
+	still *values.Expander // does not run commands
+}
+
+// New returns a store without opening any file.
+func New(o Options) *Store {
+	return &Store{opts: o, still: o.Expander.Still(), Records: cache.NewStore(cache.Options{
+		Dir: func() (*state.Dir, error) { return o.Folders.Cache("discovery") }, Rules: rules(&o), Warn: o.Warn})}
 }
 
 // rules returns how long data of each kind is used. What was seen is stored by runs that
 // list, whatever the settings say, and used by those that start nothing.
-func (l *listingStore) rules(lists bool) map[cache.Kind]cache.Rule {
-	set, mode := l.programs.set, l.mode
+func rules(o *Options) map[cache.Kind]cache.Rule {
+	set, mode := o.Settings, o.Mode
 	listing := cache.Rule{TTL: set.DiscoveryTTL, Mode: mode}
 	protocol := cache.Rule{TTL: protocolAge, Mode: cache.Fresh, Lasting: true}
 	if mode == cache.Renew {
@@ -67,14 +82,14 @@ func (l *listingStore) rules(lists bool) map[cache.Kind]cache.Rule {
 		failure.Mode = cache.Live
 	}
 	operations := cache.Rule{TTL: protocolAge, Mode: mode, Lasting: true}
-	if l.isStill {
+	if o.Still {
 		operations.Mode = cache.Offline
 	}
 	seen := cache.Rule{Mode: cache.Live}
 	switch {
-	case l.isStill:
+	case o.Still:
 		seen.Mode = cache.Offline
-	case lists:
+	case o.Lists:
 		seen.TTL = protocolAge
 	}
 	return map[cache.Kind]cache.Rule{cache.Seen: seen, cache.Listing: listing, mcpclient.OfferPrompts: listing, mcpclient.OfferResources: listing,
@@ -82,18 +97,18 @@ func (l *listingStore) rules(lists bool) map[cache.Kind]cache.Rule {
 }
 
 // ForgetFailure lets a source be asked again even if it failed recently.
-func (l *listingStore) ForgetFailure(source string) { l.Records.Expire(source, cache.Failure) }
+func (l *Store) ForgetFailure(source string) { l.Records.Expire(source, cache.Failure) }
 
 // Flush writes all pending changes. A failure is a warning only if listings are to be
 // cached, because the rest saves only milliseconds.
-func (l *listingStore) Flush() {
+func (l *Store) Flush() {
 	switch err := l.Records.Flush(); {
 	case err == nil:
 	case l.Records.Active(cache.Listing):
-		l.programs.reports.warn("cache_not_kept", "", "tool lists cannot be cached: "+err.Error(),
-			"set cache.discovery: 0 to disable the cache")
+		l.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept",
+			Message: "tool lists cannot be cached: " + err.Error(), Hint: "set cache.discovery: 0 to disable the cache"})
 	default:
-		l.programs.reports.log.Debug("caching the protocols of servers failed", "err", err)
+		l.opts.Log.Debug("caching the protocols of servers failed", "err", err)
 	}
 }
 
@@ -136,26 +151,26 @@ func (k *keyOnce) get(make func() (string, error)) (string, error) {
 
 // noKey handles a source whose cache key cannot be computed: the source is
 // queried, unless that is not allowed.
-func (l *listingStore) noKey(err error) error {
-	if l.mode == cache.Offline {
+func (l *Store) noKey(err error) error {
+	if l.opts.Mode == cache.Offline {
 		return fmt.Errorf("%w: %w", cache.ErrNothingKept, err)
 	}
 	return nil
 }
 
-// observe logs each source as it finishes.
-func (l *listingStore) observe(r registry.SourceReport) {
+// Observe logs each source as it finishes.
+func (l *Store) Observe(r registry.SourceReport) {
 	if _, cached := l.Records.Served(r.Name); cached {
-		l.programs.reports.log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", l.Records.Age(r.Name))
+		l.opts.Log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", l.Records.Age(r.Name))
 		return
 	}
-	l.programs.reports.log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
+	l.opts.Log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
 }
 
-// outputListing is the cached output of a program that declares tools. It
+// output is the cached output of a program that declares tools. It
 // implements discover.Outputs.
-type outputListing struct {
-	*listingStore
+type output struct {
+	store  *Store
 	source string
 	tree   string // folder all of whose files are part of the key; "" if there is none
 	once   keyOnce
@@ -163,19 +178,19 @@ type outputListing struct {
 
 // OfOutput returns the cache for the output of a program that declares tools. tree is a
 // folder whose files all affect the output; "" if there is none.
-func (l *listingStore) OfOutput(source, tree string) discover.Outputs {
-	return &outputListing{listingStore: l, source: source, tree: tree}
+func (l *Store) OfOutput(source, tree string) discover.Outputs {
+	return &output{store: l, source: source, tree: tree}
 }
 
-func (l *outputListing) key(i discover.Invocation) (string, error) {
+func (l *output) key(i discover.Invocation) (string, error) {
 	return l.once.get(func() (string, error) {
-		k := cache.NewKey("output", l.version, l.source, l.programs.set.ProjectRoot, string(i.Stdin))
+		k := cache.NewKey("output", l.store.opts.Version, l.source, l.store.opts.Settings.ProjectRoot, string(i.Stdin))
 		var given []string
-		for _, p := range l.programs.set.Env {
+		for _, p := range l.store.opts.Settings.Env {
 			value, _ := expand.Find(i.Env, p.Name)
 			given = append(given, p.Name+"="+value)
 		}
-		p := cache.Program{Root: l.programs.set.ProjectRoot, Dir: i.Dir, Argv: i.Argv, Env: i.Env, Given: given}
+		p := cache.Program{Root: l.store.opts.Settings.ProjectRoot, Dir: i.Dir, Argv: i.Argv, Env: i.Env, Given: given}
 		err := errors.Join(k.AddProgram(p), k.AddFiles(p))
 		if err == nil && l.tree != "" {
 			err = k.AddTree(l.tree)
@@ -185,20 +200,20 @@ func (l *outputListing) key(i discover.Invocation) (string, error) {
 }
 
 // Load implements [discover.Outputs].
-func (l *outputListing) Load(_ context.Context, i discover.Invocation) (stdout []byte, ok bool, err error) {
-	if !l.Records.Active(cache.Listing) {
+func (l *output) Load(_ context.Context, i discover.Invocation) (stdout []byte, ok bool, err error) {
+	if !l.store.Records.Active(cache.Listing) {
 		return nil, false, nil
 	}
 	key, err := l.key(i)
 	if err != nil {
-		return nil, false, l.noKey(err)
+		return nil, false, l.store.noKey(err)
 	}
-	record, err := l.Records.Load(cache.Source{Name: l.source, Key: key}, map[cache.Kind]string{cache.Listing: "", cache.Failure: l.limit()})
+	record, err := l.store.Records.Load(cache.Source{Name: l.source, Key: key}, map[cache.Kind]string{cache.Listing: "", cache.Failure: l.limit()})
 	if err != nil {
 		return nil, false, err
 	}
 	if e := record[cache.Listing]; len(e.Parts) == 1 {
-		l.Records.Serve(l.source, e.Stored)
+		l.store.Records.Serve(l.source, e.Stored)
 		return e.Parts[0], true, nil
 	}
 	return nil, false, failureOf(record)
@@ -206,11 +221,11 @@ func (l *outputListing) Load(_ context.Context, i discover.Invocation) (stdout [
 
 // limit is the key of failures: a program that exceeded one time limit may succeed within
 // another.
-func (l *outputListing) limit() string { return l.programs.set.DiscoveryTimeout.String() }
+func (l *output) limit() string { return l.store.opts.Settings.DiscoveryTimeout.String() }
 
 // Save implements [discover.Outputs].
-func (l *outputListing) Save(_ context.Context, i discover.Invocation, stdout []byte, failure error) {
-	if !l.Records.Active(cache.Listing) {
+func (l *output) Save(_ context.Context, i discover.Invocation, stdout []byte, failure error) {
+	if !l.store.Records.Active(cache.Listing) {
 		return
 	}
 	key, err := l.key(i)
@@ -221,67 +236,67 @@ func (l *outputListing) Save(_ context.Context, i discover.Invocation, stdout []
 	if failure == nil {
 		record[cache.Listing] = cache.Entry{Parts: [][]byte{stdout}}
 	}
-	l.Records.Save(cache.Source{Name: l.source, Key: key}, record)
+	l.store.Records.Save(cache.Source{Name: l.source, Key: key}, record)
 }
 
-// cachedAPI is the record of one API. It implements [openapi.Memory].
-type cachedAPI struct {
-	*listingStore
-	api settings.API
-	key keyOnce
+// API is the record of one API. It implements [openapi.Memory].
+type API struct {
+	store *Store
+	api   settings.API
+	key   keyOnce
 }
 
 // OfAPI returns the cached record of an API.
-func (l *listingStore) OfAPI(api settings.API) *cachedAPI {
-	return &cachedAPI{listingStore: l, api: api}
+func (l *Store) OfAPI(api settings.API) *API {
+	return &API{store: l, api: api}
 }
 
 // source returns the source of the record, whose key has all that the operations depend on
 // besides the document: the settings, and the credentials with which it is got.
-func (l *cachedAPI) source(ctx context.Context) (cache.Source, error) {
+func (l *API) source(ctx context.Context) (cache.Source, error) {
 	key, err := l.key.get(func() (string, error) {
-		a, err := l.still.API(ctx, l.api)
+		a, err := l.store.still.API(ctx, l.api)
 		if err != nil {
 			return "", err
 		}
-		k := cache.NewKey("openapi", l.version, l.programs.set.ProjectRoot, a.Name, a.Spec, a.URL, fmt.Sprint(l.programs.set.Limits))
-		k.Add(pairValues(a.Headers)...)
-		k.Add(authValues(a)...)
+		k := cache.NewKey("openapi", l.store.opts.Version, l.store.opts.Settings.ProjectRoot, a.Name, a.Spec, a.URL, fmt.Sprint(l.store.opts.Settings.Limits))
+		k.Add(values.Pairs(a.Headers)...)
+		k.Add(values.Auth(a)...)
 		return k.String(), nil
 	})
 	return cache.Source{Name: registry.APIPrefix + l.api.Name, Key: key}, err
 }
 
 // Load implements [openapi.Memory].
-func (l *cachedAPI) Load(ctx context.Context) (known openapi.Known, err error) {
+func (l *API) Load(ctx context.Context) (known openapi.Known, err error) {
 	source, err := l.source(ctx)
 	if err != nil {
 		return known, nil // expanding the settings fails with a better message
 	}
 	limit := l.api.ConnectTimeout.String()
 	// operations may be known without a listing
-	record, _ := l.Records.Load(source, map[cache.Kind]string{kindOperations: "", cache.Failure: limit, cache.Listing: ""})
+	record, _ := l.store.Records.Load(source, map[cache.Kind]string{kindOperations: "", cache.Failure: limit, cache.Listing: ""})
 	known.Failure = failureOf(record)
 	if e := record[kindOperations]; len(e.Parts) == 1 && json.Unmarshal(e.Facts, &known.Facts) == nil {
 		known.Operations, known.Asked = e.Parts[0], e.Stored
-		if e, ok := record[cache.Listing]; ok && l.mode == cache.Fresh {
+		if e, ok := record[cache.Listing]; ok && l.store.opts.Mode == cache.Fresh {
 			known.Asked, known.Fresh = e.Stored, l.api.IsRemote()
 		}
 	}
-	if mayNot := l.isStill || l.mode == cache.Offline && l.api.IsRemote(); mayNot {
+	if mayNot := l.store.opts.Still || l.store.opts.Mode == cache.Offline && l.api.IsRemote(); mayNot {
 		known.Fresh = true
 		if known.Operations == nil {
 			return known, cache.ErrNothingKept
 		}
 	}
 	if known.Fresh {
-		l.Records.Serve(source.Name, known.Asked)
+		l.store.Records.Serve(source.Name, known.Asked)
 	}
 	return known, nil
 }
 
 // Save implements [openapi.Memory].
-func (l *cachedAPI) Save(ctx context.Context, known openapi.Known) {
+func (l *API) Save(ctx context.Context, known openapi.Known) {
 	source, err := l.source(ctx)
 	if err != nil {
 		return
@@ -295,14 +310,14 @@ func (l *cachedAPI) Save(ctx context.Context, known openapi.Known) {
 		record[kindOperations] = cache.Entry{Facts: facts, Parts: [][]byte{known.Operations}}
 		record[cache.Listing] = cache.Entry{Facts: json.RawMessage("true")}
 	}
-	l.Records.Save(source, record)
+	l.store.Records.Save(source, record)
 }
 
 // Forget removes the record from the cache.
-func (l *cachedAPI) Forget(ctx context.Context) error {
+func (l *API) Forget(ctx context.Context) error {
 	source, err := l.source(ctx)
 	if err != nil {
 		return err
 	}
-	return l.Records.Drop(ctx, source)
+	return l.store.Records.Drop(ctx, source)
 }

@@ -140,7 +140,7 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 	if !a.set.Audit.Enabled {
 		return
 	}
-	o := toolSettingsOf(a.set, r.Tool)
+	o := a.set.OptionsOf(r.Tool)
 	if o.Log == settings.LogNone && e.Outcome.Made() {
 		return
 	}

@@ -53,7 +53,7 @@ func (o *sourceOptions) builtin() builtin.Options {
 func shellOutput(set *settings.Settings) int64 {
 	shell := &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}}}
 	limit := set.Limits.Output
-	if m := toolSettingsOf(set, shell).MaxOutput; m != nil {
+	if m := set.OptionsOf(shell).MaxOutput; m != nil {
 		limit = *m
 	}
 	const labels = 1 << 10 // the other lines of the report

@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // toolRuns wraps tools in the middleware that the settings configure.
@@ -35,7 +32,7 @@ type toolRuns struct {
 // TimeLimit returns the time limit of a tool: 0 if no setting has one for it, -1
 // for no limit.
 func (r *toolRuns) TimeLimit(t *registry.Tool) time.Duration {
-	d := toolSettingsOf(r.set, t).Timeout
+	d := r.set.OptionsOf(t).Timeout
 	if d != nil && *d == 0 {
 		return -1
 	}
@@ -45,7 +42,7 @@ func (r *toolRuns) TimeLimit(t *registry.Tool) time.Duration {
 // LimitOutput shortens the results of a tool.
 func (r *toolRuns) LimitOutput(t registry.Tool) registry.Tool {
 	o := r.outputs.cut(r.set.Limits.Output)
-	if m := toolSettingsOf(r.set, &t).MaxOutput; m != nil {
+	if m := r.set.OptionsOf(&t).MaxOutput; m != nil {
 		o.Limit = *m
 	}
 	if r.uncut {
@@ -66,14 +63,14 @@ func (r *toolRuns) LimitOutput(t registry.Tool) registry.Tool {
 // Answer shortens a result of a tool for a model (limits.answer). A tool with maxOutput has
 // its own limit.
 func (r *toolRuns) Answer(ctx context.Context, t *registry.Tool, result registry.Result) registry.Result {
-	if r.uncut || toolSettingsOf(r.set, t).MaxOutput != nil {
+	if r.uncut || r.set.OptionsOf(t).MaxOutput != nil {
 		return result
 	}
 	return r.outputs.cut(r.set.Limits.Answer).Answer(ctx, t.Name, result)
 }
 
 func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
-	o := toolSettingsOf(r.set, &t)
+	o := r.set.OptionsOf(&t)
 	if o.Shortened && o.Named {
 		r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
 			Message: fmt.Sprintf("results of %q are cached for %s: a project cannot cache them longer than other settings do", t.Name, valueOf(o.Cache)),
@@ -115,7 +112,7 @@ func (r *toolRuns) resultNotCached(err error) {
 }
 
 func (r *toolRuns) retryCalls(t registry.Tool) registry.Tool {
-	o := toolSettingsOf(r.set, &t)
+	o := r.set.OptionsOf(&t)
 	if valueOf(o.Retries) <= 0 {
 		return t
 	}
@@ -173,7 +170,7 @@ func tokensOf(r registry.Result) int {
 
 // optionIgnored warns about an option that names a tool but does not apply to
 // it. For a glob that is not a mistake.
-func (r *toolRuns) optionIgnored(t *registry.Tool, o toolSettings, key, why string) {
+func (r *toolRuns) optionIgnored(t *registry.Tool, o settings.ToolOptions, key, why string) {
 	if !o.Named {
 		return
 	}
@@ -219,67 +216,6 @@ func (o outputs) Folder() string {
 // the results of its own session.
 func (o outputs) May(ctx context.Context, path string) bool {
 	return strings.Contains(filepath.Base(path), "-"+o.mark(ctx)+"-")
-}
-
-// toolSettings is the combination of all entries of toolOptions that match a tool; its
-// pattern is empty.
-type toolSettings struct {
-	settings.ToolOption
-	Named bool // whether an entry names the tool exactly, not by a glob
-	// Shortened is set if the project asks for a longer cache than it may have.
-	Shortened bool
-}
-
-// toolSettingsOf returns the options of a tool, which entries may refer to by any of its
-// names.
-func toolSettingsOf(set *settings.Settings, t *registry.Tool) toolSettings {
-	var out toolSettings
-	if name, isAPI := strings.CutPrefix(t.Source, registry.APIPrefix); isAPI && set.API(name) != nil {
-		out.MaxOutput = set.API(name).MaxOutput
-	}
-	byProject := false
-	for i := range set.ToolOptions {
-		o := &set.ToolOptions[i]
-		if !matchesAny(o.Pattern, t) {
-			continue
-		}
-		out.Named = out.Named || !strings.ContainsAny(o.Pattern, "*?[")
-		out.Timeout = cmp.Or(o.Timeout, out.Timeout)
-		out.RetryDelay = cmp.Or(o.RetryDelay, out.RetryDelay)
-		if o.Cache != nil {
-			out.Cache, byProject = o.Cache, o.Origin.Scope == settings.ScopeProject
-		}
-		out.MaxOutput = cmp.Or(o.MaxOutput, out.MaxOutput)
-		out.Retries = cmp.Or(o.Retries, out.Retries)
-		out.Log = cmp.Or(o.Log, out.Log)
-	}
-	if byProject {
-		if limit := ownCache(set, t); limit != nil && *limit < *out.Cache {
-			out.Cache, out.Shortened = limit, true
-		}
-	}
-	return out
-}
-
-// ownCache returns how long a project may cache the results of a tool: as long as other scopes
-// do. If they say nothing, there is no limit, but for built-in tools, whose results depend on the
-// person's own files and rules.
-func ownCache(set *settings.Settings, t *registry.Tool) (limit *time.Duration) {
-	if t.Source == registry.SourceBuiltin {
-		limit = new(time.Duration)
-	}
-	for i := range set.OwnToolOptions {
-		if o := &set.OwnToolOptions[i]; o.Cache != nil && matchesAny(o.Pattern, t) {
-			limit = o.Cache
-		}
-	}
-	return limit
-}
-
-func matchesAny(pattern string, t *registry.Tool) bool {
-	pattern = registry.NameIn(pattern)
-	matches := func(name string) bool { return text.MatchName(pattern, name) }
-	return matches(t.Name) || slices.ContainsFunc(t.Spellings(), matches)
 }
 
 func valueOf[T any](p *T) T {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/toolreg/toolreg/internal/audit"
-	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -15,12 +15,12 @@ func (c *Config) Audit(ctx context.Context) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.OpenAuditLog(c.Folders, set.Audit)
+	return record.OpenLog(c.Folders, set.Audit)
 }
 
 // ScanAudit visits every entry of the log of the settings, oldest first.
 func (c *Config) ScanAudit(ctx context.Context, set *settings.Settings, visit func(*audit.Entry)) error {
-	log, err := engine.OpenAuditLog(c.Folders, set.Audit)
+	log, err := record.OpenLog(c.Folders, set.Audit)
 	if err != nil {
 		return err
 	}

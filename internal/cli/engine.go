@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/recording"
@@ -274,12 +275,12 @@ func (r *recordings) open(ctx context.Context, set *settings.Settings) error {
 		if err := r.write(nil, false); err != nil {
 			return &UsageError{Err: fmt.Errorf("--record: %w", err)}
 		}
-		r.recorder = recording.NewRecorder(folders, engine.RecordingErrors())
+		r.recorder = recording.NewRecorder(folders, record.Errors())
 		return nil
 	}
 	data, err := r.config.ReadFile(ctx, g.Replay)
 	if err == nil {
-		r.recorded, err = recording.Read(g.Replay, data, folders, engine.RecordingErrors())
+		r.recorded, err = recording.Read(g.Replay, data, folders, record.Errors())
 	}
 	if err != nil {
 		return &UsageError{Err: fmt.Errorf("--replay: %w", err), Hint: "a recording is made with --record FILE"}

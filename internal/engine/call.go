@@ -8,16 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
-	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/uri"
 )
 
 // Calls makes the calls of a session. It is safe for concurrent use.
@@ -235,7 +232,7 @@ func (c *Calls) Use(ctx context.Context, t *registry.Tool, o Offer, params any, 
 // use.
 type OfferRules struct {
 	policy *policy.Policy
-	audit  *callRecorder
+	audit  *record.Calls
 }
 
 // OfferRules returns the rules for what servers offer besides a registry's tools. The error is
@@ -277,16 +274,5 @@ func (r *OfferRules) DeniesTool(ctx context.Context, t *registry.Tool) bool {
 
 // Log adds a denied request of an MCP method to the audit log.
 func (r *OfferRules) Log(ctx context.Context, method string, d *OfferDenied) {
-	if !r.audit.set.Audit.Enabled {
-		return
-	}
-	e := aboutTool(ctx, d.Tool(method), time.Now())
-	e.Tool = registry.ValidName(d.Server + "__" + cmp.Or(d.Prompt, method))
-	e.Decision, e.Rule, e.Outcome, e.Error = policy.Deny.String(), d.Origin, audit.Denied, r.audit.mask.message(d.Reason)
-	if d.URI != "" {
-		form, _, _ := strings.Cut(uri.Canonical(d.URI), "?") // a query may have secrets
-		e.URI = r.audit.mask.message(form)
-	}
-	e.Code, e.Exit = r.audit.outcome(ctx, registry.ErrDenied)
-	r.audit.add(ctx, e)
+	r.audit.Denied(ctx, d.Tool(method), policy.Offer(d.Offer), d.Reason, d.Origin)
 }

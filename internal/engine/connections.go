@@ -52,7 +52,7 @@ func (c *Connections) Options(ctx context.Context, server settings.Server) mcpcl
 	o.Auth = func(expanded settings.Server) wire.Authorizer { return c.OAuthClient(expanded, logins) }
 	o.Confine = p.confiner.Programs(confine.Server(server.Name))
 	o.Elicit, o.Refused = c.questions.elicit, c.questions.declined
-	o.Exchange = c.gate.tape.exchange(server.Name)
+	o.Exchange = c.gate.tape.Exchange(server.Name)
 	o.Keep = c.keep(server)
 	if p.set.StartsOutside(server) {
 		o.Folder = p.folders.Neutral

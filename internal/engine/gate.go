@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -20,12 +21,12 @@ import (
 type gate struct {
 	programs   *programs
 	policies   *policies
-	audit      *callRecorder
+	audit      *record.Calls
 	runs       *toolRuns
 	limits     callLimits
-	asker      Asker       // nil if nobody can be asked
-	unattended *unattended // without its questions; nil if questions are not kept
-	tape       *tape       // nil if the run is neither recorded nor replayed
+	asker      Asker        // nil if nobody can be asked
+	unattended *unattended  // without its questions; nil if questions are not kept
+	tape       *record.Tape // nil if the run is neither recorded nor replayed
 
 	mu        sync.Mutex
 	executors map[*registry.Registry]*exec.Executor
@@ -97,8 +98,7 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 
 // call makes a call of a tool that was found, with the answers of h if it was held.
 func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
-	ctx = context.WithValue(ctx, scriptKey{}, &scriptInfo{parent: scriptOf(ctx)})
-	ctx, ended := g.audit.begin(ctx, f.Tool)
+	ctx, ended := g.audit.Begin(ctx, f.Tool)
 	defer ended()
 	if f.reach != nil {
 		return f.reach.executor().Execute(ctx, f.Tool, call)

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -46,9 +47,9 @@ func (e *NobodyError) Error() string { return e.Reason }
 // questions passes servers' questions to the person.
 type questions struct {
 	asker   Asker // nil if nobody can be asked
-	audit   *callRecorder
+	audit   *record.Calls
 	reports *reports
-	tape    *tape // nil if the run is neither recorded nor replayed
+	tape    *record.Tape // nil if the run is neither recorded nor replayed
 }
 
 // elicit asks the person a server's question. If nobody can be asked, it
@@ -60,7 +61,7 @@ func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, 
 		answer.Action = ask.Cancel
 	}
 	q.audit.Question(ctx, e, answer.Action, start)
-	q.tape.keepServers(e, answer)
+	q.tape.KeepServers(e, answer)
 	return answer, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/middleware"
@@ -64,9 +65,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	}
 	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:])
-	if info := scriptOf(ctx); info != nil {
-		info.sha256, info.id = hash, newID()
-	}
+	record.RunsScript(ctx, hash)
 	r := &scriptRun{Scripts: s, steps: steps, id: call.ID, progress: call.Progress, failed: map[uint32]error{}}
 	r.journal = s.journals.open(ctx, hash, jsonx.Canonical(params))
 	clock := &script.Clock{}

@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/owner"
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -149,14 +150,13 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err
 	}
-	mask := &masker{set: set, environ: deps.Environ}
+	mask := record.NewMask(set, deps.Environ)
 	if deps.Log != nil {
-		deps.Log = slog.New(maskedLog{deps.Log.Handler(), mask.hide})
+		deps.Log = slog.New(mask.Log(deps.Log.Handler()))
 	}
-	tape := newTape(mask, deps.Record, deps.Replay)
-	var replayed []registry.Source
-	if tape.replays() {
-		replayed = deps.Replay.Sources(tape.options)
+	tape := record.NewTape(mask, deps.Record, deps.Replay)
+	replayed := tape.Sources()
+	if tape.Replays() {
 		set = replayedSettings(set, replayed)
 	}
 	if opts.Still {
@@ -175,7 +175,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		if len(set.Servers) > 0 {
 			inside()
 		}
-		if !opts.Still && !tape.replays() {
+		if !opts.Still && !tape.Replays() {
 			kept.endOutdated(ctx, reports.log)
 		}
 	})
@@ -185,7 +185,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		return nil, err
 	}
 	programs := newPrograms(ctx,
-		programs{set: set, dir: deps.Dir, environ: deps.Environ, folders: deps.Folders, reports: reports}, opts.Still, mask.add)
+		programs{set: set, dir: deps.Dir, environ: deps.Environ, folders: deps.Folders, reports: reports}, opts.Still, mask.Add)
 	links := &links{confiner: programs.confiner, all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}}
 	var shared *store.Store
 	var apisBefore []*openapi.Source
@@ -198,7 +198,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	case !opts.Shared:
 	case opts.Earlier != nil: // it stays the same when the settings change
 		shared = opts.Earlier.Store
-	case !tape.replays(): // what a replay stores is not for others
+	case !tape.Replays(): // what a replay stores is not for others
 		if shared, err = openStore(ctx, set.Serve, programs.expander); err != nil {
 			return nil, err
 		}
@@ -210,14 +210,15 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	logins := &logins{programs: programs, shared: shared, perClient: opts.ClientLogins || opts.Shared && set.Serve.OAuth.Issuer.Value != ""}
 	policies := &policies{rules: rules, programs: programs, clients: shared,
 		credentials: sync.OnceValue(func() func(string) string { return programs.confiner.Credentials(outputs.Folder) })}
-	audit := &callRecorder{set: set, folders: deps.Folders, reports: reports, mask: mask, outcome: deps.Outcome, began: deps.Began}
+	audit := record.NewCalls(record.Options{Settings: set, Folders: deps.Folders, Mask: mask,
+		Warn: reports.add, Log: reports.log, Outcome: deps.Outcome, Began: deps.Began})
 	runs := &toolRuns{outputs: outputs, logins: logins, uncut: opts.Uncut, renew: opts.Cache == cache.Renew, set: set, reports: reports}
 	gate := &gate{
 		programs: programs, policies: policies, audit: audit, runs: runs,
 		limits: callLimits{set.CallLimits, counted, shared}, asker: deps.Asker, tape: tape,
 	}
 	if deps.Describe != nil {
-		gate.unattended = &unattended{programs: programs, policies: policies, reports: reports, describe: deps.Describe, replayed: tape.replays()}
+		gate.unattended = &unattended{programs: programs, policies: policies, reports: reports, describe: deps.Describe, replayed: tape.Replays()}
 	}
 
 	// Where tools come from.
@@ -248,15 +249,15 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	options.Begins = reports.shows
 	switch { // entries of servers do not count when the recording is used, and a recorded failure says nothing about the source of today
-	case tape.records():
+	case tape.Records():
 		deps.Record.Order(sources.all())
-		options.Observe, options.Found = listings.Observe, tape.found(sourceFilters(set, sources.apis))
-	case !tape.replays():
+		options.Observe, options.Found = listings.Observe, tape.Found(sourceFilters(set, sources.apis))
+	case !tape.Replays():
 		options.Observe = listings.Observe
 	}
 	loader := registry.NewLoader(options)
 	finding := &finding{set: set, rules: rules, names: names, listings: listings, loader: loader, reports: reports,
-		announcer: &announcer{programs: programs, still: opts.Still}, preset: opts.Preset, locked: opts.Locked, recording: tape.records(), offline: opts.Cache == cache.Offline}
+		announcer: &announcer{programs: programs, still: opts.Still}, preset: opts.Preset, locked: opts.Locked, recording: tape.Records(), offline: opts.Cache == cache.Offline}
 	finder := &finder{finding: finding, sources: sources, clients: clients{newSources: sources.ofClients(connections)}}
 	offers := &Offers{finder, gate}
 	scripts := &Scripts{gate, finder, offers, journals{set, deps.Folders, reports}, deps.ScriptEngine}
@@ -388,11 +389,11 @@ func (s *Session) Close() {
 }
 
 // commonOptions returns what the options of all servers have in common.
-func commonOptions(p *programs, deps Deps, opts Options, mask *masker) mcpclient.Options {
+func commonOptions(p *programs, deps Deps, opts Options, mask *record.Mask) mcpclient.Options {
 	limits := p.set.Limits
 	o := mcpclient.Options{
 		ProjectRoot: p.set.ProjectRoot, Workspace: workspaceOf(p.set), Environ: process.ChildEnviron(p.environ), Version: deps.Version,
-		Expand: p.expander.Server, Hide: mask.hide, Logger: p.reports.log, OnState: p.reports.serverState,
+		Expand: p.expander.Server, Hide: mask.Hide, Logger: p.reports.log, OnState: p.reports.serverState,
 		Counts: opts.Counts, ListOnly: opts.List, Apps: opts.Apps, Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
 		Limits: mcpclient.Limits{
 			Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages,

@@ -244,6 +244,22 @@ func withReplayed(local, replayed []registry.Source) []registry.Source {
 	return local
 }
 
+// replayedSettings returns the settings of a run that replays a recording: without the
+// sources that the recording has in their place.
+func replayedSettings(set *settings.Settings, sources []registry.Source) *settings.Settings {
+	replayed := *set
+	replayed.DiscoveryCommand, replayed.CallCommand = settings.Command{}, settings.Command{}
+	replayed.Servers, replayed.APIs = nil, nil
+	for _, source := range sources {
+		if name, ok := strings.CutPrefix(source.Name(), registry.APIPrefix); ok {
+			replayed.APIs = append(replayed.APIs, settings.API{Server: settings.Server{Name: name}})
+		} else if name, ok := registry.ServerOf(source.Name()); ok {
+			replayed.Servers = append(replayed.Servers, settings.Server{Name: name})
+		}
+	}
+	return &replayed
+}
+
 // newSources creates the sources without starting any. host may be nil. replayed are those of a
 // recording; with one, no others are created but built-in tools and composites. inside is
 // [process.InsideServer].
@@ -263,7 +279,7 @@ func newSources(ctx context.Context, o *sourceOptions, c *Connections, preset st
 		out.local = append(out.local, host)
 	}
 	out.local = append(out.local, out.builtin)
-	if c.gate.tape.replays() {
+	if c.gate.tape.Replays() {
 		out.local = withReplayed(out.local, replayed)
 		out.recorded = c.replayed(ctx, replayed)
 		if out.composites != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/middleware"
 	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/provider"
@@ -52,7 +53,7 @@ func (r *toolRuns) LimitOutput(t registry.Tool) registry.Tool {
 	t = o.Wrap(t)
 	cut := t.Run
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		if info := scriptOf(ctx); info != nil && info.inScript() { // only what leaves the script is cut
+		if record.InScript(ctx) { // only what leaves the script is cut
 			return whole(ctx, call)
 		}
 		return cut(ctx, call)

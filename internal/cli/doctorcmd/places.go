@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -127,7 +128,7 @@ func (x *examination) path(env []string) {
 
 // auditLog checks the whole log.
 func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
-	log, err := engine.OpenAuditLog(x.env.Config.Folders, s.Audit)
+	log, err := record.OpenLog(x.env.Config.Folders, s.Audit)
 	if err != nil {
 		return // the state folder was reported already
 	}

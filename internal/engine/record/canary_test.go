@@ -1,4 +1,4 @@
-package engine
+package record
 
 import (
 	"encoding/json"
@@ -24,10 +24,10 @@ func TestSecretRowsAreMasked(t *testing.T) {
 			}
 			text = []byte(strings.ReplaceAll(string(text), canary, value))
 			set := loadSettings(t, string(text))
-			m := &masker{set: set, environ: []string{"CANARY=" + canary}}
-			o := newTape(m, &recording.Recorder{}, nil).options
+			m := NewMask(set, []string{"CANARY=" + canary})
+			o := NewTape(m, &recording.Recorder{}, nil).options
 			params := json.RawMessage(`{"a":"x ` + canary + `","` + canary + `":["` + canary + `"]}`)
-			for artefact, got := range map[string]string{"an error": m.message("it said " + canary), "params": string(m.params(params)), "a recording": o.Text("it said " + canary), "a recording's params": string(o.Params(params))} {
+			for artefact, got := range map[string]string{"an error": m.Message("it said " + canary), "params": string(m.Params(params)), "a recording": o.Text("it said " + canary), "a recording's params": string(o.Params(params))} {
 				if strings.Contains(got, canary) {
 					t.Errorf("%s: %s has the secret: %s", text, artefact, got)
 				}
@@ -41,13 +41,13 @@ func TestSecretRowsAreMasked(t *testing.T) {
 
 // What is used of a reference is masked, too.
 func TestReferencedSecretsAreMasked(t *testing.T) {
-	m := &masker{set: loadSettings(t, `{}`), environ: []string{"HOME=/home/me"}}
-	if got := m.message("a-password"); got != "a-password" {
+	m := NewMask(loadSettings(t, `{}`), []string{"HOME=/home/me"})
+	if got := m.Message("a-password"); got != "a-password" {
 		t.Errorf("before it is known: %s", got)
 	}
-	m.add("a-password\n")
-	m.add("/home/me")
-	if got := m.message("a-password in /home/me"); got != "*** in /home/me" {
+	m.Add("a-password\n")
+	m.Add("/home/me")
+	if got := m.Message("a-password in /home/me"); got != "*** in /home/me" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -1,4 +1,8 @@
-package engine
+// Package record has what is kept of a session: the log of its calls ([Calls]), a recording that it
+// makes or is made from ([Tape]), and the secrets that are masked in both and in everything that is
+// logged ([Mask]). It decides and changes nothing: a call whose log cannot be written is made all
+// the same.
+package record
 
 import (
 	"cmp"
@@ -7,6 +11,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,42 +22,56 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/tracing"
+	"github.com/toolreg/toolreg/internal/uri"
 )
 
-// callRecorder writes the audit log, which it opens when first needed. It is safe for
+// Options are what the calls of a session are recorded with. Began may be nil, the others are
+// required.
+type Options struct {
+	Settings *settings.Settings
+	Folders  *state.Folders
+	Mask     *Mask
+	Warn     func(registry.Diagnostic)
+	Log      *slog.Logger
+	// Outcome returns the error code and exit code of an error.
+	Outcome func(context.Context, error) (code string, exit int)
+	// Began is told of each call as it begins, and returns what is told of its end.
+	Began func(audit.Entry) (ended func(*audit.Entry))
+}
+
+// Calls writes the audit log, which it opens when first needed. It is safe for
 // concurrent use. Its user must call Close.
-type callRecorder struct {
-	set     *settings.Settings
-	folders *state.Folders
-	reports *reports
-	mask    *masker
-	outcome func(context.Context, error) (code string, exit int) // see [Deps.Outcome]
-	began   func(audit.Entry) (ended func(*audit.Entry))         // see [Deps.Began]
+type Calls struct {
+	opts Options
 
 	mu      sync.Mutex
 	log     *audit.Log // nil until something is added
 	answers []answered
 }
 
+// NewCalls returns what records the calls of a session. It opens nothing.
+func NewCalls(o Options) *Calls { return &Calls{opts: o} }
+
 // open returns the log. It fails if there is no state folder.
-func (a *callRecorder) open() (*audit.Log, error) {
+func (a *Calls) open() (*audit.Log, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.log != nil {
 		return a.log, nil
 	}
 	var err error
-	a.log, err = OpenAuditLog(a.folders, a.set.Audit)
+	a.log, err = OpenLog(a.opts.Folders, a.opts.Settings.Audit)
 	return a.log, err
 }
 
 // Close closes the log.
-func (a *callRecorder) Close() error {
+func (a *Calls) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.log == nil {
@@ -68,7 +88,7 @@ type answered struct {
 
 // waited returns how long the person spent answering a server's questions during a call
 // that began at start.
-func (a *callRecorder) waited(t *registry.Tool, start time.Time) (total time.Duration) {
+func (a *Calls) waited(t *registry.Tool, start time.Time) (total time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, q := range a.answers {
@@ -79,8 +99,8 @@ func (a *callRecorder) waited(t *registry.Tool, start time.Time) (total time.Dur
 	return total
 }
 
-// OpenAuditLog returns the audit log. It writes nothing until an entry is added.
-func OpenAuditLog(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
+// OpenLog returns the audit log. It writes nothing until an entry is added.
+func OpenLog(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
 	d, err := folders.State()
 	if err != nil {
 		return nil, err
@@ -89,33 +109,35 @@ func OpenAuditLog(folders *state.Folders, set settings.Audit) (*audit.Log, error
 }
 
 // add writes an entry to the audit log if there is one.
-func (a *callRecorder) add(ctx context.Context, e audit.Entry) {
-	e.Project = a.set.ProjectRoot
+func (a *Calls) add(ctx context.Context, e audit.Entry) {
+	e.Project = a.opts.Settings.ProjectRoot
 	log, err := a.open()
 	if err == nil {
 		err = log.Add(context.WithoutCancel(ctx), e)
 	}
 	if err != nil {
-		a.reports.warn("audit_not_written", "", "the call is not in the audit log: "+err.Error(),
-			"set audit.enabled: false to disable the log")
+		a.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_not_written",
+			Message: "the call is not in the audit log: " + err.Error(), Hint: "set audit.enabled: false to disable the log"})
 	}
 }
 
 type liveKey struct{}
 
-// begin tells [Deps.Began] of a call, and ended of its end.
-func (a *callRecorder) begin(ctx context.Context, t *registry.Tool) (_ context.Context, ended func()) {
-	if a.began == nil {
+// Begin returns the context of a call that begins, in which others may be made. ended must be called
+// at its end.
+func (a *Calls) Begin(ctx context.Context, t *registry.Tool) (_ context.Context, ended func()) {
+	ctx = context.WithValue(ctx, scriptKey{}, &scriptInfo{parent: scriptOf(ctx)})
+	if a.opts.Began == nil {
 		return ctx, func() {}
 	}
 	var last atomic.Pointer[audit.Entry] // that Call has logged
-	tell := a.began(aboutTool(ctx, t, time.Now()))
+	tell := a.opts.Began(aboutTool(ctx, t, time.Now()))
 	return context.WithValue(ctx, liveKey{}, &last), func() { tell(last.Load()) }
 }
 
 // Call reports a call in the log of --verbose and writes it to the audit log. A
 // failure to write does not stop the call.
-func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
+func (a *Calls) Call(ctx context.Context, r exec.Record) {
 	if errors.Is(context.Cause(ctx), caller.ErrContinued) {
 		return
 	}
@@ -125,32 +147,32 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 	}
 	if span := tracing.Current(ctx); span != nil {
 		describe(span, &e)
-		if a.set.Telemetry.Content {
-			span.Set("gen_ai.tool.call.arguments", text.Head(string(a.mask.params(r.Call.Params)), maxExported))
-			span.Set("gen_ai.tool.call.result", text.Head(a.mask.message(r.Result.Text()), maxExported))
+		if a.opts.Settings.Telemetry.Content {
+			span.Set("gen_ai.tool.call.arguments", text.Head(string(a.opts.Mask.Params(r.Call.Params)), maxExported))
+			span.Set("gen_ai.tool.call.result", text.Head(a.opts.Mask.Message(r.Result.Text()), maxExported))
 		}
 	}
-	log := a.reports.log
+	log := a.opts.Log
 	if e.Caller != nil {
 		log = log.With("caller", e.Caller.Name, "client", e.Caller.Client)
 	}
 	log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1),
 		"cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
 		"duration", e.Duration(), "outcome", string(e.Outcome))
-	if !a.set.Audit.Enabled {
+	if !a.opts.Settings.Audit.Enabled {
 		return
 	}
-	o := a.set.OptionsOf(r.Tool)
+	o := a.opts.Settings.OptionsOf(r.Tool)
 	if o.Log == settings.LogNone && e.Outcome.Made() {
 		return
 	}
-	withParams := o.Log == settings.LogParams || o.Log == "" && a.set.AuditParams
-	if e.Error = a.mask.message(errorText(r)); !withParams {
+	withParams := o.Log == settings.LogParams || o.Log == "" && a.opts.Settings.AuditParams
+	if e.Error = a.opts.Mask.Message(errorText(r)); !withParams {
 		e.Error = withoutValues(e.Error, r.Call.Params)
 	}
 	if withParams {
 		if e.ParamsCut = len(r.Call.Params) > maxLogged; !e.ParamsCut {
-			e.Params = a.mask.params(r.Call.Params)
+			e.Params = a.opts.Mask.Params(r.Call.Params)
 		}
 	}
 	a.add(ctx, e)
@@ -158,19 +180,19 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 
 // Refused logs a call that was refused without a policy decision because its params could
 // not be read. It returns the error.
-func (a *callRecorder) Refused(ctx context.Context, t *registry.Tool, err error) error {
+func (a *Calls) Refused(ctx context.Context, t *registry.Tool, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause // reading was canceled
 	}
 	_, span := tracing.Start(ctx, tracing.Call, "execute_tool")
 	defer span.End()
-	if a.set.Audit.Enabled || span != nil || a.began != nil {
+	if a.opts.Settings.Audit.Enabled || span != nil || a.opts.Began != nil {
 		e := a.newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
 		describe(span, &e)
-		if a.began != nil {
-			a.began(e)(&e)
+		if a.opts.Began != nil {
+			a.opts.Began(e)(&e)
 		}
-		if a.set.Audit.Enabled && e.Outcome == audit.Invalid {
+		if a.opts.Settings.Audit.Enabled && e.Outcome == audit.Invalid {
 			e.ParamsSHA256 = ""
 			a.add(ctx, e)
 		}
@@ -203,7 +225,7 @@ func describe(span *tracing.Span, e *audit.Entry) {
 }
 
 // newEntry returns the log entry of a call.
-func (a *callRecorder) newEntry(ctx context.Context, r exec.Record) audit.Entry {
+func (a *Calls) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	t := r.Tool
 	e := aboutTool(ctx, t, r.Start)
 	e.Decision, e.Rule = r.Verdict.Decision.String(), r.Verdict.Origin
@@ -260,12 +282,12 @@ func deniedBy(err error) string {
 
 // outcomeOf returns how a call ended: its outcome, its error code and its exit
 // code.
-func (a *callRecorder) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
+func (a *Calls) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
 	failure := exec.ResultError(r, err)
 	if failure == nil {
 		return audit.OK, "", 0
 	}
-	code, exit := a.outcome(ctx, failure)
+	code, exit := a.opts.Outcome(ctx, failure)
 	switch code {
 	case "denied", "needs_approval":
 		return audit.Denied, code, exit
@@ -286,11 +308,11 @@ func (a *callRecorder) outcomeOf(ctx context.Context, r registry.Result, err err
 
 // Question logs the outcome of a server's question: who asked, during which
 // tool, and whether it was answered, but never the answer.
-func (a *callRecorder) Question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
+func (a *Calls) Question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
 	a.mu.Lock()
 	a.answers = append(a.answers, answered{q.Server, q.During, start, time.Now()})
 	a.mu.Unlock()
-	if !a.set.Audit.Enabled {
+	if !a.opts.Settings.Audit.Enabled {
 		return
 	}
 	asked := q.Schema
@@ -310,10 +332,100 @@ func (a *callRecorder) Question(ctx context.Context, q ask.Elicitation, action s
 		e.Outcome, e.Code = audit.Cancelled, "cancelled"
 	}
 	if e.Code != "" {
-		_, e.Exit = a.outcome(ctx, registry.ErrDenied)
+		_, e.Exit = a.opts.Outcome(ctx, registry.ErrDenied)
 	}
 	a.add(ctx, e)
 }
+
+// Denied logs a request for a prompt or a resource that a rule denied; t is the tool as which it is
+// shown.
+func (a *Calls) Denied(ctx context.Context, t *registry.Tool, o policy.Offer, reason, rule string) {
+	if !a.opts.Settings.Audit.Enabled {
+		return
+	}
+	e := aboutTool(ctx, t, time.Now())
+	e.Tool = registry.ValidName(o.Server + "__" + cmp.Or(o.Prompt, t.ServerTool))
+	e.Decision, e.Rule, e.Outcome, e.Error = policy.Deny.String(), rule, audit.Denied, a.opts.Mask.Message(reason)
+	if o.URI != "" {
+		form, _, _ := strings.Cut(uri.Canonical(o.URI), "?") // a query may have secrets
+		e.URI = a.opts.Mask.Message(form)
+	}
+	e.Code, e.Exit = a.opts.Outcome(ctx, registry.ErrDenied)
+	a.add(ctx, e)
+}
+
+// errorText returns the error of a failed call; "" if the call did not fail.
+func errorText(r exec.Record) string {
+	switch {
+	case r.Err != nil:
+		return r.Err.Error()
+	case !r.Result.IsError:
+		return ""
+	case r.Result.Summary != "":
+		return r.Result.Summary
+	}
+	return r.Result.Text()
+}
+
+// valueHead is how many bytes of a value's beginning identify it in a text that
+// may have been cut. Shorter values must occur whole.
+const valueHead = 16
+
+// withoutValues removes the values of params from a text, because they are not logged
+// unless the settings enable it. If the params are too long to search, it returns "".
+func withoutValues(text string, params json.RawMessage) string {
+	var v any
+	if text == "" || len(params) > maxLogged || len(params) > 0 && json.Unmarshal(params, &v) != nil {
+		return ""
+	}
+	for _, value := range stringValues(v, nil) {
+		text = withoutValue(text, value)
+		quoted, _ := json.Marshal(value) // text always encodes
+		text = withoutValue(text, string(quoted[1:len(quoted)-1]))
+	}
+	return text
+}
+
+// stringValues appends the strings in a JSON value that are long enough to be
+// private.
+func stringValues(v any, out []string) []string {
+	switch v := v.(type) {
+	case string:
+		if len(v) > 2 {
+			out = append(out, v)
+		}
+	case []any:
+		for _, item := range v {
+			out = stringValues(item, out)
+		}
+	case map[string]any:
+		for _, item := range v {
+			out = stringValues(item, out)
+		}
+	}
+	return out
+}
+
+func withoutValue(text, value string) string {
+	head := value[:min(len(value), valueHead)]
+	for from := 0; ; {
+		i := strings.Index(text[from:], head)
+		if i < 0 || head == "" {
+			return text
+		}
+		i += from
+		n := 0
+		for n < len(value) && i+n < len(text) && text[i+n] == value[n] {
+			n++
+		}
+		text = text[:i] + "…" + text[i+n:]
+		from = i + len("…")
+	}
+}
+
+// maxLogged is the size of params above which none of them are logged, because
+// masking has to read all of them.
+const maxLogged = 64 << 10
 
 type scriptKey struct{}
 
@@ -329,7 +441,19 @@ func scriptOf(ctx context.Context) *scriptInfo {
 	return info
 }
 
-// inScript reports whether a script makes the call.
+// InScript reports whether a script makes the call of ctx.
+func InScript(ctx context.Context) bool {
+	info := scriptOf(ctx)
+	return info != nil && info.inScript()
+}
+
+// RunsScript records that the call of ctx runs a script.
+func RunsScript(ctx context.Context, sha256 string) {
+	if info := scriptOf(ctx); info != nil {
+		info.sha256, info.id = sha256, newID()
+	}
+}
+
 func (i *scriptInfo) inScript() bool { return i.parent != nil && i.parent.sha256 != "" }
 
 // audit returns the fields of the audit log.

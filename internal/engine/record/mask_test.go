@@ -1,4 +1,4 @@
-package engine
+package record
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ func TestLoggedErrorsContainNoParamValues(t *testing.T) {
 }
 
 func TestMaskedParams(t *testing.T) {
-	got := (&masker{set: &settings.Settings{}}).params(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
+	got := NewMask(&settings.Settings{}, nil).Params(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
 	want := `{"list":[{"apiKey":"***","text":"***"}],"n":12345678901234567890,"password":"***","url":"https://***@h/?token=***"}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -37,12 +37,12 @@ func TestMaskedParams(t *testing.T) {
 func TestSecretsInSettingsAreMasked(t *testing.T) {
 	set := loadSettings(t, `{"env": {"API_KEY": "plain-in-settings", "COLOR": "not-a-secret", "CMD_TOKEN": "cmd:password-manager"}, "mcpServers": {"s": {"command": "x",
 		"env": {"DB_PASS": "env:PASS", "OTHER_PASS": "${PASS2}", "UNSET_PASS": "$UNSET", "NUMBER_PASS": "12345678"}, "headers": {"Authorization": "Bearer header-value"}}}}`)
-	m := &masker{set: set, environ: []string{"PASS=from-the-environment", `PASS2=quoted"value"`}}
+	m := NewMask(set, []string{"PASS=from-the-environment", `PASS2=quoted"value"`})
 	message := `plain-in-settings, not-a-secret, from-the-environment, quoted"value", header-value, password-manager, cGxhaW4taW4tc2V0dGluZ3M= https://me:pw@h/`
-	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** https://***@h/`, m.message(message)); diff != "" {
+	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** https://***@h/`, m.Message(message)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	got := m.params(json.RawMessage(`{"a":"x plain-in-settings","b":["quoted\"value\""],"c":12345678,"d":[7]}`))
+	got := m.Params(json.RawMessage(`{"a":"x plain-in-settings","b":["quoted\"value\""],"c":12345678,"d":[7]}`))
 	if diff := cmp.Diff(`{"a":"x ***","b":["***"],"c":"***","d":[7]}`, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-package engine
+package record
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -15,11 +14,10 @@ import (
 	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
-	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// RecordingErrors returns how errors are written to recordings.
-func RecordingErrors() recording.Errors {
+// Errors returns how errors are written to recordings.
+func Errors() recording.Errors {
 	return recording.Errors{Encode: encodeFailure, Decode: func(f *recording.Failure) error { return decodeFailure(f) }}
 }
 
@@ -113,33 +111,43 @@ func isRecorded(source string) bool {
 	return source != registry.SourceBuiltin && source != registry.SourceComposite
 }
 
-// tape is the recording of a session, one that is made or one that is used. A nil tape records
+// Tape is the recording of a session, one that is made or one that is used. A nil Tape records
 // nothing and answers nothing. It implements [exec.Answers].
-type tape struct {
+type Tape struct {
 	options  recording.Options
 	recorder *recording.Recorder  // nil when a recording is used
 	recorded *recording.Recording // nil when one is made
 }
 
-// newTape returns the tape of a session, which has nothing that is known to be secret. It returns nil
+// NewTape returns the tape of a session, which has nothing that is known to be secret. It returns nil
 // without a recorder and a recording.
-func newTape(m *masker, recorder *recording.Recorder, recorded *recording.Recording) *tape {
+func NewTape(m *Mask, recorder *recording.Recorder, recorded *recording.Recording) *Tape {
 	if recorder == nil && recorded == nil {
 		return nil
 	}
-	return &tape{recording.Options{
-		Text:   func(s string) string { return secret.MaskKnown(m.hide(s)) },
-		Params: func(params json.RawMessage) json.RawMessage { return json.RawMessage(m.hide(string(m.params(params)))) },
+	return &Tape{recording.Options{
+		Text:   func(s string) string { return secret.MaskKnown(m.Hide(s)) },
+		Params: func(params json.RawMessage) json.RawMessage { return json.RawMessage(m.Hide(string(m.Params(params)))) },
 	}, recorder, recorded}
 }
 
-// records reports whether a recording is made, replays whether one is used.
-func (a *tape) records() bool { return a != nil && a.recorder != nil }
-func (a *tape) replays() bool { return a != nil && a.recorded != nil }
+// Records reports whether a recording is made.
+func (a *Tape) Records() bool { return a != nil && a.recorder != nil }
 
-// found returns what records the tools that sources find, except those that a filter hides; see
+// Replays reports whether a recording is used.
+func (a *Tape) Replays() bool { return a != nil && a.recorded != nil }
+
+// Sources returns the sources of a recording that is used; nil without one.
+func (a *Tape) Sources() []registry.Source {
+	if !a.Replays() {
+		return nil
+	}
+	return a.recorded.Sources(a.options)
+}
+
+// Found returns what records the tools that sources find, except those that a filter hides; see
 // [registry.Options.Found].
-func (a *tape) found(hide []registry.Filter) func(context.Context, string, []registry.Tool, []registry.Diagnostic, error) []registry.Tool {
+func (a *Tape) Found(hide []registry.Filter) func(context.Context, string, []registry.Tool, []registry.Diagnostic, error) []registry.Tool {
 	o := a.options
 	o.Omit = func(t *registry.Tool) bool {
 		return slices.ContainsFunc(hide, func(f registry.Filter) bool { return f(t) != nil })
@@ -152,9 +160,9 @@ func (a *tape) found(hide []registry.Filter) func(context.Context, string, []reg
 	}
 }
 
-// exchange returns what records the requests to a server about prompts and resources, or
+// Exchange returns what records the requests to a server about prompts and resources, or
 // answers them from a recording; nil without one.
-func (a *tape) exchange(server string) func(context.Context, string, any, func() (json.RawMessage, error)) (json.RawMessage, error) {
+func (a *Tape) Exchange(server string) func(context.Context, string, any, func() (json.RawMessage, error)) (json.RawMessage, error) {
 	if a == nil {
 		return nil
 	}
@@ -175,25 +183,9 @@ func (a *tape) exchange(server string) func(context.Context, string, any, func()
 	}
 }
 
-// replayedSettings returns the settings of a run that replays a recording: without the
-// sources that the recording has in their place.
-func replayedSettings(set *settings.Settings, sources []registry.Source) *settings.Settings {
-	replayed := *set
-	replayed.DiscoveryCommand, replayed.CallCommand = settings.Command{}, settings.Command{}
-	replayed.Servers, replayed.APIs = nil, nil
-	for _, source := range sources {
-		if name, ok := strings.CutPrefix(source.Name(), registry.APIPrefix); ok {
-			replayed.APIs = append(replayed.APIs, settings.API{Server: settings.Server{Name: name}})
-		} else if name, ok := registry.ServerOf(source.Name()); ok {
-			replayed.Servers = append(replayed.Servers, settings.Server{Name: name})
-		}
-	}
-	return &replayed
-}
-
 // Find implements [exec.Answers]. An answer counts only for this call, even if it was to
 // be remembered.
-func (a *tape) Find(q *exec.Question) (exec.Answer, bool) {
+func (a *Tape) Find(q *exec.Question) (exec.Answer, bool) {
 	if a.recorded == nil || !isRecorded(q.Tool.Source) || len(q.Denied) > 0 {
 		return exec.Answer{}, false
 	}
@@ -205,15 +197,15 @@ func (a *tape) Find(q *exec.Question) (exec.Answer, bool) {
 }
 
 // Keep implements [exec.Answers].
-func (a *tape) Keep(q *exec.Question, answer exec.Answer) {
+func (a *Tape) Keep(q *exec.Question, answer exec.Answer) {
 	if a.recorder != nil && isRecorded(q.Tool.Source) && len(q.Denied) == 0 {
 		a.recorder.Question(a.options, q.Tool.Source, q.Tool.OriginalName(), q.Call.Params, answer.Choice.String(), cmp.Or(answer.Said, answer.Reason))
 	}
 }
 
-// keepServers records a question of a server and its answer.
-func (a *tape) keepServers(e ask.Elicitation, answer ask.Answer) {
-	if a.records() {
+// KeepServers records a question of a server and its answer.
+func (a *Tape) KeepServers(e ask.Elicitation, answer ask.Answer) {
+	if a.Records() {
 		a.recorder.ServerQuestion(a.options, registry.MCPPrefix+e.Server, e.Message, answer.Action, answer.Content)
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package record
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/secret"
@@ -20,9 +19,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// masker masks secrets in what is logged, recorded and exported. What is a secret, the table of
+// Mask masks secrets in what is logged, recorded and exported. What is a secret, the table of
 // settings says. It is safe for concurrent use.
-type masker struct {
+type Mask struct {
 	set     *settings.Settings
 	environ []string // of the process, "K=V"
 
@@ -31,9 +30,14 @@ type masker struct {
 	known *strings.Replacer // see replacer
 }
 
-// params masks what looks like a secret in params, and the secrets of the
+// NewMask returns a mask for the secrets of settings; environ is the environment of the process.
+func NewMask(set *settings.Settings, environ []string) *Mask {
+	return &Mask{set: set, environ: environ}
+}
+
+// Params masks what looks like a secret in params, and the secrets of the
 // settings; nil if the params are not JSON.
-func (m *masker) params(params json.RawMessage) json.RawMessage {
+func (m *Mask) Params(params json.RawMessage) json.RawMessage {
 	v, err := jsonx.Decode(params)
 	if err != nil {
 		return nil
@@ -70,8 +74,8 @@ func replaced(v any, r *strings.Replacer) any {
 	return v
 }
 
-// message masks secrets in the error of a call, part of which a tool has written.
-func (m *masker) message(text string) string {
+// Message masks secrets in the error of a call, part of which a tool has written.
+func (m *Mask) Message(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -79,11 +83,11 @@ func (m *masker) message(text string) string {
 	return masked
 }
 
-// hide masks the secrets of the settings in a text.
-func (m *masker) hide(text string) string { return m.replacer().Replace(text) }
+// Hide masks the secrets of the settings in a text.
+func (m *Mask) Hide(text string) string { return m.replacer().Replace(text) }
 
 // replacer returns a replacer that masks the secrets of the settings.
-func (m *masker) replacer() *strings.Replacer {
+func (m *Mask) replacer() *strings.Replacer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
@@ -92,8 +96,8 @@ func (m *masker) replacer() *strings.Replacer {
 	return m.known
 }
 
-// add adds a secret that a reference has named.
-func (m *masker) add(value string) {
+// Add adds a secret that a reference has named.
+func (m *Mask) Add(value string) {
 	if home := expand.NewEnviron(m.environ).Get("HOME"); value == home || value == m.set.ProjectRoot || value == m.set.Workspace {
 		return
 	}
@@ -105,8 +109,8 @@ func (m *masker) add(value string) {
 }
 
 // secrets returns the values of the settings that the table declares to be secret, both plain and in
-// base64. It does not run programs or read files to get them; add has those that are used.
-func (m *masker) secrets() (out []string) {
+// base64. It does not run programs or read files to get them; Add has those that are used.
+func (m *Mask) secrets() (out []string) {
 	environ := expand.NewEnviron(m.environ)
 	for _, s := range m.set.Secrets() {
 		value := s.Text
@@ -143,81 +147,10 @@ func isOpaque(value string) bool {
 		strings.ContainsFunc(value, unicode.IsLetter)
 }
 
-// errorText returns the error of a failed call; "" if the call did not fail.
-func errorText(r exec.Record) string {
-	switch {
-	case r.Err != nil:
-		return r.Err.Error()
-	case !r.Result.IsError:
-		return ""
-	case r.Result.Summary != "":
-		return r.Result.Summary
-	}
-	return r.Result.Text()
-}
-
-// valueHead is how many bytes of a value's beginning identify it in a text that
-// may have been cut. Shorter values must occur whole.
-const valueHead = 16
-
-// withoutValues removes the values of params from a text, because they are not logged
-// unless the settings enable it. If the params are too long to search, it returns "".
-func withoutValues(text string, params json.RawMessage) string {
-	var v any
-	if text == "" || len(params) > maxLogged || len(params) > 0 && json.Unmarshal(params, &v) != nil {
-		return ""
-	}
-	for _, value := range stringValues(v, nil) {
-		text = withoutValue(text, value)
-		quoted, _ := json.Marshal(value) // text always encodes
-		text = withoutValue(text, string(quoted[1:len(quoted)-1]))
-	}
-	return text
-}
-
-// stringValues appends the strings in a JSON value that are long enough to be
-// private.
-func stringValues(v any, out []string) []string {
-	switch v := v.(type) {
-	case string:
-		if len(v) > 2 {
-			out = append(out, v)
-		}
-	case []any:
-		for _, item := range v {
-			out = stringValues(item, out)
-		}
-	case map[string]any:
-		for _, item := range v {
-			out = stringValues(item, out)
-		}
-	}
-	return out
-}
-
-func withoutValue(text, value string) string {
-	head := value[:min(len(value), valueHead)]
-	for from := 0; ; {
-		i := strings.Index(text[from:], head)
-		if i < 0 || head == "" {
-			return text
-		}
-		i += from
-		n := 0
-		for n < len(value) && i+n < len(text) && text[i+n] == value[n] {
-			n++
-		}
-		text = text[:i] + "…" + text[i+n:]
-		from = i + len("…")
-	}
-}
-
-// maxLogged is the size of params above which none of them are logged, because
-// masking has to read all of them.
-const maxLogged = 64 << 10
-
-// maskedLog is a handler of log records that masks the secrets of the settings in them: what is
+// Log returns a handler of log records that masks the secrets of the settings in them: what is
 // logged comes from servers, commands and APIs, too.
+func (m *Mask) Log(h slog.Handler) slog.Handler { return maskedLog{h, m.Hide} }
+
 type maskedLog struct {
 	slog.Handler
 	hide func(string) string

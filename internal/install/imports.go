@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // Import is a server of another program that can be copied into the settings.
@@ -43,7 +44,7 @@ func (i *Installer) Imports(program string, from func(settings.FoundImport) bool
 		diags = append(diags, f.Warnings...)
 		for _, server := range f.Entries {
 			problem := server.Problem
-			if err := settings.CheckServerName(server.Name); err != nil && problem == "" {
+			if err := table.CheckServerName(server.Name); err != nil && problem == "" {
 				problem = err.Error()
 			}
 			if problem == "" && i.startsToolreg(server.JSON) {

@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpregistry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -40,7 +41,7 @@ func (i *Installer) Registries(ctx context.Context) ([]*mcpregistry.Registry, er
 	for _, r := range i.Settings.Registries {
 		address, err := x.Expand(r.URL)
 		if err == nil {
-			err = settings.CheckRegistry(address)
+			err = table.CheckRegistry(address)
 		}
 		if err != nil {
 			return nil, &engine.InputError{Err: fmt.Errorf("%s: registries: %w", r.Origin, err)}

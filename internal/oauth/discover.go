@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -71,7 +71,7 @@ const (
 func cleanScopes(in []string) []string {
 	var out []string
 	for _, s := range in {
-		if len(s) <= maxScope && settings.IsScope(s) && !slices.Contains(out, s) && len(out) < maxScopes {
+		if len(s) <= maxScope && table.IsScope(s) && !slices.Contains(out, s) && len(out) < maxScopes {
 			out = append(out, s)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/webaddr"
 
 	"github.com/toolreg/toolreg/internal/settings"
@@ -103,7 +104,7 @@ func FuzzChallenge(f *testing.F) {
 	f.Add(`Basic x, Bearer error=insufficient_scope`)
 	f.Fuzz(func(t *testing.T, header string) {
 		for _, s := range readChallenge([]string{header}).scopes {
-			if !settings.IsScope(s) {
+			if !table.IsScope(s) {
 				t.Errorf("scope %q", s)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -221,7 +222,7 @@ func ParseScopes(given []string) ([]string, error) {
 	var out []string
 	for _, text := range given {
 		for s := range strings.FieldsSeq(text) {
-			if !settings.IsScope(s) {
+			if !table.IsScope(s) {
 				return nil, fmt.Errorf("%q is not a valid scope", s)
 			}
 			out = append(out, s)

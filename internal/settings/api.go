@@ -1,16 +1,11 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
-
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -98,70 +93,6 @@ func (s *Settings) Entry(name string) *Server {
 		return &api.Server
 	}
 	return s.Server(name)
-}
-
-// checkAPI reports what is wrong with an entry of openapi as a whole.
-func checkAPI(n *jsonx.Value) error {
-	if n.Get("disabled").Is(jsonx.True) {
-		return nil
-	}
-	spec, base := n.Get("spec").Text(), n.Get("baseUrl").Text()
-	isRemote := strings.Contains(spec, "://")
-	if isRemote {
-		if err := checkAPIAddress(spec); err != nil {
-			return fmt.Errorf("spec: %w", err)
-		}
-	}
-	if err := checkAPIAddress(base); err != nil {
-		return fmt.Errorf("baseUrl: %w", err)
-	}
-	auth := n.Get("auth")
-	if base == "" && !isRemote && (auth != nil || n.Get("headers") != nil) {
-		return errors.New("headers and auth need baseUrl, because they are sent only there")
-	}
-	ways := []*jsonx.Value{auth}
-	if auth.Is(jsonx.Array) {
-		ways = auth.Items
-	}
-	authorizations := 0
-	for _, way := range ways {
-		if !way.Is(jsonx.Object) {
-			continue
-		}
-		if len(way.Members) != 1 {
-			return errors.New("auth: each way is one of bearer, basic, apiKey, oauth; several are a list")
-		}
-		if key := way.Get("apiKey"); key.Is(jsonx.Object) && key.Get("in").Text() != "query" &&
-			(!httpguts.ValidHeaderFieldName(key.Get("name").Text()) || strings.EqualFold(key.Get("name").Text(), "Host")) {
-			return errors.New("auth.apiKey.name is not a valid name")
-		}
-		if way.Get("apiKey") == nil {
-			authorizations++
-		}
-		// A login of an API is not what its server says, as that of an MCP server is.
-		if login := way.Get("oauth"); login.Is(jsonx.Object) && login.Get("issuer").Text() == "" && (login.Get("tokenUrl").Text() == "" ||
-			login.Get("authorizationUrl").Text() == "" && (login.Get("grant") == nil || login.Get("grant").Text() == GrantAuthorizationCode)) {
-			return errors.New("auth.oauth needs issuer, or tokenUrl and authorizationUrl")
-		}
-	}
-	if authorizations > 1 {
-		return errors.New("auth: only one of bearer, basic and oauth can be used, because each is the header Authorization")
-	}
-	return nil
-}
-
-// checkAPIAddress is [CheckURL] for an address that must not have credentials, because it is
-// shown.
-func checkAPIAddress(address string) error {
-	if err := CheckURL(address); err != nil {
-		return err
-	}
-	if u, err := url.Parse(address); err == nil && u.User != nil {
-		return errors.New("the URL must not have a user; auth sends credentials")
-	} else if err == nil && u.Fragment != "" {
-		return errors.New("the URL must not have a fragment")
-	}
-	return nil
 }
 
 // apis decodes the entries of openapi.

@@ -103,7 +103,7 @@ func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 		return row, nil
 	case row.Type == table.Pairs:
 		return &table.Row{Name: rest, Type: table.String}, []string{rest}
-	case row.Type == table.RawNamed && (row.Name == headersKey || !strings.Contains(rest, ".")): // else it could be a part of an entry
+	case row.Type == table.RawNamed && (row.Entry != nil || !strings.Contains(rest, ".")): // else it could be a part of an entry
 		return &table.Row{Name: rest, Type: table.Raw}, []string{rest}
 	case row.Type == table.Object || row.Type == table.OneOrMore:
 		name, below, _ := strings.Cut(rest, ".")

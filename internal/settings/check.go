@@ -89,11 +89,24 @@ func (r *reader) checkObject(row *table.Row, key string, n *jsonx.Value) {
 	case table.Calls:
 		r.calls(key, n)
 	case table.RawNamed:
-		if row.Name == headersKey {
-			r.checkOriginHeaders(key, n)
+		if !r.want(n, key, jsonx.Object, "an object") {
 			return
 		}
-		r.want(n, key, jsonx.Object, "an object")
+		for _, f := range n.Members {
+			if r.checkName(row, key, f); row.Entry != nil {
+				r.check(row.Entry, key+"."+f.Name, f.Value)
+			}
+		}
+	}
+}
+
+// checkName reports what is wrong with a name in an object of names.
+func (r *reader) checkName(row *table.Row, key string, f jsonx.Member) {
+	if row.CheckName == nil {
+		return
+	}
+	if problem, hint := row.CheckName(f.Name); problem != "" {
+		r.fail(f.Pos, hint, "%s: %s", key, problem)
 	}
 }
 
@@ -144,8 +157,9 @@ func (r *reader) pairs(row *table.Row, key string, n *jsonx.Value) {
 		return
 	}
 	for _, f := range n.Members {
-		if r.want(f.Value, key+"."+f.Name, jsonx.String, "a string") {
-			r.report(f.Value, key, checkPair(row.Name, f.Name, f.Value.Text()))
+		r.checkName(row, key, f)
+		if r.want(f.Value, key+"."+f.Name, jsonx.String, "a string") && row.CheckEntry != nil {
+			r.report(f.Value, key, row.CheckEntry(f.Name, f.Value))
 		}
 	}
 }
@@ -202,17 +216,14 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 		if f.Name == "" {
 			r.fail(f.Pos, "", "%s: an entry has an empty name", key)
 		}
-		if row.Name == profilesKey && (strings.Trim(f.Name, serverNameChars) != "" || strings.Trim(f.Name, ".") == "") {
-			r.fail(f.Pos, "use letters, digits, and _ . -, not dots alone",
-				"%s: %q cannot be the name of a profile, because it is part of an address", key, f.Name)
-		}
+		r.checkName(row, key, f)
 		outer := r.source
 		if row.Apart {
 			r.source = f.Value
 		}
 		r.object(row, key+"."+f.Name, f.Value)
-		if check := map[string]func(*jsonx.Value) error{serversKey: checkServer, apisKey: checkAPI}[row.Name]; check != nil && f.Value.Kind == jsonx.Object {
-			r.report(f.Value, key+"."+f.Name, check(f.Value))
+		if row.CheckEntry != nil && f.Value.Kind == jsonx.Object {
+			r.report(f.Value, key+"."+f.Name, row.CheckEntry(f.Name, f.Value))
 		}
 		r.source = outer
 	}
@@ -224,6 +235,23 @@ func (r *reader) objects(row *table.Row, key string, n *jsonx.Value) {
 	}
 	for i, item := range n.Items {
 		r.object(row, fmt.Sprintf("%s[%d]", key, i), item)
+	}
+}
+
+// addresses checks a list of addresses, or of objects with one.
+func (r *reader) addresses(row *table.Row, key string, n *jsonx.Value) {
+	if !r.want(n, key, jsonx.Array, "a list of addresses") {
+		return
+	}
+	for i, item := range n.Items {
+		switch at := fmt.Sprintf("%s[%d]", key, i); item.Kind {
+		case jsonx.Object:
+			r.object(row, at, item)
+		case jsonx.String:
+			r.check(row.Field("url"), at, item)
+		default:
+			r.wrongType(item, at, "an address, or an object with url and headers")
+		}
 	}
 }
 
@@ -257,5 +285,30 @@ func (r *reader) call(key string, n *jsonx.Value) {
 	}
 	if n.Get("tool") == nil {
 		r.fail(n.Pos, "", "%s: tool is missing", key)
+	}
+}
+
+// scopes checks a list of scopes, or an object of scopes by tool.
+func (r *reader) scopes(key string, n *jsonx.Value) {
+	scope := func(key string, n *jsonx.Value) {
+		if r.want(n, key, jsonx.String, "a scope") && !table.IsScope(n.Text()) {
+			r.fail(n.Pos, "such as tools:read", "%s: %s is not a scope", key, text.Quote(n.Text()))
+		}
+	}
+	if n.Kind == jsonx.Object {
+		for _, f := range n.Members {
+			at := key + "." + f.Name
+			if f.Name == "" || !text.IsPattern(f.Name) {
+				r.fail(f.Pos, "", "%s: %s is not the name or a glob of tools", key, text.Quote(f.Name))
+			}
+			scope(at, f.Value)
+		}
+		return
+	}
+	if !r.want(n, key, jsonx.Array, "a list of scopes, or an object of scopes by tool") {
+		return
+	}
+	for i, item := range n.Items {
+		scope(fmt.Sprintf("%s[%d]", key, i), item)
 	}
 }

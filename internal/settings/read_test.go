@@ -98,9 +98,20 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: the URL must begin with http:// or https:// and name a host"}},
 		{"header injection", "s.json", `{"mcpServers": {"a": {"url": "http://h/", "headers": {"X": "a\r\nY: b", "B c": "d"}}}}`, []string{
 			"s.json:1:60: mcpServers.a.headers: the value of header X contains a control character",
-			`s.json:1:80: mcpServers.a.headers: "B c" is not a valid header name`,
+			`s.json:1:73: mcpServers.a.headers: "B c" is not a valid header name`,
 		}},
-		{"variable with =", "s.yaml", "env: {'A=B': c}\n", []string{`s.yaml:1:14: env: "A=B" is not a valid variable name`}},
+		{"variable with =", "s.yaml", "env: {'A=B': c}\n", []string{`s.yaml:1:7: env: "A=B" is not a valid variable name`}},
+		{"headers of telemetry", "s.yaml", "telemetry:\n  headers: {'A b': c, A: \"b\\r\\nX: 1\"}\n", []string{
+			`s.yaml:2:13: telemetry.headers: "A b" is not a valid header name`,
+			"s.yaml:2:26: telemetry.headers: the value of header A contains a control character",
+		}},
+		{"addresses of registries", "s.yaml", "registries: ['http://a.example', 5, {url: 'https://a.example?q'}, {url: 5}, {}]\n", []string{
+			"s.yaml:1:14: registries[0]: ",
+			"s.yaml:1:34: registries[1]: expected an address, or an object with url and headers, got number",
+			"s.yaml:1:43: registries[2].url: its address has a query or a fragment",
+			"s.yaml:1:73: registries[3].url: expected a string, got number (put it in quotes)",
+			"s.yaml:1:77: registries[4]: url is missing",
+		}},
 		{"rule without decision", "s.yaml", "policy:\n  rules:\n    - tool: edit\n", []string{"s.yaml:3:7: policy.rules[0]: decision is missing"}},
 		{"unknown key in a rule", "s.yaml", "policy: {rules: [{decision: allow, tol: a, zzzzzz: 1}]}\n", []string{
 			`s.yaml:1:36: unknown setting "policy.rules[0].tol" (did you mean "policy.rules[0].tool"?)`,

@@ -10,18 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
-
-// serverNameChars are the characters of a server's name.
-const serverNameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
-
-// CheckServerName rejects invalid names of servers.
-func CheckServerName(name string) error {
-	if name == "" || strings.Trim(name, serverNameChars) != "" {
-		return fmt.Errorf("%q cannot be the name of a server; use letters, digits, and _ . -", name)
-	}
-	return nil
-}
 
 // serversOfRun adds the servers given by --mcp, or by its variable, to the settings.
 // Each replaces a server of the same name.
@@ -61,7 +51,7 @@ func parseServer(spec, dir string) (name string, entry *jsonx.Value, err error) 
 		if before == "" {
 			return "", nil, errors.New(`give a name before "="`)
 		}
-		if err := CheckServerName(before); err != nil {
+		if err := table.CheckServerName(before); err != nil {
 			return "", nil, err
 		}
 		name, rest = before, strings.TrimSpace(after)
@@ -75,7 +65,7 @@ func parseServer(spec, dir string) (name string, entry *jsonx.Value, err error) 
 	entry = &jsonx.Value{Kind: jsonx.Object}
 	own := ""
 	if isURL(rest) {
-		if err := CheckURL(rest); err != nil {
+		if err := table.CheckURL(rest); err != nil {
 			return "", nil, err
 		}
 		entry.Members = []jsonx.Member{{Name: "url", Value: jsonx.NewString(rest)}}
@@ -97,7 +87,7 @@ func parseServer(spec, dir string) (name string, entry *jsonx.Value, err error) 
 	if name == "" {
 		name = cleanServerName(own)
 	}
-	if CheckServerName(name) != nil {
+	if table.CheckServerName(name) != nil {
 		return "", nil, errors.New("begin it with NAME= to name the server")
 	}
 	return name, entry, nil
@@ -106,13 +96,13 @@ func parseServer(spec, dir string) (name string, entry *jsonx.Value, err error) 
 // isURL reports whether a text begins like a URL.
 func isURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
-	return ok && strings.Trim(scheme, serverNameChars+"+") == ""
+	return ok && strings.Trim(scheme, table.ServerNameChars+"+") == ""
 }
 
 // cleanServerName replaces characters that are invalid in a server's name.
 func cleanServerName(name string) string {
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(serverNameChars, r) {
+		if strings.ContainsRune(table.ServerNameChars, r) {
 			return r
 		}
 		return '_'

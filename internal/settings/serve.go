@@ -1,9 +1,7 @@
 package settings
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -56,36 +54,6 @@ func (o *ServeOAuth) Lacking(granted []string, spellings ...string) *ToolScope {
 		}
 	}
 	return nil
-}
-
-// scopes checks a list of scopes, or an object of scopes by tool.
-func (r *reader) scopes(key string, n *jsonx.Value) {
-	scope := func(key string, n *jsonx.Value) {
-		if r.want(n, key, jsonx.String, "a scope") && !IsScope(n.Text()) {
-			r.fail(n.Pos, "such as tools:read", "%s: %s is not a scope", key, text.Quote(n.Text()))
-		}
-	}
-	if n.Kind == jsonx.Object {
-		for _, f := range n.Members {
-			at := key + "." + f.Name
-			if f.Name == "" || !text.IsPattern(f.Name) {
-				r.fail(f.Pos, "", "%s: %s is not the name or a glob of tools", key, text.Quote(f.Name))
-			}
-			scope(at, f.Value)
-		}
-		return
-	}
-	if !r.want(n, key, jsonx.Array, "a list of scopes, or an object of scopes by tool") {
-		return
-	}
-	for i, item := range n.Items {
-		scope(fmt.Sprintf("%s[%d]", key, i), item)
-	}
-}
-
-// IsScope reports whether a text is one scope (RFC 6749 section 3.3).
-func IsScope(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e || r == '"' || r == '\\' })
 }
 
 // CallLimit is an entry of serve.limits: how many calls each of some clients may make.

@@ -3,17 +3,11 @@ package settings
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/url"
 	"reflect"
 	"slices"
-	"strings"
-
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
-	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // The values of OAuth.Grant.
@@ -67,46 +61,6 @@ type From struct {
 	Values   map[string][]string `setting:"values"` // in the notation of the settings, unexpanded
 }
 
-// checkServer reports what is wrong with a server as a whole.
-func checkServer(n *jsonx.Value) error {
-	if n.Get("disabled").Is(jsonx.True) {
-		return nil
-	}
-	for _, name := range []string{"command", "url", "httpUrl"} {
-		if v := n.Get(name); v != nil && v.Kind != jsonx.String && v.Kind != jsonx.Null {
-			return nil // its type is reported; it is not missing
-		}
-	}
-	command, address := n.Get("command").Text(), n.Get("url").Text()
-	if a := n.Get("httpUrl").Text(); a != "" {
-		address = a
-	}
-	switch n.Get("type").Text() {
-	case "stdio":
-		if command == "" {
-			return errors.New(`type stdio needs a command`)
-		}
-	case "http", "sse", "streamable-http", "streamableHttp":
-		if address == "" {
-			return fmt.Errorf("type %s needs a url", n.Get("type").Text())
-		}
-	}
-	if command == "" && address == "" {
-		return errors.New("needs a command, a url or an httpUrl")
-	}
-	if login := n.Get("oauth"); login.Is(jsonx.Object) {
-		if grant := login.Get("grant").Text(); login.Get("per").Text() == PerClient && (address == "" || grant != "" && grant != GrantAuthorizationCode) {
-			return errors.New("oauth.per: client needs a url, and the grant authorization_code: clients log in with a browser")
-		}
-		if redirect := login.Get("redirectUri").Text(); !strings.Contains(redirect, "$") { // variables are expanded later
-			if err := CheckRedirectURI(redirect); err != nil {
-				return err
-			}
-		}
-	}
-	return CheckURL(address)
-}
-
 // LoginPerClient reports whether each client of serve has its own login to the server.
 func (s Server) LoginPerClient() bool { return s.OAuth != nil && s.OAuth.Per == PerClient }
 
@@ -122,55 +76,6 @@ func (s *Server) Off() (why, setting string) {
 		return "not allowed: " + s.Excluded.String(), s.Excluded.String()
 	}
 	return "", ""
-}
-
-// CheckURL rejects an address that is not an http or https URL. It accepts an
-// empty address and any address that contains variables.
-func CheckURL(address string) error {
-	if address == "" || strings.Contains(address, "$") {
-		return nil
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("the URL must begin with http:// or https:// and name a host") // the URL could hold a secret
-	}
-	return nil
-}
-
-// CheckRedirectURI rejects an oauth.redirectUri that is neither https nor http on this machine. It
-// accepts an empty one.
-func CheckRedirectURI(address string) error {
-	if address == "" {
-		return nil
-	}
-	if err := webaddr.Check(address); err != nil {
-		return fmt.Errorf("oauth.redirectUri: %w", err)
-	}
-	return nil
-}
-
-// checkPair reports what is wrong with an entry of env or headers. The message
-// never contains the value.
-func checkPair(set, name, value string) error {
-	if set == "headers" {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("%q is not a valid header name", name)
-		}
-		return CheckHeaderValue(name, value)
-	}
-	if name == "" || strings.ContainsAny(name, "=\x00") {
-		return fmt.Errorf("%q is not a valid variable name", name)
-	}
-	return nil
-}
-
-// CheckHeaderValue rejects control characters. The error does not contain the
-// value.
-func CheckHeaderValue(name, value string) error {
-	if !httpguts.ValidHeaderFieldValue(value) {
-		return fmt.Errorf("the value of header %s contains a control character", name)
-	}
-	return nil
 }
 
 // WithServer returns settings in which a server of [Settings.Servers] has another entry and is
@@ -216,37 +121,3 @@ type Registry struct {
 
 // officialRegistry is used if no other one is set.
 const officialRegistry = "https://registry.modelcontextprotocol.io"
-
-// addresses checks a list of addresses, or of objects with one.
-func (r *reader) addresses(row *table.Row, key string, n *jsonx.Value) {
-	if !r.want(n, key, jsonx.Array, "a list of addresses") {
-		return
-	}
-	for i, item := range n.Items {
-		at, address := fmt.Sprintf("%s[%d]", key, i), item
-		if item.Is(jsonx.Object) {
-			r.object(row, at, item)
-			at, address = at+".url", item.Get("url")
-		}
-		switch {
-		case address == nil: // it is reported as missing
-		case address.Kind != jsonx.String:
-			r.wrongType(address, at, "an address, or an object with url and headers")
-		default:
-			r.report(address, at, CheckRegistry(address.Text()))
-		}
-	}
-}
-
-// CheckRegistry rejects an address that a registry cannot have, because commands that a
-// registry names are run: it must be encrypted, or on this machine. It accepts any address
-// that contains variables.
-func CheckRegistry(address string) error {
-	if strings.Contains(address, "$") {
-		return nil
-	}
-	if strings.ContainsAny(address, "?#") {
-		return fmt.Errorf("its address has a query or a fragment")
-	}
-	return webaddr.Check(address)
-}

@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // target holds the options for where servers are added and whether they are tested.
@@ -138,8 +139,8 @@ func (o *addOptions) entry(argv []string, dash int) (edit.Change, error) {
 		return edit.Change{}, errors.New("give a NAME")
 	case strings.HasPrefix(before[0], "{"):
 		return edit.Change{}, errors.New("add JSON with toolreg servers add-json")
-	case settings.CheckServerName(before[0]) != nil:
-		return edit.Change{}, settings.CheckServerName(before[0])
+	case table.CheckServerName(before[0]) != nil:
+		return edit.Change{}, table.CheckServerName(before[0])
 	case len(before) > 1 && strings.Contains(before[1], "://"):
 		return edit.Change{}, fmt.Errorf("unexpected argument %q; give the address with --url", before[1])
 	case len(before) > 1:
@@ -338,7 +339,7 @@ func readServers(ios *cli.IO, argv []string) (additions, error) {
 	}
 	var all additions
 	for _, s := range servers {
-		if err := settings.CheckServerName(s.Name); err != nil {
+		if err := table.CheckServerName(s.Name); err != nil {
 			return nil, &cli.UsageError{Err: err}
 		}
 		if s.Problem != "" {

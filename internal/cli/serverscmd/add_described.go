@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serverjson"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/ui"
 	"github.com/toolreg/toolreg/internal/ui/asking"
 )
@@ -51,7 +52,7 @@ func addDescribed(ctx context.Context, e *cli.Env, t *target, o *describedOption
 	}
 	defer d.Close()
 	name := cmp.Or(o.as, d.Server.Short())
-	if err := settings.CheckServerName(name); err != nil {
+	if err := table.CheckServerName(name); err != nil {
 		return &cli.UsageError{Err: err, Hint: "give another name with --as"}
 	}
 	file, err := settingsfile.Path(e, t.scope)

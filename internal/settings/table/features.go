@@ -14,7 +14,7 @@ func featureRows() []Row {
 			Doc: "Longest time limit that a call may request; 0 for no limit."},
 		{Name: "fetch.allowHosts", Type: Strings, Loosens: whenFilled, Doc: "Private hosts that web_fetch may reach: host or host:port."},
 		{Name: "fetch.processor", Type: Command, Doc: "Command that answers a prompt about fetched content."},
-		{Name: "fetch.headers", Type: RawNamed, Merge: ByName, Secret: true,
+		{Name: "fetch.headers", Type: RawNamed, Merge: ByName, Secret: true, CheckName: checkOrigin, Entry: &Row{Type: Pairs, Secret: true, CheckName: checkHeaderName, CheckEntry: checkHeader},
 			Doc: "Headers by origin (https://host[:port]), sent only to that origin. Values may be references."},
 		{Name: "fetch.proxy", Type: Bool, Default: "false", Loosens: whenTrue,
 			Doc: "Fetch through the proxy set in HTTPS_PROXY, HTTP_PROXY and NO_PROXY. The proxy then resolves host names."},
@@ -27,7 +27,7 @@ func featureRows() []Row {
 			Doc: "Address of an OpenTelemetry collector that gets traces and metrics, such as http://localhost:4318. The variables OTEL_* have precedence.",
 		},
 		{
-			Name: "telemetry.headers", Type: Pairs, Merge: ByName, Secret: true, Looser: notByProject,
+			Name: "telemetry.headers", Type: Pairs, Merge: ByName, Secret: true, Looser: notByProject, CheckName: checkHeaderName, CheckEntry: checkHeader,
 			Doc: "HTTP headers of these requests. Values may be references.",
 		},
 		{
@@ -124,7 +124,7 @@ func featureRows() []Row {
 			},
 		},
 		{
-			Name: "serve.profiles", Type: Named, Merge: ByName, Strict: true, Loosens: always,
+			Name: "serve.profiles", Type: Named, Merge: ByName, Strict: true, Loosens: always, CheckName: checkProfileName,
 			Doc: "What some clients of serve are offered, by name. A token names its profile, an address ends in it (/mcp/NAME), or --profile does.",
 			Fields: []Row{
 				{Name: "preset", Type: String, Doc: "Only built-in tools of this preset, as in --preset."},

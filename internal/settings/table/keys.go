@@ -31,16 +31,17 @@ func sourceRows() []Row {
 			Doc: "Time limit of the discovery command; 0 for none.", Loosens: whenLonger(defaultDiscoveryTimeout)},
 		{Name: "toolCallCommand", Twin: "tools.callCommand", Type: Command, Apart: true,
 			Doc: "Command that runs a discovered tool; the tool's name is appended as the last argument."},
-		{Name: "mcpServers", Type: Named, Apart: true, Merge: ByName, Fields: serverFields(),
+		{Name: "mcpServers", Type: Named, Apart: true, Merge: ByName, Fields: serverFields(), CheckEntry: checkServer,
 			Doc: "MCP servers by name. A later scope replaces the whole entry."},
 		{Name: "mcpServerCommand", Twin: "mcp.serverCommand", Type: Command, Apart: true,
 			Doc: "Command of one additional stdio server, named mcp."},
-		{Name: "openapi", Type: Named, Apart: true, Merge: ByName, Fields: apiFields(),
+		{Name: "openapi", Type: Named, Apart: true, Merge: ByName, Fields: apiFields(), CheckEntry: checkAPI,
 			Doc: "HTTP APIs by name, each described by an OpenAPI document whose operations become tools. A later scope replaces the whole entry."},
 		{Name: "registries", Type: Addresses, Loosens: whenFilled,
 			Doc: "Registries of MCP servers that servers find, add, outdated and upgrade ask, in this order; by default the official one.", Fields: []Row{
-				{Name: "url", Type: String, Required: true, Doc: "Address of the registry, below which its API is at /v0.1."},
-				{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the registry's own origin. Values may be references."},
+				{Name: "url", Type: String, Required: true, Check: checkRegistry, Doc: "Address of the registry, below which its API is at /v0.1."},
+				{Name: "headers", Type: Pairs, Secret: true, CheckName: checkHeaderName, CheckEntry: checkHeader,
+					Doc: "HTTP headers, sent only to the registry's own origin. Values may be references."},
 			}},
 		{
 			Name: "mcp.allowed", Twin: "allowMCPServers", Type: Strings, Names: Others, Loosens: always,
@@ -95,7 +96,7 @@ func serverFields() []Row {
 	return []Row{
 		{Name: "command", Type: String, Doc: "Program of a stdio server. A command line, as in \"npx -y foo\", is split into words if no file has that name."},
 		{Name: "args", Type: Strings, Doc: "Arguments of the program."},
-		{Name: "env", Type: Pairs, Secret: true, Doc: "Variables added to its environment. Values may be references: env:NAME, file:PATH, cmd:ARGV."},
+		{Name: "env", Type: Pairs, CheckName: checkVariableName, Secret: true, Doc: "Variables added to its environment. Values may be references: env:NAME, file:PATH, cmd:ARGV."},
 		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Pass toolreg's whole environment to it.", Loosens: whenTrue},
 		{Name: "cwd", Type: String, Doc: "Working directory, relative to the project root."},
 		{Name: "url", Type: String, Doc: "Address of a remote server: streamable HTTP, falling back to SSE."},
@@ -105,7 +106,8 @@ func serverFields() []Row {
 			Choices: []string{"stdio", "http", "sse", "streamable-http", "streamableHttp"},
 			Doc:     "Transport, if command or url do not determine it. The last two are other names of http.",
 		},
-		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the server's own origin. Values may be references."},
+		{Name: "headers", Type: Pairs, Secret: true, CheckName: checkHeaderName, CheckEntry: checkHeader,
+			Doc: "HTTP headers, sent only to the server's own origin. Values may be references."},
 		{
 			Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`,
 			Doc: "Time limit of a call; 0 for none.", Loosens: whenLonger(defaultCallTimeout),
@@ -185,7 +187,8 @@ func apiFields() []Row {
 			Doc: "The document: OpenAPI 3.0, OpenAPI 3.1 or Swagger 2.0, JSON or YAML; a file, relative to the project root, or an http or https address.",
 		},
 		{Name: "baseUrl", Type: String, Doc: "Address of the API, which replaces the servers that the document names."},
-		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the API's own origin. Values may be references."},
+		{Name: "headers", Type: Pairs, Secret: true, CheckName: checkHeaderName, CheckEntry: checkHeader,
+			Doc: "HTTP headers, sent only to the API's own origin. Values may be references."},
 		{
 			Name: "auth", Type: OneOrMore, Strict: true, Fields: authFields(),
 			Doc: "How requests are authenticated: one way, or a list of ways that are used together. Sent only to the API's own origin.",
@@ -328,7 +331,7 @@ func ruleFields() []Row {
 func callRows() []Row {
 	return []Row{
 		{
-			Name: "env", Type: Pairs, Merge: ByName, Secret: true, Loosens: whenFilled,
+			Name: "env", Type: Pairs, CheckName: checkVariableName, Merge: ByName, Secret: true, Loosens: whenFilled,
 			Doc: "Variables added for discovery, call and plugin commands. Values may be references.",
 		},
 		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Pass toolreg's whole environment to those commands.", Loosens: whenTrue},

@@ -107,6 +107,11 @@ type Row struct {
 	Apart    bool                    // a mistake in a source or a tool that it describes costs only that
 	// Check returns what is wrong with a value of the right type, and a hint; "" if nothing is.
 	Check func(*jsonx.Value) (problem, hint string)
+	// CheckName is Check for a name in an object of names. CheckEntry returns what is wrong with
+	// an entry as a whole, whose fields are checked by their own rows.
+	CheckName  func(name string) (problem, hint string)
+	CheckEntry func(name string, n *jsonx.Value) error
+	Entry      *Row // what the entries of a RawNamed setting are; nil means anything
 
 	// Looser reports whether a value allows more than that of the earlier scopes: a
 	// project cannot set such a value. nil means a project can set any value.

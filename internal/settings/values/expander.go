@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // Expander expands the strings of the settings: variables like [expand.Text], and
@@ -120,7 +121,7 @@ func (x *Expander) pairs(ctx context.Context, what string, pairs []settings.Pair
 
 func checkExpanded(what, name, value string) error {
 	if strings.HasSuffix(what, "headers") {
-		return settings.CheckHeaderValue(name, value)
+		return table.CheckHeaderValue(name, value)
 	}
 	if strings.ContainsRune(value, 0) {
 		return errors.New("the value contains a NUL character")
@@ -167,7 +168,7 @@ func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err er
 		}
 	}
 	for _, address := range []string{s.URL, s.HTTPURL} {
-		if err := settings.CheckURL(strings.ReplaceAll(address, "$", "")); err != nil {
+		if err := table.CheckURL(strings.ReplaceAll(address, "$", "")); err != nil {
 			return err
 		}
 	}
@@ -196,10 +197,10 @@ func (x *Expander) expandAPI(ctx context.Context, a *settings.API) (err error) {
 		}
 	}
 	if a.IsRemote() {
-		err = settings.CheckURL(strings.ReplaceAll(a.Spec, "$", ""))
+		err = table.CheckURL(strings.ReplaceAll(a.Spec, "$", ""))
 	}
 	if err == nil {
-		err = settings.CheckURL(strings.ReplaceAll(a.URL, "$", ""))
+		err = table.CheckURL(strings.ReplaceAll(a.URL, "$", ""))
 	}
 	if err != nil {
 		return err
@@ -219,7 +220,7 @@ func (x *Expander) expandAPI(ctx context.Context, a *settings.API) (err error) {
 // auth expands one way to authenticate in place. The error begins with the setting.
 func (x *Expander) auth(ctx context.Context, a *settings.Auth, scope settings.Scope) (err error) {
 	expand := func(name string, value *string) error {
-		if *value, err = x.Secret(ctx, *value, scope); err == nil && settings.CheckHeaderValue(name, *value) != nil {
+		if *value, err = x.Secret(ctx, *value, scope); err == nil && table.CheckHeaderValue(name, *value) != nil {
 			err = errors.New("the value contains a control character")
 		}
 		if err != nil {
@@ -288,7 +289,7 @@ func (x *Expander) oauth(ctx context.Context, in *settings.OAuth, scope settings
 			return nil, fmt.Errorf("oauth: %w", err)
 		}
 	}
-	if err := settings.CheckRedirectURI(o.RedirectURI); err != nil { // it may have had variables
+	if err := table.CheckRedirectURI(o.RedirectURI); err != nil { // it may have had variables
 		return nil, err
 	}
 	if o.Scopes, err = x.words(o.Scopes); err == nil {

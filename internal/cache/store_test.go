@@ -255,6 +255,22 @@ func TestKnownEntriesAreWrittenWhenTheirAgeMatters(t *testing.T) {
 	}
 }
 
+// What is stored already is recognized by sizes and a checksum.
+func TestChangedPartsAreWritten(t *testing.T) {
+	s := newShelf(t)
+	for _, text := range []string{"ab c", "ab d", "a bd"} {
+		var parts [][]byte
+		for field := range strings.FieldsSeq(text) {
+			parts = append(parts, []byte(field))
+		}
+		s.keep(t, s.run(time.Hour, Fresh), Record{Protocol: {Facts: []byte(`1`), Parts: parts}})
+		r, err := s.run(time.Hour, Fresh).Load(src, map[Kind]string{Protocol: ""})
+		if diff := cmp.Diff(parts, r[Protocol].Parts); diff != "" || err != nil {
+			t.Errorf("%q: %v\n%s", text, err, diff)
+		}
+	}
+}
+
 func TestDropRemovesRecord(t *testing.T) {
 	s := newShelf(t)
 	s.keep(t, s.run(time.Hour, Fresh), example())

@@ -55,7 +55,13 @@ func Parse(arguments []string, o Options) (json.RawMessage, error) {
 
 // parse sets the values of the arguments in root.
 func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
-	p := parser{options: o, types: t, below: map[string]string{}, seen: map[string]int{}, lists: map[*jsonx.Value]bool{}}
+	p := parser{
+		options: o,
+		types:   t,
+		below:   map[string]string{},
+		seen:    map[string]int{},
+		lists:   map[*jsonx.Value]bool{},
+	}
 	for _, arg := range arguments {
 		if err := p.apply(root, arg); err != nil {
 			return err
@@ -80,7 +86,8 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	path := p.types.path(key)
 	whole := strings.Join(path, "\x00")
 	if member := p.below[whole]; member != "" {
-		return &Error{Arg: arg, Message: fmt.Sprintf("it would replace %s, which was given before; give the whole first", text.Quote(member))}
+		return &Error{Arg: arg, Message: fmt.Sprintf(
+			"it would replace %s, which was given before; give the whole first", text.Quote(member))}
 	}
 	for i := 1; i < len(path); i++ {
 		p.below[strings.Join(path[:i], "\x00")] = key
@@ -98,7 +105,8 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	}
 	v, err := p.value(arg, typ, given, raw)
 	if e, ok := errors.AsType[*Error](err); ok && isItem {
-		e.Message += fmt.Sprintf("; %s is a list, so each argument is one item of it, or the whole as JSON: %s:=[…]", text.Quote(key), key)
+		e.Message += fmt.Sprintf("; %s is a list, so each argument is one item of it, or the whole as JSON: %s:=[…]",
+			text.Quote(key), key)
 	}
 	if err != nil {
 		return err
@@ -107,7 +115,8 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 		return p.add(root, arg, path, v)
 	}
 	if before > 0 {
-		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, but is not a list in the schema", text.Quote(key))}
+		return &Error{Arg: arg,
+			Message: fmt.Sprintf("%s is given twice, but is not a list in the schema", text.Quote(key))}
 	}
 	at, err := parent(root, arg, path)
 	if err == nil {
@@ -158,7 +167,8 @@ func (p *parser) text(arg, value string, asFile bool) (string, error) {
 	name, isFile := strings.CutPrefix(value, "@")
 	switch {
 	case !utf8.ValidString(value):
-		return "", &Error{Arg: arg, Message: "the value is not valid UTF-8; the content of a file can be given with @FILE if it is text"}
+		return "", &Error{Arg: arg,
+			Message: "the value is not valid UTF-8; the content of a file can be given with @FILE if it is text"}
 	case !isFile:
 		return value, nil
 	case strings.HasPrefix(name, "@"):
@@ -176,7 +186,8 @@ func (p *parser) text(arg, value string, asFile bool) (string, error) {
 	if asFile {
 		kind := cmp.Or(mime.TypeByExtension(filepath.Ext(name)), http.DetectContentType(data))
 		kind, _, _ = strings.Cut(kind, ";")
-		return "data:" + kind + ";name=" + url.PathEscape(filepath.Base(name)) + ";base64," + base64.StdEncoding.EncodeToString(data), nil
+		return "data:" + kind + ";name=" + url.PathEscape(filepath.Base(name)) +
+			";base64," + base64.StdEncoding.EncodeToString(data), nil
 	}
 	if !utf8.Valid(data) {
 		return "", &Error{Arg: arg, Message: name + " is not text in UTF-8", Usage: true}

@@ -14,8 +14,10 @@ import (
 // Param describes one param of a tool according to its input schema. The text may
 // be untrusted.
 type Param struct {
-	Name        string // as in arguments; a nested param is "page.size"
-	Element     bool   // whether it belongs to the elements of a list, as in "entities[].name", and so is not an argument
+	Name string // as in arguments; a nested param is "page.size"
+	// Element says that the param belongs to the elements of a list, as in "entities[].name",
+	// and so is not an argument.
+	Element     bool
 	Type        string // "integer", "string[]", "string|null"; "any" if the schema does not say
 	Required    bool
 	Default     string   // "" if there is none; strings are not quoted
@@ -64,7 +66,8 @@ func (d *describer) object(s *jsonx.Value, path []string, required bool, seen vi
 		for _, m := range properties.Members {
 			at := append(slices.Clone(path), m.Name)
 			name := strings.Join(at, ".")
-			if len(d.params) >= maxParams || slices.ContainsFunc(d.params, func(p Param) bool { return p.Name == name }) {
+			if len(d.params) >= maxParams ||
+				slices.ContainsFunc(d.params, func(p Param) bool { return p.Name == name }) {
 				continue
 			}
 			must := required && needed[m.Name]
@@ -82,13 +85,20 @@ func (d *describer) object(s *jsonx.Value, path []string, required bool, seen vi
 	}
 	always := s.Get("allOf")
 	for _, alternative := range alternatives(s) {
-		d.object(alternative, path, required && always.Is(jsonx.Array) && slices.Contains(always.Items, alternative), seen)
+		d.object(alternative, path,
+			required && always.Is(jsonx.Array) && slices.Contains(always.Items, alternative), seen)
 	}
 }
 
 func (d *describer) param(s *jsonx.Value, path []string, required bool) Param {
 	typ := d.types.typeOf(s, 0)
-	p := Param{Name: strings.Join(path, "."), Type: typ.String(), Required: required, Values: typ.values(), Element: d.lists > 0}
+	p := Param{
+		Name:     strings.Join(path, "."),
+		Type:     typ.String(),
+		Required: required,
+		Values:   typ.values(),
+		Element:  d.lists > 0,
+	}
 	resolved, err := d.types.refs.Resolve(s)
 	if err != nil {
 		resolved = nil
@@ -240,7 +250,8 @@ func WithoutInvalidExamples(ctx context.Context, def *registry.Definition, param
 
 // allows reports whether the example of a param is valid; what is missing beside it does
 // not count.
-func (t types) allows(ctx context.Context, v *registry.Validator, def *registry.Definition, p *Param, usable *bool) bool {
+func (t types) allows(ctx context.Context, v *registry.Validator,
+	def *registry.Definition, p *Param, usable *bool) bool {
 	doc, err := Parse(p.Example, Options{Schema: def.InputSchema})
 	if err != nil {
 		return false

@@ -61,7 +61,8 @@ func (v visited) first(s *jsonx.Value) bool {
 
 // property returns the schema of a property that of finds in s or in a schema that
 // applies together with it, or nil.
-func (t types) property(s *jsonx.Value, key string, seen visited, of func(s *jsonx.Value, key string) *jsonx.Value) *jsonx.Value {
+func (t types) property(s *jsonx.Value, key string, seen visited,
+	of func(s *jsonx.Value, key string) *jsonx.Value) *jsonx.Value {
 	s, err := t.refs.Resolve(s)
 	if err != nil || !seen.first(s) {
 		return nil
@@ -223,7 +224,8 @@ func (s schemaType) encode(given string) (*jsonx.Value, error) {
 		return jsonx.NewString(given), nil
 	}
 	if invalid != nil {
-		return nil, fmt.Errorf("expected %s, but the value is not valid JSON: %w", strings.Join(article(s.names), " or "), invalid)
+		return nil, fmt.Errorf("expected %s, but the value is not valid JSON: %w",
+			strings.Join(article(s.names), " or "), invalid)
 	}
 	return nil, fmt.Errorf("expected %s, got %q", strings.Join(article(s.names), " or "), text.Clip(given, 60))
 }
@@ -256,7 +258,8 @@ func (s schemaType) fits(text string) bool {
 	case c == 'n':
 		return s.has("null") && !s.has("string")
 	case c == '-' || c >= '0' && c <= '9':
-		return s.has("number") || s.has("integer") && !strings.ContainsAny(text, ".eE") || s.has("integer") && !s.has("string")
+		return s.has("number") || s.has("integer") && !strings.ContainsAny(text, ".eE") ||
+			s.has("integer") && !s.has("string")
 	}
 	return false
 }
@@ -320,7 +323,8 @@ func (t types) argument(key string, v *jsonx.Value) []string {
 // notCopyable reports whether an argument cannot be part of a command line to copy: it
 // would be parsed as a flag, or contains characters that a terminal does not show.
 func notCopyable(argument string) bool {
-	return strings.HasPrefix(argument, "-") || text.FirstInvisible([]byte(argument)) >= 0 || strings.ContainsAny(argument, "\n\t\r")
+	return strings.HasPrefix(argument, "-") || text.FirstInvisible([]byte(argument)) >= 0 ||
+		strings.ContainsAny(argument, "\n\t\r")
 }
 
 // parsesTo reports whether [Parse] converts the arguments to the value under a key.
@@ -355,7 +359,8 @@ func plain(v *jsonx.Value) string {
 // objects.
 func parent(root *jsonx.Value, arg string, path []string) (*jsonx.Value, error) {
 	if slices.Contains(path, "") {
-		return nil, &Error{Arg: arg, Message: fmt.Sprintf("the key %s has an empty part", text.Quote(strings.Join(path, ".")))}
+		return nil, &Error{Arg: arg,
+			Message: fmt.Sprintf("the key %s has an empty part", text.Quote(strings.Join(path, ".")))}
 	}
 	for _, key := range path[:len(path)-1] {
 		next := root.Get(key)
@@ -364,9 +369,11 @@ func parent(root *jsonx.Value, arg string, path []string) (*jsonx.Value, error) 
 			next = jsonx.NewObject()
 			root.Set(key, next)
 		case next.Is(jsonx.Array):
-			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%s is a list, so its members cannot be set", text.Quote(key))}
+			return nil, &Error{Arg: arg,
+				Message: fmt.Sprintf("%s is a list, so its members cannot be set", text.Quote(key))}
 		case !next.Is(jsonx.Object):
-			return nil, &Error{Arg: arg, Message: fmt.Sprintf("%s is not an object, so its members cannot be set", text.Quote(key))}
+			return nil, &Error{Arg: arg,
+				Message: fmt.Sprintf("%s is not an object, so its members cannot be set", text.Quote(key))}
 		}
 		root = next
 	}

@@ -92,7 +92,9 @@ func (f *Field) option(typed string) (string, error) {
 			return o.Value, nil
 		}
 	}
-	for _, match := range []func(Option) string{func(o Option) string { return o.Title }, func(o Option) string { return o.Value }} {
+	for _, match := range []func(Option) string{
+		func(o Option) string { return o.Title }, func(o Option) string { return o.Value },
+	} {
 		var found []string
 		for _, o := range f.Options {
 			if strings.EqualFold(match(o), typed) && typed != "" {

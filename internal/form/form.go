@@ -180,7 +180,8 @@ func parseField(name string, raw json.RawMessage) (Field, error) {
 	if err != nil {
 		return Field{}, err
 	}
-	f := Field{Name: name, Title: text.Clip(o.text("title"), maxTitle), Description: text.Clip(o.text("description"), maxText)}
+	f := Field{Name: name, Title: text.Clip(o.text("title"), maxTitle),
+		Description: text.Clip(o.text("description"), maxText)}
 	preset := o.get("default")
 	if inner := optional(o); inner != nil {
 		o = inner

@@ -157,7 +157,8 @@ func replyAnthropic(t *Turn, answers []Answer) []any {
 	text := func(s string) any { return textBlock{"text", s} }
 	out := make([]any, len(answers))
 	for i, a := range answers {
-		out[i] = result{"tool_result", t.Calls[i].id, t.Calls[i].given("toolset_name"), a.blocks(text, anthropicMedia), a.IsError}
+		out[i] = result{"tool_result", t.Calls[i].id, t.Calls[i].given("toolset_name"),
+			a.blocks(text, anthropicMedia), a.IsError}
 	}
 	return []any{message{"user", out}}
 }

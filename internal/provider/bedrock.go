@@ -137,7 +137,8 @@ func replyBedrock(t *Turn, answers []Answer) []any {
 	out := make([]block, len(answers))
 	for i, a := range answers {
 		id := t.Calls[i].id
-		out[i].Result = result{ID: id, Content: a.blocks(text, func(n int, p part) []any { return bedrockMedia(p, fmt.Sprintf("%s %d", asText(id), n+1)) })}
+		out[i].Result = result{ID: id, Content: a.blocks(text,
+			func(n int, p part) []any { return bedrockMedia(p, fmt.Sprintf("%s %d", asText(id), n+1)) })}
 		if a.IsError {
 			out[i].Result.Status = "error"
 		}
@@ -227,7 +228,8 @@ func documentName(name string) string {
 func isBedrockEvent(data []byte) bool {
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	o := asObject(line)
-	return o.has("messageStart") || o.has("contentBlockStart") || o.has("contentBlockDelta") || isBedrockException(o) != ""
+	return o.has("messageStart") || o.has("contentBlockStart") ||
+		o.has("contentBlockDelta") || isBedrockException(o) != ""
 }
 
 // isBedrockException returns the name of the exception that an event is, or "".

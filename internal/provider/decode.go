@@ -72,7 +72,8 @@ func (t *Turn) identify(data []byte) error {
 	case t.format.callID == "" || anonymous < 0:
 		return nil
 	case len(t.Calls) > 1:
-		return fmt.Errorf("%d calls, of which at least one has no %s, cannot be answered; request the response again", len(t.Calls), t.format.callID)
+		return fmt.Errorf("%d calls, of which at least one has no %s, cannot be answered; request the response again",
+			len(t.Calls), t.format.callID)
 	}
 	t.Calls[0].id = quoted(fmt.Sprintf("c%08x", crc32.ChecksumIEEE(data))) // of a form that every API takes
 	return nil
@@ -124,7 +125,8 @@ func (f Format) looksLike(data json.RawMessage) string {
 
 // Message returns the model's own message, which comes before the messages of [Turn.Reply] in the
 // conversation: what the response has of it, or what its stream was put together to. For
-// openai-responses it is the list of output items, for gemini-interactions that of steps. It is nil if only calls were given, and for mcp.
+// openai-responses it is the list of output items, for gemini-interactions that of steps. It is nil
+// if only calls were given, and for mcp.
 func (t *Turn) Message() json.RawMessage { return t.message }
 
 // messageOf returns the message in a response that could be decoded.
@@ -260,7 +262,8 @@ func foreign(o object) error {
 	message, response := asObject(o["message"]), asObject(o["response"])
 	switch {
 	case o.has("done") && (message != nil || o.has("response")):
-		return errors.New("it is a response of Ollama's own API; use its API at /v1/chat/completions, and format openai")
+		return errors.New(
+			"it is a response of Ollama's own API; use its API at /v1/chat/completions, and format openai")
 	case o.has("custom_id") && response != nil:
 		return errors.New("it is a line of a batch's results; send its response.body")
 	case o.has("custom_id") && o.has("result"):

@@ -34,13 +34,15 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 		t := tool{def: &defs[i], name: names[i]}
 		if err := e.prepare(&t); err != nil {
 			e.diagnose(registry.SeverityWarning, "declaration_left_out", &t,
-				fmt.Sprintf("not declared for %s: %v", f.Name, err), "exclude the tool, or fix its schema at the source")
+				fmt.Sprintf("not declared for %s: %v", f.Name, err),
+				"exclude the tool, or fix its schema at the source")
 			continue
 		}
 		e.enter(&t, lay.between, len(done) == 0)
 		start := len(e.out)
 		f.write(e, &t)
-		done = append(done, Declaration{Tool: t.def.Name, Name: t.name, Deferred: e.defers(t.def), Data: e.out[start:len(e.out):len(e.out)]})
+		done = append(done, Declaration{Tool: t.def.Name, Name: t.name,
+			Deferred: e.defers(t.def), Data: e.out[start:len(e.out):len(e.out)]})
 		if f.after != nil {
 			f.after(e, &t)
 		}
@@ -90,8 +92,8 @@ func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, mes
 	})
 }
 
-// flattened makes the root of a tool's schema a plain object, without the keywords that APIs reject there and without the given
-// further ones. It returns the changes.
+// flattened makes the root of a tool's schema a plain object, without the keywords that APIs reject
+// there and without the given further ones. It returns the changes.
 func flattened(t *tool, further ...string) []string {
 	return slices.Concat(
 		rewrite.InlineRoot(t.schema),
@@ -237,12 +239,15 @@ func (e *encoder) prepareGrammar(t *tool) {
 	case e.strictTools == maxGrammarTools:
 		err = fmt.Errorf("a request may have at most %d strict tools", maxGrammarTools)
 	case total.Optional > maxGrammarOptional:
-		err = fmt.Errorf("the strict tools of a request may have at most %d optional params in total", maxGrammarOptional)
+		err = fmt.Errorf("the strict tools of a request may have at most %d optional params in total",
+			maxGrammarOptional)
 	case total.Unions > maxGrammarUnions:
-		err = fmt.Errorf("the strict tools of a request may have at most %d params of several types in total", maxGrammarUnions)
+		err = fmt.Errorf("the strict tools of a request may have at most %d params of several types in total",
+			maxGrammarUnions)
 	}
 	if err != nil {
-		e.diagnose(registry.SeverityWarning, "strict_impossible", t, "declared without strict: "+err.Error(), "set strict for fewer or for simpler tools")
+		e.diagnose(registry.SeverityWarning, "strict_impossible", t,
+			"declared without strict: "+err.Error(), "set strict for fewer or for simpler tools")
 		return
 	}
 	e.strictTools++
@@ -343,5 +348,6 @@ func (e *encoder) ttl(point *registry.CacheControl) {
 // omitField reports that a field from the settings is not declared.
 func (e *encoder) omitField(t *tool, field string, err error) {
 	e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
-		fmt.Sprintf("declared for %s without its %s: %v", e.format.Name, field, err), "change overrides."+t.def.Name+"."+field)
+		fmt.Sprintf("declared for %s without its %s: %v", e.format.Name, field, err),
+		"change overrides."+t.def.Name+"."+field)
 }

@@ -54,12 +54,16 @@ type Format struct {
 	search     func(*encoder) // declares the provider's search tool for deferred tools; may be nil
 	namespaces bool           // deferred tools are grouped by source
 
-	expects string                               // a valid response, in words
-	decode  func(*Turn, json.RawMessage) error   // finds the calls in a response, and checks how it ended; nil if the format has no calls
-	media   mediaLimits                          // of the answers
-	callID  string                               // the member of a call with its id, which answers repeat; "" if the API can do without
-	join    func([]json.RawMessage) (any, error) // makes one response of the events of a stream; nil if there are no streams
-	reply   func(*Turn, []Answer) []any          // writes the messages that answer the calls
+	expects string // a valid response, in words
+	// decode finds the calls in a response, and checks how it ended. It is nil if the format has no
+	// calls.
+	decode func(*Turn, json.RawMessage) error
+	media  mediaLimits // of the answers
+	// callID is the member of a call with its id, which answers repeat; "" if the API can do without.
+	callID string
+	// join makes one response of the events of a stream. It is nil if there are no streams.
+	join  func([]json.RawMessage) (any, error)
+	reply func(*Turn, []Answer) []any // writes the messages that answer the calls
 }
 
 // Options are the options of an encoding. The zero value produces plain

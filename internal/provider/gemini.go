@@ -172,14 +172,16 @@ func (t *Turn) geminiValue(o object) error {
 		return err
 	}
 	if feedback := asObject(o["promptFeedback"]); feedback.text("blockReason") != "" {
-		return t.ended(feedback.text("blockReason"), cmp.Or(feedback.text("blockReasonMessage"), "the prompt was blocked"), false, false)
+		return t.ended(feedback.text("blockReason"),
+			cmp.Or(feedback.text("blockReasonMessage"), "the prompt was blocked"), false, false)
 	}
 	switch {
 	case o.has("candidates"):
 		return t.geminiCandidates(o)
 	case asObject(o["toolCall"]).has("functionCalls"):
 		return t.geminiLive(asObject(o["toolCall"]))
-	case o.has("serverContent"), o.has("toolCallCancellation"), o.has("setupComplete"), o.has("sessionResumptionUpdate"), o.has("goAway"):
+	case o.has("serverContent"), o.has("toolCallCancellation"),
+		o.has("setupComplete"), o.has("sessionResumptionUpdate"), o.has("goAway"):
 		return nil // a message of the Live API without calls
 	case o.has("promptFeedback"), o.has("usageMetadata"), o.has("modelVersion"):
 		return errors.New("it has no candidates; request the response again")
@@ -188,7 +190,8 @@ func (t *Turn) geminiValue(o object) error {
 	case o.has("parts") || o.text("role") == "model":
 		_, err := t.geminiContent(o)
 		return err
-	case o.has("functionCall"), o.has("function_call"), o.has("text"), o.has("thought"), o.has("toolCall"), o.has("toolResponse"):
+	case o.has("functionCall"), o.has("function_call"), o.has("text"),
+		o.has("thought"), o.has("toolCall"), o.has("toolResponse"):
 		_, err := t.geminiPart(o)
 		return err
 	case o.text("name") != "" && o.has("args"):
@@ -215,11 +218,14 @@ func (t *Turn) geminiLive(message object) error {
 func (t *Turn) geminiCandidates(o object) error {
 	version := o.text("modelVersion")
 	t.siblings = t.siblings || strings.HasPrefix(version, "gemini-1") || strings.HasPrefix(version, "gemini-2")
-	return t.alternatives(o, "candidates", "call functions; send the content of the one with which the conversation continues", func(candidate object) error {
-		before := len(t.Calls)
-		last, err := t.geminiContent(asObject(candidate["content"]))
-		return cmp.Or(err, t.ended(candidate.text("finishReason"), candidate.text("finishMessage"), len(t.Calls) > before, last))
-	})
+	return t.alternatives(o, "candidates",
+		"call functions; send the content of the one with which the conversation continues",
+		func(candidate object) error {
+			before := len(t.Calls)
+			last, err := t.geminiContent(asObject(candidate["content"]))
+			return cmp.Or(err, t.ended(candidate.text("finishReason"),
+				candidate.text("finishMessage"), len(t.Calls) > before, last))
+		})
 }
 
 // geminiContent adds the calls of a content, and reports whether its last part is one.

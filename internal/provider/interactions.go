@@ -91,9 +91,11 @@ func isStepCall(step object) bool {
 }
 
 func (t *Turn) addStep(step object) {
-	c := Call{id: textID(step["id"]), Name: step.text("name"), Params: params(step["arguments"]), kind: step.text("type")}
+	c := Call{id: textID(step["id"]), Name: step.text("name"),
+		Params: params(step["arguments"]), kind: step.text("type")}
 	if c.kind != "function_call" {
-		c.Fault = "Calls of type " + strings.TrimSuffix(c.kind, "_call") + " are not supported. Call a declared function."
+		c.Fault = "Calls of type " + strings.TrimSuffix(c.kind, "_call") +
+			" are not supported. Call a declared function."
 	}
 	t.Calls = append(t.Calls, c)
 }

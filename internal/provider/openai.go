@@ -101,16 +101,17 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 }
 
 func (t *Turn) openAIChoices(o object) error {
-	return t.alternatives(o, "choices", "call tools; send the message of the one with which the conversation continues", func(choice object) error {
-		message := asObject(choice["message"])
-		if message == nil {
-			return errors.New("a choice in it has no message; a chunk of a stream cannot be used")
-		}
-		before := len(t.Calls)
-		err := cmp.Or(apiError(choice), t.openAIMessage(message))
-		has := len(t.Calls) > before
-		return cmp.Or(err, t.ended(choice.text("finish_reason"), "", has, has))
-	})
+	return t.alternatives(o, "choices",
+		"call tools; send the message of the one with which the conversation continues", func(choice object) error {
+			message := asObject(choice["message"])
+			if message == nil {
+				return errors.New("a choice in it has no message; a chunk of a stream cannot be used")
+			}
+			before := len(t.Calls)
+			err := cmp.Or(apiError(choice), t.openAIMessage(message))
+			has := len(t.Calls) > before
+			return cmp.Or(err, t.ended(choice.text("finish_reason"), "", has, has))
+		})
 }
 
 func (t *Turn) openAIMessage(m object) error {
@@ -140,7 +141,8 @@ func isOpenAICall(o object) bool {
 // unknown kind is answered too, because the API requires an answer to each; elsewhere it
 // may be that of another format.
 func (t *Turn) addOpenAI(list []json.RawMessage, inMessage bool) error {
-	inMessage = inMessage || slices.ContainsFunc(list, func(raw json.RawMessage) bool { return isOpenAICall(asObject(raw)) })
+	inMessage = inMessage ||
+		slices.ContainsFunc(list, func(raw json.RawMessage) bool { return isOpenAICall(asObject(raw)) })
 	for _, raw := range list {
 		o := asObject(raw)
 		function := asObject(o["function"])
@@ -194,7 +196,8 @@ func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string,
 			continue
 		}
 		if blocks == nil {
-			blocks = []any{textBlock{"text", "From the call " + asText(t.Calls[i].id) + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"}}
+			blocks = []any{textBlock{"text",
+				"From the call " + asText(t.Calls[i].id) + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"}}
 		}
 		lines.add(p.note() + " in the message below")
 		blocks = append(blocks, m)
@@ -281,7 +284,8 @@ func joinOpenAI(events []json.RawMessage) (any, error) {
 			chunk := asObject(raw)
 			c := byIndex[string(chunk["index"])]
 			if c == nil {
-				c = &joinedChoice{Message: object{"role": quoted("assistant"), "content": json.RawMessage("null")}, byIndex: map[string]*joinedCall{}}
+				c = &joinedChoice{Message: object{"role": quoted("assistant"), "content": json.RawMessage("null")},
+					byIndex: map[string]*joinedCall{}}
 				byIndex[string(chunk["index"])] = c
 				out.Choices = append(out.Choices, c)
 			}
@@ -362,7 +366,8 @@ func (c *joinedCall) endsBefore(part object, here bool) bool {
 // goesOn reports whether a part of another index can only be the rest of this call, because some
 // servers count the parts.
 func (c *joinedCall) goesOn(part object) bool {
-	return asText(textID(part["id"])) == "" && asObject(part.either("function", "custom")).text("name") == "" && c.function != nil && !c.function.isWhole()
+	return asText(textID(part["id"])) == "" && asObject(part.either("function", "custom")).text("name") == "" &&
+		c.function != nil && !c.function.isWhole()
 }
 
 // isWhole reports whether nothing can follow.

@@ -40,7 +40,8 @@ func openaiResponses() Format {
 			e.flag("strict", &t.strict)
 			e.flag("defer_loading", t.def.Provider.DeferLoading)
 			e.callers(t, isAnthropicCaller)
-			if async := t.def.Provider.Async; async != nil && *async && slices.ContainsFunc(t.def.Provider.AllowedCallers, isOpenAICaller) {
+			if async := t.def.Provider.Async; async != nil && *async &&
+				slices.ContainsFunc(t.def.Provider.AllowedCallers, isOpenAICaller) {
 				e.omitField(t, "async", errors.New("code waits for the result of a call"))
 			} else {
 				e.flag("async", async)
@@ -87,7 +88,8 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 	items, answered := itemsOf(list, "_output")
 	for _, item := range items {
 		kind := item.text("type") // a tool of the API itself may have been run by the server
-		if answered[item.text("call_id")] && strings.HasSuffix(kind, "_call") && kind != "function_call" && kind != "custom_tool_call" {
+		if answered[item.text("call_id")] && strings.HasSuffix(kind, "_call") &&
+			kind != "function_call" && kind != "custom_tool_call" {
 			continue
 		}
 		if err := t.addResponses(item); err != nil {
@@ -134,7 +136,13 @@ func (t *Turn) responsesEnded(o object, items []object) error {
 // addResponses adds an item to the turn if it is a call that the client has to
 // answer.
 func (t *Turn) addResponses(item object) error {
-	c := Call{id: textID(item["call_id"]), Name: item.text("name"), Params: params(item["arguments"]), kind: item.text("type"), item: item}
+	c := Call{
+		id:     textID(item["call_id"]),
+		Name:   item.text("name"),
+		Params: params(item["arguments"]),
+		kind:   item.text("type"),
+		item:   item,
+	}
 	switch c.kind {
 	case "":
 		return errUnrecognized
@@ -157,7 +165,8 @@ func (t *Turn) addResponses(item object) error {
 		if c.Search = c.kind == kindSearch; c.Search {
 			break
 		}
-		c.Fault = "Calls of type " + strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") + " are not supported. Call a declared function."
+		c.Fault = "Calls of type " + strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") +
+			" are not supported. Call a declared function."
 	}
 	t.Calls = append(t.Calls, c)
 	return nil
@@ -269,7 +278,8 @@ func (c Call) responsesItem(a Answer) any {
 		if jsonx.KindOf(most) != jsonx.Number {
 			most = nil
 		}
-		return shellOutput{c.kind + "_output", c.id, []shellChunk{{Stderr: a.words(), Outcome: shellOutcome{"exit", 1}}}, most, caller}
+		return shellOutput{c.kind + "_output", c.id,
+			[]shellChunk{{Stderr: a.words(), Outcome: shellOutcome{"exit", 1}}}, most, caller}
 	case kindLocalShell:
 		return localShellOutput{c.kind + "_output", c.id, a.words()}
 	case kindPatch:
@@ -334,9 +344,11 @@ func joinResponses(events []json.RawMessage) (any, error) {
 	arguments := map[string]string{}
 	put := func(item object, index json.RawMessage) {
 		item["output_index"] = index
-		i := slices.IndexFunc(items, func(known object) bool { return known.same(item, "id") || known.same(item, "call_id") })
+		i := slices.IndexFunc(items,
+			func(known object) bool { return known.same(item, "id") || known.same(item, "call_id") })
 		if i < 0 {
-			i = slices.IndexFunc(items, func(known object) bool { return known.same(item, "output_index") && known.same(item, "type") })
+			i = slices.IndexFunc(items,
+				func(known object) bool { return known.same(item, "output_index") && known.same(item, "type") })
 		}
 		if i < 0 {
 			items = append(items, item)

@@ -119,7 +119,8 @@ func (r *restorer) enum(s, v *jsonx.Value) {
 		if original := r.declared(enum)[v.Text()]; original != nil && !original.Is(jsonx.String) {
 			*v, r.changed = *original, true
 		}
-	} else if c := s.Get("const"); c != nil && !c.Is(jsonx.String) && !c.Is(jsonx.Null) && gemini.String(c) == v.Text() {
+	} else if c := s.Get("const"); c != nil && !c.Is(jsonx.String) &&
+		!c.Is(jsonx.Null) && gemini.String(c) == v.Text() {
 		*v, r.changed = *c, true
 	}
 }
@@ -297,12 +298,14 @@ func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
 	}
 	properties, given := s.Get("properties"), v.ByName()
 	for name := range schema.Required(s) {
-		if value := given[name]; value == nil || value.Is(jsonx.Null) && !r.takesNull(r.refs.Get(properties, name), depth+1) {
+		if value := given[name]; value == nil ||
+			value.Is(jsonx.Null) && !r.takesNull(r.refs.Get(properties, name), depth+1) {
 			return false
 		}
 	}
 	for name, value := range given {
-		if sub, err := r.refs.Resolve(r.refs.Get(properties, name)); err == nil && value.Is(jsonx.String) && !r.names(sub, value) {
+		if sub, err := r.refs.Resolve(r.refs.Get(properties, name)); err == nil &&
+			value.Is(jsonx.String) && !r.names(sub, value) {
 			return false
 		}
 	}

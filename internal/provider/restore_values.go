@@ -35,7 +35,8 @@ func mayNeedRepair(params []byte) bool {
 			switch {
 			case c == '{' || c == '[' || c == '-' || c-'0' <= 9, c == ' ', c == '\\':
 				return true
-			case bytes.HasPrefix(params[i:], []byte(`true"`)), bytes.HasPrefix(params[i:], []byte(`false"`)), bytes.HasPrefix(params[i:], []byte(`null"`)):
+			case bytes.HasPrefix(params[i:], []byte(`true"`)),
+				bytes.HasPrefix(params[i:], []byte(`false"`)), bytes.HasPrefix(params[i:], []byte(`null"`)):
 				return true
 			}
 		}
@@ -101,7 +102,8 @@ func (r *restorer) values(s, v *jsonx.Value) {
 	switch v.Kind {
 	case jsonx.String:
 		if text := v.Text(); r.kinds(s, 0)&aString == 0 && registry.CheckJSON([]byte(text)) == nil {
-			if parsed, err := jsonx.Parse([]byte(text), registry.SchemaJSON()); err == nil && kindOf(parsed)&r.kinds(s, 0) != 0 {
+			if parsed, err := jsonx.Parse([]byte(text), registry.SchemaJSON()); err == nil &&
+				kindOf(parsed)&r.kinds(s, 0) != 0 {
 				*v, r.changed = *parsed, true
 				r.values(s, v)
 			}

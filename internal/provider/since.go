@@ -82,7 +82,8 @@ func (c Changes) AnthropicMessage() any {
 	}
 	for _, list := range [][]json.RawMessage{c.Changed, c.Added} {
 		for _, d := range list {
-			message.Content = append(message.Content, block{"tool_addition", tool{Type: "tool_definition", Definition: d}})
+			message.Content = append(message.Content,
+				block{"tool_addition", tool{Type: "tool_definition", Definition: d}})
 		}
 	}
 	return message

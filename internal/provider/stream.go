@@ -13,7 +13,8 @@ import (
 
 // A response may be a stream of events, as it was received: server-sent events, for Gemini
 // also a JSON array of chunks, and for Bedrock JSON Lines or binary frames. The events are
-// joined to one response, as the providers' SDKs do. A stream that ends before the response does is an error, since calls may be missing.
+// joined to one response, as the providers' SDKs do. A stream that ends before the response does is
+// an error, since calls may be missing.
 
 // errUnfinished reports that a stream has no event that ends the response.
 var errUnfinished = errors.New("the stream ended before the response was finished; request the response again")
@@ -65,7 +66,8 @@ func isSSE(data []byte) bool {
 func splitSSE(data []byte) []json.RawMessage {
 	var events []json.RawMessage
 	var event []byte
-	lines := bytes.Split(bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n")), []byte("\n"))
+	lines := bytes.Split(bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")),
+		[]byte("\r"), []byte("\n")), []byte("\n"))
 	for _, line := range append(lines, nil) {
 		rest, isData := bytes.CutPrefix(line, []byte("data:"))
 		switch {

@@ -272,7 +272,8 @@ func (l mediaLimits) exceeded(p part) string {
 		return fmt.Sprintf("the model takes at most %d bytes; get a smaller one", limit)
 	}
 	if width, height := size(p.Data); isImage && l.pixels > 0 && max(width, height) > l.pixels {
-		return fmt.Sprintf("it has %d by %d pixels, and the model takes at most %d by %d; get a smaller one, or a part of it",
+		return fmt.Sprintf(
+			"it has %d by %d pixels, and the model takes at most %d by %d; get a smaller one, or a part of it",
 			width, height, l.pixels, l.pixels)
 	}
 	return ""

@@ -269,7 +269,8 @@ func addPlaces(to map[*jsonx.Value]string, v *jsonx.Value, at string) {
 
 // drop removes the reference of n, so that the place accepts anything.
 func (t *settling) drop(n *jsonx.Value, why string) {
-	t.open = append(t.open, fmt.Sprintf("the reference %.80q %s; what is there is not checked", n.Get("$ref").Text(), why))
+	t.open = append(t.open,
+		fmt.Sprintf("the reference %.80q %s; what is there is not checked", n.Get("$ref").Text(), why))
 	n.Remove("$ref")
 	t.changed = true
 }

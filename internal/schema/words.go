@@ -105,7 +105,8 @@ func (t *settling) absent(n *jsonx.Value) {
 		v, kind := m.Value, Under(m.Name)
 		switch {
 		case v.Is(jsonx.Null):
-			return m.Name != "const" && m.Name != "default" && (kind != Other || isAssertion(m.Name) || isAnnotation(m.Name) || isAboutRefs(m.Name))
+			return m.Name != "const" && m.Name != "default" &&
+				(kind != Other || isAssertion(m.Name) || isAnnotation(m.Name) || isAboutRefs(m.Name))
 		case isList(m.Name) && v.Is(jsonx.Array):
 			if slices.ContainsFunc(v.Items, isNullValue) {
 				v.Items, t.changed = slices.DeleteFunc(v.Items, isNullValue), true
@@ -226,7 +227,8 @@ func (t *settling) reference(n *jsonx.Value) {
 	}
 	if t.draft == olderDraft {
 		n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {
-			ignored := !isAboutRefs(m.Name) && (Under(m.Name) == Schemas || Under(m.Name) == Named || isAssertion(m.Name))
+			ignored := !isAboutRefs(m.Name) &&
+				(Under(m.Name) == Schemas || Under(m.Name) == Named || isAssertion(m.Name))
 			t.changed, t.modern = t.changed || ignored, t.modern || ignored
 			return ignored
 		})
@@ -314,7 +316,8 @@ var types = []string{"array", "boolean", "integer", "null", "number", "object", 
 // isAnnotation reports whether a keyword restricts nothing.
 func isAnnotation(keyword string) bool {
 	switch keyword {
-	case "title", "description", "$comment", "format", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType":
+	case "title", "description", "$comment", "format", "examples", "deprecated",
+		"readOnly", "writeOnly", "contentEncoding", "contentMediaType":
 		return true
 	}
 	return false
@@ -323,9 +326,9 @@ func isAnnotation(keyword string) bool {
 // isAssertion reports whether a keyword restricts values and has no schemas.
 func isAssertion(keyword string) bool {
 	switch keyword {
-	case "type", "required", "enum", "const", "maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "multipleOf",
-		"maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "maxContains", "minContains",
-		"pattern", "uniqueItems", "dependentRequired", "nullable":
+	case "type", "required", "enum", "const", "maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum",
+		"multipleOf", "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties",
+		"maxContains", "minContains", "pattern", "uniqueItems", "dependentRequired", "nullable":
 		return true
 	}
 	return false
@@ -339,12 +342,14 @@ func wrongValue(keyword string, v *jsonx.Value) string {
 	case "type":
 		isType := func(v *jsonx.Value) bool { return v.Is(jsonx.String) && slices.Contains(types, v.Text()) }
 		ok, want = isType(v) || v.Is(jsonx.Array) && len(v.Items) > 0 &&
-			!slices.ContainsFunc(v.Items, func(v *jsonx.Value) bool { return !isType(v) }), "is not a type or a list of types"
+			!slices.ContainsFunc(v.Items, func(v *jsonx.Value) bool { return !isType(v) }),
+			"is not a type or a list of types"
 	case "required":
 		ok, want = isNames(v), "is not a list of names"
 	case "dependentRequired":
 		ok, want = v.Is(jsonx.Object) &&
-			!slices.ContainsFunc(v.Members, func(m jsonx.Member) bool { return !isNames(m.Value) }), "is not an object with lists of names"
+			!slices.ContainsFunc(v.Members, func(m jsonx.Member) bool { return !isNames(m.Value) }),
+			"is not an object with lists of names"
 	case "enum", "examples":
 		ok, want = v.Is(jsonx.Array), "is not a list"
 	case "maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum":
@@ -352,10 +357,12 @@ func wrongValue(keyword string, v *jsonx.Value) string {
 	case "multipleOf":
 		n, err := strconv.ParseFloat(v.Token, 64)
 		ok, want = v.Is(jsonx.Number) && err == nil && n > 0, "is not a positive number"
-	case "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "maxContains", "minContains":
+	case "maxLength", "minLength", "maxItems", "minItems",
+		"maxProperties", "minProperties", "maxContains", "minContains":
 		n, err := strconv.ParseFloat(v.Token, 64)
 		ok, want = v.Is(jsonx.Number) && err == nil && n >= 0 && n == math.Trunc(n), "is not a non-negative integer"
-	case "pattern", "format", "title", "description", "$ref", "$schema", "$id", "$anchor", "$dynamicAnchor", "$comment", "contentEncoding", "contentMediaType":
+	case "pattern", "format", "title", "description", "$ref", "$schema", "$id",
+		"$anchor", "$dynamicAnchor", "$comment", "contentEncoding", "contentMediaType":
 		ok, want = v.Is(jsonx.String), "is not a string"
 	case "$vocabulary":
 		ok, want = v.Is(jsonx.Object), "is not an object"

@@ -74,7 +74,8 @@ func (a *Answer) Shorten(describe string) {
 // Text returns the answer as text for the model.
 func (a Answer) Text() (string, error) {
 	if len(a.Unavailable) > 0 {
-		a.Notes = append(a.Notes, "These sources failed, so their tools cannot be found at the moment: "+strings.Join(a.Unavailable, ", ")+".")
+		a.Notes = append(a.Notes, "These sources failed, so their tools cannot be found at the moment: "+
+			strings.Join(a.Unavailable, ", ")+".")
 	}
 	if a.Tools == nil {
 		a.Tools = []Described{}

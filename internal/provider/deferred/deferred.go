@@ -72,17 +72,20 @@ func (o Overview) Definitions(taken func(name string) bool) []registry.Definitio
 		names[name] = free
 	}
 	define := func(name, display, description, schema string) registry.Definition {
-		return registry.Definition{Name: names[name], DisplayName: display, Description: description, Source: registry.SourceBuiltin,
-			Category: registry.CategoryRead, InputSchema: json.RawMessage(schema)}
+		return registry.Definition{Name: names[name], DisplayName: display, Description: description,
+			Source: registry.SourceBuiltin, Category: registry.CategoryRead, InputSchema: json.RawMessage(schema)}
 	}
 	return []registry.Definition{
 		define(SearchTools, "Search tools",
-			o.searchText()+" Returns the names, descriptions and params of the best matches, which "+names[CallTool]+" calls.",
+			o.searchText()+" Returns the names, descriptions and params of the best matches, which "+
+				names[CallTool]+" calls.",
 			searchSchema),
 		define(DescribeTools, "Describe tools",
-			"Returns the descriptions and params of tools by their names, for tools that "+names[SearchTools]+" returned without params.",
+			"Returns the descriptions and params of tools by their names, for tools that "+
+				names[SearchTools]+" returned without params.",
 			describeSchema),
-		define(CallTool, "Call a tool", "Calls a tool that is not listed here. Find its name and params with "+names[SearchTools]+" first.", callSchema),
+		define(CallTool, "Call a tool", "Calls a tool that is not listed here. Find its name and params with "+
+			names[SearchTools]+" first.", callSchema),
 	}
 }
 
@@ -201,9 +204,12 @@ func Declare(f provider.Format, defs []registry.Definition, encode provider.Opti
 		least = p.declare()
 	}
 	if least.Tokens > o.Budget {
-		least.Diagnostics = append(least.Diagnostics, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_budget_exceeded",
-			Message: fmt.Sprintf("the tools that are always declared take about %d tokens, which exceeds search.budget (%d)", least.Tokens, o.Budget),
-			Hint:    "list fewer tools in search.always, or raise search.budget"})
+		least.Diagnostics = append(least.Diagnostics,
+			registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_budget_exceeded",
+				Message: fmt.Sprintf(
+					"the tools that are always declared take about %d tokens, which exceeds search.budget (%d)",
+					least.Tokens, o.Budget),
+				Hint: "list fewer tools in search.always, or raise search.budget"})
 	}
 	return least
 }
@@ -278,7 +284,8 @@ func (p *plan) declare() Result {
 func (p *plan) deferral() provider.Deferral {
 	d := provider.Deferral{Search: true}
 	if p.options.Client && p.format.Name == "openai-responses" {
-		d.Client = &registry.Definition{Description: p.options.Overview.searchText(), InputSchema: json.RawMessage(searchSchema)}
+		d.Client = &registry.Definition{Description: p.options.Overview.searchText(),
+			InputSchema: json.RawMessage(searchSchema)}
 		return d
 	}
 	d.Tools = map[string]bool{}

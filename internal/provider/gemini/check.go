@@ -109,7 +109,8 @@ func (c *checker) keywords(n *jsonx.Value) {
 func (c *checker) format(n *jsonx.Value) {
 	format := n.Get("format")
 	if format != nil && !takesFormat(strings.ToLower(n.Get("type").Text()), format.Text()) {
-		c.refuse("format_refused", []string{"format"}, "endpoints of 2025 do not accept the format %.40q here", format.Text())
+		c.refuse("format_refused", []string{"format"},
+			"endpoints of 2025 do not accept the format %.40q here", format.Text())
 	}
 }
 
@@ -141,7 +142,8 @@ func (c *checker) lists(n *jsonx.Value) {
 		properties := n.Get("properties")
 		for _, r := range required.Items {
 			if properties.Get(r.Text()) == nil {
-				c.refuse("required_unknown", []string{"required"}, "%q is required but not among the properties", r.Text())
+				c.refuse("required_unknown", []string{"required"},
+					"%q is required but not among the properties", r.Text())
 			}
 		}
 	}
@@ -151,7 +153,8 @@ func (c *checker) lists(n *jsonx.Value) {
 		}
 		for i, v := range enum.Items {
 			if v.Text() == "" {
-				c.refuse("value_refused", []string{"enum", strconv.Itoa(i)}, "the API accepts only non-empty strings as values of an enum")
+				c.refuse("value_refused", []string{"enum", strconv.Itoa(i)},
+					"the API accepts only non-empty strings as values of an enum")
 			}
 		}
 	}

@@ -163,7 +163,8 @@ func (f *Fitter) exclusive(n, out *jsonx.Value, m *jsonx.Member, typ string) {
 // isRewritten reports whether the fitter handles a keyword elsewhere.
 func isRewritten(name string) bool {
 	switch name {
-	case "$ref", "$defs", "definitions", "const", "oneOf", "allOf", "prefixItems", "additionalItems", "patternProperties":
+	case "$ref", "$defs", "definitions", "const", "oneOf", "allOf",
+		"prefixItems", "additionalItems", "patternProperties":
 		return true
 	}
 	return false
@@ -227,7 +228,8 @@ func (f *Fitter) union(n *jsonx.Value, list []*jsonx.Value, depth int) (*jsonx.V
 
 // alternatives rewrites a list of schemas. null is set if one of them accepts only
 // null.
-func (f *Fitter) alternatives(n *jsonx.Value, list []*jsonx.Value, depth int) (fitted []*jsonx.Value, null bool, err error) {
+func (f *Fitter) alternatives(n *jsonx.Value, list []*jsonx.Value,
+	depth int) (fitted []*jsonx.Value, null bool, err error) {
 	for _, branch := range list {
 		b, err := f.schema(f.withRest(branch, n), depth+1)
 		switch {
@@ -291,7 +293,8 @@ func ofUnion(name string) bool {
 }
 
 func saysMoreThanType(have map[string]*jsonx.Value) bool {
-	return have["$ref"] != nil || have["anyOf"] != nil || have["oneOf"] != nil || have["enum"] != nil || have["const"] != nil
+	return have["$ref"] != nil || have["anyOf"] != nil ||
+		have["oneOf"] != nil || have["enum"] != nil || have["const"] != nil
 }
 
 // merged returns n with the schemas of allOf merged into it. The result is

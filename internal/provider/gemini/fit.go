@@ -88,7 +88,8 @@ func (f *Fitter) plainRoot(root *jsonx.Value) *jsonx.Value {
 	root = jsonx.NewObject(slices.Clone(root.Members)...)
 	for i := range root.Members {
 		if m := &root.Members[i]; m.Name == "properties" || m.Name == "required" { // flattening modifies these
-			m.Value = &jsonx.Value{Kind: m.Value.Kind, Token: m.Value.Token, Members: slices.Clone(m.Value.Members), Items: slices.Clone(m.Value.Items)}
+			m.Value = &jsonx.Value{Kind: m.Value.Kind, Token: m.Value.Token,
+				Members: slices.Clone(m.Value.Members), Items: slices.Clone(m.Value.Items)}
 		}
 	}
 	for _, change := range slices.Concat(rewrite.InlineRoot(root), rewrite.FlattenRoot(root, "enum", "not")) {
@@ -220,7 +221,8 @@ func (f *Fitter) plain(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	types, null := f.types(n)
 	switch {
 	case len(types) > 1:
-		rest := jsonx.NewObject(slices.DeleteFunc(slices.Clone(n.Members), func(m jsonx.Member) bool { return m.Name == "type" || m.Name == "enum" })...)
+		rest := jsonx.NewObject(slices.DeleteFunc(slices.Clone(n.Members),
+			func(m jsonx.Member) bool { return m.Name == "type" || m.Name == "enum" })...)
 		return f.union(rest, splitTypes(n, types), depth)
 	case len(types) == 0 && null: // only null
 		out := schema.OfType("null")
@@ -282,7 +284,8 @@ func (f *Fitter) types(n *jsonx.Value) (types []string, null bool) {
 	if len(types) > 0 || null {
 		return types, null
 	}
-	if list := constants(n); len(list) > 0 && !slices.ContainsFunc(list, func(v *jsonx.Value) bool { return !v.Is(jsonx.Null) }) {
+	if list := constants(n); len(list) > 0 &&
+		!slices.ContainsFunc(list, func(v *jsonx.Value) bool { return !v.Is(jsonx.Null) }) {
 		f.changed("an enum of null written as the type null")
 		return nil, true
 	}

@@ -272,7 +272,8 @@ func Respell(n *jsonx.Value) {
 		for i := range n.Members {
 			Respell(n.Members[i].Value)
 		}
-		slices.SortStableFunc(n.Members, func(a, b jsonx.Member) int { return cmp.Compare(place(a.Name), place(b.Name)) })
+		slices.SortStableFunc(n.Members,
+			func(a, b jsonx.Member) int { return cmp.Compare(place(a.Name), place(b.Name)) })
 	}
 }
 

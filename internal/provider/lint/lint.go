@@ -72,7 +72,8 @@ func lintFormat(f provider.Format, defs []registry.Definition, opts provider.Opt
 		found = append(found, diagnosed(f, d))
 	}
 	if limit := maxTools(f.Name); limit > 0 && len(out.Declarations) > limit {
-		found = append(found, Finding{Severity: registry.SeverityError, Code: "too_many_tools", Formats: []string{f.Name},
+		found = append(found, Finding{Severity: registry.SeverityError,
+			Code: "too_many_tools", Formats: []string{f.Name},
 			Message: fmt.Sprintf("%d tools are declared, but the API accepts %d", len(out.Declarations), limit),
 			Hint:    "declare fewer: give names of tools, or use --source, --server, --category or excludeTools"})
 	}
@@ -101,7 +102,14 @@ func diagnosed(f provider.Format, d registry.Diagnostic) Finding {
 		message = strings.Replace(message, with, strings.Replace(with, f.Name, "it", 1), 1)
 	}
 	message = strings.Replace(message, " for it:", ":", 1)
-	return Finding{Severity: severity, Code: d.Code, Formats: []string{f.Name}, Tool: d.Tool, Message: message, Hint: d.Hint}
+	return Finding{
+		Severity: severity,
+		Code:     d.Code,
+		Formats:  []string{f.Name},
+		Tool:     d.Tool,
+		Message:  message,
+		Hint:     d.Hint,
+	}
 }
 
 // maxTools returns the maximum number of tools in a request of a format's API, or 0
@@ -124,7 +132,15 @@ const maxOpenAIDescription = 1024
 func lintDeclaration(f provider.Format, d provider.Declaration, description string) []Finding {
 	var found []Finding
 	note := func(severity registry.Severity, code, pointer, message, hint string) {
-		found = append(found, Finding{Severity: severity, Code: code, Formats: []string{f.Name}, Tool: d.Tool, Pointer: pointer, Message: message, Hint: hint})
+		found = append(found, Finding{
+			Severity: severity,
+			Code:     code,
+			Formats:  []string{f.Name},
+			Tool:     d.Tool,
+			Pointer:  pointer,
+			Message:  message,
+			Hint:     hint,
+		})
 	}
 	switch f.Name {
 	case "openai":
@@ -150,7 +166,8 @@ func lintDeclaration(f provider.Format, d provider.Declaration, description stri
 				"exclude the tool, fix its schema, or provide the tool by an MCP server, which is declared with parametersJsonSchema")
 		}
 		if odd := gemini.OddNames(schema); len(odd) > 0 {
-			note(registry.SeverityInfo, "param_name_odd", "", "param names that Vertex AI's documentation does not allow: "+listNames(odd), "")
+			note(registry.SeverityInfo, "param_name_odd", "",
+				"param names that Vertex AI's documentation does not allow: "+listNames(odd), "")
 		}
 	}
 	return found
@@ -174,14 +191,16 @@ type Finding struct {
 func New(found, known []Finding) []Finding {
 	return slices.DeleteFunc(slices.Clone(found), func(f Finding) bool {
 		return slices.ContainsFunc(known, func(k Finding) bool {
-			return k.Tool == f.Tool && k.Code == f.Code && k.Pointer == f.Pointer && k.Message == f.Message && covers(k.Formats, f.Formats)
+			return k.Tool == f.Tool && k.Code == f.Code && k.Pointer == f.Pointer &&
+				k.Message == f.Message && covers(k.Formats, f.Formats)
 		})
 	})
 }
 
 // covers reports whether a list of formats, in which none means all, has the others.
 func covers(formats, others []string) bool {
-	return len(formats) == 0 || len(others) > 0 && !slices.ContainsFunc(others, func(o string) bool { return !slices.Contains(formats, o) })
+	return len(formats) == 0 ||
+		len(others) > 0 && !slices.ContainsFunc(others, func(o string) bool { return !slices.Contains(formats, o) })
 }
 
 // listNames returns a list of names as text. It has only the first ten if there are many.
@@ -289,7 +308,8 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 		out = append(out, Finding{Severity: severity, Code: code, Tool: d.Name, Message: message, Hint: hint})
 	}
 	if strings.TrimSpace(d.Description) == "" {
-		note(registry.SeverityInfo, "description_missing", "it has no description, but models need one to choose a tool", "")
+		note(registry.SeverityInfo, "description_missing",
+			"it has no description, but models need one to choose a tool", "")
 	}
 	text := d.Name + d.Description
 	schema, err := jsonx.Parse(d.InputSchema, jsonx.Options{Depth: registry.MaxDepth})

@@ -357,7 +357,8 @@ var phrases = sync.OnceValue(func() map[string]string {
 		"minLength": "at least %s characters", "maxLength": "at most %s characters",
 		"minItems": "at least %s items", "maxItems": "at most %s items",
 		"minProperties": "at least %s properties", "maxProperties": "at most %s properties",
-		"minimum": "at least %s", "maximum": "at most %s", "exclusiveMinimum": "more than %s", "exclusiveMaximum": "less than %s",
+		"minimum": "at least %s", "maximum": "at most %s",
+		"exclusiveMinimum": "more than %s", "exclusiveMaximum": "less than %s",
 		"multipleOf": "a multiple of %s", "pattern": "matching the pattern %s", "format": "in the format %s",
 		"default": "default %s", "const": "always %s",
 	}
@@ -375,7 +376,8 @@ func wording(m jsonx.Member) string {
 	if m.Value.Is(jsonx.String) {
 		v = m.Value.Text()
 	}
-	if len(v) > maxSaid || v == "9007199254740991" || v == "-9007199254740991" { // the bounds of JavaScript's integers say nothing
+	if len(v) > maxSaid || v == "9007199254740991" || v == "-9007199254740991" {
+		// The bounds of JavaScript's integers say nothing.
 		v = ""
 	}
 	if words := phrases()[m.Name]; words != "" && v != "" {

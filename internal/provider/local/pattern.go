@@ -126,5 +126,6 @@ var plainBracket = sync.OnceValue(func() *regexp.Regexp {
 
 // plainLiteral reports whether a character stands for itself, in patterns, grammars and JSON.
 func plainLiteral(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte(" _-:/@#%&,;=~!'<>", c) >= 0
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' ||
+		c >= 'a' && c <= 'z' || strings.IndexByte(" _-:/@#%&,;=~!'<>", c) >= 0
 }

@@ -46,7 +46,8 @@ func InlineRoot(root *jsonx.Value) (changes []string) {
 	merged, have := target.Clone(), target.ByName()
 	for _, m := range root.Members {
 		switch {
-		case m.Name == "$defs", m.Name == "definitions": // the definitions of the root are kept, since references resolve to them
+		case m.Name == "$defs", m.Name == "definitions":
+			// The definitions of the root are kept, since references resolve to them.
 			merged.Set(m.Name, m.Value)
 		case m.Name != "$ref" && have[m.Name] == nil:
 			merged.Members = append(merged.Members, m)
@@ -299,7 +300,8 @@ func oneEnum(list []*jsonx.Value) *jsonx.Value {
 		}
 		values = schema.AddNames(values, own)
 	}
-	return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string")), jsonx.NewMember("enum", jsonx.NewArray(values...)))
+	return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string")),
+		jsonx.NewMember("enum", jsonx.NewArray(values...)))
 }
 
 // texts returns the values of a schema that only lists the strings it allows. It

@@ -278,7 +278,8 @@ func (s *size) enum(values []*jsonx.Value) error {
 	s.values += len(values)
 	s.text += text.text
 	if len(values) > manyStrictEnum && text.text > maxStrictEnumText {
-		return fmt.Errorf("an enum of %d values has %d characters, but the limit is %d", len(values), text.text, maxStrictEnumText)
+		return fmt.Errorf("an enum of %d values has %d characters, but the limit is %d",
+			len(values), text.text, maxStrictEnumText)
 	}
 	return nil
 }

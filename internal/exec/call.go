@@ -32,7 +32,8 @@ func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Re
 		}
 	}
 	if r.Verdict.Confine.On && x.Confine == nil {
-		return registry.Result{}, &Denied{Tool: r.Tool.Name, Reason: "it must run in the sandbox, which is not available", Origin: r.Verdict.Confine.By}
+		return registry.Result{}, &Denied{Tool: r.Tool.Name,
+			Reason: "it must run in the sandbox, which is not available", Origin: r.Verdict.Confine.By}
 	}
 	if x.Quota != nil {
 		if err := x.Quota(ctx, r.Tool); err != nil {
@@ -53,7 +54,8 @@ func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Re
 
 // vet checks and decides about a call, and passes it to the hooks, unless h has what they said.
 // Params that hooks change pass every check again, including the decision.
-func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (registry.Call, policy.Verdict, error) {
+func (x *Executor) vet(ctx context.Context, t *registry.Tool,
+	call registry.Call, h *Held) (registry.Call, policy.Verdict, error) {
 	v, err := x.admit(ctx, t, call)
 	call.Hides, call.HidesKey, call.Paths = v.Hides, v.HidesKey, v.Paths
 	if err != nil || x.Hooks == nil {
@@ -88,7 +90,8 @@ func denied(t *registry.Tool, v policy.Verdict) *Denied {
 }
 
 // before passes a call to the hooks. Those of a call that was held run once.
-func (x *Executor) before(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (json.RawMessage, registry.Asking, error) {
+func (x *Executor) before(ctx context.Context, t *registry.Tool,
+	call registry.Call, h *Held) (json.RawMessage, registry.Asking, error) {
 	if h != nil && h.hooked {
 		return h.params, h.asking, nil
 	}
@@ -120,7 +123,8 @@ func (x *Executor) confirm(ctx context.Context, r *Record, h *Held) (*contentEdi
 	defer paused(ctx)()
 	defer person.Turn()()
 	if len(r.Verdict.Scopes) > 0 { // another question may have been answered with "always" in the meantime
-		if now := x.Decider.Decide(ctx, r.Tool, r.Call); now.Decision == policy.Allow || now.Decision == policy.Sandbox {
+		if now := x.Decider.Decide(ctx, r.Tool, r.Call); now.Decision == policy.Allow ||
+			now.Decision == policy.Sandbox {
 			r.Verdict.Confine = now.Confine
 			return nil, nil
 		}
@@ -154,7 +158,8 @@ func (x *Executor) confirm(ctx context.Context, r *Record, h *Held) (*contentEdi
 }
 
 // question returns the question about a call.
-func (x *Executor) question(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict, h *Held) (*Question, error) {
+func (x *Executor) question(ctx context.Context, t *registry.Tool,
+	call registry.Call, v policy.Verdict, h *Held) (*Question, error) {
 	q := &Question{Tool: t, Verdict: v}
 	var err error
 	if q.Call, err = asSent(t, call); err != nil {
@@ -290,14 +295,16 @@ func (x *Executor) accept(ctx context.Context, q *Question, call registry.Call, 
 	if a.Settled != nil {
 		return a.Settled.Confine, nil
 	}
-	if now := x.Decider.Decide(ctx, q.Tool, call); now.Decision == policy.Deny { // the rules have changed while the question was open
+	if now := x.Decider.Decide(ctx, q.Tool, call); now.Decision == policy.Deny {
+		// The rules have changed while the question was open.
 		return q.Verdict.Confine, denied(q.Tool, now)
 	}
 	scope, always := q.Scope(a.Choice)
 	if always && x.Approvals != nil {
 		x.warnUnsaved(q.Tool, x.Approvals.Remember(ctx, q.Tool, scope))
 	}
-	if q.Verdict.Accept != nil && caller.Token(ctx) == "" { // a client with a token of its own does not answer for others
+	if q.Verdict.Accept != nil && caller.Token(ctx) == "" {
+		// A client with a token of its own does not answer for others.
 		x.warnUnsaved(q.Tool, q.Verdict.Accept(ctx))
 	}
 	if always && scope.Confined {
@@ -308,16 +315,18 @@ func (x *Executor) accept(ctx context.Context, q *Question, call registry.Call, 
 
 func (x *Executor) warnUnsaved(t *registry.Tool, err error) {
 	if err != nil && x.Warn != nil {
-		x.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approval_not_saved", Source: t.Source, Tool: t.Name,
-			Message: "the answer cannot be remembered, so the next call asks again: " + err.Error()})
+		x.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approval_not_saved", Source: t.Source,
+			Tool: t.Name, Message: "the answer cannot be remembered, so the next call asks again: " + err.Error()})
 	}
 }
 
 // revise returns the call that results in the person's edit. The new call passes
 // every check again, and needs confirmation again regardless of the decision.
-func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.Call, content string) (registry.Call, policy.Verdict, error) {
+func (x *Executor) revise(ctx context.Context, t *registry.Tool,
+	call registry.Call, content string) (registry.Call, policy.Verdict, error) {
 	var next registry.Call
-	err := catchPanic(t, "revising the call", func() (err error) { next, err = t.Revise(ctx, call, content); return err })
+	err := catchPanic(t, "revising the call",
+		func() (err error) { next, err = t.Revise(ctx, call, content); return err })
 	if err != nil {
 		return call, policy.Verdict{}, err
 	}
@@ -337,7 +346,8 @@ func unasked(err error) (registry.Result, error) {
 
 // admitting returns what decides about the params that a running call leads to; see
 // [registry.Call.Admit]. confirmed says that a person has confirmed the call.
-func (x *Executor) admitting(t *registry.Tool, call registry.Call, confirmed bool) func(context.Context, json.RawMessage, bool) error {
+func (x *Executor) admitting(t *registry.Tool, call registry.Call,
+	confirmed bool) func(context.Context, json.RawMessage, bool) error {
 	return func(ctx context.Context, params json.RawMessage, agreed bool) error {
 		next := call
 		next.Params = params
@@ -356,7 +366,8 @@ func (x *Executor) admitting(t *registry.Tool, call registry.Call, confirmed boo
 
 // run makes a call that was admitted. The wrappers are outermost, then the sandbox,
 // the time limit and the tool.
-func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call, confine policy.Confinement) (registry.Result, error) {
+func (x *Executor) run(ctx context.Context, t *registry.Tool,
+	call registry.Call, confine policy.Confinement) (registry.Result, error) {
 	out := &emitter{emit: call.Emit, progress: call.Progress}
 	defer out.close()
 	call.Emit, call.Progress = out.Emit, out.Progress

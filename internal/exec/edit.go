@@ -39,13 +39,14 @@ func (e *contentEdit) next(p *registry.Preview, a Answer) *contentEdit {
 // and each line as the file does.
 func (e *contentEdit) accepts(p *registry.Preview) bool {
 	lines := func(s string) string { return strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
-	return e != nil && e.accepted != nil && e.accepted.FileName == p.FileName && e.accepted.OriginalContent == p.OriginalContent &&
-		lines(e.accepted.NewContent) == lines(p.NewContent)
+	return e != nil && e.accepted != nil && e.accepted.FileName == p.FileName &&
+		e.accepted.OriginalContent == p.OriginalContent && lines(e.accepted.NewContent) == lines(p.NewContent)
 }
 
 // repeats reports whether new content changes nothing about what p shows, or is what the person accepted before.
 func (e *contentEdit) repeats(p *registry.Preview, content string) bool {
-	return content == p.NewContent || e != nil && e.accepted != nil && e.accepted.FileName == p.FileName && e.accepted.NewContent == content
+	return content == p.NewContent ||
+		e != nil && e.accepted != nil && e.accepted.FileName == p.FileName && e.accepted.NewContent == content
 }
 
 // agreed returns the edit with the content that was finally accepted, or nil if

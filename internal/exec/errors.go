@@ -27,7 +27,8 @@ type LimitedError struct {
 }
 
 func (e *LimitedError) Error() string {
-	return fmt.Sprintf("%q was not called: %s (serve.limits, %s); try again in %s", e.Tool, e.permitted(), e.Origin, e.Again)
+	return fmt.Sprintf("%q was not called: %s (serve.limits, %s); try again in %s",
+		e.Tool, e.permitted(), e.Origin, e.Again)
 }
 
 func (e *LimitedError) permitted() string {
@@ -100,7 +101,8 @@ type NeedsConfirmation struct {
 
 func (e *NeedsConfirmation) Error() string {
 	if e.Verdict.Contested != "" {
-		return fmt.Sprintf("%q is not called, because nobody can be asked which server is meant: %s", e.Tool, e.Verdict.Reason)
+		return fmt.Sprintf("%q is not called, because nobody can be asked which server is meant: %s",
+			e.Tool, e.Verdict.Reason)
 	}
 	return fmt.Sprintf("%q needs approval and nobody can be asked: %s; %s", e.Tool, e.Verdict.Reason, e.Hint)
 }
@@ -156,7 +158,8 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 		if t.IsRenamed() && !t.Reshaped.Personal { // what allows by a name does not follow a project's renames
 			name = t.ServerTool
 		}
-		return fmt.Sprintf("the setting allowedTools: [%q] or trust: true of %s allows it permanently", t.Server+"__"+name, t.ServerLabel())
+		return fmt.Sprintf("the setting allowedTools: [%q] or trust: true of %s allows it permanently",
+			t.Server+"__"+name, t.ServerLabel())
 	case len(v.Commands) > 0:
 		return "no rule on commands covers this line"
 	}
@@ -215,7 +218,8 @@ func Explain(err error) string {
 		return explainParams(e)
 	}
 	if e, ok := errors.AsType[*LimitedError](err); ok {
-		return fmt.Sprintf("This call was not run: %s. Try again in %s, or continue without it.", e.permitted(), e.Again)
+		return fmt.Sprintf("This call was not run: %s. Try again in %s, or continue without it.",
+			e.permitted(), e.Again)
 	}
 	if e, ok := errors.AsType[interface {
 		error
@@ -239,7 +243,8 @@ func Explain(err error) string {
 			return fmt.Sprintf("The tool %q is now named %q. Call it by that name.", e.Name, e.Hidden.Now)
 		case e.Hidden.Kept:
 			server, _ := registry.ServerOf(e.Hidden.Source)
-			return fmt.Sprintf("The tool %q of server %q is not available. Continue without it; a tool of another server is not the same.", e.Name, server)
+			return fmt.Sprintf("The tool %q of server %q is not available. Continue without it; a tool of another server is not the same.",
+				e.Name, server)
 		default:
 			return fmt.Sprintf("The tool %q is disabled. Continue without it.", e.Name)
 		}
@@ -267,7 +272,8 @@ func Explain(err error) string {
 // explainScript describes the call that ended a script, and what the script did before.
 func explainScript(e *ScriptError) string {
 	text := Explain(e.Err)
-	if missing, ok := errors.AsType[*registry.NotFoundError](e.Err); ok && missing.Hidden == nil && !errors.Is(e.Err, registry.ErrSourceFailed) {
+	if missing, ok := errors.AsType[*registry.NotFoundError](e.Err); ok &&
+		missing.Hidden == nil && !errors.Is(e.Err, registry.ErrSourceFailed) {
 		text = fmt.Sprintf("There is no tool %q; search(words) finds tools.", missing.Name)
 	}
 	text = "The script ended with its call at " + e.At + ". " + text

@@ -72,7 +72,8 @@ func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.
 
 // ExecuteHeld is like Execute for a call that was held: the answers that were collected are
 // not asked for again. nil means it was not held.
-func (x *Executor) ExecuteHeld(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (registry.Result, error) {
+func (x *Executor) ExecuteHeld(ctx context.Context, t *registry.Tool,
+	call registry.Call, h *Held) (registry.Result, error) {
 	ctx, span := tracing.Start(ctx, tracing.Call, "execute_tool")
 	defer span.End()
 	r := Record{Tool: t, Call: x.prepared(t, call), Start: time.Now()}

@@ -55,10 +55,12 @@ func (x *Executor) confirmOutside(ctx context.Context, r *Record, first registry
 		return registry.ErrDenied
 	}
 	q := &Question{Tool: r.Tool, Call: r.Call, Denied: first.Denied, Choices: []Choice{Yes, No}}
-	q.Verdict = policy.Verdict{Commands: v.Commands, Reason: fmt.Sprintf("it failed in the sandbox (%s); outside, it can do all that you can", first.Summary)}
+	q.Verdict = policy.Verdict{Commands: v.Commands,
+		Reason: fmt.Sprintf("it failed in the sandbox (%s); outside, it can do all that you can", first.Summary)}
 	if v.Confine.Changed != nil {
 		if changed := v.Confine.Changed(); len(changed) > 0 {
-			q.Verdict.Reason += fmt.Sprintf("; a sandboxed program may have changed %s since you saw it", strings.Join(changed, ", "))
+			q.Verdict.Reason += fmt.Sprintf("; a sandboxed program may have changed %s since you saw it",
+				strings.Join(changed, ", "))
 		}
 	}
 	if q.Preview, err = x.preview(ctx, r.Tool, r.Call); err != nil {

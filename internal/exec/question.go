@@ -171,7 +171,8 @@ func (q *Question) Words() []string {
 
 // Choice returns the choice that a word stands for in the question; false if it is none.
 func (q *Question) Choice(word string) (Choice, bool) {
-	choices := map[string][]Choice{WordYes: {Yes}, WordAlways: {Always, AlwaysTool}, WordAlwaysServer: {AlwaysServer}, WordNo: {No}}
+	choices := map[string][]Choice{WordYes: {Yes}, WordAlways: {Always, AlwaysTool},
+		WordAlwaysServer: {AlwaysServer}, WordNo: {No}}
 	for _, choice := range choices[word] {
 		if slices.Contains(q.Choices, choice) {
 			return choice, true

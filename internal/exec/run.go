@@ -66,7 +66,8 @@ func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool,
 	case o := <-done:
 		return o.result, o.err
 	case <-time.After(grace):
-		return registry.Result{}, fmt.Errorf("calling %q: it did not stop within %s: %w", t.Name, grace, context.Cause(ctx))
+		return registry.Result{}, fmt.Errorf("calling %q: it did not stop within %s: %w",
+			t.Name, grace, context.Cause(ctx))
 	}
 }
 

@@ -45,8 +45,9 @@ func callerOf(ctx context.Context) *callerMessage {
 
 // message is the input of a hook.
 type message struct {
-	Event       Event                 `json:"event"`
-	Caller      *callerMessage        `json:"caller,omitempty"` // of a call that a client of serve or a host of rpc makes
+	Event Event `json:"event"`
+	// Caller is set in a call that a client of serve or a host of rpc makes.
+	Caller      *callerMessage        `json:"caller,omitempty"`
 	Tool        *toolMessage          `json:"tool,omitempty"`
 	Params      json.RawMessage       `json:"params,omitempty"` // as the tool is declared
 	Wire        json.RawMessage       `json:"wire,omitempty"`   // as its source gets them, if an override changes them

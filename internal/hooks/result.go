@@ -39,7 +39,8 @@ func replace(old registry.Result, raw json.RawMessage) (registry.Result, error) 
 		Structured json.RawMessage `json:"structuredContent"`
 	}
 	if err := jsonx.DecodeKnown(raw, &in); err != nil {
-		return registry.Result{}, fmt.Errorf("its result is invalid: %w; it takes llmContent, isError and structuredContent", err)
+		return registry.Result{},
+			fmt.Errorf("its result is invalid: %w; it takes llmContent, isError and structuredContent", err)
 	}
 	r := registry.Result{
 		IsError: in.IsError, Structured: in.Structured, Duration: old.Duration, Cached: old.Cached,

@@ -85,7 +85,8 @@ func (s *Set) hooksOf(e Event, t *registry.Tool) iter.Seq[*Hook] {
 // changed the params, the hooks of earlier scopes run again with the new params, so
 // that a hook cannot be bypassed by changing the params after it ran. They may then
 // only refuse or require confirmation. Errors are *Denied or wrap the cause of ctx.
-func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) (changed json.RawMessage, asking registry.Asking, err error) {
+func (s *Set) Before(ctx context.Context, t *registry.Tool,
+	call registry.Call) (changed json.RawMessage, asking registry.Asking, err error) {
 	last := 0
 	for h := range s.hooksOf(BeforeCall, t) {
 		next, asks, err := s.before(ctx, h, t, call)
@@ -112,7 +113,8 @@ func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) 
 
 // before runs one hook. It returns the params that the hook provides, nil for
 // none, and whether it wants confirmation.
-func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, call registry.Call) (next json.RawMessage, asking registry.Asking, err error) {
+func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool,
+	call registry.Call) (next json.RawMessage, asking registry.Asking, err error) {
 	var a answer
 	m, err := aboutCall(ctx, t, call)
 	if err == nil {
@@ -131,7 +133,9 @@ func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, call regist
 		return nil, asking, &Denied{Tool: t.Name, Hook: h.String(), Err: err}
 	}
 	if a.Decision == "ask" {
-		asking = registry.Asking{Reason: fmt.Sprintf("the %s requests confirmation: %s", h, orNoReason(a.Reason)), Origin: "hook"}
+		asking = registry.Asking{
+			Reason: fmt.Sprintf("the %s requests confirmation: %s", h, orNoReason(a.Reason)), Origin: "hook",
+		}
 	}
 	return next, asking, nil
 }
@@ -153,7 +157,8 @@ func (s *Set) Screens(t *registry.Tool) bool {
 
 // After runs the afterCall hooks in order, each with the result of the previous
 // one.
-func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r registry.Result) (registry.Result, error) {
+func (s *Set) After(ctx context.Context, t *registry.Tool,
+	call registry.Call, r registry.Result) (registry.Result, error) {
 	for h := range s.hooksOf(AfterCall, t) {
 		var a answer
 		m, err := aboutCall(ctx, t, call)
@@ -227,7 +232,8 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	timeout := fmt.Errorf("no answer within its time limit of %s", h.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, timeout)
 	defer cancel()
-	out, err := h.Confine.Run(ctx, process.Spec{Argv: argv, Dir: s.Dir, Env: h.Env, Stdin: append(input, '\n'), MaxOutput: maxAnswer})
+	out, err := h.Confine.Run(ctx,
+		process.Spec{Argv: argv, Dir: s.Dir, Env: h.Env, Stdin: append(input, '\n'), MaxOutput: maxAnswer})
 	if err != nil {
 		return answer{}, err
 	}

@@ -46,8 +46,8 @@ func Compare(was, now *File) []Change {
 		case o == nil:
 			out = append(out, Change{Kind: Added, Source: e.Source, Name: e.Name, Version: e.Version})
 		case !o.matches(e):
-			out = append(out, Change{Kind: Changed, Source: e.Source, Name: e.Name, Version: e.Version, Parts: changedParts(o, e),
-				Diff: udiff.Unified("locked", "now", o.pretty(), e.pretty())})
+			out = append(out, Change{Kind: Changed, Source: e.Source, Name: e.Name, Version: e.Version,
+				Parts: changedParts(o, e), Diff: udiff.Unified("locked", "now", o.pretty(), e.pretty())})
 		}
 	}
 	for i := range was.Tools {

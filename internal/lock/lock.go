@@ -85,9 +85,11 @@ func (f *File) filter(drift func(registry.Diagnostic), strict bool) registry.Fil
 	return func(t *registry.Tool) *registry.Hidden {
 		now := newEntry(t)
 		was := locked[now.key()]
-		reason, hint := "it is not in "+Name, "toolreg lock adds it; tools of servers in your own settings, toolreg lock --all"
+		reason, hint := "it is not in "+Name,
+			"toolreg lock adds it; tools of servers in your own settings, toolreg lock --all"
 		if f.user {
-			reason, hint = "it is not in your own "+Name, "toolreg lock --user adds it, or toolreg lock a tool of this project"
+			reason, hint = "it is not in your own "+Name,
+				"toolreg lock --user adds it, or toolreg lock a tool of this project"
 		}
 		switch {
 		case was != nil && was.hasDefinition(&now), was == nil && !strict:
@@ -101,7 +103,8 @@ func (f *File) filter(drift func(registry.Diagnostic), strict bool) registry.Fil
 			}
 		}
 		if drift != nil {
-			drift(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tool_drifted", Source: t.Source, Tool: t.Name,
+			drift(registry.Diagnostic{Severity: registry.SeverityWarning,
+				Code: "tool_drifted", Source: t.Source, Tool: t.Name,
 				Message: fmt.Sprintf("tool %q of %s is refused: %s", t.Name, t.Source, reason),
 				Hint:    hint})
 		}

@@ -96,7 +96,8 @@ func (f *File) overrideFilter(drift func(registry.Diagnostic)) OverrideFilter {
 			reason = "its override in " + Name + " no longer exists"
 		}
 		if drift != nil {
-			drift(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tool_drifted", Source: t.Source, Tool: t.Name,
+			drift(registry.Diagnostic{Severity: registry.SeverityWarning,
+				Code: "tool_drifted", Source: t.Source, Tool: t.Name,
 				Message: fmt.Sprintf("tool %q of %s is refused: %s", t.Name, t.Source, reason),
 				Hint:    "toolreg lock --check shows the change, toolreg lock accepts it"})
 		}

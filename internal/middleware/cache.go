@@ -25,9 +25,9 @@ const (
 
 // Cache reuses the results of tools that only read (see [ReadOnly]); other tools
 // are not affected. A result is stored under the tool's fingerprint, the canonical
-// params, what rules hide from the call, Scope, the caller's token and Credentials, in a file that only the user can read. It does not store failed
-// calls, or calls during which the tool asked a person or a model, so that the tool
-// can ask again.
+// params, what rules hide from the call, Scope, the caller's token and Credentials, in a file that
+// only the user can read. It does not store failed calls, or calls during which the tool asked a
+// person or a model, so that the tool can ask again.
 type Cache struct {
 	Dir   *state.Dir
 	TTL   time.Duration
@@ -148,8 +148,8 @@ func (c Cache) load(name string) (registry.Result, bool) {
 	if age := c.now().Sub(k.Stored); age < 0 || age >= c.TTL {
 		return registry.Result{}, false
 	}
-	r := registry.Result{Summary: k.Summary, Display: registry.Display(k.Display), Structured: k.Structured, Meta: k.Meta,
-		Locations: k.Locations, Duration: k.Duration, SavedTokens: k.SavedTokens, Cached: true}
+	r := registry.Result{Summary: k.Summary, Display: registry.Display(k.Display), Structured: k.Structured,
+		Meta: k.Meta, Locations: k.Locations, Duration: k.Duration, SavedTokens: k.SavedTokens, Cached: true}
 	for _, part := range k.Content {
 		r.Content = append(r.Content, registry.Content(part))
 	}
@@ -157,7 +157,8 @@ func (c Cache) load(name string) (registry.Result, bool) {
 }
 
 func (c Cache) store(name string, r registry.Result) error {
-	k := cachedResult{Format: cacheFormat, Stored: c.now(), Summary: r.Summary, Display: plainDisplay(r.Display), Structured: r.Structured,
+	k := cachedResult{Format: cacheFormat, Stored: c.now(), Summary: r.Summary,
+		Display: plainDisplay(r.Display), Structured: r.Structured,
 		Meta: r.Meta, Locations: r.Locations, Duration: r.Duration, SavedTokens: r.SavedTokens}
 	for _, part := range r.Content {
 		k.Content = append(k.Content, plainContent(part))

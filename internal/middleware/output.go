@@ -209,10 +209,12 @@ func (o Output) readOn(parts []registry.Content, before int) string {
 	h, t := cutPoints(whole, head, tail)
 	for line := range strings.SplitSeq(whole[h:t], "\n") {
 		if utf8.RuneCountInString(line) > longLine {
-			return fmt.Sprintf("; read_file shows %d characters of a line, so read on with a program such as cut or jq", longLine)
+			return fmt.Sprintf(
+				"; read_file shows %d characters of a line, so read on with a program such as cut or jq", longLine)
 		}
 	}
-	return fmt.Sprintf("; to read on: read_file with this file_path and offset %d", max(1, 1+strings.Count(whole[:h], "\n")-before))
+	return fmt.Sprintf("; to read on: read_file with this file_path and offset %d",
+		max(1, 1+strings.Count(whole[:h], "\n")-before))
 }
 
 // addNote adds a note to the last text.

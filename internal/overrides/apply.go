@@ -47,7 +47,8 @@ func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.
 // less often about a tool. The category of an MCP tool matters only if its server
 // is trusted.
 func (o *override) loosens(t *registry.Tool) bool {
-	changes := o.Category != "" && o.Category != t.Category && o.Category.Valid() && o.Category != registry.CategoryOther
+	changes := o.Category != "" && o.Category != t.Category &&
+		o.Category.Valid() && o.Category != registry.CategoryOther
 	return changes && o.named.At("/category").Scope == settings.ScopeProject && (!t.IsMCP() || t.Trusted)
 }
 
@@ -101,7 +102,13 @@ func (s *shaping) texts(out *registry.Tool) {
 // reshape changes the params of the tool.
 func (s *shaping) reshape(out *registry.Tool) {
 	s.schema = newObject(s.tool.InputSchema)
-	s.to = &translation{tool: out.Name, origin: s.named.Origin.String(), names: map[string]string{}, closed: map[string]string{}, own: map[string]string{}}
+	s.to = &translation{
+		tool:   out.Name,
+		origin: s.named.Origin.String(),
+		names:  map[string]string{},
+		closed: map[string]string{},
+		own:    map[string]string{},
+	}
 	for _, p := range s.renamed {
 		s.to.own[p.of] = p.Name
 	}
@@ -131,7 +138,8 @@ func (s *shaping) param(p *param) {
 		return
 	}
 	if len(parts) == 0 {
-		s.fail(pointer(p.of, ""), fmt.Sprintf("the input schema has this param only under %q, where an override cannot change it", keyword), "")
+		s.fail(pointer(p.of, ""), fmt.Sprintf(
+			"the input schema has this param only under %q, where an override cannot change it", keyword), "")
 		return
 	}
 	if keyword != "" && (p.isFixed() || p.Name != "" || p.Default != nil) {
@@ -141,7 +149,8 @@ func (s *shaping) param(p *param) {
 		return
 	}
 	if (p.isFixed() || p.Name != "") && s.schema.refersTo(p.of) {
-		s.fail(pointer(p.of, ""), "another part of the input schema refers to this param, so it cannot be fixed, hidden or renamed", "")
+		s.fail(pointer(p.of, ""),
+			"another part of the input schema refers to this param, so it cannot be fixed, hidden or renamed", "")
 		return
 	}
 	if p.Name != "" && s.schema.limitsNames() {
@@ -173,7 +182,8 @@ func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 	}
 	switch value := p.value(); {
 	case value != nil && p.Enum != nil &&
-		!slices.ContainsFunc(elements(p.Enum), func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) }):
+		!slices.ContainsFunc(elements(p.Enum),
+			func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) }):
 		s.fail(pointer(p.of, field), "the value is not in the enum of the override", "")
 	case value != nil:
 		s.fits(p, field, value, parts)
@@ -310,7 +320,8 @@ func (s *shaping) excludes(params json.RawMessage) bool {
 		if p.Enum == nil || value == nil {
 			return false
 		}
-		return !slices.ContainsFunc(elements(p.Enum), func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) })
+		return !slices.ContainsFunc(elements(p.Enum),
+			func(item json.RawMessage) bool { return jsonx.Canonical(item) == jsonx.Canonical(value) })
 	})
 }
 

@@ -52,7 +52,8 @@ func fold(name string) string {
 
 // close forbids a name in calls; instead is the name to use, or "".
 func (tr *translation) close(name, instead string) {
-	if key := fold(name); instead == "" || tr.closed[key] == "" && !slices.ContainsFunc(tr.fixed, func(v value) bool { return fold(v.name) == key }) {
+	if key := fold(name); instead == "" ||
+		tr.closed[key] == "" && !slices.ContainsFunc(tr.fixed, func(v value) bool { return fold(v.name) == key }) {
 		tr.closed[key] = instead
 	}
 }
@@ -214,7 +215,8 @@ func (tr *translation) inShape(err error) error {
 	for i := range out.Violations {
 		v := &out.Violations[i]
 		for first := range jsonx.Tokens(v.Pointer) {
-			v.Pointer = "/" + jsonx.EscapeToken(tr.nameOf(first)) + strings.TrimPrefix(v.Pointer, "/"+jsonx.EscapeToken(first))
+			v.Pointer = "/" + jsonx.EscapeToken(tr.nameOf(first)) +
+				strings.TrimPrefix(v.Pointer, "/"+jsonx.EscapeToken(first))
 			break // only the first token is the name of a param
 		}
 	}

@@ -32,7 +32,8 @@ func (o *override) project(ctx context.Context, r registry.Result) (registry.Res
 	if err != nil {
 		return r, err
 	}
-	r.Content, r.Structured, r.Display = []registry.Content{registry.TextContent(text)}, structured, registry.Display{Plain: true}
+	r.Content, r.Structured, r.Display = []registry.Content{registry.TextContent(text)}, structured,
+		registry.Display{Plain: true}
 	return r, nil
 }
 

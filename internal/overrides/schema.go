@@ -68,7 +68,8 @@ func (o *object) references() *schema.Refs {
 // different meaning there, it adds the whole schema as a member of allOf instead.
 func inline(s, target *jsonx.Value) {
 	const rest = "additionalProperties" // depends on the properties and patternProperties next to it
-	apart := s.Get(rest) != nil || target.Get(rest) != nil && (s.Get("properties") != nil || s.Get("patternProperties") != nil)
+	apart := s.Get(rest) != nil ||
+		target.Get(rest) != nil && (s.Get("properties") != nil || s.Get("patternProperties") != nil)
 	apart = apart || slices.ContainsFunc(target.Members, func(m jsonx.Member) bool { return s.Get(m.Name) != nil })
 	if apart {
 		appendAllOf(s, target)
@@ -200,7 +201,8 @@ func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int
 		return within(v) || v.Is(jsonx.Array) && slices.ContainsFunc(v.Items, within)
 	case "dependentSchemas", "dependentRequired", "dependencies":
 		return slices.ContainsFunc(v.Members, func(m jsonx.Member) bool {
-			return m.Name == name || within(m.Value) || slices.ContainsFunc(m.Value.Items, func(item *jsonx.Value) bool { return item.IsText(name) })
+			return m.Name == name || within(m.Value) ||
+				slices.ContainsFunc(m.Value.Items, func(item *jsonx.Value) bool { return item.IsText(name) })
 		})
 	}
 	return false
@@ -221,10 +223,12 @@ func (o *object) isNamedIn(s *jsonx.Value, name string, depth int) bool {
 	if ref := s.Get("$ref"); ref.Is(jsonx.String) && o.isNamedIn(o.references().Lookup(ref.Text()), name, depth-1) {
 		return true
 	}
-	if all := s.Get("allOf"); all.Is(jsonx.Array) && slices.ContainsFunc(all.Items, func(m *jsonx.Value) bool { return o.isNamedIn(m, name, depth-1) }) {
+	if all := s.Get("allOf"); all.Is(jsonx.Array) &&
+		slices.ContainsFunc(all.Items, func(m *jsonx.Value) bool { return o.isNamedIn(m, name, depth-1) }) {
 		return true
 	}
-	return slices.ContainsFunc(s.Members, func(m jsonx.Member) bool { return o.mentions(m.Name, m.Value, name, depth-1) })
+	return slices.ContainsFunc(s.Members,
+		func(m jsonx.Member) bool { return o.mentions(m.Name, m.Value, name, depth-1) })
 }
 
 // editable returns the schema of a param as an object to which keywords can be

@@ -66,15 +66,16 @@ func (s *Set) IsProjects(name string) bool {
 func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) registry.Tool {
 	o := s.named[names[0]]
 	out := *t
-	out.Reshaped = &registry.Reshaped{Upstream: t.Definition, Override: o.raw, Shown: o.shown, Origin: o.named.Origin.String(),
-		Hidden: o.Hidden, Personal: o.named.Origin.Scope == settings.ScopeUser}
+	out.Reshaped = &registry.Reshaped{Upstream: t.Definition, Override: o.raw, Shown: o.shown,
+		Origin: o.named.Origin.String(), Hidden: o.Hidden, Personal: o.named.Origin.Scope == settings.ScopeUser}
 	if o.Name != t.Name {
 		out.Reshaped.Name, out.Reshaped.NameOfProject = o.Name, s.IsProjects(names[0])
 	}
 	problems := o.problems
 	for _, name := range names[1:] {
 		other := s.named[name]
-		problems = append(problems, o.problem("", fmt.Sprintf("the tool has another override as %q at %s", name, other.named.Origin), "keep one of them"))
+		problems = append(problems, o.problem("",
+			fmt.Sprintf("the tool has another override as %q at %s", name, other.named.Origin), "keep one of them"))
 	}
 	if len(problems) == 0 {
 		problems = o.apply(ctx, t, &out)
@@ -148,7 +149,8 @@ func read(n settings.Named, shown json.RawMessage) *override {
 	}
 	o.checkSchema()
 	if o.Name != "" && registry.ValidName(o.Name) != o.Name {
-		o.fail("/name", fmt.Sprintf("%q cannot be the name of a tool", o.Name), "use at most 63 letters, digits, _, . and -")
+		o.fail("/name", fmt.Sprintf("%q cannot be the name of a tool", o.Name),
+			"use at most 63 letters, digits, _, . and -")
 	}
 	if o.Result != "" {
 		var err error

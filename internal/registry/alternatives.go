@@ -23,7 +23,8 @@ func (a alternatives) causes(e *jsonschema.ValidationError) []*jsonschema.Valida
 		return nil
 	}
 	wrong := a.wrong(e)
-	return slices.DeleteFunc(slices.Clone(e.Causes), func(c *jsonschema.ValidationError) bool { return wrong[branchOf(c, e)] != nil })
+	return slices.DeleteFunc(slices.Clone(e.Causes),
+		func(c *jsonschema.ValidationError) bool { return wrong[branchOf(c, e)] != nil })
 }
 
 // wrong returns the errors about the constant that tells the alternatives of e apart, by the index of the

@@ -16,11 +16,13 @@ import (
 
 // builder assigns names to tools and registers them.
 type builder struct {
-	opts      Options
-	partial   bool
-	reg       *Registry
-	builtins  map[string]bool   // names and aliases in lower case that a plugin id must not have
-	core      map[string]*Tool  // built-in tools by name and alias in lower case; tools of plugins cannot take these names
+	opts     Options
+	partial  bool
+	reg      *Registry
+	builtins map[string]bool // names and aliases in lower case that a plugin id must not have
+	// core has the built-in tools by name and alias in lower case. Tools of plugins cannot take
+	// these names.
+	core      map[string]*Tool
 	aliases   map[string]*Tool  // aliases of built-in tools; tools of servers cannot take them
 	renamed   map[string]*Tool  // by the name that an override replaced
 	mixedCase map[string]string // names with capital letters, by their lower-case form
@@ -131,7 +133,8 @@ func (b *builder) register(found *Tool) {
 
 func (b *builder) cutDescription(t *Tool) {
 	if max := b.opts.MaxDescription; max > 0 && int64(len(t.Description)) > max {
-		t.Description = fmt.Sprintf("%s [cut at %d of %d bytes]", text.Head(t.Description, int(max)), max, len(t.Description))
+		t.Description = fmt.Sprintf("%s [cut at %d of %d bytes]",
+			text.Head(t.Description, int(max)), max, len(t.Description))
 	}
 }
 
@@ -329,7 +332,8 @@ func (b *builder) warnOfCaseTwin(t *Tool) {
 // versions. Both must come from the same source, so that no source can replace
 // another's tool by a higher version.
 func isVersionOf(t, old *Tool) bool {
-	return t.Source == old.Source && !t.OfServer() && t.Version != "" && old.Version != "" && t.Version != old.Version && t.OriginalName() == old.OriginalName()
+	return t.Source == old.Source && !t.OfServer() && t.Version != "" && old.Version != "" &&
+		t.Version != old.Version && t.OriginalName() == old.OriginalName()
 }
 
 func (b *builder) putVersion(t *Tool) {
@@ -431,7 +435,13 @@ func (b *builder) withdraw() {
 		}
 		for _, v := range b.versionsOf(t) {
 			b.reg.hidden = append(b.reg.hidden,
-				Hidden{Name: t.Name, Version: v.Version, Source: t.Source, Reason: "an override hides it", Setting: v.Reshaped.Origin})
+				Hidden{
+					Name:    t.Name,
+					Version: v.Version,
+					Source:  t.Source,
+					Reason:  "an override hides it",
+					Setting: v.Reshaped.Origin,
+				})
 		}
 		delete(b.reg.names, t.Name)
 		delete(b.reg.versions, t.Name)

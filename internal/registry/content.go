@@ -97,12 +97,14 @@ func (p *part) unsettled() (Content, error) {
 		if p.Resource == nil || p.Resource.URI == "" {
 			return c, errors.New("a resource must have the field resource with a uri")
 		}
-		c.URI, c.MIMEType, c.Text, c.Data = p.Resource.URI, cmp.Or(p.Resource.MIMEType, p.Resource.Blob.kind), p.Resource.Text, p.Resource.Blob.data
+		c.URI, c.MIMEType, c.Text, c.Data = p.Resource.URI, cmp.Or(p.Resource.MIMEType, p.Resource.Blob.kind),
+			p.Resource.Text, p.Resource.Blob.data
 	case ContentResourceLink:
 		if p.URI == "" {
 			return c, errors.New("a resource_link must have a uri")
 		}
-		c.URI, c.Name, c.Title, c.Description, c.MIMEType, c.Size = p.URI, p.Name, p.Title, p.Description, p.MIMEType, p.Size
+		c.URI, c.Name, c.Title, c.Description, c.MIMEType, c.Size = p.URI, p.Name,
+			p.Title, p.Description, p.MIMEType, p.Size
 	default:
 		return c, fmt.Errorf("type is %q, but must be text, image, audio, resource or resource_link", p.Type)
 	}
@@ -143,7 +145,8 @@ func (c Content) Settled() Content {
 		c.MIMEType = mediaType(class + "/" + c.MIMEType) // "png"
 	}
 	if len(c.Data) == 0 {
-		return c.asText(strings.Join(strings.Fields(fmt.Sprintf("[%s %s %s without data]", c.Type, c.URI, c.MIMEType)), " "))
+		return c.asText(strings.Join(strings.Fields(fmt.Sprintf("[%s %s %s without data]",
+			c.Type, c.URI, c.MIMEType)), " "))
 	}
 	kind := found(c.Data, c.MIMEType)
 	if kind == "" && c.Type != ContentResource { // encoded twice
@@ -157,7 +160,8 @@ func (c Content) Settled() Content {
 	case kind != "":
 		c.MIMEType = kind
 		c.retype(attachment)
-	case isPlainText(c.Data) && c.Type == ContentResource && (isTextType(c.MIMEType) || c.MIMEType == "" || c.MIMEType == "application/octet-stream"):
+	case isPlainText(c.Data) && c.Type == ContentResource &&
+		(isTextType(c.MIMEType) || c.MIMEType == "" || c.MIMEType == "application/octet-stream"):
 		c.Text, c.Data, c.MIMEType = string(c.Data), nil, labelled
 	case isPlainText(c.Data) && c.Type == ContentImage && c.MIMEType != "image/svg+xml": // an error message
 		return c.asText(string(c.Data))
@@ -291,7 +295,8 @@ func isPlainText(data []byte) bool {
 func isTextType(kind string) bool {
 	name := kind[strings.LastIndexAny(kind, "/+.-")+1:]
 	switch name {
-	case "json", "xml", "yaml", "javascript", "typescript", "jsonl", "ndjson", "toml", "sql", "sh", "graphql", "html", "csv", "markdown":
+	case "json", "xml", "yaml", "javascript", "typescript", "jsonl",
+		"ndjson", "toml", "sql", "sh", "graphql", "html", "csv", "markdown":
 		return true
 	}
 	return strings.HasPrefix(kind, "text/")

@@ -56,10 +56,11 @@ type Example struct {
 // schemas: those that the source sent, byte for byte, unless something in them had to be
 // settled.
 type Definition struct {
-	Name            string          `json:"name"`                  // registered name, as calls use it
-	DisplayName     string          `json:"displayName,omitempty"` // display name
-	Description     string          `json:"description,omitempty"`
-	Source          string          `json:"source"`               // builtin, command, composite, plugin:ID, mcp:SERVER or openapi:NAME
+	Name        string `json:"name"`                  // registered name, as calls use it
+	DisplayName string `json:"displayName,omitempty"` // display name
+	Description string `json:"description,omitempty"`
+	// Source is builtin, command, composite, plugin:ID, mcp:SERVER or openapi:NAME.
+	Source          string          `json:"source"`
 	Server          string          `json:"server,omitempty"`     // MCP server or API
 	ServerTool      string          `json:"serverTool,omitempty"` // the server's own name for the tool
 	Plugin          string          `json:"plugin,omitempty"`     // id of the plugin
@@ -78,7 +79,8 @@ type Definition struct {
 	InputSchema     json.RawMessage `json:"inputSchema,omitempty"`      // JSON Schema of its params
 	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`     // JSON Schema of its structured results
 	Provider        ProviderFields  `json:"provider,omitzero"`          // fields that only some providers declare
-	MCP             MCPFields       `json:"mcp,omitzero"`               // fields that only MCP clients use, as the server sent them
+	// MCP has the fields that only MCP clients use, as the server sent them.
+	MCP MCPFields `json:"mcp,omitzero"`
 	// SentInput and SentOutput are schemas as the source sent them, if those above differ
 	// because they were settled.
 	SentInput, SentOutput json.RawMessage `json:"-"`
@@ -308,7 +310,9 @@ func (d *Definition) OriginalName() string {
 
 // Part is one aspect of a tool that its fingerprint covers.
 type Part struct {
-	Name  string `json:"name"` // source, name, description, inputSchema, outputSchema, annotations, behind, title, icons, execution, _meta, override
+	// Name is source, name, description, inputSchema, outputSchema, annotations, behind, title,
+	// icons, execution, _meta or override.
+	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 

@@ -135,7 +135,9 @@ func PermissionsFilter(denied map[string]string) Filter {
 	return func(t *Tool) *Hidden {
 		for _, p := range t.Permissions {
 			if setting, ok := denied[p]; ok {
-				return &Hidden{Reason: "needs the permission " + p + ", but permissions." + p + " is false", Setting: setting}
+				return &Hidden{
+					Reason: "needs the permission " + p + ", but permissions." + p + " is false", Setting: setting,
+				}
 			}
 		}
 		return nil

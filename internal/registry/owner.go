@@ -196,7 +196,8 @@ func (b *builder) explainKept() {
 		case !loaded || t != nil && t.Source == source:
 			continue
 		case report.Err != nil:
-			h.Reason, h.Err = h.Reason+": "+strings.TrimPrefix(report.Err.Error(), fmt.Sprintf("server %q: ", k.Server)), report.Err
+			h.Reason, h.Err = h.Reason+": "+
+				strings.TrimPrefix(report.Err.Error(), fmt.Sprintf("server %q: ", k.Server)), report.Err
 		case was != nil:
 			h.Reason, h.Setting, h.Err = h.Reason+": "+was.Reason, was.Setting, was.Err
 			b.reg.kept[k.Name] = h
@@ -332,7 +333,8 @@ func namesakes(d *Definition, builtin func(name string) *Namesake) []Namesake {
 	var out []Namesake
 	for _, name := range append(d.Spellings(), ValidName(d.Name)) {
 		n := builtin(name)
-		if n == nil || d.Source == SourceBuiltin && n.Name == d.OriginalName() || slices.ContainsFunc(out, func(o Namesake) bool { return o.Name == n.Name }) {
+		if n == nil || d.Source == SourceBuiltin && n.Name == d.OriginalName() ||
+			slices.ContainsFunc(out, func(o Namesake) bool { return o.Name == n.Name }) {
 			continue
 		}
 		out = append(out, *n)

@@ -34,7 +34,8 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	if err := CheckJSON(data); err != nil {
 		return nil, Invalid(tool, err.Pointer, "params are not valid JSON: %s", err.Message)
 	}
-	if text, ok := jsonx.Text(data); ok && strings.HasPrefix(strings.TrimSpace(text), "{") { // as some models write an object
+	if text, ok := jsonx.Text(data); ok && strings.HasPrefix(strings.TrimSpace(text), "{") {
+		// Some models write an object so.
 		return DecodeParams(tool, []byte(text))
 	}
 	if data[0] != '{' {

@@ -34,7 +34,9 @@ type Registry struct {
 	hidden      []Hidden
 	diagnostics []Diagnostic
 	reports     []SourceReport
-	explain     func() // adds to kept and hidden, once: most runs need neither, and a project may have thousands of kept names
+	// explain adds to kept and hidden, once: most runs need neither, and a project may
+	// have thousands of kept names.
+	explain func()
 
 	mu         sync.Mutex
 	validators map[*Tool]*Validator
@@ -58,7 +60,8 @@ func (e *NotFoundError) Error() string {
 		return fmt.Sprintf("tool %s is not registered: %s", text.Quote(e.Name), e.Hidden.Reason)
 	case len(e.Versions) > 0:
 		name, version, _ := cutVersion(e.Name)
-		return fmt.Sprintf("tool %s has no version %s; available: %s", text.Quote(name), version, strings.Join(e.Versions, ", "))
+		return fmt.Sprintf("tool %s has no version %s; available: %s",
+			text.Quote(name), version, strings.Join(e.Versions, ", "))
 	}
 	what := "named"
 	if text.IsGlob(e.Name) {
@@ -167,7 +170,13 @@ func (r *Registry) notFound(name string) error {
 		return e
 	}
 	if t := r.formerly(name); t != nil {
-		e.Hidden = &Hidden{Name: name, Source: t.Source, Now: t.Name, Reason: fmt.Sprintf("an override renames it to %q", t.Name), Setting: t.Reshaped.Origin}
+		e.Hidden = &Hidden{
+			Name:    name,
+			Source:  t.Source,
+			Now:     t.Name,
+			Reason:  fmt.Sprintf("an override renames it to %q", t.Name),
+			Setting: t.Reshaped.Origin,
+		}
 		return e
 	}
 	e.Near = r.near(name)
@@ -362,11 +371,19 @@ func (r *Registry) CompileAll(ctx context.Context) []Diagnostic {
 	for _, t := range r.tools {
 		notes, err := r.Validator(t).Compile(ctx)
 		if err != nil {
-			out = append(out, Diagnostic{Severity: SeverityError, Code: "schema_invalid", Source: t.Source, Tool: t.Name,
-				Message: "the input schema cannot be used: " + err.Error(), Hint: "the tool is listed, but calls to it are refused"})
+			out = append(out, Diagnostic{Severity: SeverityError,
+				Code: "schema_invalid", Source: t.Source, Tool: t.Name,
+				Message: "the input schema cannot be used: " + err.Error(),
+				Hint:    "the tool is listed, but calls to it are refused"})
 		}
 		for _, n := range notes {
-			out = append(out, Diagnostic{Severity: SeverityWarning, Code: "schema_partly_checked", Source: t.Source, Tool: t.Name, Message: n})
+			out = append(out, Diagnostic{
+				Severity: SeverityWarning,
+				Code:     "schema_partly_checked",
+				Source:   t.Source,
+				Tool:     t.Name,
+				Message:  n,
+			})
 		}
 	}
 	return out

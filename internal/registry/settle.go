@@ -73,13 +73,21 @@ func (t *Tool) settle(s *schema.Settler) (diags []Diagnostic) {
 		return nil
 	}
 	diagnose := func(severity Severity, code, message, hint string) {
-		diags = append(diags, Diagnostic{Severity: severity, Code: code, Source: t.Source, Tool: t.Name, Message: message, Hint: hint})
+		diags = append(diags, Diagnostic{
+			Severity: severity,
+			Code:     code,
+			Source:   t.Source,
+			Tool:     t.Name,
+			Message:  message,
+			Hint:     hint,
+		})
 	}
 	if len(t.InputSchema) > 0 {
 		in, err := settleObject(s, t.InputSchema)
 		if err != nil {
 			t.Quarantine = fmt.Errorf("%w: %w", ErrSchemaInvalid, err)
-			diagnose(SeverityWarning, "schema_invalid", t.Quarantine.Error()+"; the tool was left out", "report this to the author of the tool")
+			diagnose(SeverityWarning, "schema_invalid", t.Quarantine.Error()+"; the tool was left out",
+				"report this to the author of the tool")
 		}
 		t.keepSent(&t.SentInput, &t.InputSchema, in.Raw)
 		for _, note := range in.Open {
@@ -173,8 +181,9 @@ func (c *checkable) walk(v *jsonx.Value, is schema.Content) {
 // a settled schema.
 func isUnchecked(keyword string) bool {
 	switch keyword {
-	case "title", "description", "$comment", "format", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
-		"$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$dynamicRef", "$recursiveRef", "$vocabulary", "regexProperties":
+	case "title", "description", "$comment", "format", "deprecated", "readOnly", "writeOnly", "contentEncoding",
+		"contentMediaType", "contentSchema", "$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor",
+		"$dynamicRef", "$recursiveRef", "$vocabulary", "regexProperties":
 		return true
 	}
 	return false

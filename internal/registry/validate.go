@@ -89,7 +89,8 @@ func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violat
 	if _, err := v.Compile(ctx); err != nil {
 		return nil, err
 	}
-	if err := jsonx.Check(doc, jsonx.Options{Number: numberFault}); err != nil { // the library cannot compute with such numbers
+	if err := jsonx.Check(doc, jsonx.Options{Number: numberFault}); err != nil {
+		// The library cannot compute with such numbers.
 		return nil, fmt.Errorf("reading the value to check: %w", err)
 	}
 	value, err := jsonx.Decode(doc)
@@ -97,7 +98,8 @@ func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violat
 		return nil, fmt.Errorf("reading the value to check: %w", err)
 	}
 	var failed error
-	if err := withTimeLimit(ctx, validateLimit, func() error { failed = v.compiled.Validate(value); return nil }); err != nil {
+	if err := withTimeLimit(ctx, validateLimit,
+		func() error { failed = v.compiled.Validate(value); return nil }); err != nil {
 		return nil, fmt.Errorf("checking against the schema: %w", err)
 	}
 	if failed == nil {
@@ -129,7 +131,8 @@ func (v *Validator) compile(ctx context.Context) error {
 	v.refs, v.notes = schema.NewRefs(settled.Tree), c.notes
 	text := settled.Tree.AppendTo(nil)
 	var compiled *jsonschema.Schema // not v.compiled, because an abandoned goroutine may still write it
-	if err := withTimeLimit(ctx, validateLimit, func() (err error) { compiled, err = compileSchema(text); return err }); err != nil {
+	if err := withTimeLimit(ctx, validateLimit,
+		func() (err error) { compiled, err = compileSchema(text); return err }); err != nil {
 		return schemaError(err)
 	}
 	v.compiled = compiled
@@ -202,7 +205,8 @@ func withTimeLimit(ctx context.Context, limit time.Duration, f func() error) err
 }
 
 // leavesOf returns the causes of an error that have no further ones.
-func leavesOf(e *jsonschema.ValidationError, causes func(*jsonschema.ValidationError) []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+func leavesOf(e *jsonschema.ValidationError,
+	causes func(*jsonschema.ValidationError) []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	further := causes(e)
 	if len(further) == 0 {
 		return []*jsonschema.ValidationError{e}
@@ -212,7 +216,8 @@ func leavesOf(e *jsonschema.ValidationError, causes func(*jsonschema.ValidationE
 		out = append(out, leavesOf(c, causes)...)
 	}
 	slices.SortFunc(out, func(a, b *jsonschema.ValidationError) int {
-		return cmp.Or(cmp.Compare(a.InstanceLocation, b.InstanceLocation), cmp.Compare(a.KeywordLocation, b.KeywordLocation))
+		return cmp.Or(cmp.Compare(a.InstanceLocation, b.InstanceLocation),
+			cmp.Compare(a.KeywordLocation, b.KeywordLocation))
 	})
 	return out
 }
@@ -240,8 +245,8 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 	if union, ok := (alternatives{v.refs}).ofConstants(leaf); ok {
 		return []Violation{union}
 	}
-	base := Violation{Pointer: text.Clip(pointerOf(leaf.InstanceLocation), maxPointer), Message: text.Clip(leaf.Message, maxMessage),
-		Keyword: keywordOf(leaf)}
+	base := Violation{Pointer: text.Clip(pointerOf(leaf.InstanceLocation), maxPointer),
+		Message: text.Clip(leaf.Message, maxMessage), Keyword: keywordOf(leaf)}
 	_, fragment, _ := strings.Cut(leaf.AbsoluteKeywordLocation, "#")
 	rule := v.refs.Lookup("#" + fragment)
 	if rule == nil {
@@ -252,7 +257,8 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 	case value.Is(jsonx.Object) && base.Keyword == "required" && rule.Is(jsonx.Array):
 		return missing(base, rule, value)
 	case value.Is(jsonx.Object) && base.Keyword == "additionalProperties":
-		return unknown(base, leaf.Message, v.refs.Lookup("#"+strings.TrimSuffix(fragment, "/additionalProperties")), value)
+		return unknown(base, leaf.Message,
+			v.refs.Lookup("#"+strings.TrimSuffix(fragment, "/additionalProperties")), value)
 	}
 	base.Message = text.Clip(cmp.Or(messageOf(base.Keyword, rule, value), base.Message), maxMessage)
 	base.Expected = describe(rule)

@@ -88,7 +88,8 @@ func escapeControls(s string) string {
 
 // matchesAll reports whether the rule has no conditions.
 func (r *Rule) matchesAll() bool {
-	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.Group+r.Profile+r.Prompt+r.Resource+r.When == "" && len(r.Annotations) == 0
+	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.Group+
+		r.Profile+r.Prompt+r.Resource+r.When == "" && len(r.Annotations) == 0
 }
 
 // matchesNothing says why a rule on a command matches no call, or returns "". Policy
@@ -116,12 +117,14 @@ func (r *Rule) matchesNothing() string {
 	if inner == "" {
 		return "the rule matches nothing: toolreg asks about a command that begins so"
 	}
-	return fmt.Sprintf("the rule matches nothing: toolreg decides on the command that runs in it; write a rule on %q", inner)
+	return fmt.Sprintf(
+		"the rule matches nothing: toolreg decides on the command that runs in it; write a rule on %q", inner)
 }
 
 // hasNUL reports whether a text of the rule contains a NUL character, which settings cannot.
 func (r *Rule) hasNUL() bool {
-	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path, r.Client, r.Group, r.Prompt, r.Resource, r.When, r.Reason},
+	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category,
+		r.Command, r.Path, r.Client, r.Group, r.Prompt, r.Resource, r.When, r.Reason},
 		r.Match, r.NotMatch)
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, 0) })
 }
@@ -196,5 +199,6 @@ func onHost(host string, deeper bool) string {
 	case wild:
 		prefix = `[a-z0-9_.-]+\.`
 	}
-	return ".url | test(" + jsonx.Quote(`(?i)^\s*https?://`+prefix+regexp.QuoteMeta(below)+`\.?(:[0-9]*)?([/?#]|$)`) + ")"
+	return ".url | test(" +
+		jsonx.Quote(`(?i)^\s*https?://`+prefix+regexp.QuoteMeta(below)+`\.?(:[0-9]*)?([/?#]|$)`) + ")"
 }

@@ -47,7 +47,8 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 		}
 		for _, key := range []string{"allow", "ask", "deny", "permission", "allowedTools", "disallowedTools"} {
 			if m := doc.Root.Get(key); m.Is(jsonx.Array) || m.Is(jsonx.Object) {
-				r.addNote(place(f.Path, int(m.Line)), key+" is not read: Claude Code has its rules in permissions.allow, ask and deny")
+				r.addNote(place(f.Path, int(m.Line)),
+					key+" is not read: Claude Code has its rules in permissions.allow, ask and deny")
 			}
 		}
 		for _, m := range doc.Members("permissions") {
@@ -62,7 +63,8 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 				}
 				r.list(f.Path, m.Name, m.Value)
 			default:
-				r.addNote(place(f.Path, int(m.Line)), "permissions."+m.Name+" is not a rule; see approvalMode and workspace")
+				r.addNote(place(f.Path, int(m.Line)),
+					"permissions."+m.Name+" is not a rule; see approvalMode and workspace")
 			}
 		}
 	}
@@ -194,13 +196,15 @@ func prefixRule(decision, words string) (*Rule, string) {
 	case decision == allow:
 		return nil, leftOut + "the command is more than plain words"
 	}
-	return &Rule{Tool: shellTool, When: ".command | contains(" + jsonx.Quote(words) + ")"}, broader + "it applies to every line that contains the text"
+	return &Rule{Tool: shellTool, When: ".command | contains(" + jsonx.Quote(words) + ")"},
+		broader + "it applies to every line that contains the text"
 }
 
 // patternRule returns a rule for commands that match a pattern with wildcards.
 func patternRule(decision, pattern string) (*Rule, string) {
 	if decision != allow {
-		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))}, broader + "it applies to every line that contains a match"
+		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))},
+			broader + "it applies to every line that contains a match"
 	}
 	head := pattern[:strings.IndexByte(pattern, '*')]
 	head = strings.TrimSpace(head[:strings.LastIndexByte(head, ' ')+1])
@@ -218,7 +222,8 @@ func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 		"NotebookEdit": "edit", "Glob": "glob", "Grep": "grep", "LS": "list_directory",
 	}[name]
 	category := map[string]string{"Read": "read", "Edit": "write"}[name]
-	if name == "NotebookEdit" && (decision != allow || spec == "" || spec == "*" || spec == "**") { // edit changes other files too
+	if name == "NotebookEdit" && (decision != allow || spec == "" || spec == "*" || spec == "**") {
+		// Edit changes other files too.
 		rule := &Rule{Tool: own, Path: notebooks}
 		if decision != allow {
 			rule = &Rule{Source: builtin, Category: "write", Path: notebooks}
@@ -237,7 +242,8 @@ func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 	glob, ok := r.glob(spec)
 	switch {
 	case decision != allow && !ok:
-		return &Rule{Source: builtin, Category: category}, broader + "the pattern has no counterpart, so it applies to all files"
+		return &Rule{Source: builtin, Category: category},
+			broader + "the pattern has no counterpart, so it applies to all files"
 	case !ok:
 		return nil, leftOut + "the pattern has no counterpart"
 	case decision == allow && category == "":
@@ -245,7 +251,8 @@ func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 	case decision == allow:
 		return &Rule{Source: builtin, Category: category, Path: glob}, ""
 	case name == "Read":
-		return &Rule{Source: builtin, Path: glob}, broader + "it applies to writing too; shell commands that read these files are not covered"
+		return &Rule{Source: builtin, Path: glob},
+			broader + "it applies to writing too; shell commands that read these files are not covered"
 	}
 	return &Rule{Source: builtin, Category: "write", Path: glob}, ""
 }

@@ -136,8 +136,11 @@ func exampleLines(v any) []string {
 
 // example adds an example to the rules to which it applies.
 func (r *codexReader) example(ctx context.Context, rules []Rule, line string, match bool) bool {
-	tool := &registry.Tool{Definition: registry.Definition{Name: shellTool, Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
-		Behavior: registry.Behavior{Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Command: line}, nil }}}
+	tool := &registry.Tool{Definition: registry.Definition{Name: shellTool,
+		Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
+		Behavior: registry.Behavior{
+			Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Command: line}, nil },
+		}}
 	p := &policy.Policy{Shell: shell.Bash}
 	found := false
 	for i := range rules {

@@ -73,7 +73,8 @@ func exporters(ctx context.Context) map[string]exporter {
 				return got.Rules
 			},
 		},
-		"gemini": {order: true, exact: geminiEntries, wide: func(r Rule) []string { r.When = ""; return geminiEntries(r) }, join: geminiText,
+		"gemini": {order: true, exact: geminiEntries,
+			wide: func(r Rule) []string { r.When = ""; return geminiEntries(r) }, join: geminiText,
 			read: func(_, entry string) []Rule {
 				got, _ := readGeminiRules([]RuleFile{{Data: []byte(entry)}})
 				return got.Rules
@@ -136,8 +137,8 @@ func claudeEntries(r Rule) []string {
 
 // claudeTool returns Claude Code's name for a built-in tool, or "".
 func claudeTool(tool string) string {
-	return map[string]string{"read_file": "Read", "write_file": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "list_directory": "LS",
-		shellTool: "Bash", fetchTool: "WebFetch", "todo_write": "TodoWrite"}[tool]
+	return map[string]string{"read_file": "Read", "write_file": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep",
+		"list_directory": "LS", shellTool: "Bash", fetchTool: "WebFetch", "todo_write": "TodoWrite"}[tool]
 }
 
 func bashEntries(r Rule) []string {
@@ -211,7 +212,8 @@ func unquoted(expression string) string {
 
 // hostOf returns the host in a condition from onHost.
 func hostOf(when string) string {
-	host := strings.TrimSuffix(strings.TrimPrefix(quotedIn(when, "test("), `(?i)^\s*https?://`), `\.?(:[0-9]*)?([/?#]|$)`)
+	host := strings.TrimSuffix(strings.TrimPrefix(quotedIn(when, "test("), `(?i)^\s*https?://`),
+		`\.?(:[0-9]*)?([/?#]|$)`)
 	if below, ok := strings.CutPrefix(host, `[a-z0-9_.-]+\.`); ok {
 		return "*." + unquoted(below)
 	}

@@ -36,11 +36,14 @@ func RulePlaces(program, root string, environ []string) []RulePlace {
 	}
 	switch program {
 	case "claude":
-		return []RulePlace{{Path: system("/Library/Application Support/ClaudeCode", "/etc/claude-code") + "/managed-settings.json"},
-			{Path: filepath.Join(root, ".claude", "settings.local.json")}, {Path: filepath.Join(root, ".claude", "settings.json")},
+		return []RulePlace{{Path: system("/Library/Application Support/ClaudeCode", "/etc/claude-code") +
+			"/managed-settings.json"},
+			{Path: filepath.Join(root, ".claude", "settings.local.json")},
+			{Path: filepath.Join(root, ".claude", "settings.json")},
 			{Path: filepath.Join(folder("CLAUDE_CONFIG_DIR", ".claude"), "settings.json")}}
 	case "gemini":
-		return []RulePlace{{Path: system("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies", Suffix: ".toml", Tier: 3},
+		return []RulePlace{{Path: system("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies",
+			Suffix: ".toml", Tier: 3},
 			{Path: filepath.Join(folder("GEMINI_CLI_HOME", ""), ".gemini", "policies"), Suffix: ".toml", Tier: 2},
 			{Path: filepath.Join(root, ".gemini", "policies"), Suffix: ".toml", Tier: 1}}
 	case "codex":

@@ -72,7 +72,8 @@ func readGeminiRules(files []RuleFile) (ImportedRules, error) {
 		}
 	}
 	slices.SortStableFunc(rules, func(a, b geminiRule) int {
-		return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(b.Priority, a.Priority), cmp.Compare(strictness(a.Decision), strictness(b.Decision)))
+		return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(b.Priority, a.Priority),
+			cmp.Compare(strictness(a.Decision), strictness(b.Decision)))
 	})
 	for i := range rules {
 		r.rule(&rules[i])
@@ -193,7 +194,8 @@ func (r *geminiReader) commands(g *geminiRule, decision, tool string, prefixes [
 		return note(regexRule(decision, g.CommandRegex))
 	}
 	rule := geminiTool(tool, g.MCPName)
-	if rule != nil && decision == allow && (text.IsGlob(strings.TrimSuffix(rule.Tool, "*")) || rule.Server != "*" && text.IsGlob(rule.Server)) {
+	if rule != nil && decision == allow &&
+		(text.IsGlob(strings.TrimSuffix(rule.Tool, "*")) || rule.Server != "*" && text.IsGlob(rule.Server)) {
 		r.addNote(g.from, leftOut+"Gemini CLI supports * only for all servers and at the end of the name of a tool")
 		return nil
 	}
@@ -248,7 +250,8 @@ func ownGeminiTool(name string) (own string, ok bool) {
 		return "grep", true
 	case "write_todos":
 		return "todo_write", true
-	case "list_directory", "read_file", "grep", "glob", "edit", "write_file", shellTool, "process", fetchTool, "apply_patch", "todo_read", "todo_write":
+	case "list_directory", "read_file", "grep", "glob", "edit", "write_file",
+		shellTool, "process", fetchTool, "apply_patch", "todo_read", "todo_write":
 		return name, true
 	}
 	return "", false
@@ -267,7 +270,8 @@ func regexRule(decision, expression string) (*Rule, string) {
 			Tool: shellTool, When: "(" + tests("^(?:"+expression+")") + ") and " + oneCommand,
 		}, "the rule is narrower: it applies only to single commands"
 	}
-	return &Rule{Tool: shellTool, When: tests("(?s)" + expression)}, broader + "it applies to every line that contains a match"
+	return &Rule{Tool: shellTool, When: tests("(?s)" + expression)},
+		broader + "it applies to every line that contains a match"
 }
 
 // argsRule adds a condition on the params as JSON.

@@ -17,9 +17,11 @@ import (
 func claudeFiles(w folders) []settings.ImportFile {
 	shared, config := read(braces, claudeEntry, "mcpServers"), w.named("CLAUDE_CONFIG_DIR")
 	user := w.user(shared, config, ".claude.json")
-	with := slices.Concat(user, []settings.ImportFile{w.project(nil, ".claude", "settings.json"), w.project(nil, ".claude", "settings.local.json")},
+	with := slices.Concat(user, []settings.ImportFile{w.project(nil, ".claude", "settings.json"),
+		w.project(nil, ".claude", "settings.local.json")},
 		w.user(nil, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"))
-	return slices.Concat(switchedBy(w.user(read(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"),
+	return slices.Concat(switchedBy(
+		w.user(read(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"),
 		claudeSwitch(w.root, false), with...),
 		switchedBy([]settings.ImportFile{w.project(shared, ".mcp.json")}, claudeSwitch(w.root, true), with...),
 		switchedBy(user, claudeSwitch(w.root, false), with...))
@@ -40,7 +42,8 @@ func claudeDesktopFiles(w folders) []settings.ImportFile {
 	r, path := read(plain, (*server).entry, "mcpServers"), filepath.Join("Claude", "claude_desktop_config.json")
 	files := w.user(r, w.application(), path)
 	if runtime.GOOS == "windows" {
-		files = append(w.user(r, w.named("LOCALAPPDATA", "AppData", "Local"), "Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", path), files...)
+		files = append(w.user(r, w.named("LOCALAPPDATA", "AppData", "Local"),
+			"Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", path), files...)
 	}
 	return files
 }
@@ -59,7 +62,8 @@ func claudeSwitch(root string, team bool) func(doc *document.Document, name stri
 			case "disabledMcpjsonServers":
 				off = off || team && slices.Contains(m.Value.Strings(), name)
 			case "deniedMcpServers":
-				off = off || slices.ContainsFunc(m.Value.Items, func(item *jsonx.Value) bool { return item.Get("serverName").IsText(name) })
+				off = off || slices.ContainsFunc(m.Value.Items,
+					func(item *jsonx.Value) bool { return item.Get("serverName").IsText(name) })
 			}
 		}
 		for _, rule := range doc.Root.Get("permissions").Get("deny").Strings() {

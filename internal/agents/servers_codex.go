@@ -162,9 +162,11 @@ func codexEntry(table any) (entry, string) {
 	if err != nil {
 		return entry{}, "its table does not have the expected form"
 	}
-	e := entry{Command: s.Command, Args: s.Args, Env: sortedPairs(s.Env), Cwd: s.Cwd, URL: s.URL, Headers: sortedPairs(s.HTTPHeaders),
+	e := entry{Command: s.Command, Args: s.Args, Env: sortedPairs(s.Env),
+		Cwd: s.Cwd, URL: s.URL, Headers: sortedPairs(s.HTTPHeaders),
 		IncludeTools: s.EnabledTools, ExcludeTools: s.DisabledTools, Disabled: s.Enabled != nil && !*s.Enabled}
-	if l := (login{ClientID: s.OAuth.ClientID, RedirectURI: s.OAuth.CallbackURL, Scopes: s.Scopes}); e.Command == "" && !l.isEmpty() {
+	if l := (login{ClientID: s.OAuth.ClientID, RedirectURI: s.OAuth.CallbackURL,
+		Scopes: s.Scopes}); e.Command == "" && !l.isEmpty() {
 		e.OAuth = &l
 	}
 	switch {

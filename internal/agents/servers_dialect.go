@@ -57,7 +57,8 @@ func mcporterLike(s string, secret bool) (string, error) {
 // ${workspaceFolder} and the like.
 func editorLike(root string) dialect {
 	return func(s string, secret bool) (string, error) {
-		if path, ok := strings.CutPrefix(s, "${file:"); ok && secret && strings.HasSuffix(path, "}") && !strings.Contains(path, "$") {
+		if path, ok := strings.CutPrefix(s, "${file:"); ok && secret &&
+			strings.HasSuffix(path, "}") && !strings.Contains(path, "$") {
 			return fileReference(strings.TrimSuffix(path, "}"))
 		}
 		out, err := replace(s, "${", "}", func(inner string) (string, error) { return editorVariable(root, inner) })
@@ -86,7 +87,8 @@ func editorVariable(root, inner string) (string, error) {
 
 // opencodeLike is the dialect with {env:NAME} and {file:PATH}.
 func opencodeLike(s string, secret bool) (string, error) {
-	if path, ok := strings.CutPrefix(s, "{file:"); ok && secret && strings.Count(s, "}") == 1 && strings.HasSuffix(path, "}") {
+	if path, ok := strings.CutPrefix(s, "{file:"); ok && secret &&
+		strings.Count(s, "}") == 1 && strings.HasSuffix(path, "}") {
 		return fileReference(strings.TrimSuffix(path, "}"))
 	}
 	out, err := replace(s, "{", "}", func(inner string) (string, error) {

@@ -59,8 +59,8 @@ type address struct {
 // entry converts the fields that most programs have in common. problem says why
 // that is not possible.
 func (s *server) entry() (e entry, problem string) {
-	e = entry{Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, HTTPURL: s.HTTPURL, Headers: s.Headers, ExcludeTools: s.DisabledTools,
-		Disabled: s.Disabled || s.Enabled != nil && !*s.Enabled}
+	e = entry{Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, HTTPURL: s.HTTPURL, Headers: s.Headers,
+		ExcludeTools: s.DisabledTools, Disabled: s.Disabled || s.Enabled != nil && !*s.Enabled}
 	if e.URL == "" {
 		e.URL = s.ServerURL
 	}
@@ -149,7 +149,8 @@ func switched(entry *jsonx.Value) *bool {
 
 // switchedBy lets each of a program's files, and others, switch servers of all of them off.
 func switchedBy(files []settings.ImportFile,
-	says func(doc *document.Document, name string) (off bool, tools []string), others ...settings.ImportFile) []settings.ImportFile {
+	says func(doc *document.Document, name string) (off bool, tools []string),
+	others ...settings.ImportFile) []settings.ImportFile {
 	var with []string
 	for _, f := range slices.Concat(files, others) {
 		if !slices.Contains(with, f.Path) {

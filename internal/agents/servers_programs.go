@@ -17,14 +17,16 @@ import (
 // file, and one that says what is disabled, switches servers of both off.
 func geminiFiles(w folders) []settings.ImportFile {
 	r, folder := read(shellLike, geminiEntry, "mcpServers"), filepath.Join(w.named("GEMINI_CLI_HOME"), ".gemini")
-	files := append([]settings.ImportFile{w.project(r, ".gemini", "settings.json")}, w.user(r, folder, "settings.json")...)
+	files := append([]settings.ImportFile{w.project(r, ".gemini", "settings.json")},
+		w.user(r, folder, "settings.json")...)
 	return switchedBy(files, geminiSwitch, w.user(nil, folder, "mcp-server-enablement.json")...)
 }
 
 // geminiSwitch says whether a file excludes a server, does not allow it or has disabled it.
 func geminiSwitch(doc *document.Document, name string) (off bool, tools []string) {
 	allowed, excluded := lists(doc, "allowed", "allowMCPServers"), lists(doc, "excluded", "excludeMCPServers")
-	return slices.Contains(excluded, name) || len(allowed) > 0 && !slices.Contains(allowed, name) || disabled(doc, name), nil
+	return slices.Contains(excluded, name) ||
+		len(allowed) > 0 && !slices.Contains(allowed, name) || disabled(doc, name), nil
 }
 
 // disabled reports whether a file of nothing but switches disables a server.
@@ -65,7 +67,8 @@ func geminiEntry(s *server) (entry, string) {
 // behind them the one that editions before 2.0 had.
 func antigravityFiles(w folders) []settings.ImportFile {
 	r := read(braces, antigravityEntry, "mcpServers")
-	out := append([]settings.ImportFile{w.project(r, ".agents", "mcp_config.json")}, w.user(r, w.named("", ".gemini"), "config", "mcp_config.json")...)
+	out := append([]settings.ImportFile{w.project(r, ".agents", "mcp_config.json")},
+		w.user(r, w.named("", ".gemini"), "config", "mcp_config.json")...)
 	return append(out, w.user(r, w.named("", ".gemini"), "antigravity", "mcp_config.json")...)
 }
 
@@ -100,14 +103,16 @@ func copilotEntry(s *server) (entry, string) {
 
 func cursorFiles(w folders) []settings.ImportFile {
 	r := read(editorLike(w.root), (*server).entry, "mcpServers")
-	return append([]settings.ImportFile{w.project(r, ".cursor", "mcp.json")}, w.user(r, w.named("", ".cursor"), "mcp.json")...)
+	return append([]settings.ImportFile{w.project(r, ".cursor", "mcp.json")},
+		w.user(r, w.named("", ".cursor"), "mcp.json")...)
 }
 
 // windsurfFiles returns the files of Devin Desktop, which Windsurf became, and behind them
 // the one that Windsurf had.
 func windsurfFiles(w folders) []settings.ImportFile {
 	r := read(editorLike(w.root), devinEntry, "mcpServers")
-	out := []settings.ImportFile{w.project(r, ".devin", "mcp_config.local.json"), w.project(r, ".devin", "mcp_config.json")}
+	out := []settings.ImportFile{w.project(r, ".devin", "mcp_config.local.json"),
+		w.project(r, ".devin", "mcp_config.json")}
 	out = append(out, w.user(r, w.config(""), "devin", "mcp_config.json")...)
 	return append(out, w.user(r, w.named("", ".codeium", "windsurf"), "mcp_config.json")...)
 }
@@ -206,7 +211,8 @@ func mcporterEntry(s *server) (entry, string) {
 	}
 	e, problem := s.entry()
 	e.URL = cmp.Or(e.URL, s.BaseURL)
-	e.Description, e.Lifecycle, e.IncludeTools, e.ExcludeTools = s.Description, s.Lifecycle, s.AllowedTools, s.BlockedTools
+	e.Description, e.Lifecycle, e.IncludeTools, e.ExcludeTools = s.Description, s.Lifecycle,
+		s.AllowedTools, s.BlockedTools
 	switch {
 	case s.BearerToken != "":
 		e.Headers = append(e.Headers, pair{"Authorization", "Bearer " + s.BearerToken})
@@ -218,7 +224,8 @@ func mcporterEntry(s *server) (entry, string) {
 
 func zedFiles(w folders) []settings.ImportFile {
 	r := read(plain, zedEntry, "context_servers")
-	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")}, w.user(r, w.config("XDG_CONFIG_HOME"), "zed", "settings.json")...)
+	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")},
+		w.user(r, w.config("XDG_CONFIG_HOME"), "zed", "settings.json")...)
 }
 
 // zedEntry handles older settings, in which the command was an object, and time limits in

@@ -193,5 +193,6 @@ func Sweep(folder *os.Root) {
 func isTemp(name string) bool {
 	random, isOurs := strings.CutPrefix(name, tempPrefix)
 	random, hasEnd := strings.CutSuffix(random, tempSuffix)
-	return isOurs && hasEnd && len(random) == tempRandom && strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
+	return isOurs && hasEnd && len(random) == tempRandom &&
+		strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }

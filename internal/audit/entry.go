@@ -50,22 +50,24 @@ type Entry struct {
 	Time       time.Time `json:"time"`                 // start of the call
 	Tool       string    `json:"tool"`                 // registered name; for MCP tools, server__tool
 	ServerTool string    `json:"serverTool,omitempty"` // the server's own name
-	Script     string    `json:"script,omitempty"`     // hash of the script that made the call, or that the call ran, hex
-	Parent     string    `json:"parent,omitempty"`     // of a call in a script: the id of the run of the script
-	ID         string    `json:"id,omitempty"`         // of a call in a script, or of the run of one
-	Upstream   string    `json:"upstream,omitempty"`   // name of the tool without its override, if that renames it
-	Source     string    `json:"source,omitempty"`
-	Server     string    `json:"server,omitempty"`
-	URI        string    `json:"uri,omitempty"`      // of a denied resource, in the form that all its spellings share, without its query
-	Project    string    `json:"project,omitempty"`  // project root
-	Caller     *Caller   `json:"caller,omitempty"`   // client of serve or host of rpc; absent for the command line
-	Decision   string    `json:"decision,omitempty"` // decision of policy: allow, sandbox, ask, deny
-	Rule       string    `json:"rule,omitempty"`     // origin of the decision: file:line, flag, default, approval
-	Outcome    Outcome   `json:"outcome"`
-	Code       string    `json:"code,omitempty"`  // error code
-	Error      string    `json:"error,omitempty"` // error text without the values of params
-	Exit       int       `json:"exit"`            // exit code of call
-	DurationMs float64   `json:"durationMs"`      // without the time that a person took to answer
+	// Script is the hash of the script that made the call, or that the call ran, in hex.
+	Script   string `json:"script,omitempty"`
+	Parent   string `json:"parent,omitempty"`   // of a call in a script: the id of the run of the script
+	ID       string `json:"id,omitempty"`       // of a call in a script, or of the run of one
+	Upstream string `json:"upstream,omitempty"` // name of the tool without its override, if that renames it
+	Source   string `json:"source,omitempty"`
+	Server   string `json:"server,omitempty"`
+	// URI is that of a denied resource, in the form that all its spellings share, without its query.
+	URI        string  `json:"uri,omitempty"`
+	Project    string  `json:"project,omitempty"`  // project root
+	Caller     *Caller `json:"caller,omitempty"`   // client of serve or host of rpc; absent for the command line
+	Decision   string  `json:"decision,omitempty"` // decision of policy: allow, sandbox, ask, deny
+	Rule       string  `json:"rule,omitempty"`     // origin of the decision: file:line, flag, default, approval
+	Outcome    Outcome `json:"outcome"`
+	Code       string  `json:"code,omitempty"`  // error code
+	Error      string  `json:"error,omitempty"` // error text without the values of params
+	Exit       int     `json:"exit"`            // exit code of call
+	DurationMs float64 `json:"durationMs"`      // without the time that a person took to answer
 	// WaitedMs is the time that a person took to answer questions before and during
 	// the call.
 	WaitedMs float64 `json:"waitedMs,omitempty"`
@@ -77,8 +79,10 @@ type Entry struct {
 	Cached       bool   `json:"cached,omitempty"`       // the result comes from the cache
 	SavedTokens  int    `json:"savedTokens,omitempty"`  // estimated tokens that an override of the result saved
 	Confined     bool   `json:"confined,omitempty"`     // the program ran in the sandbox
-	Outside      bool   `json:"outside,omitempty"`      // it failed there and then ran outside, as a person allowed; the outcome is of that run
-	Attempts     int    `json:"attempts,omitempty"`     // number of attempts, if more than one
+	// Outside says that the call failed in the sandbox and then ran outside, as a person allowed.
+	// The outcome is that of the second run.
+	Outside  bool `json:"outside,omitempty"`
+	Attempts int  `json:"attempts,omitempty"` // number of attempts, if more than one
 	// Params are logged with the setting audit.params.
 	Params    json.RawMessage `json:"params,omitempty"`
 	ParamsCut bool            `json:"paramsCut,omitempty"` // params is a string with their beginning

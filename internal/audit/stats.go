@@ -103,7 +103,8 @@ func (c *Count) add(e Entry) {
 // name.
 func (s *Stats) Counts() []Count {
 	groups := slices.SortedFunc(maps.Values(s.groups), func(a, b *Count) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Refused, a.Refused),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
 	})
 	out := make([]Count, 0, len(groups))
 	for _, c := range groups {

@@ -30,7 +30,14 @@ func (t *Timeline) Add(e Entry) {
 		t.last = e.Time
 	}
 	t.entries = append(t.entries,
-		Entry{Time: e.Time, Outcome: e.Outcome, BrokenOff: e.BrokenOff, DurationMs: e.DurationMs, ResultBytes: e.ResultBytes, SavedTokens: e.SavedTokens})
+		Entry{
+			Time:        e.Time,
+			Outcome:     e.Outcome,
+			BrokenOff:   e.BrokenOff,
+			DurationMs:  e.DurationMs,
+			ResultBytes: e.ResultBytes,
+			SavedTokens: e.SavedTokens,
+		})
 }
 
 // Total returns the statistics of all calls.

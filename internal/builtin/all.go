@@ -89,7 +89,8 @@ var entries = []entry{
 // tools creates the tools. It opens no files.
 func tools(o *Options, e *workspace.Editor) []registry.Tool {
 	w := e.Dir
-	todoRead, todoWrite := todo.New(todo.Options{StateDir: o.StateDir, Session: o.Session, Agent: o.Agent, Began: o.Began}, w)
+	todoRead, todoWrite := todo.New(todo.Options{StateDir: o.StateDir,
+		Session: o.Session, Agent: o.Agent, Began: o.Began}, w)
 	all := []registry.Tool{
 		search.NewListDirectory(w),
 		file.NewReadFile(w, o.Outputs),
@@ -118,7 +119,8 @@ func (o *Options) workspace() workspace.Options {
 
 func (o *Options) shell() shell.Options {
 	return shell.Options{
-		StateDir: o.StateDir, Env: o.Env, Timeout: o.ShellTimeout, MaxTimeout: o.ShellMaxTimeout, Keeper: o.Keeper, MaxOutput: o.MaxOutput,
+		StateDir: o.StateDir, Env: o.Env, Timeout: o.ShellTimeout,
+		MaxTimeout: o.ShellMaxTimeout, Keeper: o.Keeper, MaxOutput: o.MaxOutput,
 	}
 }
 

@@ -28,7 +28,8 @@ func (f *Files) Read(call registry.Call, pointer, name string, limit int64) (med
 		return "", nil, err
 	}
 	if call.Paths != nil && !slices.Contains(call.Paths, rel) {
-		return "", nil, registry.Invalid(call.Tool, pointer, "%q has come to refer to another file than the one that was decided about", name)
+		return "", nil, registry.Invalid(call.Tool, pointer,
+			"%q has come to refer to another file than the one that was decided about", name)
 	}
 	file, info, err := f.workspace.OpenFile(rel)
 	if err == nil {

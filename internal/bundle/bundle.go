@@ -122,7 +122,8 @@ func checkFiles(files []*zip.File) error {
 		quoted := text.Quote(f.Name)
 		mode := f.Mode()
 		switch {
-		case name == "" || len(name) > 1000 || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || strings.ContainsAny(name, "\\:\x00"):
+		case name == "" || len(name) > 1000 || !filepath.IsLocal(filepath.FromSlash(name)) ||
+			path.Clean(name) != name || strings.ContainsAny(name, "\\:\x00"):
 			return refuse("%s is a path that leads out of it or has special characters", quoted)
 		case isFolder && !mode.IsDir(), !isFolder && !mode.IsRegular():
 			return refuse("%s is neither a regular file nor a folder", quoted)
@@ -281,7 +282,8 @@ func parseManifest(data []byte) (*Manifest, error) {
 	case m.Name == "" || m.Version == "":
 		return nil, refuse("its %s has no name or no version", manifestName)
 	case len(m.Compatibility.Platforms) > 0 && !slices.Contains(m.Compatibility.Platforms, platform()):
-		return nil, refuse("it runs on %s, not on %s", text.Escape(strings.Join(m.Compatibility.Platforms, ", ")), platform())
+		return nil, refuse("it runs on %s, not on %s",
+			text.Escape(strings.Join(m.Compatibility.Platforms, ", ")), platform())
 	}
 	return m, nil
 }

@@ -21,7 +21,13 @@ func (m *Manifest) Describe(dir, home string) (*serverjson.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &serverjson.Server{Name: m.Name, Title: m.DisplayName, Description: m.Description, Version: m.Version, Packages: []serverjson.Package{*p}}
+	s := &serverjson.Server{
+		Name:        m.Name,
+		Title:       m.DisplayName,
+		Description: m.Description,
+		Version:     m.Version,
+		Packages:    []serverjson.Package{*p},
+	}
 	s.Repository.URL = m.Repository.URL
 	return s, nil
 }
@@ -52,11 +58,18 @@ func (m *Manifest) pack(dir, home string) (*serverjson.Package, error) {
 	if !slices.Contains(programs, command) {
 		inside, err := filepath.Rel(dir, filepath.FromSlash(command))
 		if err != nil || !filepath.IsLocal(inside) || !filepath.IsAbs(filepath.FromSlash(command)) {
-			return nil, refuse("it runs %s, which is neither in it nor one of %s", text.Quote(command), strings.Join(programs, ", "))
+			return nil, refuse("it runs %s, which is neither in it nor one of %s",
+				text.Quote(command), strings.Join(programs, ", "))
 		}
 		command = filepath.Join(dir, inside)
 	}
-	p := &serverjson.Package{Type: serverjson.Bundle, Identifier: m.Name, Version: m.Version, Command: command, Folder: dir}
+	p := &serverjson.Package{
+		Type:       serverjson.Bundle,
+		Identifier: m.Name,
+		Version:    m.Version,
+		Command:    command,
+		Folder:     dir,
+	}
 	for _, arg := range c.Args {
 		value, err := t.value(arg)
 		if err != nil {
@@ -65,7 +78,8 @@ func (m *Manifest) pack(dir, home string) (*serverjson.Package, error) {
 		if value.Value == "" {
 			continue
 		}
-		p.PackageArguments = append(p.PackageArguments, serverjson.Argument{Type: "positional", Value: value, IsRepeated: t.isList(arg)})
+		p.PackageArguments = append(p.PackageArguments,
+			serverjson.Argument{Type: "positional", Value: value, IsRepeated: t.isList(arg)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		value, err := t.value(c.Env[name])
@@ -116,10 +130,18 @@ func (m *Manifest) settings(dir, home string) (map[string]serverjson.Value, erro
 	t := translation{dir: dir, home: home}
 	for _, member := range all.Members {
 		var s setting
-		if err := json.Unmarshal(member.Value.JSON(), &s); err != nil || member.Name == "" || strings.Trim(member.Name, keyChars) != "" {
+		if err := json.Unmarshal(member.Value.JSON(), &s); err != nil ||
+			member.Name == "" || strings.Trim(member.Name, keyChars) != "" {
 			return nil, refuse("its user_config.%s cannot be used", text.Escape(member.Name))
 		}
-		v := serverjson.Value{Description: s.Description, Required: s.Required, Secret: s.Sensitive, Min: s.Min, Max: s.Max, Repeated: s.Multiple}
+		v := serverjson.Value{
+			Description: s.Description,
+			Required:    s.Required,
+			Secret:      s.Sensitive,
+			Min:         s.Min,
+			Max:         s.Max,
+			Repeated:    s.Multiple,
+		}
 		if s.Title != "" && s.Title != s.Description {
 			v.Description = strings.TrimSpace(s.Title + ". " + s.Description)
 		}
@@ -163,7 +185,8 @@ type translation struct {
 func (t translation) constants() map[string]string {
 	separator := string(filepath.Separator)
 	return map[string]string{"__dirname": t.dir, "pathSeparator": separator, "/": separator, "HOME": t.home,
-		"DESKTOP": filepath.Join(t.home, "Desktop"), "DOCUMENTS": filepath.Join(t.home, "Documents"), "DOWNLOADS": filepath.Join(t.home, "Downloads")}
+		"DESKTOP": filepath.Join(t.home, "Desktop"), "DOCUMENTS": filepath.Join(t.home, "Documents"),
+		"DOWNLOADS": filepath.Join(t.home, "Downloads")}
 }
 
 // fixed returns a text in which all variables are known.

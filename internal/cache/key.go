@@ -93,7 +93,8 @@ func (k *Key) AddFiles(p Program) error {
 		return err
 	}
 	argv := append([]string{path}, p.Argv[1:]...)
-	covered, err := trust.Cover(p.Root, nil, []trust.Program{{Argv: argv, Dir: p.Dir, Env: p.Given, Inherited: p.Env}}, nil)
+	covered, err := trust.Cover(p.Root, nil,
+		[]trust.Program{{Argv: argv, Dir: p.Dir, Env: p.Given, Inherited: p.Env}}, nil)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,8 @@ func (r Record) isEmpty() bool {
 
 // equal reports whether two entries differ at most in when they were stored.
 func (e Entry) equal(other Entry) bool {
-	return e.Key == other.Key && bytes.Equal(e.Facts, other.Facts) && slices.EqualFunc(e.Parts, other.Parts, bytes.Equal)
+	return e.Key == other.Key && bytes.Equal(e.Facts, other.Facts) &&
+		slices.EqualFunc(e.Parts, other.Parts, bytes.Equal)
 }
 
 func (e Entry) isEmpty() bool { return len(e.Facts) == 0 && e.Parts == nil }
@@ -85,7 +86,13 @@ func (r Record) encode(s Source) ([]byte, error) {
 				return nil, fmt.Errorf("encoding the %s of %s: %w", kind, s.Name, err)
 			}
 		}
-		eh := entryHeader{Kind: kind, Key: e.Key, Stored: e.Stored, Facts: facts.Bytes(), Sizes: make([]int, len(e.Parts))}
+		eh := entryHeader{
+			Kind:   kind,
+			Key:    e.Key,
+			Stored: e.Stored,
+			Facts:  facts.Bytes(),
+			Sizes:  make([]int, len(e.Parts)),
+		}
 		for i, p := range e.Parts {
 			eh.Sizes[i] = len(p)
 			total += len(p)

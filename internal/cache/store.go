@@ -47,7 +47,8 @@ const (
 
 // ErrNothingKept reports that a source must not be queried (mode Offline) and
 // has no entry.
-var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts no source; with cache.discovery set, toolreg discover fills the cache")
+var ErrNothingKept = errors.New(
+	"it is not in the cache, and --cached contacts no source; with cache.discovery set, toolreg discover fills the cache")
 
 // Rule determines how data of one kind is used.
 type Rule struct {
@@ -109,7 +110,13 @@ func NewStore(o Options) *Store {
 	if o.Warn == nil {
 		o.Warn = func(registry.Diagnostic) {}
 	}
-	return &Store{opts: o, dir: sync.OnceValues(o.Dir), served: map[string]time.Time{}, expired: map[expiry]bool{}, pending: map[Source]Record{}}
+	return &Store{
+		opts:    o,
+		dir:     sync.OnceValues(o.Dir),
+		served:  map[string]time.Time{},
+		expired: map[expiry]bool{},
+		pending: map[Source]Record{},
+	}
 }
 
 // Active reports whether the store reads or writes data of a kind. If it does not,
@@ -182,7 +189,8 @@ func (s *Store) Facts(source Source, kind Kind) json.RawMessage {
 func (s *Store) warnOf(source Source, err error) {
 	if err != nil {
 		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_damaged", Source: source.Name,
-			Message: fmt.Sprintf("the cached tools of %s are ignored: %v", source.Name, err), Hint: "they are replaced when the source answers"})
+			Message: fmt.Sprintf("the cached tools of %s are ignored: %v", source.Name, err),
+			Hint:    "they are replaced when the source answers"})
 	}
 }
 
@@ -381,7 +389,8 @@ func (s *Store) List() ([]Kept, error) {
 			continue
 		}
 		h, err := readHeader(dir, f.Name()) // it may be removed meanwhile
-		if i := slices.IndexFunc(h.Entries, func(e entryHeader) bool { return e.Kind == Listing }); err == nil && i >= 0 {
+		if i := slices.IndexFunc(h.Entries,
+			func(e entryHeader) bool { return e.Kind == Listing }); err == nil && i >= 0 {
 			out = append(out, Kept{h.Source, h.Entries[i].Stored, f.Size()})
 		}
 	}

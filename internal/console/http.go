@@ -139,7 +139,8 @@ func (h *handler) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 	default:
-		h.opts.Log.Info("question answered at the console", "tool", q.Tool, "caller", q.Caller, "answer", given.Choice, "by", h.opts.Visitor(r.Context()))
+		h.opts.Log.Info("question answered at the console", "tool", q.Tool,
+			"caller", q.Caller, "answer", given.Choice, "by", h.opts.Visitor(r.Context()))
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
@@ -152,7 +153,8 @@ func (h *handler) serveRestart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	err := h.opts.Restart(r.Context(), server.Name)
-	h.opts.Log.Info("server restarted at the console", "server", server.Name, "by", h.opts.Visitor(r.Context()), "err", err)
+	h.opts.Log.Info("server restarted at the console",
+		"server", server.Name, "by", h.opts.Visitor(r.Context()), "err", err)
 	if err != nil {
 		http.Error(w, ui.Visible(err.Error()), http.StatusUnprocessableEntity)
 		return

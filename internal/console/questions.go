@@ -193,7 +193,8 @@ func (c *Console) Elicit(ctx context.Context, e ask.Elicitation, first func() bo
 			Choices: []choice{{Word: wordSend}, {Word: wordDecline}, {Word: wordDismiss}},
 		}
 		if e.URL != "" {
-			d.Text += "\n\nIt asks you to open this address, and to send this answer when you have finished there:\n" + ui.Line(e.URL)
+			d.Text += "\n\nIt asks you to open this address, and to send this answer when you have finished there:\n" +
+				ui.Line(e.URL)
 		}
 		if e.Form != nil {
 			for i := range e.Form.Fields {

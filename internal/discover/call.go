@@ -28,13 +28,15 @@ const (
 // call runs the call command for one tool, with its original name as the last
 // argument and the params on stdin. If the tool prints whole results, stderr is
 // ignored unless the command fails.
-func (c *command) call(ctx context.Context, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
+func (c *command) call(ctx context.Context, d *declaration,
+	isResult bool, call registry.Call) (registry.Result, error) {
 	if err := c.opts.Call.Err; err != nil {
 		return registry.Result{}, err
 	}
 	if !c.opts.Call.IsSet() {
 		return registry.Result{}, &failure{text: fmt.Sprintf(
-			"tool %q was discovered, but toolCallCommand is not set; set it to the program that runs a tool by its name", d.definition.Name)}
+			"tool %q was discovered, but toolCallCommand is not set; set it to the program that runs a tool by its name",
+			d.definition.Name)}
 	}
 	argv, err := c.expand(c.opts.Call)
 	if err != nil {
@@ -169,7 +171,8 @@ func report(o process.Outcome, err error) string {
 		code = startCode(err)
 	}
 	// Allocate once, because the output may be large.
-	return "Stdout: " + orEmpty(printed(o.Stdout, o.StdoutHead, o.StdoutBytes)) + "\nStderr: " + orEmpty(cutText(o.Stderr, o.StderrHead, o.StderrBytes)) +
+	return "Stdout: " + orEmpty(printed(o.Stdout, o.StdoutHead, o.StdoutBytes)) +
+		"\nStderr: " + orEmpty(cutText(o.Stderr, o.StderrHead, o.StderrBytes)) +
 		"\nError: " + failed + "\nExit Code: " + code + "\nSignal: " + signal
 }
 

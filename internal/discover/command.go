@@ -99,7 +99,8 @@ func (i Invocation) run(ctx context.Context, how declaring) ([]byte, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, how.timeout, errDiscoveryTimeout)
 		defer cancel()
 	}
-	o, err := how.confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: how.limit})
+	o, err := how.confine.Run(ctx,
+		process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: how.limit})
 	if err != nil || o.Err() != nil {
 		return nil, i.failure(o, err, how)
 	}
@@ -165,7 +166,8 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	if err != nil {
 		return nil, nil, c.fail(err)
 	}
-	i := Invocation{Argv: argv, Dir: c.opts.ProjectRoot, Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
+	i := Invocation{Argv: argv, Dir: c.opts.ProjectRoot,
+		Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
 	var found *declarations
 	how := declaring{c.opts.Outputs, c.opts.Confine, c.opts.Timeout, c.opts.Limits.Discovery}
 	err = i.read(ctx, how, func(stdout []byte) (err error) {
@@ -176,7 +178,8 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 		return nil, nil, c.fail(err)
 	}
 	if len(found.tools) > 0 && !c.opts.Call.IsSet() && c.opts.Call.Err == nil {
-		found.diagnose(registry.SeverityWarning, "no_call_command", "", "toolCallCommand is not set, so discovered tools can be listed but not called",
+		found.diagnose(registry.SeverityWarning, "no_call_command", "",
+			"toolCallCommand is not set, so discovered tools can be listed but not called",
 			"set toolCallCommand to the program that runs a tool by its name")
 	}
 	tools := make([]registry.Tool, len(found.tools))
@@ -254,7 +257,8 @@ func asWritten(cmd settings.Command) string {
 // quoteWord quotes a word like a POSIX shell if necessary.
 func quoteWord(w string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-$", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
+			r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-$", r)
 	}
 	if w != "" && strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 {
 		return w
@@ -268,10 +272,11 @@ func quoteWord(w string) string {
 func (c *command) appendix(name string) string {
 	call := ""
 	if c.opts.Call.IsSet() {
-		call = fmt.Sprintf("When called, this tool will execute the command `%s %s` on project root.\n", asWritten(c.opts.Call), name)
+		call = fmt.Sprintf("When called, this tool will execute the command `%s %s` on project root.\n",
+			asWritten(c.opts.Call), name)
 	}
-	return "\n\nThis tool was discovered from the project by executing the command `" + asWritten(c.opts.Discovery) + "` on project root.\n" +
-		call + appendixEnd
+	return "\n\nThis tool was discovered from the project by executing the command `" +
+		asWritten(c.opts.Discovery) + "` on project root.\n" + call + appendixEnd
 }
 
 const appendixEnd = `Tool discovery and call commands can be configured in project or user settings.

@@ -97,7 +97,8 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 	var diags []registry.Diagnostic
 	for i, one := range c.list {
 		t := &tools[i]
-		t.Definition, t.Identity, t.Declared, t.Quarantine = one.definition, one.identity(), one.named.Origin.String(), one.err()
+		t.Definition, t.Identity, t.Declared, t.Quarantine = one.definition, one.identity(),
+			one.named.Origin.String(), one.err()
 		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 			ctx, err := opened(ctx, one)
 			switch {
@@ -120,7 +121,8 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 // whether there are any. lookup looks up a name in the registry of all sources. If
 // excused is not nil, it is called with the error of lookup for each such step, and
 // returns true to accept the step.
-func (c *Composites) Resolve(lookup func(name string) error, excused func(document.Problem, error) bool) (missing bool) {
+func (c *Composites) Resolve(lookup func(name string) error,
+	excused func(document.Problem, error) bool) (missing bool) {
 	for _, one := range c.list {
 		if one.err() != nil {
 			continue

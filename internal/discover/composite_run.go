@@ -96,7 +96,9 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 		failed, err := r.step(ctx, i, s)
 		if err != nil {
 			if noSuchTool(err) {
-				return registry.Result{}, &document.Error{Problems: []document.Problem{r.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error()+r.before(), "")}}
+				return registry.Result{}, &document.Error{Problems: []document.Problem{
+					r.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error()+r.before(), ""),
+				}}
 			}
 			where := fmt.Sprintf("step %d of %d (%s)%s", i+1, len(r.composite.steps), s.tool, r.before())
 			err = fmt.Errorf("composite %q, %s: %w", r.named.Name, where, err)
@@ -229,7 +231,8 @@ func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool
 	}
 	if r.asked.Progress != nil {
 		n := len(r.composite.steps)
-		r.asked.Progress(registry.Progress{Done: float64(i), Total: float64(n), Message: fmt.Sprintf("step %d of %d: %s", i+1, n, s.tool)})
+		r.asked.Progress(registry.Progress{Done: float64(i), Total: float64(n),
+			Message: fmt.Sprintf("step %d of %d: %s", i+1, n, s.tool)})
 	}
 	result, err = r.asked.Steps.Step(ctx, s.tool, params)
 	return true, result, err
@@ -242,8 +245,9 @@ var errTooManySteps = errors.New("the call reached the limit on steps")
 // continueOnError: the call is over or was denied, or the settings are wrong.
 func ends(ctx context.Context, err error) bool {
 	_, wrong := errors.AsType[*document.Error](err)
-	return wrong || ctx.Err() != nil || errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrNeedsConfirmation) ||
-		errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, errTooManySteps)
+	return wrong || ctx.Err() != nil || errors.Is(err, registry.ErrDenied) ||
+		errors.Is(err, registry.ErrNeedsConfirmation) || errors.Is(err, registry.ErrNotFound) ||
+		errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, errTooManySteps)
 }
 
 // noSuchTool reports whether a step's tool does not exist in any source and all
@@ -269,7 +273,8 @@ func (r *compositeRun) broken(ctx context.Context, what string, e *jq.Expression
 	if cause := context.Cause(ctx); cause != nil {
 		return registry.Result{}, cause
 	}
-	return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("the %s of composite %q, %q, failed: %s", what, r.named.Name, e.Text, err)), nil
+	return registry.ErrorResult(registry.ErrorExecution,
+		fmt.Sprintf("the %s of composite %q, %q, failed: %s", what, r.named.Name, e.Text, err)), nil
 }
 
 // view returns the input for an expression. jq may modify its input, so shared

@@ -63,7 +63,8 @@ func parseDeclarations(stdout []byte, limits Limits) (*declarations, error) {
 // readArray splits a JSON array into its items, byte for byte.
 func readArray(data []byte) ([]json.RawMessage, error) {
 	if len(data) == 0 {
-		return nil, errors.New("it printed nothing on stdout; it should print a JSON array of declarations, [] for none")
+		return nil, errors.New(
+			"it printed nothing on stdout; it should print a JSON array of declarations, [] for none")
 	}
 	var items []json.RawMessage
 	err := json.Unmarshal(data, &items)
@@ -153,7 +154,8 @@ func (d *declarations) item(i int, raw json.RawMessage) {
 				hint = fmt.Sprintf("print what is in its member %q, without the wrapper", wrapper)
 			}
 		}
-		d.diagnose(registry.SeverityWarning, "declaration_skipped", "", place+" has neither function_declarations nor a name; skipped", hint)
+		d.diagnose(registry.SeverityWarning, "declaration_skipped", "",
+			place+" has neither function_declarations nor a name; skipped", hint)
 		return
 	}
 	d.declare(place, o, raw)
@@ -193,12 +195,14 @@ func (d *declarations) quarantine(name, reason, hint string) {
 // spoil quarantines a declared tool.
 func (d *declarations) spoil(t *declaration, reason error) {
 	t.quarantine = reason
-	d.diagnose(registry.SeverityError, "tool_quarantined", t.definition.Name, reason.Error()+"; the tool was left out", "")
+	d.diagnose(registry.SeverityError, "tool_quarantined",
+		t.definition.Name, reason.Error()+"; the tool was left out", "")
 }
 
 // skip reports an item that is not a tool.
 func (d *declarations) skip(place, format string, args ...any) {
-	d.diagnose(registry.SeverityWarning, "declaration_skipped", "", place+" "+fmt.Sprintf(format, args...)+"; skipped", "")
+	d.diagnose(registry.SeverityWarning, "declaration_skipped",
+		"", place+" "+fmt.Sprintf(format, args...)+"; skipped", "")
 }
 
 // diagnose adds a diagnostic, up to maxDiagnostics.
@@ -218,7 +222,8 @@ func (d *declarations) diagnostics() []registry.Diagnostic {
 	if d.left > 0 {
 		out = append(out, registry.Diagnostic{
 			Severity: registry.SeverityError, Code: "too_many_tools", Source: d.source,
-			Message: fmt.Sprintf("%d tools were declared, which is over the limit of %d (limits.tools); the others were left out",
+			Message: fmt.Sprintf(
+				"%d tools were declared, which is over the limit of %d (limits.tools); the others were left out",
 				d.limits.Tools+d.left, d.limits.Tools),
 		})
 	}

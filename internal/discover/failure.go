@@ -52,7 +52,8 @@ func (i Invocation) failure(o process.Outcome, err error, how declaring) error {
 		if o.StdoutBytes > how.limit {
 			overflowed = "stdout"
 		}
-		return fmt.Errorf("it was killed at the size limit of %d bytes on %s (limits.discoveryOutput)%s", how.limit, overflowed, said)
+		return fmt.Errorf("it was killed at the size limit of %d bytes on %s (limits.discoveryOutput)%s",
+			how.limit, overflowed, said)
 	case errors.Is(err, registry.ErrDenied): // it was not started
 		return err
 	case err != nil:

@@ -25,7 +25,8 @@ func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 		return
 	}
 	if strings.ContainsRune(name, 0) || len(name) > maxOriginal {
-		d.skip(place, "has a name that cannot be an argument of the call command (a NUL byte, or over %d bytes)", maxOriginal)
+		d.skip(place, "has a name that cannot be an argument of the call command (a NUL byte, or over %d bytes)",
+			maxOriginal)
 		return
 	}
 	if len(d.tools) >= d.limits.Tools {
@@ -56,7 +57,8 @@ func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 		d.diagnose(registry.SeverityError, "tool_quarantined", r.tool, quarantine.Error()+"; the tool was left out", "")
 		def.InputSchema, def.OutputSchema, def.Annotations = json.RawMessage(noParams), nil, nil
 	}
-	d.tools = append(d.tools, declaration{original: name, definition: def, fields: o, quarantine: quarantine, printed: raw != nil})
+	d.tools = append(d.tools,
+		declaration{original: name, definition: def, fields: o, quarantine: quarantine, printed: raw != nil})
 }
 
 // noParams is the schema of a tool without params.
@@ -202,7 +204,8 @@ func (r fieldReader) description() string {
 	}
 	var list []string
 	if json.Unmarshal(raw, &list) == nil {
-		r.d.diagnose(registry.SeverityWarning, "field_coerced", r.tool, "its description is a list, not a string; its parts were joined", "")
+		r.d.diagnose(registry.SeverityWarning, "field_coerced", r.tool,
+			"its description is a list, not a string; its parts were joined", "")
 		return strings.Join(list, ",")
 	}
 	r.wrong("description", "a string")

@@ -36,7 +36,8 @@ func wholeResult(ctx context.Context, stdout []byte, root string, schema json.Ra
 		out, err = in.result(root)
 	}
 	if err != nil {
-		return refusedOutput("the tool declares output: result, but its output is not a result: "+err.Error(), printed(stdout, len(stdout), int64(len(stdout))))
+		return refusedOutput("the tool declares output: result, but its output is not a result: "+err.Error(),
+			printed(stdout, len(stdout), int64(len(stdout))))
 	}
 	if len(schema) > 0 && !out.IsError {
 		return structured(ctx, schema, in.Structured, out)

@@ -103,10 +103,12 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 		if problems := p.bad[i]; len(problems) > 0 {
 			var name string
 			_ = json.Unmarshal(o["name"], &name) // the schema checks the type
-			found.quarantine(name, (&document.Error{Problems: problems}).Error(), "toolreg plugins check shows every mistake")
+			found.quarantine(name, (&document.Error{Problems: problems}).Error(),
+				"toolreg plugins check shows every mistake")
 			continue
 		}
-		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil) // raw is nil: the document has no duplicate keys
+		// raw is nil: the document has no duplicate keys.
+		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil)
 	}
 	if _, more := p.Tools(); more && !p.opts.Disabled {
 		err := p.runDeclaring(ctx, found)
@@ -114,7 +116,8 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 		case err != nil && len(p.tools) == 0:
 			return nil, nil, p.fail(err)
 		case err != nil:
-			found.diagnose(registry.SeverityError, "factory_failed", "", p.fail(err).Error(), "the tools of its manifest are registered")
+			found.diagnose(registry.SeverityError, "factory_failed", "",
+				p.fail(err).Error(), "the tools of its manifest are registered")
 		}
 	}
 	tools := make([]registry.Tool, len(found.tools))

@@ -72,7 +72,8 @@ func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.wanted)) {
 		if have := lookUp(facts, key); !matches(have, c.wanted[key]) {
-			return fmt.Sprintf("its condition on %s is not met: expected %s, got %s", key, compact(c.wanted[key]), compact(have))
+			return fmt.Sprintf("its condition on %s is not met: expected %s, got %s",
+				key, compact(c.wanted[key]), compact(have))
 		}
 	}
 	if c.when == nil {

@@ -49,12 +49,14 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 		return []*Plugin{refused(place, place.Path, reasonOf(err), place.Hint)}
 	case !info.IsDir():
 		if slices.Contains(manifestNames(), filepath.Base(place.Path)) {
-			return []*Plugin{refused(place, place.Path, "a manifest, not the folder of a plugin", "name the folder that it is in")}
+			return []*Plugin{refused(place, place.Path,
+				"a manifest, not the folder of a plugin", "name the folder that it is in")}
 		}
 		if p := scriptPlugin(place, place.Path, info); p != nil {
 			return []*Plugin{p}
 		}
-		return []*Plugin{refused(place, place.Path, "neither a folder nor an executable file", "chmod +x makes a script executable")}
+		return []*Plugin{refused(place, place.Path,
+			"neither a folder nor an executable file", "chmod +x makes a script executable")}
 	}
 	if manifests := manifestsIn(place.Path); len(manifests) > 0 {
 		return []*Plugin{folderPlugin(ctx, place, place.Path, manifests, schema)}
@@ -75,13 +77,15 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 			continue
 		}
 		if len(out) == maxPlugins {
-			return append(out, refused(place, place.Path, fmt.Sprintf("more than %d plugins; the rest is ignored", maxPlugins), ""))
+			return append(out, refused(place, place.Path,
+				fmt.Sprintf("more than %d plugins; the rest is ignored", maxPlugins), ""))
 		}
 		if info.IsDir() {
 			if manifests := manifestsIn(path); len(manifests) > 0 {
 				out = append(out, folderPlugin(ctx, place, path, manifests, schema))
 			} else if !slices.Contains([]string{"node_modules", "__pycache__"}, e.Name()) {
-				out = append(out, refused(place, path, "no plugin.yaml or plugin.json in it", "toolreg plugins schema shows their format"))
+				out = append(out, refused(place, path, "no plugin.yaml or plugin.json in it",
+					"toolreg plugins schema shows their format"))
 			}
 			continue
 		}
@@ -124,10 +128,19 @@ func manifestsIn(dir string) []string {
 	return out
 }
 
-func folderPlugin(ctx context.Context, place PluginPlace, dir string, manifests []string, schema *registry.Validator) *Plugin {
-	p := &Plugin{ID: nameOf(dir), Dir: dir, Path: manifests[0], Place: place.Name, Root: place.Root, timeout: DefaultTimeout}
+func folderPlugin(ctx context.Context, place PluginPlace, dir string,
+	manifests []string, schema *registry.Validator) *Plugin {
+	p := &Plugin{
+		ID:      nameOf(dir),
+		Dir:     dir,
+		Path:    manifests[0],
+		Place:   place.Name,
+		Root:    place.Root,
+		timeout: DefaultTimeout,
+	}
 	if len(manifests) > 1 {
-		p.Problems = []document.Problem{{File: manifests[1], Message: "exists next to " + filepath.Base(manifests[0]), Hint: "keep one of them"}}
+		p.Problems = []document.Problem{{File: manifests[1],
+			Message: "exists next to " + filepath.Base(manifests[0]), Hint: "keep one of them"}}
 		return p
 	}
 	p.readManifest(ctx, schema)
@@ -143,7 +156,16 @@ func scriptPlugin(place PluginPlace, path string, info fs.FileInfo) *Plugin {
 	base := filepath.Base(path)
 	id := strings.TrimSuffix(base, filepath.Ext(base))
 	if !IsPluginID(id) {
-		return refused(place, path, fmt.Sprintf("%q cannot be the id of a plugin", id), "ids are letters, digits, _ . and -, and begin with a letter or digit")
+		return refused(place, path, fmt.Sprintf("%q cannot be the id of a plugin", id),
+			"ids are letters, digits, _ . and -, and begin with a letter or digit")
 	}
-	return &Plugin{ID: id, Dir: filepath.Dir(path), Path: path, Place: place.Name, script: true, call: []string{path}, timeout: DefaultTimeout}
+	return &Plugin{
+		ID:      id,
+		Dir:     filepath.Dir(path),
+		Path:    path,
+		Place:   place.Name,
+		script:  true,
+		call:    []string{path},
+		timeout: DefaultTimeout,
+	}
 }

@@ -125,7 +125,8 @@ func remedy(v registry.Violation) string {
 		return `expected milliseconds or a duration such as "30s"`
 	case strings.HasPrefix(v.Expected, "one of "): // the names of properties
 		return "expected " + v.Expected
-	case strings.HasPrefix(v.Message, "expected string, but got number"), strings.HasPrefix(v.Message, "expected string, but got boolean"):
+	case strings.HasPrefix(v.Message, "expected string, but got number"),
+		strings.HasPrefix(v.Message, "expected string, but got boolean"):
 		return "put it in quotes"
 	}
 	return ""
@@ -146,7 +147,8 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 				p.problem(doc, at, fmt.Sprintf("%q leads outside the plugin's folder", word),
 					"keep what the plugin runs inside it; only the command of a tool in a project's plugin may be elsewhere in the project")
 			default:
-				p.problem(doc, at, fmt.Sprintf("%q leads outside the project", word), "keep what the plugin runs inside the project")
+				p.problem(doc, at, fmt.Sprintf("%q leads outside the project", word),
+					"keep what the plugin runs inside the project")
 			}
 		}
 	}
@@ -159,7 +161,8 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 		switch {
 		case o == nil: // reported by the schema
 		case !present(o["command"]) && p.call == nil:
-			p.problem(doc, pointer, "the tool has no command, and the plugin has no call command", `add command: [./run.sh]`)
+			p.problem(doc, pointer, "the tool has no command, and the plugin has no call command",
+				`add command: [./run.sh]`)
 		case present(o["command"]) && json.Unmarshal(o["command"], &argv) == nil:
 			var cwd string
 			_ = json.Unmarshal(o["cwd"], &cwd) // the schema checks the type
@@ -181,7 +184,8 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 // leadsOutside reports whether a word of a command is a relative path that
 // leaves the folder.
 func leadsOutside(word string) bool {
-	return strings.Contains(word, "..") && strings.ContainsAny(word, `/\`) && !filepath.IsAbs(word) && !filepath.IsLocal(filepath.FromSlash(word))
+	return strings.Contains(word, "..") && strings.ContainsAny(word, `/\`) &&
+		!filepath.IsAbs(word) && !filepath.IsLocal(filepath.FromSlash(word))
 }
 
 // checkTools finds unusable schemas, examples that violate them, invalid conditions
@@ -196,7 +200,8 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 			version = p.Version
 		}
 		if key := registry.ValidName(name) + "@" + version; name != "" && seen[key] {
-			p.problem(doc, at+"/name", fmt.Sprintf("a second tool %q of version %q", name, version), "give it another name or version")
+			p.problem(doc, at+"/name", fmt.Sprintf("a second tool %q of version %q", name, version),
+				"give it another name or version")
 		} else {
 			seen[key] = true
 		}
@@ -318,7 +323,8 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, 
 		_, err := process.Spec{Argv: argv, Dir: p.Dir, Env: env}.Program()
 		if start := (*process.StartError)(nil); errors.As(err, &start) {
 			out = &missing
-			tell(pointer, fmt.Sprintf("program %q: %s", argv[0], start.Err), "a program in the plugin's folder is written ./NAME and must be executable")
+			tell(pointer, fmt.Sprintf("program %q: %s", argv[0], start.Err),
+				"a program in the plugin's folder is written ./NAME and must be executable")
 			out = &warnings
 		}
 	}
@@ -335,7 +341,8 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, 
 		}
 		if name, _ := stringIn(o, "name"); builtin(name) != "" {
 			tell(at+"/name",
-				fmt.Sprintf("%q is a name of the built-in tool %s, so the tool is ignored unless excludeTools lists that one", name, builtin(name)),
+				fmt.Sprintf("%q is a name of the built-in tool %s, so the tool is ignored unless excludeTools lists that one",
+					name, builtin(name)),
 				"give it another name")
 		}
 		for _, field := range []string{"description", "parameters"} {

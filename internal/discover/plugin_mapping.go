@@ -73,7 +73,8 @@ func readMapping(o object) (m mapping, field string, err error) {
 			case !isText:
 				return m, "/env/" + jsonx.EscapeToken(name), fmt.Errorf("its env: %s is not a string", text.Quote(name))
 			case strings.Trim(name, variableChars) != "" || name == "" || name[0] >= '0' && name[0] <= '9':
-				return m, "/env/" + jsonx.EscapeToken(name), fmt.Errorf("its env: %s is not a variable name", text.Quote(name))
+				return m, "/env/" + jsonx.EscapeToken(name),
+					fmt.Errorf("its env: %s is not a variable name", text.Quote(name))
 			}
 			if v.value, err = newFiller(value, params); err != nil {
 				return m, "/env/" + jsonx.EscapeToken(name), fmt.Errorf("its env: %s: %w", text.Quote(value), err)
@@ -118,7 +119,8 @@ func newFiller(s string, params map[string]json.RawMessage) (filler, error) {
 		case !closed:
 			return nil, fmt.Errorf(`"{{" has no "}}"`)
 		case !known:
-			return nil, fmt.Errorf("the tool has no parameter %s; words with braces of their own belong in command", text.Quote(name))
+			return nil, fmt.Errorf("the tool has no parameter %s; words with braces of their own belong in command",
+				text.Quote(name))
 		case flag && len(f) == 0:
 			return nil, fmt.Errorf("{{?%s}} needs the option before it, such as --%s{{?%s}}", name, name, name)
 		case flag && !isBoolean(schema):
@@ -176,7 +178,8 @@ func (m mapping) check(params object) []registry.Violation {
 	for _, f := range m.args {
 		value, ok := f.fill(params)
 		if ok && strings.HasPrefix(value, "-") && f[0].param != "" && !(len(f) == 1 && allowsDash(f[0].dash)) {
-			refuse(f[0].param, `begins with "-", which the program would take as an option; the tool's schema does not allow it by a pattern`)
+			refuse(f[0].param,
+				`begins with "-", which the program would take as an option; the tool's schema does not allow it by a pattern`)
 		}
 		m.refuseNUL(f, params, refuse)
 	}
@@ -203,7 +206,8 @@ func allowsDash(schema json.RawMessage) bool {
 		return false
 	}
 	var minimum float64
-	return present(o["pattern"]) || present(o["enum"]) || present(o["const"]) || json.Unmarshal(o["minimum"], &minimum) == nil && minimum < 0
+	return present(o["pattern"]) || present(o["enum"]) || present(o["const"]) ||
+		json.Unmarshal(o["minimum"], &minimum) == nil && minimum < 0
 }
 
 // apply returns the command line, the folder and the environment of a call.

@@ -77,7 +77,8 @@ func (d *declarations) printed(stdout []byte) error {
 	data := trim([]byte(decode(stdout)))
 	switch {
 	case len(data) == 0:
-		return errors.New("it printed nothing on stdout; it should print a declaration, a list of them, or null for none")
+		return errors.New(
+			"it printed nothing on stdout; it should print a declaration, a list of them, or null for none")
 	case string(data) == "null":
 		return nil
 	case data[0] == '{':
@@ -98,7 +99,8 @@ func (d *declarations) printed(stdout []byte) error {
 }
 
 // run makes one call. The program's stderr is used only if it fails.
-func (p *plugin) run(ctx context.Context, argv []string, m mapping, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
+func (p *plugin) run(ctx context.Context, argv []string, m mapping,
+	d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	spec := process.Spec{MaxOutput: p.opts.Limits.Output, Grace: callGrace, Linger: callLinger}
 	params, _ := readObject(call.Params) // validated; without params it is empty
 	spec.Argv, spec.Dir, spec.Env = m.apply(argv, p.Dir, p.opts.ProjectRoot, p.environ(d.original), params)
@@ -144,7 +146,8 @@ func structured(ctx context.Context, schema json.RawMessage, stdout []byte, resu
 		return refused("the tool declares an outputSchema but printed %s, not a JSON object", jsonx.KindOf(doc))
 	}
 	if violations, err := output.Validate(ctx, doc); err == nil && len(violations) > 0 {
-		return refused("the tool's output does not match its outputSchema: %s%s", place(violations[0].Pointer), violations[0].Message)
+		return refused("the tool's output does not match its outputSchema: %s%s",
+			place(violations[0].Pointer), violations[0].Message)
 	}
 	result.Structured = doc
 	return result

@@ -100,7 +100,8 @@ func braced(s string, lookup Lookup, depth int) (value, after string, err error)
 	}
 	name, def, hasDefault := strings.Cut(s[:end], ":-")
 	if !isBracedName(name) {
-		return "", "", fmt.Errorf("${%s}: not the name of a variable; only ${NAME} and ${NAME:-default} are supported", printable(name))
+		return "", "", fmt.Errorf("${%s}: not the name of a variable; only ${NAME} and ${NAME:-default} are supported",
+			printable(name))
 	}
 	after = s[end+1:]
 	value, err = lookup.Value(name)

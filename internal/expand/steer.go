@@ -8,7 +8,8 @@ import (
 // CodeFolders returns the names of variables whose values are lists of folders with code that programs
 // load.
 func CodeFolders() []string {
-	return []string{"PYTHONPATH", "PYTHONHOME", "NODE_PATH", "PERL5LIB", "PERLLIB", "RUBYLIB", "GEM_PATH", "GEM_HOME", "LUA_PATH", "LUA_CPATH",
+	return []string{"PYTHONPATH", "PYTHONHOME", "NODE_PATH", "PERL5LIB",
+		"PERLLIB", "RUBYLIB", "GEM_PATH", "GEM_HOME", "LUA_PATH", "LUA_CPATH",
 		"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "CLASSPATH", "ZDOTDIR",
 		"GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"}
 }
@@ -19,7 +20,8 @@ func CodeFolders() []string {
 func Steers(name string) bool {
 	name = strings.ToUpper(name)
 	return slices.Contains(CodeFolders(), name) || slices.Contains(strings.Fields(steering), name) ||
-		slices.ContainsFunc(strings.Fields(steeringFamilies), func(family string) bool { return strings.HasPrefix(name, family) })
+		slices.ContainsFunc(strings.Fields(steeringFamilies),
+			func(family string) bool { return strings.HasPrefix(name, family) })
 }
 
 // steering are names of single variables, and steeringFamilies what the names of several begin with.

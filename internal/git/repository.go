@@ -67,7 +67,8 @@ func (u User) eachNamed(top string, visit func(key, path string) bool) (all bool
 				}
 			case "core.hookspath", "init.templatedir":
 				paths = []string{s.Value}
-			case "safe.directory", "maintenance.repo", "gui.recentrepo", "core.worktree", "remote.url", "remote.pushurl", "submodule.url":
+			case "safe.directory", "maintenance.repo", "gui.recentrepo",
+				"core.worktree", "remote.url", "remote.pushurl", "submodule.url":
 				paths = nil // these refer to repositories
 			}
 			for _, path := range paths {

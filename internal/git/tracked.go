@@ -34,7 +34,8 @@ func indexHas(r *bufio.Reader, prefix []byte) bool {
 		Signature      [4]byte
 		Version, Count uint32
 	}
-	if err := binary.Read(r, binary.BigEndian, &head); err != nil || string(head.Signature[:]) != "DIRC" || head.Version < 2 || head.Version > 4 {
+	if err := binary.Read(r, binary.BigEndian, &head); err != nil ||
+		string(head.Signature[:]) != "DIRC" || head.Version < 2 || head.Version > 4 {
 		return false
 	}
 	const maxName = 0xfff // the length of longer names is not known

@@ -62,7 +62,8 @@ func (i *Installer) Find(ctx context.Context, arg string) (*Described, error) {
 	case !found:
 		version = mcpregistry.Latest
 	case version == "":
-		return nil, &engine.InputError{Err: fmt.Errorf("%s: the version is missing", arg), Hint: "without @ it is the latest one"}
+		return nil, &engine.InputError{Err: fmt.Errorf("%s: the version is missing", arg),
+			Hint: "without @ it is the latest one"}
 	}
 	if err := serverjson.CheckName(name); err != nil {
 		return nil, &engine.InputError{Err: err, Hint: "toolreg servers find searches for names"}
@@ -100,7 +101,9 @@ func (d *Described) checkStatus() error {
 	}
 	switch d.Status {
 	case mcpregistry.Deleted:
-		return &serverjson.RefusedError{Reason: d.Server.Name + " " + d.Server.Version + " was deleted by its publisher" + message}
+		return &serverjson.RefusedError{
+			Reason: d.Server.Name + " " + d.Server.Version + " was deleted by its publisher" + message,
+		}
 	case mcpregistry.Deprecated:
 		d.deprecated = "it is deprecated" + message
 	}

@@ -28,7 +28,8 @@ type Import struct {
 // Imports returns the servers of a program that can be copied, from the files that from accepts,
 // without duplicate names: the user's own before the project's. The diagnostics say why others
 // cannot be copied.
-func (i *Installer) Imports(program string, from func(settings.FoundImport) bool) (out []Import, diags []registry.Diagnostic) {
+func (i *Installer) Imports(program string,
+	from func(settings.FoundImport) bool) (out []Import, diags []registry.Diagnostic) {
 	files := settings.FindImports(agents.Importer{}, i.Settings.ProjectRoot, i.Environ)
 	files = slices.DeleteFunc(files, func(f settings.FoundImport) bool { return f.Program != program || !from(f) })
 	slices.SortStableFunc(files, func(a, b settings.FoundImport) int {
@@ -53,7 +54,8 @@ func (i *Installer) Imports(program string, from func(settings.FoundImport) bool
 			switch {
 			case problem != "":
 				diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
-					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.File, server.Pos.Line, server.Name, program, problem)})
+					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s",
+						f.File, server.Pos.Line, server.Name, program, problem)})
 			case !slices.ContainsFunc(out, func(have Import) bool { return have.Name == server.Name }):
 				environ := i.Environ
 				if f.Project {
@@ -108,11 +110,13 @@ func refer(entry json.RawMessage, environ []string) (json.RawMessage, []string) 
 		}
 	}
 	if args := root.Get("args"); args != nil && !slices.Equal(secret.Args(args.Strings()), args.Strings()) {
-		notes = append(notes, "args has a secret, which is copied as it is; a variable such as $NAME keeps it out of the settings")
+		notes = append(notes,
+			"args has a secret, which is copied as it is; a variable such as $NAME keeps it out of the settings")
 	}
 	for _, key := range []string{"url", "httpUrl"} {
 		if address := root.Get(key).Text(); secret.MaskKnown(address) != address {
-			notes = append(notes, key+" has a secret, which is copied as it is; a variable such as $NAME keeps it out of the settings")
+			notes = append(notes,
+				key+" has a secret, which is copied as it is; a variable such as $NAME keeps it out of the settings")
 		}
 	}
 	if oauth := root.Get("oauth"); oauth != nil {

@@ -57,7 +57,8 @@ func (i *Installer) Registries(ctx context.Context) ([]*mcpregistry.Registry, er
 		out = append(out, one)
 	}
 	if len(out) == 0 {
-		return nil, &engine.InputError{Err: errors.New("the setting registries is empty"), Hint: "remove it to use the official registry"}
+		return nil, &engine.InputError{Err: errors.New("the setting registries is empty"),
+			Hint: "remove it to use the official registry"}
 	}
 	return out, nil
 }
@@ -111,7 +112,8 @@ func (i *Installer) seenBefore(d *Described) []string {
 		case name == d.Server.Name && added[name] != d.Source:
 			out = append(out, fmt.Sprintf("you have added a server of this name before from %s", added[name]))
 		case name != d.Server.Name && strings.EqualFold(short, d.Server.Short()):
-			out = append(out, fmt.Sprintf("you have added %s before, which is of another publisher, %s", name, namespace))
+			out = append(out,
+				fmt.Sprintf("you have added %s before, which is of another publisher, %s", name, namespace))
 		}
 	}
 	return out

@@ -92,7 +92,8 @@ func (in *Installation) Ways(runtime string) ([]serverjson.Way, error) {
 			Hint: "it has " + strings.Join(slices.Compact(known), ", "),
 		}
 	case len(fitting) == 0:
-		return nil, &serverjson.RefusedError{Reason: in.Server.Name + " names neither a package nor an address", Advice: in.Server.WebsiteURL}
+		return nil, &serverjson.RefusedError{Reason: in.Server.Name + " names neither a package nor an address",
+			Advice: in.Server.WebsiteURL}
 	}
 	var usable []serverjson.Way
 	var refused serverjson.RefusedError

@@ -34,9 +34,10 @@ func CompareVersions(a, b string) int {
 	if semantic().MatchString(a) && semantic().MatchString(b) {
 		return registry.CompareVersions(a, b)
 	}
-	return slices.CompareFunc(versionParts().FindAllString(a, -1), versionParts().FindAllString(b, -1), func(a, b string) int {
-		return strings.Compare(padded(a), padded(b))
-	})
+	return slices.CompareFunc(versionParts().FindAllString(a, -1),
+		versionParts().FindAllString(b, -1), func(a, b string) int {
+			return strings.Compare(padded(a), padded(b))
+		})
 }
 
 // padded returns a number with so many zeros before it that text compares like it.
@@ -63,19 +64,22 @@ type ChangedError struct {
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("the command of server %q (%s) was changed by hand, so it cannot be upgraded", e.Server.Name, e.Server.Origin)
+	return fmt.Sprintf("the command of server %q (%s) was changed by hand, so it cannot be upgraded",
+		e.Server.Name, e.Server.Origin)
 }
 
 // Upgrade begins to replace the version of a server by the one that is described. The values of
 // the old one are kept.
-func (i *Installer) Upgrade(ctx context.Context, server *settings.Server, r *mcpregistry.Registry, to *Described) (*Upgrade, error) {
+func (i *Installer) Upgrade(ctx context.Context, server *settings.Server,
+	r *mcpregistry.Registry, to *Described) (*Upgrade, error) {
 	from, file := server.From, server.Origin.Name
 	given := serverjson.Given{}
 	for name, notations := range from.Values {
 		for _, notation := range notations {
 			value := serverjson.Denote(notation)
 			// A secret of ours is literal text again, as it was when it was given.
-			if path, ok := strings.CutPrefix(value, "file:"); ok && filepath.Base(path) == secretName(file, server.Name, name) {
+			if path, ok := strings.CutPrefix(value, "file:"); ok &&
+				filepath.Base(path) == secretName(file, server.Name, name) {
 				data, err := os.ReadFile(path)
 				if err != nil {
 					return nil, fmt.Errorf("reading a secret of server %q: %w", server.Name, err)

@@ -58,7 +58,9 @@ func callerOf(ctx context.Context) any {
 		groups[i] = group
 	}
 	out := map[string]any{"groups": groups}
-	for name, value := range map[string]string{"name": c.Name, "profile": c.Profile, "client": c.Client, "version": c.Version} {
+	for name, value := range map[string]string{
+		"name": c.Name, "profile": c.Profile, "client": c.Client, "version": c.Version,
+	} {
 		if value != "" {
 			out[name] = value
 		}

@@ -48,7 +48,8 @@ func NewApplyPatch(w *workspace.Editor) registry.Tool {
 		Permissions: []string{"filesystem"},
 		InputSchema: json.RawMessage(patchSchema),
 		Examples: []registry.Example{
-			{Description: "Change one line", Params: json.RawMessage(`{"patch":"--- a/port.txt\n+++ b/port.txt\n@@ -1 +1 @@\n-80\n+8080\n"}`)},
+			{Description: "Change one line",
+				Params: json.RawMessage(`{"patch":"--- a/port.txt\n+++ b/port.txt\n@@ -1 +1 @@\n-80\n+8080\n"}`)},
 		},
 	}, tool.Handlers[[]filePatch]{Prepare: a.parse, Run: a.run, Subject: a.subject, Preview: a.preview})
 }
@@ -103,7 +104,8 @@ func (a *applyPatch) subject(list []filePatch) (registry.Subject, error) {
 func (a *applyPatch) preview(_ context.Context, call registry.Call, list []filePatch) (registry.Preview, error) {
 	plan, err := newPlan(a.workspace, list, call.Hides)
 	if err != nil {
-		return registry.Preview{}, &registry.FailedError{Result: failed(fmt.Sprintf("%v; nothing was changed", err), err)}
+		return registry.Preview{},
+			&registry.FailedError{Result: failed(fmt.Sprintf("%v; nothing was changed", err), err)}
 	}
 	a.shown.remember(call, plan.sum())
 	d := plan.display()

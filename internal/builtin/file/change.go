@@ -80,7 +80,8 @@ func newChange(rel string, before *fileState, old, new, reason string, data []by
 	c.diff = compare(old, new)
 	switch {
 	case reason != "":
-		c.shown = fmt.Sprintf("The whole file %q, which %s, is replaced by %s of text.\n", rel, reason, tool.Size(int64(len(data))))
+		c.shown = fmt.Sprintf("The whole file %q, which %s, is replaced by %s of text.\n",
+			rel, reason, tool.Size(int64(len(data))))
 	case !before.exists && new == "":
 		c.shown = fmt.Sprintf("--- %s\n+++ %s\n", devNull, diffLabel("b", rel))
 	default:
@@ -132,7 +133,8 @@ func (c *fileChange) result(done string) registry.Result {
 	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, tool.Count(len(lines(c.new)), "line"), added, removed)
 	r := registry.TextResult(text + "." + c.note)
 	r.Summary = strings.ToLower(text[:1]) + text[1:]
-	r.Display.Diff = &registry.FileDiff{FileDiff: c.shown, FileName: c.rel, OriginalContent: c.original(), NewContent: c.new}
+	r.Display.Diff = &registry.FileDiff{FileDiff: c.shown,
+		FileName: c.rel, OriginalContent: c.original(), NewContent: c.new}
 	r.Locations = []registry.Location{{Path: c.rel, Line: c.diff.firstLine()}}
 	return r
 }

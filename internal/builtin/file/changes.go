@@ -51,7 +51,8 @@ func (x *changes) refusal(call registry.Call, name string, c *fileChange, err er
 	case err != nil:
 		return failed(explain(name, err), err), true
 	case x.shown.changed(call, c.sum()):
-		return tool.Failed(text.Quote(name) + " was modified after the change was shown; nothing was written. Read it again and repeat the call"), true
+		return tool.Failed(text.Quote(name) +
+			" was modified after the change was shown; nothing was written. Read it again and repeat the call"), true
 	}
 	return r, false
 }

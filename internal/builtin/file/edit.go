@@ -67,13 +67,21 @@ func NewEdit(w *workspace.Editor) registry.Tool {
 		Permissions: []string{"filesystem"},
 		InputSchema: json.RawMessage(editSchema),
 		Examples: []registry.Example{
-			{Description: "One replacement", Params: json.RawMessage(`{"file_path":"main.go","old_string":"port = 80\n","new_string":"port = 8080\n"}`)},
+			{Description: "One replacement", Params: json.RawMessage(
+				`{"file_path":"main.go","old_string":"port = 80\n","new_string":"port = 8080\n"}`)},
 			{
 				Description: "Rename in three places",
-				Params:      json.RawMessage(`{"file_path":"main.go","old_string":"oldName","new_string":"newName","expected_replacements":3}`),
+				Params: json.RawMessage(
+					`{"file_path":"main.go","old_string":"oldName","new_string":"newName","expected_replacements":3}`),
 			},
 		},
-	}, tool.Handlers[*editCall]{Prepare: e.prepare, Run: e.run, Subject: e.subject, Files: (*editCall).files, Preview: e.preview})
+	}, tool.Handlers[*editCall]{
+		Prepare: e.prepare,
+		Run:     e.run,
+		Subject: e.subject,
+		Files:   (*editCall).files,
+		Preview: e.preview,
+	})
 	t.Revise = e.revise
 	return t
 }
@@ -191,10 +199,12 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 		return call, registry.Invalid("edit", "", "%s", explain(p.FilePath, err))
 	}
 	if !utf8.ValidString(c.old) { // params are JSON, which cannot contain invalid UTF-8
-		return call, registry.Invalid("edit", "", "%s contains bytes that are not UTF-8; accept or reject the edit unchanged", text.Quote(p.FilePath))
+		return call, registry.Invalid("edit", "",
+			"%s contains bytes that are not UTF-8; accept or reject the edit unchanged", text.Quote(p.FilePath))
 	}
 	if c.before.exists && c.old == content {
-		return call, registry.Invalid("edit", "/new_string", "%s already has the edited content: there is nothing to change", text.Quote(p.FilePath))
+		return call, registry.Invalid("edit", "/new_string",
+			"%s already has the edited content: there is nothing to change", text.Quote(p.FilePath))
 	}
 	call.Params, err = tool.EncodeParams(editParams{FilePath: p.FilePath, Old: &c.old, New: &content})
 	return call, err

@@ -32,10 +32,13 @@ func nearest(content, old string) string {
 	if at := sameButSpace(have, want); at >= 0 {
 		if i := firstDifference(have[at:], want); i >= 0 {
 			inFile, inOld := quoteBoth(have[at+i], want[i])
-			return fmt.Sprintf("Line %d differs only in white space: the file has %s where old_string has %s", at+i+1, inFile, inOld)
+			return fmt.Sprintf("Line %d differs only in white space: the file has %s where old_string has %s",
+				at+i+1, inFile, inOld)
 		}
-		if last := at + len(want); last == len(have) && strings.HasSuffix(old, "\n") && !strings.HasSuffix(content, "\n") {
-			return fmt.Sprintf("Line %d is the last one and has no line break: leave out that at the end of old_string", last)
+		if last := at + len(want); last == len(have) &&
+			strings.HasSuffix(old, "\n") && !strings.HasSuffix(content, "\n") {
+			return fmt.Sprintf(
+				"Line %d is the last one and has no line break: leave out that at the end of old_string", last)
 		}
 		return fmt.Sprintf("Line %d differs only in line breaks: %s", at+1, quoteLine(have[at]))
 	}
@@ -47,7 +50,8 @@ func nearest(content, old string) string {
 	if start := at - anchor; start >= 0 {
 		if i := firstDifference(have[start:], want); i >= 0 && start+i < len(have) {
 			inFile, inOld := quoteBoth(have[start+i], want[i])
-			return fmt.Sprintf("The nearest line is %d: the file has %s where old_string has %s", start+i+1, inFile, inOld)
+			return fmt.Sprintf("The nearest line is %d: the file has %s where old_string has %s",
+				start+i+1, inFile, inOld)
 		}
 	}
 	return fmt.Sprintf("The nearest line is %d: %s", at+1, quoteLine(have[at]))
@@ -62,7 +66,8 @@ func disguised(content, old string) string {
 		{lineNumbers().ReplaceAllString(old, ""), "old_string has line numbers, which the file does not have"},
 	} {
 		if at := strings.Index(content, try.text); try.text != old && strings.TrimSpace(try.text) != "" && at >= 0 {
-			return fmt.Sprintf("%s; without that it is at line %d. new_string may have the same fault", try.why, 1+strings.Count(content[:at], "\n"))
+			return fmt.Sprintf("%s; without that it is at line %d. new_string may have the same fault",
+				try.why, 1+strings.Count(content[:at], "\n"))
 		}
 	}
 	return ""

@@ -78,7 +78,8 @@ func (r replacement) replacing(found string) string {
 	a := text.NewAlikeText(found)
 	start, end := len(text.Alike(r.Old[:head])), len(a.Text)-len(text.Alike(r.Old[len(r.Old)-tail:]))
 	start, end = a.Offset(start), a.Offset(end)
-	if text.Alike(found[:start]) != text.Alike(r.Old[:head]) || text.Alike(found[end:]) != text.Alike(r.Old[len(r.Old)-tail:]) {
+	if text.Alike(found[:start]) != text.Alike(r.Old[:head]) ||
+		text.Alike(found[end:]) != text.Alike(r.Old[len(r.Old)-tail:]) {
 		return r.New // the boundary is inside a character
 	}
 	return found[:start] + r.New[head:len(r.New)-tail] + found[end:]
@@ -112,7 +113,8 @@ func sharedEnd(a, b string) int {
 // do next.
 func (r replacement) mismatch(v view, found []area, want int) error {
 	if len(found) == 0 {
-		return fmt.Errorf("old_string was not found. %s. Read the file again and give its text exactly, including white space",
+		return fmt.Errorf(
+			"old_string was not found. %s. Read the file again and give its text exactly, including white space",
 			nearest(v.text, r.Old))
 	}
 	const shown = 8
@@ -215,7 +217,8 @@ func (v view) findAlike(s string) []area {
 	var out []area
 	for _, f := range (view{text: a.Text}).find(want) {
 		// A match may begin or end inside the form of one character.
-		if f = (area{a.Offset(f.start), a.Offset(f.end)}); f.start <= f.end && text.Alike(v.text[f.start:f.end]) == want {
+		if f = (area{a.Offset(f.start), a.Offset(f.end)}); f.start <= f.end &&
+			text.Alike(v.text[f.start:f.end]) == want {
 			out = append(out, f)
 		}
 	}

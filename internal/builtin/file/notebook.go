@@ -55,7 +55,8 @@ func notebookText(data []byte) (text []byte, cells int, err error) {
 		kind := strings.TrimSuffix(tool.OneLine(c.Type)+", run "+string(c.Run), ", run ")
 		text = fmt.Appendf(text, "--- cell %d (%s) ---\n%s", cells, kind, withFinalNewline(string(c.Source)))
 		return eachPart(c.Outputs, func(o *notebookPart) error {
-			text = fmt.Appendf(text, "--- output of cell %d (%s) ---\n%s", cells, tool.OneLine(cmp.Or(o.Name, o.Kind)), o.output())
+			text = fmt.Appendf(text, "--- output of cell %d (%s) ---\n%s",
+				cells, tool.OneLine(cmp.Or(o.Name, o.Kind)), o.output())
 			return nil
 		})
 	})

@@ -60,7 +60,9 @@ func newPlan(w *workspace.Editor, list []filePatch, hides func(string) bool) (*p
 		changes = changes || f.changes()
 		for dir := path.Dir(f.rel); f.exists && dir != "."; dir = path.Dir(dir) {
 			if folder := p.files[dir]; folder != nil && folder.exists {
-				return nil, misfit{fmt.Errorf("%s cannot be written: a part of the path is a file of the patch", text.Quote(f.rel))}
+				return nil, misfit{
+					fmt.Errorf("%s cannot be written: a part of the path is a file of the patch", text.Quote(f.rel)),
+				}
 			}
 		}
 	}
@@ -172,7 +174,8 @@ func (p *patchPlan) remove(fp *filePatch) error {
 		return err
 	}
 	if rest != "" {
-		return misfit{fmt.Errorf("the patch deletes %s but leaves %s of it; to delete a file, remove every line in a hunk",
+		return misfit{fmt.Errorf(
+			"the patch deletes %s but leaves %s of it; to delete a file, remove every line in a hunk",
 			text.Quote(fp.old), tool.Count(len(lines(rest)), "line"))}
 	}
 	f.text, f.exists = "", false

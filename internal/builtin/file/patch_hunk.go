@@ -126,7 +126,8 @@ func (r *patchReader) uncounted(h *hunk) error {
 
 // isEnd reports whether a line can follow a hunk without numbers.
 func (r *patchReader) isEnd(line string) bool {
-	return strings.HasPrefix(line, "@@") || strings.HasPrefix(line, "diff --git ") || r.atNames() || line == "-- " || line == "--"
+	return strings.HasPrefix(line, "@@") || strings.HasPrefix(line, "diff --git ") ||
+		r.atNames() || line == "-- " || line == "--"
 }
 
 func (h *hunk) add(line string) { h.body = append(h.body, hunkLine{line[0], line[1:] + "\n"}) }
@@ -264,7 +265,8 @@ func (t *patchTarget) keep(pos int) error {
 
 func (t *patchTarget) write(line string) error {
 	if t.open {
-		return fmt.Errorf(`%s: the patch says "\ No newline at end of file" after a line that is not the last`, text.Quote(t.name))
+		return fmt.Errorf(`%s: the patch says "\ No newline at end of file" after a line that is not the last`,
+			text.Quote(t.name))
 	}
 	t.out.WriteString(line)
 	t.open = !strings.HasSuffix(line, "\n")
@@ -308,17 +310,20 @@ func (t *patchTarget) find(h *hunk) (int, error) {
 		}
 		return 0, t.differs(h, t.nearest(at, old), old)
 	case len(found) == 1 && h.oldStart == 0:
-		t.notes = append(t.notes, fmt.Sprintf("hunk %d of %q, which has no line numbers, was applied at line %d, where its lines match",
-			h.number, t.name, found[0]+1))
+		t.notes = append(t.notes,
+			fmt.Sprintf("hunk %d of %q, which has no line numbers, was applied at line %d, where its lines match",
+				h.number, t.name, found[0]+1))
 		return found[0], nil
 	case len(found) == 1 && found[0] == stated:
-		t.notes = append(t.notes, fmt.Sprintf("the counts between the @@ of hunk %d of %q are wrong; it was applied at line %d, where its lines match",
+		t.notes = append(t.notes, fmt.Sprintf(
+			"the counts between the @@ of hunk %d of %q are wrong; it was applied at line %d, where its lines match",
 			h.number, t.name, h.oldStart))
 		return stated, nil
 	case len(found) == 1:
 		t.drift = found[0] - stated
-		t.notes = append(t.notes, fmt.Sprintf("hunk %d of %q was applied at line %d, where its lines match, instead of %d",
-			h.number, t.name, found[0]+1, h.oldStart))
+		t.notes = append(t.notes,
+			fmt.Sprintf("hunk %d of %q was applied at line %d, where its lines match, instead of %d",
+				h.number, t.name, found[0]+1, h.oldStart))
 		return found[0], nil
 	}
 	places := make([]string, len(found))
@@ -330,7 +335,8 @@ func (t *patchTarget) find(h *hunk) (int, error) {
 			"without correct numbers between the @@ its place must be unique, but its lines match in several (lines %s); correct the numbers or add context",
 			strings.Join(places, ", "))
 	}
-	return 0, t.refuse(h, "it does not match at line %d, and in several other places (lines %s); correct its line numbers or add context",
+	return 0, t.refuse(h,
+		"it does not match at line %d, and in several other places (lines %s); correct its line numbers or add context",
 		h.oldStart, strings.Join(places, ", "))
 }
 
@@ -362,7 +368,8 @@ func (t *patchTarget) nearest(stated int, old []string) int {
 	score := func(pos int) int {
 		n := 0
 		for i, want := range old {
-			if pos+i < len(t.lines) && strings.TrimRight(t.lines[pos+i], " \t\r\n") == strings.TrimRight(want, " \t\r\n") {
+			if pos+i < len(t.lines) &&
+				strings.TrimRight(t.lines[pos+i], " \t\r\n") == strings.TrimRight(want, " \t\r\n") {
 				n++
 			}
 		}
@@ -393,7 +400,8 @@ func (t *patchTarget) same(have, want string) bool {
 }
 
 func (t *patchTarget) refuse(h *hunk, format string, args ...any) error {
-	return fmt.Errorf("hunk %d of %s (line %d of the patch) does not apply: %s", h.number, text.Quote(t.name), h.line, fmt.Sprintf(format, args...))
+	return fmt.Errorf("hunk %d of %s (line %d of the patch) does not apply: %s",
+		h.number, text.Quote(t.name), h.line, fmt.Sprintf(format, args...))
 }
 
 // differs returns an error that shows the first line of the hunk that is not in
@@ -402,17 +410,20 @@ func (t *patchTarget) differs(h *hunk, pos int, old []string) error {
 	for i, want := range old {
 		switch {
 		case pos+i >= len(t.lines):
-			return t.refuse(h, "expected line %d to be %s, but the file ends at line %d", pos+i+1, quoteText(want), len(t.lines))
+			return t.refuse(h, "expected line %d to be %s, but the file ends at line %d",
+				pos+i+1, quoteText(want), len(t.lines))
 		case t.alike(t.lines[pos+i], want):
 		case strings.TrimRight(t.lines[pos+i], "\r\n") != strings.TrimRight(want, "\r\n"):
 			have, want := strings.TrimSuffix(t.lines[pos+i], "\n"), strings.TrimSuffix(want, "\n")
 			want, have = quoteBoth(want, have)
 			return t.refuse(h, "expected line %d to be %s, found %s", pos+i+1, want, have)
 		case lineBreak(t.lines[pos+i]) == "":
-			return t.refuse(h, "line %d, %s, ends the file without a line break; write `%s` in a line of its own after it",
+			return t.refuse(h,
+				"line %d, %s, ends the file without a line break; write `%s` in a line of its own after it",
 				pos+i+1, quoteText(want), noNewlineMark)
 		case lineBreak(want) == "":
-			return t.refuse(h, "line %d, %s, has a line break in the file; leave out %q after it", pos+i+1, quoteText(want), noNewlineMark)
+			return t.refuse(h, "line %d, %s, has a line break in the file; leave out %q after it",
+				pos+i+1, quoteText(want), noNewlineMark)
 		default:
 			return t.refuse(h, "line %d is %s, but its line break differs: the file has %q, the patch %q",
 				pos+i+1, quoteText(want), lineBreak(t.lines[pos+i]), lineBreak(want))

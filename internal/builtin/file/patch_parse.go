@@ -85,7 +85,8 @@ func parsePatch(patch string) ([]filePatch, error) {
 		case strings.HasPrefix(line, "@@"):
 			err = r.fail("a hunk before any file name; put --- and +++ lines with the file's name before it")
 		case strings.HasPrefix(line, "*** "):
-			err = r.fail("%s is not a line of a unified diff; use the format of git diff, with --- and +++ lines and @@ headers", text.Quote(line))
+			err = r.fail("%s is not a line of a unified diff; use the format of git diff, with --- and +++ lines and @@ headers",
+				text.Quote(line))
 		default:
 			r.at++
 		}
@@ -100,7 +101,8 @@ func parsePatch(patch string) ([]filePatch, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, &patchError{line: 1, text: "no unified diff found; it needs --- and +++ lines with the file's name, and @@ headers"}
+		return nil, &patchError{line: 1,
+			text: "no unified diff found; it needs --- and +++ lines with the file's name, and @@ headers"}
 	}
 	return out, nil
 }
@@ -120,7 +122,8 @@ func (r *patchReader) fail(format string, args ...any) error {
 // atNames reports whether the next two lines are the --- and +++ lines of a
 // file.
 func (r *patchReader) atNames() bool {
-	return r.at+1 < len(r.lines) && strings.HasPrefix(r.lines[r.at], "--- ") && strings.HasPrefix(r.lines[r.at+1], "+++ ")
+	return r.at+1 < len(r.lines) && strings.HasPrefix(r.lines[r.at], "--- ") &&
+		strings.HasPrefix(r.lines[r.at+1], "+++ ")
 }
 
 // gitFile parses the part of one file that starts with "diff --git".
@@ -155,7 +158,8 @@ func (r *patchReader) gitFile() (*filePatch, error) {
 		r.at = at // the --- line belongs to the next file
 	}
 	if oldName == "" && newName == "" {
-		return nil, &patchError{line: p.line, text: "the two names of the file cannot be separated; add --- and +++ lines"}
+		return nil, &patchError{line: p.line,
+			text: "the two names of the file cannot be separated; add --- and +++ lines"}
 	}
 	p.old, p.new = oldName, newName
 	return p, nil

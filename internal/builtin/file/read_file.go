@@ -95,7 +95,8 @@ func (r *readTool) prepare(call registry.Call) (*readCall, error) {
 	}
 	rel, err := r.workspace.Param("read_file", "/file_path", p.FilePath)
 	if err != nil && r.outside != nil {
-		if path := filepath.FromSlash(p.FilePath); path == filepath.Clean(path) && filepath.IsAbs(path) && filepath.Dir(path) == r.outside.Folder() {
+		if path := filepath.FromSlash(p.FilePath); path == filepath.Clean(path) &&
+			filepath.IsAbs(path) && filepath.Dir(path) == r.outside.Folder() {
 			return &readCall{p, path}, nil
 		}
 	}
@@ -184,7 +185,8 @@ func (r *readTool) media(rel, mime string, in io.Reader, info fs.FileInfo) (regi
 	}
 	if len(data) > readMaxMedia {
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(
-			"%q (%s, %d bytes) is larger than the limit of %s", rel, mime, max(info.Size(), int64(len(data))), tool.Size(readMaxMedia))), nil
+			"%q (%s, %d bytes) is larger than the limit of %s",
+			rel, mime, max(info.Size(), int64(len(data))), tool.Size(readMaxMedia))), nil
 	}
 	c := registry.Media(data, mime, r.workspace.URI(rel))
 	text := fmt.Sprintf("%s (%s, %s)", tool.OneLine(rel), mime, tool.Size(int64(len(data))))

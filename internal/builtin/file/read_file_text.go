@@ -304,7 +304,8 @@ func (x *excerpt) note() string {
 		notes = append(notes, fmt.Sprintf("continue with offset %d", x.last+1))
 	}
 	if x.long > 0 {
-		notes = append(notes, fmt.Sprintf("%s cut at %d characters%s", tool.Count(x.long, "line"), readMaxColumns, x.wayOn()))
+		notes = append(notes, fmt.Sprintf("%s cut at %d characters%s",
+			tool.Count(x.long, "line"), readMaxColumns, x.wayOn()))
 	}
 	switch {
 	case x.encoding.Converted():
@@ -322,7 +323,8 @@ func (x *excerpt) wayOn() string {
 	if x.form != "" || x.foreign || x.encoding != textfile.UTF8 {
 		return "; grep shows the part around a match"
 	}
-	return fmt.Sprintf("; grep shows the part around a match, and run_shell_command the rest: sed -n %dp FILE | cut -b %d-", x.cut, x.cutAt)
+	return fmt.Sprintf("; grep shows the part around a match, and run_shell_command the rest: sed -n %dp FILE | cut -b %d-",
+		x.cut, x.cutAt)
 }
 
 // maxNotebook limits the size of a Jupyter notebook that is shown as cells, in
@@ -332,7 +334,8 @@ const maxNotebook = 20 << 20
 // readable returns the text of a file, decoded from e, a note on how it was
 // converted, and whether it is the file's own bytes. A notebook that
 // cannot be shown as cells is shown unchanged, with a note that says why.
-func readable(name string, e textfile.Encoding, in *bufio.Reader) (shown *bufio.Reader, note string, unchanged bool, err error) {
+func readable(name string, e textfile.Encoding,
+	in *bufio.Reader) (shown *bufio.Reader, note string, unchanged bool, err error) {
 	decoded := e.Reader(in)
 	if !strings.EqualFold(path.Ext(name), ".ipynb") || e != textfile.UTF8 && e != textfile.UTF8WithBOM {
 		return decoded, "", decoded == in, nil
@@ -348,7 +351,9 @@ func readable(name string, e textfile.Encoding, in *bufio.Reader) (shown *bufio.
 		book, cells, err = notebookText(data)
 	}
 	if err != nil {
-		return bufio.NewReader(io.MultiReader(bytes.NewReader(data), decoded)), "shown as it is: " + err.Error(), true, nil
+		return bufio.NewReader(io.MultiReader(bytes.NewReader(data), decoded)),
+			"shown as it is: " + err.Error(), true, nil
 	}
-	return bufio.NewReader(bytes.NewReader(book)), "a notebook of " + tool.Count(cells, "cell") + ", shown as text", false, nil
+	return bufio.NewReader(bytes.NewReader(book)),
+		"a notebook of " + tool.Count(cells, "cell") + ", shown as text", false, nil
 }

@@ -47,7 +47,13 @@ func NewWriteFile(w *workspace.Editor) registry.Tool {
 		Examples: []registry.Example{
 			{Description: "A new file", Params: json.RawMessage(`{"file_path":"docs/notes.md","content":"# Notes\n"}`)},
 		},
-	}, tool.Handlers[*writeCall]{Prepare: f.prepare, Run: f.run, Subject: f.subject, Files: (*writeCall).files, Preview: f.preview})
+	}, tool.Handlers[*writeCall]{
+		Prepare: f.prepare,
+		Run:     f.run,
+		Subject: f.subject,
+		Files:   (*writeCall).files,
+		Preview: f.preview,
+	})
 	t.Revise = f.revise
 	return t
 }

@@ -35,7 +35,9 @@ func CompilePattern(pattern string, fold bool) (*Pattern, error) {
 		}
 		g, ok := compile(strings.Join(parts, "/"), true)
 		if !ok {
-			return nil, fmt.Errorf("pattern %s ends inside [ or after \\; close the bracket, or write \\[ for the character", text.Quote(pattern))
+			return nil, fmt.Errorf(
+				"pattern %s ends inside [ or after \\; close the bracket, or write \\[ for the character",
+				text.Quote(pattern))
 		}
 		p.globs = append(p.globs, g)
 	}

@@ -64,7 +64,13 @@ func NewGlob(w *workspace.Dir) registry.Tool {
 			{Description: "All Go files", Params: json.RawMessage(`{"pattern":"**/*.go"}`)},
 			{Description: "Two kinds of files in one folder", Params: json.RawMessage(`{"pattern":"*.{md,txt}","path":"docs"}`)},
 		},
-	}, tool.Handlers[*globSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Files: (*globSearch).files, Timeout: searchTimeout})
+	}, tool.Handlers[*globSearch]{
+		Prepare: g.prepare,
+		Run:     g.run,
+		Subject: g.subject,
+		Files:   (*globSearch).files,
+		Timeout: searchTimeout,
+	})
 }
 
 type globTool struct{ workspace *workspace.Dir }
@@ -127,7 +133,8 @@ func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (
 	return s.result(files, total, walked), nil
 }
 
-func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) bool) ([]foundFile, *workspace.LeftOut, error) {
+func (g *globTool) find(ctx context.Context, s *globSearch,
+	hides func(string) bool) ([]foundFile, *workspace.LeftOut, error) {
 	found := make([][]foundFile, workspace.Workers())
 	walked, err := g.workspace.Walk(ctx, workspace.WalkOptions{
 		Start:   s.start,

@@ -62,13 +62,20 @@ func NewGrep(w *workspace.Dir) registry.Tool {
 		Permissions: []string{"filesystem"},
 		InputSchema: json.RawMessage(grepSchema),
 		Examples: []registry.Example{
-			{Description: "Where an error is created, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
+			{Description: "Where an error is created, in Go files",
+				Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
 			{
 				Description: "A name, matching case, with two lines of context",
 				Params:      json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`),
 			},
 		},
-	}, tool.Handlers[*grepSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Files: (*grepSearch).files, Timeout: searchTimeout})
+	}, tool.Handlers[*grepSearch]{
+		Prepare: g.prepare,
+		Run:     g.run,
+		Subject: g.subject,
+		Files:   (*grepSearch).files,
+		Timeout: searchTimeout,
+	})
 }
 
 type grepTool struct{ workspace *workspace.Dir }
@@ -140,7 +147,8 @@ func (g *grepTool) run(ctx context.Context, call registry.Call, s *grepSearch) (
 	return s.result(rank, left), nil
 }
 
-func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking, hides func(string) bool) (*workspace.LeftOut, error) {
+func (g *grepTool) searchTree(ctx context.Context, s *grepSearch,
+	rank *ranking, hides func(string) bool) (*workspace.LeftOut, error) {
 	searchers := make([]*searcher, workspace.Workers())
 	for i := range searchers {
 		searchers[i] = s.newSearcher()
@@ -156,7 +164,8 @@ func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking,
 			return s.include.MayContain(below(s.start, e.Path)) && (e.Name != gitFolder || s.include.Names(e.Name))
 		},
 		Match: func(e *workspace.Entry) bool {
-			return e.Kind == 0 && !workspace.IsLogin(e.Name) && (s.include == nil || s.include.Match(below(s.start, e.Path)))
+			return e.Kind == 0 && !workspace.IsLogin(e.Name) &&
+				(s.include == nil || s.include.Match(below(s.start, e.Path)))
 		},
 		Each: func(worker int, e *workspace.Entry) { searchFile(ctx, searchers[worker], e, rank) },
 	}

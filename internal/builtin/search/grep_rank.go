@@ -116,7 +116,8 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 	found := fmt.Sprintf("%s in %s", tool.Count(matches, "match"), tool.Count(len(r.files), "file"))
 	var b strings.Builder
 	if cut {
-		fmt.Fprintf(&b, "Showing the first %s %s; there may be more. Narrow pattern, path or include, or raise limit:\n", found, s.what())
+		fmt.Fprintf(&b, "Showing the first %s %s; there may be more. Narrow pattern, path or include, or raise limit:\n",
+			found, s.what())
 	} else {
 		fmt.Fprintf(&b, "Found %s %s:\n", found, s.what())
 	}
@@ -135,7 +136,8 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 	}
 	b.WriteString("---\n")
 	if part != "" {
-		note = fmt.Sprintf(" (long lines are shown in part, such as line %s; read_file with offset shows more of a line)", part) + note
+		note = fmt.Sprintf(
+			" (long lines are shown in part, such as line %s; read_file with offset shows more of a line)", part) + note
 	}
 	if note != "" {
 		b.WriteString(strings.TrimSpace(note) + "\n")

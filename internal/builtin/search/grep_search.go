@@ -281,7 +281,8 @@ func (s *searcher) add(text []byte, start, end int, match bool) {
 	s.counted = start
 	s.shown = min(end+1, len(text))
 	line := trimCR(text[start:end])
-	s.found.lines = append(s.found.lines, foundLine{number: s.number, text: s.excerpt(line, match), match: match, part: len(line) > maxExcerpt})
+	s.found.lines = append(s.found.lines,
+		foundLine{number: s.number, text: s.excerpt(line, match), match: match, part: len(line) > maxExcerpt})
 }
 
 // excerpt shortens a long line to the part around its match.

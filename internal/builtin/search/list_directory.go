@@ -57,7 +57,13 @@ func NewListDirectory(w *workspace.Dir) registry.Tool {
 			{Description: "The workspace, three levels deep", Params: json.RawMessage(`{"path":"."}`)},
 			{Description: "One folder alone, without logs", Params: json.RawMessage(`{"path":"build","depth":1,"ignore":["*.log"]}`)},
 		},
-	}, tool.Handlers[*listing]{Prepare: l.prepare, Run: l.run, Subject: l.subject, Files: (*listing).files, Timeout: searchTimeout})
+	}, tool.Handlers[*listing]{
+		Prepare: l.prepare,
+		Run:     l.run,
+		Subject: l.subject,
+		Files:   (*listing).files,
+		Timeout: searchTimeout,
+	})
 }
 
 type listTool struct{ workspace *workspace.Dir }
@@ -120,7 +126,8 @@ func (s *listing) result(t *tree) registry.Result {
 			tool.Count(listLimit, "entry"), t.hidden)
 	}
 	if t.ignored > 0 {
-		fmt.Fprintf(&b, "(%s excluded by ignore files; respect_ignore_files: false shows them)\n", tool.Count(t.ignored, "entry"))
+		fmt.Fprintf(&b, "(%s excluded by ignore files; respect_ignore_files: false shows them)\n",
+			tool.Count(t.ignored, "entry"))
 	}
 	if t.denied > 0 {
 		b.WriteString(strings.TrimSpace(workspace.Hidden(t.denied)) + "\n")

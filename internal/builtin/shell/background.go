@@ -16,7 +16,8 @@ import (
 )
 
 // background starts the command and returns its id without waiting for it.
-func (s *shellTool) background(ctx context.Context, c *shellCall, confine *process.Confinement, argv []string, dir string) (registry.Result, error) {
+func (s *shellTool) background(ctx context.Context, c *shellCall,
+	confine *process.Confinement, argv []string, dir string) (registry.Result, error) {
 	store, err := newBackgroundStore(s.opts)
 	if err != nil {
 		return registry.Result{}, err
@@ -30,7 +31,8 @@ func (s *shellTool) background(ctx context.Context, c *shellCall, confine *proce
 	if err != nil {
 		return registry.Result{}, fmt.Errorf("running a shell command in the background: %w", err)
 	}
-	res := registry.TextResult(fmt.Sprintf("Started in the background with id %q (PID %d). The process tool shows its output (action log), waits for its end (wait) or stops it (kill).",
+	res := registry.TextResult(fmt.Sprintf(
+		"Started in the background with id %q (PID %d). The process tool shows its output (action log), waits for its end (wait) or stops it (kill).",
 		r.ID, r.PID))
 	res.Summary = "started in the background with id " + r.ID
 	return res, nil
@@ -77,7 +79,8 @@ func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *she
 			return nil, err
 		}
 	}
-	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10), sandbox)
+	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"),
+		store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10), sandbox)
 	r := &backgroundRecord{
 		ID: id, Workspace: c.root, Token: caller.Token(ctx), Command: c.Command, Directory: c.dir,
 		Started: time.Now().UTC(), Mark: rand.Text(),

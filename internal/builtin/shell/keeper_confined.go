@@ -82,7 +82,8 @@ func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) 
 			output([]byte("cleaning the workspace: " + failed.Error() + "\n"))
 		}
 		if len(cleaned.Removed) > 0 {
-			output([]byte("Deleted after the command, because other programs run commands from such files: " + strings.Join(cleaned.Removed, ", ") + "\n"))
+			output([]byte("Deleted after the command, because other programs run commands from such files: " +
+				strings.Join(cleaned.Removed, ", ") + "\n"))
 		}
 		if len(cleaned.Kept) > 0 {
 			output([]byte("Created or replaced while the command ran, perhaps not by it, and kept; check them, " +
@@ -91,7 +92,8 @@ func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) 
 	}()
 	defer c.shareLoopback(output)()
 	out, err := process.Run(ctx, process.Spec{
-		Argv: argv, Dir: dir, Env: os.Environ(), Confine: c.Profile, MaxOutput: -1, Keep: 1, Grace: killGrace, Linger: endless,
+		Argv: argv, Dir: dir, Env: os.Environ(), Confine: c.Profile,
+		MaxOutput: -1, Keep: 1, Grace: killGrace, Linger: endless,
 		Output: func(_ int, p []byte) { output(p) },
 	})
 	switch {

@@ -87,7 +87,8 @@ func (p *processTool) prepare(call registry.Call) (*processCall, error) {
 	case "list":
 	case "log", "wait", "kill":
 		if params.ID == "" {
-			return nil, registry.Invalid(processName, "/id", "is required for %s; action list shows the ids", params.Action)
+			return nil, registry.Invalid(processName, "/id",
+				"is required for %s; action list shows the ids", params.Action)
 		}
 	default:
 		return nil, registry.Invalid(processName, "/action", "is not one of list, log, wait, kill")
@@ -97,7 +98,8 @@ func (p *processTool) prepare(call registry.Call) (*processCall, error) {
 }
 
 func (p *processTool) preview(ctx context.Context, _ registry.Call, c *processCall) (registry.Preview, error) {
-	preview := registry.Preview{Kind: registry.PreviewInfo, Title: "Background processes", Prompt: "List the background processes"}
+	preview := registry.Preview{Kind: registry.PreviewInfo,
+		Title: "Background processes", Prompt: "List the background processes"}
 	if c.Action == "list" {
 		return preview, nil
 	}
@@ -130,7 +132,8 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 	store, r, err := p.find(ctx, c.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tool.Misfit(fmt.Sprintf("there is no background process %s; action list shows the ids", text.Quote(c.ID))), nil
+		return tool.Misfit(fmt.Sprintf("there is no background process %s; action list shows the ids",
+			text.Quote(c.ID))), nil
 	case err != nil:
 		return tool.Failed(err.Error()), nil
 	}
@@ -201,7 +204,8 @@ func (p *processTool) list(ctx context.Context) (registry.Result, error) {
 		if state.running {
 			running++
 		}
-		fmt.Fprintf(&b, "%s  %s  started %s  in %s: %s\n", r.ID, state, r.Started.Format(time.RFC3339), r.Directory, firstLineOf(r.Command))
+		fmt.Fprintf(&b, "%s  %s  started %s  in %s: %s\n",
+			r.ID, state, r.Started.Format(time.RFC3339), r.Directory, firstLineOf(r.Command))
 	}
 	res := registry.TextResult(b.String())
 	res.Summary = fmt.Sprintf("%s, %d running", tool.Count(len(records), "background process"), running)

@@ -11,7 +11,8 @@ import (
 
 // detach always fails, because this system has no process groups.
 func detach(context.Context, *backgroundRecord, []string, string, []string, *os.File) error {
-	return errors.New("background commands need process groups, which this system does not have; run the command without background")
+	return errors.New(
+		"background commands need process groups, which this system does not have; run the command without background")
 }
 
 func isAlive(*backgroundRecord) bool { return false }

@@ -235,7 +235,8 @@ func (b *backgroundStore) logEnd(path string, limit int64) (end []byte, size int
 			return nil, 0, err
 		}
 		if len(now) < int(limit) && before > 0 {
-			if earlier, _, err = fileEnd(path+".1", limit-int64(len(now))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if earlier, _, err = fileEnd(path+".1", limit-int64(len(now))); err != nil &&
+				!errors.Is(err, fs.ErrNotExist) {
 				return nil, 0, err
 			}
 		}

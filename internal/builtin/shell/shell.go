@@ -118,13 +118,16 @@ func (s *shellTool) prepare(call registry.Call) (*shellCall, error) {
 	case strings.ContainsRune(p.Command, 0):
 		return nil, registry.Invalid(shellName, "/command", "contains a NUL byte")
 	case len(p.Command) > shellMaxCommand:
-		return nil, registry.Invalid(shellName, "/command", "is longer than %d bytes; write it to a file and run that", shellMaxCommand)
+		return nil, registry.Invalid(shellName, "/command",
+			"is longer than %d bytes; write it to a file and run that", shellMaxCommand)
 	}
 	switch {
 	case p.Background && len(s.opts.Keeper) == 0:
-		return nil, registry.Invalid(shellName, "/background", "is not available: toolreg cannot find its own program file")
+		return nil, registry.Invalid(shellName, "/background",
+			"is not available: toolreg cannot find its own program file")
 	case p.Background && s.opts.StateDir == "":
-		return nil, registry.Invalid(shellName, "/background", "needs a state folder for the output, and none is available")
+		return nil, registry.Invalid(shellName, "/background",
+			"needs a state folder for the output, and none is available")
 	}
 	c.timeout, err = timeLimit(shellName, p.Timeout, s.opts)
 	if err != nil {

@@ -279,7 +279,8 @@ func encodeWindows1252(text string) ([]byte, error) {
 			b, ok = byte(r), charmap.Windows1252.DecodeByte(byte(r)) == utf8.RuneError
 		}
 		if !ok {
-			return nil, fmt.Errorf("is %v text, which %w %q (U+%04X); leave it out, or convert the file with write_file first",
+			return nil, fmt.Errorf(
+				"is %v text, which %w %q (U+%04X); leave it out, or convert the file with write_file first",
 				Windows1252, ErrEncoding, r, r)
 		}
 		out = append(out, b)

@@ -80,7 +80,8 @@ func (e Encoding) often(text string) float64 {
 		switch {
 		case r < utf8.RuneSelf, r >= 0x3000 && r <= 0x303f, r >= 0xff00 && r <= 0xff60:
 			continue
-		case list == "" && r >= 0x3041 && r <= 0x30fc, list == "" && strings.ContainsRune(oftenKanji, r), list != "" && strings.ContainsRune(list, r):
+		case list == "" && r >= 0x3041 && r <= 0x30fc, list == "" && strings.ContainsRune(oftenKanji, r),
+			list != "" && strings.ContainsRune(list, r):
 			found++
 		}
 		all++

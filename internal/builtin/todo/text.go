@@ -43,7 +43,8 @@ func listText(todos []registry.Todo) string {
 // lineOf formats one entry as a line.
 func lineOf(t registry.Todo) string {
 	mark := map[string]string{"completed": "[x]", "in_progress": "[~]"}[t.Status]
-	return fmt.Sprintf("%s %s (%s): %s", cmp.Or(mark, "[ ]"), t.ID, t.Priority, strings.ReplaceAll(t.Content, "\n", "\n    "))
+	return fmt.Sprintf("%s %s (%s): %s",
+		cmp.Or(mark, "[ ]"), t.ID, t.Priority, strings.ReplaceAll(t.Content, "\n", "\n    "))
 }
 
 func asideNote(aside string) string {

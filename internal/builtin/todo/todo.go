@@ -142,7 +142,8 @@ func prepareWrite(call registry.Call) ([]registry.Todo, error) {
 		case strings.TrimSpace(t.ID) == "":
 			return nil, registry.Invalid(writeName, at+"/id", "is empty")
 		case taken:
-			return nil, registry.Invalid(writeName, at+"/id", "%q is already the id of entry %d; ids must be unique", t.ID, before)
+			return nil, registry.Invalid(writeName, at+"/id",
+				"%q is already the id of entry %d; ids must be unique", t.ID, before)
 		case strings.TrimSpace(t.Content) == "":
 			return nil, registry.Invalid(writeName, at+"/content", "is empty")
 		case !slices.Contains([]string{"pending", "in_progress", "completed"}, t.Status):
@@ -173,7 +174,8 @@ func (l *store) write(ctx context.Context, _ registry.Call, todos []registry.Tod
 	case w.refused:
 		r := resultOf("Not saved: another writer changed the list since you saw it. Write the whole list again, with your changes to this one:\n",
 			w.after.Todos, "")
-		r.IsError, r.ErrorCategory = true, registry.ErrorValidation // repeating the call would overwrite the other writer's list
+		// Repeating the call would overwrite the other writer's list.
+		r.IsError, r.ErrorCategory = true, registry.ErrorValidation
 		return r, nil
 	}
 	return resultOf("Saved. ", w.after.Todos, asideNote(w.aside)+lost(w.before.Todos, todos)), nil

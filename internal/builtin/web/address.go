@@ -23,7 +23,8 @@ func parseAddress(raw string) (*url.URL, error) {
 	if len(raw) > maxAddress {
 		return nil, fmt.Errorf("is longer than %d characters", maxAddress)
 	}
-	if i := strings.IndexFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) || r == unicode.ReplacementChar }); i >= 0 {
+	if i := strings.IndexFunc(raw,
+		func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) || r == unicode.ReplacementChar }); i >= 0 {
 		return nil, fmt.Errorf("contains a space or a control character at byte %d; percent-encode it, such as %%20", i)
 	}
 	u, err := url.Parse(raw)

@@ -108,7 +108,8 @@ func (c *pageCache) expire(now time.Time) {
 	}
 	for _, entry := range names {
 		info, err := entry.Info()
-		if err == nil && strings.HasPrefix(entry.Name(), "page-") && !strings.HasSuffix(entry.Name(), ".lock") && now.Sub(info.ModTime()) > cacheTime {
+		if err == nil && strings.HasPrefix(entry.Name(), "page-") &&
+			!strings.HasSuffix(entry.Name(), ".lock") && now.Sub(info.ModTime()) > cacheTime {
 			_ = root.Remove(entry.Name()) // may fail if another run has removed it
 		}
 	}

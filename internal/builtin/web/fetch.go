@@ -128,7 +128,8 @@ func prepareFetch(call registry.Call) (*fetchCall, error) {
 	case c.offset < 0:
 		return nil, registry.Invalid(webFetchName, "/offset", "is %d; it must be 0 or more", c.offset)
 	case c.limit < 1 || c.limit > fetchMaxLimit:
-		return nil, registry.Invalid(webFetchName, "/limit", "is %d; it must be 1 to %d characters", c.limit, fetchMaxLimit)
+		return nil, registry.Invalid(webFetchName, "/limit",
+			"is %d; it must be 1 to %d characters", c.limit, fetchMaxLimit)
 	}
 	if c.url, err = parseAddress(strings.TrimSpace(p.URL)); err != nil {
 		return nil, registry.Invalid(webFetchName, "/url", "%v", err)
@@ -141,13 +142,15 @@ func (f *webFetch) subject(c *fetchCall) (registry.Subject, error) {
 }
 
 func (f *webFetch) preview(_ context.Context, _ registry.Call, c *fetchCall) (registry.Preview, error) {
-	return registry.Preview{Kind: registry.PreviewInfo, Title: "Fetch a web page", Prompt: c.Prompt, URLs: []string{c.url.String()}}, nil
+	return registry.Preview{Kind: registry.PreviewInfo, Title: "Fetch a web page",
+		Prompt: c.Prompt, URLs: []string{c.url.String()}}, nil
 }
 
 func (f *webFetch) run(ctx context.Context, call registry.Call, c *fetchCall) (registry.Result, error) {
 	inner, cancel := ctx, context.CancelFunc(func() {})
 	limit := cmp.Or(f.opts.Timeout, fetchTimeout)
-	late := fmt.Errorf("fetching %s: not finished within %s; raise the setting fetch.timeout to allow more", c.url.Redacted(), limit)
+	late := fmt.Errorf("fetching %s: not finished within %s; raise the setting fetch.timeout to allow more",
+		c.url.Redacted(), limit)
 	if limit > 0 {
 		inner, cancel = context.WithTimeoutCause(ctx, limit, late)
 	}

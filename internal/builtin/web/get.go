@@ -155,7 +155,8 @@ func (f *webFetch) headers(ctx context.Context, u *url.URL) ([]Header, error) {
 // does not redirect.
 func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	default:
 		return nil, nil
 	}
@@ -172,10 +173,12 @@ func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 		return nil, &badRedirect{fmt.Sprintf("the server redirects to an address that %v", err)}
 	}
 	if !staysAt(from.Hostname(), next.Hostname()) {
-		return nil, &badRedirect{fmt.Sprintf("the server redirects to another host, which was not approved; to follow it, fetch %s", next.Redacted())}
+		return nil, &badRedirect{fmt.Sprintf(
+			"the server redirects to another host, which was not approved; to follow it, fetch %s", next.Redacted())}
 	}
 	if from.Scheme == "https" && next.Scheme == "http" {
-		return nil, &badRedirect{fmt.Sprintf("the server redirects from https to plain http (%s); if you trust it, fetch that address", next.Redacted())}
+		return nil, &badRedirect{fmt.Sprintf(
+			"the server redirects from https to plain http (%s); if you trust it, fetch that address", next.Redacted())}
 	}
 	return next, nil
 }
@@ -196,7 +199,9 @@ func admitting(call registry.Call) admit {
 		}
 		switch {
 		case errors.Is(err, registry.ErrNeedsConfirmation):
-			return &badRedirect{fmt.Sprintf("the server redirects to %s, which needs an approval of its own; to ask for it, fetch that address", to.Redacted())}
+			return &badRedirect{fmt.Sprintf(
+				"the server redirects to %s, which needs an approval of its own; to ask for it, fetch that address",
+				to.Redacted())}
 		case err != nil:
 			return &badRedirect{fmt.Sprintf("the server redirects to %s, which is not allowed", to.Redacted())}
 		}
@@ -226,8 +231,8 @@ func (f *webFetch) read(resp *http.Response, u *url.URL) (*webPage, error) {
 		return nil, fmt.Errorf("reading the page: %w", err)
 	}
 	p := &webPage{
-		Address: u.String(), Status: resp.StatusCode, Type: resp.Header.Get("Content-Type"), Retry: resp.Header.Get("Retry-After"),
-		Body: body, Fetched: time.Now(), url: u,
+		Address: u.String(), Status: resp.StatusCode, Type: resp.Header.Get("Content-Type"),
+		Retry: resp.Header.Get("Retry-After"), Body: body, Fetched: time.Now(), url: u,
 		noStore: strings.Contains(strings.ToLower(resp.Header.Get("Cache-Control")), "no-store"),
 	}
 	if int64(len(body)) > limit {

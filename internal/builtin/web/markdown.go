@@ -77,7 +77,8 @@ func convert(source string, at *url.URL) (string, error) {
 		commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
 		strikethrough.NewStrikethroughPlugin(),
 		table.NewTablePlugin(
-			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), // aligned columns can grow with the square of the page size
+			// Aligned columns can grow with the square of the page size.
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal),
 			table.WithHeaderPromotion(true),
 			table.WithNewlineBehavior(table.NewlineBehaviorPreserve),
 		),
@@ -85,7 +86,8 @@ func convert(source string, at *url.URL) (string, error) {
 	for _, tag := range hiddenTags() {
 		c.Register.TagType(tag.String(), converter.TagTypeRemove, converter.PriorityStandard)
 	}
-	for _, tag := range []string{"summary", "td", "th"} { // in a table that Markdown cannot represent, cells become separate blocks
+	// In a table that Markdown cannot represent, cells become separate blocks.
+	for _, tag := range []string{"summary", "td", "th"} {
 		c.Register.TagType(tag, converter.TagTypeBlock, converter.PriorityStandard)
 	}
 	out, err := c.ConvertNode(doc)
@@ -129,7 +131,8 @@ func (t *tidier) tidy(n *html.Node) {
 	case atom.Table:
 		flattenCells(n)
 	case atom.Sup:
-		if text := n.FirstChild; text != nil && text == n.LastChild && text.Type == html.TextNode && isExponent(text.Data) {
+		if text := n.FirstChild; text != nil && text == n.LastChild &&
+			text.Type == html.TextNode && isExponent(text.Data) {
 			text.Data = "^" + strings.TrimSpace(text.Data)
 		}
 	}

@@ -218,8 +218,10 @@ func isGutter(n *html.Node, class string) bool {
 	if n.DataAtom != atom.Td && n.DataAtom != atom.Span && n.DataAtom != atom.Div && n.DataAtom != atom.A {
 		return false
 	}
-	named := attribute(n, "data-line-number") != "" || strings.Contains(strings.ReplaceAll(attribute(n, "style"), " ", ""), "user-select:none")
-	for _, name := range []string{"gutter", "lineno", "line-no", "line-num", "linenum", "lines-num", "blob-num", "ln-num", " ln ", " lnt ", " lntd "} {
+	named := attribute(n, "data-line-number") != "" ||
+		strings.Contains(strings.ReplaceAll(attribute(n, "style"), " ", ""), "user-select:none")
+	for _, name := range []string{"gutter", "lineno", "line-no", "line-num",
+		"linenum", "lines-num", "blob-num", "ln-num", " ln ", " lnt ", " lntd "} {
 		named = named || strings.Contains(class, name)
 	}
 	return named && strings.Trim(textOf(n), "0123456789 \t\r\n") == ""

@@ -100,7 +100,8 @@ func isText(kind string, params map[string]string, p *webPage) bool {
 	if strings.HasPrefix(strings.ToLower(params["charset"]), "utf-16") {
 		return true // every other byte of UTF-16 may look like a control character
 	}
-	if strings.HasPrefix(kind, "text/") || isJSON(kind) || strings.HasSuffix(kind, "+xml") || kind == "application/xml" {
+	if strings.HasPrefix(kind, "text/") || isJSON(kind) ||
+		strings.HasSuffix(kind, "+xml") || kind == "application/xml" {
 		enc, _ := textfile.Detect(p.Body)
 		return enc == textfile.UTF16LE || enc == textfile.UTF16BE || !textfile.MostlyControl(p.Body)
 	}
@@ -193,7 +194,8 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 		return out
 	}
 	if c.offset >= total {
-		return tool.Misfit(fmt.Sprintf("offset %d is past the end of %s, which has %s", c.offset, p.url.Redacted(), tool.Count(total, "character")))
+		return tool.Misfit(fmt.Sprintf("offset %d is past the end of %s, which has %s",
+			c.offset, p.url.Redacted(), tool.Count(total, "character")))
 	}
 	start := tool.RuneIndex(r.text, c.offset)
 	end := start + tool.RuneIndex(r.text[start:], c.limit)
@@ -203,7 +205,8 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 		notes += fmt.Sprintf("[redirected to %s]\n", p.url.Redacted())
 	}
 	if p.Cut {
-		notes += fmt.Sprintf("[the page is larger than %s; the rest of it was not read]\n", tool.Size(int64(len(p.Body))))
+		notes += fmt.Sprintf("[the page is larger than %s; the rest of it was not read]\n",
+			tool.Size(int64(len(p.Body))))
 	}
 	if c.offset > 0 || last < total {
 		notes += fmt.Sprintf("[characters %d to %d of %d", c.offset, last-1, total)

@@ -51,7 +51,8 @@ func tokenText(source string) string {
 func isExponent(s string) bool {
 	s = strings.TrimSpace(s)
 	digits := strings.TrimLeft(s, "+-−")
-	return digits != "" && strings.Trim(digits, "0123456789") == "" || len(s) == 1 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z'
+	return digits != "" && strings.Trim(digits, "0123456789") == "" ||
+		len(s) == 1 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z'
 }
 
 // plainText collects the text.

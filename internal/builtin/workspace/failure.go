@@ -20,7 +20,8 @@ import (
 func (w *LeftOut) Note() string {
 	out := ""
 	if n := int(w.ignored.Load()); n > 0 {
-		out = fmt.Sprintf(" (%s excluded by ignore files; respect_ignore_files: false shows them)", tool.Count(n, "entry"))
+		out = fmt.Sprintf(" (%s excluded by ignore files; respect_ignore_files: false shows them)",
+			tool.Count(n, "entry"))
 	}
 	out += Hidden(int(w.hidden.Load()))
 	if n := int(w.unreadable.Load()); n > 0 {
@@ -88,9 +89,11 @@ func (w *Dir) near(rel, name string, hides func(string) bool) (quoted string, ne
 		}
 		dir, want = path.Dir(dir), path.Base(dir)
 	}
-	names := slices.DeleteFunc(namesIn(root, dir), func(n string) bool { return hides != nil && hides(path.Join(dir, n)) })
+	names := slices.DeleteFunc(namesIn(root, dir),
+		func(n string) bool { return hides != nil && hides(path.Join(dir, n)) })
 	quote := strconv.Quote
-	if near = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !text.LookSame(n, want) }); len(near) > 0 {
+	if near = slices.DeleteFunc(slices.Clone(names),
+		func(n string) bool { return !text.LookSame(n, want) }); len(near) > 0 {
 		quote = strconv.QuoteToASCII
 	} else {
 		near = registry.Near(want, names)
@@ -129,7 +132,8 @@ func (w *Dir) NotFolder(rel, name string, hides func(string) bool) (registry.Res
 	f.Close()
 	if !info.IsDir() {
 		return registry.ErrorResult(registry.ErrorExecution,
-			fmt.Sprintf("%s is a file, not a folder; use read_file, or give the folder that contains it", text.Quote(name))), true
+			fmt.Sprintf("%s is a file, not a folder; use read_file, or give the folder that contains it",
+				text.Quote(name))), true
 	}
 	return registry.Result{}, false
 }

@@ -39,22 +39,29 @@ func Guarded(rel string) bool {
 	name, all := parts[len(parts)-1], "/"+strings.Join(parts, "/")+"/"
 	return slices.Contains(guardedNames(), name) || strings.HasSuffix(name, ".code-workspace") ||
 		name == "profile.ps1" || strings.HasSuffix(name, "_profile.ps1") ||
-		strings.HasSuffix(name, ".pth") && slices.ContainsFunc(parts, func(part string) bool { return part == "site-packages" || part == "dist-packages" }) ||
+		strings.HasSuffix(name, ".pth") && slices.ContainsFunc(parts,
+			func(part string) bool { return part == "site-packages" || part == "dist-packages" }) ||
 		slices.ContainsFunc(guardedFolders(), func(folder string) bool { return strings.Contains(all, "/"+folder+"/") })
 }
 
 // guardedNames returns the names of files that programs use in any folder.
 func guardedNames() []string {
 	return []string{
-		"toolreg.lock", ".mcp.json", "mcp.json", "mcp_config.json", "mcporter.json", "opencode.json", "opencode.jsonc", ".devcontainer.json",
+		"toolreg.lock", ".mcp.json", "mcp.json", "mcp_config.json",
+		"mcporter.json", "opencode.json", "opencode.jsonc", ".devcontainer.json",
 		"crush.json", ".crush.json", ".aider.conf.yml", ".aider.model.settings.yml", ".goosehints", ".clinerules",
 		// git and what runs on commits
-		".gitmodules", ".gitconfig", ".gitattributes", ".hgrc", ".pre-commit-config.yaml", ".pre-commit-config.yml", ".overcommit.yml", "captainhook.json",
-		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml",
-		"lefthook-local.yml", ".lefthook-local.yml", ".simple-git-hooks.json", ".simple-git-hooks.js", ".simple-git-hooks.cjs",
+		".gitmodules", ".gitconfig", ".gitattributes", ".hgrc", ".pre-commit-config.yaml",
+		".pre-commit-config.yml", ".overcommit.yml", "captainhook.json",
+		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json",
+		".lefthook.yml", ".lefthook.yaml", ".lefthook.toml",
+		"lefthook-local.yml", ".lefthook-local.yml", ".simple-git-hooks.json",
+		".simple-git-hooks.js", ".simple-git-hooks.cjs",
 		// shells and logins
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
-		".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
+		".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
+		".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish",
+		".inputrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
 		".pam_environment", ".screenrc", ".tmux.conf", ".netrc", ".curlrc", ".wgetrc", ".psqlrc", ".mailcap",
 		".bash_completion", "tmux.conf", ".sqliterc", ".my.cnf", ".mylogin.cnf", ".mongorc.js",
 		".mongoshrc.js", ".lessfilter", ".lesskey", ".ripgreprc", ".ackrc", ".tigrc",
@@ -63,9 +70,11 @@ func guardedNames() []string {
 		".envrc", ".direnvrc", ".rvmrc", ".autoenv", ".autoenv.zsh", ".autoenv_leave.zsh", "mise.toml",
 		".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
 		// package managers, editors, debuggers
-		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".gemrc", ".bundle", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".exrc", ".emacs",
+		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".gemrc",
+		".bundle", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".exrc", ".emacs",
 		"usercustomize.py", "sitecustomize.py",
-		".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".irbrc", ".pryrc", ".pythonrc", ".pdbrc", ".bazelrc",
+		".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit",
+		".irbrc", ".pryrc", ".pythonrc", ".pdbrc", ".bazelrc",
 		".lvimrc", ".ideavimrc", ".ghci", ".rprofile", ".renviron", ".pylintrc", ".rspec", ".octaverc",
 		".iex.exs", ".erlang", ".ocamlinit", ".guile", ".swiplrc",
 		".sbtrc", ".sbtopts", ".jvmopts", ".mavenrc", ".condarc", ".mocharc.js", ".mocharc.cjs",
@@ -76,9 +85,12 @@ func guardedNames() []string {
 // guardedFolders returns the paths of folders whose files programs use.
 func guardedFolders() []string {
 	return []string{
-		".config/fish", ".config/git", ".config/direnv", ".config/mise", ".config/toolreg", ".config/opencode", ".config/devin", ".config/zed", ".config/code",
-		".config/autostart", ".config/autostart-scripts", ".config/plasma-workspace", ".config/systemd", ".config/environment.d", ".config/nvim",
-		".local/share/systemd", ".local/share/fish", ".local/share/applications", ".local/state/toolreg", "library/launchagents", "library/launchdaemons",
+		".config/fish", ".config/git", ".config/direnv", ".config/mise", ".config/toolreg",
+		".config/opencode", ".config/devin", ".config/zed", ".config/code",
+		".config/autostart", ".config/autostart-scripts", ".config/plasma-workspace",
+		".config/systemd", ".config/environment.d", ".config/nvim",
+		".local/share/systemd", ".local/share/fish", ".local/share/applications",
+		".local/state/toolreg", "library/launchagents", "library/launchdaemons",
 		".mise", "mise/config.toml", "mise/config.local.toml", ".github/hooks", "_darcs/prefs",
 		".pijul/config", ".fossil-settings", ".lsp/config.edn", ".cargo/config.toml", ".cargo/config",
 		".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",
@@ -118,7 +130,8 @@ func StartsPrograms(rel string) bool {
 	parts := strings.Split(filepath.ToSlash(path.Clean(rel)), "/")
 	for i, part := range parts {
 		parts[i] = plainName(part)
-		if name := parts[i]; strings.HasPrefix(name, ".") && strings.Trim(name, ".") != "" && !slices.Contains(harmlessNames(), name) {
+		if name := parts[i]; strings.HasPrefix(name, ".") &&
+			strings.Trim(name, ".") != "" && !slices.Contains(harmlessNames(), name) {
 			return true
 		}
 	}
@@ -137,8 +150,10 @@ func harmlessNames() []string {
 	return []string{
 		".gitignore", ".gitkeep", ".keep", ".mailmap", ".git-blame-ignore-revs", ".ignore", ".rgignore",
 		".fdignore", ".geminiignore", ".dockerignore", ".npmignore",
-		".eslintignore", ".prettierignore", ".stylelintignore", ".helmignore", ".gcloudignore", ".vercelignore", ".hgignore", ".editorconfig", ".clang-format",
-		".rustfmt.toml", ".nojekyll", ".nvmrc", ".node-version", ".python-version", ".ruby-version", ".env.example", ".env.sample", ".env.template",
+		".eslintignore", ".prettierignore", ".stylelintignore", ".helmignore",
+		".gcloudignore", ".vercelignore", ".hgignore", ".editorconfig", ".clang-format",
+		".rustfmt.toml", ".nojekyll", ".nvmrc", ".node-version", ".python-version",
+		".ruby-version", ".env.example", ".env.sample", ".env.template",
 		".github", ".gitlab", ".gitlab-ci.yml", ".circleci", ".travis.yml", ".well-known", ".changeset",
 	}
 }

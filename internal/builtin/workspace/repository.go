@@ -19,7 +19,8 @@ func inRepository(root *os.Root, rel string, written []string) (below string, ok
 	for at, below := path.Dir(rel), path.Base(rel); ; at, below = path.Dir(at), path.Join(path.Base(at), below) {
 		has := func(name string) bool {
 			_, err := root.Stat(path.Join(at, name))
-			return err == nil || slices.ContainsFunc(written, func(file string) bool { return liesIn(file, path.Join(at, name)) })
+			return err == nil ||
+				slices.ContainsFunc(written, func(file string) bool { return liesIn(file, path.Join(at, name)) })
 		}
 		if has("HEAD") && (has("objects") && has("refs") || has("commondir")) {
 			return below, true

@@ -72,7 +72,8 @@ func (w *Dir) resolve(name string, form func(string) string) (string, error) {
 	for links := 0; len(rest) > 0; {
 		if runtime.GOOS == "windows" {
 			if i := slices.IndexFunc(rest, isOtherName); i >= 0 {
-				return "", &refusal{name, fmt.Sprintf("has %s, by which Windows may open another file; give the whole name", text.Quote(rest[i]))}
+				return "", &refusal{name, fmt.Sprintf(
+					"has %s, by which Windows may open another file; give the whole name", text.Quote(rest[i]))}
 			}
 		}
 		next := rest[0]
@@ -163,7 +164,8 @@ func isOtherName(name string) bool {
 	}
 	base, extension, _ := strings.Cut(name, ".")
 	tilde := strings.LastIndexByte(base, '~')
-	short := tilde > 0 && len(base) <= 8 && len(extension) <= 3 && strings.Trim(base[tilde+1:], "0123456789") == "" && tilde+1 < len(base)
+	short := tilde > 0 && len(base) <= 8 && len(extension) <= 3 &&
+		strings.Trim(base[tilde+1:], "0123456789") == "" && tilde+1 < len(base)
 	return short || strings.TrimRight(name, ". ") != name
 }
 

@@ -172,7 +172,8 @@ func (w *walker) read(worker int, f *folder) {
 		if wanted != nil && !wanted(&s) {
 			continue
 		}
-		if w.Respect && (isDir && s.Name == Packages || f.rules.Ignored(s.Path, isDir)) && (w.Forced == nil || !w.Forced(&s)) {
+		if w.Respect && (isDir && s.Name == Packages || f.rules.Ignored(s.Path, isDir)) &&
+			(w.Forced == nil || !w.Forced(&s)) {
 			w.ignored.Add(1)
 			continue
 		}

@@ -129,7 +129,8 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 			c.leaveOpen(ctx, server, sess)
 			return sess, nil
 		}
-		c.opts.log().Debug("could not connect", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))
+		c.opts.log().Debug("could not connect", "transport", a.transport,
+			"mode", int(a.mode), "error", sess.hide(err.Error()))
 		next, again := c.nextAttempt(server, a, sess, err)
 		switch {
 		case refused != nil && isNotStreamable(err): // the server supports neither transport
@@ -160,7 +161,8 @@ func (c *connector) nextAttempt(server settings.Server, a attempt, sess *session
 		return firstAttempt(server, ""), true
 	}
 	switch {
-	case a.mode == wire.ModeAuto && a.transport == transportStdio && isDisconnect(err): // the probe may have made it exit
+	case a.mode == wire.ModeAuto && a.transport == transportStdio && isDisconnect(err):
+		// The probe may have made it exit.
 		a.mode = wire.ModeLegacy
 		return a, true
 	case a.transport == transportHTTP && mayBeSSE(server) && isNotStreamable(err):

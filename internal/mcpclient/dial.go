@@ -103,15 +103,21 @@ func (d *dialer) capabilities() *mcp.ClientCapabilities {
 func (d *dialer) wireOptions(ctx context.Context, sess *session) wire.Options {
 	shared := d.opts.owner(ctx) == nil
 	o := wire.Options{
-		Client: mcp.Implementation{Name: "toolreg", Version: cmp.Or(d.opts.Version, "dev")}, Capabilities: d.capabilities(),
-		LogLevel: d.opts.LogLevel, Logger: d.opts.log(), Answer: d.asker.Handle,
+		Client:       mcp.Implementation{Name: "toolreg", Version: cmp.Or(d.opts.Version, "dev")},
+		Capabilities: d.capabilities(), LogLevel: d.opts.LogLevel, Logger: d.opts.log(), Answer: d.asker.Handle,
 		Changed: func(change Change) {
 			if shared {
 				d.changed(change)
 			}
 		},
 		LogMessage: func(during *ask.Request, level, logger, text string) {
-			m := LogMessage{Server: d.opts.Server.Name, Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)}
+			m := LogMessage{
+				Server: d.opts.Server.Name,
+				Caller: during.Caller(),
+				Level:  level,
+				Logger: sess.hide(logger),
+				Text:   sess.hide(text),
+			}
 			d.opts.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
 			if d.opts.OnLog != nil {
 				d.opts.OnLog(m)
@@ -187,9 +193,10 @@ func (d *dialer) stdio(ctx context.Context, server settings.Server, sess *sessio
 func (d *dialer) spec(server settings.Server, environ []string) (process.Spec, error) {
 	dir, err := d.folder(server)
 	return process.Spec{
-		Argv:  append([]string{server.Command}, server.Args...),
-		Dir:   dir,
-		Env:   append(append(values.Environment(environ, server.Env, server.InheritEnv), d.opts.Extra...), process.ServerVariable+"="+server.Name),
+		Argv: append([]string{server.Command}, server.Args...),
+		Dir:  dir,
+		Env: append(append(values.Environment(environ, server.Env, server.InheritEnv), d.opts.Extra...),
+			process.ServerVariable+"="+server.Name),
 		Guard: d.opts.Guard,
 	}, err
 }

@@ -58,7 +58,8 @@ func (e *ServerError) Advice() string {
 	case isRefused && refused.IsBusy() && refused.Again.IsZero():
 		return "The server is busy. Try again in a minute, or continue without the tool."
 	case isRefused && refused.IsBusy():
-		return fmt.Sprintf("The server is busy. Try again in %s, or continue without the tool.", max(time.Until(refused.Again).Round(time.Second), time.Second))
+		return fmt.Sprintf("The server is busy. Try again in %s, or continue without the tool.",
+			max(time.Until(refused.Again).Round(time.Second), time.Second))
 	case e.Phase == "tools/call" && isDisconnect(e.Cause):
 		return "The server ended during the call, which may have had effects, so it was not repeated: check before you repeat it. The next call connects again."
 	}
@@ -147,7 +148,14 @@ func (o *Options) loginError(err *wire.LoginError) error {
 
 // diagnose returns a diagnostic about the server, or about a tool of it.
 func (o *Options) diagnose(severity registry.Severity, code, tool, message, hint string) registry.Diagnostic {
-	return registry.Diagnostic{Severity: severity, Code: code, Source: registry.MCPPrefix + o.Server.Name, Tool: tool, Message: message, Hint: hint}
+	return registry.Diagnostic{
+		Severity: severity,
+		Code:     code,
+		Source:   registry.MCPPrefix + o.Server.Name,
+		Tool:     tool,
+		Message:  message,
+		Hint:     hint,
+	}
 }
 
 // malformed returns the error for an unusable response.

@@ -92,7 +92,8 @@ func (i *Info) uses(part string) {
 	if part == partSSE {
 		since = "2025-03-26"
 	}
-	at, known := slices.BinarySearchFunc(i.Deprecated, part, func(d Deprecated, part string) int { return strings.Compare(d.Part, part) })
+	at, known := slices.BinarySearchFunc(i.Deprecated, part,
+		func(d Deprecated, part string) int { return strings.Compare(d.Part, part) })
 	if !known {
 		i.Deprecated = slices.Insert(slices.Clone(i.Deprecated), at, Deprecated{part, since})
 	}

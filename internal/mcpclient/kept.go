@@ -59,7 +59,8 @@ var errNotKept = errors.New("the server is not kept")
 // attach attaches to the keeper of a server. If the error is errNotKept, the run has to
 // start a server of its own.
 func (c *connector) attach(ctx context.Context, server settings.Server) (*session, error) {
-	sess := &session{transport: transportStdio, limit: &wire.CurrentLimit{}, mask: c.opts.newMask(server), after: func() {}}
+	sess := &session{transport: transportStdio, limit: &wire.CurrentLimit{},
+		mask: c.opts.newMask(server), after: func() {}}
 	sess.limit.Store(c.opts.Limits.frame())
 	conn, err := c.keeperOf(ctx, server, sess)
 	if conn != nil {
@@ -72,7 +73,8 @@ func (c *connector) attach(ctx context.Context, server settings.Server) (*sessio
 		failure, failed := errors.AsType[*keep.Failure](err)
 		switch {
 		case failed:
-			return nil, &ServerError{Server: c.opts.Server.Name, Phase: failure.Phase, Reason: sess.hide(failure.Reason)}
+			return nil, &ServerError{Server: c.opts.Server.Name,
+				Phase: failure.Phase, Reason: sess.hide(failure.Reason)}
 		case ctx.Err() != nil:
 			return nil, c.opts.errorf("initialize", err, sess.failure(err))
 		case c.opts.Keep.Use == MustKeep:
@@ -83,7 +85,9 @@ func (c *connector) attach(ctx context.Context, server settings.Server) (*sessio
 		return nil, errNotKept
 	}
 	o := c.wireOptions(ctx, sess)
-	o.Notified = func(_ *ask.Request, method string, params json.RawMessage) bool { return conn.Notified(method, params) }
+	o.Notified = func(_ *ask.Request, method string, params json.RawMessage) bool {
+		return conn.Notified(method, params)
+	}
 	conn.Unclear = func(id int64) { sess.wire.MarkUnclear(id) } // there is no such id before wire is set
 	conn.Dropped = func(id int64, reason string) { sess.wire.Fail(id, &wire.LimitError{Reason: reason}) }
 	if c.opts.Refused != nil {
@@ -129,7 +133,8 @@ func (c *connector) keeperOf(ctx context.Context, server settings.Server, sess *
 	if lines := c.stderrLines(sess.mask); lines != nil {
 		stderr = func(s string) { lines([]byte(s)) }
 	}
-	return folder.Attach(ctx, keep.Attach{Name: folder.Name(k.Origin(), string(identity)), Looks: k.Use == LookKept, Lists: k.Lists}, start, stderr)
+	return folder.Attach(ctx, keep.Attach{Name: folder.Name(k.Origin(), string(identity)),
+		Looks: k.Use == LookKept, Lists: k.Lists}, start, stderr)
 }
 
 // process returns all that makes a kept server.
@@ -149,8 +154,9 @@ func (c *connector) process(ctx context.Context, server settings.Server) (keep.P
 			return keep.Process{}, err
 		}
 	}
-	return keep.Process{Server: server.Name, Command: server.Command, Args: server.Args, Dir: spec.Dir, Env: spec.Env, Protocol: server.Protocol, Plan: plan,
-		Root: c.opts.ProjectRoot, Workspace: c.opts.Workspace, Consent: k.Consent, User: os.Getuid(), Version: c.opts.Version}, nil
+	return keep.Process{Server: server.Name, Command: server.Command, Args: server.Args, Dir: spec.Dir,
+		Env: spec.Env, Protocol: server.Protocol, Plan: plan, Root: c.opts.ProjectRoot, Workspace: c.opts.Workspace,
+		Consent: k.Consent, User: os.Getuid(), Version: c.opts.Version}, nil
 }
 
 // isOfOneRun reports whether a variable differs from run to run, so that it cannot be
@@ -158,7 +164,8 @@ func (c *connector) process(ctx context.Context, server settings.Server) (keep.P
 func isOfOneRun(entry string) bool {
 	name, _, _ := expand.Cut(entry)
 	return strings.HasPrefix(name, "TOOLREG_") ||
-		slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TRACEPARENT", "TRACESTATE", "BAGGAGE"}, name)
+		slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TERM",
+			"COLUMNS", "LINES", "TRACEPARENT", "TRACESTATE", "BAGGAGE"}, name)
 }
 
 // sorted returns a process with its variables in order: another order makes no difference.
@@ -171,7 +178,8 @@ func sorted(p keep.Process) keep.Process {
 // that calls it: in has the description of the server. listening is called when runs can
 // attach, or with the reason why they cannot. confiner returns the sandbox of a plan of
 // [Keep].
-func KeepServer(ctx context.Context, in io.Reader, listening func(error) error, confiner func(plan json.RawMessage) (process.Confiner, error)) error {
+func KeepServer(ctx context.Context, in io.Reader, listening func(error) error,
+	confiner func(plan json.RawMessage) (process.Confiner, error)) error {
 	spec, err := keep.Read(in)
 	var confine process.Confiner
 	if err == nil && spec.Plan != nil {
@@ -199,7 +207,15 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error, 
 	}()
 	p := spec.Process
 	opts := &Options{
-		Server:      settings.Server{Name: p.Server, Command: p.Command, Args: p.Args, Split: spec.Split, Cwd: p.Dir, InheritEnv: true, Protocol: p.Protocol},
+		Server: settings.Server{
+			Name:       p.Server,
+			Command:    p.Command,
+			Args:       p.Args,
+			Split:      spec.Split,
+			Cwd:        p.Dir,
+			InheritEnv: true,
+			Protocol:   p.Protocol,
+		},
 		ProjectRoot: p.Root, Workspace: p.Workspace, Environ: p.Env, Version: p.Version,
 		ConnectTimeout: spec.ConnectTimeout, Memory: onlyProtocol(spec.Known),
 		Limits: Limits{Frame: spec.MaxFrame, Result: spec.MaxMessage}.withDefaults(), Confine: confine,
@@ -291,7 +307,8 @@ func (c *connector) recordOf(ctx context.Context, server settings.Server) *httpR
 		return nil
 	}
 	p := keep.Process{Server: server.Name, URL: cmp.Or(server.HTTPURL, server.URL), Protocol: server.Protocol,
-		Root: c.opts.ProjectRoot, Workspace: c.opts.Workspace, Consent: k.Consent, User: os.Getuid(), Version: c.opts.Version}
+		Root: c.opts.ProjectRoot, Workspace: c.opts.Workspace,
+		Consent: k.Consent, User: os.Getuid(), Version: c.opts.Version}
 	for _, h := range server.Headers {
 		p.Headers = append(p.Headers, h.Name+": "+h.Value)
 	}
@@ -300,7 +317,8 @@ func (c *connector) recordOf(ctx context.Context, server settings.Server) *httpR
 		warn(err)
 		return nil
 	}
-	return &httpRecord{ctx: context.WithoutCancel(ctx), folder: folder, name: folder.Name(k.Origin(), string(identity)), warn: warn}
+	return &httpRecord{ctx: context.WithoutCancel(ctx), folder: folder,
+		name: folder.Name(k.Origin(), string(identity)), warn: warn}
 }
 
 // resume continues the session that an earlier run has left open; nil if there is none. If

@@ -163,7 +163,8 @@ func Filter(s settings.Server) registry.Filter {
 	if len(s.IncludeTools.Entries) > 0 {
 		setting = s.IncludeTools.Entries[0].Origin.String()
 	}
-	filter := registry.ServerToolsFilter(s.Name, s.IncludeTools.Set, s.IncludeTools.Sourced(), s.ExcludeTools.Sourced(), setting)
+	filter := registry.ServerToolsFilter(s.Name, s.IncludeTools.Set,
+		s.IncludeTools.Sourced(), s.ExcludeTools.Sourced(), setting)
 	if s.Program == nil {
 		return filter
 	}
@@ -203,10 +204,12 @@ type Reading struct {
 // Errors: *NotOfferedError, *RefusedError, *ServerError, the cause of ctx.
 func (s *Source) ReadResource(ctx context.Context, uri string, progress func(registry.Progress)) (Reading, error) {
 	request := &request{
-		method: "resources/read", name: uri, progress: progress, asked: ask.NewRequest(ctx, "resource "+text.Quote(uri)),
+		method: "resources/read", name: uri,
+		progress: progress, asked: ask.NewRequest(ctx, "resource "+text.Quote(uri)),
 		params: map[string]string{"uri": uri},
 	}
-	raw, err := s.opts.exchange(ctx, request.method, request.params, func() (json.RawMessage, error) { return s.requests.fetch(ctx, request, "resources") })
+	raw, err := s.opts.exchange(ctx, request.method, request.params,
+		func() (json.RawMessage, error) { return s.requests.fetch(ctx, request, "resources") })
 	if err != nil {
 		return Reading{}, err
 	}
@@ -240,12 +243,14 @@ type Filled struct {
 
 // GetPrompt connects to the server and gets a prompt filled in with arguments.
 // progress may be nil. Errors are those of ReadResource.
-func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[string]string, progress func(registry.Progress)) (Filled, error) {
+func (s *Source) GetPrompt(ctx context.Context, name string,
+	arguments map[string]string, progress func(registry.Progress)) (Filled, error) {
 	request := &request{
 		method: "prompts/get", name: name, progress: progress, asked: ask.NewRequest(ctx, "prompt "+text.Quote(name)),
 		params: &mcp.GetPromptParams{Name: name, Arguments: arguments},
 	}
-	raw, err := s.opts.exchange(ctx, request.method, request.params, func() (json.RawMessage, error) { return s.requests.fetch(ctx, request, "prompts") })
+	raw, err := s.opts.exchange(ctx, request.method, request.params,
+		func() (json.RawMessage, error) { return s.requests.fetch(ctx, request, "prompts") })
 	if err != nil {
 		return Filled{}, err
 	}
@@ -292,7 +297,8 @@ func (ls *lister) storeOffers(ctx context.Context, kind string, items []json.Raw
 		}
 		for _, a := range item.Arguments[:min(len(item.Arguments), maxOfferArguments)] {
 			if len(a.Name) <= maxOfferName {
-				o.Arguments = append(o.Arguments, PromptArgument{Name: a.Name, Description: clipOffer(cmp.Or(a.Description, a.Title)), Required: a.Required})
+				o.Arguments = append(o.Arguments, PromptArgument{Name: a.Name,
+					Description: clipOffer(cmp.Or(a.Description, a.Title)), Required: a.Required})
 			}
 		}
 		if o.Name != "" && len(o.Name) <= maxOfferName {

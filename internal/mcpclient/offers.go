@@ -84,7 +84,8 @@ func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate,
 }
 
 // offered lists all pages of one kind; nil means the server does not offer what, a capability.
-func offered[T any](ctx context.Context, s *Source, what, key string, usable func(*T) bool) (out []T, diags []registry.Diagnostic, err error) {
+func offered[T any](ctx context.Context, s *Source, what, key string,
+	usable func(*T) bool) (out []T, diags []registry.Diagnostic, err error) {
 	diagnose := func(code, message, hint string) {
 		diags = append(diags, s.opts.diagnose(registry.SeverityWarning, code, "", message, hint))
 	}

@@ -92,7 +92,8 @@ type Options struct {
 	// with its params, and returns the result: that of send, or a recorded one. The result of
 	// a list has all items of its pages; nil means the server does not offer them. nil means requests
 	// are sent.
-	Exchange func(ctx context.Context, method string, params any, send func() (json.RawMessage, error)) (json.RawMessage, error)
+	Exchange func(ctx context.Context, method string, params any,
+		send func() (json.RawMessage, error)) (json.RawMessage, error)
 	// Recorded lists the tools of a server that does not exist, because a recording is
 	// replayed; Exchange answers all other requests. nil means there is a server.
 	Recorded registry.Source
@@ -126,7 +127,8 @@ type LogMessage struct {
 }
 
 // exchange is Exchange, or sends the request.
-func (o *Options) exchange(ctx context.Context, method string, params any, send func() (json.RawMessage, error)) (json.RawMessage, error) {
+func (o *Options) exchange(ctx context.Context, method string, params any,
+	send func() (json.RawMessage, error)) (json.RawMessage, error) {
 	if o.Exchange == nil {
 		return send()
 	}

@@ -77,7 +77,8 @@ func (p *pool) get(ctx context.Context) (*session, error) {
 	case sess != nil:
 		p.lost(owner, sess)
 	case several > maxOwners:
-		return nil, p.opts.errorf("start", nil, fmt.Sprintf("more than %d clients have a process of their own (perClient)", maxOwners))
+		return nil, p.opts.errorf("start", nil,
+			fmt.Sprintf("more than %d clients have a process of their own (perClient)", maxOwners))
 	}
 	if err := p.restarts.paused(owner); err != nil {
 		return nil, err
@@ -290,7 +291,8 @@ func (r *restarts) failed(owner any, at time.Time, err error) {
 	if r.failures == nil {
 		r.failures = map[any]failures{}
 	}
-	maps.DeleteFunc(r.failures, func(_ any, f failures) bool { return time.Since(f.next) > maxPause }) // of clients that are gone
+	// Failures of clients that are gone go.
+	maps.DeleteFunc(r.failures, func(_ any, f failures) bool { return time.Since(f.next) > maxPause })
 	f := r.failures[owner]
 	f.count++
 	f.next, f.last = at, err
@@ -334,7 +336,8 @@ func (r *restarts) paused(owner any) error {
 	if left <= 0 {
 		return nil
 	}
-	reason := fmt.Sprintf("it failed %d times in a row; the first call in %s or later starts it again", f.count, max(left.Round(time.Second), time.Second))
+	reason := fmt.Sprintf("it failed %d times in a row; the first call in %s or later starts it again",
+		f.count, max(left.Round(time.Second), time.Second))
 	if last, ok := errors.AsType[*ServerError](f.last); ok {
 		reason = last.Reason + "; " + reason
 	}

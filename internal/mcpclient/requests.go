@@ -69,7 +69,8 @@ func (q *requester) fetch(ctx context.Context, r *request, what string) (json.Ra
 }
 
 // answerError returns the error for a failed request other than a call.
-func (q *requester) answerError(ctx context.Context, sess *session, method string, raw json.RawMessage, err error) error {
+func (q *requester) answerError(ctx context.Context, sess *session,
+	method string, raw json.RawMessage, err error) error {
 	switch {
 	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
 		return q.opts.malformed(method, "the server's answer is not a result object")
@@ -134,7 +135,14 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 	}
 	for ; ; round++ {
 		raw, err := sess.wire.Do(ctx,
-			&wire.Request{Method: r.method, Params: with(params, r.input), Name: r.name, Headers: r.headers, Asked: r.asked, Progress: r.progress})
+			&wire.Request{
+				Method:   r.method,
+				Params:   with(params, r.input),
+				Name:     r.name,
+				Headers:  r.headers,
+				Asked:    r.asked,
+				Progress: r.progress,
+			})
 		addresses := needsAddresses(err)
 		again := false
 		switch {
@@ -223,7 +231,8 @@ func needsAddresses(err error) *jsonrpc.Error {
 // call runs one tool. A JSON-RPC error becomes a tool error, since the server
 // is alive and the model may correct its call. Losing the server is an error of
 // the source.
-func (q *requester) call(ctx context.Context, tool *registry.Definition, call registry.Call, output *registry.Validator) (registry.Result, error) {
+func (q *requester) call(ctx context.Context, tool *registry.Definition,
+	call registry.Call, output *registry.Validator) (registry.Result, error) {
 	name, params := tool.ServerTool, call.Params
 	sess, err := q.pool.live(ctx)
 	if err != nil {
@@ -243,7 +252,8 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		detach:  call.Detach,
 	}
 	// a modern server decides by itself
-	if (TaskSupport(tool) == TaskRequired || call.Detach != nil && TaskSupport(tool) == TaskOptional) && sess.wire.Server().Tasks {
+	if (TaskSupport(tool) == TaskRequired || call.Detach != nil && TaskSupport(tool) == TaskOptional) &&
+		sess.wire.Server().Tasks {
 		request.params = map[string]any{"name": name, "arguments": params, "task": struct{}{}}
 	}
 	r, err := q.result(ctx, sess, name, request, call.Last, output)
@@ -251,7 +261,8 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		return r, err
 	}
 	if request.asked.Unclear() {
-		who, advice := "calls of several clients", "Set perClient: true for the server to give each client its own process."
+		who, advice := "calls of several clients",
+			"Set perClient: true for the server to give each client its own process."
 		switch c := caller.From(ctx); {
 		case sess.kept != nil:
 			who, advice = "calls of several runs", "With --fresh a run has its own process of the server."
@@ -269,7 +280,8 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 
 // result sends a call and reads the response; last reports that no other call
 // follows.
-func (q *requester) result(ctx context.Context, sess *session, name string, request *request, last bool, output *registry.Validator) (registry.Result, error) {
+func (q *requester) result(ctx context.Context, sess *session, name string,
+	request *request, last bool, output *registry.Validator) (registry.Result, error) {
 	start := time.Now()
 	raw, sess, err := q.do(ctx, sess, request)
 	if err != nil {
@@ -288,14 +300,17 @@ func (q *requester) result(ctx context.Context, sess *session, name string, requ
 	return checkOutput(ctx, r, output), nil
 }
 
-func (q *requester) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
+func (q *requester) callFailed(ctx context.Context, sess *session,
+	name string, start time.Time, err error) (registry.Result, error) {
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return registry.ErrorResult(registry.ErrorTimeout,
-				q.opts.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; the server was asked to stop it%s",
-					name, time.Since(start).Round(10*time.Millisecond), sess.clues())).Error()), nil
+				q.opts.errorf("tools/call", nil,
+					fmt.Sprintf("no answer from tool %q within %s; the server was asked to stop it%s",
+						name, time.Since(start).Round(10*time.Millisecond), sess.clues())).Error()), nil
 		}
-		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w", name, q.opts.Server.Name, context.Cause(ctx))
+		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w",
+			name, q.opts.Server.Name, context.Cause(ctx))
 	}
 	if login, ok := errors.AsType[*wire.LoginError](err); ok {
 		failed := q.opts.loginError(login)
@@ -303,7 +318,8 @@ func (q *requester) callFailed(ctx context.Context, sess *session, name string, 
 		return registry.Result{}, failed
 	}
 	if unmet, ok := errors.AsType[*ask.InputError](err); ok {
-		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("server %q: tools/call: %s", q.opts.Server.Name, text.Escape(unmet.Reason))), nil
+		return registry.ErrorResult(registry.ErrorExecution,
+			fmt.Sprintf("server %q: tools/call: %s", q.opts.Server.Name, text.Escape(unmet.Reason))), nil
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		if refused.Code == mcp.CodeMissingRequiredClientCapabilities && !caller.IsPerson(ctx) {
@@ -329,7 +345,8 @@ func checkOutput(ctx context.Context, r registry.Result, output *registry.Valida
 		if err != nil || len(violations) == 0 {
 			return r
 		}
-		problem = registry.Ran + "its structuredContent does not match the tool's outputSchema: " + registry.Describe(violations)
+		problem = registry.Ran + "its structuredContent does not match the tool's outputSchema: " +
+			registry.Describe(violations)
 	}
 	r.IsError, r.ErrorCategory = true, registry.ErrorExecution
 	r.Content = append([]registry.Content{registry.TextContent(problem)}, r.Content...)

@@ -169,7 +169,8 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 
 // discover lists the server's tools and, if requested, counts its prompts and
 // resources. It returns the session used last.
-func (s *Source) discover(ctx context.Context, sess *session) (*session, []registry.Tool, []registry.Diagnostic, error) {
+func (s *Source) discover(ctx context.Context,
+	sess *session) (*session, []registry.Tool, []registry.Diagnostic, error) {
 	caps := sess.wire.Server().Capabilities
 	var l listing
 	if known, ok := s.lists.known(sess); ok {
@@ -193,7 +194,8 @@ func (s *Source) discover(ctx context.Context, sess *session) (*session, []regis
 	return sess, tools, diags, nil
 }
 
-func (s *Source) countOthers(ctx context.Context, sess *session, caps mcp.ServerCapabilities) (*session, []registry.Diagnostic) {
+func (s *Source) countOthers(ctx context.Context, sess *session,
+	caps mcp.ServerCapabilities) (*session, []registry.Diagnostic) {
 	var diags []registry.Diagnostic
 	count := func(offered bool, key string) int {
 		if !offered {
@@ -341,8 +343,9 @@ func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.T
 	s.listed = tools
 	s.mu.Unlock()
 	info := s.status.get()
-	out := &Listing{Tools: make([][]byte, len(l.items)), Facts: Facts{Cut: l.cut, Loop: l.loop, Transport: info.Transport,
-		ProtocolVersion: info.ProtocolVersion, ServerInfo: info.ServerInfo, Instructions: info.Instructions, Counted: counted}}
+	out := &Listing{Tools: make([][]byte, len(l.items)), Facts: Facts{Cut: l.cut, Loop: l.loop,
+		Transport: info.Transport, ProtocolVersion: info.ProtocolVersion, ServerInfo: info.ServerInfo,
+		Instructions: info.Instructions, Counted: counted}}
 	if counted {
 		out.Facts.Prompts, out.Facts.Resources = info.Prompts, info.Resources
 	}
@@ -383,7 +386,8 @@ func (s *Source) confirm(ctx context.Context, t *registry.Tool) error {
 	}
 	i := slices.IndexFunc(listed, func(now registry.Tool) bool { return now.ServerTool == t.ServerTool })
 	if i < 0 || listed[i].Fingerprint() != t.Fingerprint() {
-		return s.opts.errorf("tools/call", errOutdated, fmt.Sprintf("tool %s was not called: %s", text.Quote(t.ServerTool), errOutdated))
+		return s.opts.errorf("tools/call", errOutdated,
+			fmt.Sprintf("tool %s was not called: %s", text.Quote(t.ServerTool), errOutdated))
 	}
 	return nil
 }

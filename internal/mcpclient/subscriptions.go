@@ -100,7 +100,8 @@ func (s *subscriptions) subscribe(ctx context.Context, sess *session, uri string
 
 // control sends a request about the subscription of a legacy session.
 func (s *subscriptions) control(ctx context.Context, sess *session, method, uri string) error {
-	raw, err := s.requests.doOn(ctx, sess, &request{method: method, asked: ask.NewRequest(ctx, method), params: map[string]string{"uri": uri}})
+	raw, err := s.requests.doOn(ctx, sess,
+		&request{method: method, asked: ask.NewRequest(ctx, method), params: map[string]string{"uri": uri}})
 	return s.requests.answerError(ctx, sess, method, raw, err)
 }
 

@@ -85,7 +85,8 @@ func readTask(raw json.RawMessage, legacy bool) (*task, error) {
 }
 
 // finished returns the result of a call that a server has answered, if that is a task after it.
-func (q *requester) finished(ctx context.Context, sess *session, r *request, raw json.RawMessage) (json.RawMessage, error) {
+func (q *requester) finished(ctx context.Context, sess *session,
+	r *request, raw json.RawMessage) (json.RawMessage, error) {
 	t, err := taskOf(raw)
 	switch {
 	case err != nil:
@@ -105,7 +106,8 @@ const (
 // TaskSupport returns whether a tool can or must be called as a task; "" if it cannot (revision
 // 2025-11-25, tasks, "Tool-Level Negotiation").
 func TaskSupport(d *registry.Definition) string {
-	if support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport")); support == TaskOptional || support == TaskRequired {
+	if support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport")); support == TaskOptional ||
+		support == TaskRequired {
 		return support
 	}
 	return ""
@@ -172,7 +174,9 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 		case t.status == taskWorking || t.status == taskInput && asks == nil:
 			pause(ctx, t.poll)
 		case t.status == taskInput && round >= maxTaskRounds:
-			return nil, &ask.InputError{Reason: fmt.Sprintf("its task asked for input more than %d times", maxTaskRounds)}
+			return nil, &ask.InputError{
+				Reason: fmt.Sprintf("its task asked for input more than %d times", maxTaskRounds),
+			}
 		case t.status == taskInput:
 			answers, err := q.inputs(ctx, r, asks, round)
 			if err != nil {
@@ -183,7 +187,9 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 				return nil, err
 			}
 		default:
-			return nil, &ask.InputError{Reason: "its task is in an unknown state: " + text.Quote(text.Head(t.status, 40))}
+			return nil, &ask.InputError{
+				Reason: "its task is in an unknown state: " + text.Quote(text.Head(t.status, 40)),
+			}
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -237,7 +243,8 @@ func resultOf(raw json.RawMessage) (json.RawMessage, error) {
 }
 
 // task makes a request about a task; members are added to its params.
-func (c *session) task(ctx context.Context, method string, t *task, members json.RawMessage, asked *ask.Request) (json.RawMessage, error) {
+func (c *session) task(ctx context.Context, method string, t *task,
+	members json.RawMessage, asked *ask.Request) (json.RawMessage, error) {
 	params, err := jsonx.Marshal(map[string]string{"taskId": t.id})
 	if err != nil {
 		return nil, err
@@ -283,7 +290,8 @@ func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool *re
 	progress func(registry.Progress)) (r registry.Result, err error) {
 	start, name := time.Now(), tool.ServerTool
 	err = s.withTask(ctx, of, func(ctx context.Context, sess *session, t *task) error {
-		request := &request{method: "tools/call", name: name, progress: progress, asked: ask.NewRequest(ctx, "tool "+text.Quote(name))}
+		request := &request{method: "tools/call", name: name, progress: progress,
+			asked: ask.NewRequest(ctx, "tool "+text.Quote(name))}
 		raw, err := s.requests.follow(ctx, sess, request, t)
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -299,12 +307,14 @@ func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool *re
 }
 
 // withTask calls f for a task in a session with its server. The error may be [ErrServerEnded].
-func (s *Source) withTask(ctx context.Context, of registry.RemoteTask, f func(context.Context, *session, *task) error) error {
+func (s *Source) withTask(ctx context.Context, of registry.RemoteTask,
+	f func(context.Context, *session, *task) error) error {
 	if !of.Started.IsZero() {
 		runs, err := keep.Runs(ctx, of.Socket, of.Started)
 		switch {
 		case err != nil:
-			return s.opts.errorf("tasks/get", err, "looking for the process of the server that has the task: "+text.Escape(err.Error()))
+			return s.opts.errorf("tasks/get", err,
+				"looking for the process of the server that has the task: "+text.Escape(err.Error()))
 		case !runs:
 			return ErrServerEnded
 		}
@@ -316,7 +326,8 @@ func (s *Source) withTask(ctx context.Context, of registry.RemoteTask, f func(co
 	switch { // another process may have given its id to another task
 	case of.Started.IsZero():
 	case sess.kept == nil:
-		return s.opts.errorf("tasks/get", nil, "the task is in the process of the server that is kept, and this run has started its own")
+		return s.opts.errorf("tasks/get", nil,
+			"the task is in the process of the server that is kept, and this run has started its own")
 	case !sess.kept.Since.Equal(of.Started):
 		return s.opts.errorf("tasks/get", nil,
 			"the task is in a kept process of the server that was started with other environment variables or settings, or in another project; look at the task from there")

@@ -48,7 +48,8 @@ func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.
 			continue
 		case seen[d.ServerTool]:
 			diags = append(diags, q.opts.diagnose(registry.SeverityWarning, "tool_duplicate", d.Name,
-				fmt.Sprintf("tool %d of the listing was left out: its name %s is already listed", i+1, text.Quote(d.ServerTool)), ""))
+				fmt.Sprintf("tool %d of the listing was left out: its name %s is already listed",
+					i+1, text.Quote(d.ServerTool)), ""))
 			continue
 		}
 		seen[d.ServerTool] = true
@@ -115,7 +116,8 @@ func identityOf(s settings.Server) json.RawMessage {
 		HTTPURL string   `json:"httpUrl,omitempty"`
 		Type    string   `json:"type,omitempty"`
 		Headers []string `json:"headers,omitempty"`
-	}{s.Command, secret.Args(s.Args), names(s.Env), s.InheritEnv, s.Cwd, secret.MaskKnown(s.URL), secret.MaskKnown(s.HTTPURL), s.Type, names(s.Headers)})
+	}{s.Command, secret.Args(s.Args), names(s.Env), s.InheritEnv, s.Cwd,
+		secret.MaskKnown(s.URL), secret.MaskKnown(s.HTTPURL), s.Type, names(s.Headers)})
 	if err != nil {
 		return json.RawMessage("{}") // only strings: cannot fail
 	}
@@ -160,7 +162,8 @@ func (o *Options) read(items []json.RawMessage) *reading {
 // definition reads one element of a tools/list result (revision 2025-11-25). If
 // it returns an error, the Definition has the name of the tool, if known.
 func (o *Options) definition(raw json.RawMessage) (registry.Definition, error) {
-	d := registry.Definition{Source: registry.MCPPrefix + o.Server.Name, Server: o.Server.Name, Category: registry.CategoryOther, OutputMarkdown: true}
+	d := registry.Definition{Source: registry.MCPPrefix + o.Server.Name,
+		Server: o.Server.Name, Category: registry.CategoryOther, OutputMarkdown: true}
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return d, errors.New("it is not an object")
 	}
@@ -233,7 +236,8 @@ func (o *Options) checkParts(d *registry.Definition) error {
 		case jsonx.KindOf(*part.raw) != jsonx.Object:
 			return fmt.Errorf("its %s is not an object", part.name)
 		case int64(len(*part.raw)) > o.Limits.Schema:
-			return fmt.Errorf("its %s has %d bytes, but the limit is %d (limits.schema)", part.name, len(*part.raw), o.Limits.Schema)
+			return fmt.Errorf("its %s has %d bytes, but the limit is %d (limits.schema)",
+				part.name, len(*part.raw), o.Limits.Schema)
 		}
 	}
 	return nil

@@ -75,7 +75,8 @@ func (e *FailedError) Error() string { return fmt.Sprintf("registry %s: %v", e.U
 // Hint says how to log in to a registry that asks for it.
 func (e *FailedError) Hint() string {
 	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
-		return `it wants other credentials: give its entry in the setting registries headers, such as {url: ` + e.URL + `, headers: {Authorization: "Bearer $TOKEN"}}`
+		return `it wants other credentials: give its entry in the setting registries headers, such as {url: ` +
+			e.URL + `, headers: {Authorization: "Bearer $TOKEN"}}`
 	}
 	return ""
 }
@@ -189,7 +190,13 @@ func parseEntry(raw json.RawMessage) (*Entry, error) {
 		return nil, err
 	}
 	m := wire.Meta.Official
-	return &Entry{Server: server, Status: cmp.Or(m.Status, Active), StatusMessage: m.StatusMessage, Published: m.PublishedAt, IsLatest: m.IsLatest}, nil
+	return &Entry{
+		Server:        server,
+		Status:        cmp.Or(m.Status, Active),
+		StatusMessage: m.StatusMessage,
+		Published:     m.PublishedAt,
+		IsLatest:      m.IsLatest,
+	}, nil
 }
 
 func (r *Registry) failed(err error) error {

@@ -104,7 +104,8 @@ func NewAuthority(args ...string) (*Authority, error) {
 	f.StringVar(&a.o.fault, "fault", "", "what to do wrong")
 	f.BoolVar(&a.o.noDCR, "no-registration", false, "register no clients")
 	f.BoolVar(&a.o.cimd, "documents", false, "take client metadata documents")
-	f.BoolVar(&a.o.legacy, "legacy", false, "publish nothing, as in revision 2025-03-26, and be at the server's own address")
+	f.BoolVar(&a.o.legacy, "legacy", false,
+		"publish nothing, as in revision 2025-03-26, and be at the server's own address")
 	f.BoolVar(&a.o.open, "open", false, "want no login, though one is possible")
 	f.BoolVar(&a.o.keep, "keep", false, "do not rotate refresh tokens")
 	f.BoolVar(&a.o.noRefresh, "no-refresh", false, "give no refresh tokens")
@@ -114,10 +115,12 @@ func NewAuthority(args ...string) (*Authority, error) {
 	f.StringVar(&a.o.hang, "hang", "", "never answer at this `PATH`")
 	f.BoolVar(&a.o.dpop, "dpop", false, "bind tokens to the keys of proofs")
 	f.BoolVar(&a.o.nonces, "nonces", false, "want a new nonce in every proof")
-	f.StringVar(&a.o.jwt, "jwt", "", "give access tokens that are JSON Web Tokens, signed with this algorithm, for any resource")
+	f.StringVar(&a.o.jwt, "jwt", "",
+		"give access tokens that are JSON Web Tokens, signed with this algorithm, for any resource")
 	f.StringVar(&a.o.person, "person", "person", "their subject")
 	f.StringVar(&a.o.groups, "groups", "", "their groups")
-	f.BoolVar(&a.o.users, "users", false, "give each user, who is the one in the cookie \"user\" of the browser, tools, prompts and resources of their own")
+	f.BoolVar(&a.o.users, "users", false,
+		"give each user, who is the one in the cookie \"user\" of the browser, tools, prompts and resources of their own")
 	f.BoolVar(&a.away, "away", false, "answer nothing until /back is requested; /away begins it again")
 	f.StringVar(&a.o.mark, "mark", "", "write to `FILE` when that begins")
 	if err := f.Parse(args); err != nil {
@@ -284,7 +287,8 @@ func (a *Authority) register(w http.ResponseWriter, r *http.Request) {
 		GrantTypes   []string `json:"grant_types"`
 	}
 	err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&m)
-	if a.o.noDCR || err != nil || len(m.RedirectURIs) != 1 || m.Method != a.o.method || !slices.Contains(m.GrantTypes, "refresh_token") {
+	if a.o.noDCR || err != nil || len(m.RedirectURIs) != 1 ||
+		m.Method != a.o.method || !slices.Contains(m.GrantTypes, "refresh_token") {
 		refuse(w, http.StatusBadRequest, "invalid_client_metadata")
 		return
 	}
@@ -326,13 +330,14 @@ func (a *Authority) authorize(w http.ResponseWriter, r *http.Request) {
 	case err != nil || c.redirect != "" && c.redirect != q.Get("redirect_uri"):
 		http.Error(w, "unknown redirect_uri", http.StatusBadRequest)
 		return
-	case q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || len(q.Get("code_challenge")) != 43 ||
+	case q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" ||
+		len(q.Get("code_challenge")) != 43 ||
 		q.Get("state") == "" || !a.isTarget(q.Get("resource")) || len(q["resource"]) > 1:
 		http.Error(w, "bad request: "+r.URL.RawQuery, http.StatusBadRequest)
 		return
 	}
-	g := &grant{client: c.id, redirect: q.Get("redirect_uri"), challenge: q.Get("code_challenge"), resource: q.Get("resource"),
-		scopes: strings.Fields(q.Get("scope")), dead: new(bool)}
+	g := &grant{client: c.id, redirect: q.Get("redirect_uri"), challenge: q.Get("code_challenge"),
+		resource: q.Get("resource"), scopes: strings.Fields(q.Get("scope")), dead: new(bool)}
 	if user, err := r.Cookie("user"); err == nil {
 		g.user = user.Value
 	}
@@ -349,7 +354,8 @@ func (a *Authority) authorize(w http.ResponseWriter, r *http.Request) {
 	case "no-iss":
 		out.Del("iss")
 	case "deny":
-		out = url.Values{"error": {"access_denied"}, "error_description": {"the person\x1b[31m said no"}, "state": {q.Get("state")}, "iss": {a.Issuer}}
+		out = url.Values{"error": {"access_denied"}, "error_description": {"the person\x1b[31m said no"},
+			"state": {q.Get("state")}, "iss": {a.Issuer}}
 	case "silence":
 		_, _ = io.WriteString(w, "think about it")
 		return

@@ -43,7 +43,8 @@ func newSigner(algorithm string) (*signer, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.key, s.public = key, map[string]string{"kty": "EC", "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:])}
+		s.key, s.public = key,
+			map[string]string{"kty": "EC", "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:])}
 	default:
 		public, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {

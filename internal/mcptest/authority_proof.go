@@ -70,8 +70,8 @@ func (a *Authority) proof(w http.ResponseWriter, r *http.Request, token string) 
 	if claims.IssuedAt != nil {
 		age = a.Now().Sub(claims.IssuedAt.Time).Abs()
 	}
-	if err != nil || claims.Method != r.Method || claims.Target != "http://"+r.Host+r.URL.Path || claims.Hash != hash || age > time.Minute ||
-		claims.ID == "" || a.proofs[claims.ID] {
+	if err != nil || claims.Method != r.Method || claims.Target != "http://"+r.Host+r.URL.Path ||
+		claims.Hash != hash || age > time.Minute || claims.ID == "" || a.proofs[claims.ID] {
 		return "", errors.New("invalid_dpop_proof")
 	}
 	a.proofs[claims.ID] = true

@@ -55,7 +55,8 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		g = a.rotate(r.PostForm.Get("refresh_token"), c)
 	case "client_credentials":
 		if c.method != "none" {
-			g = &grant{client: c.id, resource: r.PostForm.Get("resource"), scopes: strings.Fields(r.PostForm.Get("scope")), dead: new(bool)}
+			g = &grant{client: c.id, resource: r.PostForm.Get("resource"),
+				scopes: strings.Fields(r.PostForm.Get("scope")), dead: new(bool)}
 		}
 	default:
 		refuse(w, http.StatusBadRequest, "unsupported_grant_type")
@@ -107,7 +108,8 @@ func (a *Authority) redeem(form url.Values, c *client) *grant {
 	}
 	delete(a.codes, form.Get("code"))
 	sum := sha256.Sum256([]byte(form.Get("code_verifier")))
-	if g.client != c.id || g.redirect != form.Get("redirect_uri") || g.challenge != base64.RawURLEncoding.EncodeToString(sum[:]) {
+	if g.client != c.id || g.redirect != form.Get("redirect_uri") ||
+		g.challenge != base64.RawURLEncoding.EncodeToString(sum[:]) {
 		return nil
 	}
 	return g
@@ -215,13 +217,15 @@ func (a *Authority) API() http.Handler {
 			return
 		}
 		if r.URL.Path == "/mcp/openapi.json" {
-			reply(w, http.StatusOK, json.RawMessage(`{"openapi": "3.1.0", "info": {"title": "Notes of `+token+`", "version": "1"}, "paths": {"/notes": {
+			reply(w, http.StatusOK, json.RawMessage(`{"openapi": "3.1.0", "info": {"title": "Notes of `+
+				token+`", "version": "1"}, "paths": {"/notes": {
 				"get": {"operationId": "notes", "description": "Notes of `+token+`", "responses": {}},
 				"post": {"operationId": "write", "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"text": {"type": "string"}}}}}}, "responses": {}}}}}`))
 			return
 		}
 		body, _ := io.ReadAll(r.Body) // what there is of it
-		reply(w, http.StatusOK, map[string]any{"method": r.Method, "path": r.URL.Path, "authorization": r.Header.Get("Authorization"), "body": string(body)})
+		reply(w, http.StatusOK, map[string]any{"method": r.Method, "path": r.URL.Path,
+			"authorization": r.Header.Get("Authorization"), "body": string(body)})
 	})
 }
 
@@ -236,7 +240,8 @@ func (a *Authority) MCP() http.Handler {
 		switch {
 		case r.URL.Path == "/.well-known/oauth-protected-resource"+resource.Path && !a.o.legacy:
 			a.count("metadata")
-			m := map[string]any{"resource": a.Resource, "authorization_servers": []string{a.Issuer}, "scopes_supported": strings.Fields(a.o.scopes)}
+			m := map[string]any{"resource": a.Resource, "authorization_servers": []string{a.Issuer},
+				"scopes_supported": strings.Fields(a.o.scopes)}
 			if a.o.fault == "resource" {
 				m["resource"] = "https://elsewhere.example/mcp"
 			}
@@ -267,7 +272,8 @@ func (a *Authority) guard(w http.ResponseWriter, r *http.Request) {
 	if g != nil && (scheme == "DPoP") != (g.key != "") {
 		g = nil
 	}
-	metadata := fmt.Sprintf(`resource_metadata="%s/.well-known/oauth-protected-resource/mcp"`, strings.TrimSuffix(a.Resource, "/mcp"))
+	metadata := fmt.Sprintf(`resource_metadata="%s/.well-known/oauth-protected-resource/mcp"`,
+		strings.TrimSuffix(a.Resource, "/mcp"))
 	if a.o.legacy {
 		metadata = `realm="mcp"`
 	}
@@ -285,7 +291,8 @@ func (a *Authority) guard(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "who are you? not "+token, http.StatusUnauthorized)
 		return
 	case a.o.need != "" && m.Method == "tools/call" && !slices.Contains(g.scopes, a.o.need):
-		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope="%s", %s`, a.o.need, metadata))
+		w.Header().Set("WWW-Authenticate",
+			fmt.Sprintf(`Bearer error="insufficient_scope", scope="%s", %s`, a.o.need, metadata))
 		http.Error(w, "not with "+token, http.StatusForbidden)
 		return
 	}

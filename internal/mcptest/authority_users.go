@@ -25,7 +25,8 @@ func (a *Authority) userServer(user string) http.Handler {
 	})
 	server.AddTool(&mcp.Tool{Name: "mail", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return &mcp.CallToolResult{}, server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: UserInbox})
+			return &mcp.CallToolResult{}, server.ResourceUpdated(ctx,
+				&mcp.ResourceUpdatedNotificationParams{URI: UserInbox})
 		})
 	for _, name := range []string{"whoami", "of_" + user} {
 		server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)},
@@ -33,12 +34,17 @@ func (a *Authority) userServer(user string) http.Handler {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: user}}}, nil
 			})
 	}
-	server.AddPrompt(&mcp.Prompt{Name: "greet_" + user}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Greet " + user}}}}, nil
-	})
+	server.AddPrompt(&mcp.Prompt{Name: "greet_" + user},
+		func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{
+				Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Greet " + user}}},
+			}, nil
+		})
 	server.AddResource(&mcp.Resource{URI: UserInbox, Name: "inbox of " + user},
 		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: UserInbox, Text: "mail of " + user}}}, nil
+			return &mcp.ReadResourceResult{
+				Contents: []*mcp.ResourceContents{{URI: UserInbox, Text: "mail of " + user}},
+			}, nil
 		})
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if a.users == nil {

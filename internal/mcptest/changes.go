@@ -11,7 +11,8 @@ import (
 // addChanges adds tools that change what the server offers.
 func addChanges(s *mcp.Server) {
 	add := func(name, schema string, h handle) {
-		s.AddTool(&mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)}, mcp.ToolHandler(h))
+		s.AddTool(&mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)},
+			mcp.ToolHandler(h))
 	}
 	greet := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("hello"), nil }
 	add("grow", `{"type":"object","properties":{"tools":{"type":"array","items":{"type":"string"}}}}`,

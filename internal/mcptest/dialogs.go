@@ -41,7 +41,8 @@ func (o *options) addDialogs(s *mcp.Server) {
 	const object = `{"type":"object"}`
 	add("form", `{"type":"object","properties":{"message":{"type":"string"},"schema":{"type":"object"}}}`, askForm)
 	add("open", `{"type":"object","properties":{"url":{"type":"string"},"message":{"type":"string"}},"required":["url"]}`, askURL)
-	add("visit", `{"type":"object","properties":{"url":{"type":"string"},"complete":{"type":"boolean"}},"required":["url"]}`, visitFirst())
+	add("visit", `{"type":"object","properties":{"url":{"type":"string"},"complete":{"type":"boolean"}},"required":["url"]}`,
+		visitFirst())
 	add("rounds", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askRounds)
 	add("crowd", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askAtOnce)
 	add("chatty", object, chatty)
@@ -119,10 +120,12 @@ func visitFirst() handle {
 		if p.Complete {
 			session := r.Session
 			time.AfterFunc(300*time.Millisecond, func() {
-				_ = session.NotifyElicitationComplete(context.WithoutCancel(ctx), &mcp.ElicitationCompleteParams{ElicitationID: "v1"})
+				_ = session.NotifyElicitationComplete(context.WithoutCancel(ctx),
+					&mcp.ElicitationCompleteParams{ElicitationID: "v1"})
 			})
 		}
-		return nil, mcp.URLElicitationRequiredError([]*mcp.ElicitParams{{Mode: "url", Message: "Sign in first.", URL: p.URL, ElicitationID: "v1"}})
+		return nil, mcp.URLElicitationRequiredError([]*mcp.ElicitParams{{Mode: "url",
+			Message: "Sign in first.", URL: p.URL, ElicitationID: "v1"}})
 	}
 }
 
@@ -143,7 +146,8 @@ func askRounds(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 		if n >= p.Count {
 			return say(fmt.Sprintf("asked %d times", n)), nil
 		}
-		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"it": question(n + 1)}, RequestState: strconv.Itoa(n + 1)}, nil
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"it": question(n + 1)},
+			RequestState: strconv.Itoa(n + 1)}, nil
 	}
 	accepted := 0
 	for n := range p.Count {
@@ -169,7 +173,8 @@ func askAtOnce(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 	for range p.Count {
 		go func() {
 			answer, err := r.Session.Elicit(ctx,
-				&mcp.ElicitParams{Mode: "form", Message: "At once?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+				&mcp.ElicitParams{Mode: "form", Message: "At once?",
+					RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
 			if err != nil {
 				answers <- "error"
 				return
@@ -189,7 +194,8 @@ func chatty(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, e
 	answered := make(chan error, 1)
 	go func() {
 		_, err := r.Session.Elicit(ctx,
-			&mcp.ElicitParams{Mode: "form", Message: "Well?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+			&mcp.ElicitParams{Mode: "form", Message: "Well?",
+				RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
 		answered <- err
 	}()
 	tick := time.Tick(time.Millisecond)
@@ -198,7 +204,8 @@ func chatty(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, e
 		case err := <-answered:
 			return say("answered"), err
 		case <-tick:
-			if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "still waiting"}); err != nil {
+			if err := r.Session.Log(ctx,
+				&mcp.LoggingMessageParams{Level: "warning", Data: "still waiting"}); err != nil {
 				return nil, err
 			}
 		}
@@ -286,7 +293,8 @@ func logTool(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, 
 		return bad, nil
 	}
 	for range p.Count {
-		if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: mcp.LoggingLevel(p.Level), Logger: "db", Data: p.Text}); err != nil {
+		if err := r.Session.Log(ctx,
+			&mcp.LoggingMessageParams{Level: mcp.LoggingLevel(p.Level), Logger: "db", Data: p.Text}); err != nil {
 			return nil, err
 		}
 	}
@@ -303,7 +311,8 @@ func work(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 	}
 	for i := range p.Steps {
 		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-			ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: float64(p.Steps), Message: p.Message,
+			ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1),
+			Total: float64(p.Steps), Message: p.Message,
 		})
 		if err != nil {
 			return nil, err

@@ -92,7 +92,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.offers, "offers", false, "have prompts and resources of every kind")
 	f.StringVar(&o.started, "started", "", "write to `FILE` when the resource test://slow is read")
 	f.StringVar(&o.description, "description", "", "describe the tools by the text in `FILE` where it exists")
-	f.StringVar(&o.listing, "listing", "", "list the tools that the JSON in `FILE` has under \"tools\", as they are; a call gives back its name and params")
+	f.StringVar(&o.listing, "listing", "",
+		"list the tools that the JSON in `FILE` has under \"tools\", as they are; a call gives back its name and params")
 	f.BoolVar(&o.roots, "roots", false, "have a tool that asks for the roots")
 	f.BoolVar(&o.tasks, "tasks", false, "have tools that go on as tasks, and nothing else")
 	f.BoolVar(&o.undeclared, "undeclared", false,

@@ -11,9 +11,10 @@ import (
 
 // addOffers adds prompts and resources of every kind.
 func (o *options) addOffers(s *mcp.Server) {
-	s.AddPrompt(&mcp.Prompt{Name: "review", Title: "Code review", Description: "Reviews code.\nThoroughly.", Arguments: []*mcp.PromptArgument{
-		{Name: "code", Description: "what to review", Required: true}, {Name: "style"},
-	}}, review)
+	s.AddPrompt(&mcp.Prompt{Name: "review", Title: "Code review",
+		Description: "Reviews code.\nThoroughly.", Arguments: []*mcp.PromptArgument{
+			{Name: "code", Description: "what to review", Required: true}, {Name: "style"},
+		}}, review)
 	s.AddPrompt(&mcp.Prompt{Name: "media", Description: "Has \x1b[31mcolour\x1b[0m and other content."}, media)
 	s.AddPrompt(&mcp.Prompt{Name: "curious"}, curious)
 	for _, r := range []*mcp.Resource{
@@ -54,7 +55,9 @@ func media(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
 // curious asks before it answers.
 func curious(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	if answer, ok := r.Params.InputResponses["who"].(*mcp.ElicitResult); ok {
-		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: answer.Action}}}}, nil
+		return &mcp.GetPromptResult{
+			Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: answer.Action}}},
+		}, nil
 	}
 	return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"who": &mcp.ElicitParams{
 		Mode: "form", Message: "May I?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`),
@@ -71,9 +74,11 @@ func (o *options) readResource(ctx context.Context, r *mcp.ReadResourceRequest) 
 	case "test://docs/notes.txt":
 		contents = append(contents, text("first\nsecond"))
 	case "test://pixel.png":
-		contents = append(contents, &mcp.ResourceContents{URI: uri, MIMEType: "image/png", Blob: []byte("\x89PNG\x00\xff")})
+		contents = append(contents, &mcp.ResourceContents{URI: uri,
+			MIMEType: "image/png", Blob: []byte("\x89PNG\x00\xff")})
 	case "test://both":
-		contents = append(contents, text("one"), &mcp.ResourceContents{URI: "test://both/two", MIMEType: "image/png", Blob: []byte{0xff}})
+		contents = append(contents, text("one"),
+			&mcp.ResourceContents{URI: "test://both/two", MIMEType: "image/png", Blob: []byte{0xff}})
 	case "test://nasty", "test://../../etc/passwd":
 		contents = append(contents, text("clear\x1b[2Jed"))
 	case "test://slow":
@@ -89,7 +94,8 @@ func (o *options) readResource(ctx context.Context, r *mcp.ReadResourceRequest) 
 		if !ok || id == "0" {
 			return nil, mcp.ResourceNotFoundError(uri)
 		}
-		contents = append(contents, &mcp.ResourceContents{URI: uri, MIMEType: "application/json", Text: `{"id":` + id + `}`})
+		contents = append(contents, &mcp.ResourceContents{URI: uri,
+			MIMEType: "application/json", Text: `{"id":` + id + `}`})
 	}
 	return &mcp.ReadResourceResult{Contents: contents}, nil
 }

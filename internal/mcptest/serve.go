@@ -133,7 +133,8 @@ func (f *filter) passes(line []byte) bool {
 		select {} // nothing more is read
 	}
 	return !f.options.ignoreUnknown || strings.HasPrefix(m.Method, "notifications/") ||
-		slices.Contains([]string{"initialize", "ping", "tools/list", "tools/call", "prompts/list", "resources/list", "logging/setLevel"}, m.Method)
+		slices.Contains([]string{"initialize", "ping", "tools/list", "tools/call",
+			"prompts/list", "resources/list", "logging/setLevel"}, m.Method)
 }
 
 // server builds the server with its tools and behavior.

@@ -59,9 +59,11 @@ type rpcMessage struct {
 }
 
 var taskTools = []struct{ name, support string }{
-	{"greet", "forbidden"}, {"slow_compute", "optional"}, {"failing_job", "required"}, {"protocol_error_job", "optional"}, {"confirm_delete", "optional"},
+	{"greet", "forbidden"}, {"slow_compute", "optional"}, {"failing_job", "required"},
+	{"protocol_error_job", "optional"}, {"confirm_delete", "optional"},
 	{"multi_input", "optional"}, {"test_tool_with_task", "required"}, {"endless", "required"}, {"liar", "optional"},
-	{"done", "required"}, {"nested", "required"}, {"stateless", "required"}, {"repeats", "required"}, {"long_id", "required"}, {"report", "required"},
+	{"done", "required"}, {"nested", "required"}, {"stateless", "required"},
+	{"repeats", "required"}, {"long_id", "required"}, {"report", "required"},
 }
 
 func textResult(text string) map[string]any {
@@ -70,7 +72,8 @@ func textResult(text string) map[string]any {
 
 func asksFor(field, message string) map[string]any {
 	return map[string]any{"method": "elicitation/create", "params": map[string]any{"mode": "form", "message": message,
-		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "string"}}}}}
+		"requestedSchema": map[string]any{"type": "object",
+			"properties": map[string]any{field: map[string]any{"type": "string"}}}}}
 }
 
 // handle answers a message; nil means it is a notification.
@@ -90,13 +93,18 @@ func (s *taskServer) answer(m *rpcMessage) (any, *rpcError) {
 	info := map[string]any{"name": "tasks", "version": "1"}
 	switch {
 	case m.Method == "initialize" && s.undeclared:
-		return map[string]any{"protocolVersion": "2025-11-25", "serverInfo": info, "capabilities": map[string]any{"tools": struct{}{}}}, nil
+		return map[string]any{"protocolVersion": "2025-11-25", "serverInfo": info,
+			"capabilities": map[string]any{"tools": struct{}{}}}, nil
 	case m.Method == "initialize" && s.legacy:
-		return map[string]any{"protocolVersion": "2025-11-25", "serverInfo": info, "capabilities": map[string]any{"tools": struct{}{},
-			"tasks": map[string]any{"cancel": struct{}{}, "requests": map[string]any{"tools": map[string]any{"call": struct{}{}}}}}}, nil
+		return map[string]any{"protocolVersion": "2025-11-25", "serverInfo": info,
+			"capabilities": map[string]any{"tools": struct{}{},
+				"tasks": map[string]any{"cancel": struct{}{},
+					"requests": map[string]any{"tools": map[string]any{"call": struct{}{}}}}}}, nil
 	case m.Method == "server/discover" && !s.legacy:
-		return map[string]any{"resultType": "complete", "supportedVersions": []string{firstModern}, "ttlMs": 0, "cacheScope": "private", "serverInfo": info,
-			"capabilities": map[string]any{"tools": struct{}{}, "extensions": map[string]any{"io.modelcontextprotocol/tasks": struct{}{}}}}, nil
+		return map[string]any{"resultType": "complete", "supportedVersions": []string{firstModern},
+			"ttlMs": 0, "cacheScope": "private", "serverInfo": info,
+			"capabilities": map[string]any{"tools": struct{}{},
+				"extensions": map[string]any{"io.modelcontextprotocol/tasks": struct{}{}}}}, nil
 	case m.Method == "tools/list":
 		var list []any
 		for _, t := range taskTools {
@@ -106,7 +114,8 @@ func (s *taskServer) answer(m *rpcMessage) (any, *rpcError) {
 				"execution":   map[string]any{"taskSupport": t.support},
 			}
 			if t.name == "report" {
-				tool["outputSchema"] = map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}}
+				tool["outputSchema"] = map[string]any{"type": "object",
+					"properties": map[string]any{"n": map[string]any{"type": "integer"}}}
 			}
 			list = append(list, tool)
 		}
@@ -118,7 +127,8 @@ func (s *taskServer) answer(m *rpcMessage) (any, *rpcError) {
 	t := s.tasks[m.Params.TaskID]
 	s.mu.Unlock()
 	switch {
-	case t == nil && (m.Method == "tasks/get" || m.Method == "tasks/result" || m.Method == "tasks/update" || m.Method == "tasks/cancel"):
+	case t == nil && (m.Method == "tasks/get" || m.Method == "tasks/result" ||
+		m.Method == "tasks/update" || m.Method == "tasks/cancel"):
 		return nil, &rpcError{-32602, "no such task"}
 	case m.Method == "tasks/get":
 		return s.describe(m.Params.TaskID, t), nil
@@ -174,14 +184,17 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 		failed["isError"] = true
 		return s.start(nil, func(t *serverTask) { t.after(s, 200*time.Millisecond, failed, nil) }), nil
 	case "protocol_error_job":
-		return s.start(nil, func(t *serverTask) { t.after(s, 200*time.Millisecond, nil, &rpcError{-32603, "panic"}) }), nil
+		return s.start(nil, func(t *serverTask) {
+			t.after(s, 200*time.Millisecond, nil, &rpcError{-32603, "panic"})
+		}), nil
 	case "confirm_delete":
 		return s.start(map[string]any{"confirm": asksFor("confirm", "Delete it?")}, func(t *serverTask) {
 			<-t.resumed
 			t.end(s, "completed", textResult(fmt.Sprintf("%v", t.got["confirm"]["action"])), nil)
 		}), nil
 	case "multi_input":
-		return s.start(map[string]any{"one": asksFor("name", "One?"), "two": asksFor("name", "Two?")}, func(t *serverTask) {
+		return s.start(map[string]any{"one": asksFor("name", "One?"),
+			"two": asksFor("name", "Two?")}, func(t *serverTask) {
 			<-t.resumed
 			t.end(s, "completed", textResult("both"), nil)
 		}), nil

@@ -21,7 +21,8 @@ func (o *options) addTools(s *mcp.Server, quit exits) {
 		if text, err := os.ReadFile(o.description); err == nil {
 			description = string(text)
 		}
-		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)}, mcp.ToolHandler(h))
+		s.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema)},
+			mcp.ToolHandler(h))
 	}
 	const echoSchema = `{"type":"object","properties":{"text":{"type":"string","description":"what to say"}},"required":["text"]}`
 	switch {
@@ -39,7 +40,8 @@ func (o *options) addTools(s *mcp.Server, quit exits) {
 	add("echo", "Gives back its text.", echoSchema, echo)
 	s.AddTool(&mcp.Tool{
 		Name: "add", Description: "Adds two numbers.",
-		InputSchema:  json.RawMessage(`{"type":"object","properties":{"b":{"type":"number"},"a":{"type":"number"}},"required":["a","b"]}`),
+		InputSchema: json.RawMessage(
+			`{"type":"object","properties":{"b":{"type":"number"},"a":{"type":"number"}},"required":["a","b"]}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"]}`),
 		Annotations:  &mcp.ToolAnnotations{Title: "Addition", ReadOnlyHint: true},
 	}, mcp.ToolHandler(sum))
@@ -47,31 +49,36 @@ func (o *options) addTools(s *mcp.Server, quit exits) {
 		Name: "liar", Description: "Promises a sum and gives none.", InputSchema: json.RawMessage(`{"type":"object"}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"sum":{"type":"number"}},"required":["sum"]}`),
 	}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "no sum"}}, StructuredContent: json.RawMessage(`{"sum":"five"}`)}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "no sum"}},
+			StructuredContent: json.RawMessage(`{"sum":"five"}`)}, nil
 	})
 	add("image", "Gives every kind of content.", `{"type":"object"}`, kinds)
-	add("fail", "Fails.", `{"type":"object"}`, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		r := say("it went wrong")
-		r.IsError = true
-		return r, nil
-	})
+	add("fail", "Fails.", `{"type":"object"}`,
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			r := say("it went wrong")
+			r.IsError = true
+			return r, nil
+		})
 	add("slow", "Sleeps until it is cancelled or the seconds are over.",
 		`{"type":"object","properties":{"seconds":{"type":"number"},"marker":{"type":"string","description":"file that gets the word cancelled"},"started":{"type":"string","description":"file that gets the word started"}}}`,
 		slow)
 	add("env", "Tells environment variables.",
-		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"}}},"required":["names"]}`, environment)
-	add("big", "Gives a text of many bytes.", `{"type":"object","properties":{"bytes":{"type":"integer"}},"required":["bytes"]}`, big)
+		`{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"}}},"required":["names"]}`,
+		environment)
+	add("big", "Gives a text of many bytes.",
+		`{"type":"object","properties":{"bytes":{"type":"integer"}},"required":["bytes"]}`, big)
 	add("progress", "Tells of its progress.", `{"type":"object","properties":{"steps":{"type":"integer"}}}`, progress)
 	add("ask", "Asks the person for a name.", `{"type":"object"}`, ask)
 	if o.roots {
 		add("roots", "Asks for the roots, over HTTP on the stream that belongs to no call.", `{"type":"object"}`, roots)
 	}
-	add("crash", "Ends the server.", `{"type":"object"}`, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		fmt.Fprintln(os.Stderr, "crashing as told")
-		quit.with(3)
-		<-ctx.Done()
-		return nil, ctx.Err()
-	})
+	add("crash", "Ends the server.", `{"type":"object"}`,
+		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			fmt.Fprintln(os.Stderr, "crashing as told")
+			quit.with(3)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
 }
 
 func addExtras(s *mcp.Server) {
@@ -79,9 +86,10 @@ func addExtras(s *mcp.Server) {
 		return &mcp.GetPromptResult{}, nil
 	})
 	for _, uri := range []string{"test://one", "test://two"} {
-		s.AddResource(&mcp.Resource{URI: uri, Name: uri}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			return &mcp.ReadResourceResult{}, nil
-		})
+		s.AddResource(&mcp.Resource{URI: uri, Name: uri},
+			func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+				return &mcp.ReadResourceResult{}, nil
+			})
 	}
 }
 
@@ -113,7 +121,8 @@ func sum(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
 		return bad, nil
 	}
 	text := fmt.Sprintf(`{"sum":%v}`, p.A+p.B)
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: json.RawMessage(text)}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}},
+		StructuredContent: json.RawMessage(text)}, nil
 }
 
 func kinds(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -121,8 +130,10 @@ func kinds(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		&mcp.TextContent{Text: "a picture"},
 		&mcp.ImageContent{Data: []byte("\x89PNG fake"), MIMEType: "image/png"},
 		&mcp.AudioContent{Data: []byte("RIFF fake"), MIMEType: "audio/wav"},
-		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://text", MIMEType: "text/plain", Text: "inside"}},
-		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://blob", MIMEType: "application/octet-stream", Blob: []byte{0, 1, 2}}},
+		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://text",
+			MIMEType: "text/plain", Text: "inside"}},
+		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://blob",
+			MIMEType: "application/octet-stream", Blob: []byte{0, 1, 2}}},
 		&mcp.ResourceLink{URI: "https://example.com/x", Name: "x", Title: "X", MIMEType: "text/html"},
 	}}, nil
 }
@@ -183,12 +194,14 @@ func progress(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult,
 	if bad := read(r, &p); bad != nil {
 		return bad, nil
 	}
-	if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Logger: "test", Data: "starting"}); err != nil {
+	if err := r.Session.Log(ctx,
+		&mcp.LoggingMessageParams{Level: "info", Logger: "test", Data: "starting"}); err != nil {
 		return nil, err
 	}
 	for i := range p.Steps {
 		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-			ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: float64(p.Steps), Message: fmt.Sprintf("step %d", i+1),
+			ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1),
+			Total: float64(p.Steps), Message: fmt.Sprintf("step %d", i+1),
 		})
 		if err != nil {
 			return nil, err
@@ -219,6 +232,7 @@ func ask(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
 	}
 	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"who": &mcp.ElicitParams{
 		Mode: "form", Message: "What is your name?",
-		RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`),
+		RequestedSchema: json.RawMessage(
+			`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`),
 	}}}, nil
 }

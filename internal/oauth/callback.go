@@ -26,7 +26,13 @@ type reply struct {
 }
 
 func readReply(q url.Values) reply {
-	return reply{code: q.Get("code"), state: q.Get("state"), issuer: q.Get("iss"), err: q.Get("error"), description: q.Get("error_description")}
+	return reply{
+		code:        q.Get("code"),
+		state:       q.Get("state"),
+		issuer:      q.Get("iss"),
+		err:         q.Get("error"),
+		description: q.Get("error_description"),
+	}
 }
 
 // readPasted parses the pasted text: a URL, its query, or a code.
@@ -36,12 +42,14 @@ func readPasted(pasted string) (reply, error) {
 	if before, after, found := strings.Cut(pasted, "?"); found && strings.Contains(before, "://") {
 		query, _, _ = strings.Cut(after, "#")
 	} else if strings.Contains(pasted, "://") {
-		return reply{}, errors.New("the pasted URL contains no code; paste the whole URL from the browser's address bar")
+		return reply{}, errors.New(
+			"the pasted URL contains no code; paste the whole URL from the browser's address bar")
 	}
 	if strings.Contains(query, "state=") || strings.Contains(query, "code=") || strings.Contains(query, "error=") {
 		q, err := url.ParseQuery(strings.TrimPrefix(query, "?"))
 		if err != nil {
-			return reply{}, errors.New("the pasted text is not a URL; paste the whole URL from the browser's address bar")
+			return reply{}, errors.New(
+				"the pasted text is not a URL; paste the whole URL from the browser's address bar")
 		}
 		return readReply(q), nil
 	}
@@ -52,15 +60,19 @@ func readPasted(pasted string) (reply, error) {
 // authorization server.
 func (r reply) check(b *begun) error {
 	if !r.codeOnly && subtle.ConstantTimeCompare([]byte(r.state), []byte(b.State)) != 1 {
-		return errors.New("the browser returned the answer to another login (its state does not match); nothing was sent")
+		return errors.New(
+			"the browser returned the answer to another login (its state does not match); nothing was sent")
 	}
 	switch {
 	case r.issuer != "" && r.issuer != b.Login.Issuer && !b.Unnamed:
-		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent", text.Quote(r.issuer), b.Login.Issuer)
+		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent",
+			text.Quote(r.issuer), b.Login.Issuer)
 	case r.issuer == "" && b.SendsIssuer && r.codeOnly:
-		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar", b.Login.Issuer)
+		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar",
+			b.Login.Issuer)
 	case r.issuer == "" && b.SendsIssuer:
-		return fmt.Errorf("the answer lacks the issuer %s, which that server promises to send; nothing was sent", b.Login.Issuer)
+		return fmt.Errorf("the answer lacks the issuer %s, which that server promises to send; nothing was sent",
+			b.Login.Issuer)
 	case r.err != "" && r.description != "":
 		return fmt.Errorf("%w: %s (%s)", ErrRefused, text.Quote(r.description), text.Quote(r.err))
 	case r.err != "":
@@ -149,19 +161,23 @@ func (b *callback) serve(l net.Listener, u *url.URL, state string) {
 		h.Set("Referrer-Policy", "no-referrer")
 		q := r.URL.Query()
 		// Another site's page may reach us under its own host name.
-		if name, at, err := net.SplitHostPort(r.Host); (err != nil || at != port || !webaddr.IsLoopback(name)) && r.Host != u.Host ||
-			r.Method != http.MethodGet || r.URL.Path != path || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
+		if name, at, err := net.SplitHostPort(r.Host); (err != nil || at != port || !webaddr.IsLoopback(name)) &&
+			r.Host != u.Host ||
+			r.Method != http.MethodGet || r.URL.Path != path ||
+			subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprintf(w, page, "Nothing here", "This address is used to complete a login.")
 			return
 		}
-		_, _ = fmt.Fprintf(w, page, "Return to the terminal", "toolreg has received the answer. You can close this page.")
+		_, _ = fmt.Fprintf(w, page, "Return to the terminal",
+			"toolreg has received the answer. You can close this page.")
 		select {
 		case b.replies <- readReply(q):
 		default: // only the first answer is used
 		}
 	})
-	b.server = &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+	b.server = &http.Server{Handler: handler, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // the default would write to stderr
 	b.served.Go(func() { _ = b.server.Serve(l) }) // close ends it
 }

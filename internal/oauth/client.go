@@ -97,7 +97,8 @@ func (c *Client) key() string {
 	if o.Grant == settings.GrantAuthorizationCode {
 		o.Grant = ""
 	}
-	parts := []string{"1", c.server, c.query, o.Grant, o.ClientID, o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer}
+	parts := []string{"1", c.server, c.query, o.Grant, o.ClientID,
+		o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer}
 	if o.DPoP != "" && o.DPoP != settings.DPoPAuto {
 		parts = append(parts, "dpop", o.DPoP)
 	}
@@ -147,7 +148,8 @@ func (e *needLoginError) Is(target error) bool { return target == registry.ErrNe
 // shellWord quotes a name as one shell word.
 func shellWord(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./@:+,", r)
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
+			(r < '0' || r > '9') && !strings.ContainsRune("-_./@:+,", r)
 	}) < 0 {
 		return s
 	}
@@ -319,7 +321,8 @@ func (c *Client) another(ctx context.Context, sent string) bool {
 
 // misses reports whether the token lacks any of the scopes.
 func (c *Client) misses(scopes []string) bool {
-	return c.record != nil && slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(c.record.Token.Scopes, s) })
+	return c.record != nil &&
+		slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(c.record.Token.Scopes, s) })
 }
 
 // needScope returns the error of a login without a user that lacks a scope. The server
@@ -327,9 +330,11 @@ func (c *Client) misses(scopes []string) bool {
 // widen it.
 func (c *Client) needScope(ch challenge) error {
 	if len(ch.scopes) == 0 {
-		return errors.New("it requires more permissions than the login has; oauth.scopes in its settings says which to request")
+		return errors.New(
+			"it requires more permissions than the login has; oauth.scopes in its settings says which to request")
 	}
-	return fmt.Errorf("it requires the scope %s; if this login may have it, add it to oauth.scopes in its settings", strings.Join(ch.scopes, " "))
+	return fmt.Errorf("it requires the scope %s; if this login may have it, add it to oauth.scopes in its settings",
+		strings.Join(ch.scopes, " "))
 }
 
 // needMore stores the missing scopes for the next login.

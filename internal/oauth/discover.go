@@ -277,7 +277,8 @@ func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect st
 	switch {
 	case o.ClientID != "" && (!document || a.ClientIDMetadataDocumentSupported):
 		return own, nil
-	case old != nil && old.Client.Registered && old.Issuer == a.Issuer && old.Client.RedirectURI == redirect && !c.expired(old.Client.SecretExpires):
+	case old != nil && old.Client.Registered && old.Issuer == a.Issuer &&
+		old.Client.RedirectURI == redirect && !c.expired(old.Client.SecretExpires):
 		return old.Client, nil
 	case a.RegistrationEndpoint != "":
 		id, err := c.register(ctx, w, a, redirect)
@@ -314,7 +315,13 @@ func (c *Client) register(ctx context.Context, w *web, a *authority, redirect st
 	if err != nil {
 		return identity{}, w.withoutAnswer(ctx, err)
 	}
-	id := identity{ID: got.ClientID, Secret: got.ClientSecret, Method: got.TokenEndpointAuthMethod, RedirectURI: redirect, Registered: true}
+	id := identity{
+		ID:          got.ClientID,
+		Secret:      got.ClientSecret,
+		Method:      got.TokenEndpointAuthMethod,
+		RedirectURI: redirect,
+		Registered:  true,
+	}
 	if id.Method == "" {
 		id.Method = method(id.Secret, "", takes)
 	}

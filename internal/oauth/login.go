@@ -45,7 +45,13 @@ type Login struct {
 }
 
 func (r *record) login() Login {
-	l := Login{Server: r.Server, Issuer: r.Issuer, Resource: r.Resource, Scopes: r.Token.Scopes, Renews: r.Token.Refresh != ""}
+	l := Login{
+		Server:   r.Server,
+		Issuer:   r.Issuer,
+		Resource: r.Resource,
+		Scopes:   r.Token.Scopes,
+		Renews:   r.Token.Refresh != "",
+	}
 	if r.Token.Expires != 0 {
 		l.Expires = time.Unix(r.Token.Expires, 0).UTC()
 	}
@@ -174,7 +180,8 @@ func (c *Client) authorityFor(ctx context.Context, w *web, old *record, o LoginO
 
 // begin prepares a login and returns the URL at which the user logs in. redirect is where the
 // browser returns to.
-func (c *Client) begin(ctx context.Context, w *web, a *authority, old *record, redirect, state string, asked []string) (*begun, string, error) {
+func (c *Client) begin(ctx context.Context, w *web, a *authority, old *record,
+	redirect, state string, asked []string) (*begun, string, error) {
 	id, err := c.identity(ctx, w, a, redirect, old)
 	if err != nil {
 		return nil, "", err
@@ -212,7 +219,8 @@ func (c *Client) finish(ctx context.Context, w *web, b *begun, got reply) (*reco
 		return nil, err
 	}
 	r := b.Login
-	form := url.Values{"grant_type": {grantCode}, "code": {got.code}, "redirect_uri": {b.Redirect}, "code_verifier": {b.Verifier}}
+	form := url.Values{"grant_type": {grantCode}, "code": {got.code},
+		"redirect_uri": {b.Redirect}, "code_verifier": {b.Verifier}}
 	c.target(form, r.Resource)
 	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer, r.ProofKey), form, c.now())
 	if err != nil {

@@ -67,7 +67,8 @@ const expiryMargin = 20
 // make a token last longer.
 func (t token) fresh(now time.Time) bool {
 	left := t.Expires - now.Unix()
-	return t.Access != "" && (t.Expires == 0 || left > min(expiryMargin, (t.Expires-t.Given)/4) && now.Unix() >= t.Given-expiryMargin)
+	return t.Access != "" &&
+		(t.Expires == 0 || left > min(expiryMargin, (t.Expires-t.Given)/4) && now.Unix() >= t.Given-expiryMargin)
 }
 
 // errDamaged reports a file that toolreg did not write.
@@ -267,11 +268,14 @@ func (w *web) revoke(ctx context.Context, r *record, who credentials, now time.T
 	if r.RevokeURL == "" {
 		return false, nil
 	}
-	for _, t := range []struct{ token, kind string }{{r.Token.Refresh, "refresh_token"}, {r.Token.Access, "access_token"}} {
+	for _, t := range []struct{ token, kind string }{
+		{r.Token.Refresh, "refresh_token"}, {r.Token.Access, "access_token"},
+	} {
 		if t.token == "" {
 			continue
 		}
-		status, _, err := w.post(ctx, r.RevokeURL, who, url.Values{"token": {t.token}, "token_type_hint": {t.kind}}, "", now)
+		status, _, err := w.post(ctx, r.RevokeURL, who,
+			url.Values{"token": {t.token}, "token_type_hint": {t.kind}}, "", now)
 		if err == nil && status != http.StatusOK {
 			err = &statusError{status}
 		}
@@ -322,7 +326,8 @@ func logoutAll(ctx context.Context, place Place) (done []Rest, err error) {
 			return cause // the user interrupted it
 		}
 		if err := remove(context.WithoutCancel(ctx)); err != nil {
-			failed = append(failed, fmt.Errorf("the login to %s was not deleted: %w", cmp.Or(rest.Server, "an unknown server"), err))
+			failed = append(failed,
+				fmt.Errorf("the login to %s was not deleted: %w", cmp.Or(rest.Server, "an unknown server"), err))
 			return nil
 		}
 		done = append(done, rest)

@@ -111,7 +111,8 @@ func (c *Client) target(form url.Values, resource string) {
 
 // credentials adds the secrets of the settings and the key of the login to an identity.
 func (c *Client) credentials(id identity, issuer, proofKey string) credentials {
-	who := credentials{identity: id, audience: issuer, proofKey: proofKey, mustProve: c.config.DPoP == settings.DPoPRequire}
+	who := credentials{identity: id, audience: issuer, proofKey: proofKey,
+		mustProve: c.config.DPoP == settings.DPoPRequire}
 	if !id.Registered {
 		who.Secret, who.privateKey = c.config.ClientSecret, c.config.PrivateKey
 	}
@@ -130,8 +131,16 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 	if err := c.checkIssuer(r, a.Issuer); err != nil {
 		return nil, err
 	}
-	next := &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: c.revocation(a), LoggedInAt: c.now().Unix()}
-	next.Client = identity{ID: c.config.ClientID, Method: method(c.config.ClientSecret, c.config.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
+	next := &record{
+		Server:     c.server,
+		Resource:   a.resource,
+		Issuer:     a.Issuer,
+		TokenURL:   a.TokenEndpoint,
+		RevokeURL:  c.revocation(a),
+		LoggedInAt: c.now().Unix(),
+	}
+	next.Client = identity{ID: c.config.ClientID,
+		Method: method(c.config.ClientSecret, c.config.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
 	before := ""
 	if r != nil {
 		before = r.ProofKey
@@ -185,11 +194,12 @@ func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope stri
 		return "", fmt.Errorf("asking the identity provider %s for an assertion: %w", o.IDPIssuer, err)
 	}
 	got, err := oauthex.ExchangeToken(ctx, idp.TokenEndpoint, &oauthex.TokenExchangeRequest{
-		RequestedTokenType: oauthex.TokenTypeIDJAG, Audience: a.Issuer, Resource: a.resource, Scope: strings.Fields(scope),
-		SubjectToken: o.IDToken, SubjectTokenType: oauthex.TokenTypeIDToken,
+		RequestedTokenType: oauthex.TokenTypeIDJAG, Audience: a.Issuer, Resource: a.resource,
+		Scope: strings.Fields(scope), SubjectToken: o.IDToken, SubjectTokenType: oauthex.TokenTypeIDToken,
 	}, &oauthex.ClientCredentials{ClientID: id}, w.client)
 	if err != nil {
-		return "", fmt.Errorf("asking the identity provider %s for an assertion: %w", o.IDPIssuer, w.withoutAnswer(ctx, err))
+		return "", fmt.Errorf("asking the identity provider %s for an assertion: %w",
+			o.IDPIssuer, w.withoutAnswer(ctx, err))
 	}
 	return got.AccessToken, nil
 }
@@ -206,7 +216,8 @@ func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string)
 			break
 		}
 	}
-	if old != nil && old.Issuer == a.Issuer && len(asked) == 0 && (len(old.Wanted) > 0 || ch.err == "insufficient_scope") {
+	if old != nil && old.Issuer == a.Issuer && len(asked) == 0 &&
+		(len(old.Wanted) > 0 || ch.err == "insufficient_scope") {
 		out = slices.Concat(old.Token.Scopes, old.Wanted, ch.scopes, out)
 	}
 	// Request a refresh token if the server supports that scope (SEP-2207).
@@ -257,7 +268,8 @@ func (c *Client) disclosing() bool {
 func (c *Client) checkIssuer(old *record, issuer string) error {
 	o := c.config
 	switch {
-	case o.ClientSecret+o.PrivateKey+o.Assertion+o.IDToken == "", o.Issuer != "", issuer == c.agreed, old != nil && old.Issuer == issuer:
+	case o.ClientSecret+o.PrivateKey+o.Assertion+o.IDToken == "",
+		o.Issuer != "", issuer == c.agreed, old != nil && old.Issuer == issuer:
 		return nil
 	case old != nil:
 		return fmt.Errorf("it names another authorization server (%s) than before (%s), which would receive the client's secret; if that is right, set oauth.issuer",
@@ -271,7 +283,8 @@ func (c *Client) checkIssuer(old *record, issuer string) error {
 }
 
 // consent asks the user whether an issuer may receive a secret.
-func (c *Client) consent(ctx context.Context, old *record, issuer string, agree func(ctx context.Context, issuer, setting string) (bool, error)) error {
+func (c *Client) consent(ctx context.Context, old *record, issuer string,
+	agree func(ctx context.Context, issuer, setting string) (bool, error)) error {
 	err := c.checkIssuer(old, issuer)
 	unknown, ok := errors.AsType[*unknownIssuerError](err)
 	if !ok || agree == nil {

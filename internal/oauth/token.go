@@ -71,12 +71,14 @@ func (e *tokenError) Error() string {
 // useless to try again.
 func isRefused(err error) bool {
 	e, ok := errors.AsType[*tokenError](err)
-	return ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "invalid_scope"}, e.code)
+	return ok && slices.Contains([]string{"invalid_grant", "invalid_client",
+		"unauthorized_client", "access_denied", "invalid_scope"}, e.code)
 }
 
 // post sends a form to an endpoint of the authorization server with client
 // authentication, and with a proof if there is a key for it.
-func (w *web) post(ctx context.Context, endpoint string, who credentials, form url.Values, nonce string, now time.Time) (int, []byte, error) {
+func (w *web) post(ctx context.Context, endpoint string, who credentials,
+	form url.Values, nonce string, now time.Time) (int, []byte, error) {
 	if err := w.check(endpoint); err != nil {
 		return 0, nil, err
 	}
@@ -140,7 +142,8 @@ func (s *scopes) UnmarshalJSON(data []byte) error {
 
 // ask sends a request to a token endpoint. If the endpoint returns an error, it
 // is a *tokenError.
-func (w *web) ask(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (answer, error) {
+func (w *web) ask(ctx context.Context, endpoint string,
+	who credentials, form url.Values, now time.Time) (answer, error) {
 	var a answer
 	status, data, err := w.post(ctx, endpoint, who, form, "", now)
 	if err == nil && who.proofKey != "" && w.nonce != "" && decode(data, &a) == nil && a.Error == noncedError {
@@ -172,7 +175,8 @@ func isToken(s string) bool {
 }
 
 // tokens requests an access token for the MCP server.
-func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (token, error) {
+func (w *web) tokens(ctx context.Context, endpoint string,
+	who credentials, form url.Values, now time.Time) (token, error) {
 	a, err := w.ask(ctx, endpoint, who, form, now)
 	if err != nil {
 		return token{}, err
@@ -184,7 +188,13 @@ func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form
 	case !bound && who.mustProve:
 		return token{}, errors.New("it issued a bearer token, but oauth.dpop requires one that is bound to a key")
 	}
-	t := token{Access: a.AccessToken, Refresh: a.RefreshToken, Given: now.Unix(), Scopes: strings.Fields(form.Get("scope")), Bound: bound}
+	t := token{
+		Access:  a.AccessToken,
+		Refresh: a.RefreshToken,
+		Given:   now.Unix(),
+		Scopes:  strings.Fields(form.Get("scope")),
+		Bound:   bound,
+	}
 	if a.Scope != nil {
 		t.Scopes = cleanScopes(*a.Scope)
 	}
@@ -232,10 +242,11 @@ func sign(key, client, audience string, now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	token, err := signed(jose.SigningKey{Algorithm: alg, Key: private}, (&jose.SignerOptions{}).WithType("JWT"), map[string]any{
-		"iss": client, "sub": client, "aud": audience, "jti": rand.Text(),
-		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
-	})
+	token, err := signed(jose.SigningKey{Algorithm: alg, Key: private},
+		(&jose.SignerOptions{}).WithType("JWT"), map[string]any{
+			"iss": client, "sub": client, "aud": audience, "jti": rand.Text(),
+			"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
+		})
 	if err != nil {
 		return "", fmt.Errorf("signing with oauth.privateKey: %w", err)
 	}
@@ -276,7 +287,8 @@ func readKey(text string) (any, error) {
 	if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
-	return nil, fmt.Errorf("oauth.privateKey is a %q, which is not supported; use an unencrypted PKCS #8 key", block.Type)
+	return nil, fmt.Errorf("oauth.privateKey is a %q, which is not supported; use an unencrypted PKCS #8 key",
+		block.Type)
 }
 
 // algorithmOf returns the algorithm of a key (RFC 7518, RFC 8037).
@@ -315,7 +327,8 @@ func (c *Client) proofKey(a *authority, before string) (string, error) {
 	supported := slices.Contains(a.ProofAlgorithms, proofAlgorithm)
 	switch o := c.config; {
 	case o.DPoP == settings.DPoPRequire && !supported && o.TokenURL == "":
-		return "", fmt.Errorf("the authorization server %s does not advertise DPoP with %s, which oauth.dpop requires", a.Issuer, proofAlgorithm)
+		return "", fmt.Errorf("the authorization server %s does not advertise DPoP with %s, which oauth.dpop requires",
+			a.Issuer, proofAlgorithm)
 	case o.DPoP == settings.DPoPRequire:
 	case o.DPoP == settings.DPoPOff, !supported, o.TokenParamName != "":
 		return "", nil
@@ -347,7 +360,8 @@ func prove(r *http.Request, keyPEM, token, nonce string, now time.Time) error {
 	if nonce != "" {
 		claims["nonce"] = nonce
 	}
-	proof, err := signed(jose.SigningKey{Algorithm: proofAlgorithm, Key: key}, (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt"), claims)
+	proof, err := signed(jose.SigningKey{Algorithm: proofAlgorithm, Key: key},
+		(&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt"), claims)
 	if err != nil {
 		return fmt.Errorf("signing a DPoP proof: %w", err)
 	}

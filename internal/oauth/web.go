@@ -51,10 +51,11 @@ func newWeb(addresses ...string) *web {
 		w.named[webaddr.CanonicalHost(u.Hostname())] = true
 		w.loopback = w.loopback || webaddr.IsLoopback(u.Hostname())
 	}
-	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect, Transport: &webTransport{web: w, base: &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: w.dial, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
-	}}}
+	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect,
+		Transport: &webTransport{web: w, base: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: w.dial, ForceAttemptHTTP2: true,
+			TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+		}}}
 	return w
 }
 
@@ -238,7 +239,8 @@ func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 		return 0, nil, fmt.Errorf("the response exceeds %d bytes", maxBody)
 	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if labelled := err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")); !labelled && jsonx.KindOf(body) != jsonx.Object {
+	if labelled := err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")); !labelled &&
+		jsonx.KindOf(body) != jsonx.Object {
 		return resp.StatusCode, nil, nil
 	}
 	return resp.StatusCode, body, nil

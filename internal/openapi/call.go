@@ -98,7 +98,8 @@ func (o *operation) subject(call registry.Call) (registry.Subject, error) {
 }
 
 // request returns the request of a call.
-func (o *operation) request(call registry.Call, files func(pointer, name string) (spec.File, error)) (*spec.Request, error) {
+func (o *operation) request(call registry.Call,
+	files func(pointer, name string) (spec.File, error)) (*spec.Request, error) {
 	o.loading.Do(o.load)
 	if o.loadErr != nil {
 		return nil, o.source.fail(o.loadErr)
@@ -161,7 +162,8 @@ func (o *operation) named(call registry.Call, err error) error {
 // run makes a call.
 func (o *operation) run(ctx context.Context, call registry.Call) (registry.Result, error) {
 	start := time.Now()
-	request, err := o.request(call, func(pointer, name string) (spec.File, error) { return o.file(call, pointer, name) })
+	request, err := o.request(call,
+		func(pointer, name string) (spec.File, error) { return o.file(call, pointer, name) })
 	if err != nil {
 		return registry.Result{}, err
 	}
@@ -201,9 +203,11 @@ func (o *operation) failed(ctx context.Context, start time.Time, err error) (reg
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return registry.ErrorResult(registry.ErrorTimeout,
-			fmt.Sprintf("API %q: no answer to %s within %s", o.source.opts.API.Name, o.op.Name, time.Since(start).Round(time.Millisecond))), nil
+			fmt.Sprintf("API %q: no answer to %s within %s",
+				o.source.opts.API.Name, o.op.Name, time.Since(start).Round(time.Millisecond))), nil
 	case ctx.Err() != nil:
-		return registry.Result{}, fmt.Errorf("calling %q of API %q: %w", o.op.Name, o.source.opts.API.Name, context.Cause(ctx))
+		return registry.Result{}, fmt.Errorf("calling %q of API %q: %w",
+			o.op.Name, o.source.opts.API.Name, context.Cause(ctx))
 	}
 	return registry.Result{}, o.source.fail(err)
 }
@@ -219,7 +223,8 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 		body = []byte(decoded(body, params["charset"]))
 	}
 	body = o.client.hideIn(body)
-	summary := fmt.Sprintf("%s %s returned %d %s", o.op.Method, o.op.Path, resp.StatusCode, http.StatusText(resp.StatusCode))
+	summary := fmt.Sprintf("%s %s returned %d %s",
+		o.op.Method, o.op.Path, resp.StatusCode, http.StatusText(resp.StatusCode))
 	if resp.StatusCode >= 300 {
 		out := registry.ErrorResult(registry.ErrorExecution, o.refusal(resp, kind, body))
 		out.Summary = summary
@@ -291,10 +296,12 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 // refusal describes an error response, in the words of its problem document if it has one
 // (RFC 9457).
 func (o *operation) refusal(resp *http.Response, kind string, body []byte) string {
-	out := fmt.Sprintf("%s %s answered %d %s", o.op.Method, o.op.Path, resp.StatusCode, http.StatusText(resp.StatusCode))
+	out := fmt.Sprintf("%s %s answered %d %s",
+		o.op.Method, o.op.Path, resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch {
 	case resp.StatusCode < 400 && o.op.Method != http.MethodGet && o.op.Method != http.MethodHead:
-		out += ": redirects of requests that change something are not followed; it leads to " + text.Quote(o.client.hide(resp.Header.Get("Location")))
+		out += ": redirects of requests that change something are not followed; it leads to " +
+			text.Quote(o.client.hide(resp.Header.Get("Location")))
 	case resp.Header.Get("Retry-After") != "":
 		out += "; try again after " + text.Quote(o.client.hide(resp.Header.Get("Retry-After")))
 	}
@@ -305,7 +312,8 @@ func (o *operation) refusal(resp *http.Response, kind string, body []byte) strin
 			}
 		}
 	}
-	if head := strings.TrimSpace(text.Valid(text.Head(string(body), maxErrorBody))); head != "" && (isText(kind) || isJSON(kind)) {
+	if head := strings.TrimSpace(text.Valid(text.Head(string(body), maxErrorBody))); head != "" &&
+		(isText(kind) || isJSON(kind)) {
 		out += "\n\n" + head
 	}
 	return out
@@ -316,8 +324,10 @@ func isJSON(kind string) bool {
 }
 
 func isText(kind string) bool {
-	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "xml") || strings.HasSuffix(kind, "yaml") || strings.HasSuffix(kind, "javascript") ||
-		strings.HasSuffix(kind, "jsonl") || strings.HasSuffix(kind, "ndjson") || kind == "application/graphql" || kind == "application/x-www-form-urlencoded"
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "xml") ||
+		strings.HasSuffix(kind, "yaml") || strings.HasSuffix(kind, "javascript") ||
+		strings.HasSuffix(kind, "jsonl") || strings.HasSuffix(kind, "ndjson") ||
+		kind == "application/graphql" || kind == "application/x-www-form-urlencoded"
 }
 
 // mediaOf guesses the type of a body without one.

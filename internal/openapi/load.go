@@ -36,7 +36,13 @@ func (s *Source) read(ctx context.Context, c *client, known Known) (*spec.Docume
 		s.mu.Unlock()
 		return doc, nil
 	}
-	o := spec.Options{Name: c.api.Spec, Server: c.base, Normal: registry.ValidName, FileNote: fileNote, MaxSchema: int(s.opts.Limits.Schema)}
+	o := spec.Options{
+		Name:      c.api.Spec,
+		Server:    c.base,
+		Normal:    registry.ValidName,
+		FileNote:  fileNote,
+		MaxSchema: int(s.opts.Limits.Schema),
+	}
 	if c.api.IsRemote() {
 		return s.readRemote(ctx, c, o, known, doc)
 	}
@@ -47,7 +53,8 @@ func (s *Source) read(ctx context.Context, c *client, known Known) (*spec.Docume
 }
 
 // readLocal reads a document on disk; doc is that of which the operations are known.
-func (s *Source) readLocal(ctx context.Context, o spec.Options, known Known, doc *spec.Document) (*spec.Document, error) {
+func (s *Source) readLocal(ctx context.Context, o spec.Options,
+	known Known, doc *spec.Document) (*spec.Document, error) {
 	folder, err := os.OpenRoot(filepath.Dir(o.Name))
 	if err != nil {
 		return nil, s.unreadable(o.Name, err)
@@ -91,7 +98,8 @@ func (s *Source) parse(ctx context.Context, data []byte, o spec.Options, files *
 }
 
 // readRemote reads a document at an address; doc is that of which the operations are known.
-func (s *Source) readRemote(ctx context.Context, c *client, o spec.Options, known Known, doc *spec.Document) (*spec.Document, error) {
+func (s *Source) readRemote(ctx context.Context, c *client, o spec.Options,
+	known Known, doc *spec.Document) (*spec.Document, error) {
 	var first *part
 	if doc != nil {
 		same := true
@@ -304,7 +312,8 @@ func (s *Source) download(ctx context.Context, c *client, address string, was fi
 	data = c.hideIn(data) // a document may repeat what it was asked with, and is kept
 	p := &part{
 		data: data,
-		fact: fileFact{Name: address, Sum: sumOf(data), ETag: c.hide(resp.Header.Get("ETag")), Modified: c.hide(resp.Header.Get("Last-Modified"))},
+		fact: fileFact{Name: address, Sum: sumOf(data), ETag: c.hide(resp.Header.Get("ETag")),
+			Modified: c.hide(resp.Header.Get("Last-Modified"))},
 	}
 	p.same = was.Sum == p.fact.Sum
 	return p, nil
@@ -360,7 +369,8 @@ func (k *Known) document() *spec.Document {
 	if err != nil || len(operations) == 0 {
 		return nil // a damaged record is replaced
 	}
-	return &spec.Document{Title: k.Facts.Title, Version: k.Facts.Version, Server: k.Facts.Server, Operations: operations}
+	return &spec.Document{Title: k.Facts.Title, Version: k.Facts.Version,
+		Server: k.Facts.Server, Operations: operations}
 }
 
 // noMemory remembers nothing.

@@ -242,7 +242,8 @@ func (s *Source) find(ctx context.Context, again bool) ([]registry.Tool, []regis
 	if err != nil {
 		return nil, nil, s.fail(err)
 	}
-	if isKept := known.Fresh && known.Operations != nil; known.Failure != nil && s.opts.API.IsRemote() && !isKept && !again {
+	if isKept := known.Fresh && known.Operations != nil; known.Failure != nil &&
+		s.opts.API.IsRemote() && !isKept && !again {
 		return nil, nil, known.Failure
 	}
 	s.mu.Lock()
@@ -350,9 +351,11 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	if limit := s.opts.Limits.Tools; limit > 0 && len(operations) > limit {
 		operations = s.selected(operations)
 		if len(operations) > limit {
-			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "listing_cut", Source: s.Name(),
-				Message: fmt.Sprintf("the document has %d operations; only the first %d are tools (limits.tools)", len(operations), limit),
-				Hint:    "select operations with include or exclude in the entry of the API"})
+			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning,
+				Code: "listing_cut", Source: s.Name(),
+				Message: fmt.Sprintf("the document has %d operations; only the first %d are tools (limits.tools)",
+					len(operations), limit),
+				Hint: "select operations with include or exclude in the entry of the API"})
 			operations = operations[:limit]
 		}
 	}
@@ -370,7 +373,13 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	for i := range tools {
 		if p := operations[i].Problem; p != nil {
 			diags = append(diags,
-				registry.Diagnostic{Severity: registry.SeverityInfo, Code: "operation_unusable", Source: s.Name(), Tool: tools[i].Name, Message: p.String()})
+				registry.Diagnostic{
+					Severity: registry.SeverityInfo,
+					Code:     "operation_unusable",
+					Source:   s.Name(),
+					Tool:     tools[i].Name,
+					Message:  p.String(),
+				})
 		}
 	}
 	s.mu.Lock()
@@ -387,7 +396,8 @@ func (s *Source) list(operations []spec.Operation) {
 	all := make(map[string]listed, len(operations))
 	for i := range operations {
 		op := &operations[i]
-		all[op.Name] = listed{at: i, method: op.Method, names: append([]string{op.Name, op.ID, op.Method + " " + op.Path}, op.Tags...)}
+		all[op.Name] = listed{at: i, method: op.Method,
+			names: append([]string{op.Name, op.ID, op.Method + " " + op.Path}, op.Tags...)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -402,7 +412,8 @@ func (s *Source) selected(operations []spec.Operation) []spec.Operation {
 	}
 	var out []spec.Operation
 	for i := range operations {
-		if hides(&registry.Tool{Definition: registry.Definition{Source: s.Name(), ServerTool: operations[i].Name}}) == nil {
+		if hides(&registry.Tool{Definition: registry.Definition{Source: s.Name(),
+			ServerTool: operations[i].Name}}) == nil {
 			out = append(out, operations[i])
 		}
 	}
@@ -416,10 +427,12 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 	api := &s.opts.API
 	t := registry.Tool{
 		Definition: registry.Definition{
-			Name: op.Name, ServerTool: op.Name, Server: api.Name, Source: s.Name(), Category: registry.CategoryNetwork, Permissions: []string{"network"},
-			DisplayName: op.Summary, Description: op.Description, Tags: op.Tags, Annotations: op.Annotations(), InputSchema: op.Input, OutputSchema: op.Output,
+			Name: op.Name, ServerTool: op.Name, Server: api.Name, Source: s.Name(), Category: registry.CategoryNetwork,
+			Permissions: []string{"network"}, DisplayName: op.Summary, Description: op.Description, Tags: op.Tags,
+			Annotations: op.Annotations(), InputSchema: op.Input, OutputSchema: op.Output,
 		},
-		Identity: s.identity(op), Trusted: api.Trust, Declared: api.Origin.String(), Behavior: registry.Behavior{Timeout: api.Timeout},
+		Identity: s.identity(op), Trusted: api.Trust, Declared: api.Origin.String(),
+		Behavior: registry.Behavior{Timeout: api.Timeout},
 	}
 	if op.Deprecated {
 		t.Description += "\n\nDeprecated."

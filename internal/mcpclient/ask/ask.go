@@ -85,9 +85,11 @@ func New(opts Options) *Handler { return &Handler{opts} }
 // Handle answers a request for which [IsQuestion] reports true. during is the
 // client request that was running when it arrived, or nil if none was. The
 // error is a *jsonrpc.Error for the server.
-func (h *Handler) Handle(ctx context.Context, during *Request, method string, params json.RawMessage) (json.RawMessage, error) {
+func (h *Handler) Handle(ctx context.Context, during *Request,
+	method string, params json.RawMessage) (json.RawMessage, error) {
 	ctx = during.context(ctx)
-	if part, _, _ := strings.Cut(method, "/"); h.opts.Deprecated != nil && (method == methodSample || method == methodRoots) {
+	if part, _, _ := strings.Cut(method, "/"); h.opts.Deprecated != nil &&
+		(method == methodSample || method == methodRoots) {
 		h.opts.Deprecated(part)
 	}
 	switch method {

@@ -20,7 +20,8 @@ import (
 // 2026-07-28). Nothing is lost: unknown parts are kept as their JSON text.
 func Result(tool string, raw json.RawMessage) registry.Result {
 	if jsonx.KindOf(raw) != jsonx.Object {
-		return registry.ErrorResult(registry.ErrorExecution, "the server's answer is not a result object: "+text.Valid(text.Head(raw, 300)))
+		return registry.ErrorResult(registry.ErrorExecution,
+			"the server's answer is not a result object: "+text.Valid(text.Head(raw, 300)))
 	}
 	var r registry.Result
 	var content, isError json.RawMessage

@@ -76,7 +76,8 @@ func (k *Keeper) serve(ctx context.Context, conn *net.UnixConn) {
 		k.end()
 		<-k.ended
 		return
-	case method != methodAttach || json.Unmarshal(jsonx.Get(first, "params"), &c.Attach) != nil || c.Name != k.spec.Name || !k.attach(c):
+	case method != methodAttach || json.Unmarshal(jsonx.Get(first, "params"), &c.Attach) != nil ||
+		c.Name != k.spec.Name || !k.attach(c):
 		return
 	}
 	defer k.detach(c)
@@ -305,7 +306,8 @@ func (c *client) ask(ctx context.Context, method string, params json.RawMessage)
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
-	c.send([]byte(`{"jsonrpc":"2.0","id":`), number, []byte(`,"method":`), []byte(jsonx.Quote(method)), []byte(`,"params":`), params, []byte("}\n"))
+	c.send([]byte(`{"jsonrpc":"2.0","id":`), number, []byte(`,"method":`),
+		[]byte(jsonx.Quote(method)), []byte(`,"params":`), params, []byte("}\n"))
 	select {
 	case r := <-answered:
 		return r.result, r.err

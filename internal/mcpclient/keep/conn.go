@@ -110,7 +110,8 @@ func (f *Folder) start(ctx context.Context, a Attach, start *Start) (*Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	said, err := process.Detach(ctx, process.Spec{Argv: start.Argv, Dir: string(os.PathSeparator), Env: start.Env}, input)
+	said, err := process.Detach(ctx,
+		process.Spec{Argv: start.Argv, Dir: string(os.PathSeparator), Env: start.Env}, input)
 	if err == nil && len(said) > 0 {
 		err = errors.New(text.Escape(string(bytes.TrimSpace(said))))
 	}
@@ -312,7 +313,8 @@ func Stop(ctx context.Context, dir, name string) (stopped bool, err error) {
 
 // isGone reports whether an error means that there is no keeper behind a socket.
 func isGone(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) ||
+		errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // Runs reports whether the keeper behind a socket has a server that was started at a time. This

@@ -85,7 +85,8 @@ func (f *Folder) Name(o Origin, process string) string {
 // system.
 func (f *Folder) HasRoom() error {
 	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(f.dir.Path)+1+nameLength > most {
-		return fmt.Errorf("the path of the folder %s is too long for sockets, by %d bytes", f.dir.Path, len(f.dir.Path)+1+nameLength-most)
+		return fmt.Errorf("the path of the folder %s is too long for sockets, by %d bytes",
+			f.dir.Path, len(f.dir.Path)+1+nameLength-most)
 	}
 	return nil
 }

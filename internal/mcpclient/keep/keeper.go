@@ -95,15 +95,17 @@ func Listen(ctx context.Context, spec *Spec) (*Keeper, error) {
 		return nil, errors.Join(err, listener.Close())
 	}
 	now := time.Now()
-	k := &Keeper{spec: spec, listener: listener, socket: info, stop: make(chan struct{}), decided: make(chan struct{}), ended: make(chan struct{}),
-		attached: map[*client]bool{}, subscribed: map[string]int{}, since: now, idle: now}
+	k := &Keeper{spec: spec, listener: listener, socket: info, stop: make(chan struct{}), decided: make(chan struct{}),
+		ended: make(chan struct{}), attached: map[*client]bool{}, subscribed: map[string]int{}, since: now, idle: now}
 	k.timer = time.AfterFunc(spec.Keep, k.endIdle)
 	k.alone = ask.New(ask.Options{
-		Server: spec.Server, Workspace: spec.Workspace, MaxParams: spec.MaxMessage, Logger: slog.New(slog.DiscardHandler),
+		Server: spec.Server, Workspace: spec.Workspace,
+		MaxParams: spec.MaxMessage, Logger: slog.New(slog.DiscardHandler),
 		// The keeper declares all that toolreg can do. A run that cannot declines.
-		Callbacks: ask.Callbacks{Refused: k.declined, Sample: func(context.Context, ask.Sampling) (json.RawMessage, error) {
-			return nil, errors.New("no run is attached")
-		}},
+		Callbacks: ask.Callbacks{Refused: k.declined,
+			Sample: func(context.Context, ask.Sampling) (json.RawMessage, error) {
+				return nil, errors.New("no run is attached")
+			}},
 	})
 	ctx, k.leave = context.WithCancel(ctx)
 	k.clients.Go(func() { k.accept(ctx) })

@@ -15,7 +15,9 @@ func checkPeer(conn net.Conn) error {
 	}
 	var peer *unix.Ucred
 	var failed error
-	if err := raw.Control(func(fd uintptr) { peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
 		return err
 	}
 	if failed == nil && int(peer.Uid) != os.Getuid() {

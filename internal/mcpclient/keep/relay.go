@@ -34,7 +34,8 @@ func (k *Keeper) only() (only *client) {
 
 // Answer answers a question of the server by the run whose request it is about. If that is
 // unknown, the question is declined, except that about the roots, which all runs share.
-func (k *Keeper) Answer(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error) {
+func (k *Keeper) Answer(ctx context.Context, during *ask.Request,
+	method string, params json.RawMessage) (json.RawMessage, error) {
 	if c := of(during); c != nil {
 		return c.ask(ctx, method, params)
 	}
@@ -57,7 +58,8 @@ func (k *Keeper) Notified(during *ask.Request, method string, params json.RawMes
 	defer k.mu.Unlock()
 	line := rawNotification(method, params)
 	switch method {
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed",
+		"notifications/resources/list_changed":
 		k.lists.forget(method[len("notifications/") : len(method)-len("list_changed")])
 		k.broadcast(line)
 	case "notifications/resources/updated", "notifications/elicitation/complete":
@@ -144,7 +146,8 @@ func (c *client) unsubscribe(ctx context.Context) {
 	c.mu.Unlock()
 	for uri, on := range uris {
 		if on && c.k.session.Alive() {
-			_, _ = c.subscribe(ctx, &wire.Request{Method: "resources/unsubscribe", Params: json.RawMessage(`{"uri":` + jsonx.Quote(uri) + `}`)})
+			_, _ = c.subscribe(ctx, &wire.Request{Method: "resources/unsubscribe",
+				Params: json.RawMessage(`{"uri":` + jsonx.Quote(uri) + `}`)})
 		}
 	}
 }

@@ -187,10 +187,12 @@ func namesLostSession(said string) bool {
 func isSessionLost(err error) bool {
 	const serverError, sessionNotFound = -32000, -32001
 	refused, ok := err.(*jsonrpc.Error)
-	if !ok || refused.Code != serverError && refused.Code != sessionNotFound && refused.Code != jsonrpc.CodeInvalidRequest {
+	if !ok || refused.Code != serverError && refused.Code != sessionNotFound &&
+		refused.Code != jsonrpc.CodeInvalidRequest {
 		return false
 	}
-	return namesLostSession(refused.Message) || regexp.MustCompile(`(?i)\bserver not initialized\b`).MatchString(refused.Message)
+	return namesLostSession(refused.Message) ||
+		regexp.MustCompile(`(?i)\bserver not initialized\b`).MatchString(refused.Message)
 }
 
 // IsBusy reports whether the server refuses the request for now.
@@ -275,5 +277,6 @@ func retryAfter(value string) time.Time {
 // one with more permissions, is needed (RFC 6750, section 3.1).
 func wantsLogin(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusUnauthorized ||
-		resp.StatusCode == http.StatusForbidden && strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")
+		resp.StatusCode == http.StatusForbidden &&
+			strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")
 }

@@ -222,13 +222,15 @@ func (h *HTTP) resume(ctx context.Context, revision string, a *answerStream) (*h
 		if lost, ok := errors.AsType[*SessionLostError](err); ok {
 			lost.MayHaveRun = true
 		}
-		if failed, ok := errors.AsType[*HTTPError](err); ok && failed.Status == 0 && a.stalls+1 < maxStalls { // not reached
+		if failed, ok := errors.AsType[*HTTPError](err); ok && failed.Status == 0 && a.stalls+1 < maxStalls {
+			// The server was not reached.
 			a.stalls++
 			continue
 		}
 		if err == nil && contentType(resp) != eventStreamType {
 			_ = resp.Body.Close()
-			err = httpError(fmt.Errorf("it did not resume its answer (%s, content type %q)", resp.Status, contentType(resp)))
+			err = httpError(fmt.Errorf("it did not resume its answer (%s, content type %q)",
+				resp.Status, contentType(resp)))
 		}
 		return resp, err
 	}
@@ -332,7 +334,8 @@ func (l *SSE) resolve(reference string) (string, error) {
 		return "", errors.New("its endpoint event contains a malformed URL")
 	}
 	if webaddr.Origin(u) != l.http.origin {
-		return "", fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(u))
+		return "", fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there",
+			webaddr.Origin(u))
 	}
 	return u.String(), nil
 }

@@ -251,7 +251,8 @@ func (s *Session) initialize(ctx context.Context) (opening, error) {
 	}
 	return opening{
 		revision: result.ProtocolVersion,
-		server:   Server{result.Capabilities, result.Instructions, jsonx.Get(raw, "serverInfo"), jsonx.KindOf(tasks) == jsonx.Object},
+		server: Server{result.Capabilities, result.Instructions,
+			jsonx.Get(raw, "serverInfo"), jsonx.KindOf(tasks) == jsonx.Object},
 	}, nil
 }
 

@@ -78,7 +78,8 @@ func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64, jar http.Co
 			return nil, fmt.Errorf("%s: %q is not a valid HTTP header name", header.Origin, header.Name)
 		}
 		if !httpguts.ValidHeaderFieldValue(header.Value) {
-			return nil, fmt.Errorf("%s: the value of header %s contains a control character", header.Origin, header.Name)
+			return nil, fmt.Errorf("%s: the value of header %s contains a control character",
+				header.Origin, header.Name)
 		}
 		h.headers.Add(header.Name, header.Value)
 	}
@@ -162,7 +163,8 @@ func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *ht
 	case len(body) == 0:
 		return httpError(fmt.Errorf("its answer (%s) is empty", resp.Status))
 	case contentType(resp) != "application/json":
-		return httpError(fmt.Errorf("its answer (%s) has the content type %q instead of application/json", resp.Status, contentType(resp)))
+		return httpError(fmt.Errorf("its answer (%s) has the content type %q instead of application/json",
+			resp.Status, contentType(resp)))
 	case !jsonx.Valid(body):
 		return httpError(noMessage(body))
 	}
@@ -292,7 +294,8 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 		refused := h.refusal(resp)
 		if err = refused; h.inSession() && refused.losesSession() {
 			h.mu.Lock()
-			h.lost = h.lost || r.Method == http.MethodPost // some servers answer GET with 404 because they have no stream
+			// Some servers answer GET with 404 because they have no stream.
+			h.lost = h.lost || r.Method == http.MethodPost
 			h.mu.Unlock()
 			err = &SessionLostError{Text: refused.Text}
 		}
@@ -303,7 +306,8 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 	}
 	if contentType(resp) != eventStreamType {
 		limit := h.limit.Load()
-		resp.Body = &limitedBody{Closer: resp.Body, r: &withoutMark{r: bufio.NewReader(resp.Body)}, left: limit.Bytes, limit: limit}
+		resp.Body = &limitedBody{Closer: resp.Body,
+			r: &withoutMark{r: bufio.NewReader(resp.Body)}, left: limit.Bytes, limit: limit}
 	}
 	return resp, nil
 }
@@ -333,7 +337,8 @@ func contentType(resp *http.Response) string {
 // redirect.
 func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	if webaddr.Origin(r.URL) != h.origin {
-		return nil, fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL))
+		return nil, fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there",
+			webaddr.Origin(r.URL))
 	}
 	r = r.Clone(r.Context())
 	cookies := append(h.headers["Cookie"], r.Header["Cookie"]...)
@@ -356,7 +361,8 @@ func (h *HTTP) checkRedirect(r *http.Request, via []*http.Request) error {
 	case webaddr.Origin(r.URL) != h.origin:
 		return fmt.Errorf("it redirects to another origin, %s, to which toolreg sends nothing; if you trust it, set it as the server's URL", address)
 	case r.Method != via[0].Method: // the client drops the message
-		return fmt.Errorf("it redirects with status %d, which loses the message, to %s; set that as the server's URL", r.Response.StatusCode, address)
+		return fmt.Errorf("it redirects with status %d, which loses the message, to %s; set that as the server's URL",
+			r.Response.StatusCode, address)
 	}
 	return nil
 }

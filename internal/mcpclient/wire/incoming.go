@@ -168,7 +168,8 @@ func (s *Session) logMessage(params json.RawMessage) {
 	if !ok {
 		data = string(p.Data)
 	}
-	s.opts.LogMessage(s.table.during(), text.Head(p.Level, 20), text.Head(p.Logger, 100), text.Valid(text.Head(data, maxNotification)))
+	s.opts.LogMessage(s.table.during(), text.Head(p.Level, 20),
+		text.Head(p.Logger, 100), text.Valid(text.Head(data, maxNotification)))
 }
 
 // maxLogLevel is how long a server may take to confirm the log level.
@@ -188,7 +189,8 @@ func (s *Session) askForLogs(ctx context.Context) {
 		answered := make(chan struct{})
 		started := s.spawn(func() {
 			defer close(answered)
-			_, _ = s.Do(context.WithoutCancel(ctx), &Request{Method: "logging/setLevel", Params: marshal(map[string]string{"level": level})})
+			_, _ = s.Do(context.WithoutCancel(ctx),
+				&Request{Method: "logging/setLevel", Params: marshal(map[string]string{"level": level})})
 		})
 		if started {
 			waitFor(answered, maxLogLevel)
@@ -237,7 +239,8 @@ func (s *Session) respond(ctx context.Context, during *ask.Request, r *jsonrpc.R
 	case ask.IsQuestion(r.Method):
 		return s.opts.Answer(ctx, during, r.Method, r.Params)
 	}
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not a request that clients answer: " + text.Quote(r.Method)}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+		Message: "not a request that clients answer: " + text.Quote(r.Method)}
 }
 
 // refuse refuses a request beyond the limit.

@@ -53,7 +53,8 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	answer := method == nil
 	failed := !jsonx.IsNull(failure)
 	// A result without an id, or an error about an unknown method or a notification, answers a notification.
-	anonymous := answer && jsonx.IsNull(id) && failed && string(jsonx.Get(failure, "code")) != strconv.Itoa(jsonrpc.CodeMethodNotFound) &&
+	anonymous := answer && jsonx.IsNull(id) && failed &&
+		string(jsonx.Get(failure, "code")) != strconv.Itoa(jsonrpc.CodeMethodNotFound) &&
 		!strings.Contains(strings.ToLower(string(failure)), "notification")
 	switch {
 	case version != "2.0" && !answer: // ids of requests are a separate space
@@ -74,7 +75,8 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	case err == nil:
 		return m, nil
 	case answer:
-		return nil, &badMessageError{id: rid, reason: "its error has the wrong form: " + text.Head(string(failure), 300)}
+		return nil, &badMessageError{id: rid,
+			reason: "its error has the wrong form: " + text.Head(string(failure), 300)}
 	}
 	return nil, &badMessageError{reason: err.Error()}
 }

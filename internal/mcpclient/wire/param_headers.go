@@ -98,7 +98,8 @@ func (m *headerCheck) header(value, kind json.RawMessage, reachable bool) error 
 	}
 	m.seen[strings.ToLower(name)] = true
 	if t, _ := jsonx.Text(kind); !slices.Contains([]string{"string", "integer", "boolean"}, t) {
-		return fmt.Errorf("its %s %s belongs to a param that is not a string, integer or boolean", headerKeyword, text.Quote(name))
+		return fmt.Errorf("its %s %s belongs to a param that is not a string, integer or boolean",
+			headerKeyword, text.Quote(name))
 	}
 	return nil
 }

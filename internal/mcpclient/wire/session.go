@@ -49,7 +49,8 @@ type Options struct {
 
 	// Answer answers a request from the server for which [ask.IsQuestion] reports true.
 	// during is our request that was running when it arrived, nil if none was.
-	Answer func(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error)
+	Answer func(ctx context.Context, during *ask.Request,
+		method string, params json.RawMessage) (json.RawMessage, error)
 
 	// Notified gets every notification of the server except progress and cancellations,
 	// with our request that was running when it arrived, nil if none was. It must return at
@@ -179,7 +180,8 @@ func (s *Session) exchangeOnce(ctx context.Context, r *Request) (json.RawMessage
 	}
 	tracing.Current(ctx).Set("jsonrpc.request.id", strconv.FormatInt(r.id, 10))
 	defer s.table.forget(r)
-	stop := context.AfterFunc(within, func() { s.table.forget(r) }) // a canceled caller gets no more progress or questions
+	// A canceled caller gets no more progress or questions.
+	stop := context.AfterFunc(within, func() { s.table.forget(r) })
 	defer stop()
 	err = s.send(within, m)
 	if errors.Is(err, io.ErrClosedPipe) {
@@ -360,7 +362,8 @@ func (s *Session) startSpan(ctx context.Context, r *Request) (context.Context, *
 	if span == nil {
 		return ctx, nil
 	}
-	if attribute := map[string]string{"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}[r.Method]; attribute != "" {
+	if attribute := map[string]string{"tools/call": "gen_ai.tool.name",
+		"prompts/get": "gen_ai.prompt.name"}[r.Method]; attribute != "" {
 		if name, _ := jsonx.Text(jsonx.Get(r.Params, "name")); name != "" {
 			span.Target(attribute, name)
 		}

@@ -73,21 +73,22 @@ func (s *Session) listenToOwn(ctx context.Context, h *HTTP, c *confirmation) {
 		if h.SessionID() == "" {
 			return
 		}
-		s.listenUntil(whenWritten(ctx, c.requested), h.maxEvent, func(ctx context.Context, last string) (io.ReadCloser, error) {
-			defer c.open.close()
-			body, err := h.openOwn(ctx, s, last)
-			for range maxTaken {
-				if refused, ok := errors.AsType[*HTTPError](err); !ok || refused.Status != http.StatusConflict {
-					break
+		s.listenUntil(whenWritten(ctx, c.requested), h.maxEvent,
+			func(ctx context.Context, last string) (io.ReadCloser, error) {
+				defer c.open.close()
+				body, err := h.openOwn(ctx, s, last)
+				for range maxTaken {
+					if refused, ok := errors.AsType[*HTTPError](err); !ok || refused.Status != http.StatusConflict {
+						break
+					}
+					waitFor(ctx.Done(), takenPause)
+					body, err = h.openOwn(ctx, s, last)
 				}
-				waitFor(ctx.Done(), takenPause)
-				body, err = h.openOwn(ctx, s, last)
-			}
-			if refused, ok := errors.AsType[*HTTPError](err); ok && refused.Status == http.StatusMethodNotAllowed {
-				c.streamless.Store(true)
-			}
-			return body, err
-		})
+				if refused, ok := errors.AsType[*HTTPError](err); ok && refused.Status == http.StatusMethodNotAllowed {
+					c.streamless.Store(true)
+				}
+				return body, err
+			})
 	})
 }
 
@@ -194,7 +195,8 @@ func (s *Session) ListenToLists(ctx context.Context) {
 // whenWritten returns a context for a request that closes a signal when it is
 // written.
 func whenWritten(ctx context.Context, written *signal) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.close() }})
+	return httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.close() }})
 }
 
 // maxListens limits how often in a row a stream that delivers nothing is
@@ -203,7 +205,8 @@ const maxListens = 3
 
 // listenUntil receives from streams that open returns, each after the event with the id
 // last, until ctx is done or the stream is not available.
-func (s *Session) listenUntil(ctx context.Context, maxEvent int64, open func(ctx context.Context, last string) (io.ReadCloser, error)) {
+func (s *Session) listenUntil(ctx context.Context, maxEvent int64,
+	open func(ctx context.Context, last string) (io.ReadCloser, error)) {
 	var stream eventStream
 	for empty := 0; empty < maxListens; empty++ {
 		body, err := open(ctx, stream.last)

@@ -148,7 +148,8 @@ func (s *keySet) follow(ctx context.Context, until <-chan struct{}) {
 func (s *keySet) fitting(id string, algorithm jose.SignatureAlgorithm) []jose.JSONWebKey {
 	var out []jose.JSONWebKey
 	for _, key := range s.keys {
-		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == string(algorithm)) && algorithmOf(key) == algorithm {
+		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == string(algorithm)) &&
+			algorithmOf(key) == algorithm {
 			out = append(out, key)
 		}
 	}
@@ -195,7 +196,8 @@ func (s *keySet) get(ctx context.Context) ([]jose.JSONWebKey, error) {
 			Use        string   `json:"use"`
 			Operations []string `json:"key_ops"`
 		}
-		if json.Unmarshal(raw, &use) != nil || use.Use != "" && use.Use != "sig" || use.Operations != nil && !slices.Contains(use.Operations, "verify") {
+		if json.Unmarshal(raw, &use) != nil || use.Use != "" && use.Use != "sig" ||
+			use.Operations != nil && !slices.Contains(use.Operations, "verify") {
 			continue
 		}
 		if key.UnmarshalJSON(raw) == nil && algorithmOf(key) != "" { // others are for other programs
@@ -216,7 +218,8 @@ func (s *keySet) discover(ctx context.Context) (string, error) {
 			Keys   string `json:"jwks_uri"`
 		}
 		err := s.read(ctx, address, &m)
-		if status, ok := errors.AsType[statusError](err); ok && status >= 400 && status < 500 || errors.Is(err, errNotJSON) {
+		if status, ok := errors.AsType[statusError](err); ok && status >= 400 && status < 500 ||
+			errors.Is(err, errNotJSON) {
 			continue
 		}
 		switch {

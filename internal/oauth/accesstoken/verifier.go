@@ -47,7 +47,9 @@ type Config struct {
 
 // Check returns an error for a configuration with which no token could be verified safely.
 func (c Config) Check() error {
-	for _, one := range []struct{ name, address string }{{"issuer", c.Issuer}, {"audience", c.Audience}, {"jwksUri", c.KeysURL}} {
+	for _, one := range []struct{ name, address string }{
+		{"issuer", c.Issuer}, {"audience", c.Audience}, {"jwksUri", c.KeysURL},
+	} {
 		if one.address == "" && one.name != "jwksUri" {
 			return fmt.Errorf("%s is missing", one.name)
 		}
@@ -59,7 +61,8 @@ func (c Config) Check() error {
 		}
 	}
 	if strings.ContainsAny(c.Issuer+c.Audience, "?#") {
-		return errors.New("issuer and audience must not have a query or a fragment (RFC 8414 section 2, RFC 8707 section 2)")
+		return errors.New(
+			"issuer and audience must not have a query or a fragment (RFC 8414 section 2, RFC 8707 section 2)")
 	}
 	if c.Name == "" || c.Groups == "" {
 		return errors.New("claims: name and groups must not be empty")
@@ -243,7 +246,8 @@ func (v *Verifier) read(payload []byte, more []string) (t Token, err error) {
 		return t, invalid("the token is of another issuer")
 	}
 	audience, err := texts(claims.Get("aud"))
-	if err != nil || !slices.ContainsFunc(append(more, v.config.Audience), func(mine string) bool { return slices.Contains(audience, mine) }) {
+	if err != nil || !slices.ContainsFunc(append(more, v.config.Audience),
+		func(mine string) bool { return slices.Contains(audience, mine) }) {
 		return t, invalid("the token is for another audience")
 	}
 	expires, ok := date(claims.Get("exp"))
@@ -344,7 +348,8 @@ func isElsewhere(claims *jsonx.Value, name string) bool {
 // isName reports whether a text can be shown and stored as a name. Characters that JSON could not
 // decode are none, because different names would become one.
 func isName(s string) bool {
-	return s != "" && len(s) <= maxName && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError })
+	return s != "" && len(s) <= maxName &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError })
 }
 
 // scopes returns the scopes of a token: the claim scope (RFC 9068 section 2.2.3), or scp, in which

@@ -52,7 +52,8 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 		}
 		return nil, nil
 	}
-	b := &bodyParams{plan: Body{Type: sendable(media.name(), best), Kind: best, Required: request.get("required").Is(jsonx.True)}}
+	b := &bodyParams{plan: Body{Type: sendable(media.name(), best),
+		Kind: best, Required: request.get("required").Is(jsonx.True)}}
 	s := media.get("schema")
 	resolved, err := r.resolve(s)
 	if err != nil {
@@ -88,7 +89,8 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 		if media == "" || best == kindForm || best == kindMultipart {
 			best, media = kindJSON, "application/json"
 		}
-		b := &bodyParams{plan: Body{Type: sendable(media, best), Kind: best, Required: p.raw.get("required").Is(jsonx.True)}}
+		b := &bodyParams{plan: Body{Type: sendable(media, best),
+			Kind: best, Required: p.raw.get("required").Is(jsonx.True)}}
 		s := p.raw.get("schema")
 		resolved, err := r.resolve(s)
 		if err != nil {
@@ -108,7 +110,10 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 		!slices.ContainsFunc(types, func(t string) bool { return kindOf(t) == kindForm }) && best == kindMultipart {
 		kind = kindMultipart
 	}
-	b := &bodyParams{plan: Body{Type: []string{kindForm: "application/x-www-form-urlencoded", kindMultipart: "multipart/form-data"}[kind], Kind: kind}}
+	b := &bodyParams{plan: Body{
+		Type: []string{kindForm: "application/x-www-form-urlencoded", kindMultipart: "multipart/form-data"}[kind],
+		Kind: kind,
+	}}
 	for _, field := range p.form {
 		name := field.get("name").Text()
 		file := field.get("type").Text() == "file"
@@ -118,7 +123,8 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 		}
 		b.properties = append(b.properties, property{name, f, field.get("required").Is(jsonx.True)})
 		b.plan.Fields = append(b.plan.Fields,
-			Field{Name: name, File: file, Style: swaggerStyle(field.get("collectionFormat").Text()), Explode: field.get("collectionFormat").Text() == "multi"})
+			Field{Name: name, File: file, Style: swaggerStyle(field.get("collectionFormat").Text()),
+				Explode: field.get("collectionFormat").Text() == "multi"})
 		b.plan.Required = b.plan.Required || field.get("required").Is(jsonx.True)
 	}
 	if !p.take(b) {
@@ -158,13 +164,15 @@ func (p *params) take(b *bodyParams) bool {
 // isAnnotation reports whether a keyword beside a reference does not change what is valid.
 func isAnnotation(keyword string) bool {
 	return strings.HasPrefix(keyword, "x-") ||
-		slices.Contains([]string{"$ref", "description", "summary", "title", "deprecated", "example", "examples", "$comment"}, keyword)
+		slices.Contains([]string{"$ref", "description", "summary", "title",
+			"deprecated", "example", "examples", "$comment"}, keyword)
 }
 
 // isSpread reports whether the members of a body are params of their own: it is an object
 // with declared properties and no alternatives.
 func (r *reader) isSpread(s, resolved node) bool {
-	if s.Value != resolved.Value && r.version >= 31 && slices.ContainsFunc(s.members(), func(m node) bool { return !isAnnotation(m.name()) }) {
+	if s.Value != resolved.Value && r.version >= 31 &&
+		slices.ContainsFunc(s.members(), func(m node) bool { return !isAnnotation(m.name()) }) {
 		return false // keywords beside the reference
 	}
 	for _, keyword := range []string{
@@ -228,10 +236,14 @@ func (r *reader) whole(b *bodyParams, p *params, s node, description string) {
 	switch {
 	case b.plan.Kind == kindBytes:
 		resolved, _ := r.resolve(s)
-		b.plan.Base64 = resolved.Value.Get("format").IsText("byte") || resolved.Value.Get("contentEncoding").IsText("base64")
-		f = r.fileSchema(node{jsonx.NewObject(jsonx.NewMember("description", jsonx.NewString(description))), s.file, s.at})
+		b.plan.Base64 = resolved.Value.Get("format").IsText("byte") ||
+			resolved.Value.Get("contentEncoding").IsText("base64")
+		f = r.fileSchema(node{
+			jsonx.NewObject(jsonx.NewMember("description", jsonx.NewString(description))), s.file, s.at,
+		})
 	case b.plan.Kind == kindText:
-		f = r.input.schema(node{jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string"))), s.file, s.at}, description)
+		f = r.input.schema(node{jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string"))),
+			s.file, s.at}, description)
 	default:
 		f = r.input.schema(s, description)
 	}
@@ -261,7 +273,8 @@ func (r *reader) fileSchema(n node) *fragment {
 		if description != "" {
 			description += "\n\n"
 		}
-		return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string")), jsonx.NewMember("format", jsonx.NewString("binary")),
+		return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string")),
+			jsonx.NewMember("format", jsonx.NewString("binary")),
 			jsonx.NewMember("description", jsonx.NewString(description+r.opts.FileNote)))
 	}
 	if n.get("type").Text() != "array" {
@@ -294,7 +307,8 @@ func (r *reader) fields(b *bodyParams, s, encoding node) error {
 			field.File = isFile(items)
 		}
 		if e := encoding.get(member.name()); e.Is(jsonx.Object) {
-			field.Type, field.Style, field.Reserved = e.get("contentType").Text(), e.get("style").Text(), e.get("allowReserved").Is(jsonx.True)
+			field.Type, field.Style, field.Reserved = e.get("contentType").Text(), e.get("style").Text(),
+				e.get("allowReserved").Is(jsonx.True)
 			if explode := e.get("explode"); explode.Value != nil || field.Style != "" && field.Style != "form" {
 				field.Explode = explode.Is(jsonx.True)
 			}

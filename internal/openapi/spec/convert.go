@@ -55,7 +55,14 @@ const (
 
 // newConverter returns a converter for params, or for results.
 func newConverter(r *reader, output bool, limit int) *converter {
-	return &converter{r: r, output: output, limit: limit, defs: map[target]*def{}, left: map[*jsonx.Value]map[string]bool{}, names: map[string]int{}}
+	return &converter{
+		r:      r,
+		output: output,
+		limit:  limit,
+		defs:   map[target]*def{},
+		left:   map[*jsonx.Value]map[string]bool{},
+		names:  map[string]int{},
+	}
 }
 
 // fragment is a schema that is written for one operation.
@@ -81,7 +88,8 @@ func (c *converter) reference(n node, ref string) (*def, error) {
 	d := c.defs[t]
 	if d == nil {
 		d = &def{}
-		if d.from, d.err = c.r.follow(n, ref); d.err == nil && d.from.Kind != jsonx.Object && d.from.Kind != jsonx.True && d.from.Kind != jsonx.False {
+		if d.from, d.err = c.r.follow(n, ref); d.err == nil && d.from.Kind != jsonx.Object &&
+			d.from.Kind != jsonx.True && d.from.Kind != jsonx.False {
 			d.err = d.from.problem("a schema must be an object or a boolean")
 		}
 		d.name = c.nameOf(t)
@@ -483,7 +491,8 @@ func (w *writer) alternatives(name string, n, v *jsonx.Value, depth int, same bo
 		}
 		w.text("{")
 		w.reference(item.Get("$ref").Text(), same)
-		w.value("properties", jsonx.NewObject(jsonx.NewMember(property.Text(), jsonx.NewObject(jsonx.NewMember("enum", jsonx.NewStrings(values))))))
+		w.value("properties", jsonx.NewObject(jsonx.NewMember(property.Text(),
+			jsonx.NewObject(jsonx.NewMember("enum", jsonx.NewStrings(values))))))
 		w.text("}")
 	}
 	w.text("]")
@@ -745,7 +754,8 @@ func (w *writer) enum(v *jsonx.Value, nullable bool) {
 func (w *writer) bound(n *jsonx.Value, name string, v *jsonx.Value) {
 	isNumber := v.Is(jsonx.Number)
 	switch name {
-	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
+	case "minLength", "maxLength", "minItems", "maxItems",
+		"minProperties", "maxProperties", "minContains", "maxContains":
 		if isNumber && strings.Trim(v.Token, "0123456789") == "" {
 			w.value(name, v)
 		}

@@ -34,8 +34,9 @@ type file struct {
 	root *jsonx.Value
 	refs *schema.Refs
 
-	spans map[string]map[string]jsonx.Child // what is known of places in data, by the pointer of the value that has the children
-	ends  []int                             // offsets of the line ends in data; nil until needed
+	// spans is what is known of places in data, by the pointer of the value that has the children.
+	spans map[string]map[string]jsonx.Child
+	ends  []int // offsets of the line ends in data; nil until needed
 }
 
 // parse reads a file: JSON if it begins with a brace, otherwise YAML.
@@ -48,7 +49,8 @@ func parse(name string, data []byte) (*file, error) {
 		if syntax, ok := errors.AsType[*jsonx.SyntaxError](err); ok {
 			line, col := jsonx.NewLines(data).At(syntax.Offset)
 			message, _, _ := strings.Cut(syntax.Message, ", at line ")
-			return nil, &problemError{document.Problem{File: name, Line: line, Col: col, Message: "invalid JSON: " + document.Visible(message)}}
+			return nil, &problemError{document.Problem{File: name, Line: line,
+				Col: col, Message: "invalid JSON: " + document.Visible(message)}}
 		}
 		f.root = root
 	} else {
@@ -59,7 +61,8 @@ func parse(name string, data []byte) (*file, error) {
 		f.root = root
 	}
 	if !f.root.Is(jsonx.Object) {
-		return nil, &problemError{document.Problem{File: name, Line: 1, Col: 1, Message: "expected an object, got " + document.TypeName(f.root)}}
+		return nil, &problemError{document.Problem{File: name, Line: 1, Col: 1,
+			Message: "expected an object, got " + document.TypeName(f.root)}}
 	}
 	f.refs = schema.NewRefs(f.root)
 	return f, nil
@@ -167,7 +170,8 @@ func (n node) name() string {
 
 // problem returns an error at the node.
 func (n node) problem(format string, args ...any) error {
-	p := document.Problem{File: n.file.name, Message: document.Visible(fmt.Sprintf(format, args...)) + " (at #" + document.Visible(n.at) + ")"}
+	p := document.Problem{File: n.file.name,
+		Message: document.Visible(fmt.Sprintf(format, args...)) + " (at #" + document.Visible(n.at) + ")"}
 	if n.file.data != nil {
 		p.Line, p.Col = n.file.line(n.file.offset(n.at)), 1
 	} else {

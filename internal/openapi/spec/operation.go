@@ -49,8 +49,10 @@ type Plan struct {
 
 // Output is a kind of responses with a schema.
 type Output struct {
-	Status string `json:"status"`           // a code, a class such as 2XX, or default
-	Branch int    `json:"branch,omitempty"` // their schema is this one of the anyOf of Output, from 1; 0 means all of Output
+	Status string `json:"status"` // a code, a class such as 2XX, or default
+	// Branch is the one of the anyOf of Output that is their schema, from 1. Zero means all of
+	// Output.
+	Branch int `json:"branch,omitempty"`
 	// Wrap is the name of the property that has a response that is no object: "items", "value", or ""
 	// for an object.
 	Wrap string `json:"wrap,omitempty"`
@@ -171,7 +173,8 @@ func (o *Operation) Annotations() json.RawMessage {
 	case o.Method == "GET" || o.Method == "HEAD":
 		return json.RawMessage(ReadOnly)
 	case o.Method == "DELETE":
-		return json.RawMessage(`{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":true}`)
+		return json.RawMessage(
+			`{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":true}`)
 	case o.Method == "PUT":
 		return json.RawMessage(`{"readOnlyHint":false,"idempotentHint":true,"openWorldHint":true}`)
 	}
@@ -180,7 +183,8 @@ func (o *Operation) Annotations() json.RawMessage {
 
 // usable reports whether an operationId has something that names of tools may have.
 func usable(id string) bool {
-	return strings.ContainsFunc(id, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' })
+	return strings.ContainsFunc(id,
+		func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' })
 }
 
 // nameOf returns the name of an operation without a usable operationId.
@@ -240,7 +244,8 @@ func Encode(d *Document) ([]byte, error) {
 			return nil, err
 		}
 		o.Plan, o.Input, o.Output = Plan{}, nil, nil
-		all.Operations = append(all.Operations, encodedOperation{o, plan, add(&all.Inputs, d.inputs[i]), add(&all.Outputs, d.outputs[i])})
+		all.Operations = append(all.Operations,
+			encodedOperation{o, plan, add(&all.Inputs, d.inputs[i]), add(&all.Outputs, d.outputs[i])})
 	}
 	var out bytes.Buffer
 	err := gob.NewEncoder(&out).Encode(&all)
@@ -279,7 +284,8 @@ func Decode(data []byte) ([]Operation, error) {
 	for _, o := range all.Operations {
 		o.Operation.plan = o.Plan
 		doc.Operations = append(doc.Operations, o.Operation)
-		doc.inputs, doc.outputs = append(doc.inputs, schema(o.Input, inputs)), append(doc.outputs, schema(o.Output, outputs))
+		doc.inputs, doc.outputs = append(doc.inputs, schema(o.Input, inputs)),
+			append(doc.outputs, schema(o.Output, outputs))
 		if damaged || o.Input == nil {
 			return nil, errDamaged
 		}

@@ -81,7 +81,8 @@ func (r *reader) checkParam(n node) error {
 	case !n.Is(jsonx.Object):
 		return n.problem("a parameter must be an object")
 	case !slices.Contains(places, n.get("in").Text()):
-		return n.problem("the place (in) of the parameter %.200q is none of %s", n.get("name").Text(), strings.Join(places, ", "))
+		return n.problem("the place (in) of the parameter %.200q is none of %s",
+			n.get("name").Text(), strings.Join(places, ", "))
 	case required.exists() && !required.Is(jsonx.True) && !required.Is(jsonx.False):
 		return required.problem("required must be true or false")
 	}
@@ -119,8 +120,8 @@ func (p *params) checkRoute(n node, route string) error {
 // is never a param.
 func isReserved(header string) bool {
 	switch strings.ToLower(header) {
-	case "accept", "content-type", "authorization", "proxy-authorization", "host", "cookie", "content-length", "transfer-encoding", "connection",
-		"upgrade", "te", "trailer", "expect", "keep-alive", "proxy-connection":
+	case "accept", "content-type", "authorization", "proxy-authorization", "host", "cookie", "content-length",
+		"transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive", "proxy-connection":
 		return true
 	}
 	return false
@@ -246,7 +247,8 @@ type property struct {
 func (p *params) schema(c *converter, of node) (*whole, error) {
 	var all []property
 	for i, param := range p.params {
-		all = append(all, property{param.Name, c.schema(p.r.schemaOf(p.nodes[i]), p.nodes[i].get("description").Text()), p.required[i]})
+		all = append(all, property{param.Name,
+			c.schema(p.r.schemaOf(p.nodes[i]), p.nodes[i].get("description").Text()), p.required[i]})
 	}
 	rest := &fragment{json: []byte("false")}
 	if p.body != nil {
@@ -296,7 +298,8 @@ func object(properties []property, rest *fragment) *fragment {
 func kindOf(media string) int {
 	media = mediaType(media)
 	switch {
-	case media == "application/json" || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "/json") || media == "*/*" || media == "application/*":
+	case media == "application/json" || strings.HasSuffix(media, "+json") ||
+		strings.HasSuffix(media, "/json") || media == "*/*" || media == "application/*":
 		return kindJSON
 	case media == "application/x-www-form-urlencoded":
 		return kindForm
@@ -304,7 +307,8 @@ func kindOf(media string) int {
 		return kindMultipart
 	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "/xml"),
 		strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "yaml"), media == "application/graphql",
-		media == "application/x-ndjson", media == "application/jsonl", media == "application/javascript", media == "application/sql":
+		media == "application/x-ndjson", media == "application/jsonl",
+		media == "application/javascript", media == "application/sql":
 		return kindText
 	}
 	return kindBytes
@@ -312,7 +316,8 @@ func kindOf(media string) int {
 
 // isMedia reports whether a media type can be sent in a header.
 func isMedia(media string) bool {
-	return strings.Contains(media, "/") && !strings.ContainsFunc(media, func(r rune) bool { return r < ' ' || r >= 0x7f })
+	return strings.Contains(media, "/") &&
+		!strings.ContainsFunc(media, func(r rune) bool { return r < ' ' || r >= 0x7f })
 }
 
 // mediaType returns a media type without its parameters, in lower case.

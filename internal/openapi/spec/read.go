@@ -219,7 +219,8 @@ func (r *reader) operation(n, item node, method, route string) {
 	}
 	op := Operation{
 		Name: r.unique(name, method, route), ID: id, Method: method, Path: route,
-		Deprecated: n.get("deprecated").Is(jsonx.True), Summary: summaryOf(n, item), Description: describe(n, item, method, route),
+		Deprecated: n.get("deprecated").Is(jsonx.True), Summary: summaryOf(n, item),
+		Description: describe(n, item, method, route),
 	}
 	if tags := n.get("tags"); tags.Value != nil {
 		op.Tags = tags.Strings()
@@ -234,7 +235,8 @@ func (r *reader) use(n, item node, op *Operation) (input, output *whole, err err
 		return nil, nil, err
 	}
 	if r.input.total > maxInputs {
-		return nil, nil, n.problem("the schemas of the operations before it have more than %d bytes together", maxInputs)
+		return nil, nil, n.problem("the schemas of the operations before it have more than %d bytes together",
+			maxInputs)
 	}
 	p, err := r.params(n, item, op.Path)
 	if err != nil {
@@ -310,7 +312,8 @@ func checkRoute(n node, route string) error {
 	if !strings.HasPrefix(route, "/") {
 		return n.problem("the path %.200q does not begin with /", route)
 	}
-	if strings.ContainsFunc(route, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) || strings.ContainsAny(query, "{}") {
+	if strings.ContainsFunc(route, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) ||
+		strings.ContainsAny(query, "{}") {
 		return n.problem("the path %.200q has a character that no path has", route)
 	}
 	if leaves(path) {

@@ -31,8 +31,8 @@ type Request struct {
 }
 
 // Request returns the request for params, which match the operation's schema. files returns
-// the file that a param names, which is at a pointer of the params. Errors are those of files, or a *registry.ArgsError without
-// the name of the tool.
+// the file that a param names, which is at a pointer of the params. Errors are those of files, or a
+// *registry.ArgsError without the name of the tool.
 func (o *Operation) Request(params json.RawMessage, files func(pointer, value string) (File, error)) (*Request, error) {
 	given, err := jsonx.Parse(params, jsonx.Options{})
 	if err != nil {

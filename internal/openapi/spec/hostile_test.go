@@ -165,6 +165,7 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(`{"p":"..","l":["."],"m":{"a":"/"},"q":"x&y=#","d":{"a":[{"b":1}]},"h":"a\r\nb","c":"a;b","b":null,"s":"f"}`)
+	f.Add(`{"s":"\u0001\t\u007f\r\n\"f"}`)
 	f.Add(`{"p":"a/b","l":[],"m":[1,2],"q":["%2e"],"d":7,"h":{"a":"b"},"c":["x"],"b":{"k":[1]},"s":["x","y"],"more":1}`)
 	f.Fuzz(func(t *testing.T, params string) {
 		for i := range d.Operations {

@@ -511,9 +511,18 @@ func joined(parts []part) (body []byte, contentType string) {
 	return out.Bytes(), "multipart/form-data; boundary=" + boundary
 }
 
-// quoted encodes a name in a header of a part, as browsers do.
+// quoted encodes a name in a header of a part as browsers do, and all control characters, because
+// of which servers refuse the body.
 func quoted(s string) string {
-	return strings.NewReplacer(`"`, "%22", "\r", "%0D", "\n", "%0A").Replace(s)
+	var out strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c == '"' || c < ' ' || c == 0x7f {
+			out.WriteString(escapeByte(c))
+		} else {
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
 }
 
 func oneLine(s string) string {

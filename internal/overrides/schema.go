@@ -2,8 +2,11 @@ package overrides
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -246,4 +249,89 @@ func editable(properties *jsonx.Value, name string) *jsonx.Value {
 	}
 	properties.Set(name, s)
 	return s
+}
+
+// checkSchema checks outputSchema, whose type the settings do not check.
+func (o *override) checkSchema() {
+	switch kind := jsonx.KindOf(o.OutputSchema); kind {
+	case jsonx.None, jsonx.True, jsonx.False:
+	case jsonx.Object:
+		settled, err := registry.SettleDeclared(o.OutputSchema)
+		if err != nil {
+			o.fail("/outputSchema", "the schema cannot be used: "+err.Error(), "")
+			return
+		}
+		o.OutputSchema = settled
+	default:
+		o.fail("/outputSchema", "expected true, false or a JSON Schema, got "+kind.String(), "")
+	}
+}
+
+// checkInputExamples checks that the input examples are valid in the new shape,
+// because a provider would reject the whole request otherwise.
+func (s *shaping) checkInputExamples(out *registry.Tool) {
+	if len(s.InputExamples) == 0 {
+		return
+	}
+	schema := registry.NewValidator(out.InputSchema)
+	for i, example := range s.InputExamples {
+		place := fmt.Sprintf("/inputExamples/%d", i)
+		params, err := jsonx.Parse(example, jsonx.Options{Depth: registry.MaxDepth})
+		if err != nil || !params.Is(jsonx.Object) {
+			s.fail(place, "expected an object with params", "")
+			continue
+		}
+		violations, err := schema.Validate(s.ctx, example)
+		switch {
+		case err == nil && len(violations) > 0:
+			err = &registry.ArgsError{Tool: out.Name, Violations: violations}
+		case err == nil && s.to != nil:
+			err = s.to.refuse(params)
+		}
+		if err != nil {
+			s.fail(place, err.Error(), "write the params as in a call")
+		}
+	}
+}
+
+// certainlyAccepts reports whether a schema without keywords other than a type, an enum
+// and bounds accepts a value. It avoids compiling the schema, which takes longer than the
+// rest of applying an override.
+func certainlyAccepts(s *jsonx.Value, raw json.RawMessage) bool {
+	if !s.Is(jsonx.Object) {
+		return s.Is(jsonx.True)
+	}
+	value := parse(raw)
+	for _, m := range s.Members {
+		ok := false
+		switch m.Name {
+		case "description", "title", "default", "examples":
+			ok = true
+		case "type":
+			ok = schema.HasType(s, schema.TypeOf(value)) || value.Is(jsonx.Number) && schema.HasType(s, "number")
+		case "enum":
+			ok = slices.ContainsFunc(m.Value.Items, func(v *jsonx.Value) bool {
+				return jsonx.Canonical(v.AppendTo(nil)) == jsonx.Canonical(raw)
+			})
+		case "minimum", "maximum":
+			order, known := compare(value, m.Value)
+			ok = known && (order == 0 || (order == 1) == (m.Name == "minimum"))
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// compare compares two numbers. known is false if one is no number, or may not be exact as
+// a floating-point number.
+func compare(a, b *jsonx.Value) (order int, known bool) {
+	const exact = 15 // digits
+	if len(a.Token) > exact || len(b.Token) > exact {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(a.Token, 64)
+	y, err2 := strconv.ParseFloat(b.Token, 64)
+	return cmp.Compare(x, y), err == nil && err2 == nil
 }

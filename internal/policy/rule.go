@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -103,3 +106,119 @@ func (r *Rule) AllowsByName(name string) bool {
 // isNarrow reports whether the rule loosens. Such a rule must not match in case of
 // doubt.
 func (r *Rule) isNarrow() bool { return r.Decision == Allow || r.Decision == Sandbox }
+
+// Entry is one parsed element of allowedTools or excludeTools: "read_file",
+// "mcp_*", "run_shell_command(git status)", "ShellTool(rm)".
+type Entry struct {
+	Tool    string // name, alias or glob
+	Command string // the text in parentheses; "" if there are none
+}
+
+// ParseEntry parses one element of allowedTools or excludeTools. It accepts ":*"
+// at the end of the text in parentheses, as other programs write it, and ignores
+// it.
+func ParseEntry(text string) (Entry, error) {
+	text = strings.TrimSpace(text)
+	name, rest, found := strings.Cut(text, "(")
+	e := Entry{Tool: registry.NameIn(name)}
+	if e.Tool == "" {
+		return Entry{}, fmt.Errorf("entry %q does not name a tool", text)
+	}
+	if !found {
+		if strings.ContainsRune(text, ')') {
+			return Entry{}, fmt.Errorf("entry %q has a closing parenthesis without an opening one", text)
+		}
+		return e, nil
+	}
+	args, ok := strings.CutSuffix(rest, ")")
+	if !ok {
+		return Entry{}, fmt.Errorf("entry %q lacks a closing parenthesis", text)
+	}
+	e.Command = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(args), ":*"))
+	if e.Command == "*" {
+		e.Command = ""
+		return e, nil
+	}
+	if e.Command == "" {
+		return Entry{}, fmt.Errorf("entry %q has empty parentheses; leave them out to mean the tool itself", text)
+	}
+	if !shell.IsPlain(e.Command) {
+		return Entry{}, fmt.Errorf("entry %q: the command must be plain words, the beginning of a simple command", text)
+	}
+	return e, nil
+}
+
+// EntryRule returns the rule for an element of allowedTools (decision Allow) or of
+// excludeTools (decision Deny).
+func EntryRule(entry registry.Entry, decision Decision) (Rule, error) {
+	e, err := ParseEntry(entry.Value)
+	if err != nil {
+		return Rule{}, err
+	}
+	r := Rule{Tool: e.Tool, Command: e.Command, Decision: decision, Origin: entry.Setting}
+	switch decision {
+	case Allow:
+		r.Reason = fmt.Sprintf("allowedTools names %q", entry.Value)
+	case Deny:
+		r.Reason = fmt.Sprintf("excludeTools names %q", entry.Value)
+	}
+	return r, nil
+}
+
+// absentHint returns the value that MCP (revision 2025-11-25) gives to a tool without
+// a boolean annotation, and whether there is an annotation of this name.
+func absentHint(name string) (value, ok bool) {
+	switch name {
+	case "readOnlyHint", "idempotentHint":
+		return false, true
+	case "destructiveHint", "openWorldHint":
+		return true, true
+	}
+	return false, false
+}
+
+// validateAnnotations returns an error if the condition has an unknown name, or if a
+// rule that loosens does not name one server: annotations are what a server says of
+// itself, so they allow nothing unless a person trusts this server.
+func (r *Rule) validateAnnotations() error {
+	if r.Annotations != nil && len(r.Annotations) == 0 {
+		return errors.New("annotations is empty; give it a value or remove it")
+	}
+	for name := range r.Annotations {
+		if _, ok := absentHint(name); !ok {
+			return fmt.Errorf("unknown annotation %q; use readOnlyHint, destructiveHint, idempotentHint or openWorldHint", name)
+		}
+	}
+	if len(r.Annotations) > 0 && r.isNarrow() && (r.Server == "" || strings.ContainsAny(r.Server, `*?[{\`)) {
+		return errors.New("a rule that allows by annotations must name one server with the key server, because every server can claim any annotation")
+	}
+	return nil
+}
+
+// ruleAnnotations reports whether the tool has the annotations of the rule. For a
+// rule that loosens, the server must have sent each of them. For other rules, an
+// annotation that is absent or has no boolean value matches by MCP's default, and a
+// tool that is not of a server must have it.
+func (f *facts) ruleAnnotations(r *Rule) bool {
+	if len(r.Annotations) == 0 {
+		return true
+	}
+	var sent map[string]any
+	_ = json.Unmarshal(f.tool.Annotations, &sent) // a definition whose annotations are no object has none
+	for name, want := range r.Annotations {
+		got, ok := sent[name].(bool)
+		if !ok && (r.isNarrow() || !f.tool.OfServer()) {
+			return false
+		}
+		if !ok {
+			got, _ = absentHint(name)
+			if readOnly, _ := sent["readOnlyHint"].(bool); readOnly && name == "destructiveHint" {
+				got = false // only tools that change something have it
+			}
+		}
+		if got != want {
+			return false
+		}
+	}
+	return true
+}

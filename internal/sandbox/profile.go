@@ -1,6 +1,9 @@
 package sandbox
 
-import "os"
+import (
+	"fmt"
+	"os"
+)
 
 // Profile describes what a sandboxed program can access. Paths are absolute and clean.
 // Paths that do not exist and duplicates are ignored, except that a path in Write must
@@ -117,3 +120,68 @@ const (
 	NetworkHosts                       // Network.Hosts, through a proxy in toolreg to which http_proxy and https_proxy point
 	NetworkAll                         // unrestricted
 )
+
+// Error reports that a program could not be confined and therefore did not run.
+type Error struct {
+	Step string // what failed, such as "mounting /proc"
+	Err  error
+}
+
+// Error names the step and the reason in one line.
+func (e *Error) Error() string { return fmt.Sprintf("setting up the sandbox: %s: %v", e.Step, e.Err) }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Support describes how far the system supports the sandbox.
+type Support struct {
+	Parts []Part
+}
+
+// Part is one requirement of the sandbox.
+type Part struct {
+	Name   string // such as "user namespaces" or "Landlock"
+	OK     bool
+	Detail string // such as "ABI 7", or why it is missing: "operation not permitted"
+}
+
+// Full reports whether the system fully supports the sandbox.
+func (s Support) Full() bool { return len(s.Parts) > 0 && len(s.Missing()) == 0 }
+
+// Missing lists the requirements that the system does not meet, such as "user namespaces
+// (operation not permitted)".
+func (s Support) Missing() []string {
+	var out []string
+	for _, p := range s.Parts {
+		if p.OK {
+			continue
+		}
+		if p.Detail == "" {
+			out = append(out, p.Name)
+		} else {
+			out = append(out, p.Name+" ("+p.Detail+")")
+		}
+	}
+	return out
+}
+
+// Program is what [Prepare] confines.
+type Program struct {
+	Path   string // of the executable, absolute
+	Argv   []string
+	Env    []string
+	Dir    string   // working directory, absolute
+	Folder *os.File // Dir as an open folder: the start fails if Dir is now a different one; nil means not checked
+}
+
+// Start is a prepared start. The caller calls Attributes and starts Path with Argv, Env and
+// Files as descriptors 3 and following. If that succeeds, it calls Started and Ended, once
+// each and in this order. In any case it calls Close at the end.
+type Start struct {
+	Path  string
+	Argv  []string
+	Env   []string
+	Files []*os.File
+
+	state // specific to the system
+}

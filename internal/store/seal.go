@@ -6,8 +6,11 @@ import (
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"sync"
+	"time"
 )
 
 // sealer seals values and hides names.
@@ -60,3 +63,79 @@ func (s sealer) hash(kind, id string) string {
 
 // Derive returns a key of 32 bytes that all replicas have, for one purpose.
 func (s *Store) Derive(purpose string) []byte { return s.sealer.derive(purpose) }
+
+// freshness is what a process knows of the age of values: each is sealed with a counter that is higher
+// than that of the value it replaces, so whoever can write to the server cannot put an earlier one
+// back, such as an approval that was revoked, or an answer that was taken. The zero value has seen nothing. It is
+// safe for concurrent use.
+//
+// A counter is the time at which a value was sealed, or one more than that of the value before if the
+// clock is behind. So processes that have not seen the same values agree about the order, also after
+// the server has lost them.
+type freshness struct {
+	mu   sync.Mutex
+	seen map[string]uint64 // highest counters by name
+	old  map[string]uint64 // those that were not used since seen became full
+}
+
+// maxSeen is how many names each of the maps of freshness has.
+const maxSeen = 1 << 15
+
+// highest returns the highest counter that was seen. mu is held.
+func (f *freshness) highest(name string) uint64 { return max(f.seen[name], f.old[name]) }
+
+// known is highest, for those who do not hold mu.
+func (f *freshness) known(name string) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.highest(name)
+}
+
+// set remembers a counter. mu is held.
+func (f *freshness) set(name string, counter uint64) {
+	if f.seen == nil || len(f.seen) >= maxSeen {
+		f.old, f.seen = f.seen, map[string]uint64{}
+	}
+	f.seen[name] = counter
+}
+
+// accept reports whether a value is none that an earlier one has replaced.
+func (f *freshness) accept(name string, counter uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if counter < f.highest(name) {
+		return false
+	}
+	f.set(name, counter)
+	return true
+}
+
+// next returns the counter of a new value.
+func (f *freshness) next(name string, now time.Time) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return max(f.highest(name)+1, uint64(now.UnixNano()))
+}
+
+// over says that the value of a name is no longer valid: that with a counter, or all that were seen.
+func (f *freshness) over(name string, counter uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if highest := max(counter, f.highest(name)); highest > 0 {
+		f.set(name, highest+1)
+	}
+}
+
+// counted is added to the name for which values with a counter are sealed.
+const counted = "\x00counted"
+
+// openCounted opens what [Store.seal] has sealed. Values that were stored without a counter, by earlier
+// versions, have 0.
+func (s sealer) openCounted(name, sealed string) (counter uint64, data []byte, err error) {
+	data, err = s.open(name+counted, sealed)
+	if err == nil && len(data) >= 8 {
+		return binary.BigEndian.Uint64(data), data[8:], nil
+	}
+	data, err = s.open(name, sealed)
+	return 0, data, err
+}

@@ -4,8 +4,11 @@
 package text
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Ellipsis shows where something was cut.
@@ -109,4 +112,58 @@ func abbreviated(s string) bool {
 func LastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])
+}
+
+// MatchName reports whether a name matches a pattern with *, ?, [...] and
+// {a,b}. A malformed pattern matches only itself.
+func MatchName(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	if !IsGlob(pattern) {
+		return false
+	}
+	// In names of servers, a slash is an ordinary character.
+	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	return err == nil && ok
+}
+
+// MatchNameFold is [MatchName], but ignores what [Folded] does.
+func MatchNameFold(pattern, name string) bool {
+	if MatchName(strings.ToLower(pattern), strings.ToLower(name)) {
+		return true
+	}
+	// Folding may change the number of characters, which matters to a pattern with ?.
+	return !(isASCII(pattern) && isASCII(name)) && MatchName(Folded(pattern), Folded(name))
+}
+
+// IsPattern reports whether a pattern for [MatchName] is well formed.
+func IsPattern(pattern string) bool { return doublestar.ValidatePattern(pattern) }
+
+// IsGlob reports whether a name is a pattern for [MatchName].
+func IsGlob(name string) bool {
+	for i := range len(name) {
+		switch name[i] {
+		case '*', '?', '[', '{':
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	// maxQuoted and maxEscaped are the maximum numbers of bytes of a text that are shown.
+	maxQuoted  = 200
+	maxEscaped = 1000
+)
+
+// Quote returns at most the first 200 bytes of an untrusted word or line in double
+// quotes, with invisible characters escaped.
+func Quote(s string) string { return strconv.Quote(Valid(Clip(s, maxQuoted))) }
+
+// Escape returns at most the first 1,000 bytes of a message that contains untrusted
+// text, with invisible characters escaped. Double quotes are unchanged.
+func Escape(s string) string {
+	q := strconv.Quote(Valid(Head(s, maxEscaped)))
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 }

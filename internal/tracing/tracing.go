@@ -7,10 +7,16 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // The names of what is handed on, as in HTTP headers and in _meta of MCP.
@@ -68,4 +74,142 @@ func Environ(ctx context.Context, environ []string) []string {
 		environ = append(environ, strings.ToUpper(name)+"="+value)
 	})
 	return environ
+}
+
+// Scope is the name of the instrumentation scope of spans and metrics.
+const Scope = "github.com/toolreg/toolreg"
+
+// Kind is what a span is about.
+type Kind int
+
+// The kinds of spans.
+const (
+	Call   Kind = iota // a call of a tool
+	Client             // a request to a server
+	Server             // a request of a client
+)
+
+// duration is the name of the histogram of the durations of the spans of a kind, in
+// seconds.
+func (k Kind) duration() string {
+	return [...]string{"gen_ai.execute_tool.duration", "mcp.client.operation.duration", "mcp.server.operation.duration"}[k]
+}
+
+func (k Kind) description() string {
+	return [...]string{"Duration of calls of tools.", "Duration of requests to MCP servers.", "Duration of requests of MCP clients."}[k]
+}
+
+func (k Kind) span() trace.SpanKind {
+	return [...]trace.SpanKind{trace.SpanKindInternal, trace.SpanKindClient, trace.SpanKindServer}[k]
+}
+
+// bounds are the upper bounds of the histograms' buckets, in seconds, which the conventions
+// recommend for MCP.
+func bounds() []float64 {
+	return []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+}
+
+// Span is a piece of work that is exported, with its duration, to OpenTelemetry's global
+// providers. Its attributes are those of the semantic conventions for GenAI and MCP of
+// OpenTelemetry (semantic-conventions-genai, commit 9cebdaa9e67c). A nil Span does nothing. It is not safe for concurrent use.
+type Span struct {
+	ctx      context.Context
+	span     trace.Span
+	name     string
+	duration metric.Float64Histogram // nil means it is not measured
+	start    time.Time
+	labels   []attribute.KeyValue
+	failed   string
+}
+
+type spanKey struct{}
+
+// Start begins a span within that of the context. If nothing is exported, it returns ctx
+// and nil.
+func Start(ctx context.Context, kind Kind, name string) (context.Context, *Span) {
+	histogram, err := otel.Meter(Scope).Float64Histogram(kind.duration(),
+		metric.WithDescription(kind.description()), metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries(bounds()...))
+	measured := err == nil && histogram.Enabled(ctx)
+	inner, span := otel.Tracer(Scope).Start(ctx, name, trace.WithSpanKind(kind.span()))
+	if c := span.SpanContext(); !c.IsValid() || c.SpanID() == trace.SpanContextFromContext(ctx).SpanID() { // that of a tracer that makes no spans
+		if !measured {
+			return ctx, nil
+		}
+		inner, span = ctx, noop.Span{}
+	}
+	s := &Span{ctx: inner, span: span, name: name, start: time.Now()}
+	if measured {
+		s.duration = histogram
+	}
+	return context.WithValue(inner, spanKey{}, s), s
+}
+
+// Current returns the innermost span of the context; nil if there is none.
+func Current(ctx context.Context) *Span {
+	s, _ := ctx.Value(spanKey{}).(*Span)
+	return s
+}
+
+// Set sets an attribute; an empty text is none.
+func (s *Span) Set(name string, value any) {
+	if kv, ok := attributeOf(name, value); s != nil && ok {
+		s.span.SetAttributes(kv)
+	}
+}
+
+// Label sets an attribute that the histogram has, too. Its values must be few, and not a
+// caller's.
+func (s *Span) Label(name string, value any) {
+	if kv, ok := attributeOf(name, value); s != nil && ok {
+		s.span.SetAttributes(kv)
+		s.labels = append(s.labels, kv)
+	}
+}
+
+// Target sets an attribute as Label does, and appends the value to the name of the span.
+func (s *Span) Target(attribute, value string) {
+	if s != nil {
+		s.name += " " + value
+		s.span.SetName(s.name)
+		s.Label(attribute, value)
+	}
+}
+
+// Fail marks the work as failed, by one of a few words.
+func (s *Span) Fail(word string) {
+	if s != nil {
+		s.failed = word
+	}
+}
+
+// End ends the span.
+func (s *Span) End() {
+	if s == nil {
+		return
+	}
+	if s.failed != "" {
+		s.Label("error.type", s.failed)
+		s.span.SetStatus(codes.Error, "")
+	}
+	s.span.End()
+	if s.duration != nil {
+		s.duration.Record(s.ctx, time.Since(s.start).Seconds(), metric.WithAttributes(s.labels...))
+	}
+}
+
+func attributeOf(name string, value any) (attribute.KeyValue, bool) {
+	switch v := value.(type) {
+	case string:
+		return attribute.String(name, v), v != ""
+	case bool:
+		return attribute.Bool(name, v), true
+	case int:
+		return attribute.Int(name, v), true
+	case int64:
+		return attribute.Int64(name, v), true
+	case float64:
+		return attribute.Float64(name, v), true
+	}
+	return attribute.KeyValue{}, false
 }

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -240,4 +242,37 @@ func argvOf(shell string, windows bool, command string) []string {
 		return []string{shell, "-c", "--", command} // otherwise the command would be parsed as options
 	}
 	return []string{shell, "-c", command}
+}
+
+// guardGit returns the environment with a setting that makes git use an
+// embedded bare repository only if it is named explicitly. Otherwise git would
+// run commands from the configuration of files in the workspace that look like
+// a repository.
+func guardGit(env []string) []string { return withGitSetting(env, "safe.bareRepository", "explicit") }
+
+func withGitSetting(env []string, key, value string) []string {
+	const variable = "GIT_CONFIG_COUNT="
+	count := 0
+	out := slices.Clone(env)
+	if i := slices.IndexFunc(out, func(e string) bool { return strings.HasPrefix(e, variable) }); i >= 0 {
+		n, err := strconv.Atoi(out[i][len(variable):])
+		if err != nil || n < 0 {
+			return env // git rejects such an environment
+		}
+		count = n
+		out = slices.Delete(out, i, i+1)
+	}
+	n := strconv.Itoa(count)
+	return append(out, variable+strconv.Itoa(count+1), "GIT_CONFIG_KEY_"+n+"="+key, "GIT_CONFIG_VALUE_"+n+"="+value)
+}
+
+// guardLocale returns the environment with a UTF-8 locale, because the analysis of
+// command lines assumes UTF-8. In some other encodings, a byte of a character can be a
+// backslash.
+func guardLocale(env []string) []string {
+	if runtime.GOOS == "windows" { // its shells read UTF-16
+		return env
+	}
+	out := slices.DeleteFunc(slices.Clone(env), func(e string) bool { return strings.HasPrefix(e, "LC_ALL=") })
+	return append(out, "LC_ALL=C.UTF-8")
 }

@@ -104,3 +104,15 @@ func (n *Integer) OrDefault(standard int) int {
 
 // OrTrue returns the value of an optional switch that defaults to true.
 func OrTrue(b *bool) bool { return b == nil || *b }
+
+// EncodeParams encodes params for a revised call, without escaping HTML
+// characters.
+func EncodeParams(p any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(p); err != nil {
+		return nil, fmt.Errorf("encoding params: %w", err)
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}

@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -45,4 +47,56 @@ func (a *analysis) evaluated() {
 			a.add(Command{Text: a.latent[i], Doubt: "its text may be run as a command", dynamic: true})
 		}
 	}
+}
+
+// variableTable contains the variables in tables.txt that a line may set.
+type variableTable struct {
+	harmless map[string]*regexp.Regexp // which values are harmless, by name
+	local    map[string]bool
+}
+
+var variables = sync.OnceValue(func() variableTable {
+	v := variableTable{map[string]*regexp.Regexp{}, map[string]bool{}}
+	for token := range strings.FieldsSeq(tables().lines["$variables"]) {
+		names, values, ok := strings.Cut(token, "=")
+		if !ok {
+			values = plainValue
+		}
+		for name := range strings.SplitSeq(names, ",") {
+			v.harmless[name] = regexp.MustCompile("^(" + values + ")$")
+		}
+	}
+	for name := range strings.FieldsSeq(tables().lines["$local"]) {
+		v.local[name] = true
+		if v.harmless[name] == nil {
+			v.harmless[name] = regexp.MustCompile("^(" + plainValue + ")$")
+		}
+	}
+	return v
+})
+
+// plainValue matches text that programs take neither for an option, a file in another folder nor
+// several words.
+const plainValue = `([A-Za-z0-9_.,:@%+][A-Za-z0-9_.,:@%+-]*)?`
+
+// plainWord matches the values of loops that are one word, and no option, wherever they are expanded.
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./,:@%+-]*$`) })
+
+// isHarmlessVariable reports whether no program does harm because of a variable with this value.
+func isHarmlessVariable(name, value string) bool {
+	values := variables().harmless[name]
+	return values != nil && values.MatchString(value)
+}
+
+// isLocalVariable reports whether no program acts on a variable, whatever its value is.
+func isLocalVariable(name string) bool { return variables().local[name] }
+
+// isPlainVariable reports whether an assignment sets a variable to a value that is harmless in the
+// environment of any program.
+func (a *analysis) isPlainVariable(as *syntax.Assign) bool {
+	if as.Name == nil || as.Naked || as.Append || as.Index != nil || as.Array != nil {
+		return false
+	}
+	w := a.word(as.Value)
+	return w.known && isHarmlessVariable(as.Name.Value, w.text)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected files")
@@ -49,7 +49,7 @@ func TestImportRules(t *testing.T) {
 			if diff := cmp.Diff(string(want), text); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if unknown, err := settings.CheckFile("rules.yaml", []byte(yaml)); err != nil || len(unknown) > 0 {
+			if unknown, err := layers.CheckFile("rules.yaml", []byte(yaml)); err != nil || len(unknown) > 0 {
 				t.Errorf("not valid as settings: %v %v", err, unknown)
 			}
 		})
@@ -91,7 +91,7 @@ func FuzzImport(f *testing.F) {
 		if err != nil || len(got.Rules) == 0 {
 			return
 		}
-		if unknown, err := settings.CheckFile("rules.yaml", []byte(RulesYAML(got.Rules))); err != nil || len(unknown) > 0 {
+		if unknown, err := layers.CheckFile("rules.yaml", []byte(RulesYAML(got.Rules))); err != nil || len(unknown) > 0 {
 			t.Errorf("%v %v\n%s", err, unknown, RulesYAML(got.Rules))
 		}
 	})
@@ -108,7 +108,7 @@ func TestRuleWithNUL(t *testing.T) {
 // What YAML forbids is escaped.
 func TestRuleWithControlCharacters(t *testing.T) {
 	yaml := RulesYAML([]Rule{{Command: "a\x7f\u0080\ufeff\uffff\x1fb", Decision: allow, From: "x:1"}})
-	if unknown, err := settings.CheckFile("rules.yaml", []byte(yaml)); err != nil || len(unknown) > 0 || !strings.Contains(yaml, `"a\u007f\u0080\ufeff\uffff\u001fb"`) {
+	if unknown, err := layers.CheckFile("rules.yaml", []byte(yaml)); err != nil || len(unknown) > 0 || !strings.Contains(yaml, `"a\u007f\u0080\ufeff\uffff\u001fb"`) {
 		t.Errorf("%v %v\n%s", err, unknown, yaml)
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"runtime"
 
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
-// Importer implements [settings.Importer] for the files of other programs. The zero
+// Importer implements [imports.Importer] for the files of other programs. The zero
 // value is ready to use.
 type Importer struct{}
 
-var _ settings.Importer = Importer{}
+var _ imports.Importer = Importer{}
 
 // Programs returns the valid names in imports.
 func (Importer) Programs() []string {
@@ -26,7 +26,7 @@ func (Importer) Programs() []string {
 
 // Files returns the files of a program in order of precedence: the project's before
 // the user's. It returns nil for an unknown program.
-func (Importer) Files(program, root string, environ []string) []settings.ImportFile {
+func (Importer) Files(program, root string, environ []string) []imports.File {
 	for _, p := range programs() {
 		if p.Name == program {
 			return withoutDuplicates(p.files(newFolders(root, environ)))
@@ -37,12 +37,12 @@ func (Importer) Files(program, root string, environ []string) []settings.ImportF
 
 // withoutDuplicates removes project files that are also the user's, which happens
 // if the home folder is the project.
-func withoutDuplicates(files []settings.ImportFile) []settings.ImportFile {
+func withoutDuplicates(files []imports.File) []imports.File {
 	users := map[string]bool{}
 	for _, f := range files {
 		users[f.Path] = users[f.Path] || !f.Project
 	}
-	var out []settings.ImportFile
+	var out []imports.File
 	for _, f := range files {
 		if !f.Project || !users[f.Path] {
 			out = append(out, f)
@@ -52,19 +52,19 @@ func withoutDuplicates(files []settings.ImportFile) []settings.ImportFile {
 }
 
 // Program describes a program; the zero value for an unknown name.
-func (Importer) Program(name string) settings.Program {
+func (Importer) Program(name string) imports.Program {
 	for _, p := range programs() {
 		if p.Name == name {
 			return p.Program
 		}
 	}
-	return settings.Program{}
+	return imports.Program{}
 }
 
 // program is another program with its files.
 type program struct {
-	settings.Program
-	files func(folders) []settings.ImportFile
+	imports.Program
+	files func(folders) []imports.File
 }
 
 // programs returns the programs in the order of the documentation. Formats and names of tools are
@@ -72,17 +72,17 @@ type program struct {
 // when it starts; the rules of Cursor and Windsurf are not published.
 func programs() []program {
 	return []program{
-		{settings.Program{Name: "gemini", Title: "Gemini CLI", Format: "gemini", Prefix: "mcp_{server}_"}, geminiFiles},
-		{settings.Program{Name: "antigravity", Title: "Antigravity", Format: "gemini"}, antigravityFiles},
-		{settings.Program{Name: "claude", Title: "Claude Code", Format: "anthropic", Prefix: "mcp__{server}__"}, claudeFiles},
-		{settings.Program{Name: "claude-desktop", Title: "Claude Desktop", Format: "anthropic"}, claudeDesktopFiles},
-		{settings.Program{Name: "vscode", Title: "VS Code"}, vscodeFiles},
-		{settings.Program{Name: "cursor", Title: "Cursor"}, cursorFiles},
-		{settings.Program{Name: "codex", Title: "Codex", Format: "openai-responses", Prefix: "mcp__{server}__"}, codexFiles},
-		{settings.Program{Name: "windsurf", Title: "Devin Desktop (Windsurf)"}, windsurfFiles},
-		{settings.Program{Name: "opencode", Title: "opencode", Prefix: "{server}_"}, opencodeFiles},
-		{settings.Program{Name: "zed", Title: "Zed"}, zedFiles},
-		{settings.Program{Name: "mcporter", Title: "mcporter"}, mcporterFiles},
+		{imports.Program{Name: "gemini", Title: "Gemini CLI", Format: "gemini", Prefix: "mcp_{server}_"}, geminiFiles},
+		{imports.Program{Name: "antigravity", Title: "Antigravity", Format: "gemini"}, antigravityFiles},
+		{imports.Program{Name: "claude", Title: "Claude Code", Format: "anthropic", Prefix: "mcp__{server}__"}, claudeFiles},
+		{imports.Program{Name: "claude-desktop", Title: "Claude Desktop", Format: "anthropic"}, claudeDesktopFiles},
+		{imports.Program{Name: "vscode", Title: "VS Code"}, vscodeFiles},
+		{imports.Program{Name: "cursor", Title: "Cursor"}, cursorFiles},
+		{imports.Program{Name: "codex", Title: "Codex", Format: "openai-responses", Prefix: "mcp__{server}__"}, codexFiles},
+		{imports.Program{Name: "windsurf", Title: "Devin Desktop (Windsurf)"}, windsurfFiles},
+		{imports.Program{Name: "opencode", Title: "opencode", Prefix: "{server}_"}, opencodeFiles},
+		{imports.Program{Name: "zed", Title: "Zed"}, zedFiles},
+		{imports.Program{Name: "mcporter", Title: "mcporter"}, mcporterFiles},
 	}
 }
 
@@ -99,20 +99,20 @@ func newFolders(root string, environ []string) folders {
 }
 
 // reader finds the servers in the content of a file.
-type reader = func(path string, data []byte) ([]settings.ImportedServer, []document.Problem)
+type reader = func(path string, data []byte) ([]imports.Server, []document.Problem)
 
 // project returns a file in the project.
-func (w folders) project(read reader, path ...string) settings.ImportFile {
-	return settings.ImportFile{Path: filepath.Join(append([]string{w.root}, path...)...), Project: true, Read: read}
+func (w folders) project(read reader, path ...string) imports.File {
+	return imports.File{Path: filepath.Join(append([]string{w.root}, path...)...), Project: true, Read: read}
 }
 
 // user returns a file below a folder of the user, or nothing if the folder is
 // unknown.
-func (w folders) user(read reader, dir string, path ...string) []settings.ImportFile {
+func (w folders) user(read reader, dir string, path ...string) []imports.File {
 	if !filepath.IsAbs(dir) {
 		return nil
 	}
-	return []settings.ImportFile{{Path: filepath.Join(append([]string{dir}, path...)...), Read: read}}
+	return []imports.File{{Path: filepath.Join(append([]string{dir}, path...)...), Read: read}}
 }
 
 // named returns the folder in an environment variable, or else one in the home

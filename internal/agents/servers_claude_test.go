@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
 func TestClaudeSwitchesServersAndToolsOff(t *testing.T) {
@@ -35,7 +35,7 @@ func TestClaudeSwitchesServersAndToolsOff(t *testing.T) {
 			if f.Path == "/home/me/.claude.json" && len(got) > 1 {
 				continue
 			}
-			servers := []settings.ImportedServer{{Name: "a", JSON: []byte(server)}}
+			servers := []imports.Server{{Name: "a", JSON: []byte(server)}}
 			f.Switch(servers, switchFile(t, test.file))
 			got = append(got, string(servers[0].JSON))
 		}
@@ -52,7 +52,7 @@ func TestClaudeRulesNameServersAsShown(t *testing.T) {
 		"mcp__my_files_2__rm": `{"command":"srv","excludeTools":["rm"]}`, "mcp__my files.2__rm": `{"command":"srv","excludeTools":["rm"]}`, "mcp__my_files_2__a__b": `{"command":"srv","excludeTools":["a__b"]}`,
 		"mcp__my_files_20": `{"command":"srv"}`, "mcp__my_files": `{"command":"srv"}`, "mcp__": `{"command":"srv"}`, "my_files_2": `{"command":"srv"}`,
 	} {
-		servers := []settings.ImportedServer{{Name: "my files.2", JSON: []byte(`{"command":"srv"}`)}}
+		servers := []imports.Server{{Name: "my files.2", JSON: []byte(`{"command":"srv"}`)}}
 		(Importer{}).Files("claude", "/srv/project", nil)[0].Switch(servers, switchFile(t, `{"permissions":{"deny":["`+rule+`"]}}`))
 		if s := servers[0]; string(s.JSON) != want {
 			t.Errorf("%s: %s", rule, s.JSON)
@@ -69,7 +69,7 @@ func TestToolPrefix(t *testing.T) {
 			t.Errorf("%s: %q, want %q", program, got, want)
 		}
 	}
-	if got := (*settings.Program)(nil).ToolPrefix("a"); got != "" {
+	if got := (*imports.Program)(nil).ToolPrefix("a"); got != "" {
 		t.Errorf("no program: %q", got)
 	}
 }

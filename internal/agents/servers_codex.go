@@ -13,8 +13,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
 // Limits on TOML files. They are necessary because the parser is recursive.
@@ -24,8 +24,8 @@ const (
 )
 
 // codexFiles returns Codex's files, which are TOML.
-func codexFiles(w folders) []settings.ImportFile {
-	return append([]settings.ImportFile{w.project(readCodexServers, ".codex", "config.toml")},
+func codexFiles(w folders) []imports.File {
+	return append([]imports.File{w.project(readCodexServers, ".codex", "config.toml")},
 		w.user(readCodexServers, w.named("CODEX_HOME", ".codex"), "config.toml")...)
 }
 
@@ -55,7 +55,7 @@ type codexServer struct {
 	} `toml:"oauth"`
 }
 
-func readCodexServers(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
+func readCodexServers(path string, data []byte) ([]imports.Server, []document.Problem) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := bounded(data); err != nil {
 		return nil, []document.Problem{{File: path, Message: err.Error()}}
@@ -66,7 +66,7 @@ func readCodexServers(path string, data []byte) ([]settings.ImportedServer, []do
 	if err := toml.Unmarshal(data, &file); err != nil {
 		return nil, []document.Problem{problem(path, err)}
 	}
-	var out []settings.ImportedServer
+	var out []imports.Server
 	for _, name := range tables(data) {
 		table, known := file.Servers[name.Name]
 		if !known {
@@ -75,7 +75,7 @@ func readCodexServers(path string, data []byte) ([]settings.ImportedServer, []do
 		delete(file.Servers, name.Name) // the table may be declared more than once
 		fields, _ := table.(map[string]any)
 		if on, ok := fields["enabled"].(bool); ok && len(fields) == 1 {
-			out = append(out, settings.ImportedServer{Name: name.Name, Pos: name.Pos, Enabled: &on})
+			out = append(out, imports.Server{Name: name.Name, Pos: name.Pos, Enabled: &on})
 			continue
 		}
 		e, why := codexEntry(table)

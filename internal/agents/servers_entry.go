@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
 // entry is a server, converted to an entry of mcpServers.
@@ -100,8 +100,8 @@ func (p *pairs) UnmarshalJSON(data []byte) error {
 }
 
 // imported returns the result for one server.
-func imported(s jsonx.Member, e entry, d dialect, problem string) settings.ImportedServer {
-	out := settings.ImportedServer{Name: s.Name, Pos: s.Pos, Problem: problem}
+func imported(s jsonx.Member, e entry, d dialect, problem string) imports.Server {
+	out := imports.Server{Name: s.Name, Pos: s.Pos, Problem: problem}
 	if problem != "" {
 		return out
 	}

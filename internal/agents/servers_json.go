@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
 // server has the fields of a server in the JSON files of all programs.
@@ -97,7 +97,7 @@ func (s *server) entry() (e entry, problem string) {
 // read reads the servers at a path in a JSON file. convert converts each to an
 // entry, or returns a problem.
 func read(d dialect, convert func(s *server) (entry, string), keys ...string) reader {
-	return func(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
+	return func(path string, data []byte) ([]imports.Server, []document.Problem) {
 		doc, problems := document.ParseForeign(path, data)
 		if doc == nil {
 			return nil, problems
@@ -106,11 +106,11 @@ func read(d dialect, convert func(s *server) (entry, string), keys ...string) re
 	}
 }
 
-func servers(members []jsonx.Member, d dialect, convert func(s *server) (entry, string)) []settings.ImportedServer {
-	out := make([]settings.ImportedServer, 0, len(members))
+func servers(members []jsonx.Member, d dialect, convert func(s *server) (entry, string)) []imports.Server {
+	out := make([]imports.Server, 0, len(members))
 	for _, m := range members {
 		if on := switched(m.Value); on != nil {
-			out = append(out, settings.ImportedServer{Name: m.Name, Pos: m.Pos, Enabled: on})
+			out = append(out, imports.Server{Name: m.Name, Pos: m.Pos, Enabled: on})
 			continue
 		}
 		var s server
@@ -148,9 +148,9 @@ func switched(entry *jsonx.Value) *bool {
 }
 
 // switchedBy lets each of a program's files, and others, switch servers of all of them off.
-func switchedBy(files []settings.ImportFile,
+func switchedBy(files []imports.File,
 	says func(doc *document.Document, name string) (off bool, tools []string),
-	others ...settings.ImportFile) []settings.ImportFile {
+	others ...imports.File) []imports.File {
 	var with []string
 	for _, f := range slices.Concat(files, others) {
 		if !slices.Contains(with, f.Path) {
@@ -159,7 +159,7 @@ func switchedBy(files []settings.ImportFile,
 	}
 	for i := range files {
 		files[i].With = with
-		files[i].Switch = func(servers []settings.ImportedServer, with *document.Document) {
+		files[i].Switch = func(servers []imports.Server, with *document.Document) {
 			for i := range servers {
 				off, tools := says(with, servers[i].Name)
 				takeAway(&servers[i], off, tools)
@@ -170,7 +170,7 @@ func switchedBy(files []settings.ImportFile,
 }
 
 // takeAway switches a server, or some of its tools, off.
-func takeAway(s *settings.ImportedServer, off bool, tools []string) {
+func takeAway(s *imports.Server, off bool, tools []string) {
 	var e entry
 	if s.Problem != "" || !off && tools == nil || json.Unmarshal(s.JSON, &e) != nil {
 		return

@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 )
 
 // Pasted reads servers from JSON as shown in a server's documentation: an object
@@ -19,7 +20,7 @@ import (
 // single entry without a name. If name is not empty, it becomes the name of a single
 // entry. Entries in toolreg's own format are unchanged; others are read like those of
 // Claude Code. The error is an [*document.Error] or says what is missing.
-func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
+func Pasted(data []byte, name string) ([]imports.Server, error) {
 	data = withBraces(unfenced(data))
 	doc, problems := document.Parse("pasted.json", data)
 	if len(problems) > 0 {
@@ -54,7 +55,7 @@ func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 	if name != "" && len(members) != 1 {
 		return nil, fmt.Errorf("the JSON contains %d servers, but you gave one name, %q", len(members), name)
 	}
-	var out []settings.ImportedServer
+	var out []imports.Server
 	for _, m := range members {
 		if name != "" {
 			m.Name = name
@@ -94,14 +95,14 @@ func isEntry(members []jsonx.Member) bool {
 	return false
 }
 
-func pasted(m jsonx.Member) settings.ImportedServer {
+func pasted(m jsonx.Member) imports.Server {
 	raw := m.Value.JSON()
 	isEditors := slices.ContainsFunc([]string{"${input:", "${env:", "${workspaceFolder", "${userHome}"},
 		func(v string) bool { return bytes.Contains(raw, []byte(v)) })
 	whole, err := json.Marshal(map[string]map[string]json.RawMessage{"mcpServers": {m.Name: raw}})
 	if err == nil && !isEditors {
-		if unknown, err := settings.CheckFile("pasted.json", whole); err == nil && len(unknown) == 0 {
-			return settings.ImportedServer{Name: m.Name, JSON: raw, Pos: m.Pos}
+		if unknown, err := layers.CheckFile("pasted.json", whole); err == nil && len(unknown) == 0 {
+			return imports.Server{Name: m.Name, JSON: raw, Pos: m.Pos}
 		}
 	}
 	convert, d := geminiEntry, dialect(braces)
@@ -122,7 +123,7 @@ func pasted(m jsonx.Member) settings.ImportedServer {
 		found.Problem = "its entry has neither a command nor a url"
 	}
 	if found.Problem == "" {
-		found.Problem = settings.CheckServer(found.Name, found.JSON)
+		found.Problem = layers.CheckServer(found.Name, found.JSON)
 	}
 	return found
 }

@@ -9,15 +9,15 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
 // geminiFiles returns the settings of Gemini CLI, whose mcpServers have toolreg's own format. Each
 // file, and one that says what is disabled, switches servers of both off.
-func geminiFiles(w folders) []settings.ImportFile {
+func geminiFiles(w folders) []imports.File {
 	r, folder := read(shellLike, geminiEntry, "mcpServers"), filepath.Join(w.named("GEMINI_CLI_HOME"), ".gemini")
-	files := append([]settings.ImportFile{w.project(r, ".gemini", "settings.json")},
+	files := append([]imports.File{w.project(r, ".gemini", "settings.json")},
 		w.user(r, folder, "settings.json")...)
 	return switchedBy(files, geminiSwitch, w.user(nil, folder, "mcp-server-enablement.json")...)
 }
@@ -65,9 +65,9 @@ func geminiEntry(s *server) (entry, string) {
 
 // antigravityFiles returns the files of Antigravity, which its command line and its editor share, and
 // behind them the one that editions before 2.0 had.
-func antigravityFiles(w folders) []settings.ImportFile {
+func antigravityFiles(w folders) []imports.File {
 	r := read(braces, antigravityEntry, "mcpServers")
-	out := append([]settings.ImportFile{w.project(r, ".agents", "mcp_config.json")},
+	out := append([]imports.File{w.project(r, ".agents", "mcp_config.json")},
 		w.user(r, w.named("", ".gemini"), "config", "mcp_config.json")...)
 	return append(out, w.user(r, w.named("", ".gemini"), "antigravity", "mcp_config.json")...)
 }
@@ -81,9 +81,9 @@ func antigravityEntry(s *server) (entry, string) {
 }
 
 // vscodeFiles returns VS Code's own files, and those of Copilot, which newer versions use instead.
-func vscodeFiles(w folders) []settings.ImportFile {
+func vscodeFiles(w folders) []imports.File {
 	r, copilot := read(editorLike(w.root), (*server).entry, "servers"), read(braces, copilotEntry, "mcpServers")
-	out := []settings.ImportFile{w.project(r, ".vscode", "mcp.json"), w.project(copilot, ".mcp.json")}
+	out := []imports.File{w.project(r, ".vscode", "mcp.json"), w.project(copilot, ".mcp.json")}
 	out = append(out, w.user(r, w.application(), "Code", "User", "mcp.json")...)
 	return append(out, w.user(copilot, w.named("COPILOT_HOME", ".copilot"), "mcp-config.json")...)
 }
@@ -101,17 +101,17 @@ func copilotEntry(s *server) (entry, string) {
 	return e, problem
 }
 
-func cursorFiles(w folders) []settings.ImportFile {
+func cursorFiles(w folders) []imports.File {
 	r := read(editorLike(w.root), (*server).entry, "mcpServers")
-	return append([]settings.ImportFile{w.project(r, ".cursor", "mcp.json")},
+	return append([]imports.File{w.project(r, ".cursor", "mcp.json")},
 		w.user(r, w.named("", ".cursor"), "mcp.json")...)
 }
 
 // windsurfFiles returns the files of Devin Desktop, which Windsurf became, and behind them
 // the one that Windsurf had.
-func windsurfFiles(w folders) []settings.ImportFile {
+func windsurfFiles(w folders) []imports.File {
 	r := read(editorLike(w.root), devinEntry, "mcpServers")
-	out := []settings.ImportFile{w.project(r, ".devin", "mcp_config.local.json"),
+	out := []imports.File{w.project(r, ".devin", "mcp_config.local.json"),
 		w.project(r, ".devin", "mcp_config.json")}
 	out = append(out, w.user(r, w.config(""), "devin", "mcp_config.json")...)
 	return append(out, w.user(r, w.named("", ".codeium", "windsurf"), "mcp_config.json")...)
@@ -126,8 +126,8 @@ func devinEntry(s *server) (entry, string) {
 
 // opencodeFiles returns opencode's files. In a project they can be in two folders,
 // with two possible names.
-func opencodeFiles(w folders) []settings.ImportFile {
-	var out []settings.ImportFile
+func opencodeFiles(w folders) []imports.File {
+	var out []imports.File
 	names := []string{"opencode.json", "opencode.jsonc"}
 	for _, name := range names {
 		out = append(out, w.project(readOpencode, name), w.project(readOpencode, ".opencode", name))
@@ -156,7 +156,7 @@ func opencodeSwitch(doc *document.Document, name string) (off bool, tools []stri
 	return off, tools
 }
 
-func readOpencode(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
+func readOpencode(path string, data []byte) ([]imports.Server, []document.Problem) {
 	doc, problems := document.ParseForeign(path, data)
 	if doc == nil {
 		return nil, problems
@@ -192,9 +192,9 @@ func opencodeEntry(s *server) (entry, string) {
 }
 
 // mcporterFiles returns the files of mcporter.
-func mcporterFiles(w folders) []settings.ImportFile {
+func mcporterFiles(w folders) []imports.File {
 	r := read(mcporterLike, mcporterEntry, "mcpServers")
-	out := []settings.ImportFile{w.project(r, "config", "mcporter.json")}
+	out := []imports.File{w.project(r, "config", "mcporter.json")}
 	for _, folder := range []string{filepath.Join(w.env.Get("XDG_CONFIG_HOME"), "mcporter"), w.named("", ".mcporter")} {
 		for _, name := range []string{"mcporter.json", "mcporter.jsonc"} {
 			out = append(out, w.user(r, folder, name)...)
@@ -222,9 +222,9 @@ func mcporterEntry(s *server) (entry, string) {
 	return e, problem
 }
 
-func zedFiles(w folders) []settings.ImportFile {
+func zedFiles(w folders) []imports.File {
 	r := read(plain, zedEntry, "context_servers")
-	return append([]settings.ImportFile{w.project(r, ".zed", "settings.json")},
+	return append([]imports.File{w.project(r, ".zed", "settings.json")},
 		w.user(r, w.config("XDG_CONFIG_HOME"), "zed", "settings.json")...)
 }
 

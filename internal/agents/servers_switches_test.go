@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
 func switchFile(t *testing.T, data string) *document.Document {
@@ -38,7 +38,7 @@ func TestGeminiSwitchesServersOff(t *testing.T) {
 		if off {
 			want = `{"command":"srv","disabled":true}`
 		}
-		servers := []settings.ImportedServer{{Name: "Db", JSON: []byte(`{"command":"srv"}`)}, {Name: "left out", Problem: "x"}}
+		servers := []imports.Server{{Name: "Db", JSON: []byte(`{"command":"srv"}`)}, {Name: "left out", Problem: "x"}}
 		if files[0].Switch(servers, switchFile(t, file)); string(servers[0].JSON) != want || servers[1].JSON != nil {
 			t.Errorf("%s: %s, %s", file, servers[0].JSON, servers[1].JSON)
 		}
@@ -58,7 +58,7 @@ func TestOpencodeSwitchesServersAndToolsOff(t *testing.T) {
 		`{"tools":{"my_db_drop":false,"my_db_set_*":false}}`:      `{"command":"srv","excludeTools":["drop","set_*"]}`,
 		`{"agent":{"a":{"tools":{"my_db_*":false}}}}`:             on,
 	} {
-		servers := []settings.ImportedServer{{Name: "my db", JSON: []byte(on)}}
+		servers := []imports.Server{{Name: "my db", JSON: []byte(on)}}
 		if files[0].Switch(servers, switchFile(t, file)); string(servers[0].JSON) != want {
 			t.Errorf("%s: %s, want %s", file, servers[0].JSON, want)
 		}

@@ -13,13 +13,13 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // Import is a server of another program that can be copied into the settings.
 type Import struct {
-	settings.ImportedServer
+	imports.Server
 	File    string
 	Foreign bool     // it is in a file of the project, which others may have written
 	Notes   []string // about secrets and trust in the copy
@@ -29,10 +29,10 @@ type Import struct {
 // without duplicate names: the user's own before the project's. The diagnostics say why others
 // cannot be copied.
 func (i *Installer) Imports(program string,
-	from func(settings.FoundImport) bool) (out []Import, diags []registry.Diagnostic) {
-	files := settings.FindImports(agents.Importer{}, i.Settings.ProjectRoot, i.Environ)
-	files = slices.DeleteFunc(files, func(f settings.FoundImport) bool { return f.Program != program || !from(f) })
-	slices.SortStableFunc(files, func(a, b settings.FoundImport) int {
+	from func(imports.Found) bool) (out []Import, diags []registry.Diagnostic) {
+	files := imports.Find(agents.Importer{}, i.Settings.ProjectRoot, i.Environ)
+	files = slices.DeleteFunc(files, func(f imports.Found) bool { return f.Program != program || !from(f) })
+	slices.SortStableFunc(files, func(a, b imports.Found) int {
 		switch {
 		case a.Project == b.Project:
 			return 0
@@ -61,7 +61,7 @@ func (i *Installer) Imports(program string,
 				if f.Project {
 					environ = nil
 				}
-				copied := Import{ImportedServer: server, File: f.File, Foreign: f.Project}
+				copied := Import{Server: server, File: f.File, Foreign: f.Project}
 				copied.JSON, copied.Notes = refer(server.JSON, environ)
 				out = append(out, copied)
 			}

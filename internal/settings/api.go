@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
-
-// apisKey is the setting that holds the APIs.
-const apisKey = "openapi"
 
 // API is one entry of openapi: an HTTP API with the document that describes it. Of the
 // embedded Server it has the name, the headers, the limits, trust and description; URL is
@@ -97,9 +95,9 @@ func (s *Settings) Entry(name string) *Server {
 
 // apis decodes the entries of openapi.
 func (s *Settings) apis(m *merged) {
-	row := m.index.Row(apisKey)
-	replaced := m.replaced(apisKey)
-	for _, e := range m.named(apisKey) {
+	row := m.index.Row(table.APIsKey)
+	replaced := m.replaced(table.APIsKey)
+	for _, e := range m.named(table.APIsKey) {
 		a := API{Server: decodeServer(row, e.Name, e.Value, e.Origin)}
 		a.URL = e.Value.Get("baseUrl").Text()
 		decodeEntry(reflect.ValueOf(&a).Elem(), row, e.Name, e.Value, e.Origin)
@@ -108,7 +106,7 @@ func (s *Settings) apis(m *merged) {
 				a.OAuth = a.Auth[i].OAuth
 			}
 		}
-		a.Err = m.faults.of(e.Value)
+		a.Err = m.faults.Of(e.Value)
 		if was, ok := replaced[e.Name]; ok {
 			var own API
 			decodeEntry(reflect.ValueOf(&own).Elem(), row, e.Name, was.Value, was.Origin)

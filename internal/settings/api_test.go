@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/settings/layers"
 )
 
 func TestEntriesOfAPIs(t *testing.T) {
@@ -27,7 +29,7 @@ func TestEntriesOfAPIs(t *testing.T) {
 		{`"include": ["pets", "[a"]`, "include: \"[a\" is not a valid glob"},
 		{`"exclude": ["{a"]`, "exclude: \"{a\" is not a valid glob"},
 	} {
-		got := CheckAPI("a", json.RawMessage(`{"spec": "api.yaml", "baseUrl": "https://b", `+tt.fields+`}`))
+		got := layers.CheckAPI("a", json.RawMessage(`{"spec": "api.yaml", "baseUrl": "https://b", `+tt.fields+`}`))
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.fields, got, tt.want)
 		}
@@ -43,7 +45,7 @@ func TestEntriesOfAPIs(t *testing.T) {
 		`{"spec": "api.yaml", "baseUrl": "127.0.0.1:8080"}`:  "must begin with http",
 		`{"spec": "api.yaml", "baseUrl": "https://a/${X}x"}`: "",
 	} {
-		if got := CheckAPI("a", json.RawMessage(entry)); want == "" && got != "" || !strings.Contains(got, want) {
+		if got := layers.CheckAPI("a", json.RawMessage(entry)); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", entry, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -41,7 +42,7 @@ func BenchmarkRead(b *testing.B) {
 	x := table.NewIndex()
 	text := []byte(twenty())
 	for b.Loop() {
-		read(x, ScopeUser, "s.yaml", text)
+		layers.Read(x, ScopeUser, "s.yaml", text)
 	}
 }
 

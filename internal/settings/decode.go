@@ -28,7 +28,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 	s.Fetch.Headers = m.originHeaders()
 	rankLimits(s.CallLimits)
 	if e, ok := m.last(approvalMode); ok {
-		s.ApprovalOrigin = e.origin
+		s.ApprovalOrigin = e.Origin
 	}
 	if _, ok := m.last("registries"); !ok {
 		s.Registries = []Registry{{URL: officialRegistry}}
@@ -86,10 +86,10 @@ func (m *merged) set(field reflect.Value, row *table.Row) {
 		}
 	case row.Merge == table.Unite:
 		for _, e := range all {
-			set(field, row, e.node, e.origin)
+			set(field, row, e.Value, e.Origin)
 		}
 	case len(all) > 0:
-		set(field, row, all[len(all)-1].node, all[len(all)-1].origin)
+		set(field, row, all[len(all)-1].Value, all[len(all)-1].Origin)
 	default:
 		set(field, row, row.DefaultValue(), Origin{})
 	}
@@ -195,7 +195,7 @@ func toMap[T any](n *jsonx.Value, value func(*jsonx.Value) T) map[string]T {
 // node returns the effective value, or the default of the table.
 func (m *merged) node(name string) *jsonx.Value {
 	if e, ok := m.last(name); ok {
-		return e.node
+		return e.Value
 	}
 	return m.index.Row(name).DefaultValue()
 }
@@ -205,9 +205,9 @@ func (m *merged) command(name string) Command {
 	if !ok {
 		return Command{}
 	}
-	c := Command{Line: e.node.Text(), Origin: e.origin, Err: m.faults.of(e.node)}
+	c := Command{Line: e.Value.Text(), Origin: e.Origin, Err: m.faults.Of(e.Value)}
 	if c.Err == nil {
-		c.Argv, _ = table.ParseCommand(e.node) // already checked
+		c.Argv, _ = table.ParseCommand(e.Value) // already checked
 	}
 	return c
 }
@@ -228,7 +228,7 @@ func (m *merged) banned() List {
 	row := m.index.Row(bannedKey)
 	l := m.list(bannedKey)
 	for _, e := range m.entries[row] {
-		if e.origin.Scope != ScopeProject {
+		if e.Origin.Scope != ScopeProject {
 			return l
 		}
 	}
@@ -256,9 +256,9 @@ func (s *Settings) permissions(m *merged) {
 		if !ok {
 			continue
 		}
-		s.Permissions[name] = e.node.Is(jsonx.True)
-		if !e.node.Is(jsonx.True) {
-			s.DeniedBy[name] = e.origin
+		s.Permissions[name] = e.Value.Is(jsonx.True)
+		if !e.Value.Is(jsonx.True) {
+			s.DeniedBy[name] = e.Origin
 		}
 	}
 }
@@ -269,18 +269,18 @@ func (s *Settings) policyDefaults(m *merged) {
 		name := "policy.defaults." + category
 		r := Rule{Category: category, Decision: m.node(name).Text()}
 		if e, ok := m.last(name); ok {
-			r.Origin = e.origin
+			r.Origin = e.Origin
 		}
 		s.PolicyDefaults[category] = r
 	}
 }
 
 func (s *Settings) servers(m *merged) {
-	row := m.index.Row(serversKey)
-	replaced := m.replaced(serversKey)
-	for _, e := range m.named(serversKey) {
+	row := m.index.Row(table.ServersKey)
+	replaced := m.replaced(table.ServersKey)
+	for _, e := range m.named(table.ServersKey) {
 		server := decodeServer(row, e.Name, e.Value, e.Origin)
-		server.Err = m.faults.of(e.Value)
+		server.Err = m.faults.Of(e.Value)
 		if was, ok := replaced[e.Name]; ok {
 			server.Replaces = &was.Origin
 			server.ExcludeTools = union(decodeServer(row, e.Name, was.Value, was.Origin).ExcludeTools, server.ExcludeTools)

@@ -2,13 +2,13 @@ package settings
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -57,7 +57,7 @@ func (m *merged) secrets() []string {
 	}
 	for _, entries := range m.entries {
 		for _, e := range entries {
-			visit("", e.node)
+			visit("", e.Value)
 		}
 	}
 	return out
@@ -98,10 +98,10 @@ func (m *merged) effective(row *table.Row) []Value {
 	last, out := all[len(all)-1], Value{Key: row.Name}
 	if row.Merge == table.Unite {
 		for _, e := range all[:len(all)-1] {
-			out.Others = append(out.Others, e.origin)
+			out.Others = append(out.Others, e.Origin)
 		}
 	}
-	n := last.node
+	n := last.Value
 	if row.Type == table.Strings {
 		n = m.listNode(row.Name)
 	} else if row.Name == rulesKey {
@@ -109,7 +109,7 @@ func (m *merged) effective(row *table.Row) []Value {
 	} else if row.Merge == table.Unite {
 		n = united(all)
 	}
-	out.JSON, out.Origin = row.Masked(n), last.origin
+	out.JSON, out.Origin = row.Masked(n), last.Origin
 	return []Value{out}
 }
 
@@ -135,20 +135,20 @@ func (m *merged) listNode(name string) *jsonx.Value {
 
 // united combines lists, and the lists in objects of lists by key. A value of any other form
 // is shown as in the last scope.
-func united(all []entry) *jsonx.Value {
-	if all[0].node.Kind == jsonx.Array {
+func united(all []layers.Setting) *jsonx.Value {
+	if all[0].Value.Kind == jsonx.Array {
 		out := jsonx.NewArray()
 		for _, e := range all {
-			out.Items = append(out.Items, e.node.Items...)
+			out.Items = append(out.Items, e.Value.Items...)
 		}
 		return out
 	}
 	out := &jsonx.Value{Kind: jsonx.Object}
 	for _, e := range all {
-		if e.node.Kind != jsonx.Object {
-			return all[len(all)-1].node
+		if e.Value.Kind != jsonx.Object {
+			return all[len(all)-1].Value
 		}
-		for _, f := range e.node.Members {
+		for _, f := range e.Value.Members {
 			i := slices.IndexFunc(out.Members, func(have jsonx.Member) bool { return have.Name == f.Name })
 			switch {
 			case i < 0:
@@ -163,27 +163,12 @@ func united(all []entry) *jsonx.Value {
 	return out
 }
 
-// UnknownKeyError reports that a name is neither a setting nor a group of
-// settings.
-type UnknownKeyError struct {
-	Key  string
-	Near []string // similar names
-}
-
-func (e *UnknownKeyError) Error() string {
-	msg := fmt.Sprintf("unknown setting %q", e.Key)
-	if len(e.Near) > 0 {
-		msg += fmt.Sprintf("; did you mean %q?", e.Near[0])
-	}
-	return msg
-}
-
 // Find returns the effective values of one setting, by its name or twin, of a
 // group such as policy, or of one entry such as mcpServers.NAME. A setting
-// without a value gives an empty result; the error is an [*UnknownKeyError].
+// without a value gives an empty result; the error is an [*table.UnknownKeyError].
 func (s *Settings) Find(key string) ([]Value, error) {
 	if s.merged == nil {
-		return nil, &UnknownKeyError{Key: key}
+		return nil, &table.UnknownKeyError{Key: key}
 	}
 	x := s.merged.index
 	row := x.Row(key)
@@ -193,12 +178,12 @@ func (s *Settings) Find(key string) ([]Value, error) {
 	}
 	var out []Value
 	for _, v := range s.Effective() {
-		if isBelow(v.Key, name) {
+		if v.Key == name || strings.HasPrefix(v.Key, name+".") {
 			out = append(out, v)
 		}
 	}
 	if len(out) > 0 || row != nil || x.IsGroup(key) {
 		return out, nil
 	}
-	return nil, &UnknownKeyError{Key: key, Near: registry.Near(key, x.Keys())}
+	return nil, &table.UnknownKeyError{Key: key, Near: registry.Near(key, x.Keys())}
 }

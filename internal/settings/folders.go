@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -153,13 +153,13 @@ func (l *loader) place(scope Scope, path string, state PlaceState, reason string
 }
 
 // placeLayer records that a file was read, or the first mistake in it.
-func (l *loader) placeLayer(layer *layer) {
-	if len(layer.problems) == 0 {
-		l.place(layer.scope, layer.file, PlaceRead, "")
+func (l *loader) placeLayer(layer *layers.Layer) {
+	if len(layer.Problems) == 0 {
+		l.place(layer.Scope, layer.File, PlaceRead, "")
 		return
 	}
-	p := layer.problems[0]
-	l.place(layer.scope, layer.file, PlaceRefused, fmt.Sprintf("line %d: %s", p.Line, p.Message))
+	p := layer.Problems[0]
+	l.place(layer.Scope, layer.File, PlaceRefused, fmt.Sprintf("line %d: %s", p.Line, p.Message))
 }
 
 // placeFolder records that a folder has no settings file, or why none applies.
@@ -187,6 +187,3 @@ func (l *loader) placeProject(dir, path string) {
 		l.place(ScopeProject, path, PlaceSkipped, notTrusted)
 	}
 }
-
-// isBelow reports whether a key is a setting or inside the group of that name.
-func isBelow(key, group string) bool { return key == group || strings.HasPrefix(key, group+".") }

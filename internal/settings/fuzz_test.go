@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
@@ -22,12 +23,12 @@ func addSeeds(f *testing.F) {
 // checkFile checks what must be true of every settings file, valid or not.
 func checkFile(t *testing.T, name, text string) {
 	x := table.NewIndex()
-	l := read(x, ScopeProject, name, []byte(text))
+	l := layers.Read(x, ScopeProject, name, []byte(text))
 	lines := 1
 	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // line breaks of YAML
 		lines += strings.Count(text, end)
 	}
-	for _, p := range l.problems {
+	for _, p := range l.Problems {
 		if p.File != name || p.Line < 1 || p.Col < 1 || p.Message == "" {
 			t.Errorf("problem without a position: %+v", p)
 		}
@@ -38,13 +39,13 @@ func checkFile(t *testing.T, name, text string) {
 			t.Errorf("control characters in %q", p.Message)
 		}
 	}
-	asked := l.consent()
+	asked := asked(l)
 	programs := consent.Programs(asked)
 	consent.Describe(programs, func(s string) (string, error) { return expand.Text(s, nil) })
 	consent.Expand(programs, "/p", func(s string) (string, error) { return expand.Text(s, nil) }, nil)
 	consent.Loosens(asked)
 	consent.Expands(asked)
-	m := merge(x, []*layer{l})
+	m := merge(x, []*layers.Layer{l})
 	s := m.settings(Globals{}, "/p") // must not panic, even if the file has mistakes
 	for _, v := range s.Effective() {
 		if !json.Valid(v.JSON) {

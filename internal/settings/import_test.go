@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
 // otherPrograms is an Importer over two programs whose files are lists of names
@@ -20,20 +21,20 @@ type otherPrograms struct{ b *sandbox }
 
 func (o otherPrograms) Programs() []string { return []string{"one", "two"} }
 
-func (o otherPrograms) Program(name string) Program {
-	return Program{Name: name, Title: name, Prefix: name + "_{server}_"}
+func (o otherPrograms) Program(name string) imports.Program {
+	return imports.Program{Name: name, Title: name, Prefix: name + "_{server}_"}
 }
 
-func (o otherPrograms) Files(program, root string, _ []string) []ImportFile {
-	return []ImportFile{
+func (o otherPrograms) Files(program, root string, _ []string) []imports.File {
+	return []imports.File{
 		{Path: filepath.Join(root, program+".txt"), Project: true, Read: readNames},
 		{Path: filepath.Join(o.b.home, program+".txt"), Read: readNames},
 	}
 }
 
-func readNames(_ string, data []byte) (out []ImportedServer, problems []document.Problem) {
+func readNames(_ string, data []byte) (out []imports.Server, problems []document.Problem) {
 	for i, name := range strings.Fields(string(data)) {
-		s := ImportedServer{Name: name, JSON: json.RawMessage(`{"command":"./run.sh","args":["$TOKEN"]}`), Pos: jsonx.NewPos(i+1, 1)}
+		s := imports.Server{Name: name, JSON: json.RawMessage(`{"command":"./run.sh","args":["$TOKEN"]}`), Pos: jsonx.NewPos(i+1, 1)}
 		switch name {
 		case "+a", "-a":
 			on := name == "+a"
@@ -135,7 +136,7 @@ func TestUntrustedProjectImportsNothing(t *testing.T) {
 	if diff := cmp.Diff([]string{"p project one.txt:1", "u user one.txt:1"}, serverPlaces(b.load(o))); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
-	found := FindImports(o.Import, b.project, o.Environ)
+	found := imports.Find(o.Import, b.project, o.Environ)
 	if len(found) != 2 || !found[0].Project || found[0].Servers != 1 {
 		t.Errorf("found %+v", found)
 	}
@@ -198,7 +199,7 @@ func TestSwitchesOfServersThatAreCopied(t *testing.T) {
 		b.write(filepath.Join(b.home, "one.txt"), tt.user)
 		b.projectFile("one.txt", tt.project)
 		warned, disabled := 0, false
-		for _, f := range FindImports(otherPrograms{b}, b.options().Dir, nil) {
+		for _, f := range imports.Find(otherPrograms{b}, b.options().Dir, nil) {
 			warned += len(f.Warnings)
 			for _, s := range f.Entries {
 				disabled = disabled || s.Name == "a" && strings.Contains(string(s.JSON), `"disabled":true`)

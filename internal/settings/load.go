@@ -13,6 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -31,7 +33,7 @@ type Options struct {
 	Flags        *pflag.FlagSet    // the global flags, see [Globals]; may be nil
 	SystemDir    string            // for tests; empty means /etc/toolreg
 	Trust        *trust.Store      // stored grants; nil means none
-	Import       Importer          // finds the files of other programs; nil means the setting imports has no effect
+	Import       imports.Importer  // finds the files of other programs; nil means the setting imports has no effect
 	View         bool              // --import alone answers for that program: see [Settings.View]
 	Proposed     *Proposed         // used instead of the project's own file, or of one of Files; nil means none
 }
@@ -71,7 +73,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	s.View = view
 	l.setPrograms(s)
 	s.Project, s.importPaths, s.serverFiles = l.project, l.importPaths, l.serverFiles
-	s.namedInside = slices.ContainsFunc(l.named, func(f *layer) bool { return f.real != "" && trust.Within(f.real, trust.Real(l.root)) })
+	s.namedInside = slices.ContainsFunc(l.real, func(file string) bool { return trust.Within(file, trust.Real(l.root)) })
 	l.splitCommands(s)
 	l.noteWindows(s)
 	if p := s.Project; p != nil && (!p.Trusted || !p.Granted.IsZero()) { // otherwise nothing is trusted with them
@@ -152,8 +154,9 @@ type loader struct {
 	opts      Options
 	globals   Globals
 	root      string
-	layers    []*layer // the layers that apply, lowest first
-	named     []*layer // the layers of --settings
+	layers    []*layers.Layer // the layers that apply, lowest first
+	named     []*layers.Layer // the layers of --settings
+	real      []string        // their files, with links resolved, but for those from a pipe
 	project   *Project
 	problems  []document.Problem
 	diags     []registry.Diagnostic
@@ -161,10 +164,10 @@ type loader struct {
 
 	serverFiles serverFiles
 
-	imported       []*layer // of other programs' files in the project, in order
-	switches       switches // of the program whose files are being added
-	withoutImports bool     // the project is trusted except for imported files
-	importPaths    []string // where to look for other programs' files
+	imported       []*imports.Layer // of other programs' files in the project, in order
+	switches       imports.Switches // of the program whose files are being added
+	withoutImports bool             // the project is trusted except for imported files
+	importPaths    []string         // where to look for other programs' files
 
 	importedFrom map[string]string // the program of each file whose servers were imported
 	found        map[string]int    // the number of servers in the files of each program
@@ -254,7 +257,7 @@ func (l *loader) readFolder(scope Scope, dir string) {
 		l.refused(scope, document.Unreadable(path, err))
 		return
 	}
-	layer := read(l.index, scope, path, f.Data)
+	layer := layers.Read(l.index, scope, path, f.Data)
 	l.count(layer)
 	l.placeLayer(layer)
 }
@@ -274,9 +277,7 @@ func (l *loader) readNamed(name string) {
 		l.refused(ScopeFile, document.Unreadable(path, err))
 		return
 	}
-	layer := read(l.index, ScopeFile, path, f.Data)
-	layer.real = f.Path
-	l.named = append(l.named, layer)
+	l.named, l.real = append(l.named, layers.Read(l.index, ScopeFile, path, f.Data)), append(l.real, f.Path)
 }
 
 // readPiped reads a --settings file from a pipe.
@@ -289,7 +290,7 @@ func (l *loader) readPiped(name string, data []byte) {
 		return
 	}
 	doc, problems := document.ParsePiped(name, data)
-	l.named = append(l.named, check(l.index, ScopeFile, name, doc, problems))
+	l.named = append(l.named, layers.FromDocument(l.index, ScopeFile, name, doc, problems))
 }
 
 // refused records a file that would apply but cannot be used.
@@ -298,11 +299,11 @@ func (l *loader) refused(scope Scope, p document.Problem) {
 	l.place(scope, p.File, PlaceRefused, p.Message)
 }
 
-func (l *loader) count(layer *layer) {
+func (l *loader) count(layer *layers.Layer) {
 	l.layers = append(l.layers, layer)
 	l.serverFiles.add(layer)
-	l.problems = append(l.problems, layer.problems...)
-	l.diags = append(l.diags, layer.unknown...)
+	l.problems = append(l.problems, layer.Problems...)
+	l.diags = append(l.diags, layer.Unknown...)
 }
 
 func (l *loader) warn(code, message, hint string) {
@@ -314,12 +315,12 @@ func (l *loader) workspace(s *Settings) {
 	s.Workspace = s.ProjectRoot
 	s.NoWorkspace = l.opts.Root == "" && filepath.Dir(l.root) == l.root && markerIn(l.root) == ""
 	e, ok := s.merged.last("workspace.root")
-	if !ok || e.node.Kind != jsonx.String || strings.TrimSpace(e.node.Text()) == "" {
+	if !ok || e.Value.Kind != jsonx.String || strings.TrimSpace(e.Value.Text()) == "" {
 		return
 	}
-	path, err := expand.Text(e.node.Text(), l.env.Lookup)
+	path, err := expand.Text(e.Value.Text(), l.env.Lookup)
 	if err != nil {
-		l.problems = append(l.problems, e.origin.Problem("workspace.root: "+err.Error(), ""))
+		l.problems = append(l.problems, e.Origin.Problem("workspace.root: "+err.Error(), ""))
 		return
 	}
 	if !filepath.IsAbs(path) {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,14 +65,19 @@ env: {TOKEN: "env:TOKEN", SHORT_KEY: dev}
 	}
 }
 
-func TestMistakesContainNoSecret(t *testing.T) {
-	for _, text := range []string{
-		"env: [S3CRET]\n", "mcpServers: {a: {command: x, headers: {'S 1': S3CRET}}}\n", "mcpServers: {a: {url: 'ftp://S3CRET'}}\n",
-		"mcpServers: {a: {command: x, headers: \"S3CRET\"}}\n", "env: {A: {B: S3CRET}}\n", "mcpServers: {a: {command: x, oauth: S3CRET}}\n",
-	} {
-		got := strings.Join(problemsOf("s.yaml", text), "\n")
-		if got == "" || strings.Contains(got, "S3CRET") {
-			t.Errorf("problems of %q: %q", text, got)
+func TestOriginsInNamedEntries(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", "composites:\n  one:\n    steps:\n      - {tool: a}\n      - tool: b\n")
+	s := b.load(b.options())
+	got := map[string]string{}
+	for _, n := range s.RawNamed("composites") {
+		for _, pointer := range []string{"", "/steps/1/tool", "/none"} {
+			o := n.At(pointer)
+			got[pointer] = strings.TrimPrefix(o.String(), filepath.Dir(o.Name)+"/")
 		}
+	}
+	want := map[string]string{"": "settings.yaml:2", "/steps/1/tool": "settings.yaml:5", "/none": "settings.yaml:3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

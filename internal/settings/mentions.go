@@ -40,7 +40,7 @@ func (s *Settings) Mentions() []Mention {
 			all = all[len(all)-1:]
 		}
 		for _, e := range all {
-			found.value(row, Mention{Setting: row.Name, Match: row.Match, Origin: e.origin}, e.node)
+			found.value(row, Mention{Setting: row.Name, Match: row.Match, Origin: e.Origin}, e.Value)
 		}
 	}
 	return found
@@ -114,10 +114,10 @@ func (s *Settings) Secrets() (out []Secret) {
 		row := &rows[i]
 		for _, e := range s.merged.entries[row] {
 			if row.Merge != table.ByName {
-				row.Secrets(e.node, true, add)
+				row.Secrets(e.Value, true, add)
 				continue
 			}
-			for _, named := range e.node.Members {
+			for _, named := range e.Value.Members {
 				entry := entryRow(row, named.Name)
 				entry.Secrets(named.Value, entry == row, add)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -15,27 +16,27 @@ import (
 // earliest scope first.
 type merged struct {
 	index   *table.Index
-	entries map[*table.Row][]entry
-	faults  faults
+	entries map[*table.Row][]layers.Setting
+	faults  layers.Faults
 }
 
-func merge(x *table.Index, layers []*layer) *merged {
-	m := &merged{index: x, entries: map[*table.Row][]entry{}, faults: faults{}}
-	for i, l := range layers {
-		maps.Copy(m.faults, l.faults)
-		for _, e := range l.entries {
-			e.layer = i
-			m.entries[e.row] = append(m.entries[e.row], e)
+func merge(x *table.Index, all []*layers.Layer) *merged {
+	m := &merged{index: x, entries: map[*table.Row][]layers.Setting{}, faults: layers.Faults{}}
+	for i, l := range all {
+		maps.Copy(m.faults, l.Faults)
+		for _, e := range l.Settings {
+			e.Layer = i
+			m.entries[e.Row] = append(m.entries[e.Row], e)
 		}
 	}
 	return m
 }
 
 // last returns the effective value of a setting that is replaced as a whole.
-func (m *merged) last(name string) (entry, bool) {
+func (m *merged) last(name string) (layers.Setting, bool) {
 	all := m.entries[m.index.Row(name)]
 	if len(all) == 0 {
-		return entry{}, false
+		return layers.Setting{}, false
 	}
 	return all[len(all)-1], true
 }
@@ -50,7 +51,7 @@ func (m *merged) list(name string) List {
 	var out List
 	for _, e := range all {
 		out.Set = true
-		for _, item := range toList(e.node, e.origin).Entries {
+		for _, item := range toList(e.Value, e.Origin).Entries {
 			if !slices.ContainsFunc(out.Entries, func(have Entry) bool { return have.Value == item.Value }) {
 				out.Entries = append(out.Entries, item)
 			}
@@ -126,8 +127,8 @@ func (m *merged) eachNamed(name string, replacing func(was, now Named)) []Named 
 	var out []Named
 	at := map[string]int{}
 	for _, e := range m.entries[m.index.Row(name)] {
-		for _, f := range e.node.Members {
-			o := e.origin
+		for _, f := range e.Value.Members {
+			o := e.Origin
 			o.Line, o.Col = f.Place()
 			n := Named{Name: f.Name, Origin: o, Value: f.Value, Problems: m.faults[f.Value]}
 			if name == overridesKey {

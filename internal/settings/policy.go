@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -15,18 +16,18 @@ const rulesKey = "policy.rules"
 
 // ruleOrder compares places by the order in which their rules are tried: those of --settings
 // files first (last file first), then system, user, project.
-func ruleOrder(a, b entry) int {
-	rank := func(e entry) int {
-		if e.origin.Scope == ScopeFile {
-			return -1 - e.layer
+func ruleOrder(a, b layers.Setting) int {
+	rank := func(e layers.Setting) int {
+		if e.Origin.Scope == ScopeFile {
+			return -1 - e.Layer
 		}
-		return e.layer
+		return e.Layer
 	}
 	return cmp.Compare(rank(a), rank(b))
 }
 
 // ruleEntries orders the rules of all scopes.
-func (m *merged) ruleEntries() []entry {
+func (m *merged) ruleEntries() []layers.Setting {
 	return slices.SortedStableFunc(slices.Values(m.entries[m.index.Row(rulesKey)]), ruleOrder)
 }
 
@@ -34,20 +35,20 @@ func (m *merged) ruleEntries() []entry {
 func (m *merged) rules() []Rule {
 	out := m.profileRules()
 	for _, e := range m.ruleEntries() {
-		out = append(out, rulesOf(m.index.Row(rulesKey), e.node, e, "")...)
+		out = append(out, rulesOf(m.index.Row(rulesKey), e.Value, e, "")...)
 	}
 	return out
 }
 
 // rulesOf reads a checked list of rules; row is that of a rule's fields, in is where they are.
-func rulesOf(row *table.Row, list *jsonx.Value, in entry, profile string) []Rule {
+func rulesOf(row *table.Row, list *jsonx.Value, in layers.Setting, profile string) []Rule {
 	if list == nil {
 		return nil
 	}
 	var out []Rule
-	set(reflect.ValueOf(&out).Elem(), row, list, in.origin)
+	set(reflect.ValueOf(&out).Elem(), row, list, in.Origin)
 	for i := range out {
-		out[i].Profile, out[i].Layer = profile, in.layer
+		out[i].Profile, out[i].Layer = profile, in.Layer
 	}
 	return out
 }
@@ -89,7 +90,7 @@ func (m *merged) profileRules() []Rule {
 	var out []Rule
 	for _, n := range m.named(profilesKey) {
 		for _, e := range m.entries[row] {
-			if e.node.Get(n.Name) == n.Value {
+			if e.Value.Get(n.Name) == n.Value {
 				out = append(out, rulesOf(row.Field("rules"), n.Value.Get("rules"), e, n.Name)...)
 			}
 		}

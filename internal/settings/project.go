@@ -12,6 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
@@ -30,7 +32,7 @@ func (l *loader) readProject() (dir, path string) {
 		return dir, ""
 	}
 	var files []trust.File
-	var fromProject *layer
+	var fromProject *layers.Layer
 	if path != "" {
 		f, ok := l.readOwnProject(path)
 		if !ok {
@@ -38,7 +40,7 @@ func (l *loader) readProject() (dir, path string) {
 		}
 		files = append(files, f)
 		if !l.isNamed(f.Path) {
-			fromProject = read(l.index, ScopeProject, path, f.Data)
+			fromProject = layers.Read(l.index, ScopeProject, path, f.Data)
 		}
 	}
 	l.decideTrust(dir, fromProject, files, l.importProject(fromProject))
@@ -82,13 +84,13 @@ func (l *loader) refuse(code string, files []string, p document.Problem) {
 
 // isNamed reports whether a --settings argument names the file.
 func (l *loader) isNamed(real string) bool {
-	return slices.ContainsFunc(l.named, func(n *layer) bool { return n.real == real })
+	return slices.Contains(l.real, real)
 }
 
 // decideTrust collects what a grant covers and decides whether the project's own
 // settings apply. fromProject is nil if the project has none beyond what
 // --settings names. imports are the files of other programs.
-func (l *loader) decideTrust(dir string, fromProject *layer, files, imports []trust.File) {
+func (l *loader) decideTrust(dir string, fromProject *layers.Layer, files, imports []trust.File) {
 	p := l.describe(dir, fromProject, files, imports)
 	if len(p.Covered) == 0 && p.Obstacle == "" {
 		return
@@ -108,11 +110,15 @@ func (l *loader) decideTrust(dir string, fromProject *layer, files, imports []tr
 }
 
 // describe returns what a grant would cover and allow.
-func (l *loader) describe(dir string, fromProject *layer, files, imports []trust.File) *Project {
+func (l *loader) describe(dir string, fromProject *layers.Layer, files, imports []trust.File) *Project {
 	p := &Project{Root: l.root}
 	var programs []consent.Program
-	for _, layer := range append([]*layer{fromProject}, l.imported...) {
-		f := layer.consent()
+	read := []*layers.Layer{fromProject}
+	for _, servers := range l.imported {
+		read = append(read, servers.Layer)
+	}
+	for _, layer := range read {
+		f := asked(layer)
 		if f != nil {
 			f.Project, f.Expand = l.root, l.expandKnown
 		}
@@ -160,23 +166,23 @@ func (l *loader) userRunners(servers []Server) []string {
 	return out
 }
 
-// consent returns the part of a layer that needs consent; nil for a nil layer.
-func (l *layer) consent() *consent.File {
+// asked returns the part of a layer that needs consent; nil for a nil layer.
+func asked(l *layers.Layer) *consent.File {
 	if l == nil {
 		return nil
 	}
-	f := &consent.File{Path: l.file, Root: l.root}
-	for _, e := range l.entries {
-		f.Settings = append(f.Settings, consent.Setting{Row: e.row, Key: e.key, Value: e.node, Pos: jsonx.NewPos(e.origin.Line, e.origin.Col)})
+	f := &consent.File{Path: l.File, Root: l.Root}
+	for _, e := range l.Settings {
+		f.Settings = append(f.Settings, consent.Setting{Row: e.Row, Key: e.Key, Value: e.Value, Pos: jsonx.NewPos(e.Origin.Line, e.Origin.Col)})
 	}
 	return f
 }
 
 // cover collects the files that a grant covers, and the plugins among them.
-func (l *loader) cover(dir string, fromProject *layer, files []trust.File, programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
+func (l *loader) cover(dir string, fromProject *layers.Layer, files []trust.File, programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
 	expanded := l.expandKnown
-	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(fromProject.consent(), l.root, expanded)...)
-	plugins := consent.Plugins(fromProject.consent(), l.root, trees)
+	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(asked(fromProject), l.root, expanded)...)
+	plugins := consent.Plugins(asked(fromProject), l.root, trees)
 	for _, p := range plugins {
 		programs = append(programs, p.Programs...)
 	}
@@ -196,8 +202,8 @@ func (l *loader) cover(dir string, fromProject *layer, files []trust.File, progr
 
 // trustWithoutImports applies a project that is trusted except for the files of
 // other programs, which the setting imports has added since the grant.
-func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer, files []trust.File) {
-	covered, _, err := l.cover(dir, fromProject, files, consent.Programs(fromProject.consent()))
+func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layers.Layer, files []trust.File) {
+	covered, _, err := l.cover(dir, fromProject, files, consent.Programs(asked(fromProject)))
 	if err != nil || len(covered) == 0 || l.opts.Trust == nil {
 		return
 	}
@@ -212,9 +218,9 @@ func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer,
 
 // checkGrant checks the flags and the stored grants. A project whose only settings
 // file is blank needs no grant.
-func (l *loader) checkGrant(p *Project, fromProject *layer) {
+func (l *loader) checkGrant(p *Project, fromProject *layers.Layer) {
 	one := len(p.Runs) == 0 && len(p.Covered) == 1
-	p.Trusted = p.Obstacle == "" && (l.opts.TrustProject || one && (l.isNamed(p.Covered[0].Path) || fromProject.isBlank()))
+	p.Trusted = p.Obstacle == "" && (l.opts.TrustProject || one && (l.isNamed(p.Covered[0].Path) || fromProject.IsBlank()))
 	if p.Trusted || l.opts.Trust == nil || p.Obstacle != "" {
 		return
 	}
@@ -231,7 +237,7 @@ func (l *loader) checkGrant(p *Project, fromProject *layer) {
 }
 
 // warnUntrusted reports that the project is ignored, and why.
-func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
+func (l *loader) warnUntrusted(p *Project, fromProject *layers.Layer) {
 	message := "the settings of this project are ignored because they are not trusted: "
 	if len(l.globals.Imports) > 0 {
 		message = "the servers and settings of this project are ignored because they are not trusted: "
@@ -242,7 +248,7 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 		what = filepath.Join(l.root, filepath.FromSlash(p.Covered[0].Name))
 	}
 	if fromProject != nil {
-		what = fromProject.file
+		what = fromProject.File
 	}
 	switch {
 	case p.Obstacle != "":
@@ -257,7 +263,7 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 	if fromProject == nil {
 		return
 	}
-	for _, problem := range fromProject.mistakes() {
+	for _, problem := range fromProject.Mistakes() {
 		l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_settings_invalid", Message: problem.String()})
 	}
 }
@@ -277,14 +283,14 @@ func changedNames(changes []trust.Change) string {
 // overPerson describes what a project's settings change about those of the system and of the
 // person, for the question of trust: servers that they replace, questions where her defaults
 // deny, and composites that call a tool which she has hidden.
-func (l *loader) overPerson(project *layer) []string {
+func (l *loader) overPerson(project *layers.Layer) []string {
 	if project == nil {
 		return nil
 	}
 	own, both := merge(l.index, l.layers), merge(l.index, append(slices.Clip(l.layers), project))
-	place := func(line int32) string { return fmt.Sprintf("%s:%d", project.file, line) }
+	place := func(line int32) string { return fmt.Sprintf("%s:%d", project.File, line) }
 	var out []string
-	for _, key := range []string{serversKey, apisKey} {
+	for _, key := range []string{table.ServersKey, table.APIsKey} {
 		replaced := both.replaced(key)
 		for _, n := range both.named(key) {
 			if was, ok := replaced[n.Name]; ok {
@@ -292,18 +298,18 @@ func (l *loader) overPerson(project *layer) []string {
 			}
 		}
 	}
-	for _, e := range project.entries {
-		switch e.row.Name {
+	for _, e := range project.Settings {
+		switch e.Row.Name {
 		case "policy.rules":
 			if at := own.deniesByDefault(); at != "" {
-				for _, rule := range e.node.Items {
+				for _, rule := range e.Value.Items {
 					if rule.Get("decision").Text() == "ask" {
-						out = append(out, fmt.Sprintf("%s: policy.rules = %s, also where the default of %s denies", place(rule.Line), e.row.Masked(rule), at))
+						out = append(out, fmt.Sprintf("%s: policy.rules = %s, also where the default of %s denies", place(rule.Line), e.Row.Masked(rule), at))
 					}
 				}
 			}
 		case "composites":
-			out = append(out, own.stepsOnHidden(e.node, place)...)
+			out = append(out, own.stepsOnHidden(e.Value, place)...)
 		}
 	}
 	return out
@@ -313,8 +319,8 @@ func (l *loader) overPerson(project *layer) []string {
 func (m *merged) deniesByDefault() string {
 	for i := range m.index.Rows {
 		if row := &m.index.Rows[i]; strings.HasPrefix(row.Name, "policy.defaults.") {
-			if e, ok := m.last(row.Name); ok && e.node.Text() == "deny" {
-				return e.origin.String()
+			if e, ok := m.last(row.Name); ok && e.Value.Text() == "deny" {
+				return e.Origin.String()
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -36,8 +37,8 @@ func (l *loader) serversOfRun(m *merged) {
 		object.Members = append(object.Members, jsonx.Member{Name: name, Value: entry})
 	}
 	if len(object.Members) > 0 {
-		row := m.index.Row(serversKey)
-		m.entries[row] = append(m.entries[row], entry{row: row, key: serversKey, node: object, origin: origin})
+		row := m.index.Row(table.ServersKey)
+		m.entries[row] = append(m.entries[row], layers.Setting{Row: row, Key: table.ServersKey, Value: object, Origin: origin})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -22,11 +23,11 @@ type scalars struct {
 	viper    *viper.Viper
 	flags    *pflag.FlagSet // may be nil
 	problems []document.Problem
-	faults   faults
+	faults   layers.Faults
 }
 
 func newScalars(flags *pflag.FlagSet) *scalars {
-	s := &scalars{viper: viper.NewWithOptions(viper.KeyDelimiter("\x00")), flags: flags, faults: faults{}}
+	s := &scalars{viper: viper.NewWithOptions(viper.KeyDelimiter("\x00")), flags: flags, faults: layers.Faults{}}
 	for _, row := range globalRows() {
 		s.bind(row.Name, globalVariable(row.Name))
 		if f := s.flag(row.Name); f != nil {
@@ -83,7 +84,7 @@ func (s *scalars) apply(m *merged) {
 			flag = s.flag(approvalMode)
 		}
 		if text, origin, ok := s.value(row.Name, flag, row.Variable()); ok {
-			m.entries[row] = append(m.entries[row], entry{row: row, key: row.Name, node: s.parse(row, text, origin), origin: origin})
+			m.entries[row] = append(m.entries[row], layers.Setting{Row: row, Key: row.Name, Value: s.parse(row, text, origin), Origin: origin})
 		}
 	}
 	maps.Copy(m.faults, s.faults)
@@ -108,10 +109,9 @@ func (s *scalars) value(key string, flag *pflag.Flag, variable string) (text str
 // parse checks the text of a flag or variable like a value in a file.
 func (s *scalars) parse(row *table.Row, text string, origin Origin) *jsonx.Value {
 	n := row.FromText(text)
-	r := reader{layer: &layer{scope: origin.Scope, file: origin.Name}}
-	r.check(row, row.Name, n)
-	s.problems = append(s.problems, r.layer.problems...)
-	if problems := r.layer.faults[n]; problems != nil {
+	checked := layers.CheckValue(nil, row, row.Name, n, origin) // only objects need the index
+	s.problems = append(s.problems, checked.Problems...)
+	if problems := checked.Faults[n]; problems != nil {
 		s.faults[n] = problems
 	}
 	return n

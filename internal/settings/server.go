@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -81,17 +82,16 @@ func (s *Server) Off() (why, setting string) {
 // WithServer returns settings in which a server of [Settings.Servers] has another entry and is
 // enabled, to try it.
 func (s *Settings) WithServer(name string, entry json.RawMessage) (*Settings, error) {
-	if problem := CheckServer(name, entry); problem != "" {
+	x := table.NewIndex()
+	node, problem := layers.CheckEntry(x, table.ServersKey, name, entry)
+	if problem != "" {
 		return nil, errors.New(problem)
 	}
-	node, err := jsonx.Parse(entry, jsonx.Options{})
-	if err != nil {
-		return nil, err
-	}
+	node.SetPos(jsonx.Pos{})
 	next := *s
 	next.Servers = slices.Clone(s.Servers)
 	if was := next.Server(name); was != nil {
-		server := decodeServer(table.NewIndex().Row(serversKey), name, node, was.Origin)
+		server := decodeServer(x.Row(table.ServersKey), name, node, was.Origin)
 		server.Excluded, server.Disabled = was.Excluded, false
 		s.setTimeouts(&server)
 		*was = server

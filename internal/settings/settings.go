@@ -1,76 +1,42 @@
 // Package settings finds, reads, checks and merges the settings into plain structs.
 //
-// Load finds the files, reads each scope in order of precedence with package
-// document, checks each value against its row in package table, asks package consent
-// what a project's own files would do, and merges what applies; for scalars viper
-// decides between flag, variable and file. Strings stay as written until they are
-// used; package values then expands variables and references. Package edit changes
-// settings files.
+// Load finds the files and reads each scope in order of precedence with package
+// layers, which checks each value against its row in package table, and the files of
+// other programs with package imports. It asks package consent what a project's own
+// files would do, and merges what applies; for scalars viper decides between flag,
+// variable and file. Strings stay as written until they are used; package values then
+// expands variables and references. Package edit changes settings files.
 package settings
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
 
 // Scope is where a value came from, in order of precedence.
-type Scope int
+type Scope = layers.Scope
 
 // The scopes, lowest precedence first.
 const (
-	ScopeDefault Scope = iota
-	ScopeSystem
-	ScopeUser
-	ScopeProject
-	ScopeFile // a --settings file
-	ScopeEnv
-	ScopeFlag
+	ScopeDefault = layers.ScopeDefault
+	ScopeSystem  = layers.ScopeSystem
+	ScopeUser    = layers.ScopeUser
+	ScopeProject = layers.ScopeProject
+	ScopeFile    = layers.ScopeFile
+	ScopeEnv     = layers.ScopeEnv
+	ScopeFlag    = layers.ScopeFlag
 )
 
-// String returns the name of the scope.
-func (s Scope) String() string {
-	return [...]string{"default", "system", "user", "project", "file", "environment", "flag"}[s]
-}
-
-// MarshalText returns the name of the scope.
-func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // Origin is where a value was set. The zero value is the built-in default.
-type Origin struct {
-	Scope Scope
-	Name  string // the file's path, the variable's or the flag's name
-	Line  int    // from 1; 0 if there is no file
-	Col   int    // from 1; 0 if there is no file
-}
-
-// String returns file:line, the variable's name, the flag or "default".
-func (o Origin) String() string {
-	switch {
-	case o.Scope == ScopeDefault:
-		return "default"
-	case o.Line > 0:
-		return o.Name + ":" + strconv.Itoa(o.Line)
-	}
-	return o.Name
-}
-
-// Problem returns a mistake at this place.
-func (o Origin) Problem(message, hint string) document.Problem {
-	return document.Problem{File: cmp.Or(o.Name, o.String()), Line: o.Line, Col: o.Col, Message: message, Hint: hint}
-}
-
-// GoString makes test failures readable.
-func (o Origin) GoString() string { return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Col) }
+type Origin = layers.Origin
 
 // Command is an argv with its origin; an empty Argv means that none is set.
 // The words are unexpanded: see package values.
@@ -145,16 +111,16 @@ type Server struct {
 	Optional       bool          `setting:"optional"`  // serve is ready without it
 	// Keep is how long the server is kept while no run uses it. Nil means
 	// [Settings.KeepServers], and zero that it is not kept.
-	Keep         *time.Duration `setting:"keep"`
-	TrustOrigin  Origin         // where Trust is set, or the origin of the entry if it is not set
-	Description  string         `setting:"description"`
-	IncludeTools List           `setting:"includeTools"` // all if absent
-	ExcludeTools List           `setting:"excludeTools"`
-	Disabled     bool           `setting:"disabled"`
-	From         *From          `setting:"from"` // nil means it was not added from a registry or a bundle
-	Program      *Program       // the program from whose files it was imported; nil means none
-	Excluded     *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
-	Replaces     *Origin        // the entry of the person that this one of a project replaces; nil means none
+	Keep         *time.Duration   `setting:"keep"`
+	TrustOrigin  Origin           // where Trust is set, or the origin of the entry if it is not set
+	Description  string           `setting:"description"`
+	IncludeTools List             `setting:"includeTools"` // all if absent
+	ExcludeTools List             `setting:"excludeTools"`
+	Disabled     bool             `setting:"disabled"`
+	From         *From            `setting:"from"` // nil means it was not added from a registry or a bundle
+	Program      *imports.Program // the program from whose files it was imported; nil means none
+	Excluded     *Origin          // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
+	Replaces     *Origin          // the entry of the person that this one of a project replaces; nil means none
 	Origin       Origin
 	Err          error // the mistakes in its entry, an [*document.Error], which make it unusable; nil means none
 }
@@ -265,7 +231,7 @@ type Settings struct {
 
 	// View is the program for which alone the run answers, so that the registry has its servers
 	// and nothing else; nil for the whole registry.
-	View *Program
+	View *imports.Program
 
 	// NothingImported is set if a program of --import has no servers. It is an error for what
 	// looks at tools.
@@ -420,7 +386,7 @@ func (s *Settings) Scripts(environ []string) ([]string, error) {
 	f := &consent.File{}
 	for row, entries := range s.merged.entries {
 		for _, e := range entries {
-			f.Settings = append(f.Settings, consent.Setting{Row: row, Key: e.key, Value: e.node})
+			f.Settings = append(f.Settings, consent.Setting{Row: row, Key: e.Key, Value: e.Value})
 		}
 	}
 	lookup := expand.NewEnviron(environ).Lookup

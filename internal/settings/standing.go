@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // Standing is what has become of a server's entry.
@@ -38,26 +40,26 @@ type serverEntry struct {
 }
 
 // add adds the servers of a layer.
-func (f serverFiles) add(l *layer) {
+func (f serverFiles) add(l *layers.Layer) {
 	if l == nil {
 		return
 	}
-	if l.root == nil && len(l.problems) > 0 {
-		f[l.file] = nil
+	if l.Root == nil && len(l.Problems) > 0 {
+		f[l.File] = nil
 		return
 	}
 	servers := []serverEntry{}
-	for _, e := range l.entries {
+	for _, e := range l.Settings {
 		switch {
-		case (e.row.Name == serversKey || e.row.Name == apisKey) && e.node.Is(jsonx.Object):
-			for _, m := range e.node.Members {
+		case (e.Row.Name == table.ServersKey || e.Row.Name == table.APIsKey) && e.Value.Is(jsonx.Object):
+			for _, m := range e.Value.Members {
 				servers = append(servers, serverEntry{m.Name, m.Value})
 			}
-		case e.row.Name == "mcpServerCommand":
-			servers = append(servers, serverEntry{"mcp", e.node})
+		case e.Row.Name == "mcpServerCommand":
+			servers = append(servers, serverEntry{"mcp", e.Value})
 		}
 	}
-	f[l.file] = append(servers, f[l.file]...)
+	f[l.File] = append(servers, f[l.File]...)
 }
 
 // Standing returns what has become of the entry of a server that was in a file.

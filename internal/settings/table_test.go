@@ -3,8 +3,6 @@ package settings
 import (
 	"encoding/json"
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,24 +10,9 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
-
-// TestDefaultsAreValid checks the defaults of the table as if they were in a file.
-func TestDefaultsAreValid(t *testing.T) {
-	x := table.NewIndex()
-	for i := range x.Rows {
-		row := &x.Rows[i]
-		if row.Default == "" {
-			continue
-		}
-		r := reader{index: x, layer: &layer{}}
-		r.check(row, row.Name, row.DefaultValue())
-		for _, p := range r.layer.problems {
-			t.Errorf("default of %s: %s", row.Name, p.Message)
-		}
-	}
-}
 
 func TestSchemaAgreesWithTheReader(t *testing.T) {
 	v := registry.NewValidator(table.Schema())
@@ -69,8 +52,8 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 			if got := len(violations) == 0; got != test.valid {
 				t.Errorf("the schema says %v: %v", got, violations)
 			}
-			if got := problemsOf("s.json", test.text); (len(got) == 0) != test.valid {
-				t.Errorf("the reader says %q", got)
+			if _, err := layers.CheckFile("s.json", []byte(test.text)); (err == nil) != test.valid {
+				t.Errorf("the reader says %v", err)
 			}
 		})
 	}
@@ -87,31 +70,6 @@ func stripComments(text string) string {
 	return strings.NewReplacer("},\n}", "}\n}", "[]},\n\t},", "[]}\n\t}").Replace(out.String())
 }
 
-func TestDocumentationExamplesAreValid(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "settings.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for _, block := range strings.Split(string(text), "\n```")[1:] {
-		kind, example, _ := strings.Cut(block, "\n")
-		if kind == "" || kind == "sh" { // the end of a block, or commands
-			continue
-		}
-		found++
-		l := read(table.NewIndex(), ScopeUser, "docs."+kind, []byte(example))
-		for _, p := range l.problems {
-			t.Errorf("%s", p)
-		}
-		for _, d := range l.unknown {
-			t.Errorf("%s", d.Message)
-		}
-	}
-	if found != 2 {
-		t.Errorf("%d examples, want 2", found)
-	}
-}
-
 // TestFieldsMatchRows compares the tags of the structs with the rows of the table:
 // each tag names a row whose type fits the field, and every scalar has a field.
 func TestFieldsMatchRows(t *testing.T) {
@@ -125,7 +83,7 @@ func TestFieldsMatchRows(t *testing.T) {
 			t.Errorf("no field holds %s", r.Name)
 		}
 	}
-	heldBy(t, reflect.TypeFor[Server](), x.Row(serversKey))
+	heldBy(t, reflect.TypeFor[Server](), x.Row(table.ServersKey))
 	heldBy(t, reflect.TypeFor[Rule](), x.Row(rulesKey))
 }
 

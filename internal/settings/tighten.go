@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -17,17 +18,17 @@ func (m *merged) tighten() []registry.Diagnostic {
 	base := m.beforeProject()
 	for i := range m.index.Rows {
 		row := &m.index.Rows[i]
-		m.entries[row] = slices.DeleteFunc(m.entries[row], func(e entry) bool {
-			if e.origin.Scope != ScopeProject {
+		m.entries[row] = slices.DeleteFunc(m.entries[row], func(e layers.Setting) bool {
+			if e.Origin.Scope != ScopeProject {
 				return false
 			}
 			was, at := base.before(row)
-			loose := row.Looser != nil && row.Looser(e.node, was)
+			loose := row.Looser != nil && row.Looser(e.Value, was)
 			switch {
 			case loose && (row.Secret || row.FilesOnly):
-				out = append(out, notForProjects(row.Name, e.origin))
+				out = append(out, notForProjects(row.Name, e.Origin))
 			case loose:
-				out = append(out, looserThan(row.Name, e.origin, was, at))
+				out = append(out, looserThan(row.Name, e.Origin, was, at))
 			}
 			return loose
 		})
@@ -41,9 +42,9 @@ func (m *merged) tighten() []registry.Diagnostic {
 // beforeProject returns the settings of the system and of the user, with which the
 // project's settings are compared.
 func (m *merged) beforeProject() *merged {
-	out := &merged{index: m.index, entries: map[*table.Row][]entry{}}
+	out := &merged{index: m.index, entries: map[*table.Row][]layers.Setting{}}
 	for row, all := range m.entries {
-		out.entries[row] = slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.origin.Scope >= ScopeProject })
+		out.entries[row] = slices.DeleteFunc(slices.Clone(all), func(e layers.Setting) bool { return e.Origin.Scope >= ScopeProject })
 	}
 	return out
 }
@@ -56,12 +57,12 @@ func (s *Settings) For(scope Scope) *Settings {
 	if scope == ScopeProject || s.merged == nil {
 		return s
 	}
-	own := &merged{index: s.merged.index, entries: map[*table.Row][]entry{}}
+	own := &merged{index: s.merged.index, entries: map[*table.Row][]layers.Setting{}}
 	for row, all := range s.merged.entries {
 		if row.Name != "env" && row.Name != "inheritEnv" && !strings.HasPrefix(row.Name, table.Sandbox) {
 			continue
 		}
-		own.entries[row] = slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.origin.Scope == ScopeProject })
+		own.entries[row] = slices.DeleteFunc(slices.Clone(all), func(e layers.Setting) bool { return e.Origin.Scope == ScopeProject })
 	}
 	same := true
 	for row, all := range own.entries {
@@ -78,7 +79,7 @@ func (s *Settings) For(scope Scope) *Settings {
 // before returns the value of a setting and its origin.
 func (m *merged) before(row *table.Row) (*jsonx.Value, Origin) {
 	if e, ok := m.last(row.Name); ok {
-		return e.node, e.origin
+		return e.Value, e.Origin
 	}
 	if row.Inherits != "" {
 		return m.before(m.index.Row(row.Inherits))
@@ -97,18 +98,18 @@ func (m *merged) tightenServers(row *table.Row, base *merged) []registry.Diagnos
 		known[n.Name] = n
 	}
 	for i, e := range m.entries[row] {
-		if e.origin.Scope != ScopeProject {
+		if e.Origin.Scope != ScopeProject {
 			continue
 		}
-		node := *e.node
+		node := *e.Value
 		node.Members = slices.DeleteFunc(slices.Clone(node.Members), func(f jsonx.Member) bool {
-			d := base.looserServer(row, e.origin, f, known[f.Name])
+			d := base.looserServer(row, e.Origin, f, known[f.Name])
 			if d != nil {
 				out = append(out, *d)
 			}
 			return d != nil
 		})
-		m.entries[row][i].node = &node
+		m.entries[row][i].Value = &node
 	}
 	return out
 }
@@ -169,5 +170,5 @@ func (s *Settings) Setting(key string) Named {
 	if !ok {
 		return Named{Value: s.merged.index.Row(key).DefaultValue()}
 	}
-	return Named{Value: e.node, Origin: e.origin}
+	return Named{Value: e.Value, Origin: e.Origin}
 }

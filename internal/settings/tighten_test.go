@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -33,10 +34,10 @@ func TestProjectOnlyTightensTheSandbox(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			x := table.NewIndex()
-			layers := []*layer{read(x, ScopeUser, "u.yaml", []byte("sandbox: {"+test.user+"}")), read(x, ScopeProject, "p.yaml", []byte("sandbox: {"+test.project+"}"))}
+			layers := []*layers.Layer{layers.Read(x, ScopeUser, "u.yaml", []byte("sandbox: {"+test.user+"}")), layers.Read(x, ScopeProject, "p.yaml", []byte("sandbox: {"+test.project+"}"))}
 			for _, l := range layers {
-				if len(l.problems) > 0 {
-					t.Fatal(l.problems)
+				if len(l.Problems) > 0 {
+					t.Fatal(l.Problems)
 				}
 			}
 			m := merge(x, layers)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -56,11 +57,11 @@ func (m *merged) hooks() []Hook {
 	for _, e := range m.entries[row] {
 		for i := range row.Fields {
 			event, from := &row.Fields[i], len(out)
-			if list := e.node.Get(event.Name); list != nil {
-				set(reflect.ValueOf(&out).Elem(), event, list, e.origin)
+			if list := e.Value.Get(event.Name); list != nil {
+				set(reflect.ValueOf(&out).Elem(), event, list, e.Origin)
 			}
 			for j := from; j < len(out); j++ {
-				out[j].Event, out[j].Layer = event.Name, e.layer
+				out[j].Event, out[j].Layer = event.Name, e.Layer
 			}
 		}
 	}
@@ -70,11 +71,11 @@ func (m *merged) hooks() []Hook {
 // ownToolOptions returns the options without those of the project, if it has any.
 func (m *merged) ownToolOptions() []ToolOption {
 	row := m.index.Row("toolOptions")
-	isProject := func(e entry) bool { return e.origin.Scope == ScopeProject }
+	isProject := func(e layers.Setting) bool { return e.Origin.Scope == ScopeProject }
 	if !slices.ContainsFunc(m.entries[row], isProject) {
 		return nil
 	}
-	own := &merged{index: m.index, entries: map[*table.Row][]entry{row: slices.DeleteFunc(slices.Clone(m.entries[row]), isProject)}}
+	own := &merged{index: m.index, entries: map[*table.Row][]layers.Setting{row: slices.DeleteFunc(slices.Clone(m.entries[row]), isProject)}}
 	var out []ToolOption
 	own.set(reflect.ValueOf(&out).Elem(), row)
 	return out

@@ -6,39 +6,12 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
-
-// Program describes another program whose MCP servers can be imported.
-type Program struct {
-	Name  string // in the setting imports
-	Title string // as the program calls itself
-	// Format is the name of the only format in which it declares tools; "" if it uses models of
-	// several providers.
-	Format string
-	// Prefix precedes the names of a server's tools when the program shows them to its model;
-	// {server} stands for the server's name. "" if the program shows the server's own names, or
-	// if its rule is not known.
-	Prefix string
-}
-
-// ToolPrefix returns what precedes the names of a server's tools in what the model sees; "" if
-// nothing does. p may be nil.
-func (p *Program) ToolPrefix(server string) string {
-	if p == nil {
-		return ""
-	}
-	plain := func(r rune) rune {
-		if r == '_' || r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}
-	return strings.Replace(p.Prefix, "{server}", strings.Map(plain, server), 1)
-}
 
 // NothingImportedError reports that --import found no server of a program.
 type NothingImportedError struct {
-	Program Program
+	Program imports.Program
 	Looked  []Place // where its servers would be
 	grant   string  // the command that trusts the project
 }
@@ -99,7 +72,7 @@ func ownTools() []string {
 
 // view returns the program for which alone the run answers, and removes the tools and filters
 // of the settings; nil if the run is about the whole registry. See [Options.View].
-func (l *loader) view(m *merged) *Program {
+func (l *loader) view(m *merged) *imports.Program {
 	if !l.opts.View || l.opts.Import == nil || len(l.globals.Imports) == 0 || len(m.list("imports").Entries) > 0 {
 		return nil
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -106,11 +107,11 @@ Exit codes: 0, 1, 2 (the settings already exist, or nobody can be asked which us
 
 // initDocument is the JSON of init.
 type initDocument struct {
-	Way     string                 `json:"way"`
-	Created string                 `json:"created,omitempty"` // the settings file
-	Found   []settings.FoundImport `json:"found"`             // files of other programs with MCP servers
-	Copied  []string               `json:"copied,omitempty"`  // the servers that were copied from them
-	Next    []string               `json:"next"`              // commands
+	Way     string          `json:"way"`
+	Created string          `json:"created,omitempty"` // the settings file
+	Found   []imports.Found `json:"found"`             // files of other programs with MCP servers
+	Copied  []string        `json:"copied,omitempty"`  // the servers that were copied from them
+	Next    []string        `json:"next"`              // commands
 
 	from []string // Copied, each with its program
 }
@@ -129,7 +130,7 @@ func run(ctx context.Context, e *cli.Env, name string) error {
 	}
 	only := e.Config.Globals.Imports
 	seen := map[string]bool{} // files that several programs read
-	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool {
+	found := slices.DeleteFunc(imports.Find(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f imports.Found) bool {
 		if len(f.Entries) == 0 || len(only) > 0 && !slices.Contains(only, f.Program) || seen[f.File] {
 			return true
 		}
@@ -291,7 +292,7 @@ func exists(path string) error {
 }
 
 // programsOf returns the programs that have servers to import.
-func programsOf(found []settings.FoundImport) []string {
+func programsOf(found []imports.Found) []string {
 	var out []string
 	for _, f := range found {
 		if f.Servers > 0 && !slices.Contains(out, f.Program) {

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -129,7 +129,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 
 // formats returns the format of the declarations, and those whose sums are shown: of a program
 // with models of one provider, only that provider's.
-func (o *costOptions) formats(view *settings.Program) (provider.Format, []provider.Format, error) {
+func (o *costOptions) formats(view *imports.Program) (provider.Format, []provider.Format, error) {
 	if view == nil || view.Format == "" {
 		f, err := provider.Lookup(o.format)
 		return f, provider.Formats(), err

@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -59,7 +60,7 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return e.Complete().Settings(func(_ context.Context, s *settings.Settings) []cobra.Completion {
 			var out []cobra.Completion
-			for _, f := range settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ) {
+			for _, f := range imports.Find(agents.Importer{}, s.ProjectRoot, e.Config.Environ) {
 				for _, server := range f.Entries {
 					if f.Program == argv[0] && server.Problem == "" {
 						out = append(out, cobra.CompletionWithDesc(server.Name, reach(server.JSON)))
@@ -94,7 +95,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 
 // toImport returns the servers to copy. If there are none, it prints why.
 func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, program string, names []string) (additions, error) {
-	servers := serversOf(e, s, program, func(settings.FoundImport) bool { return true })
+	servers := serversOf(e, s, program, func(imports.Found) bool { return true })
 	if len(servers) == 0 {
 		e.IO.Notef("%s has no MCP servers that can be copied", program)
 		return nil, nil
@@ -135,7 +136,7 @@ type Copy struct {
 func Copies(e *cli.Env, s *settings.Settings, programs []string, project bool) []Copy {
 	var out []Copy
 	for _, program := range programs {
-		for _, f := range serversOf(e, s, program, func(f settings.FoundImport) bool { return f.Project == project }) {
+		for _, f := range serversOf(e, s, program, func(f imports.Found) bool { return f.Project == project }) {
 			i := slices.IndexFunc(out, func(c Copy) bool { return c.Name == f.Name })
 			switch {
 			case i < 0:
@@ -149,7 +150,7 @@ func Copies(e *cli.Env, s *settings.Settings, programs []string, project bool) [
 }
 
 // serversOf returns the servers of a program that can be copied, and reports why others cannot.
-func serversOf(e *cli.Env, s *settings.Settings, program string, from func(settings.FoundImport) bool) []install.Import {
+func serversOf(e *cli.Env, s *settings.Settings, program string, from func(imports.Found) bool) []install.Import {
 	servers, diags := installer(e, s).Imports(program, from)
 	e.IO.Diagnose(diags)
 	return servers

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 func newSetCommand(e *cli.Env) *cobra.Command {
@@ -92,7 +93,7 @@ func printChanged(ios *cli.IO, d changedDocument) error {
 }
 
 func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) error {
-	a, err := settings.Assign(key, words)
+	a, err := edit.Assign(key, words)
 	if err != nil {
 		return unknownKey(err)
 	}
@@ -151,12 +152,12 @@ func reportChange(ctx context.Context, e *cli.Env, scope string, changed changed
 
 // completeValues completes the value of a setting that has a fixed set of values.
 func completeValues(_ *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return settings.Values(argv[0]), cobra.ShellCompDirectiveNoFileComp
+	return edit.Values(argv[0]), cobra.ShellCompDirectiveNoFileComp
 }
 
 // unknownKey adds a hint to the error about a setting that does not exist.
 func unknownKey(err error) error {
-	if _, ok := errors.AsType[*settings.UnknownKeyError](err); !ok {
+	if _, ok := errors.AsType[*table.UnknownKeyError](err); !ok {
 		return err
 	}
 	return &cli.UsageError{Err: err, Hint: "toolreg settings schema lists all settings"}
@@ -186,7 +187,7 @@ Exit codes: 0, 1, 2 (no such setting, or the rest would be invalid without it), 
 }
 
 func runUnset(ctx context.Context, e *cli.Env, scope, key string) error {
-	paths, err := settings.Paths(key)
+	paths, err := edit.Paths(key)
 	if err != nil {
 		return unknownKey(err)
 	}

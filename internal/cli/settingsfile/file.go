@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -112,7 +113,7 @@ func Check(ctx context.Context, e *cli.Env, file string, old, data []byte) error
 		return err
 	}
 	entries := func(data []byte) error {
-		_, err := settings.CheckFile(file, data)
+		_, err := layers.CheckFile(file, data)
 		return err
 	}
 	whole := func(data []byte) error {

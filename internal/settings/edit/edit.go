@@ -14,8 +14,9 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // Errors that [Change.Apply] wraps: the server to change does not exist in the file,
@@ -23,12 +24,6 @@ import (
 var (
 	ErrNoServer     = errors.New("does not exist")
 	ErrServerExists = errors.New("already exists")
-)
-
-// The settings that hold servers.
-const (
-	serversKey = "mcpServers"
-	apisKey    = "openapi"
 )
 
 // Change is one change to the servers of a settings file.
@@ -62,9 +57,9 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 	case c.Entry != nil && path != nil:
 		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrServerExists, file)
 	case c.Entry != nil:
-		path = []string{serversKey, c.Name}
+		path = []string{table.ServersKey, c.Name}
 		if c.API {
-			path[0] = apisKey
+			path[0] = table.APIsKey
 		}
 		return placed{path: path, value: nodeOf(c.Entry)}.apply(file, data, before)
 	case path == nil:
@@ -90,9 +85,9 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 func checkEntry(isAPI bool, name string, entry json.RawMessage) error {
 	what, problem := "server ", ""
 	if isAPI {
-		what, problem = "API ", settings.CheckAPI(name, entry)
+		what, problem = "API ", layers.CheckAPI(name, entry)
 	} else {
-		problem = settings.CheckServer(name, entry)
+		problem = layers.CheckServer(name, entry)
 	}
 	if problem != "" {
 		return document.NewError([]document.Problem{{File: what + document.Visible(name), Message: problem}})
@@ -206,7 +201,7 @@ func parseForEdit(file string, data []byte) (tree, error) {
 	if err := document.NewError(problems); err != nil {
 		return tree{}, err
 	}
-	for _, key := range []string{serversKey, apisKey} {
+	for _, key := range []string{table.ServersKey, table.APIsKey} {
 		if s := doc.Root.Get(key); s != nil && s.Kind != jsonx.Object && s.Kind != jsonx.Null {
 			line, col := s.Place()
 			return tree{}, document.NewError([]document.Problem{{

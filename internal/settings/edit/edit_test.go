@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 func add(name string) Change {
@@ -256,7 +257,7 @@ func FuzzEdit(f *testing.F) {
 		if len(problems) > 0 {
 			t.Fatalf("%q became %q: %v", data, out, problems)
 		}
-		has := after.Root.Get(serversKey).Get(e.Name) != nil
+		has := after.Root.Get(table.ServersKey).Get(e.Name) != nil
 		if has == e.Drop {
 			t.Fatalf("%q became %q", data, out)
 		}

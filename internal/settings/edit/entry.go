@@ -9,6 +9,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // Entry returns the entry of a server as written in a file, with its comments,
@@ -34,7 +35,7 @@ func Entry(file string, data []byte, name string) ([]byte, error) {
 
 // pathOf returns the path of a server's or an API's entry; nil if there is none.
 func (t tree) pathOf(name string) []string {
-	for _, key := range []string{serversKey, apisKey} {
+	for _, key := range []string{table.ServersKey, table.APIsKey} {
 		if path := []string{key, name}; t.at(path) != nil {
 			return path
 		}
@@ -59,7 +60,7 @@ func EntryJSON(file string, data []byte, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := root.at([]string{serversKey, name})
+	n := root.at([]string{table.ServersKey, name})
 	if n == nil {
 		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(name))
 	}
@@ -132,7 +133,7 @@ func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	entry := doc.Root.JSON()
-	if err := checkEntry(at[0] == apisKey, r.Name, entry); err != nil {
+	if err := checkEntry(at[0] == table.APIsKey, r.Name, entry); err != nil {
 		return nil, err
 	}
 	return placed{path: at, value: nodeOf(entry), text: r.Text}.apply(file, data, before)

@@ -13,6 +13,12 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
+// The settings that hold servers and APIs, each with its entries by name.
+const (
+	ServersKey = "mcpServers"
+	APIsKey    = "openapi"
+)
+
 // ServerNameChars are the characters of a server's name.
 const ServerNameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 

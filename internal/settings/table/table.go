@@ -9,6 +9,7 @@
 package table
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -225,6 +226,30 @@ func (x *Index) Keys() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// FieldNames lists the names of the row's fields.
+func (r *Row) FieldNames() []string {
+	out := make([]string, len(r.Fields))
+	for i, field := range r.Fields {
+		out[i] = field.Name
+	}
+	return out
+}
+
+// UnknownKeyError reports that a name is neither a setting nor a group of
+// settings.
+type UnknownKeyError struct {
+	Key  string
+	Near []string // similar names
+}
+
+func (e *UnknownKeyError) Error() string {
+	msg := fmt.Sprintf("unknown setting %q", e.Key)
+	if len(e.Near) > 0 {
+		msg += fmt.Sprintf("; did you mean %q?", e.Near[0])
+	}
+	return msg
 }
 
 // The functions below are values of Row.Loosens: they report whether a value

@@ -1,21 +1,24 @@
-package settings
+package layers
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// read checks text as the settings file of the given name.
+// problemsOf returns the mistakes in text as the settings file of the given name.
 func problemsOf(name, text string) []string {
-	l := read(table.NewIndex(), ScopeUser, name, []byte(text))
+	l := Read(table.NewIndex(), ScopeUser, name, []byte(text))
 	out := []string{}
-	for _, p := range l.mistakes() {
+	for _, p := range l.Mistakes() {
 		out = append(out, p.String())
 	}
 	return out
@@ -209,19 +212,87 @@ func TestMessagesEscapeInvisibleCharacters(t *testing.T) {
 	}
 }
 
-func TestOriginsInNamedEntries(t *testing.T) {
-	b := newSandbox(t)
-	b.user("settings.yaml", "composites:\n  one:\n    steps:\n      - {tool: a}\n      - tool: b\n")
-	s := b.load(b.options())
-	got := map[string]string{}
-	for _, n := range s.RawNamed("composites") {
-		for _, pointer := range []string{"", "/steps/1/tool", "/none"} {
-			o := n.At(pointer)
-			got[pointer] = strings.TrimPrefix(o.String(), filepath.Dir(o.Name)+"/")
+func TestCheckFileReportsPositions(t *testing.T) {
+	diags, err := CheckFile("s.yaml", []byte("shell:\n  timeout: soon\naprovalMode: plan\nmcpServers:\n  a: {args: [x]}\n"))
+	bad, ok := errors.AsType[*document.Error](err)
+	if !ok || len(bad.Problems) != 2 || !strings.HasPrefix(err.Error(), "s.yaml:2:12: shell.timeout: ") || !strings.Contains(err.Error(), "\ns.yaml:5:6: mcpServers.a: ") {
+		t.Errorf("error %v", err)
+	}
+	if len(diags) != 1 || diags[0].Hint != `did you mean "approvalMode"?` {
+		t.Errorf("diagnostics %v", diags)
+	}
+}
+
+func TestMistakesContainNoSecret(t *testing.T) {
+	for _, text := range []string{
+		"env: [S3CRET]\n", "mcpServers: {a: {command: x, headers: {'S 1': S3CRET}}}\n", "mcpServers: {a: {url: 'ftp://S3CRET'}}\n",
+		"mcpServers: {a: {command: x, headers: \"S3CRET\"}}\n", "env: {A: {B: S3CRET}}\n", "mcpServers: {a: {command: x, oauth: S3CRET}}\n",
+	} {
+		got := strings.Join(problemsOf("s.yaml", text), "\n")
+		if got == "" || strings.Contains(got, "S3CRET") {
+			t.Errorf("problems of %q: %q", text, got)
 		}
 	}
-	want := map[string]string{"": "settings.yaml:2", "/steps/1/tool": "settings.yaml:5", "/none": "settings.yaml:3"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+}
+
+func TestInvalidFetchHeaders(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"fetch":{"headers":{"example.com":{"A":"b"}}}}`:                      `s.json:1:`,
+		`{"fetch":{"headers":{"https://user:pw@example.com":{"A":"b"}}}}`:      `more than scheme, host and port`,
+		`{"fetch":{"headers":{"https://example.com/path":{"A":"b"}}}}`:         `more than scheme, host and port`,
+		`{"fetch":{"headers":{"ftp://example.com":{"A":"b"}}}}`:                `not an http or https origin`,
+		`{"fetch":{"headers":{"https://example.com":{"A b":"c"}}}}`:            `is not a valid header name`,
+		`{"fetch":{"headers":{"https://example.com":{"A":"b\r\nX-Evil: 1"}}}}`: `control character`,
+		`{"fetch":{"headers":{"https://example.com":"x"}}}`:                    `expected an object of strings`,
+		`{"fetch":{"headers":[]}}`:                                             `expected an object`,
+	} {
+		l := Read(table.NewIndex(), ScopeUser, "s.json", []byte(text))
+		if len(l.Problems) != 1 || !strings.Contains(l.Problems[0].String(), want) {
+			t.Errorf("%s: %v, want %q", text, l.Problems, want)
+		}
+		for _, p := range l.Problems {
+			if strings.Contains(p.String(), "pw") {
+				t.Errorf("problem contains a secret: %s", p)
+			}
+		}
+	}
+}
+
+// TestDefaultsAreValid checks the defaults of the table as if they were in a file.
+func TestDefaultsAreValid(t *testing.T) {
+	x := table.NewIndex()
+	for i := range x.Rows {
+		row := &x.Rows[i]
+		if row.Default == "" {
+			continue
+		}
+		for _, p := range CheckValue(x, row, row.Name, row.DefaultValue(), Origin{}).Problems {
+			t.Errorf("default of %s: %s", row.Name, p.Message)
+		}
+	}
+}
+
+func TestDocumentationExamplesAreValid(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "settings.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, block := range strings.Split(string(text), "\n```")[1:] {
+		kind, example, _ := strings.Cut(block, "\n")
+		if kind == "" || kind == "sh" { // the end of a block, or commands
+			continue
+		}
+		found++
+		l := Read(table.NewIndex(), ScopeUser, "docs."+kind, []byte(example))
+		for _, p := range l.Problems {
+			t.Errorf("%s", p)
+		}
+		for _, d := range l.Unknown {
+			t.Errorf("%s", d.Message)
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d examples, want 2", found)
 	}
 }

@@ -1,4 +1,4 @@
-package settings
+package edit
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -20,7 +21,7 @@ type Assignment struct {
 
 // Assign parses words as a value of a setting, or of a part of one such as
 // mcpServers.NAME.timeout, by the setting's type: lists take any number of
-// words, objects one word of JSON. The error is an [*UnknownKeyError] or an
+// words, objects one word of JSON. The error is an [*table.UnknownKeyError] or an
 // [*document.Error].
 func Assign(key string, words []string) (Assignment, error) {
 	x := table.NewIndex()
@@ -32,21 +33,20 @@ func Assign(key string, words []string) (Assignment, error) {
 	if err != nil {
 		return Assignment{}, document.NewError([]document.Problem{{File: key, Message: err.Error()}})
 	}
-	r := reader{index: x, layer: &layer{}}
-	r.check(row, key, n)
+	checked := layers.CheckValue(x, row, key, n, layers.Origin{})
 	var problems []document.Problem
-	for _, d := range r.layer.unknown {
+	for _, d := range checked.Unknown {
 		_, message, _ := strings.Cut(d.Message, ": ") // after file:line
 		problems = append(problems, document.Problem{File: key, Message: message, Hint: d.Hint})
 	}
-	for _, p := range r.layer.mistakes() {
+	for _, p := range checked.Mistakes() {
 		problems = append(problems, withoutPlace(p, key))
 	}
 	return Assignment{Paths: paths, Value: n.JSON()}, document.NewError(problems)
 }
 
 // Paths returns the paths to a setting, or to a part of one, in a file: by its name,
-// then by its twin. The error is an [*UnknownKeyError].
+// then by its twin. The error is an [*table.UnknownKeyError].
 func Paths(key string) ([][]string, error) {
 	_, paths, err := known(table.NewIndex(), key)
 	return paths, err
@@ -55,7 +55,7 @@ func Paths(key string) ([][]string, error) {
 func known(x *table.Index, key string) (*table.Row, [][]string, error) {
 	row, paths := assigned(x, key)
 	if row == nil || row.Foreign {
-		return nil, nil, &UnknownKeyError{Key: key, Near: nearKeys(x, key)}
+		return nil, nil, &table.UnknownKeyError{Key: key, Near: nearKeys(x, key)}
 	}
 	return row, paths, nil
 }
@@ -132,13 +132,13 @@ func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 // nearKeys returns similar keys or, if the key is a group, the keys in it.
 func nearKeys(x *table.Index, key string) []string {
 	if x.IsGroup(key) {
-		return slices.DeleteFunc(x.Keys(), func(k string) bool { return !isBelow(k, key) })
+		return slices.DeleteFunc(x.Keys(), func(k string) bool { return k != key && !strings.HasPrefix(k, key+".") })
 	}
 	var near []string
 	for i := range x.Rows { // mcpServers.NAME.comand
 		rest, ok := strings.CutPrefix(key, x.Rows[i].Name+".")
 		if dot := strings.LastIndexByte(rest, '.'); ok && dot > 0 {
-			for _, name := range registry.Near(rest[dot+1:], fieldNames(&x.Rows[i])) {
+			for _, name := range registry.Near(rest[dot+1:], x.Rows[i].FieldNames()) {
 				if name = x.Rows[i].Name + "." + rest[:dot+1] + name; name != key { // fields of list elements have no key
 					near = append(near, name)
 				}
@@ -191,12 +191,4 @@ func Values(key string) []string {
 		return []string{"true", "false"}
 	}
 	return row.Choices
-}
-
-// CheckFile parses the content of a settings file, whose name determines the
-// format. The error is an [*document.Error] with all mistakes; unknown keys are reported
-// as diagnostics.
-func CheckFile(file string, data []byte) ([]registry.Diagnostic, error) {
-	l := read(table.NewIndex(), ScopeUser, file, data)
-	return l.unknown, document.NewError(l.mistakes())
 }

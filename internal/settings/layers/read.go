@@ -1,8 +1,8 @@
-package settings
+package layers
 
 import (
+	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -15,104 +15,99 @@ import (
 // reported per file.
 const maxProblems = 100
 
-// entry is one setting of one file.
-type entry struct {
-	row    *table.Row
-	key    string // as written, dotted
-	node   *jsonx.Value
-	origin Origin
-	layer  int // index of its layer; later ones replace earlier ones
-}
-
-// layer holds what one scope sets.
-type layer struct {
-	scope    Scope
-	file     string
-	real     string       // with links resolved; only for --settings files
-	root     *jsonx.Value // nil if the file could not be parsed
-	entries  []entry
-	problems []document.Problem
-	faults   faults
-	unknown  []registry.Diagnostic
-	servers  int              // number of servers in a file of another program
-	switched []ImportedServer // of another program: entries that only switch servers on or off
-}
-
-// faults are the mistakes in the value that describes one source, an entry of
-// mcpServers or a command. They affect only that source.
-type faults map[*jsonx.Value][]document.Problem
-
-// of returns the mistakes in a value as an [*document.Error], or nil if there are none.
-func (f faults) of(n *jsonx.Value) error { return document.NewError(document.SortProblems(f[n])) }
-
-// mistakes returns all mistakes in a layer, in order of position.
-func (l *layer) mistakes() []document.Problem {
-	all := slices.Clone(l.problems)
-	for _, problems := range l.faults {
-		all = append(all, problems...)
-	}
-	document.SortByPlace(all)
-	return all
-}
-
-// isBlank reports whether a file sets nothing except $schema, for example because
-// everything in it is commented out. It is false for nil.
-func (l *layer) isBlank() bool {
-	return l != nil && l.root != nil && len(l.problems) == 0 &&
-		!slices.ContainsFunc(l.root.Members, func(f jsonx.Member) bool { return f.Name != "$schema" })
-}
-
 // reader checks one file against the table of settings.
 type reader struct {
 	index   *table.Index
-	layer   *layer
+	layer   *Layer
 	foreign []string
 	source  *jsonx.Value // the source that is being checked; nil if none
 }
 
-// read parses and checks a settings file. The layer records all mistakes in it.
-func read(x *table.Index, scope Scope, file string, data []byte) *layer {
+// Read parses and checks a settings file. The layer records all mistakes in it.
+func Read(x *table.Index, scope Scope, file string, data []byte) *Layer {
 	doc, problems := document.Parse(file, data)
-	return check(x, scope, file, doc, problems)
+	return FromDocument(x, scope, file, doc, problems)
 }
 
-// check checks a parsed settings file; doc may be nil.
-func check(x *table.Index, scope Scope, file string, doc *document.Document, problems []document.Problem) *layer {
-	l := &layer{scope: scope, file: file, problems: problems}
+// FromDocument checks a parsed settings file; doc may be nil.
+func FromDocument(x *table.Index, scope Scope, file string, doc *document.Document, problems []document.Problem) *Layer {
+	l := &Layer{Scope: scope, File: file, Problems: problems}
 	r := reader{index: x, layer: l}
 	if doc != nil {
-		l.root = doc.Root
+		l.Root = doc.Root
 		r.group(doc.Root, "")
 	}
 	if len(r.foreign) > 0 {
-		l.unknown = append(l.unknown, registry.Diagnostic{
+		l.Unknown = append(l.Unknown, registry.Diagnostic{
 			Severity: registry.SeverityInfo, Code: "foreign_setting",
 			Message: fmt.Sprintf("%s: settings of another program, ignored here: %s", file, strings.Join(r.foreign, ", ")),
 		})
 	}
-	document.SortByPlace(l.problems)
-	if n := len(l.problems) - maxProblems; n > 0 {
-		l.problems = append(l.problems[:maxProblems], document.Problem{File: file, Line: 1, Col: 1, Message: fmt.Sprintf("and %d more mistakes", n)})
+	document.SortByPlace(l.Problems)
+	if n := len(l.Problems) - maxProblems; n > 0 {
+		l.Problems = append(l.Problems[:maxProblems], document.Problem{File: file, Line: 1, Col: 1, Message: fmt.Sprintf("and %d more mistakes", n)})
 	}
 	return l
 }
 
+// CheckValue checks the value of a setting that is in no file; at tells its scope and the name
+// of what sets it. x may be nil if the value is no object.
+func CheckValue(x *table.Index, row *table.Row, key string, n *jsonx.Value, at Origin) *Layer {
+	r := reader{index: x, layer: &Layer{Scope: at.Scope, File: at.Name}}
+	r.check(row, key, n)
+	return r.layer
+}
+
+// CheckFile parses the content of a settings file, whose name determines the
+// format. The error is an [*document.Error] with all mistakes; unknown keys are reported
+// as diagnostics.
+func CheckFile(file string, data []byte) ([]registry.Diagnostic, error) {
+	l := Read(table.NewIndex(), ScopeUser, file, data)
+	return l.Unknown, document.NewError(l.Mistakes())
+}
+
+// CheckServer returns what is wrong with an entry of mcpServers, or "" if nothing
+// is.
+func CheckServer(name string, entry json.RawMessage) string {
+	_, problem := CheckEntry(table.NewIndex(), table.ServersKey, name, entry)
+	return problem
+}
+
+// CheckAPI is CheckServer for an entry of openapi.
+func CheckAPI(name string, entry json.RawMessage) string {
+	_, problem := CheckEntry(table.NewIndex(), table.APIsKey, name, entry)
+	return problem
+}
+
+// CheckEntry checks an entry of mcpServers or openapi.
+func CheckEntry(x *table.Index, key, name string, entry json.RawMessage) (n *jsonx.Value, problem string) {
+	doc, problems := document.Parse("server.json", entry)
+	if len(problems) > 0 {
+		return nil, "its entry cannot be read"
+	}
+	named := jsonx.NewObject(jsonx.NewMember(name, doc.Root))
+	if mistakes := CheckValue(x, x.Row(key), key, named, Origin{}).Mistakes(); len(mistakes) > 0 {
+		return nil, mistakes[0].Message
+	}
+	return doc.Root, ""
+}
+
 func (r *reader) origin(at jsonx.Pos) Origin {
 	line, col := at.Place()
-	return Origin{Scope: r.layer.scope, Name: r.layer.file, Line: line, Col: col}
+	return Origin{Scope: r.layer.Scope, Name: r.layer.File, Line: line, Col: col}
 }
 
 func (r *reader) fail(at jsonx.Pos, hint, format string, args ...any) {
 	line, col := at.Place()
-	p := document.Problem{File: r.layer.file, Line: line, Col: col, Message: document.Visible(fmt.Sprintf(format, args...)), Hint: hint}
+	p := document.Problem{File: r.layer.File, Line: line, Col: col, Message: document.Visible(fmt.Sprintf(format, args...)), Hint: hint}
 	switch {
 	case r.source == nil:
-		r.layer.problems = append(r.layer.problems, p)
-	case len(r.layer.faults[r.source]) < maxProblems:
-		if r.layer.faults == nil {
-			r.layer.faults = faults{}
+		r.layer.Problems = append(r.layer.Problems, p)
+	case len(r.layer.Faults[r.source]) < maxProblems:
+		if r.layer.Faults == nil {
+			r.layer.Faults = Faults{}
 		}
-		r.layer.faults[r.source] = append(r.layer.faults[r.source], p)
+		r.layer.Faults[r.source] = append(r.layer.Faults[r.source], p)
 	}
 }
 
@@ -147,30 +142,30 @@ func (r *reader) group(n *jsonx.Value, prefix string) {
 }
 
 func (r *reader) setting(row *table.Row, key string, f jsonx.Member) {
-	for _, e := range r.layer.entries {
-		if e.row == row {
-			r.fail(f.Pos, "keep one of them", "%s is already set as %s on line %d", key, e.key, e.origin.Line)
+	for _, e := range r.layer.Settings {
+		if e.Row == row {
+			r.fail(f.Pos, "keep one of them", "%s is already set as %s on line %d", key, e.Key, e.Origin.Line)
 			return
 		}
 	}
 	r.check(row, key, f.Value)
-	r.layer.entries = append(r.layer.entries, entry{row: row, key: key, node: f.Value, origin: r.origin(f.Pos)})
+	r.layer.Settings = append(r.layer.Settings, Setting{Row: row, Key: key, Value: f.Value, Origin: r.origin(f.Pos)})
 }
 
 // unknown warns about a key that is not in the table, and suggests the nearest
 // one that is.
 func (r *reader) unknown(f jsonx.Member, key, group string, candidates []string) {
-	if len(r.layer.unknown) >= maxProblems {
+	if len(r.layer.Unknown) >= maxProblems {
 		return
 	}
 	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "unknown_setting",
-		Message: fmt.Sprintf("%s:%d:%d: unknown setting %q", r.layer.file, f.Line, f.Col, key)}
+		Message: fmt.Sprintf("%s:%d:%d: unknown setting %q", r.layer.File, f.Line, f.Col, key)}
 	if r.index.Row(f.Name) != nil && strings.Contains(f.Name, ".") {
 		d.Hint = "write it nested, as in " + strings.ReplaceAll(f.Name, ".", ": {") + ": …" + strings.Repeat("}", strings.Count(f.Name, "."))
 	} else {
 		d.Hint = nearKey(f.Name, group, candidates)
 	}
-	r.layer.unknown = append(r.layer.unknown, d)
+	r.layer.Unknown = append(r.layer.Unknown, d)
 }
 
 // nearKey suggests the key of a group ("" means the top level) that is nearest to a
@@ -191,7 +186,7 @@ func nearKey(name, group string, candidates []string) string {
 }
 
 func (r *reader) wrongType(n *jsonx.Value, key, want string) {
-	if r.layer.scope >= ScopeEnv { // variables and flags are always text
+	if r.layer.Scope >= ScopeEnv { // variables and flags are always text
 		r.fail(jsonx.Pos{}, "", "%s: expected %s", key, want)
 		return
 	}

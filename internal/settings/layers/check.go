@@ -1,4 +1,4 @@
-package settings
+package layers
 
 import (
 	"fmt"
@@ -173,10 +173,10 @@ func (r *reader) object(row *table.Row, key string, n *jsonx.Value) {
 		i := slices.IndexFunc(row.Fields, func(s table.Row) bool { return s.Name == f.Name })
 		switch {
 		case i < 0 && row.Strict:
-			r.fail(f.Pos, nearKey(f.Name, key, fieldNames(row)), "unknown setting %q", key+"."+f.Name)
+			r.fail(f.Pos, nearKey(f.Name, key, row.FieldNames()), "unknown setting %q", key+"."+f.Name)
 			continue
 		case i < 0:
-			r.unknown(f, key+"."+f.Name, key, fieldNames(row))
+			r.unknown(f, key+"."+f.Name, key, row.FieldNames())
 			continue
 		}
 		present[f.Name] = f.Value.Kind != jsonx.Null
@@ -198,14 +198,6 @@ func (r *reader) object(row *table.Row, key string, n *jsonx.Value) {
 // isEmpty reports whether a value is null, or text that is blank.
 func isEmpty(n *jsonx.Value) bool {
 	return n.Kind == jsonx.Null || n.Kind == jsonx.String && strings.TrimSpace(n.Text()) == ""
-}
-
-func fieldNames(row *table.Row) []string {
-	out := make([]string, len(row.Fields))
-	for i, s := range row.Fields {
-		out[i] = s.Name
-	}
-	return out
 }
 
 func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {

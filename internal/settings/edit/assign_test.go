@@ -1,11 +1,8 @@
-package settings
+package edit
 
 import (
-	"errors"
 	"strings"
 	"testing"
-
-	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 func TestAssignParsesWordsByType(t *testing.T) {
@@ -64,16 +61,5 @@ func TestAssignParsesWordsByType(t *testing.T) {
 		if err != nil || strings.Join(a.Paths[0], "/") != test.path || string(a.Value) != test.want {
 			t.Errorf("%s %q: %v = %s, %v; want %s = %s", test.key, test.words, a.Paths, a.Value, err, test.path, test.want)
 		}
-	}
-}
-
-func TestCheckFileReportsPositions(t *testing.T) {
-	diags, err := CheckFile("s.yaml", []byte("shell:\n  timeout: soon\naprovalMode: plan\nmcpServers:\n  a: {args: [x]}\n"))
-	bad, ok := errors.AsType[*document.Error](err)
-	if !ok || len(bad.Problems) != 2 || !strings.HasPrefix(err.Error(), "s.yaml:2:12: shell.timeout: ") || !strings.Contains(err.Error(), "\ns.yaml:5:6: mcpServers.a: ") {
-		t.Errorf("error %v", err)
-	}
-	if len(diags) != 1 || diags[0].Hint != `did you mean "approvalMode"?` {
-		t.Errorf("diagnostics %v", diags)
 	}
 }

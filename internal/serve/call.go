@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,16 +21,11 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
-// callAny is callTool for the one tool that the SDK knows.
-func (s *Server) callAny(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	req.Params.Name = asked(ctx)
-	return s.callTool(ctx, req)
-}
-
 // callTool makes a client's call. Errors become results for the model, unless the request
 // itself was canceled.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 	c := question.From(ctx)
+	req.Params.Name = asked(ctx)
 	defer func() { s.countEnd(ctx, c, result, err) }()
 	done, err := s.admit(ctx, c)
 	if err != nil {
@@ -88,7 +84,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 // countEnd counts a request for a call that has been answered, for the metrics.
 func (s *Server) countEnd(ctx context.Context, c *question.Client, result *mcp.CallToolResult, err error) {
 	_, isTask := errors.AsType[*task.AsTask](err)
-	switch label := s.labelOf(c.From.Name); {
+	switch label := labelOf(c.From.Name, s.claimed.Load(), s.offers.Common()); {
 	case canceled(ctx, err):
 	case isTask:
 		s.ended.add(label, "task") // it goes on
@@ -101,7 +97,7 @@ func (s *Server) countEnd(ctx context.Context, c *question.Client, result *mcp.C
 
 // taskSupport returns whether a tool can be called as a task, as in [mcpclient.TaskSupport].
 func (s *Server) taskSupport(ctx context.Context, name string) string {
-	v, done := s.use(ctx)
+	v, done := s.offers.Use(ctx)
 	defer done()
 	if t := v.Tool(name); t != nil {
 		return mcpclient.TaskSupport(&t.Tool.Definition)
@@ -129,7 +125,7 @@ func resultOfCall(c *question.Client, v any, err error) (*mcp.CallToolResult, er
 // execute makes a call. If its server needs a login of the client, it may ask for it and make the
 // call again.
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn bool) (registry.Result, error) {
-	v, done := s.use(ctx)
+	v, done := s.offers.Use(ctx)
 	defer done()
 	ctx = v.Context(ctx)
 	f, ok := v.Find(ctx, req.Params.Name)
@@ -150,7 +146,7 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn
 	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: question.Progress(ctx)}
 	r, err := v.Session.Calls.Call(ctx, f, call)
 	if server := v.OwnServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
-		if err := s.logIn(ctx, server); err != nil {
+		if err := s.logins.logIn(ctx, server); err != nil {
 			return registry.Result{}, err
 		}
 		return s.execute(ctx, req, false)
@@ -245,18 +241,14 @@ func (s *Server) checkParams(in *transport.Inbound) error {
 	if !in.Modern || in.Member("method") != "tools/call" {
 		return nil
 	}
-	s.mu.Lock()
-	o := s.offerTo(in.From.Name)
-	if o == nil && s.offer != nil {
-		o = s.offer.Offer // what it has is part of what the client will be offered
-	}
-	s.mu.Unlock()
+	// What all are offered is part of what the client will be.
+	o := cmp.Or(s.offers.For(in.From.Name), s.offers.Common())
 	if o == nil {
 		return nil
 	}
 	params := jsonx.Get(in.Body, "params")
 	name, _ := jsonx.Text(jsonx.Get(params, "name"))
-	t := o.View(in.From.Profile).WithApps().Tool(name)
+	t := s.offers.View(o, in.From.Profile).WithApps().Tool(name)
 	if t == nil {
 		return nil
 	}

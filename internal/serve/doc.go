@@ -10,6 +10,6 @@
 // Its parts are packages, each of which knows those before it: auth says who sends a request,
 // transport carries messages, question asks clients, task has calls that go on after their
 // requests. Package replica lets other processes serve the same clients, which cluster finds.
-// Package offer answers what a client is offered, and knows none of them. Here is what puts the
-// parts together, and which offer is in use for whom.
+// Package offer answers what a client is offered, and knows none of them; package current keeps the
+// offers that are in use. Here is what puts the parts together.
 package serve

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 )
 
 const (
@@ -59,7 +60,7 @@ func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 // be reached. A server that was not started yet, or was closed because it was unused, counts as
 // reachable. Only clients with a token learn the names of the others.
 func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
-	failed := h.server.unreachable(r.Context())
+	failed := unreachable(r.Context(), h.server.offers.Common())
 	if len(failed) == 0 || h.leaving.Load() {
 		h.health(w, r)
 		return
@@ -71,10 +72,10 @@ func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, text, http.StatusServiceUnavailable)
 }
 
-// unreachable returns the names of the servers and APIs that failed when they were last tried and are not
-// optional.
-func (s *Server) unreachable(ctx context.Context) (out []string) {
-	for _, source := range s.sources(ctx) {
+// unreachable returns the names of the servers and APIs of an offer that failed when they were last tried and
+// are not optional.
+func unreachable(ctx context.Context, o *offer.Offer) (out []string) {
+	for _, source := range sourcesOf(ctx, o) {
 		if source.server != "" && source.state == sourceFailed && !source.optional {
 			out = append(out, source.server)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
-	"github.com/toolreg/toolreg/internal/serve/offer"
+	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/store"
@@ -60,7 +60,9 @@ type login struct {
 // logins are the logins that wait for browsers: in memory or, with a store, where all replicas see
 // them. It is safe for concurrent use.
 type logins struct {
-	store *store.Store // nil if they are in memory
+	offers  *current.Offers
+	store   *store.Store // nil if they are in memory
+	replica string       // the ID of this one; empty without a store
 
 	mu   sync.Mutex
 	byID map[string]login
@@ -208,10 +210,8 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 		return session.Connections.FinishLogin(r.Context(), one.Server, one.Client, one.Pending, r.URL.Query())
 	})
 	if err == nil {
-		h.server.connectClient(context.WithoutCancel(r.Context()), one)
-		if one.Done, one.Pending = true, nil; h.server.replica != nil {
-			one.Replica = h.server.replica.ID
-		}
+		h.server.logins.connect(context.WithoutCancel(r.Context()), one)
+		one.Done, one.Pending, one.Replica = true, nil, h.server.logins.replica
 		err = h.server.logins.put(r.Context(), id, one)
 	}
 	if err != nil {
@@ -224,13 +224,13 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 	h.loginPage(w, http.StatusOK, LoginPage{Heading: "You are logged in to " + one.Server, Text: "You can close this page and go back to your program."})
 }
 
-// connectClient offers the client what its new login gives access to, if it is here.
-func (s *Server) connectClient(ctx context.Context, one login) {
+// connect offers the client what its new login gives access to, if it is here.
+func (l *logins) connect(ctx context.Context, one login) {
 	ctx = caller.With(ctx, &caller.Caller{Name: one.Client, Token: one.Client})
-	for _, o := range s.offers() {
+	for _, o := range l.offers.All() {
 		for _, server := range o.OwnServers() {
 			if o.Client == one.Client && server.Info().Name == one.Server {
-				s.loggedIn(ctx, server)
+				l.offers.Reconnect(ctx, server)
 			}
 		}
 	}
@@ -276,10 +276,10 @@ func (h *HTTP) baseOf(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// loginBase returns where the pages of a login to a server are.
-func (s *Server) loginBase(ctx context.Context, from auth.Identity, name string) (string, error) {
+// base returns where the pages of a login to a server are.
+func (l *logins) base(ctx context.Context, from auth.Identity, name string) (string, error) {
 	redirect := ""
-	err := s.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
+	err := l.offers.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
 		redirect, err = session.Connections.RedirectURI(ctx, name)
 		return err
 	})
@@ -297,11 +297,11 @@ func (s *Server) loginBase(ctx context.Context, from auth.Identity, name string)
 	return from.Base, nil
 }
 
-// callLogin calls the tool that logs in to a server.
-func (s *Server) callLogin(ctx context.Context, server *mcpclient.Source) (registry.Result, error) {
+// call calls the tool that logs in to a server.
+func (l *logins) call(ctx context.Context, server *mcpclient.Source) (registry.Result, error) {
 	connect := server.Retry // the client has logged in meanwhile
 	if server.Info().State == mcpclient.StateNeedsLogin {
-		connect = func(ctx context.Context) error { return s.logIn(ctx, server) }
+		connect = func(ctx context.Context) error { return l.logIn(ctx, server) }
 	}
 	if err := connect(ctx); err != nil {
 		return registry.Result{}, err
@@ -312,15 +312,15 @@ func (s *Server) callLogin(ctx context.Context, server *mcpclient.Source) (regis
 }
 
 // logIn asks the user of a client to log in to a server, and waits until they have done so.
-func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
+func (l *logins) logIn(ctx context.Context, server *mcpclient.Source) error {
 	c, name := question.From(ctx), server.Info().Name
-	base, err := s.loginBase(ctx, c.From, name)
+	base, err := l.base(ctx, c.From, name)
 	if err != nil {
 		return err
 	}
 	one := login{Client: caller.Token(ctx), Server: name, Base: base, Until: time.Now().Add(loginTime)}
 	id := rand.Text()
-	if err := s.logins.put(ctx, id, one); err != nil {
+	if err := l.put(ctx, id, one); err != nil {
 		return err
 	}
 	address := one.Base + loginPath + id
@@ -347,7 +347,7 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 			return context.Cause(ctx)
 		case <-tick:
 		}
-		now, ok, err := s.logins.find(ctx, id)
+		now, ok, err := l.find(ctx, id)
 		switch {
 		case err != nil:
 			return err
@@ -357,32 +357,10 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 			if !c.Modern { // if that fails, the client learns of it from the result
 				_ = c.Session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id})
 			}
-			if s.replica != nil && now.Replica != s.replica.ID {
-				s.loggedIn(ctx, server)
+			if now.Replica != l.replica {
+				l.offers.Reconnect(ctx, server)
 			}
 			return nil
 		}
 	}
-}
-
-// loggedIn connects to a server with the new login of a client, and offers what it lists.
-func (s *Server) loggedIn(ctx context.Context, server *mcpclient.Source) {
-	r := s.attempt(server, func(ctx context.Context, _ registry.Source) (bool, error) { return true, server.Restart(ctx) })
-	select {
-	case <-r.over:
-	case <-ctx.Done():
-	}
-}
-
-// useLogins returns what the caller of ctx is offered after it has connected anew to servers to which the
-// client has logged in or out since v was made, elsewhere.
-func (s *Server) useLogins(ctx context.Context, v *offer.View) (*offer.View, error) {
-	changed := v.ChangedLogins(ctx)
-	if len(changed) == 0 {
-		return v, nil
-	}
-	for _, server := range changed {
-		s.loggedIn(ctx, server)
-	}
-	return s.offered(ctx)
 }

@@ -498,13 +498,13 @@ func TestAbsentClientsAreForgotten(t *testing.T) {
 	a.url = serveHandler(t, a.server.HTTP(a.options())).URL
 	ada := a.connect(t, "lovelace", aliceToken, "")
 	ada.call(t, "gh__login")
-	waitFor(t, func() bool { return len(a.server.offers()) == 1 })
+	waitFor(t, func() bool { return len(a.server.offers.All()) == 1 })
 	ctx := caller.With(t.Context(), &caller.Caller{Token: "ada"})
 	before := a.session.ServersFor(ctx).Of("gh__")
 	if got := ada.call(t, "whoami"); got != "lovelace" {
 		t.Errorf("whoami: %s", got)
 	}
-	waitFor(t, func() bool { return len(a.server.offers()) == 1 && a.session.ServersFor(ctx).Of("gh__") != before })
+	waitFor(t, func() bool { return len(a.server.offers.All()) == 1 && a.session.ServersFor(ctx).Of("gh__") != before })
 }
 
 // With a store, a login that one replica begins is completed at another, and all use it. One of

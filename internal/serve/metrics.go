@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -44,9 +45,11 @@ func (c *callCounts) add(client, outcome string) {
 
 // Measure adds what runs and waits, by client, and the states of the sources.
 func (s *Server) Measure(ctx context.Context, to Numbers) {
-	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.Counts(), s.labelOf)
-	measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.asked.Counts(), s.labelOf)
-	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", s.sessions.Counts(), s.labelOf)
+	o := s.offers.Common()
+	label := func(client string) string { return labelOf(client, s.claimed.Load(), o) }
+	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.Counts(), label)
+	measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.asked.Counts(), label)
+	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", s.sessions.Counts(), label)
 	s.ended.mu.Lock()
 	ended := maps.Clone(s.ended.of)
 	s.ended.mu.Unlock()
@@ -55,7 +58,7 @@ func (s *Server) Measure(ctx context.Context, to Numbers) {
 		to.Add("toolreg_calls_total", ended[key], "client", key[0], "outcome", key[1])
 	}
 	to.Begin("toolreg_source_state", "gauge", "Whether a source of tools is in this state.")
-	for _, source := range s.sources(ctx) {
+	for _, source := range sourcesOf(ctx, o) {
 		for _, state := range []string{sourceUp, sourceFailed, sourceDisabled} {
 			is := 0
 			if source.state == state {
@@ -78,16 +81,14 @@ func measure(to Numbers, name, help string, counts map[string]int, label func(st
 	}
 }
 
-// labelOf returns the label of a client.
-func (s *Server) labelOf(client string) string {
-	if !s.claimed.Load() {
+// labelOf returns the label of a client. claimed says that names of clients are claims of access tokens.
+func labelOf(client string, claimed bool, o *offer.Offer) string {
+	if !claimed {
 		return client
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.offer != nil {
-		for _, limit := range s.offer.Session.Settings.CallLimits {
-			if limit.Client == client && !text.IsGlob(client) {
+	if o != nil && !text.IsGlob(client) {
+		for _, limit := range o.Session.Settings.CallLimits {
+			if limit.Client == client {
 				return client
 			}
 		}
@@ -110,12 +111,9 @@ type sourceState struct {
 	optional bool
 }
 
-// sources returns the states of the sources of the current offer: first the servers and the APIs,
+// sourcesOf returns the states of the sources of an offer, which may be nil: first the servers and the APIs,
 // as they were when they were last tried.
-func (s *Server) sources(ctx context.Context) (out []sourceState) {
-	s.mu.Lock()
-	o := s.offer
-	s.mu.Unlock()
+func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 	if o == nil {
 		return nil
 	}

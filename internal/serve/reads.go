@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/transport"
@@ -28,9 +30,16 @@ const (
 	anyResource = "toolreg:any"
 )
 
+// reads answers requests for prompts and resources.
+type reads struct {
+	offers *current.Offers
+	states *question.Calls
+	log    *slog.Logger
+}
+
 // ask has the SDK handle a request for a tool, a prompt or a resource, which it does not know. The returned
 // context has its name. The error is that of a prompt or a resource that the caller is not offered.
-func (s *Server) ask(ctx context.Context, v *offer.View, method string, req mcp.Request) (context.Context, error) {
+func (r *reads) ask(ctx context.Context, v *offer.View, method string, req mcp.Request) (context.Context, error) {
 	switch req := req.(type) {
 	case *mcp.CallToolRequest:
 		name := req.Params.Name
@@ -39,7 +48,7 @@ func (s *Server) ask(ctx context.Context, v *offer.View, method string, req mcp.
 	case *mcp.GetPromptRequest:
 		p, err := v.Prompt(ctx, req.Params.Name)
 		if err != nil {
-			return ctx, s.refuse(ctx, v, method, err)
+			return ctx, notOffered(ctx, r.log, v, method, err)
 		}
 		tracing.Current(ctx).Target("gen_ai.prompt.name", p.Declared)
 		req.Params.Name = anyPrompt
@@ -47,7 +56,7 @@ func (s *Server) ask(ctx context.Context, v *offer.View, method string, req mcp.
 	case *mcp.ReadResourceRequest:
 		name := req.Params.URI
 		if _, err := v.Resource(ctx, name); err != nil {
-			return ctx, s.refuse(ctx, v, method, err)
+			return ctx, notOffered(ctx, r.log, v, method, err)
 		}
 		req.Params.URI = anyResource
 		return context.WithValue(ctx, askedKey{}, name), nil
@@ -55,14 +64,14 @@ func (s *Server) ask(ctx context.Context, v *offer.View, method string, req mcp.
 	return ctx, nil
 }
 
-// refuse returns the error with which to answer a request for a prompt or a resource that the caller
+// notOffered returns the error with which to answer a request for a prompt or a resource that the caller
 // is not offered. It is logged, but where a server failed.
-func (s *Server) refuse(ctx context.Context, v *offer.View, method string, err error) error {
+func notOffered(ctx context.Context, log *slog.Logger, v *offer.View, method string, err error) error {
 	refused, _ := errors.AsType[*jsonrpc.Error](err)
 	if refused != nil && refused.Code == jsonrpc.CodeInternalError {
 		return err
 	}
-	s.opts.Log.Warn("request refused", "method", method, "caller", caller.Name(ctx), "reason", err.Error())
+	log.Warn("request refused", "method", method, "caller", caller.Name(ctx), "reason", err.Error())
 	if denied, ok := errors.AsType[*engine.OfferDenied](err); ok {
 		v.Rules.Log(ctx, method, denied)
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: denied.Error()}
@@ -79,22 +88,22 @@ func asked(ctx context.Context) string {
 }
 
 // getPrompt has the server fill in a prompt.
-func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+func (r *reads) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	arguments, err := json.Marshal(req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
 	name := asked(ctx)
-	got, ask, err := s.states.Make(ctx, question.Turn{
+	got, ask, err := r.states.Make(ctx, question.Turn{
 		Method: "prompts/get", Name: name, Params: arguments, Progress: req.Params.GetProgressToken(),
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	},
 		func(ctx context.Context) (any, error) {
-			v, done := s.use(ctx)
+			v, done := r.offers.Use(ctx)
 			defer done()
 			p, err := v.Prompt(ctx, name)
 			if err != nil {
-				return nil, s.refuse(ctx, v, "prompts/get", err)
+				return nil, notOffered(ctx, r.log, v, "prompts/get", err)
 			}
 			var filled mcpclient.Filled
 			err = useOffer(ctx, v.Session, "prompts/get", p.Offer(),
@@ -120,25 +129,25 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 }
 
 // readResource reads a resource.
-func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+func (r *reads) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	name := asked(ctx)
 	var from *offer.Resource
-	got, ask, err := s.states.Make(ctx, question.Turn{
+	got, ask, err := r.states.Make(ctx, question.Turn{
 		Method: "resources/read", Name: name, Progress: req.Params.GetProgressToken(),
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	},
 		func(ctx context.Context) (any, error) {
-			v, done := s.use(ctx)
+			v, done := r.offers.Use(ctx)
 			defer done()
-			r, err := v.Resource(ctx, name)
+			found, err := v.Resource(ctx, name)
 			if err != nil {
-				return nil, s.refuse(ctx, v, "resources/read", err)
+				return nil, notOffered(ctx, r.log, v, "resources/read", err)
 			}
 			var reading mcpclient.Reading
-			err = useOffer(ctx, v.Session, "resources/read", r.Offer(name), map[string]string{"uri": name},
+			err = useOffer(ctx, v.Session, "resources/read", found.Offer(name), map[string]string{"uri": name},
 				func(ctx context.Context) (err error) {
-					from = r
-					reading, err = r.Server.ReadResource(ctx, name, question.Progress(ctx))
+					from = found
+					reading, err = found.Server.ReadResource(ctx, name, question.Progress(ctx))
 					return err
 				})
 			return reading, err
@@ -171,8 +180,8 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 }
 
 // complete has the server complete an argument of a prompt or a template.
-func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	v, done := s.use(ctx)
+func (r *reads) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	v, done := r.offers.Use(ctx)
 	defer done()
 	params := *req.Params
 	none := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}
@@ -186,18 +195,18 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	case "ref/prompt":
 		p, err := v.Prompt(ctx, ref.Name)
 		if err != nil {
-			return nil, s.refuse(ctx, v, "completion/complete", err)
+			return nil, notOffered(ctx, r.log, v, "completion/complete", err)
 		}
 		server, ref.Name = p.Server, p.Name
 	case "ref/resource":
-		r, err := v.Template(ctx, ref.URI)
+		t, err := v.Template(ctx, ref.URI)
 		switch {
 		case err != nil:
-			return nil, s.refuse(ctx, v, "completion/complete", err)
-		case !r.IsTemplate(): // a resource has no arguments
+			return nil, notOffered(ctx, r.log, v, "completion/complete", err)
+		case !t.IsTemplate(): // a resource has no arguments
 			return none, nil
 		}
-		server = r.Server
+		server = t.Server
 	default:
 		return none, nil
 	}

@@ -75,9 +75,7 @@ func (h *HTTP) processOf(in *transport.Inbound) string {
 // serverOf returns the server that provides what a request names. It returns nil if the request names
 // nothing, or no server provides it.
 func (s *Server) serverOf(in *transport.Inbound) *mcpclient.Source {
-	s.mu.Lock()
-	o := s.offer
-	s.mu.Unlock()
+	o := s.offers.Common()
 	if o == nil {
 		return nil
 	}
@@ -96,12 +94,12 @@ func (s *Server) serverOf(in *transport.Inbound) *mcpclient.Source {
 			return source
 		}
 	case "prompts/get":
-		if p, err := s.viewOf(ctx, o.Offer).Prompt(ctx, name); err == nil {
+		if p, err := s.offers.ViewOf(ctx, o).Prompt(ctx, name); err == nil {
 			return p.Server
 		}
 	case "resources/read":
 		uri, _ := jsonx.Text(jsonx.Get(params, "uri"))
-		if r, err := s.viewOf(ctx, o.Offer).Resource(ctx, uri); err == nil {
+		if r, err := s.offers.ViewOf(ctx, o).Resource(ctx, uri); err == nil {
 			return r.Server
 		}
 	}

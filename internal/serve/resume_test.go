@@ -182,7 +182,7 @@ func TestAnswerIsForItsQuestion(t *testing.T) {
 }
 
 func sessionOf(replica *httptest.Server) *engine.Session {
-	v, done := replica.Config.Handler.(*HTTP).server.use(context.Background())
+	v, done := replica.Config.Handler.(*HTTP).server.offers.Use(context.Background())
 	defer done()
 	return v.Session
 }

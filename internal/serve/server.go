@@ -19,10 +19,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/replica"
@@ -37,6 +37,8 @@ type Options struct {
 	Whole offer.Profile
 	// Profiles returns the profiles of a session. A nil Profiles means that there are none.
 	Profiles func(*engine.Session) offer.Profiles
+	// Initial are the profiles before the first [Server.Load].
+	Initial offer.Profiles
 	// Profile is the name of the profile of the client on stdin. Without one it is offered Whole.
 	Profile string
 	// Version is the version of toolreg that clients see.
@@ -69,42 +71,34 @@ type Limits struct {
 // Server offers the tools of a session to MCP clients. It is safe for concurrent
 // use.
 type Server struct {
-	opts  Options
-	max   atomic.Pointer[Limits]
-	ready chan struct{}   // closed when offer is set
-	life  context.Context // set before ready is closed
+	opts Options
+	max  atomic.Pointer[Limits]
+	reap sync.Once // begins with the first Load
 
-	loading sync.Mutex     // one offer is made at a time
-	changes *changes       // that servers have reported
-	closing sync.WaitGroup // sessions that were replaced or are not used
+	offers        *current.Offers
+	lists         lists
+	subscriptions subscriptions
+	updates       updates
+	reads         reads
+	logins        logins
 
+	closing  sync.WaitGroup // sessions and subscriptions that end
 	sessions transport.Sessions
 	replica  *replica.Replica // nil without a store
 
 	stopping chan struct{} // closed by stop
 	stopOnce sync.Once
 
-	logins        logins
-	subscriptions subscriptions
-	known         knownLists
-	// reporting is the server that has reported the change of which clients are being notified.
-	reporting atomic.Pointer[mcpclient.Source]
-	calls     transport.Calls
-	asked     transport.Calls // the questions to people about calls, and of servers
-	ended     callCounts
-	claimed   atomic.Bool // the names of clients are claims of access tokens
-	tasks     *task.Tasks
-	clients   question.Clients
-	states    *question.Calls
-	inbound   sync.Map // the *inbound in sessions that the SDK is handling
-	ids       transport.SessionIDs
-
-	mu       sync.Mutex
-	profiles offer.Profiles
-	offer    *commonOffer
-	failed   error // error of Load if there is no offer
-	sdk      *mcp.Server
-	retrying map[registry.Source]*retry
+	calls   transport.Calls
+	asked   transport.Calls // the questions to people about calls, and of servers
+	ended   callCounts
+	claimed atomic.Bool // the names of clients are claims of access tokens
+	tasks   *task.Tasks
+	clients question.Clients
+	states  *question.Calls
+	inbound sync.Map // the *inbound in sessions that the SDK is handling
+	ids     transport.SessionIDs
+	sdk     *mcp.Server
 }
 
 // New returns a server that offers nothing until [Server.Load] has returned.
@@ -118,26 +112,58 @@ func New(opts Options) *Server {
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
 	}
-	s := &Server{
-		opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(),
-		retrying: map[registry.Source]*retry{},
-	}
+	s := &Server{opts: opts, stopping: make(chan struct{})}
 	s.SetLimits(opts.Limits)
 	s.sessions.Close = func(session transport.Session) {
 		s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 	}
 	s.clients = question.Clients{Asking: opts.Asking, Console: opts.Console, Open: &s.asked, Stopping: s.stopping}
+	s.subscriptions.warn = opts.Warn
+	s.offers = current.New(current.Options{
+		Whole: opts.Whole, Profiles: opts.Profiles, Initial: opts.Initial,
+		Idle:  func() time.Duration { return s.limits().Idle },
+		LogIn: s.logins.call, Subscriptions: &s.subscriptions, Updated: s.updates.changed, Changed: s.announce,
+		Log: opts.Log, Warn: opts.Warn,
+	})
+	s.lists = lists{offers: s.offers, bySession: map[*mcp.ServerSession]*listener{}}
+	s.logins.offers = s.offers
 	holder, tasks := "", task.Options{}
 	if opts.Questions.Store != nil {
-		s.logins.store = opts.Questions.Store
 		s.replica = replica.New(opts.Questions.Store)
+		s.logins.store, s.logins.replica = opts.Questions.Store, s.replica.ID
 		tasks = task.Options{Holder: s.replica.ID, Store: opts.Questions.Store, Elsewhere: s.replica.AskAboutTask}
 		holder = s.replica.ID
 	}
 	s.states, s.tasks = question.NewCalls(opts.Questions, holder), task.New(tasks)
+	s.reads = reads{offers: s.offers, states: s.states, log: opts.Log}
+	s.updates = updates{
+		subscriptions: &s.subscriptions, offers: s.offers, ending: &s.closing, stopping: s.stopping, log: opts.Log,
+		send: func(ctx context.Context, uri string) {
+			_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+		},
+	}
 	s.sdk = s.newSDKServer()
 	return s
 }
+
+// Load offers the tools of a session, see [current.Offers.Load]. What is unused is closed until the ctx of the
+// first Load is done.
+func (s *Server) Load(ctx context.Context, from *engine.Session) error {
+	defer s.reap.Do(func() { go s.reapUnused(ctx) })
+	return s.offers.Load(ctx, from)
+}
+
+// Current calls f with the session and the registry whose tools are offered. They stay valid
+// until f returns.
+func (s *Server) Current(f func(*engine.Session, *registry.Registry) error) error {
+	return s.offers.Current(f)
+}
+
+// Restart is [current.Offers.Restart].
+func (s *Server) Restart(ctx context.Context, name string) error { return s.offers.Restart(ctx, name) }
+
+// Profiles returns the profiles that clients can use now.
+func (s *Server) Profiles() offer.Profiles { return s.offers.Profiles() }
 
 // SetLimits replaces the limits. What is running goes on.
 func (s *Server) SetLimits(l Limits) { s.max.Store(&l) }
@@ -160,10 +186,9 @@ func (s *Server) reapUnused(ctx context.Context) {
 		case <-tick:
 		}
 		s.sessions.EndUnused(s.limits().Session)
-		s.endSubscriptions(ctx)
-		s.known.forget(s.gone)
+		s.updates.end(ctx, s.gone)
+		s.lists.forget(s.gone)
 		s.closeIdle()
-		s.forgetUnused()
 	}
 }
 
@@ -171,32 +196,15 @@ func (s *Server) reapUnused(ctx context.Context) {
 const closeEvery = 200 * time.Millisecond
 
 func (s *Server) closeIdle() {
-	gone := func(owner any) bool {
+	s.offers.CloseUnused(func(owner any) bool {
 		session, ok := owner.(*mcp.ServerSession)
 		return ok && s.gone(session)
-	}
-	for _, server := range s.connected() {
-		server.CloseIdle(s.limits().Idle, gone)
-	}
+	})
 }
 
 // gone reports whether a session over HTTP has ended.
 func (s *Server) gone(session *mcp.ServerSession) bool {
 	return session.ID() != "" && !s.sessions.Has(session)
-}
-
-// SetProfiles sets the profiles before the first Load, which sets those of its session.
-func (s *Server) SetProfiles(profiles offer.Profiles) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.profiles = profiles
-}
-
-// Profiles returns the profiles that clients can use now.
-func (s *Server) Profiles() offer.Profiles {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.profiles
 }
 
 // isBound reports whether a client is offered only what a profile has, whatever address it uses.
@@ -220,23 +228,23 @@ func (s *Server) newSDKServer() *mcp.Server {
 			Extensions: extensions,
 		},
 		GetSessionID:       s.ids.Next,
-		CompletionHandler:  s.complete,
-		SubscribeHandler:   s.subscribe,
-		UnsubscribeHandler: s.unsubscribe,
+		CompletionHandler:  s.reads.complete,
+		SubscribeHandler:   s.updates.subscribe,
+		UnsubscribeHandler: s.updates.unsubscribe,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 			c.CacheScope = offer.CacheScope
 		},
 	})
 	s.tasks.AddTo(server)
-	server.AddTool(&mcp.Tool{Name: anyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callAny)
-	server.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.getPrompt)
-	server.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.readResource)
+	server.AddTool(&mcp.Tool{Name: anyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callTool)
+	server.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.reads.getPrompt)
+	server.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.reads.readResource)
 	server.AddReceivingMiddleware(s.receive)
 	if s.replica != nil {
 		server.AddReceivingMiddleware(s.replica.Remember(s.identify))
 	}
 	server.AddReceivingMiddleware(s.guard, spans)
-	server.AddSendingMiddleware(s.dropOldNews, s.dropDeniedUpdates, question.ReadOnce)
+	server.AddSendingMiddleware(s.dropOldNews, s.updates.dropDenied, question.ReadOnce)
 	return server
 }
 
@@ -273,7 +281,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case !ok || session == nil:
 			return next(ctx, method, req)
 		case method == listenMethod:
-			return s.listen(s.clients.With(ctx, who, session, from), next, req, session)
+			return s.lists.listen(s.clients.With(ctx, who, session, from), next, req, session, s.stopping)
 		case method == "initialize":
 			settleRevision(req)
 			result, err := next(ctx, method, req)
@@ -302,19 +310,21 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		defer done()
 		ctx = s.clients.With(ctx, who, session, from)
 		defer question.From(ctx).Flush()
-		v, err := s.offered(ctx)
+		v, err := s.offers.Offered(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if v, err = s.useLogins(ctx, v); err != nil {
+		if v, err = s.offers.WithLogins(ctx, v); err != nil {
 			return nil, err
 		}
-		s.retryFailed(v.Offer)
-		v, err = s.resolve(ctx, v, req)
+		s.offers.RetryFailed(v.Offer)
+		call, isCall := req.(*mcp.CallToolRequest)
+		if isCall {
+			v, err = s.offers.Resolve(ctx, v, call.Params)
+		}
 		if errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, registry.ErrNeedsLogin) {
 			return errorResult(explain(err)), nil
 		}
-		call, isCall := req.(*mcp.CallToolRequest)
 		if err != nil {
 			if isCall {
 				s.opts.Log.Warn("call refused", "tool", call.Params.Name, "caller", who.Name, "reason", err.Error())
@@ -322,7 +332,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		if session.ID() != "" { // a modern client listens by another request
-			s.noteLists(s.known.listenerOf(ctx, session), v.Offer)
+			s.lists.follow(ctx, session, v.Offer)
 		}
 		if isCall && v.Tool(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
@@ -330,7 +340,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if strings.HasSuffix(method, "/list") {
 			return v.List(ctx, req)
 		}
-		if ctx, err = s.ask(ctx, v, method, req); err != nil {
+		if ctx, err = s.reads.ask(ctx, v, method, req); err != nil {
 			return nil, err
 		}
 		return task.Answer(next(ctx, method, req))
@@ -351,7 +361,7 @@ const (
 func (s *Server) withInstructions(ctx context.Context, result mcp.Result) {
 	waiting, cancel := context.WithTimeout(ctx, instructionsTime)
 	defer cancel()
-	v, err := s.offered(waiting)
+	v, err := s.offers.Offered(waiting)
 	if err != nil { // a later request says why
 		return
 	}
@@ -370,11 +380,35 @@ func (s *Server) dropOldNews(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasSuffix(method, listChanged) {
 			session, _ := req.GetSession().(*mcp.ServerSession)
-			if !s.isNews(method, session) {
+			if !s.lists.isNews(method, session) {
 				return nil, nil
 			}
 		}
 		return next(ctx, method, req)
+	}
+}
+
+// announce lets the SDK tell clients of lists that have changed for them.
+func (s *Server) announce(ctx context.Context, first bool) {
+	for _, kind := range s.lists.changed(ctx, first) {
+		s.poke(kind)
+	}
+}
+
+// poke lets the SDK tell clients that a kind of list has changed: something is added and removed
+// at once.
+func (s *Server) poke(kind string) {
+	const none = "toolreg.none"
+	switch kind {
+	case "tools":
+		s.sdk.AddTool(&mcp.Tool{Name: none, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callTool)
+		s.sdk.RemoveTools(none)
+	case "prompts":
+		s.sdk.AddPrompt(&mcp.Prompt{Name: none}, s.reads.getPrompt)
+		s.sdk.RemovePrompts(none)
+	case "resources":
+		s.sdk.AddResource(&mcp.Resource{Name: none, URI: "toolreg:none"}, s.reads.readResource)
+		s.sdk.RemoveResources("toolreg:none")
 	}
 }
 
@@ -416,12 +450,19 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain t
 	return err
 }
 
+// Stopping returns a channel that is closed when streams are to end.
+func (s *Server) Stopping() <-chan struct{} { return s.stopping }
+
+// stop ends requests that only wait for notifications. Calls continue.
+func (s *Server) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
+
 // Wait ends the calls that wait for answers, because no more can arrive, and waits until the replaced
 // sessions are closed.
 func (s *Server) Wait() {
 	s.states.EndAll()
 	s.tasks.EndOf(func(auth.Identity) bool { return true }, transport.ErrStopped)()
 	s.closing.Wait()
+	s.offers.Wait()
 }
 
 // settleRevision replaces the revision with which a client begins a session by the one that the SDK

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,56 +16,15 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
-// listenMethod is the request of revision 2026-07-28 that is open for as long as
-// its client wants notifications.
-const listenMethod = "subscriptions/listen"
-
-// listen handles a subscriptions/listen request, which ends only when the client cancels
-// it or the server stops.
-func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request,
-	session *mcp.ServerSession) (mcp.Result, error) {
-	to := s.known.listenerOf(ctx, session)
-	s.mu.Lock()
-	o := s.offerTo(to.client)
-	s.mu.Unlock()
-	if o != nil {
-		s.noteLists(to, o)
-	}
-	defer s.known.forget(func(other *mcp.ServerSession) bool { return other == session })
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-s.stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return next(ctx, listenMethod, req)
-}
-
-// Stopping returns a channel that is closed when streams are to end.
-func (s *Server) Stopping() <-chan struct{} { return s.stopping }
-
-// stop ends requests that only wait for notifications. Calls continue.
-func (s *Server) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
-
-func (s *Server) stopped() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
-	}
-}
-
-// subscriptions are the resources that clients have subscribed to. The zero value has
-// none. It is safe for concurrent use.
+// subscriptions are the resources that clients have subscribed to. They are safe for concurrent use.
 type subscriptions struct {
+	warn func(registry.Diagnostic)
+
 	mu    sync.Mutex
 	byURI map[subscribed]map[*mcp.ServerSession]*caller.Caller
 }
@@ -94,9 +55,8 @@ func (s *subscriptions) subscriber(to subscribed, session *mcp.ServerSession) *c
 	return s.byURI[to][session]
 }
 
-// ofClient reports whether there are subscriptions to resources of servers that are reached with
-// logins of a client.
-func (s *subscriptions) ofClient(name string) bool {
+// OfClient implements current.Subscriptions.
+func (s *subscriptions) OfClient(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for to := range s.byURI {
@@ -134,8 +94,8 @@ func (s *subscriptions) has(to subscribed) bool {
 	return len(s.byURI[to]) > 0
 }
 
-// servers returns the servers of an offer that have such resources, some more than once.
-func (s *subscriptions) servers(o *offer.Offer) []*mcpclient.Source {
+// Servers implements current.Subscriptions.
+func (s *subscriptions) Servers(o *offer.Offer) []*mcpclient.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*mcpclient.Source
@@ -147,9 +107,8 @@ func (s *subscriptions) servers(o *offer.Offer) []*mcpclient.Source {
 	return out
 }
 
-// renew subscribes to the resources of a new offer that clients have subscribed to before. It is done before
-// the offer replaces another, whose servers report changes until then.
-func (s *subscriptions) renew(ctx context.Context, o *offer.Offer, warn func(registry.Diagnostic)) {
+// Renew implements current.Subscriptions.
+func (s *subscriptions) Renew(ctx context.Context, o *offer.Offer) {
 	ctx, stop := context.WithTimeout(ctx, renewWithin)
 	defer stop()
 	for _, to := range s.all() {
@@ -158,7 +117,7 @@ func (s *subscriptions) renew(ctx context.Context, o *offer.Offer, warn func(reg
 			continue
 		}
 		if err := server.Subscribe(ctx, to.uri); err != nil {
-			warn(registry.Diagnostic{
+			s.warn(registry.Diagnostic{
 				Severity: registry.SeverityWarning, Code: "not_subscribed", Source: server.Name(),
 				Message: fmt.Sprintf("changes of resource %q are no longer reported: %v", to.uri, err),
 			})
@@ -166,21 +125,34 @@ func (s *subscriptions) renew(ctx context.Context, o *offer.Offer, warn func(reg
 	}
 }
 
+// updates tells clients of changes of resources. It handles their subscriptions, which it also ends at the
+// servers.
+type updates struct {
+	*subscriptions
+	offers   *current.Offers
+	send     func(ctx context.Context, uri string) // to all sessions that have subscribed, each by dropDenied
+	stopping <-chan struct{}                       // closed when nothing has to be ended any more
+	ending   *sync.WaitGroup
+	log      *slog.Logger
+	// reporting is the server that has reported the change of which clients are being notified.
+	reporting atomic.Pointer[mcpclient.Source]
+}
+
 // subscribe subscribes to the updates of a resource.
-func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
-	if _, err := s.offered(ctx); err != nil { // the request itself may not have waited for the offer
+func (u *updates) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
+	if _, err := u.offers.Offered(ctx); err != nil { // the request itself may not have waited for the offer
 		return err
 	}
-	v, done := s.use(ctx)
+	v, done := u.offers.Use(ctx)
 	defer done()
 	r, err := v.Resource(ctx, req.Params.URI)
 	if err != nil {
-		return s.refuse(ctx, v, "resources/subscribe", err)
+		return notOffered(ctx, u.log, v, "resources/subscribe", err)
 	}
 	to := subscribed{req.Params.URI, r.Server.Info().Name, v.ClientOf(r.Server)}
-	s.subscriptions.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
+	u.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
 	if err := refusal(r.Server.Subscribe(ctx, req.Params.URI)); err != nil {
-		s.unsubscribeFrom(ctx, s.subscriptions.remove(func(other subscribed, of *mcp.ServerSession) bool {
+		u.unsubscribeFrom(ctx, u.remove(func(other subscribed, of *mcp.ServerSession) bool {
 			return other == to && of == req.Session
 		}))
 		return err
@@ -190,43 +162,45 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 
 // unsubscribe ends the subscription of one client. The SDK tracks which other clients to
 // notify.
-func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
-	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(to subscribed, of *mcp.ServerSession) bool {
+func (u *updates) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
+	u.unsubscribeFrom(ctx, u.remove(func(to subscribed, of *mcp.ServerSession) bool {
 		return to.uri == req.Params.URI && of == req.Session
 	}))
 	return nil
 }
 
-// endSubscriptions ends the subscriptions of sessions that have ended.
-func (s *Server) endSubscriptions(ctx context.Context) {
-	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(_ subscribed, session *mcp.ServerSession) bool {
-		return s.gone(session)
+// end ends the subscriptions of sessions that have ended.
+func (u *updates) end(ctx context.Context, gone func(*mcp.ServerSession) bool) {
+	u.unsubscribeFrom(ctx, u.remove(func(_ subscribed, session *mcp.ServerSession) bool {
+		return gone(session)
 	}))
 }
 
 // unsubscribeFrom ends the subscriptions to resources at their servers, which may be
 // slow.
-func (s *Server) unsubscribeFrom(ctx context.Context, from []subscribed) {
-	if len(from) == 0 || s.stopped() {
+func (u *updates) unsubscribeFrom(ctx context.Context, from []subscribed) {
+	select {
+	case <-u.stopping:
 		return
+	default:
 	}
 	for _, to := range from {
-		v, done := s.use(caller.With(ctx, &caller.Caller{Token: to.client}))
+		v, done := u.offers.Use(caller.With(ctx, &caller.Caller{Token: to.client}))
 		server := v.ServerOf(to.server, to.client, to.uri)
 		if server == nil {
 			done()
 			continue
 		}
-		s.closing.Go(func() {
+		u.ending.Go(func() {
 			defer done()
 			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeWithin)
 			defer stop()
 			err := server.Unsubscribe(ctx, to.uri)
-			if s.subscriptions.has(to) { // a client has subscribed meanwhile
+			if u.has(to) { // a client has subscribed meanwhile
 				err = cmp.Or(err, server.Subscribe(ctx, to.uri))
 			}
 			if err != nil {
-				s.opts.Log.Debug("not unsubscribed", "uri", to.uri, "error", err)
+				u.log.Debug("not unsubscribed", "uri", to.uri, "error", err)
 			}
 		})
 	}
@@ -240,41 +214,41 @@ const (
 	unsubscribeWithin = 5 * time.Second
 )
 
-// resourceChanged notifies the clients that have subscribed to a resource of a server, each under
+// changed notifies the clients that have subscribed to a resource of a server, each under
 // the spelling of its URI that it has subscribed to.
-func (s *Server) resourceChanged(ctx context.Context, what changedResource) {
-	s.reporting.Store(what.server) // until the SDK has notified all
+func (u *updates) changed(ctx context.Context, server *mcpclient.Source, changed string) {
+	u.reporting.Store(server) // until the SDK has notified all
 	told := map[string]bool{}
-	for _, to := range s.subscriptions.all() {
-		if to.server == what.server.Info().Name && !told[to.uri] && uri.Canonical(to.uri) == uri.Canonical(what.uri) {
+	for _, to := range u.all() {
+		if to.server == server.Info().Name && !told[to.uri] && uri.Canonical(to.uri) == uri.Canonical(changed) {
 			told[to.uri] = true
-			_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: to.uri})
+			u.send(ctx, to.uri)
 		}
 	}
 }
 
 // mayHear reports whether a session is to be told of a change of a server's resource.
-func (s *Server) mayHear(ctx context.Context, server *mcpclient.Source, uri string, session *mcp.ServerSession) bool {
-	for _, o := range s.offers() {
+func (u *updates) mayHear(ctx context.Context, server *mcpclient.Source, uri string, session *mcp.ServerSession) bool {
+	for _, o := range u.offers.All() {
 		if !o.Has(server) {
 			continue
 		}
-		if who := s.subscriptions.subscriber(subscribed{uri, server.Info().Name, o.ClientOf(server)}, session); who != nil {
+		if who := u.subscriber(subscribed{uri, server.Info().Name, o.ClientOf(server)}, session); who != nil {
 			ctx := caller.With(ctx, who)
-			r, err := s.viewOf(ctx, o).Resource(ctx, uri)
+			r, err := u.offers.ViewOf(ctx, o).Resource(ctx, uri)
 			return err == nil && r.Server == server
 		}
 	}
 	return false
 }
 
-// dropDeniedUpdates is the middleware that drops notifications about resources that the policy
+// dropDenied is the middleware that drops notifications about resources that the policy
 // has come to deny to the client that subscribed.
-func (s *Server) dropDeniedUpdates(next mcp.MethodHandler) mcp.MethodHandler {
+func (u *updates) dropDenied(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
 			session, _ := req.GetSession().(*mcp.ServerSession)
-			if server := s.reporting.Load(); server != nil && !s.mayHear(ctx, server, p.URI, session) {
+			if server := u.reporting.Load(); server != nil && !u.mayHear(ctx, server, p.URI, session) {
 				return nil, nil
 			}
 		}

@@ -138,7 +138,7 @@ func TestSubscriptionsOutliveSettings(t *testing.T) {
 				}
 				_ = c.Close()
 				waitFor(t, func() bool {
-					s.endSubscriptions(t.Context())
+					s.updates.end(t.Context(), s.gone)
 					return len(s.subscriptions.all()) == 0
 				})
 			})
@@ -183,7 +183,7 @@ func TestSubscriptionsEndWithTheirClient(t *testing.T) {
 		}
 	}
 	_ = c.Close()
-	s.endSubscriptions(t.Context())
+	s.updates.end(t.Context(), s.gone)
 	u.touch(t, updated)
 	if len(u.removed) > 0 {
 		t.Error("the subscription of the other client was ended too")
@@ -225,7 +225,8 @@ func TestSubscriptionsOutliveProcesses(t *testing.T) {
 			_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "crash"})
 			waitFor(t, func() bool { // any request, of any client, starts it again
 				_, err := c.ListTools(t.Context(), nil)
-				return err == nil && !s.connected()[0].Lost()
+				servers, _, _ := s.offers.Common().Servers.Named()
+				return err == nil && !servers[0].Lost()
 			})
 		})
 	}

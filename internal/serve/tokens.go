@@ -70,10 +70,10 @@ func (h *HTTP) permitCalls(in *transport.Inbound) *auth.Rejection {
 func (s *Server) spellings(ctx context.Context, from auth.Identity, name string, arguments json.RawMessage) []string {
 	out := []string{name}
 	ctx = caller.With(ctx, &caller.Caller{Name: from.Name, Token: from.Name, Profile: from.Profile})
-	if _, err := s.offered(ctx); err != nil { // the call fails too
+	if _, err := s.offers.Offered(ctx); err != nil { // the call fails too
 		return out
 	}
-	v, done := s.use(ctx)
+	v, done := s.offers.Use(ctx)
 	defer done()
 	if t := v.WithApps().Tool(name); t != nil {
 		out = append(out, t.Tool.Called()...)

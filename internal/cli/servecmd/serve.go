@@ -245,10 +245,9 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	server := serve.New(serve.Options{
 		Whole:    offer.Profile{Select: selected, Tools: o.reachable(), Servers: o.MatchesServer},
-		Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set),
+		Profiles: o.profiles, Initial: o.profiles(from), Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set),
 		Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn,
 	})
-	server.SetProfiles(o.profiles(from))
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
 	if o.NeedsRegistry() { // load first, so that the error is reported even if the client disconnects at once
 		if err := load(); err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 )
 
@@ -132,11 +131,11 @@ func (l listedTools) MarshalJSON() ([]byte, error) {
 // Digest is the same for equal lists.
 type Digest [sha256.Size]byte
 
-// Digest returns the digest of a kind of list, "tools", "prompts" or "resources", of a caller whose view this
-// is.
-func (v *View) Digest(who *caller.Caller, kind string) Digest {
+// Digest returns the digest of a kind of list, "tools", "prompts" or "resources", of the caller of ctx, whose
+// view this is.
+func (v *View) Digest(ctx context.Context, kind string) Digest {
 	if kind == "tools" && v.Rules.HasCallers() {
-		return v.digest(kind, v.permitted(caller.With(v.life, who), v.tools))
+		return v.digest(kind, v.permitted(ctx, v.tools))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

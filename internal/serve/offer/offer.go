@@ -44,7 +44,6 @@ type Offer struct {
 	listed    map[*mcpclient.Source]listed
 
 	warn func(registry.Diagnostic)
-	life context.Context // in which the views are made
 
 	mu       sync.Mutex
 	views    map[string]*View                // of profiles
@@ -74,12 +73,11 @@ type Options struct {
 }
 
 // New makes the offer for the client whose token is that of the caller of ctx, or for all if ctx has no
-// caller. The views of profiles are made within ctx when they are first needed, or at once if Before had
-// them.
+// caller. The views of the profiles that Before had are made at once.
 func New(ctx context.Context, opts Options) (*Offer, error) {
 	o := &Offer{
 		Session: opts.Session, Client: caller.Token(ctx), Servers: opts.Session.ServersFor(ctx), Profiles: opts.Profiles,
-		prompts: map[string]*Prompt{}, listed: map[*mcpclient.Source]listed{}, warn: opts.Warn, life: ctx,
+		prompts: map[string]*Prompt{}, listed: map[*mcpclient.Source]listed{}, warn: opts.Warn,
 		views: map[string]*View{}, declared: map[*registry.Tool]*Declaration{}, digests: map[[2]string]Digest{},
 	}
 	var earlier map[*mcpclient.Source]listed
@@ -122,7 +120,7 @@ func New(ctx context.Context, opts Options) (*Offer, error) {
 	}
 	if opts.Before != nil {
 		for _, profile := range opts.Before.profilesInUse() {
-			o.View(profile)
+			o.View(ctx, profile)
 		}
 	}
 	return o, nil

@@ -52,9 +52,9 @@ func (v *View) Tool(name string) *Declaration {
 	return v.tools[at]
 }
 
-// View returns what the clients of a profile are offered. Without a profile it is everything. If there is no
-// such profile, nothing is offered.
-func (o *Offer) View(profile string) *View {
+// View returns what the clients of a profile are offered, which is made within ctx when it is first needed.
+// Without a profile it is everything. If there is no such profile, nothing is offered.
+func (o *Offer) View(ctx context.Context, profile string) *View {
 	if profile == "" {
 		return o.whole
 	}
@@ -73,7 +73,7 @@ func (o *Offer) View(profile string) *View {
 			continue
 		}
 		who := &caller.Caller{Name: o.Client, Token: o.Client, Profile: profile}
-		reg, tools, err := p.Select(p.context(caller.With(o.life, who)), o.Session)
+		reg, tools, err := p.Select(p.context(caller.With(ctx, who)), o.Session)
 		if err == nil {
 			v, err = o.declare(p, reg, append(tools, o.loginTools(&p)...))
 		}

@@ -75,13 +75,6 @@ func idOf(message json.RawMessage) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// decodeName decodes the header Mcp-Name, because the SDK does not.
-func decodeName(h http.Header) {
-	if h.Get("Mcp-Name") != "" {
-		h.Set("Mcp-Name", NameOf(h))
-	}
-}
-
 // NameOf returns the header Mcp-Name, decoded.
 func NameOf(h http.Header) string { return wire.DecodeHeader(h.Get("Mcp-Name")) }
 

@@ -105,7 +105,9 @@ func (in *Inbound) Serve(by http.Handler) {
 	info, over := in.underway()
 	defer over()
 	r := in.R.WithContext(context.WithValue(in.R.Context(), infoKey{}, info))
-	decodeName(r.Header)
+	if name := NameOf(r.Header); name != "" { // the SDK does not decode it
+		r.Header.Set("Mcp-Name", name)
+	}
 	if in.Body != nil {
 		r.Body = io.NopCloser(bytes.NewReader(in.Body))
 	}

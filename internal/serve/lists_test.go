@@ -127,15 +127,16 @@ func TestRestartedServersAreListedAgain(t *testing.T) {
 
 // Requests wait for the first offer, so clients are notified only of later changes.
 func TestFirstOfferIsNotNotified(t *testing.T) {
-	s := New(Options{})
+	var offered []string
+	s := New(Options{Whole: offer.Profile{Select: func(ctx context.Context, from *engine.Session) (*registry.Registry, []engine.Found, error) {
+		reg, err := from.Tools.All(ctx)
+		return reg, engine.FoundIn(reg, slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !slices.Contains(offered, t.ServerTool) })), err
+	}}})
 	session := &mcp.ServerSession{}
-	s.known.listenerOf(t.Context(), session) // it listens before there is an offer
+	s.lists.follow(t.Context(), session, nil) // it listens before there is an offer
 	load := func(tools ...string) {
 		t.Helper()
-		s.opts.Whole.Select = func(ctx context.Context, from *engine.Session) (*registry.Registry, []engine.Found, error) {
-			reg, err := from.Tools.All(ctx)
-			return reg, engine.FoundIn(reg, slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !slices.Contains(tools, t.ServerTool) })), err
-		}
+		offered = tools
 		from := newSession(t, map[string]string{"m": ""})
 		t.Cleanup(from.Close)
 		if err := s.Load(t.Context(), from); err != nil {
@@ -143,11 +144,11 @@ func TestFirstOfferIsNotNotified(t *testing.T) {
 		}
 	}
 	load("echo")
-	if s.isNews("notifications/tools/list_changed", session) {
+	if s.lists.isNews("notifications/tools/list_changed", session) {
 		t.Error("the first offer is news")
 	}
 	load("echo", "ask")
-	if !s.isNews("notifications/tools/list_changed", session) || s.isNews("notifications/prompts/list_changed", session) {
+	if !s.lists.isNews("notifications/tools/list_changed", session) || s.lists.isNews("notifications/prompts/list_changed", session) {
 		t.Error("a changed list is not news, or one that is as before")
 	}
 }
@@ -191,7 +192,11 @@ func TestChangedProfileIsNotified(t *testing.T) {
 			}
 		}
 	}
-	waitFor(t, func() bool { return len(s.known.all()) == 6 })
+	waitFor(t, func() bool {
+		s.lists.mu.Lock()
+		defer s.lists.mu.Unlock()
+		return len(s.lists.bySession) == 6
+	})
 	reload := func() {
 		next := newSession(t, upstream)
 		t.Cleanup(next.Close)

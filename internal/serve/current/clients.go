@@ -1,0 +1,137 @@
+package current
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// client is the offer for one client, because some servers are reached with its logins.
+// Offers.mu guards it.
+type client struct {
+	made  chan struct{} // closed when offer is set
+	offer *offer.Offer
+	*use
+}
+
+// use says whether a client is there.
+type use struct {
+	requests int       // that are running
+	last     time.Time // when the last one ended
+}
+
+// next returns the one that replaces it.
+func (c *client) next() *client { return &client{made: make(chan struct{}), use: c.use} }
+
+// forCaller returns the offer for the caller of ctx, which is made when it is first needed. base is
+// the one for all, whose session is in use until done is called.
+func (o *Offers) forCaller(ctx context.Context, base *common) (_ *offer.Offer, done func()) {
+	name := caller.Token(ctx)
+	if name == "" || !base.Session.HasClients() {
+		return base.Offer, func() {}
+	}
+	o.mu.Lock()
+	own := base.clients[name]
+	if own == nil {
+		own = (&client{use: &use{}}).next()
+		base.clients[name] = own
+		base.held.users++
+		o.background.Go(func() {
+			o.loadClient(o.life, base, base, name, own, nil)
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			base.held.users--
+			o.closeReplaced(base.held)
+		})
+	}
+	own.requests++
+	o.mu.Unlock()
+	done = func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		own.requests--
+		own.last = time.Now()
+	}
+	select {
+	case <-own.made:
+		return own.offer, done
+	case <-ctx.Done(): // nobody waits for what the request gets
+		return base.Offer, done
+	}
+}
+
+// loadClient makes the offer for a client. If that fails, it is offered what all are. now is the
+// current offer for all.
+func (o *Offers) loadClient(ctx context.Context, base, now *common, name string, c *client,
+	again []*mcpclient.Source) {
+	var before *offer.Offer
+	o.mu.Lock()
+	if was := now.clients[name]; was != nil {
+		before = was.offer
+	}
+	o.mu.Unlock()
+	ctx = caller.With(ctx, &caller.Caller{Name: name, Token: name})
+	o.changes.follow(offer.OwnOf(base.Session.ServersFor(ctx)))
+	made, err := o.make(ctx, base.Session, base.Offer, before, again)
+	if err != nil {
+		o.opts.Warn(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "client_unread",
+			Message: "client " + text.Quote(name) + " is not offered its own servers: " + err.Error(),
+		})
+		made = base.Offer
+	}
+	o.mu.Lock()
+	if err != nil && base.clients[name] == c {
+		delete(base.clients, name) // the next request tries again
+	}
+	c.offer = made
+	inUse := o.common == base && base.clients[name] == c
+	close(c.made)
+	o.mu.Unlock()
+	if inUse {
+		o.opts.Changed(ctx, false)
+	}
+}
+
+// refreshClients asks servers that are reached with logins of clients again what they offer, and
+// offers it to the clients.
+func (o *Offers) refreshClients(ctx context.Context, now *common, sources []registry.Source) {
+	o.mu.Lock()
+	own := map[string]*client{}
+	for name, c := range now.clients {
+		if c.offer != nil && slices.ContainsFunc(sources, c.offer.Servers.Has) {
+			own[name] = c
+		}
+	}
+	o.mu.Unlock()
+	for name, c := range own {
+		var servers []*mcpclient.Source
+		var again []registry.Source // the same
+		for _, server := range c.offer.OwnServers() {
+			if slices.Contains(sources, registry.Source(server)) {
+				servers, again = append(servers, server), append(again, server)
+			}
+		}
+		if err := now.Session.Relist(ctx, again...); err != nil {
+			o.opts.Log.Debug("a server of a client could not list its tools; its earlier tools stay",
+				"client", name, "error", err)
+		}
+		next := c.next()
+		o.loadClient(ctx, now, now, name, next, servers)
+		o.mu.Lock()
+		inUse := o.common == now && now.clients[name] == c
+		if inUse {
+			now.clients[name] = next
+		}
+		o.mu.Unlock()
+		if inUse {
+			o.opts.Changed(ctx, false)
+		}
+	}
+}

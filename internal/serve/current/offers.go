@@ -1,0 +1,337 @@
+// Package current keeps the offers that are in use: the one for all clients, and those for clients that have
+// one of their own, because some servers are reached with their logins.
+//
+// An offer is replaced when the settings change, when a server reports that what it lists has changed, and
+// when one that had failed is reached again. A session of the engine that was replaced stays open for the
+// requests that use it. The package answers no request, and does not know how clients are told.
+package current
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/offer"
+	"github.com/toolreg/toolreg/internal/serve/question"
+)
+
+// Options configure [Offers]. All are required.
+type Options struct {
+	// Whole is what clients without a profile are offered.
+	Whole offer.Profile
+	// Profiles returns the profiles of a session.
+	Profiles func(*engine.Session) offer.Profiles
+	// Initial are the profiles before the first Load.
+	Initial offer.Profiles
+	// Idle returns how long a server, or the offer for a client, may be unused. Zero means no limit.
+	Idle func() time.Duration
+	// LogIn runs the tool by which the user of a client logs in to a server.
+	LogIn func(context.Context, *mcpclient.Source) (registry.Result, error)
+	// Subscriptions are what clients want to hear of.
+	Subscriptions Subscriptions
+	// Updated is called with a resource that a server has reported to be changed.
+	Updated func(ctx context.Context, server *mcpclient.Source, uri string)
+	// Changed is called when what some clients are offered may have changed. Nobody knows of an offer
+	// before the first one, for which requests have waited.
+	Changed func(ctx context.Context, first bool)
+	// Log receives servers that failed again.
+	Log *slog.Logger
+	// Warn receives problems that do not stop the server.
+	Warn func(registry.Diagnostic)
+}
+
+// Subscriptions are those of clients to resources of servers.
+type Subscriptions interface {
+	// Renew has the servers of an offer report what clients have subscribed to, before it is in use. The
+	// servers of an earlier one report until then.
+	Renew(context.Context, *offer.Offer)
+	// Servers returns the servers of an offer with subscriptions, some more than once.
+	Servers(*offer.Offer) []*mcpclient.Source
+	// OfClient reports whether there are some to servers that are reached with logins of a client.
+	OfClient(name string) bool
+}
+
+// Offers are the offers in use. They are safe for concurrent use. Create them with [New].
+type Offers struct {
+	opts  Options
+	ready chan struct{}   // closed when common is set
+	life  context.Context // of the first Load, for what outlasts a request; set before ready is closed
+
+	loading    sync.Mutex     // one offer is made at a time
+	changes    *changes       // that servers have reported
+	background sync.WaitGroup // what runs between requests, and sessions that close
+
+	mu       sync.Mutex
+	common   *common
+	failed   error // error of Load if there is no offer
+	retrying map[registry.Source]*retry
+}
+
+// common is the offer for all clients, with those for clients that have one of their own. Offers.mu guards
+// clients.
+type common struct {
+	*offer.Offer
+	held    *held
+	clients map[string]*client
+}
+
+// held is a session and the number of requests that use it, of several offers if what its servers list has
+// changed. Offers.mu guards users and replaced. After the session was replaced, it is closed when no request
+// uses it.
+type held struct {
+	session  *engine.Session
+	users    int
+	replaced bool
+}
+
+// New returns offers that are empty until [Offers.Load] has returned.
+func New(opts Options) *Offers {
+	return &Offers{
+		opts: opts, ready: make(chan struct{}), changes: newChanges(), retrying: map[registry.Source]*retry{},
+	}
+}
+
+// Load runs the sources of a session and offers their tools instead of those of an
+// earlier session, which is closed after its last request. No other session is closed.
+// Requests wait until the first Load is done; servers are followed and tried again until its ctx is done.
+// The session's Asker must be [question.Asker]. If the rules are invalid or ctx is canceled, Load returns
+// the error, and the earlier offer stays.
+func (o *Offers) Load(ctx context.Context, from *engine.Session) error {
+	o.loading.Lock()
+	defer o.loading.Unlock()
+	servers, _, _ := from.Servers.Named() // without a name there is no error
+	o.changes.follow(servers)
+	next, err := o.load(ctx, &held{session: from})
+	o.mu.Lock()
+	old, isFirst := o.common, o.life == nil
+	if isFirst {
+		o.life = ctx
+		defer close(o.ready)
+		go o.followChanges(ctx)
+	}
+	if err != nil {
+		o.failed = err
+		o.mu.Unlock()
+		return err
+	}
+	o.common = next
+	from.TakeOver()
+	if old != nil {
+		old.held.replaced = true
+		o.closeReplaced(old.held)
+	}
+	o.mu.Unlock()
+	o.opts.Changed(ctx, old == nil)
+	return nil
+}
+
+// Wait waits until what runs between requests has ended and the replaced sessions are closed.
+func (o *Offers) Wait() { o.background.Wait() }
+
+// Profiles returns the profiles that clients can use now.
+func (o *Offers) Profiles() offer.Profiles {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.common != nil {
+		return o.common.Profiles
+	}
+	return o.opts.Initial
+}
+
+// load makes the offer of a session, and the offers of the clients that have one of their own. For
+// a session that was loaded before, again are the servers to ask again; what the others listed
+// stays.
+func (o *Offers) load(ctx context.Context, h *held, again ...*mcpclient.Source) (*common, error) {
+	o.mu.Lock()
+	now := o.common
+	o.mu.Unlock()
+	if now == nil {
+		now = &common{}
+	}
+	made, err := o.make(ctx, h.session, nil, now.Offer, again)
+	if err != nil {
+		return nil, err
+	}
+	next := &common{Offer: made, held: h, clients: map[string]*client{}}
+	if !h.session.HasClients() {
+		return next, nil
+	}
+	o.mu.Lock()
+	own := maps.Clone(now.clients)
+	o.mu.Unlock()
+	var loading sync.WaitGroup
+	for name, c := range own {
+		c = c.next()
+		next.clients[name] = c
+		loading.Go(func() { o.loadClient(ctx, next, now, name, c, again) })
+	}
+	loading.Wait()
+	return next, nil
+}
+
+// make makes the offer of a session for the client of ctx, or for all, in place of another one. base is
+// the one for all, if there is a client.
+func (o *Offers) make(ctx context.Context, from *engine.Session, base, before *offer.Offer,
+	again []*mcpclient.Source) (*offer.Offer, error) {
+	made, err := offer.New(ctx, offer.Options{
+		Session: from, Whole: o.opts.Whole, Profiles: o.opts.Profiles(from),
+		Base: base, Before: before, Again: again, LogIn: o.opts.LogIn, Warn: o.opts.Warn,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.opts.Subscriptions.Renew(ctx, made)
+	return made, nil
+}
+
+// closeReplaced closes a session that was replaced and has no running requests. o.mu is held.
+func (o *Offers) closeReplaced(h *held) {
+	if h.replaced && h.users == 0 {
+		o.background.Go(h.session.Close)
+	}
+}
+
+// Current calls f with the session and the registry whose tools are offered. They stay valid
+// until f returns.
+func (o *Offers) Current(f func(*engine.Session, *registry.Registry) error) error {
+	if o.Common() == nil {
+		return errors.New("the tools are not loaded yet")
+	}
+	base, release := o.hold()
+	defer release()
+	return f(base.Session, base.Registry)
+}
+
+// Offered returns what the caller of ctx is offered now. The first request waits for it.
+func (o *Offers) Offered(ctx context.Context) (*offer.View, error) {
+	select {
+	case <-o.ready:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	o.mu.Lock()
+	base, failed := o.common, o.failed
+	o.mu.Unlock()
+	if base == nil {
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInternalError,
+			Message: "the tools could not be loaded: " + failed.Error(),
+		}
+	}
+	own, done := o.forCaller(ctx, base)
+	done()
+	return o.ViewOf(ctx, own), nil
+}
+
+// Use returns what the caller of ctx is offered now, after [Offers.Offered] has. The session stays open until
+// done is called, at the end of the request.
+func (o *Offers) Use(ctx context.Context) (v *offer.View, done func()) {
+	base, release := o.hold()
+	own, over := o.forCaller(ctx, base)
+	return o.ViewOf(ctx, own), func() { over(); release() }
+}
+
+// hold returns the current offer for all, whose session stays open until release is called.
+func (o *Offers) hold() (base *common, release func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	base = o.common
+	base.held.users++
+	return base, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		base.held.users--
+		o.closeReplaced(base.held)
+	}
+}
+
+// ViewOf returns what the caller of ctx is offered of one of the offers.
+func (o *Offers) ViewOf(ctx context.Context, of *offer.Offer) *offer.View {
+	v := o.View(of, caller.Profile(ctx))
+	if question.From(ctx).ShowsApps() {
+		return v.WithApps()
+	}
+	return v
+}
+
+// View returns what the clients of a profile are offered of one of the offers.
+func (o *Offers) View(of *offer.Offer, profile string) *offer.View { return of.View(o.life, profile) }
+
+// Common returns the current offer for all. It returns nil if there is none yet.
+func (o *Offers) Common() *offer.Offer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.common == nil {
+		return nil
+	}
+	return o.common.Offer
+}
+
+// For returns the current offer for a client. It returns nil if there is none yet, because the next request
+// of the client makes it.
+func (o *Offers) For(name string) *offer.Offer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.common == nil:
+		return nil
+	case name == "" || !o.common.Session.HasClients():
+		return o.common.Offer
+	}
+	if own := o.common.clients[name]; own != nil {
+		return own.offer
+	}
+	return nil
+}
+
+// All returns the current offer for all, and those for clients.
+func (o *Offers) All() []*offer.Offer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.common == nil {
+		return nil
+	}
+	out := []*offer.Offer{o.common.Offer}
+	for _, c := range o.common.clients {
+		if c.offer != nil {
+			out = append(out, c.offer)
+		}
+	}
+	return out
+}
+
+// CloseUnused closes the sessions with servers that are unused, and ends what belongs to clients that have
+// been away for long. gone reports whether the owner of a process, [caller.Caller].ID, is.
+func (o *Offers) CloseUnused(gone func(owner any) bool) {
+	idle := o.opts.Idle()
+	for _, one := range o.All() {
+		servers := one.OwnServers()
+		if one.Client == "" {
+			servers, _, _ = one.Servers.Named() // without a name there is no error
+		}
+		for _, server := range servers {
+			server.CloseIdle(idle, gone)
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.common == nil || idle <= 0 {
+		return
+	}
+	for name, c := range o.common.clients {
+		if c.requests == 0 && c.offer != nil && time.Since(c.last) > idle && !o.opts.Subscriptions.OfClient(name) {
+			delete(o.common.clients, name)
+			session := o.common.Session
+			o.background.Go(func() { session.Forget(name) })
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package serve
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/serve/current"
+	"github.com/toolreg/toolreg/internal/serve/offer"
+)
+
+// lists is what sessions know of the lists that they are offered, so that they are not told of
+// changes of what only others are offered. It is safe for concurrent use.
+type lists struct {
+	offers *current.Offers
+
+	mu        sync.Mutex
+	bySession map[*mcp.ServerSession]*listener
+}
+
+// listenMethod is the request of revision 2026-07-28 that is open for as long as
+// its client wants notifications.
+const listenMethod = "subscriptions/listen"
+
+// listChanged is the end of the methods of notifications about lists.
+const listChanged = "/list_changed"
+
+// listKinds are the kinds of lists of whose changes clients are told.
+func listKinds() []string { return []string{"tools", "prompts", "resources"} }
+
+// listener is a session that is told of changes.
+type listener struct {
+	who   *caller.Caller
+	known map[string]offer.Digest // of lists, by kind: tools, prompts or resources
+	news  map[string]bool         // kinds of which the session has not been told yet
+}
+
+// follow records what the caller of ctx is offered in a session when it begins to use it. From then on the
+// session hears of changes. of is nil if there is no offer for the caller yet.
+func (l *lists) follow(ctx context.Context, session *mcp.ServerSession, of *offer.Offer) {
+	var v *offer.View
+	if of != nil {
+		v = l.offers.View(of, caller.Profile(ctx))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	to := l.bySession[session]
+	if to == nil {
+		to = &listener{caller.From(ctx), map[string]offer.Digest{}, map[string]bool{}}
+		l.bySession[session] = to
+	}
+	for _, kind := range listKinds() {
+		if _, known := to.known[kind]; !known && v != nil {
+			to.known[kind] = v.Digest(caller.With(ctx, to.who), kind)
+		}
+	}
+}
+
+// listen handles a subscriptions/listen request, which ends only when the client cancels
+// it or the server stops.
+func (l *lists) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request, session *mcp.ServerSession,
+	stopping <-chan struct{}) (mcp.Result, error) {
+	l.follow(ctx, session, l.offers.For(caller.Token(ctx)))
+	defer l.forget(func(other *mcp.ServerSession) bool { return other == session })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return next(ctx, listenMethod, req)
+}
+
+// forget forgets sessions that have ended.
+func (l *lists) forget(ended func(*mcp.ServerSession) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for session := range l.bySession {
+		if ended(session) {
+			delete(l.bySession, session)
+		}
+	}
+}
+
+// isNews reports whether a notification that a list has changed is news for a session.
+func (l *lists) isNews(method string, session *mcp.ServerSession) bool {
+	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	to := l.bySession[session]
+	isNews := to == nil || to.news[kind]
+	if to != nil {
+		delete(to.news, kind)
+	}
+	return isNews
+}
+
+// changed returns the kinds of lists of which a session is offered another one than it knows. Nobody has to
+// be told of the first offer.
+func (l *lists) changed(ctx context.Context, first bool) (kinds []string) {
+	l.mu.Lock()
+	all := slices.Collect(maps.Values(l.bySession))
+	l.mu.Unlock()
+	for _, to := range all {
+		ctx := caller.With(ctx, to.who)
+		of := l.offers.For(caller.Token(ctx))
+		if of == nil {
+			continue
+		}
+		v := l.offers.View(of, caller.Profile(ctx))
+		l.mu.Lock()
+		for _, kind := range listKinds() {
+			now := v.Digest(ctx, kind)
+			if before, known := to.known[kind]; !first && (!known || before != now) {
+				to.news[kind] = true
+				kinds = append(kinds, kind)
+			}
+			to.known[kind] = now
+		}
+		l.mu.Unlock()
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}

@@ -132,7 +132,8 @@ func parseFile(data []byte, file any) error {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	if head.Version > approvalsVersion {
-		return fmt.Errorf("%w (format version %d, but this toolreg supports only %d)", errNewer, head.Version, approvalsVersion)
+		return fmt.Errorf("%w (format version %d, but this toolreg supports only %d)",
+			errNewer, head.Version, approvalsVersion)
 	}
 	if head.Version < 1 {
 		return fmt.Errorf("%w: no version", errDamaged)
@@ -155,7 +156,8 @@ func (a *Approvals) List(ctx context.Context, all bool) ([]Approval, error) {
 		return nil, err
 	}
 	out = append(out, shared...)
-	slices.SortStableFunc(out, func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
+	slices.SortStableFunc(out,
+		func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
 	return out, nil
 }
 
@@ -193,11 +195,14 @@ func (a *Approvals) load(ctx context.Context) ([]Approval, error) {
 			return nil, err
 		}
 		list, _ := a.sharedIn(data, false) // the next remembered answer replaces what is damaged
-		return slices.DeleteFunc(list, func(x Approval) bool { return x.Workspace != a.Workspace || x.Client != client }), nil
+		return slices.DeleteFunc(list,
+			func(x Approval) bool { return x.Workspace != a.Workspace || x.Client != client }), nil
 	}
 	list, err := a.stored(false)
 	if err == nil {
-		return slices.DeleteFunc(list, func(x Approval) bool { return x.Folder != a.Folder || x.Workspace != a.Workspace || x.Client != client }), nil
+		return slices.DeleteFunc(list, func(x Approval) bool {
+			return x.Folder != a.Folder || x.Workspace != a.Workspace || x.Client != client
+		}), nil
 	}
 	if a.Warn != nil {
 		a.warned.Do(func() {
@@ -381,7 +386,8 @@ func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approv
 	})
 	if aside != "" && a.Warn != nil {
 		a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_set_aside",
-			Message: "the file " + approvalsFile + " was damaged and has been replaced; the old file is kept as " + aside})
+			Message: "the file " + approvalsFile +
+				" was damaged and has been replaced; the old file is kept as " + aside})
 	}
 	if errors.Is(err, errNewer) {
 		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, remedy(err))
@@ -409,7 +415,8 @@ func (a *Approvals) covered(ctx context.Context, t *registry.Tool, kind ScopeKin
 	tools := []*registry.Tool{t}
 	if a.Siblings != nil && (kind == ScopeServer || kind == ScopeEdits) {
 		for _, s := range a.Siblings(t.Source) {
-			if s.Source == t.Source && (kind == ScopeServer || s.Category == registry.CategoryWrite && s.Subject != nil) {
+			if s.Source == t.Source &&
+				(kind == ScopeServer || s.Category == registry.CategoryWrite && s.Subject != nil) {
 				tools = append(tools, s)
 			}
 		}

@@ -15,7 +15,8 @@ func (m *matter) lookUp() (out recalled) {
 	if m.part != nil {
 		covers := func(a *Approval) bool { return m.part.Covered(a.Value, a.Confined) }
 		if m.doubt == "" {
-			out.approval, out.changes = m.approval(nil, ScopeCommand, func(a *Approval) bool { return (a.Confined || m.elsewhere == "") && covers(a) })
+			out.approval, out.changes = m.approval(nil, ScopeCommand,
+				func(a *Approval) bool { return (a.Confined || m.elsewhere == "") && covers(a) })
 		}
 		if out.approval == nil && m.elsewhere != "" {
 			var other *Approval

@@ -102,9 +102,11 @@ func catastrophic(m *matter, _ Verdict) (Verdict, bool) {
 	case m.part == nil || m.part.Catastrophic == "":
 		return Verdict{}, false
 	case m.policy.AskCatastrophic:
-		return Verdict{Origin: originDefault, Reason: "setting shell.catastrophic requires confirmation: " + m.part.Catastrophic}, true
+		return Verdict{Origin: originDefault,
+			Reason: "setting shell.catastrophic requires confirmation: " + m.part.Catastrophic}, true
 	}
-	return Verdict{Decision: Deny, Origin: originDefault, Reason: "setting shell.catastrophic denies it: " + m.part.Catastrophic}, true
+	return Verdict{Decision: Deny, Origin: originDefault,
+		Reason: "setting shell.catastrophic denies it: " + m.part.Catastrophic}, true
 }
 
 // runsBanned denies a part that runs a banned program. It denies a tool that has the name of the shell tool
@@ -120,7 +122,8 @@ func runsBanned(m *matter, _ Verdict) (Verdict, bool) {
 	v := Verdict{Decision: Deny, Origin: b.Setting, Reason: fmt.Sprintf("setting shell.banned denies %q", b.Value)}
 	switch {
 	case m.part == nil:
-		v.Reason = m.underName(v.Reason) + fmt.Sprintf("; give the tool another name where it is defined, or with overrides.%s.name", m.tool.Name)
+		v.Reason = m.underName(v.Reason) +
+			fmt.Sprintf("; give the tool another name where it is defined, or with overrides.%s.name", m.tool.Name)
 	case slices.Contains([]string{"rm", "rmdir", "unlink"}, b.Value):
 		v.Reason += "; the tool apply_patch deletes files"
 	}
@@ -135,12 +138,16 @@ func byRule(m *matter, _ Verdict) (Verdict, bool) {
 }
 
 func withoutEffect(m *matter, _ Verdict) (Verdict, bool) {
-	return Verdict{Decision: Allow, Origin: originDefault, Reason: "it has no effect besides the other parts of the line"}, m.part != nil && m.part.Passes
+	return Verdict{Decision: Allow, Origin: originDefault,
+		Reason: "it has no effect besides the other parts of the line"}, m.part != nil && m.part.Passes
 }
 
 func autoEdit(m *matter, _ Verdict) (Verdict, bool) {
-	return Verdict{Decision: Allow, Origin: m.policy.modeOrigin(), Reason: "the approval mode allows edits inside the workspace"},
-		m.part == nil && m.policy.Mode == ModeAutoEdit && (m.isEdit() || m.writesNoFile())
+	return Verdict{
+		Decision: Allow,
+		Origin:   m.policy.modeOrigin(),
+		Reason:   "the approval mode allows edits inside the workspace",
+	}, m.part == nil && m.policy.Mode == ModeAutoEdit && (m.isEdit() || m.writesNoFile())
 }
 
 func byApproval(m *matter, _ Verdict) (Verdict, bool) {
@@ -154,7 +161,8 @@ func byApproval(m *matter, _ Verdict) (Verdict, bool) {
 	v := Verdict{Decision: Allow, Origin: originApproval, Approval: a.ID, Reason: "you chose to always allow it"}
 	switch {
 	case m.part != nil && a.Confined:
-		v.Decision, v.Reason = m.sandboxed(fmt.Sprintf("you chose to always run %q in the sandbox", a.Value), "it was allowed in the sandbox")
+		v.Decision, v.Reason = m.sandboxed(fmt.Sprintf("you chose to always run %q in the sandbox", a.Value),
+			"it was allowed in the sandbox")
 	case m.part != nil:
 		v.Reason = fmt.Sprintf("you chose to always allow %q", a.Value)
 	}
@@ -186,7 +194,9 @@ func byDefault(m *matter, _ Verdict) (Verdict, bool) {
 func (m *matter) whyAsked(remember string) string {
 	p := m.part
 	allowed := func() bool { // by a rule on the first words, if these were enough
-		return m.anyRule(func(r *Rule) bool { return r.Decision == Allow && p.Begins(r.Command, true) && m.unmet(r) == "" })
+		return m.anyRule(func(r *Rule) bool {
+			return r.Decision == Allow && p.Begins(r.Command, true) && m.unmet(r) == ""
+		})
 	}
 	switch {
 	case p.Root() == "apply_patch" || p.Root() == "applypatch":
@@ -200,7 +210,8 @@ func (m *matter) whyAsked(remember string) string {
 	case p.Named != "" && allowed():
 		return p.Named
 	case remember != "" && m.approvedWhole(p.Root()):
-		return fmt.Sprintf("\"always\" now covers single subcommands of %q; the earlier answer for all of them is ignored", p.Root())
+		return fmt.Sprintf(
+			"\"always\" now covers single subcommands of %q; the earlier answer for all of them is ignored", p.Root())
 	}
 	return ""
 }
@@ -224,7 +235,8 @@ func inDoubt(m *matter, v Verdict) (Verdict, bool) {
 
 // inOtherFolder asks about a part in a folder that a rule on its words does not mean.
 func inOtherFolder(m *matter, v Verdict) (Verdict, bool) {
-	return v.asks(m.elsewhere), m.elsewhere != "" && v.Decision == Allow && m.rule != nil && m.rule.Command != "" && m.rule.When == nil
+	return v.asks(m.elsewhere), m.elsewhere != "" && v.Decision == Allow &&
+		m.rule != nil && m.rule.Command != "" && m.rule.When == nil
 }
 
 func changedProgram(m *matter, v Verdict) (Verdict, bool) {
@@ -249,10 +261,12 @@ func readsFiles(m *matter, v Verdict) (Verdict, bool) {
 			return Verdict{Decision: Deny, Origin: originDefault, Reason: err.Error()}, true
 		}
 		read := m.policy.factsOfTool(m.ctx,
-			&registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin, Category: registry.CategoryRead}},
+			&registry.Tool{Definition: registry.Definition{Name: "read_file",
+				Source: registry.SourceBuiltin, Category: registry.CategoryRead}},
 			false)
 		read.whole, read.call, read.subject = false, registry.Call{Params: params}, registry.Subject{Paths: []string{p}}
-		if r := read.aboutCall().decide(deciding()); r.Decision == Deny || r.Decision == Ask && strictest.Decision == Allow {
+		if r := read.aboutCall().decide(deciding()); r.Decision == Deny ||
+			r.Decision == Ask && strictest.Decision == Allow {
 			strictest = r
 		}
 	}
@@ -261,8 +275,12 @@ func readsFiles(m *matter, v Verdict) (Verdict, bool) {
 
 func guardedPath(m *matter, v Verdict) (Verdict, bool) {
 	guarded := m.changes(m.policy.Guarded)
-	return Verdict{Origin: originDefault, Firm: true,
-		Reason: fmt.Sprintf("%q can make other programs run commands; changing it always requires confirmation", guarded)}, guarded != "" && v.Decision == Allow
+	return Verdict{
+		Origin: originDefault,
+		Firm:   true,
+		Reason: fmt.Sprintf(
+			"%q can make other programs run commands; changing it always requires confirmation", guarded),
+	}, guarded != "" && v.Decision == Allow
 }
 
 func hiddenPath(m *matter, v Verdict) (Verdict, bool) {
@@ -279,7 +297,8 @@ func credentials(m *matter, v Verdict) (Verdict, bool) {
 	}
 	for _, p := range m.subject.Paths {
 		if why := m.credential(p); why != "" && !m.opens(m.pathRules(), p) {
-			return Verdict{Origin: originDefault, Firm: true, ByPath: true, Reason: fmt.Sprintf("%q %s; only a rule with its path allows it", p, why)}, true
+			return Verdict{Origin: originDefault, Firm: true, ByPath: true,
+				Reason: fmt.Sprintf("%q %s; only a rule with its path allows it", p, why)}, true
 		}
 	}
 	return v, false
@@ -295,13 +314,19 @@ func sandboxLeftovers(m *matter, v Verdict) (Verdict, bool) {
 		return v, false
 	}
 	confined, _ := m.confinement()
-	return Verdict{Origin: originDefault, Firm: true,
-		Reason: "a sandboxed program is still running in the workspace, or was killed, and what it has written there can change what this command runs; stop it, or remove such files with `toolreg --yes call run_shell_command command=true`, which runs in the sandbox"}, !confined.On && m.means.Uncleaned()
+	return Verdict{
+		Origin: originDefault,
+		Firm:   true,
+		Reason: "a sandboxed program is still running in the workspace, or was killed, and what it has written there can change what this command runs; stop it, or remove such files with `toolreg --yes call run_shell_command command=true`, which runs in the sandbox",
+	}, !confined.On && m.means.Uncleaned()
 }
 
 func planMode(m *matter, _ Verdict) (Verdict, bool) {
-	return Verdict{Decision: Deny, Origin: m.policy.modeOrigin(), Reason: fmt.Sprintf("plan mode allows only reading, and tool %q may do more", m.tool.Name)},
-		m.policy.Mode == ModePlan && m.category != registry.CategoryRead && m.tool.Source != registry.SourceComposite
+	return Verdict{
+		Decision: Deny,
+		Origin:   m.policy.modeOrigin(),
+		Reason:   fmt.Sprintf("plan mode allows only reading, and tool %q may do more", m.tool.Name),
+	}, m.policy.Mode == ModePlan && m.category != registry.CategoryRead && m.tool.Source != registry.SourceComposite
 }
 
 // yoloDoubt denies what yolo mode would allow although a command that is denied cannot be ruled out.
@@ -310,12 +335,14 @@ func yoloDoubt(m *matter, v Verdict) (Verdict, bool) {
 		return v, false
 	}
 	v.Decision = Deny
-	v.Reason += "; yolo mode does not ask, and " + cmp.Or(m.denied(), "commands that rules ask about") + " cannot be ruled out"
+	v.Reason += "; yolo mode does not ask, and " +
+		cmp.Or(m.denied(), "commands that rules ask about") + " cannot be ruled out"
 	return v, true
 }
 
 func yoloMode(m *matter, v Verdict) (Verdict, bool) {
-	return Verdict{Decision: Allow, Origin: m.policy.modeOrigin(), Reason: "the approval mode allows it without asking"}, m.isAgreed(v)
+	return Verdict{Decision: Allow, Origin: m.policy.modeOrigin(),
+		Reason: "the approval mode allows it without asking"}, m.isAgreed(v)
 }
 
 // isAgreed reports whether the mode answers the question.
@@ -356,5 +383,6 @@ func noAnswers(m *matter, v Verdict) (Verdict, bool) {
 	if v.Decision != Ask || m.approvals().away == nil {
 		return v, false
 	}
-	return Verdict{Decision: Deny, Later: true, Origin: originDefault, Reason: "it needs an answer, and " + m.approvals().away.Error()}, true
+	return Verdict{Decision: Deny, Later: true, Origin: originDefault,
+		Reason: "it needs an answer, and " + m.approvals().away.Error()}, true
 }

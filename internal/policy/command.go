@@ -84,7 +84,8 @@ type matter struct {
 }
 
 func (f *facts) aboutCall() *matter {
-	return &matter{facts: f, rule: decidingRule(f.rules, func(r *Rule) bool { return f.isPlain(r) && f.unmet(r) == "" })}
+	return &matter{facts: f,
+		rule: decidingRule(f.rules, func(r *Rule) bool { return f.isPlain(r) && f.unmet(r) == "" })}
 }
 
 func (f *facts) aboutPart(part *shell.Command) *matter {
@@ -219,7 +220,8 @@ func isTracked(top, within string) bool {
 
 // foreignFolders are the names of folders in projects that hold the code of others.
 func foreignFolders() []string {
-	return []string{"node_modules", "bower_components", "vendor", "third_party", "venv", "env", "site-packages", "tmp", "downloads"}
+	return []string{"node_modules", "bower_components", "vendor",
+		"third_party", "venv", "env", "site-packages", "tmp", "downloads"}
 }
 
 // holdsRepository reports whether git finds another repository in a folder than in the workspace.

@@ -150,7 +150,8 @@ func (f *facts) decideParts() Verdict {
 // scopes returns the scopes that an "always" could be remembered for. There are
 // none if a rule or a doubt would ask again regardless.
 func (f *facts) scopes(v Verdict) []Scope {
-	if v.Firm || v.Rule != nil && !f.isDefaultRule(v.Rule) || f.changes(f.policy.Guarded)+f.changes(f.policy.NewHidden) != "" {
+	if v.Firm || v.Rule != nil && !f.isDefaultRule(v.Rule) ||
+		f.changes(f.policy.Guarded)+f.changes(f.policy.NewHidden) != "" {
 		return nil
 	}
 	switch {

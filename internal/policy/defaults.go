@@ -49,7 +49,8 @@ func (f *facts) byDefault() Verdict {
 		return v
 	}
 	named := f.policy.factsOfTool(f.ctx,
-		&registry.Tool{Definition: registry.Definition{Name: n.Name, Source: registry.SourceBuiltin, Category: n.Category}},
+		&registry.Tool{Definition: registry.Definition{Name: n.Name,
+			Source: registry.SourceBuiltin, Category: n.Category}},
 		f.anyone)
 	if b := named.ownDefault(); stricter(v.Decision, b.Decision) != v.Decision {
 		b.Reason = f.underName(b.Reason)
@@ -62,7 +63,8 @@ func (f *facts) byDefault() Verdict {
 func (f *facts) ownDefault() Verdict {
 	t, cat := f.tool, f.category
 	set, isSet := f.policy.Defaults[cat]
-	base := Verdict{Decision: Ask, Origin: originDefault, Reason: fmt.Sprintf("tools of category %s require confirmation", cat)}
+	base := Verdict{Decision: Ask, Origin: originDefault,
+		Reason: fmt.Sprintf("tools of category %s require confirmation", cat)}
 	switch {
 	case t.OfServer() && t.Trusted:
 		base.Decision, base.Reason = Allow, t.ServerLabel()+" is trusted by the settings"

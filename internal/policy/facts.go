@@ -86,7 +86,16 @@ func (p *Policy) factsOf(ctx context.Context, t *registry.Tool, call registry.Ca
 
 // factsOfTool returns the facts of a tool as a whole. If anyone is set, the caller is not known.
 func (p *Policy) factsOfTool(ctx context.Context, t *registry.Tool, anyone bool) *facts {
-	f := &facts{ctx: ctx, policy: p, tool: t, whole: true, who: caller.From(ctx), anyone: anyone, category: categoryOf(t), bears: t.Bears()}
+	f := &facts{
+		ctx:      ctx,
+		policy:   p,
+		tool:     t,
+		whole:    true,
+		who:      caller.From(ctx),
+		anyone:   anyone,
+		category: categoryOf(t),
+		bears:    t.Bears(),
+	}
 	f.rules = p.rulesFor(f.who, anyone)
 	if t.Program != "" && p.Means != nil {
 		f.means = p.Means(t.Program)
@@ -162,7 +171,8 @@ func hostsOf(urls []string) []string {
 			return nil
 		}
 		host := strings.ToLower(u.Hostname())
-		if port := u.Port(); port != "" && !(u.Scheme == "https" && port == "443") && !(u.Scheme == "http" && port == "80") {
+		if port := u.Port(); port != "" && !(u.Scheme == "https" && port == "443") &&
+			!(u.Scheme == "http" && port == "80") {
 			host += ":" + port
 		}
 		if u.Scheme != "https" {
@@ -203,5 +213,6 @@ func (f *facts) isBlindTo(r *Rule) bool {
 
 // underName says in a reason that it is about the built-in tool whose name the tool bears.
 func (f *facts) underName(reason string) string {
-	return fmt.Sprintf("%s; it has the name of the built-in tool %s, and what it touches is not known", reason, f.bears.Name)
+	return fmt.Sprintf("%s; it has the name of the built-in tool %s, and what it touches is not known",
+		reason, f.bears.Name)
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // hides returns a function that reports whether the call must not show a path, or
-// nil if it may show everything. key is the same for calls from which the same is hidden. A search, for instance, names a folder and reads
-// the files in it. If the rule that decided on the call asks, it hides nothing,
-// because the person has agreed when the call runs.
+// nil if it may show everything. key is the same for calls from which the same is hidden. A search,
+// for instance, names a folder and reads the files in it. If the rule that decided on the call
+// asks, it hides nothing, because the person has agreed when the call runs.
 func (f *facts) hides(decided *Rule) (hides func(string) bool, key string) {
 	byRules, key := f.hidesByRules(decided)
 	if f.policy.leadsToCredentials() == nil {
@@ -38,7 +38,8 @@ func (f *facts) hidesCredentials() (hides func(string) bool, key string) {
 			return false
 		}
 		at := f.pathname(path).absolute
-		return !f.opens(rules, path) && !slices.ContainsFunc(named, func(folder string) bool { return at == folder || strings.HasPrefix(at, folder+"/") })
+		return !f.opens(rules, path) && !slices.ContainsFunc(named,
+			func(folder string) bool { return at == folder || strings.HasPrefix(at, folder+"/") })
 	}, fmt.Sprintf("credentials %q %q\n%s", f.policy.Workspace, named, key)
 }
 
@@ -57,7 +58,8 @@ func (f *facts) opens(rules []*Rule, path string) bool {
 	p := f.pathname(path)
 	for i, r := range rules {
 		if r.Path != "" && f.pathMatch(r, p) {
-			return prevailing(rules[i:], func(r *Rule) bool { return r.Path == "" || f.pathMatch(r, p) }).Decision == Allow
+			return prevailing(rules[i:],
+				func(r *Rule) bool { return r.Path == "" || f.pathMatch(r, p) }).Decision == Allow
 		}
 	}
 	return false
@@ -101,7 +103,8 @@ func (f *facts) hidesByRules(decided *Rule) (hides func(string) bool, key string
 	return func(path string) bool {
 		p := f.pathname(path)
 		r := decidingRule(rules, func(r *Rule) bool { return r.Path == "" || f.pathMatch(r, p) })
-		return r != nil && r.Path != "" && (r.Decision == Deny || r.Decision == Ask && r != decided && f.policy.Mode != ModeYolo)
+		return r != nil && r.Path != "" &&
+			(r.Decision == Deny || r.Decision == Ask && r != decided && f.policy.Mode != ModeYolo)
 	}, fmt.Sprint(f.policy.Root, f.policy.Workspace, f.policy.Mode, key)
 }
 

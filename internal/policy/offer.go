@@ -29,7 +29,8 @@ const maxURI = 64 << 10
 // Without one it is allowed unless the default for reading denies. The zero value of Offer is a
 // resource without a URI.
 func (p *Policy) DecideOffer(ctx context.Context, o Offer) Verdict {
-	if r := decidingRule(p.rulesFor(caller.From(ctx), false), func(r *Rule) bool { return r.isAboutOffers() && r.matchesOffer(o) }); r != nil {
+	if r := decidingRule(p.rulesFor(caller.From(ctx), false),
+		func(r *Rule) bool { return r.isAboutOffers() && r.matchesOffer(o) }); r != nil {
 		v := Verdict{Decision: Allow, Reason: r.Reason, Origin: r.Origin, Rule: r}
 		switch {
 		case r.Decision == Deny:

@@ -211,7 +211,8 @@ func literalsOf(glob string) *literals {
 // without braces. It is trimmed of slashes, because "a/**" matches "a".
 func longestLiteral(glob string) string {
 	longest := ""
-	for part := range strings.FieldsFuncSeq(strings.TrimLeft(glob, "./"), func(r rune) bool { return r == '*' || r == '?' || r >= 0x80 }) {
+	for part := range strings.FieldsFuncSeq(strings.TrimLeft(glob, "./"),
+		func(r rune) bool { return r == '*' || r == '?' || r >= 0x80 }) {
 		if part = strings.Trim(part, "/"); len(part) > len(longest) {
 			longest = part
 		}

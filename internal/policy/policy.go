@@ -37,8 +37,8 @@ type Policy struct {
 	// path is relative to the workspace. If nil, no path does.
 	Guarded func(path string) bool
 	// NewHidden reports whether a change creates a file or folder whose name begins with
-	// a dot, or is one of a home folder that programs may act on, which requires confirmation unless a rule on the path allows it. The path is
-	// relative to the workspace. If nil, no change does.
+	// a dot, or is one of a home folder that programs may act on, which requires confirmation unless
+	// a rule on the path allows it. The path is relative to the workspace. If nil, no change does.
 	NewHidden func(path string) bool
 	// Credentials returns a function that returns why an absolute path may lead to credentials, as
 	// the end of a sentence, or ""; nil if no path does. Only a rule on the path allows such a path.

@@ -100,7 +100,8 @@ func (r *Rule) prefixes() (tool, group string) {
 // AllowsByName reports whether the rule loosens, is the person's, and knows a tool by a plain name
 // or glob alone, which is this name.
 func (r *Rule) AllowsByName(name string) bool {
-	return r.isNarrow() && r.Personal && r.Tool != "" && r.Tool != "*" && r.Server+r.Source == "" && text.MatchName(r.Tool, name)
+	return r.isNarrow() && r.Personal && r.Tool != "" && r.Tool != "*" &&
+		r.Server+r.Source == "" && text.MatchName(r.Tool, name)
 }
 
 // isNarrow reports whether the rule loosens. Such a rule must not match in case of
@@ -186,7 +187,8 @@ func (r *Rule) validateAnnotations() error {
 	}
 	for name := range r.Annotations {
 		if _, ok := absentHint(name); !ok {
-			return fmt.Errorf("unknown annotation %q; use readOnlyHint, destructiveHint, idempotentHint or openWorldHint", name)
+			return fmt.Errorf(
+				"unknown annotation %q; use readOnlyHint, destructiveHint, idempotentHint or openWorldHint", name)
 		}
 	}
 	if len(r.Annotations) > 0 && r.isNarrow() && (r.Server == "" || strings.ContainsAny(r.Server, `*?[{\`)) {

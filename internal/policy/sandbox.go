@@ -89,7 +89,13 @@ func (f *facts) unconfinable() string {
 
 // inSandbox returns how the call runs in the sandbox because of a rule or answer.
 func (f *facts) inSandbox(by string) Confinement {
-	return Confinement{On: true, By: by, Outside: f.mayLeave(), Changed: f.changedPrograms, Allows: f.means.allows(false)}
+	return Confinement{
+		On:      true,
+		By:      by,
+		Outside: f.mayLeave(),
+		Changed: f.changedPrograms,
+		Allows:  f.means.allows(false),
+	}
 }
 
 // mayLeave reports whether a person may let the call run again outside the sandbox.
@@ -203,5 +209,12 @@ func (f *facts) confinement() (c Confinement, required bool) {
 	if missing := m.missing(); missing != "" {
 		return Confinement{By: by, Missing: missing}, require
 	}
-	return Confinement{On: true, By: by, Online: online, Outside: f.mayLeave(), Changed: f.changedPrograms, Allows: m.allows(online)}, require
+	return Confinement{
+		On:      true,
+		By:      by,
+		Online:  online,
+		Outside: f.mayLeave(),
+		Changed: f.changedPrograms,
+		Allows:  m.allows(online),
+	}, require
 }

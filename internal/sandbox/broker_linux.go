@@ -71,7 +71,8 @@ func newBroker(p Profile) (*broker, error) {
 			b.close()
 			return nil, &Error{"opening " + brokered.Path, err}
 		}
-		b.roots = append(b.roots, &root{brokered, os.NewFile(uintptr(fd), brokered.Path), map[string]bool{}, map[string]rewrite{}})
+		b.roots = append(b.roots,
+			&root{brokered, os.NewFile(uintptr(fd), brokered.Path), map[string]bool{}, map[string]rewrite{}})
 	}
 	return b, nil
 }
@@ -113,7 +114,8 @@ func (b *broker) run(n notification, c watchedCall, places []place) outcome {
 		return byKernel // they are on different mounts
 	}
 	flags := c.flagsOf(n)
-	if file, ok := strings.CutSuffix(at[0].rel, lockSuffix); ok && slices.Contains(at[0].Rewritten, file) && !isForeign(at[0]) {
+	if file, ok := strings.CutSuffix(at[0].rel, lockSuffix); ok &&
+		slices.Contains(at[0].Rewritten, file) && !isForeign(at[0]) {
 		if o := at[0].rewrite(n, c, file, at[len(at)-1]); !o.kernel {
 			return o
 		}
@@ -290,7 +292,8 @@ func (t *target) replace(w rewrite, file string, to *target) error {
 	}
 	before, failed := io.ReadAll(io.LimitReader(old, maxRewritten+1))
 	after, err := io.ReadAll(io.NewSectionReader(w.content, 0, maxRewritten+1))
-	if errors.Join(failed, err) != nil || len(before) > maxRewritten || len(after) > maxRewritten || !t.Accepts(file, string(before), string(after)) {
+	if errors.Join(failed, err) != nil || len(before) > maxRewritten ||
+		len(after) > maxRewritten || !t.Accepts(file, string(before), string(after)) {
 		return unix.EROFS
 	}
 	if _, err := w.lock.Write(after); err != nil {
@@ -317,7 +320,8 @@ func (t *target) open(flags int, mode uint32) outcome {
 		return outcome{kernel: true}
 	}
 	// O_NONBLOCK, in case something else is in its place by now.
-	fd, err := unix.Openat(int(t.at.Fd()), t.name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, mode)
+	fd, err := unix.Openat(int(t.at.Fd()), t.name,
+		flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, mode)
 	if err != nil {
 		return outcome{err: errno(err)}
 	}

@@ -23,7 +23,8 @@ func NewCredentials(workspace, home string, environ []string) *Credentials {
 	c := &Credentials{keys: HoldsHome(workspace, home), places: h.links.folded(append(h.hidden, "/proc"))}
 	folders := h.links.folded([]string{workspace})
 	if !c.keys && !slices.ContainsFunc(c.places, func(place string) bool {
-		return slices.ContainsFunc(folders, func(folder string) bool { return within(place, folder) || within(folder, place) })
+		return slices.ContainsFunc(folders,
+			func(folder string) bool { return within(place, folder) || within(folder, place) })
 	}) {
 		return nil
 	}
@@ -50,7 +51,8 @@ func (known resolver) folded(paths []string) []string {
 
 // real resolves the links in the longest part of an absolute path that exists.
 func (known resolver) real(path string) string {
-	for dir, rest := filepath.Clean(path), ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+	for dir, rest := filepath.Clean(path), ""; ; dir, rest = filepath.Dir(dir),
+		filepath.Join(filepath.Base(dir), rest) {
 		if r, err := known.resolve(dir); err == nil || dir == filepath.Dir(dir) {
 			return filepath.Join(r.path, rest)
 		}
@@ -99,9 +101,13 @@ func beginsAsKey(path string) bool {
 
 // systemSecrets returns the files of the system with password hashes, keys and tokens.
 func systemSecrets() []string {
-	return []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/master.passwd", "/etc/spwd.db", "/private/etc/master.passwd",
-		"/etc/security/opasswd", "/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt",
-		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key",
-		"/etc/wireguard", "/etc/ipsec.secrets", "/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets", "/etc/NetworkManager/system-connections",
+	return []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-",
+		"/etc/master.passwd", "/etc/spwd.db", "/private/etc/master.passwd",
+		"/etc/security/opasswd", "/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab",
+		"/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt",
+		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key",
+		"/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key",
+		"/etc/wireguard", "/etc/ipsec.secrets", "/etc/ppp/chap-secrets",
+		"/etc/ppp/pap-secrets", "/etc/NetworkManager/system-connections",
 		"/etc/kubernetes", "/var/lib/kubelet", "/run/secrets", "/var/run/secrets", "/run/credentials"}
 }

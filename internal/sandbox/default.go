@@ -156,16 +156,24 @@ func (h *home) caches() []string {
 
 // secrets returns the paths that no program may read unless a setting names them.
 func (h *home) secrets() []string {
-	out := h.paths(".ssh", ".aws", ".gnupg", ".npmrc", ".yarnrc.yml", ".netrc", ".docker", ".kube", ".azure", ".oci", ".git-credentials",
-		".pypirc", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".password-store", ".terraform.d",
-		".vault-token", ".mozilla", ".thunderbird", ".var/app", "snap", ".local/share/keyrings", ".local/share/kwalletd",
-		".local/share/password-store", ".local/share/uv/credentials", ".dotnet/corefx", ".rye/credentials", ".fly/config.yml", ".pulumi/credentials.json",
-		".bunfig.toml", ".databrickscfg", ".my.cnf", ".pgpass", ".composer/auth.json", ".ivy2/.credentials", ".sbt/.credentials", ".nuget/NuGet", ".vercel", ".railway",
-		".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".s3cfg", ".boto", ".kaggle", ".huggingface/token", ".terraformrc",
+	out := h.paths(".ssh", ".aws", ".gnupg", ".npmrc", ".yarnrc.yml",
+		".netrc", ".docker", ".kube", ".azure", ".oci", ".git-credentials",
+		".pypirc", ".gem/credentials", ".m2/settings.xml",
+		".gradle/gradle.properties", ".password-store", ".terraform.d",
+		".vault-token", ".mozilla", ".thunderbird", ".var/app",
+		"snap", ".local/share/keyrings", ".local/share/kwalletd",
+		".local/share/password-store", ".local/share/uv/credentials", ".dotnet/corefx",
+		".rye/credentials", ".fly/config.yml", ".pulumi/credentials.json",
+		".bunfig.toml", ".databrickscfg", ".my.cnf", ".pgpass", ".composer/auth.json",
+		".ivy2/.credentials", ".sbt/.credentials", ".nuget/NuGet", ".vercel", ".railway",
+		".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json",
+		".s3cfg", ".boto", ".kaggle", ".huggingface/token", ".terraformrc",
 		"Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support")
 	out = append(out, in(h.or("CARGO_HOME", ".cargo"), "credentials", "credentials.toml")...)
-	out = append(out, in(h.or("XDG_CONFIG_HOME", ".config"), "toolreg", "git/credentials", "gh", "glab-cli", "gcloud", "pip",
-		"google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "vivaldi", "opera", "op", "sops", "doctl", "hub", "rclone", "hcloud", "openstack")...)
+	out = append(out, in(h.or("XDG_CONFIG_HOME", ".config"), "toolreg",
+		"git/credentials", "gh", "glab-cli", "gcloud", "pip",
+		"google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "vivaldi",
+		"opera", "op", "sops", "doctl", "hub", "rclone", "hcloud", "openstack")...)
 	out = append(out, in(h.or("XDG_CACHE_HOME", ".cache"), "toolreg", "mozilla", "google-chrome", "chromium")...)
 	out = append(out, in(h.or("XDG_STATE_HOME", ".local/state"), "toolreg")...)
 	out = append(out, in(h.or("XDG_DATA_HOME", ".local/share"), "toolreg/secrets", "keyrings")...)
@@ -175,8 +183,10 @@ func (h *home) secrets() []string {
 // installers returns folders below the home folder that contain only installed programs. If
 // one of their subfolders is on PATH, all of it is readable.
 func installers() []string {
-	return []string{".cargo", ".rustup", ".nvm", ".pyenv", ".rbenv", ".asdf", ".volta", ".sdkman", ".bun", ".deno", ".fnm", ".jenv",
-		".nodenv", ".goenv", ".phpenv", ".rye", ".juliaup", ".opam", ".ghcup", ".dotnet", ".local/share/mise", ".local/share/fnm",
+	return []string{".cargo", ".rustup", ".nvm", ".pyenv", ".rbenv",
+		".asdf", ".volta", ".sdkman", ".bun", ".deno", ".fnm", ".jenv",
+		".nodenv", ".goenv", ".phpenv", ".rye", ".juliaup", ".opam",
+		".ghcup", ".dotnet", ".local/share/mise", ".local/share/fnm",
 		".local/share/pnpm", ".local/share/uv", ".local/share/pipx"}
 }
 
@@ -230,8 +240,10 @@ func (h *home) installationOf(dir string) []string {
 	switch name := filepath.Base(dir); {
 	case h.dir != "" && parent == filepath.Join(h.dir, ".local"):
 		// Its share and state contain much besides programs.
-		return append(in([]string{parent}, programFolders()...), in([]string{parent}, "pipx", "share/pipx", "share/uv", "share/pnpm")...)
-	case h.dir != "" && filepath.Dir(parent) == h.dir && filepath.Base(parent)[0] == '.' && (name == "bin" || name == "sbin") && !h.isHub(parent):
+		return append(in([]string{parent}, programFolders()...),
+			in([]string{parent}, "pipx", "share/pipx", "share/uv", "share/pnpm")...)
+	case h.dir != "" && filepath.Dir(parent) == h.dir && filepath.Base(parent)[0] == '.' &&
+		(name == "bin" || name == "sbin") && !h.isHub(parent):
 		// Such as ~/.fly: its tokens are beside its programs.
 		return in([]string{parent}, programFolders()...)
 	case (name == "bin" || name == "sbin" || name == ".bin" || name == "shims") && !h.isHub(parent):
@@ -306,23 +318,30 @@ func isWithinAny(path string, folders []string) bool {
 // hashes and keys are in the same folders.
 func systemPaths() []string {
 	if runtime.GOOS == "darwin" {
-		return []string{"/System", "/Library", "/usr", "/bin", "/sbin", "/opt", "/Applications/Xcode.app", "/private/etc",
+		return []string{"/System", "/Library", "/usr", "/bin",
+			"/sbin", "/opt", "/Applications/Xcode.app", "/private/etc",
 			"/private/var/db/timezone", "/private/var/select", "/dev"}
 	}
 	return []string{
-		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store", "/home/linuxbrew",
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+		"/opt", "/nix/store", "/gnu/store", "/home/linuxbrew",
 		"/sys/devices/system/cpu", "/sys/devices/system/node",
 
-		"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf", "/etc/hostname", "/etc/resolv.conf",
+		"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts",
+		"/etc/host.conf", "/etc/hostname", "/etc/resolv.conf",
 		"/etc/gai.conf", "/etc/networks", "/etc/protocols", "/etc/services", "/etc/rpc", "/etc/ethertypes",
 		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
-		"/etc/localtime", "/etc/timezone", "/etc/locale.conf", "/etc/locale.alias", "/etc/locale.gen", "/etc/default/locale",
+		"/etc/localtime", "/etc/timezone", "/etc/locale.conf",
+		"/etc/locale.alias", "/etc/locale.gen", "/etc/default/locale",
 		"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/redhat-release", "/etc/fedora-release",
 		"/etc/alpine-release", "/etc/arch-release", "/etc/SuSE-release", "/etc/system-release",
-		"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf",
-		"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf", "/etc/crypto-policies",
+		"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf",
+		"/etc/ca-certificates", "/etc/ca-certificates.conf",
+		"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem",
+		"/etc/pki/tls/openssl.cnf", "/etc/crypto-policies",
 		"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/bash_completion.d", "/etc/inputrc",
-		"/etc/environment", "/etc/shells", "/etc/zsh", "/etc/zshrc", "/etc/zshenv", "/etc/fish", "/etc/skel", "/etc/login.defs",
+		"/etc/environment", "/etc/shells", "/etc/zsh", "/etc/zshrc",
+		"/etc/zshenv", "/etc/fish", "/etc/skel", "/etc/login.defs",
 		"/etc/gitconfig", "/etc/gitattributes", "/etc/terminfo", "/etc/mime.types", "/etc/magic", "/etc/mailcap",
 		"/etc/papersize", "/etc/xdg", "/etc/fonts", "/etc/X11/fonts", "/etc/ImageMagick-6", "/etc/ImageMagick-7",
 		"/etc/python3", "/etc/perl", "/etc/java", "/etc/maven", "/etc/gradle", "/etc/nodejs", "/etc/php", "/etc/ghc",

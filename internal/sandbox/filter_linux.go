@@ -40,7 +40,8 @@ func refused() []uint32 {
 // missing lists the system calls that fail with ENOSYS, so that programs fall back to older
 // ones. The arguments of clone3 and openat2 are in memory, which filters cannot read.
 func missing() []uint32 {
-	return []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+	return []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP,
+		unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 }
 
 // anyNamespace has the flags of clone that create namespaces, except CLONE_NEWTIME, which
@@ -100,7 +101,8 @@ func (a *assembler) families() {
 	a.load(offsetArg(0))
 	a.when(jumpEqual, unix.AF_UNIX, returnAllow)
 	for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
-		a.onlyProtocols(family, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP)
+		a.onlyProtocols(family, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP,
+			unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP)
 	}
 	a.onlyProtocols(unix.AF_NETLINK, unix.NETLINK_ROUTE)
 	a.ret(failWith(unix.EAFNOSUPPORT))

@@ -80,7 +80,9 @@ func layOut(p Profile) ([]launcher.Op, []launcher.Rule, error) {
 		kind  kind
 		named bool
 		paths []string
-	}{{hidden, false, p.Hide}, {readable, false, p.Read}, {readable, true, p.Opened}, {scratch, false, p.Scratch}, {fixed, false, p.Fixed}, {writable, true, slices.Concat(p.Write, open)}, {brokered, false, brokers}, {guarded, false, p.ReadOnly}} {
+	}{{hidden, false, p.Hide}, {readable, false, p.Read}, {readable, true, p.Opened},
+		{scratch, false, p.Scratch}, {fixed, false, p.Fixed}, {writable, true, slices.Concat(p.Write, open)},
+		{brokered, false, brokers}, {guarded, false, p.ReadOnly}} {
 		for _, path := range list.paths {
 			if err := l.add(path, list.kind, list.named); err != nil {
 				return nil, nil, &Error{"opening " + path + " for the program", err}
@@ -93,7 +95,8 @@ func layOut(p Profile) ([]launcher.Op, []launcher.Rule, error) {
 }
 
 func newLayout() *layout {
-	return &layout{paths: resolver{}, entries: map[string]entry{}, links: map[string]string{}, made: map[string]bool{"root": true}}
+	return &layout{paths: resolver{}, entries: map[string]entry{},
+		links: map[string]string{}, made: map[string]bool{"root": true}}
 }
 
 // emptyLayout returns the steps that every sandbox needs.
@@ -128,7 +131,8 @@ func (l *layout) add(path string, k kind, named bool) error {
 			l.addMissing(path)
 			return nil
 		}
-		if k != writable && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR)) {
+		if k != writable &&
+			(errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR)) {
 			return nil
 		}
 		return err
@@ -136,7 +140,8 @@ func (l *layout) add(path string, k kind, named bool) error {
 	opens := k == readable || k == scratch || k == writable
 	if link, ok := r.linkIn(l.changes); ok && opens {
 		if named {
-			return fmt.Errorf("it leads through the link %s, which programs in the sandbox can change; name a path without it", link)
+			return fmt.Errorf(
+				"it leads through the link %s, which programs in the sandbox can change; name a path without it", link)
 		}
 		return nil
 	}
@@ -195,13 +200,21 @@ func (l *layout) devices() {
 	l.op(launcher.Op{Kind: launcher.MountPTS, A: "/dev/pts"})
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		l.makeFile("root/dev/" + name)
-		l.op(launcher.Op{Kind: launcher.Bind, A: "/dev/" + name, B: "/dev/" + name, Flags: launcher.NoSuid | launcher.NoExec})
+		l.op(launcher.Op{Kind: launcher.Bind, A: "/dev/" + name,
+			B: "/dev/" + name, Flags: launcher.NoSuid | launcher.NoExec})
 	}
 	for _, name := range []string{"keys", "key-users"} { // they list the keys of the whole machine
-		l.op(launcher.Op{Kind: launcher.Bind, A: "/dev/null", B: "/proc/" + name, Flags: launcher.ReadOnly | launcher.NoExec, Skip: true})
+		l.op(launcher.Op{
+			Kind:  launcher.Bind,
+			A:     "/dev/null",
+			B:     "/proc/" + name,
+			Flags: launcher.ReadOnly | launcher.NoExec,
+			Skip:  true,
+		})
 	}
 	for name, target := range map[string]string{
-		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0",
+		"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 	} {
 		l.op(launcher.Op{Kind: launcher.MakeLink, A: target, B: "root/dev/" + name})
 	}

@@ -28,7 +28,8 @@ var probed = sync.OnceValue(probe)
 
 func probe() Support {
 	parts := []Part{
-		{Name: "user namespaces", OK: true}, {Name: "mount namespaces", OK: true}, {Name: "process namespaces", OK: true},
+		{Name: "user namespaces", OK: true}, {Name: "mount namespaces", OK: true},
+		{Name: "process namespaces", OK: true},
 		{Name: "IPC namespaces", OK: true}, {Name: "network namespaces", OK: true},
 		landlockPart(launcher.ABI()),
 		partOf("no_new_privs", prctlKnows(unix.PR_GET_NO_NEW_PRIVS)),
@@ -76,7 +77,14 @@ func partOf(name string, err error) Part {
 
 // try sets up a sandbox without a program.
 func try() error {
-	s, err := prepare(&launcher.Plan{UID: os.Geteuid(), GID: os.Getegid(), Loopback: true, Ops: emptyLayout(), Filter: filter(false), Dir: "/"}, Network{})
+	s, err := prepare(&launcher.Plan{
+		UID:      os.Geteuid(),
+		GID:      os.Getegid(),
+		Loopback: true,
+		Ops:      emptyLayout(),
+		Filter:   filter(false),
+		Dir:      "/",
+	}, Network{})
 	if err != nil {
 		return err
 	}
@@ -156,7 +164,8 @@ func landlockPart(abi int) Part {
 	case abi == 0:
 		return Part{Name: "Landlock", Detail: "not enabled in this kernel"}
 	case abi < launcher.MinABI:
-		return Part{Name: "Landlock", Detail: fmt.Sprintf("version %d; %d is needed, from Linux 6.12", abi, launcher.MinABI)}
+		return Part{Name: "Landlock",
+			Detail: fmt.Sprintf("version %d; %d is needed, from Linux 6.12", abi, launcher.MinABI)}
 	default:
 		return Part{Name: "Landlock", OK: true, Detail: fmt.Sprintf("version %d", abi)}
 	}

@@ -117,8 +117,10 @@ type NetworkMode int
 const (
 	NetworkLoopback NetworkMode = iota // a private loopback interface, never the machine's
 	NetworkNone                        // nothing at all
-	NetworkHosts                       // Network.Hosts, through a proxy in toolreg to which http_proxy and https_proxy point
-	NetworkAll                         // unrestricted
+	// NetworkHosts allows the hosts in Network.Hosts, through a proxy in toolreg to which
+	// http_proxy and https_proxy point.
+	NetworkHosts
+	NetworkAll // unrestricted
 )
 
 // Error reports that a program could not be confined and therefore did not run.

@@ -71,7 +71,9 @@ func serveProxy(f *os.File, entries []string) (*proxy, error) {
 			p.hosts = append(p.hosts, h)
 		}
 	}
-	p.transport = &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return p.dial(ctx, address) }}
+	p.transport = &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return p.dial(ctx, address) },
+	}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: proxyWait, ErrorLog: log.New(io.Discard, "", 0)}
 	p.work.Go(func() { _ = p.server.Serve(listener) }) // it always ends with an error
 	return p, nil
@@ -210,13 +212,14 @@ func (p *proxy) dialer(address string) (*net.Dialer, error) {
 	if len(entries) == 0 {
 		return nil, p.refuse(address)
 	}
-	return &net.Dialer{Timeout: proxyWait, ControlContext: func(_ context.Context, _, to string, _ syscall.RawConn) error {
-		addr, err := netip.ParseAddrPort(to)
-		if err != nil || !slices.ContainsFunc(entries, func(h host) bool { return h.mayReach(addr.Addr()) }) {
-			return p.refuse(address + ", which leads to " + to)
-		}
-		return nil
-	}}, nil
+	return &net.Dialer{Timeout: proxyWait,
+		ControlContext: func(_ context.Context, _, to string, _ syscall.RawConn) error {
+			addr, err := netip.ParseAddrPort(to)
+			if err != nil || !slices.ContainsFunc(entries, func(h host) bool { return h.mayReach(addr.Addr()) }) {
+				return p.refuse(address + ", which leads to " + to)
+			}
+			return nil
+		}}, nil
 }
 
 // entriesFor returns the entries that allow an address.

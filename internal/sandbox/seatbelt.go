@@ -17,7 +17,9 @@ import (
 func seatbelt(p Profile, tmp string, port int) string {
 	var b strings.Builder
 	b.WriteString(seatbeltStart)
-	const deny, read, write = "(deny file-read* file-write* TREE)\n", "(allow file-read* process-exec* file-map-executable TREE)\n", "(allow file-read* file-write* process-exec* file-map-executable TREE)\n"
+	const deny, read, write = "(deny file-read* file-write* TREE)\n",
+		"(allow file-read* process-exec* file-map-executable TREE)\n",
+		"(allow file-read* file-write* process-exec* file-map-executable TREE)\n"
 	rules, changes := map[string]string{}, resolver{}.resolveAll(p.Write)
 	for _, list := range []struct {
 		paths []string
@@ -40,7 +42,8 @@ func seatbelt(p Profile, tmp string, port int) string {
 			if _, ok := r.linkIn(changes); ok && (list.rule == read || list.rule == write) {
 				continue
 			}
-			rules[r.path] = strings.NewReplacer("TREE", "(subpath "+quote(r.path)+")", "ITSELF", "(literal "+quote(r.path)+")").Replace(list.rule)
+			rules[r.path] = strings.NewReplacer("TREE", "(subpath "+quote(r.path)+")",
+				"ITSELF", "(literal "+quote(r.path)+")").Replace(list.rule)
 		}
 	}
 	order := func(a, b string) int { return strings.Compare(a+"/", b+"/") }

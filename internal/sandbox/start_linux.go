@@ -84,7 +84,8 @@ func memoryFile(data []byte) (*os.File, error) {
 	}
 	f := os.NewFile(uintptr(fd), launcher.Name)
 	if _, err = f.Write(data); err == nil {
-		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS,
+			unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
 	}
 	if err != nil {
 		_ = f.Close()

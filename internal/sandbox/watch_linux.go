@@ -55,7 +55,8 @@ func (w *watcher) serve() {
 	listener, stopped := int(w.listener.Fd()), int(w.stopped.Fd())
 	// The program waits for the answer, so both can run on the same processor, which is
 	// several times faster. Kernels before 6.6 do not support this.
-	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener),
+		unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	calls := watched()
 	// The time of the log shows that the program still runs, until its guard can show that.
 	const beat, beats = 20 * time.Millisecond, 20
@@ -115,7 +116,8 @@ func (w *watcher) answer(n notification, c watchedCall) {
 	if !o.kernel {
 		r.flags, r.err = 0, -int32(o.err)
 	}
-	_ = control(int(w.listener.Fd()), unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) // if it fails, the thread was killed or has its answer
+	// If it fails, the thread was killed or has its answer.
+	_ = control(int(w.listener.Fd()), unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
 }
 
 // pass gives the program an open file, which becomes the result of its call.
@@ -242,7 +244,8 @@ func openFolder(base, path string, resolve uint64) *os.File {
 
 // openFolderAt opens a folder by a path relative to another one, as a place only.
 func openFolderAt(folder int, path string, resolve uint64) (int, error) {
-	return unix.Openat2(folder, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: resolve})
+	return unix.Openat2(folder, path,
+		&unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: resolve})
 }
 
 func identity(st *unix.Stat_t) string {

@@ -127,7 +127,8 @@ func maskAssigned(text string) string {
 			rest = maskNext(&b, rest, "\r\n\"'`")
 		case Named(name) && (mark != ' ' || strings.HasPrefix(name, "-")) && !strings.Contains(name, "/"):
 			rest = maskNext(&b, rest, " \t\r\n\"'`;|&)}],")
-		case mark != ':' && slices.Contains([]string{"-u", "--user", "--proxy-user", "-U"}, name): // options of curl, whose value is user:password
+		case mark != ':' && slices.Contains([]string{"-u", "--user", "--proxy-user", "-U"}, name):
+			// The value of these options of curl is user:password.
 			rest = maskPassword(&b, rest)
 		}
 	}
@@ -209,7 +210,8 @@ func header(word string) (masked string, ok bool) {
 		masked, ok = header(rest + ":" + value)
 		return option + "=" + masked, ok
 	}
-	if !found || strings.ContainsAny(name, "/= \t") || strings.HasPrefix(value, "//") || !Named(name) && !strings.HasSuffix(strings.ToLower(name), "cookie") {
+	if !found || strings.ContainsAny(name, "/= \t") || strings.HasPrefix(value, "//") ||
+		!Named(name) && !strings.HasSuffix(strings.ToLower(name), "cookie") {
 		return "", false
 	}
 	plain := strings.TrimLeft(value, " \t")
@@ -232,7 +234,8 @@ func Source(value string) string {
 	switch {
 	case value == "" || expand.IsVariable(strings.Replace(value, ":-}", "}", 1)): // an empty default is not a secret
 		return value
-	case kind == "env" && expand.IsVariable("${"+target+"}"), kind == "file" && strings.TrimSpace(target) != "" && !strings.HasPrefix(target, "//"):
+	case kind == "env" && expand.IsVariable("${"+target+"}"),
+		kind == "file" && strings.TrimSpace(target) != "" && !strings.HasPrefix(target, "//"):
 		return value
 	case kind == "cmd" && strings.TrimSpace(target) != "":
 		program, _, _ := strings.Cut(strings.TrimSpace(target), " ")

@@ -31,13 +31,15 @@ func Named(name string) bool {
 	}
 	joined := strings.Join(words, "")
 	return slices.ContainsFunc(unmistakable(), func(word string) bool { return strings.Contains(joined, word) }) ||
-		slices.ContainsFunc([]string{"key", "pass", "pwd"}, func(end string) bool { return strings.HasSuffix(joined, end) }) ||
+		slices.ContainsFunc([]string{"key", "pass", "pwd"},
+			func(end string) bool { return strings.HasSuffix(joined, end) }) ||
 		slices.ContainsFunc(words, short)
 }
 
 // unmistakable returns words that indicate a secret anywhere in a name.
 func unmistakable() []string {
-	return []string{"token", "secret", "password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "privatekey",
+	return []string{"token", "secret", "password", "passwd",
+		"passphrase", "passcode", "apikey", "accesskey", "privatekey",
 		"credential", "authorization", "signature"}
 }
 
@@ -56,8 +58,10 @@ const tokenBody = 12
 
 // token reports whether a word begins like the tokens of known services.
 func token(word string) bool {
-	for _, p := range []string{"ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_live_", "sk_test_", "rk_live_",
-		"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "eyJ"} {
+	for _, p := range []string{"ghp_", "gho_", "ghs_", "ghu_", "ghr_",
+		"github_pat_", "glpat-", "sk-", "sk_live_", "sk_test_", "rk_live_",
+		"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA",
+		"AIza", "ya29.", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "eyJ"} {
 		if strings.HasPrefix(word, p) && len(word) >= len(p)+tokenBody {
 			return true
 		}

@@ -13,7 +13,8 @@ import (
 func passwordOption(program string) (option string, apart bool) {
 	switch program {
 	case "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlshow", "mysqlcheck", "mysqlpump", "mysqlslap",
-		"mariadb", "mariadb-dump", "mariadb-admin", "mariadb-import", "mariadb-show", "mariadb-check", "7z", "7za", "7zz":
+		"mariadb", "mariadb-dump", "mariadb-admin", "mariadb-import",
+		"mariadb-show", "mariadb-check", "7z", "7za", "7zz":
 		return "-p", false
 	case "sshpass", "mongo", "mongosh", "mongodump", "mongorestore":
 		return "-p", true

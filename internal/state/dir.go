@@ -174,7 +174,8 @@ func readAll(f *os.File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := bytes.NewBuffer(make([]byte, 0, min(info.Size(), MaxFile)+bytes.MinRead)) // what is read into a slice that grows is copied again and again
+	// What is read into a slice that grows is copied again and again.
+	data := bytes.NewBuffer(make([]byte, 0, min(info.Size(), MaxFile)+bytes.MinRead))
 	if _, err := data.ReadFrom(io.LimitReader(f, MaxFile+1)); err != nil {
 		return nil, err
 	}

@@ -174,7 +174,8 @@ func (d *Dir) Names(prefix, suffix string) ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if name := e.Name(); e.Type().IsRegular() && strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
+		if name := e.Name(); e.Type().IsRegular() &&
+			strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
 			out = append(out, name)
 		}
 	}

@@ -271,7 +271,8 @@ func location(environ []string, goos string, p place) (string, error) {
 	}
 	home := env.Get("HOME")
 	if !filepath.IsAbs(home) {
-		return "", fmt.Errorf("%w: neither %s nor HOME is set to an absolute path; set one of them", ErrUnavailable, p.xdg)
+		return "", fmt.Errorf("%w: neither %s nor HOME is set to an absolute path; set one of them",
+			ErrUnavailable, p.xdg)
 	}
 	parent := p.unix
 	if goos == "darwin" {

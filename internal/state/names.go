@@ -29,7 +29,9 @@ type Holder struct {
 	Server string `json:"server"`
 	File   string `json:"file"`             // settings file of the server's entry
 	Unsure bool   `json:"unsure,omitempty"` // a server before it had failed
-	Since  int    `json:"since,omitempty"`  // the place of the name in the order in which names were given, for what servers offer besides tools
+	// Since is the place of the name in the order in which names were given, for what
+	// servers offer besides tools.
+	Since int `json:"since,omitempty"`
 }
 
 // namesFile is the content of the file: the holders of each name, the first first.
@@ -179,7 +181,8 @@ func (f *Folders) ForgetServer(ctx context.Context, server, file string) error {
 			}
 			changed := false
 			for name, all := range f.Names {
-				left := slices.DeleteFunc(slices.Clone(all), func(h Holder) bool { return h.Server == server && h.File == file })
+				left := slices.DeleteFunc(slices.Clone(all),
+					func(h Holder) bool { return h.Server == server && h.File == file })
 				changed = changed || len(left) != len(all)
 				if f.Names[name] = left; len(left) == 0 {
 					delete(f.Names, name)

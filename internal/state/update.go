@@ -49,7 +49,8 @@ var ErrDamaged = errors.New("the file is damaged")
 // file; the damaged file is renamed, and aside is its new path. All this
 // happens while holding the lock, so that the renamed file is the one that
 // change has seen.
-func (d *Dir) UpdateOrSetAside(ctx context.Context, name string, change func(old []byte) ([]byte, error)) (aside string, err error) {
+func (d *Dir) UpdateOrSetAside(ctx context.Context, name string,
+	change func(old []byte) ([]byte, error)) (aside string, err error) {
 	err = d.locked(ctx, name, func(root *os.Root) error {
 		old, err := readFile(root, name)
 		if err != nil {
@@ -220,7 +221,8 @@ const tempInfix = ".tmp-"
 // replace replaces a file. If durable is set, it returns when the content is on
 // disk.
 func replace(root *os.Root, name string, data []byte, durable bool) error {
-	return atomicfile.Write(root, name, data, atomicfile.Options{Mode: 0o600, Temp: name + tempInfix + rand.Text(), Volatile: !durable})
+	return atomicfile.Write(root, name, data,
+		atomicfile.Options{Mode: 0o600, Temp: name + tempInfix + rand.Text(), Volatile: !durable})
 }
 
 // removeTemps removes temporary files that killed runs left. The caller holds the lock,

@@ -20,7 +20,14 @@ import (
 // exist. The result is sorted by name. If Cover returns an error, the project
 // cannot be trusted in its current state.
 func Cover(root string, settings []File, programs []Program, trees []string) ([]File, error) {
-	c := cover{root: Real(root), given: root, files: map[string]File{}, room: maxBytes, seen: map[string]bool{}, listed: map[string]*listing{}}
+	c := cover{
+		root:   Real(root),
+		given:  root,
+		files:  map[string]File{},
+		room:   maxBytes,
+		seen:   map[string]bool{},
+		listed: map[string]*listing{},
+	}
 	for _, f := range settings {
 		c.files[f.Name] = f
 		c.links(filepath.Join(c.root, filepath.FromSlash(f.Name)))
@@ -171,7 +178,8 @@ func (c *cover) add(path string) error { return c.addFile(path, false) }
 // addFile is add; with whole, it adds a file to [Started] even if it is no script.
 func (c *cover) addFile(path string, whole bool) error {
 	name := Name(c.root, filepath.Join(Real(filepath.Dir(path)), filepath.Base(path)))
-	if real := Real(path); filepath.IsAbs(filepath.FromSlash(name)) && Within(real, c.root) { // a link outside that leads in
+	if real := Real(path); filepath.IsAbs(filepath.FromSlash(name)) && Within(real, c.root) {
+		// It is a link outside that leads in.
 		name = Name(c.root, real)
 	}
 	if _, ok := c.files[name]; ok {

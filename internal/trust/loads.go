@@ -59,7 +59,8 @@ func (r *reach) loads(path string) error {
 	for _, match := range sourced().FindAllSubmatch(script.Data, -1) {
 		words := strings.NewReplacer(`"`, "", "'", "").Replace(r.expand(string(match[1])))
 		for _, word := range pieces(words) {
-			for _, from := range []string{dir, r.program.Dir, r.root} { // scripts often compute their own folder, as in $(dirname "$0")/x
+			// Scripts often compute their own folder, as in $(dirname "$0")/x.
+			for _, from := range []string{dir, r.program.Dir, r.root} {
 				if err := r.load(filepath.Join(from, word)); err != nil {
 					return err
 				}
@@ -73,7 +74,8 @@ func (r *reach) loads(path string) error {
 func (r *reach) modules(dir string, names [][][]byte) error {
 	for _, match := range names {
 		path := filepath.Join(dir, string(match[1]))
-		for _, file := range []string{path, strings.TrimSuffix(path, ".js") + ".ts", filepath.Join(path, "index"), filepath.Join(path, "package.json")} {
+		for _, file := range []string{path, strings.TrimSuffix(path, ".js") + ".ts",
+			filepath.Join(path, "index"), filepath.Join(path, "package.json")} {
 			if err := r.load(file); err != nil {
 				return err
 			}

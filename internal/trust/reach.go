@@ -96,8 +96,12 @@ func (r *reach) addWords(word string) {
 
 // These are compiled when a project is checked, not at every start.
 var (
-	processFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/proc/[^/\s]+/(?:task/[^/\s]+/)?(cwd|root)\b`) })
-	variable      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(?:\{(\w+)[^}]*\}|(\w+))|%(\w+)%`) })
+	processFolder = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`/proc/[^/\s]+/(?:task/[^/\s]+/)?(cwd|root)\b`)
+	})
+	variable = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\$(?:\{(\w+)[^}]*\}|(\w+))|%(\w+)%`)
+	})
 )
 
 // expand replaces variables as a shell would, as far as they are known. An unknown
@@ -134,7 +138,8 @@ func (r *reach) lookup(name string) string {
 // pieces splits a word where a shell or an option may split it, as in "--x=FILE"
 // or "a; b".
 func pieces(word string) []string {
-	return strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\r\n=;|&<>(){}[]`'\",:$#!+", r) })
+	return strings.FieldsFunc(word,
+		func(r rune) bool { return strings.ContainsRune(" \t\r\n=;|&<>(){}[]`'\",:$#!+", r) })
 }
 
 // forms returns the possible meanings of a word: a file, the value after an option
@@ -165,7 +170,8 @@ func (r *reach) folder(dir string) error {
 		path := word
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
-		} else if err := r.word(filepath.Join(dir, path)); err != nil { // the part before it may be unknown, as in $(pwd)/x
+		} else if err := r.word(filepath.Join(dir, path)); err != nil {
+			// The part before it may be unknown, as in $(pwd)/x.
 			return err
 		}
 		if err := r.word(path); err != nil {

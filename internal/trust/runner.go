@@ -95,7 +95,8 @@ func runners() []runner {
 
 // extensions returns the extensions that programs append to names.
 func extensions() []string {
-	return []string{".js", ".cjs", ".mjs", ".json", ".node", ".ts", ".py", ".pyc", ".rb", ".pl", ".pm", ".lua", ".php", ".sh", ".exe", ".cmd", ".bat", ".ps1"}
+	return []string{".js", ".cjs", ".mjs", ".json", ".node", ".ts", ".py", ".pyc",
+		".rb", ".pl", ".pm", ".lua", ".php", ".sh", ".exe", ".cmd", ".bat", ".ps1"}
 }
 
 // runnerName returns the name of the program that a word may refer to, without version.
@@ -118,7 +119,8 @@ func Runners(argv []string) []string {
 	}
 	for _, word := range words {
 		name := runnerName(word)
-		known := slices.ContainsFunc(runners()[1:], func(r runner) bool { return slices.Contains(strings.Fields(r.names), name) })
+		known := slices.ContainsFunc(runners()[1:],
+			func(r runner) bool { return slices.Contains(strings.Fields(r.names), name) })
 		switch name { // these run the file that they are given, except with these options
 		case "node", "nodejs":
 			known = option("--run")
@@ -323,7 +325,9 @@ func (r *reach) installed(dir, word string) error {
 		return nil
 	}
 	name := filepath.Base(word) // of @scope/name
-	for _, path := range []string{"node_modules/.bin/" + name, ".venv/bin/" + name, "venv/bin/" + name, "vendor/bin/" + name} {
+	for _, path := range []string{
+		"node_modules/.bin/" + name, ".venv/bin/" + name, "venv/bin/" + name, "vendor/bin/" + name,
+	} {
 		if err := r.addFile(filepath.Join(dir, path), r.started); err != nil {
 			return err
 		}

@@ -126,7 +126,13 @@ func (s *Store) Revoke(ctx context.Context, root string) (bool, error) {
 }
 
 func newGrant(root string, files []File, at time.Time) grant {
-	g := grant{Version: grantVersion, Root: root, Hash: Hash(files), Time: at.UTC().Truncate(time.Second), Files: make([]granted, len(files))}
+	g := grant{
+		Version: grantVersion,
+		Root:    root,
+		Hash:    Hash(files),
+		Time:    at.UTC().Truncate(time.Second),
+		Files:   make([]granted, len(files)),
+	}
 	left := 8 * maxText
 	for i, f := range files {
 		g.Files[i] = granted{Name: f.Name, Path: f.Path, Sum: f.Sum, Link: f.Link}
@@ -178,7 +184,8 @@ func (s *Store) decode(root string, data []byte) (grant, error) {
 		return grant{}, fmt.Errorf("%w: %s is damaged", ErrDamaged, path)
 	}
 	if g.Version > grantVersion {
-		return grant{}, fmt.Errorf("reading a grant: %s has version %d, which this toolreg does not support; use a newer one", path, g.Version)
+		return grant{}, fmt.Errorf(
+			"reading a grant: %s has version %d, which this toolreg does not support; use a newer one", path, g.Version)
 	}
 	return g, nil
 }

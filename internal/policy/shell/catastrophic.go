@@ -95,7 +95,8 @@ func findOptions(args []word) int {
 		switch text := args[i].text; {
 		case text == "-D":
 			i++
-		case text == "--", strings.HasPrefix(text, "-O"), len(text) > 1 && text[0] == '-' && strings.Trim(text[1:], "HLPEXdfsx") == "":
+		case text == "--", strings.HasPrefix(text, "-O"),
+			len(text) > 1 && text[0] == '-' && strings.Trim(text[1:], "HLPEXdfsx") == "":
 		default:
 			return i
 		}
@@ -166,7 +167,8 @@ func (l *location) isDisk(w word) bool {
 		return false
 	}
 	text := l.join(strings.ReplaceAll(w.text, `\`, "/"))
-	return disks().MatchString(text) || disks().MatchString(path.Clean(text)) // path.Clean makes another path of //./PhysicalDrive0
+	// path.Clean makes another path of //./PhysicalDrive0.
+	return disks().MatchString(text) || disks().MatchString(path.Clean(text))
 }
 
 // writesDisk returns the reason why a program writes to a disk that its arguments
@@ -174,7 +176,8 @@ func (l *location) isDisk(w word) bool {
 func (l *location) writesDisk(name string, args []word) string {
 	var targets []word
 	switch {
-	case has("tee shred wipefs blkdiscard mkswap truncate sgdisk sfdisk cryptsetup mke2fs", name), strings.HasPrefix(name, "mkfs"):
+	case has("tee shred wipefs blkdiscard mkswap truncate sgdisk sfdisk cryptsetup mke2fs", name),
+		strings.HasPrefix(name, "mkfs"):
 		targets = operands(args)
 	case has("tar bsdtar", name): // the archive
 		targets = operands(tableOf("tar").dashed(args))

@@ -61,8 +61,10 @@ type Command struct {
 	// Catastrophic is the reason why the part would ruin the machine; "" if it would not.
 	Catastrophic string
 
-	words   []word   // empty if the part is not a command
-	short   []word   // words without an option that names a folder of the project, and harmless ones before the subcommand
+	words []word // empty if the part is not a command
+	// short is words without an option that names a folder of the project, and without harmless
+	// ones before the subcommand.
+	short   []word
 	lead    int      // number of words that determine what it does, as in git log
 	dir     string   // the folder that a cd changed to; "" if there was no cd, or its target is unknown
 	moved   bool     // there was a cd
@@ -94,7 +96,8 @@ func (c *Command) RunsFolder() bool {
 		return c.dynamic
 	}
 	t := tableOf(programName(c.words[0].text))
-	return t == nil || !t.isNamed(c.words[0].text) || t.has("folder") || t.has("lead") || t.has("stdin") || t.has("runs") || t.has("local")
+	return t == nil || !t.isNamed(c.words[0].text) || t.has("folder") ||
+		t.has("lead") || t.has("stdin") || t.has("runs") || t.has("local")
 }
 
 // Starts returns the program of the part as spelled and the arguments that may name code that it
@@ -104,7 +107,8 @@ func (c *Command) Starts() []string {
 		return nil
 	}
 	words := c.short
-	if t := tableOf(programName(words[0].text)); t != nil && !t.has("lead") && !t.has("stdin") && t.read(words[1:], false).runner == nil {
+	if t := tableOf(programName(words[0].text)); t != nil && !t.has("lead") &&
+		!t.has("stdin") && t.read(words[1:], false).runner == nil {
 		return []string{words[0].text}
 	}
 	argv := make([]string, len(words))
@@ -182,7 +186,8 @@ func (c *Command) names(command string) Certainty {
 	if c.dynamic {
 		unknown = Maybe
 	}
-	if len(c.words) == 0 || !text.MatchName(programName(want[0]), programName(c.words[0].text)) && !c.words[0].globs(want[0]) {
+	if len(c.words) == 0 ||
+		!text.MatchName(programName(want[0]), programName(c.words[0].text)) && !c.words[0].globs(want[0]) {
 		return unknown
 	}
 	t := tableOf(programName(c.words[0].text))
@@ -252,7 +257,8 @@ func restNamed(t *table, want []string, words []word) Certainty {
 				at = i
 				break
 			}
-			option := strings.HasPrefix(words[i].text, "-") || strings.HasPrefix(words[i].text, "+") // as in cargo +nightly
+			// A word may begin with + as in cargo +nightly.
+			option := strings.HasPrefix(words[i].text, "-") || strings.HasPrefix(words[i].text, "+")
 			optionBefore := i > 0 && strings.HasPrefix(words[i-1].text, "-")
 			if certain && !option && !optionBefore && !strings.HasPrefix(w, "-") {
 				break
@@ -296,7 +302,8 @@ func ruleWords(command string) (words []string, ok bool) {
 		return words, len(words) > 0
 	}
 	file, err := syntax.NewParser().Parse(strings.NewReader(command), "")
-	if err != nil || len(file.Stmts) != 1 || len(file.Stmts[0].Redirs) > 0 || file.Stmts[0].Background || file.Stmts[0].Negated {
+	if err != nil || len(file.Stmts) != 1 || len(file.Stmts[0].Redirs) > 0 ||
+		file.Stmts[0].Background || file.Stmts[0].Negated {
 		return nil, false
 	}
 	call, isCall := file.Stmts[0].Cmd.(*syntax.CallExpr)

@@ -48,7 +48,8 @@ func (c *Command) Covered(cover string, confined bool) bool {
 		return false
 	}
 	covers := func(words []word) bool {
-		return len(want) <= len(words) && !slices.ContainsFunc(words[:len(want)], func(w word) bool { return !w.known }) &&
+		return len(want) <= len(words) &&
+			!slices.ContainsFunc(words[:len(want)], func(w word) bool { return !w.known }) &&
 			slices.EqualFunc(want, words[:len(want)], func(text string, w word) bool { return w.text == text })
 	}
 	return covers(c.short) || len(want) == len(c.words) && covers(c.words)

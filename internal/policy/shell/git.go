@@ -31,7 +31,8 @@ func gitRuns(read *reading, args []word) runs {
 	for _, x := range read.options {
 		if x.kind == kindRuns && x.name != "-c" { // git appends the repository to some of them
 			r.scripts = append(r.scripts, x.value.text+" "+joined(operands(rest)))
-			r.dynamic = r.dynamic || strings.Contains(x.value.text, "=") // after an assignment, the repository becomes the program
+			// After an assignment, the repository becomes the program.
+			r.dynamic = r.dynamic || strings.Contains(x.value.text, "=")
 		}
 	}
 	inner := ""
@@ -88,7 +89,8 @@ func (r *runs) gitAlias(setting word, sub string, rest []word) {
 func (t *table) mayBeAlias(args []word) bool {
 	r := t.read(args, false)
 	return r.table == t && len(r.operands) > 0 && !slices.ContainsFunc(r.options, func(x optionValue) bool {
-		return x.name == "-c" && strings.HasPrefix(strings.ToLower(x.value.text), "alias."+strings.ToLower(r.operands[0].text)+"=")
+		return x.name == "-c" &&
+			strings.HasPrefix(strings.ToLower(x.value.text), "alias."+strings.ToLower(r.operands[0].text)+"=")
 	})
 }
 

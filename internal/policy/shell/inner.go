@@ -29,14 +29,16 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	case "ip":
 		return ipRuns(args)
 	case ".", "source", "trap", "unset", "read", "readarray", "mapfile", "history",
-		"getopts", "hash", "enable", "bind", "complete", "compgen", "fc", "export", "declare", "typeset", "local", "readonly", "let", "coproc":
+		"getopts", "hash", "enable", "bind", "complete", "compgen", "fc",
+		"export", "declare", "typeset", "local", "readonly", "let", "coproc":
 		return setsUp(name, args, stdin)
 	case "printf", "test", "[", "wait":
 		return evaluates(name, args)
 	}
 	t := tableOf(name)
 	switch {
-	case name == "jobs" && !slices.ContainsFunc(args, func(w word) bool { return !w.known || strings.Contains(w.text, "x") }), t == nil:
+	case name == "jobs" &&
+		!slices.ContainsFunc(args, func(w word) bool { return !w.known || strings.Contains(w.text, "x") }), t == nil:
 		return runs{}
 	case t.has("wraps"):
 		return t.wrapped(name, words, stdin)
@@ -93,11 +95,13 @@ func setsUp(name string, args []word, stdin *word) runs {
 		r.dynamic = len(args) == 0 || !args[0].known || mayBeStdin(args[0].text)
 	}
 	r.dynamic = r.dynamic || name != "trap" && slices.ContainsFunc(args, evaluated)
-	if name == "read" && !slices.ContainsFunc(args, func(w word) bool { return !w.known || w.text != "-r" && !isLocalVariable(w.text) }) {
+	if name == "read" && !slices.ContainsFunc(args,
+		func(w word) bool { return !w.known || w.text != "-r" && !isLocalVariable(w.text) }) {
 		r.doubt, r.passes = "", true
 	}
 	for _, a := range args { // enable -f, complete -C and -W, mapfile -C, fc -e, bind -x
-		if strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text, "CFWexf") && name != "read" && name != "export" && name != "unset" {
+		if strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text, "CFWexf") &&
+			name != "read" && name != "export" && name != "unset" {
 			r.scripts = append(r.scripts, joined(args))
 			r.dynamic = true
 			break
@@ -165,7 +169,8 @@ func isShell(name string) bool {
 func mayBeStdin(text string) bool {
 	text = path.Clean(text)
 	base := path.Base(text)
-	return strings.HasPrefix(text, "/dev/") || strings.HasPrefix(text, "/proc/") || base == "stdin" || strings.Trim(base, "0123456789") == ""
+	return strings.HasPrefix(text, "/dev/") || strings.HasPrefix(text, "/proc/") ||
+		base == "stdin" || strings.Trim(base, "0123456789") == ""
 }
 
 // shellRuns returns what a shell runs: the script after -c, a file, or its stdin.
@@ -329,7 +334,8 @@ func evaluates(name string, args []word) runs {
 			unknown = false // as in test -f "$x", where it is an operand
 		}
 		if option || unknown {
-			return runs{doubt: name + " may set variables or evaluate its operands", dynamic: slices.ContainsFunc(args, evaluated)}
+			return runs{doubt: name + " may set variables or evaluate its operands",
+				dynamic: slices.ContainsFunc(args, evaluated)}
 		}
 	}
 	return runs{}

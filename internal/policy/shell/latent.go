@@ -43,7 +43,8 @@ func (a *analysis) evaluated() {
 	deeper.depth++
 	for i := 0; i < len(a.latent) && a.evaluate; i++ { // one text may contain another
 		deeper.script(Bash, "cat <<TOOLREG\n"+a.latent[i]+"\nTOOLREG\n")
-		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") { // expanded if the text becomes a list, but not in a here-document
+		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") {
+			// It is expanded if the text becomes a list, but not in a here-document.
 			a.add(Command{Text: a.latent[i], Doubt: "its text may be run as a command", dynamic: true})
 		}
 	}
@@ -80,7 +81,9 @@ var variables = sync.OnceValue(func() variableTable {
 const plainValue = `([A-Za-z0-9_.,:@%+][A-Za-z0-9_.,:@%+-]*)?`
 
 // plainWord matches the values of loops that are one word, and no option, wherever they are expanded.
-var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./,:@%+-]*$`) })
+var plainWord = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./,:@%+-]*$`)
+})
 
 // isHarmlessVariable reports whether no program does harm because of a variable with this value.
 func isHarmlessVariable(name, value string) bool {

@@ -53,7 +53,8 @@ func (p *proof) hereStart(i int) (int, error) {
 		text = text[:len(text)-1]
 	}
 	atEnd := i == len(p.src) || strings.IndexByte(" \t\n;|&<>)", p.src[i]) >= 0
-	if text == "" || !atEnd || strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 || !isNameByte(byte(r)) && r != '-' && r != '.' }) {
+	if text == "" || !atEnd || strings.ContainsFunc(text,
+		func(r rune) bool { return r >= 0x80 || !isNameByte(byte(r)) && r != '-' && r != '.' }) {
 		return 0, errors.New("a here-document with an unusual delimiter; use a plain word")
 	}
 	return i, nil

@@ -13,7 +13,8 @@ func (p *proof) special(i int, quoted bool) (int, error) {
 	case c == '\\' && i+1 == len(p.src):
 		return 0, errors.New("a backslash at the end")
 	case c == '\\' && p.src[i+1] == '\n':
-		return 0, errors.New("a line that is continued within a word; put blanks before the backslash and on the next line")
+		return 0, errors.New(
+			"a line that is continued within a word; put blanks before the backslash and on the next line")
 	case p.plain > 0 && c != '$':
 		return 0, errors.New("a quote or backslash inside an expansion")
 	case c == '\\':
@@ -85,7 +86,8 @@ func (p *proof) dollar(i int, quoted bool) (int, error) {
 	}
 	end := i + 1
 	switch {
-	case next == '$' && i+2 < len(p.src) && strings.IndexByte("{([$'`\"", p.src[i+2]) >= 0 && !(quoted && p.src[i+2] == '"'):
+	case next == '$' && i+2 < len(p.src) &&
+		strings.IndexByte("{([$'`\"", p.src[i+2]) >= 0 && !(quoted && p.src[i+2] == '"'):
 		return 0, errors.New("$$ followed by text that bash may read as an expansion")
 	case isNameByte(next) && (next < '0' || next > '9'):
 		for end < len(p.src) && isNameByte(p.src[end]) {

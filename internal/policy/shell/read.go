@@ -106,7 +106,8 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 		}
 		stmts = append(stmts, stmt)
 	}
-	for _, stmt := range stmts { // in a second loop, because the parser reads the body of a here-document after its statement
+	// This is a second loop because the parser reads the body of a here-document after its statement.
+	for _, stmt := range stmts {
 		inner.walk(stmt)
 	}
 	if why := inner.forkBomb(stmts); why != "" {
@@ -169,13 +170,15 @@ var (
 // foreign adds the first word of each piece of a line in an unsupported grammar as
 // a command. This may cause a deny, but never an allow.
 func (a *analysis) foreign(shell, line string) {
-	for _, piece := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`$", r) }) {
+	for _, piece := range strings.FieldsFunc(line,
+		func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`$", r) }) {
 		words := make([]word, 0, 4)
 		for f := range strings.FieldsSeq(piece) {
 			words = append(words, word{text: strings.Trim(f, `"'`)})
 		}
 		if len(words) > 0 {
-			a.add(Command{Text: strings.TrimSpace(piece), words: words, short: words, Doubt: "commands of " + shell + " are not analyzed"})
+			a.add(Command{Text: strings.TrimSpace(piece), words: words,
+				short: words, Doubt: "commands of " + shell + " are not analyzed"})
 		}
 	}
 	a.unread(line, "commands of %s are not analyzed", shell)
@@ -225,7 +228,8 @@ func (a *analysis) unroll(loop *syntax.ForClause) bool {
 		}
 	}
 	body := a.src[loop.DoPos.Offset():loop.DonePos.Offset()]
-	if a.rounds+len(values) > maxRounds || regexp.MustCompile(`\(\(|\[\[|\$\{\w+[:\[]|([^${\w-]|[^$]\{)`+name+`\b`).MatchString(body) {
+	if a.rounds+len(values) > maxRounds ||
+		regexp.MustCompile(`\(\(|\[\[|\$\{\w+[:\[]|([^${\w-]|[^$]\{)`+name+`\b`).MatchString(body) {
 		return false
 	}
 	a.walk(words)
@@ -418,7 +422,8 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 // the command then starts. Such an option follows the program.
 func (a *analysis) enter(words []word) (short []word, where location) {
 	where = a.location
-	if a.isOfProject == nil || len(words) < 3 || !words[1].known || !words[2].known || words[2].text == "" || strings.ContainsAny(words[2].text[:1], "-~") ||
+	if a.isOfProject == nil || len(words) < 3 || !words[1].known || !words[2].known ||
+		words[2].text == "" || strings.ContainsAny(words[2].text[:1], "-~") ||
 		slices.Contains(strings.Split(words[2].text, "/"), "..") { // which leads elsewhere behind a link
 		return words, where
 	}
@@ -442,7 +447,8 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 		if len(c.Args) == 0 && as.Value != nil && as.Index == nil {
 			a.consts[as.Name.Value] = a.word(as.Value).text
 		}
-		if a.isPlainVariable(as) || len(c.Args) == 0 && isLocalVariable(as.Name.Value) && as.Index == nil && as.Array == nil {
+		if a.isPlainVariable(as) ||
+			len(c.Args) == 0 && isLocalVariable(as.Name.Value) && as.Index == nil && as.Array == nil {
 			a.add(Command{Text: a.textOf(c), Passes: true})
 		} else {
 			a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
@@ -515,7 +521,8 @@ func (a *analysis) variable(text, name string, w word) {
 	if strings.HasPrefix(name, "PS") {                   // prompts are expanded
 		deeper.script(Bash, "echo \""+w.text+"\"")
 	}
-	if !w.known || has("TAR_OPTIONS MAKEFLAGS BASH_ENV ENV GIT_CONFIG_PARAMETERS", name) || strings.HasPrefix(name, "BASH_FUNC_") {
+	if !w.known || has("TAR_OPTIONS MAKEFLAGS BASH_ENV ENV GIT_CONFIG_PARAMETERS", name) ||
+		strings.HasPrefix(name, "BASH_FUNC_") {
 		a.add(Command{Text: text, dynamic: true, Doubt: "it sets a variable whose value other programs run"})
 	}
 }

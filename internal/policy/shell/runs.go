@@ -28,7 +28,8 @@ type runs struct {
 
 // splits adds the command in a value that env splits into words by its own rules.
 func (r *runs) splits(w word) {
-	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ", `"`, "", "'", "").Replace(w.text)
+	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ",
+		`\f`, " ", `\r`, " ", `\c`, " ", `"`, "", "'", "").Replace(w.text)
 	command := []word{{text: "env", known: true}}
 	for f := range strings.FieldsSeq(text) {
 		command = append(command, word{text: f, known: true})
@@ -76,7 +77,8 @@ func (t *table) wrapped(name string, words []word, stdin *word) runs {
 	for _, x := range o.options {
 		if x.kind == kindSplits {
 			r.splits(word{text: x.value.text + " " + joined(args[o.rest:]), known: x.value.known})
-			r.splits(word{text: x.value.text + " " + joined(args[min(1, len(args)):]), known: x.value.known}) // the first argument may be the option itself
+			// The first argument may be the option itself.
+			r.splits(word{text: x.value.text + " " + joined(args[min(1, len(args)):]), known: x.value.known})
 		}
 	}
 	if vague { // options may also follow operands, as in sg GROUP -c LINE

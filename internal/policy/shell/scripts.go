@@ -11,7 +11,8 @@ import (
 // place where all versions of sed see its end, because text after it could
 // otherwise hide in the argument of a command a, i, c or r.
 var sedPlain = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*(\{|[}pdqQ=DPNnGgHhxl]` + sedEnd + `|[:btT][ \t]*\w*[ \t]*([;\n]|$)|[aicr][^\n]*|` +
+	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress +
+		`)?\s*!?\s*(\{|[}pdqQ=DPNnGgHhxl]` + sedEnd + `|[:btT][ \t]*\w*[ \t]*([;\n]|$)|[aicr][^\n]*|` +
 		`[sy](` + sedTexts() + `)[gpiIm0-9]*` + sedEnd + `)[\s;]*)*$`)
 })
 

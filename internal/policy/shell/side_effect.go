@@ -108,7 +108,8 @@ func (r *runs) changes(name string, args []word) {
 			}
 		}
 	case "dd":
-		files = slices.DeleteFunc(files, func(w word) bool { return (w.known || w.plainStart) && !strings.HasPrefix(w.text, "of=") })
+		files = slices.DeleteFunc(files,
+			func(w word) bool { return (w.known || w.plainStart) && !strings.HasPrefix(w.text, "of=") })
 		if len(files) == 0 {
 			return
 		}
@@ -154,7 +155,8 @@ func (a *analysis) param(p *syntax.ParamExp) {
 		a.doubt(a.textOf(p), "the expansion sets a variable")
 	case syntax.OtherParamOps:
 		a.evaluate = true
-		a.add(Command{Text: a.textOf(p), Doubt: "the expansion may run what a variable holds", dynamic: a.word(p.Exp.Word).text == "P"})
+		a.add(Command{Text: a.textOf(p), Doubt: "the expansion may run what a variable holds",
+			dynamic: a.word(p.Exp.Word).text == "P"})
 	}
 }
 

@@ -73,7 +73,8 @@ type tableFile struct {
 
 // tables returns the content of tables.txt. A table is read when it is needed first.
 var tables = sync.OnceValue(func() *tableFile {
-	file := &tableFile{lines: map[string]string{}, subs: map[string]map[string]string{}, table: map[string]func() *table{}}
+	file := &tableFile{lines: map[string]string{},
+		subs: map[string]map[string]string{}, table: map[string]func() *table{}}
 	out := file.lines
 	var paths []string
 	for line := range strings.Lines(tablesText) {
@@ -134,7 +135,13 @@ func tableOf(name string) *table {
 
 // read returns the table of a path.
 func (f *tableFile) read(path string) *table {
-	t := &table{path: path, options: map[string]option{}, subs: f.subs[path], attrs: map[string]string{}, names: map[string]string{}}
+	t := &table{
+		path:    path,
+		options: map[string]option{},
+		subs:    f.subs[path],
+		attrs:   map[string]string{},
+		names:   map[string]string{},
+	}
 	if i := strings.LastIndexByte(path, ' '); i > 0 {
 		t.parent = f.table[path[:i]]()
 	}
@@ -442,7 +449,8 @@ func (r *reading) abbreviated(args []word, name, value string, attached bool) (t
 }
 
 func (o option) isDangerous() bool {
-	return strings.IndexByte(string([]byte{kindWrites, kindOutput, kindRuns, kindScript, kindSplits, kindSub, kindActs, kindCode}), o.kind) >= 0
+	return strings.IndexByte(string([]byte{kindWrites, kindOutput, kindRuns,
+		kindScript, kindSplits, kindSub, kindActs, kindCode}), o.kind) >= 0
 }
 
 // value adds an option with its value: v if it is attached, else the next words.
@@ -461,7 +469,8 @@ func (r *reading) value(o option, v word, attached bool, next []word) int {
 			taken = 2
 		}
 		for _, w := range next[:taken] {
-			if strings.HasPrefix(w.text, "-") && w.text != "-" && !((o.kind == kindNumber || o.kind == kindLinker) && o.takes(w)) {
+			if strings.HasPrefix(w.text, "-") && w.text != "-" &&
+				!((o.kind == kindNumber || o.kind == kindLinker) && o.takes(w)) {
 				r.doubt("the value %s of %s %s may be an option", w.text, r.table.path, o.name)
 				taken, r.unsure = 0, true
 			}
@@ -470,7 +479,8 @@ func (r *reading) value(o option, v word, attached bool, next []word) int {
 	}
 	r.options = append(r.options, optionValue{o, v})
 	switch {
-	case o.kind == 0 || o.kind == kindSilent || o.kind == kindBars || o.arity == attachedValue && v.text == "" && !o.isDangerous() || o.takes(v):
+	case o.kind == 0 || o.kind == kindSilent || o.kind == kindBars ||
+		o.arity == attachedValue && v.text == "" && !o.isDangerous() || o.takes(v):
 	case o.kind == kindWrites || o.kind == kindOutput:
 		r.doubt("%s %s writes a file", r.table.path, o.name)
 	case o.kind == kindCode:
@@ -511,7 +521,9 @@ func (o option) takes(v word) bool {
 }
 
 var (
-	numbers     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[+-]?[0-9][0-9.]*[A-Za-z]{0,2}$`) })
+	numbers = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[+-]?[0-9][0-9.]*[A-Za-z]{0,2}$`)
+	})
 	linkerFlags = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^((-s|-w|-X[ =][A-Za-z0-9_./-]+=[A-Za-z0-9_./+-]*)( |$))*$`)
 	})
@@ -524,7 +536,8 @@ func (r *reading) check() {
 		r.doubt("the arguments of %s are not known to be harmless", t.path)
 	}
 	if t.has("stdin") && !slices.ContainsFunc(r.options,
-		func(x optionValue) bool { return x.kind == kindSilent || x.kind == kindCode }) && (len(r.operands) == 0 || r.operands[0].text == "-") {
+		func(x optionValue) bool { return x.kind == kindSilent || x.kind == kindCode }) &&
+		(len(r.operands) == 0 || r.operands[0].text == "-") {
 		r.stdin = t.path + " runs its stdin"
 		if r.unsure {
 			r.stdin = r.unlisted + ", and without a script it runs its stdin"
@@ -532,7 +545,8 @@ func (r *reading) check() {
 		r.doubt("%s", r.stdin)
 	}
 	if t.has("named") && !slices.ContainsFunc(r.options, optionValue.isTrial) {
-		r.named = fmt.Sprintf("%s changes a %s, so a rule must name it, not %s alone", t.path, t.attrs["named"], strings.Fields(t.path)[0])
+		r.named = fmt.Sprintf("%s changes a %s, so a rule must name it, not %s alone",
+			t.path, t.attrs["named"], strings.Fields(t.path)[0])
 	}
 	if t.has("max") {
 		sure := !slices.ContainsFunc(r.operands, func(w word) bool { return !w.known })
@@ -546,7 +560,8 @@ func (r *reading) check() {
 	}
 	for i, w := range r.operands {
 		for _, attr := range []string{"ops", "first"} {
-			if t.has(attr) && (attr == "ops" || i == 0) && !(w.known && regexp.MustCompile("^("+t.attrs[attr]+")$").MatchString(w.text)) {
+			if t.has(attr) && (attr == "ops" || i == 0) &&
+				!(w.known && regexp.MustCompile("^("+t.attrs[attr]+")$").MatchString(w.text)) {
 				r.doubt("the operand %s of %s is not known to be harmless", w.text, t.path)
 			}
 		}
@@ -563,7 +578,8 @@ func (r *reading) runs() runs {
 			if _, value, ok := strings.Cut(x.value.text, "="); ok {
 				out.scripts = append(out.scripts, strings.TrimPrefix(value, "!"))
 			}
-			out.dynamic = out.dynamic || !x.value.known || x.value.text == "" // if it is empty, the next word may take its place
+			// If it is empty, the next word may take its place.
+			out.dynamic = out.dynamic || !x.value.known || x.value.text == ""
 		case kindWrites, kindOutput:
 			if x.value.text != "" && !(x.kind == kindWrites && x.takes(x.value)) {
 				out.written(x.value)
@@ -602,7 +618,8 @@ func (r *reading) targets() (files []word, folder word, from []word) {
 		return r.operands, word{}, nil
 	case "last", "moved":
 		from, folder = r.operands, word{text: ".", known: true}
-		if i := slices.IndexFunc(r.options, func(x optionValue) bool { return x.name == "-t" || x.name == "--target-directory" }); i >= 0 {
+		if i := slices.IndexFunc(r.options,
+			func(x optionValue) bool { return x.name == "-t" || x.name == "--target-directory" }); i >= 0 {
 			folder = r.options[i].value
 			files = []word{folder}
 		} else if len(from) > 1 {
@@ -618,7 +635,8 @@ func (r *reading) targets() (files []word, folder word, from []word) {
 
 // isTrial reports whether the option makes the program only show what it would do.
 func (x optionValue) isTrial() bool {
-	return x.kind == kindSilent && (x.arity == noValue || x.value.known && x.value.text != "" && !has("none false", x.value.text))
+	return x.kind == kindSilent &&
+		(x.arity == noValue || x.value.known && x.value.text != "" && !has("none false", x.value.text))
 }
 
 // harmless explains why the arguments of a command are not known to be harmless; ""
@@ -644,7 +662,8 @@ func harmless(words []word) (why, named string, lead int, short []word) {
 		}
 	}
 	r := t.readCommand(args)
-	missing := r.table.has("lead") && len(r.operands) == 0 || r.lead == 0 && t.hasSubcommands() // the subcommand or script
+	// What is missing is the subcommand or the script.
+	missing := r.table.has("lead") && len(r.operands) == 0 || r.lead == 0 && t.hasSubcommands()
 	switch {
 	case missing && len(words) == 1+r.lead:
 		return r.unlisted, r.named, len(words) + 1, words
@@ -661,7 +680,8 @@ func (t *table) isNamed(word string) bool {
 	if t.has("versions") {
 		name = strings.TrimRight(name, "0123456789.")
 	}
-	return name == t.path && (dir == "" || t.has("local") || has("/bin/ /usr/bin/ /usr/local/bin/ /sbin/ /usr/sbin/ /usr/local/sbin/ /opt/homebrew/bin/", dir))
+	return name == t.path && (dir == "" || t.has("local") ||
+		has("/bin/ /usr/bin/ /usr/local/bin/ /sbin/ /usr/sbin/ /usr/local/sbin/ /opt/homebrew/bin/", dir))
 }
 
 // readCommand reads the arguments of a program that runs no other command, and
@@ -695,7 +715,8 @@ func (t *table) dashed(args []word) []word {
 	out, values := []word{}, args[1:]
 	for _, letter := range args[0].text {
 		out = append(out, word{text: "-" + string(letter), known: args[0].known})
-		if (t.options["-"+string(letter)].arity == oneValue || strings.ContainsRune("gHKLNVX", letter)) && len(values) > 0 {
+		if (t.options["-"+string(letter)].arity == oneValue || strings.ContainsRune("gHKLNVX", letter)) &&
+			len(values) > 0 {
 			out, values = append(out, values[0]), values[1:]
 		}
 	}

@@ -218,7 +218,8 @@ func printsText(p *syntax.CmdSubst) bool {
 		return false
 	}
 	lit, ok := p.Stmts[0].Redirs[0].Hdoc.Parts[0].(*syntax.Lit)
-	return ok && lit.Value != "" && lit.Value[0] > ' ' && lit.Value[0] < 0x7f && strings.IndexByte("-~$`\\", lit.Value[0]) < 0
+	return ok && lit.Value != "" && lit.Value[0] > ' ' &&
+		lit.Value[0] < 0x7f && strings.IndexByte("-~$`\\", lit.Value[0]) < 0
 }
 
 // printsCommit reports whether a substitution prints only commit ids, and
@@ -233,7 +234,8 @@ func printsCommit(p *syntax.CmdSubst) bool {
 	}
 	return !slices.ContainsFunc(call.Args[2:], func(w *syntax.Word) bool {
 		name := w.Lit()
-		return name == "" || name[0] == '-' && !has("--short --verify", name) || strings.Trim(name, plainChars+"~^") != ""
+		return name == "" || name[0] == '-' && !has("--short --verify", name) ||
+			strings.Trim(name, plainChars+"~^") != ""
 	})
 }
 

@@ -53,10 +53,12 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 			r = r.WithShownNote("The command had a /tmp, /var/tmp and /dev/shm of its own, which are deleted by now; keep in the workspace what later commands need.")
 		}
 		if len(cleaned.Removed) > 0 {
-			r = r.WithShownNote("Deleted after the call, because other programs run commands from such files and a sandboxed program must not create them: " + listed(cleaned.Removed))
+			r = r.WithShownNote("Deleted after the call, because other programs run commands from such files and a sandboxed program must not create them: " +
+				listed(cleaned.Removed))
 		}
 		if len(cleaned.Kept) > 0 {
-			r = r.WithShownNote("Created or replaced during the call, perhaps not by it, and kept; check them, because other programs run commands from such files: " + listed(cleaned.Kept))
+			r = r.WithShownNote("Created or replaced during the call, perhaps not by it, and kept; check them, because other programs run commands from such files: " +
+				listed(cleaned.Kept))
 		}
 		return r, err
 	}
@@ -71,7 +73,8 @@ func (c *Confiner) mentionsTemporary(params []byte) bool {
 		return r != '/' && r != '.' && r != '-' && r != '_' && r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 	return slices.ContainsFunc(words, func(word string) bool {
-		return slices.ContainsFunc([]string{"/tmp", "/var/tmp", "/dev/shm"}, func(folder string) bool { return word == folder || strings.HasPrefix(word, folder+"/") })
+		return slices.ContainsFunc([]string{"/tmp", "/var/tmp", "/dev/shm"},
+			func(folder string) bool { return word == folder || strings.HasPrefix(word, folder+"/") })
 	})
 }
 

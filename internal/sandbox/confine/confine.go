@@ -151,7 +151,13 @@ func (c *Confiner) missing() string {
 // Means returns how calls that start a program of a kind can be confined.
 func (c *Confiner) Means(name string) policy.Means {
 	k := c.kind(name)
-	m := policy.Means{Auto: k.mode == modeAuto, Require: k.mode == modeRequire, Origin: k.origin, Off: k.own && k.mode == modeOff, Missing: c.missing}
+	m := policy.Means{
+		Auto:    k.mode == modeAuto,
+		Require: k.mode == modeRequire,
+		Origin:  k.origin,
+		Off:     k.own && k.mode == modeOff,
+		Missing: c.missing,
+	}
 	m.Allows = func(online bool) string {
 		if m.Off && !m.YoloRequire || c.missing() != "" {
 			return ""
@@ -165,7 +171,8 @@ func (c *Confiner) Means(name string) policy.Means {
 		}
 		m.Uncleaned = func() bool { return guards.Uncleaned(c.logs(), c.opts.Settings.Workspace) }
 		yolo := c.opts.Settings.Setting("sandbox.yolo")
-		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text() == modeAuto && !m.Off, yolo.Value.Text() == modeRequire, yolo.Origin.String()
+		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text() == modeAuto && !m.Off,
+			yolo.Value.Text() == modeRequire, yolo.Origin.String()
 	}
 	return m
 }
@@ -175,7 +182,8 @@ func (c *Confiner) Means(name string) policy.Means {
 type Error struct{ Kind, Origin, missing string }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("it must run in the sandbox (sandbox.%s.mode: require, %s), which is not possible: %s", e.Kind, e.Origin, e.missing)
+	return fmt.Sprintf("it must run in the sandbox (sandbox.%s.mode: require, %s), which is not possible: %s",
+		e.Kind, e.Origin, e.missing)
 }
 
 // Unwrap returns registry.ErrDenied.
@@ -240,7 +248,8 @@ func (c *Confiner) isTampered(k kind, spec *process.Spec) bool {
 	workspace := trust.Real(c.opts.Settings.Workspace)
 	argv := spec.Argv
 	if !trust.Within(trust.Real(spec.Dir), workspace) { // relative words do not lead there
-		argv = append(argv[:1:1], slices.DeleteFunc(slices.Clone(argv[1:]), func(word string) bool { return !filepath.IsAbs(word) })...)
+		argv = append(argv[:1:1],
+			slices.DeleteFunc(slices.Clone(argv[1:]), func(word string) bool { return !filepath.IsAbs(word) })...)
 	}
 	changed := c.changedFor(spec.Env, argv, spec.Dir)
 	if len(changed) == 0 {
@@ -252,8 +261,9 @@ func (c *Confiner) isTampered(k kind, spec *process.Spec) bool {
 		text = "does not run in the sandbox, although this is advisable"
 	}
 	c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_changed",
-		Message: fmt.Sprintf("%s (sandbox.%s) %s: a sandboxed program may have changed %s", argv[0], k.name, text, listed(changed)),
-		Hint:    "check the files; after a change by you, such as with `touch`, they are accepted as they are",
+		Message: fmt.Sprintf("%s (sandbox.%s) %s: a sandboxed program may have changed %s",
+			argv[0], k.name, text, listed(changed)),
+		Hint: "check the files; after a change by you, such as with `touch`, they are accepted as they are",
 	})
 	return confined
 }
@@ -280,7 +290,8 @@ func (c *Confiner) Plan(name string, spec *process.Spec) (*Plan, error) {
 func (p *Plan) Confine(ctx context.Context, spec *process.Spec) (after func(), err error) {
 	tree := guards.New(p.Workspace, git.User{}, p.Logs)
 	profile := p.Profile
-	guarded, err := protect(ctx, tree, &profile, guards.Scope{Folders: profile.Write, Private: p.Private, Lasting: true})
+	guarded, err := protect(ctx, tree, &profile,
+		guards.Scope{Folders: profile.Write, Private: p.Private, Lasting: true})
 	if err != nil {
 		return nil, errors.Join(err, tree.Close())
 	}
@@ -311,25 +322,29 @@ func ownFiles(spec *process.Spec) (own []string, script string) {
 // report warns about files found after a program outside of calls has run.
 func (c *Confiner) report(kind string, cleaned guards.Cleaned, err error) {
 	warn := func(code, hint, format string, args ...any) {
-		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint})
+		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: code, Message: fmt.Sprintf(format, args...), Hint: hint})
 	}
 	if err != nil {
 		warn("sandbox_removed", "", "cleaning the workspace after a sandboxed program (sandbox.%s): %v", kind, err)
 	}
 	if len(cleaned.Removed) > 0 {
-		warn("sandbox_removed", "other programs run commands from such files, so sandboxed programs must not create them",
+		warn("sandbox_removed",
+			"other programs run commands from such files, so sandboxed programs must not create them",
 			"deleted after a sandboxed program (sandbox.%s): %s", kind, listed(cleaned.Removed))
 	}
 	if len(cleaned.Kept) > 0 {
 		warn("sandbox_kept", "check them, because other programs run commands from such files",
-			"created or replaced while a sandboxed program ran (sandbox.%s), perhaps not by it, and kept: %s", kind, listed(cleaned.Kept))
+			"created or replaced while a sandboxed program ran (sandbox.%s), perhaps not by it, and kept: %s",
+			kind, listed(cleaned.Kept))
 	}
 }
 
 // prepare returns the profile of a program, and the guards that clean the workspace after
 // it. The profile is for one program, because it collects that program's
 // names.
-func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script string, online bool) (*sandbox.Profile, *guards.Guards, error) {
+func (c *Confiner) prepare(ctx context.Context, k kind, own []string,
+	script string, online bool) (*sandbox.Profile, *guards.Guards, error) {
 	p := c.profile(k, sandbox.Place{Own: own, Script: script}, online)
 	guarded, err := c.protect(ctx, k, &p)
 	return &p, guarded, err
@@ -337,11 +352,13 @@ func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script str
 
 // protect is the function protect for a program of a kind. It warns if that cannot be recorded.
 func (c *Confiner) protect(ctx context.Context, k kind, p *sandbox.Profile) (*guards.Guards, error) {
-	guarded, err := protect(ctx, c.tree(), p, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: strings.HasPrefix(k.name, serverPrefix)})
+	guarded, err := protect(ctx, c.tree(), p,
+		guards.Scope{Folders: p.Write, Private: c.private(), Lasting: strings.HasPrefix(k.name, serverPrefix)})
 	if err == nil && guarded.Unrecorded != nil {
 		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_unrecorded",
-			Message: fmt.Sprintf("a sandboxed program (sandbox.%s) runs without a record: %v", k.name, guarded.Unrecorded),
-			Hint:    "until there is space, what it creates is not removed if toolreg is killed, and commands outside the sandbox that start with files of the workspace need confirmation",
+			Message: fmt.Sprintf("a sandboxed program (sandbox.%s) runs without a record: %v",
+				k.name, guarded.Unrecorded),
+			Hint: "until there is space, what it creates is not removed if toolreg is killed, and commands outside the sandbox that start with files of the workspace need confirmation",
 		})
 	}
 	return guarded, err
@@ -481,8 +498,10 @@ func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Pro
 	if place.Environ == nil {
 		place.Environ = c.opts.Env()
 	}
-	place.Workspace = slices.DeleteFunc(slices.Concat([]string{c.opts.Settings.Workspace}, place.Workspace, c.paths(k.write)), func(path string) bool { return path == "" })
-	place.Own = slices.DeleteFunc(place.Own, func(path string) bool { return path == "" || path == "/" || sandbox.HoldsHome(path, c.home) })
+	place.Workspace = slices.DeleteFunc(slices.Concat([]string{c.opts.Settings.Workspace},
+		place.Workspace, c.paths(k.write)), func(path string) bool { return path == "" })
+	place.Own = slices.DeleteFunc(place.Own,
+		func(path string) bool { return path == "" || path == "/" || sandbox.HoldsHome(path, c.home) })
 	if c.opts.Hide != nil {
 		place.Hide = c.opts.Hide()
 	}
@@ -506,7 +525,8 @@ func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Pro
 func foldersAround(paths []string, folder string) []string {
 	var out []string
 	for _, path := range paths {
-		for dir := filepath.Dir(path); dir != folder && trust.Within(dir, folder) && !slices.Contains(out, dir); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(path); dir != folder && trust.Within(dir, folder) &&
+			!slices.Contains(out, dir); dir = filepath.Dir(dir) {
 			out = append(out, dir)
 		}
 	}
@@ -543,7 +563,8 @@ func (c *Confiner) close(visible []string) {
 		return
 	}
 	for _, folder := range c.opts.Closed() {
-		if !exists(folder) && slices.ContainsFunc(visible, func(path string) bool { return trust.Within(folder, path) }) {
+		if !exists(folder) &&
+			slices.ContainsFunc(visible, func(path string) bool { return trust.Within(folder, path) }) {
 			_ = os.MkdirAll(folder, 0o700) // if it fails, there can be nothing in it
 		}
 	}
@@ -555,5 +576,6 @@ func (c *Confiner) isClosed(path string) bool {
 		return false
 	}
 	real := trust.Real(path)
-	return slices.ContainsFunc(c.opts.Closed(), func(folder string) bool { return trust.Within(real, trust.Real(folder)) })
+	return slices.ContainsFunc(c.opts.Closed(),
+		func(folder string) bool { return trust.Within(real, trust.Real(folder)) })
 }

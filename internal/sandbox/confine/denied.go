@@ -61,16 +61,19 @@ func (d *denial) host(host string) {
 // line looks for a denied access in one line of a program's output.
 func (d *denial) line(line string) {
 	switch {
-	case containsAny(line, "Read-only file system", "read-only file system", "EROFS", "Errno 30", "Invalid cross-device link", "Device or resource busy"):
+	case containsAny(line, "Read-only file system", "read-only file system",
+		"EROFS", "Errno 30", "Invalid cross-device link", "Device or resource busy"):
 		for _, path := range pathsIn(line) {
 			d.path(path, true)
 		}
-	case containsAny(line, "Permission denied", "permission denied", "Operation not permitted", "operation not permitted", "EACCES", "EPERM", "PermissionError"):
+	case containsAny(line, "Permission denied", "permission denied", "Operation not permitted",
+		"operation not permitted", "EACCES", "EPERM", "PermissionError"):
 		if what := neverAllowed(line); what != "" {
 			d.add(what, "no setting allows it")
 			return
 		}
-		written := containsAny(line, "create", "touch", "remove", "unlink", "rename", "move", "mkdir", "write", "writing", "copy", "link")
+		written := containsAny(line, "create", "touch", "remove", "unlink",
+			"rename", "move", "mkdir", "write", "writing", "copy", "link")
 		for _, path := range pathsIn(line) {
 			d.path(path, written)
 		}
@@ -83,8 +86,10 @@ func (d *denial) line(line string) {
 			d.path(path, true)
 		}
 	case d.profile.Network.Mode == sandbox.NetworkAll:
-	case containsAny(line, "Network is unreachable", "ENETUNREACH", "network is unreachable", "Could not resolve", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND",
-		"Name or service not known", "no such host", "getaddrinfo", "Connection refused", "ECONNREFUSED", "connection refused", "ould not connect", "ouldn't connect", "ailed to connect", "annot connect to"):
+	case containsAny(line, "Network is unreachable", "ENETUNREACH", "network is unreachable",
+		"Could not resolve", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND",
+		"Name or service not known", "no such host", "getaddrinfo", "Connection refused", "ECONNREFUSED",
+		"connection refused", "ould not connect", "ouldn't connect", "ailed to connect", "annot connect to"):
 		what, host := "a connection", hostIn(line)
 		if host != "" {
 			what = "the connection to " + host
@@ -128,27 +133,32 @@ func (d *denial) path(path string, written bool) {
 		path = filepath.Join(d.confiner.opts.Settings.Workspace, path)
 	}
 	path = filepath.Clean(path)
-	if target, err := filepath.EvalSymlinks(path); err == nil && trust.Within(path, d.confiner.opts.Settings.Workspace) && !trust.Within(target, d.confiner.opts.Settings.Workspace) {
+	if target, err := filepath.EvalSymlinks(path); err == nil &&
+		trust.Within(path, d.confiner.opts.Settings.Workspace) &&
+		!trust.Within(target, d.confiner.opts.Settings.Workspace) {
 		path = target // links in the workspace do not open their targets
 	}
 	ours := func(list []string) bool {
 		return slices.ContainsFunc(list, func(p string) bool { return trust.Within(path, p) })
 	}
 	private := ours([]string{"/dev", "/proc", "/sys"})
-	brokered := slices.ContainsFunc(d.profile.Brokered, func(b sandbox.Brokered) bool { return trust.Within(path, b.Path) })
+	brokered := slices.ContainsFunc(d.profile.Brokered,
+		func(b sandbox.Brokered) bool { return trust.Within(path, b.Path) })
 	readable := ours(d.profile.Read) || ours(d.profile.Opened) || ours(d.profile.Scratch)
 	folder := filepath.Dir(path)
 	switch {
 	case d.confiner.isClosed(path) && exists(path):
 		d.add("access to "+path, "no setting allows it")
 	case written && brokered && filepath.Base(path) == "config":
-		d.add("changing "+path, "git runs commands from it; no setting allows more than what branches follow, so a person must run the command outside of the sandbox")
+		d.add("changing "+path,
+			"git runs commands from it; no setting allows more than what branches follow, so a person must run the command outside of the sandbox")
 	case written && (ours(d.profile.ReadOnly) || brokered || slices.Contains(d.profile.Fixed, path)):
 		d.add("changing "+path, "other programs run commands from it; no setting allows it")
 	case ours(d.profile.Hide) && exists(path) && !written:
 		d.add("reading "+path, "%s would allow it", d.setting("read"))
 	case ours(d.profile.Write) || private:
-	case written || !exists(path) && exists(folder) && !d.isVisible(folder): // a new file in a folder that the program does not see
+	case written || !exists(path) && exists(folder) && !d.isVisible(folder):
+		// It is a new file in a folder that the program does not see.
 		if canWrite(path) {
 			d.add("writing "+path, "%s would allow it", d.setting("write"))
 		}
@@ -160,7 +170,8 @@ func (d *denial) path(path string, written bool) {
 // isVisible reports whether the program sees a folder, perhaps only as the way to another one.
 func (d *denial) isVisible(dir string) bool {
 	p := d.profile
-	return slices.ContainsFunc(slices.Concat(p.Read, p.Opened, p.Scratch, p.Write, p.Hide), func(path string) bool { return trust.Within(path, dir) || trust.Within(dir, path) })
+	return slices.ContainsFunc(slices.Concat(p.Read, p.Opened, p.Scratch, p.Write, p.Hide),
+		func(path string) bool { return trust.Within(path, dir) || trust.Within(dir, path) })
 }
 
 // pathsIn returns possible paths in a message: quoted words, and words that
@@ -178,7 +189,8 @@ func pathsIn(line string) []string {
 			out, rest = append(out, inner), next
 		}
 	}
-	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n:,;()[]'\"`‘’", r) }) {
+	for _, word := range strings.FieldsFunc(line,
+		func(r rune) bool { return strings.ContainsRune(" \t\r\n:,;()[]'\"`‘’", r) }) {
 		if strings.Contains(word, "/") || word[0] == '.' {
 			out = append(out, word)
 		}
@@ -189,7 +201,8 @@ func pathsIn(line string) []string {
 // socketIn returns the path of a Unix domain socket named in a message, or "".
 func socketIn(line string) string {
 	_, path, _ := strings.Cut(line, "unix://")
-	if words := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;()[]'\"`", r) }); len(words) > 0 {
+	if words := strings.FieldsFunc(path,
+		func(r rune) bool { return strings.ContainsRune(" \t\r\n,;()[]'\"`", r) }); len(words) > 0 {
 		return strings.TrimRight(words[0], ".:")
 	}
 	return ""
@@ -203,7 +216,8 @@ func hostIn(line string) string {
 			host, _, _ := strings.Cut(address, "/")
 			return strings.TrimRight(host, ".:")
 		}
-		if i > 0 && slices.Contains([]string{"host:", "hostname:", "host", "EAI_AGAIN", "ENOTFOUND", "ENETUNREACH", "lookup", "to", "tcp"}, words[i-1]) &&
+		if i > 0 && slices.Contains([]string{"host:", "hostname:", "host", "EAI_AGAIN",
+			"ENOTFOUND", "ENETUNREACH", "lookup", "to", "tcp"}, words[i-1]) &&
 			(strings.Contains(word, ".") || strings.HasPrefix(word, "localhost")) {
 			return strings.TrimRight(word, ".:")
 		}

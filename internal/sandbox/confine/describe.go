@@ -53,7 +53,8 @@ func (c *Confiner) Findings() (parts []sandbox.Part, missing string, wanted []st
 		if k.own {
 			key = table.Sandbox + name + ".mode"
 		}
-		if setting := fmt.Sprintf("%s: %s (%s)", key, k.mode, k.origin); k.mode != modeOff && !slices.Contains(wanted, setting) {
+		if setting := fmt.Sprintf("%s: %s (%s)", key, k.mode, k.origin); k.mode != modeOff &&
+			!slices.Contains(wanted, setting) {
 			wanted = append(wanted, setting)
 		}
 	}

@@ -19,7 +19,8 @@ import (
 // broker adds the outermost repositories to Brokered. A folder that contains other files besides
 // those of a bare repository is left out. workspace is where the program runs.
 func (g *Guards) broker(repositories []string, workspace string) {
-	folders := slices.DeleteFunc(slices.Clone(repositories), func(rel string) bool { return !g.tree.isOnlyRepository(rel) })
+	folders := slices.DeleteFunc(slices.Clone(repositories),
+		func(rel string) bool { return !g.tree.isOnlyRepository(rel) })
 	for _, rel := range folders {
 		if slices.ContainsFunc(folders, func(outer string) bool { return outer != rel && isBelow(rel, outer) }) {
 			continue
@@ -41,19 +42,21 @@ func (g *Guards) broker(repositories []string, workspace string) {
 				}
 			}
 		}
-		b := sandbox.Brokered{Path: g.tree.absolute(rel), Refuses: p.refuses, Accepts: func(config, before, after string) bool {
-			ok := acceptsConfig(before, after)
-			if ok {
-				g.accepted[path.Join(rel, config)] = after
-			}
-			return ok
-		}}
+		b := sandbox.Brokered{Path: g.tree.absolute(rel), Refuses: p.refuses,
+			Accepts: func(config, before, after string) bool {
+				ok := acceptsConfig(before, after)
+				if ok {
+					g.accepted[path.Join(rel, config)] = after
+				}
+				return ok
+			}}
 		for _, repository := range p.repositories {
 			if isWorktree(repository) {
 				continue // it can be removed
 			}
 			b.Rewritten = append(b.Rewritten, path.Join(repository, "config"))
-			for _, name := range []string{"objects", "refs", "logs"} { // git writes many files there, which name nothing that it runs
+			// Git writes many files there, which name nothing that it runs.
+			for _, name := range []string{"objects", "refs", "logs"} {
 				if info, err := g.tree.root.Lstat(path.Join(rel, repository, name)); err == nil && info.IsDir() {
 					b.Open = append(b.Open, path.Join(repository, name))
 				}
@@ -72,7 +75,8 @@ func (t *Tree) isOnlyRepository(rel string) bool {
 		return false
 	}
 	entries, err := fs.ReadDir(t.root.FS(), rel)
-	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ofRepository(e.Name()) && e.Name() != "description" })
+	return err == nil && !slices.ContainsFunc(entries,
+		func(e fs.DirEntry) bool { return !ofRepository(e.Name()) && e.Name() != "description" })
 }
 
 func isWorktree(repository string) bool { return strings.HasPrefix(repository, "worktrees/") }
@@ -87,7 +91,9 @@ func (t *Tree) worktreeOf(rel string) string {
 type protection struct {
 	repositories []string // those in the folder when the program started, relative; "." is the folder
 	visible      []string // those of linked worktrees that the program sees, but not the one in which it runs
-	hidden       []string // those of linked worktrees that it does not see, so that git in the sandbox takes them for removed
+	// hidden are those of linked worktrees that it does not see, so that git in the
+	// sandbox takes them for removed.
+	hidden []string
 }
 
 // refuses is as in [sandbox.Brokered]. What the program creates itself is examined when it
@@ -122,7 +128,8 @@ func (p protection) refuses(rel string, change sandbox.Change, made func(string)
 			return false
 		}
 	}
-	return change == sandbox.Moves || slices.ContainsFunc(below[2:], isActedUpon) && !(below[0] == "worktrees" && change == sandbox.Removes)
+	return change == sandbox.Moves ||
+		slices.ContainsFunc(below[2:], isActedUpon) && !(below[0] == "worktrees" && change == sandbox.Removes)
 }
 
 // isActedUpon reports whether a file or folder of a repository with this name makes git run

@@ -174,7 +174,8 @@ func Accept(ctx context.Context, logs string, paths []string, at time.Time) erro
 func (c Changes) None(folder string) bool {
 	folder = git.ResolveLinks(folder)
 	return !c.damaged && !slices.ContainsFunc(c.Runs, func(r run) bool {
-		return slices.ContainsFunc(r.Trees, func(tree string) bool { return within(tree, folder) || within(folder, tree) })
+		return slices.ContainsFunc(r.Trees,
+			func(tree string) bool { return within(tree, folder) || within(folder, tree) })
 	})
 }
 

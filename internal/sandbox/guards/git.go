@@ -145,7 +145,8 @@ func (t *Tree) disarmConfig(rel string, remove bool) (removed []string, err erro
 // name a command, which the next "git rebase --continue" or "git cherry-pick --continue"
 // runs.
 func unfinished(dir string) []string {
-	return []string{path.Join(dir, "rebase-merge/git-rebase-todo"), path.Join(dir, "rebase-merge/strategy"), path.Join(dir, "sequencer/opts")}
+	return []string{path.Join(dir, "rebase-merge/git-rebase-todo"),
+		path.Join(dir, "rebase-merge/strategy"), path.Join(dir, "sequencer/opts")}
 }
 
 // disarmSteps removes the lines that run commands and are not in known.
@@ -171,7 +172,8 @@ func (t *Tree) commandsOf(rel string) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Collect(strings.Lines(string(data))), func(line string) bool { return !runs(path.Base(rel), line) })
+	return slices.DeleteFunc(slices.Collect(strings.Lines(string(data))),
+		func(line string) bool { return !runs(path.Base(rel), line) })
 }
 
 // runs reports whether a line of a file of unfinished can run a command. A merge strategy that
@@ -185,7 +187,8 @@ func runs(file, line string) bool {
 		return len(words) > 1 || !isStrategy(words[0])
 	case file == "opts":
 		key, value, _ := strings.Cut(strings.Join(words, ""), "=")
-		return strings.Contains(key, "strategy") && key != "strategy-option" && !(key == "strategy" && isStrategy(value))
+		return strings.Contains(key, "strategy") && key != "strategy-option" &&
+			!(key == "strategy" && isStrategy(value))
 	}
 	return words[0] == "exec" || words[0] == "x"
 }
@@ -198,7 +201,8 @@ func isStrategy(name string) bool {
 // nothing. It deletes the file if it is too large or not a regular file, or if the new content
 // cannot be written. Unless remove is
 // set, nothing is changed.
-func (t *Tree) reduce(rel string, remove bool, keep func(data string, kept *bytes.Buffer) (removed []string)) (removed []string, err error) {
+func (t *Tree) reduce(rel string, remove bool,
+	keep func(data string, kept *bytes.Buffer) (removed []string)) (removed []string, err error) {
 	info, err := t.root.Lstat(rel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -222,7 +226,8 @@ func (t *Tree) reduce(rel string, remove bool, keep func(data string, kept *byte
 		return nil, err
 	}
 	defer folder.Close()
-	if err = atomicfile.Write(folder, path.Base(rel), kept.Bytes(), atomicfile.Options{Mode: info.Mode().Perm()}); err == nil {
+	if err = atomicfile.Write(folder, path.Base(rel), kept.Bytes(),
+		atomicfile.Options{Mode: info.Mode().Perm()}); err == nil {
 		return removed, nil
 	}
 	if t.root.RemoveAll(rel) == nil { // such as on a disk that the program has filled
@@ -239,12 +244,18 @@ func quoteConfig(value string) string {
 // to refer to other files.
 func isHarmless(name, value string) bool {
 	switch name {
-	case "core.repositoryformatversion", "core.filemode", "core.bare", "core.logallrefupdates", "core.ignorecase", "core.precomposeunicode", "core.symlinks",
-		"core.autocrlf", "core.eol", "core.safecrlf", "core.sharedrepository", "core.sparsecheckout", "core.sparsecheckoutcone", "core.longpaths",
-		"remote.fetch", "remote.tagopt", "remote.mirror", "remote.promisor", "remote.partialclonefilter", "remote.prune",
-		"branch.remote", "branch.merge", "branch.rebase", "user.name", "user.email", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default",
-		"submodule.active", "submodule.branch", "lfs.repositoryformatversion", "gc.auto", "gc.autodetach", "gc.autopacklimit",
-		"extensions.objectformat", "extensions.compatobjectformat", "extensions.refstorage", "extensions.partialclone", "extensions.worktreeconfig",
+	case "core.repositoryformatversion", "core.filemode", "core.bare",
+		"core.logallrefupdates", "core.ignorecase", "core.precomposeunicode", "core.symlinks",
+		"core.autocrlf", "core.eol", "core.safecrlf", "core.sharedrepository",
+		"core.sparsecheckout", "core.sparsecheckoutcone", "core.longpaths",
+		"remote.fetch", "remote.tagopt", "remote.mirror",
+		"remote.promisor", "remote.partialclonefilter", "remote.prune",
+		"branch.remote", "branch.merge", "branch.rebase", "user.name", "user.email",
+		"init.defaultbranch", "pull.rebase", "pull.ff", "push.default",
+		"submodule.active", "submodule.branch", "lfs.repositoryformatversion",
+		"gc.auto", "gc.autodetach", "gc.autopacklimit",
+		"extensions.objectformat", "extensions.compatobjectformat",
+		"extensions.refstorage", "extensions.partialclone", "extensions.worktreeconfig",
 		"extensions.relativeworktrees", "extensions.preciousobjects", "extensions.noop":
 		return true
 	case "remote.url", "remote.pushurl", "submodule.url":

@@ -76,8 +76,10 @@ type record struct {
 
 // known is a file or folder that existed before the program ran.
 type known struct {
-	ID     string // its device and inode number
-	Born   string `json:",omitempty"` // when it was created, because numbers are used again; "" if the file system does not say
+	ID string // its device and inode number
+	// Born is when it was created, because numbers are used again; "" if the file system does not
+	// say.
+	Born   string `json:",omitempty"`
 	Mode   fs.FileMode
 	Target string // of a link, absolute, links resolved
 }
@@ -129,7 +131,24 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guards{tree: t, before: before, opened: map[string]fs.FileMode{}, accepted: map[string]string{}, record: record{Tree: t.path, ID: self.ID, OfGit: t.ofGit, Start: start, Beside: beside, Lasting: scope.Lasting, Known: map[string]known{}, Around: map[string]known{}, Steps: map[string][]string{}, Named: t.allNamedPaths(found.repositories)}}
+	g := &Guards{
+		tree:     t,
+		before:   before,
+		opened:   map[string]fs.FileMode{},
+		accepted: map[string]string{},
+		record: record{
+			Tree:    t.path,
+			ID:      self.ID,
+			OfGit:   t.ofGit,
+			Start:   start,
+			Beside:  beside,
+			Lasting: scope.Lasting,
+			Known:   map[string]known{},
+			Around:  map[string]known{},
+			Steps:   map[string][]string{},
+			Named:   t.allNamedPaths(found.repositories),
+		},
+	}
 	for _, path := range scope.Private {
 		g.Private = t.appendInside(g.Private, path)
 	}
@@ -148,7 +167,8 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 		}
 		g.ReadOnly = append(g.ReadOnly, t.absolute(rel))
 		for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
-			if path.Base(dir)[0] == '.' && !slices.Contains(g.Fixed, t.absolute(dir)) { // such as .vscode, whose name makes its files guarded
+			if path.Base(dir)[0] == '.' && !slices.Contains(g.Fixed, t.absolute(dir)) {
+				// Its name may make its files guarded, as that of .vscode does.
 				g.Fixed = append(g.Fixed, t.absolute(dir))
 			}
 		}
@@ -243,7 +263,8 @@ func (g *Guards) addOthers(ctx context.Context, scope Scope) error {
 		scope.Folders = append([]string{common}, scope.Folders...)
 	}
 	for _, path := range scope.Folders {
-		if info, err := os.Stat(path); err != nil || !info.IsDir() || g.tree.contains(path) || slices.ContainsFunc(g.others, func(other *Guards) bool { return other.tree.contains(path) }) {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() || g.tree.contains(path) ||
+			slices.ContainsFunc(g.others, func(other *Guards) bool { return other.tree.contains(path) }) {
 			continue
 		}
 		other, err := g.tree.other(path).Guards(ctx, Scope{Private: scope.Private, workspace: g.tree.real})
@@ -251,7 +272,8 @@ func (g *Guards) addOthers(ctx context.Context, scope Scope) error {
 			return err
 		}
 		g.others = append(g.others, other)
-		g.Fixed, g.ReadOnly, g.Brokered = append(g.Fixed, other.Fixed...), append(g.ReadOnly, other.ReadOnly...), append(g.Brokered, other.Brokered...)
+		g.Fixed, g.ReadOnly, g.Brokered = append(g.Fixed, other.Fixed...), append(g.ReadOnly, other.ReadOnly...),
+			append(g.Brokered, other.Brokered...)
 		g.Removable = append(g.Removable, other.Removable...)
 	}
 	return nil
@@ -281,7 +303,8 @@ func (g *Guards) stays(rel string, created created) bool {
 	if _, err := g.tree.look(rel); err != nil {
 		return true // nothing to remove
 	}
-	return g.isKnown(rel) && (g.Beside.IsZero() || isBornBefore(g.tree.absolute(rel), g.Beside.Add(-clockTick)) || !g.isMoved(rel, created))
+	return g.isKnown(rel) &&
+		(g.Beside.IsZero() || isBornBefore(g.tree.absolute(rel), g.Beside.Add(-clockTick)) || !g.isMoved(rel, created))
 }
 
 // created reports whether the program has used a name in a folder, see [fileID]: to create, write, rename or link it.
@@ -394,7 +417,9 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 			for _, inner := range insideRepository(rel) {
 				_ = g.unlock(inner) // if this fails, so does disarm
 			}
-			made := g.isCreatedByProgram(rel, created) || (g.used(rel, created) || g.used(path.Join(rel, "objects"), created) || g.used(path.Join(rel, "refs"), created)) && !g.isChangedSince(path.Join(rel, "config"))
+			made := g.isCreatedByProgram(rel, created) ||
+				(g.used(rel, created) || g.used(path.Join(rel, "objects"), created) ||
+					g.used(path.Join(rel, "refs"), created)) && !g.isChangedSince(path.Join(rel, "config"))
 			settings, err := g.tree.disarm(rel, made)
 			note(made, settings, err)
 			if common := path.Join(rel, "commondir"); !g.refersInside(common, found.repositories) {
@@ -446,7 +471,8 @@ func (g *Guards) isCreatedByProgram(rel string, created created) bool {
 		return false
 	}
 	for at := rel; at != "."; at = path.Dir(at) {
-		if (at == rel || path.Base(at)[0] == '.' && !slices.Contains(g.Fixed, g.tree.absolute(at))) && g.used(at, created) {
+		if (at == rel || path.Base(at)[0] == '.' && !slices.Contains(g.Fixed, g.tree.absolute(at))) &&
+			g.used(at, created) {
 			return true
 		}
 	}
@@ -468,7 +494,8 @@ func (g *Guards) refersInside(rel string, repositories []string) bool {
 	if g.Common != "" && (target == g.Common || filepath.Dir(target) == filepath.Join(g.Common, "worktrees")) {
 		return true
 	}
-	return slices.ContainsFunc(repositories, func(repository string) bool { return g.tree.absolute(repository) == target })
+	return slices.ContainsFunc(repositories,
+		func(repository string) bool { return g.tree.absolute(repository) == target })
 }
 
 // isCheckedOut reports whether rel is what a worktree of the same repository had in the same place
@@ -513,7 +540,8 @@ func (t *Tree) isPart(rel, of string) bool {
 	}
 	if info.IsDir() {
 		entries, err := fs.ReadDir(t.root.FS(), rel)
-		return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !t.isPart(path.Join(rel, e.Name()), path.Join(of, e.Name())) })
+		return err == nil && !slices.ContainsFunc(entries,
+			func(e fs.DirEntry) bool { return !t.isPart(path.Join(rel, e.Name()), path.Join(of, e.Name())) })
 	}
 	if !info.Mode().IsRegular() || info.Mode() != other.Mode() || info.Size() != other.Size() {
 		return false

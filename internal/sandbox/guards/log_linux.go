@@ -95,7 +95,8 @@ func (t *Tree) cleanEarlier(ctx context.Context) (out Cleaned, beside time.Time,
 			beside = running
 		}
 		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("cleaning after a sandboxed program that was interrupted (%s): %w", path, failed))
+			err = errors.Join(err,
+				fmt.Errorf("cleaning after a sandboxed program that was interrupted (%s): %w", path, failed))
 		}
 	}
 	return out, beside, err
@@ -183,7 +184,8 @@ func (t *Tree) cleanWith(ctx context.Context, f *os.File) (Cleaned, error) {
 	defer tree.Close()
 	g := &Guards{record: s.record, tree: tree, opened: map[string]fs.FileMode{}, until: info.ModTime().Add(lateness)}
 	for _, other := range s.Others {
-		g.others = append(g.others, &Guards{record: other, tree: tree.other(other.Tree), opened: map[string]fs.FileMode{}, until: g.until})
+		g.others = append(g.others,
+			&Guards{record: other, tree: tree.other(other.Tree), opened: map[string]fs.FileMode{}, until: g.until})
 		g.others[len(g.others)-1].tree.ofGit = other.OfGit
 	}
 	cleaned, err := g.cleanUnlessMoved(ctx, used.Has)

@@ -113,7 +113,8 @@ func (t *Tree) misleadsGit(link string, repositories []string) bool {
 			continue
 		}
 		target, _ := filepath.Rel(t.absolute(repository), git.ResolveLinks(t.absolute(link)))
-		return path.Base(below) != "HEAD" || strings.Contains("/"+below, "/logs/") || !strings.HasPrefix(target, "refs/")
+		return path.Base(below) != "HEAD" || strings.Contains("/"+below, "/logs/") ||
+			!strings.HasPrefix(target, "refs/")
 	}
 	return false
 }
@@ -123,14 +124,17 @@ func (t *Tree) misleadsGit(link string, repositories []string) bool {
 func ofRepository(below string) bool {
 	first, _, isFolder := strings.Cut(below, "/")
 	if isFolder {
-		return slices.Contains([]string{"logs", "refs", "info", "hooks", "modules", "worktrees", "rebase-merge", "rebase-apply", "sequencer"}, first)
+		return slices.Contains([]string{"logs", "refs", "info", "hooks", "modules",
+			"worktrees", "rebase-merge", "rebase-apply", "sequencer"}, first)
 	}
-	return strings.ToUpper(first) == first || slices.Contains([]string{"config", "index", "logs", "refs", "objects", "info", "hooks", "packed-refs", "shallow", "modules", "worktrees"}, first)
+	return strings.ToUpper(first) == first || slices.Contains([]string{"config", "index", "logs",
+		"refs", "objects", "info", "hooks", "packed-refs", "shallow", "modules", "worktrees"}, first)
 }
 
 // isRepository reports whether git treats a folder with a file HEAD as a repository.
 func (t *Tree) isRepository(rel string) bool {
-	return len(t.existing([]string{path.Join(rel, "objects"), path.Join(rel, "refs")})) == 2 || len(t.existing([]string{path.Join(rel, "commondir")})) == 1
+	return len(t.existing([]string{path.Join(rel, "objects"), path.Join(rel, "refs")})) == 2 ||
+		len(t.existing([]string{path.Join(rel, "commondir")})) == 1
 }
 
 // insideRepository returns the paths in a repository from which git runs
@@ -156,7 +160,8 @@ func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names b
 	_, err := t.dir.Walk(ctx, workspace.WalkOptions{Start: start, Special: true,
 		Enter: func(e *workspace.Entry) bool {
 			switch {
-			case names && e.Name == workspace.Packages || (t.ofGit || !names) && path.Dir(e.Path) == path.Join(start, "objects"):
+			case names && e.Name == workspace.Packages ||
+				(t.ofGit || !names) && path.Dir(e.Path) == path.Join(start, "objects"):
 			case workspace.IsGit(e.Name):
 				note(&s.repositories, strings.Clone(e.Path))
 			case names && workspace.MayBeGuarded(e) && workspace.Guarded(e.Path):
@@ -172,7 +177,9 @@ func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names b
 			}
 			if e.Name == "HEAD" {
 				note(&s.heads, path.Dir(e.Path))
-			} else if names && workspace.MayBeGuarded(e) && (workspace.Guarded(e.Path) || e.Kind == fs.ModeSymlink && workspace.LeadsToGuarded(e.Path) || strings.HasSuffix("/"+e.Path, "/.jj/repo")) {
+			} else if names && workspace.MayBeGuarded(e) && (workspace.Guarded(e.Path) ||
+				e.Kind == fs.ModeSymlink && workspace.LeadsToGuarded(e.Path) ||
+				strings.HasSuffix("/"+e.Path, "/.jj/repo")) {
 				note(&s.guarded, strings.Clone(e.Path))
 			}
 			return false
@@ -245,7 +252,9 @@ func (g *Guards) removeAll(ctx context.Context, rel string) error {
 		return err
 	}
 	// If rel is not a folder, this does nothing.
-	_, _ = g.tree.dir.Walk(ctx, workspace.WalkOptions{Start: rel, Enter: func(e *workspace.Entry) bool { return g.unlock(e.Path) == nil }, Match: func(*workspace.Entry) bool { return false }})
+	_, _ = g.tree.dir.Walk(ctx, workspace.WalkOptions{Start: rel,
+		Enter: func(e *workspace.Entry) bool { return g.unlock(e.Path) == nil },
+		Match: func(*workspace.Entry) bool { return false }})
 	return g.tree.root.RemoveAll(rel)
 }
 

@@ -103,12 +103,14 @@ func startJoined(exe *byte, argv, env **byte, capabilities []uintptr) (helper ui
 			sets[i] |= 1 << number
 		}
 	}
-	_, _, _ = syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&sets)), 0)
+	_, _, _ = syscall.RawSyscall(syscall.SYS_CAPSET,
+		uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&sets)), 0)
 	for _, number := range capabilities {
 		_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, prCapAmbient, capAmbientRaise, number, 0, 0, 0)
 	}
 	for { // without what failed, the launcher fails
-		_, _, _ = syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(exe)), uintptr(unsafe.Pointer(argv)), uintptr(unsafe.Pointer(env)))
+		_, _, _ = syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(exe)),
+			uintptr(unsafe.Pointer(argv)), uintptr(unsafe.Pointer(env)))
 		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 1, 0, 0)
 	}
 }

@@ -63,13 +63,15 @@ func openPlainly(dir int, path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	fd, _, errno := syscall.Syscall6(sysOpenat2, uintptr(dir), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
+	fd, _, errno := syscall.Syscall6(sysOpenat2, uintptr(dir), uintptr(unsafe.Pointer(name)),
+		uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
 	return int(fd), errorOf(errno)
 }
 
 // clone returns a copy of the mounts at a path descriptor.
 func clone(place int) (int, error) {
-	fd, _, errno := syscall.Syscall(sysOpenTree, uintptr(place), uintptr(unsafe.Pointer(&empty)), openTreeClone|openTreeCloexec|atEmptyPath|atRecursive)
+	fd, _, errno := syscall.Syscall(sysOpenTree, uintptr(place),
+		uintptr(unsafe.Pointer(&empty)), openTreeClone|openTreeCloexec|atEmptyPath|atRecursive)
 	return int(fd), errorOf(errno)
 }
 
@@ -83,13 +85,15 @@ func setAttributes(tree, attributes int, recursive bool) error {
 	if recursive {
 		flags |= atRecursive
 	}
-	_, _, errno := syscall.Syscall6(sysMountSetattr, uintptr(tree), uintptr(unsafe.Pointer(&empty)), flags, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	_, _, errno := syscall.Syscall6(sysMountSetattr, uintptr(tree), uintptr(unsafe.Pointer(&empty)),
+		flags, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	return errorOf(errno)
 }
 
 // attach moves a tree of mounts to a path descriptor.
 func attach(tree, place int) error {
-	_, _, errno := syscall.Syscall6(sysMoveMount, uintptr(tree), uintptr(unsafe.Pointer(&empty)), uintptr(place), uintptr(unsafe.Pointer(&empty)), moveFromEmpty|moveToEmpty, 0)
+	_, _, errno := syscall.Syscall6(sysMoveMount, uintptr(tree), uintptr(unsafe.Pointer(&empty)),
+		uintptr(place), uintptr(unsafe.Pointer(&empty)), moveFromEmpty|moveToEmpty, 0)
 	return errorOf(errno)
 }
 
@@ -120,7 +124,8 @@ func newMount(kind string, attributes int, options ...option) (int, error) {
 		if o.value == "" {
 			_, _, errno = syscall.Syscall6(sysFsconfig, fs, setFlag, uintptr(unsafe.Pointer(key)), 0, 0, 0)
 		} else {
-			_, _, errno = syscall.Syscall6(sysFsconfig, fs, setString, uintptr(unsafe.Pointer(key)), uintptr(unsafe.Pointer(value)), 0, 0)
+			_, _, errno = syscall.Syscall6(sysFsconfig, fs, setString,
+				uintptr(unsafe.Pointer(key)), uintptr(unsafe.Pointer(value)), 0, 0)
 		}
 		if errno != 0 {
 			return 0, errno

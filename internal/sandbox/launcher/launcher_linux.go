@@ -134,7 +134,8 @@ func enter(p *Plan, before syscall.Stat_t) *failure {
 		return fail("entering the working directory "+p.Dir, err)
 	}
 	var after syscall.Stat_t
-	if err := syscall.Stat(".", &after); p.SameDir && (err != nil || after.Dev != before.Dev || after.Ino != before.Ino) {
+	if err := syscall.Stat(".", &after); p.SameDir &&
+		(err != nil || after.Dev != before.Dev || after.Ino != before.Ino) {
 		return fail("entering the working directory "+p.Dir+", which was replaced", syscall.ESTALE)
 	}
 	return nil

@@ -96,7 +96,8 @@ func (r Rule) add(ruleset int) error {
 		fd     int32
 	}{access, int32(fd)}
 	const pathBeneath = 1
-	_, _, errno := syscall.RawSyscall6(sysLandlock+1, uintptr(ruleset), pathBeneath, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	_, _, errno := syscall.RawSyscall6(sysLandlock+1, uintptr(ruleset),
+		pathBeneath, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
 	return errorOf(errno)
 }
 
@@ -129,7 +130,8 @@ func dropCapabilities() *failure {
 		pid     int32
 	}{version: 0x20080522}
 	var none [6]uint32
-	_, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0)
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET,
+		uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0)
 	return fail(step, errorOf(errno))
 }
 

@@ -19,7 +19,8 @@ func raiseLoopback() error {
 		flags uint16
 		_     [22]byte
 	}{name: [16]byte{'l', 'o'}, flags: syscall.IFF_UP | syscall.IFF_RUNNING}
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request)))
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd),
+		syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request)))
 	return errorOf(errno)
 }
 

@@ -129,7 +129,8 @@ func Decode(data []byte) (*Plan, bool) {
 		if d.bad {
 			break
 		}
-		p.Ops = append(p.Ops, Op{Kind: byte(d.number()), Flags: d.number(), A: d.text(), B: d.text(), C: d.text(), Skip: d.flag()})
+		p.Ops = append(p.Ops,
+			Op{Kind: byte(d.number()), Flags: d.number(), A: d.text(), B: d.text(), C: d.text(), Skip: d.flag()})
 	}
 	for range d.number() {
 		if d.bad {

@@ -79,7 +79,8 @@ func (b *builder) do(op Op) error {
 	case MakeDir:
 		return syscall.Mkdir(base+"/"+op.A, uint32(op.Flags))
 	case MakeFile:
-		fd, err := syscall.Open(base+"/"+op.A, syscall.O_CREAT|syscall.O_EXCL|syscall.O_WRONLY|syscall.O_CLOEXEC, uint32(op.Flags))
+		fd, err := syscall.Open(base+"/"+op.A,
+			syscall.O_CREAT|syscall.O_EXCL|syscall.O_WRONLY|syscall.O_CLOEXEC, uint32(op.Flags))
 		if err == nil {
 			syscall.Close(fd)
 		}
@@ -93,7 +94,8 @@ func (b *builder) do(op Op) error {
 	case Overlay:
 		return b.overlay(op)
 	case MountPTS:
-		pts, err := newMount("devpts", NoSuid|NoExec, option{"newinstance", ""}, option{"ptmxmode", "0666"}, option{"mode", "0620"})
+		pts, err := newMount("devpts", NoSuid|NoExec, option{"newinstance", ""},
+			option{"ptmxmode", "0666"}, option{"mode", "0620"})
 		if err != nil {
 			return err
 		}

@@ -38,14 +38,15 @@ func (f *File) loosens(s Setting) []string {
 	case s.Row.Type == table.Named && s.Row.Loosens != nil:
 		for _, entry := range s.Value.Members {
 			if s.Row.Loosens(entry.Value) {
-				out = append(out, fmt.Sprintf("%s: %s = %s", f.place(entry.Pos), document.Printable(s.Key+"."+entry.Name), s.Row.Masked(entry.Value)))
+				out = append(out, fmt.Sprintf("%s: %s = %s",
+					f.place(entry.Pos), document.Printable(s.Key+"."+entry.Name), s.Row.Masked(entry.Value)))
 			}
 		}
 	case s.Row.Type == table.Named:
 		for _, entry := range s.Value.Members {
 			for _, member := range entry.Value.Members {
-				out = append(out, f.loosens(Setting{Row: s.Row.Field(member.Name), Key: s.Key + "." + entry.Name + "." + member.Name,
-					Value: member.Value, Pos: member.Pos})...)
+				out = append(out, f.loosens(Setting{Row: s.Row.Field(member.Name),
+					Key: s.Key + "." + entry.Name + "." + member.Name, Value: member.Value, Pos: member.Pos})...)
 			}
 		}
 	case s.Row.Loosens == nil || !s.Row.Loosens(s.Value):
@@ -79,7 +80,8 @@ func (f *File) outside(folder string) string {
 	if path = trust.Real(path); trust.Within(path, trust.Real(f.Project)) {
 		return ""
 	}
-	return fmt.Sprintf(" (outside the project: file tools, edits allowed by auto-edit and the sandbox may then use %s)", document.Printable(path))
+	return fmt.Sprintf(" (outside the project: file tools, edits allowed by auto-edit and the sandbox may then use %s)",
+		document.Printable(path))
 }
 
 // Expands lists all variables and references in the strings of a file, one per

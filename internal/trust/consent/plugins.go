@@ -68,8 +68,14 @@ func pluginAt(root, path string, env []string) *Plugin {
 		return nil
 	}
 	return &Plugin{
-		Path:     path,
-		Programs: []Program{{Place: "plugin " + quoteWord(trust.Name(root, path)), Key: "runs", Argv: []string{path}, Cwd: filepath.Dir(path), Env: env}},
+		Path: path,
+		Programs: []Program{{
+			Place: "plugin " + quoteWord(trust.Name(root, path)),
+			Key:   "runs",
+			Argv:  []string{path},
+			Cwd:   filepath.Dir(path),
+			Env:   env,
+		}},
 	}
 }
 
@@ -88,8 +94,9 @@ func manifestCommands(n *jsonx.Value) []Program {
 	}
 	for i, tool := range tools.Items {
 		if argv := tool.Get("command").Strings(); len(argv) > 0 {
-			out = append(out, Program{Key: fmt.Sprintf("tools[%d] %s", i, tool.Get("name").Text()), Argv: append(argv, tool.Get("args").Strings()...),
-				Env: valuesOf(tool.Get("env")), Cwd: tool.Get("cwd").Text()})
+			out = append(out, Program{Key: fmt.Sprintf("tools[%d] %s", i, tool.Get("name").Text()),
+				Argv: append(argv, tool.Get("args").Strings()...),
+				Env:  valuesOf(tool.Get("env")), Cwd: tool.Get("cwd").Text()})
 		}
 	}
 	return out

@@ -74,7 +74,8 @@ func Programs(f *File) []Program {
 		}
 		out = append(out, f.references(s)...)
 	}
-	return slices.DeleteFunc(out, func(p Program) bool { return len(p.Argv) == 0 && p.URL == "" && p.Document == "" && len(p.Env) == 0 })
+	return slices.DeleteFunc(out,
+		func(p Program) bool { return len(p.Argv) == 0 && p.URL == "" && p.Document == "" && len(p.Env) == 0 })
 }
 
 func (f *File) place(at jsonx.Pos) string {
@@ -113,7 +114,8 @@ func (f *File) servers(s Setting) []Program {
 	var out []Program
 	for _, entry := range s.Value.Members {
 		v := entry.Value
-		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos), Cwd: v.Get("cwd").Text(), Env: valuesOf(v.Get("env"))}
+		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos),
+			Cwd: v.Get("cwd").Text(), Env: valuesOf(v.Get("env"))}
 		p.Shown = p.Env
 		if address := v.Get("httpUrl").Text() + v.Get("url").Text(); address != "" {
 			out = append(out, Program{Key: p.Key, Place: p.Place, URL: address})
@@ -160,8 +162,10 @@ func (f *File) logins(key string, oauth *jsonx.Value) []Program {
 	}
 	var out []Program
 	for _, field := range oauth.Members {
-		if field.Value.Kind == jsonx.String && slices.Contains([]string{"issuer", "authorizationUrl", "tokenUrl", "registrationUrl", "idpIssuer"}, field.Name) {
-			out = append(out, Program{Key: key + ".oauth." + field.Name, Place: f.place(field.Pos), URL: field.Value.Text()})
+		if field.Value.Kind == jsonx.String && slices.Contains([]string{"issuer",
+			"authorizationUrl", "tokenUrl", "registrationUrl", "idpIssuer"}, field.Name) {
+			out = append(out, Program{Key: key + ".oauth." + field.Name,
+				Place: f.place(field.Pos), URL: field.Value.Text()})
 		}
 	}
 	return out
@@ -272,7 +276,8 @@ func shown(env []string) []string {
 // without naming them.
 func (p Program) holdsCode() bool {
 	for i, word := range p.Argv {
-		if i > 0 && slices.Contains([]string{"-c", "-e", "-E", "-p", "-r", "--eval", "--print", "--command", "-Command"},
+		if i > 0 && slices.Contains([]string{"-c", "-e", "-E", "-p",
+			"-r", "--eval", "--print", "--command", "-Command"},
 			p.Argv[i-1]) && strings.ContainsAny(word, "$`(*?[{~") {
 			return true
 		}
@@ -324,9 +329,11 @@ func Expand(programs []Program, root string, v Variables, inherited []string) []
 			continue
 		}
 		dir := absolute(root, v.expand(p.Cwd))
-		out = append(out, trust.Program{Argv: v.expandAll(p.Argv), Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
+		out = append(out, trust.Program{Argv: v.expandAll(p.Argv),
+			Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
 		if p.Whole != nil {
-			out = append(out, trust.Program{Argv: v.expandAll(p.Whole), Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
+			out = append(out, trust.Program{Argv: v.expandAll(p.Whole),
+				Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
 		}
 	}
 	return out

@@ -39,8 +39,10 @@ func (e *engine) predeclared(params starlark.Value) starlark.StringDict {
 
 // sized returns a builtin that creates a list, without those whose length alone exceeds the
 // memory limit: Go would end the process before it knows the place in the script.
-func (e *engine) sized(b *starlark.Builtin) func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
-	return func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (e *engine) sized(b *starlark.Builtin) func(*starlark.Thread,
+	*starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+	return func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
+		kwargs []starlark.Tuple) (starlark.Value, error) {
 		const item = 16 // bytes
 		for _, arg := range args {
 			if most := e.start.Limits.Memory; most > 0 && starlark.Len(arg) > int(most/item) {
@@ -101,7 +103,8 @@ func (p *toolPath) Get(key starlark.Value) (starlark.Value, bool, error) {
 }
 
 // CallInternal implements [starlark.Callable].
-func (p *toolPath) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (p *toolPath) CallInternal(t *starlark.Thread, args starlark.Tuple,
+	kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(p.path) == 0 {
 		return nil, errors.New("tools is not a tool; name one, such as tools.read_file(file_path=\"a.txt\")")
 	}
@@ -204,7 +207,8 @@ func (e *engine) ask(t *starlark.Thread, c callMessage) (replyHeader, message, u
 var errCancelled = errors.New("cancelled, because another call of parallel failed")
 
 // callByName implements call(name, params).
-func (e *engine) callByName(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (e *engine) callByName(t *starlark.Thread, b *starlark.Builtin,
+	args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var name string
 	params := new(starlark.Dict)
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "name", &name, "params?", &params); err != nil {
@@ -234,7 +238,8 @@ func (e *engine) callByName(t *starlark.Thread, b *starlark.Builtin, args starla
 }
 
 // search implements search(query).
-func (e *engine) search(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (e *engine) search(t *starlark.Thread, b *starlark.Builtin,
+	args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var query string
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "query", &query); err != nil {
 		return nil, err
@@ -243,7 +248,8 @@ func (e *engine) search(t *starlark.Thread, b *starlark.Builtin, args starlark.T
 }
 
 // describe implements describe(name).
-func (e *engine) describe(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (e *engine) describe(t *starlark.Thread, b *starlark.Builtin,
+	args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var name string
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "name", &name); err != nil {
 		return nil, err
@@ -263,7 +269,8 @@ func (e *engine) lookUp(t *starlark.Thread, c callMessage) (starlark.Value, erro
 }
 
 // parallel implements parallel(f, list, limit=8).
-func (e *engine) parallel(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (e *engine) parallel(t *starlark.Thread, b *starlark.Builtin,
+	args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var f starlark.Callable
 	var list starlark.Iterable
 	limit := 8
@@ -282,7 +289,13 @@ func (e *engine) parallel(t *starlark.Thread, b *starlark.Builtin, args starlark
 	}
 	iter.Done()
 	e.freeze(f)
-	r := &parallelRun{engine: e, at: e.place(t), results: make([]starlark.Value, len(items)), failed: len(items), running: map[int]func(){}}
+	r := &parallelRun{
+		engine:  e,
+		at:      e.place(t),
+		results: make([]starlark.Value, len(items)),
+		failed:  len(items),
+		running: map[int]func(){},
+	}
 	slots := make(chan struct{}, limit)
 	outer, _ := t.Local("cancelled").(chan struct{})
 	var all sync.WaitGroup
@@ -458,7 +471,8 @@ func (e *engine) freezeInside(v starlark.Value, freeze func(starlark.Value)) {
 	inside(v)
 }
 
-func encodeBuiltin(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func encodeBuiltin(_ *starlark.Thread, b *starlark.Builtin,
+	args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var x starlark.Value
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "x", &x); err != nil {
 		return nil, err
@@ -470,7 +484,8 @@ func encodeBuiltin(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple,
 	return starlark.String(raw), nil
 }
 
-func decodeBuiltin(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func decodeBuiltin(_ *starlark.Thread, b *starlark.Builtin,
+	args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var text string
 	var otherwise starlark.Value
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "x", &text, "default?", &otherwise); err != nil {
@@ -492,10 +507,12 @@ func decodeBuiltin(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple,
 	return nil, fmt.Errorf("json.decode: %w", wrong)
 }
 
-func indentBuiltin(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func indentBuiltin(_ *starlark.Thread, b *starlark.Builtin,
+	args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var text, prefix string
 	indent := "\t"
-	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "x", &text, "prefix?", &prefix, "indent?", &indent); err != nil {
+	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "x", &text,
+		"prefix?", &prefix, "indent?", &indent); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer

@@ -47,7 +47,8 @@ func Execute(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the script: %w", err)
 	}
-	e := &engine{link: l, over: make(chan struct{}), waiting: map[uint32]chan message{}, threads: map[*starlark.Thread]bool{}}
+	e := &engine{link: l, over: make(chan struct{}),
+		waiting: map[uint32]chan message{}, threads: map[*starlark.Thread]bool{}}
 	if err := json.Unmarshal(m.header, &e.start); err != nil {
 		return fmt.Errorf("reading the script: %w", err)
 	}
@@ -59,7 +60,8 @@ func Execute(ctx context.Context) error {
 		l.share(&memory[0], &memory[1], func() error { time.Sleep(pause); return nil })
 	}
 	if n := e.start.Limits.Memory; n > 0 {
-		report := func() { _ = e.link.send(msgAt, 0, e.where()) } // without the other process there is nothing to report
+		// Without the other process there is nothing to report.
+		report := func() { _ = e.link.send(msgAt, 0, e.where()) }
 		defer watchOwn(ctx, n, report, func() { e.end(LimitMemory) })()
 	}
 	debug.SetMaxStack(256 << 20)
@@ -278,7 +280,8 @@ func (e *engine) all(source []byte) (end endMessage) {
 // panicked returns the error of an operation that panicked. Go panics when a value of an
 // impossible length is to be allocated; then the script has reached its memory limit.
 func (e *engine) panicked(p any) error {
-	if text := fmt.Sprint(p); strings.Contains(text, "out of range") || strings.Contains(text, "too large") || strings.Contains(text, "overflow") {
+	if text := fmt.Sprint(p); strings.Contains(text, "out of range") ||
+		strings.Contains(text, "too large") || strings.Contains(text, "overflow") {
 		e.end(LimitMemory)
 	}
 	return errors.New(fmt.Sprint("the operation failed: ", p))
@@ -293,7 +296,8 @@ func (e *engine) compile(source []byte) (*starlark.Program, *Failure) {
 	}
 	known := e.predeclared(starlark.None)
 	var err error
-	if e.file, err = (&syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}).Parse(e.start.Name, source, 0); err != nil {
+	if e.file, err = (&syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}).Parse(e.start.Name,
+		source, 0); err != nil {
 		return nil, syntaxFailure(source, err)
 	}
 	for _, stmt := range e.file.Stmts {

@@ -22,7 +22,8 @@ func answerSyntax(line, word, message string) string {
 		return false
 	}
 	got := func(tokens ...string) bool {
-		return slices.ContainsFunc(tokens, func(token string) bool { return strings.HasPrefix(message, "got "+token+",") })
+		return slices.ContainsFunc(tokens,
+			func(token string) bool { return strings.HasPrefix(message, "got "+token+",") })
 	}
 	name, isUndefined := strings.CutPrefix(message, "undefined: ")
 	switch {
@@ -51,7 +52,8 @@ func answerSyntax(line, word, message string) string {
 		return "Starlark has no assert; use if and fail(text)"
 	case strings.HasPrefix(strings.TrimSpace(line), "match ") && strings.HasSuffix(strings.TrimSpace(line), ":"):
 		return "Starlark has no match; use if and elif"
-	case got("newline") && (strings.HasSuffix(strings.TrimSpace(line), "++") || strings.HasSuffix(strings.TrimSpace(line), "--")):
+	case got("newline") &&
+		(strings.HasSuffix(strings.TrimSpace(line), "++") || strings.HasSuffix(strings.TrimSpace(line), "--")):
 		return "Starlark has no ++ and --; use x += 1"
 	case begins("global", "nonlocal"):
 		return "Starlark has no global and nonlocal; return the value, or change a list or dict"
@@ -86,7 +88,8 @@ func isWordByte(c byte) bool {
 // hasFString reports whether a line has a string with the prefix f.
 func hasFString(line string) bool {
 	for i := 1; i < len(line); i++ {
-		if (line[i] == '"' || line[i] == '\'') && (line[i-1] == 'f' || line[i-1] == 'F') && (i == 1 || strings.IndexByte(" \t(,=[{:+%r", line[i-2]) >= 0) {
+		if (line[i] == '"' || line[i] == '\'') && (line[i-1] == 'f' || line[i-1] == 'F') &&
+			(i == 1 || strings.IndexByte(" \t(,=[{:+%r", line[i-2]) >= 0) {
 			return true
 		}
 	}

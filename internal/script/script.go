@@ -133,11 +133,13 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	memory, file, free := newRings()
 	defer free()
 	var stderr []byte // its beginning, because a crash is explained there
-	// The engine collects no garbage by itself, and does not hide the cause of a crash below the stacks of all goroutines.
-	child, err := process.Start(process.Spec{Argv: s.Engine, Env: []string{"GOGC=off", "GOTRACEBACK=none"}, Files: file, Output: func(_ int, p []byte) {
-		const most = 1 << 10
-		stderr = append(stderr, p[:min(len(p), most-len(stderr))]...)
-	}})
+	// The engine collects no garbage by itself, and does not hide the cause of a crash below
+	// the stacks of all goroutines.
+	child, err := process.Start(process.Spec{Argv: s.Engine,
+		Env: []string{"GOGC=off", "GOTRACEBACK=none"}, Files: file, Output: func(_ int, p []byte) {
+			const most = 1 << 10
+			stderr = append(stderr, p[:min(len(p), most-len(stderr))]...)
+		}})
 	for _, f := range file {
 		_ = f.Close() // the engine has it, and the memory stays
 	}
@@ -150,7 +152,8 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	calls, stopCalls := context.WithCancel(ctx)
 	defer stopCalls()
-	r := &running{Script: s, link: newLink(child.Stdout, child.Stdin, maxMessage), calls: map[uint32]context.CancelFunc{}}
+	r := &running{Script: s, link: newLink(child.Stdout, child.Stdin, maxMessage),
+		calls: map[uint32]context.CancelFunc{}}
 	stopped := make(chan struct{})
 	kill := sync.OnceFunc(func() {
 		child.Stop(0, 0)
@@ -173,12 +176,15 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	if s.Limits.Timeout > 0 {
 		s.Clock.start(s.Limits.Timeout, func() {
 			time.AfterFunc(final, kill)
-			_ = r.link.send(msgStop, 0, nil) // before its calls fail, so that it knows why; an engine that is gone needs no message
+			// This is sent before its calls fail, so that it knows why. An engine that is gone
+			// needs no message.
+			_ = r.link.send(msgStop, 0, nil)
 			stopCalls()
 		})
 		defer s.Clock.end()
 	}
-	if err := r.link.send(msgStart, 0, startMessage{s.Name, s.Params, s.Limits, check, memory != nil}, s.Text); err != nil {
+	if err := r.link.send(msgStart, 0,
+		startMessage{s.Name, s.Params, s.Limits, check, memory != nil}, s.Text); err != nil {
 		return endMessage{}, r.gone(ctx, child, &stderr, err)
 	}
 	if memory != nil {

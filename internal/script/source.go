@@ -270,7 +270,8 @@ func globalsOf(f *syntax.File) map[syntax.Position][]string {
 func globalsIn(n syntax.Node) (names []string) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if id, ok := n.(*syntax.Ident); ok {
-			if b, ok := id.Binding.(*resolve.Binding); ok && b.Scope == resolve.Global && !slices.Contains(names, id.Name) {
+			if b, ok := id.Binding.(*resolve.Binding); ok &&
+				b.Scope == resolve.Global && !slices.Contains(names, id.Name) {
 				names = append(names, id.Name)
 			}
 		}
@@ -291,7 +292,8 @@ func IsIdentifier(name string) bool {
 
 // reserved returns the words of the language.
 func reserved() []string {
-	return []string{"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "finally", "for", "from",
+	return []string{"and", "as", "assert", "async", "await", "break", "class",
+		"continue", "def", "del", "elif", "else", "except", "finally", "for", "from",
 		"global", "if", "import", "in", "is", "lambda", "load", "nonlocal", "not", "or", "pass", "raise",
 		"return", "try", "while", "with", "yield", "True", "False", "None"}
 }

@@ -19,10 +19,12 @@ type runner struct {
 	version    string   // expression for an exact version
 	registries []string // that the program uses by itself
 	source     string   // option for another registry
-	options    []string // that a publisher may give; none of them chooses a package or a registry; = ends those with a value
-	before     []string // arguments before the options
-	after      []string // arguments between the package and its own
-	join       string   // between package and version
+	// options are those that a publisher may give. None of them chooses a package or a registry;
+	// = ends those with a value.
+	options []string
+	before  []string // arguments before the options
+	after   []string // arguments between the package and its own
+	join    string   // between package and version
 }
 
 // runnerOf returns the runner for a type of packages; nil if there is none.
@@ -30,7 +32,8 @@ func runnerOf(kind string) *runner {
 	switch kind {
 	case "npm":
 		return &runner{
-			programs: []string{"npx"}, others: []string{"node", "npm"}, before: []string{"-y"}, join: "@", source: "--registry",
+			programs: []string{"npx"}, others: []string{"node", "npm"},
+			before: []string{"-y"}, join: "@", source: "--registry",
 			identifier: `^(@[A-Za-z0-9][A-Za-z0-9._~-]*/)?[A-Za-z0-9][A-Za-z0-9._~-]*$`,
 			version:    `^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
 			registries: []string{"", "https://registry.npmjs.org"},
@@ -38,15 +41,18 @@ func runnerOf(kind string) *runner {
 		}
 	case "pypi":
 		return &runner{
-			programs: []string{"uvx"}, others: []string{"python", "python3", "pip", "uv"}, join: "==", source: "--default-index",
+			programs: []string{"uvx"}, others: []string{"python", "python3", "pip", "uv"},
+			join: "==", source: "--default-index",
 			identifier: `^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,-]+\])?$`,
 			version:    `^[0-9]+([.!+_-]?[0-9A-Za-z]+)*$`,
 			registries: []string{"", "https://pypi.org", "https://pypi.org/simple"},
-			options:    []string{"-q", "--quiet", "-p=", "--python=", "--prerelease=", "--isolated", "--no-cache", "--refresh"},
+			options: []string{"-q", "--quiet", "-p=", "--python=",
+				"--prerelease=", "--isolated", "--no-cache", "--refresh"},
 		}
 	case "nuget":
 		return &runner{
-			programs: []string{"dnx"}, others: []string{"dotnet"}, join: "@", source: "--source", after: []string{"--yes", "--"},
+			programs: []string{"dnx"}, others: []string{"dotnet"},
+			join: "@", source: "--source", after: []string{"--yes", "--"},
 			identifier: `^[A-Za-z0-9_][A-Za-z0-9_.-]*$`,
 			version:    `^[0-9]+(\.[0-9]+){1,3}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
 			registries: []string{"", "https://api.nuget.org", "https://api.nuget.org/v3/index.json"},
@@ -85,7 +91,8 @@ func (b *builder) command(p *Package) error {
 	case p.Type == Bundle:
 		return b.bundle(p)
 	case p.Type == "cargo":
-		return refuse("cargo install "+text.Escape(p.Identifier)+", then toolreg servers add NAME -- "+text.Escape(p.Identifier),
+		return refuse("cargo install "+text.Escape(p.Identifier)+
+			", then toolreg servers add NAME -- "+text.Escape(p.Identifier),
 			"packages of cargo have to be installed before they are run")
 	case r == nil:
 		return refuse(advice, "packages of type %s are not supported", text.Quote(p.Type))
@@ -100,7 +107,8 @@ func (b *builder) command(p *Package) error {
 		return err
 	}
 	if slices.Contains(r.others, p.RuntimeHint) {
-		b.Notes = append(b.Notes, fmt.Sprintf("its publisher names %s to run it; %s gets the package and runs it", p.RuntimeHint, program))
+		b.Notes = append(b.Notes,
+			fmt.Sprintf("its publisher names %s to run it; %s gets the package and runs it", p.RuntimeHint, program))
 	}
 	name, err := r.exact(p)
 	if err != nil {
@@ -180,8 +188,10 @@ func (b *builder) variables(p *Package) error {
 
 // noteSecrets tells of secrets on the command line.
 func (b *builder) noteSecrets() {
-	if slices.ContainsFunc(b.inputs, func(in Input) bool { return in.Argument && in.Secret && len(b.given[in.Name]) > 0 }) {
-		b.Notes = append(b.Notes, "a secret is an argument, which every program of this machine can see in the list of processes")
+	if slices.ContainsFunc(b.inputs,
+		func(in Input) bool { return in.Argument && in.Secret && len(b.given[in.Name]) > 0 }) {
+		b.Notes = append(b.Notes,
+			"a secret is an argument, which every program of this machine can see in the list of processes")
 	}
 }
 
@@ -247,7 +257,8 @@ func imageOf(p *Package) (string, error) {
 	}
 	first, _, nested := strings.Cut(p.Identifier, "/")
 	isHost := nested && (strings.ContainsAny(first, ".:") || first == "localhost")
-	if isHost || slices.Contains([]string{"docker.io", "hub.docker.com", "index.docker.io", "registry-1.docker.io"}, u.Host) {
+	if isHost || slices.Contains([]string{"docker.io", "hub.docker.com",
+		"index.docker.io", "registry-1.docker.io"}, u.Host) {
 		return p.Identifier, nil
 	}
 	return u.Host + "/" + p.Identifier, nil
@@ -262,7 +273,8 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 		values, isVariable := b.values(piece), piece.isVariable()
 		if piece.arg.Type != "named" { // many publishers write options as positional arguments
 			if len(values) != 1 || len(values[0]) != 1 || values[0][0].text != piece.value.Value {
-				return nil, refuse(advice, "%s is not an option; it could be taken for the package", text.Escape(piece.label))
+				return nil, refuse(advice,
+					"%s is not an option; it could be taken for the package", text.Escape(piece.label))
 			}
 			name, values = piece.value.Value, nil
 			if name == "run" && p.Type == "oci" && len(out) == 0 {
@@ -274,16 +286,19 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 		}
 		takesValue := slices.Contains(r.options, name+"=")
 		if !takesValue && !slices.Contains(r.options, name) {
-			return nil, refuse(advice, "option %s of %s, which it wants, is not allowed", text.Quote(name), r.programs[0])
+			return nil, refuse(advice, "option %s of %s, which it wants, is not allowed",
+				text.Quote(name), r.programs[0])
 		}
 		if len(values) == 0 {
 			if piece.arg.Type == "named" && !piece.isSwitch() {
 				continue // a value in it was not given
 			}
 			if takesValue {
-				return nil, refuse(advice, "option %s of %s has no value; it would take the package for it", text.Quote(name), r.programs[0])
+				return nil, refuse(advice, "option %s of %s has no value; it would take the package for it",
+					text.Quote(name), r.programs[0])
 			}
-			if !slices.Contains(slices.Concat(r.before, r.after), name) && !slices.Contains([]string{"--yes", "--interactive"}, name) {
+			if !slices.Contains(slices.Concat(r.before, r.after), name) &&
+				!slices.Contains([]string{"--yes", "--interactive"}, name) {
 				out = append(out, name)
 			}
 			continue
@@ -303,7 +318,8 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 				return nil, refuse(advice, "option %s of %s takes no value", text.Quote(name), r.programs[0])
 			}
 			if slices.Contains(opening, name) {
-				b.Notes = append(b.Notes, "its container gets more than its own files: "+name+"="+text.Escape(Denote(value)))
+				b.Notes = append(b.Notes,
+					"its container gets more than its own files: "+name+"="+text.Escape(Denote(value)))
 			}
 			out = append(out, name+"="+value)
 		}

@@ -26,7 +26,8 @@ func modernize(s *jsonx.Value) {
 			if p.Get(list).Is(jsonx.Array) {
 				for i, arg := range p.Get(list).Items {
 					if arg.Is(jsonx.String) {
-						p.Get(list).Items[i] = jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("positional")), jsonx.NewMember("value", arg))
+						p.Get(list).Items[i] = jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("positional")),
+							jsonx.NewMember("value", arg))
 					}
 				}
 			}

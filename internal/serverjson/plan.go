@@ -369,10 +369,12 @@ func (b *builder) checkVariable(p piece) error {
 	switch {
 	case v.Value == "" && v.Default == "" && len(v.Choices) == 0 && !p.isOption:
 		if len(b.given[p.name]) > 0 {
-			b.Notes = append(b.Notes, "the variable "+text.Escape(p.name)+" changes what the program that runs it loads, runs or trusts")
+			b.Notes = append(b.Notes,
+				"the variable "+text.Escape(p.name)+" changes what the program that runs it loads, runs or trusts")
 		}
 		return nil
-	case b.within != "" && len(v.Variables) == 0 && slices.Contains(expand.CodeFolders(), strings.ToUpper(p.name)) && isWithin(v.Value, b.within):
+	case b.within != "" && len(v.Variables) == 0 &&
+		slices.Contains(expand.CodeFolders(), strings.ToUpper(p.name)) && isWithin(v.Value, b.within):
 		return nil // code of the bundle itself
 	}
 	return refuse("if you want it, add the server with toolreg servers add NAME -- COMMAND",
@@ -400,4 +402,5 @@ func checkHeader(p piece) error {
 	return nil
 }
 
-var errNoSegment = errors.New("it must stay within one segment of a path, so it cannot be empty, . or .., nor contain / \\ ? # or %")
+var errNoSegment = errors.New(
+	"it must stay within one segment of a path, so it cannot be empty, . or .., nor contain / \\ ? # or %")

@@ -44,7 +44,8 @@ func (b *builder) remote(t *Transport) error {
 func (b *builder) address(t *Transport) error {
 	scheme, rest, ok := strings.Cut(t.URL, "://")
 	if !ok || strings.Contains(scheme, "{") {
-		return refuse("add it with toolreg servers add NAME --url URL", "its address %s has no fixed scheme", text.Quote(t.URL))
+		return refuse("add it with toolreg servers add NAME --url URL",
+			"its address %s has no fixed scheme", text.Quote(t.URL))
 	}
 	if strings.ContainsAny(rest, "#") {
 		return refuse("", "its address has a fragment")

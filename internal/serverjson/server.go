@@ -112,7 +112,8 @@ var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // so that no name looks like another.
 func CheckName(name string) error {
 	if len(name) > maxName || !validName().MatchString(name) {
-		return fmt.Errorf("%s is not the name of a server in a registry, such as io.github.owner/server", text.Quote(text.Clip(name, 100)))
+		return fmt.Errorf("%s is not the name of a server in a registry, such as io.github.owner/server",
+			text.Quote(text.Clip(name, 100)))
 	}
 	return nil
 }
@@ -353,7 +354,8 @@ func (p piece) isOnLine() bool { return p.arg != nil && !p.isVariable() }
 
 // isVariable reports whether an argument is a variable of a container, -e NAME=VALUE.
 func (p piece) isVariable() bool {
-	return p.arg != nil && (p.arg.Name == "-e" || p.arg.Name == "--env") && strings.Contains(p.value.Value, "=") && p.isOption
+	return p.arg != nil && (p.arg.Name == "-e" || p.arg.Name == "--env") &&
+		strings.Contains(p.value.Value, "=") && p.isOption
 }
 
 // isSwitch reports whether an argument is a flag that is always given and has no value:

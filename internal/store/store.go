@@ -78,7 +78,8 @@ const maxConnections, maxIdle = 64, 16
 
 // isPrefix reports whether a name can keep the values of a deployment apart from others.
 func isPrefix(name string) bool {
-	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+	return name != "" && len(name) <= 64 &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
 // Open returns a Store for an address, redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=NAME],

@@ -80,7 +80,8 @@ return ARGV[2]`
 
 // Swap replaces the value old, or stores one if old does not exist, until ttl is over. It
 // returns the value that is stored then, and whether that is the new one.
-func (s *Store) Swap(ctx context.Context, kind, id string, old Value, data []byte, ttl time.Duration) (v Value, swapped bool, err error) {
+func (s *Store) Swap(ctx context.Context, kind, id string, old Value,
+	data []byte, ttl time.Duration) (v Value, swapped bool, err error) {
 	name := s.name(kind, id)
 	sealed, _ := s.seal(name, data)
 	now, err := text(s.eval(ctx, swap, []string{name}, old.sealed, sealed, milliseconds(ttl)))
@@ -106,7 +107,8 @@ const scanned = 1000
 
 // Each calls use with each value of a kind and a function that removes it, until use returns an
 // error. It may miss values that are stored meanwhile.
-func (s *Store) Each(ctx context.Context, kind string, use func(data []byte, remove func(context.Context) error) error) error {
+func (s *Store) Each(ctx context.Context, kind string,
+	use func(data []byte, remove func(context.Context) error) error) error {
 	names := map[string]bool{} // the server may repeat some
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		page, err := redis.Values(s.do(ctx, "SCAN", cursor, "MATCH", s.prefix+":"+kind+":*", "COUNT", scanned))

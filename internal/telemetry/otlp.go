@@ -127,8 +127,9 @@ func (x *spans) ExportSpans(ctx context.Context, ended []trace.ReadOnlySpan) err
 	for i, s := range ended {
 		c, parent := s.SpanContext(), s.Parent()
 		out[i] = span{
-			TraceID: c.TraceID().String(), SpanID: c.SpanID().String(), TraceState: c.TraceState().String(), Flags: uint32(c.TraceFlags()),
-			Name: s.Name(), Kind: int(s.SpanKind()), Start: nanos(s.StartTime()), End: nanos(s.EndTime()), Attributes: keyValues(s.Attributes()),
+			TraceID: c.TraceID().String(), SpanID: c.SpanID().String(), TraceState: c.TraceState().String(),
+			Flags: uint32(c.TraceFlags()), Name: s.Name(), Kind: int(s.SpanKind()), Start: nanos(s.StartTime()),
+			End: nanos(s.EndTime()), Attributes: keyValues(s.Attributes()),
 		}
 		if parent.SpanID().IsValid() {
 			out[i].ParentID = parent.SpanID().String()

@@ -73,7 +73,8 @@ func writeHistogram(b *bytes.Buffer, name string, h metricdata.Histogram[float64
 		if labels = strings.TrimSuffix(labels, ","); labels != "" {
 			labels = "{" + labels + "}"
 		}
-		fmt.Fprintf(&one, "%s_sum%s %s\n%s_count%s %d\n", name, labels, strconv.FormatFloat(p.Sum, 'g', -1, 64), name, labels, p.Count)
+		fmt.Fprintf(&one, "%s_sum%s %s\n%s_count%s %d\n",
+			name, labels, strconv.FormatFloat(p.Sum, 'g', -1, 64), name, labels, p.Count)
 		series[i] = one.String()
 	}
 	slices.Sort(series) // the same order in each scrape

@@ -92,14 +92,16 @@ func Start(ctx context.Context, o Options) *Exporter {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Debug("exporting telemetry", "err", err) }))
 	// A resource may be partial: a malformed variable costs only what it says.
 	about, err := resource.New(ctx,
-		resource.WithAttributes(attribute.String("service.name", "toolreg"), attribute.String("service.version", o.Version)),
+		resource.WithAttributes(attribute.String("service.name", "toolreg"),
+			attribute.String("service.version", o.Version)),
 		resource.WithFromEnv())
 	if err != nil {
 		o.Log.Debug("OTEL_RESOURCE_ATTRIBUTES", "err", err)
 	}
 	to := sender{
 		headers: headers,
-		client:  &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client: &http.Client{Timeout: timeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	if traces != "" {
 		p := trace.NewTracerProvider(trace.WithResource(about),
@@ -109,7 +111,8 @@ func Start(ctx context.Context, o Options) *Exporter {
 	}
 	with := []metric.Option{metric.WithResource(about)}
 	if metrics != "" {
-		with = append(with, metric.WithReader(metric.NewPeriodicReader(&histograms{to, metrics}, metric.WithTimeout(timeout))))
+		with = append(with, metric.WithReader(metric.NewPeriodicReader(&histograms{to, metrics},
+			metric.WithTimeout(timeout))))
 	}
 	if o.Scrape {
 		manual := metric.NewManualReader()

@@ -19,7 +19,8 @@ func Invisible(r rune) bool {
 		return true
 	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0000 && r <= 0xe0fff: // variation selectors, tags
 		return true
-	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800, r == 0x034f, r == 0x17b4, r == 0x17b5: // fillers, blanks
+	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, r == 0x2800, r == 0x034f, r == 0x17b4, r == 0x17b5:
+		// These are fillers and blanks.
 		return true
 	case r >= 0x180b && r <= 0x180f: // Mongolian selectors
 		return true

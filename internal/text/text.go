@@ -104,7 +104,8 @@ func FirstSentence(s string) string {
 // in "e.g." and "1.".
 func abbreviated(s string) bool {
 	word := s[strings.LastIndexByte(s, ' ')+1:]
-	return strings.HasSuffix(s, ".") && (strings.Count(word, ".") > 1 || len(word) <= 2 || word == "etc." || word == "cf." || word == "vs." || word == "incl.")
+	return strings.HasSuffix(s, ".") && (strings.Count(word, ".") > 1 || len(word) <= 2 ||
+		word == "etc." || word == "cf." || word == "vs." || word == "incl.")
 }
 
 // LastLine returns the last line of s that is not blank, trimmed; "" if there

@@ -99,11 +99,13 @@ func invisible(t string, at int, r, prev rune, rtl bool) Severity {
 		return ""
 	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef:
 		switch {
-		case isEmoji(prev), prev >= '0' && prev <= '9', prev == '#', prev == '*', unicode.Is(unicode.Han, prev), unicode.IsSymbol(prev), unicode.Is(unicode.Po, prev), joins(prev):
+		case isEmoji(prev), prev >= '0' && prev <= '9', prev == '#', prev == '*',
+			unicode.Is(unicode.Han, prev), unicode.IsSymbol(prev), unicode.Is(unicode.Po, prev), joins(prev):
 			return ""
 		}
 		return Medium
-	case r >= 0x180b && r <= 0x180f && unicode.Is(unicode.Mongolian, prev), r == 0x200b && joins(prev), r == 0x2028, r == 0x2029, r == 0x34f && unicode.IsMark(next):
+	case r >= 0x180b && r <= 0x180f && unicode.Is(unicode.Mongolian, prev),
+		r == 0x200b && joins(prev), r == 0x2028, r == 0x2029, r == 0x34f && unicode.IsMark(next):
 		return ""
 	case between:
 		if r == 0xad { // a soft hyphen
@@ -144,13 +146,15 @@ func isFlag(before, from string) bool {
 
 // isEmoji reports whether a character may be part of an emoji.
 func isEmoji(r rune) bool {
-	return r >= 0x1f000 && r <= 0x1faff || r >= 0x2190 && r <= 0x2bff || r >= 0x3030 && r <= 0x303d || r == 0x3297 || r == 0x3299 || r == 0xa9 || r == 0xae || r == 0x203c || r == 0x2049 || r == 0x2122 || r == 0x2139
+	return r >= 0x1f000 && r <= 0x1faff || r >= 0x2190 && r <= 0x2bff || r >= 0x3030 && r <= 0x303d || r == 0x3297 ||
+		r == 0x3299 || r == 0xa9 || r == 0xae || r == 0x203c || r == 0x2049 || r == 0x2122 || r == 0x2139
 }
 
 // joins reports whether a character belongs to a script whose words need joiners or are
 // divided by them.
 func joins(r rune) bool {
-	return r >= 0x600 && r <= 0x109f && unicode.In(r, unicode.L, unicode.M) || r >= 0x1780 && r <= 0x18af || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+	return r >= 0x600 && r <= 0x109f && unicode.In(r, unicode.L, unicode.M) ||
+		r >= 0x1780 && r <= 0x18af || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
 }
 
 // mixed reports words in which letters of other alphabets stand for Latin ones.

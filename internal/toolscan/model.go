@@ -175,7 +175,8 @@ func (s *scanner) features(words []word) []uint32 {
 	}
 	l, said := concepts(), &sentence{words: words}
 	l.read(said)
-	isEnglish := slices.ContainsFunc(said.terms, func(term int) bool { return l.concepts[term].number == englishConcept })
+	isEnglish := slices.ContainsFunc(said.terms,
+		func(term int) bool { return l.concepts[term].number == englishConcept })
 
 	type place struct{ at, concept int }
 	var places []place

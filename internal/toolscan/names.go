@@ -30,7 +30,14 @@ type names struct {
 }
 
 func newNames(others, servers []string) *names {
-	n := &names{plain: map[string]string{}, length: map[int][]string{}, looks: map[string]string{}, words: map[string]bool{}, own: map[string]bool{}, servers: map[string]bool{}}
+	n := &names{
+		plain:   map[string]string{},
+		length:  map[int][]string{},
+		looks:   map[string]string{},
+		words:   map[string]bool{},
+		own:     map[string]bool{},
+		servers: map[string]bool{},
+	}
 	for _, name := range servers {
 		n.servers[fold(name)] = true
 	}
@@ -98,7 +105,8 @@ func (s *scanner) name() {
 	}
 	for n := len(plain) - 1; n <= len(plain)+1; n++ {
 		for _, other := range s.known.length[n] {
-			if swapped(plain, other) || len(plain) >= minEdited && oneEdit(plain, other) && !isInflection(plain, other) {
+			if swapped(plain, other) ||
+				len(plain) >= minEdited && oneEdit(plain, other) && !isInflection(plain, other) {
 				similar(Low, " resembles ", s.known.plain[other])
 				return
 			}
@@ -158,7 +166,8 @@ func (s *scanner) otherTools(t string, suspect bool) {
 			continue
 		}
 		steers := s.steers(i)
-		asTool := qualified || i-called <= nearby || known && s.sentence.has(s.rules.address) || next == "tool" || i > 0 && words[i-1].text == "tool" || i+2 < len(words) && s.sentence.is(i+2, s.rules.calling)
+		asTool := qualified || i-called <= nearby || known && s.sentence.has(s.rules.address) || next == "tool" ||
+			i > 0 && words[i-1].text == "tool" || i+2 < len(words) && s.sentence.is(i+2, s.rules.calling)
 		switch {
 		case known && steers:
 			s.add("other-server", High, excerpt(t, w.start, w.end))
@@ -278,7 +287,9 @@ func eachMember(s *scanner, v *jsonx.Value, f func(name string)) {
 
 // aboutModels reports whether a tool says that it deals with models or conversations.
 func (s *scanner) aboutModels() bool {
-	for _, t := range []string{s.item.name, s.item.tree.Get("title").Text(), firstSentence(s.item.tree.Get("description").Text())} {
+	for _, t := range []string{
+		s.item.name, s.item.tree.Get("title").Text(), firstSentence(s.item.tree.Get("description").Text()),
+	} {
 		if slices.ContainsFunc(nameWords(t), func(w word) bool { return s.rules.about[w.text] }) {
 			return true
 		}

@@ -65,7 +65,8 @@ var phraseRules = sync.OnceValue(func() *ruleSet {
 func Rules() []string { return slices.Clone(phraseRules().names) }
 
 func newPatterns() *patterns {
-	return &patterns{first: map[int][]int{}, words: map[string][]meaning{}, prefixes: map[string][]meaning{}, terms: map[string]int{}}
+	return &patterns{first: map[int][]int{}, words: map[string][]meaning{},
+		prefixes: map[string][]meaning{}, terms: map[string]int{}}
 }
 
 // parseRules reads rules.txt, which describes its format.
@@ -120,7 +121,8 @@ func parseRules(file string) (*ruleSet, error) {
 // isFile reports whether a folded chunk is the path of a secret, or a variable with one.
 func (r *ruleSet) isFile(chunk string) bool {
 	if strings.HasPrefix(chunk, "$") && strings.ContainsAny(chunk, "_{") {
-		return slices.ContainsFunc([]string{"token", "key", "secret", "passw"}, func(part string) bool { return strings.Contains(chunk, part) })
+		return slices.ContainsFunc([]string{"token", "key", "secret", "passw"},
+			func(part string) bool { return strings.Contains(chunk, part) })
 	}
 	if !strings.ContainsAny(chunk, "./~_") || strings.Contains(chunk, "process.env") {
 		return false
@@ -131,7 +133,8 @@ func (r *ruleSet) isFile(chunk string) bool {
 			return false
 		}
 		end := at + len(part)
-		return (at == 0 || !isNameByte(chunk[at-1]) || part[0] == '/') && (end == len(chunk) || part[len(part)-1] == '/' || !isNameByte(chunk[end]))
+		return (at == 0 || !isNameByte(chunk[at-1]) || part[0] == '/') &&
+			(end == len(chunk) || part[len(part)-1] == '/' || !isNameByte(chunk[end]))
 	})
 }
 

@@ -49,9 +49,10 @@ type Finding struct {
 	Tool     string   `json:"tool,omitempty"`     // the server's own name for the tool
 	Prompt   string   `json:"prompt,omitempty"`   // its name
 	Resource string   `json:"resource,omitempty"` // its URI
-	Place    string   `json:"place"`              // JSON pointer into the definition; "/instructions" for those of the server
-	Words    string   `json:"words"`              // what was found, with invisible characters as escapes
-	Advice   string   `json:"advice"`             // what it means, or what to do
+	// Place is a JSON pointer into the definition; "/instructions" for those of the server.
+	Place  string `json:"place"`
+	Words  string `json:"words"`  // what was found, with invisible characters as escapes
+	Advice string `json:"advice"` // what it means, or what to do
 }
 
 // ChangedDefinition is the rule of the findings about Known.Changed.
@@ -91,7 +92,8 @@ func (s *scanner) listing(l Listing, changed map[string][]string) {
 	}
 	for _, raw := range l.Resources {
 		r := newItem(raw)
-		s.begin(r, Finding{Server: l.Server, Resource: cmp.Or(r.tree.Get("uri").Text(), r.tree.Get("uriTemplate").Text(), r.name)})
+		s.begin(r, Finding{Server: l.Server,
+			Resource: cmp.Or(r.tree.Get("uri").Text(), r.tree.Get("uriTemplate").Text(), r.name)})
 		s.definition()
 	}
 }
@@ -116,7 +118,13 @@ type scanner struct {
 }
 
 func newScanner(known *names) *scanner {
-	return &scanner{rules: phraseRules(), known: known, index: map[string]int{}, matched: map[string]Severity{}, score: score}
+	return &scanner{
+		rules:   phraseRules(),
+		known:   known,
+		index:   map[string]int{},
+		matched: map[string]Severity{},
+		score:   score,
+	}
 }
 
 // item is a tool, a prompt or a resource.

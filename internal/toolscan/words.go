@@ -109,7 +109,8 @@ func (s *scanner) chunk(t string, start, end int) (isEnd bool) {
 // isInHome reports whether a folded chunk is a path in a person's home folder.
 func isInHome(chunk string) bool {
 	chunk = strings.TrimLeft(chunk, "`\"'(")
-	return slices.ContainsFunc([]string{"~/", "$home/", "${home}/", "%userprofile%", "%appdata%", "%localappdata%"}, func(start string) bool { return strings.HasPrefix(chunk, start) && len(chunk) > len(start) })
+	return slices.ContainsFunc([]string{"~/", "$home/", "${home}/", "%userprofile%", "%appdata%", "%localappdata%"},
+		func(start string) bool { return strings.HasPrefix(chunk, start) && len(chunk) > len(start) })
 }
 
 // isSecretName reports whether a chunk is a variable that has a secret, as written in
@@ -117,12 +118,14 @@ func isInHome(chunk string) bool {
 func isSecretName(chunk string) bool {
 	chunk = strings.Trim(chunk, "`\"'()$%{},.;:")
 	return strings.Contains(chunk, "_") && strings.ToUpper(chunk) == chunk &&
-		slices.ContainsFunc([]string{"TOKEN", "SECRET", "KEY", "PASSWORD", "PASSWD", "CREDENTIAL"}, func(part string) bool { return strings.Contains(chunk, part) })
+		slices.ContainsFunc([]string{"TOKEN", "SECRET", "KEY", "PASSWORD", "PASSWD", "CREDENTIAL"},
+			func(part string) bool { return strings.Contains(chunk, part) })
 }
 
 // isImage reports whether a folded chunk is an image in Markdown or HTML with an address.
 func isImage(chunk string) bool {
-	return strings.HasPrefix(chunk, "![") && strings.Contains(chunk, "](http") || strings.HasPrefix(chunk, "src=") && strings.Contains(chunk, "http")
+	return strings.HasPrefix(chunk, "![") && strings.Contains(chunk, "](http") ||
+		strings.HasPrefix(chunk, "src=") && strings.Contains(chunk, "http")
 }
 
 // split appends the words of a chunk that are separated by punctuation. An identifier is one
@@ -145,7 +148,8 @@ func (s *scanner) split(folded, raw string, start, end int) {
 
 // isSymbol reports whether a character belongs to a script that has no blanks between words.
 func isSymbol(r rune) bool {
-	return r >= 0xe00 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー')
+	return r >= 0xe00 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー')
 }
 
 // symbols splits a folded word before and after each character of a script without blanks,
@@ -197,7 +201,8 @@ func isAddress(chunk string) bool {
 		ok = ok && strings.IndexByte(host, '.') > 0 && chunk[0] != '@'
 	}
 	host, _, _ = strings.Cut(host, "/")
-	return ok && !strings.Contains(host, "example.") && !strings.HasPrefix(host, "localhost") && !strings.HasPrefix(host, "127.")
+	return ok && !strings.Contains(host, "example.") &&
+		!strings.HasPrefix(host, "localhost") && !strings.HasPrefix(host, "127.")
 }
 
 // fold returns a text in the form in which words are compared.
@@ -267,7 +272,8 @@ func (s *scanner) encoded(chunk string) {
 		return
 	}
 	for part := range strings.FieldsFuncSeq(chunk, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+/-_=", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
+			r >= '0' && r <= '9' || strings.ContainsRune("+/-_=", r))
 	}) {
 		if len(part) < minEncoded {
 			continue

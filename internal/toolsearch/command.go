@@ -47,7 +47,8 @@ type request struct {
 // Order runs the program and returns the indexes of the candidates in its
 // order. unknown are names that are not candidates. The error says what is
 // wrong with the program or its output.
-func (c Command) Order(ctx context.Context, query string, limit int, candidates []Candidate) (order []int, unknown []string, err error) {
+func (c Command) Order(ctx context.Context, query string, limit int,
+	candidates []Candidate) (order []int, unknown []string, err error) {
 	input, err := json.Marshal(request{query, limit, candidates})
 	if err != nil {
 		return nil, nil, err
@@ -58,7 +59,8 @@ func (c Command) Order(ctx context.Context, query string, limit int, candidates 
 		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, late)
 		defer cancel()
 	}
-	out, err := c.Confine.Run(ctx, process.Spec{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Stdin: input, MaxOutput: maxOrder})
+	out, err := c.Confine.Run(ctx,
+		process.Spec{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Stdin: input, MaxOutput: maxOrder})
 	switch {
 	case context.Cause(ctx) != nil:
 		return nil, nil, context.Cause(ctx)
@@ -67,7 +69,8 @@ func (c Command) Order(ctx context.Context, query string, limit int, candidates 
 	}
 	var names []string
 	if json.Unmarshal(out.Stdout, &names) != nil || names == nil {
-		return nil, nil, errors.New("expected a JSON list of names on its stdout, got " + text.Quote(text.Valid(text.Head(out.Stdout, 100))))
+		return nil, nil, errors.New("expected a JSON list of names on its stdout, got " +
+			text.Quote(text.Valid(text.Head(out.Stdout, 100))))
 	}
 	order, unknown = indexes(names, candidates)
 	return order, unknown, nil

@@ -23,8 +23,9 @@ type Document struct {
 	Tags                           []string
 	Params                         []Param // at any depth of the input schema
 	Server, ServerDescription      string
-	Names                          []string // names by which it is called; a query that is one of them finds the tool first
-	Deprecated                     bool     // found last
+	// Names are those by which it is called. A query that is one of them finds the tool first.
+	Names      []string
+	Deprecated bool // found last
 }
 
 // Param is a param of a tool.
@@ -237,7 +238,8 @@ const (
 // description of its server in the settings or from the server itself.
 func Of(d *registry.Definition, serverDescription string) Document {
 	doc := Document{Name: d.PlainName(), DisplayName: d.DisplayName, Description: d.Description, Tags: d.Tags,
-		Server: d.Server, ServerDescription: serverDescription, Names: append([]string{d.Name}, d.Aliases...), Deprecated: isDeprecated(d)}
+		Server: d.Server, ServerDescription: serverDescription,
+		Names: append([]string{d.Name}, d.Aliases...), Deprecated: isDeprecated(d)}
 	if d.OfServer() {
 		doc.Names = append(doc.Names, d.Qualified())
 	}

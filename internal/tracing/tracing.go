@@ -92,11 +92,13 @@ const (
 // duration is the name of the histogram of the durations of the spans of a kind, in
 // seconds.
 func (k Kind) duration() string {
-	return [...]string{"gen_ai.execute_tool.duration", "mcp.client.operation.duration", "mcp.server.operation.duration"}[k]
+	return [...]string{"gen_ai.execute_tool.duration",
+		"mcp.client.operation.duration", "mcp.server.operation.duration"}[k]
 }
 
 func (k Kind) description() string {
-	return [...]string{"Duration of calls of tools.", "Duration of requests to MCP servers.", "Duration of requests of MCP clients."}[k]
+	return [...]string{"Duration of calls of tools.",
+		"Duration of requests to MCP servers.", "Duration of requests of MCP clients."}[k]
 }
 
 func (k Kind) span() trace.SpanKind {
@@ -111,7 +113,8 @@ func bounds() []float64 {
 
 // Span is a piece of work that is exported, with its duration, to OpenTelemetry's global
 // providers. Its attributes are those of the semantic conventions for GenAI and MCP of
-// OpenTelemetry (semantic-conventions-genai, commit 9cebdaa9e67c). A nil Span does nothing. It is not safe for concurrent use.
+// OpenTelemetry (semantic-conventions-genai, commit 9cebdaa9e67c). A nil Span does nothing. It is
+// not safe for concurrent use.
 type Span struct {
 	ctx      context.Context
 	span     trace.Span
@@ -132,7 +135,8 @@ func Start(ctx context.Context, kind Kind, name string) (context.Context, *Span)
 		metric.WithExplicitBucketBoundaries(bounds()...))
 	measured := err == nil && histogram.Enabled(ctx)
 	inner, span := otel.Tracer(Scope).Start(ctx, name, trace.WithSpanKind(kind.span()))
-	if c := span.SpanContext(); !c.IsValid() || c.SpanID() == trace.SpanContextFromContext(ctx).SpanID() { // that of a tracer that makes no spans
+	if c := span.SpanContext(); !c.IsValid() || c.SpanID() == trace.SpanContextFromContext(ctx).SpanID() {
+		// It is the span of a tracer that makes no spans.
 		if !measured {
 			return ctx, nil
 		}

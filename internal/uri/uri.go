@@ -107,7 +107,8 @@ func (f form) of(s string) parts {
 	switch {
 	case p.scheme == "file":
 		p.readFile(f)
-	case slices.Contains(special(), p.scheme) && (p.path == "" || f.uri || !strings.ContainsRune(globs, rune(p.path[0]))):
+	case slices.Contains(special(), p.scheme) &&
+		(p.path == "" || f.uri || !strings.ContainsRune(globs, rune(p.path[0]))):
 		p.slashes = "//"
 		p.cutAuthority()
 		p.authority = canonicalHost(p.scheme, p.authority)
@@ -142,7 +143,8 @@ func special() []string { return []string{"http", "https", "ws", "wss", "ftp"} }
 
 // readFile reads the URI of a file. The host of a local one is left out.
 func (p *parts) readFile(f form) {
-	if !f.uri && (p.slashes == "" || p.slashes == "//") && p.path != "" && strings.ContainsRune(globs, rune(p.path[0])) {
+	if !f.uri && (p.slashes == "" || p.slashes == "//") &&
+		p.path != "" && strings.ContainsRune(globs, rune(p.path[0])) {
 		return // the glob may be about hosts, or paths
 	}
 	if p.slashes == "//" {

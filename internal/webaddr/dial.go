@@ -115,7 +115,8 @@ func CanonicalHost(host string) string {
 func isNumeric(host string) bool {
 	host = CanonicalHost(host)
 	last := host[strings.LastIndexByte(host, '.')+1:]
-	return last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == ""
+	return last != "" && strings.Trim(last, "0123456789") == "" ||
+		strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == ""
 }
 
 // PortOf returns the port of a URL, or the default of its scheme.

@@ -58,7 +58,8 @@ func (s *Server) Again() {
 	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.Address)
 	s.process = exec.Command("redis-server",
-		append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.t.TempDir(), "--repl-diskless-sync-delay", "0"},
+		append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "",
+			"--appendonly", "no", "--dir", s.t.TempDir(), "--repl-diskless-sync-delay", "0"},
 			s.args...)...)
 	s.process.Stderr = os.Stderr
 	if err := s.process.Start(); err != nil {

@@ -125,7 +125,8 @@ func (c *Child) StderrTail() string {
 // sends SIGKILL. It returns when the child is reaped, and closes Stdout. It may
 // be called more than once and from several goroutines.
 func (c *Child) Stop(quiet, grace time.Duration) {
-	syscall.ForkLock.RLock() // a process that is being started has a copy of the pipe, so that the child would look idle
+	// A process that is being started has a copy of the pipe, so that the child would look idle.
+	syscall.ForkLock.RLock()
 	_ = c.ends.stdin.Close()
 	syscall.ForkLock.RUnlock()
 	if !c.endsUnlessIdle(quiet) {

@@ -40,8 +40,10 @@ func explainConfined(err error, path, dir string) error {
 	if _, ok := errors.AsType[*sandbox.Error](err); ok {
 		return err
 	}
-	if _, statErr := os.Stat(path); statErr == nil && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
-		return &reason{text: "the sandbox hides " + path + ", or a file that it needs to start; add its folder to the setting read", cause: err}
+	if _, statErr := os.Stat(path); statErr == nil &&
+		(errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
+		return &reason{text: "the sandbox hides " + path +
+			", or a file that it needs to start; add its folder to the setting read", cause: err}
 	}
 	return explain(err, path, dir)
 }

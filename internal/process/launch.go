@@ -169,7 +169,13 @@ func newCommand(s Spec) (*osexec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: absolutePATH(s.Env), ExtraFiles: s.Files}
+	cmd := &osexec.Cmd{
+		Path:       path,
+		Args:       slices.Clone(s.Argv),
+		Dir:        FolderPath(s.Folder, s.Dir),
+		Env:        absolutePATH(s.Env),
+		ExtraFiles: s.Files,
+	}
 	if err := interpret(cmd); err != nil {
 		return nil, &StartError{Program: s.Argv[0], Err: err}
 	}

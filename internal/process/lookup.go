@@ -62,7 +62,8 @@ func find(name string, s Spec) (string, error) {
 		if !filepath.IsAbs(dir) {
 			// The current folder may belong to a project that is not trusted.
 			if _, err := osexec.LookPath(filepath.Join(absolute(s.Dir), dir, name)); err == nil {
-				relative = fmt.Errorf("found only through the relative PATH entry %q, which is not searched; write ./%s", dir, name)
+				relative = fmt.Errorf(
+					"found only through the relative PATH entry %q, which is not searched; write ./%s", dir, name)
 			}
 			continue
 		}
@@ -150,7 +151,8 @@ func explain(err error, path, dir string) error {
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(line, "#!"):
 		interpreter := strings.TrimSpace(line[2:])
 		if strings.HasSuffix(line, "\r") {
-			return notFound("its interpreter %q was not found; its lines end in CR LF, save it with LF", interpreter+"\r")
+			return notFound("its interpreter %q was not found; its lines end in CR LF, save it with LF",
+				interpreter+"\r")
 		}
 		return notFound("its interpreter %q was not found", interpreter)
 	case errors.Is(err, fs.ErrNotExist):

@@ -98,7 +98,8 @@ func orphans() []int {
 
 // childless reports whether this process has no children, the usual case.
 func childless() bool {
-	return errors.Is(unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD)
+	return errors.Is(unix.Waitid(unix.P_ALL, 0, nil,
+		unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD)
 }
 
 // reapGroup reaps the members of a group that became our children as orphans.

@@ -34,7 +34,8 @@ func Split(line string) ([]string, error) {
 		return nil, errors.New("the command contains a NUL byte or invalid UTF-8")
 	}
 	if runtime.GOOS == "windows" && strings.Contains(line, `\`) {
-		return nil, errors.New(`a backslash is an escape in a command line; write / instead, or the command as a list, ["C:\\...", ...]`)
+		return nil, errors.New(
+			`a backslash is an escape in a command line; write / instead, or the command as a list, ["C:\\...", ...]`)
 	}
 	if err := checkPlain(line); err != nil {
 		return nil, err
@@ -55,7 +56,8 @@ func checkPlain(line string) error {
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	file, err := parser.Parse(strings.NewReader(line), "")
 	if err != nil {
-		return fmt.Errorf("cannot split the command into words: %s; check its quotes, or %s", parseReason(err), argvHint)
+		return fmt.Errorf("cannot split the command into words: %s; check its quotes, or %s",
+			parseReason(err), argvHint)
 	}
 	if len(file.Stmts) > 1 {
 		return refuse("several commands")
@@ -85,7 +87,8 @@ func checkStmt(s *syntax.Stmt) error {
 		return refuse("shell syntax (a pipe, a list or a compound command)")
 	}
 	if len(call.Assigns) > 0 {
-		return fmt.Errorf(`the command begins with an assignment, which needs a shell; put "env" before it, or %s`, argvHint)
+		return fmt.Errorf(
+			`the command begins with an assignment, which needs a shell; put "env" before it, or %s`, argvHint)
 	}
 	for _, w := range call.Args {
 		if err := checkParts(w.Parts, false); err != nil {

@@ -119,8 +119,10 @@ func newResult(r registry.Result, took time.Duration) (*result, error) {
 		parts = []registry.Content{}
 	}
 	content, err := jsonx.Marshal(parts)
-	return &result{Summary: r.Summary, Content: content, Display: r.Display.Text, Diff: r.Display.Diff, Todos: r.Display.Todos, Plain: r.Display.Plain,
-		IsError: r.IsError, Category: r.ErrorCategory, Structured: r.Structured, Meta: r.Meta, Locations: r.Locations, Truncated: r.Truncated,
+	return &result{Summary: r.Summary, Content: content, Display: r.Display.Text,
+		Diff: r.Display.Diff, Todos: r.Display.Todos, Plain: r.Display.Plain,
+		IsError: r.IsError, Category: r.ErrorCategory, Structured: r.Structured,
+		Meta: r.Meta, Locations: r.Locations, Truncated: r.Truncated,
 		Asked: r.Asked, Confined: r.Confined, Denied: r.Denied, Tenths: int64(took / tenth)}, err
 }
 
@@ -129,8 +131,10 @@ func (r *result) registered() (registry.Result, error) {
 	if len(content) == 0 {
 		content = nil
 	}
-	return registry.Result{Summary: r.Summary, Content: content, Display: registry.Display{Text: r.Display, Diff: r.Diff, Todos: r.Todos, Plain: r.Plain},
-		IsError: r.IsError, ErrorCategory: r.Category, Structured: r.Structured, Meta: r.Meta, Locations: r.Locations, Truncated: r.Truncated,
+	return registry.Result{Summary: r.Summary, Content: content,
+		Display: registry.Display{Text: r.Display, Diff: r.Diff, Todos: r.Todos, Plain: r.Plain},
+		IsError: r.IsError, ErrorCategory: r.Category, Structured: r.Structured,
+		Meta: r.Meta, Locations: r.Locations, Truncated: r.Truncated,
 		Asked: r.Asked, Confined: r.Confined, Denied: r.Denied, Duration: time.Duration(r.Tenths) * tenth}, err
 }
 

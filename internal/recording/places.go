@@ -74,7 +74,8 @@ func replacePath(s, path, by string) string {
 			return b.String()
 		}
 		begin, end := from+i, from+i+len(path)
-		if begin > 0 && isName(s[begin-1]) || end < len(s) && (isName(s[end]) || s[end] == '.' && end+1 < len(s) && isName(s[end+1])) {
+		if begin > 0 && isName(s[begin-1]) ||
+			end < len(s) && (isName(s[end]) || s[end] == '.' && end+1 < len(s) && isName(s[end+1])) {
 			b.WriteString(s[from:end])
 		} else {
 			b.WriteString(s[from:begin])

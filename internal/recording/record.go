@@ -68,7 +68,8 @@ func (r *Recorder) Order(sources []registry.Source) {
 }
 
 // Listed records what a source listed, and returns the tools that record their calls.
-func (r *Recorder) Listed(ctx context.Context, o Options, source string, tools []registry.Tool, diags []registry.Diagnostic, err error) []registry.Tool {
+func (r *Recorder) Listed(ctx context.Context, o Options, source string,
+	tools []registry.Tool, diags []registry.Diagnostic, err error) []registry.Tool {
 	l := line{Kind: kindList, Source: source, Diagnostics: diags}
 	if err != nil {
 		_, l.Error = r.errors.Encode(ctx, registry.Result{}, err)
@@ -97,7 +98,8 @@ func (r *Recorder) Listed(ctx context.Context, o Options, source string, tools [
 }
 
 // recorded returns the Run of a tool that records the call.
-func (r *Recorder) recorded(o Options, source string, t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
+func (r *Recorder) recorded(o Options, source string,
+	t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
 	name, run, about := t.Name, t.Run, t.Subject
 	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		l := line{Kind: kindCall, Source: source, Tool: name, Params: call.Params}
@@ -159,7 +161,8 @@ func (r *Recorder) ServerQuestion(o Options, source, asked, answer string, conte
 }
 
 // Request records a request to a server about prompts or resources.
-func (r *Recorder) Request(ctx context.Context, o Options, source, method string, params, result json.RawMessage, err error) {
+func (r *Recorder) Request(ctx context.Context, o Options,
+	source, method string, params, result json.RawMessage, err error) {
 	l := line{Kind: kindRequest, Source: source, Method: method, Params: params, Content: result}
 	if err != nil {
 		_, l.Error = r.errors.Encode(ctx, registry.Result{}, err)
@@ -228,7 +231,8 @@ func encode(l *line, change func(string) string) ([]byte, error) {
 		data, err = rewritten(bytes.TrimSpace(data), change)
 	}
 	if params != nil {
-		data = bytes.Replace(data, []byte(`"params":0`), slices.Concat([]byte(`"params":`), params), 1) // no string can contain this
+		// No string can contain this.
+		data = bytes.Replace(data, []byte(`"params":0`), slices.Concat([]byte(`"params":`), params), 1)
 	}
 	return data, err
 }
@@ -242,7 +246,8 @@ func (r *Recorder) Bytes() ([]byte, error) {
 		return nil, r.err
 	}
 	slices.SortStableFunc(r.entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.source, b.source), strings.Compare(a.tool, b.tool), strings.Compare(a.params, b.params))
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.source, b.source),
+			strings.Compare(a.tool, b.tool), strings.Compare(a.params, b.params))
 	})
 	first, err := json.Marshal(header{format, version})
 	if err != nil {

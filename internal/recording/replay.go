@@ -122,7 +122,8 @@ func (l *recorded) check() error {
 		}
 	case kindQuestion:
 	default:
-		return fmt.Errorf("the kind must be %s, %s, %s or %s, not %q", kindList, kindQuestion, kindCall, kindRequest, l.Kind)
+		return fmt.Errorf("the kind must be %s, %s, %s or %s, not %q",
+			kindList, kindQuestion, kindCall, kindRequest, l.Kind)
 	}
 	return nil
 }
@@ -132,7 +133,8 @@ func (l *recorded) check() error {
 func (r *Recording) Sources(o Options) []registry.Source {
 	var out []registry.Source
 	for i := range r.lines {
-		if name := r.lines[i].Source; r.lines[i].Kind == kindList && !slices.ContainsFunc(out, func(s registry.Source) bool { return s.Name() == name }) {
+		if name := r.lines[i].Source; r.lines[i].Kind == kindList &&
+			!slices.ContainsFunc(out, func(s registry.Source) bool { return s.Name() == name }) {
 			out = append(out, &source{recording: r, options: o, name: name})
 		}
 	}
@@ -170,7 +172,8 @@ func (s *source) Discover(context.Context) ([]registry.Tool, []registry.Diagnost
 	for i := range list.Tools {
 		listed := &list.Tools[i]
 		t := &tools[i]
-		*t = registry.Tool{Definition: listed.Definition, Identity: list.Identity, Trusted: listed.Trusted, Unmet: listed.Unmet}
+		*t = registry.Tool{Definition: listed.Definition,
+			Identity: list.Identity, Trusted: listed.Trusted, Unmet: listed.Unmet}
 		if listed.Identity != nil {
 			t.Identity = listed.Identity
 		}
@@ -244,7 +247,8 @@ func (r *Recording) missing(key exchange) *NoCallError {
 	for i := range r.lines {
 		if l := &r.lines[i]; l.Kind == key.kind && l.Source == key.source && l.name() == key.tool {
 			diff, far := differences(l.params, key.params), apart(l.params, key.params)
-			if missing.Line == 0 || cmp.Or(cmp.Compare(len(diff), len(missing.Differences)), cmp.Compare(far, least)) < 0 {
+			if missing.Line == 0 ||
+				cmp.Or(cmp.Compare(len(diff), len(missing.Differences)), cmp.Compare(far, least)) < 0 {
 				missing.Line, missing.Differences, least = l.number, diff, far
 			}
 		}
@@ -304,7 +308,8 @@ func (e *NoCallError) Error() string {
 	case e.Line == 0:
 		return fmt.Sprintf("%s has no call of %q", e.File, e.Tool)
 	}
-	return fmt.Sprintf("%s has no call of %q with these params; the nearest is in line %d:\n%s", e.File, e.Tool, e.Line, strings.Join(e.Differences, "\n"))
+	return fmt.Sprintf("%s has no call of %q with these params; the nearest is in line %d:\n%s",
+		e.File, e.Tool, e.Line, strings.Join(e.Differences, "\n"))
 }
 
 // maxShown is the length at which a value in a difference is cut.

@@ -57,7 +57,13 @@ func parse(line []byte) (message, *Error) {
 	if jsonx.KindOf(line) != jsonx.Object {
 		return m, invalid("the line is not an object")
 	}
-	version, known := "", map[string]*json.RawMessage{"id": &m.id, "method": &m.method, "params": &m.params, "result": &m.result, "error": &m.failure}
+	version, known := "", map[string]*json.RawMessage{
+		"id":     &m.id,
+		"method": &m.method,
+		"params": &m.params,
+		"result": &m.result,
+		"error":  &m.failure,
+	}
 	m.id = nil
 	var twice string
 	for name, value := range jsonx.Members(line) {
@@ -128,7 +134,8 @@ func encodeAnswer(a answer) []byte {
 		// an id and texts: cannot fail
 		line, _ = encode(answer{
 			Version: version, ID: a.ID,
-			Error: &Error{Code: CodeFailed, Message: "the request was carried out, but its result cannot be sent: " + err.Error()},
+			Error: &Error{Code: CodeFailed,
+				Message: "the request was carried out, but its result cannot be sent: " + err.Error()},
 		})
 	}
 	return line

@@ -35,7 +35,8 @@ func (r *Request) Call(ctx context.Context, host *Host, id json.RawMessage) (con
 		id = r.ID
 	}
 	c := &Call{request: r, id: id, host: host}
-	return caller.With(ctx, &caller.Caller{ID: host, Single: true, Client: host.Client.Name, Version: host.Client.Version, Peer: c}), c
+	return caller.With(ctx,
+		&caller.Caller{ID: host, Single: true, Client: host.Client.Name, Version: host.Client.Version, Peer: c}), c
 }
 
 // callOf returns the call that ctx belongs to; nil if there is none.

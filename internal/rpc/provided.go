@@ -57,7 +57,8 @@ func (p *Provided) Set(client Client, functions []Function) error {
 		case f.Name == "":
 			return fmt.Errorf("tools[%d] has no name", i)
 		case registry.ValidName(f.Name) != f.Name:
-			return fmt.Errorf("tools[%d]: the name %q is not valid: it must have at most 63 letters, digits, and _ . -", i, f.Name)
+			return fmt.Errorf("tools[%d]: the name %q is not valid: it must have at most 63 letters, digits, and _ . -",
+				i, f.Name)
 		case slices.Contains(names, f.Name):
 			return fmt.Errorf("tools[%d]: the name %q is given twice", i, f.Name)
 		}
@@ -83,7 +84,8 @@ func (p *Provided) Discover(context.Context) ([]registry.Tool, []registry.Diagno
 	tools := make([]registry.Tool, 0, len(p.functions))
 	for _, f := range p.functions {
 		t := registry.Tool{
-			Definition: registry.Definition{Name: f.Name, Description: f.Description, Source: registry.SourceHost, Category: f.Category,
+			Definition: registry.Definition{Name: f.Name, Description: f.Description,
+				Source: registry.SourceHost, Category: f.Category,
 				InputSchema: f.InputSchema, OutputSchema: f.OutputSchema, Annotations: f.Annotations},
 			Identity: identity}
 		t.Timeout = hostTimeout

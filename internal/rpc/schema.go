@@ -49,7 +49,8 @@ func questions() []exchange {
 
 func notifications() []exchange {
 	return []exchange{
-		{"progress", reflect.TypeFor[Progress](), nil, ""}, {"output", reflect.TypeFor[Output](), nil, ""}, {"log", reflect.TypeFor[Log](), nil, ""},
+		{"progress", reflect.TypeFor[Progress](), nil, ""},
+		{"output", reflect.TypeFor[Output](), nil, ""}, {"log", reflect.TypeFor[Log](), nil, ""},
 		{"diagnostic", reflect.TypeFor[Diagnostic](), nil, ""},
 		{"changed", reflect.TypeFor[Changed](), nil, ""},
 		{cancelMethod, reflect.TypeFor[RunCancel](), nil, "runCancel"},
@@ -113,7 +114,8 @@ func (m *Messages) each(f func(name string, s *jsonschema.Schema) error) error {
 					continue
 				}
 				// What a host sends is checked; what it gets may have more members one day.
-				s, err := m.schemaOf(part.t, part.name == "Params" && x.types == "" && m.method(x.name) || x.name == "approve" && part.name == "Result")
+				s, err := m.schemaOf(part.t, part.name == "Params" && x.types == "" && m.method(x.name) ||
+					x.name == "approve" && part.name == "Result")
 				if err == nil {
 					err = f(x.typeName(part.name), s)
 				}
@@ -132,8 +134,10 @@ func (m *Messages) method(name string) bool {
 
 // Schema returns the JSON Schema of all messages, in both directions.
 func (m *Messages) Schema() (any, error) {
-	defs := map[string]*jsonschema.Schema{"Error": {Type: "object", Required: []string{"code", "message"}, Properties: map[string]*jsonschema.Schema{
-		"code": {Type: "integer"}, "message": {Type: "string"}, "data": {Description: "with code -32000: the error as toolreg --json prints it"}}}}
+	defs := map[string]*jsonschema.Schema{"Error": {Type: "object",
+		Required: []string{"code", "message"}, Properties: map[string]*jsonschema.Schema{
+			"code": {Type: "integer"}, "message": {Type: "string"},
+			"data": {Description: "with code -32000: the error as toolreg --json prints it"}}}}
 	err := m.each(func(name string, s *jsonschema.Schema) error {
 		defs[name] = s
 		return nil
@@ -145,9 +149,11 @@ func (m *Messages) Schema() (any, error) {
 	ref := func(name string) *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/" + name} }
 	envelope := func(title string, required []string, members map[string]*jsonschema.Schema) *jsonschema.Schema {
 		members["jsonrpc"] = &jsonschema.Schema{Const: jsonschema.Ptr[any](version)}
-		return &jsonschema.Schema{Title: title, Type: "object", Required: append([]string{"jsonrpc"}, required...), Properties: members}
+		return &jsonschema.Schema{Title: title, Type: "object",
+			Required: append([]string{"jsonrpc"}, required...), Properties: members}
 	}
-	all := &jsonschema.Schema{Schema: "https://json-schema.org/draft/2020-12/schema", Title: "Messages of toolreg rpc, one a line", Defs: defs}
+	all := &jsonschema.Schema{Schema: "https://json-schema.org/draft/2020-12/schema",
+		Title: "Messages of toolreg rpc, one a line", Defs: defs}
 	for _, x := range append(m.requests(), questions()...) {
 		required := []string{"id", "method"}
 		if params := defs[x.typeName("Params")]; params != nil && len(params.Required) > 0 {
@@ -155,16 +161,20 @@ func (m *Messages) Schema() (any, error) {
 		}
 		all.AnyOf = append(all.AnyOf,
 			envelope(x.name, required,
-				map[string]*jsonschema.Schema{"id": id, "method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(x.typeName("Params"))}),
-			envelope("answer to "+x.name, []string{"id", "result"}, map[string]*jsonschema.Schema{"id": id, "result": ref(x.typeName("Result"))}))
+				map[string]*jsonschema.Schema{"id": id, "method": {Const: jsonschema.Ptr[any](x.name)},
+					"params": ref(x.typeName("Params"))}),
+			envelope("answer to "+x.name, []string{"id", "result"},
+				map[string]*jsonschema.Schema{"id": id, "result": ref(x.typeName("Result"))}))
 	}
 	for _, x := range notifications() {
 		all.AnyOf = append(all.AnyOf,
 			envelope(x.name, []string{"method", "params"},
-				map[string]*jsonschema.Schema{"method": {Const: jsonschema.Ptr[any](x.name)}, "params": ref(x.typeName("Params"))}))
+				map[string]*jsonschema.Schema{"method": {Const: jsonschema.Ptr[any](x.name)},
+					"params": ref(x.typeName("Params"))}))
 	}
 	all.AnyOf = append(all.AnyOf,
-		envelope("error", []string{"id", "error"}, map[string]*jsonschema.Schema{"id": {Types: []string{"string", "number", "null"}}, "error": ref("Error")}))
+		envelope("error", []string{"id", "error"},
+			map[string]*jsonschema.Schema{"id": {Types: []string{"string", "number", "null"}}, "error": ref("Error")}))
 	return all, nil
 }
 

@@ -58,7 +58,13 @@ type Server struct {
 // New returns a server that writes to w. Its host is asked and told nothing before
 // [Server.Serve].
 func New(w io.Writer, opts Options) *Server {
-	s := &Server{opts: opts, out: newOutbox(w), working: make(chan struct{}, maxWorking), open: map[string]*Request{}, asked: map[string]chan<- message{}}
+	s := &Server{
+		opts:    opts,
+		out:     newOutbox(w),
+		working: make(chan struct{}, maxWorking),
+		open:    map[string]*Request{},
+		asked:   map[string]chan<- message{},
+	}
 	s.methods = map[string]*Method{opts.Initialize.Name: &s.opts.Initialize}
 	for i := range opts.Methods {
 		s.methods[opts.Methods[i].Name] = &opts.Methods[i]
@@ -200,7 +206,8 @@ func (s *Server) receive(ctx context.Context, line []byte) {
 	case method == nil && name != cancelMethod:
 		wrong = &Error{Code: CodeUnknownMethod, Message: fmt.Sprintf("there is no method %s", text.Quote(name))}
 	case len(s.open) >= maxOpen || s.openBytes+len(line) > maxOpenBytes:
-		wrong = &Error{Code: CodeFailed, Message: fmt.Sprintf("too many requests are open: at most %d, of %d bytes together", maxOpen, maxOpenBytes)}
+		wrong = &Error{Code: CodeFailed,
+			Message: fmt.Sprintf("too many requests are open: at most %d, of %d bytes together", maxOpen, maxOpenBytes)}
 	}
 	if wrong != nil || name == cancelMethod {
 		s.mu.Unlock()
@@ -371,7 +378,8 @@ func (r *Request) ask(ctx context.Context, method string, params any) (json.RawM
 		}
 		if m.failure != nil {
 			message, _ := jsonx.Text(jsonx.Get(m.failure, "message"))
-			return nil, &Error{Code: CodeFailed, Message: strings.TrimSpace("the host answered with an error: " + text.Head(message, 1000))}
+			return nil, &Error{Code: CodeFailed,
+				Message: strings.TrimSpace("the host answered with an error: " + text.Head(message, 1000))}
 		}
 		return m.result, nil
 	case <-ctx.Done():

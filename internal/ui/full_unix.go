@@ -72,7 +72,14 @@ func newKeyReader(tty *os.File) (*keyReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &keyReader{keys: make(chan Key, 64), tty: tty, quit: make(chan struct{}), wake: wake, end: end, done: make(chan struct{})}
+	r := &keyReader{
+		keys: make(chan Key, 64),
+		tty:  tty,
+		quit: make(chan struct{}),
+		wake: wake,
+		end:  end,
+		done: make(chan struct{}),
+	}
 	go r.run()
 	return r, nil
 }

@@ -177,7 +177,8 @@ func lookPath(program, path string) (string, error) {
 		}
 		for _, n := range names {
 			full := filepath.Join(dir, n)
-			if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
+			if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() &&
+				(runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
 				return full, nil
 			}
 		}
@@ -268,7 +269,8 @@ func (b Browser) Open(ctx context.Context, address string) error {
 // openers returns commands that open a URL, the preferred one first.
 func (b Browser) openers(goos string) [][]string {
 	var out [][]string
-	if program := b.variable("BROWSER"); program != "" && !strings.ContainsAny(program, " \t:;%'\"$") && !strings.HasPrefix(program, "-") {
+	if program := b.variable("BROWSER"); program != "" &&
+		!strings.ContainsAny(program, " \t:;%'\"$") && !strings.HasPrefix(program, "-") {
 		out = append(out, []string{program})
 	}
 	switch {

@@ -60,7 +60,13 @@ func NewStatus(opts StatusOptions) *Status {
 	if opts.Delay <= 0 {
 		opts.Delay = 200 * time.Millisecond
 	}
-	s := &Status{opts: opts, paused: opts.Paused, start: time.Now(), stop: make(chan struct{}), ended: make(chan struct{})}
+	s := &Status{
+		opts:   opts,
+		paused: opts.Paused,
+		start:  time.Now(),
+		stop:   make(chan struct{}),
+		ended:  make(chan struct{}),
+	}
 	if opts.Out == nil && opts.Tell != nil {
 		close(s.ended)
 		return s

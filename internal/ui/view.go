@@ -45,7 +45,8 @@ func (v *View) Quote(text string) {
 // between words.
 func (v *View) Prose(text string) {
 	for l := range strings.SplitSeq(strings.TrimSpace(payload(text)), "\n") {
-		for _, row := range WrapSpans([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}}, max(v.Width-Width(bar)-1, 20)) {
+		for _, row := range WrapSpans([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}},
+			max(v.Width-Width(bar)-1, 20)) {
 			v.Row(row)
 		}
 	}
@@ -211,7 +212,8 @@ func (s *diffScanner) next(line string) diffKind {
 }
 
 func betweenHunks(line string) diffKind {
-	for _, head := range []string{"+++ ", "--- ", "diff ", "index ", "new file ", "deleted file ", "old mode ", "new mode ",
+	for _, head := range []string{"+++ ", "--- ", "diff ", "index ",
+		"new file ", "deleted file ", "old mode ", "new mode ",
 		"similarity ", "dissimilarity ", "rename ", "copy ", "Binary files ", "Only in "} {
 		if strings.HasPrefix(line, head) {
 			return diffHeader

@@ -110,7 +110,8 @@ func (d *dialog) review(values map[string]json.RawMessage) {
 
 // field asks for one field until the answer is valid. given is the answer of an
 // earlier round, or nil. The value is nil if the field is skipped.
-func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.RawMessage) (value json.RawMessage, err error) {
+func (d *dialog) field(ctx context.Context, f *form.Field, i int,
+	given json.RawMessage) (value json.RawMessage, err error) {
 	suggestion := f.Default
 	if given != nil {
 		suggestion = given

@@ -128,7 +128,8 @@ func (d *dialog) more(ctx context.Context, q *ParamsForm, filled *Filled) error 
 		d.v.Printf("")
 		d.v.Row([]ui.Span{{Text: ui.Line(q.Line(filled))}})
 		if len(names) > 0 {
-			for _, row := range ui.WrapSpans([]ui.Span{{Text: "Optional " + d.noun + "s: " + strings.Join(names, ", ")}}, max(d.v.Width-1, 20)) {
+			for _, row := range ui.WrapSpans(
+				[]ui.Span{{Text: "Optional " + d.noun + "s: " + strings.Join(names, ", ")}}, max(d.v.Width-1, 20)) {
 				d.v.Printf("%s", ui.Paint(row, false))
 			}
 		}

@@ -179,7 +179,8 @@ func covered(t *registry.Tool, s policy.Scope) string {
 	case policy.ScopeCommand:
 		return ui.Line(s.Covers()) + " in this project"
 	case policy.ScopeHost:
-		return "every call of " + toolName(t) + " to an address at " + ui.Line(strings.Join(s.Values, ", ")) + " in this project"
+		return "every call of " + toolName(t) + " to an address at " +
+			ui.Line(strings.Join(s.Values, ", ")) + " in this project"
 	case policy.ScopeEdits:
 		return "every edit in this workspace"
 	}
@@ -247,7 +248,8 @@ func Covers(q *exec.Question, c exec.Choice) string { return strings.TrimSuffix(
 
 // Prompt returns a question about a call as data.
 func Prompt(q exec.Question) exec.Prompt {
-	p := exec.Prompt{Tool: q.Tool.Name, Source: q.Tool.Source, Server: q.Tool.Server, Place: q.Call.Place, Kind: cmp.Or(q.Preview.Kind, registry.PreviewInfo),
+	p := exec.Prompt{Tool: q.Tool.Name, Source: q.Tool.Source, Server: q.Tool.Server,
+		Place: q.Call.Place, Kind: cmp.Or(q.Preview.Kind, registry.PreviewInfo),
 		Params: q.Call.Params, Text: Text(&q), Diff: q.Preview.Diff, Command: q.Preview.Command,
 		Choices: q.Words(), Covers: map[string]string{}, Reason: q.Verdict.Reason, Origin: q.Verdict.Origin}
 	if p.Kind == registry.PreviewExec {

@@ -67,7 +67,8 @@ func (tab *Tab) Another(url string) *Tab {
 	var person struct{ BrowserContextID string }
 	next.send("Target.createBrowserContext", map[string]any{}, &person)
 	var target struct{ TargetID string }
-	next.send("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": person.BrowserContextID}, &target)
+	next.send("Target.createTarget",
+		map[string]any{"url": "about:blank", "browserContextId": person.BrowserContextID}, &target)
 	var attached struct{ SessionID string }
 	next.send("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	next.session = attached.SessionID
@@ -123,7 +124,8 @@ func (tab *Tab) Wait(condition string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			tab.t.Fatalf("never true: %s (%v); the page says: %.2000s", condition, err, tab.Eval("document.body?.innerText"))
+			tab.t.Fatalf("never true: %s (%v); the page says: %.2000s",
+				condition, err, tab.Eval("document.body?.innerText"))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

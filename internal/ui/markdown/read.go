@@ -44,7 +44,8 @@ func read(source string, emphasis bool) *document {
 		util.Prioritized(parser.NewAutoLinkParser(), 300),
 	}
 	if emphasis {
-		inline = append(inline, util.Prioritized(parser.NewEmphasisParser(), 500), util.Prioritized(strikeParser{}, 500))
+		inline = append(inline, util.Prioritized(parser.NewEmphasisParser(), 500),
+			util.Prioritized(strikeParser{}, 500))
 	}
 	p := parser.NewParser(
 		parser.WithBlockParsers(
@@ -104,7 +105,8 @@ func (d *document) Transform(node *ast.Paragraph, _ text.Reader, _ parser.Contex
 		size += line.Len()
 		value := line.Value(d.source)
 		n := len(value) - len(bytes.TrimLeft(value, " "))
-		if start := d.lineStart(line.Start); n > 0 && line.Start-start >= column { // otherwise it is a lazy continuation of its quote or item
+		// Otherwise it is a lazy continuation of its quote or item.
+		if start := d.lineStart(line.Start); n > 0 && line.Start-start >= column {
 			d.indents[start] = n
 		}
 	}
@@ -234,7 +236,8 @@ func readTable(source []byte, node *ast.Paragraph) {
 	all := node.Lines()
 	for i := range all.Len() - 1 {
 		head, under := cells(source, all.At(i)), cells(source, all.At(i+1))
-		if len(head) != len(under) || len(head) > maxColumns || !hasBar(source, all.At(i)) || !isDelimiter(source, all.At(i+1), under) {
+		if len(head) != len(under) || len(head) > maxColumns ||
+			!hasBar(source, all.At(i)) || !isDelimiter(source, all.At(i+1), under) {
 			continue
 		}
 		for _, line := range all.Sliced(i, all.Len()) {

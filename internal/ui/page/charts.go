@@ -110,7 +110,8 @@ func (d *charts) timelines() {
 		{"95th percentile", "p95", func(c *Calls) float64 { return c.P95 }},
 		{"median", "p50", func(c *Calls) float64 { return c.P50 }},
 	})
-	d.timeline("Tokens of results", count, true, []series{{"tokens", "ok", func(c *Calls) float64 { return float64(c.Tokens) }}})
+	d.timeline("Tokens of results", count, true,
+		[]series{{"tokens", "ok", func(c *Calls) float64 { return float64(c.Tokens) }}})
 	d.put("<details id=\"periods\"><summary>The same as a table</summary>\n<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th scope=\"col\">From</th><th scope=\"col\">OK</th><th scope=\"col\">Errors</th><th scope=\"col\">Refused</th><th scope=\"col\">Median</th><th scope=\"col\">95th percentile</th><th scope=\"col\">Tokens</th></tr></thead>\n<tbody>\n")
 	for i := range d.Periods {
 		p := &d.Periods[i]
@@ -203,7 +204,8 @@ func (d *charts) time(element, attribute string, i int, text string) {
 	if len(d.Periods) > 1 && d.Periods[1].Start.Sub(d.Periods[0].Start) > 12*time.Hour {
 		layout = "2 Jan 2006"
 	}
-	d.put("<%s %s=\"%s\">%s%s</%s>", element, attribute, start.UTC().Format(time.RFC3339), start.Format(layout), text, element)
+	d.put("<%s %s=\"%s\">%s%s</%s>",
+		element, attribute, start.UTC().Format(time.RFC3339), start.Format(layout), text, element)
 }
 
 // scaleFor returns a round number that is at least most, which is positive, for the top of an
@@ -238,8 +240,10 @@ func (d *charts) table(t Table) {
 		}
 		d.put("</th><td>%s", grouped(r.OK+r.Errors))
 		d.bar(calls, true, &r.Calls, outcomes)
-		d.put("</td><td>%s</td><td>%s</td><td>%s, %s", grouped(r.Errors), grouped(r.Refused), duration(r.P50), duration(r.P95))
-		d.bar(slowest, false, &r.Calls, []series{{"", "p95", func(c *Calls) float64 { return c.P95 }}, {"", "p50", func(c *Calls) float64 { return c.P50 }}})
+		d.put("</td><td>%s</td><td>%s</td><td>%s, %s",
+			grouped(r.Errors), grouped(r.Refused), duration(r.P50), duration(r.P95))
+		d.bar(slowest, false, &r.Calls, []series{{"", "p95", func(c *Calls) float64 { return c.P95 }},
+			{"", "p50", func(c *Calls) float64 { return c.P50 }}})
 		d.put("</td><td>%s", grouped(r.Tokens))
 		d.bar(tokens, true, &r.Calls, []series{{"", "ok", func(c *Calls) float64 { return float64(c.Tokens) }}})
 		d.put("</td></tr>\n")

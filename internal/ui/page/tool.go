@@ -21,7 +21,8 @@ func (d *document) tool(t *Tool) {
 	if c := cost(t.Costs, d.page.Format); c != nil {
 		d.put(" <span class=\"cost\"><span class=\"tokens\">%s</span> tokens</span>", grouped(c.Tokens))
 	}
-	d.put(" <span class=\"line\">%s</span></summary>\n<div class=\"body\">\n", text.FirstLine(strings.TrimSpace(t.Description)))
+	d.put(" <span class=\"line\">%s</span></summary>\n<div class=\"body\">\n",
+		text.FirstLine(strings.TrimSpace(t.Description)))
 	if t.Description != "" {
 		d.put("<p class=\"text\">%s</p>\n", strings.TrimSpace(t.Description))
 	}

@@ -104,10 +104,12 @@ func (d *document) header() {
 		d.number(c.Tokens, "tokens per request as "+c.Format)
 	}
 	if p.Lock != nil {
-		d.put("<li><a href=\"#lock\"><b>%s</b> %s from %s</a></li>\n", grouped(len(p.Lock.Changes)), plural(len(p.Lock.Changes), "difference"), p.Lock.File)
+		d.put("<li><a href=\"#lock\"><b>%s</b> %s from %s</a></li>\n",
+			grouped(len(p.Lock.Changes)), plural(len(p.Lock.Changes), "difference"), p.Lock.File)
 	}
 	if len(p.Notices) > 0 {
-		d.put("<li><a href=\"#notices\"><b>%s</b> %s</a></li>\n", grouped(len(p.Notices)), plural(len(p.Notices), "diagnostic"))
+		d.put("<li><a href=\"#notices\"><b>%s</b> %s</a></li>\n",
+			grouped(len(p.Notices)), plural(len(p.Notices), "diagnostic"))
 	}
 	d.put("</ul>\n</header>\n")
 }
@@ -158,7 +160,8 @@ func (d *document) sources() {
 	}
 	tools := counts(p.Tools, func(t *Tool) string { return t.Source })
 	d.put("<section id=\"sources\">\n<h2>Cost by source</h2>\n<div class=\"scroll\"><table class=\"costs\">\n<thead><tr><th scope=\"col\">Source</th><th scope=\"col\">Tools</th><th scope=\"col\">Tokens</th><td></td></tr></thead>\n<tbody>\n")
-	for _, name := range slices.SortedFunc(maps.Keys(tokens), func(a, b string) int { return cmp.Or(cmp.Compare(tokens[b], tokens[a]), cmp.Compare(a, b)) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(tokens),
+		func(a, b string) int { return cmp.Or(cmp.Compare(tokens[b], tokens[a]), cmp.Compare(a, b)) }) {
 		d.put("<tr data-source=\"%s\"><th scope=\"row\">%s</th><td>%s</td><td class=\"tokens\">%s</td><td aria-hidden=\"true\"><progress max=\"%d\" value=\"%d\"></progress></td></tr>\n",
 			name, name, grouped(tools[name]), grouped(tokens[name]), most, tokens[name])
 	}
@@ -236,7 +239,8 @@ func (d *document) hidden() {
 	}
 	d.put("<section id=\"hidden\">\n<h2>Not offered</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">Tool</th><th scope=\"col\">Source</th><th scope=\"col\">Reason</th><th scope=\"col\">Set at</th></tr></thead>\n<tbody>\n")
 	for _, h := range d.page.Hidden {
-		d.put("<tr><th scope=\"row\"><code>%s</code></th><td>%s</td><td>%s</td><td>%s</td></tr>\n", h.Name, h.Source, h.Reason, h.Setting)
+		d.put("<tr><th scope=\"row\"><code>%s</code></th><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+			h.Name, h.Source, h.Reason, h.Setting)
 	}
 	d.put("</tbody>\n</table></div>\n</section>\n")
 }

@@ -197,7 +197,8 @@ func Parse(name string, env func(string) string) (Protocol, error) {
 // it returns None, because they pass images on only if configured to.
 func detect(env func(string) string) Protocol {
 	term := env("TERM")
-	if env("TMUX") != "" || env("STY") != "" || env("ZELLIJ") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen") {
+	if env("TMUX") != "" || env("STY") != "" || env("ZELLIJ") != "" ||
+		strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen") {
 		return None
 	}
 	switch {

@@ -119,7 +119,8 @@ func (p *Terminal) TypedAhead(text string) {
 			p.t.Fatal(err)
 		}
 		var inner error
-		if err := conn.Control(func(fd uintptr) { n, inner = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil || inner != nil {
+		if err := conn.Control(func(fd uintptr) { n, inner = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }); err != nil ||
+			inner != nil {
 			p.t.Fatal(err, inner)
 		}
 		if n > 0 {

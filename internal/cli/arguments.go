@@ -24,7 +24,8 @@ func NoArgs(cmd *cobra.Command, argv []string) error {
 	if cmd.HasSubCommands() {
 		return unknownCommand(cmd, argv[0])
 	}
-	return &UsageError{Err: fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), argv[0]), Hint: "see " + cmd.CommandPath() + " --help"}
+	return &UsageError{Err: fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), argv[0]),
+		Hint: "see " + cmd.CommandPath() + " --help"}
 }
 
 // ArgsBetween requires from lo to hi arguments; hi < 0 means any number.
@@ -37,7 +38,8 @@ func ArgsBetween(lo, hi int, what string) cobra.PositionalArgs {
 		if len(argv) > lo {
 			verb = ": too many arguments; it takes "
 		}
-		return &UsageError{Err: errors.New(cmd.CommandPath() + verb + what), Hint: "see " + cmd.CommandPath() + " --help"}
+		return &UsageError{Err: errors.New(cmd.CommandPath() + verb + what),
+			Hint: "see " + cmd.CommandPath() + " --help"}
 	}
 }
 

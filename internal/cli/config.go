@@ -114,7 +114,8 @@ func (c *Config) Options() (settings.Options, error) {
 	if c.Dir == "" {
 		dir, err := os.Getwd()
 		if err != nil {
-			return settings.Options{}, fmt.Errorf("finding the working directory: %w; change to an existing folder", err)
+			return settings.Options{},
+				fmt.Errorf("finding the working directory: %w; change to an existing folder", err)
 		}
 		c.Dir = dir
 	}
@@ -150,9 +151,11 @@ func (c *Config) showsProgram() bool {
 func (c *Config) RefuseInside(what string) error {
 	switch {
 	case process.Depth(c.Environ) > 0:
-		return fmt.Errorf("%w: %s is not possible inside a tool's run (%s is set)", registry.ErrDenied, what, process.DepthVariable)
+		return fmt.Errorf("%w: %s is not possible inside a tool's run (%s is set)",
+			registry.ErrDenied, what, process.DepthVariable)
 	case process.InsideTool(c.Environ):
-		return fmt.Errorf("%w: %s is not possible inside a tool's run (toolreg started this process)", registry.ErrDenied, what)
+		return fmt.Errorf("%w: %s is not possible inside a tool's run (toolreg started this process)",
+			registry.ErrDenied, what)
 	}
 	return nil
 }
@@ -235,7 +238,8 @@ func (c *Config) readPiped(files []string) error {
 		}
 		if name == "-" {
 			c.io.In = readerFunc(func([]byte) (int, error) {
-				return 0, &UsageError{Err: errors.New("stdin holds the settings (--settings -)"), Hint: "give params with --params or k=v"}
+				return 0, &UsageError{Err: errors.New("stdin holds the settings (--settings -)"),
+					Hint: "give params with --params or k=v"}
 			})
 		}
 		if c.piped == nil {
@@ -267,7 +271,8 @@ func (c *Config) context() ([]engine.Fact, error) {
 	if text := c.Getenv("TOOLREG_CONTEXT"); text != "" {
 		var facts map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &facts) != nil {
-			return nil, &UsageError{Err: fmt.Errorf("TOOLREG_CONTEXT is not a JSON object"), Hint: `for example {"agentId":"a1"}`}
+			return nil, &UsageError{Err: fmt.Errorf("TOOLREG_CONTEXT is not a JSON object"),
+				Hint: `for example {"agentId":"a1"}`}
 		}
 		for k, v := range facts {
 			out = append(out, engine.Fact{Name: k, Value: v})
@@ -282,7 +287,8 @@ func (c *Config) context() ([]engine.Fact, error) {
 		raw := strings.HasSuffix(name, ":")
 		name = strings.TrimSuffix(name, ":")
 		if !ok || name == "" {
-			return nil, &UsageError{Err: fmt.Errorf("--context %q: expected k=v", f), Hint: "for example --context sandboxed=true"}
+			return nil, &UsageError{Err: fmt.Errorf("--context %q: expected k=v", f),
+				Hint: "for example --context sandboxed=true"}
 		}
 		value := json.RawMessage(text)
 		literal := text == "true" || text == "false" || text != "" && strings.Trim(text, "0123456789.eE+-") == ""
@@ -351,10 +357,12 @@ func wantsJSON(argv []string, variable string) bool {
 // only after a command has started to work, or not at all.
 func (c *Config) check() error {
 	if c.Globals.Refresh && c.Globals.Cached {
-		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
+		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"),
+			Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
 	}
 	if c.Globals.Record != "" && c.Globals.Replay != "" {
-		return &UsageError{Err: errors.New("--record and --replay cannot be used together"), Hint: "TOOLREG_RECORD and TOOLREG_REPLAY act like the flags"}
+		return &UsageError{Err: errors.New("--record and --replay cannot be used together"),
+			Hint: "TOOLREG_RECORD and TOOLREG_REPLAY act like the flags"}
 	}
 	_, err := c.context()
 	return err

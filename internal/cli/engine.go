@@ -53,8 +53,10 @@ type SessionOptions struct {
 	// ServerLog replaces the handler of servers' log messages; nil means stderr.
 	ServerLog func(func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage)
 	// Began is told of each call, see [engine.Deps]; nil means that nobody is.
-	Began     func(audit.Entry) func(*audit.Entry)
-	InServers bool               // the result shows servers, so the diagnostics about entries of servers are not printed
+	Began func(audit.Entry) func(*audit.Entry)
+	// InServers says that the result shows servers, so the diagnostics about entries of servers are
+	// not printed.
+	InServers bool
 	Settings  *settings.Settings // instead of the settings of the run; nil means those
 	InDocs    bool               // the result includes the diagnostics, so those of the settings are not printed
 }
@@ -68,7 +70,8 @@ const maxDepth = 16
 // closed at its end.
 func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session, error) {
 	if depth := process.Depth(x.config.Environ); depth > maxDepth {
-		return nil, &UsageError{Err: fmt.Errorf("toolreg was started by a program that toolreg runs, %d levels deep (%s)", depth, process.DepthVariable),
+		return nil, &UsageError{Err: fmt.Errorf(
+			"toolreg was started by a program that toolreg runs, %d levels deep (%s)", depth, process.DepthVariable),
 			Hint: "a discovery command, plugin, hook or server of the settings probably runs toolreg with the same settings"}
 	}
 	set, diags, err := x.config.Load(ctx)
@@ -92,7 +95,8 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 	if p := set.View; p != nil {
 		note := fmt.Sprintf("the tools that %s gets from its MCP servers; its own built-in tools are not known to toolreg and not counted", p.Title)
 		if o.InDocs {
-			diags = append(slices.Clip(diags), registry.Diagnostic{Severity: registry.SeverityInfo, Code: "program_view", Message: note})
+			diags = append(slices.Clip(diags),
+				registry.Diagnostic{Severity: registry.SeverityInfo, Code: "program_view", Message: note})
 		} else {
 			x.io.Notef("%s", note)
 		}
@@ -140,8 +144,8 @@ func (x *Engine) deps() engine.Deps {
 		return []string{self, command}
 	}
 	return engine.Deps{
-		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders, Log: x.io.Log,
-		Warn: x.io.Warn, Describe: asking.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(),
+		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders,
+		Log: x.io.Log, Warn: x.io.Warn, Describe: asking.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(),
 		Outcome: outcome, Keeper: internal(KeepCommand), ServerKeeper: internal(KeepServerCommand),
 		Evaluator: internal(EvaluateCommand), ScriptEngine: internal(ScriptCommand),
 	}
@@ -172,7 +176,8 @@ const (
 
 // isInternal reports whether a command line is that of an internal command.
 func isInternal(argv []string) bool {
-	return len(argv) > 0 && slices.Contains([]string{KeepCommand, KeepServerCommand, EvaluateCommand, ScriptCommand}, argv[0])
+	return len(argv) > 0 &&
+		slices.Contains([]string{KeepCommand, KeepServerCommand, EvaluateCommand, ScriptCommand}, argv[0])
 }
 
 // Again reads the settings again and calls session to create a session from them. It
@@ -189,7 +194,8 @@ func (x *Engine) Again(session func() (*engine.Session, error)) (*engine.Session
 }
 
 // Find finds a tool and prints diagnostics, unless the result includes them.
-func (x *Engine) Find(ctx context.Context, s *engine.Session, name string, q engine.Query, inDocs bool) (engine.Found, error) {
+func (x *Engine) Find(ctx context.Context, s *engine.Session,
+	name string, q engine.Query, inDocs bool) (engine.Found, error) {
 	f, err := s.Tools.Find(ctx, name, q)
 	x.NoteSlowServer(s, f.Registry)
 	if f.Registry != nil && !inDocs {
@@ -200,7 +206,8 @@ func (x *Engine) Find(ctx context.Context, s *engine.Session, name string, q eng
 
 // FindTools is like [Engine.Find], but name may be a glob. It returns the tools that
 // match, and an error if none does.
-func (x *Engine) FindTools(ctx context.Context, s *engine.Session, name string, inDocs bool) (*registry.Registry, []*registry.Tool, error) {
+func (x *Engine) FindTools(ctx context.Context, s *engine.Session,
+	name string, inDocs bool) (*registry.Registry, []*registry.Tool, error) {
 	if !text.IsGlob(name) {
 		f, err := x.Find(ctx, s, name, engine.Query{Script: true}, inDocs)
 		return f.Registry, []*registry.Tool{f.Tool}, err
@@ -334,7 +341,8 @@ func (r *recordings) write(data []byte, commit bool) error {
 		err = atomicfile.Write(folder, name, data, options)
 	} else {
 		var staged *atomicfile.File
-		if staged, err = atomicfile.Stage(folder, name, nil, atomicfile.Options{Mode: 0o600, Volatile: true}); err == nil {
+		if staged, err = atomicfile.Stage(folder, name, nil,
+			atomicfile.Options{Mode: 0o600, Volatile: true}); err == nil {
 			staged.Close()
 		}
 	}

@@ -170,7 +170,8 @@ func matchNeedsApproval(err error, f *failure) bool {
 		if e.Verdict.Contested != "" {
 			return false
 		}
-		f.message = strings.Replace(err.Error(), e.Error(), fmt.Sprintf("%q needs approval and nobody can be asked: %s", e.Tool, e.Verdict.Reason), 1)
+		f.message = strings.Replace(err.Error(), e.Error(),
+			fmt.Sprintf("%q needs approval and nobody can be asked: %s", e.Tool, e.Verdict.Reason), 1)
 		f.hint = e.Hint
 		return true
 	}
@@ -221,7 +222,8 @@ func signalOf(ctx context.Context) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	return map[os.Signal]int{os.Interrupt: ExitInterrupted, syscall.SIGTERM: ExitTerminated, syscall.SIGHUP: ExitHangup}[cause.Signal], true
+	return map[os.Signal]int{os.Interrupt: ExitInterrupted,
+		syscall.SIGTERM: ExitTerminated, syscall.SIGHUP: ExitHangup}[cause.Signal], true
 }
 
 // errSignal is the cause of a context that ended because of a signal.

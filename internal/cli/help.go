@@ -41,7 +41,8 @@ func newHelpCommand() *cobra.Command {
 		Short:   "Show the help of a command or a topic",
 		Long:    "Show the help of a command or of a topic.",
 		Example: "  toolreg help servers add\n  toolreg help params",
-		ValidArgsFunction: func(cmd *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, argv []string,
+			_ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var out []cobra.Completion
 			if page, rest, err := cmd.Root().Find(argv); err == nil && len(rest) == 0 {
 				for _, sub := range page.Commands() {
@@ -151,7 +152,8 @@ func commandLines(cmd *cobra.Command, group string) string {
 
 // topicLines lists the help pages that are not about a command.
 func topicLines(root *cobra.Command) string {
-	return nameLines(slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool { return !c.IsAdditionalHelpTopicCommand() }))
+	return nameLines(slices.DeleteFunc(slices.Clone(root.Commands()),
+		func(c *cobra.Command) bool { return !c.IsAdditionalHelpTopicCommand() }))
 }
 
 func nameLines(commands []*cobra.Command) string {

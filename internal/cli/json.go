@@ -89,7 +89,8 @@ type Filter struct {
 func newFilter(name, expression string) (*Filter, error) {
 	query, err := gojq.Parse(expression)
 	if err != nil {
-		return nil, &UsageError{Err: fmt.Errorf("%s: %w", name, err), Hint: "quote the expression, as in --jq '.tools[].name'"}
+		return nil, &UsageError{Err: fmt.Errorf("%s: %w", name, err),
+			Hint: "quote the expression, as in --jq '.tools[].name'"}
 	}
 	code, err := gojq.Compile(query)
 	if err != nil {
@@ -103,7 +104,8 @@ func newFilter(name, expression string) (*Filter, error) {
 // ctx is done and after filterLimit, because an expression may run forever.
 func (f *Filter) print(ctx context.Context, text io.Writer, encoded func([]byte) error, data []byte) error {
 	limit, over := filterLimit, error(&UsageError{
-		Err: fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit), Hint: "run jq itself on the JSON output"})
+		Err:  fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit),
+		Hint: "run jq itself on the JSON output"})
 	if ctx.Err() != nil { // print what an interrupted run has
 		limit, over = interruptedLimit, context.Cause(ctx)
 		ctx = context.WithoutCancel(ctx)

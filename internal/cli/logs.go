@@ -65,7 +65,8 @@ func (l *serverLog) show(m mcpclient.LogMessage) {
 	defer l.mu.Unlock()
 	if l.shown++; l.shown > maxServerLog && !o.Verbose {
 		if l.shown == maxServerLog+1 {
-			l.print(m.Server, registry.SeverityWarning, fmt.Sprintf("server %q logged more than %d messages; use -v to see them all", m.Server, maxServerLog))
+			l.print(m.Server, registry.SeverityWarning,
+				fmt.Sprintf("server %q logged more than %d messages; use -v to see them all", m.Server, maxServerLog))
 		}
 		return
 	}
@@ -78,7 +79,8 @@ func (l *serverLog) show(m mcpclient.LogMessage) {
 
 func (l *serverLog) print(server string, severity registry.Severity, message string) {
 	defer l.io.Screen.Pause()()
-	l.io.noteDiagnostic(registry.Diagnostic{Severity: severity, Code: "server_log", Source: registry.MCPPrefix + server, Message: message})
+	l.io.noteDiagnostic(registry.Diagnostic{Severity: severity,
+		Code: "server_log", Source: registry.MCPPrefix + server, Message: message})
 }
 
 // Audit opens the audit log.

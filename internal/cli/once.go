@@ -17,14 +17,16 @@ func (c *Config) GeminiSettings(s *settings.Settings) (note, how string) {
 	name := filepath.Join(".gemini", "settings.json")
 	path := filepath.Join(s.ProjectRoot, name)
 	named := func(file string) bool { return c.Absolute(file) == path }
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || slices.ContainsFunc(c.Globals.Files, named) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() ||
+		slices.ContainsFunc(c.Globals.Files, named) {
 		return "", ""
 	}
 	if rel, err := filepath.Rel(c.Dir, path); err == nil {
 		name = rel
 	}
 	return name + " contains settings of the Gemini CLI, which toolreg can read",
-		"toolreg list --settings " + Quote(name) + " uses them; to keep them, copy the file to .toolreg/settings.json, or set imports: [gemini] for only its MCP servers"
+		"toolreg list --settings " + Quote(name) +
+			" uses them; to keep them, copy the file to .toolreg/settings.json, or set imports: [gemini] for only its MCP servers"
 }
 
 // NoteGeminiSettings prints that note for a person at the terminal, once per

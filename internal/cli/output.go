@@ -74,7 +74,8 @@ func (o *IO) PrintEncoded(data []byte) error { return o.writeJSON(text.EscapeJSO
 
 // writeJSON writes encoded and escaped JSON and a newline.
 func (o *IO) writeJSON(data []byte, indented bool) error {
-	switch color := o.OutTTY && o.Color(true); { // programs that read JSON do not expect colors, even with --color always
+	// Programs that read JSON do not expect colors, even with --color always.
+	switch color := o.OutTTY && o.Color(true); {
 	case indented:
 		return o.Out.WriteStyled(EndLine(JSONText(data, color)))
 	case color:
@@ -157,7 +158,8 @@ func (o *IO) Warn(d registry.Diagnostic) { o.Diagnose([]registry.Diagnostic{d}) 
 // which err ends, because err itself is printed too.
 func (o *IO) DiagnoseExcept(diags []registry.Diagnostic, err error) {
 	for _, d := range diags {
-		if d.Code != "source_failed" || err == nil || !strings.HasSuffix(err.Error(), WithoutSource(d.Message, d.Source)) {
+		if d.Code != "source_failed" || err == nil ||
+			!strings.HasSuffix(err.Error(), WithoutSource(d.Message, d.Source)) {
 			o.Warn(d)
 		}
 	}
@@ -230,7 +232,8 @@ func diagnosticSpans(d registry.Diagnostic) []ui.Span {
 	if d.Code == settings.CodeProjectUntrusted && d.Hint != "" { // it comes before every command, so it takes one line
 		d.Message, d.Hint = d.Message+"; "+d.Hint, ""
 	}
-	spans := []ui.Span{{Text: "toolreg: "}, {Text: string(d.Severity) + ":", Style: style}, {Text: " " + Indent(ui.Visible(diagnosticText(d)))}}
+	spans := []ui.Span{{Text: "toolreg: "}, {Text: string(d.Severity) + ":", Style: style},
+		{Text: " " + Indent(ui.Visible(diagnosticText(d)))}}
 	return append(spans, hintSpans(d.Hint)...)
 }
 
@@ -238,7 +241,8 @@ func diagnosticSpans(d registry.Diagnostic) []ui.Span {
 // or for the source composite as the setting composites.
 func namesSource(message, source string) bool {
 	server, isServer := registry.ServerOf(source)
-	return hasWord(message, source, true) || hasWord(message, source+"s", true) || isServer && strings.Contains(message, strconv.Quote(server))
+	return hasWord(message, source, true) || hasWord(message, source+"s", true) ||
+		isServer && strings.Contains(message, strconv.Quote(server))
 }
 
 // WithoutSource returns the message of a failed source without the name of the source,
@@ -248,7 +252,8 @@ func WithoutSource(message, source string) string {
 	if !ok {
 		server = source
 	}
-	return strings.TrimPrefix(strings.TrimPrefix(message, fmt.Sprintf("server %q: ", server)), fmt.Sprintf("API %q: ", server))
+	return strings.TrimPrefix(strings.TrimPrefix(message, fmt.Sprintf("server %q: ", server)),
+		fmt.Sprintf("API %q: ", server))
 }
 
 // hintSpans returns the line with the hint.
@@ -363,7 +368,8 @@ func NamingTool(d registry.Diagnostic) string {
 // called "is".
 func hasWord(message, name string, blanks bool) bool {
 	isWord := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-	isBlank := func(r rune) bool { return r == ' ' || r == utf8.RuneError } // RuneError also means the end of the message
+	// RuneError also means the end of the message.
+	isBlank := func(r rune) bool { return r == ' ' || r == utf8.RuneError }
 	for at := 0; ; {
 		i := strings.Index(message[at:], name)
 		if i < 0 {

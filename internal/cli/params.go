@@ -42,7 +42,8 @@ func (o *ParamsOptions) Given() (given, stdin bool) {
 // Check returns an error for flags that cannot be used together.
 func (o *ParamsOptions) Check() error {
 	if o.params != "" && o.file != "" {
-		return &UsageError{Err: errors.New("--params and --params-file cannot be used together"), Hint: "see toolreg help params"}
+		return &UsageError{Err: errors.New("--params and --params-file cannot be used together"),
+			Hint: "see toolreg help params"}
 	}
 	return nil
 }
@@ -55,13 +56,16 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 	}
 	params, err := registry.DecodeParams(t.Name, base)
 	if file, ok := strings.CutPrefix(o.params, "@"); err != nil && ok {
-		return nil, &UsageError{Err: fmt.Errorf("--params: %w", err), Hint: "to read them from a file: --params-file " + Quote(file)}
+		return nil, &UsageError{Err: fmt.Errorf("--params: %w", err),
+			Hint: "to read them from a file: --params-file " + Quote(file)}
 	}
 	if err == nil && len(argv) > 0 {
 		given = true
 		params, err = args.Parse(argv, args.Options{
 			Schema: t.InputSchema, Base: params,
-			ReadFile: func(name string) ([]byte, error) { return c.ReadInput(ctx, name, "params", registry.MaxParamsBytes) },
+			ReadFile: func(name string) ([]byte, error) {
+				return c.ReadInput(ctx, name, "params", registry.MaxParamsBytes)
+			},
 		})
 		if wrong, ok := errors.AsType[*args.Error](err); ok && wrong.Usage && !strings.Contains(wrong.Arg, "=") {
 			if name := firstParam(t.InputSchema); name != "" {
@@ -117,7 +121,8 @@ func (o *IO) Unread(err error, p *ParamsOptions, argv []string) error {
 
 // baseParams reads the JSON that arguments override; given is false if there is
 // none.
-func (c *Config) baseParams(ctx context.Context, o *ParamsOptions, t *registry.Tool, haveArgs bool) (data []byte, given bool, err error) {
+func (c *Config) baseParams(ctx context.Context, o *ParamsOptions,
+	t *registry.Tool, haveArgs bool) (data []byte, given bool, err error) {
 	switch {
 	case o.params != "":
 		return []byte(o.params), true, nil

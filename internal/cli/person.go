@@ -170,14 +170,16 @@ func (p *Person) Require(missing *NoTerminalError) (*ui.TTY, error) {
 // AtKeyboard reports whether a person at a terminal runs the command, not a
 // script or a tool.
 func (p *Person) AtKeyboard() bool {
-	return p.io.OutTTY && p.io.ErrTTY && !p.NonInteractive && !p.io.Quiet && !p.io.JSON && !process.InsideTool(p.io.environ)
+	return p.io.OutTTY && p.io.ErrTTY && !p.NonInteractive &&
+		!p.io.Quiet && !p.io.JSON && !process.InsideTool(p.io.environ)
 }
 
 // fullScreen reports whether a person is at a terminal that supports
 // full-screen output.
 func (p *Person) fullScreen() bool {
 	name := p.io.getenv("TERM")
-	return ui.HasFull && p.io.InTTY && p.io.OutTTY && p.io.ErrTTY && name != "" && name != "dumb" && !p.io.JSON && p.nobody() == ""
+	return ui.HasFull && p.io.InTTY && p.io.OutTTY && p.io.ErrTTY &&
+		name != "" && name != "dumb" && !p.io.JSON && p.nobody() == ""
 }
 
 // AskYes asks a question whose answers are yes and no. No answer is no.

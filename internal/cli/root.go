@@ -119,7 +119,8 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	p.addCommands(root, e)
 	root.AddCommand(newTopic(e, "exit-codes", "Exit codes", func(int) string { return exitCodesHelp }),
-		newTopic(e, "flags", "Flags that every command takes", func(width int) string { return FlagsHelp(root, width) }),
+		newTopic(e, "flags", "Flags that every command takes",
+			func(width int) string { return FlagsHelp(root, width) }),
 		newTopic(e, "params", "How to give params", func(int) string { return ParamsHelp }),
 		newTopic(e, "naming", "How tools are named", func(int) string { return namingHelp }),
 		newTopic(e, "rules", "Rules that allow, ask and deny", func(int) string { return rulesHelp }),
@@ -130,7 +131,8 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 			return
 		}
 		e.pageHelp(cmd)
-		_ = e.IO.Out.WriteStyled(HelpPage(cmd, e.IO.WrapWidth(), e.IO.Color(e.IO.OutTTY))) // Program.Run reports write errors
+		// Program.Run reports write errors.
+		_ = e.IO.Out.WriteStyled(HelpPage(cmd, e.IO.WrapWidth(), e.IO.Color(e.IO.OutTTY)))
 	})
 	root.SetHelpCommand(newHelpCommand())
 	return root
@@ -144,8 +146,10 @@ func globalFlags(root *cobra.Command) {
 	f.Bool("no-user-settings", false, "do not read the user's settings")
 	f.Bool("no-project-settings", false, "do not read the project's settings")
 	f.StringArray("import", nil,
-		"show what another `program` gets, or, with --preset and with call, add its MCP servers: "+strings.Join(agents.Importer{}.Programs(), ", "))
-	f.StringArray("mcp", nil, "add an MCP server for this run: a `URL` or a command line, after NAME= to name it (repeatable)")
+		"show what another `program` gets, or, with --preset and with call, add its MCP servers: "+
+			strings.Join(agents.Importer{}.Programs(), ", "))
+	f.StringArray("mcp", nil,
+		"add an MCP server for this run: a `URL` or a command line, after NAME= to name it (repeatable)")
 	f.Bool("trust-project", false, "trust the project's settings for this run")
 	f.String("root", "", "project root `folder`; default the nearest parent with .toolreg or .git")
 	f.Bool("json", false, "print JSON")
@@ -160,7 +164,8 @@ func globalFlags(root *cobra.Command) {
 	f.Bool("cached", false, "use cached tool lists of any age; contact no source")
 	f.Bool("fresh", false, "use no kept servers; start own ones for this run")
 	f.String("record", "", "write what servers, APIs, plugins and commands answer to this `file`")
-	f.String("replay", "", "answer from a recording instead of servers, APIs, plugins and commands: a `file` of --record")
+	f.String("replay", "",
+		"answer from a recording instead of servers, APIs, plugins and commands: a `file` of --record")
 	f.String("channel", "", "`name` of the agent's channel")
 	f.StringArray("context", nil, "`k=v` for the factories and conditions of plugins (repeatable)")
 	f.BoolP("verbose", "v", false, "print progress and details on stderr")
@@ -199,10 +204,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()
-		if want := map[string]string{"bool": "true or false", "duration": "a duration such as 30s", "int": "a whole number"}[f.Value.Type()]; want != "" {
+		if want := map[string]string{"bool": "true or false", "duration": "a duration such as 30s",
+			"int": "a whole number"}[f.Value.Type()]; want != "" {
 			err = fmt.Errorf("--%s: expected %s, got %q", f.Name, want, invalid.GetValue())
-			if _, notSeconds := strconv.ParseFloat(invalid.GetValue(), 64); f.Value.Type() == "duration" && notSeconds == nil {
-				return &UsageError{Err: err, Hint: fmt.Sprintf("a number needs a unit: --%s %ss is in seconds", f.Name, invalid.GetValue())}
+			if _, notSeconds := strconv.ParseFloat(invalid.GetValue(), 64); f.Value.Type() == "duration" &&
+				notSeconds == nil {
+				return &UsageError{Err: err,
+					Hint: fmt.Sprintf("a number needs a unit: --%s %ss is in seconds", f.Name, invalid.GetValue())}
 			}
 		}
 	}
@@ -230,7 +238,8 @@ Empty input means {}.
 
 // PresetFlag adds --preset, which restricts the registry of the command.
 func PresetFlag(cmd *cobra.Command, preset *string) {
-	cmd.Flags().StringVar(preset, "preset", "", "only the tools of this `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
+	cmd.Flags().StringVar(preset, "preset", "",
+		"only the tools of this `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
 	complete.Flag(cmd, "preset", complete.Presets)
 }
 
@@ -265,7 +274,8 @@ func InternalCommands() []Command {
 		internal(EvaluateCommand, func(e *Env, cmd *cobra.Command, _ []string) error {
 			return jq.Evaluate(cmd.Context(), e.IO.In, e.IO.pipe)
 		}),
-		internal(ScriptCommand, func(_ *Env, cmd *cobra.Command, _ []string) error { return script.Execute(cmd.Context()) }),
+		internal(ScriptCommand,
+			func(_ *Env, cmd *cobra.Command, _ []string) error { return script.Execute(cmd.Context()) }),
 	}
 }
 
@@ -301,7 +311,8 @@ func (e completing) CompletionSession(cmd *cobra.Command) (*engine.Session, erro
 	if err := e.prepareCompletion(cmd); err != nil {
 		return nil, err
 	}
-	return e.Engine.Session(cmd.Context(), SessionOptions{Options: engine.Options{Still: true, Preset: presetOf(cmd.Flags())}, InDocs: true})
+	return e.Engine.Session(cmd.Context(),
+		SessionOptions{Options: engine.Options{Still: true, Preset: presetOf(cmd.Flags())}, InDocs: true})
 }
 
 // prepareCompletion reads the global flags. Nothing is asked or printed.

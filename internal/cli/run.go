@@ -62,7 +62,8 @@ func (p Program) Run(ctx context.Context, args []string, s Streams, environ []st
 	}
 	e := newEnv(p.Version, s, environ)
 	e.Argv, e.Config.CalledAs = argv, args[0]
-	e.IO.JSON = wantsJSON(argv, e.Config.Getenv("TOOLREG_JSON")) || e.Config.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
+	// This counts until the flags are parsed.
+	e.IO.JSON = wantsJSON(argv, e.Config.Getenv("TOOLREG_JSON")) || e.Config.Getenv("TOOLREG_JQ") != ""
 	e.IO.In = cancellable(ctx, s.In)
 	e.IO.pipe = out
 	e.IO.Out = ui.NewWriter(e.IO.pipe)
@@ -87,7 +88,8 @@ func (p Program) Run(ctx context.Context, args []string, s Streams, environ []st
 	if closeErr := e.Engine.close(ctx); err == nil {
 		err = closeErr
 	} else if closeErr != nil {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "recording_not_written", Message: closeErr.Error()})
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityError,
+			Code: "recording_not_written", Message: closeErr.Error()})
 	}
 	e.IO.Screen.Close()
 	if err == nil {
@@ -110,7 +112,8 @@ func (p Program) Run(ctx context.Context, args []string, s Streams, environ []st
 // Tree returns the commands for the generator of the manual. They print their
 // help to out and cannot be run.
 func (p Program) Tree(out io.Writer) *cobra.Command {
-	return newRootCommand(newEnv(p.Version, Streams{In: strings.NewReader(""), Out: ui.NewWriter(out), Err: ui.NewWriter(io.Discard)}, nil), &p)
+	return newRootCommand(newEnv(p.Version,
+		Streams{In: strings.NewReader(""), Out: ui.NewWriter(out), Err: ui.NewWriter(io.Discard)}, nil), &p)
 }
 
 // RunCommand runs another command with the global flags of the current one, prints its
@@ -192,7 +195,14 @@ func newEnv(version string, s Streams, environ []string) *Env {
 	folders := &state.Folders{Environ: environ}
 	e.Trust = &Trust{person: e.Person, folders: folders}
 	e.Config = &Config{io: e.IO, person: e.Person, trust: e.Trust, Environ: environ, Folders: folders}
-	e.Engine = &Engine{version: version, start: time.Now(), io: e.IO, person: e.Person, config: e.Config, recordings: recordings{config: e.Config}}
+	e.Engine = &Engine{
+		version:    version,
+		start:      time.Now(),
+		io:         e.IO,
+		person:     e.Person,
+		config:     e.Config,
+		recordings: recordings{config: e.Config},
+	}
 	e.IO.context = func() context.Context { return e.Config.command.Context() }
 	return e
 }

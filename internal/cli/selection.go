@@ -79,7 +79,8 @@ func (s *Selection) FilterFlags(e *Env, cmd *cobra.Command) {
 	f.Var(&s.Source, "source", "only tools of this source (`glob`: builtin, command, mcp:*)")
 	f.Var(&s.Server, "server", "only tools of this MCP server (`glob`)")
 	f.Var(&s.Plugin, "plugin", "only tools of this plugin (`glob`)")
-	f.Var(&s.Category, "category", "only this `category`: read, write, command, network, other, or a tool's own category")
+	f.Var(&s.Category, "category",
+		"only this `category`: read, write, command, network, other, or a tool's own category")
 	f.Var(&s.Tag, "tag", "only tools with this `tag`")
 	f.BoolVar(&s.Optional, "optional", false, "only optional tools")
 	MarkRare(f, "optional")
@@ -216,7 +217,8 @@ func (s *Selection) CheckSource(from *engine.Session) error {
 		} else if id, ok := strings.CutPrefix(source, registry.PluginPrefix); ok {
 			plugins = append(plugins, id)
 		} else if !text.IsGlob(source) &&
-			!slices.Contains([]string{registry.SourceBuiltin, registry.SourceHost, registry.SourceCommand, registry.SourceComposite}, source) {
+			!slices.Contains([]string{registry.SourceBuiltin, registry.SourceHost,
+				registry.SourceCommand, registry.SourceComposite}, source) {
 			return &UsageError{
 				Err:  fmt.Errorf("unknown source %q", source),
 				Hint: "one of builtin, host, command, composite, plugin:ID, mcp:SERVER, openapi:NAME, or a glob",
@@ -225,7 +227,8 @@ func (s *Selection) CheckSource(from *engine.Session) error {
 	}
 	for _, plugin := range plugins {
 		if plugin != "" && !text.IsGlob(plugin) && !hasPlugin(from, plugin) {
-			return &UsageError{Err: fmt.Errorf("no plugin named %q", plugin), Hint: "run toolreg plugins to see all plugins"}
+			return &UsageError{Err: fmt.Errorf("no plugin named %q", plugin),
+				Hint: "run toolreg plugins to see all plugins"}
 		}
 	}
 	for _, server := range servers {
@@ -252,7 +255,8 @@ func hasPlugin(from *engine.Session, id string) bool {
 
 // NeedsRegistry reports whether the registry is needed to check the selection.
 func (s *Selection) NeedsRegistry() bool {
-	return s.Strict || slices.ContainsFunc(s.Category, func(word string) bool { return !registry.Category(word).Valid() })
+	return s.Strict || slices.ContainsFunc(s.Category,
+		func(word string) bool { return !registry.Category(word).Valid() })
 }
 
 // CheckCategory returns an error if a category is neither a standard one nor that of
@@ -269,7 +273,8 @@ func (s *Selection) CheckCategory(reg *registry.Registry) error {
 			}
 		}
 		if !slices.Contains(words, wanted) {
-			return &UsageError{Err: fmt.Errorf("unknown category %q", wanted), Hint: "one of " + strings.Join(words, ", ")}
+			return &UsageError{Err: fmt.Errorf("unknown category %q", wanted),
+				Hint: "one of " + strings.Join(words, ", ")}
 		}
 	}
 	return nil
@@ -283,7 +288,8 @@ const NoDeferral Deferral = "none"
 
 // Flag adds --defer to a command.
 func (d *Deferral) Flag(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringVar((*string)(d), "defer", string(NoDeferral), usage+": `mode` auto (those beyond search.budget), none or all")
+	cmd.Flags().StringVar((*string)(d), "defer", string(NoDeferral),
+		usage+": `mode` auto (those beyond search.budget), none or all")
 	complete.Flag(cmd, "defer", complete.Words("auto", "none", "all"))
 }
 

@@ -27,9 +27,11 @@ import (
 type Streams struct {
 	In                    io.Reader
 	Out, Err              *ui.Writer
-	InTTY, OutTTY, ErrTTY bool          // whether each is a terminal
-	InFile                bool          // whether In is a file that is not empty
-	Patience              time.Duration // how long a wait lasts before a line without a terminal says so; 0 means no such line
+	InTTY, OutTTY, ErrTTY bool // whether each is a terminal
+	InFile                bool // whether In is a file that is not empty
+	// Patience is how long a wait lasts before a line without a terminal says so. Zero means no
+	// such line.
+	Patience time.Duration
 }
 
 // NewStreams returns the streams of a process.
@@ -75,7 +77,13 @@ type IO struct {
 }
 
 func newIO(s Streams, environ []string) *IO {
-	return &IO{Streams: s, Screen: ui.NewScreen(s.Err), Log: slog.New(slog.DiscardHandler), environ: environ, vars: expand.NewEnviron(environ)}
+	return &IO{
+		Streams: s,
+		Screen:  ui.NewScreen(s.Err),
+		Log:     slog.New(slog.DiscardHandler),
+		environ: environ,
+		vars:    expand.NewEnviron(environ),
+	}
 }
 
 // follow applies the global flags for output. jqFlag reports whether the filter was set

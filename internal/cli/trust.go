@@ -107,7 +107,8 @@ func (t *Trust) Grant(ctx context.Context, p *settings.Project) error {
 // must be read again. A no is stored for exactly what was shown; later runs only warn. p
 // may be nil.
 func (t *Trust) offer(ctx context.Context, command string, p *settings.Project) (changed bool, err error) {
-	if p == nil || p.Trusted && !p.Outside || p.Obstacle != "" || p.Hash == "" || !t.mayOffer(command) || t.Declined(p) {
+	if p == nil || p.Trusted && !p.Outside || p.Obstacle != "" ||
+		p.Hash == "" || !t.mayOffer(command) || t.Declined(p) {
 		return false, nil
 	}
 	if _, err := t.folders.State(); err != nil {
@@ -196,5 +197,6 @@ func (t *Trust) withRefusal(p *settings.Project, diags []registry.Diagnostic) []
 		return d.Code == settings.CodeProjectUntrusted || d.Code == "project_settings_invalid"
 	})
 	return append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted,
-		Message: "not loaded, because you declined to trust this project: " + what + "; run toolreg trust grant to change that"})
+		Message: "not loaded, because you declined to trust this project: " +
+			what + "; run toolreg trust grant to change that"})
 }

@@ -44,7 +44,8 @@ func (e *Env) printVersion() error {
 	if e.IO.JSON {
 		return e.IO.PrintJSON(newVersionReport(e.Version))
 	}
-	_, err := fmt.Fprintf(e.IO.Out, "toolreg %s (%s %s/%s)\n", e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(e.IO.Out, "toolreg %s (%s %s/%s)\n",
+		e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 

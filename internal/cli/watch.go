@@ -50,7 +50,8 @@ func (w *Watcher) reset() {
 		return
 	}
 	for _, p := range places {
-		if dir, name := filepath.Split(p.Path); strings.HasPrefix(name, "settings.{") { // the folder has no settings yet
+		if dir, name := filepath.Split(p.Path); strings.HasPrefix(name, "settings.{") {
+			// The folder has no settings yet.
 			w.record(dir+"settings.yaml", dir+"settings.yml", dir+"settings.json")
 			continue
 		}
@@ -92,7 +93,8 @@ func (w *Watcher) record(paths ...string) {
 // Follow calls reload with the current session after every change until ctx is done. If
 // reload fails, it prints the error and the earlier session stays in use. A file that has
 // another time but the same content has not changed.
-func (w *Watcher) Follow(ctx context.Context, from *engine.Session, reload func(*engine.Session) (*engine.Session, error)) {
+func (w *Watcher) Follow(ctx context.Context, from *engine.Session,
+	reload func(*engine.Session) (*engine.Session, error)) {
 	tick := time.Tick(watchEvery)
 	for settled := w.state; ; {
 		select {

@@ -80,8 +80,9 @@ Exit codes: 0, 2.`,
 			RunE:    func(cmd *cobra.Command, _ []string) error { return runPending(cmd.Context(), e, o) }},
 		&cobra.Command{
 			Use: "answer ID yes|always|always-server|no [REASON]", Short: "Answer a question that waits",
-			Args:              cli.ArgsBetween(2, -1, "the id of a question and yes, always, always-server or no"),
-			ValidArgsFunction: complete.Args(completeQuestions(e), complete.Words(exec.WordYes, exec.WordAlways, exec.WordAlwaysServer, exec.WordNo)),
+			Args: cli.ArgsBetween(2, -1, "the id of a question and yes, always, always-server or no"),
+			ValidArgsFunction: complete.Args(completeQuestions(e),
+				complete.Words(exec.WordYes, exec.WordAlways, exec.WordAlwaysServer, exec.WordNo)),
 			Long: `Answer a question by the id that "toolreg approvals pending" shows, or by a prefix.
 With "yes", the same call is allowed once when it is made again within the day; with
 "no", it is refused once, and the model is told the reason. "always" is remembered
@@ -150,7 +151,8 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 		Whole:  []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"},
 	}
 	for _, x := range found {
-		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), cmp.Or(x.Workspace, x.Project), x.Client)
+		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source,
+			x.Created.Local().Format(time.DateTime), cmp.Or(x.Workspace, x.Project), x.Client)
 	}
 	if e.IO.OutTTY {
 		t.DropEmpty("CLIENT")
@@ -209,5 +211,6 @@ type Approval struct {
 
 // NewApproval converts an approval for JSON.
 func NewApproval(x policy.Approval) Approval {
-	return Approval{x.ID, x.Kind, x.Value, x.Source, slices.Sorted(maps.Keys(x.Tools)), x.Project, x.Workspace, x.Client, x.Created, x.Confined}
+	return Approval{x.ID, x.Kind, x.Value, x.Source, slices.Sorted(maps.Keys(x.Tools)),
+		x.Project, x.Workspace, x.Client, x.Created, x.Confined}
 }

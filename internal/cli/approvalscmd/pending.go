@@ -58,7 +58,8 @@ func runPending(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	t := ui.Table{Header: []string{"ID", "TOOL", "ABOUT", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Spare: []string{"PROJECT", "SOURCE"}}
+	t := ui.Table{Header: []string{"ID", "TOOL", "ABOUT", "SOURCE", "CREATED", "PROJECT", "CLIENT"},
+		Spare: []string{"PROJECT", "SOURCE"}}
 	for _, q := range list {
 		t.Add(q.ID, q.Tool, about(q), q.Source, q.Created.Local().Format(time.DateTime), q.Project, q.Client)
 	}
@@ -85,9 +86,11 @@ func runAnswer(ctx context.Context, e *cli.Env, argv []string) error {
 	id, choice, reason := argv[0], argv[1], strings.Join(argv[2:], " ")
 	switch {
 	case !slices.Contains([]string{exec.WordYes, exec.WordAlways, exec.WordAlwaysServer, exec.WordNo}, choice):
-		return &cli.UsageError{Err: fmt.Errorf("%q is not an answer", choice), Hint: "answer with yes, always, always-server or no"}
+		return &cli.UsageError{Err: fmt.Errorf("%q is not an answer", choice),
+			Hint: "answer with yes, always, always-server or no"}
 	case reason != "" && choice != exec.WordNo:
-		return &cli.UsageError{Err: errors.New("a reason belongs to the answer no"), Hint: "it tells the model why the call was refused"}
+		return &cli.UsageError{Err: errors.New("a reason belongs to the answer no"),
+			Hint: "it tells the model why the call was refused"}
 	}
 	store, err := approvals(ctx, e)
 	if err != nil {

@@ -58,7 +58,8 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 	}
 	f := cmd.Flags()
 	o.filterFlags(e, cmd)
-	f.StringVar(&o.outcome, "outcome", "", "only this outcome (ok, error, denied, invalid, limited, timeout, cancelled) or error `code`")
+	f.StringVar(&o.outcome, "outcome", "",
+		"only this outcome (ok, error, denied, invalid, limited, timeout, cancelled) or error `code`")
 	complete.Flag(cmd, "outcome", complete.Words(outcomeWords()...))
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new entries, until interrupted")
 	f.IntVarP(&o.lines, "lines", "n", 0, "only the last `N`; default 10 with --follow")
@@ -68,7 +69,8 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 // filterFlags adds the flags that audit and stats share.
 func (o *auditOptions) filterFlags(e *cli.Env, cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.since, "since", "", "only entries since a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
+	f.StringVar(&o.since, "since", "",
+		"only entries since a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
 	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")
 	f.StringVar(&o.client, "client", "", "only calls of clients of serve whose tokens have this name (`glob`)")
 	complete.Flag(cmd, "since", complete.Words("1h", "24h", "7d", "30d"))
@@ -85,7 +87,8 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 		}
 	}
 	if known := outcomeWords(); o.outcome != "" && !slices.Contains(known, o.outcome) {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--outcome: unknown word %q", o.outcome), Hint: "one of " + strings.Join(known, ", ")}
+		return nil, &cli.UsageError{Err: fmt.Errorf("--outcome: unknown word %q", o.outcome),
+			Hint: "one of " + strings.Join(known, ", ")}
 	}
 	for _, glob := range []string{o.tool, o.client} {
 		if !text.IsPattern(glob) {
@@ -95,7 +98,8 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	return func(e *audit.Entry) bool {
 		return !e.Time.Before(since) &&
 			(o.tool == "" || text.MatchName(o.tool, e.Tool) ||
-				e.ServerTool != "" && text.MatchName(o.tool, e.ServerTool) || e.Upstream != "" && text.MatchName(o.tool, e.Upstream)) &&
+				e.ServerTool != "" && text.MatchName(o.tool, e.ServerTool) ||
+				e.Upstream != "" && text.MatchName(o.tool, e.Upstream)) &&
 			(o.client == "" || e.Caller != nil && text.MatchName(o.client, e.Caller.Name)) &&
 			(o.outcome == "" || o.outcome == string(e.Outcome) || o.outcome == e.Code)
 	}, nil
@@ -154,12 +158,13 @@ func run(ctx context.Context, e *cli.Env, o *auditOptions) error {
 		e.IO.Page()
 	}
 	p := &printer{env: e, follow: o.follow, last: o.lines}
-	damaged, err := log.Scan(ctx, audit.ScanOptions{Follow: o.follow, Current: p.current}, func(entry audit.Entry) error {
-		if !wanted(&entry) {
-			return nil
-		}
-		return p.add(entry)
-	})
+	damaged, err := log.Scan(ctx, audit.ScanOptions{Follow: o.follow, Current: p.current},
+		func(entry audit.Entry) error {
+			if !wanted(&entry) {
+				return nil
+			}
+			return p.add(entry)
+		})
 	if err == nil && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
@@ -215,7 +220,8 @@ func (p *printer) print(entries []audit.Entry) error {
 		}
 		return nil
 	}
-	t := ui.Table{Header: []string{"TIME", "TOOL", "SOURCE", "DECISION", "RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"},
+	t := ui.Table{Header: []string{"TIME", "TOOL", "SOURCE", "DECISION",
+		"RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"},
 		Spare: []string{"RESULT", "PARAMS", "SOURCE", "CODE", "MS", "DECISION", "RULE", "TIME"}}
 	format := time.DateTime
 	if e.IO.Width() < 60 {
@@ -228,7 +234,8 @@ func (p *printer) print(entries []audit.Entry) error {
 			when = entry.Time.Local().Format(format)
 		}
 		t.Add(when, entry.Tool, entry.Source, entry.Decision, entry.Rule, string(entry.Outcome), entry.Code,
-			strconv.FormatFloat(entry.DurationMs, 'f', -1, 64), strconv.Itoa(entry.ParamsBytes), strconv.FormatInt(entry.ResultBytes, 10))
+			strconv.FormatFloat(entry.DurationMs, 'f', -1, 64),
+			strconv.Itoa(entry.ParamsBytes), strconv.FormatInt(entry.ResultBytes, 10))
 	}
 	if e.IO.OutTTY && p.follow {
 		_, err := io.WriteString(e.IO.Out, followed(t.Rows))

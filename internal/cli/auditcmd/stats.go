@@ -51,7 +51,8 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.html != "" && (e.IO.JSON || cmd.Flags().Changed("by")) {
-				return &cli.UsageError{Err: errors.New("--html cannot be combined with --json or --by"), Hint: "the page counts by tool, server and client"}
+				return &cli.UsageError{Err: errors.New("--html cannot be combined with --json or --by"),
+					Hint: "the page counts by tool, server and client"}
 			}
 			return runStats(cmd.Context(), e, o)
 		},
@@ -69,7 +70,8 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 	by := audit.Grouping(o.by)
 	if !slices.Contains([]audit.Grouping{audit.ByTool, audit.BySource, audit.ByServer, audit.ByClient}, by) {
-		return &cli.UsageError{Err: fmt.Errorf("--by: unknown word %q", o.by), Hint: "one of tool, source, server, client"}
+		return &cli.UsageError{Err: fmt.Errorf("--by: unknown word %q", o.by),
+			Hint: "one of tool, source, server, client"}
 	}
 	set, err := e.Config.Settings(ctx)
 	if err != nil {
@@ -86,7 +88,8 @@ func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 }
 
 // scan counts the selected calls of the log, for the charts or for the table.
-func (o *statsOptions) scan(ctx context.Context, e *cli.Env, set *settings.Settings, forCharts bool) (*audit.Stats, *charts, error) {
+func (o *statsOptions) scan(ctx context.Context, e *cli.Env,
+	set *settings.Settings, forCharts bool) (*audit.Stats, *charts, error) {
 	wanted, err := o.filter(time.Now())
 	if err != nil {
 		return nil, nil, err
@@ -119,7 +122,8 @@ func printStats(ios *cli.IO, counts []audit.Count) error {
 		return nil
 	}
 	ios.Summary("%s", cli.Counted(calls, "call"))
-	t := ui.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
+	t := ui.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK",
+		"ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
 	saved := slices.ContainsFunc(counts, func(c audit.Count) bool { return c.SavedTokens > 0 })
 	if saved || !ios.OutTTY {
 		t.Header = append(t.Header, "SAVED")
@@ -128,7 +132,8 @@ func printStats(ios *cli.IO, counts []audit.Count) error {
 		t.Header = append(t.Header, "")
 	}
 	for _, c := range counts {
-		row := []string{c.Name, c.Source, strconv.Itoa(c.Calls), strconv.Itoa(c.Successes), strconv.Itoa(c.Errors), strconv.Itoa(c.Refused)}
+		row := []string{c.Name, c.Source, strconv.Itoa(c.Calls),
+			strconv.Itoa(c.Successes), strconv.Itoa(c.Errors), strconv.Itoa(c.Refused)}
 		for _, ms := range []float64{c.TotalMs, c.AverageMs, c.P50Ms, c.P95Ms} {
 			row = append(row, milliseconds(ios, ms))
 		}
@@ -245,7 +250,14 @@ func (c *charts) write(e *cli.Env, set *settings.Settings, o *statsOptions) erro
 }
 
 func calls(c *audit.Count) page.Calls {
-	return page.Calls{OK: c.Successes, Errors: c.Errors, Refused: c.Refused, P50: c.P50Ms, P95: c.P95Ms, Tokens: int(c.ResultBytes / bytesPerToken)}
+	return page.Calls{
+		OK:      c.Successes,
+		Errors:  c.Errors,
+		Refused: c.Refused,
+		P50:     c.P50Ms,
+		P95:     c.P95Ms,
+		Tokens:  int(c.ResultBytes / bytesPerToken),
+	}
 }
 
 // selection says which calls the options select; "" means all.

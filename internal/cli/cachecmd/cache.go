@@ -52,7 +52,8 @@ belongs to. The next run gives the names to the servers in the order of the sett
 Exit codes: 0, 1, 2.`,
 		Example: "  toolreg cache clear\n  toolreg cache clear --names",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, names) }}
-	cmd.Flags().BoolVar(&names, "names", false, "also forget which server each name of a tool belongs to in this project")
+	cmd.Flags().BoolVar(&names, "names", false,
+		"also forget which server each name of a tool belongs to in this project")
 	return cmd
 }
 
@@ -154,7 +155,8 @@ func runClear(ctx context.Context, e *cli.Env, names bool) error {
 			return err
 		}
 	}
-	e.IO.Notef("removed from the cache: %s, %s, %s", cli.Counted(c.Listings, "listing"), cli.Counted(c.Results, "result"), cli.Counted(c.Pages, "page"))
+	e.IO.Notef("removed from the cache: %s, %s, %s",
+		cli.Counted(c.Listings, "listing"), cli.Counted(c.Results, "result"), cli.Counted(c.Pages, "page"))
 	if names {
 		e.IO.Notef("forgot to which server %s of tools belonged", cli.Counted(c.Names, "name"))
 	}

@@ -23,7 +23,8 @@ import (
 // have other mistakes. With optional it asks even if no param is required. line is the
 // command line that would have made the call; "" if no question was asked. If the
 // person leaves required params empty, the call is made without them and refused.
-func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage, optional bool) (completed json.RawMessage, line string, err error) {
+func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage,
+	optional bool) (completed json.RawMessage, line string, err error) {
 	if !e.IO.InTTY || !e.IO.OutTTY || !e.IO.ErrTTY || e.IO.JSON {
 		return params, "", nil
 	}

@@ -162,7 +162,14 @@ func (b *batch) run(ctx context.Context, c batchCall) {
 		return // the whole batch was canceled before this call ran
 	}
 	b.trace.call(ctx,
-		Made{Name: cmp.Or(c.tool, fmt.Sprintf("line %d", c.head.Line)), Found: c.found, Params: c.params, Result: result, Err: err, Took: time.Since(start)})
+		Made{
+			Name:   cmp.Or(c.tool, fmt.Sprintf("line %d", c.head.Line)),
+			Found:  c.found,
+			Params: c.params,
+			Result: result,
+			Err:    err,
+			Took:   time.Since(start),
+		})
 	b.print(ctx, c, result, err)
 }
 

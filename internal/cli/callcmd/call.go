@@ -61,10 +61,12 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 				}
 			}
 			if o.stdin.trace {
-				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"), Hint: "see toolreg call --help"}
+				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"),
+					Hint: "see toolreg call --help"}
 			}
 			if o.stdin.hold {
-				return &cli.UsageError{Err: errors.New("--hold needs --format"), Hint: "a single call that needs an answer does not run anyway"}
+				return &cli.UsageError{Err: errors.New("--hold needs --format"),
+					Hint: "a single call that needs an answer does not run anyway"}
 			}
 			if o.detach && (o.raw || o.stream || o.outputDir != "") {
 				return &cli.UsageError{
@@ -73,7 +75,8 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 				}
 			}
 			if cmd.Flags().Changed("parallel") {
-				return &cli.UsageError{Err: errors.New("--parallel needs --batch"), Hint: "calls of --format already run concurrently if all of them only read"}
+				return &cli.UsageError{Err: errors.New("--parallel needs --batch"),
+					Hint: "calls of --format already run concurrently if all of them only read"}
 			}
 			return cli.ArgsBetween(1, -1, "the name of a tool")(cmd, argv)
 		},
@@ -94,7 +97,8 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
 	f.BoolVar(&o.stream, "stream", false, "print output as it arrives; with --json one event per line")
 	f.StringVar(&o.images, "images", "", "show images on a terminal with this `protocol`: auto, kitty, iterm2, never")
-	f.BoolVar(&o.detach, "detach", false, "leave the call to its MCP server and print the id of its task; see toolreg tasks")
+	f.BoolVar(&o.detach, "detach", false,
+		"leave the call to its MCP server and print the id of its task; see toolreg tasks")
 	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `folder` and print their paths")
 	complete.Flag(cmd, "images", complete.Words("auto", "kitty", "iterm2", "never"))
 	complete.Flag(cmd, "output", complete.Dirs)
@@ -103,13 +107,15 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 
 func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string) error {
 	if o.raw && e.IO.OutTTY {
-		return &cli.UsageError{Err: fmt.Errorf("--raw does not write to a terminal"), Hint: "send it to a file or a pipe"}
+		return &cli.UsageError{Err: fmt.Errorf("--raw does not write to a terminal"),
+			Hint: "send it to a file or a pipe"}
 	}
 	if o.raw && e.IO.JSON {
 		return &cli.UsageError{Err: errors.New("--raw and --json cannot be used together"), Hint: "remove one of them"}
 	}
 	if o.stream && (o.raw || o.outputDir != "") {
-		return &cli.UsageError{Err: errors.New("--stream cannot be combined with --raw or --output"), Hint: "remove one of them"}
+		return &cli.UsageError{Err: errors.New("--stream cannot be combined with --raw or --output"),
+			Hint: "remove one of them"}
 	}
 	_, err := imageProtocol(e.Config, o.images, "")
 	if err := errors.Join(o.Check(), err); err != nil {

@@ -80,7 +80,8 @@ func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 		return
 	}
 	text := " " + ui.Line(t.Name) + " failed"
-	if r.Summary != "" && !strings.HasPrefix(r.Summary, t.ServerTool+" failed with ") && (p.streamed || !strings.Contains(cli.ResultText(r), r.Summary)) {
+	if r.Summary != "" && !strings.HasPrefix(r.Summary, t.ServerTool+" failed with ") &&
+		(p.streamed || !strings.Contains(cli.ResultText(r), r.Summary)) {
 		text += ": " + ui.Line(r.Summary)
 	}
 	p.ios.NoteSpans(ui.Span{Text: "✗" + text, Style: ui.Red})
@@ -91,7 +92,8 @@ func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 func withoutNotice(r registry.Result, err error) registry.Result {
 	cut := func(text string) string {
 		text = strings.TrimSpace(text)
-		if text == r.Summary || r.ErrorCategory == registry.ErrorTimeout && strings.HasSuffix(text, "; the server was asked to stop it") {
+		if text == r.Summary || r.ErrorCategory == registry.ErrorTimeout &&
+			strings.HasSuffix(text, "; the server was asked to stop it") {
 			return ""
 		}
 		return strings.TrimSuffix(text, "["+err.Error()+"]")
@@ -166,7 +168,8 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 	if c.URI != "" {
 		name += " " + c.URI
 	}
-	name = fmt.Sprintf("[%s %s, %d x %d pixels, %d bytes; --output DIR saves it]", name, info.MIMEType, info.Width, info.Height, len(c.Data))
+	name = fmt.Sprintf("[%s %s, %d x %d pixels, %d bytes; --output DIR saves it]",
+		name, info.MIMEType, info.Width, info.Height, len(c.Data))
 	if err := p.text(ui.Line(name)); err != nil || !p.ios.OutTTY || p.images == picture.None {
 		return err
 	}
@@ -203,21 +206,23 @@ func imageProtocol(config *cli.Config, flag, setting string) (picture.Protocol, 
 
 // Document is the JSON of one call.
 type Document struct {
-	Tool          string                 `json:"tool"`                        // registered name
-	OK            bool                   `json:"ok"`                          // the tool reported no error
-	IsError       bool                   `json:"isError,omitempty"`           // the tool reported an error
-	ErrorCategory registry.ErrorCategory `json:"errorCategory,omitempty"`     // stage in which the call failed
-	Summary       string                 `json:"summary,omitempty"`           // the result in a line
-	LLMContent    any                    `json:"llmContent"`                  // what the model reads: a string, or content blocks
-	ReturnDisplay *registry.Display      `json:"returnDisplay,omitempty"`     // what a person sees instead
-	Structured    json.RawMessage        `json:"structuredContent,omitempty"` // the tool's structured result, as sent
-	Meta          json.RawMessage        `json:"_meta,omitempty"`             // metadata of an MCP server, as sent
-	Locations     []registry.Location    `json:"locations,omitempty"`         // files that the call read or changed
-	DurationMs    int64                  `json:"durationMs"`
-	Truncated     bool                   `json:"truncated,omitempty"` // the result was cut (limits.output, limits.answer)
-	Cached        bool                   `json:"cached,omitempty"`    // the result comes from the cache (toolOptions)
-	Confined      bool                   `json:"confined,omitempty"`  // the program ran in the sandbox
-	Attempts      int                    `json:"attempts,omitempty"`  // number of attempts, if more than one
+	Tool          string                 `json:"tool"`                    // registered name
+	OK            bool                   `json:"ok"`                      // the tool reported no error
+	IsError       bool                   `json:"isError,omitempty"`       // the tool reported an error
+	ErrorCategory registry.ErrorCategory `json:"errorCategory,omitempty"` // stage in which the call failed
+	Summary       string                 `json:"summary,omitempty"`       // the result in a line
+	// LLMContent is what the model reads: a string, or content blocks.
+	LLMContent    any                 `json:"llmContent"`
+	ReturnDisplay *registry.Display   `json:"returnDisplay,omitempty"`     // what a person sees instead
+	Structured    json.RawMessage     `json:"structuredContent,omitempty"` // the tool's structured result, as sent
+	Meta          json.RawMessage     `json:"_meta,omitempty"`             // metadata of an MCP server, as sent
+	Locations     []registry.Location `json:"locations,omitempty"`         // files that the call read or changed
+	DurationMs    int64               `json:"durationMs"`
+	// Truncated says that the result was cut (limits.output, limits.answer).
+	Truncated bool `json:"truncated,omitempty"`
+	Cached    bool `json:"cached,omitempty"`   // the result comes from the cache (toolOptions)
+	Confined  bool `json:"confined,omitempty"` // the program ran in the sandbox
+	Attempts  int  `json:"attempts,omitempty"` // number of attempts, if more than one
 }
 
 // NewDocument returns the JSON of a result.
@@ -225,7 +230,8 @@ func NewDocument(t *registry.Tool, r registry.Result) Document {
 	d := Document{
 		Tool: t.Name, OK: !r.IsError, IsError: r.IsError, ErrorCategory: r.ErrorCategory, Summary: r.Summary,
 		LLMContent: Content(r.Content), Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
-		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated, Cached: r.Cached, Confined: r.Confined, Attempts: r.Attempts,
+		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated,
+		Cached: r.Cached, Confined: r.Confined, Attempts: r.Attempts,
 	}
 	if display := displayOf(&r); !display.IsZero() {
 		d.ReturnDisplay = &display
@@ -396,7 +402,8 @@ func (t *tracer) call(ctx context.Context, m Made) {
 	case m.Err != nil:
 		mark, why = ui.Span{Text: "✗", Style: ui.Red}, ": "+cli.NewErrorBody(ctx, m.Err).Message
 	case m.Result.IsError:
-		mark, why = ui.Span{Text: "✗", Style: ui.Red}, ": "+cmp.Or(m.Result.Summary, text.FirstLine(m.Result.Text()), "the tool failed")
+		mark, why = ui.Span{Text: "✗", Style: ui.Red},
+			": "+cmp.Or(m.Result.Summary, text.FirstLine(m.Result.Text()), "the tool failed")
 	}
 	line = strings.TrimRight(line, " ") + fmt.Sprintf(" (%d ms)", m.Took.Milliseconds()) + ui.Line(why)
 	t.ios.NoteSpans(mark, ui.Span{Text: line, Style: ui.Dim})

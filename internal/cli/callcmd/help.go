@@ -54,7 +54,8 @@ func usage(callAs string, t *registry.Tool) string {
 			asJSON = asJSON || p.Required
 		} else if !p.Required {
 			optional = true
-		} else if !slices.ContainsFunc(params, func(within args.Param) bool { return strings.HasPrefix(within.Name, p.Name+".") }) {
+		} else if !slices.ContainsFunc(params,
+			func(within args.Param) bool { return strings.HasPrefix(within.Name, p.Name+".") }) {
 			line += " " + cli.Quote(p.Name) + "=…"
 		}
 	}

@@ -42,7 +42,8 @@ func (e *HeldError) Hint() string {
 
 // callHeld makes calls that were asked about, up to the first script that has a question. The
 // error is then a *HeldError, and the response goes on there when it is given again.
-func (r *roundTrip) callHeld(ctx context.Context, calls []provider.Call, plan []planned, answers []provider.Answer, together int) error {
+func (r *roundTrip) callHeld(ctx context.Context, calls []provider.Call,
+	plan []planned, answers []provider.Answer, together int) error {
 	for _, part := range segments(plan) {
 		err := r.take(ctx, calls, part)
 		if err == nil {
@@ -150,7 +151,8 @@ func (r *roundTrip) askAll(ctx context.Context, calls []provider.Call, plan []pl
 }
 
 // addQuestion appends a kept question about a call, or in the script that it runs.
-func addQuestion(list []engine.KeptQuestion, call provider.Call, kept policy.KeptQuestion) ([]engine.KeptQuestion, error) {
+func addQuestion(list []engine.KeptQuestion, call provider.Call,
+	kept policy.KeptQuestion) ([]engine.KeptQuestion, error) {
 	q, err := engine.NewKeptQuestion(kept)
 	q.CallID = call.ID()
 	return append(list, q), err

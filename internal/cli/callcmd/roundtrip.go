@@ -37,7 +37,8 @@ gemini-interactions, mcp.
 `
 
 // runRoundTrip answers the tool calls in a model's response.
-func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset string, selection *cli.Selection, hold bool) error {
+func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer,
+	formatName, preset string, selection *cli.Selection, hold bool) error {
 	format, err := provider.LookupCallFormat(formatName)
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -214,7 +215,8 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 }
 
 // callAll makes calls and sets their answers.
-func (r *roundTrip) callAll(ctx context.Context, calls []provider.Call, plan []planned, answers []provider.Answer, together int) {
+func (r *roundTrip) callAll(ctx context.Context, calls []provider.Call,
+	plan []planned, answers []provider.Answer, together int) {
 	slots := make(chan struct{}, together)
 	var running sync.WaitGroup
 	for _, p := range plan {
@@ -299,7 +301,8 @@ func (r *roundTrip) call(ctx context.Context, c provider.Call, p planned) provid
 	switch {
 	case interrupted && result.ErrorCategory == registry.ErrorCancellation:
 		r.ran.Store(true)
-		return provider.ErrorAnswer("The user interrupted this call; it may have taken effect in part. Check before you repeat it.")
+		return provider.ErrorAnswer(
+			"The user interrupted this call; it may have taken effect in part. Check before you repeat it.")
 	case interrupted:
 		return provider.ErrorAnswer("The user interrupted the calls before this one was run.")
 	}

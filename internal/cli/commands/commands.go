@@ -38,14 +38,17 @@ func Program(version string) cli.Program {
 func groups() []cli.Group {
 	type list = []cli.Command
 	return []cli.Group{
-		{Title: "Core commands", Commands: list{{"list", listcmd.New}, {"discover", discovercmd.New}, {"schema", schemacmd.New}, {"call", callcmd.New},
+		{Title: "Core commands", Commands: list{{"list", listcmd.New},
+			{"discover", discovercmd.New}, {"schema", schemacmd.New}, {"call", callcmd.New},
 			{"servers", serverscmd.New}}},
 		{Title: "Tools", Commands: list{{"search", searchcmd.New}, {"run", runcmd.New}, {"tasks", taskscmd.New}, {"why", whycmd.New}}},
 		{Title: "Agents", Commands: list{{"serve", servecmd.New}, {"rpc", rpccmd.New}}},
 		{Title: "Sources", Commands: list{{"plugins", pluginscmd.New}, {"lock", lockcmd.New}, {"cache", cachecmd.New}}},
-		{Title: "Trust and records", Commands: list{{"trust", trustcmd.New}, {"policy", policycmd.New}, {"approvals", approvalscmd.New},
+		{Title: "Trust and records", Commands: list{{"trust", trustcmd.New},
+			{"policy", policycmd.New}, {"approvals", approvalscmd.New},
 			{"audit", auditcmd.New}, {"stats", auditcmd.NewStats}}},
-		{Title: "Setup", Commands: list{{"init", initcmd.New}, {"settings", settingscmd.New}, {"", doctorcmd.New}, {"", completioncmd.New},
+		{Title: "Setup", Commands: list{{"init", initcmd.New},
+			{"settings", settingscmd.New}, {"", doctorcmd.New}, {"", completioncmd.New},
 			{"version", cli.NewVersionCommand}}},
 		{Commands: append(cli.InternalCommands(), cli.Command{New: completioncmd.NewComplete})},
 	}

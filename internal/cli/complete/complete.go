@@ -92,7 +92,8 @@ func (c Completer) Settings(list func(context.Context, *settings.Settings) []cob
 
 // Session makes a completion of what a session knows without starting any source. list
 // is called with the arguments before the word.
-func (c Completer) Session(list func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion) cobra.CompletionFunc {
+func (c Completer) Session(list func(ctx context.Context, s *engine.Session,
+	argv []string, word string) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		s, err := c.env.CompletionSession(cmd)
 		if err != nil {
@@ -109,7 +110,8 @@ func safe(list []cobra.Completion) []cobra.Completion {
 	var out []cobra.Completion
 	for _, c := range list {
 		word, description, _ := strings.Cut(c, "\t")
-		if word != "" && !strings.HasPrefix(word, "-") && strings.TrimSpace(word) == word && !strings.ContainsFunc(word, invisible) {
+		if word != "" && !strings.HasPrefix(word, "-") &&
+			strings.TrimSpace(word) == word && !strings.ContainsFunc(word, invisible) {
 			out = append(out, cobra.CompletionWithDesc(word, strings.TrimSpace(strings.Map(visible, description))))
 		}
 	}
@@ -131,7 +133,8 @@ func visible(r rune) rune {
 
 // SettingKeys completes the names of settings and of their groups, and the
 // servers among them.
-func (c Completer) SettingKeys(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) SettingKeys(cmd *cobra.Command, argv []string,
+	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
 		var out []cobra.Completion
 		for _, r := range table.NewIndex().Rows {
@@ -170,7 +173,8 @@ func (c Completer) registry(list func(*registry.Registry) []cobra.Completion) co
 }
 
 // Tools completes names of tools.
-func (c Completer) Tools(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Tools(cmd *cobra.Command, argv []string,
+	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.registry(func(reg *registry.Registry) []cobra.Completion {
 		var out []cobra.Completion
 		for _, t := range reg.Tools() {
@@ -181,7 +185,8 @@ func (c Completer) Tools(cmd *cobra.Command, argv []string, word string) ([]cobr
 }
 
 // Servers completes names of MCP servers, including disabled ones.
-func (c Completer) Servers(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Servers(cmd *cobra.Command, argv []string,
+	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
 		var out []cobra.Completion
 		for _, s := range set.Entries() {
@@ -192,7 +197,8 @@ func (c Completer) Servers(cmd *cobra.Command, argv []string, word string) ([]co
 }
 
 // Plugins completes ids of plugins, including those that are not in use.
-func (c Completer) Plugins(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Plugins(cmd *cobra.Command, argv []string,
+	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Session(func(_ context.Context, s *engine.Session, _ []string, _ string) []cobra.Completion {
 		var out []cobra.Completion
 		for _, p := range s.Plugins.Found {
@@ -203,7 +209,8 @@ func (c Completer) Plugins(cmd *cobra.Command, argv []string, word string) ([]co
 }
 
 // Sources completes names of sources.
-func (c Completer) Sources(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Sources(cmd *cobra.Command, argv []string,
+	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.registry(func(reg *registry.Registry) []cobra.Completion {
 		var out []cobra.Completion
 		for _, r := range reg.Reports() {
@@ -214,7 +221,8 @@ func (c Completer) Sources(cmd *cobra.Command, argv []string, word string) ([]co
 }
 
 // Categories completes the standard categories and others that tools use.
-func (c Completer) Categories(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Categories(cmd *cobra.Command, argv []string,
+	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.registry(func(reg *registry.Registry) []cobra.Completion {
 		out := []cobra.Completion{"read", "write", "command", "network", "other"}
 		for _, t := range reg.Tools() {

@@ -17,7 +17,8 @@ import (
 
 // Params completes arguments k=v by the schema of the tool in the first
 // argument: keys, values, and files after "@".
-func (c Completer) Params(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c Completer) Params(cmd *cobra.Command, argv []string,
+	word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Session(func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion {
 		found, err := s.Tools.Find(ctx, argv[0], engine.Query{})
 		if err != nil {
@@ -118,7 +119,8 @@ func (c Completer) value(p args.Param, value string) []cobra.Completion {
 func namesFile(p args.Param) bool {
 	name := strings.ToLower(p.Name)
 	return strings.HasPrefix(p.Type, "string") &&
-		slices.ContainsFunc([]string{"path", "paths", "file", "files", "filename", "dir", "directory", "folder"}, func(end string) bool {
+		slices.ContainsFunc([]string{"path", "paths", "file", "files",
+			"filename", "dir", "directory", "folder"}, func(end string) bool {
 			return strings.HasSuffix(name, end)
 		})
 }

@@ -19,7 +19,8 @@ import (
 func NewComplete(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "complete", Hidden: true, DisableFlagParsing: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // the flags belong to the completed line
+		// The flags belong to the completed line.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			_, err := io.WriteString(e.IO.Out, reply(cmd.Context(), cmd.Root(), argv))
 			return err
@@ -39,7 +40,8 @@ func reply(ctx context.Context, root *cobra.Command, argv []string) string {
 	case "zsh", "fish":
 		a := ask(ctx, root, rest)
 		if shell == "zsh" { // _describe reads a backslash before a colon as a quote
-			a.candidates = slices.DeleteFunc(a.candidates, func(c candidate) bool { return strings.ContainsRune(c.word, '\\') })
+			a.candidates = slices.DeleteFunc(a.candidates,
+				func(c candidate) bool { return strings.ContainsRune(c.word, '\\') })
 		}
 		return a.lines()
 	case "bash":
@@ -111,7 +113,8 @@ func ask(ctx context.Context, root *cobra.Command, words []string) answer {
 	}
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 	var directive cobra.ShellCompDirective
-	if _, err := fmt.Sscanf(lines[len(lines)-1], ":%d", &directive); err != nil || directive&cobra.ShellCompDirectiveError != 0 {
+	if _, err := fmt.Sscanf(lines[len(lines)-1], ":%d", &directive); err != nil ||
+		directive&cobra.ShellCompDirectiveError != 0 {
 		return answer{}
 	}
 	last := words[len(words)-1]

@@ -99,7 +99,8 @@ func parseLine(line, breaks string) bashLine {
 	}
 	for i := 0; i < len(line); i++ {
 		c := line[i]
-		escapes := c == '\\' && i+1 < len(line) && l.quote != '\'' && (l.quote == 0 || strings.IndexByte("\"$`\\", line[i+1]) >= 0)
+		escapes := c == '\\' && i+1 < len(line) && l.quote != '\'' &&
+			(l.quote == 0 || strings.IndexByte("\"$`\\", line[i+1]) >= 0)
 		switch {
 		case escapes:
 			i++
@@ -184,5 +185,6 @@ func (l bashLine) quoted(s string) (quoted string, ok bool) {
 
 // isPlain reports whether a byte never needs quoting in bash.
 func isPlain(c byte) bool {
-	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("_-.,/:=@%+", c) >= 0
+	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' ||
+		c >= 'a' && c <= 'z' || strings.IndexByte("_-.,/:=@%+", c) >= 0
 }

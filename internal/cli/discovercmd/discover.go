@@ -41,13 +41,15 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 		ValidArgsFunction: complete.Args(e.Complete().Servers),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
-	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 if any source failed or has a tool that cannot be called")
+	cmd.Flags().BoolVar(&o.Strict, "strict", false,
+		"fail with exit code 8 if any source failed or has a tool that cannot be called")
 	return cmd
 }
 
 func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) error {
 	inDocs := e.IO.HoldsDiagnostics()
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{List: true}, InDocs: inDocs, InServers: true, Infos: true})
+	s, err := e.Engine.Session(ctx,
+		cli.SessionOptions{Options: engine.Options{List: true}, InDocs: inDocs, InServers: true, Infos: true})
 	if err != nil {
 		return err
 	}
@@ -57,7 +59,8 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 	}
 	diags := slices.Concat(s.Tools.Diagnostics(reg), reg.CompileAll(ctx))
 	if !inDocs { // the table shows which sources failed
-		e.IO.DiagnoseAll(slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool { return d.Code == "source_failed" }))
+		e.IO.DiagnoseAll(slices.DeleteFunc(slices.Clone(diags),
+			func(d registry.Diagnostic) bool { return d.Code == "source_failed" }))
 	}
 	if err := print(e.IO, reg, reports, diags); err != nil {
 		return err
@@ -89,7 +92,8 @@ func uncallable(reg *registry.Registry, diags []registry.Diagnostic) error {
 		return nil
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%w: tools that cannot be called: %s", registry.ErrSourceFailed, strings.Join(slices.Compact(names), ", "))
+	return fmt.Errorf("%w: tools that cannot be called: %s",
+		registry.ErrSourceFailed, strings.Join(slices.Compact(names), ", "))
 }
 
 // document is the JSON of discover.
@@ -103,7 +107,9 @@ func print(ios *cli.IO, reg *registry.Registry, reports []engine.SourceReport, d
 	if ios.JSON {
 		return ios.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
 	}
-	t := ui.Aged{Table: ui.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
+	t := ui.Aged{
+		Table: ui.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}},
+	}
 	failed := 0
 	for _, r := range reports {
 		if r.State == registry.StateFailed {
@@ -118,7 +124,8 @@ func print(ios *cli.IO, reg *registry.Registry, reports []engine.SourceReport, d
 		case ios.OutTTY:
 			elapsed = (time.Duration(r.DurationMs) * time.Millisecond).String()
 		}
-		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, cli.WithoutSource(r.Error, r.Name))
+		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State),
+			strconv.Itoa(r.Tools), elapsed, cli.WithoutSource(r.Error, r.Name))
 	}
 	ios.Summary("%s from %s", cli.Counted(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
 	return ios.PrintTable(t.For(ios.OutTTY))

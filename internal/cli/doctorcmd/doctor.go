@@ -71,7 +71,8 @@ func run(ctx context.Context, e *cli.Env) error {
 // runs all checks again.
 func runFix(ctx context.Context, e *cli.Env) error {
 	if e.IO.JSON {
-		return &cli.UsageError{Err: errors.New("--fix and --json cannot be used together"), Hint: "the JSON of toolreg doctor has the commands as fix"}
+		return &cli.UsageError{Err: errors.New("--fix and --json cannot be used together"),
+			Hint: "the JSON of toolreg doctor has the commands as fix"}
 	}
 	x, err := examine(ctx, e)
 	if err != nil {
@@ -88,7 +89,8 @@ func runFix(ctx context.Context, e *cli.Env) error {
 	if x, err = examine(ctx, e); err != nil {
 		return err
 	}
-	x.findings = slices.DeleteFunc(x.findings, func(f finding) bool { return f.State == stateOK || f.State == stateInfo })
+	x.findings = slices.DeleteFunc(x.findings,
+		func(f finding) bool { return f.State == stateOK || f.State == stateInfo })
 	if len(x.findings) == 0 {
 		e.IO.Notef("no problems are left")
 	}
@@ -146,7 +148,8 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 	if p := s.Project; p != nil && p.Trusted {
 		x.add(stateOK, "trust", "", "the settings of this project are trusted")
 	} else if p != nil && p.Obstacle != "" {
-		x.add(stateWarning, "trust", "toolreg trust status", "the settings of this project cannot be trusted as they are: %s", p.Obstacle)
+		x.add(stateWarning, "trust", "toolreg trust status",
+			"the settings of this project cannot be trusted as they are: %s", p.Obstacle)
 	}
 	if s.Audit.Enabled {
 		x.auditLog(ctx, s)
@@ -155,10 +158,12 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 	}
 	for i := range s.ToolOptions {
 		if o := &s.ToolOptions[i]; o.Pattern == "" || strings.TrimSpace(o.Pattern) != o.Pattern {
-			x.add(stateWarning, "toolOptions", "write the name as toolreg list shows it", "%s: %q matches no tool", o.Origin, o.Pattern)
+			x.add(stateWarning, "toolOptions", "write the name as toolreg list shows it",
+				"%s: %q matches no tool", o.Origin, o.Pattern)
 		}
 	}
-	if set := engine.NewHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ); set != nil {
+	if set := engine.NewHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ),
+		x.env.Config.Environ); set != nil {
 		x.hooks(set)
 	}
 }
@@ -173,7 +178,8 @@ func (x *examination) hooks(set *hooks.Set) {
 			_, err = (process.Spec{Argv: argv, Dir: set.Dir, Env: h.Env}).Program()
 		}
 		if err != nil {
-			x.add(stateError, "hooks", cmp.Or(remedyForError(err), "correct the hook at "+h.Origin), "the %s cannot run: %s", h, err)
+			x.add(stateError, "hooks", cmp.Or(remedyForError(err), "correct the hook at "+h.Origin),
+				"the %s cannot run: %s", h, err)
 			continue
 		}
 		found++
@@ -186,7 +192,8 @@ func (x *examination) hooks(set *hooks.Set) {
 // sources loads all sources and reports the state of each.
 func (x *examination) sources(ctx context.Context) error {
 	s, err := x.env.Engine.Session(ctx,
-		cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept, Listed: &engine.Listed{}}, Ask: true, InDocs: true})
+		cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept, Listed: &engine.Listed{}},
+			Ask: true, InDocs: true})
 	if err != nil {
 		x.settingsError(err)
 		return nil
@@ -211,7 +218,8 @@ func (x *examination) sources(ctx context.Context) error {
 		needsLogin := i >= 0 && infos[i].State == mcpclient.StateNeedsLogin
 		switch {
 		case needsLogin:
-			x.add(stateError, r.Name, "toolreg servers login "+cli.Quote(ui.Line(name)), "%s", cli.WithoutSource(infos[i].Error, r.Name))
+			x.add(stateError, r.Name, "toolreg servers login "+cli.Quote(ui.Line(name)),
+				"%s", cli.WithoutSource(infos[i].Error, r.Name))
 			x.fixable(fix{{"servers", "login", "--", name}})
 		case r.State == registry.StateFailed:
 			x.add(stateError, r.Name, remedyFor(r.Name, reg.Failure(r.Name)), "%s", cli.WithoutSource(r.Error, r.Name))
@@ -226,7 +234,8 @@ func (x *examination) sources(ctx context.Context) error {
 		}
 	}
 	for _, d := range append(s.Tools.Diagnostics(reg), reg.CompileAll(ctx)...) {
-		if d.Code != settings.CodeSourceFailed && (d.Severity != registry.SeverityInfo || d.Code == registry.CodeNameKept) {
+		if d.Code != settings.CodeSourceFailed &&
+			(d.Severity != registry.SeverityInfo || d.Code == registry.CodeNameKept) {
 			x.diagnostics("registry", []registry.Diagnostic{d})
 		}
 	}
@@ -235,7 +244,8 @@ func (x *examination) sources(ctx context.Context) error {
 }
 
 // texts reports servers whose texts may steer a model.
-func (x *examination) texts(ctx context.Context, s *engine.Session, reg *registry.Registry, on []*mcpclient.Source) error {
+func (x *examination) texts(ctx context.Context, s *engine.Session,
+	reg *registry.Registry, on []*mcpclient.Source) error {
 	found, _, err := s.Check(ctx, reg, on, s.Servers.APIs()...) // failed servers were reported
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -31,7 +31,8 @@ func (x *examination) folders() {
 		err = probe(d)
 	}
 	if err != nil {
-		x.add(stateError, "state folder", "set XDG_STATE_HOME to a folder that you can write to", "answers, trust and the audit log cannot be saved: %s", err)
+		x.add(stateError, "state folder", "set XDG_STATE_HOME to a folder that you can write to",
+			"answers, trust and the audit log cannot be saved: %s", err)
 	} else {
 		x.add(stateOK, "state folder", "", "%s", d.Path)
 	}
@@ -57,9 +58,11 @@ func (x *examination) cache(s *engine.Session) {
 	}
 	switch {
 	case err != nil:
-		x.add(stateWarning, "discovery cache", "set XDG_CACHE_HOME to a folder that you can write to", "it cannot be read: %s", err)
+		x.add(stateWarning, "discovery cache",
+			"set XDG_CACHE_HOME to a folder that you can write to", "it cannot be read: %s", err)
 	case len(kept) == 0 && ttl == 0:
-		x.add(stateInfo, "discovery cache", "", "disabled; set cache.discovery: 1h to use cached tool lists for an hour")
+		x.add(stateInfo, "discovery cache", "",
+			"disabled; set cache.discovery: 1h to use cached tool lists for an hour")
 	case len(kept) == 0:
 		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", ui.AgeText(ttl.Milliseconds()))
 	default:
@@ -82,7 +85,8 @@ func probe(d *state.Dir) error {
 
 // programs checks the programs that tools run.
 func (x *examination) programs(ctx context.Context, s *settings.Settings) {
-	env, err := values.ToolEnviron(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ)
+	env, err := values.ToolEnviron(ctx, s,
+		values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ)
 	if err != nil {
 		x.add(stateError, "env", "set the variable, or give it a default as in ${NAME:-x}", "the setting env: %s", err)
 		env = values.Environment(x.env.Config.Environ, nil, false)
@@ -90,11 +94,14 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 	x.path(env)
 	shell := builtin.Shell(env)
 	if path, err := (process.Spec{Argv: []string{shell}, Env: env}).Program(); err != nil {
-		x.add(stateError, "shell", "install bash, or add its folder to PATH", "run_shell_command finds no shell: %s", err)
+		x.add(stateError, "shell", "install bash, or add its folder to PATH",
+			"run_shell_command finds no shell: %s", err)
 	} else {
 		x.add(stateOK, "shell", "", "%s", path)
 	}
-	for name, c := range map[string]settings.Command{"toolDiscoveryCommand": s.DiscoveryCommand, "toolCallCommand": s.CallCommand} {
+	for name, c := range map[string]settings.Command{
+		"toolDiscoveryCommand": s.DiscoveryCommand, "toolCallCommand": s.CallCommand,
+	} {
 		if !c.IsSet() || strings.Contains(c.Argv[0], "$") {
 			continue
 		}
@@ -120,7 +127,8 @@ func (x *examination) path(env []string) {
 		}
 	}
 	if len(odd) > 0 {
-		x.add(stateWarning, "PATH", "remove them, or make them absolute", "entries that are not absolute are ignored: %s", strings.Join(odd, ", "))
+		x.add(stateWarning, "PATH", "remove them, or make them absolute",
+			"entries that are not absolute are ignored: %s", strings.Join(odd, ", "))
 		return
 	}
 	x.add(stateOK, "PATH", "", "%s", cli.Counted(good, "folder"))
@@ -145,7 +153,8 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	case n == 0:
 		x.add(stateOK, "audit", "", "no calls in the log yet")
 	default:
-		x.add(stateOK, "audit", "", "%s in the log, the last at %s", cli.Counted(n, "call"), last.Local().Format(time.DateTime))
+		x.add(stateOK, "audit", "", "%s in the log, the last at %s",
+			cli.Counted(n, "call"), last.Local().Format(time.DateTime))
 	}
 }
 
@@ -157,7 +166,8 @@ func (x *examination) terminal() {
 	}
 	tty, err := ui.OpenTTY()
 	if err != nil {
-		x.add(stateInfo, "terminal", "", "not available: calls that need an answer fail with exit code 6, or are allowed with --yes")
+		x.add(stateInfo, "terminal", "",
+			"not available: calls that need an answer fail with exit code 6, or are allowed with --yes")
 		return
 	}
 	_ = tty.Close() // nothing was written
@@ -183,7 +193,8 @@ func (x *examination) kept(ctx context.Context, s *settings.Settings) {
 // where it is not available.
 func (x *examination) sandbox(s *settings.Settings) {
 	env := values.Environment(x.env.Config.Environ, nil, false)
-	c := confine.New(confine.Options{Settings: s, Environ: x.env.Config.Environ, Env: func() []string { return env }, Warn: func(registry.Diagnostic) {}})
+	c := confine.New(confine.Options{Settings: s, Environ: x.env.Config.Environ,
+		Env: func() []string { return env }, Warn: func(registry.Diagnostic) {}})
 	defer c.Close()
 	parts, missing, wanted := c.Findings()
 	var has []string
@@ -199,7 +210,8 @@ func (x *examination) sandbox(s *settings.Settings) {
 	if len(has) == 0 {
 		has = []string{"nothing"}
 	}
-	x.add(stateInfo, "sandbox", "", "the sandbox is not available: %s; the system supports %s", missing, strings.Join(has, ", "))
+	x.add(stateInfo, "sandbox", "", "the sandbox is not available: %s; the system supports %s",
+		missing, strings.Join(has, ", "))
 	for _, setting := range wanted {
 		x.add(stateWarning, "sandbox", "", "%s, but the sandbox is not available", setting)
 	}

@@ -58,8 +58,8 @@ func (x *examination) print(ios *cli.IO, failed bool) error {
 	}
 	for _, f := range x.findings {
 		message, more, _ := strings.Cut(ui.Visible(f.Message), "\n")
-		write("", ui.Span{Text: marks[f.State], Style: ui.StateStyle(f.State)}, ui.Span{Text: " "}, ui.Span{Text: ui.Line(f.Subject), Style: ui.Bold},
-			ui.Span{Text: ": " + message})
+		write("", ui.Span{Text: marks[f.State], Style: ui.StateStyle(f.State)}, ui.Span{Text: " "},
+			ui.Span{Text: ui.Line(f.Subject), Style: ui.Bold}, ui.Span{Text: ": " + message})
 		if more != "" {
 			b.WriteString("  | " + cli.Indent(more) + "\n")
 		}
@@ -94,7 +94,8 @@ type examination struct {
 }
 
 func (x *examination) add(state, subject, remedy, format string, args ...any) {
-	x.findings = append(x.findings, finding{State: state, Subject: subject, Message: fmt.Sprintf(format, args...), Remedy: remedy})
+	x.findings = append(x.findings,
+		finding{State: state, Subject: subject, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 // fixable sets the fix of the last finding.
@@ -133,7 +134,8 @@ func (f fix) String() string {
 // offer asks about each fix and runs those that the person wants. It reports
 // whether any was run.
 func (x *examination) offer(ctx context.Context) (ran bool, err error) {
-	tty, err := x.env.Person.Require(&cli.NoTerminalError{What: "doctor --fix", Instead: "run the commands that toolreg doctor names"})
+	tty, err := x.env.Person.Require(&cli.NoTerminalError{What: "doctor --fix",
+		Instead: "run the commands that toolreg doctor names"})
 	if err != nil {
 		return false, err
 	}
@@ -185,7 +187,8 @@ func (x *examination) isOurs(o settings.Origin) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(x.env.Config.Globals.Files, func(f string) bool { return !x.env.Config.IsPiped(f) && x.env.Config.Absolute(f) == o.Name })
+	return slices.ContainsFunc(x.env.Config.Globals.Files,
+		func(f string) bool { return !x.env.Config.IsPiped(f) && x.env.Config.Absolute(f) == o.Name })
 }
 
 // fixFile returns the fix that edits a file with mistakes; nil if file is not the path of

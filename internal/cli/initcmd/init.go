@@ -45,11 +45,13 @@ type way struct {
 
 func ways() []way {
 	return []way{
-		{name: "look", does: "see which tools my agent gets, and what they cost", next: []string{"toolreg --import PROGRAM list --cost"}},
-		{name: "entry", does: "give my agent all tools through one entry", file: "settings.yaml", user: true, copies: true,
-			next: []string{"toolreg serve --print-config PROGRAM"}},
+		{name: "look", does: "see which tools my agent gets, and what they cost",
+			next: []string{"toolreg --import PROGRAM list --cost"}},
+		{name: "entry", does: "give my agent all tools through one entry", file: "settings.yaml",
+			user: true, copies: true, next: []string{"toolreg serve --print-config PROGRAM"}},
 		{name: "loop", does: "write an agent loop", file: "settings.yaml",
-			next: []string{"toolreg schema --format anthropic --request >tools.json", "toolreg call --format anthropic <response.json"}},
+			next: []string{"toolreg schema --format anthropic --request >tools.json",
+				"toolreg call --format anthropic <response.json"}},
 		{name: "ci", does: "use tools in CI", file: "ci.yaml",
 			next: []string{"toolreg lock", "TOOLREG_SETTINGS=.toolreg/ci.yaml toolreg lock --check"}},
 		{name: "team", does: "share the tools of a project with a team", file: "settings.yaml", copies: true,
@@ -130,13 +132,14 @@ func run(ctx context.Context, e *cli.Env, name string) error {
 	}
 	only := e.Config.Globals.Imports
 	seen := map[string]bool{} // files that several programs read
-	found := slices.DeleteFunc(imports.Find(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f imports.Found) bool {
-		if len(f.Entries) == 0 || len(only) > 0 && !slices.Contains(only, f.Program) || seen[f.File] {
-			return true
-		}
-		seen[f.File] = true
-		return false
-	})
+	found := slices.DeleteFunc(imports.Find(agents.Importer{}, s.ProjectRoot, e.Config.Environ),
+		func(f imports.Found) bool {
+			if len(f.Entries) == 0 || len(only) > 0 && !slices.Contains(only, f.Program) || seen[f.File] {
+				return true
+			}
+			seen[f.File] = true
+			return false
+		})
 	d := initDocument{Way: w.name, Found: cli.OrEmpty(found)}
 	if w.file != "" {
 		if err := create(ctx, e, s, w, &d); err != nil {
@@ -174,7 +177,8 @@ func choose(ctx context.Context, person *cli.Person, name string) (way, error) {
 	if name != "" {
 		i := slices.Index(names(), name)
 		if i < 0 {
-			return way{}, &cli.UsageError{Err: fmt.Errorf("unknown use %q", name), Hint: "one of " + strings.Join(names(), ", ")}
+			return way{}, &cli.UsageError{Err: fmt.Errorf("unknown use %q", name),
+				Hint: "one of " + strings.Join(names(), ", ")}
 		}
 		return all[i], nil
 	}
@@ -254,7 +258,8 @@ func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *ini
 // shellRule returns the rule for shell commands: in the sandbox where they can be confined
 // in full.
 func shellRule(e *cli.Env, s *settings.Settings) []byte {
-	c := confine.New(confine.Options{Settings: s, Environ: e.Config.Environ, Env: func() []string { return nil }, Warn: e.IO.Warn})
+	c := confine.New(confine.Options{Settings: s, Environ: e.Config.Environ,
+		Env: func() []string { return nil }, Warn: e.IO.Warn})
 	defer c.Close()
 	if m := c.Means(confine.Shell); m.Off || m.Missing() != "" {
 		return []byte("{tool: run_shell_command, command: git status, decision: allow}")

@@ -40,8 +40,10 @@ what the model sees before it searches for tools.
 
 func (o *costOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&o.wanted, "cost", false, "show what each declaration costs and what a filter saves, in bytes and estimated tokens")
-	f.StringVarP(&o.format, "format", "f", provider.DefaultFormat, "with --cost and --html: the `format` of the declarations")
+	f.BoolVar(&o.wanted, "cost", false,
+		"show what each declaration costs and what a filter saves, in bytes and estimated tokens")
+	f.StringVarP(&o.format, "format", "f", provider.DefaultFormat,
+		"with --cost and --html: the `format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
 	o.deferral.Flag(cmd, "with --cost: which tools the model must search for")
 }
@@ -81,7 +83,8 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 		return err
 	}
 	inDocs := e.IO.HoldsDiagnostics()
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{InDocs: inDocs}) // with all tools, which show what the filter saves
+	// The session has all tools, which show what the filter saves.
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{InDocs: inDocs})
 	if err != nil {
 		return err
 	}
@@ -144,7 +147,8 @@ func (o *costOptions) formats(view *imports.Program) (provider.Format, []provide
 
 // counted returns the tools to count and all tools that are offered. name is the name of
 // a tool or a glob; "" means the selection.
-func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry, name string) (tools, all []*registry.Tool, err error) {
+func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session,
+	reg *registry.Registry, name string) (tools, all []*registry.Tool, err error) {
 	if err := o.CheckCategory(reg); err != nil {
 		return nil, nil, err
 	}
@@ -152,7 +156,8 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session, re
 	if err != nil {
 		return nil, nil, err
 	}
-	tools = slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !engine.InPreset(o.preset, t) })
+	tools = slices.DeleteFunc(o.Apply(slices.Clone(all)),
+		func(t *registry.Tool) bool { return !engine.InPreset(o.preset, t) })
 	own, err := o.script(ctx, s, reg, name)
 	if err != nil {
 		return nil, nil, err
@@ -175,7 +180,8 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session, re
 }
 
 // script returns the tool run_script as it is declared, if it is and is wanted; else nil.
-func (o *options) script(ctx context.Context, s *engine.Session, reg *registry.Registry, name string) (*registry.Tool, error) {
+func (o *options) script(ctx context.Context, s *engine.Session,
+	reg *registry.Registry, name string) (*registry.Tool, error) {
 	if name != "" {
 		if named, err := s.Scripts.Has(ctx, name); err != nil || !named {
 			return nil, err
@@ -260,7 +266,8 @@ func deferredCost(f provider.Format, defs []registry.Definition, names []string,
 // compare sets what the filter saves of the whole.
 func (doc *costDocument) compare(whole cost) {
 	doc.Whole = &whole
-	doc.Saved = &cost{Name: "saved", Tools: whole.Tools - doc.Total.Tools, Bytes: whole.Bytes - doc.Total.Bytes, Tokens: whole.Tokens - doc.Total.Tokens}
+	doc.Saved = &cost{Name: "saved", Tools: whole.Tools - doc.Total.Tools,
+		Bytes: whole.Bytes - doc.Total.Bytes, Tokens: whole.Tokens - doc.Total.Tokens}
 	doc.Percent = 100 * doc.Saved.Bytes / max(whole.Bytes, 1)
 }
 
@@ -286,12 +293,14 @@ func (doc *costDocument) table() *ui.Table {
 	case doc.Unused != nil:
 		whole := cmp.Or(doc.Whole, &doc.Total)
 		row("", cost{Name: "unused", Bytes: doc.Unused.Bytes, Tokens: doc.Unused.Tokens},
-			fmt.Sprintf("%s, %d%% of the bytes of every request", cli.Counted(doc.Unused.Tools, "tool"), 100*doc.Unused.Bytes/max(whole.Bytes, 1)))
+			fmt.Sprintf("%s, %d%% of the bytes of every request",
+				cli.Counted(doc.Unused.Tools, "tool"), 100*doc.Unused.Bytes/max(whole.Bytes, 1)))
 	case doc.Saved != nil:
 		row("", *doc.Saved, fmt.Sprintf("%s, %d%% of the bytes", cli.Counted(doc.Saved.Tools, "tool"), doc.Percent))
 	}
 	if d := doc.Deferred; d != nil {
-		row("", *d, fmt.Sprintf("%s as %s, %d deferred", cli.Counted(d.Tools, "tool"), doc.Format, doc.Total.Tools-d.Tools))
+		row("", *d, fmt.Sprintf("%s as %s, %d deferred",
+			cli.Counted(d.Tools, "tool"), doc.Format, doc.Total.Tools-d.Tools))
 	}
 	return t
 }

@@ -75,7 +75,8 @@ func Page(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Regi
 }
 
 // newPage returns the page of the whole registry.
-func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry, o *options) (*page.Page, error) {
+func newPage(ctx context.Context, e *cli.Env, s *engine.Session,
+	reg *registry.Registry, o *options) (*page.Page, error) {
 	decider, err := s.Calls.Policy(reg)
 	if err != nil {
 		return nil, err
@@ -92,20 +93,24 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 	if err != nil {
 		return nil, err
 	}
-	p := &page.Page{Title: filepath.Base(s.Settings.ProjectRoot), Version: e.Version, Made: time.Now(), Format: format.Name}
+	p := &page.Page{Title: filepath.Base(s.Settings.ProjectRoot),
+		Version: e.Version, Made: time.Now(), Format: format.Name}
 	for _, d := range s.Tools.Diagnostics(reg) {
-		p.Notices = append(p.Notices, page.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
+		p.Notices = append(p.Notices,
+			page.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
 	}
 	defer shortenPaths(p, s.Settings.ProjectRoot, expand.NewEnviron(e.Config.Environ).Home())
 	changes := lockPage(p, s, reg)
 	for _, t := range tools {
 		p.Tools = append(p.Tools,
-			pageTool(ctx, t, engine.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
+			pageTool(ctx, t, engine.Definition(reg, t).Name, decider.DecideTool(ctx, t),
+				changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
 	}
 	pageCosts(p, formats, reg, tools)
 	if o.All {
 		for _, h := range o.Hidden(slices.Concat(reg.Hidden(), denied)) {
-			p.Hidden = append(p.Hidden, page.Hidden{Name: h.Name, Source: h.Source, Reason: h.Reason, Setting: h.Setting})
+			p.Hidden = append(p.Hidden,
+				page.Hidden{Name: h.Name, Source: h.Source, Reason: h.Reason, Setting: h.Setting})
 		}
 	}
 	return p, nil
@@ -188,7 +193,8 @@ func ownServer(set *settings.Settings, was *lock.File, t *registry.Tool) bool {
 }
 
 func pageTool(ctx context.Context, t *registry.Tool, callAs string, v policy.Verdict, change *page.Change) page.Tool {
-	out := page.Tool{Name: callAs, DisplayName: t.DisplayName, Description: t.Description, Source: t.Source, Category: string(t.Category),
+	out := page.Tool{Name: callAs, DisplayName: t.DisplayName,
+		Description: t.Description, Source: t.Source, Category: string(t.Category),
 		Decision: v.Decision.String(), Reason: v.Reason, Origin: v.Origin, Change: change, Facts: pageFacts(t)}
 	for _, p := range args.WithoutInvalidExamples(ctx, &t.Definition, args.Describe(&t.Definition)) {
 		out.Params = append(out.Params, page.Param{
@@ -197,7 +203,8 @@ func pageTool(ctx context.Context, t *registry.Tool, callAs string, v policy.Ver
 		})
 	}
 	for _, x := range t.Examples {
-		out.Examples = append(out.Examples, page.Example{Description: x.Description, Command: cli.CallLine(callAs, &t.Definition, x.Params)})
+		out.Examples = append(out.Examples,
+			page.Example{Description: x.Description, Command: cli.CallLine(callAs, &t.Definition, x.Params)})
 	}
 	var schema bytes.Buffer
 	if json.Indent(&schema, t.InputSchema, "", "  ") == nil {
@@ -217,7 +224,8 @@ func pageFacts(t *registry.Tool) []page.Fact {
 		{Name: "Server tool", Value: t.ServerTool}, {Name: "Declared in", Value: t.Declared},
 		{Name: "Version", Value: t.Version}, {Name: "Author", Value: t.Author},
 		{Name: "Tags", Value: strings.Join(t.Tags, ", ")}, {Name: "Aliases", Value: strings.Join(t.Aliases, ", ")},
-		{Name: "Permissions", Value: strings.Join(t.Permissions, ", ")}, {Name: "Annotations", Value: string(t.Annotations)},
+		{Name: "Permissions", Value: strings.Join(t.Permissions, ", ")},
+		{Name: "Annotations", Value: string(t.Annotations)},
 		{Name: "Optional", Value: optional}, {Name: "Fingerprint", Value: t.Fingerprint()},
 	} {
 		if f.Value != "" {

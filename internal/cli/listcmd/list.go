@@ -55,21 +55,25 @@ failed, or with --strict any source).`,
 		ValidArgsFunction: complete.Arg(e.Complete().Tools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if (o.versions || o.examples) && len(argv) == 0 {
-				return &cli.UsageError{Err: errors.New("--versions and --examples need a tool"), Hint: "toolreg list TOOL --versions"}
+				return &cli.UsageError{Err: errors.New("--versions and --examples need a tool"),
+					Hint: "toolreg list TOOL --versions"}
 			}
 			o.costs.formatGiven = cmd.Flags().Changed("format")
 			if o.costs.formatGiven && !o.costs.wanted && o.html == "" {
-				return &cli.UsageError{Err: errors.New("--format needs --cost or --html"), Hint: "toolreg schema --format prints declarations"}
+				return &cli.UsageError{Err: errors.New("--format needs --cost or --html"),
+					Hint: "toolreg schema --format prints declarations"}
 			}
 			if err := o.costs.deferral.Check(); err != nil {
 				return err
 			}
 			if o.costs.deferral.On() && !o.costs.wanted {
-				return &cli.UsageError{Err: errors.New("--defer needs --cost"), Hint: "toolreg schema --defer prints declarations"}
+				return &cli.UsageError{Err: errors.New("--defer needs --cost"),
+					Hint: "toolreg schema --defer prints declarations"}
 			}
 			if o.html != "" {
 				if len(argv) > 0 || o.costs.wanted {
-					return &cli.UsageError{Err: errors.New("--html cannot be combined with a tool or --cost"), Hint: "the page has every tool with its cost"}
+					return &cli.UsageError{Err: errors.New("--html cannot be combined with a tool or --cost"),
+						Hint: "the page has every tool with its cost"}
 				}
 				return runHTML(cmd.Context(), e, o)
 			}
@@ -85,19 +89,23 @@ failed, or with --strict any source).`,
 	}
 	o.Flags(e, cmd, "strict")
 	cli.PresetFlag(cmd, &o.preset)
-	cmd.Flags().DurationVar(&o.inactive, "inactive", 0, "only tools without a call in the audit log for this long, such as 720h")
-	cmd.Flags().BoolVar(&o.All, "all", false, "also show hidden tools, and which setting hides them; with TOOL: what its override changes")
+	cmd.Flags().DurationVar(&o.inactive, "inactive", 0,
+		"only tools without a call in the audit log for this long, such as 720h")
+	cmd.Flags().BoolVar(&o.All, "all", false,
+		"also show hidden tools, and which setting hides them; with TOOL: what its override changes")
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: show every version")
 	cli.MarkRare(cmd.Flags(), "versions")
 	o.costs.flags(cmd)
-	cmd.Flags().StringVar(&o.html, "html", "", "write a web page with params, policy, cost and differences from the lock file to this `file`")
+	cmd.Flags().StringVar(&o.html, "html", "",
+		"write a web page with params, policy, cost and differences from the lock file to this `file`")
 	complete.Flag(cmd, "html", complete.Files)
 	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: show its examples as commands to paste")
 	return cmd
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: e.IO.HoldsDiagnostics()})
+	s, err := e.Engine.Session(ctx,
+		cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: e.IO.HoldsDiagnostics()})
 	if err != nil {
 		return err
 	}
@@ -129,7 +137,8 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 
 func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	inDocs := e.IO.HoldsDiagnostics()
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: inDocs})
+	s, err := e.Engine.Session(ctx,
+		cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
 	}
@@ -160,7 +169,8 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 }
 
 // printOne prints the tools with a name that pass the filters.
-func (o *options) printOne(ctx context.Context, ios *cli.IO, s *engine.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
+func (o *options) printOne(ctx context.Context, ios *cli.IO, s *engine.Session,
+	reg *registry.Registry, name string, tools []*registry.Tool) error {
 	if ios.JSON {
 		return Document{Diagnostics: cli.OrEmpty(s.Tools.Diagnostics(reg))}.print(ios, tools, o.All)
 	}
@@ -184,10 +194,12 @@ func (o *options) printOne(ctx context.Context, ios *cli.IO, s *engine.Session, 
 
 // unused returns the tools that were not called for a time, according to the
 // audit log; 0 returns all.
-func unused(ctx context.Context, config *cli.Config, tools []*registry.Tool, since time.Duration) ([]*registry.Tool, error) {
+func unused(ctx context.Context, config *cli.Config,
+	tools []*registry.Tool, since time.Duration) ([]*registry.Tool, error) {
 	switch {
 	case since < 0:
-		return nil, &cli.UsageError{Err: fmt.Errorf("--inactive %s: a time cannot be negative", since), Hint: "such as 720h for 30 days"}
+		return nil, &cli.UsageError{Err: fmt.Errorf("--inactive %s: a time cannot be negative", since),
+			Hint: "such as 720h for 30 days"}
 	case since == 0:
 		return tools, nil
 	}

@@ -100,9 +100,11 @@ func (e encoded) appendTo(data []byte) []byte {
 // printTools prints a line for each tool, sorted by name, which is the first
 // column; the JSON is sorted by display name.
 func printTools(ios *cli.IO, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
-	t := ui.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
+	t := ui.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"},
+		Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
 	sources := map[string]bool{}
-	for _, tool := range slices.SortedStableFunc(slices.Values(tools), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
+	for _, tool := range slices.SortedStableFunc(slices.Values(tools),
+		func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
 		display := tool.DisplayName
 		if ios.OutTTY && display == tool.Name {
 			display = "" // same as the first column
@@ -129,7 +131,8 @@ func printTools(ios *cli.IO, tools []*registry.Tool, hidden []registry.Hidden, a
 			t.Add(h.Name, h.Source, "-", "-", reason)
 		}
 	}
-	ios.Summary("%s from %s%s", cli.Counted(len(tools), "tool"), cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
+	ios.Summary("%s from %s%s", cli.Counted(len(tools), "tool"),
+		cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
 	return ios.PrintTable(&t)
 }
 

@@ -137,8 +137,8 @@ func (q *Query) disabledServers(s *engine.Session) ([]registry.Diagnostic, error
 	var out []registry.Diagnostic
 	for _, server := range off {
 		if q.MatchesServer(server.Name) {
-			out = append(out, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "server_disabled", Source: server.Source(),
-				Message: fmt.Sprintf("server %q is %s", server.Name, server.Reason())})
+			out = append(out, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "server_disabled",
+				Source: server.Source(), Message: fmt.Sprintf("server %q is %s", server.Name, server.Reason())})
 		}
 	}
 	return out, nil

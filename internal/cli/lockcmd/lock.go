@@ -66,7 +66,8 @@ Exit codes: 0, 2 (no lock file to check), 3 (no such tool), 8 (a source failed),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "pin the tools of servers in your own settings too")
-	cmd.Flags().BoolVar(&o.user, "user", false, "pin the tools of your own settings, for projects without a toolreg.lock")
+	cmd.Flags().BoolVar(&o.user, "user", false,
+		"pin the tools of your own settings, for projects without a toolreg.lock")
 	cmd.Flags().BoolVar(&o.check, "check", false, "compare with toolreg.lock instead of writing it")
 	return cmd
 }
@@ -108,7 +109,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if o.user {
 		folder := settings.UserFolder(e.Config.Environ)
 		if folder == "" {
-			return &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
+			return &cli.UsageError{Err: errors.New("there is no folder for your settings"),
+				Hint: "set HOME or XDG_CONFIG_HOME"}
 		}
 		file, o.all, e.Config.Globals.NoProject = filepath.Join(folder, lock.Name), true, true
 	}
@@ -131,7 +133,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if check {
 		recorder.Was = was
 	}
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Last: recorder.Filter, LastShaped: recorder.Override}, Ask: true})
+	s, err := e.Engine.Session(ctx,
+		cli.SessionOptions{Options: engine.Options{Last: recorder.Filter, LastShaped: recorder.Override}, Ask: true})
 	if err != nil {
 		return err
 	}
@@ -159,12 +162,19 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		if owner := s.Tools.NameOwner(name); owner != "" {
 			return owner
 		}
-		if owner := owners[name]; slices.ContainsFunc(left, func(u unasked) bool { server, _ := registry.ServerOf(u.Source); return server == owner }) {
+		if owner := owners[name]; slices.ContainsFunc(left,
+			func(u unasked) bool { server, _ := registry.ServerOf(u.Source); return server == owner }) {
 			return owner
 		}
 		return ""
 	})
-	doc := lockDocument{OK: true, File: file, Tools: len(now.Tools), Changes: cli.OrEmpty(lock.Compare(was, now)), Unasked: left}
+	doc := lockDocument{
+		OK:      true,
+		File:    file,
+		Tools:   len(now.Tools),
+		Changes: cli.OrEmpty(lock.Compare(was, now)),
+		Unasked: left,
+	}
 	if !check {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return fmt.Errorf("writing %s: %w", file, err)
@@ -191,7 +201,8 @@ func (o *options) pinned(ios *cli.IO, folder string, some bool) (*lock.File, err
 	switch {
 	case err == nil || errors.Is(err, fs.ErrNotExist) && !o.check:
 	case errors.Is(err, fs.ErrNotExist) && o.user:
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s does not exist; run toolreg lock --user to create it", filepath.Join(folder, lock.Name))}
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s does not exist; run toolreg lock --user to create it",
+			filepath.Join(folder, lock.Name))}
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &cli.UsageError{Err: err}
 	case o.check || some:
@@ -213,7 +224,8 @@ func (o *options) leave(s *engine.Session, reg *registry.Registry, was *lock.Fil
 			continue
 		}
 		u := s.Tools.Unasked(reg, e.Source)
-		if u.Reason == "" || o.user && u.Unknown && !s.Settings.Globals.NoUser { // the user's file is not about the project
+		if u.Reason == "" || o.user && u.Unknown && !s.Settings.Globals.NoUser {
+			// The user's file is not about the project.
 			continue
 		}
 		out = append(out, unasked{e.Source, 1, u.Reason, u.Unknown})
@@ -274,7 +286,8 @@ func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File) {
 		skip(&set.APIs[i].Server)
 	}
 	if len(left) > 0 {
-		ios.Notef("skipped %s of your own settings: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))
+		ios.Notef("skipped %s of your own settings: %s; --all includes them",
+			cli.Counted(len(left), "server"), strings.Join(left, ", "))
 	}
 }
 
@@ -305,7 +318,8 @@ func (o *options) print(ios *cli.IO, doc lockDocument) error {
 	case len(doc.Changes) == 0:
 		fmt.Fprintf(&b, "%s unchanged from %s", cli.Counted(doc.Tools, "tool"), doc.File)
 	default:
-		fmt.Fprintf(&b, "%d of %s differ from %s; %s accepts them", len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File, accept)
+		fmt.Fprintf(&b, "%d of %s differ from %s; %s accepts them",
+			len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File, accept)
 	}
 	if o.check && not > 0 {
 		fmt.Fprintf(&b, "; %s not compared", cli.Counted(not, "tool"))

@@ -118,7 +118,8 @@ func failures(reg *registry.Registry) string {
 
 // newListing lists the tools of a registry except those whose every call is
 // denied.
-func newListing(ctx context.Context, s *engine.Session, reg *registry.Registry, note string, color bool) (picker.Listing, error) {
+func newListing(ctx context.Context, s *engine.Session,
+	reg *registry.Registry, note string, color bool) (picker.Listing, error) {
 	l := picker.Listing{Note: note}
 	tools, _, err := s.Offers.Split(ctx, reg, reg.Sorted())
 	if err != nil {
@@ -129,7 +130,8 @@ func newListing(ctx context.Context, s *engine.Session, reg *registry.Registry, 
 		name := engine.Definition(reg, t).Name
 		byName[name] = t
 		l.Items = append(l.Items,
-			picker.Item{Name: name, Source: t.Source, Text: t.Description, Also: t.DisplayName + " " + strings.Join(slices.Concat(t.Aliases, t.Tags), " ")})
+			picker.Item{Name: name, Source: t.Source, Text: t.Description,
+				Also: t.DisplayName + " " + strings.Join(slices.Concat(t.Aliases, t.Tags), " ")})
 	}
 	slices.SortStableFunc(l.Items, func(a, b picker.Item) int { return strings.Compare(a.Name, b.Name) })
 	l.Show = func(name string, width int) []string {

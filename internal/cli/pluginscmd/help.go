@@ -119,7 +119,8 @@ func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, "
 
 // add adds a param unless there is one of its name.
 func (h *scriptHelp) add(p helpParam) {
-	if p.name != "" && len(h.params) < maxHelpParams && !slices.ContainsFunc(h.params, func(have helpParam) bool { return have.name == p.name }) {
+	if p.name != "" && len(h.params) < maxHelpParams &&
+		!slices.ContainsFunc(h.params, func(have helpParam) bool { return have.name == p.name }) {
 		h.params = append(h.params, p)
 	}
 }
@@ -237,7 +238,13 @@ func readUsage(usage string) []helpParam {
 	for word := range strings.FieldsSeq(usageOption().ReplaceAllString(usage, " ")) {
 		if m := usageChoice().FindStringSubmatch(word); m != nil {
 			_, values := typeOf(m[2])
-			out = append(out, helpParam{name: "choice", kind: "string", values: values, arg: "{{choice}}", required: m[1] == ""})
+			out = append(out, helpParam{
+				name:     "choice",
+				kind:     "string",
+				values:   values,
+				arg:      "{{choice}}",
+				required: m[1] == "",
+			})
 			continue
 		}
 		m := usageArgument().FindStringSubmatch(word)

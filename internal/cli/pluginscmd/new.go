@@ -98,7 +98,8 @@ func (o *newOptions) check(name string) error {
 	case builtin.Named(name) != "":
 		return &cli.UsageError{Err: fmt.Errorf("%q is the name of a built-in tool, which a plugin must not use", name)}
 	case !slices.Contains(scaffoldLanguages(), o.lang):
-		return &cli.UsageError{Err: fmt.Errorf("unknown language %q", o.lang), Hint: "one of " + strings.Join(scaffoldLanguages(), ", ")}
+		return &cli.UsageError{Err: fmt.Errorf("unknown language %q", o.lang),
+			Hint: "one of " + strings.Join(scaffoldLanguages(), ", ")}
 	case o.user && o.dir != "":
 		return &cli.UsageError{Err: errors.New("--user and --dir cannot be used together")}
 	}
@@ -119,7 +120,8 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	return printNew(e.IO, newPlugin{name, dir, files}, folder.next+"  toolreg call "+toolPrefix(name)+"_greet name=Ann\n")
+	return printNew(e.IO, newPlugin{name, dir, files},
+		folder.next+"  toolreg call "+toolPrefix(name)+"_greet name=Ann\n")
 }
 
 // printNew prints the files of a new plugin and what to do next.
@@ -150,7 +152,8 @@ func newPluginDir(config *cli.Config, s *settings.Settings, o *newOptions) (plug
 		}
 		user := settings.UserFolder(config.Environ)
 		if user == "" {
-			return pluginsFolder{}, &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
+			return pluginsFolder{}, &cli.UsageError{Err: errors.New("there is no folder for your settings"),
+				Hint: "set HOME or XDG_CONFIG_HOME"}
 		}
 		dir := filepath.Join(user, "plugins")
 		return pluginsFolder{dir, dir, "next:\n"}, os.MkdirAll(dir, 0o755)
@@ -158,7 +161,8 @@ func newPluginDir(config *cli.Config, s *settings.Settings, o *newOptions) (plug
 		dir := config.Absolute(o.dir)
 		return pluginsFolder{dir, dir, "next: name the folder in plugins.paths, then\n"}, os.MkdirAll(dir, 0o755)
 	}
-	return pluginsFolder{filepath.Join(s.ProjectRoot, ".toolreg", "plugins"), s.ProjectRoot, "next:\n  toolreg trust grant\n"}, nil
+	return pluginsFolder{filepath.Join(s.ProjectRoot, ".toolreg", "plugins"),
+		s.ProjectRoot, "next:\n  toolreg trust grant\n"}, nil
 }
 
 // toolPrefix converts the name of a plugin to a prefix that every provider accepts in
@@ -184,7 +188,8 @@ func writeScaffold(root, dir, lang, id string) (files []string, err error) {
 	}
 	if err := folder.Mkdir(rel, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return nil, &cli.UsageError{Err: fmt.Errorf("%s already exists", dir), Hint: "choose another name, or remove it"}
+			return nil, &cli.UsageError{Err: fmt.Errorf("%s already exists", dir),
+				Hint: "choose another name, or remove it"}
 		}
 		return nil, fmt.Errorf("creating the plugin's folder: %w", err)
 	}
@@ -200,7 +205,8 @@ func writeScaffold(root, dir, lang, id string) (files []string, err error) {
 	names := strings.NewReplacer("{{.ID}}", id, "{{.Tool}}", toolPrefix(id))
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".tmpl")
-		if err := writeTemplate(path.Join("scaffold", lang, e.Name()), folder, filepath.Join(rel, name), names); err != nil {
+		if err := writeTemplate(path.Join("scaffold", lang, e.Name()),
+			folder, filepath.Join(rel, name), names); err != nil {
 			return nil, err
 		}
 		files = append(files, filepath.Join(dir, name))
@@ -269,13 +275,15 @@ func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script s
 		return &cli.UsageError{Err: fmt.Errorf("%s already exists", dir), Hint: "choose another name, or remove it"}
 	}
 	text := manifest(name, toolPrefix(name), "Runs "+filepath.Base(script)+".", append(argv, word), help)
-	_, err = settingsfile.Write(ctx, e, settingsfile.Change{File: file, New: text, Ask: e.Person.AtKeyboard(), Write: func() error {
-		return createFile(folder.root, dir, "plugin.yaml", text)
-	}})
+	_, err = settingsfile.Write(ctx, e,
+		settingsfile.Change{File: file, New: text, Ask: e.Person.AtKeyboard(), Write: func() error {
+			return createFile(folder.root, dir, "plugin.yaml", text)
+		}})
 	if err != nil {
 		return err
 	}
-	return printNew(e.IO, newPlugin{name, dir, []string{file}}, folder.next+"  toolreg call "+toolPrefix(name)+" --help\n")
+	return printNew(e.IO, newPlugin{name, dir, []string{file}},
+		folder.next+"  toolreg call "+toolPrefix(name)+" --help\n")
 }
 
 // createFile creates a file in a folder that must not exist, below root.
@@ -317,7 +325,8 @@ func interpreted(script string) ([]string, error) {
 		".rb": "ruby", ".pl": "perl",
 	}[filepath.Ext(script)]
 	if !ok {
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s is not executable", script), Hint: "chmod +x makes a script executable"}
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s is not executable", script),
+			Hint: "chmod +x makes a script executable"}
 	}
 	return []string{program}, nil
 }

@@ -97,7 +97,8 @@ func run(ctx context.Context, e *cli.Env) error {
 		e.IO.Notef("no plugins; toolreg plugins new NAME creates one")
 		return nil
 	}
-	t := ui.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
+	t := ui.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"},
+		Whole: []string{"REASON", "PATH"}}
 	for _, s := range states {
 		t.Add(s.ID, s.State, s.Version, strconv.Itoa(len(s.Tools)), s.Path, s.Reason)
 	}
@@ -107,7 +108,8 @@ func run(ctx context.Context, e *cli.Env) error {
 // pluginStates returns the state of each plugin. It matches reports to plugins by their
 // order, which is the same, because two plugins may have the same name.
 func pluginStates(plugins []engine.Plugin, reg *registry.Registry) []pluginState {
-	reports := slices.DeleteFunc(reg.Reports(), func(r registry.SourceReport) bool { return !strings.HasPrefix(r.Name, registry.PluginPrefix) })
+	reports := slices.DeleteFunc(reg.Reports(),
+		func(r registry.SourceReport) bool { return !strings.HasPrefix(r.Name, registry.PluginPrefix) })
 	states := make([]pluginState, len(plugins))
 	for i, p := range plugins {
 		var report registry.SourceReport
@@ -120,8 +122,8 @@ func pluginStates(plugins []engine.Plugin, reg *registry.Registry) []pluginState
 }
 
 func stateOf(p *engine.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
-	s := pluginState{ID: p.ID, Version: p.Version, Author: p.Author, Description: p.Description, Place: p.Place, Path: p.Path,
-		State: "ok", Tools: []string{}}
+	s := pluginState{ID: p.ID, Version: p.Version, Author: p.Author, Description: p.Description,
+		Place: p.Place, Path: p.Path, State: "ok", Tools: []string{}}
 	switch {
 	case p.Untrusted:
 		s.State, s.Reason = "untrusted", "its project is not trusted; run toolreg trust grant to allow it"
@@ -236,7 +238,8 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 		ok = ok && checked[i].OK
 	}
 	if len(found) == 0 {
-		return &cli.UsageError{Err: fmt.Errorf("no plugin in %s", dir), Hint: "a plugin is a folder with plugin.yaml, or an executable"}
+		return &cli.UsageError{Err: fmt.Errorf("no plugin in %s", dir),
+			Hint: "a plugin is a folder with plugin.yaml, or an executable"}
 	}
 	if err := printChecked(e.IO, checked); err != nil {
 		return err
@@ -247,13 +250,15 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	return nil
 }
 
-func checkPlugin(ctx context.Context, s *engine.Session, p *discover.Plugin, mistakes []document.Problem, run bool) checkedPlugin {
+func checkPlugin(ctx context.Context, s *engine.Session, p *discover.Plugin,
+	mistakes []document.Problem, run bool) checkedPlugin {
 	n, _ := p.Tools()
 	c := checkedPlugin{ID: p.ID, Path: p.Path, Tools: n, OK: true, Problems: []pluginProblem{}}
 	add := func(severity registry.Severity, problems []document.Problem) {
 		for _, one := range problems {
 			c.OK = c.OK && severity != registry.SeverityError
-			c.Problems = append(c.Problems, pluginProblem{severity, one.File, one.Line, one.Col, one.Message, one.Hint, one.String()})
+			c.Problems = append(c.Problems,
+				pluginProblem{severity, one.File, one.Line, one.Col, one.Message, one.Hint, one.String()})
 		}
 	}
 	missing, warnings := p.Lint(s.Plugins.Options(p.ID).Env, builtin.Named)
@@ -269,7 +274,8 @@ func checkPlugin(ctx context.Context, s *engine.Session, p *discover.Plugin, mis
 	c.Tools = len(tools)
 	for _, d := range diags {
 		c.OK = c.OK && d.Severity != registry.SeverityError
-		c.Problems = append(c.Problems, pluginProblem{Severity: d.Severity, Message: d.Message, Hint: d.Hint, text: d.Message})
+		c.Problems = append(c.Problems,
+			pluginProblem{Severity: d.Severity, Message: d.Message, Hint: d.Hint, text: d.Message})
 	}
 	return c
 }

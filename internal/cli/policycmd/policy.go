@@ -140,13 +140,15 @@ func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
 			if err != nil {
 				return document.NewError([]document.Problem{entry.Origin.Problem(err.Error(), "")})
 			}
-			out = append(out, agents.Rule{Tool: parsed.Tool, Command: parsed.Command, Decision: decision, From: entry.Origin.String()})
+			out = append(out, agents.Rule{Tool: parsed.Tool, Command: parsed.Command,
+				Decision: decision, From: entry.Origin.String()})
 		}
 		return nil
 	}
 	err := entries(set.ExcludeTools, "deny")
 	for _, r := range set.Rules {
-		out = append(out, agents.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations, Command: r.Command,
+		out = append(out, agents.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server,
+			Category: r.Category, Annotations: r.Annotations, Command: r.Command,
 			Path: r.Path, Client: r.Client, Group: r.Group, Profile: r.Profile, Prompt: r.Prompt,
 			Resource: r.Resource, When: r.When, Decision: r.Decision, Reason: r.Reason,
 			From: r.Origin.String()})
@@ -158,7 +160,8 @@ func checkProgram(program string) error {
 	if slices.Contains(agents.RulePrograms(), program) {
 		return nil
 	}
-	return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(agents.RulePrograms(), ", ")}
+	return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program),
+		Hint: "one of " + strings.Join(agents.RulePrograms(), ", ")}
 }
 
 func runImport(ctx context.Context, e *cli.Env, program string, names []string) error {
@@ -176,7 +179,8 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	if len(files) == 0 {
 		found.Notes = []string{program + " has no permissions here: none of its files exist"}
 	}
-	return result(e.IO, agents.RulesYAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Notes)}, found.Notes)
+	return result(e.IO, agents.RulesYAML(found.Rules),
+		imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Notes)}, found.Notes)
 }
 
 // read reads the named file or stdin, or without a name all files of the program.

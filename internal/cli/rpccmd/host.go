@@ -84,10 +84,12 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 	}
 	h.use(from)
 	h.closing.Go(func() {
-		watch.Follow(life, from, func(earlier *engine.Session) (*engine.Session, error) { return h.reload(life, earlier) })
+		watch.Follow(life, from,
+			func(earlier *engine.Session) (*engine.Session, error) { return h.reload(life, earlier) })
 	})
 	h.closing.Go(func() { h.followChanges(life) })
-	out := initializeResult{Version: h.env.Version, Root: from.Settings.ProjectRoot, Formats: []string{}, Servers: from.Settings.EntryNames()}
+	out := initializeResult{Version: h.env.Version, Root: from.Settings.ProjectRoot,
+		Formats: []string{}, Servers: from.Settings.EntryNames()}
 	for _, f := range provider.Formats() {
 		out.Formats = append(out.Formats, f.Name)
 	}
@@ -148,7 +150,8 @@ func (h *host) borrowed(s *held) (done func()) {
 // within calls f with the context of the connection, because what f loads stays loaded for
 // later requests. It returns the cause of ctx if that is done first. s is the session to
 // use; nil means the current one.
-func within[T any](life, ctx context.Context, h *host, s *held, f func(context.Context, *engine.Session) (T, error)) (T, error) {
+func within[T any](life, ctx context.Context, h *host, s *held,
+	f func(context.Context, *engine.Session) (T, error)) (T, error) {
 	type outcome struct {
 		value T
 		err   error

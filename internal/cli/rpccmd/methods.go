@@ -26,19 +26,22 @@ import (
 
 // initialize returns the method that comes first. life is the context of the connection.
 func initialize(life context.Context, h *host) rpc.Method {
-	return rpc.NewMethod("initialize", func(_ context.Context, _ *rpc.Request, p initializeParams) (initializeResult, error) {
-		return h.initialize(life, p)
-	})
+	return rpc.NewMethod("initialize",
+		func(_ context.Context, _ *rpc.Request, p initializeParams) (initializeResult, error) {
+			return h.initialize(life, p)
+		})
 }
 
 // methods returns the other methods, in the order of the documentation.
 func methods(life context.Context, h *host) []rpc.Method {
-	provide := rpc.NewMethod("provide", func(ctx context.Context, r *rpc.Request, p provideParams) (provideResult, error) {
-		return h.provide(life, ctx, r, p)
-	})
-	declare := rpc.NewMethod("declare", func(ctx context.Context, r *rpc.Request, p declareParams) (declareResult, error) {
-		return h.declare(life, ctx, r, p)
-	})
+	provide := rpc.NewMethod("provide",
+		func(ctx context.Context, r *rpc.Request, p provideParams) (provideResult, error) {
+			return h.provide(life, ctx, r, p)
+		})
+	declare := rpc.NewMethod("declare",
+		func(ctx context.Context, r *rpc.Request, p declareParams) (declareResult, error) {
+			return h.declare(life, ctx, r, p)
+		})
 	declare.Arrive = h.bind
 	answer := rpc.NewMethod("answer", func(ctx context.Context, r *rpc.Request, p answerParams) (answerResult, error) {
 		return h.answer(life, ctx, r, p)
@@ -52,10 +55,12 @@ func methods(life context.Context, h *host) []rpc.Method {
 		q := listcmd.Query{Selection: cli.Selection{Filters: p.Filters}, Tool: p.Tool, All: p.All}
 		return within(life, ctx, h, nil, q.Document)
 	})
-	search := rpc.NewMethod("search", func(ctx context.Context, _ *rpc.Request, p searchParams) (searchcmd.Document, error) {
-		q := searchcmd.Query{Selection: cli.Selection{Filters: p.Filters}, Words: p.Query, Limit: cmp.Or(p.Limit, searchcmd.DefaultLimit)}
-		return within(life, ctx, h, nil, q.Document)
-	})
+	search := rpc.NewMethod("search",
+		func(ctx context.Context, _ *rpc.Request, p searchParams) (searchcmd.Document, error) {
+			q := searchcmd.Query{Selection: cli.Selection{Filters: p.Filters},
+				Words: p.Query, Limit: cmp.Or(p.Limit, searchcmd.DefaultLimit)}
+			return within(life, ctx, h, nil, q.Document)
+		})
 	why := rpc.NewMethod("why", func(ctx context.Context, r *rpc.Request, p whyParams) (whycmd.Document, error) {
 		return within(life, ctx, h, nil, func(ctx context.Context, s *engine.Session) (whycmd.Document, error) {
 			f, err := s.Tools.Find(ctx, p.Tool, engine.Query{Script: true})
@@ -65,12 +70,13 @@ func methods(life context.Context, h *host) []rpc.Method {
 			return whycmd.Explain(ctx, s, f, p.Tool, err, p.Params, p.Explain)
 		})
 	})
-	servers := rpc.NewMethod("servers", func(ctx context.Context, _ *rpc.Request, p serversParams) (serverscmd.Document, error) {
-		return within(life, ctx, h, nil, func(ctx context.Context, s *engine.Session) (serverscmd.Document, error) {
-			doc, _, err := serverscmd.State(ctx, s, p.Names)
-			return doc, err
+	servers := rpc.NewMethod("servers",
+		func(ctx context.Context, _ *rpc.Request, p serversParams) (serverscmd.Document, error) {
+			return within(life, ctx, h, nil, func(ctx context.Context, s *engine.Session) (serverscmd.Document, error) {
+				doc, _, err := serverscmd.State(ctx, s, p.Names)
+				return doc, err
+			})
 		})
-	})
 	return []rpc.Method{provide, declare, answer, call, list, search, why, servers}
 }
 
@@ -110,8 +116,8 @@ func (h *host) declare(life, ctx context.Context, r *rpc.Request, p declareParam
 		result   declareResult
 		declared func(*registry.Tool) bool
 	}
-	request := schemacmd.Request{Selection: cli.Selection{Filters: p.Filters}, Tools: p.Tools, Format: format, Deferral: deferral,
-		Encode: provider.Options{Request: p.Request, Strict: p.Strict}}
+	request := schemacmd.Request{Selection: cli.Selection{Filters: p.Filters}, Tools: p.Tools,
+		Format: format, Deferral: deferral, Encode: provider.Options{Request: p.Request, Strict: p.Strict}}
 	out, err := within(life, ctx, h, nil, func(ctx context.Context, s *engine.Session) (declared, error) {
 		d := declared{result: declareResult{Diagnostics: []registry.Diagnostic{}}, declared: request.Matches}
 		names, _, err := request.Names(ctx, s)
@@ -124,7 +130,8 @@ func (h *host) declare(life, ctx context.Context, r *rpc.Request, p declareParam
 				return d, err
 			}
 			d.declared = func(t *registry.Tool) bool {
-				return request.Matches(t) && slices.ContainsFunc(tools, func(one *registry.Tool) bool { return one.Name == t.Name && one.Source == t.Source })
+				return request.Matches(t) && slices.ContainsFunc(tools,
+					func(one *registry.Tool) bool { return one.Name == t.Name && one.Source == t.Source })
 			}
 		}
 		request.Scope = d.declared
@@ -170,8 +177,10 @@ func (h *host) provide(life, ctx context.Context, r *rpc.Request, p provideParam
 }
 
 // find finds a tool in a session.
-func (h *host) find(life, ctx context.Context, r *rpc.Request, s *held, name string, q engine.Query) (engine.Found, error) {
-	f, err := within(life, ctx, h, s, func(ctx context.Context, s *engine.Session) (engine.Found, error) { return s.Tools.Find(ctx, name, q) })
+func (h *host) find(life, ctx context.Context, r *rpc.Request,
+	s *held, name string, q engine.Query) (engine.Found, error) {
+	f, err := within(life, ctx, h, s,
+		func(ctx context.Context, s *engine.Session) (engine.Found, error) { return s.Tools.Find(ctx, name, q) })
 	if f.Registry != nil {
 		h.diagnose(r, f.Registry.Diagnostics(), err)
 	}
@@ -264,7 +273,8 @@ func (h *host) answer(life, ctx context.Context, r *rpc.Request, p answerParams)
 // data returns the response or the stream, of which one must be given.
 func (p *answerParams) data() ([]byte, error) {
 	if (p.Response == nil) == (p.Stream == "") {
-		return nil, &rpc.Error{Code: rpc.CodeInvalidParams, Message: `params of answer: either "response" or "stream" must be given`}
+		return nil, &rpc.Error{Code: rpc.CodeInvalidParams,
+			Message: `params of answer: either "response" or "stream" must be given`}
 	}
 	if p.Stream == "" {
 		return p.Response, nil
@@ -285,7 +295,8 @@ type answered struct {
 func newAnswered(calls []provider.Call) *answered {
 	a := &answered{list: make([]answeredCall, len(calls)), calls: make([][]*rpc.Call, len(calls))}
 	for i, c := range calls {
-		a.list[i] = answeredCall{ID: c.ID(), Tool: c.Name, Params: string(c.Params), Sizes: sizes{Params: len(c.Params)}}
+		a.list[i] = answeredCall{ID: c.ID(), Tool: c.Name,
+			Params: string(c.Params), Sizes: sizes{Params: len(c.Params)}}
 		if jsonx.Valid(c.Params) {
 			a.list[i].Params = json.RawMessage(c.Params)
 		}

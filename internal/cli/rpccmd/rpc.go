@@ -93,13 +93,14 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	life, stop := context.WithCancel(ctx)
 	h := newHost(e, o.preset)
 	h.server = rpc.New(e.IO.Out.Unescaped(),
-		rpc.Options{Methods: methods(life, h), Initialize: initialize(life, h), ErrorData: func(ctx context.Context, err error) (string, any) {
-			body := cli.NewErrorBodyForPerson(ctx, err)
-			if held, ok := errors.AsType[*callcmd.HeldError](err); ok {
-				return body.Message, heldError{body, held.Questions}
-			}
-			return body.Message, body
-		}})
+		rpc.Options{Methods: methods(life, h), Initialize: initialize(life, h),
+			ErrorData: func(ctx context.Context, err error) (string, any) {
+				body := cli.NewErrorBodyForPerson(ctx, err)
+				if held, ok := errors.AsType[*callcmd.HeldError](err); ok {
+					return body.Message, heldError{body, held.Questions}
+				}
+				return body.Message, body
+			}})
 	e.IO.Relay = func(d registry.Diagnostic) { h.server.Diagnose(nil, d) }
 	err := h.server.Serve(life, e.IO.In)
 	stop()

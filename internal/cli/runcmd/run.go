@@ -78,17 +78,20 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 	given, fromStdin := o.params.Given()
 	switch {
 	case file == "-" && fromStdin:
-		return &cli.UsageError{Err: errors.New("the script and the params cannot both come from stdin"), Hint: "give one of them as a file"}
+		return &cli.UsageError{Err: errors.New("the script and the params cannot both come from stdin"),
+			Hint: "give one of them as a file"}
 	case o.check && (len(argv) > 0 || given):
 		return &cli.UsageError{Err: errors.New("--check takes no params"), Hint: "it runs nothing"}
 	case file == "-" && e.IO.InTTY:
-		return &cli.UsageError{Err: errors.New("the script is read from stdin, which is a terminal"), Hint: "toolreg run - < FILE"}
+		return &cli.UsageError{Err: errors.New("the script is read from stdin, which is a terminal"),
+			Hint: "toolreg run - < FILE"}
 	}
 	text, err := read(ctx, e, file)
 	if err != nil {
 		return err
 	}
-	params, err := e.Config.Params(ctx, &o.params, &registry.Tool{Definition: registry.Definition{Name: engine.RunScript}}, argv)
+	params, err := e.Config.Params(ctx, &o.params,
+		&registry.Tool{Definition: registry.Definition{Name: engine.RunScript}}, argv)
 	if err != nil {
 		return paramsError{err}
 	}

@@ -30,7 +30,8 @@ type noteFunc = func([]registry.Diagnostic, error)
 
 // Declare declares tools of a session and returns the registry that has them. note
 // receives diagnostics, also if there is an error.
-func (r *Request) Declare(ctx context.Context, s *engine.Session, note noteFunc) (provider.Output, *registry.Registry, error) {
+func (r *Request) Declare(ctx context.Context, s *engine.Session,
+	note noteFunc) (provider.Output, *registry.Registry, error) {
 	names, withScripts, err := r.Names(ctx, s)
 	if err != nil {
 		return provider.Output{}, nil, err
@@ -95,7 +96,8 @@ func (r *Request) Names(ctx context.Context, s *engine.Session) (names []string,
 
 // offered returns the wanted tools without those whose every call is denied, and notes the
 // denied ones.
-func (r *Request) offered(ctx context.Context, s *engine.Session, names []string, note noteFunc) (*registry.Registry, []*registry.Tool, error) {
+func (r *Request) offered(ctx context.Context, s *engine.Session, names []string,
+	note noteFunc) (*registry.Registry, []*registry.Tool, error) {
 	reg, tools, err := r.wanted(ctx, s, names)
 	if reg != nil {
 		note(s.Tools.Diagnostics(reg), err)
@@ -117,7 +119,8 @@ func (r *Request) offered(ctx context.Context, s *engine.Session, names []string
 
 // wanted returns the tools in registry order. If there is a registry, it is returned even
 // with an error.
-func (r *Request) wanted(ctx context.Context, s *engine.Session, names []string) (*registry.Registry, []*registry.Tool, error) {
+func (r *Request) wanted(ctx context.Context, s *engine.Session,
+	names []string) (*registry.Registry, []*registry.Tool, error) {
 	if len(names) > 0 {
 		reg, tools, err := s.Tools.FindAll(ctx, names...)
 		return reg, r.Apply(tools), err
@@ -136,7 +139,8 @@ func (r *Request) wanted(ctx context.Context, s *engine.Session, names []string)
 // registered returns the names of all tools in the registry; nil if they cannot affect
 // the declared names. The whole registry is loaded only if a format does not accept a
 // name unchanged.
-func registered(ctx context.Context, s *engine.Session, formats []provider.Format, defs []registry.Definition) ([]string, error) {
+func registered(ctx context.Context, s *engine.Session,
+	formats []provider.Format, defs []registry.Definition) ([]string, error) {
 	for _, f := range formats {
 		if slices.ContainsFunc(defs, func(d registry.Definition) bool { return !f.Keeps(d.Name) }) {
 			reg, err := s.Tools.All(ctx)
@@ -151,7 +155,8 @@ func registered(ctx context.Context, s *engine.Session, formats []provider.Forma
 
 // deferred declares the tool named always and what fits in the budget, and how the model finds
 // the rest.
-func (r *Request) deferred(ctx context.Context, s *engine.Session, defs []registry.Definition, always string, note noteFunc) (provider.Output, error) {
+func (r *Request) deferred(ctx context.Context, s *engine.Session,
+	defs []registry.Definition, always string, note noteFunc) (provider.Output, error) {
 	whole, err := s.Tools.All(ctx)
 	if err != nil {
 		return provider.Output{}, err

@@ -86,7 +86,8 @@ type baseline struct {
 
 // knownFindings returns the findings in the file of --baseline, which it writes
 // first with --write-baseline.
-func (o *options) knownFindings(ctx context.Context, e *cli.Env, root string, found []lint.Finding) ([]lint.Finding, error) {
+func (o *options) knownFindings(ctx context.Context, e *cli.Env,
+	root string, found []lint.Finding) ([]lint.Finding, error) {
 	if o.baseline == "" {
 		return nil, nil
 	}
@@ -103,14 +104,16 @@ func (o *options) knownFindings(ctx context.Context, e *cli.Env, root string, fo
 	}
 	content, err := e.Config.ReadFile(ctx, o.baseline)
 	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--baseline: %w", err), Hint: "--write-baseline writes the present findings to it"}
+		return nil, &cli.UsageError{Err: fmt.Errorf("--baseline: %w", err),
+			Hint: "--write-baseline writes the present findings to it"}
 	}
 	var file baseline
 	if err = jsonx.Unmarshal(content, &file); err == nil && file.Findings == nil {
 		err = errors.New("it has no list of findings")
 	}
 	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--baseline: reading %s: %w", o.baseline, err), Hint: "--write-baseline writes the file anew"}
+		return nil, &cli.UsageError{Err: fmt.Errorf("--baseline: reading %s: %w", o.baseline, err),
+			Hint: "--write-baseline writes the file anew"}
 	}
 	return *file.Findings, nil
 }

@@ -40,7 +40,8 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [TOOL…]",
 		Short: "Print declarations for a model provider",
-		Long: "Print the declarations of all tools, or of those named, in registry order. A name\nmay be a glob such as 'read_*'.\n\nFormats:\n" + formatList() + "\n" + deferHelp + "\n" + lintHelp +
+		Long: "Print the declarations of all tools, or of those named, in registry order. A name\nmay be a glob such as 'read_*'.\n\nFormats:\n" +
+			formatList() + "\n" + deferHelp + "\n" + lintHelp +
 			"\nExit codes: 0, 2, 3 (no such tool or server), 8 (a source that may\nhave the tool failed, or with --strict-sources any source), 9 (errors of --lint).",
 		Example: `  toolreg schema --format gemini
   toolreg schema read_file grep --format openai --request
@@ -49,7 +50,8 @@ func New(e *cli.Env) *cobra.Command {
 		ValidArgsFunction: complete.Args(e.Complete().Tools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.lint && o.explain {
-				return &cli.UsageError{Err: errors.New("--lint and --explain cannot be used together"), Hint: "--explain shows each schema before and after"}
+				return &cli.UsageError{Err: errors.New("--lint and --explain cannot be used together"),
+					Hint: "--explain shows each schema before and after"}
 			}
 			if o.Encode.GeminiParameters && o.Encode.GeminiReference {
 				return &cli.UsageError{
@@ -59,11 +61,14 @@ func New(e *cli.Env) *cobra.Command {
 			}
 			switch {
 			case o.baseline != "" && !o.lint:
-				return &cli.UsageError{Err: errors.New("--baseline needs --lint"), Hint: "it leaves out findings of --lint"}
+				return &cli.UsageError{Err: errors.New("--baseline needs --lint"),
+					Hint: "it leaves out findings of --lint"}
 			case o.since != "" && (o.lint || o.explain):
-				return &cli.UsageError{Err: errors.New("--since cannot be used with --lint or --explain"), Hint: "it compares declarations"}
+				return &cli.UsageError{Err: errors.New("--since cannot be used with --lint or --explain"),
+					Hint: "it compares declarations"}
 			case o.writeBaseline && o.baseline == "":
-				return &cli.UsageError{Err: errors.New("--write-baseline needs --baseline FILE"), Hint: "the findings are written to this file"}
+				return &cli.UsageError{Err: errors.New("--write-baseline needs --baseline FILE"),
+					Hint: "the findings are written to this file"}
 			}
 			if t := o.Encode.Target; t != "" {
 				if !slices.Contains(local.Targets(), t) {
@@ -94,17 +99,22 @@ func New(e *cli.Env) *cobra.Command {
 	o.Deferral.Flag(cmd, "which tools the model must search for")
 	cmd.Flags().BoolVar(&o.Scripts, "scripts", false, "declare run_script too, which runs a script over the tools")
 	cmd.Flags().BoolVar(&o.Encode.Request, "request", false, "wrap them as the API's tools field requires")
-	cmd.Flags().BoolVar(&o.Encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on warnings too")
-	cmd.Flags().StringVar(&o.Encode.Target, "target", "", "adapt the schemas to a local `server`: llama.cpp, ollama or vllm")
+	cmd.Flags().BoolVar(&o.Encode.Strict, "strict", false,
+		"OpenAI strict schemas; with --lint: exit code 9 on warnings too")
+	cmd.Flags().StringVar(&o.Encode.Target, "target", "",
+		"adapt the schemas to a local `server`: llama.cpp, ollama or vllm")
 	complete.Flag(cmd, "target", complete.Words(local.Targets()...))
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")
 	cmd.Flags().StringVar(&o.baseline, "baseline", "", "with --lint: leave out the findings in `file`")
-	cmd.Flags().BoolVar(&o.writeBaseline, "write-baseline", false, "with --baseline: write the present findings to the file")
+	cmd.Flags().BoolVar(&o.writeBaseline, "write-baseline", false,
+		"with --baseline: write the present findings to the file")
 	cmd.Flags().StringVar(&o.since, "since", "", "print what changed since the earlier output in `file`")
 	complete.Flag(cmd, "since", complete.Files)
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")
-	cmd.Flags().BoolVar(&o.Encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools with parameters too")
-	cmd.Flags().BoolVar(&o.Encode.GeminiReference, "gemini-reference", false, "format gemini: print the declarations of the Gemini CLI 0.1.15, byte for byte")
+	cmd.Flags().BoolVar(&o.Encode.GeminiParameters, "gemini-parameters", false,
+		"format gemini: declare MCP tools with parameters too")
+	cmd.Flags().BoolVar(&o.Encode.GeminiReference, "gemini-reference", false,
+		"format gemini: print the declarations of the Gemini CLI 0.1.15, byte for byte")
 	// They are for few endpoints; docs/providers.md describes them.
 	cmd.Flags().Lookup("gemini-parameters").Hidden = true
 	cmd.Flags().Lookup("gemini-reference").Hidden = true
@@ -125,7 +135,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	if format.Text && e.IO.JQ != nil && !o.lint && !o.explain {
-		return &cli.UsageError{Err: fmt.Errorf("--jq cannot be used with format %s, which is text", format.Name), Hint: "format json-schema is JSON"}
+		return &cli.UsageError{Err: fmt.Errorf("--jq cannot be used with format %s, which is text", format.Name),
+			Hint: "format json-schema is JSON"}
 	}
 	if format.Name != "gemini" && !o.lint {
 		if o.Encode.GeminiParameters {
@@ -184,11 +195,13 @@ func warnIgnored(ios *cli.IO, code, flag string, format provider.Format) {
 func (o *options) printSince(ctx context.Context, e *cli.Env, out provider.Output) error {
 	before, err := e.Config.ReadFile(ctx, o.since)
 	if err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--since: %w", err), Hint: "name a file with an earlier output of this command"}
+		return &cli.UsageError{Err: fmt.Errorf("--since: %w", err),
+			Hint: "name a file with an earlier output of this command"}
 	}
 	changes, err := o.Format.Since(before, out)
 	if err != nil {
-		return &cli.UsageError{Err: fmt.Errorf("--since %s: %w", o.since, err), Hint: "it must have an earlier output of this command with the same format"}
+		return &cli.UsageError{Err: fmt.Errorf("--since %s: %w", o.since, err),
+			Hint: "it must have an earlier output of this command with the same format"}
 	}
 	if o.Format.Name != "anthropic" {
 		return e.IO.PrintJSON(changes)

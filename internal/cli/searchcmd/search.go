@@ -68,7 +68,8 @@ a source failed).`,
 	o.Flags(e, cmd, "strict")
 	cli.PresetFlag(cmd, &o.preset)
 	cmd.Flags().IntVarP(&o.Limit, "limit", "n", DefaultLimit, "print at most `N` tools")
-	cmd.Flags().StringVarP(&o.format, "format", "f", "", "print the declarations of the tools in this `format`, as schema does")
+	cmd.Flags().StringVarP(&o.format, "format", "f", "",
+		"print the declarations of the tools in this `format`, as schema does")
 	complete.Flag(cmd, "format", complete.Formats)
 	cmd.Flags().BoolVar(&o.request, "request", false, "with --format: wrap them as the API's tools field requires")
 	return cmd
@@ -92,7 +93,8 @@ type scored struct {
 func (q *Query) check() error {
 	switch {
 	case strings.TrimSpace(q.Words) == "":
-		return &cli.UsageError{Err: errors.New("the query is empty"), Hint: "describe what the tool should do: toolreg search read a file"}
+		return &cli.UsageError{Err: errors.New("the query is empty"),
+			Hint: "describe what the tool should do: toolreg search read a file"}
 	case q.Limit < 1:
 		return &cli.UsageError{Err: fmt.Errorf("--limit %d: must be 1 or more", q.Limit)}
 	}
@@ -133,7 +135,13 @@ func (q *Query) Document(ctx context.Context, s *engine.Session) (Document, erro
 }
 
 func (q *Query) document(f found) Document {
-	doc := Document{Query: q.Words, Tools: []scored{}, Matched: f.matched, Registered: f.searched, Diagnostics: cli.OrEmpty(f.noticed)}
+	doc := Document{
+		Query:       q.Words,
+		Tools:       []scored{},
+		Matched:     f.matched,
+		Registered:  f.searched,
+		Diagnostics: cli.OrEmpty(f.noticed),
+	}
 	for _, t := range f.tools {
 		doc.Tools = append(doc.Tools, scored{&t.Tool.Definition, t.Tool.Fingerprint(), t.Score})
 	}
@@ -147,7 +155,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	var format provider.Format
 	switch {
 	case o.format == "" && o.request:
-		return &cli.UsageError{Err: errors.New("--request needs --format"), Hint: "toolreg search QUERY --format openai --request"}
+		return &cli.UsageError{Err: errors.New("--request needs --format"),
+			Hint: "toolreg search QUERY --format openai --request"}
 	case o.format != "":
 		var err error
 		if format, err = provider.Lookup(o.format); err != nil {
@@ -155,7 +164,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		}
 	}
 	inDocs := o.format == "" && e.IO.HoldsDiagnostics()
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: inDocs})
+	s, err := e.Engine.Session(ctx,
+		cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
 	}
@@ -190,12 +200,14 @@ func printTable(ios *cli.IO, found []engine.Ranked, matched, searched int) error
 	return ios.PrintTable(&t)
 }
 
-func printDeclarations(ios *cli.IO, o *options, format provider.Format, reg *registry.Registry, found []engine.Ranked) error {
+func printDeclarations(ios *cli.IO, o *options, format provider.Format,
+	reg *registry.Registry, found []engine.Ranked) error {
 	tools := make([]*registry.Tool, len(found))
 	for i, f := range found {
 		tools[i] = f.Tool
 	}
-	out, diags := format.Encode(engine.Definitions(reg, tools), provider.Options{Request: o.request, Registered: engine.Names(reg)})
+	out, diags := format.Encode(engine.Definitions(reg, tools),
+		provider.Options{Request: o.request, Registered: engine.Names(reg)})
 	ios.Diagnose(diags)
 	return schemacmd.Print(ios, format, out)
 }

@@ -101,8 +101,10 @@ func (o *options) profiles(from *engine.Session) offer.Profiles {
 	var out offer.Profiles
 	for _, p := range from.Settings.Profiles {
 		only := filters(p)
-		ofServers := engine.InPreset(p.Preset, &registry.Tool{Definition: registry.Definition{Source: registry.MCPPrefix}})
-		always, builtIn := entries(p.Always, p.Origin.String()), p.Preset != "" || len(p.Source) > 0 || o.namesBuiltIn(from.Settings)
+		ofServers := engine.InPreset(p.Preset,
+			&registry.Tool{Definition: registry.Definition{Source: registry.MCPPrefix}})
+		always, builtIn := entries(p.Always, p.Origin.String()),
+			p.Preset != "" || len(p.Source) > 0 || o.namesBuiltIn(from.Settings)
 		matches := func(t *registry.Tool) bool {
 			return o.Matches(t) && only.Matches(t) && engine.InPreset(p.Preset, t) &&
 				(t.Source != registry.SourceBuiltin || builtIn || isNamed(always, &t.Definition))

@@ -43,7 +43,8 @@ type clientConfig struct {
 func clients() []clientConfig {
 	const stdio = `{"mcpServers":{"toolreg":{"command":COMMAND,"args":ARGS}}}`
 	return []clientConfig{
-		{"claude", ".mcp.json in the project, or ~/.claude.json", stdio, `{"mcpServers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
+		{"claude", ".mcp.json in the project, or ~/.claude.json", stdio,
+			`{"mcpServers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
 		{
 			"gemini", ".gemini/settings.json in the project, or ~/.gemini/settings.json", stdio,
 			`{"mcpServers":{"toolreg":{"httpUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}",
@@ -115,7 +116,8 @@ func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 		}
 		return o.print(e, c, append([]string{"serve"}, args...), set.Serve)
 	}
-	return &cli.UsageError{Err: fmt.Errorf("unknown client %q", o.printConfig), Hint: "one of " + strings.Join(clientNames(), ", ")}
+	return &cli.UsageError{Err: fmt.Errorf("unknown client %q", o.printConfig),
+		Hint: "one of " + strings.Join(clientNames(), ", ")}
 }
 
 // print prints the entry of a client for a command line of toolreg.
@@ -153,7 +155,8 @@ func (o *options) print(e *cli.Env, c clientConfig, args []string, set settings.
 	e.IO.Notef("add this to %s", file)
 	switch {
 	case login:
-		e.IO.Notef("the client logs in to %s; the server is started with %s", set.OAuth.Issuer.Value, cli.QuoteWords(append([]string{command}, args...)))
+		e.IO.Notef("the client logs in to %s; the server is started with %s",
+			set.OAuth.Issuer.Value, cli.QuoteWords(append([]string{command}, args...)))
 	case o.http != "" && o.noAuth:
 		e.IO.Notef("the server is started with %s", cli.QuoteWords(append([]string{command}, args...)))
 	case o.http != "":
@@ -202,10 +205,14 @@ func given(config *cli.Config, flags *pflag.FlagSet) (args []string, err error) 
 func address(listen string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "", &cli.UsageError{Err: fmt.Errorf("--http %q: expected HOST:PORT", listen), Hint: "such as 127.0.0.1:8080"}
+		return "", &cli.UsageError{Err: fmt.Errorf("--http %q: expected HOST:PORT", listen),
+			Hint: "such as 127.0.0.1:8080"}
 	}
 	if port == "" || port == "0" {
-		return "", &cli.UsageError{Err: fmt.Errorf("--http %q: an entry needs the port, which is chosen at each start", listen), Hint: "such as 127.0.0.1:8080"}
+		return "", &cli.UsageError{
+			Err:  fmt.Errorf("--http %q: an entry needs the port, which is chosen at each start", listen),
+			Hint: "such as 127.0.0.1:8080",
+		}
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

@@ -52,10 +52,17 @@ func serversOf(server *serve.Server) (out []console.Server) {
 		}
 		for _, info := range engine.Infos(reg, on, off) {
 			out = append(out,
-				console.Server{Name: info.Name, State: string(info.State), Error: info.Error, Tools: info.Tools, Starts: info.State != mcpclient.StateDisabled})
+				console.Server{
+					Name:   info.Name,
+					State:  string(info.State),
+					Error:  info.Error,
+					Tools:  info.Tools,
+					Starts: info.State != mcpclient.StateDisabled,
+				})
 		}
 		for _, api := range s.Servers.APIs() {
-			one := console.Server{Name: api.Settings().Name, State: "API", Tools: len(reg.ByServer(api.Settings().Name))}
+			one := console.Server{Name: api.Settings().Name, State: "API",
+				Tools: len(reg.ByServer(api.Settings().Name))}
 			if info := api.Info(); info.State == openapi.Failed {
 				one.State, one.Error = string(mcpclient.StateFailed), info.Err.Error()
 			}

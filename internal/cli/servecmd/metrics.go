@@ -26,7 +26,8 @@ func metricsOf(e *cli.Env, server *serve.Server) http.HandlerFunc {
 
 // serveMetrics serves the metrics on an address of their own, if --metrics gives one, until
 // stop is called. One that other machines reach asks for the tokens of clients.
-func (o *options) serveMetrics(ctx context.Context, e *cli.Env, server *serve.Server, clients *serve.HTTP) (stop func(), err error) {
+func (o *options) serveMetrics(ctx context.Context, e *cli.Env,
+	server *serve.Server, clients *serve.HTTP) (stop func(), err error) {
 	if o.metrics == "" || o.metrics == metricsOn {
 		return func() {}, nil
 	}
@@ -40,7 +41,8 @@ func (o *options) serveMetrics(ctx context.Context, e *cli.Env, server *serve.Se
 		if clients == nil || o.noAuth {
 			_ = listener.Close()
 			return nil, &cli.UsageError{
-				Err:  fmt.Errorf("--metrics %s: other machines can reach the address, so it needs --http and tokens", o.metrics),
+				Err: fmt.Errorf("--metrics %s: other machines can reach the address, so it needs --http and tokens",
+					o.metrics),
 				Hint: "listen on 127.0.0.1",
 			}
 		}

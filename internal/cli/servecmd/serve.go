@@ -116,13 +116,20 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	f.StringVar(&o.tokenFile, "token-file", "", "`file` of bearer tokens, one per line: NAME TOKEN")
 	f.StringVar(&o.profile, "profile", "", "offer the client on stdin this `profile` of serve.profiles")
 	f.BoolVar(&o.noAuth, "no-auth", false, "accept clients without a token; only on a loopback address")
-	f.StringVar(&o.expose, "expose", exposeAll, "offer these `tools`: all, search (three that reach the others) or scripts (run_script)")
-	f.StringArrayVar(&o.always, "always", nil, "with --expose search or scripts: offer tools that match this `glob` too")
-	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long running calls may take after SIGTERM or the end of stdin")
-	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client`, with the other flags, and exit: "+strings.Join(clientNames(), ", "))
-	f.StringVar(&o.metrics, "metrics", "", "serve metrics for Prometheus at /metrics of this `address`, or on that of --http: on")
-	f.BoolVar(&o.console, "console", false, "with --http: serve a page at /console that shows calls and servers, and where people answer questions")
-	f.StringVar(&o.logLevel, "log-level", "warn", "log to stderr from this `level` on: debug (messages), info (calls), warn (refusals) or error; -v is debug")
+	f.StringVar(&o.expose, "expose", exposeAll,
+		"offer these `tools`: all, search (three that reach the others) or scripts (run_script)")
+	f.StringArrayVar(&o.always, "always", nil,
+		"with --expose search or scripts: offer tools that match this `glob` too")
+	f.DurationVar(&o.drain, "drain", 30*time.Second,
+		"how long running calls may take after SIGTERM or the end of stdin")
+	f.StringVar(&o.printConfig, "print-config", "",
+		"print the entry for this `client`, with the other flags, and exit: "+strings.Join(clientNames(), ", "))
+	f.StringVar(&o.metrics, "metrics", "",
+		"serve metrics for Prometheus at /metrics of this `address`, or on that of --http: on")
+	f.BoolVar(&o.console, "console", false,
+		"with --http: serve a page at /console that shows calls and servers, and where people answer questions")
+	f.StringVar(&o.logLevel, "log-level", "warn",
+		"log to stderr from this `level` on: debug (messages), info (calls), warn (refusals) or error; -v is debug")
 	f.StringVar(&o.logFormat, "log-format", "text", "`format` of the log: text or json")
 	complete.Flag(cmd, "log-level", complete.Words(levels...))
 	complete.Flag(cmd, "log-format", complete.Words("text", "json"))
@@ -140,11 +147,13 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 func (o *options) check() error {
 	switch {
 	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):
-		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
+		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"),
+			Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
 	case o.profile != "" && o.overHTTP():
 		return &cli.UsageError{
-			Err:  errors.New("--profile is for the client on stdin"),
-			Hint: "over HTTP a token names its profile (profile=NAME in the token file), or the address does: /mcp/" + o.profile,
+			Err: errors.New("--profile is for the client on stdin"),
+			Hint: "over HTTP a token names its profile (profile=NAME in the token file), or the address does: /mcp/" +
+				o.profile,
 		}
 	case o.metrics == metricsOn && !o.overHTTP():
 		return &cli.UsageError{
@@ -152,10 +161,12 @@ func (o *options) check() error {
 			Hint: "toolreg serve --metrics 127.0.0.1:9464 serves them on an address of their own",
 		}
 	case o.console && !o.overHTTP():
-		return &cli.UsageError{Err: errors.New("--console needs --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --console"}
+		return &cli.UsageError{Err: errors.New("--console needs --http"),
+			Hint: "toolreg serve --http 127.0.0.1:8080 --console"}
 	case o.console && o.noAuth:
 		return &cli.UsageError{
-			Err:  errors.New("--console and --no-auth cannot be used together: whoever enters the console must show a token"),
+			Err: errors.New(
+				"--console and --no-auth cannot be used together: whoever enters the console must show a token"),
 			Hint: "leave out --no-auth: a token is generated",
 		}
 	case o.tokenFile != "" && o.noAuth:
@@ -165,7 +176,9 @@ func (o *options) check() error {
 	case len(o.always) > 0 && o.expose == exposeAll:
 		return &cli.UsageError{Err: errors.New("--always needs --expose search or scripts")}
 	case !slices.Contains(levels, o.logLevel):
-		return &cli.UsageError{Err: fmt.Errorf("--log-level %q: must be one of %s", o.logLevel, strings.Join(levels, ", "))}
+		return &cli.UsageError{
+			Err: fmt.Errorf("--log-level %q: must be one of %s", o.logLevel, strings.Join(levels, ", ")),
+		}
 	case o.logFormat != "text" && o.logFormat != "json":
 		return &cli.UsageError{Err: fmt.Errorf("--log-format %q: must be text or json", o.logFormat)}
 	case o.drain < 0:
@@ -286,7 +299,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 
 // session creates a session whose questions go to clients, in place of an earlier one if that is
 // not nil.
-func (o *options) session(ctx context.Context, e *cli.Env, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
+func (o *options) session(ctx context.Context, e *cli.Env,
+	view *console.Console, earlier *engine.Session) (*engine.Session, error) {
 	options := cli.SessionOptions{
 		Options: engine.Options{
 			Preset: o.preset, Apps: true, Guard: true, Shared: o.overHTTP(),
@@ -299,7 +313,8 @@ func (o *options) session(ctx context.Context, e *cli.Env, view *console.Console
 		if err != nil {
 			return nil, err
 		}
-		options.Asker, options.Began = question.Asker{Console: view, Patience: set.Approval.Timeout, Log: e.IO.Log}, view.Began
+		options.Asker, options.Began = question.Asker{Console: view,
+			Patience: set.Approval.Timeout, Log: e.IO.Log}, view.Began
 	}
 	return e.Engine.Session(ctx, options)
 }
@@ -324,7 +339,8 @@ func (o *options) asking(e *cli.Env) question.Asking {
 func (o *options) overHTTP() bool { return o.http != "" || os.Getenv("LISTEN_FDS") != "" }
 
 // reload creates a session from the changed settings and offers its tools.
-func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
+func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server,
+	view *console.Console, earlier *engine.Session) (*engine.Session, error) {
 	from, err := e.Engine.Again(func() (*engine.Session, error) { return o.session(ctx, e, view, earlier) })
 	if err != nil {
 		return nil, err
@@ -355,7 +371,8 @@ func (o *options) change(e *cli.Env, now, earlier settings.Serve) error {
 	switch {
 	case !o.overHTTP():
 		return nil
-	case now.Store.Value != earlier.Store.Value || now.Store.Value != "" && now.StateKey.Value != earlier.StateKey.Value:
+	case now.Store.Value != earlier.Store.Value ||
+		now.Store.Value != "" && now.StateKey.Value != earlier.StateKey.Value:
 		return errors.New("serve.store, or serve.stateKey with it, was changed, which needs a restart of serve")
 	case usesTLS(now) != (o.tls != nil):
 		return errors.New("serve.tls was added or removed, which needs a restart of serve")
@@ -373,7 +390,13 @@ func (o *options) change(e *cli.Env, now, earlier settings.Serve) error {
 
 // limits returns the limits of the settings for clients and servers.
 func limits(set settings.Serve) serve.Limits {
-	return serve.Limits{Idle: set.Idle, Session: set.Session, KeepAlive: set.KeepAlive, MaxClients: set.MaxClients, MaxCalls: set.MaxCalls}
+	return serve.Limits{
+		Idle:       set.Idle,
+		Session:    set.Session,
+		KeepAlive:  set.KeepAlive,
+		MaxClients: set.MaxClients,
+		MaxCalls:   set.MaxCalls,
+	}
 }
 
 // offered returns the tools to offer: those that the flags select, except tools whose
@@ -391,7 +414,8 @@ func (o *options) namesBuiltIn(set *settings.Settings) bool {
 
 // offers reports whether a tool is offered to clients without a profile.
 func (o *options) offers(t *registry.Tool) bool {
-	return o.Matches(t) && (t.Source != registry.SourceBuiltin || o.namesBuiltins.Load() || isNamed(entries(o.always, "--always"), &t.Definition))
+	return o.Matches(t) && (t.Source != registry.SourceBuiltin ||
+		o.namesBuiltins.Load() || isNamed(entries(o.always, "--always"), &t.Definition))
 }
 
 // isNamed reports whether one of the globs names a tool.
@@ -479,7 +503,13 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	if made != "" {
 		ios.Announce("bearer token: %s", made)
 	}
-	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, OAuth: o.oauth, Loopback: loopback, LoginPage: loginPage, Log: ios.Log})
+	handler := server.HTTP(serve.HTTPOptions{
+		Tokens:    tokens,
+		OAuth:     o.oauth,
+		Loopback:  loopback,
+		LoginPage: loginPage,
+		Log:       ios.Log,
+	})
 	if o.metrics == metricsOn {
 		handler.Metrics(metricsOf(e, server))
 	}
@@ -609,7 +639,8 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 }
 
 // tokens reads the token file, or generates a token. It returns nil if clients need none of them.
-func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool, loopback bool) (tokens *auth.Tokens, made string, err error) {
+func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool,
+	loopback bool) (tokens *auth.Tokens, made string, err error) {
 	switch {
 	case o.oauth != nil:
 		return nil, "", nil

@@ -75,14 +75,16 @@ Refer to secrets instead of writing them into the file, as in
   toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
   toolreg servers add pets --openapi https://pets.example.com/openapi.json`,
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			if len(argv) == 1 && cmd.ArgsLenAtDash() < 0 && install.IsDescribed(argv[0]) && !cmd.Flags().Changed("url") && o.spec == "" {
+			if len(argv) == 1 && cmd.ArgsLenAtDash() < 0 && install.IsDescribed(argv[0]) &&
+				!cmd.Flags().Changed("url") && o.spec == "" {
 				if err := onlyDescribed(cmd); err != nil {
 					return err
 				}
 				return addDescribed(cmd.Context(), e, &o.target, &o.describedOptions, argv[0])
 			}
 			if len(o.set) > 0 || o.as != "" || o.runtime != "" {
-				return &cli.UsageError{Err: errors.New("--as, --runtime and --set are for servers of a registry"), Hint: "see toolreg servers add --help"}
+				return &cli.UsageError{Err: errors.New("--as, --runtime and --set are for servers of a registry"),
+					Hint: "see toolreg servers add --help"}
 			}
 			if err := o.placeSpec(e.Config); err != nil {
 				return err
@@ -96,16 +98,19 @@ Refer to secrets instead of writing them into the file, as in
 	}
 	f := cmd.Flags()
 	o.target.flags(cmd)
-	f.StringVar(&o.url, "url", "", "`address` of a running server; with --openapi, that of the API in place of the servers in the document")
+	f.StringVar(&o.url, "url", "",
+		"`address` of a running server; with --openapi, that of the API in place of the servers in the document")
 	f.StringVar(&o.spec, "openapi", "", "`file` or address of an OpenAPI document")
 	f.StringVar(&o.kind, "type", "", "`transport`: stdio, http or sse; by default as --url or COMMAND requires")
-	f.StringArrayVar(&o.headers, "header", nil, "`header` sent with each request, as \"Name: value\" or Name=value (repeatable)")
+	f.StringArrayVar(&o.headers, "header", nil,
+		"`header` sent with each request, as \"Name: value\" or Name=value (repeatable)")
 	f.StringArrayVar(&o.env, "env", nil, "`K=V` in the server's environment (repeatable)")
 	f.StringVar(&o.cwd, "cwd", "", "`folder` in which the server runs, relative to the project root")
 	f.StringVar(&o.description, "description", "", "`text` that describes the server")
 	f.StringVar(&o.as, "as", "", "`name` of the entry for a server of a registry")
 	f.StringVar(&o.runtime, "runtime", "", "how to run a server of a registry: `npm`, pypi, oci, nuget, mcpb or remote")
-	f.StringArrayVar(&o.set, "set", nil, "`NAME=VALUE`: a variable, header, argument or part of an address of a server of a registry (repeatable)")
+	f.StringArrayVar(&o.set, "set", nil,
+		"`NAME=VALUE`: a variable, header, argument or part of an address of a server of a registry (repeatable)")
 	f.BoolVar(&o.trust, "trust", false, "run its tools without asking")
 	complete.Flag(cmd, "type", complete.Words("stdio", "http", "sse"))
 	complete.Flag(cmd, "runtime", complete.Words(serverjson.Runtimes()...))
@@ -269,7 +274,13 @@ func (t *target) run(ctx context.Context, e *cli.Env, all additions, list bool) 
 	if err != nil {
 		return err
 	}
-	c := change{action: "added", files: []string{file}, apply: all.apply, test: !t.noTest && !e.Config.Globals.Cached, list: list}
+	c := change{
+		action: "added",
+		files:  []string{file},
+		apply:  all.apply,
+		test:   !t.noTest && !e.Config.Globals.Cached,
+		list:   list,
+	}
 	for _, entry := range all {
 		c.names = append(c.names, entry.Name)
 	}

@@ -32,7 +32,13 @@ type describedOptions struct {
 
 // installer returns what installs servers with the settings.
 func installer(e *cli.Env, s *settings.Settings) *install.Installer {
-	return &install.Installer{Settings: s, Folders: e.Config.Folders, Environ: e.Config.Environ, Dir: e.Config.Dir, Agent: "toolreg/" + e.Version}
+	return &install.Installer{
+		Settings: s,
+		Folders:  e.Config.Folders,
+		Environ:  e.Config.Environ,
+		Dir:      e.Config.Dir,
+		Agent:    "toolreg/" + e.Version,
+	}
 }
 
 // addDescribed adds a server of a registry or of a file.
@@ -165,7 +171,8 @@ func (q *questions) chooseWay(ctx context.Context, e *cli.Env, ways []serverjson
 		return nil, nil
 	}
 	defer tty.Close()
-	line, err := tty.Ask(ctx, fmt.Sprintf("\n%s can be run in several ways:\n%s\nWhich one?\n> ", ui.Line(q.Server.Name), strings.Join(lines, "\n")))
+	line, err := tty.Ask(ctx, fmt.Sprintf("\n%s can be run in several ways:\n%s\nWhich one?\n> ",
+		ui.Line(q.Server.Name), strings.Join(lines, "\n")))
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +217,8 @@ func (q *questions) fill(ctx context.Context, tty *ui.TTY) error {
 		return &next
 	}
 	filled, err := asking.Params(ctx, tty, asking.ParamsForm{
-		Tool: q.Server.Name, Description: q.Server.Description, Needed: needed, More: more, Subject: &asking.Subject{Noun: "value", Enter: "continues"},
+		Tool: q.Server.Name, Description: q.Server.Description, Needed: needed,
+		More: more, Subject: &asking.Subject{Noun: "value", Enter: "continues"},
 		Line: func(filled *asking.Filled) string {
 			next := with(filled)
 			if err := next.MakePlan(); err != nil {
@@ -231,7 +239,13 @@ func (q *questions) fill(ctx context.Context, tty *ui.TTY) error {
 
 // fieldOf returns the field of a form for an input.
 func fieldOf(in serverjson.Input) form.Field {
-	f := form.Field{Name: in.Name, Description: in.Description, Kind: form.Text, Required: in.Required && in.Default == "", Secret: in.Secret}
+	f := form.Field{
+		Name:        in.Name,
+		Description: in.Description,
+		Kind:        form.Text,
+		Required:    in.Required && in.Default == "",
+		Secret:      in.Secret,
+	}
 	switch {
 	case in.Secret && in.Argument:
 		f.Description += "\nA secret: give a reference, env:VARIABLE."
@@ -289,7 +303,8 @@ func textOf(v *jsonx.Value) string {
 func isPlainOption(word string) bool {
 	name, value, ok := strings.Cut(word, "=")
 	return ok && name != "" && value != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("@.,:/_=-", r)
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
+			(r < '0' || r > '9') && !strings.ContainsRune("@.,:/_=-", r)
 	})
 }
 
@@ -375,7 +390,8 @@ func (q *questions) confirm(ctx context.Context, e *cli.Env, about, question str
 		e.IO.Note(about)
 	}
 	if len(q.lacks) > 0 {
-		return &cli.NoTerminalError{What: q.verb + " " + q.Server.Name, Instead: "or give " + strings.Join(q.lacks, " ")}
+		return &cli.NoTerminalError{What: q.verb + " " + q.Server.Name,
+			Instead: "or give " + strings.Join(q.lacks, " ")}
 	}
 	return nil
 }

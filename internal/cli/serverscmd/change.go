@@ -48,8 +48,10 @@ type editedServer struct {
 	Runs   string `json:"runs,omitempty"` // for a server of a registry or a bundle: its command or address
 	Test   *trial `json:"test,omitempty"` // for an added server: the result of connecting to it
 
-	Findings []toolscan.Finding `json:"findings,omitempty"` // for an added server: what it says to steer a model, see servers check
-	Disabled bool               `json:"disabled,omitempty"` // for an added server: it was disabled because of a finding of severity high
+	// Findings are what an added server says to steer a model; see servers check.
+	Findings []toolscan.Finding `json:"findings,omitempty"`
+	// Disabled says that an added server was disabled because of a finding of severity high.
+	Disabled bool `json:"disabled,omitempty"`
 }
 
 // run writes the change, after showing it and asking if that is required, reports it, and
@@ -120,7 +122,8 @@ func (c change) write(ctx context.Context, e *cli.Env) (file string, granted boo
 	}
 	for _, file = range c.files {
 		granted, err = settingsfile.Edit(ctx, e,
-			settingsfile.EditOptions{File: file, Ask: c.ask, Change: func(old []byte) ([]byte, error) { return c.apply(file, old) }})
+			settingsfile.EditOptions{File: file, Ask: c.ask,
+				Change: func(old []byte) ([]byte, error) { return c.apply(file, old) }})
 		if !errors.Is(err, edit.ErrNoServer) {
 			break
 		}
@@ -154,8 +157,9 @@ func noServerToEdit(s *settings.Settings, name string) error {
 func warnShadowed(ios *cli.IO, s *settings.Settings, name string) {
 	if server := s.Entry(name); server != nil {
 		ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
-			Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin),
-			Hint:    "run toolreg settings path to see the precedence"})
+			Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used",
+				name, server.Origin),
+			Hint: "run toolreg settings path to see the precedence"})
 	}
 }
 
@@ -169,7 +173,8 @@ func warnUntrusted(ios *cli.IO, s *settings.Settings, file string, granted bool)
 	if s.Project != nil && s.Project.Trusted {
 		message = "the settings of this project have changed, so they are ignored until you trust them again"
 	}
-	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
+	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
+		Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
 }
 
 // projectFile returns the settings file of the project; "" if there is none.
@@ -203,7 +208,9 @@ Exit codes: 0, 1, 2, 3 (no such server), 5 (you said no, or inside a tool's run)
 		Example:           "  toolreg servers edit github",
 		Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
 		ValidArgsFunction: complete.Arg(e.Complete().Servers),
-		RunE:              func(cmd *cobra.Command, argv []string) error { return runEditEntry(cmd.Context(), e, scope, argv[0]) },
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runEditEntry(cmd.Context(), e, scope, argv[0])
+		},
 	}
 	settingsfile.ScopeFlag(cmd, &scope, "", whereFound)
 	return cmd
@@ -236,12 +243,14 @@ func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
 		e.IO.Notef("server %q in %s is unchanged", name, file)
 		return nil
 	}
-	return change{action: "edited", names: []string{name}, files: []string{file}, ask: true, apply: func(_ string, old []byte) ([]byte, error) {
-		if now, err := edit.Entry(file, old, name); err != nil || !bytes.Equal(now, entry) {
-			return nil, fmt.Errorf("server %q in %s was changed while you edited it; nothing was written", name, file)
-		}
-		return edit.Rewrite{Name: name, Text: []byte(text)}.Apply(file, old)
-	}}.run(ctx, e, nil) // the settings are not read, because the edit may correct mistakes in them
+	return change{action: "edited", names: []string{name}, files: []string{file}, ask: true,
+		apply: func(_ string, old []byte) ([]byte, error) {
+			if now, err := edit.Entry(file, old, name); err != nil || !bytes.Equal(now, entry) {
+				return nil, fmt.Errorf("server %q in %s was changed while you edited it; nothing was written",
+					name, file)
+			}
+			return edit.Rewrite{Name: name, Text: []byte(text)}.Apply(file, old)
+		}}.run(ctx, e, nil) // the settings are not read, because the edit may correct mistakes in them
 }
 
 // findEntry returns the first file that contains a server, the file's content, and the

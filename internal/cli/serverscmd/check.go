@@ -46,7 +46,8 @@ severity high).`,
 		ValidArgsFunction: complete.Args(e.Complete().Servers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if all != (len(argv) == 0) {
-				return &cli.UsageError{Err: errors.New("give the NAME of a server, or --all"), Hint: "see toolreg servers check --help"}
+				return &cli.UsageError{Err: errors.New("give the NAME of a server, or --all"),
+					Hint: "see toolreg servers check --help"}
 			}
 			return runCheck(cmd.Context(), e, argv)
 		},
@@ -57,7 +58,8 @@ severity high).`,
 
 func runCheck(ctx context.Context, e *cli.Env, names []string) error {
 	if e.Config.Globals.Cached {
-		return &cli.UsageError{Err: errors.New("servers check needs the servers, and --cached contacts none"), Hint: "remove --cached (TOOLREG_CACHED)"}
+		return &cli.UsageError{Err: errors.New("servers check needs the servers, and --cached contacts none"),
+			Hint: "remove --cached (TOOLREG_CACHED)"}
 	}
 	s, err := e.Engine.Session(ctx, testOptions())
 	if err != nil {
@@ -172,7 +174,8 @@ func disableSuspicious(ctx context.Context, e *cli.Env, file string, added []edi
 			continue
 		}
 		if a.Findings[0].Severity != toolscan.High { // the most severe is first
-			e.IO.Notef("%s in what server %q says; toolreg servers check %s shows them", cli.Counted(len(a.Findings), "finding"), a.Name, cli.Quote(a.Name))
+			e.IO.Notef("%s in what server %q says; toolreg servers check %s shows them",
+				cli.Counted(len(a.Findings), "finding"), a.Name, cli.Quote(a.Name))
 			continue
 		}
 		keep, err := keepSuspicious(ctx, e, a)
@@ -183,13 +186,15 @@ func disableSuspicious(ctx context.Context, e *cli.Env, file string, added []edi
 			continue
 		}
 		off := true
-		if _, err := settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) {
-			return edit.Change{Name: a.Name, Off: &off}.Apply(file, old)
-		}}); err != nil {
+		if _, err := settingsfile.Edit(ctx, e,
+			settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) {
+				return edit.Change{Name: a.Name, Off: &off}.Apply(file, old)
+			}}); err != nil {
 			return fmt.Errorf("disabling server %q: %w", a.Name, err)
 		}
 		a.Disabled = true
-		e.IO.Notef("disabled server %q because of what it says; toolreg servers enable %s enables it", a.Name, cli.Quote(a.Name))
+		e.IO.Notef("disabled server %q because of what it says; toolreg servers enable %s enables it",
+			a.Name, cli.Quote(a.Name))
 	}
 	return nil
 }
@@ -210,5 +215,9 @@ func keepSuspicious(ctx context.Context, e *cli.Env, a *editedServer) (bool, err
 	}
 	defer tty.Close()
 	return cli.AskYes(ctx, tty,
-		ui.Query{Text: "\n" + b.String(), About: "Server " + ui.Line(a.Name) + " may steer a model or hide something.\n", Question: "Keep it enabled?"})
+		ui.Query{
+			Text:     "\n" + b.String(),
+			About:    "Server " + ui.Line(a.Name) + " may steer a model or hide something.\n",
+			Question: "Keep it enabled?",
+		})
 }

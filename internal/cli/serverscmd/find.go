@@ -113,8 +113,10 @@ func runFind(ctx context.Context, e *cli.Env, argv []string) error {
 
 // search asks all registries for the servers that contain all words. It fails if all
 // registries do, and warns of those that do beside others.
-func search(ctx context.Context, ios *cli.IO, registries []*mcpregistry.Registry, longest string, words []string) ([]foundServer, error) {
-	found, failed, unreadable := make([][]foundServer, len(registries)), make([]error, len(registries)), make([]int, len(registries))
+func search(ctx context.Context, ios *cli.IO, registries []*mcpregistry.Registry,
+	longest string, words []string) ([]foundServer, error) {
+	found, failed, unreadable := make([][]foundServer, len(registries)), make([]error, len(registries)),
+		make([]int, len(registries))
 	var asking sync.WaitGroup
 	for i, r := range registries {
 		asking.Go(func() {
@@ -141,7 +143,8 @@ func search(ctx context.Context, ios *cli.IO, registries []*mcpregistry.Registry
 		}
 		if unreadable[i] > 0 {
 			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "registry_entry_unreadable",
-				Message: fmt.Sprintf("registry %s: %s cannot be read and was left out", registries[i].URL, cli.Counted(unreadable[i], "server"))})
+				Message: fmt.Sprintf("registry %s: %s cannot be read and was left out",
+					registries[i].URL, cli.Counted(unreadable[i], "server"))})
 		}
 		out = append(out, found[i]...)
 	}

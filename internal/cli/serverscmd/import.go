@@ -80,7 +80,8 @@ func matches(f install.Import, pattern string) bool {
 
 func runImport(ctx context.Context, e *cli.Env, t *target, program string, names []string) error {
 	if known := (agents.Importer{}).Programs(); !slices.Contains(known, program) {
-		return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(known, ", ")}
+		return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program),
+			Hint: "one of " + strings.Join(known, ", ")}
 	}
 	s, err := beforeChange(ctx, e.Config)
 	if err != nil {
@@ -94,7 +95,8 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 }
 
 // toImport returns the servers to copy. If there are none, it prints why.
-func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, program string, names []string) (additions, error) {
+func toImport(ctx context.Context, e *cli.Env, t *target,
+	s *settings.Settings, program string, names []string) (additions, error) {
 	servers := serversOf(e, s, program, func(imports.Found) bool { return true })
 	if len(servers) == 0 {
 		e.IO.Notef("%s has no MCP servers that can be copied", program)
@@ -203,7 +205,8 @@ func matching(program string, servers []install.Import, names []string) ([]insta
 }
 
 // choose returns the servers that the person named or, when asked, wants.
-func choose(ctx context.Context, person *cli.Person, program string, servers []install.Import, named bool) (additions, error) {
+func choose(ctx context.Context, person *cli.Person, program string,
+	servers []install.Import, named bool) (additions, error) {
 	if !named {
 		return chooseAsking(ctx, person, program, servers)
 	}
@@ -223,7 +226,8 @@ func choose(ctx context.Context, person *cli.Person, program string, servers []i
 	return append(out, asked...), err
 }
 
-func chooseAsking(ctx context.Context, person *cli.Person, program string, servers []install.Import) (additions, error) {
+func chooseAsking(ctx context.Context, person *cli.Person,
+	program string, servers []install.Import) (additions, error) {
 	tty, err := person.Require(&cli.NoTerminalError{
 		What:    "choosing servers",
 		Instead: "toolreg servers import " + program + " NAME…; '*' is all of the user's own",
@@ -234,7 +238,8 @@ func chooseAsking(ctx context.Context, person *cli.Person, program string, serve
 	defer tty.Close()
 	var out additions
 	for i, f := range servers {
-		about := fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), ui.Line(f.Name), ui.Line(reach(f.JSON)), ui.Line(f.File), f.Pos.Line)
+		about := fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n",
+			i+1, len(servers), ui.Line(f.Name), ui.Line(reach(f.JSON)), ui.Line(f.File), f.Pos.Line)
 		for _, note := range f.Notes {
 			about += "  " + ui.Line(note) + "\n"
 		}

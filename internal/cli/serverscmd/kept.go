@@ -62,7 +62,8 @@ server).`,
 		ValidArgsFunction: complete.Args(e.Complete().Servers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if all == (len(argv) > 0) {
-				return &cli.UsageError{Err: errors.New("give the NAMES of servers, or --all"), Hint: "see toolreg servers stop --help"}
+				return &cli.UsageError{Err: errors.New("give the NAMES of servers, or --all"),
+					Hint: "see toolreg servers stop --help"}
 			}
 			return runStop(cmd.Context(), e, argv)
 		},
@@ -80,7 +81,8 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 		return err
 	}
 	if s.Settings.Globals.Fresh {
-		return &cli.UsageError{Err: errors.New("--fresh uses no kept servers"), Hint: "run it without --fresh, and unset TOOLREG_FRESH"}
+		return &cli.UsageError{Err: errors.New("--fresh uses no kept servers"),
+			Hint: "run it without --fresh, and unset TOOLREG_FRESH"}
 	}
 	on, off, err := s.Servers.Named(names...)
 	if err != nil {
@@ -90,7 +92,8 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 		return &cli.UsageError{Err: fmt.Errorf("%q is an API, which is not started", api.Settings().Name)}
 	}
 	for _, server := range off {
-		return &cli.UsageError{Err: fmt.Errorf("server %q cannot be started: %s", server.Name, server.Reason()), Hint: server.Hint()}
+		return &cli.UsageError{Err: fmt.Errorf("server %q cannot be started: %s", server.Name, server.Reason()),
+			Hint: server.Hint()}
 	}
 	for _, server := range on {
 		if entry := server.Settings(); entry.Err == nil && s.Settings.KeepOf(entry) <= 0 {
@@ -101,7 +104,10 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 			case entry.Type == "sse":
 				why, hint = "has type sse, whose sessions cannot be kept", "use type http if the server supports it"
 			}
-			return &cli.UsageError{Err: fmt.Errorf("server %q ends with each run: its entry (%s) %s", entry.Name, entry.Origin, why), Hint: hint}
+			return &cli.UsageError{
+				Err:  fmt.Errorf("server %q ends with each run: its entry (%s) %s", entry.Name, entry.Origin, why),
+				Hint: hint,
+			}
 		}
 	}
 	var infos []mcpclient.Info
@@ -124,7 +130,8 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 		if info.Kept.PID != 0 {
 			running = fmt.Sprintf("runs (PID %d)", info.Kept.PID)
 		}
-		e.IO.Notef("server %q %s; it stops when it was unused for %s", info.Name, running, s.Settings.KeepOf(entry).Round(time.Millisecond))
+		e.IO.Notef("server %q %s; it stops when it was unused for %s",
+			info.Name, running, s.Settings.KeepOf(entry).Round(time.Millisecond))
 	}
 	return e.IO.Report(map[string][]mcpclient.Info{"servers": infos})
 }

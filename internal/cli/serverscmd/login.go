@@ -63,7 +63,8 @@ server failed), 124, 130.`,
 	}
 	clientFlag(cmd, &o.forClient, "log in the client of serve with this `name`, instead of yourself")
 	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the URL instead of opening a browser")
-	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil, "request this `scope` instead of those of the server and settings (repeatable)")
+	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil,
+		"request this `scope` instead of those of the server and settings (repeatable)")
 	return cmd
 }
 
@@ -97,7 +98,8 @@ func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) err
 	if e.Config.Globals.TimeoutSet {
 		limit = cmp.Or(e.Config.Globals.Timeout, engine.Endless)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no login was completed within %s", exec.ErrTimeout, limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit,
+		fmt.Errorf("%w: no login was completed within %s", exec.ErrTimeout, limit))
 	defer cancel()
 	result, err := l.run(ctx)
 	if errors.Is(err, oauth.ErrRefused) {
@@ -124,7 +126,8 @@ type login struct {
 }
 
 // newAPILogin returns a login to an API, whose settings say that it needs one.
-func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions, s *engine.Session, api settings.API) (*login, error) {
+func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions,
+	s *engine.Session, api settings.API) (*login, error) {
 	client, err := s.Connections.LoginTo(ctx, api.Name, o.forClient)
 	switch {
 	case err != nil:
@@ -176,8 +179,8 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	}
 	options := s.Connections.Options(ctx, server)
 	options.Memory, options.Keep = nil, nil // query the server itself
-	return &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ}, connections: s.Connections,
-		server: server, logins: s.Connections.Logins(), options: options}, nil
+	return &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ},
+		connections: s.Connections, server: server, logins: s.Connections.Logins(), options: options}, nil
 }
 
 // maxLogins limits how often one run requests more scopes.
@@ -204,7 +207,8 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 		if out.Client == "" {
 			l.connections.Forget(ctx, l.server.Name)
 		}
-		out.State, out.Address, out.Issuer, out.Resource, out.Scopes, out.Renews = "logged in", got.Server, got.Issuer, got.Resource, got.Scopes, got.Renews
+		out.State, out.Address, out.Issuer, out.Resource, out.Scopes, out.Renews = "logged in", got.Server,
+			got.Issuer, got.Resource, got.Scopes, got.Renews
 		if !got.Expires.IsZero() {
 			out.Expires = &got.Expires
 		}
@@ -299,9 +303,11 @@ func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error)
 	host = ui.Line(host)
 	server := ui.Line(l.server.Name)
 	return cli.AskYes(ctx, tty, ui.Query{
-		Text: fmt.Sprintf("\nServer %q names the authorization server %s (%s), which your settings do not name (oauth.issuer).\n\n",
+		Text: fmt.Sprintf(
+			"\nServer %q names the authorization server %s (%s), which your settings do not name (oauth.issuer).\n\n",
 			server, host, ui.Line(issuer)),
-		About: fmt.Sprintf("Logging in to server %q at %s\n", server, host), Question: fmt.Sprintf("Send your %s to %s?", setting, host),
+		About:    fmt.Sprintf("Logging in to server %q at %s\n", server, host),
+		Question: fmt.Sprintf("Send your %s to %s?", setting, host),
 	})
 }
 
@@ -333,7 +339,8 @@ func (l *login) ask(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer tty.Close()
-	return tty.Ask(ctx, "Log in there. If the browser cannot connect back to this machine, paste the URL from its address bar: ")
+	return tty.Ask(ctx,
+		"Log in there. If the browser cannot connect back to this machine, paste the URL from its address bar: ")
 }
 
 // readLine reads a line of stdin. An abandoned read ends with the process.
@@ -378,7 +385,8 @@ func (l *login) print(out loggedIn) error {
 		l.ios.Notef("%s", text)
 		return nil
 	}
-	text := fmt.Sprintf("logged in to server %q at %s%s; it has %s", out.Name, out.Issuer, ofClient(out.Client), cli.Counted(out.Tools, "tool"))
+	text := fmt.Sprintf("logged in to server %q at %s%s; it has %s",
+		out.Name, out.Issuer, ofClient(out.Client), cli.Counted(out.Tools, "tool"))
 	if len(out.Scopes) > 0 {
 		text += "; scope " + strings.Join(out.Scopes, " ")
 	}

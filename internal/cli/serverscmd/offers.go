@@ -40,7 +40,8 @@ type offer struct {
 // ones.
 func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if o.prompts && o.resources && !e.IO.JSON {
-		return &cli.UsageError{Err: errors.New("--prompts and --resources can be used together only with --json"), Hint: "add --json, or use one of them"}
+		return &cli.UsageError{Err: errors.New("--prompts and --resources can be used together only with --json"),
+			Hint: "add --json, or use one of them"}
 	}
 	if e.Config.Globals.Cached {
 		return &cli.UsageError{
@@ -67,7 +68,8 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 		diags = append(diags, of.diags...)
 		if of.err != nil {
 			failed = append(failed, of.err)
-			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityError, Code: "source_failed", Message: of.err.Error()})
+			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityError,
+				Code: "source_failed", Message: of.err.Error()})
 		}
 	}
 	named := len(names) > 0 || o.Strict
@@ -101,7 +103,10 @@ func serversNamed(ios *cli.IO, s *engine.Session, names ...string) ([]*mcpclient
 	case len(on)+len(off) == 0:
 		return nil, &cli.UsageError{Err: errors.New(strconv.Quote(names[0]) + " is an API, which has only tools")}
 	case len(on) == 0:
-		return nil, &cli.UsageError{Err: errors.New("server " + strconv.Quote(off[0].Name) + " is not started: " + off[0].Reason()), Hint: off[0].Hint()}
+		return nil, &cli.UsageError{
+			Err:  errors.New("server " + strconv.Quote(off[0].Name) + " is not started: " + off[0].Reason()),
+			Hint: off[0].Hint(),
+		}
 	}
 	return on, nil
 }
@@ -118,7 +123,8 @@ func serverNamed(ios *cli.IO, s *engine.Session, name string) (*mcpclient.Source
 		}
 	}
 	if len(servers) > 1 {
-		return nil, &cli.UsageError{Err: errors.New(strconv.Quote(name) + " names " + strconv.Itoa(len(servers)) + " servers, but the flag needs exactly one")}
+		return nil, &cli.UsageError{Err: errors.New(strconv.Quote(name) + " names " +
+			strconv.Itoa(len(servers)) + " servers, but the flag needs exactly one")}
 	}
 	return servers[0], nil
 }
@@ -158,7 +164,8 @@ func offers(ctx context.Context, ios *cli.IO, o *options, servers []*mcpclient.S
 // completeOffers completes the prompts or resources of the server in the first
 // argument, from the discovery cache.
 func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
-	return e.Complete().Session(func(ctx context.Context, s *engine.Session, argv []string, _ string) []cobra.Completion {
+	return e.Complete().Session(func(ctx context.Context,
+		s *engine.Session, argv []string, _ string) []cobra.Completion {
 		var out []cobra.Completion
 		for _, o := range s.Connections.CachedOffers(ctx, argv[0], kind) {
 			out = append(out, cobra.CompletionWithDesc(o.Name, o.Description))
@@ -170,14 +177,16 @@ func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
 // completePromptArguments completes the arguments of the prompt in the first
 // two arguments.
 func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
-	return e.Complete().Session(func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion {
+	return e.Complete().Session(func(ctx context.Context,
+		s *engine.Session, argv []string, word string) []cobra.Completion {
 		var params []args.Param
 		for _, o := range s.Connections.CachedOffers(ctx, argv[0], mcpclient.OfferPrompts) {
 			if o.Name != argv[1] {
 				continue
 			}
 			for _, a := range o.Arguments {
-				params = append(params, args.Param{Name: a.Name, Type: "string", Required: a.Required, Description: a.Description})
+				params = append(params,
+					args.Param{Name: a.Name, Type: "string", Required: a.Required, Description: a.Description})
 			}
 		}
 		return e.Complete().Arguments(params, argv[2:], word)
@@ -187,7 +196,8 @@ func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
 func printOffers(ios *cli.IO, o *options, all []offer, diags []registry.Diagnostic) error {
 	prompts, resources, templates := []mcpclient.Prompt{}, []mcpclient.Resource{}, []mcpclient.ResourceTemplate{}
 	for _, of := range all {
-		prompts, resources, templates = append(prompts, of.prompts...), append(resources, of.resources...), append(templates, of.templates...)
+		prompts, resources, templates = append(prompts, of.prompts...), append(resources, of.resources...),
+			append(templates, of.templates...)
 	}
 	if ios.JSON {
 		d := offersDocument{Diagnostics: diags}

@@ -40,7 +40,9 @@ type outdatedServer struct {
 	Version  string `json:"version"` // of the entry
 	Latest   string `json:"latest,omitempty"`
 	Outdated bool   `json:"outdated"`
-	Status   string `json:"status"` // of the latest version: active, deprecated, deleted; missing = the registry no longer has it
+	// Status is that of the latest version: active, deprecated or deleted; or missing if the
+	// registry no longer has the server.
+	Status   string `json:"status"`
 	Server   string `json:"server"` // its name in the registry
 	Registry string `json:"registry"`
 }
@@ -53,7 +55,8 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	servers := slices.DeleteFunc(slices.Clone(s.Servers), func(server settings.Server) bool { return server.From == nil || server.From.Registry == "" })
+	servers := slices.DeleteFunc(slices.Clone(s.Servers),
+		func(server settings.Server) bool { return server.From == nil || server.From.Registry == "" })
 	var known []*mcpregistry.Registry
 	if len(servers) > 0 {
 		if known, err = installer(e, s).Registries(ctx); err != nil {
@@ -73,7 +76,13 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 		asking.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			all[i] = outdatedServer{Name: servers[i].Name, Version: from.Version, Server: from.Name, Registry: from.Registry, Status: missing}
+			all[i] = outdatedServer{
+				Name:     servers[i].Name,
+				Version:  from.Version,
+				Server:   from.Name,
+				Registry: from.Registry,
+				Status:   missing,
+			}
 			entry, err := r.Get(ctx, from.Name, mcpregistry.Latest)
 			switch {
 			case errors.Is(err, registry.ErrNotFound):
@@ -100,7 +109,8 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 	if e.IO.JSON {
 		return e.IO.PrintJSON(map[string][]outdatedServer{"servers": found})
 	}
-	t := &ui.Table{Header: []string{"NAME", "VERSION", "LATEST", "STATUS", "SERVER", "REGISTRY"}, Spare: []string{"REGISTRY", "SERVER"}}
+	t := &ui.Table{Header: []string{"NAME", "VERSION", "LATEST", "STATUS", "SERVER", "REGISTRY"},
+		Spare: []string{"REGISTRY", "SERVER"}}
 	for _, o := range found {
 		if o.Outdated || o.Status != mcpregistry.Active {
 			t.Add(o.Name, o.Version, o.Latest, o.Status, o.Server, o.Registry)

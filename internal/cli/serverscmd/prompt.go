@@ -35,8 +35,9 @@ Exit codes: 0, 2, 3 (no such server or prompt), 4 (invalid arguments), 5 (denied
 failed), 124 (time limit).`,
 		Example: `  toolreg servers prompt review code_review code=@main.go
   toolreg servers prompt review code_review code=x --jq '.messages[0].content.text'`,
-		Args:              cli.ArgsBetween(2, -1, "the NAME of a server, a PROMPT, and arguments k=v"),
-		ValidArgsFunction: complete.Args(e.Complete().Servers, completeOffers(e, mcpclient.OfferPrompts), completePromptArguments(e)),
+		Args: cli.ArgsBetween(2, -1, "the NAME of a server, a PROMPT, and arguments k=v"),
+		ValidArgsFunction: complete.Args(e.Complete().Servers,
+			completeOffers(e, mcpclient.OfferPrompts), completePromptArguments(e)),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runPrompt(cmd.Context(), e, argv[0], argv[1], argv[2:])
 		},
@@ -107,7 +108,8 @@ func (e *noPromptError) Hint() string {
 // Is reports whether target is [registry.ErrNotFound].
 func (e *noPromptError) Is(target error) bool { return target == registry.ErrNotFound }
 
-func findPrompt(server, name string, prompts []mcpclient.Prompt, diags []registry.Diagnostic) (mcpclient.Prompt, error) {
+func findPrompt(server, name string, prompts []mcpclient.Prompt,
+	diags []registry.Diagnostic) (mcpclient.Prompt, error) {
 	names := make([]string, len(prompts))
 	for i, p := range prompts {
 		if p.Name == name {
@@ -123,7 +125,8 @@ func findPrompt(server, name string, prompts []mcpclient.Prompt, diags []registr
 
 // promptArguments encodes the arguments, which are all text, and checks that
 // all required ones are present and no others.
-func promptArguments(ctx context.Context, config *cli.Config, p mcpclient.Prompt, argv []string) (map[string]string, error) {
+func promptArguments(ctx context.Context, config *cli.Config,
+	p mcpclient.Prompt, argv []string) (map[string]string, error) {
 	type property struct {
 		Type string `json:"type"`
 	}
@@ -197,7 +200,8 @@ func messagesText(ios *cli.IO, messages []mcpclient.Message) string {
 
 func messageText(c registry.Content) string {
 	switch {
-	case c.Type == registry.ContentText, c.Type == registry.ContentResource && c.Data == nil, c.Type == registry.ContentResourceLink:
+	case c.Type == registry.ContentText, c.Type == registry.ContentResource && c.Data == nil,
+		c.Type == registry.ContentResourceLink:
 		return cli.PartText(c)
 	case c.URI != "":
 		return fmt.Sprintf("[%s %s %s, %d bytes; --json has it]", c.Type, c.URI, c.MIMEType, len(c.Data))

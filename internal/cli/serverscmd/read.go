@@ -47,13 +47,15 @@ and nobody can be asked), 7 (the server refused), 8 (the server failed),
 124 (time limit).`,
 		Example: `  toolreg servers read docs docs://guide/intro
   toolreg servers read shots shot://latest --output shot.png`,
-		Args:              cli.ArgsBetween(2, 2, "the NAME of a server and a URI"),
-		ValidArgsFunction: complete.Args(e.Complete().Servers, completeOffers(e, mcpclient.OfferResources), cobra.NoFileCompletions),
+		Args: cli.ArgsBetween(2, 2, "the NAME of a server and a URI"),
+		ValidArgsFunction: complete.Args(e.Complete().Servers,
+			completeOffers(e, mcpclient.OfferResources), cobra.NoFileCompletions),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runRead(cmd.Context(), e, o, argv[0], argv[1])
 		},
 	}
-	cmd.Flags().StringVar(&o.output, "output", "", "write to this `file`, or into this folder if it is one or ends with a slash")
+	cmd.Flags().StringVar(&o.output, "output", "",
+		"write to this `file`, or into this folder if it is one or ends with a slash")
 	return cmd
 }
 
@@ -67,14 +69,19 @@ type readingDocument struct {
 
 func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) error {
 	if strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r == 0x7f }) || uri == "" {
-		return &cli.UsageError{Err: fmt.Errorf("%q is not a URI: it is empty, or contains spaces or control characters", uri), Hint: "write a space as %20"}
+		return &cli.UsageError{
+			Err:  fmt.Errorf("%q is not a URI: it is empty, or contains spaces or control characters", uri),
+			Hint: "write a space as %20",
+		}
 	}
 	var reading mcpclient.Reading
-	use := use{what: "read " + uri, method: "resources/read", offer: engine.Offer{Server: name, URI: uri}, params: map[string]string{"uri": uri}}
-	err := atServer(ctx, e, use, func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) (err error) {
-		reading, err = s.ReadResource(ctx, uri, show)
-		return err
-	})
+	use := use{what: "read " + uri, method: "resources/read",
+		offer: engine.Offer{Server: name, URI: uri}, params: map[string]string{"uri": uri}}
+	err := atServer(ctx, e, use,
+		func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) (err error) {
+			reading, err = s.ReadResource(ctx, uri, show)
+			return err
+		})
 	if err != nil {
 		return err
 	}
@@ -104,7 +111,8 @@ type use struct {
 
 // atServer calls do with one server, if the rules allow what is asked of it, or the person does. It has
 // the time limit of a call and shows progress on the live lines. The server is closed.
-func atServer(ctx context.Context, e *cli.Env, u use, do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
+func atServer(ctx context.Context, e *cli.Env, u use,
+	do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
 	name := u.offer.Server
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
@@ -171,7 +179,8 @@ func printReading(ios *cli.IO, uri string, contents []registry.Content) error {
 // names from the URIs and without overwriting other files.
 func saveReading(output, uri string, contents []registry.Content) ([]string, error) {
 	info, err := os.Stat(output)
-	if isDir := err == nil && info.IsDir() || strings.HasSuffix(output, "/") || strings.HasSuffix(output, string(filepath.Separator)); !isDir {
+	if isDir := err == nil && info.IsDir() || strings.HasSuffix(output, "/") ||
+		strings.HasSuffix(output, string(filepath.Separator)); !isDir {
 		if len(contents) > 1 {
 			return nil, &cli.UsageError{
 				Err:  fmt.Errorf("%s has %d contents, and --output names one file", uri, len(contents)),

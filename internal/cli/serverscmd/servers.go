@@ -98,12 +98,14 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 	}
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 if any server failed")
 	cmd.Flags().BoolVar(&o.prompts, "prompts", false, "show the prompts that servers offer")
-	cmd.Flags().BoolVar(&o.resources, "resources", false, "show the resources that servers offer, and the templates of their URIs")
+	cmd.Flags().BoolVar(&o.resources, "resources", false,
+		"show the resources that servers offer, and the templates of their URIs")
 	return cmd
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept}, InServers: true})
+	s, err := e.Engine.Session(ctx,
+		cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept}, InServers: true})
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	if _, _, err := engine.Kept(ctx, e.Config.Folders, s.Settings); err != nil && !s.Settings.Globals.Fresh {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_kept", Message: "servers with keep end with each run: " + err.Error(),
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: "not_kept", Message: "servers with keep end with each run: " + err.Error(),
 			Hint: "set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access"})
 	}
 	if err := print(e.IO, doc); err != nil {
@@ -162,7 +165,8 @@ func print(ios *cli.IO, doc Document) error {
 		if s.Kept != nil {
 			state = "kept"
 		}
-		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, state, cmp.Or(s.BaseURL, s.ProtocolVersion), strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
+		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, state,
+			cmp.Or(s.BaseURL, s.ProtocolVersion), strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, cli.WithoutSource(s.Error, s.Name))
 	}
 	if ios.OutTTY && len(infos) == 0 {

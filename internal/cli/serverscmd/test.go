@@ -92,7 +92,9 @@ func tryNamed(ctx context.Context, e *cli.Env, s *engine.Session, name string) (
 }
 
 func testOptions() cli.SessionOptions {
-	return cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.OwnServers, Listed: &engine.Listed{}}, Ask: true}
+	return cli.SessionOptions{
+		Options: engine.Options{Counts: true, Kept: mcpclient.OwnServers, Listed: &engine.Listed{}}, Ask: true,
+	}
 }
 
 // try connects to servers and APIs. Of an API it also calls the first operation that only
@@ -125,7 +127,8 @@ func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclien
 		trials = append(trials, t)
 	}
 	// it is the result
-	e.IO.Diagnose(slices.DeleteFunc(s.Tools.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed }))
+	e.IO.Diagnose(slices.DeleteFunc(s.Tools.Diagnostics(reg),
+		func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed }))
 	return trials, all, nil
 }
 
@@ -166,14 +169,17 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 		return err
 	}
 	isAdded := func(server settings.Server) bool {
-		return server.Origin.Name == file && slices.ContainsFunc(added, func(a editedServer) bool { return a.Name == server.Name })
+		return server.Origin.Name == file &&
+			slices.ContainsFunc(added, func(a editedServer) bool { return a.Name == server.Name })
 	}
 	on, _, err := s.Servers.Named()
 	if err != nil {
 		return err
 	}
-	servers := slices.DeleteFunc(slices.Clone(on), func(server *mcpclient.Source) bool { return !isAdded(server.Settings()) })
-	apis := slices.DeleteFunc(s.Servers.APIs(), func(api *openapi.Source) bool { return !isAdded(api.Settings().Server) })
+	servers := slices.DeleteFunc(slices.Clone(on),
+		func(server *mcpclient.Source) bool { return !isAdded(server.Settings()) })
+	apis := slices.DeleteFunc(s.Servers.APIs(),
+		func(api *openapi.Source) bool { return !isAdded(api.Settings().Server) })
 	trials, all, err := try(ctx, e, s, servers, apis)
 	if err != nil {
 		return err
@@ -191,7 +197,8 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 		return err
 	}
 	for _, err := range failed {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Message: err.Error()})
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: "server_test_failed", Message: err.Error()})
 	}
 	for _, f := range found.Findings {
 		a := &added[slices.IndexFunc(added, func(a editedServer) bool { return a.Name == f.Server })]
@@ -208,7 +215,8 @@ func (t *trial) warning() registry.Diagnostic {
 	}
 	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Source: source,
 		Message: t.err.Error() + "; the entry was kept",
-		Hint:    "toolreg servers edit " + cli.Quote(t.Name) + " changes it, toolreg servers test " + cli.Quote(t.Name) + " tries again"}
+		Hint: "toolreg servers edit " + cli.Quote(t.Name) +
+			" changes it, toolreg servers test " + cli.Quote(t.Name) + " tries again"}
 	if t.State == mcpclient.StateNeedsLogin {
 		d.Message, d.Hint = fmt.Sprintf("server %q needs a login", t.Name), "toolreg servers login "+cli.Quote(t.Name)
 	}
@@ -247,5 +255,6 @@ func (t *trial) String() string {
 		version, _ := jsonx.Text(jsonx.Get(t.ServerInfo, "version"))
 		what = " (" + strings.TrimSpace(name+" "+version) + ")"
 	}
-	return fmt.Sprintf("server %q works%s: %s, connected in %d ms over %s", t.Name, ui.Line(what), strings.Join(about, ", "), t.ConnectMs, t.Transport)
+	return fmt.Sprintf("server %q works%s: %s, connected in %d ms over %s",
+		t.Name, ui.Line(what), strings.Join(about, ", "), t.ConnectMs, t.Transport)
 }

@@ -118,7 +118,8 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 	unchanged := upgradedServer{Name: name, Action: "unchanged", Version: from.Version}
 	switch compared := install.CompareVersions(latest.Server.Version, from.Version); {
 	case compared < 0:
-		e.IO.Notef("server %q stays at version %s, because the registry has only the lower version %s", name, from.Version, latest.Server.Version)
+		e.IO.Notef("server %q stays at version %s, because the registry has only the lower version %s",
+			name, from.Version, latest.Server.Version)
 		return unchanged, nil
 	case compared == 0:
 		e.IO.Notef("server %q is up to date (%s)", name, from.Version)
@@ -140,14 +141,16 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 	sets, err := next.Changes(u.set)
 	if changed, ok := errors.AsType[*install.ChangedError](err); ok {
 		return upgradedServer{}, &cli.UsageError{
-			Err:  err,
-			Hint: "change it with toolreg servers edit " + cli.Quote(name) + "; the new version runs " + runsLine(changed.Now),
+			Err: err,
+			Hint: "change it with toolreg servers edit " + cli.Quote(name) +
+				"; the new version runs " + runsLine(changed.Now),
 		}
 	}
 	if err != nil {
 		return upgradedServer{}, err
 	}
-	if err := q.confirm(ctx, e, q.about(false)+u.commandChange(sets), "Start the new version to compare its tools?"); err != nil {
+	if err := q.confirm(ctx, e, q.about(false)+u.commandChange(sets),
+		"Start the new version to compare its tools?"); err != nil {
 		return upgradedServer{}, err
 	}
 	undo, err := next.Store()
@@ -156,7 +159,8 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 	}
 	changes, err := u.compare(ctx, e, sets)
 	if err != nil {
-		err = fmt.Errorf("version %s cannot be used, so server %q stays at %s: %w", latest.Server.Version, name, from.Version, err)
+		err = fmt.Errorf("version %s cannot be used, so server %q stays at %s: %w",
+			latest.Server.Version, name, from.Version, err)
 		return upgradedServer{}, errors.Join(err, undo())
 	}
 	shown := fmt.Sprintf("%s %s, tools:\n%s", ui.Line(name), ui.Line(latest.Server.Version), toolChanges(changes))
@@ -181,7 +185,8 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 		return upgradedServer{}, errors.Join(err, undo())
 	}
 	noteBundle(e, u.settings, name)
-	return upgradedServer{name, "upgraded", latest.Server.Version, from.Version, runsLine(q.Plan), changes}, i.Remember(ctx, latest)
+	return upgradedServer{name, "upgraded", latest.Server.Version, from.Version, runsLine(q.Plan), changes},
+		i.Remember(ctx, latest)
 }
 
 // find finds the server and the file with its entry.
@@ -212,7 +217,8 @@ func (u *upgrade) find(e *cli.Env, name string) (file string, err error) {
 func (u *upgrade) commandChange(sets install.Members) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %-11s %s\n", "was",
-		ui.Line(runsLine(&serverjson.Plan{Command: u.server.Command, Args: u.server.Args, URL: cmp.Or(u.server.HTTPURL, u.server.URL)})))
+		ui.Line(runsLine(&serverjson.Plan{Command: u.server.Command,
+			Args: u.server.Args, URL: cmp.Or(u.server.HTTPURL, u.server.URL)})))
 	for _, m := range sets.List {
 		if m.Path[0] == "from" {
 			continue
@@ -231,7 +237,8 @@ func (u *upgrade) commandChange(sets install.Members) string {
 func (u *upgrade) compare(ctx context.Context, e *cli.Env, sets install.Members) ([]lock.Change, error) {
 	old, err := u.definitions(ctx, e, u.settings)
 	if err != nil {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "upgrade_not_compared", Source: registry.MCPPrefix + u.server.Name,
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: "upgrade_not_compared", Source: registry.MCPPrefix + u.server.Name,
 			Message: "the version in use does not start, so its tools are not known: " + err.Error()})
 		old = &lock.File{}
 	}
@@ -294,7 +301,8 @@ func (u *upgrade) definitions(ctx context.Context, e *cli.Env, set *settings.Set
 	for i := range listed.Tools { // how the command changes is shown once
 		t := &listed.Tools[i]
 		if definition, err := jsonx.Parse(t.Definition, jsonx.Options{}); err == nil {
-			definition.Members = slices.DeleteFunc(definition.Members, func(m jsonx.Member) bool { return m.Name == "behind" })
+			definition.Members = slices.DeleteFunc(definition.Members,
+				func(m jsonx.Member) bool { return m.Name == "behind" })
 			t.Definition, t.Fingerprint = definition.JSON(), ""
 		}
 	}

@@ -106,7 +106,8 @@ func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) 
 
 // change changes the settings file of a scope. Mistakes that the file had before
 // are accepted; new ones are an error.
-func change(ctx context.Context, e *cli.Env, scope, key string, apply func(file string, old []byte) ([]byte, error)) (changedDocument, error) {
+func change(ctx context.Context, e *cli.Env, scope, key string,
+	apply func(file string, old []byte) ([]byte, error)) (changedDocument, error) {
 	if err := e.Config.RefuseInside("changing settings"); err != nil {
 		return changedDocument{}, err
 	}
@@ -245,12 +246,13 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 		e.IO.Notef("%s is unchanged", file)
 		return printChanged(e.IO, changedDocument{File: file})
 	}
-	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Ask: true, Change: func(now []byte) ([]byte, error) {
-		if !bytes.Equal(now, old) {
-			return nil, fmt.Errorf("%s was changed while you edited it; nothing was written", file)
-		}
-		return []byte(text), nil
-	}})
+	_, err = settingsfile.Edit(ctx, e,
+		settingsfile.EditOptions{File: file, Ask: true, Change: func(now []byte) ([]byte, error) {
+			if !bytes.Equal(now, old) {
+				return nil, fmt.Errorf("%s was changed while you edited it; nothing was written", file)
+			}
+			return []byte(text), nil
+		}})
 	if err != nil {
 		return err
 	}
@@ -264,7 +266,8 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 // edited lets the person edit the text of a file and returns the result once it has no
 // mistakes.
 func edited(ctx context.Context, e *cli.Env, file, text string) (string, error) {
-	tty, err := e.Person.Require(&cli.NoTerminalError{What: "settings edit", Instead: "toolreg settings set KEY VALUE works without one"})
+	tty, err := e.Person.Require(&cli.NoTerminalError{What: "settings edit",
+		Instead: "toolreg settings set KEY VALUE works without one"})
 	if err != nil {
 		return "", err
 	}

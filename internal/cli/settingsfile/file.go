@@ -25,15 +25,16 @@ import (
 // appended to its description.
 func ScopeFlag(cmd *cobra.Command, scope *string, value, more string) {
 	cmd.Flags().StringVar(scope, "scope", value, "user, project, or a settings `file`"+more)
-	complete.Flag(cmd, "scope", func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		var out []cobra.Completion
-		for _, scope := range []string{"user", "project"} {
-			if strings.HasPrefix(scope, word) {
-				out = append(out, scope)
+	complete.Flag(cmd, "scope",
+		func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var out []cobra.Completion
+			for _, scope := range []string{"user", "project"} {
+				if strings.HasPrefix(scope, word) {
+					out = append(out, scope)
+				}
 			}
-		}
-		return out, cobra.ShellCompDirectiveDefault // or files
-	})
+			return out, cobra.ShellCompDirectiveDefault // or files
+		})
 }
 
 // Path returns the settings file of a scope: the user's, the project's,
@@ -53,7 +54,9 @@ func Path(e *cli.Env, scope string) (string, error) {
 		dir = filepath.Join(root, ".toolreg")
 	default:
 		if !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc"}, strings.ToLower(filepath.Ext(scope))) {
-			return "", &cli.UsageError{Err: fmt.Errorf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope)}
+			return "", &cli.UsageError{
+				Err: fmt.Errorf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope),
+			}
 		}
 		return e.Config.Absolute(scope), nil
 	}
@@ -75,9 +78,10 @@ func projectRoot(config *cli.Config) (string, error) {
 
 // EditOptions describe a change to the content of a settings file.
 type EditOptions struct {
-	File   string                           // absolute
-	Change func(old []byte) ([]byte, error) // old is nil if there is no file; it may be called again if the file has changed
-	Ask    bool                             // show the change and ask, regardless of the file
+	File string // absolute
+	// In Change, old is nil if there is no file. Change may be called again if the file has changed.
+	Change func(old []byte) ([]byte, error)
+	Ask    bool // show the change and ask, regardless of the file
 }
 
 // Edit reads a settings file, changes it and writes it with [Write]. Concurrent runs wait
@@ -154,7 +158,8 @@ func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 // WarnShadowed warns that another scope overrides the value that was written.
 func WarnShadowed(ios *cli.IO, key string, by settings.Origin) {
 	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
-		Message: by.String() + " sets " + key + " too and takes precedence", Hint: "run toolreg settings path to see the precedence"})
+		Message: by.String() + " sets " + key + " too and takes precedence",
+		Hint:    "run toolreg settings path to see the precedence"})
 }
 
 // EditText opens the user's editor on a text until check accepts it. If the user gives
@@ -169,7 +174,8 @@ func EditText(ctx context.Context, tty *ui.TTY, name, text string, check func(te
 		if mistake == nil {
 			return edited, nil
 		}
-		again, err := cli.AskYes(ctx, tty, ui.Query{Text: "\n" + ui.Visible(mistake.Error()) + "\n\n", Question: "Edit it again?"})
+		again, err := cli.AskYes(ctx, tty,
+			ui.Query{Text: "\n" + ui.Visible(mistake.Error()) + "\n\n", Question: "Edit it again?"})
 		if err != nil {
 			return "", err
 		}

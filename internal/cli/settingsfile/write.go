@@ -101,7 +101,8 @@ func isProjectFile(root, file string) bool {
 		return false
 	}
 	there, err := settings.FileIn(filepath.Clean(dir))
-	return err == nil && (there == file || there == "" && slices.Contains([]string{"settings.yaml", "settings.yml", "settings.json"}, name))
+	return err == nil && (there == file ||
+		there == "" && slices.Contains([]string{"settings.yaml", "settings.yml", "settings.json"}, name))
 }
 
 // askToWrite shows a change and asks. nil means yes. after is nil if trust is
@@ -154,7 +155,8 @@ func notGranted(file string, before, after *settings.Project) *settings.Project 
 	if !slices.ContainsFunc(before.Changes, isChange) { // the only change is the one that is shown
 		fresh.Changes = slices.DeleteFunc(slices.Clone(after.Changes), isChange)
 	}
-	if before.Trusted && !before.Granted.IsZero() && len(before.Changes) == 0 { // a flag grants trust for one run, and possibly without imports
+	if before.Trusted && !before.Granted.IsZero() && len(before.Changes) == 0 {
+		// A flag grants trust for one run, and possibly without imports.
 		fresh.Files = without(fresh.Files, before.Files)
 		fresh.Runs, fresh.Loosens, fresh.Expands = withoutPlaces(after.Runs, before.Runs), withoutPlaces(after.Loosens,
 			before.Loosens), withoutPlaces(after.Expands, before.Expands)
@@ -183,7 +185,8 @@ func grantShown(ctx context.Context, e *cli.Env, shown *settings.Project) error 
 		return err
 	}
 	if now.Project == nil || now.Project.Hash != shown.Hash {
-		return errors.New("written, but not trusted: a file of the project changed in the meantime; see toolreg trust grant")
+		return errors.New(
+			"written, but not trusted: a file of the project changed in the meantime; see toolreg trust grant")
 	}
 	err = e.Trust.Grant(ctx, now.Project)
 	e.Config.Forget()

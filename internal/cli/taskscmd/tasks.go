@@ -49,7 +49,8 @@ failed), 124 (time limit).`,
 				return show(cmd.Context(), e, argv[0], o.wait)
 			}
 			if o.wait {
-				return &cli.UsageError{Err: errors.New("--wait needs the id of a task"), Hint: "toolreg tasks lists them"}
+				return &cli.UsageError{Err: errors.New("--wait needs the id of a task"),
+					Hint: "toolreg tasks lists them"}
 			}
 			return list(e)
 		},
@@ -145,7 +146,8 @@ func show(ctx context.Context, e *cli.Env, id string, wait bool) error {
 		hide()
 		return callcmd.Print(ctx, e, t, result, err)
 	}
-	t := ui.Table{Header: []string{"ID", "TOOL", "STATE", "CREATED", "MESSAGE"}, Whole: []string{"ID", "STATE"}, Spare: []string{"MESSAGE"}}
+	t := ui.Table{Header: []string{"ID", "TOOL", "STATE", "CREATED", "MESSAGE"},
+		Whole: []string{"ID", "STATE"}, Spare: []string{"MESSAGE"}}
 	t.Add(task.ID, task.Tool, state, task.Created.Local().Format(time.DateTime), message)
 	return e.IO.PrintResult(running{kept{task.ID, task.Tool, task.Created}, state, message}, &t, "")
 }
@@ -183,7 +185,8 @@ func forgotten(ctx context.Context, s *engine.Session, task engine.Task, err err
 		return fmt.Errorf("server %q has ended since the call, and the task with it, so it was forgotten (a kept server ends when it is unused for the time in mcpServers.%s.keep): %w",
 			task.Server, task.Server, engine.ErrNoTask)
 	}
-	return fmt.Errorf("server %q does not know the task any more, so it was forgotten: %w", task.Server, engine.ErrNoTask)
+	return fmt.Errorf("server %q does not know the task any more, so it was forgotten: %w",
+		task.Server, engine.ErrNoTask)
 }
 
 func cancel(ctx context.Context, e *cli.Env, id string) error {

@@ -43,7 +43,13 @@ Exit codes: 0, 2.`,
 			none, ok := errors.AsType[*noProjectError](err)
 			switch {
 			case ok && e.IO.JSON:
-				return e.IO.PrintJSON(trustDocument{Root: none.root, Files: []string{}, Runs: []string{}, Loosens: []string{}, Expands: []string{}})
+				return e.IO.PrintJSON(trustDocument{
+					Root:    none.root,
+					Files:   []string{},
+					Runs:    []string{},
+					Loosens: []string{},
+					Expands: []string{},
+				})
 			case ok:
 				_, err = fmt.Fprintln(e.IO.Out, none.Error()+"; nothing needs trust")
 			}
@@ -63,9 +69,11 @@ Exit codes: 0, 2 (the files have another hash), 3 (the project has no settings),
 		Example: `  toolreg trust grant
   toolreg trust grant --hash "$(cat .toolreg/trusted-hash)"`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGrant(cmd.Context(), e, o) }}
-	grant.Flags().StringVar(&o.hash, "hash", "", "grant without a question if the files have this `hash` (from trust status)")
+	grant.Flags().StringVar(&o.hash, "hash", "",
+		"grant without a question if the files have this `hash` (from trust status)")
 	cmd.AddCommand(
-		&cobra.Command{Use: "status", Short: "Show whether the project is trusted, and what it would run", Args: cli.NoArgs, RunE: status,
+		&cobra.Command{Use: "status", Short: "Show whether the project is trusted, and what it would run",
+			Args: cli.NoArgs, RunE: status,
 			Long: `Show whether the project is trusted, which files the trust covers, and what they
 would run, loosen and read.
 
@@ -208,7 +216,8 @@ func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) e
 		}
 		return nil
 	}
-	nobody := &grantNeedsPerson{status: globals.Command("trust status"), grant: globals.Command("trust grant --hash " + p.Hash)}
+	nobody := &grantNeedsPerson{status: globals.Command("trust status"),
+		grant: globals.Command("trust grant --hash " + p.Hash)}
 	if e.Person.NonInteractive {
 		return nobody
 	}

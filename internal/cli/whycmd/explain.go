@@ -46,7 +46,8 @@ func conditionsOf(r *policy.Rule) conditions {
 // match returns the conditions that are set.
 func (c conditions) match() string {
 	var parts []string
-	for _, f := range [][2]string{{"tool", c.Tool}, {"source", c.Source}, {"server", c.Server}, {"category", c.Category},
+	for _, f := range [][2]string{{"tool", c.Tool}, {"source", c.Source},
+		{"server", c.Server}, {"category", c.Category},
 		{"command", c.Command}, {"path", c.Path}, {"client", c.Client}, {"group", c.Group},
 		{"profile", c.Profile}, {"prompt", c.Prompt}, {"resource", c.Resource}, {"when", c.When}} {
 		if f[1] != "" {
@@ -74,7 +75,8 @@ type ruleReport struct {
 
 // explain reports on every rule. If whole is set, the question is about the tool without
 // params.
-func explain(ctx context.Context, p *policy.Policy, t *registry.Tool, call registry.Call, whole bool) ([]ruleReport, error) {
+func explain(ctx context.Context, p *policy.Policy, t *registry.Tool,
+	call registry.Call, whole bool) ([]ruleReport, error) {
 	reports := p.ExplainTool(ctx, t)
 	if !whole {
 		var err error
@@ -86,7 +88,8 @@ func explain(ctx context.Context, p *policy.Policy, t *registry.Tool, call regis
 	matched := map[string]bool{} // the parts that the rule matches
 	for i, r := range reports {
 		if i == 0 || reports[i-1].Rule != r.Rule {
-			out = append(out, ruleReport{Decision: r.Rule.Decision, Origin: r.Rule.Origin, conditions: conditionsOf(r.Rule)})
+			out = append(out, ruleReport{Decision: r.Rule.Decision,
+				Origin: r.Rule.Origin, conditions: conditionsOf(r.Rule)})
 		}
 		out[len(out)-1].add(r, !matched[r.Part])
 		matched[r.Part] = matched[r.Part] || r.Matches
@@ -143,7 +146,8 @@ func (r ruleReport) String() string {
 // describeCall describes in one line what a call would do, and which files it names
 // or in which folder a command would run, as far as this is known without
 // making the call.
-func describeCall(ctx context.Context, t *registry.Tool, call registry.Call, workspace string) (string, []registry.Location) {
+func describeCall(ctx context.Context, t *registry.Tool,
+	call registry.Call, workspace string) (string, []registry.Location) {
 	var subject registry.Subject
 	if t.Subject != nil {
 		subject, _ = t.Subject(call) // omit what is unknown

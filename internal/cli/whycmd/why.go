@@ -68,23 +68,25 @@ type options struct {
 
 // Document is the JSON of why.
 type Document struct {
-	Tool        string                  `json:"tool"`
-	Registered  bool                    `json:"registered"` // it can be called
-	Source      string                  `json:"source,omitempty"`
-	Category    registry.Category       `json:"category,omitempty"` // that of a built-in tool, if the tool has its name and is decided no more loosely
-	Hidden      *registry.Hidden        `json:"hidden,omitempty"`   // why it is not registered
-	Decision    *policy.Decision        `json:"decision,omitempty"` // the policy's decision about the call
-	Rule        *whyRule                `json:"rule,omitempty"`     // what decided
-	Commands    []policy.CommandVerdict `json:"commands,omitempty"` // for a shell command line: each command in it
-	Approval    *approvalscmd.Approval  `json:"approval,omitempty"` // the approval that applies, or no longer does
-	Changes     []whyChange             `json:"changes,omitempty"`  // why an approval no longer applies
-	Override    *cli.Override           `json:"override,omitempty"` // the override that changes the tool
-	Hint        string                  `json:"hint,omitempty"`     // what would allow the call
-	Note        string                  `json:"note,omitempty"`
-	Rules       []ruleReport            `json:"rules,omitempty"`       // with --explain
-	Sandbox     *whySandbox             `json:"sandbox,omitempty"`     // for a tool that starts a program: how it would run
-	Description string                  `json:"description,omitempty"` // what the call would do
-	Locations   []registry.Location     `json:"locations,omitempty"`   // files that the call would touch
+	Tool       string `json:"tool"`
+	Registered bool   `json:"registered"` // it can be called
+	Source     string `json:"source,omitempty"`
+	// Category is that of a built-in tool if the tool has its name and is decided no more loosely.
+	Category registry.Category       `json:"category,omitempty"`
+	Hidden   *registry.Hidden        `json:"hidden,omitempty"`   // why it is not registered
+	Decision *policy.Decision        `json:"decision,omitempty"` // the policy's decision about the call
+	Rule     *whyRule                `json:"rule,omitempty"`     // what decided
+	Commands []policy.CommandVerdict `json:"commands,omitempty"` // for a shell command line: each command in it
+	Approval *approvalscmd.Approval  `json:"approval,omitempty"` // the approval that applies, or no longer does
+	Changes  []whyChange             `json:"changes,omitempty"`  // why an approval no longer applies
+	Override *cli.Override           `json:"override,omitempty"` // the override that changes the tool
+	Hint     string                  `json:"hint,omitempty"`     // what would allow the call
+	Note     string                  `json:"note,omitempty"`
+	Rules    []ruleReport            `json:"rules,omitempty"` // with --explain
+	// Sandbox is how the program of a tool that starts one would run.
+	Sandbox     *whySandbox         `json:"sandbox,omitempty"`
+	Description string              `json:"description,omitempty"` // what the call would do
+	Locations   []registry.Location `json:"locations,omitempty"`   // files that the call would touch
 }
 
 // whyRule describes what decided: a rule with its conditions, an approval, the approval
@@ -186,7 +188,8 @@ func hidden(name string, err error) (Document, bool) {
 
 // Explain answers for a tool that was looked up by a name, with the error of that. params
 // are one JSON object; empty means none. With rules it lists every rule.
-func Explain(ctx context.Context, s *engine.Session, f engine.Found, name string, notFound error, params []byte, rules bool) (Document, error) {
+func Explain(ctx context.Context, s *engine.Session, f engine.Found,
+	name string, notFound error, params []byte, rules bool) (Document, error) {
 	if d, ok := hidden(name, notFound); ok {
 		return d, nil
 	}
@@ -200,7 +203,8 @@ func Explain(ctx context.Context, s *engine.Session, f engine.Found, name string
 	if params, err = registry.DecodeParams(f.Tool.Name, params); err != nil {
 		return Document{}, err
 	}
-	d, err := answer(ctx, s, f.Registry, p, f.Tool, registry.Call{Tool: name, Params: engine.Restored(f.Tool, params)}, rules)
+	d, err := answer(ctx, s, f.Registry, p, f.Tool,
+		registry.Call{Tool: name, Params: engine.Restored(f.Tool, params)}, rules)
 	return d.Document, err
 }
 
@@ -216,8 +220,9 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 	if err != nil {
 		return answered{}, err
 	}
-	d := Document{Tool: tool.Name, Registered: true, Source: tool.Source, Category: policy.RaisedCategory(tool), Decision: &verdict.Decision,
-		Rule: newWhyRule(verdict), Commands: verdict.Commands, Approval: approvalOf(ctx, p.Approvals, verdict), Note: note}
+	d := Document{Tool: tool.Name, Registered: true, Source: tool.Source, Category: policy.RaisedCategory(tool),
+		Decision: &verdict.Decision, Rule: newWhyRule(verdict), Commands: verdict.Commands,
+		Approval: approvalOf(ctx, p.Approvals, verdict), Note: note}
 	if note == "" {
 		d.Description, d.Locations = describeCall(ctx, tool, call, s.Settings.Workspace)
 	}
@@ -241,7 +246,8 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 
 // decideOn makes the decision that call would make. If no params were given for a tool
 // that takes some, it decides about the tool as a whole, and the note says so.
-func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy, t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
+func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy,
+	t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
 	err = (&exec.Executor{Validate: reg.Validate}).Check(ctx, t, call)
 	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && isEmptyObject(call.Params) {
 		note := "no params were given, so rules on commands, paths, addresses and params are ignored"
@@ -327,7 +333,8 @@ func whyText(d Document, changes []policy.Change, ios *cli.IO) string {
 		field("command", "%s: %s (%s; %s)", c.Decision, text, c.Reason, c.Origin)
 	}
 	if x := d.Approval; x != nil {
-		field("approval", "%s (%s) of %s", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
+		field("approval", "%s (%s) of %s",
+			x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
 	}
 	b.WriteString(asking.Changes(changes, ios.WrapWidth()))
 	if d.Sandbox != nil && d.Sandbox.text != "" {

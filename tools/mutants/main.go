@@ -111,8 +111,10 @@ func findChanges(dirs []string) (map[string][]*change, error) {
 		}
 	}
 	report := filepath.Join(module, "report.json")
-	cmd := exec.Command("go", "tool", "-modfile=tools/gremlins.mod", "gremlins", "unleash", "--dry-run", "--silent", "--output="+report,
-		"--invert-logical", "--invert-loopctrl", "--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--remove-self-assignments", module)
+	cmd := exec.Command("go", "tool", "-modfile=tools/gremlins.mod",
+		"gremlins", "unleash", "--dry-run", "--silent", "--output="+report,
+		"--invert-logical", "--invert-loopctrl", "--invert-assignments",
+		"--invert-bitwise", "--invert-bwassign", "--remove-self-assignments", module)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("gremlins: %w\n%s", err, out)
 	}
@@ -169,7 +171,8 @@ func check(dir, tree string, changes []*change) (bool, error) {
 		return false, err
 	}
 	for name, text := range s.text {
-		nameAll(s.set, s.files[name], text, slices.DeleteFunc(slices.Clone(changes), func(c *change) bool { return c.file != name }))
+		nameAll(s.set, s.files[name], text,
+			slices.DeleteFunc(slices.Clone(changes), func(c *change) bool { return c.file != name }))
 	}
 	temp, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -189,8 +192,9 @@ func check(dir, tree string, changes []*change) (bool, error) {
 			ended++
 		}
 	}
-	fmt.Printf("%s: %d of %d changes noticed in %s, %d of them by a test that did not end; %d others do not compile\n", dir,
-		len(verdicts)-len(unnoticed), len(verdicts), time.Since(start).Round(time.Second), ended, len(changes)-len(verdicts))
+	fmt.Printf("%s: %d of %d changes noticed in %s, %d of them by a test that did not end; %d others do not compile\n",
+		dir, len(verdicts)-len(unnoticed), len(verdicts),
+		time.Since(start).Round(time.Second), ended, len(changes)-len(verdicts))
 	same := true
 	for _, key := range slices.Sorted(maps.Keys(unnoticed)) {
 		if !may[key] {
@@ -218,7 +222,8 @@ func nameAll(set *token.FileSet, file *ast.File, text []byte, changes []*change)
 	for _, c := range changes {
 		in := "-"
 		for _, decl := range file.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && set.Position(f.Pos()).Line <= c.Line && c.Line <= set.Position(f.End()).Line {
+			if f, ok := decl.(*ast.FuncDecl); ok && set.Position(f.Pos()).Line <= c.Line &&
+				c.Line <= set.Position(f.End()).Line {
 				in = f.Name.Name
 			}
 		}

@@ -167,7 +167,8 @@ func selectChange(binary []byte, number int, path string) error {
 
 // tryAll returns what the tests make of each change that compiles. Those that may be missed
 // count as noticed if they are noticed twice, because a test can fail for another reason.
-func (s *source) tryAll(changes []*change, may map[string]bool, tree, temp string, workers int) (map[*change]verdict, error) {
+func (s *source) tryAll(changes []*change, may map[string]bool,
+	tree, temp string, workers int) (map[*change]verdict, error) {
 	woven := s.weave(changes)
 	path := filepath.Join(temp, "tests")
 	if err := s.buildTests(path, woven); err != nil {

@@ -41,14 +41,16 @@ const (
 )
 
 var negated = map[token.Token]token.Token{
-	token.EQL: token.NEQ, token.NEQ: token.EQL, token.LSS: token.GEQ, token.GEQ: token.LSS, token.GTR: token.LEQ, token.LEQ: token.GTR,
+	token.EQL: token.NEQ, token.NEQ: token.EQL, token.LSS: token.GEQ,
+	token.GEQ: token.LSS, token.GTR: token.LEQ, token.LEQ: token.GTR,
 }
 
 var swapped = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 	token.LAND: token.LOR, token.LOR: token.LAND,
 	token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.QUO, token.QUO: token.MUL, token.REM: token.MUL,
-	token.AND: token.OR, token.OR: token.AND, token.XOR: token.AND, token.AND_NOT: token.AND, token.SHL: token.SHR, token.SHR: token.SHL,
+	token.AND: token.OR, token.OR: token.AND, token.XOR: token.AND,
+	token.AND_NOT: token.AND, token.SHL: token.SHR, token.SHR: token.SHL,
 	token.INC: token.DEC, token.DEC: token.INC, token.BREAK: token.CONTINUE, token.CONTINUE: token.BREAK,
 }
 
@@ -87,8 +89,10 @@ func readSource(dir string) (*source, error) {
 		return nil, err
 	}
 	s := &source{dir: dir, set: token.NewFileSet(), files: map[string]*ast.File{}, text: map[string][]byte{}}
-	s.info = types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
-	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./"+dir, "strconv").Output()
+	s.info = types.Info{Types: map[ast.Expr]types.TypeAndValue{},
+		Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	out, err := exec.Command("go", "list",
+		"-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./"+dir, "strconv").Output()
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +101,8 @@ func readSource(dir string) (*source, error) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		exported[path] = file
 	}
-	s.deps = importer.ForCompiler(s.set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exported[path]) })
+	s.deps = importer.ForCompiler(s.set, "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(exported[path]) })
 	for _, name := range pkg.GoFiles {
 		if s.text[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
 			return nil, err
@@ -150,7 +155,8 @@ const (
 )
 
 func apply(text []byte, edits []edit) []byte {
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.order, b.order)) })
+	slices.SortStableFunc(edits,
+		func(a, b edit) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.order, b.order)) })
 	var out bytes.Buffer
 	at := 0
 	for _, e := range edits {
@@ -262,7 +268,8 @@ func (s *source) all(name string, changes []*change) []byte {
 			case swaps == "false":
 			case tok == token.LAND || tok == token.LOR:
 				w.wrap(n, fmt.Sprintf("mutant%d(%s, ", tok, swaps), ") })")
-				w.replace(pos, tok.String(), ", func() bool { return (") // the parenthesis, because the line may end here
+				// The parenthesis is needed because the line may end here.
+				w.replace(pos, tok.String(), ", func() bool { return (")
 			case negated[tok] != 0:
 				w.wrap(n, fmt.Sprintf("mutant%d%s(%s, ", tok, w.instance(n.X), swaps), ")")
 				w.replace(pos, tok.String(), ",")
@@ -283,7 +290,8 @@ func (s *source) all(name string, changes []*change) []byte {
 			w.replace(pos, tok.String(), fmt.Sprintf("= %s%s, %s, ", f, drops, w.quote(n.Lhs[0])))
 			w.wrap(n.Rhs[0], "", ")")
 		case *ast.BranchStmt:
-			w.replace(pos, w.quote(n), fmt.Sprintf("if %s { %s } else { %s }", swaps, strings.Replace(w.quote(n), tok.String(), swapped[tok].String(), 1), w.quote(n)))
+			w.replace(pos, w.quote(n), fmt.Sprintf("if %s { %s } else { %s }",
+				swaps, strings.Replace(w.quote(n), tok.String(), swapped[tok].String(), 1), w.quote(n)))
 		}
 	})
 	return apply(w.text, w.edits)
@@ -329,10 +337,12 @@ func mutantOne[T mutantNumber](on bool, _ T) T { var zero T; if on { return zero
 func mutantJoin[T ~string](drop bool, x, y T) T { if drop { return y }; return x + y }
 `, pkg, mark)
 	for _, tok := range []token.Token{token.LAND, token.LOR} {
-		fmt.Fprintf(&b, "func mutant%d(on, x bool, y func() bool) bool { if on { return x %s y() }; return x %s y() }\n", tok, swapped[tok], tok)
+		fmt.Fprintf(&b, "func mutant%d(on, x bool, y func() bool) bool { if on { return x %s y() }; return x %s y() }\n",
+			tok, swapped[tok], tok)
 	}
 	for _, tok := range []token.Token{token.LSS, token.LEQ, token.GTR, token.GEQ} {
-		fmt.Fprintf(&b, "func mutant%d[T mutantOrdered](on bool, x, y T) bool { if on { return x %s y }; return x %s y }\n", tok, swapped[tok], tok)
+		fmt.Fprintf(&b, "func mutant%d[T mutantOrdered](on bool, x, y T) bool { if on { return x %s y }; return x %s y }\n",
+			tok, swapped[tok], tok)
 	}
 	for tok := token.ADD; tok <= token.AND_NOT; tok++ {
 		params := "T mutantInteger](on, drop bool, x, y T"
@@ -342,7 +352,8 @@ func mutantJoin[T ~string](drop bool, x, y T) T { if drop { return y }; return x
 		case token.SHL, token.SHR:
 			params = "T, S mutantInteger](on, drop bool, x T, y S"
 		}
-		fmt.Fprintf(&b, "func mutant%d[%s) T { if drop { return T(y) }; if on { return x %s y }; return x %s y }\n", tok, params, swapped[tok], tok)
+		fmt.Fprintf(&b, "func mutant%d[%s) T { if drop { return T(y) }; if on { return x %s y }; return x %s y }\n",
+			tok, params, swapped[tok], tok)
 	}
 	return b.Bytes()
 }
@@ -422,7 +433,8 @@ func (s *source) within(n ast.Node, line int) bool {
 }
 
 func (s *source) sameDecl(c *change, line int) bool {
-	return slices.ContainsFunc(s.files[c.file].Decls, func(d ast.Decl) bool { return s.within(d, line) && s.within(d, c.Line) })
+	return slices.ContainsFunc(s.files[c.file].Decls,
+		func(d ast.Decl) bool { return s.within(d, line) && s.within(d, c.Line) })
 }
 
 func (s *source) packageName() string {
@@ -456,7 +468,8 @@ func (s *source) buildTests(binary string, other map[string][]byte) error {
 	if err := os.WriteFile(filepath.Join(folder, "overlay.json"), data, 0o600); err != nil {
 		return err
 	}
-	out, err := exec.Command("go", "test", "-c", "-ldflags=-w", "-overlay="+filepath.Join(folder, "overlay.json"), "-o", binary, "./"+s.dir).CombinedOutput()
+	out, err := exec.Command("go", "test", "-c", "-ldflags=-w",
+		"-overlay="+filepath.Join(folder, "overlay.json"), "-o", binary, "./"+s.dir).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("building the tests: %w\n%s", err, out)
 	}

@@ -36,7 +36,8 @@ func cut(d document, wanted []string, to string) error {
 			for _, b := range []byte(id) {
 				sum += int(b)
 			}
-			if slices.Contains(wanted, id) || strings.HasPrefix(id, "issues/") || strings.HasPrefix(id, "pulls/") || sum%8 == 0 {
+			if slices.Contains(wanted, id) || strings.HasPrefix(id, "issues/") ||
+				strings.HasPrefix(id, "pulls/") || sum%8 == 0 {
 				kept[method] = c.operation(op)
 			}
 		}
@@ -87,7 +88,13 @@ func (c cutter) operation(op map[string]any) map[string]any {
 	list, _ := op["parameters"].([]any)
 	for _, p := range list {
 		p := c.resolve(p)
-		params = append(params, map[string]any{"name": p["name"], "in": p["in"], "required": p["required"] == true, "description": short(p["description"], 80), "schema": small(c.resolve(p["schema"]))})
+		params = append(params, map[string]any{
+			"name":        p["name"],
+			"in":          p["in"],
+			"required":    p["required"] == true,
+			"description": short(p["description"], 80),
+			"schema":      small(c.resolve(p["schema"])),
+		})
 	}
 	out["parameters"] = params
 	content, _ := c.resolve(op["requestBody"])["content"].(map[string]any)
@@ -97,7 +104,9 @@ func (c cutter) operation(op map[string]any) map[string]any {
 		for name, schema := range properties {
 			kept[name] = small(c.resolve(schema))
 		}
-		out["requestBody"] = map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": map[string]any{"type": "object", "properties": kept}}}}
+		out["requestBody"] = map[string]any{"content": map[string]any{
+			"application/json": map[string]any{"schema": map[string]any{"type": "object", "properties": kept}},
+		}}
 	}
 	return out
 }

@@ -32,7 +32,8 @@ type document struct {
 
 // readDocuments reads the list. The files are absolute paths afterwards.
 func readDocuments(ctx context.Context, path string) ([]document, error) {
-	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/pb33f/libopenapi").Output()
+	module, err := exec.CommandContext(ctx, "go", "list",
+		"-m", "-f", "{{.Dir}}", "github.com/pb33f/libopenapi").Output()
 	if err != nil {
 		return nil, fmt.Errorf("finding the judge's module: %w", err)
 	}
@@ -98,7 +99,8 @@ func (d document) judged() (model, error) {
 		return model{}, err
 	}
 	doc, err := libopenapi.NewDocumentWithConfiguration(data, &datamodel.DocumentConfiguration{
-		Logger: slog.New(slog.DiscardHandler), AllowFileReferences: true, BasePath: filepath.Dir(d.file), SpecFilePath: d.file, SkipCircularReferenceCheck: true,
+		Logger: slog.New(slog.DiscardHandler), AllowFileReferences: true,
+		BasePath: filepath.Dir(d.file), SpecFilePath: d.file, SkipCircularReferenceCheck: true,
 	})
 	if err != nil {
 		return model{}, err
@@ -260,9 +262,11 @@ func auth(schemes []scheme) []any {
 		case s.Kind == "bearer" && !authorized:
 			out, authorized = append(out, map[string]any{"bearer": "key-of-the-harness"}), true
 		case s.Kind == "basic" && !authorized:
-			out, authorized = append(out, map[string]any{"basic": map[string]any{"username": "ada", "password": "password-of-the-harness"}}), true
+			out, authorized = append(out,
+				map[string]any{"basic": map[string]any{"username": "ada", "password": "password-of-the-harness"}}), true
 		case s.Kind == "apiKey":
-			out = append(out, map[string]any{"apiKey": map[string]any{"in": s.In, "name": s.Name, "value": "key-of-the-harness"}})
+			out = append(out,
+				map[string]any{"apiKey": map[string]any{"in": s.In, "name": s.Name, "value": "key-of-the-harness"}})
 		}
 	}
 	return out
@@ -284,7 +288,8 @@ func match(operations []operation, method, path string) (operation, bool) {
 			switch {
 			case !variable && want[i] == have[i]:
 				fixed++
-			case variable && strings.HasPrefix(have[i], before) && (strings.Contains(after, "{") || strings.HasSuffix(have[i], after)):
+			case variable && strings.HasPrefix(have[i], before) &&
+				(strings.Contains(after, "{") || strings.HasSuffix(have[i], after)):
 			default:
 				fixed = -1 << 20
 			}
@@ -343,7 +348,8 @@ func compare(operations []operation, tools []tool) []string {
 			}
 		}
 		if len(o.Body) == 0 && len(schema.Properties) > known {
-			out = append(out, fmt.Sprintf("%s: %d params, but the judge reads %d and no body", o.ID, len(schema.Properties), known))
+			out = append(out, fmt.Sprintf("%s: %d params, but the judge reads %d and no body",
+				o.ID, len(schema.Properties), known))
 		}
 	}
 	return out
@@ -353,4 +359,5 @@ func compare(operations []operation, tools []tool) []string {
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // ownHeaders are never params.
-var ownHeaders = []string{"accept", "content-type", "authorization", "host", "cookie", "content-length", "transfer-encoding", "connection"}
+var ownHeaders = []string{"accept", "content-type", "authorization",
+	"host", "cookie", "content-length", "transfer-encoding", "connection"}

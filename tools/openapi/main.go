@@ -83,7 +83,8 @@ func run(ctx context.Context) error {
 	}
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	var failed []error
-	fmt.Fprintln(table, "document\tversion\tKB\toperations\ttools\tquarantined\tlint\tcold, CPU ms\tcached, CPU ms\tMiB\taccepted by Prism")
+	fmt.Fprintln(table,
+		"document\tversion\tKB\toperations\ttools\tquarantined\tlint\tcold, CPU ms\tcached, CPU ms\tMiB\taccepted by Prism")
 	for _, d := range documents {
 		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), d.name) {
 			continue
@@ -140,7 +141,8 @@ type row struct {
 }
 
 func (r row) String() string {
-	return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\t%s", r.name, r.Version, r.size/1000, len(r.Operations), r.tools, r.quarantined, r.lint,
+	return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\t%s",
+		r.name, r.Version, r.size/1000, len(r.Operations), r.tools, r.quarantined, r.lint,
 		r.cold.CPU.Milliseconds(), r.cached.CPU.Milliseconds(), r.cold.Memory>>20, r.prism)
 }
 
@@ -199,7 +201,8 @@ func (o options) read(ctx context.Context, path string, d document, requests req
 	}
 	r.tools, r.quarantined = len(list.Tools), len(list.Hidden)
 	for _, h := range list.Hidden {
-		r.notes = append(r.notes, "quarantined: "+h.Name+": "+strings.ReplaceAll(h.Reason, filepath.Dir(d.file)+"/", ""))
+		r.notes = append(r.notes,
+			"quarantined: "+h.Name+": "+strings.ReplaceAll(h.Reason, filepath.Dir(d.file)+"/", ""))
 	}
 	for _, diagnostic := range list.Diagnostics {
 		if diagnostic.Severity != "info" { // info repeats why tools are quarantined
@@ -208,7 +211,8 @@ func (o options) read(ctx context.Context, path string, d document, requests req
 	}
 	r.notes = append(r.notes, compare(r.Operations, list.Tools)...)
 	if len(r.Operations) != r.tools+r.quarantined {
-		r.notes = append(r.notes, fmt.Sprintf("%d operations, but %d tools and %d quarantined", len(r.Operations), r.tools, r.quarantined))
+		r.notes = append(r.notes,
+			fmt.Sprintf("%d operations, but %d tools and %d quarantined", len(r.Operations), r.tools, r.quarantined))
 	}
 	if r.lint, err = lint(ctx, p, settings, &r); err != nil {
 		return r, err
@@ -281,7 +285,8 @@ func (o options) callAll(ctx context.Context, p program, d document, settings st
 		some = append(some, tools[i])
 	}
 	t, err := callAll(ctx, s, mock, some, r.Operations, verbose)
-	r.prism = fmt.Sprintf("%d of %d (%.1f %%), invalid %d of %d", t.accepted, t.calls, 100*float64(t.accepted)/float64(max(t.calls, 1)), t.invalidToo, t.invalid)
+	r.prism = fmt.Sprintf("%d of %d (%.1f %%), invalid %d of %d",
+		t.accepted, t.calls, 100*float64(t.accepted)/float64(max(t.calls, 1)), t.invalidToo, t.invalid)
 	for _, note := range slices.Sorted(maps.Keys(t.notes)) {
 		r.notes = append(r.notes, fmt.Sprintf("%d × %s", t.notes[note], note))
 	}

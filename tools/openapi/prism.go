@@ -83,7 +83,8 @@ func (p *prism) launch(ctx context.Context) error {
 		return err
 	}
 	p.direct = &url.URL{Scheme: "http", Host: address}
-	p.cmd = exec.CommandContext(ctx, "node", "node_modules/@stoplight/prism-cli/dist/index.js", "mock", "-h", "127.0.0.1", "-p", port, p.document)
+	p.cmd = exec.CommandContext(ctx, "node", "node_modules/@stoplight/prism-cli/dist/index.js",
+		"mock", "-h", "127.0.0.1", "-p", port, p.document)
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -225,7 +226,8 @@ func judge(status int, header http.Header, body []byte) verdict {
 		}
 	}
 	switch _, kind, _ := strings.Cut(problem.Type, "prism/errors#"); kind {
-	case "UNPROCESSABLE_ENTITY", "UNAUTHORIZED", "NO_PATH_MATCHED_ERROR", "NO_METHOD_MATCHED_ERROR", "NO_SERVER_MATCHED_ERROR", "UNSUPPORTED_MEDIA_TYPE", "INVALID_CONTENT_TYPE":
+	case "UNPROCESSABLE_ENTITY", "UNAUTHORIZED", "NO_PATH_MATCHED_ERROR", "NO_METHOD_MATCHED_ERROR",
+		"NO_SERVER_MATCHED_ERROR", "UNSUPPORTED_MEDIA_TYPE", "INVALID_CONTENT_TYPE":
 		v.refusal = kind + ": " + problem.Detail
 	}
 	return v
@@ -261,7 +263,8 @@ func (t tool) needs() []string {
 }
 
 // callAll calls every tool with generated params and then with invalid ones.
-func callAll(ctx context.Context, s *session, p *prism, tools []tool, operations []operation, verbose func(string, ...any)) (tally, error) {
+func callAll(ctx context.Context, s *session, p *prism, tools []tool,
+	operations []operation, verbose func(string, ...any)) (tally, error) {
 	t := tally{notes: map[string]int{}}
 	for i, one := range tools {
 		t.tools++
@@ -301,10 +304,12 @@ func callAll(ctx context.Context, s *session, p *prism, tools []tool, operations
 				verbose("%s: %d requests\n  %s", one.Name, len(got), encode(made))
 			case got[0].refusal != "":
 				t.note("prism: " + kindOf(got[0].refusal))
-				verbose("%s: prism: %s\n  %s\n  %s %s %s %s", one.Name, head(got[0].refusal, 500), encode(made), got[0].method, got[0].url, got[0].header, head(string(got[0].body), 500))
+				verbose("%s: prism: %s\n  %s\n  %s %s %s %s", one.Name, head(got[0].refusal, 500),
+					encode(made), got[0].method, got[0].url, got[0].header, head(string(got[0].body), 500))
 			case got[0].ended:
 				t.note("prism: its process ended")
-				verbose("%s: prism ended\n  %s %s %s", one.Name, got[0].method, got[0].url, head(string(got[0].body), 500))
+				verbose("%s: prism ended\n  %s %s %s",
+					one.Name, got[0].method, got[0].url, head(string(got[0].body), 500))
 				if err := p.relaunch(ctx); err != nil {
 					return t, err
 				}
@@ -341,7 +346,8 @@ func encode(v any) string {
 
 // callInvalid calls a tool with params of which one is wrong. What toolreg refuses, Prism
 // must refuse as well.
-func callInvalid(ctx context.Context, s *session, p *prism, one tool, operations []operation, valid exchange, params map[string]any, t *tally, verbose func(string, ...any)) error {
+func callInvalid(ctx context.Context, s *session, p *prism, one tool, operations []operation,
+	valid exchange, params map[string]any, t *tally, verbose func(string, ...any)) error {
 	op, ok := match(operations, valid.method, valid.url.EscapedPath())
 	if !ok {
 		t.note("the judge does not know the operation")
@@ -397,7 +403,8 @@ func callInvalid(ctx context.Context, s *session, p *prism, one tool, operations
 				t.invalidToo++
 			} else {
 				t.note("prism takes what toolreg refuses: " + change.String())
-				verbose("%s: prism takes %s of %s (%d): %v\n  %s %s %s", one.Name, change, name, v.status, failed, request.method, request.url, head(string(request.body), 400))
+				verbose("%s: prism takes %s of %s (%d): %v\n  %s %s %s", one.Name, change, name,
+					v.status, failed, request.method, request.url, head(string(request.body), 400))
 			}
 		}
 	}

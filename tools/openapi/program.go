@@ -26,7 +26,8 @@ type program struct {
 func (p program) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.path, args...)
 	cmd.Dir = filepath.Join(p.home, "work")
-	cmd.Env = append(os.Environ(), "HOME="+p.home, "XDG_CONFIG_HOME="+filepath.Join(p.home, "config"), "XDG_STATE_HOME="+filepath.Join(p.home, "state"),
+	cmd.Env = append(os.Environ(), "HOME="+p.home, "XDG_CONFIG_HOME="+filepath.Join(p.home, "config"),
+		"XDG_STATE_HOME="+filepath.Join(p.home, "state"),
 		"XDG_CACHE_HOME="+filepath.Join(p.home, "cache"), "XDG_RUNTIME_DIR="+filepath.Join(p.home, "run"))
 	return cmd
 }
@@ -131,7 +132,8 @@ func (p program) session(ctx context.Context, args ...string) (*session, error) 
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	_, err = s.request("initialize", map[string]any{"client": map[string]any{"name": "documents", "version": "1"}, "capabilities": map[string]any{}})
+	_, err = s.request("initialize",
+		map[string]any{"client": map[string]any{"name": "documents", "version": "1"}, "capabilities": map[string]any{}})
 	return s, err
 }
 

@@ -45,7 +45,8 @@ func (r requests) operations() []string {
 func searchAll(ctx context.Context, p program, settings string, all requests, r *row) error {
 	found := 0
 	for _, request := range all {
-		out, _, err := p.run(ctx, nil, "search", request.query, "--limit", "5", "--settings", settings, "--source", "openapi:*", "--json")
+		out, _, err := p.run(ctx, nil, "search", request.query, "--limit", "5",
+			"--settings", settings, "--source", "openapi:*", "--json")
 		if err != nil {
 			return err
 		}
@@ -57,13 +58,16 @@ func searchAll(ctx context.Context, p program, settings string, all requests, r 
 		for _, hit := range hits.Tools {
 			names = append(names, hit.Name)
 		}
-		if slices.ContainsFunc(request.wanted, func(id string) bool { return slices.Contains(names, strings.ReplaceAll(id, "/", "_")) }) {
+		if slices.ContainsFunc(request.wanted,
+			func(id string) bool { return slices.Contains(names, strings.ReplaceAll(id, "/", "_")) }) {
 			found++
 			continue
 		}
-		r.notes = append(r.notes, fmt.Sprintf("search: %q finds %s, not %s", request.query, strings.Join(names, ", "), strings.Join(request.wanted, ", ")))
+		r.notes = append(r.notes, fmt.Sprintf("search: %q finds %s, not %s",
+			request.query, strings.Join(names, ", "), strings.Join(request.wanted, ", ")))
 	}
-	r.notes = append(r.notes, fmt.Sprintf("search: %d of %d requests find their operation among the first five", found, len(all)))
+	r.notes = append(r.notes,
+		fmt.Sprintf("search: %d of %d requests find their operation among the first five", found, len(all)))
 	out, _, err := p.run(ctx, nil, "list", "--cost", "--defer", "auto", "--settings", settings, "--json")
 	if err != nil {
 		return err
@@ -72,6 +76,7 @@ func searchAll(ctx context.Context, p program, settings string, all requests, r 
 	if err := json.Unmarshal(out, &cost); err != nil {
 		return err
 	}
-	r.notes = append(r.notes, fmt.Sprintf("cost: %d tools of %d tokens; deferred automatically: %d tools of %d tokens", cost.Total.Tools, cost.Total.Tokens, cost.Deferred.Tools, cost.Deferred.Tokens))
+	r.notes = append(r.notes, fmt.Sprintf("cost: %d tools of %d tokens; deferred automatically: %d tools of %d tokens",
+		cost.Total.Tools, cost.Total.Tokens, cost.Deferred.Tools, cost.Deferred.Tokens))
 	return nil
 }

@@ -175,7 +175,8 @@ func merge(s, more map[string]any) {
 				return !slices.ContainsFunc(value.([]any), func(w any) bool { return equal(v, w) })
 			})
 		case "type":
-			if types := slices.DeleteFunc(typesOf(old), func(t string) bool { return !slices.Contains(typesOf(value), t) }); len(types) > 0 {
+			if types := slices.DeleteFunc(typesOf(old),
+				func(t string) bool { return !slices.Contains(typesOf(value), t) }); len(types) > 0 {
 				list := make([]any, len(types))
 				for i := range types {
 					list[i] = types[i]
@@ -374,10 +375,14 @@ func (g *generator) number(s map[string]any, whole bool) (any, error) {
 
 // formats has an example of every format that the documents use and a validator knows.
 var formats = map[string]string{
-	"date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02", "time": "03:04:05Z", "duration": "P1D", "email": "ada@example.com", "idn-email": "ada@example.com",
-	"hostname": "example.com", "idn-hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "uri": "https://example.com/a", "url": "https://example.com/a",
-	"uri-reference": "/a", "iri": "https://example.com/a", "iri-reference": "/a", "uri-template": "https://example.com/{a}", "uuid": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
-	"json-pointer": "/a", "relative-json-pointer": "0", "regex": "a+", "byte": "aGVsbG8=", "binary": "data:text/plain;base64,aGVsbG8=", "int32": "7", "int64": "7",
+	"date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02", "time": "03:04:05Z",
+	"duration": "P1D", "email": "ada@example.com", "idn-email": "ada@example.com",
+	"hostname": "example.com", "idn-hostname": "example.com", "ipv4": "192.0.2.1",
+	"ipv6": "2001:db8::1", "uri": "https://example.com/a", "url": "https://example.com/a",
+	"uri-reference": "/a", "iri": "https://example.com/a", "iri-reference": "/a",
+	"uri-template": "https://example.com/{a}", "uuid": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+	"json-pointer": "/a", "relative-json-pointer": "0", "regex": "a+", "byte": "aGVsbG8=",
+	"binary": "data:text/plain;base64,aGVsbG8=", "int32": "7", "int64": "7",
 }
 
 func (g *generator) text(s map[string]any) (any, error) {

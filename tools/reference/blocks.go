@@ -87,10 +87,12 @@ func (g *generator) commandReference() (string, error) {
 		fmt.Fprintf(&list, "| [%s](#%s) | %s |\n", path, strings.ReplaceAll(path, " ", "-"), cell(cmd.Short))
 		if cmd.HasParent() && cmd.Long != "" && cmd.Long == cmd.Parent().Long { // a parent that does what this one does
 			parent := cmd.Parent().CommandPath()
-			fmt.Fprintf(&pages, "\n## %s\n\nThe same as [%s](#%s).\n", path, parent, strings.ReplaceAll(parent, " ", "-"))
+			fmt.Fprintf(&pages, "\n## %s\n\nThe same as [%s](#%s).\n",
+				path, parent, strings.ReplaceAll(parent, " ", "-"))
 			return nil
 		}
-		fmt.Fprintf(&pages, "\n## %s\n\n```text\n%s\n```\n", path, strings.TrimRight(strings.Replace(helpOf(cmd), "\n"+cli.MoreFlags, "", 1), "\n"))
+		fmt.Fprintf(&pages, "\n## %s\n\n```text\n%s\n```\n",
+			path, strings.TrimRight(strings.Replace(helpOf(cmd), "\n"+cli.MoreFlags, "", 1), "\n"))
 		return nil
 	})
 	return "| command | |\n|---|---|\n" + list.String() + pages.String(), err

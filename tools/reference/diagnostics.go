@@ -92,7 +92,8 @@ func visitCode(p *packages.Package, lit *ast.CompositeLit, visit func(*packages.
 }
 
 // visitArguments visits the arguments for params that become codes.
-func visitArguments(p *packages.Package, call *ast.CallExpr, params map[types.Object]bool, visit func(*packages.Package, ast.Expr)) {
+func visitArguments(p *packages.Package, call *ast.CallExpr,
+	params map[types.Object]bool, visit func(*packages.Package, ast.Expr)) {
 	t := p.TypesInfo.TypeOf(call.Fun)
 	if t == nil {
 		return

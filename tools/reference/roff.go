@@ -24,7 +24,8 @@ type roff struct {
 // most long words are names that readers want to copy.
 func newRoff(name, section, short string, f footer) *roff {
 	r := &roff{}
-	fmt.Fprintf(r, ".TH %s %s %s %s %s\n.nr HY 0\n.nh\n.ad l\n", quote(strings.ToUpper(name)), section, strconv.Quote(f.date), quote("toolreg "+f.version), quote("toolreg manual"))
+	fmt.Fprintf(r, ".TH %s %s %s %s %s\n.nr HY 0\n.nh\n.ad l\n", quote(strings.ToUpper(name)),
+		section, strconv.Quote(f.date), quote("toolreg "+f.version), quote("toolreg manual"))
 	r.heading("NAME")
 	r.text(escape(name) + ` \- ` + escape(short))
 	return r

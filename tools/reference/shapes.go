@@ -212,7 +212,8 @@ func (w *shapeWriter) basic(t types.Type, b *types.Basic) string {
 
 func plural(words string) string {
 	switch words {
-	case "string", "number", "boolean", "object", "[diagnostic](#diagnostic)", "[definition](#definition)", "[cost](#cost)":
+	case "string", "number", "boolean", "object", "[diagnostic](#diagnostic)",
+		"[definition](#definition)", "[cost](#cost)":
 		return strings.Replace(words, "](", "s](", 1) + strings.Repeat("s", 1-strings.Count(words, "]("))
 	}
 	return words

@@ -24,7 +24,8 @@ type source struct {
 // loadSource reads the packages that print documents and diagnostics, in the
 // module at root.
 func loadSource(root string) (*source, error) {
-	mode := packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo
+	mode := packages.NeedName | packages.NeedFiles | packages.NeedImports |
+		packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo
 	found, err := packages.Load(&packages.Config{Mode: mode, Dir: root}, "./internal/...")
 	if err != nil {
 		return nil, err
@@ -76,7 +77,8 @@ func (s *source) calls(visit func(p *packages.Package, name string, call *ast.Ca
 		for _, file := range p.Syntax {
 			ast.Inspect(file, func(n ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok {
-					if f := called(p, call); f != nil && f.Pkg() != nil && strings.Contains(f.Pkg().Path(), "/toolreg/internal/") {
+					if f := called(p, call); f != nil && f.Pkg() != nil &&
+						strings.Contains(f.Pkg().Path(), "/toolreg/internal/") {
 						visit(p, path.Base(f.Pkg().Path())+"."+f.Name(), call)
 					}
 				}

@@ -75,8 +75,12 @@ func settingType(s *table.Row) string {
 	case table.RawNamed, table.Named, table.Object:
 		return "object"
 	}
-	return map[table.Type]string{table.String: "string", table.Bool: "boolean", table.Int: "whole number", table.Duration: "duration", table.Size: "size", table.Keep: "boolean or duration",
-		table.Network: "none, loopback, all or a list of hosts", table.Command: "command", table.Strings: "list of strings", table.Pairs: "object of strings", table.Objects: "list of objects", table.Calls: "list of calls", table.Addresses: "list of addresses", table.Scopes: "list of scopes, or object of scopes by tool"}[s.Type]
+	return map[table.Type]string{table.String: "string", table.Bool: "boolean", table.Int: "whole number",
+		table.Duration: "duration", table.Size: "size", table.Keep: "boolean or duration",
+		table.Network: "none, loopback, all or a list of hosts", table.Command: "command",
+		table.Strings: "list of strings", table.Pairs: "object of strings",
+		table.Objects: "list of objects", table.Calls: "list of calls", table.Addresses: "list of addresses",
+		table.Scopes: "list of scopes, or object of scopes by tool"}[s.Type]
 }
 
 // builtinTools returns the built-in tools, to describe them and not to call them.

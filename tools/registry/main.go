@@ -103,7 +103,8 @@ func startPostgres(ctx context.Context, folder string) (url string, stop func() 
 		return nil
 	}
 	if os.Getuid() == 0 {
-		if err := errors.Join(os.Chmod(folder, 0o755), exec.CommandContext(ctx, "chown", "postgres", data).Run()); err != nil {
+		if err := errors.Join(os.Chmod(folder, 0o755),
+			exec.CommandContext(ctx, "chown", "postgres", data).Run()); err != nil {
 			return "", nil, err
 		}
 	}
@@ -116,7 +117,8 @@ func startPostgres(ctx context.Context, folder string) (url string, stop func() 
 		return "", nil, err
 	}
 	options := fmt.Sprintf("-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories=%s -c fsync=off", port, data)
-	if err := as(filepath.Join(bin, "pg_ctl"), "-D", cluster, "-o", options, "-l", filepath.Join(data, "log"), "-w", "start"); err != nil {
+	if err := as(filepath.Join(bin, "pg_ctl"), "-D", cluster, "-o", options,
+		"-l", filepath.Join(data, "log"), "-w", "start"); err != nil {
 		return "", nil, err
 	}
 	stop = func() error {
@@ -130,7 +132,8 @@ func startPostgres(ctx context.Context, folder string) (url string, stop func() 
 func startRegistry(ctx context.Context, folder, database string) (address string, end func(), err error) {
 	const module = "github.com/modelcontextprotocol/registry"
 	program := filepath.Join(folder, "registry")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, module+"/cmd/registry").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program,
+		module+"/cmd/registry").CombinedOutput(); err != nil {
 		return "", nil, fmt.Errorf("building the registry: %w\n%s", err, out)
 	}
 	source, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
@@ -150,8 +153,10 @@ func startRegistry(ctx context.Context, folder, database string) (address string
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.Env = append(os.Environ(), "MCP_REGISTRY_SERVER_ADDRESS="+host, "MCP_REGISTRY_DATABASE_URL="+database,
-		"MCP_REGISTRY_SEED_FROM="+filepath.Join(strings.TrimSpace(string(source)), "data", "seed.json"), "MCP_REGISTRY_JWT_PRIVATE_KEY="+hex.EncodeToString(key[:]),
-		"MCP_REGISTRY_ENABLE_ANONYMOUS_AUTH=true", "MCP_REGISTRY_ENABLE_REGISTRY_VALIDATION=false") // packages are not looked up on the network
+		"MCP_REGISTRY_SEED_FROM="+filepath.Join(strings.TrimSpace(string(source)), "data", "seed.json"),
+		"MCP_REGISTRY_JWT_PRIVATE_KEY="+hex.EncodeToString(key[:]),
+		// Packages are not looked up on the network.
+		"MCP_REGISTRY_ENABLE_ANONYMOUS_AUTH=true", "MCP_REGISTRY_ENABLE_REGISTRY_VALIDATION=false")
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}
@@ -210,7 +215,8 @@ func setStatus(ctx context.Context, address, name, version, status, message stri
 		return err
 	}
 	path := "/v0.1/servers/" + strings.ReplaceAll(name, "/", "%2F") + "/versions/" + version + "/status"
-	return send(ctx, http.MethodPatch, address+path, key, map[string]string{"status": status, "statusMessage": message}, nil)
+	return send(ctx, http.MethodPatch, address+path, key,
+		map[string]string{"status": status, "statusMessage": message}, nil)
 }
 
 func send(ctx context.Context, method, url, key string, body, into any) error {
@@ -246,7 +252,8 @@ func send(ctx context.Context, method, url, key string, body, into any) error {
 // recordAnswers writes the registry's answer about the entries of anonymous publishers.
 func recordAnswers(ctx context.Context, address, file string) error {
 	var page any
-	if err := send(ctx, http.MethodGet, address+"/v0.1/servers?limit=100&search="+namespace, "", nil, &page); err != nil {
+	if err := send(ctx, http.MethodGet,
+		address+"/v0.1/servers?limit=100&search="+namespace, "", nil, &page); err != nil {
 		return err
 	}
 	data, err := json.MarshalIndent(page, "", "    ")
@@ -293,8 +300,10 @@ func (p *person) toolreg(ctx context.Context, exit int, args []string, said ...s
 	home := filepath.Join(p.folder, "home")
 	cmd := exec.CommandContext(ctx, "setsid", append([]string{"-w", p.program}, args...)...)
 	cmd.Dir = filepath.Join(p.folder, "project")
-	cmd.Env = []string{"HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "XDG_STATE_HOME=" + filepath.Join(home, "state"),
-		"XDG_DATA_HOME=" + filepath.Join(home, "data"), "XDG_CACHE_HOME=" + filepath.Join(home, "cache"), "PATH=" + filepath.Join(p.folder, "bin") + ":" + os.Getenv("PATH")}
+	cmd.Env = []string{"HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, "config"),
+		"XDG_STATE_HOME=" + filepath.Join(home, "state"),
+		"XDG_DATA_HOME=" + filepath.Join(home, "data"), "XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
+		"PATH=" + filepath.Join(p.folder, "bin") + ":" + os.Getenv("PATH")}
 	out, err := cmd.CombinedOutput()
 	got := 0
 	if failure, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -332,8 +341,10 @@ func (p *person) tour(ctx context.Context, entries []map[string]any) error {
 	p.toolreg(ctx, 6, words("servers upgrade memory"), "server-memory@2025.9.25")
 	p.toolreg(ctx, 0, words("servers upgrade memory --yes"), "no definition changes", `upgraded server "memory"`)
 	p.toolreg(ctx, 0, words("servers upgrade memory --yes"), "up to date")
-	broken := map[string]any{"name": memory, "description": "Does not start", "version": "2026.1.0", "packages": []any{map[string]any{"registryType": "npm",
-		"identifier": "@modelcontextprotocol/server-memory", "version": "9.0.0", "transport": map[string]any{"type": "stdio"}}}}
+	broken := map[string]any{"name": memory, "description": "Does not start",
+		"version": "2026.1.0", "packages": []any{map[string]any{"registryType": "npm",
+			"identifier": "@modelcontextprotocol/server-memory",
+			"version":    "9.0.0", "transport": map[string]any{"type": "stdio"}}}}
 	if err := publish(ctx, p.registry, []map[string]any{broken}); err != nil {
 		return err
 	}
@@ -345,7 +356,9 @@ func (p *person) tour(ctx context.Context, entries []map[string]any) error {
 		if err := setStatus(ctx, p.registry, namespace+"tenants", "1.2.0", status, "moved"); err != nil {
 			return err
 		}
-		p.toolreg(ctx, exit, words("servers add N/tenants --yes --no-test --set tenant=a --set token=env:TOKEN --as "+status), status, "moved")
+		p.toolreg(ctx, exit,
+			words("servers add N/tenants --yes --no-test --set tenant=a --set token=env:TOKEN --as "+status),
+			status, "moved")
 	}
 	for _, one := range []struct {
 		exit int
@@ -358,8 +371,10 @@ func (p *person) tour(ctx context.Context, entries []map[string]any) error {
 		{0, "N/everything-else --as nuget --runtime nuget", "dnx Example.Else@1.0.0-beta --yes -- mcp start"},
 		{4, "N/everything-else --as x --runtime oci --set db_type=x", "postgres, mysql"},
 		{6, "N/everything-else --as x", "--runtime npm|pypi|oci|nuget|mcpb"},
-		{5, "N/cargo", "cargo install widget-mcp"}, {5, "N/listens", "instead of stdio"}, {5, "N/smuggles --runtime npm", "-c"}, {5, "N/smuggles --runtime oci", "--privileged"},
-		{5, "N/website", "neither a package nor an address"}, {3, "N/nothing", "no server"}, {3, "N/cargo@7.0.0", "no version"}, {2, "N/cargo/x", "not the name"},
+		{5, "N/cargo", "cargo install widget-mcp"}, {5, "N/listens", "instead of stdio"},
+		{5, "N/smuggles --runtime npm", "-c"}, {5, "N/smuggles --runtime oci", "--privileged"},
+		{5, "N/website", "neither a package nor an address"}, {3, "N/nothing", "no server"},
+		{3, "N/cargo@7.0.0", "no version"}, {2, "N/cargo/x", "not the name"},
 	} {
 		p.toolreg(ctx, one.exit, words("servers add --yes --no-test "+one.line), one.said)
 	}

@@ -61,7 +61,8 @@ func newClassifier() (func(*module) (string, error), error) {
 					continue
 				}
 				if !slices.Contains(accepted(), match.Name) {
-					return "", fmt.Errorf("module %s has the license %s, which is not among those accepted: %s", m.Path, match.Name, strings.Join(accepted(), ", "))
+					return "", fmt.Errorf("module %s has the license %s, which is not among those accepted: %s",
+						m.Path, match.Name, strings.Join(accepted(), ", "))
 				}
 				names = append(names, match.Name)
 			}

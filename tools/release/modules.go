@@ -65,7 +65,8 @@ type listed struct {
 // addPackages adds the modules of the packages that toolreg consists of on one
 // system.
 func addPackages(modules map[string]*module, system string) error {
-	cmd := exec.Command("go", "list", "-deps", "-json=Dir,Root,Standard,Module", "github.com/toolreg/toolreg/cmd/toolreg")
+	cmd := exec.Command("go", "list", "-deps", "-json=Dir,Root,Standard,Module",
+		"github.com/toolreg/toolreg/cmd/toolreg")
 	cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

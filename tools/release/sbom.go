@@ -38,8 +38,10 @@ func writeSBOM(out io.Writer, binary, version string) error {
 	bom := cdx.NewBOM()
 	bom.SerialNumber = "urn:uuid:" + uuid([16]byte(sum[:]))
 	program := cdx.Component{
-		BOMRef: "toolreg", Type: cdx.ComponentTypeApplication, Name: filepath.Base(binary), Version: cmp.Or(version, info.Main.Version),
-		PackageURL: packageURL(info.Main.Path, cmp.Or(version, info.Main.Version)), Licenses: &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}},
+		BOMRef: "toolreg", Type: cdx.ComponentTypeApplication,
+		Name: filepath.Base(binary), Version: cmp.Or(version, info.Main.Version),
+		PackageURL: packageURL(info.Main.Path, cmp.Or(version, info.Main.Version)),
+		Licenses:   &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}},
 		Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
 		Properties: buildSettings(info, "GOOS", "GOARCH", "vcs.revision"),
 	}

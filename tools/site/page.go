@@ -41,7 +41,8 @@ func readPage(root, source, address string, resolve func(target string) (string,
 		return nil, err
 	}
 	p := &page{source: source, address: address}
-	md := goldmark.New(goldmark.WithExtensions(extension.Table, extension.Footnote), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+	md := goldmark.New(goldmark.WithExtensions(extension.Table, extension.Footnote),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 	doc := md.Parser().Parse(text.NewReader(data), parser.WithContext(parser.NewContext(parser.WithIDs(&headingIDs{}))))
 	err = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {

@@ -41,7 +41,8 @@ func (o *options) addDialogs(s *mcp.Server) {
 	const object = `{"type":"object"}`
 	add("form", `{"type":"object","properties":{"message":{"type":"string"},"schema":{"type":"object"}}}`, askForm)
 	add("open", `{"type":"object","properties":{"url":{"type":"string"},"message":{"type":"string"}},"required":["url"]}`, askURL)
-	add("visit", `{"type":"object","properties":{"url":{"type":"string"},"complete":{"type":"boolean"}},"required":["url"]}`,
+	add("visit",
+		`{"type":"object","properties":{"url":{"type":"string"},"complete":{"type":"boolean"}},"required":["url"]}`,
 		visitFirst())
 	add("rounds", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askRounds)
 	add("crowd", `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`, askAtOnce)

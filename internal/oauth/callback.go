@@ -68,7 +68,8 @@ func (r reply) check(b *begun) error {
 		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent",
 			text.Quote(r.issuer), b.Login.Issuer)
 	case r.issuer == "" && b.SendsIssuer && r.codeOnly:
-		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar",
+		return fmt.Errorf(
+			"a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar",
 			b.Login.Issuer)
 	case r.issuer == "" && b.SendsIssuer:
 		return fmt.Errorf("the answer lacks the issuer %s, which that server promises to send; nothing was sent",

@@ -181,9 +181,9 @@ func (c *checkable) walk(v *jsonx.Value, is schema.Content) {
 // a settled schema.
 func isUnchecked(keyword string) bool {
 	switch keyword {
-	case "title", "description", "$comment", "format", "deprecated", "readOnly", "writeOnly", "contentEncoding",
-		"contentMediaType", "contentSchema", "$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor",
-		"$dynamicRef", "$recursiveRef", "$vocabulary", "regexProperties":
+	case "title", "description", "$comment", "format", "deprecated", "readOnly", "writeOnly",
+		"contentEncoding", "contentMediaType", "contentSchema", "$schema", "$id", "$anchor", "$dynamicAnchor",
+		"$recursiveAnchor", "$dynamicRef", "$recursiveRef", "$vocabulary", "regexProperties":
 		return true
 	}
 	return false

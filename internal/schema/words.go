@@ -326,8 +326,9 @@ func isAnnotation(keyword string) bool {
 // isAssertion reports whether a keyword restricts values and has no schemas.
 func isAssertion(keyword string) bool {
 	switch keyword {
-	case "type", "required", "enum", "const", "maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum",
-		"multipleOf", "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties",
+	case "type", "required", "enum", "const",
+		"maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "multipleOf",
+		"maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties",
 		"maxContains", "minContains", "pattern", "uniqueItems", "dependentRequired", "nullable":
 		return true
 	}

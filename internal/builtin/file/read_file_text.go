@@ -323,7 +323,8 @@ func (x *excerpt) wayOn() string {
 	if x.form != "" || x.foreign || x.encoding != textfile.UTF8 {
 		return "; grep shows the part around a match"
 	}
-	return fmt.Sprintf("; grep shows the part around a match, and run_shell_command the rest: sed -n %dp FILE | cut -b %d-",
+	return fmt.Sprintf(
+		"; grep shows the part around a match, and run_shell_command the rest: sed -n %dp FILE | cut -b %d-",
 		x.cut, x.cutAt)
 }
 

@@ -116,7 +116,8 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 	found := fmt.Sprintf("%s in %s", tool.Count(matches, "match"), tool.Count(len(r.files), "file"))
 	var b strings.Builder
 	if cut {
-		fmt.Fprintf(&b, "Showing the first %s %s; there may be more. Narrow pattern, path or include, or raise limit:\n",
+		fmt.Fprintf(&b,
+			"Showing the first %s %s; there may be more. Narrow pattern, path or include, or raise limit:\n",
 			found, s.what())
 	} else {
 		fmt.Fprintf(&b, "Found %s %s:\n", found, s.what())

@@ -296,8 +296,8 @@ func (e *engine) compile(source []byte) (*starlark.Program, *Failure) {
 	}
 	known := e.predeclared(starlark.None)
 	var err error
-	if e.file, err = (&syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}).Parse(e.start.Name,
-		source, 0); err != nil {
+	if e.file, err = (&syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}).
+		Parse(e.start.Name, source, 0); err != nil {
 		return nil, syntaxFailure(source, err)
 	}
 	for _, stmt := range e.file.Stmts {

@@ -337,11 +337,13 @@ func mutantOne[T mutantNumber](on bool, _ T) T { var zero T; if on { return zero
 func mutantJoin[T ~string](drop bool, x, y T) T { if drop { return y }; return x + y }
 `, pkg, mark)
 	for _, tok := range []token.Token{token.LAND, token.LOR} {
-		fmt.Fprintf(&b, "func mutant%d(on, x bool, y func() bool) bool { if on { return x %s y() }; return x %s y() }\n",
+		fmt.Fprintf(&b,
+			"func mutant%d(on, x bool, y func() bool) bool { if on { return x %s y() }; return x %s y() }\n",
 			tok, swapped[tok], tok)
 	}
 	for _, tok := range []token.Token{token.LSS, token.LEQ, token.GTR, token.GEQ} {
-		fmt.Fprintf(&b, "func mutant%d[T mutantOrdered](on bool, x, y T) bool { if on { return x %s y }; return x %s y }\n",
+		fmt.Fprintf(&b,
+			"func mutant%d[T mutantOrdered](on bool, x, y T) bool { if on { return x %s y }; return x %s y }\n",
 			tok, swapped[tok], tok)
 	}
 	for tok := token.ADD; tok <= token.AND_NOT; tok++ {

@@ -258,8 +258,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	server := serve.New(serve.Options{
 		Whole:    offer.Profile{Select: selected, Tools: o.reachable(), Servers: o.MatchesServer},
-		Profiles: o.profiles, Initial: o.profiles(from), Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set),
-		Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn,
+		Profiles: o.profiles, Initial: o.profiles(from), Profile: o.profile, Version: e.Version, Asking: o.asking(e),
+		Limits: limits(set), Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn,
 	})
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
 	if o.NeedsRegistry() { // load first, so that the error is reported even if the client disconnects at once

@@ -252,11 +252,11 @@ const maxID = 100
 // or the last of its members but "jsonrpc"; otherwise an invalid id.
 func idOfLong(head, tail []byte) jsonrpc.ID {
 	const version, id = `"jsonrpc"\s*:\s*"2.0"\s*`, `"id"\s*:\s*(\d+|"[^"\\]*")\s*`
-	found := regexp.MustCompile(`^\s*\{\s*(?:` + version + `,\s*)?` +
-		id + `,`).FindSubmatch(head[:min(len(head), maxID)])
+	found := regexp.MustCompile(`^\s*\{\s*(?:` + version + `,\s*)?` + id + `,`).
+		FindSubmatch(head[:min(len(head), maxID)])
 	if found == nil {
-		found = regexp.MustCompile(`,\s*` + id + `(?:,\s*` + version +
-			`)?\}\s*$`).FindSubmatch(tail[max(0, len(tail)-maxID):])
+		found = regexp.MustCompile(`,\s*` + id + `(?:,\s*` + version + `)?\}\s*$`).
+			FindSubmatch(tail[max(0, len(tail)-maxID):])
 	}
 	if found == nil {
 		return jsonrpc.ID{}

@@ -498,8 +498,9 @@ func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Pro
 	if place.Environ == nil {
 		place.Environ = c.opts.Env()
 	}
-	place.Workspace = slices.DeleteFunc(slices.Concat([]string{c.opts.Settings.Workspace},
-		place.Workspace, c.paths(k.write)), func(path string) bool { return path == "" })
+	place.Workspace = slices.DeleteFunc(
+		slices.Concat([]string{c.opts.Settings.Workspace}, place.Workspace, c.paths(k.write)),
+		func(path string) bool { return path == "" })
 	place.Own = slices.DeleteFunc(place.Own,
 		func(path string) bool { return path == "" || path == "/" || sandbox.HoldsHome(path, c.home) })
 	if c.opts.Hide != nil {

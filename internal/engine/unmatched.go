@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -32,7 +32,7 @@ func (f *finder) checkNames(reg *registry.Registry) {
 	complete := len(m.sources.off) == 0 && len(m.registry.Failed()) == 0
 	tools := sync.OnceValue(m.tools)
 	called := sync.OnceValue(func() []string { return m.knownNames((*registry.Definition).Called) })
-	for _, n := range m.set.Mentions() {
+	for _, n := range m.set.Merged().Mentions() {
 		if n.Of == table.Tools || n.Of == table.OwnTools {
 			n.Value, _, _ = strings.Cut(n.Value, "(") // run_shell_command(git)
 		}
@@ -72,7 +72,7 @@ func (f *finder) checkNames(reg *registry.Registry) {
 }
 
 // mentioned reports whether a name in the settings matches one of the known ones.
-func mentioned(n settings.Mention, known []string) bool {
+func mentioned(n merge.Mention, known []string) bool {
 	return slices.ContainsFunc(known, func(known string) bool {
 		switch n.Match {
 		case table.Exact:
@@ -93,7 +93,7 @@ func (m *nameCheck) isOfAbsent(name string) bool {
 }
 
 // checkName warns if a name matches none of the known ones.
-func (m *nameCheck) checkName(n settings.Mention, known []string, what string, complete bool) {
+func (m *nameCheck) checkName(n merge.Mention, known []string, what string, complete bool) {
 	if mentioned(n, known) {
 		return
 	}

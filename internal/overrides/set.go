@@ -33,7 +33,7 @@ func New(set *settings.Settings, evaluator []string) *Set {
 	}
 	s := &Set{named: make(map[string]*override, len(entries))}
 	for _, n := range entries {
-		o := read(n, set.Masked("overrides", n))
+		o := read(n, set.Merged().Masked("overrides", n))
 		if n.At("/result").Scope == settings.ScopeProject {
 			o.result = o.result.Apart(evaluator)
 		}

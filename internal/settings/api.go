@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -94,10 +95,10 @@ func (s *Settings) Entry(name string) *Server {
 }
 
 // apis decodes the entries of openapi.
-func (s *Settings) apis(m *merged) {
-	row := m.index.Row(table.APIsKey)
-	replaced := m.replaced(table.APIsKey)
-	for _, e := range m.named(table.APIsKey) {
+func (s *Settings) apis(m *merge.Merged) {
+	row := m.Index.Row(table.APIsKey)
+	replaced := m.Replaced(table.APIsKey)
+	for _, e := range m.Named(table.APIsKey) {
 		a := API{Server: decodeServer(row, e.Name, e.Value, e.Origin)}
 		a.URL = e.Value.Get("baseUrl").Text()
 		decodeEntry(reflect.ValueOf(&a).Elem(), row, e.Name, e.Value, e.Origin)
@@ -106,7 +107,7 @@ func (s *Settings) apis(m *merged) {
 				a.OAuth = a.Auth[i].OAuth
 			}
 		}
-		a.Err = m.faults.Of(e.Value)
+		a.Err = m.Faults.Of(e.Value)
 		if was, ok := replaced[e.Name]; ok {
 			var own API
 			decodeEntry(reflect.ValueOf(&own).Elem(), row, e.Name, was.Value, was.Origin)

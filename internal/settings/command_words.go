@@ -44,7 +44,7 @@ func (l *loader) splitCommands(set *Settings) {
 // which was split when it was read.
 func isCommandLine(set *Settings, s *Server) bool {
 	return s.Origin.Scope == ScopeFlag || s.Origin.Scope == ScopeEnv ||
-		!slices.ContainsFunc(set.merged.named(table.ServersKey), func(e Named) bool { return e.Name == s.Name })
+		!slices.ContainsFunc(set.merged.Named(table.ServersKey), func(e Named) bool { return e.Name == s.Name })
 }
 
 // isProgram reports whether the whole command of a server is a file: any file at its path,

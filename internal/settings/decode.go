@@ -7,30 +7,32 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// settings converts merged, checked settings to plain structs.
-func (m *merged) settings(g Globals, root string) *Settings {
+// newSettings converts merged, checked settings to plain structs.
+func newSettings(m *merge.Merged, g Globals, root string) *Settings {
 	s := &Settings{
 		ProjectRoot:    root,
-		Rules:          m.rules(),
-		ShellBanned:    m.banned(),
-		OwnToolOptions: m.ownToolOptions(),
-		Hooks:          m.hooks(),
+		Rules:          rules(m),
+		ShellBanned:    m.Banned(),
+		OwnToolOptions: ownToolOptions(m),
+		Hooks:          hooks(m),
 		Globals:        g,
 		Permissions:    map[string]bool{},
 		DeniedBy:       map[string]Origin{},
 		merged:         m,
 	}
-	m.decode(reflect.ValueOf(s).Elem())
-	s.Fetch.Headers = m.originHeaders()
+	decode(m, reflect.ValueOf(s).Elem())
+	s.Fetch.Headers = originHeaders(m)
 	rankLimits(s.CallLimits)
-	if e, ok := m.last(approvalMode); ok {
+	if e, ok := m.Last(approvalMode); ok {
 		s.ApprovalOrigin = e.Origin
 	}
-	if _, ok := m.last("registries"); !ok {
+	if _, ok := m.Last("registries"); !ok {
 		s.Registries = []Registry{{URL: officialRegistry}}
 	}
 	s.permissions(m)
@@ -38,7 +40,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 	s.servers(m)
 	s.apis(m)
 	if s.Globals.Channel == "" {
-		s.Globals.Channel = m.channel()
+		s.Globals.Channel = channel(m)
 	}
 	return s
 }
@@ -53,35 +55,35 @@ const tagName = "*"
 
 // decode sets the fields of a struct, and of structs in it, to the settings that
 // their tags name.
-func (m *merged) decode(v reflect.Value) {
+func decode(m *merge.Merged, v reflect.Value) {
 	for i := range v.NumField() {
 		name, field := v.Type().Field(i).Tag.Get(tag), v.Field(i)
 		switch {
 		case name != "":
-			m.set(field, m.index.Row(name))
+			setField(m, field, m.Index.Row(name))
 		case field.Kind() == reflect.Struct:
-			m.decode(field)
+			decode(m, field)
 		}
 	}
 }
 
-// set sets a field to what the scopes in effect say about a setting, merged by its rule, or
+// setField sets a field to what the scopes in effect say about a setting, merged by its rule, or
 // to the default of the table.
-func (m *merged) set(field reflect.Value, row *table.Row) {
+func setField(m *merge.Merged, field reflect.Value, row *table.Row) {
 	switch to := field.Addr().Interface().(type) {
 	case *Command:
-		*to = m.command(row.Name)
+		*to = command(m, row.Name)
 		return
 	case *List:
-		*to = m.list(row.Name)
+		*to = m.List(row.Name)
 		return
 	case *[]Pair:
-		*to = m.pairs(row.Name)
+		*to = pairs(m, row.Name)
 		return
 	}
-	switch all := m.entries[row]; {
+	switch all := m.Of(row); {
 	case row.Merge == table.ByName:
-		for _, n := range m.named(row.Name) {
+		for _, n := range m.Named(row.Name) {
 			add(field, row, n.Name, n.Value, n.Origin)
 		}
 	case row.Merge == table.Unite:
@@ -136,7 +138,7 @@ func set(v reflect.Value, row *table.Row, n *jsonx.Value, in Origin) {
 	case *Entry:
 		*to = Entry{Value: n.Text(), Origin: in}
 	case *List:
-		*to = toList(n, in)
+		*to = layers.ToList(n, in)
 	case *[]Pair:
 		*to = toPairs(n, in)
 	case *[]string:
@@ -192,57 +194,28 @@ func toMap[T any](n *jsonx.Value, value func(*jsonx.Value) T) map[string]T {
 	return out
 }
 
-// node returns the effective value, or the default of the table.
-func (m *merged) node(name string) *jsonx.Value {
-	if e, ok := m.last(name); ok {
-		return e.Value
-	}
-	return m.index.Row(name).DefaultValue()
-}
-
-func (m *merged) command(name string) Command {
-	e, ok := m.last(name)
+func command(m *merge.Merged, name string) Command {
+	e, ok := m.Last(name)
 	if !ok {
 		return Command{}
 	}
-	c := Command{Line: e.Value.Text(), Origin: e.Origin, Err: m.faults.Of(e.Value)}
+	c := Command{Line: e.Value.Text(), Origin: e.Origin, Err: m.Faults.Of(e.Value)}
 	if c.Err == nil {
 		c.Argv, _ = table.ParseCommand(e.Value) // already checked
 	}
 	return c
 }
 
-func (m *merged) pairs(name string) []Pair {
+func pairs(m *merge.Merged, name string) []Pair {
 	var out []Pair
-	for _, e := range m.named(name) {
+	for _, e := range m.Named(name) {
 		out = append(out, Pair{Name: e.Name, Value: e.Value.Text(), Origin: e.Origin})
 	}
 	return out
 }
 
-const bannedKey = "shell.banned"
-
-// banned returns the list of banned commands. A project's list adds to the default
-// or to the list of the other scopes, which replaces the default.
-func (m *merged) banned() List {
-	row := m.index.Row(bannedKey)
-	l := m.list(bannedKey)
-	for _, e := range m.entries[row] {
-		if e.Origin.Scope != ScopeProject {
-			return l
-		}
-	}
-	def := toList(row.DefaultValue(), Origin{})
-	for _, e := range def.Entries {
-		if !slices.ContainsFunc(l.Entries, func(have Entry) bool { return have.Value == e.Value }) {
-			l.Entries = append(l.Entries, Entry{Value: e.Value})
-		}
-	}
-	return l
-}
-
-func (m *merged) channel() string {
-	for _, e := range m.named("context") {
+func channel(m *merge.Merged) string {
+	for _, e := range m.Named("context") {
 		if e.Name == "channel" && e.Value.Kind == jsonx.String {
 			return e.Value.Text()
 		}
@@ -250,9 +223,9 @@ func (m *merged) channel() string {
 	return ""
 }
 
-func (s *Settings) permissions(m *merged) {
+func (s *Settings) permissions(m *merge.Merged) {
 	for _, name := range []string{"filesystem", "network", "shell", "database"} {
-		e, ok := m.last("permissions." + name)
+		e, ok := m.Last("permissions." + name)
 		if !ok {
 			continue
 		}
@@ -263,58 +236,43 @@ func (s *Settings) permissions(m *merged) {
 	}
 }
 
-func (s *Settings) policyDefaults(m *merged) {
+func (s *Settings) policyDefaults(m *merge.Merged) {
 	s.PolicyDefaults = map[string]Rule{}
 	for _, category := range []string{"read", "write", "command", "network", "other"} {
 		name := "policy.defaults." + category
-		r := Rule{Category: category, Decision: m.node(name).Text()}
-		if e, ok := m.last(name); ok {
+		r := Rule{Category: category, Decision: m.Value(name).Text()}
+		if e, ok := m.Last(name); ok {
 			r.Origin = e.Origin
 		}
 		s.PolicyDefaults[category] = r
 	}
 }
 
-func (s *Settings) servers(m *merged) {
-	row := m.index.Row(table.ServersKey)
-	replaced := m.replaced(table.ServersKey)
-	for _, e := range m.named(table.ServersKey) {
+func (s *Settings) servers(m *merge.Merged) {
+	row := m.Index.Row(table.ServersKey)
+	replaced := m.Replaced(table.ServersKey)
+	for _, e := range m.Named(table.ServersKey) {
 		server := decodeServer(row, e.Name, e.Value, e.Origin)
-		server.Err = m.faults.Of(e.Value)
+		server.Err = m.Faults.Of(e.Value)
 		if was, ok := replaced[e.Name]; ok {
 			server.Replaces = &was.Origin
 			server.ExcludeTools = union(decodeServer(row, e.Name, was.Value, was.Origin).ExcludeTools, server.ExcludeTools)
 		}
 		s.Servers = append(s.Servers, server)
 	}
-	if c := m.command("mcpServerCommand"); (c.IsSet() || c.Err != nil) && s.Server("mcp") == nil {
+	if c := command(m, "mcpServerCommand"); (c.IsSet() || c.Err != nil) && s.Server("mcp") == nil {
 		server := decodeServer(row, "mcp", &jsonx.Value{Kind: jsonx.Object}, c.Origin)
 		if server.Err = c.Err; c.IsSet() {
 			server.Command, server.Args = c.Argv[0], c.Argv[1:]
 		}
 		s.Servers = append(s.Servers, server)
 	}
-	allowed, excluded := m.list("mcp.allowed"), m.list("mcp.excluded")
+	allowed, excluded := m.List("mcp.allowed"), m.List("mcp.excluded")
 	for i := range s.Servers {
 		server := &s.Servers[i]
 		server.Excluded = excludedBy(server.Name, allowed, excluded)
 		s.setTimeouts(server)
 	}
-}
-
-// replaced returns the entries of the system and of the person that entries of a project replace,
-// by name.
-func (m *merged) replaced(key string) map[string]Named {
-	out := map[string]Named{}
-	m.eachNamed(key, func(was, now Named) {
-		switch {
-		case now.Origin.Scope != ScopeProject:
-			delete(out, now.Name)
-		case was.Origin.Scope < ScopeProject:
-			out[now.Name] = was
-		}
-	})
-	return out
 }
 
 // union returns the entries of both lists.
@@ -365,17 +323,4 @@ func toPairs(n *jsonx.Value, in Origin) []Pair {
 		out = append(out, Pair{Name: f.Name, Value: f.Value.Text(), Origin: in})
 	}
 	return out
-}
-
-// toList preserves the order of the file; in names the file.
-func toList(n *jsonx.Value, in Origin) List {
-	if !n.Is(jsonx.Array) {
-		return List{}
-	}
-	l := List{Set: true, Entries: make([]Entry, 0, len(n.Items))}
-	for _, item := range n.Items {
-		in.Line, in.Col = item.Place()
-		l.Entries = append(l.Entries, Entry{Value: item.Text(), Origin: in})
-	}
-	return l
 }

@@ -3,6 +3,7 @@ package settings
 import (
 	"time"
 
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -21,9 +22,9 @@ type OriginHeaders struct {
 	Headers []Pair // unexpanded
 }
 
-func (m *merged) originHeaders() []OriginHeaders {
+func originHeaders(m *merge.Merged) []OriginHeaders {
 	var out []OriginHeaders
-	for _, e := range m.named("fetch.headers") {
+	for _, e := range m.Named("fetch.headers") {
 		origin, _ := table.ParseOrigin(e.Name) // already checked
 		out = append(out, OriginHeaders{URL: origin, Headers: toPairs(e.Value, e.Origin)})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -27,7 +28,7 @@ fetch:
 	if len(l.Problems)+len(l.Unknown) > 0 {
 		t.Fatal(l.Problems, l.Unknown)
 	}
-	got := merge(x, []*layers.Layer{l}).settings(Globals{}, "/p").Fetch
+	got := newSettings(merge.Of(x, []*layers.Layer{l}), Globals{}, "/p").Fetch
 	if got.Timeout.Seconds() != 5 || got.MaxBytes != 1<<20 || got.Processor.Argv[1] != "-q" {
 		t.Errorf("%+v", got)
 	}
@@ -38,12 +39,9 @@ fetch:
 	if diff := cmp.Diff(want, got.Headers, cmpopts.IgnoreFields(Pair{}, "Origin"), cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
 	}
-	for _, v := range merge(x, []*layers.Layer{l}).effectiveAll() {
+	for _, v := range merge.Of(x, []*layers.Layer{l}).Effective() {
 		if strings.Contains(string(v.JSON), "Bearer") {
 			t.Errorf("%s contains a secret: %s", v.Key, v.JSON)
 		}
 	}
 }
-
-// effectiveAll returns what `toolreg settings show` prints.
-func (m *merged) effectiveAll() []Value { return (&Settings{merged: m}).Effective() }

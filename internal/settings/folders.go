@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -140,7 +141,7 @@ func Places(o Options) ([]Place, error) {
 	if err := l.readAll(); err != nil {
 		return nil, err
 	}
-	l.imports(merge(l.index, l.layers))
+	l.imports(merge.Of(l.index, l.layers))
 	return l.allPlaces, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
@@ -45,9 +46,9 @@ func checkFile(t *testing.T, name, text string) {
 	consent.Expand(programs, "/p", func(s string) (string, error) { return expand.Text(s, nil) }, nil)
 	consent.Loosens(asked)
 	consent.Expands(asked)
-	m := merge(x, []*layers.Layer{l})
-	s := m.settings(Globals{}, "/p") // must not panic, even if the file has mistakes
-	for _, v := range s.Effective() {
+	m := merge.Of(x, []*layers.Layer{l})
+	s := newSettings(m, Globals{}, "/p") // must not panic, even if the file has mistakes
+	for _, v := range s.Merged().Effective() {
 		if !json.Valid(v.JSON) {
 			t.Errorf("%s: not JSON: %q", v.Key, v.JSON)
 		}

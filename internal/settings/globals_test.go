@@ -117,7 +117,7 @@ func TestPrecedenceOfScalars(t *testing.T) {
 		t.Errorf("approvalMode %s from %s, want the flag even with the default value", s.ApprovalMode, s.ApprovalOrigin)
 	}
 	origins := map[string]string{}
-	for _, v := range s.Effective() {
+	for _, v := range s.Merged().Effective() {
 		origins[v.Key] = string(v.JSON) + " " + v.Origin.String()
 	}
 	for key, want := range map[string]string{"approvalMode": `"auto-edit" TOOLREG_APPROVAL_MODE`, "toolDiscoveryTimeout": "2000 TOOLREG_TOOL_DISCOVERY_TIMEOUT",

@@ -10,13 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // importNames returns the programs to import from, in order: those of the
 // setting, then those of the flag. The names are checked.
-func (l *loader) importNames(m *merged) []string {
+func (l *loader) importNames(m *merge.Merged) []string {
 	if l.opts.Import == nil {
 		return nil
 	}
@@ -30,7 +31,7 @@ func (l *loader) importNames(m *merged) []string {
 			out = append(out, name)
 		}
 	}
-	for _, e := range m.list("imports").Entries {
+	for _, e := range m.List("imports").Entries {
 		add(e.Value, e.Origin.Problem("", ""))
 	}
 	for _, name := range l.globals.Imports {
@@ -47,7 +48,7 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 		below = append(below, fromProject)
 	}
 	before := len(l.problems)
-	names := l.importNames(merge(l.index, append(below, l.named...)))
+	names := l.importNames(merge.Of(l.index, append(below, l.named...)))
 	l.problems = l.problems[:before] // reported later, once it is known what applies
 	var files []trust.File
 	for _, program := range names {
@@ -74,7 +75,7 @@ func (l *loader) importProject(fromProject *layers.Layer) []trust.File {
 // imports adds the servers of other programs after those of the settings. A
 // taken name is not replaced: own settings come before other programs, and
 // earlier programs before later ones.
-func (l *loader) imports(m *merged) {
+func (l *loader) imports(m *merge.Merged) {
 	names := l.importNames(m)
 	trusted := l.project != nil && l.project.Trusted && !l.withoutImports
 	for _, program := range names {
@@ -101,7 +102,7 @@ func (l *loader) imports(m *merged) {
 }
 
 // importTrusted adds the servers of a file in the project, if that is trusted.
-func (l *loader) importTrusted(m *merged, program string, f imports.File, trusted bool) {
+func (l *loader) importTrusted(m *merge.Merged, program string, f imports.File, trusted bool) {
 	i := slices.IndexFunc(l.imported, func(servers *imports.Layer) bool { return servers.File == f.Path })
 	switch {
 	case l.opts.NoProject:
@@ -129,12 +130,12 @@ func (l *loader) importFile(scope Scope, program string, f imports.File) (trust.
 }
 
 // addImported adds the servers of a layer whose names are not taken.
-func (l *loader) addImported(m *merged, program string, from *imports.Layer) {
+func (l *loader) addImported(m *merge.Merged, program string, from *imports.Layer) {
 	l.importedFrom[from.File] = program
 	l.found[program] += from.Servers
 	l.diags = append(l.diags, from.Unknown...)
 	l.switches.Add(from)
-	taken := append(m.named(table.ServersKey), m.named(table.APIsKey)...)
+	taken := append(m.Named(table.ServersKey), m.Named(table.APIsKey)...)
 	for _, e := range from.Settings {
 		e.Value = &jsonx.Value{Kind: jsonx.Object, Members: slices.Clone(e.Value.Members)}
 		e.Value.Members = slices.DeleteFunc(e.Value.Members, func(f jsonx.Member) bool {
@@ -150,6 +151,6 @@ func (l *loader) addImported(m *merged, program string, from *imports.Layer) {
 		for i := range e.Value.Members {
 			e.Value.Members[i].Value = l.switches.Apply(e.Value.Members[i].Name, e.Value.Members[i].Value)
 		}
-		m.entries[e.Row] = append(m.entries[e.Row], e)
+		m.Add(e)
 	}
 }

@@ -171,7 +171,7 @@ func TestFind(t *testing.T) {
 		"excludeTools": "excludeTools", "tools.exclude": "excludeTools", "mcpServers": "mcpServers.x.y mcpServers.z", "mcpServers.x.y": "mcpServers.x.y",
 		"permissions": "permissions.filesystem permissions.network permissions.shell permissions.database", "hooks": "",
 	} {
-		values, err := s.Find(key)
+		values, err := s.Merged().Find(key)
 		var got []string
 		for _, v := range values {
 			got = append(got, v.Key)
@@ -180,7 +180,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", key, got, err, want)
 		}
 	}
-	if _, err := s.Find("mcpserver"); err == nil || !strings.Contains(err.Error(), `did you mean "mcpServers"`) {
+	if _, err := s.Merged().Find("mcpserver"); err == nil || !strings.Contains(err.Error(), `did you mean "mcpServers"`) {
 		t.Errorf("error %v", err)
 	}
 }

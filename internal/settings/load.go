@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -63,13 +64,13 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	if err := l.readAll(); err != nil {
 		return nil, l.diags, err
 	}
-	m := merge(l.index, l.layers)
-	l.diags = append(l.diags, m.tighten()...)
+	m := merge.Of(l.index, l.layers)
+	l.diags = append(l.diags, m.Tighten()...)
 	l.scalars.apply(m)
 	view := l.view(m)
 	l.imports(m)
 	l.serversOfRun(m)
-	s := m.settings(l.globals, l.root)
+	s := newSettings(m, l.globals, l.root)
 	s.View = view
 	l.setPrograms(s)
 	s.Project, s.importPaths, s.serverFiles = l.project, l.importPaths, l.serverFiles
@@ -81,7 +82,7 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	}
 	l.workspace(s)
 	l.sourceFaults(s)
-	l.diags = append(l.diags, m.overridesIgnored()...)
+	l.diags = append(l.diags, m.IgnoredOverrides()...)
 	if err := document.NewError(append(l.problems, l.scalars.problems...)); err != nil {
 		return nil, l.diags, err
 	}
@@ -314,7 +315,7 @@ func (l *loader) warn(code, message, hint string) {
 func (l *loader) workspace(s *Settings) {
 	s.Workspace = s.ProjectRoot
 	s.NoWorkspace = l.opts.Root == "" && filepath.Dir(l.root) == l.root && markerIn(l.root) == ""
-	e, ok := s.merged.last("workspace.root")
+	e, ok := s.merged.Last("workspace.root")
 	if !ok || e.Value.Kind != jsonx.String || strings.TrimSpace(e.Value.Text()) == "" {
 		return
 	}

@@ -27,7 +27,7 @@ func codes(diags []registry.Diagnostic) []string {
 // effective returns the settings that are not defaults, as "key = value".
 func effective(s *Settings) []string {
 	out := []string{}
-	for _, v := range s.Effective() {
+	for _, v := range s.Merged().Effective() {
 		if v.Origin.Scope != ScopeDefault {
 			out = append(out, v.Key+" = "+string(v.JSON))
 		}
@@ -119,7 +119,7 @@ func TestProjectCannotRemoveGuards(t *testing.T) {
 		if got := strings.Join(s.ShellBanned.Values(), " "); got != tt.want && !(strings.HasSuffix(tt.want, "sudo") && strings.HasPrefix(got, tt.want+" su doas")) {
 			t.Errorf("%+v: banned %s", tt, got)
 		}
-		shown, err := s.Find("shell.banned")
+		shown, err := s.Merged().Find("shell.banned")
 		if err != nil || len(shown) != 1 || !strings.Contains(string(shown[0].JSON), strings.Fields(tt.want)[0]) {
 			t.Errorf("%+v: shown %v, %v", tt, shown, err)
 		}
@@ -134,7 +134,7 @@ func TestProjectCannotRemoveGuards(t *testing.T) {
 		if !slices.Equal(hooks, wanted) {
 			t.Errorf("%+v: hooks %q", tt, hooks)
 		}
-		shown, err = s.Find("hooks")
+		shown, err = s.Merged().Find("hooks")
 		if want := `{"beforeCall":[{"command":"yours"},{"command":"theirs"}],"afterCall":[]}`; tt.user != "" && (err != nil || string(shown[0].JSON) != want) {
 			t.Errorf("hooks shown as %s, %v", shown[0].JSON, err)
 		}

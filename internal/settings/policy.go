@@ -1,41 +1,19 @@
 package settings
 
 import (
-	"cmp"
 	"reflect"
-	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// rulesKey is the setting policy.rules, a list to which all scopes add. ruleEntries
-// determines the order of the rules.
-const rulesKey = "policy.rules"
-
-// ruleOrder compares places by the order in which their rules are tried: those of --settings
-// files first (last file first), then system, user, project.
-func ruleOrder(a, b layers.Setting) int {
-	rank := func(e layers.Setting) int {
-		if e.Origin.Scope == ScopeFile {
-			return -1 - e.Layer
-		}
-		return e.Layer
-	}
-	return cmp.Compare(rank(a), rank(b))
-}
-
-// ruleEntries orders the rules of all scopes.
-func (m *merged) ruleEntries() []layers.Setting {
-	return slices.SortedStableFunc(slices.Values(m.entries[m.index.Row(rulesKey)]), ruleOrder)
-}
-
 // rules returns the rules in their order, those of profiles first.
-func (m *merged) rules() []Rule {
-	out := m.profileRules()
-	for _, e := range m.ruleEntries() {
-		out = append(out, rulesOf(m.index.Row(rulesKey), e.Value, e, "")...)
+func rules(m *merge.Merged) []Rule {
+	out := profileRules(m)
+	for _, e := range m.Rules() {
+		out = append(out, rulesOf(m.Index.Row(merge.RulesKey), e.Value, e, "")...)
 	}
 	return out
 }
@@ -85,11 +63,11 @@ type Profile struct {
 }
 
 // profileRules returns the rules of the profiles in effect.
-func (m *merged) profileRules() []Rule {
-	row := m.index.Row(profilesKey)
+func profileRules(m *merge.Merged) []Rule {
+	row := m.Index.Row(profilesKey)
 	var out []Rule
-	for _, n := range m.named(profilesKey) {
-		for _, e := range m.entries[row] {
+	for _, n := range m.Named(profilesKey) {
+		for _, e := range m.Of(row) {
 			if e.Value.Get(n.Name) == n.Value {
 				out = append(out, rulesOf(row.Field("rules"), n.Value.Get("rules"), e, n.Name)...)
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/layers"
-	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
@@ -125,7 +125,7 @@ func (l *loader) describe(dir string, fromProject *layers.Layer, files, imports 
 		programs = append(programs, consent.Programs(f)...)
 		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
 	}
-	p.Loosens = append(p.Loosens, l.overPerson(fromProject)...)
+	p.Loosens = append(p.Loosens, merge.OverPerson(l.index, l.layers, fromProject)...)
 	covered, plugins, err := l.cover(dir, fromProject, slices.Concat(files, imports), programs)
 	if p.Covered = covered; err != nil {
 		p.Obstacle, p.Covered = err.Error(), files
@@ -278,82 +278,4 @@ func changedNames(changes []trust.Change) string {
 		out = append(out, fmt.Sprintf("%s (%s)", document.Printable(c.Name), c.Kind))
 	}
 	return strings.Join(out, ", ")
-}
-
-// overPerson describes what a project's settings change about those of the system and of the
-// person, for the question of trust: servers that they replace, questions where her defaults
-// deny, and composites that call a tool which she has hidden.
-func (l *loader) overPerson(project *layers.Layer) []string {
-	if project == nil {
-		return nil
-	}
-	own, both := merge(l.index, l.layers), merge(l.index, append(slices.Clip(l.layers), project))
-	place := func(line int32) string { return fmt.Sprintf("%s:%d", project.File, line) }
-	var out []string
-	for _, key := range []string{table.ServersKey, table.APIsKey} {
-		replaced := both.replaced(key)
-		for _, n := range both.named(key) {
-			if was, ok := replaced[n.Name]; ok {
-				out = append(out, fmt.Sprintf("%s: %s.%s replaces the one of %s", n.Origin, key, document.Printable(n.Name), was.Origin))
-			}
-		}
-	}
-	for _, e := range project.Settings {
-		switch e.Row.Name {
-		case "policy.rules":
-			if at := own.deniesByDefault(); at != "" {
-				for _, rule := range e.Value.Items {
-					if rule.Get("decision").Text() == "ask" {
-						out = append(out, fmt.Sprintf("%s: policy.rules = %s, also where the default of %s denies", place(rule.Line), e.Row.Masked(rule), at))
-					}
-				}
-			}
-		case "composites":
-			out = append(out, own.stepsOnHidden(e.Value, place)...)
-		}
-	}
-	return out
-}
-
-// deniesByDefault returns where a default for a category denies; "" if none does.
-func (m *merged) deniesByDefault() string {
-	for i := range m.index.Rows {
-		if row := &m.index.Rows[i]; strings.HasPrefix(row.Name, "policy.defaults.") {
-			if e, ok := m.last(row.Name); ok && e.Value.Text() == "deny" {
-				return e.Origin.String()
-			}
-		}
-	}
-	return ""
-}
-
-// stepsOnHidden describes the steps of composites that call tools which an override hides.
-func (m *merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) string) []string {
-	var out []string
-	for _, n := range m.named(overridesKey) {
-		if !n.Value.Get("hidden").Is(jsonx.True) {
-			continue
-		}
-		for _, c := range composites.Members {
-			steps := c.Value.Get("steps")
-			if steps == nil {
-				continue
-			}
-			for _, step := range steps.Items {
-				if tool := step.Get("tool").Text(); sameTool(tool, n.Name) {
-					out = append(out,
-						fmt.Sprintf("%s: composites.%s calls %s, which the override of %s hides",
-							place(step.Line), document.Printable(c.Name), document.Printable(tool), n.Origin))
-				}
-			}
-		}
-	}
-	return out
-}
-
-// sameTool reports whether two names may be those of one tool: one of them may have its server
-// before it.
-func sameTool(a, b string) bool {
-	a, b = strings.ToLower(strings.TrimSpace(a)), strings.ToLower(strings.TrimSpace(b))
-	return a != "" && (a == b || strings.HasSuffix(a, "__"+b) || strings.HasSuffix(b, "__"+a))
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // serversOfRun adds the servers given by --mcp, or by its variable, to the settings.
 // Each replaces a server of the same name.
-func (l *loader) serversOfRun(m *merged) {
+func (l *loader) serversOfRun(m *merge.Merged) {
 	origin := Origin{Scope: ScopeFlag, Name: "--mcp"}
 	if l.scalars.list("mcp") == nil {
 		origin = Origin{Scope: ScopeEnv, Name: globalVariable("mcp")}
@@ -37,8 +38,7 @@ func (l *loader) serversOfRun(m *merged) {
 		object.Members = append(object.Members, jsonx.Member{Name: name, Value: entry})
 	}
 	if len(object.Members) > 0 {
-		row := m.index.Row(table.ServersKey)
-		m.entries[row] = append(m.entries[row], layers.Setting{Row: row, Key: table.ServersKey, Value: object, Origin: origin})
+		m.Add(layers.Setting{Row: m.Index.Row(table.ServersKey), Key: table.ServersKey, Value: object, Origin: origin})
 	}
 }
 

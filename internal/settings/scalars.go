@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -63,31 +64,31 @@ func (s *scalars) bind(key, variable string) {
 // apply puts the scalars that flags and variables set into the merged settings,
 // overriding those of the files. Viper gets pointers to the entries of the files,
 // so that it does not convert the values and each keeps its origin.
-func (s *scalars) apply(m *merged) {
+func (s *scalars) apply(m *merge.Merged) {
 	config := map[string]any{}
-	for i := range m.index.Rows {
-		row := &m.index.Rows[i]
+	for i := range m.Index.Rows {
+		row := &m.Index.Rows[i]
 		variable := row.Variable()
 		if variable == "" {
 			continue
 		}
 		s.bind(row.Name, variable)
-		if all := m.entries[row]; len(all) > 0 {
+		if all := m.Of(row); len(all) > 0 {
 			config[row.Name] = &all[len(all)-1]
 		}
 	}
 	_ = s.viper.MergeConfigMap(config) // cannot fail for a map with string keys
-	for i := range m.index.Rows {
-		row := &m.index.Rows[i]
+	for i := range m.Index.Rows {
+		row := &m.Index.Rows[i]
 		var flag *pflag.Flag
 		if row.Name == approvalMode {
 			flag = s.flag(approvalMode)
 		}
 		if text, origin, ok := s.value(row.Name, flag, row.Variable()); ok {
-			m.entries[row] = append(m.entries[row], layers.Setting{Row: row, Key: row.Name, Value: s.parse(row, text, origin), Origin: origin})
+			m.Add(layers.Setting{Row: row, Key: row.Name, Value: s.parse(row, text, origin), Origin: origin})
 		}
 	}
-	maps.Copy(m.faults, s.faults)
+	maps.Copy(m.Faults, s.faults)
 }
 
 // value returns the text of the flag or variable for a key. ok is false if

@@ -3,20 +3,23 @@
 // Load finds the files and reads each scope in order of precedence with package
 // layers, which checks each value against its row in package table, and the files of
 // other programs with package imports. It asks package consent what a project's own
-// files would do, and merges what applies; for scalars viper decides between flag,
-// variable and file. Strings stay as written until they are used; package values then
+// files would do. What applies, package merge puts together; for scalars viper decides
+// between flag, variable and file. Strings stay as written until they are used; package values then
 // expands variables and references. Package edit changes settings files.
 package settings
 
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
@@ -51,35 +54,13 @@ type Command struct {
 func (c Command) IsSet() bool { return len(c.Argv) > 0 }
 
 // Entry is one element of a list setting with its own origin.
-type Entry struct {
-	Value  string
-	Origin Origin
-}
+type Entry = layers.Entry
 
-// List is a list setting. Set distinguishes an absent list from an empty one,
-// which differ for coreTools and includeTools.
-type List struct {
-	Set     bool
-	Entries []Entry
-}
+// List is a list setting.
+type List = layers.List
 
-// Values returns the values in order.
-func (l List) Values() []string {
-	out := make([]string, len(l.Entries))
-	for i, e := range l.Entries {
-		out[i] = e.Value
-	}
-	return out
-}
-
-// Sourced returns the entries with their origins.
-func (l List) Sourced() []registry.Entry {
-	out := make([]registry.Entry, len(l.Entries))
-	for i, e := range l.Entries {
-		out[i] = registry.Entry{Value: e.Value, Setting: e.Origin.String(), OfProject: e.Origin.Scope == ScopeProject}
-	}
-	return out
-}
+// Named is one entry of a setting that merges by name.
+type Named = merge.Named
 
 // Pair is one entry of an env or headers map, in file order. Value is
 // unexpanded and may be a secret.
@@ -240,8 +221,8 @@ type Settings struct {
 	// Project is the state of the project's own settings and plugins; nil if it has none.
 	Project *Project
 
-	merged      *merged  // everything in effect, for Effective and RawNamed
-	importPaths []string // where to look for the files of imports
+	merged      *merge.Merged // see [Settings.Merged]
+	importPaths []string      // where to look for the files of imports
 	serverFiles serverFiles
 	namedInside bool // --settings names a file in the project
 }
@@ -344,6 +325,47 @@ type Project struct {
 	Obstacle string         // why no grant is possible; "" if one is
 }
 
+// Merged returns what all scopes in effect say, as written.
+func (s *Settings) Merged() *merge.Merged {
+	if s.merged == nil {
+		return merge.Of(table.NewIndex(), nil)
+	}
+	return s.merged
+}
+
+// RawNamed returns the entries of composites, overrides, toolOptions, context or
+// mcpServers, merged by name, in file order.
+func (s *Settings) RawNamed(key string) []Named { return s.Merged().Named(key) }
+
+// Setting returns the effective value of a setting that is replaced as a whole; its
+// name is empty. Its Value is null if the setting has neither a value nor a default.
+func (s *Settings) Setting(key string) Named {
+	if e, ok := s.Merged().Last(key); ok {
+		return Named{Value: e.Value, Origin: e.Origin}
+	}
+	return Named{Value: s.Merged().Index.Row(key).DefaultValue()}
+}
+
+// For returns the settings whose env, inheritEnv and sandbox hold for a program that a setting of
+// this scope names. Those of a project hold for the programs of the project alone: they could
+// keep a program of the person's from its own files, or lead it to other ones. It returns s if
+// there is no difference.
+func (s *Settings) For(scope Scope) *Settings {
+	if scope == ScopeProject || s.merged == nil {
+		return s
+	}
+	own := s.merged.Without(func(e layers.Setting) bool {
+		holds := e.Row.Name == "env" || e.Row.Name == "inheritEnv" || strings.HasPrefix(e.Row.Name, table.Sandbox)
+		return holds && e.Origin.Scope == ScopeProject
+	})
+	if own == s.merged {
+		return s
+	}
+	out := *s
+	out.merged, out.Env, out.InheritEnv = own, pairs(own, "env"), own.Value("inheritEnv").Is(jsonx.True)
+	return &out
+}
+
 // StartsOutside reports whether a stdio server without a cwd must not start in the
 // project root: it is the person's own, and many programs, such as npx and python3 -m,
 // run code that they find in their working directory. That code may run once the person
@@ -384,10 +406,8 @@ func (s *Server) isOwn() bool { return s.Origin.Scope == ScopeUser || s.Origin.S
 // commands in effect run, see [trust.Scripts], and the manifests of plugins there.
 func (s *Settings) Scripts(environ []string) ([]string, error) {
 	f := &consent.File{}
-	for row, entries := range s.merged.entries {
-		for _, e := range entries {
-			f.Settings = append(f.Settings, consent.Setting{Row: row, Key: e.Key, Value: e.Value})
-		}
+	for e := range s.merged.All() {
+		f.Settings = append(f.Settings, consent.Setting{Row: e.Row, Key: e.Key, Value: e.Value})
 	}
 	lookup := expand.NewEnviron(environ).Lookup
 	expanded := func(text string) (string, error) {

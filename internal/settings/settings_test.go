@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -67,4 +68,30 @@ func (b *sandbox) load(o Options) *Settings {
 		b.t.Fatalf("Load: %v", err)
 	}
 	return s
+}
+
+// A program of the person's gets neither the variables nor the sandbox of a project.
+func TestSettingsForPrograms(t *testing.T) {
+	b := newSandbox(t)
+	o := b.options()
+	o.TrustProject = true
+	b.user("settings.yaml", "env: {A: hers, B: hers}\nsandbox: {hooks: {mode: auto}}\n")
+	b.projectFile(".toolreg/settings.yaml", "env: {A: theirs, C: theirs}\ninheritEnv: true\nsandbox: {hooks: {mode: require}, mode: auto}\n")
+	s := b.load(o)
+	for scope, want := range map[Scope]string{
+		ScopeProject: "A=theirs B=hers C=theirs true require auto", ScopeUser: "A=hers B=hers false auto off", ScopeFile: "A=hers B=hers false auto off",
+	} {
+		set, got := s.For(scope), ""
+		for _, p := range set.Env {
+			got += p.Name + "=" + p.Value + " "
+		}
+		got += fmt.Sprint(set.InheritEnv, " ", set.Setting("sandbox.hooks.mode").Value.Text(), " ", set.Setting("sandbox.mode").Value.Text())
+		if got != want {
+			t.Errorf("%s: %s, want %s", scope, got, want)
+		}
+	}
+	b.projectFile(".toolreg/settings.yaml", "names: {servers: first}\n")
+	if s := b.load(o); s.For(ScopeUser) != s {
+		t.Error("there is no difference, but it has been looked for again")
+	}
 }

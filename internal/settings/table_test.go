@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -84,7 +85,7 @@ func TestFieldsMatchRows(t *testing.T) {
 		}
 	}
 	heldBy(t, reflect.TypeFor[Server](), x.Row(table.ServersKey))
-	heldBy(t, reflect.TypeFor[Rule](), x.Row(rulesKey))
+	heldBy(t, reflect.TypeFor[Rule](), x.Row(merge.RulesKey))
 }
 
 // heldBy compares the tags of a struct with the fields of a row, or with the table if row is nil,

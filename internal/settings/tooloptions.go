@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/layers"
-	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -51,10 +51,10 @@ type Hook struct {
 }
 
 // hooks returns the hooks of all scopes, those of one file in the order of the events.
-func (m *merged) hooks() []Hook {
+func hooks(m *merge.Merged) []Hook {
 	var out []Hook
-	row := m.index.Row("hooks")
-	for _, e := range m.entries[row] {
+	row := m.Index.Row("hooks")
+	for _, e := range m.Of(row) {
 		for i := range row.Fields {
 			event, from := &row.Fields[i], len(out)
 			if list := e.Value.Get(event.Name); list != nil {
@@ -69,15 +69,12 @@ func (m *merged) hooks() []Hook {
 }
 
 // ownToolOptions returns the options without those of the project, if it has any.
-func (m *merged) ownToolOptions() []ToolOption {
-	row := m.index.Row("toolOptions")
-	isProject := func(e layers.Setting) bool { return e.Origin.Scope == ScopeProject }
-	if !slices.ContainsFunc(m.entries[row], isProject) {
-		return nil
+func ownToolOptions(m *merge.Merged) (out []ToolOption) {
+	row := m.Index.Row("toolOptions")
+	own := m.Without(func(e layers.Setting) bool { return e.Row == row && e.Origin.Scope == ScopeProject })
+	if own != m {
+		setField(own, reflect.ValueOf(&out).Elem(), row)
 	}
-	own := &merged{index: m.index, entries: map[*table.Row][]layers.Setting{row: slices.DeleteFunc(slices.Clone(m.entries[row]), isProject)}}
-	var out []ToolOption
-	own.set(reflect.ValueOf(&out).Elem(), row)
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 )
 
 // NothingImportedError reports that --import found no server of a program.
@@ -72,8 +73,8 @@ func ownTools() []string {
 
 // view returns the program for which alone the run answers, and removes the tools and filters
 // of the settings; nil if the run is about the whole registry. See [Options.View].
-func (l *loader) view(m *merged) *imports.Program {
-	if !l.opts.View || l.opts.Import == nil || len(l.globals.Imports) == 0 || len(m.list("imports").Entries) > 0 {
+func (l *loader) view(m *merge.Merged) *imports.Program {
+	if !l.opts.View || l.opts.Import == nil || len(l.globals.Imports) == 0 || len(m.List("imports").Entries) > 0 {
 		return nil
 	}
 	if len(l.globals.Imports) > 1 {
@@ -85,7 +86,7 @@ func (l *loader) view(m *merged) *imports.Program {
 		return nil // reported by importNames
 	}
 	for _, name := range ownTools() {
-		delete(m.entries, m.index.Row(name))
+		m.Remove(name)
 	}
 	p := l.opts.Import.Program(l.globals.Imports[0])
 	return &p

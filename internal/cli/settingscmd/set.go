@@ -140,7 +140,7 @@ func reportChange(ctx context.Context, e *cli.Env, scope string, changed changed
 	if scope == "project" {
 		e.IO.Diagnose(diags)
 	}
-	values, err := s.Find(key)
+	values, err := s.Merged().Find(key)
 	if err != nil || len(values) != 1 {
 		return nil // a part of a value has no effective value of its own
 	}

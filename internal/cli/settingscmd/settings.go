@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -106,7 +107,7 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 }
 
 // others returns the origins of a combined value in earlier scopes.
-func others(v settings.Value) []string {
+func others(v merge.Value) []string {
 	var out []string
 	for _, o := range v.Others {
 		out = append(out, o.String())
@@ -116,13 +117,13 @@ func others(v settings.Value) []string {
 
 // chosenSettings returns the settings with the keys in order, or all settings
 // without keys.
-func chosenSettings(ios *cli.IO, s *settings.Settings, keys []string) ([]settings.Value, error) {
+func chosenSettings(ios *cli.IO, s *settings.Settings, keys []string) ([]merge.Value, error) {
 	if len(keys) == 0 {
-		return s.Effective(), nil
+		return s.Merged().Effective(), nil
 	}
-	var out []settings.Value
+	var out []merge.Value
 	for _, key := range keys {
-		values, err := s.Find(key)
+		values, err := s.Merged().Find(key)
 		if err != nil {
 			return nil, unknownKey(err)
 		}

@@ -112,7 +112,7 @@ func (m *Mask) Add(value string) {
 // base64. It does not run programs or read files to get them; Add has those that are used.
 func (m *Mask) secrets() (out []string) {
 	environ := expand.NewEnviron(m.environ)
-	for _, s := range m.set.Secrets() {
+	for _, s := range m.set.Merged().Secrets() {
 		value := s.Text
 		switch kind, rest, _ := strings.Cut(value, ":"); kind {
 		case "cmd", "file":

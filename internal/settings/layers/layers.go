@@ -107,3 +107,47 @@ func (l *Layer) IsBlank() bool {
 	return l != nil && l.Root != nil && len(l.Problems) == 0 &&
 		!slices.ContainsFunc(l.Root.Members, func(f jsonx.Member) bool { return f.Name != "$schema" })
 }
+
+// Entry is one element of a list setting with its own origin.
+type Entry struct {
+	Value  string
+	Origin Origin
+}
+
+// List is a list setting. Set distinguishes an absent list from an empty one,
+// which differ for coreTools and includeTools.
+type List struct {
+	Set     bool
+	Entries []Entry
+}
+
+// Values returns the values in order.
+func (l List) Values() []string {
+	out := make([]string, len(l.Entries))
+	for i, e := range l.Entries {
+		out[i] = e.Value
+	}
+	return out
+}
+
+// Sourced returns the entries with their origins.
+func (l List) Sourced() []registry.Entry {
+	out := make([]registry.Entry, len(l.Entries))
+	for i, e := range l.Entries {
+		out[i] = registry.Entry{Value: e.Value, Setting: e.Origin.String(), OfProject: e.Origin.Scope == ScopeProject}
+	}
+	return out
+}
+
+// ToList returns the texts of a checked list in the order of the file; in names the file.
+func ToList(n *jsonx.Value, in Origin) List {
+	if !n.Is(jsonx.Array) {
+		return List{}
+	}
+	l := List{Set: true, Entries: make([]Entry, 0, len(n.Items))}
+	for _, item := range n.Items {
+		in.Line, in.Col = item.Place()
+		l.Entries = append(l.Entries, Entry{Value: item.Text(), Origin: in})
+	}
+	return l
+}

@@ -1,4 +1,4 @@
-package settings
+package merge
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 )
 
 const overridesKey = "overrides"
@@ -14,7 +15,7 @@ const overridesKey = "overrides"
 // addsTo reports whether an entry of a setting adds to an earlier one instead of replacing it: a
 // project takes nothing away from the overrides of the person and of the system.
 func addsTo(setting string, was, now Named) bool {
-	return setting == overridesKey && now.Origin.Scope == ScopeProject && was.Origin.Scope < ScopeProject
+	return setting == overridesKey && now.Origin.Scope == layers.ScopeProject && was.Origin.Scope < layers.ScopeProject
 }
 
 // withAdded returns an override with what a project's entry of the same name adds to it: the fields
@@ -94,11 +95,11 @@ func holds(list, value *jsonx.Value) bool {
 	return slices.ContainsFunc(list.Items, func(item *jsonx.Value) bool { return jsonx.Canonical(item.JSON()) == text })
 }
 
-// overridesIgnored reports what has no effect in the project's overrides, because earlier scopes
+// IgnoredOverrides reports what has no effect in the project's overrides, because earlier scopes
 // have an override of the same name.
-func (m *merged) overridesIgnored() []registry.Diagnostic {
+func (m *Merged) IgnoredOverrides() []registry.Diagnostic {
 	var out []registry.Diagnostic
-	m.eachNamed(overridesKey, func(was, now Named) {
+	m.each(overridesKey, func(was, now Named) {
 		if !addsTo(overridesKey, was, now) {
 			return
 		}

@@ -1,9 +1,10 @@
-package settings
+package merge
 
 import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -14,20 +15,17 @@ type Mention struct {
 	Value   string // as written
 	Of      table.Names
 	Match   table.Match
-	Origin  Origin
+	Origin  layers.Origin
 }
 
 // Mentions returns the names in the settings in effect whose rows say what they name, in the order
 // of the table.
-func (s *Settings) Mentions() []Mention {
-	if s.merged == nil {
-		return nil
-	}
+func (m *Merged) Mentions() []Mention {
 	var found mentions
-	for i := range s.merged.index.Rows {
-		row := &s.merged.index.Rows[i]
+	for i := range m.Index.Rows {
+		row := &m.Index.Rows[i]
 		if row.Merge == table.ByName {
-			for _, n := range s.merged.named(row.Name) {
+			for _, n := range m.Named(row.Name) {
 				at := Mention{Setting: row.Name, Entry: n.Name, Match: row.Match, Origin: n.Origin}
 				found.add(row, at, n.Name, n.Origin.Line, n.Origin.Col)
 				at.Setting += "." + n.Name
@@ -35,7 +33,7 @@ func (s *Settings) Mentions() []Mention {
 			}
 			continue
 		}
-		all := s.merged.entries[row]
+		all := m.entries[row]
 		if row.Merge == table.Replace && len(all) > 1 {
 			all = all[len(all)-1:]
 		}
@@ -102,17 +100,14 @@ type Secret struct {
 }
 
 // Secrets returns what the settings have in rows that are secret, in every scope.
-func (s *Settings) Secrets() (out []Secret) {
-	if s.merged == nil {
-		return nil
-	}
+func (m *Merged) Secrets() (out []Secret) {
 	add := func(row *table.Row, text string, declared bool) {
 		out = append(out, Secret{row.Name, text, declared})
 	}
-	rows := s.merged.index.Rows
+	rows := m.Index.Rows
 	for i := range rows {
 		row := &rows[i]
-		for _, e := range s.merged.entries[row] {
+		for _, e := range m.entries[row] {
 			if row.Merge != table.ByName {
 				row.Secrets(e.Value, true, add)
 				continue

@@ -1,4 +1,4 @@
-package settings
+package merge
 
 import (
 	"encoding/json"
@@ -16,29 +16,25 @@ import (
 type Value struct {
 	Key    string          // canonical dotted name; names chosen by the user, as in mcpServers.NAME, as written
 	JSON   json.RawMessage // with secrets masked
-	Origin Origin          // for combined values, the origin in the last scope
-	Others []Origin        // for combined values, the origins in earlier scopes
+	Origin layers.Origin   // for combined values, the origin in the last scope
+	Others []layers.Origin // for combined values, the origins in earlier scopes
 }
 
 // Effective lists every setting that has a value, defaults included, in the
 // order of the table of settings, with secrets masked.
-func (s *Settings) Effective() []Value {
-	if s.merged == nil {
-		return nil
-	}
+func (m *Merged) Effective() []Value {
 	var out []Value
-	rows := s.merged.index.Rows
-	for i := range rows {
-		out = append(out, s.merged.effective(&rows[i])...)
+	for i := range m.Index.Rows {
+		out = append(out, m.effective(&m.Index.Rows[i])...)
 	}
-	if secrets := s.merged.secrets(); len(secrets) > 0 {
+	if secrets := m.secrets(); len(secrets) > 0 {
 		hide(out, secret.NewReplacer(secrets))
 	}
 	return out
 }
 
 // secrets returns the values in the settings whose names say that they are secret.
-func (m *merged) secrets() []string {
+func (m *Merged) secrets() []string {
 	var out []string
 	var visit func(name string, n *jsonx.Value)
 	visit = func(name string, n *jsonx.Value) {
@@ -55,10 +51,8 @@ func (m *merged) secrets() []string {
 			visit("", item)
 		}
 	}
-	for _, entries := range m.entries {
-		for _, e := range entries {
-			visit("", e.Value)
-		}
+	for e := range m.All() {
+		visit("", e.Value)
 	}
 	return out
 }
@@ -67,7 +61,7 @@ func (m *merged) secrets() []string {
 func hide(values []Value, r *strings.Replacer) {
 	for i := range values {
 		n, err := jsonx.Parse(values[i].JSON, jsonx.Options{})
-		if err != nil || values[i].Origin == (Origin{}) {
+		if err != nil || values[i].Origin == (layers.Origin{}) {
 			continue
 		}
 		n.Walk("", func(_ string, part *jsonx.Value) {
@@ -79,7 +73,7 @@ func hide(values []Value, r *strings.Replacer) {
 	}
 }
 
-func (m *merged) effective(row *table.Row) []Value {
+func (m *Merged) effective(row *table.Row) []Value {
 	all := m.entries[row]
 	switch {
 	case row.Foreign:
@@ -90,7 +84,7 @@ func (m *merged) effective(row *table.Row) []Value {
 		return []Value{{Key: row.Name, JSON: json.RawMessage(row.Default)}}
 	case row.Merge == table.ByName:
 		var out []Value
-		for _, e := range m.named(row.Name) {
+		for _, e := range m.Named(row.Name) {
 			out = append(out, Value{Key: row.Name + "." + e.Name, JSON: entryRow(row, e.Name).Masked(e.Value), Origin: e.Origin})
 		}
 		return out
@@ -104,8 +98,8 @@ func (m *merged) effective(row *table.Row) []Value {
 	n := last.Value
 	if row.Type == table.Strings {
 		n = m.listNode(row.Name)
-	} else if row.Name == rulesKey {
-		n = united(m.ruleEntries())
+	} else if row.Name == RulesKey {
+		n = united(m.Rules())
 	} else if row.Merge == table.Unite {
 		n = united(all)
 	}
@@ -121,11 +115,11 @@ func entryRow(row *table.Row, name string) *table.Row {
 	return row.Field(name)
 }
 
-func (m *merged) listNode(name string) *jsonx.Value {
+func (m *Merged) listNode(name string) *jsonx.Value {
 	out := &jsonx.Value{Kind: jsonx.Array}
-	list := m.list(name)
+	list := m.List(name)
 	if name == bannedKey {
-		list = m.banned()
+		list = m.Banned()
 	}
 	for _, e := range list.Entries {
 		out.Items = append(out.Items, jsonx.NewString(e.Value))
@@ -166,18 +160,15 @@ func united(all []layers.Setting) *jsonx.Value {
 // Find returns the effective values of one setting, by its name or twin, of a
 // group such as policy, or of one entry such as mcpServers.NAME. A setting
 // without a value gives an empty result; the error is an [*table.UnknownKeyError].
-func (s *Settings) Find(key string) ([]Value, error) {
-	if s.merged == nil {
-		return nil, &table.UnknownKeyError{Key: key}
-	}
-	x := s.merged.index
+func (m *Merged) Find(key string) ([]Value, error) {
+	x := m.Index
 	row := x.Row(key)
 	name := key
 	if row != nil {
 		name = row.Name
 	}
 	var out []Value
-	for _, v := range s.Effective() {
+	for _, v := range m.Effective() {
 		if v.Key == name || strings.HasPrefix(v.Key, name+".") {
 			out = append(out, v)
 		}
@@ -186,4 +177,9 @@ func (s *Settings) Find(key string) ([]Value, error) {
 		return out, nil
 	}
 	return nil, &table.UnknownKeyError{Key: key, Near: registry.Near(key, x.Keys())}
+}
+
+// Masked returns the value as [Named.JSON] does, with secrets masked.
+func (m *Merged) Masked(setting string, n Named) json.RawMessage {
+	return entryRow(m.Index.Row(setting), n.Name).Masked(n.Value)
 }

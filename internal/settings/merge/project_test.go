@@ -1,7 +1,6 @@
-package settings
+package merge
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -34,60 +33,36 @@ func TestProjectOnlyTightensTheSandbox(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			x := table.NewIndex()
-			layers := []*layers.Layer{layers.Read(x, ScopeUser, "u.yaml", []byte("sandbox: {"+test.user+"}")), layers.Read(x, ScopeProject, "p.yaml", []byte("sandbox: {"+test.project+"}"))}
-			for _, l := range layers {
+			both := []*layers.Layer{
+				layers.Read(x, layers.ScopeUser, "u.yaml", []byte("sandbox: {"+test.user+"}")),
+				layers.Read(x, layers.ScopeProject, "p.yaml", []byte("sandbox: {"+test.project+"}")),
+			}
+			for _, l := range both {
 				if len(l.Problems) > 0 {
 					t.Fatal(l.Problems)
 				}
 			}
-			m := merge(x, layers)
+			m := Of(x, both)
 			said := ""
-			for _, d := range m.tighten() {
+			for _, d := range m.Tighten() {
 				said += d.Message
 			}
 			if (test.ignored == "") != (said == "") || !strings.Contains(said, test.ignored) {
 				t.Errorf("diagnostic %q, want %q", said, test.ignored)
 			}
-			s := &Settings{merged: m}
 			got := ""
 			if name, ok := strings.CutPrefix(test.key, "sandbox.servers."); ok {
-				for _, n := range s.RawNamed("sandbox.servers") {
+				for _, n := range m.Named("sandbox.servers") {
 					if n.Name == name {
 						got = string(n.JSON())
 					}
 				}
 			} else {
-				got = string(s.Setting(test.key).JSON())
+				got = string(m.Value(test.key).JSON())
 			}
 			if got != test.want {
 				t.Errorf("%s = %s, want %s", test.key, got, test.want)
 			}
 		})
-	}
-}
-
-// A program of the person's gets neither the variables nor the sandbox of a project.
-func TestSettingsForPrograms(t *testing.T) {
-	b := newSandbox(t)
-	o := b.options()
-	o.TrustProject = true
-	b.user("settings.yaml", "env: {A: hers, B: hers}\nsandbox: {hooks: {mode: auto}}\n")
-	b.projectFile(".toolreg/settings.yaml", "env: {A: theirs, C: theirs}\ninheritEnv: true\nsandbox: {hooks: {mode: require}, mode: auto}\n")
-	s := b.load(o)
-	for scope, want := range map[Scope]string{
-		ScopeProject: "A=theirs B=hers C=theirs true require auto", ScopeUser: "A=hers B=hers false auto off", ScopeFile: "A=hers B=hers false auto off",
-	} {
-		set, got := s.For(scope), ""
-		for _, p := range set.Env {
-			got += p.Name + "=" + p.Value + " "
-		}
-		got += fmt.Sprint(set.InheritEnv, " ", set.Setting("sandbox.hooks.mode").Value.Text(), " ", set.Setting("sandbox.mode").Value.Text())
-		if got != want {
-			t.Errorf("%s: %s, want %s", scope, got, want)
-		}
-	}
-	b.projectFile(".toolreg/settings.yaml", "names: {servers: first}\n")
-	if s := b.load(o); s.For(ScopeUser) != s {
-		t.Error("there is no difference, but it has been looked for again")
 	}
 }

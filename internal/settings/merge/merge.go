@@ -1,0 +1,246 @@
+// Package merge puts the layers of a run together by the rules of their rows: which
+// value of a setting is in effect, what a project may not loosen, and what its
+// overrides add to those of the person. It also shows the result as it was written.
+package merge
+
+import (
+	"cmp"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
+
+// Merged holds what the scopes in effect have set: for each setting its entries,
+// earliest scope first.
+type Merged struct {
+	Index   *table.Index
+	entries map[*table.Row][]layers.Setting
+	Faults  layers.Faults
+}
+
+// Of merges layers, lowest precedence first.
+func Of(x *table.Index, all []*layers.Layer) *Merged {
+	m := &Merged{Index: x, entries: map[*table.Row][]layers.Setting{}, Faults: layers.Faults{}}
+	for i, l := range all {
+		maps.Copy(m.Faults, l.Faults)
+		for _, e := range l.Settings {
+			e.Layer = i
+			m.Add(e)
+		}
+	}
+	return m
+}
+
+// All returns the values of all scopes, in the order of the table.
+func (m *Merged) All() iter.Seq[layers.Setting] {
+	return func(yield func(layers.Setting) bool) {
+		for i := range m.Index.Rows {
+			for _, e := range m.entries[&m.Index.Rows[i]] {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Of returns the values of a setting, earliest scope first.
+func (m *Merged) Of(row *table.Row) []layers.Setting { return m.entries[row] }
+
+// Add adds a value, which takes precedence over all others of its setting.
+func (m *Merged) Add(s layers.Setting) { m.entries[s.Row] = append(m.entries[s.Row], s) }
+
+// Remove removes all values of a setting.
+func (m *Merged) Remove(name string) { delete(m.entries, m.Index.Row(name)) }
+
+// Without returns m without some values; m itself if it has none of them.
+func (m *Merged) Without(drop func(layers.Setting) bool) *Merged {
+	out, dropped := &Merged{Index: m.Index, entries: make(map[*table.Row][]layers.Setting, len(m.entries)), Faults: m.Faults}, false
+	for row, all := range m.entries {
+		out.entries[row] = slices.DeleteFunc(slices.Clone(all), drop)
+		dropped = dropped || len(out.entries[row]) < len(all)
+	}
+	if !dropped {
+		return m
+	}
+	return out
+}
+
+// Last returns the effective value of a setting that is replaced as a whole.
+func (m *Merged) Last(name string) (layers.Setting, bool) {
+	all := m.entries[m.Index.Row(name)]
+	if len(all) == 0 {
+		return layers.Setting{}, false
+	}
+	return all[len(all)-1], true
+}
+
+// List merges a list setting by its rule.
+func (m *Merged) List(name string) layers.List {
+	row := m.Index.Row(name)
+	all := m.entries[row]
+	if row.Merge != table.Unite && len(all) > 1 {
+		all = all[len(all)-1:]
+	}
+	var out layers.List
+	for _, e := range all {
+		out.Set = true
+		for _, item := range layers.ToList(e.Value, e.Origin).Entries {
+			if !slices.ContainsFunc(out.Entries, func(have layers.Entry) bool { return have.Value == item.Value }) {
+				out.Entries = append(out.Entries, item)
+			}
+		}
+	}
+	return out
+}
+
+// Named is one entry of a setting that merges by name, unexpanded, with secrets
+// in the clear.
+type Named struct {
+	Name   string
+	Origin layers.Origin
+	Value  *jsonx.Value
+	// Added is what the project's entry adds to an override of an earlier scope; Value has both,
+	// and Own is the earlier one alone. Both are nil if Value is the entry of one file.
+	Own   *jsonx.Value
+	Added *Named
+	// Problems are the mistakes in an entry of a setting whose entries are used apart from each other.
+	Problems []document.Problem
+}
+
+// Problem returns a mistake in an entry of a setting, at a JSON pointer.
+func (n Named) Problem(setting, pointer, message, hint string) document.Problem {
+	at, key, v := n.At(pointer), setting+"."+n.Name, n.Value
+	for token := range jsonx.Tokens(pointer) {
+		if v.Is(jsonx.Array) {
+			key += "[" + token + "]"
+		} else {
+			key += "." + token
+		}
+		v = v.Step(token)
+	}
+	return at.Problem(key+": "+message, hint)
+}
+
+// JSON returns the value: members in file order, numbers as written.
+func (n Named) JSON() json.RawMessage { return n.Value.JSON() }
+
+// At returns the origin of the value that a JSON pointer names, or of the nearest
+// enclosing value.
+func (n Named) At(pointer string) layers.Origin {
+	if n.Added != nil && find(n.Own, pointer) == nil && find(n.Added.Value, pointer) != nil {
+		return n.Added.At(pointer)
+	}
+	o := n.Origin
+	if pointer != "" && o.Line > 0 {
+		o.Line, o.Col = n.Value.Locate(pointer).Place()
+	}
+	return o
+}
+
+// find returns the value that a JSON pointer names; nil if there is none.
+func find(v *jsonx.Value, pointer string) *jsonx.Value {
+	for token := range jsonx.Tokens(pointer) {
+		if v = v.Step(token); v == nil {
+			break
+		}
+	}
+	return v
+}
+
+// Named merges by name: a later entry replaces an earlier one in its position, or adds to it.
+func (m *Merged) Named(name string) []Named { return m.each(name, func(was, now Named) {}) }
+
+// each is Named. It calls replacing with each entry that an earlier scope has too.
+func (m *Merged) each(name string, replacing func(was, now Named)) []Named {
+	var out []Named
+	at := map[string]int{}
+	for _, e := range m.entries[m.Index.Row(name)] {
+		for _, f := range e.Value.Members {
+			o := e.Origin
+			o.Line, o.Col = f.Place()
+			n := Named{Name: f.Name, Origin: o, Value: f.Value, Problems: m.Faults[f.Value]}
+			if name == overridesKey {
+				n.Name = registry.NameIn(f.Name)
+			}
+			i, ok := at[n.Name]
+			if !ok {
+				at[n.Name] = len(out)
+				out = append(out, n)
+				continue
+			}
+			if replacing(out[i], n); addsTo(name, out[i], n) {
+				n, _ = withAdded(out[i], n)
+			}
+			out[i] = n
+		}
+	}
+	return out
+}
+
+// Value returns the effective value, or the default of the table.
+func (m *Merged) Value(name string) *jsonx.Value {
+	if e, ok := m.Last(name); ok {
+		return e.Value
+	}
+	return m.Index.Row(name).DefaultValue()
+}
+
+// Replaced returns the entries of the system and of the person that entries of a project
+// replace, by name.
+func (m *Merged) Replaced(key string) map[string]Named {
+	out := map[string]Named{}
+	m.each(key, func(was, now Named) {
+		switch {
+		case now.Origin.Scope != layers.ScopeProject:
+			delete(out, now.Name)
+		case was.Origin.Scope < layers.ScopeProject:
+			out[now.Name] = was
+		}
+	})
+	return out
+}
+
+const bannedKey = "shell.banned"
+
+// Banned returns the list of banned commands. A project's list adds to the default
+// or to the list of the other scopes, which replaces the default.
+func (m *Merged) Banned() layers.List {
+	row := m.Index.Row(bannedKey)
+	l := m.List(bannedKey)
+	for _, e := range m.entries[row] {
+		if e.Origin.Scope != layers.ScopeProject {
+			return l
+		}
+	}
+	def := layers.ToList(row.DefaultValue(), layers.Origin{})
+	for _, e := range def.Entries {
+		if !slices.ContainsFunc(l.Entries, func(have layers.Entry) bool { return have.Value == e.Value }) {
+			l.Entries = append(l.Entries, layers.Entry{Value: e.Value})
+		}
+	}
+	return l
+}
+
+// RulesKey is the setting policy.rules, a list to which all scopes add.
+const RulesKey = "policy.rules"
+
+// Rules returns the lists of rules of all scopes in the order in which they are tried: those of
+// --settings files first (last file first), then system, user, project.
+func (m *Merged) Rules() []layers.Setting {
+	rank := func(e layers.Setting) int {
+		if e.Origin.Scope == layers.ScopeFile {
+			return -1 - e.Layer
+		}
+		return e.Layer
+	}
+	return slices.SortedStableFunc(slices.Values(m.entries[m.Index.Row(RulesKey)]),
+		func(a, b layers.Setting) int { return cmp.Compare(rank(a), rank(b)) })
+}

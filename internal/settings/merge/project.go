@@ -1,0 +1,203 @@
+package merge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
+
+// Tighten removes the project's values of settings that a project may only tighten
+// if they allow more than those of earlier scopes, and reports each.
+func (m *Merged) Tighten() []registry.Diagnostic {
+	var out []registry.Diagnostic
+	base := m.Without(func(e layers.Setting) bool { return e.Origin.Scope >= layers.ScopeProject }) // of the system and the user
+	for i := range m.Index.Rows {
+		row := &m.Index.Rows[i]
+		m.entries[row] = slices.DeleteFunc(m.entries[row], func(e layers.Setting) bool {
+			if e.Origin.Scope != layers.ScopeProject {
+				return false
+			}
+			was, at := base.before(row)
+			loose := row.Looser != nil && row.Looser(e.Value, was)
+			switch {
+			case loose && (row.Secret || row.FilesOnly):
+				out = append(out, notForProjects(row.Name, e.Origin))
+			case loose:
+				out = append(out, looserThan(row.Name, e.Origin, was, at))
+			}
+			return loose
+		})
+		if row.Name == serversOfSandbox {
+			out = append(out, m.tightenServers(row, base)...)
+		}
+	}
+	return out
+}
+
+// before returns the value of a setting and its origin.
+func (m *Merged) before(row *table.Row) (*jsonx.Value, layers.Origin) {
+	if e, ok := m.Last(row.Name); ok {
+		return e.Value, e.Origin
+	}
+	if row.Inherits != "" {
+		return m.before(m.Index.Row(row.Inherits))
+	}
+	return row.DefaultValue(), layers.Origin{}
+}
+
+const serversOfSandbox = "sandbox.servers"
+
+// tightenServers is Tighten for the entries of sandbox.servers. For a server
+// that is not confined at all, any entry is tighter.
+func (m *Merged) tightenServers(row *table.Row, base *Merged) []registry.Diagnostic {
+	var out []registry.Diagnostic
+	known := map[string]Named{}
+	for _, n := range base.Named(row.Name) {
+		known[n.Name] = n
+	}
+	for i, e := range m.entries[row] {
+		if e.Origin.Scope != layers.ScopeProject {
+			continue
+		}
+		node := *e.Value
+		node.Members = slices.DeleteFunc(slices.Clone(node.Members), func(f jsonx.Member) bool {
+			d := base.looserServer(row, e.Origin, f, known[f.Name])
+			if d != nil {
+				out = append(out, *d)
+			}
+			return d != nil
+		})
+		m.entries[row][i].Value = &node
+	}
+	return out
+}
+
+// looserServer returns a diagnostic if an entry confines a server less than before;
+// otherwise nil.
+func (m *Merged) looserServer(row *table.Row, origin layers.Origin, now jsonx.Member, was Named) *registry.Diagnostic {
+	mode, at := m.before(m.Index.Row(table.SandboxMode))
+	if was.Value != nil {
+		at = was.Origin
+		if own := was.Value.Get("mode"); own != nil {
+			mode = own
+		}
+	}
+	for i := range row.Fields {
+		field := &row.Fields[i]
+		before := field.DefaultValue()
+		if field.Name == "mode" {
+			before = mode
+		} else if mode.Text() == table.SandboxOff {
+			continue
+		} else if was.Value != nil && was.Value.Get(field.Name) != nil {
+			before = was.Value.Get(field.Name)
+		}
+		value := now.Value.Get(field.Name)
+		if value != nil && field.Looser(value, before) {
+			origin.Line, origin.Col = value.Place()
+			d := looserThan(row.Name+"."+now.Name+"."+field.Name, origin, before, at)
+			return &d
+		}
+	}
+	return nil
+}
+
+func notForProjects(key string, origin layers.Origin) registry.Diagnostic {
+	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_not_for_projects",
+		Message: fmt.Sprintf("%s: %s is ignored, because a project cannot set it", origin, key),
+		Hint:    "set it in your user settings or in a file of --settings"}
+}
+
+func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Origin) registry.Diagnostic {
+	value := "empty"
+	if was.Kind != jsonx.Null {
+		value = string(was.JSON())
+	}
+	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_loosened",
+		Message: fmt.Sprintf("%s: %s is ignored, because a project can only tighten the sandbox; without it the value is %s (%s)", origin, key, value, at),
+		Hint:    "set it in your user settings or in a file of --settings"}
+}
+
+// OverPerson describes what a project's settings change about those of the system and of the
+// person, for the question of trust: servers that they replace, questions where her defaults
+// deny, and composites that call a tool which she has hidden.
+func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer) []string {
+	if project == nil {
+		return nil
+	}
+	own, both := Of(x, below), Of(x, append(slices.Clip(below), project))
+	place := func(line int32) string { return fmt.Sprintf("%s:%d", project.File, line) }
+	var out []string
+	for _, key := range []string{table.ServersKey, table.APIsKey} {
+		replaced := both.Replaced(key)
+		for _, n := range both.Named(key) {
+			if was, ok := replaced[n.Name]; ok {
+				out = append(out, fmt.Sprintf("%s: %s.%s replaces the one of %s", n.Origin, key, document.Printable(n.Name), was.Origin))
+			}
+		}
+	}
+	for _, e := range project.Settings {
+		switch e.Row.Name {
+		case RulesKey:
+			if at := own.deniesByDefault(); at != "" {
+				for _, rule := range e.Value.Items {
+					if rule.Get("decision").Text() == "ask" {
+						out = append(out, fmt.Sprintf("%s: policy.rules = %s, also where the default of %s denies", place(rule.Line), e.Row.Masked(rule), at))
+					}
+				}
+			}
+		case "composites":
+			out = append(out, own.stepsOnHidden(e.Value, place)...)
+		}
+	}
+	return out
+}
+
+// deniesByDefault returns where a default for a category denies; "" if none does.
+func (m *Merged) deniesByDefault() string {
+	for i := range m.Index.Rows {
+		if row := &m.Index.Rows[i]; strings.HasPrefix(row.Name, "policy.defaults.") {
+			if e, ok := m.Last(row.Name); ok && e.Value.Text() == "deny" {
+				return e.Origin.String()
+			}
+		}
+	}
+	return ""
+}
+
+// stepsOnHidden describes the steps of composites that call tools which an override hides.
+func (m *Merged) stepsOnHidden(composites *jsonx.Value, place func(line int32) string) []string {
+	var out []string
+	for _, n := range m.Named(overridesKey) {
+		if !n.Value.Get("hidden").Is(jsonx.True) {
+			continue
+		}
+		for _, c := range composites.Members {
+			steps := c.Value.Get("steps")
+			if steps == nil {
+				continue
+			}
+			for _, step := range steps.Items {
+				if tool := step.Get("tool").Text(); sameTool(tool, n.Name) {
+					out = append(out,
+						fmt.Sprintf("%s: composites.%s calls %s, which the override of %s hides",
+							place(step.Line), document.Printable(c.Name), document.Printable(tool), n.Origin))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// sameTool reports whether two names may be those of one tool: one of them may have its server
+// before it.
+func sameTool(a, b string) bool {
+	a, b = strings.ToLower(strings.TrimSpace(a)), strings.ToLower(strings.TrimSpace(b))
+	return a != "" && (a == b || strings.HasSuffix(a, "__"+b) || strings.HasSuffix(b, "__"+a))
+}

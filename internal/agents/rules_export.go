@@ -27,14 +27,14 @@ func ExportRules(ctx context.Context, program string, rules []Rule) (text string
 	x := exporters(ctx)[program]
 	entries := map[string][]string{}
 	var allowed bool
-	for i, r := range rules {
+	for _, r := range rules {
 		confined := r.Decision == sandbox
 		if confined { // the result must not allow more
 			r.Decision = ask
 		}
 		decision := r.Decision
 		allowed = allowed || decision == allow
-		entry, note := x.entry(r, i)
+		entry, note := x.entry(r)
 		if confined && note == "" {
 			note = "becomes a rule that asks, because the program has no decision sandbox"
 		}
@@ -83,7 +83,7 @@ func exporters(ctx context.Context) map[string]exporter {
 }
 
 // entry returns the entry for a rule, or "" if there is none, and a note about it.
-func (x exporter) entry(r Rule, at int) (entry, note string) {
+func (x exporter) entry(r Rule) (entry, note string) {
 	if r.Client+r.Group+r.Profile+r.Prompt+r.Resource != "" {
 		return "", leftOut + "it is about clients of serve, or prompts or resources"
 	}

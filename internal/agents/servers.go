@@ -29,7 +29,8 @@ func (Importer) Programs() []string {
 func (Importer) Files(program, root string, environ []string) []imports.File {
 	for _, p := range programs() {
 		if p.Name == program {
-			return withoutDuplicates(p.files(newFolders(root, environ)))
+			env := expand.NewEnviron(environ)
+			return withoutDuplicates(p.files(folders{root: root, home: env.Home(), env: env}))
 		}
 	}
 	return nil
@@ -91,11 +92,6 @@ type folders struct {
 	root string // project root
 	home string // home folder; "" if unknown
 	env  expand.Environ
-}
-
-func newFolders(root string, environ []string) folders {
-	env := expand.NewEnviron(environ)
-	return folders{root: root, home: env.Home(), env: env}
 }
 
 // reader finds the servers in the content of a file.

@@ -32,7 +32,7 @@ func shellLike(s string, secret bool) (string, error) { return guard(s, secret),
 
 // braces is the dialect of programs that expand only ${NAME} and ${NAME:-default}.
 func braces(s string, secret bool) (string, error) {
-	out, err := replace(s, "${", "}", func(inner string) (string, error) {
+	out, err := replace(s, "${", func(inner string) (string, error) {
 		name, def, hasDefault := strings.Cut(inner, ":-")
 		switch {
 		case !expand.IsName(name):
@@ -61,7 +61,7 @@ func editorLike(root string) dialect {
 			strings.HasSuffix(path, "}") && !strings.Contains(path, "$") {
 			return fileReference(strings.TrimSuffix(path, "}"))
 		}
-		out, err := replace(s, "${", "}", func(inner string) (string, error) { return editorVariable(root, inner) })
+		out, err := replace(s, "${", func(inner string) (string, error) { return editorVariable(root, inner) })
 		return guard(out, secret), err
 	}
 }
@@ -91,7 +91,7 @@ func opencodeLike(s string, secret bool) (string, error) {
 		strings.Count(s, "}") == 1 && strings.HasSuffix(path, "}") {
 		return fileReference(strings.TrimSuffix(path, "}"))
 	}
-	out, err := replace(s, "{", "}", func(inner string) (string, error) {
+	out, err := replace(s, "{", func(inner string) (string, error) {
 		kind, name, _ := strings.Cut(inner, ":")
 		switch {
 		case kind == "env" && expand.IsName(name):
@@ -116,13 +116,13 @@ func fileReference(path string) (string, error) {
 	return "file:" + path, nil
 }
 
-// replace replaces each text between open and close by the result of variable, and
-// escapes the dollar signs in the rest. If close is missing, open is ordinary text.
-func replace(s, open, close string, variable func(inner string) (string, error)) (string, error) {
+// replace replaces each text between open and a brace by the result of variable, and
+// escapes the dollar signs in the rest. If the brace is missing, open is ordinary text.
+func replace(s, open string, variable func(inner string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(s, open)
-		inner, after, closed := strings.Cut(rest, close)
+		inner, after, closed := strings.Cut(rest, "}")
 		if !found || !closed {
 			b.WriteString(expand.Escape(s))
 			return b.String(), nil

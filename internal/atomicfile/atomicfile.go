@@ -37,7 +37,6 @@ type Options struct {
 type File struct {
 	folder     *os.Root
 	name, temp string
-	volatile   bool
 	committed  bool
 }
 
@@ -61,7 +60,7 @@ func Write(folder *os.Root, name string, data []byte, o Options) error {
 // Stage writes the new content to a temporary file and does not change the file
 // itself. The caller must close the result before the folder.
 func Stage(folder *os.Root, name string, data []byte, o Options) (*File, error) {
-	f := &File{folder: folder, name: name, temp: o.Temp, volatile: o.Volatile}
+	f := &File{folder: folder, name: name, temp: o.Temp}
 	if f.temp == "" {
 		f.temp = tempPrefix + rand.Text() + tempSuffix
 	}

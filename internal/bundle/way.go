@@ -181,14 +181,6 @@ type translation struct {
 	settings  map[string]serverjson.Value
 }
 
-// constants returns the values of variables that are known here.
-func (t translation) constants() map[string]string {
-	separator := string(filepath.Separator)
-	return map[string]string{"__dirname": t.dir, "pathSeparator": separator, "/": separator, "HOME": t.home,
-		"DESKTOP": filepath.Join(t.home, "Desktop"), "DOCUMENTS": filepath.Join(t.home, "Documents"),
-		"DOWNLOADS": filepath.Join(t.home, "Downloads")}
-}
-
 // fixed returns a text in which all variables are known.
 func (t translation) fixed(s string) (string, error) {
 	v, err := t.value(s)
@@ -202,7 +194,10 @@ func (t translation) fixed(s string) (string, error) {
 func (t translation) value(s string) (serverjson.Value, error) {
 	v := serverjson.Value{Variables: map[string]serverjson.Value{}}
 	var err error
-	constants := t.constants()
+	separator := string(filepath.Separator)
+	constants := map[string]string{"__dirname": t.dir, "pathSeparator": separator, "/": separator, "HOME": t.home,
+		"DESKTOP": filepath.Join(t.home, "Desktop"), "DOCUMENTS": filepath.Join(t.home, "Documents"),
+		"DOWNLOADS": filepath.Join(t.home, "Downloads")}
 	v.Value = variable().ReplaceAllStringFunc(s, func(match string) string {
 		name := variable().FindStringSubmatch(match)[1]
 		if key, ok := strings.CutPrefix(name, "user_config."); ok {

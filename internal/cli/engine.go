@@ -225,7 +225,10 @@ func (x *Engine) close(ctx context.Context) error {
 		s.Close()
 	}
 	if x.exporter != nil {
-		x.endTelemetry(ctx)
+		// What is left is sent even if ctx has ended.
+		if err := x.exporter.Close(context.WithoutCancel(ctx)); err != nil {
+			x.io.Log.Debug("exporting telemetry", "err", err)
+		}
 	}
 	return x.recordings.close()
 }
@@ -372,13 +375,6 @@ func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) err
 	}
 	x.exporter = telemetry.Start(ctx, o)
 	return nil
-}
-
-// endTelemetry sends what is left, even if ctx has ended.
-func (x *Engine) endTelemetry(ctx context.Context) {
-	if err := x.exporter.Close(context.WithoutCancel(ctx)); err != nil {
-		x.io.Log.Debug("exporting telemetry", "err", err)
-	}
 }
 
 // WriteMetrics answers a request for the metrics, for Prometheus.

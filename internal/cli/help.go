@@ -103,7 +103,8 @@ func HelpPage(cmd *cobra.Command, width int, color bool) string {
 	h.section("Examples", cmd.Example)
 	more := MoreFlags
 	if !cmd.HasParent() {
-		h.section("Help topics", topicLines(cmd))
+		h.section("Help topics", nameLines(slices.DeleteFunc(slices.Clone(cmd.Commands()),
+			func(c *cobra.Command) bool { return !c.IsAdditionalHelpTopicCommand() })))
 		more = `"toolreg help COMMAND" explains a command, "toolreg help TOPIC" a topic.`
 	}
 	if topic := cmd.Annotations[Topic]; topic != "" {
@@ -148,12 +149,6 @@ func commandLines(cmd *cobra.Command, group string) string {
 		}
 	}
 	return nameLines(shown)
-}
-
-// topicLines lists the help pages that are not about a command.
-func topicLines(root *cobra.Command) string {
-	return nameLines(slices.DeleteFunc(slices.Clone(root.Commands()),
-		func(c *cobra.Command) bool { return !c.IsAdditionalHelpTopicCommand() }))
 }
 
 func nameLines(commands []*cobra.Command) string {

@@ -133,7 +133,7 @@ func (o *IO) getenv(name string) string {
 var errReaderGone = errors.New("the reader of stdout has closed it")
 
 // Stdout returns the writer of Out.
-func (o *IO) Stdout() io.Writer { return o.pipe.Dest() }
+func (o *IO) Stdout() io.Writer { return o.pipe.w }
 
 // WatchReader ends the run when the reader of stdout is gone, even if nothing
 // is written, until stop is called.
@@ -196,9 +196,6 @@ type pipeWriter struct {
 
 // newPipeWriter returns a writer to w. gone may be called from any goroutine.
 func newPipeWriter(w io.Writer, gone func()) *pipeWriter { return &pipeWriter{w: w, gone: gone} }
-
-// Dest returns the writer to which results go.
-func (p *pipeWriter) Dest() io.Writer { return p.w }
 
 // Collect makes the writer keep what is written, until Collected is called.
 func (p *pipeWriter) Collect() {

@@ -116,7 +116,11 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 	}
 	v, err := r.result.Value(ctx, r.view())
 	if err != nil {
-		return r.broken(ctx, "result", r.result, err)
+		if cause := context.Cause(ctx); cause != nil {
+			return registry.Result{}, cause
+		}
+		return registry.ErrorResult(registry.ErrorExecution,
+			fmt.Sprintf("the result of composite %q, %q, failed: %s", r.named.Name, r.result.Text, err)), nil
 	}
 	return valueResult(v)
 }
@@ -266,15 +270,6 @@ func category(err error) registry.ErrorCategory {
 		return registry.ErrorTimeout
 	}
 	return registry.ErrorExecution
-}
-
-// broken returns the result for an expression that failed.
-func (r *compositeRun) broken(ctx context.Context, what string, e *jq.Expression, err error) (registry.Result, error) {
-	if cause := context.Cause(ctx); cause != nil {
-		return registry.Result{}, cause
-	}
-	return registry.ErrorResult(registry.ErrorExecution,
-		fmt.Sprintf("the %s of composite %q, %q, failed: %s", what, r.named.Name, e.Text, err)), nil
 }
 
 // view returns the input for an expression. jq may modify its input, so shared

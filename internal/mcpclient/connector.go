@@ -131,7 +131,7 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 		}
 		c.opts.log().Debug("could not connect", "transport", a.transport,
 			"mode", int(a.mode), "error", sess.hide(err.Error()))
-		next, again := c.nextAttempt(server, a, sess, err)
+		next, again := nextAttempt(server, a, err)
 		switch {
 		case refused != nil && isNotStreamable(err): // the server supports neither transport
 			err = refused
@@ -151,7 +151,7 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 
 // nextAttempt returns what to try after a failed attempt; false if no other
 // attempt could succeed. A server is restarted only if a fresh start can help.
-func (c *connector) nextAttempt(server settings.Server, a attempt, sess *session, err error) (attempt, bool) {
+func nextAttempt(server settings.Server, a attempt, err error) (attempt, bool) {
 	_, start := errors.AsType[*process.StartError](err)
 	_, login := errors.AsType[*wire.LoginError](err)
 	if start || login {

@@ -59,7 +59,6 @@ type Entry struct {
 	Status        string
 	StatusMessage string
 	Published     time.Time // zero if unknown
-	IsLatest      bool      // false also if the registry does not say so
 }
 
 // FailedError reports that a registry could not answer. It matches
@@ -178,7 +177,6 @@ func parseEntry(raw json.RawMessage) (*Entry, error) {
 				Status        string    `json:"status"`
 				StatusMessage string    `json:"statusMessage"`
 				PublishedAt   time.Time `json:"publishedAt"`
-				IsLatest      bool      `json:"isLatest"`
 			} `json:"io.modelcontextprotocol.registry/official"`
 		} `json:"_meta"`
 	}
@@ -195,7 +193,6 @@ func parseEntry(raw json.RawMessage) (*Entry, error) {
 		Status:        cmp.Or(m.Status, Active),
 		StatusMessage: m.StatusMessage,
 		Published:     m.PublishedAt,
-		IsLatest:      m.IsLatest,
 	}, nil
 }
 

@@ -2,6 +2,8 @@ package oauth
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -108,7 +110,8 @@ func (c *Client) key() string {
 	if c.client != "" {
 		parts = append(parts, "client", c.client)
 	}
-	return keyOf(parts...)
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00"))) // a change of any part requires a new login
+	return hex.EncodeToString(sum[:])
 }
 
 // unattended reports whether tokens are obtained without a user.

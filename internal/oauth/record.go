@@ -3,15 +3,12 @@ package oauth
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/state"
@@ -161,13 +158,6 @@ func (f folder) Each(_ context.Context, use func([]byte, func(context.Context) e
 }
 
 func fileName(key string) string { return filePrefix + key[:32] + fileSuffix }
-
-// keyOf hashes the subject of a login, so that a change of any part requires a
-// new login.
-func keyOf(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:])
-}
 
 func parseRecord(data []byte, key string) (*record, error) {
 	if len(data) == 0 {

@@ -186,13 +186,9 @@ func (o *override) checkParam(p *param) {
 		o.fail(pointer(p.of, "default"), "const and default exclude each other", "keep one of them")
 	case p.isFixed() && p.Name != "":
 		o.fail(pointer(p.of, "name"), "a param with const or hidden cannot be renamed", "remove it")
-	case p.Enum != nil && (jsonx.KindOf(p.Enum) != jsonx.Array || isEmptyList(p.Enum)):
+	case p.Enum != nil && (jsonx.KindOf(p.Enum) != jsonx.Array || len(elements(p.Enum)) == 0):
 		o.fail(pointer(p.of, "enum"), "expected a list of values", "")
 	}
-}
-
-func isEmptyList(raw json.RawMessage) bool {
-	return len(elements(raw)) == 0
 }
 
 // pointer returns the position of a param's field in the entry, or of the whole

@@ -243,7 +243,7 @@ func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]A
 	for _, v := range values {
 		n := Approval{
 			Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder,
-			Workspace: a.Workspace, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.now(),
+			Workspace: a.Workspace, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.clock().Truncate(time.Second),
 			Tools: tools,
 		}
 		n.ID = n.id()
@@ -251,8 +251,6 @@ func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]A
 	}
 	return out, nil
 }
-
-func (a *Approvals) now() time.Time { return a.clock().Truncate(time.Second) }
 
 func (a *Approvals) clock() time.Time {
 	if a.Now != nil {
@@ -423,11 +421,11 @@ func (a *Approvals) covered(ctx context.Context, t *registry.Tool, kind ScopeKin
 	}
 	out := map[string]ApprovedTool{}
 	for _, tool := range tools {
-		state, err := a.approvedTool(ctx, tool)
+		behind, err := a.behind(ctx, tool)
 		if err != nil {
 			return nil, err
 		}
-		out[tool.OriginalName()] = state
+		out[tool.OriginalName()] = ApprovedTool{Fingerprint: tool.Fingerprint(), Behind: behind, Parts: partsOf(tool)}
 	}
 	return out, nil
 }

@@ -25,11 +25,6 @@ type ApprovedTool struct {
 // text. Longer values are stored as a hash.
 const maxPart = 4 << 10
 
-func (a *Approvals) approvedTool(ctx context.Context, t *registry.Tool) (ApprovedTool, error) {
-	behind, err := a.behind(ctx, t)
-	return ApprovedTool{Fingerprint: t.Fingerprint(), Behind: behind, Parts: partsOf(t)}, err
-}
-
 // behind returns the keyed hash of what provides a tool.
 func (a *Approvals) behind(ctx context.Context, t *registry.Tool) (string, error) {
 	if a.Behind == nil || a.Dir == nil && !a.Shares(ctx) {

@@ -82,10 +82,11 @@ func (f *facts) pathMatch(r *Rule, p pathname) bool {
 	if r.isNarrow() {
 		return p.certain && r.literals.in(p.absolute) && f.allowsPath(r, p)
 	}
-	if w := f.where(); w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.in) {
+	w := f.where()
+	if w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.in) {
 		return false // in another workspace, links may lead to a path without the literals
 	}
-	for _, glob := range f.globs(r) {
+	for _, glob := range f.absolute.get(r, func() []string { return w.globs(r) }) {
 		for _, name := range p.lower {
 			ok, err := doublestar.Match(glob, name)
 			if err != nil || ok {
@@ -118,10 +119,6 @@ func (f *facts) allowsPath(r *Rule, p pathname) bool {
 // globs returns the absolute forms of the path of a rule that does not loosen, in lower case: as
 // it counts from the project root and from the workspace, both also with links resolved in what
 // precedes the first wildcard.
-func (f *facts) globs(r *Rule) []string {
-	return f.absolute.get(r, func() []string { return f.where().globs(r) })
-}
-
 func (w *places) globs(r *Rule) (out []string) {
 	add := func(glob string) { out = appendLower(out, glob) }
 	for _, base := range []string{w.root, w.workspace} {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -86,12 +87,12 @@ func (r *running) wait(ctx context.Context, drained <-chan struct{}) (err error)
 		case <-exited:
 			exited = nil
 			if err == nil {
-				timer = time.After(orDefault(r.spec.Linger, DefaultLinger))
+				timer = time.After(cmp.Or(r.spec.Linger, DefaultLinger))
 			}
 		case <-canceled:
 			canceled, err = nil, context.Cause(ctx)
 			r.child.terminate()
-			timer = time.After(orDefault(r.spec.Grace, DefaultGrace))
+			timer = time.After(cmp.Or(r.spec.Grace, DefaultGrace))
 		case <-r.over:
 			return ErrOutputLimit
 		case <-timer:
@@ -138,11 +139,4 @@ func (r *running) outcome() Outcome {
 	}
 	o.PID = r.child.cmd.Process.Pid
 	return o
-}
-
-func orDefault(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }

@@ -34,7 +34,7 @@ func ParseContent(raw json.RawMessage) ([]Content, error) {
 		if err != nil {
 			return nil, fmt.Errorf("part %d: %w", i+1, err)
 		}
-		out[i] = c
+		out[i] = c.Settled()
 	}
 	return out, nil
 }
@@ -82,11 +82,6 @@ func (b *base64Text) UnmarshalJSON(raw []byte) error {
 }
 
 func (p *part) content() (Content, error) {
-	c, err := p.unsettled()
-	return c.Settled(), err
-}
-
-func (p *part) unsettled() (Content, error) {
 	c := Content{Type: p.Type, Annotations: p.Annotations, Meta: p.Meta}
 	switch p.Type {
 	case ContentText:

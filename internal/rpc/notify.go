@@ -22,7 +22,6 @@ type Call struct {
 	caller.Silent // it is asked by [Server.Asker]
 	request       *Request
 	id            json.RawMessage
-	host          *Host
 
 	mu    sync.Mutex
 	asked bool
@@ -34,7 +33,7 @@ func (r *Request) Call(ctx context.Context, host *Host, id json.RawMessage) (con
 	if id == nil {
 		id = r.ID
 	}
-	c := &Call{request: r, id: id, host: host}
+	c := &Call{request: r, id: id}
 	return caller.With(ctx,
 		&caller.Caller{ID: host, Single: true, Client: host.Client.Name, Version: host.Client.Version, Peer: c}), c
 }

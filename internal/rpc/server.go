@@ -188,7 +188,10 @@ func (s *Server) receive(ctx context.Context, line []byte) {
 		s.answered(m)
 		return
 	case m.id == nil:
-		s.notified(m)
+		// Only cancel has an effect, and gets no answer: nobody would learn the result of another notification.
+		if name, _ := jsonx.Text(m.method); name == cancelMethod {
+			_, _ = s.cancelled(m.params)
+		}
 		return
 	}
 	name, ok := jsonx.Text(m.method)
@@ -341,14 +344,6 @@ func (s *Server) cancelled(params json.RawMessage) (CancelResult, error) {
 	r.cancelled = true
 	r.cancel(ErrCancelled)
 	return CancelResult{true}, nil
-}
-
-// notified handles a notification of the host: cancel, which then gets no answer. Others
-// have no effect, because nobody would learn their result.
-func (s *Server) notified(m message) {
-	if name, _ := jsonx.Text(m.method); name == cancelMethod {
-		_, _ = s.cancelled(m.params)
-	}
 }
 
 // ask asks the host a question and waits for the result. An error of the host is an *Error.

@@ -37,13 +37,6 @@ func refused() []uint32 {
 	}, refusedHere()...)
 }
 
-// missing lists the system calls that fail with ENOSYS, so that programs fall back to older
-// ones. The arguments of clone3 and openat2 are in memory, which filters cannot read.
-func missing() []uint32 {
-	return []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP,
-		unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
-}
-
 // anyNamespace has the flags of clone that create namespaces, except CLONE_NEWTIME, which
 // clone interprets as a signal.
 const anyNamespace = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
@@ -64,7 +57,9 @@ func filter(notify bool) []byte {
 	a.unless(jumpEqual, auditArch, returnKill)
 	a.load(offsetCall)
 	a.when(jumpGreater, lastCall, failWith(unix.ENOSYS)) // also the calls of x32
-	for _, call := range missing() {
+	// Programs fall back to older calls. The arguments of clone3 and openat2 are in memory, which filters cannot read.
+	for _, call := range []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2,
+		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
 		a.when(jumpEqual, call, failWith(unix.ENOSYS))
 	}
 	for _, call := range refused() {

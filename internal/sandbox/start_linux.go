@@ -183,7 +183,7 @@ func (s *Start) fd() int { return int(s.status.Fd()) }
 // receive returns the next report, and a file if one came with it.
 func (s *Start) receive() (launcher.Report, *os.File, error) {
 	data, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
-	n, nrights, _, _, err := recvmsg(s.fd(), data, rights)
+	n, nrights, err := recvmsg(s.fd(), data, rights)
 	if err != nil {
 		return launcher.Report{}, nil, err
 	}
@@ -195,11 +195,11 @@ func (s *Start) receive() (launcher.Report, *os.File, error) {
 }
 
 // recvmsg is unix.Recvmsg, repeated when a signal interrupts it.
-func recvmsg(fd int, data, rights []byte) (n, nrights, flags int, from unix.Sockaddr, err error) {
+func recvmsg(fd int, data, rights []byte) (n, nrights int, err error) {
 	for {
-		n, nrights, flags, from, err = unix.Recvmsg(fd, data, rights, unix.MSG_CMSG_CLOEXEC)
+		n, nrights, _, _, err = unix.Recvmsg(fd, data, rights, unix.MSG_CMSG_CLOEXEC)
 		if !errors.Is(err, unix.EINTR) {
-			return n, nrights, flags, from, err
+			return n, nrights, err
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (t *settling) keyword(name string, v *jsonx.Value) *problem {
 		}
 		for i, item := range v.Items {
 			if p := t.schema(item); p != nil {
-				return p.at(i)
+				return p.within(strconv.Itoa(i))
 			}
 		}
 	case Under(name) == Named:
@@ -307,8 +307,6 @@ func (p *problem) within(name string) *problem {
 	p.pointer = "/" + jsonx.EscapeToken(name) + p.pointer
 	return p
 }
-
-func (p *problem) at(index int) *problem { return p.within(strconv.Itoa(index)) }
 
 // types are the possible values of the keyword type.
 var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}

@@ -303,9 +303,9 @@ func (e *engine) parallel(t *starlark.Thread, b *starlark.Builtin,
 		slots <- struct{}{}
 		select {
 		case <-outer:
-			r.cancelFrom(0)
+			r.cancel()
 		case <-e.over:
-			r.cancelFrom(0)
+			r.cancel()
 		default:
 		}
 		if !r.wants(i) {
@@ -322,7 +322,7 @@ func (e *engine) parallel(t *starlark.Thread, b *starlark.Builtin,
 	select {
 	case <-finished:
 	case <-outer:
-		r.cancelFrom(0)
+		r.cancel()
 		<-finished
 	}
 	if r.err != nil {
@@ -350,10 +350,10 @@ func (r *parallelRun) wants(i int) bool {
 	return i < r.failed
 }
 
-func (r *parallelRun) cancelFrom(i int) {
+func (r *parallelRun) cancel() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.fail(i, errCancelled)
+	r.fail(0, errCancelled)
 }
 
 // fail records a failure and cancels what follows it in the list.

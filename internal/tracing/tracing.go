@@ -89,26 +89,8 @@ const (
 	Server             // a request of a client
 )
 
-// duration is the name of the histogram of the durations of the spans of a kind, in
-// seconds.
-func (k Kind) duration() string {
-	return [...]string{"gen_ai.execute_tool.duration",
-		"mcp.client.operation.duration", "mcp.server.operation.duration"}[k]
-}
-
-func (k Kind) description() string {
-	return [...]string{"Duration of calls of tools.",
-		"Duration of requests to MCP servers.", "Duration of requests of MCP clients."}[k]
-}
-
 func (k Kind) span() trace.SpanKind {
 	return [...]trace.SpanKind{trace.SpanKindInternal, trace.SpanKindClient, trace.SpanKindServer}[k]
-}
-
-// bounds are the upper bounds of the histograms' buckets, in seconds, which the conventions
-// recommend for MCP.
-func bounds() []float64 {
-	return []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
 }
 
 // Span is a piece of work that is exported, with its duration, to OpenTelemetry's global
@@ -130,9 +112,15 @@ type spanKey struct{}
 // Start begins a span within that of the context. If nothing is exported, it returns ctx
 // and nil.
 func Start(ctx context.Context, kind Kind, name string) (context.Context, *Span) {
-	histogram, err := otel.Meter(Scope).Float64Histogram(kind.duration(),
-		metric.WithDescription(kind.description()), metric.WithUnit("s"),
-		metric.WithExplicitBucketBoundaries(bounds()...))
+	durations := [...]struct{ name, description string }{
+		Call:   {"gen_ai.execute_tool.duration", "Duration of calls of tools."},
+		Client: {"mcp.client.operation.duration", "Duration of requests to MCP servers."},
+		Server: {"mcp.server.operation.duration", "Duration of requests of MCP clients."},
+	}[kind]
+	histogram, err := otel.Meter(Scope).Float64Histogram(durations.name,
+		metric.WithDescription(durations.description), metric.WithUnit("s"),
+		// The conventions recommend these buckets for MCP.
+		metric.WithExplicitBucketBoundaries(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300))
 	measured := err == nil && histogram.Enabled(ctx)
 	inner, span := otel.Tracer(Scope).Start(ctx, name, trace.WithSpanKind(kind.span()))
 	if c := span.SpanContext(); !c.IsValid() || c.SpanID() == trace.SpanContextFromContext(ctx).SpanID() {

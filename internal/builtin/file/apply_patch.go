@@ -51,7 +51,12 @@ func NewApplyPatch(w *workspace.Editor) registry.Tool {
 			{Description: "Change one line",
 				Params: json.RawMessage(`{"patch":"--- a/port.txt\n+++ b/port.txt\n@@ -1 +1 @@\n-80\n+8080\n"}`)},
 		},
-	}, tool.Handlers[[]filePatch]{Prepare: a.parse, Run: a.run, Subject: a.subject, Preview: a.preview})
+	}, tool.Handlers[[]filePatch]{
+		Prepare: a.parse,
+		Run:     a.run,
+		Paths:   func(list []filePatch) ([]string, error) { return a.workspace.ChangedPaths(patchNames(list)...) },
+		Preview: a.preview,
+	})
 }
 
 type applyPatch struct {
@@ -94,11 +99,6 @@ func patchNames(list []filePatch) []string {
 		}
 	}
 	return out
-}
-
-func (a *applyPatch) subject(list []filePatch) (registry.Subject, error) {
-	paths, err := a.workspace.ChangedPaths(patchNames(list)...)
-	return registry.Subject{Paths: paths}, err
 }
 
 func (a *applyPatch) preview(_ context.Context, call registry.Call, list []filePatch) (registry.Preview, error) {

@@ -78,8 +78,8 @@ func NewEdit(w *workspace.Editor) registry.Tool {
 	}, tool.Handlers[*editCall]{
 		Prepare: e.prepare,
 		Run:     e.run,
-		Subject: e.subject,
-		Files:   (*editCall).files,
+		Paths:   func(c *editCall) ([]string, error) { return e.workspace.ChangedPaths(c.FilePath) },
+		File:    func(c *editCall) string { return c.rel },
 		Preview: e.preview,
 	})
 	t.Revise = e.revise
@@ -94,8 +94,6 @@ type editCall struct {
 	rel   string
 	hides func(string) bool
 }
-
-func (c *editCall) files() []string { return []string{c.rel} }
 
 func (e *edit) prepare(call registry.Call) (*editCall, error) {
 	p, err := tool.Decode[editParams]("edit", call)
@@ -141,11 +139,6 @@ func (p *editParams) check() error {
 		}
 	}
 	return nil
-}
-
-func (e *edit) subject(c *editCall) (registry.Subject, error) {
-	paths, err := e.workspace.ChangedPaths(c.FilePath)
-	return registry.Subject{Paths: paths}, err
 }
 
 // change computes the call's change to the current file.

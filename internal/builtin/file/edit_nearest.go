@@ -61,9 +61,11 @@ func nearest(content, old string) string {
 // characters are escaped once more than JSON needs, or each line begins with its number, as tools show it.
 func disguised(content, old string) string {
 	unescaped := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "", `\t`, "\t", `\"`, `"`, `\'`, "'").Replace(old)
+	// The number before each line of a listing, as in cat -n, grep -n and the answers of tools that read files.
+	numbers := regexp.MustCompile(`(?m)^[ \t]*L?[0-9]+(?:\t|→|[:|-] ?| *\| ?)`)
 	for _, try := range []struct{ text, why string }{
 		{unescaped, "old_string is escaped twice: it has backslashes in front of characters that the file has alone"},
-		{lineNumbers().ReplaceAllString(old, ""), "old_string has line numbers, which the file does not have"},
+		{numbers.ReplaceAllString(old, ""), "old_string has line numbers, which the file does not have"},
 	} {
 		if at := strings.Index(content, try.text); try.text != old && strings.TrimSpace(try.text) != "" && at >= 0 {
 			return fmt.Sprintf("%s; without that it is at line %d. new_string may have the same fault",
@@ -71,12 +73,6 @@ func disguised(content, old string) string {
 		}
 	}
 	return ""
-}
-
-// lineNumbers matches the number before each line of a listing, as in cat -n, grep -n and the
-// answers of tools that read files.
-func lineNumbers() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^[ \t]*L?[0-9]+(?:\t|→|[:|-] ?| *\| ?)`)
 }
 
 // plainLines splits a text at its line breaks. It returns at least one line.

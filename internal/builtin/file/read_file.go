@@ -72,7 +72,12 @@ func NewReadFile(w *workspace.Dir, outside Outside) registry.Tool {
 			{Description: "A whole file", Params: json.RawMessage(`{"file_path":"README.md"}`)},
 			{Description: "Lines 100 to 149", Params: json.RawMessage(`{"file_path":"src/main.go","offset":100,"limit":50}`)},
 		},
-	}, tool.Handlers[*readCall]{Prepare: r.prepare, Run: r.run, Subject: r.subject, Files: (*readCall).files})
+	}, tool.Handlers[*readCall]{
+		Prepare: r.prepare,
+		Run:     r.run,
+		Paths:   r.paths,
+		File:    func(c *readCall) string { return c.rel },
+	})
 }
 
 type readTool struct {
@@ -85,8 +90,6 @@ type readCall struct {
 	readParams
 	rel string
 }
-
-func (c *readCall) files() []string { return []string{c.rel} }
 
 func (r *readTool) prepare(call registry.Call) (*readCall, error) {
 	p, err := tool.Decode[readParams]("read_file", call)
@@ -103,12 +106,11 @@ func (r *readTool) prepare(call registry.Call) (*readCall, error) {
 	return &readCall{p, rel}, err
 }
 
-func (r *readTool) subject(c *readCall) (registry.Subject, error) {
+func (r *readTool) paths(c *readCall) ([]string, error) {
 	if filepath.IsAbs(c.rel) {
-		return registry.Subject{Paths: []string{c.rel}}, nil
+		return []string{c.rel}, nil
 	}
-	paths, err := r.workspace.SubjectPaths(c.FilePath)
-	return registry.Subject{Paths: paths}, err
+	return r.workspace.SubjectPaths(c.FilePath)
 }
 
 func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (registry.Result, error) {

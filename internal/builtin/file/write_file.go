@@ -50,8 +50,8 @@ func NewWriteFile(w *workspace.Editor) registry.Tool {
 	}, tool.Handlers[*writeCall]{
 		Prepare: f.prepare,
 		Run:     f.run,
-		Subject: f.subject,
-		Files:   (*writeCall).files,
+		Paths:   func(c *writeCall) ([]string, error) { return f.workspace.ChangedPaths(c.FilePath) },
+		File:    func(c *writeCall) string { return c.rel },
 		Preview: f.preview,
 	})
 	t.Revise = f.revise
@@ -66,8 +66,6 @@ type writeCall struct {
 	rel string
 }
 
-func (c *writeCall) files() []string { return []string{c.rel} }
-
 func (f *writeFile) prepare(call registry.Call) (*writeCall, error) {
 	p, err := tool.Decode[writeFileParams]("write_file", call)
 	if err != nil {
@@ -78,11 +76,6 @@ func (f *writeFile) prepare(call registry.Call) (*writeCall, error) {
 	}
 	rel, err := f.workspace.Creatable("write_file", "/file_path", p.FilePath)
 	return &writeCall{p, rel}, err
-}
-
-func (f *writeFile) subject(c *writeCall) (registry.Subject, error) {
-	paths, err := f.workspace.ChangedPaths(c.FilePath)
-	return registry.Subject{Paths: paths}, err
 }
 
 // change computes the call's change to the current file.

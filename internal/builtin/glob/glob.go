@@ -124,9 +124,6 @@ func (g *Glob) mayContain(folder string) bool {
 	return g.heads[depth] == "**" || doublestar.MatchUnvalidated(g.heads[depth], rest)
 }
 
-// names reports whether a part of the glob is exactly that name.
-func (g *Glob) names(name string) bool { return slices.Contains(g.literals, bytewise(name)) }
-
 // translate returns the parts of a glob in doublestar's syntax.
 func translate(text string, literal bool) (parts []string, ok bool) {
 	var part strings.Builder
@@ -288,8 +285,8 @@ func (p *Pattern) MayContain(folder string) bool {
 // Names reports whether the pattern contains the name literally. Ignore files
 // do not apply to names that are spelled out.
 func (p *Pattern) Names(name string) bool {
-	name = p.folded(name)
-	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.names(name) })
+	name = bytewise(p.folded(name))
+	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return slices.Contains(g.literals, name) })
 }
 
 // Quote escapes what has a meaning in patterns.

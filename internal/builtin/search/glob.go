@@ -67,8 +67,8 @@ func NewGlob(w *workspace.Dir) registry.Tool {
 	}, tool.Handlers[*globSearch]{
 		Prepare: g.prepare,
 		Run:     g.run,
-		Subject: g.subject,
-		Files:   (*globSearch).files,
+		Paths:   func(s *globSearch) ([]string, error) { return g.workspace.SubjectPaths(cmp.Or(s.Path, s.start)) },
+		File:    func(s *globSearch) string { return s.start },
 		Timeout: searchTimeout,
 	})
 }
@@ -81,8 +81,6 @@ type globSearch struct {
 	start   string
 	pattern *glob.Pattern
 }
-
-func (c *globSearch) files() []string { return []string{c.start} }
 
 func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	p, err := tool.Decode[globParams]("glob", call)
@@ -109,11 +107,6 @@ func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	return s, nil
 }
 
-func (g *globTool) subject(s *globSearch) (registry.Subject, error) {
-	paths, err := g.workspace.SubjectPaths(cmp.Or(s.Path, s.start))
-	return registry.Subject{Paths: paths}, err
-}
-
 // foundFile is a file that was found.
 type foundFile struct {
 	path    string
@@ -129,7 +122,10 @@ func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (
 		return registry.Result{}, fmt.Errorf("searching %s: %w", text.Quote(s.start), err)
 	}
 	total := len(files)
-	files = newestFirst(files, s.Limit.OrDefault(globDefaultLimit))
+	// The newest first, and those of one time by path.
+	files = firstOf(files, s.Limit.OrDefault(globDefaultLimit), func(a, b foundFile) int {
+		return cmp.Or(b.changed.Compare(a.changed), strings.Compare(a.path, b.path))
+	})
 	return s.result(files, total, walked), nil
 }
 
@@ -150,14 +146,6 @@ func (g *globTool) find(ctx context.Context, s *globSearch,
 		},
 	})
 	return slices.Concat(found...), walked, err
-}
-
-// newestFirst returns the first files, up to limit: the newest first, and those of one
-// time by path.
-func newestFirst(files []foundFile, limit int) []foundFile {
-	return firstOf(files, limit, func(a, b foundFile) int {
-		return cmp.Or(b.changed.Compare(a.changed), strings.Compare(a.path, b.path))
-	})
 }
 
 // firstOf returns the first n elements in order. It skips elements that come

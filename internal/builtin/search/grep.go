@@ -72,8 +72,8 @@ func NewGrep(w *workspace.Dir) registry.Tool {
 	}, tool.Handlers[*grepSearch]{
 		Prepare: g.prepare,
 		Run:     g.run,
-		Subject: g.subject,
-		Files:   (*grepSearch).files,
+		Paths:   func(s *grepSearch) ([]string, error) { return g.workspace.SubjectPaths(cmp.Or(s.Path, ".")) },
+		File:    func(s *grepSearch) string { return s.start },
 		Timeout: searchTimeout,
 	})
 }
@@ -89,8 +89,6 @@ type grepSearch struct {
 	limit   int
 	context int
 }
-
-func (c *grepSearch) files() []string { return []string{c.start} }
 
 func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 	p, err := tool.Decode[grepParams]("grep", call)
@@ -120,11 +118,6 @@ func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 		return nil, registry.Invalid("grep", "/pattern", "%v", err)
 	}
 	return s, nil
-}
-
-func (g *grepTool) subject(s *grepSearch) (registry.Subject, error) {
-	paths, err := g.workspace.SubjectPaths(cmp.Or(s.Path, "."))
-	return registry.Subject{Paths: paths}, err
 }
 
 func (g *grepTool) run(ctx context.Context, call registry.Call, s *grepSearch) (registry.Result, error) {

@@ -123,7 +123,8 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		filled += n
 		if first {
 			if enc := converted(fresh); enc != textfile.UTF8 {
-				return s.convert(ctx, enc, fresh, r)
+				raw := io.LimitReader(io.MultiReader(bytes.NewReader(bytes.Clone(fresh)), r), maxConverted)
+				return s.windows(ctx, enc.Reader(bufio.NewReader(raw)), 0)
 			}
 		}
 		if bytes.IndexByte(fresh, 0) >= 0 {
@@ -318,10 +319,4 @@ func converted(head []byte) textfile.Encoding {
 		return enc
 	}
 	return textfile.UTF8
-}
-
-// convert decodes the file and searches it as UTF-8.
-func (s *searcher) convert(ctx context.Context, enc textfile.Encoding, head []byte, rest io.Reader) error {
-	raw := io.MultiReader(bytes.NewReader(bytes.Clone(head)), rest)
-	return s.windows(ctx, enc.Reader(bufio.NewReader(io.LimitReader(raw, maxConverted))), 0)
 }

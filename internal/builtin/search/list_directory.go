@@ -60,8 +60,8 @@ func NewListDirectory(w *workspace.Dir) registry.Tool {
 	}, tool.Handlers[*listing]{
 		Prepare: l.prepare,
 		Run:     l.run,
-		Subject: l.subject,
-		Files:   (*listing).files,
+		Paths:   func(s *listing) ([]string, error) { return l.workspace.SubjectPaths(s.Path) },
+		File:    func(s *listing) string { return s.start },
 		Timeout: searchTimeout,
 	})
 }
@@ -75,8 +75,6 @@ type listing struct {
 	depth  int
 	ignore []*glob.Pattern
 }
-
-func (c *listing) files() []string { return []string{c.start} }
 
 func (l *listTool) prepare(call registry.Call) (*listing, error) {
 	p, err := tool.Decode[listParams]("list_directory", call)
@@ -95,11 +93,6 @@ func (l *listTool) prepare(call registry.Call) (*listing, error) {
 		s.ignore = append(s.ignore, p)
 	}
 	return s, nil
-}
-
-func (l *listTool) subject(s *listing) (registry.Subject, error) {
-	paths, err := l.workspace.SubjectPaths(s.Path)
-	return registry.Subject{Paths: paths}, err
 }
 
 func (l *listTool) run(ctx context.Context, call registry.Call, s *listing) (registry.Result, error) {

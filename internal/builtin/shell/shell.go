@@ -248,9 +248,7 @@ func argvOf(shell string, windows bool, command string) []string {
 // embedded bare repository only if it is named explicitly. Otherwise git would
 // run commands from the configuration of files in the workspace that look like
 // a repository.
-func guardGit(env []string) []string { return withGitSetting(env, "safe.bareRepository", "explicit") }
-
-func withGitSetting(env []string, key, value string) []string {
+func guardGit(env []string) []string {
 	const variable = "GIT_CONFIG_COUNT="
 	count := 0
 	out := slices.Clone(env)
@@ -263,7 +261,7 @@ func withGitSetting(env []string, key, value string) []string {
 		out = slices.Delete(out, i, i+1)
 	}
 	n := strconv.Itoa(count)
-	return append(out, variable+strconv.Itoa(count+1), "GIT_CONFIG_KEY_"+n+"="+key, "GIT_CONFIG_VALUE_"+n+"="+value)
+	return append(out, variable+strconv.Itoa(count+1), "GIT_CONFIG_KEY_"+n+"=safe.bareRepository", "GIT_CONFIG_VALUE_"+n+"=explicit")
 }
 
 // guardLocale returns the environment with a UTF-8 locale, because the analysis of

@@ -20,12 +20,12 @@ type Handlers[C any] struct {
 	Prepare func(registry.Call) (C, error)
 	// Run makes the call. Required.
 	Run func(context.Context, registry.Call, C) (registry.Result, error)
-	// Subject returns what policy rules are matched against; nil means the name
-	// only.
+	// Subject returns what policy rules are matched against, and Paths does if that is only
+	// paths. Without both, it is only the name.
 	Subject func(C) (registry.Subject, error)
-	// Files returns the files and folders that the call uses, links resolved; nil means
-	// none.
-	Files func(C) []string
+	Paths   func(C) ([]string, error)
+	// File returns the file or folder that the call uses, links resolved; nil means none.
+	File func(C) string
 	// Preview returns what the user is shown before the call; nil means the
 	// params.
 	Preview func(context.Context, registry.Call, C) (registry.Preview, error)
@@ -47,8 +47,8 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		var r registry.Result
 		c, err := h.Prepare(call)
-		if err == nil && h.Files != nil {
-			if r, moved := Moved(call, h.Files(c)...); moved {
+		if err == nil && h.File != nil {
+			if r, moved := Moved(call, h.File(c)); moved {
 				return r, nil
 			}
 		}
@@ -59,6 +59,12 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 			return Failed(err.Error()), nil
 		}
 		return r, err
+	}
+	if h.Paths != nil {
+		h.Subject = func(c C) (registry.Subject, error) {
+			paths, err := h.Paths(c)
+			return registry.Subject{Paths: paths}, err
+		}
 	}
 	if h.Subject != nil {
 		t.Subject = func(call registry.Call) (registry.Subject, error) {

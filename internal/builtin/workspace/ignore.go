@@ -230,11 +230,7 @@ func readIgnore(dir *Folder, name string) []byte {
 		return nil
 	}
 	defer f.Close()
-	return readAtMost(f, maxIgnoreFile)
-}
-
-func readAtMost(r io.Reader, limit int64) []byte {
-	data, err := io.ReadAll(io.LimitReader(r, limit))
+	data, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
 	if err != nil {
 		return nil
 	}

@@ -61,17 +61,13 @@ func runPending(ctx context.Context, e *cli.Env, o *options) error {
 	t := ui.Table{Header: []string{"ID", "TOOL", "ABOUT", "SOURCE", "CREATED", "PROJECT", "CLIENT"},
 		Spare: []string{"PROJECT", "SOURCE"}}
 	for _, q := range list {
-		t.Add(q.ID, q.Tool, about(q), q.Source, q.Created.Local().Format(time.DateTime), q.Project, q.Client)
+		about := ui.Cut(ui.Line(cmp.Or(q.Command, string(q.Params))), 200)
+		t.Add(q.ID, q.Tool, about, q.Source, q.Created.Local().Format(time.DateTime), q.Project, q.Client)
 	}
 	if e.IO.OutTTY {
 		t.DropEmpty("CLIENT")
 	}
 	return e.IO.PrintResult(map[string][]engine.KeptQuestion{"questions": list}, &t, "question")
-}
-
-// about says in a line what a call would do.
-func about(q engine.KeptQuestion) string {
-	return ui.Cut(ui.Line(cmp.Or(q.Command, string(q.Params))), 200)
 }
 
 // answerDocument is the JSON of an answer.

@@ -128,7 +128,8 @@ func ask(ctx context.Context, root *cobra.Command, words []string) answer {
 		}
 		if !seen[word] && word != "" {
 			seen[word] = true
-			a.candidates = append(a.candidates, candidate{word, plain(description)})
+			a.candidates = append(a.candidates, candidate{word,
+				text.ClipRunes(strings.ReplaceAll(description, "`", ""), maxDescription)}) // backquotes are around a flag's placeholder
 		}
 	}
 	switch {
@@ -152,9 +153,3 @@ func flagPrefix(word string) string {
 
 // maxDescription is the maximum length of a description.
 const maxDescription = 120
-
-// plain returns a description shortened to a line, without the quotes around a
-// flag's placeholder.
-func plain(description string) string {
-	return text.ClipRunes(strings.ReplaceAll(description, "`", ""), maxDescription)
-}

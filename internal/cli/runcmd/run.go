@@ -107,7 +107,7 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 		return check(ctx, e, s, name, text)
 	}
 	f := s.Scripts.Tool(ctx, name)
-	if params, err = json.Marshal(map[string]json.RawMessage{"script": quoted(text), "params": params}); err != nil {
+	if params, err = json.Marshal(map[string]any{"script": string(text), "params": json.RawMessage(params)}); err != nil {
 		return err
 	}
 	show, hide := e.IO.Screen.Progress(name, "script")
@@ -123,11 +123,6 @@ func (e paramsError) Unwrap() error { return e.error }
 
 // Hint says where the params are explained.
 func (paramsError) Hint() string { return "see toolreg run --help" }
-
-func quoted(text []byte) json.RawMessage {
-	raw, _ := json.Marshal(string(text)) // a string always encodes
-	return raw
-}
 
 // read reads the script.
 func read(ctx context.Context, e *cli.Env, file string) (text []byte, err error) {

@@ -244,7 +244,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	var warned sync.Once
 	selected := func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
-		reg, found, err := o.offered(ctx, s)
+		o.namesBuiltins.Store(o.namesBuiltIn(s.Settings)) // also for what is reached through other tools
+		reg, found, err := o.selected(ctx, s, o.expose, entries(o.always, "--always"), o.offers)
 		if err == nil && o.offersNothing(reg, s.Settings) {
 			warned.Do(func() {
 				warn(registry.Diagnostic{
@@ -397,13 +398,6 @@ func limits(set settings.Serve) serve.Limits {
 		MaxClients: set.MaxClients,
 		MaxCalls:   set.MaxCalls,
 	}
-}
-
-// offered returns the tools to offer: those that the flags select, except tools whose
-// every call is denied.
-func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
-	o.namesBuiltins.Store(o.namesBuiltIn(s.Settings)) // also for what is reached through other tools
-	return o.selected(ctx, s, o.expose, entries(o.always, "--always"), o.offers)
 }
 
 // namesBuiltIn reports whether built-in tools are offered: over HTTP they are those of this machine

@@ -21,7 +21,7 @@ const maxListed = 20
 func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.Tool {
 	run, k := t.Run, c.kind(t.Program)
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		profile, guarded, err := c.prepare(ctx, k, []string{t.Folder}, "", confined.Online)
+		profile, guarded, err := c.prepare(ctx, k, []string{t.Folder}, confined.Online)
 		if err != nil {
 			return registry.Result{}, err
 		}

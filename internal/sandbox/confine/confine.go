@@ -165,7 +165,7 @@ func (c *Confiner) Means(name string) policy.Means {
 		return c.describe(k, online)
 	}
 	if name == Shell {
-		m.Changed = c.changed
+		m.Changed = func(argv []string, dir string) []string { return c.changed(c.opts.Env(), argv, dir) }
 		m.Accept = func(ctx context.Context, paths []string, at time.Time) error {
 			return guards.Accept(ctx, c.logs(), paths, at)
 		}
@@ -251,7 +251,7 @@ func (c *Confiner) isTampered(k kind, spec *process.Spec) bool {
 		argv = append(argv[:1:1],
 			slices.DeleteFunc(slices.Clone(argv[1:]), func(word string) bool { return !filepath.IsAbs(word) })...)
 	}
-	changed := c.changedFor(spec.Env, argv, spec.Dir)
+	changed := c.changed(spec.Env, argv, spec.Dir)
 	if len(changed) == 0 {
 		return false
 	}
@@ -344,8 +344,8 @@ func (c *Confiner) report(kind string, cleaned guards.Cleaned, err error) {
 // it. The profile is for one program, because it collects that program's
 // names.
 func (c *Confiner) prepare(ctx context.Context, k kind, own []string,
-	script string, online bool) (*sandbox.Profile, *guards.Guards, error) {
-	p := c.profile(k, sandbox.Place{Own: own, Script: script}, online)
+	online bool) (*sandbox.Profile, *guards.Guards, error) {
+	p := c.profile(k, sandbox.Place{Own: own}, online)
 	guarded, err := c.protect(ctx, k, &p)
 	return &p, guarded, err
 }
@@ -383,12 +383,7 @@ func pathOf(env []string) []string {
 
 // changed returns the files that a command starts with and that a sandboxed program may have
 // changed.
-func (c *Confiner) changed(argv []string, dir string) []string {
-	return c.changedFor(c.opts.Env(), argv, dir)
-}
-
-// changedFor is changed for a command in an environment.
-func (c *Confiner) changedFor(env, argv []string, dir string) []string {
+func (c *Confiner) changed(env, argv []string, dir string) []string {
 	logs, workspace := c.logs(), c.opts.Settings.Workspace
 	if logs == "" {
 		return nil

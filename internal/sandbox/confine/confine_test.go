@@ -54,7 +54,7 @@ func TestProfileFollowsSettings(t *testing.T) {
   hooks: {mode: off}
   servers: {s: {mode: require, network: none}}
 `, full)
-	p, guarded, err := c.prepare(t.Context(), c.kind(Shell), nil, "", true)
+	p, guarded, err := c.prepare(t.Context(), c.kind(Shell), nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}

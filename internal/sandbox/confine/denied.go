@@ -22,7 +22,7 @@ const maxRead = 64 << 10
 func (c *Confiner) denied(k kind, confined *process.Confinement, r *registry.Result) []string {
 	d := &denial{confiner: c, kind: k, profile: confined.Profile}
 	for _, host := range confined.Refused {
-		d.host(host)
+		d.add("the connection to "+host, "%s: [%s] would allow it", d.setting("network"), host)
 	}
 	text := r.Text()
 	for line := range strings.Lines(text[max(0, len(text)-maxRead):]) {
@@ -52,11 +52,6 @@ func (d *denial) add(what, format string, args ...any) {
 }
 
 func (d *denial) setting(field string) string { return "sandbox." + d.kind.name + "." + field }
-
-// host records a denied connection.
-func (d *denial) host(host string) {
-	d.add("the connection to "+host, "%s: [%s] would allow it", d.setting("network"), host)
-}
 
 // line looks for a denied access in one line of a program's output.
 func (d *denial) line(line string) {

@@ -20,7 +20,8 @@ func question(v *ui.View, q *exec.Question) {
 	v.Printf("")
 	switch q.Preview.Kind {
 	case registry.PreviewEdit:
-		edit(v, q)
+		v.Printf("%s wants to change %s:", toolName(q.Tool), name(q.Preview.FileName))
+		v.Diff(q.Preview.Diff)
 	case registry.PreviewExec:
 		command(v, q)
 	case registry.PreviewMCP:
@@ -40,11 +41,6 @@ func question(v *ui.View, q *exec.Question) {
 	v.Printf("Reason: %s", ui.Line(q.Verdict.Reason))
 	changes(v, q.Verdict.Changes)
 	v.Printf("")
-}
-
-func edit(v *ui.View, q *exec.Question) {
-	v.Printf("%s wants to change %s:", toolName(q.Tool), name(q.Preview.FileName))
-	v.Diff(q.Preview.Diff)
 }
 
 func command(v *ui.View, q *exec.Question) {

@@ -27,8 +27,6 @@ type Calls struct {
 	Tokens              int // estimated tokens of the results
 }
 
-func (c Calls) total() int { return c.OK + c.Errors + c.Refused }
-
 // Period has the calls that began in one of several spans of time of the same length.
 type Period struct {
 	Start time.Time
@@ -230,7 +228,7 @@ func (d *charts) table(t Table) {
 	var calls, slowest, tokens float64
 	for i := range t.Rows {
 		c := &t.Rows[i].Calls
-		calls, slowest, tokens = max(calls, float64(c.total())), max(slowest, c.P95), max(tokens, float64(c.Tokens))
+		calls, slowest, tokens = max(calls, float64(c.OK+c.Errors+c.Refused)), max(slowest, c.P95), max(tokens, float64(c.Tokens))
 	}
 	for i := range t.Rows {
 		r := &t.Rows[i]

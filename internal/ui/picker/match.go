@@ -56,7 +56,7 @@ func (c *candidate) match(words []string) (m match, ok bool) {
 	for _, word := range words {
 		score, marks := inName(word, c.name)
 		if score == 0 {
-			score = inText(word, c.text)
+			_, score = within(word, c.text, scoreInText, scoreText)
 		}
 		if score == 0 {
 			return match{}, false
@@ -84,11 +84,6 @@ func inName(word, name string) (score int, marks []int) {
 		marks = append(marks, at+i)
 	}
 	return score, marks
-}
-
-func inText(word, text string) int {
-	_, score := within(word, text, scoreInText, scoreText)
-	return score
 }
 
 // within finds a word in a text, preferring the beginning of a word.

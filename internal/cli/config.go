@@ -20,7 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/cache"
-	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -266,8 +266,8 @@ func (c *Config) Absolute(path string) string {
 
 // context reads --context k=v and TOOLREG_CONTEXT, a JSON object. Numbers, true
 // and false are converted; the value of k:=JSON is JSON.
-func (c *Config) context() ([]engine.Fact, error) {
-	var out []engine.Fact
+func (c *Config) context() ([]programs.Fact, error) {
+	var out []programs.Fact
 	if text := c.Getenv("TOOLREG_CONTEXT"); text != "" {
 		var facts map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &facts) != nil {
@@ -275,7 +275,7 @@ func (c *Config) context() ([]engine.Fact, error) {
 				Hint: `for example {"agentId":"a1"}`}
 		}
 		for k, v := range facts {
-			out = append(out, engine.Fact{Name: k, Value: v})
+			out = append(out, programs.Fact{Name: k, Value: v})
 		}
 	}
 	flags, err := c.globalFlags().GetStringArray("context")
@@ -302,7 +302,7 @@ func (c *Config) context() ([]engine.Fact, error) {
 			}
 			value = quoted
 		}
-		out = append(out, engine.Fact{Name: name, Value: value})
+		out = append(out, programs.Fact{Name: name, Value: value})
 	}
 	return out, nil
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/args"
-	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -57,7 +57,7 @@ func TestExitCodes(t *testing.T) {
 		"a hidden tool":                      {hidden, "not_found", 3, "set at s.yaml:3"},
 		"a tool that cannot be used":         {broken, "not_found", 3, "toolreg list --all shows every hidden tool, and why"},
 		"no tool, with its own hint":         {hinted{missing}, "not_found", 3, "its own"},
-		"no server":                          {&engine.NoServerError{}, "not_found", 3, "run toolreg servers to see all servers"},
+		"no server":                          {&sources.NoServerError{}, "not_found", 3, "run toolreg servers to see all servers"},
 		"no approval":                        {&policy.NoApprovalError{ID: "1"}, "not_found", 3, "run toolreg approvals list to see all approvals"},
 		"a denial comes before a time limit": {fmt.Errorf("%w: %w", exec.ErrTimeout, registry.ErrDenied), "denied", 5, ""},
 	} {

@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -263,7 +264,7 @@ func InternalCommands() []Command {
 		}),
 		// It keeps an MCP server between runs.
 		internal(KeepServerCommand, func(_ *Env, cmd *cobra.Command, _ []string) error {
-			return engine.KeepServer(cmd.Context(), os.Stdin, func(err error) error {
+			return sources.KeepServer(cmd.Context(), os.Stdin, func(err error) error {
 				if err != nil {
 					_, _ = io.WriteString(os.Stdout, err.Error()) // for the run that waits
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -245,12 +246,12 @@ func (s *Selection) CheckSource(from *engine.Session) error {
 // isLeftOut reports whether err is about a server that the session does not have because of its
 // preset.
 func isLeftOut(from *engine.Session, err error) bool {
-	absent, ok := errors.AsType[*engine.NoServerError](err)
+	absent, ok := errors.AsType[*sources.NoServerError](err)
 	return ok && slices.Contains(from.Settings.ServerNamesKnown(), absent.Name)
 }
 
 func hasPlugin(from *engine.Session, id string) bool {
-	return slices.ContainsFunc(from.Plugins.Found, func(p engine.Plugin) bool { return p.ID == id })
+	return slices.ContainsFunc(from.Plugins.Found, func(p sources.Plugin) bool { return p.ID == id })
 }
 
 // NeedsRegistry reports whether the registry is needed to check the selection.

@@ -156,7 +156,7 @@ func others(known *registry.Registry, listed *Listed, server string) toolscan.Kn
 // they were approved or locked.
 func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, error) {
 	approvals := s.gate.policies.approvals()
-	locks, err := findLock(s.Settings, s.gate.programs.environ)
+	locks, err := findLock(s.Settings, s.gate.programs.Environ)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, &InputError{Err: err, Hint: lock.Anew}
 	}

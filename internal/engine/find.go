@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/owner"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
@@ -72,7 +73,7 @@ type finding struct {
 // finder finds tools. It holds mu during a lookup.
 type finder struct {
 	*finding
-	sources *sources
+	sources *sources.Set
 
 	clients  clients // that have finders of their own
 	ofClient bool    // it is one of these
@@ -115,7 +116,7 @@ func (f *finder) find(ctx context.Context, name string, q Query) (*registry.Regi
 	if other := f.imported(name); other != "" && errors.Is(err, registry.ErrNotFound) {
 		if found, t, missing := f.lookup(ctx, other, q); missing == nil {
 			return found, t, nil
-		} else if f.sources.hidden(found, other) != nil {
+		} else if f.sources.Hidden(found, other) != nil {
 			name, reg, err = other, found, missing
 		}
 	}
@@ -154,7 +155,7 @@ func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *reg
 	if notFound && missing.Hidden != nil && missing.Hidden.Kept {
 		hidden = missing.Hidden
 	} else if notFound {
-		hidden = f.sources.hidden(reg, missing.Name)
+		hidden = f.sources.Hidden(reg, missing.Name)
 	}
 	return f.renew(ctx, err != nil, func(source registry.Source) bool {
 		switch {
@@ -206,25 +207,25 @@ func (f *finder) mayBeLent(t *registry.Tool) bool {
 // of all sources last; no server is started for a name that is kept for one that is turned
 // off. Once all are loaded, there is no need to search smaller ones.
 func (f *finder) steps(name string, q Query) []step {
-	all := step{stepAll, f.sources.all(), f.sources.Of(name)}
+	all := step{stepAll, f.sources.All(), f.sources.Of(name)}
 	if f.registries[stepAll] != nil {
 		return []step{all}
 	}
 	var out []step
-	if few := f.sources.withoutPlugins(name); few != nil && f.registries[stepLocal] == nil {
+	if few := f.sources.WithoutPlugins(name); few != nil && f.registries[stepLocal] == nil {
 		out = append(out, step{stepBuiltin, few, nil})
 	}
 	switch one := all.server; {
-	case len(f.sources.on)+len(f.sources.apis) == 0:
-	case f.sources.offOf(name) != nil && len(f.set.RawNamed("overrides")) == 0: // an override could give the name to any tool
-		return append(out, step{stepLocal, f.sources.local, nil})
+	case len(f.sources.InUse()) == 0:
+	case f.sources.OffOf(name) != nil && len(f.set.RawNamed("overrides")) == 0: // an override could give the name to any tool
+		return append(out, step{stepLocal, f.sources.Local, nil})
 	case one == nil:
-		out = append(out, step{stepLocal, f.sources.local, nil})
+		out = append(out, step{stepLocal, f.sources.Local, nil})
 		if !q.Whole && q.Format == "" && !f.recording { // which servers answer before the tool is found differs from run to run
 			out = append(out, step{stepUntil, all.sources, nil})
 		}
-	case len(f.sources.on)+len(f.sources.apis) > 1:
-		out = append(out, step{one.Name(), append(slices.Clone(f.sources.local), one), one})
+	case len(f.sources.InUse()) > 1:
+		out = append(out, step{one.Name(), append(slices.Clone(f.sources.Local), one), one})
 	}
 	return append(out, all)
 }
@@ -308,7 +309,7 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 		return err
 	}
 	if missing.Hidden == nil {
-		missing.Hidden = f.sources.hidden(reg, missing.Name)
+		missing.Hidden = f.sources.Hidden(reg, missing.Name)
 	}
 	if named := f.sources.Of(missing.Name); missing.Hidden != nil || len(missing.Versions) > 0 || named != nil && reg.Failure(named.Name()) == nil {
 		return err // the name says which source would have the tool
@@ -346,7 +347,7 @@ func (f *finder) reload(ctx context.Context) *registry.Registry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forget()
-	return f.load(ctx, step{name: stepAll, sources: f.sources.all()}, "", Query{})
+	return f.load(ctx, step{name: stepAll, sources: f.sources.All()}, "", Query{})
 }
 
 // renew queries those of the wanted sources again whose listings came from the
@@ -355,7 +356,7 @@ func (f *finder) reload(ctx context.Context) *registry.Registry {
 func (f *finder) renew(ctx context.Context, kept bool, wanted func(registry.Source) bool) bool {
 	var again []registry.Source
 	before := map[registry.Source][]registry.Tool{}
-	for _, source := range f.sources.all() {
+	for _, source := range f.sources.All() {
 		server, isServer := source.(*mcpclient.Source)
 		if kept && isServer && server.Remembered() && wanted(source) {
 			again = append(again, source)
@@ -386,7 +387,7 @@ func (f *finder) renew(ctx context.Context, kept bool, wanted func(registry.Sour
 // clients has the finders of clients that have logins of their own to some servers
 // (oauth.per: client). What one of them is offered, no other one sees. The zero value has none.
 type clients struct {
-	newSources func(ctx context.Context, client string) *sources // nil if no server has a login for each client
+	newSources func(ctx context.Context, client string) *sources.Set // nil if no server has a login for each client
 
 	mu      sync.Mutex
 	finders map[string]*finder // by the name of the client

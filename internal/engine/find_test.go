@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -466,7 +467,7 @@ func TestServersByPattern(t *testing.T) {
 		}
 	}
 	_, _, err := s.Servers.Named("one", "ohne")
-	if missing, ok := errors.AsType[*NoServerError](err); !ok || missing.Name != "ohne" || !errors.Is(err, registry.ErrNotFound) || !strings.Contains(err.Error(), "did you mean one?") {
+	if missing, ok := errors.AsType[*sources.NoServerError](err); !ok || missing.Name != "ohne" || !errors.Is(err, registry.ErrNotFound) || !strings.Contains(err.Error(), "did you mean one?") {
 		t.Errorf("a pattern of no server: %v", err)
 	}
 	if got := w.starts(); got != "" {

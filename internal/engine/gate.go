@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -19,7 +20,7 @@ import (
 
 // gate creates the executors that run calls.
 type gate struct {
-	programs   *programs
+	programs   *programs.Set
 	policies   *policies
 	audit      *record.Calls
 	runs       *toolRuns
@@ -64,8 +65,8 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 		return nil, err
 	}
 	x := &exec.Executor{
-		Validate: reg.Validate, Decider: scoped{renewed{p, g.policies, reg}, &g.programs.set.Serve.OAuth},
-		Approvals: p.Approvals, Confine: g.programs.confiner.Call, Warn: g.programs.reports.add,
+		Validate: reg.Validate, Decider: scoped{renewed{p, g.policies, reg}, &g.programs.Settings.Serve.OAuth},
+		Approvals: p.Approvals, Confine: g.programs.Confiner.Call, Warn: g.programs.Warn,
 		Observe: g.audit.Call, Limits: g.runs.TimeLimit,
 		// The middleware, outermost first.
 		Wrap: []registry.Middleware{g.runs.LimitOutput, g.runs.cacheResults, g.runs.projectResults, g.runs.retryCalls},
@@ -73,7 +74,7 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	if g.tape != nil {
 		x.Recorded = g.tape
 	}
-	if globals := g.programs.set.Globals; globals.TimeoutSet {
+	if globals := g.programs.Settings.Globals; globals.TimeoutSet {
 		x.Timeout = globals.Timeout
 		if x.Timeout == 0 {
 			x.Timeout = -1 // 0 on the command line is "no limit"
@@ -87,7 +88,7 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 		own.questions = &policy.Questions{Approvals: p.Approvals}
 		x.Unattended = &own
 	}
-	if set := g.programs.hooks(ctx); set != nil {
+	if set := g.programs.Hooks(ctx); set != nil {
 		x.Hooks = set
 	}
 	if len(g.limits.limits) > 0 {

@@ -62,8 +62,8 @@ func TestQuestionsOfServers(t *testing.T) {
 	} {
 		w := newWorld(t, "")
 		s := w.session(Options{})
-		s.Connections.questions.asker = tt.asker
-		answer, err := s.Connections.questions.elicit(t.Context(), ask.Elicitation{Server: "s", Message: "Your name?"})
+		q := &questions{tt.asker, s.gate, s.finder.reports}
+		answer, err := q.elicit(t.Context(), ask.Elicitation{Server: "s", Message: "Your name?"})
 		if answer.Action != tt.action || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %q, %v", tt.name, answer.Action, err)
 		}

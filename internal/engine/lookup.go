@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -45,7 +47,7 @@ func (f *finder) Find(ctx context.Context, name string, q Query) (Found, error) 
 // then has what was loaded before.
 func (f *finder) All(ctx context.Context) (*registry.Registry, error) {
 	own := f.of(ctx)
-	reg := own.loadStep(ctx, step{name: stepAll, sources: own.sources.all()})
+	reg := own.loadStep(ctx, step{name: stepAll, sources: own.sources.All()})
 	if err := context.Cause(ctx); err != nil {
 		return reg, err
 	}
@@ -59,15 +61,36 @@ func (f *finder) All(ctx context.Context) (*registry.Registry, error) {
 
 // Local loads the tools that need no server.
 func (f *finder) Local(ctx context.Context) (*registry.Registry, error) {
-	return f.loadStep(ctx, step{name: stepLocal, sources: f.sources.local}), context.Cause(ctx)
+	return f.loadStep(ctx, step{name: stepLocal, sources: f.sources.Local}), context.Cause(ctx)
 }
 
 // BuiltIn loads only the built-in tools, without starting anything, for output that must
 // not wait. To call a tool use [Tools.Find], because other sources may override names
 // of built-in tools.
 func (f *finder) BuiltIn(ctx context.Context) *registry.Registry {
-	own := slices.DeleteFunc(slices.Clone(f.sources.local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
+	own := slices.DeleteFunc(slices.Clone(f.sources.Local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
 	return f.loadStep(ctx, step{name: stepShown, sources: own})
+}
+
+// announcer calls the hooks onRegister and onDiagnostic once.
+type announcer struct {
+	programs *programs.Set
+	reports  *reports
+	still    bool // see [Options.Still]
+	done     atomic.Bool
+}
+
+func (a *announcer) announce(ctx context.Context, reg *registry.Registry) {
+	if a.still {
+		return
+	}
+	set := a.programs.Hooks(ctx)
+	if set == nil || !a.done.CompareAndSwap(false, true) {
+		return
+	}
+	if err := errors.Join(set.Registered(ctx, reg.Tools()), set.Noticed(ctx, a.reports.with(reg.Diagnostics()))); err != nil {
+		a.reports.warn("hook_failed", "", err.Error(), "")
+	}
 }
 
 type scopeKey struct{}

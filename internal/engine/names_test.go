@@ -9,12 +9,11 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/engine/owner"
-	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // source returns the source of the tool that a name finds, or the error.
-func source(t *testing.T, s *Session, name string) string {
+func sourceOf(t *testing.T, s *Session, name string) string {
 	t.Helper()
 	f, err := s.Tools.Find(t.Context(), name, Query{Call: true})
 	if err != nil {
@@ -25,7 +24,7 @@ func source(t *testing.T, s *Session, name string) string {
 
 func relist(t *testing.T, s *Session) {
 	t.Helper()
-	if err := s.Relist(t.Context(), s.Servers.sources()...); err != nil {
+	if err := s.Relist(t.Context(), s.Servers.InUse()...); err != nil {
 		t.Log(err)
 	}
 }
@@ -50,25 +49,25 @@ func TestNamesStayWhenListsChange(t *testing.T) {
 			if _, err := s.Tools.All(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := source(t, s, "x"); got != "mcp:a" {
+			if got := sourceOf(t, s, "x"); got != "mcp:a" {
 				t.Fatalf("x is of %s", got)
 			}
 			w.serve("a", "y")
 			relist(t, s)
-			if got := source(t, s, "x"); !strings.Contains(got, `it belongs to server "a", which no longer has it`) {
+			if got := sourceOf(t, s, "x"); !strings.Contains(got, `it belongs to server "a", which no longer has it`) {
 				t.Errorf("x: %s", got)
 			}
-			if got := source(t, s, "y"); got != "mcp:b" {
+			if got := sourceOf(t, s, "y"); got != "mcp:b" {
 				t.Errorf("y is of %s", got)
 			}
 			for name, want := range map[string]string{"b__x": "mcp:b", "a__y": "mcp:a"} {
-				if got := source(t, s, name); got != want {
+				if got := sourceOf(t, s, name); got != want {
 					t.Errorf("%s is of %s", name, got)
 				}
 			}
 			w.serve("a", "x")
 			relist(t, s)
-			if got := source(t, s, "x"); got != "mcp:a" {
+			if got := sourceOf(t, s, "x"); got != "mcp:a" {
 				t.Errorf("afterwards x is of %s", got)
 			}
 		})
@@ -85,7 +84,7 @@ func TestKnownOwnerStartsFewServers(t *testing.T) {
 	w.starts()
 	w.serve("a", "down")
 	s := w.session(Options{})
-	if got := source(t, s, "x"); !strings.Contains(got, `it belongs to server "a": `) {
+	if got := sourceOf(t, s, "x"); !strings.Contains(got, `it belongs to server "a": `) {
 		t.Error(got)
 	}
 	if _, err := s.Tools.Find(t.Context(), "x", Query{}); !errors.Is(err, registry.ErrSourceFailed) {
@@ -95,7 +94,7 @@ func TestKnownOwnerStartsFewServers(t *testing.T) {
 		t.Errorf("started %q", got)
 	}
 	w.turnOff("a")
-	if got := source(t, w.session(Options{}), "x"); !strings.Contains(got, `it belongs to server "a", which is disabled`) {
+	if got := sourceOf(t, w.session(Options{}), "x"); !strings.Contains(got, `it belongs to server "a", which is disabled`) {
 		t.Error(got)
 	}
 	if got := w.starts(); got != "" {
@@ -110,10 +109,14 @@ func TestDiscoveryOfOneServerGivesNoNames(t *testing.T) {
 	if _, _, err := s.Tools.Discovery(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Tools.LoadServers(t.Context(), []*mcpclient.Source{s.Servers.on[1]}); err != nil {
+	servers, _, err := s.Servers.Named()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := source(t, w.session(Options{}), "x"); got != "mcp:a" {
+	if _, err := s.Tools.LoadServers(t.Context(), servers[1:2]); err != nil {
+		t.Fatal(err)
+	}
+	if got := sourceOf(t, w.session(Options{}), "x"); got != "mcp:a" {
 		t.Error("x is of", got)
 	}
 }
@@ -124,10 +127,10 @@ func TestServerOfOneRunKeepsNoName(t *testing.T) {
 	s := w.session(Options{})
 	set := *s.Settings
 	set.Servers[0].Origin.Name = "--mcp"
-	if got := source(t, s, "x"); got != "mcp:a" {
+	if got := sourceOf(t, s, "x"); got != "mcp:a" {
 		t.Fatal(got)
 	}
-	names, err := owner.Open(&set, s.Connections.programs.folders)
+	names, err := owner.Open(&set, s.gate.programs.Folders)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +172,7 @@ func TestReturnedToolIsFoundDespiteCache(t *testing.T) {
 		s.Close()
 	}
 	w.serve("a", "x,y")
-	if got := source(t, w.session(Options{}), "x"); got != "mcp:a" {
+	if got := sourceOf(t, w.session(Options{}), "x"); got != "mcp:a" {
 		t.Error(got)
 	}
 }

@@ -64,13 +64,13 @@ func (o *Offers) Declared(ctx context.Context, whole *registry.Registry, format 
 // those that are not declared. It returns an *InputError if the rules are invalid.
 func (o *Offers) Deferral(ctx context.Context, whole *registry.Registry, all bool) (deferred.Options, error) {
 	offered, _, err := o.Split(ctx, whole, whole.Tools())
-	set := o.gate.programs.set.Search
+	set := o.finder.set.Search
 	return deferred.Options{All: all, Budget: set.Budget, Client: set.Client, Overview: o.overview(offered), Always: o.alwaysDeclared()}, err
 }
 
 // alwaysDeclared returns a function that reports whether search.always names a tool.
 func (o *Offers) alwaysDeclared() func(*registry.Definition) bool {
-	always := o.gate.programs.set.Search.Always.Sourced()
+	always := o.finder.set.Search.Always.Sourced()
 	for i := range always {
 		always[i].Value = registry.NameIn(always[i].Value)
 	}
@@ -99,7 +99,7 @@ func (o *Offers) overview(tools []*registry.Tool) deferred.Overview {
 // serverDescription returns the description of a server in the settings; "" if
 // there is none.
 func (o *Offers) serverDescription(server string) string {
-	if entry := o.gate.programs.set.Entry(server); entry != nil {
+	if entry := o.finder.set.Entry(server); entry != nil {
 		return entry.Description
 	}
 	return ""
@@ -120,14 +120,14 @@ func (o *Offers) Search(ctx context.Context, tools []*registry.Tool, query strin
 		documents[i] = toolsearch.Of(&t.Definition, o.serverDescription(t.Server))
 	}
 	wanted := limit
-	if len(o.gate.programs.set.Search.Command.Argv) > 0 {
+	if len(o.finder.set.Search.Command.Argv) > 0 {
 		wanted = max(limit, toolsearch.Candidates)
 	}
 	hits, matched := toolsearch.New(documents).Rank(query, wanted)
 	for _, h := range hits {
 		found = append(found, Ranked{tools[h.Document], h.Score})
 	}
-	if len(o.gate.programs.set.Search.Command.Argv) > 0 && len(found) > 0 {
+	if len(o.finder.set.Search.Command.Argv) > 0 && len(found) > 0 {
 		if found, err = o.reordered(ctx, found, query, limit); err != nil {
 			return nil, 0, err
 		}
@@ -145,15 +145,15 @@ func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, li
 			InputSchema: f.Tool.InputSchema, Score: f.Score,
 		}
 	}
-	argv, err := o.gate.programs.expander.Command(o.gate.programs.set.Search.Command)
+	argv, err := o.gate.programs.Expander.Command(o.finder.set.Search.Command)
 	if err != nil {
 		return o.unordered(found, err)
 	}
 	command := toolsearch.Command{
-		Argv: argv, Dir: o.gate.programs.set.ProjectRoot,
-		Env:     o.gate.programs.envFor(o.gate.programs.set.Search.Command),
-		Timeout: o.gate.programs.set.Search.Timeout,
-		Confine: o.gate.programs.confiner.ProgramsOf(confine.Processor, o.gate.programs.set.Search.Command.Origin.Scope),
+		Argv: argv, Dir: o.finder.set.ProjectRoot,
+		Env:     o.gate.programs.EnvFor(o.finder.set.Search.Command),
+		Timeout: o.finder.set.Search.Timeout,
+		Confine: o.gate.programs.Confiner.ProgramsOf(confine.Processor, o.finder.set.Search.Command.Origin.Scope),
 	}
 	order, unknown, err := command.Order(ctx, query, limit, candidates)
 	switch {
@@ -162,7 +162,7 @@ func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, li
 	case err != nil:
 		return o.unordered(found, err)
 	case len(unknown) > 0:
-		o.gate.programs.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_unknown_tool",
+		o.finder.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_unknown_tool",
 			Message: fmt.Sprintf("search.command named unknown tools, which are ignored: %s", text.Quote(strings.Join(unknown, ", ")))})
 	}
 	out := make([]Ranked, 0, len(found))
@@ -178,8 +178,8 @@ func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, li
 }
 
 func (o *Offers) unordered(found []Ranked, err error) ([]Ranked, error) {
-	o.gate.programs.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_failed",
+	o.finder.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_failed",
 		Message: fmt.Sprintf("search.command failed: %v; tools are listed by score", err),
-		Hint:    "set at " + o.gate.programs.set.Search.Command.Origin.String()})
+		Hint:    "set at " + o.finder.set.Search.Command.Origin.String()})
 	return found, nil
 }

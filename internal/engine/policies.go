@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -26,7 +27,7 @@ import (
 // policies makes the policies of a session. Its fields may not change.
 type policies struct {
 	rules    *policyRules
-	programs *programs
+	programs *programs.Set
 	clients  *store.Store // has the approvals of clients; nil if the state folder has them
 	// credentials is what policy.Policy has as Credentials.
 	credentials func() func(path string) string
@@ -38,7 +39,7 @@ type policies struct {
 // which deny before anything allows; then the rules of the settings, allowedTools, and
 // approvals. The error is an *InputError.
 func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
-	set, environ := s.programs.set, s.programs.environ
+	set, environ := s.programs.Settings, s.programs.Environ
 	mode, err := policy.ParseMode(set.ApprovalMode)
 	if err != nil {
 		return nil, &InputError{Err: err}
@@ -67,7 +68,7 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 		}
 	}
 	p.Credentials = s.credentials
-	p.Means, p.Shell = s.programs.confiner.Means, s.programs.shell()
+	p.Means, p.Shell = s.programs.Confiner.Means, s.programs.Shell()
 	p.Banned = set.ShellBanned.Sourced()
 	p.AskCatastrophic = set.ShellCatastrophic == "ask"
 	p.Approvals = s.approvals()
@@ -116,8 +117,8 @@ const samplingMethod = "sampling/createMessage"
 // approvals returns the stored approvals, which tools can be compared with.
 func (s *policies) approvals() *policy.Approvals {
 	p := s.programs
-	a := OpenApprovals(p.set, p.folders, s.clients, p.reports.add)
-	a.Behind = p.behind
+	a := OpenApprovals(p.Settings, p.Folders, s.clients, p.Warn)
+	a.Behind = s.behind
 	return a
 }
 
@@ -132,16 +133,16 @@ type program struct {
 // behind returns what provides a tool: command, environment, headers and URL, expanded and with the
 // values that [registry.Tool.Identity] masks; cmd: references as written. It is nil for tools of
 // our own that start no program.
-func (p *programs) behind(ctx context.Context, t *registry.Tool) ([]byte, error) {
-	all, err := p.programsOf(ctx, p.expander.Still(), t)
+func (s *policies) behind(ctx context.Context, t *registry.Tool) ([]byte, error) {
+	all, err := s.programsOf(ctx, s.programs.Expander.Still(), t)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	return fmt.Appendf(nil, "%#v", all), nil
 }
 
-func (p *programs) programsOf(ctx context.Context, x *values.Expander, t *registry.Tool) (all []program, err error) {
-	set := p.set
+func (s *policies) programsOf(ctx context.Context, x *values.Expander, t *registry.Tool) (all []program, err error) {
+	set := s.programs.Settings
 	if server := set.Server(t.Server); server != nil && t.OfServer() {
 		s, err := x.Server(ctx, *server)
 		if err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
@@ -21,7 +22,7 @@ func TestBehindIsExpanded(t *testing.T) {
 	}
 	behind := func(set *settings.Settings, tool *registry.Tool) string {
 		t.Helper()
-		r := &programs{set: set, expander: values.NewExpander("/p", []string{"V=" + value})}
+		r := &policies{programs: &programs.Set{Settings: set, Expander: values.NewExpander("/p", []string{"V=" + value})}}
 		got, err := r.behind(t.Context(), tool)
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +53,7 @@ func TestBehindIsExpanded(t *testing.T) {
 	if behind(plain, server("mcp:", "s")) == behind(inherits, server("mcp:", "s")) {
 		t.Error("inheritEnv makes no difference for a server")
 	}
-	unset := &programs{set: base(), expander: values.NewExpander("/p", nil)}
+	unset := &policies{programs: &programs.Set{Settings: base(), Expander: values.NewExpander("/p", nil)}}
 	if _, err := unset.behind(t.Context(), shell); err == nil {
 		t.Error("a variable that is not set counts as some value")
 	}

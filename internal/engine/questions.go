@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -47,9 +46,19 @@ func (e *NobodyError) Error() string { return e.Reason }
 // questions passes servers' questions to the person.
 type questions struct {
 	asker   Asker // nil if nobody can be asked
-	audit   *record.Calls
+	gate    *gate // for questions to a model
 	reports *reports
-	tape    *record.Tape // nil if the run is neither recorded nor replayed
+}
+
+// of returns what answers the questions of a server.
+func (q *questions) of(server settings.Server) ask.Callbacks {
+	out := ask.Callbacks{Elicit: q.elicit, Refused: q.declined}
+	if other, ok := q.asker.(Sampler); ok {
+		out.Sample = other.Sample
+	} else if q.gate.programs.Settings.Sampling.Command.IsSet() {
+		out.Sample = (&samplingCommand{questions: q, server: server}).Answer
+	}
+	return out
 }
 
 // elicit asks the person a server's question. If nobody can be asked, it
@@ -60,8 +69,8 @@ func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, 
 	if err != nil {
 		answer.Action = ask.Cancel
 	}
-	q.audit.Question(ctx, e, answer.Action, start)
-	q.tape.KeepServers(e, answer)
+	q.gate.audit.Question(ctx, e, answer.Action, start)
+	q.gate.tape.KeepServers(e, answer)
 	return answer, err
 }
 
@@ -91,9 +100,8 @@ const maxOutput = 1 << 20
 // trusted server needs no confirmation, others do, and "always" is remembered; rules,
 // approval modes, hooks and the audit log apply.
 type samplingCommand struct {
-	gate      *gate
-	questions *questions
-	server    settings.Server
+	*questions
+	server settings.Server
 
 	mu       sync.Mutex // one request at a time
 	executor *exec.Executor
@@ -136,7 +144,7 @@ func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawM
 		return result.Structured, nil
 	}
 	// A hook replaced the result with text.
-	message, err := messageOf([]byte(result.Text()), filepath.Base(s.gate.programs.set.Sampling.Command.Argv[0]))
+	message, err := messageOf([]byte(result.Text()), filepath.Base(s.gate.programs.Settings.Sampling.Command.Argv[0]))
 	if err != nil {
 		s.declined("a hook replaced the answer, and " + err.Error())
 	}
@@ -160,7 +168,7 @@ func (d decider) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 
 // tool returns the command as a tool.
 func (s *samplingCommand) tool(during string) *registry.Tool {
-	command, server := s.gate.programs.set.Sampling.Command, s.server
+	command, server := s.gate.programs.Settings.Sampling.Command, s.server
 	source := registry.MCPPrefix + server.Name
 	// An approval is tied to this command for this server, as written. Strings always encode.
 	identity, _ := json.Marshal(map[string]any{"sampling": secret.Args(command.Argv), "server": server.Name, "command": server.Command,
@@ -172,7 +180,7 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 			InputSchema: json.RawMessage(`{"type":"object"}`),
 		},
 	}
-	t.Timeout = s.gate.programs.set.Sampling.Timeout
+	t.Timeout = s.gate.programs.Settings.Sampling.Timeout
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return s.call(ctx, call.Params)
 	}
@@ -189,13 +197,13 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 // call runs the command: the params of the request are its stdin, the result or
 // plain text its stdout.
 func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
-	command := s.gate.programs.set.Sampling.Command
-	argv, err := s.gate.programs.expander.Command(command)
+	command := s.gate.programs.Settings.Sampling.Command
+	argv, err := s.gate.programs.Expander.Command(command)
 	if err != nil {
 		return registry.Result{}, err
 	}
-	out, err := s.gate.programs.confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx,
-		process.Spec{Argv: argv, Dir: s.gate.programs.set.ProjectRoot, Env: s.gate.programs.envFor(command), Stdin: params, MaxOutput: maxOutput})
+	out, err := s.gate.programs.Confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx,
+		process.Spec{Argv: argv, Dir: s.gate.programs.Settings.ProjectRoot, Env: s.gate.programs.EnvFor(command), Stdin: params, MaxOutput: maxOutput})
 	switch {
 	case context.Cause(ctx) != nil:
 		return registry.Result{}, context.Cause(ctx)
@@ -217,7 +225,7 @@ func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (reg
 // it did.
 func (s *samplingCommand) failed(why error, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why.Error()
-	s.questions.reports.whileRunning(
+	s.reports.whileRunning(
 		registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + tailOf(stderr)})
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }

@@ -29,7 +29,7 @@ func (r *reach) executor() *exec.Executor {
 	gate := r.offers.gate
 	return &exec.Executor{
 		Validate: r.registry.Validate, Decider: describing{}, Observe: gate.audit.Call,
-		Warn: gate.programs.reports.add, Wrap: []registry.Middleware{gate.runs.LimitOutput},
+		Warn: gate.programs.Warn, Wrap: []registry.Middleware{gate.runs.LimitOutput},
 	}
 }
 

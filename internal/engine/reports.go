@@ -13,13 +13,7 @@ import (
 
 // InputError is a mistake in a flag, a variable, or an entry of the settings that is
 // invalid only in combination with others.
-type InputError struct {
-	Err  error
-	Hint string // what to do; may be empty
-}
-
-func (e *InputError) Error() string { return e.Err.Error() }
-func (e *InputError) Unwrap() error { return e.Err }
+type InputError = settings.InputError
 
 // Screen shows the progress of a session.
 type Screen interface {
@@ -86,7 +80,7 @@ func newReports(warn func(registry.Diagnostic), log *slog.Logger, screen Screen,
 
 // warn reports a problem. source may be empty.
 func (r *reports) warn(code, source, message, hint string) {
-	r.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: source, Message: message, Hint: hint})
+	r.add(registry.Warning(code, source, message, hint))
 }
 
 // whileRunning reports a problem during a call, and removes the live lines of the call from the

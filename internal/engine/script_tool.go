@@ -206,7 +206,7 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 }
 
 func (s *Scripts) isServer(ctx context.Context, name string) bool {
-	return slices.ContainsFunc(s.finder.of(ctx).sources.all(), func(source registry.Source) bool {
+	return slices.ContainsFunc(s.finder.of(ctx).sources.All(), func(source registry.Source) bool {
 		server, ok := registry.ServerOf(source.Name())
 		return ok && server == name
 	})

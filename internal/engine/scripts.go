@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/engine/record"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/middleware"
@@ -165,10 +166,9 @@ func (s *Scripts) noServer(ctx context.Context, path []string, err error) error 
 	if !ok || len(path) != 2 || missing.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
 		return err
 	}
-	sources := s.finder.of(ctx).sources
-	known := slices.DeleteFunc(sources.names(), func(name string) bool { return !scopeOf(ctx).showsServer(name) })
+	known := slices.DeleteFunc(s.finder.of(ctx).sources.Names(), func(name string) bool { return !scopeOf(ctx).showsServer(name) })
 	if !slices.Contains(known, path[0]) {
-		return &NoServerError{path[0], known}
+		return &sources.NoServerError{Name: path[0], Known: known}
 	}
 	return err
 }

@@ -22,11 +22,12 @@ import (
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/owner"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/engine/record"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/recording"
@@ -86,7 +87,7 @@ type Deps struct {
 // Options are the options of one run. The zero value has no restrictions.
 type Options struct {
 	Preset  string            // only the tools of these presets, with commas; "" stands for all tools
-	Context []Fact            // context values for this run
+	Context []programs.Fact   // context values for this run
 	Cache   cache.Mode        // how cached listings are used
 	Still   bool              // start nothing, not even a command reference in the settings; Cache must be cache.Offline
 	Counts  bool              // also count prompts and resources of servers
@@ -126,9 +127,9 @@ type Session struct {
 	Tools       *Tools
 	Offers      *Offers
 	Calls       *Calls
-	Servers     *Servers
-	Connections *Connections
-	Plugins     *Plugins
+	Servers     *sources.Servers
+	Connections *sources.Connections
+	Plugins     *sources.Plugins
 	Scripts     *Scripts
 	Tasks       *Tasks
 	OfferOwners *owner.Offers
@@ -163,12 +164,12 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		opts.Cache = cache.Offline
 	}
 	reports := newReports(deps.Warn, deps.Log, deps.Screen, opts.Noticed)
-	kept := &keptServers{set: set, folders: deps.Folders, use: opts.Kept, command: deps.ServerKeeper,
-		renew: opts.Cache == cache.Live || opts.Cache == cache.Renew}
+	kept := &sources.KeptServers{Settings: set, Folders: deps.Folders, Use: opts.Kept, Command: deps.ServerKeeper,
+		Renew: opts.Cache == cache.Live || opts.Cache == cache.Renew}
 	inside := sync.OnceValues(func() (string, bool) { return process.InsideServer(deps.Environ) })
 	var early sync.WaitGroup // work that needs only the settings, most of it in the kernel
 	defer early.Wait()
-	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" && kept.keepFor(s) <= 0 }) {
+	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" && kept.KeepFor(s) <= 0 }) {
 		process.Prepare()
 	}
 	early.Go(func() {
@@ -176,7 +177,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 			inside()
 		}
 		if !opts.Still && !tape.Replays() {
-			kept.endOutdated(ctx, reports.log)
+			kept.EndOutdated(ctx, reports.log)
 		}
 	})
 
@@ -184,32 +185,31 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	programs := newPrograms(ctx,
-		programs{set: set, dir: deps.Dir, environ: deps.Environ, folders: deps.Folders, reports: reports}, opts.Still, mask.Add)
-	links := &links{confiner: programs.confiner, all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}}
+	programs := programs.New(ctx,
+		programs.Set{Settings: set, Dir: deps.Dir, Environ: deps.Environ, Folders: deps.Folders, Warn: reports.add, Log: reports.log}, opts.Still, mask.Add)
 	var shared *store.Store
-	var apisBefore []*openapi.Source
+	var before *sources.Connections
 	counted := &quotas{}
 	if earlier := opts.Earlier; earlier != nil {
 		_ = earlier.Records.Flush() // what it remembers is used; its Close reports what fails
-		counted, apisBefore, links.earlier = earlier.gate.limits.local, earlier.Connections.apis, earlier.Connections.links
+		counted, before = earlier.gate.limits.local, earlier.Connections
 	}
 	switch {
 	case !opts.Shared:
 	case opts.Earlier != nil: // it stays the same when the settings change
 		shared = opts.Earlier.Store
 	case !tape.Replays(): // what a replay stores is not for others
-		if shared, err = openStore(ctx, set.Serve, programs.expander); err != nil {
+		if shared, err = sources.OpenStore(ctx, set.Serve, programs.Expander); err != nil {
 			return nil, err
 		}
 	}
 
 	// What a call passes through.
-	facts := facts{set, opts.Context, programs.expander, reports}
-	outputs := outputs{facts, deps.Folders}
-	logins := &logins{programs: programs, shared: shared, perClient: opts.ClientLogins || opts.Shared && set.Serve.OAuth.Issuer.Value != ""}
+	facts := programs.Facts(opts.Context)
+	outputs := outputs{programs, facts}
+	logins := &sources.Logins{Programs: programs, Shared: shared, PerClient: opts.ClientLogins || opts.Shared && set.Serve.OAuth.Issuer.Value != ""}
 	policies := &policies{rules: rules, programs: programs, clients: shared,
-		credentials: sync.OnceValue(func() func(string) string { return programs.confiner.Credentials(outputs.Folder) })}
+		credentials: sync.OnceValue(func() func(string) string { return programs.Confiner.Credentials(outputs.Folder) })}
 	audit := record.NewCalls(record.Options{Settings: set, Folders: deps.Folders, Mask: mask,
 		Warn: reports.add, Log: reports.log, Outcome: deps.Outcome, Began: deps.Began})
 	runs := &toolRuns{outputs: outputs, logins: logins, uncut: opts.Uncut, renew: opts.Cache == cache.Renew, set: set, reports: reports}
@@ -222,17 +222,26 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 
 	// Where tools come from.
-	listings := listing.New(listing.Options{Settings: set, Environ: deps.Environ, Folders: deps.Folders, Expander: programs.expander,
+	listings := listing.New(listing.Options{Settings: set, Environ: deps.Environ, Folders: deps.Folders, Expander: programs.Expander,
 		Version: deps.Version, Mode: opts.Cache, Warn: reports.add, Log: reports.log,
 		Still: opts.Still, Counts: opts.Counts, Lists: opts.List || opts.Counts})
-	connections := &Connections{programs: programs, logins: logins, listings: listings, kept: kept, gate: gate,
-		questions: &questions{deps.Asker, audit, reports, tape}, all: commonOptions(programs, deps, opts, mask), logs: deps.ServerLog,
-		files: builtin.NewFiles(builtin.Options{Workspace: workspaceOf(set)}), links: links, earlier: apisBefore}
+	questions := &questions{deps.Asker, gate, reports}
+	common := commonOptions(programs, reports, deps, opts, mask)
+	connections := sources.NewConnections(sources.ConnectionOptions{Programs: programs, Logins: logins, Listings: listings, Kept: kept, Version: deps.Version,
+		Earlier: before, Base: func(server settings.Server) mcpclient.Options {
+			o := common
+			o.Callbacks, o.Exchange = questions.of(server), tape.Exchange(server.Name)
+			if deps.ServerLog != nil {
+				o.OnLog = deps.ServerLog()
+			}
+			return o
+		}})
 	own := builtin.Options{Began: deps.Start, Keeper: deps.Keeper,
-		Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
-	sources := newSources(ctx, &sourceOptions{programs, facts, outputs, listings, own, deps.Evaluator},
-		connections, opts.Preset, opts.Host, replayed, inside)
-	if err := rules.CheckExamples(ctx, sources.builtin, programs.shell()); err != nil {
+		Outputs: outputs, Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
+	noticeWorkspace(set, opts.Preset, reports)
+	sources := sources.New(ctx, sources.Options{Programs: programs, Facts: facts, Listings: listings, Notice: reports.notice, Tools: own,
+		Evaluator: deps.Evaluator, Host: opts.Host, Replayed: replayed, OnlyLocal: onlyLocal(opts.Preset), Inside: inside}, connections)
+	if err := rules.CheckExamples(ctx, sources.Builtin, programs.Shell()); err != nil {
 		return nil, err
 	}
 
@@ -250,21 +259,21 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	options.Begins = reports.shows
 	switch { // entries of servers do not count when the recording is used, and a recorded failure says nothing about the source of today
 	case tape.Records():
-		deps.Record.Order(sources.all())
-		options.Observe, options.Found = listings.Observe, tape.Found(sourceFilters(set, sources.apis))
+		deps.Record.Order(sources.All())
+		options.Observe, options.Found = listings.Observe, tape.Found(sourceFilters(set, sources.APIs()))
 	case !tape.Replays():
 		options.Observe = listings.Observe
 	}
 	loader := registry.NewLoader(options)
 	finding := &finding{set: set, rules: rules, names: names, listings: listings, loader: loader, reports: reports,
-		announcer: &announcer{programs: programs, still: opts.Still}, preset: opts.Preset, locked: opts.Locked, recording: tape.Records(), offline: opts.Cache == cache.Offline}
-	finder := &finder{finding: finding, sources: sources, clients: clients{newSources: sources.ofClients(connections)}}
+		announcer: &announcer{programs: programs, reports: reports, still: opts.Still}, preset: opts.Preset, locked: opts.Locked, recording: tape.Records(), offline: opts.Cache == cache.Offline}
+	finder := &finder{finding: finding, sources: sources, clients: clients{newSources: sources.ForClients(connections)}}
 	offers := &Offers{finder, gate}
 	scripts := &Scripts{gate, finder, offers, journals{set, deps.Folders, reports}, deps.ScriptEngine}
 	tools := &Tools{finder, offers, scripts}
 	return &Session{
-		Settings: set, Expander: programs.expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts}, Scripts: scripts,
-		Servers: sources.Servers, Connections: connections, Plugins: sources.plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
+		Settings: set, Expander: programs.Expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts}, Scripts: scripts,
+		Servers: sources.Servers, Connections: connections, Plugins: sources.Plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
 		OfferOwners: owner.NewOffers(owners), Records: listings.Records, Store: shared,
 		gate: gate, finder: finder, listed: opts.Listed, earlier: opts.Earlier,
 	}, nil
@@ -272,20 +281,19 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 
 // registryOptions returns the options of the registry that do not depend on other parts of the
 // session.
-func registryOptions(p *programs, opts Options, sources *sources, evaluator []string) (registry.Options, error) {
-	set := p.set
-	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.apis)),
+func registryOptions(p *programs.Set, opts Options, sources *sources.Set, evaluator []string) (registry.Options, error) {
+	set := p.Settings
+	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.APIs())),
 		Last: opts.Last, LastShaped: opts.LastShaped, Conflicts: set.Conflicts, MaxDescription: set.Limits.Description,
-		Builtin: builtin.Namesakes(), Project: projectOf(set, sources.plugins)}
+		Builtin: builtin.Namesakes(), Project: projectOf(set, sources.Plugins)}
 	if changes := overrides.New(set, evaluator); changes != nil {
 		options.Overrides = changes
 	}
 	if set.View != nil { // names are the program's own, and nothing else is registered
 		options.Prefix = func(server string) string { return set.View.ToolPrefix(server) }
-		sources.local, sources.plugins.Found = nil, nil
 	}
 	if opts.Locked && opts.Last == nil {
-		locks, err := findLock(set, p.environ)
+		locks, err := findLock(set, p.Environ)
 		if err != nil {
 			hint := ""
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -293,7 +301,7 @@ func registryOptions(p *programs, opts Options, sources *sources, evaluator []st
 			}
 			return options, &InputError{Err: fmt.Errorf("--locked: %w", err), Hint: hint}
 		}
-		options.Last, options.LastShaped = locks.Filter(p.reports.add), locks.OverrideFilter(p.reports.add)
+		options.Last, options.LastShaped = locks.Filter(p.Warn), locks.OverrideFilter(p.Warn)
 	}
 	if opts.Listed != nil {
 		options.Last = opts.Listed.before(options.Last)
@@ -316,7 +324,7 @@ func (s *Session) HasClients() bool { return s.finder.clients.newSources != nil 
 
 // ServersFor returns the servers and APIs that the caller of ctx can use, see
 // [Options.ClientLogins].
-func (s *Session) ServersFor(ctx context.Context) *Servers {
+func (s *Session) ServersFor(ctx context.Context) *sources.Servers {
 	return s.finder.of(ctx).sources.Servers
 }
 
@@ -331,13 +339,7 @@ func (s *Session) Forget(client string) {
 	if own == nil {
 		return
 	}
-	for _, server := range own.sources.on {
-		if server.Settings().LoginPerClient() {
-			s.finder.loader.Release(server)
-			s.Connections.links.remove(place{server.Settings().Name, client})
-			_ = server.Close() // its error says nothing about the next session
-		}
-	}
+	s.Connections.Drop(own.sources.Servers, client, s.finder.loader.Release)
 	s.gate.forget()
 }
 
@@ -361,8 +363,7 @@ func (s *Session) TakeOver() {
 	if s.earlier == nil {
 		return
 	}
-	s.Connections.links.takeOver(s.earlier.finder.loader.Release)
-	s.Connections.earlier = nil
+	s.Connections.TakeOver(s.earlier.finder.loader.Release)
 	s.earlier.gate.policies.next.Store(s.gate.policies)
 	s.earlier = nil
 }
@@ -370,38 +371,37 @@ func (s *Session) TakeOver() {
 // Close saves what has to be stored and stops every server and child. Errors of
 // servers while they are being stopped are ignored.
 func (s *Session) Close() {
-	log := s.gate.programs.reports.log
+	log := s.gate.programs.Log
 	s.finder.listings.Flush()
-	s.Connections.links.release(s.finder.loader.Release)
+	s.Connections.Release(s.finder.loader.Release)
 	if err := s.finder.loader.Close(); err != nil {
 		log.Debug("closing", "err", err)
 	}
-	if err := s.Connections.files.Close(); err != nil {
+	if err := s.Connections.Close(); err != nil {
 		log.Debug("closing the files of calls", "err", err)
 	}
-	if err := s.gate.programs.confiner.Close(); err != nil {
+	if err := s.gate.programs.Confiner.Close(); err != nil {
 		log.Debug("closing the workspace", "err", err)
 	}
-	s.Connections.logins.close()
 	if err := s.gate.audit.Close(); err != nil {
 		log.Debug("closing the audit log", "err", err)
 	}
 }
 
 // commonOptions returns what the options of all servers have in common.
-func commonOptions(p *programs, deps Deps, opts Options, mask *record.Mask) mcpclient.Options {
-	limits := p.set.Limits
+func commonOptions(p *programs.Set, reports *reports, deps Deps, opts Options, mask *record.Mask) mcpclient.Options {
+	limits := p.Settings.Limits
 	o := mcpclient.Options{
-		ProjectRoot: p.set.ProjectRoot, Workspace: workspaceOf(p.set), Environ: process.ChildEnviron(p.environ), Version: deps.Version,
-		Expand: p.expander.Server, Hide: mask.Hide, Logger: p.reports.log, OnState: p.reports.serverState,
+		ProjectRoot: p.Settings.ProjectRoot, Workspace: p.Workspace(), Environ: process.ChildEnviron(p.Environ), Version: deps.Version,
+		Expand: p.Expander.Server, Hide: mask.Hide, Logger: p.Log, OnState: reports.serverState,
 		Counts: opts.Counts, ListOnly: opts.List, Apps: opts.Apps, Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
 		Limits: mcpclient.Limits{
 			Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages,
-			Schema: limits.Schema, Samples: p.set.Sampling.Requests,
+			Schema: limits.Schema, Samples: p.Settings.Sampling.Requests,
 		},
 	}
-	if p.set.Globals.ConnectSet {
-		o.ConnectTimeout = p.set.Globals.ConnectTimeout
+	if p.Settings.Globals.ConnectSet {
+		o.ConnectTimeout = p.Settings.Globals.ConnectTimeout
 	}
 	return o
 }

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/engine/record"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/middleware"
 	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/provider"
@@ -23,9 +25,9 @@ import (
 // toolRuns wraps tools in the middleware that the settings configure.
 type toolRuns struct {
 	outputs outputs
-	logins  *logins // results are cached for each
-	uncut   bool    // see [Options.Uncut]
-	renew   bool    // whether cached results are not used
+	logins  *sources.Logins // results are cached for each
+	uncut   bool            // see [Options.Uncut]
+	renew   bool            // whether cached results are not used
 	set     *settings.Settings
 	reports *reports
 }
@@ -84,21 +86,21 @@ func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
 		r.optionIgnored(&t, o, "cache", "only results of read-only tools are cached")
 		return t
 	}
-	dir, err := r.outputs.folders.Cache("results")
+	dir, err := r.outputs.programs.Folders.Cache("results")
 	if err != nil {
 		r.resultNotCached(err)
 		return t
 	}
 	scope := strings.Join([]string{r.set.ProjectRoot, r.set.Workspace, r.set.Globals.Channel}, "\x00")
 	return middleware.Cache{
-		Dir: dir, TTL: *o.Cache, Renew: r.renew, Scope: scope, Credentials: r.logins.credentials,
+		Dir: dir, TTL: *o.Cache, Renew: r.renew, Scope: scope, Credentials: r.logins.Credentials,
 		Key: r.cacheKey, Failed: r.resultNotCached,
 	}.Wrap(t)
 }
 
 // cacheKey returns the key of the hashes in the names of cached results.
 func (r *toolRuns) cacheKey(ctx context.Context) ([]byte, error) {
-	d, err := r.outputs.folders.State()
+	d, err := r.outputs.programs.Folders.State()
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +108,7 @@ func (r *toolRuns) cacheKey(ctx context.Context) ([]byte, error) {
 }
 
 func (r *toolRuns) resultNotCached(err error) {
-	if errors.Is(err, errPerClient) {
+	if errors.Is(err, sources.ErrPerClient) {
 		return
 	}
 	r.reports.warn("cache_not_kept", "", "results cannot be cached: "+err.Error(), "")
@@ -185,22 +187,22 @@ func (r *toolRuns) optionIgnored(t *registry.Tool, o settings.ToolOptions, key, 
 
 // outputs are the files with whole results that were shortened.
 type outputs struct {
-	facts   facts
-	folders *state.Folders
+	programs *programs.Set
+	facts    programs.Facts
 }
 
 // folder returns their folder.
-func (o outputs) folder() (*state.Dir, error) { return o.folders.Cache(state.OutputName) }
+func (o outputs) folder() (*state.Dir, error) { return o.programs.Folders.Cache(state.OutputName) }
 
 // cut returns what shortens results to a limit.
 func (o outputs) cut(limit int64) middleware.Output {
-	return middleware.Output{Limit: limit, Spill: o.facts.set.Limits.Spill, Dir: o.folder, Mark: o.mark}
+	return middleware.Output{Limit: limit, Spill: o.programs.Settings.Limits.Spill, Dir: o.folder, Mark: o.mark}
 }
 
 // mark identifies the session in the names of files with whole results: the workspace, its
 // session and the client.
 func (o outputs) mark(ctx context.Context) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{o.facts.set.Workspace, o.facts.text("sessionKey"), caller.Name(ctx)}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{o.programs.Settings.Workspace, o.facts.Text("sessionKey"), caller.Name(ctx)}, "\x00")))
 	return hex.EncodeToString(sum[:5])
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -143,7 +144,7 @@ func inOrder(reg *registry.Registry, wanted map[*registry.Tool]bool) []*registry
 // LoadServers connects to servers, reads the documents of APIs, and lists their tools, which have qualified
 // names. The error is the cause of ctx.
 func (t *Tools) LoadServers(ctx context.Context, servers []*mcpclient.Source, apis ...*openapi.Source) (*registry.Registry, error) {
-	from := (&Servers{on: servers, apis: apis}).sources()
+	from := sources.List(servers, apis)
 	return t.loadSources(ctx, from, true), context.Cause(ctx)
 }
 
@@ -151,13 +152,13 @@ func (t *Tools) LoadServers(ctx context.Context, servers []*mcpclient.Source, ap
 // on each; the tools are in the registry. The error is a *NoServerError or the
 // cause of ctx.
 func (t *Tools) Discovery(ctx context.Context, servers ...string) (*registry.Registry, []SourceReport, error) {
-	from := t.sources.all()
+	from := t.sources.All()
 	on, off, err := t.sources.Named(servers...)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(servers) > 0 {
-		from = (&Servers{on: on, apis: t.sources.APIs(servers...)}).sources()
+		from = sources.List(on, t.sources.APIs(servers...))
 	}
 	reg := t.loadSources(ctx, from, len(servers) > 0)
 	if err := context.Cause(ctx); err != nil {
@@ -183,7 +184,7 @@ type SourceReport struct {
 
 // Reports returns the outcome of each source of a registry, with servers that
 // are turned off last.
-func (t *Tools) Reports(reg *registry.Registry, off []OffServer) []SourceReport {
+func (t *Tools) Reports(reg *registry.Registry, off []sources.OffServer) []SourceReport {
 	out := []SourceReport{}
 	for _, r := range reg.Reports() {
 		kind, _, _ := strings.Cut(r.Name, ":")
@@ -231,7 +232,7 @@ type Unasked struct {
 // Unasked returns why a source, by its name, is not in a registry.
 func (t *Tools) Unasked(reg *registry.Registry, source string) Unasked {
 	if id, ok := strings.CutPrefix(source, registry.PluginPrefix); ok {
-		for _, p := range t.sources.plugins.Found {
+		for _, p := range t.sources.Plugins.Found {
 			if p.ID == id && p.Disabled != nil {
 				return Unasked{Reason: "disabled at " + p.Disabled.Setting}
 			}
@@ -246,7 +247,7 @@ func (t *Tools) Unasked(reg *registry.Registry, source string) Unasked {
 			return Unasked{}
 		}
 	}
-	for _, off := range t.sources.off {
+	for _, off := range t.sources.Off {
 		if off.Source() == source {
 			return Unasked{Reason: off.Reason()}
 		}
@@ -301,9 +302,9 @@ func (taskNotFound) Unwrap() error { return registry.ErrNotFound }
 // Tasks are the tasks that calls were left to (call --detach). It is safe for concurrent use.
 type Tasks struct {
 	finder  *finder
-	servers *Servers
+	servers *sources.Servers
 	gate    *gate
-	kept    *keptServers
+	kept    *sources.KeptServers
 }
 
 // Detach prepares a call to be left to its server, which must outlast the run. saved is called
@@ -313,7 +314,7 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 	if !ok || !tool.IsMCP() {
 		return &InputError{Err: fmt.Errorf("calls of %s cannot be detached, because it is not a tool of an MCP server", tool.Name)}
 	}
-	if set := server.Settings(); set.Command != "" && t.kept.keepFor(set) <= 0 {
+	if set := server.Settings(); set.Command != "" && t.kept.KeepFor(set) <= 0 {
 		return &InputError{
 			Err:  fmt.Errorf("server %q would end with this run, and its task with it", set.Name),
 			Hint: "set mcpServers." + set.Name + ".keep: true",
@@ -330,7 +331,7 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 		if err != nil {
 			return err
 		}
-		dir, err := t.kept.folders.State()
+		dir, err := t.gate.programs.Folders.State()
 		if err == nil {
 			t.sweep(ctx, dir)
 			err = dir.Put(taskPrefix+task.ID+taskSuffix, data)
@@ -383,7 +384,7 @@ func ListTasks(folders *state.Folders) ([]Task, error) {
 // Find returns the task whose id begins with prefix, and its server. The error may be
 // [ErrNoTask].
 func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
-	all, err := ListTasks(t.kept.folders)
+	all, err := ListTasks(t.gate.programs.Folders)
 	if err != nil {
 		return Task{}, nil, err
 	}
@@ -424,7 +425,7 @@ func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source,
 		return server.AwaitTask(ctx, task.RemoteTask, tool.Upstream(), call.Progress)
 	}
 	result, err := t.gate.runs.LimitOutput(t.gate.runs.projectResults(tool)).Run(ctx, registry.Call{Progress: progress})
-	if screen := t.gate.programs.hooks(ctx); screen != nil && (err == nil || result.IsError) {
+	if screen := t.gate.programs.Hooks(ctx); screen != nil && (err == nil || result.IsError) {
 		after, hookErr := screen.After(ctx, &tool, registry.Call{Tool: task.Tool}, result)
 		return &tool, after, cmp.Or(hookErr, err)
 	}
@@ -433,7 +434,7 @@ func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source,
 
 // Forget forgets a task.
 func (t *Tasks) Forget(ctx context.Context, task Task) error {
-	dir, err := t.kept.folders.State()
+	dir, err := t.gate.programs.Folders.State()
 	if err != nil {
 		return err
 	}

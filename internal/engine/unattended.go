@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -47,7 +48,7 @@ func NewKeptQuestion(k policy.KeptQuestion) (KeptQuestion, error) {
 // unattended answers questions about calls that no person could be asked: with approval.command,
 // or later. It implements [exec.Unattended].
 type unattended struct {
-	programs  *programs
+	programs  *programs.Set
 	policies  *policies
 	reports   *reports
 	describe  func(exec.Question) exec.Prompt // see [Deps.Describe]
@@ -75,7 +76,7 @@ func (u *unattended) Claim(ctx context.Context, ids ...string) bool {
 
 // Absent implements [exec.Unattended].
 func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer, *policy.KeptQuestion, bool) {
-	if u.programs.set.Approval.Command.IsSet() && !u.programs.set.Globals.NonInteractive && !process.InsideTool(u.programs.environ) {
+	if u.programs.Settings.Approval.Command.IsSet() && !u.programs.Settings.Globals.NonInteractive && !process.InsideTool(u.programs.Environ) {
 		return u.command(ctx, q), nil, true
 	}
 	if len(q.Denied) > 0 || u.replayed { // what a replay keeps, no answer reaches
@@ -203,7 +204,7 @@ func (u *unattended) callID(ctx context.Context, t *registry.Tool, sent registry
 	if a.Shares(ctx) { // with processes that may be on other machines
 		folder = ""
 	}
-	return digest(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params), u.programs.set.Workspace, a.Project, folder, caller.Name(ctx), copy)
+	return digest(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params), u.programs.Settings.Workspace, a.Project, folder, caller.Name(ctx), copy)
 }
 
 // digest returns the hash of values, which JSON can encode.
@@ -224,23 +225,23 @@ func (u *unattended) command(ctx context.Context, q *exec.Question) exec.Answer 
 	}
 	u.warnOf(q, "approval_command_failed",
 		fmt.Sprintf("approval.command gave no answer about %q, which means no: %v%s", q.Tool.Name, err, tailOf(stderr)),
-		"set at "+u.programs.set.Approval.Command.Origin.String())
+		"set at "+u.programs.Settings.Approval.Command.Origin.String())
 	return exec.Answer{Reason: "there was no valid answer"}
 }
 
 func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, stderr []byte, err error) {
-	command := u.programs.set.Approval.Command
-	argv, err := u.programs.expander.Command(command)
+	command := u.programs.Settings.Approval.Command
+	argv, err := u.programs.Expander.Command(command)
 	if err != nil {
 		return a, nil, err
 	}
-	dir := u.programs.set.ProjectRoot
+	dir := u.programs.Settings.ProjectRoot
 	if command.Origin.Scope != settings.ScopeFile { // it is for every project, and may run what it finds in its folder
-		if dir, err = u.programs.folders.Neutral(); err != nil {
+		if dir, err = u.programs.Folders.Neutral(); err != nil {
 			return a, nil, err
 		}
 	}
-	env, err := values.ToolEnviron(ctx, u.programs.set.For(command.Origin.Scope), u.programs.expander, u.programs.environ)
+	env, err := values.ToolEnviron(ctx, u.programs.Settings.For(command.Origin.Scope), u.programs.Expander, u.programs.Environ)
 	if err != nil {
 		return a, nil, err
 	}
@@ -251,14 +252,14 @@ func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, 
 	if err != nil {
 		return a, nil, err
 	}
-	if limit := u.programs.set.Approval.Timeout; limit > 0 {
+	if limit := u.programs.Settings.Approval.Timeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("time limit of %s reached (approval.timeout)", limit))
 		defer cancel()
 	}
 	// It runs outside the sandbox, because it has to reach a person.
 	out, err := process.Run(ctx, process.Spec{
-		Argv: argv, Dir: dir, Env: env, NotFrom: u.programs.set.Workspace,
+		Argv: argv, Dir: dir, Env: env, NotFrom: u.programs.Settings.Workspace,
 		Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes,
 	})
 	if err = cmp.Or(err, out.Err()); err != nil {

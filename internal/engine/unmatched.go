@@ -29,7 +29,7 @@ func (f *finder) checkNames(reg *registry.Registry) {
 		return // a preset omits sources
 	}
 	m := &nameCheck{f, reg}
-	complete := len(m.sources.off) == 0 && len(m.registry.Failed()) == 0
+	complete := len(m.sources.Off) == 0 && len(m.registry.Failed()) == 0
 	tools := sync.OnceValue(m.tools)
 	called := sync.OnceValue(func() []string { return m.knownNames((*registry.Definition).Called) })
 	for _, n := range m.set.Merged().Mentions() {
@@ -54,7 +54,7 @@ func (f *finder) checkNames(reg *registry.Registry) {
 		case table.Optional:
 			m.checkName(n, slices.Concat(tools(), []string{registry.GroupPlugins}, m.plugins()), "tool or plugin", complete)
 		case table.Servers:
-			m.checkName(n, m.sources.names(), "server", true)
+			m.checkName(n, m.sources.Names(), "server", true)
 		case table.Sources:
 			m.checkName(n, m.knownSources(), "source", true)
 		case table.Plugins:
@@ -89,7 +89,7 @@ func mentioned(n merge.Mention, known []string) bool {
 // failed, so that its tools are unknown.
 func (m *nameCheck) isOfAbsent(name string) bool {
 	server := m.sources.Of(name)
-	return server != nil && m.registry.Failure(server.Name()) != nil || m.sources.offOf(name) != nil
+	return server != nil && m.registry.Failure(server.Name()) != nil || m.sources.OffOf(name) != nil
 }
 
 // checkName warns if a name matches none of the known ones.
@@ -123,13 +123,13 @@ func (m *nameCheck) tools() []string {
 // off.
 func (m *nameCheck) knownSources() []string {
 	out := []string{registry.SourceBuiltin, registry.SourceHost, registry.SourceCommand, registry.SourceComposite}
-	for _, p := range m.sources.plugins.Found {
+	for _, p := range m.sources.Plugins.Found {
 		out = append(out, registry.PluginPrefix+p.ID)
 	}
-	for _, source := range m.sources.sources() {
+	for _, source := range m.sources.InUse() {
 		out = append(out, source.Name())
 	}
-	for _, off := range m.sources.off {
+	for _, off := range m.sources.Off {
 		out = append(out, off.Source())
 	}
 	return out
@@ -139,7 +139,7 @@ func (m *nameCheck) knownSources() []string {
 // ones.
 func (m *nameCheck) knownNames(of func(*registry.Definition) []string) []string {
 	var out []string
-	for _, source := range m.sources.all() {
+	for _, source := range m.sources.All() {
 		given := m.loader.Given(source)
 		for i := range given {
 			out = append(out, of(&given[i].Definition)...)
@@ -166,7 +166,7 @@ func (m *nameCheck) upstream() []string {
 // plugins returns the ids of all plugins, whether they are used or not.
 func (m *nameCheck) plugins() []string {
 	var out []string
-	for _, p := range m.sources.plugins.Found {
+	for _, p := range m.sources.Plugins.Found {
 		out = append(out, p.ID)
 	}
 	return out
@@ -174,7 +174,7 @@ func (m *nameCheck) plugins() []string {
 
 // operationsOf returns the operations of an API; false if they are unknown.
 func (m *nameCheck) operationsOf(api string) ([]string, bool) {
-	for _, a := range m.sources.apis {
+	for _, a := range m.sources.APIs() {
 		if a.Settings().Name == api && m.registry.Failure(a.Name()) == nil {
 			return a.Names(), true
 		}
@@ -184,7 +184,7 @@ func (m *nameCheck) operationsOf(api string) ([]string, bool) {
 
 // toolsOf returns the tools of a server, as it names them; false if they are unknown.
 func (m *nameCheck) toolsOf(server string) ([]string, bool) {
-	for _, source := range m.sources.all() {
+	for _, source := range m.sources.All() {
 		if source.Name() != registry.MCPPrefix+server || m.registry.Failure(source.Name()) != nil {
 			continue
 		}
@@ -203,7 +203,7 @@ func (m *nameCheck) toolsOf(server string) ([]string, bool) {
 // a failed source might have the tool, or a setting hides it, there is only a
 // diagnostic.
 func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) *registry.Registry {
-	if f.sources.composites == nil || f.preset != "" { // a preset omits tools
+	if f.sources.Composites == nil || f.preset != "" { // a preset omits tools
 		return reg
 	}
 	failed := reg.Failed()
@@ -223,13 +223,13 @@ func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) 
 	resolve := func(name string) error { // the error says which setting hides the tool of a step
 		_, err := reg.LookupStep(name)
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden == nil {
-			missing.Hidden = f.sources.hidden(reg, name)
+			missing.Hidden = f.sources.Hidden(reg, name)
 		}
 		return err
 	}
 	// Quarantining a composite affects those that use it as a step.
-	for f.sources.composites.Resolve(resolve, excused) {
-		f.loader.Renew(ctx, f.sources.composites)
+	for f.sources.Composites.Resolve(resolve, excused) {
+		f.loader.Renew(ctx, f.sources.Composites)
 		reg = f.reload(ctx)
 	}
 	return reg

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/agents"
-	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -77,7 +77,7 @@ func (i *Installer) startsToolreg(entry json.RawMessage) bool {
 		Args         []string
 	}
 	return json.Unmarshal(entry, &e) == nil &&
-		engine.StartsToolreg(append([]string{e.Command}, e.Args...), cmp.Or(e.Cwd, i.Settings.ProjectRoot), i.Environ)
+		sources.StartsToolreg(append([]string{e.Command}, e.Args...), cmp.Or(e.Cwd, i.Settings.ProjectRoot), i.Environ)
 }
 
 // refer returns the entry of another program with references in place of secrets that a

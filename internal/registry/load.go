@@ -268,6 +268,11 @@ type Diagnostic struct {
 	Hint     string   `json:"hint,omitempty"` // what to do
 }
 
+// Warning returns a diagnostic of severity warning. source and hint may be empty.
+func Warning(code, source, message, hint string) Diagnostic {
+	return Diagnostic{Severity: SeverityWarning, Code: code, Source: source, Message: message, Hint: hint}
+}
+
 // overrides returns the keys of the overrides that apply to a registered tool.
 // other reports whether a further name of it belongs to another tool.
 func (b *builder) overrides(t *Tool, other func(name string) bool) []string {

@@ -52,7 +52,7 @@ type login struct {
 	// Browser is the hash of the cookie of the browser that has shown the token of the client. It is zero
 	// if none has.
 	Browser auth.Hash `json:"browser"`
-	Pending []byte    `json:"pending,omitempty"` // see [engine.Connections.BeginLogin]
+	Pending []byte    `json:"pending,omitempty"` // see [sources.Connections.BeginLogin]
 	Done    bool      `json:"done,omitempty"`
 	Replica string    `json:"replica,omitempty"` // where it was completed
 }

@@ -445,3 +445,13 @@ func (s *Settings) ProtectedPaths(environ []string, dir string, files []string) 
 	}
 	return out
 }
+
+// InputError is a mistake in a flag, a variable, or an entry of the settings that is
+// invalid only in combination with others.
+type InputError struct {
+	Err  error
+	Hint string // what to do; may be empty
+}
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }

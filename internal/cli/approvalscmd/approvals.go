@@ -15,9 +15,11 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -121,7 +123,7 @@ func approvals(ctx context.Context, e *cli.Env) (*policy.Approvals, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := engine.OpenStore(ctx, s, e.Config.Environ)
+	shared, err := sources.OpenStore(ctx, s.Serve, values.NewExpander(s.ProjectRoot, e.Config.Environ))
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/programs"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -162,7 +164,7 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 				"%s: %q matches no tool", o.Origin, o.Pattern)
 		}
 	}
-	if set := engine.NewHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ),
+	if set := programs.NewHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ),
 		x.env.Config.Environ); set != nil {
 		x.hooks(set)
 	}
@@ -211,7 +213,7 @@ func (x *examination) sources(ctx context.Context) error {
 		return err
 	}
 	x.cache(s)
-	infos := append(engine.Infos(reg, on, nil), engine.APIInfos(ctx, reg, s.Servers.APIs())...)
+	infos := append(sources.Infos(reg, on, nil), sources.APIInfos(ctx, reg, s.Servers.APIs())...)
 	for _, r := range s.Tools.Reports(reg, off) {
 		name, _ := registry.ServerOf(r.Name)
 		i := slices.IndexFunc(infos, func(info mcpclient.Info) bool { return info.Name == name })

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/record"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -176,7 +177,7 @@ func (x *examination) terminal() {
 
 // kept reports where the sockets of servers that outlast a run are, and what ends with them.
 func (x *examination) kept(ctx context.Context, s *settings.Settings) {
-	names, folder, err := engine.Kept(ctx, x.env.Config.Folders, s)
+	names, folder, err := sources.Kept(ctx, x.env.Config.Folders, s)
 	switch {
 	case err != nil:
 		x.add(stateWarning, "kept servers",

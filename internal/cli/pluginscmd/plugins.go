@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -107,7 +108,7 @@ func run(ctx context.Context, e *cli.Env) error {
 
 // pluginStates returns the state of each plugin. It matches reports to plugins by their
 // order, which is the same, because two plugins may have the same name.
-func pluginStates(plugins []engine.Plugin, reg *registry.Registry) []pluginState {
+func pluginStates(plugins []sources.Plugin, reg *registry.Registry) []pluginState {
 	reports := slices.DeleteFunc(reg.Reports(),
 		func(r registry.SourceReport) bool { return !strings.HasPrefix(r.Name, registry.PluginPrefix) })
 	states := make([]pluginState, len(plugins))
@@ -121,7 +122,7 @@ func pluginStates(plugins []engine.Plugin, reg *registry.Registry) []pluginState
 	return states
 }
 
-func stateOf(p *engine.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
+func stateOf(p *sources.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
 	s := pluginState{ID: p.ID, Version: p.Version, Author: p.Author, Description: p.Description,
 		Place: p.Place, Path: p.Path, State: "ok", Tools: []string{}}
 	switch {
@@ -223,14 +224,14 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	ok := true
 	for i, p := range found {
 		mistakes := p.Check(ctx)
-		reserved, isReserved := engine.ReservedPluginID(p)
+		reserved, isReserved := sources.ReservedPluginID(p)
 		path, isTaken := first[p.ID]
 		switch {
 		case len(p.Problems) > 0: // its id may be wrong
 		case isReserved:
 			mistakes = append(mistakes, reserved)
 		case isTaken:
-			mistakes = append(mistakes, engine.TakenPluginID(p, path))
+			mistakes = append(mistakes, sources.TakenPluginID(p, path))
 		default:
 			first[p.ID] = p.Path
 		}

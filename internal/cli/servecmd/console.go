@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/listcmd"
 	"github.com/toolreg/toolreg/internal/console"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/process"
@@ -50,7 +51,7 @@ func serversOf(server *serve.Server) (out []console.Server) {
 		if err != nil {
 			return err
 		}
-		for _, info := range engine.Infos(reg, on, off) {
+		for _, info := range sources.Infos(reg, on, off) {
 			out = append(out,
 				console.Server{
 					Name:   info.Name,

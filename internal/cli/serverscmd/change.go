@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
-	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -145,7 +145,7 @@ func beforeChange(ctx context.Context, config *cli.Config) (*settings.Settings, 
 func noServerToEdit(s *settings.Settings, name string) error {
 	server := s.Entry(name)
 	if server == nil {
-		return &engine.NoServerError{Name: name, Known: s.EntryNames()}
+		return &sources.NoServerError{Name: name, Known: s.EntryNames()}
 	}
 	return &cli.UsageError{
 		Err:  fmt.Errorf("server %q is defined at %s, which this command cannot change", name, server.Origin),

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 )
 
@@ -163,7 +164,7 @@ func runStop(ctx context.Context, e *cli.Env, names []string) error {
 // stopAll stops all that is kept. Only sessions with HTTP servers whose entries apply here can
 // be ended; the others are forgotten.
 func stopAll(ctx context.Context, e *cli.Env) (stopped int, err error) {
-	if engine.KeepsSessions(e.Config.Folders) {
+	if sources.KeepsSessions(e.Config.Folders) {
 		if s, err := e.Engine.Session(ctx, cli.SessionOptions{}); err == nil {
 			on, _, _ := s.Servers.Named() // no name, so none is missing
 			for _, server := range on {
@@ -173,7 +174,7 @@ func stopAll(ctx context.Context, e *cli.Env) (stopped int, err error) {
 			}
 		}
 	}
-	n, err := engine.StopAllKept(ctx, e.Config.Folders)
+	n, err := sources.StopAllKept(ctx, e.Config.Folders)
 	return stopped + n, err
 }
 

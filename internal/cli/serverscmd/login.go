@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -96,7 +97,7 @@ func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) err
 	}
 	limit := loginTimeout
 	if e.Config.Globals.TimeoutSet {
-		limit = cmp.Or(e.Config.Globals.Timeout, engine.Endless)
+		limit = cmp.Or(e.Config.Globals.Timeout, sources.Endless)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
 		fmt.Errorf("%w: no login was completed within %s", exec.ErrTimeout, limit))
@@ -117,7 +118,7 @@ type login struct {
 	ios         *cli.IO
 	person      *cli.Person
 	browser     ui.Browser
-	connections *engine.Connections
+	connections *sources.Connections
 	server      settings.Server
 	options     mcpclient.Options
 	logins      *oauth.Store
@@ -167,7 +168,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	if err != nil {
 		return nil, err
 	}
-	if err := engine.CheckClient(server, o.forClient); err != nil {
+	if err := sources.CheckClient(server, o.forClient); err != nil {
 		return nil, err
 	}
 	if server.IsOff() {

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -42,7 +43,7 @@ func New(e *cli.Env) *cobra.Command {
 
 // noServerOrCommandError reports a word that is neither a server nor a command.
 type noServerOrCommandError struct {
-	*engine.NoServerError
+	*sources.NoServerError
 	command string // the command that was probably meant
 }
 
@@ -54,7 +55,7 @@ func (e *noServerOrCommandError) Hint() string {
 // suggestCommand extends the error about an unknown server if its name may be a misspelled
 // command.
 func suggestCommand(cmd *cobra.Command, err error) error {
-	unknown, ok := errors.AsType[*engine.NoServerError](err)
+	unknown, ok := errors.AsType[*sources.NoServerError](err)
 	if !ok || len(registry.Near(unknown.Name, unknown.Known)) > 0 {
 		return err
 	}
@@ -113,7 +114,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := engine.Kept(ctx, e.Config.Folders, s.Settings); err != nil && !s.Settings.Globals.Fresh {
+	if _, _, err := sources.Kept(ctx, e.Config.Folders, s.Settings); err != nil && !s.Settings.Globals.Fresh {
 		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
 			Code: "not_kept", Message: "servers with keep end with each run: " + err.Error(),
 			Hint: "set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access"})
@@ -141,7 +142,7 @@ func State(ctx context.Context, s *engine.Session, names []string) (Document, *r
 	if err != nil {
 		return Document{}, nil, err
 	}
-	return Document{append(engine.Infos(reg, on, off), engine.APIInfos(ctx, reg, apis)...)}, reg, nil
+	return Document{append(sources.Infos(reg, on, off), sources.APIInfos(ctx, reg, apis)...)}, reg, nil
 }
 
 func print(ios *cli.IO, doc Document) error {

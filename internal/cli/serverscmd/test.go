@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
@@ -113,7 +114,7 @@ func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclien
 	}
 	all = lastListed(ctx, e, s)
 	names := listedNames(all)
-	for _, info := range append(engine.Infos(reg, servers, nil), engine.APIInfos(ctx, reg, apis)...) {
+	for _, info := range append(sources.Infos(reg, servers, nil), sources.APIInfos(ctx, reg, apis)...) {
 		t := &trial{Info: info, ToolNames: []string{}, err: failed[info.Name]}
 		tools := reg.ByServer(info.Name)
 		for _, tool := range tools {
@@ -132,7 +133,7 @@ func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclien
 	return trials, all, nil
 }
 
-func (t *trial) isAPI() bool { return t.Transport == engine.APITransport }
+func (t *trial) isAPI() bool { return t.Transport == sources.APITransport }
 
 // call calls an operation of an API.
 func (t *trial) call(ctx context.Context, api *openapi.Source, tools []*registry.Tool) {

@@ -105,8 +105,8 @@ func (l *Store) Flush() {
 	switch err := l.Records.Flush(); {
 	case err == nil:
 	case l.Records.Active(cache.Listing):
-		l.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept",
-			Message: "tool lists cannot be cached: " + err.Error(), Hint: "set cache.discovery: 0 to disable the cache"})
+		l.opts.Warn(registry.Warning("cache_not_kept", "", "tool lists cannot be cached: "+err.Error(),
+			"set cache.discovery: 0 to disable the cache"))
 	default:
 		l.opts.Log.Debug("caching the protocols of servers failed", "err", err)
 	}

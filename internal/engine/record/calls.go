@@ -116,8 +116,8 @@ func (a *Calls) add(ctx context.Context, e audit.Entry) {
 		err = log.Add(context.WithoutCancel(ctx), e)
 	}
 	if err != nil {
-		a.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_not_written",
-			Message: "the call is not in the audit log: " + err.Error(), Hint: "set audit.enabled: false to disable the log"})
+		a.opts.Warn(registry.Warning("audit_not_written", "", "the call is not in the audit log: "+err.Error(),
+			"set audit.enabled: false to disable the log"))
 	}
 }
 

@@ -137,12 +137,12 @@ func (a *Tape) Records() bool { return a != nil && a.recorder != nil }
 // Replays reports whether a recording is used.
 func (a *Tape) Replays() bool { return a != nil && a.recorded != nil }
 
-// Sources returns the sources of a recording that is used; nil without one.
+// Sources returns the sources of a recording that is used, which may have none; nil without one.
 func (a *Tape) Sources() []registry.Source {
 	if !a.Replays() {
 		return nil
 	}
-	return a.recorded.Sources(a.options)
+	return append([]registry.Source{}, a.recorded.Sources(a.options)...)
 }
 
 // Found returns what records the tools that sources find, except those that a filter hides; see

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -28,7 +29,7 @@ type Offer struct {
 	// Client is the name of the client that it was made for. It is empty if it is for all.
 	Client string
 	// Servers are those of the session, as the client reaches them.
-	Servers *engine.Servers
+	Servers *sources.Servers
 	// Failed are the servers and APIs that could not list their tools.
 	Failed []registry.Source
 	// Rules decide about prompts and resources.
@@ -134,7 +135,7 @@ func (o *Offer) profilesInUse() []string {
 }
 
 // OwnOf returns the servers of a client that are reached with its logins.
-func OwnOf(servers *engine.Servers) []*mcpclient.Source {
+func OwnOf(servers *sources.Servers) []*mcpclient.Source {
 	on, _, _ := servers.Named() // without a name there is no error
 	return slices.DeleteFunc(on, func(server *mcpclient.Source) bool { return !server.Settings().LoginPerClient() })
 }

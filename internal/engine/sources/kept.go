@@ -1,4 +1,4 @@
-package engine
+package sources
 
 import (
 	"context"
@@ -19,36 +19,36 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// keptServers are the servers that outlast a run, see [settings.Settings.KeepOf].
-type keptServers struct {
-	set     *settings.Settings
-	folders *state.Folders
-	use     mcpclient.KeptUse
-	renew   bool     // see [mcpclient.Keep]
-	command []string // runs [KeepServer]; without it no server is kept
+// KeptServers are the servers that outlast a run, see [settings.Settings.KeepOf].
+type KeptServers struct {
+	Settings *settings.Settings
+	Folders  *state.Folders
+	Use      mcpclient.KeptUse
+	Renew    bool     // see [mcpclient.Keep]
+	Command  []string // runs [KeepServer]; without it no server is kept
 }
 
-// keepFor returns for how long this run lets a server outlast it; 0 if it does not.
-func (k *keptServers) keepFor(server settings.Server) time.Duration {
-	if k.set.Globals.Fresh || k.use == mcpclient.OwnServers || len(k.command) == 0 {
+// KeepFor returns for how long this run lets a server outlast it; 0 if it does not.
+func (k *KeptServers) KeepFor(server settings.Server) time.Duration {
+	if k.Settings.Globals.Fresh || k.Use == mcpclient.OwnServers || len(k.Command) == 0 {
 		return 0
 	}
-	return k.set.KeepOf(server)
+	return k.Settings.KeepOf(server)
 }
 
 // originOf returns the entry of a server for the name of its socket.
-func (k *keptServers) originOf(server settings.Server) keep.Origin {
+func (k *KeptServers) originOf(server settings.Server) keep.Origin {
 	file := server.Origin.Name
-	return keep.Origin{Root: k.set.ProjectRoot, File: file, Server: server.Name, Entry: k.set.ServersWritten()[file][server.Name]}
+	return keep.Origin{Root: k.Settings.ProjectRoot, File: file, Server: server.Name, Entry: k.Settings.ServersWritten()[file][server.Name]}
 }
 
 // sockets opens the folder of the sockets.
-func (k *keptServers) sockets(ctx context.Context) (*keep.Folder, error) {
-	dir, err := k.folders.Sockets()
+func (k *KeptServers) sockets(ctx context.Context) (*keep.Folder, error) {
+	dir, err := k.Folders.Sockets()
 	if err != nil {
 		return nil, err
 	}
-	return keep.Open(ctx, dir, k.set.Workspace)
+	return keep.Open(ctx, dir, k.Settings.Workspace)
 }
 
 // Kept returns the names of the servers that the settings keep between runs, and the folder of
@@ -75,17 +75,17 @@ func Kept(ctx context.Context, folders *state.Folders, set *settings.Settings) (
 	return names, dir.Path, err
 }
 
-// endOutdated ends the servers that earlier runs in this project keep for entries that have
+// EndOutdated ends the servers that earlier runs in this project keep for entries that have
 // changed or gone since.
-func (k *keptServers) endOutdated(ctx context.Context, log *slog.Logger) {
-	if !slices.ContainsFunc(k.folders.SocketFolders(), func(dir string) bool { return !keep.IsEmpty(dir) }) {
+func (k *KeptServers) EndOutdated(ctx context.Context, log *slog.Logger) {
+	if !slices.ContainsFunc(k.Folders.SocketFolders(), func(dir string) bool { return !keep.IsEmpty(dir) }) {
 		return
 	}
 	folder, err := k.sockets(ctx)
 	if err != nil {
 		return
 	}
-	if _, err := stopAll(ctx, folder.Path(), folder.Outdated(k.set.ProjectRoot, k.set.ServersWritten())); err != nil {
+	if _, err := stopAll(ctx, folder.Path(), folder.Outdated(k.Settings.ProjectRoot, k.Settings.ServersWritten())); err != nil {
 		log.Info("a kept server whose settings have changed was not stopped", "err", err)
 	}
 }
@@ -103,8 +103,8 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error) 
 
 // stop ends the processes that keep a server of the settings, whatever its entry said
 // when they were started, and returns their number.
-func (k *keptServers) stop(ctx context.Context, server settings.Server) (stopped int, err error) {
-	dir, err := k.folders.Sockets()
+func (k *KeptServers) stop(ctx context.Context, server settings.Server) (stopped int, err error) {
+	dir, err := k.Folders.Sockets()
 	if err != nil || len(keep.Sockets(dir.Path)) == 0 {
 		return 0, nil // without a folder nothing is kept
 	}
@@ -116,8 +116,8 @@ func (k *keptServers) stop(ctx context.Context, server settings.Server) (stopped
 }
 
 // forgetSessions forgets the sessions with an HTTP server of the settings.
-func (k *keptServers) forgetSessions(ctx context.Context, server settings.Server) {
-	if !KeepsSessions(k.folders) {
+func (k *KeptServers) forgetSessions(ctx context.Context, server settings.Server) {
+	if !KeepsSessions(k.Folders) {
 		return
 	}
 	if folder, err := k.sockets(ctx); err == nil {

@@ -1,4 +1,4 @@
-package engine
+package sources
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/engine/listing"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/process"
@@ -46,7 +47,7 @@ func (e *NoServerError) Is(target error) bool { return target == registry.ErrNot
 // Servers are the MCP servers and the APIs of a run, in the order of the settings.
 type Servers struct {
 	on       []*mcpclient.Source // started only if needed
-	off      []OffServer         // disabled or not allowed, never started
+	Off      []OffServer         // disabled or not allowed, never started
 	apis     []*openapi.Source
 	listings *listing.Store
 	// recorded are the servers of a recording that is replayed. Their tools are those of
@@ -54,13 +55,16 @@ type Servers struct {
 	recorded []*mcpclient.Source
 }
 
-// sources returns the servers and APIs in use as sources, in the order of registration.
-func (s *Servers) sources() []registry.Source {
-	out := make([]registry.Source, 0, len(s.on)+len(s.apis))
-	for _, server := range s.on {
+// InUse returns the servers and APIs in use, in the order of registration.
+func (s *Servers) InUse() []registry.Source { return List(s.on, s.apis) }
+
+// List returns servers, then APIs.
+func List(servers []*mcpclient.Source, apis []*openapi.Source) []registry.Source {
+	out := make([]registry.Source, 0, len(servers)+len(apis))
+	for _, server := range servers {
 		out = append(out, server)
 	}
-	for _, api := range s.apis {
+	for _, api := range apis {
 		out = append(out, api)
 	}
 	return out
@@ -85,7 +89,7 @@ func (s *Servers) APIs(patterns ...string) []*openapi.Source {
 // server.
 func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffServer, err error) {
 	if len(patterns) == 0 {
-		return slices.Concat(s.on, s.recorded), s.off, nil
+		return slices.Concat(s.on, s.recorded), s.Off, nil
 	}
 	for _, pattern := range patterns {
 		apis := s.APIs(pattern)
@@ -102,7 +106,7 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffSe
 				}
 			}
 		}
-		for _, server := range s.off {
+		for _, server := range s.Off {
 			if text.MatchName(pattern, server.Name) {
 				matched = true
 				if !slices.ContainsFunc(off, func(o OffServer) bool { return o.Name == server.Name }) {
@@ -111,7 +115,7 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffSe
 			}
 		}
 		if !matched {
-			return nil, nil, &NoServerError{pattern, s.names()}
+			return nil, nil, &NoServerError{pattern, s.Names()}
 		}
 	}
 	return on, off, nil
@@ -119,11 +123,11 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffSe
 
 // Failed returns the servers and APIs of a registry that did not list their tools.
 func (s *Servers) Failed(reg *registry.Registry) []registry.Source {
-	return slices.DeleteFunc(s.sources(), func(source registry.Source) bool { return reg.Failure(source.Name()) == nil })
+	return slices.DeleteFunc(s.InUse(), func(source registry.Source) bool { return reg.Failure(source.Name()) == nil })
 }
 
 // Has reports whether a source is a server or an API in use.
-func (s *Servers) Has(source registry.Source) bool { return slices.Contains(s.sources(), source) }
+func (s *Servers) Has(source registry.Source) bool { return slices.Contains(s.InUse(), source) }
 
 // Infos describes the servers of a registry, with servers that are turned off
 // last. Their tools are the registered ones.
@@ -145,7 +149,7 @@ func Infos(reg *registry.Registry, on []*mcpclient.Source, off []OffServer) []mc
 func (s *Servers) Of(name string) registry.Source {
 	var found registry.Source
 	longest := 0
-	for _, server := range s.sources() {
+	for _, server := range s.InUse() {
 		if raw, _ := registry.ServerOf(server.Name()); len(raw) > longest && isToolOf(raw, name) {
 			found, longest = server, len(raw)
 		}
@@ -153,18 +157,18 @@ func (s *Servers) Of(name string) registry.Source {
 	return found
 }
 
-// offOf returns the server that is turned off to which a name of the form server__tool
+// OffOf returns the server that is turned off to which a name of the form server__tool
 // refers, or nil. The longest server name wins, that of a server in use too.
-func (s *Servers) offOf(name string) *OffServer {
+func (s *Servers) OffOf(name string) *OffServer {
 	var found *OffServer
 	longest := 0
 	if on := s.Of(name); on != nil {
 		raw, _ := registry.ServerOf(on.Name())
 		longest = len(raw)
 	}
-	for i, off := range s.off {
+	for i, off := range s.Off {
 		if len(off.Name) > longest && isToolOf(off.Name, name) {
-			found, longest = &s.off[i], len(off.Name)
+			found, longest = &s.Off[i], len(off.Name)
 		}
 	}
 	return found
@@ -175,9 +179,9 @@ func isToolOf(server, name string) bool {
 	return strings.HasPrefix(name, server+"__") || strings.HasPrefix(name, registry.ValidName(server+"__"))
 }
 
-// names returns the names of all servers, with those that are turned off
+// Names returns the names of all servers, with those that are turned off
 // last.
-func (s *Servers) names() []string {
+func (s *Servers) Names() []string {
 	var out []string
 	for _, server := range slices.Concat(s.on, s.recorded) {
 		out = append(out, server.Info().Name)
@@ -185,7 +189,7 @@ func (s *Servers) names() []string {
 	for _, api := range s.apis {
 		out = append(out, api.Settings().Name)
 	}
-	for _, off := range s.off {
+	for _, off := range s.Off {
 		out = append(out, off.Name)
 	}
 	return out
@@ -349,7 +353,7 @@ func sameFile(a, b string) bool {
 // skipped returns why a server is not started, or "": it would be toolreg itself, or this
 // run is inside a server that a toolreg started, whose list would contain itself without
 // end. inside is [process.InsideServer].
-func skipped(p *programs, inside func() (server string, ok bool), server *settings.Server) string {
+func skipped(p *programs.Set, inside func() (server string, ok bool), server *settings.Server) string {
 	if name, ok := inside(); ok && name == "" {
 		return "skipped: this toolreg runs inside a server of another"
 	} else if ok {
@@ -357,11 +361,11 @@ func skipped(p *programs, inside func() (server string, ok bool), server *settin
 	}
 	argv := append([]string{server.Command}, server.Args...)
 	for i, word := range argv {
-		if text, err := p.expander.Expand(word); err == nil {
+		if text, err := p.Expander.Expand(word); err == nil {
 			argv[i] = text
 		}
 	}
-	if StartsToolreg(argv, values.Folder(p.set.ProjectRoot, server.Cwd), p.environ) {
+	if StartsToolreg(argv, values.Folder(p.Settings.ProjectRoot, server.Cwd), p.Environ) {
 		return "skipped: it starts toolreg itself"
 	}
 	return ""

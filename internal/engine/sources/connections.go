@@ -1,4 +1,4 @@
-package engine
+package sources
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/engine/listing"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -20,68 +21,94 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
+// ConnectionOptions are what servers are reached with.
+type ConnectionOptions struct {
+	Programs *programs.Set
+	Logins   *Logins
+	Listings *listing.Store
+	Kept     *KeptServers
+	// Base returns the options of a server that do not depend on how it is reached: what it may
+	// ask, what is logged, and limits.
+	Base    func(settings.Server) mcpclient.Options
+	Version string       // of toolreg
+	Earlier *Connections // of the session that this one is to replace; nil if there is none
+}
+
 // Connections reaches the servers of the settings: it has their options, logins and cached
 // records. It starts none.
 type Connections struct {
-	programs  *programs
-	logins    *logins
-	listings  *listing.Store
-	kept      *keptServers
-	questions *questions
-	gate      *gate                             // for questions to a model
-	all       mcpclient.Options                 // what the options of all servers have in common
-	logs      func() func(mcpclient.LogMessage) // see [Deps.ServerLog]
-	files     *builtin.Files                    // for calls of APIs
-	links     *links
-	apis      []*openapi.Source // that were created
-	earlier   []*openapi.Source // of the session that this one is to replace
+	opts  ConnectionOptions
+	files *builtin.Files // for calls of APIs
+	links *links
+	apis  []*openapi.Source // that were created
 }
 
-// workspaceOf returns the workspace of the settings; "" means that there is none.
-func workspaceOf(set *settings.Settings) string {
-	if set.NoWorkspace {
-		return ""
+// NewConnections returns the connections of a session. Its user must call Close.
+func NewConnections(o ConnectionOptions) *Connections {
+	c := &Connections{opts: o, links: &links{confiner: o.Programs.Confiner, all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}},
+		files: builtin.NewFiles(builtin.Options{Workspace: o.Programs.Workspace()})}
+	if o.Earlier != nil {
+		c.links.earlier = o.Earlier.links
 	}
-	return set.Workspace
+	return c
+}
+
+// TakeOver makes these the connections that own the servers which they share with the earlier ones.
+// released is called with each.
+func (c *Connections) TakeOver(released func(registry.Source)) {
+	c.links.takeOver(released)
+	c.opts.Earlier = nil
+}
+
+// Drop ends the sessions of servers that were made with logins of a client. released is called with
+// each.
+func (c *Connections) Drop(s *Servers, client string, released func(registry.Source)) {
+	for _, server := range s.on {
+		if server.Settings().LoginPerClient() {
+			released(server)
+			c.links.remove(place{server.Settings().Name, client})
+			_ = server.Close() // its error says nothing about the next session
+		}
+	}
+}
+
+// Release calls released with each server that the earlier connections still own.
+func (c *Connections) Release(released func(registry.Source)) { c.links.release(released) }
+
+// Close closes the logins and the files of calls. The servers must be closed before.
+func (c *Connections) Close() error {
+	c.opts.Logins.close()
+	return c.files.Close()
 }
 
 // Options returns the options for connecting to a server of the settings.
 func (c *Connections) Options(ctx context.Context, server settings.Server) mcpclient.Options {
-	o, p, logins := c.all, c.programs, c.Logins()
-	o.Server, o.Memory = server, c.listings.OfServer(server)
+	o, p, logins := c.opts.Base(server), c.opts.Programs, c.Logins()
+	o.Server, o.Memory = server, c.opts.Listings.OfServer(server)
 	o.Auth = func(expanded settings.Server) wire.Authorizer { return c.OAuthClient(expanded, logins) }
-	o.Confine = p.confiner.Programs(confine.Server(server.Name))
-	o.Elicit, o.Refused = c.questions.elicit, c.questions.declined
-	o.Exchange = c.gate.tape.Exchange(server.Name)
-	o.Keep = c.keep(server)
-	if p.set.StartsOutside(server) {
-		o.Folder = p.folders.Neutral
+	o.Confine = p.Confiner.Programs(confine.Server(server.Name))
+	o.Keep = c.keep(server, o.ListOnly || o.Guard)
+	if p.Settings.StartsOutside(server) {
+		o.Folder = p.Folders.Neutral
 	} else {
-		o.Extra = []string{p.bytecode()}
-	}
-	if c.logs != nil {
-		o.OnLog = c.logs()
-	}
-	if other, ok := c.questions.asker.(Sampler); ok {
-		o.Sample = other.Sample
-	} else if p.set.Sampling.Command.IsSet() {
-		o.Sample = (&samplingCommand{gate: c.gate, questions: c.questions, server: server}).Answer
+		o.Extra = []string{p.Bytecode()}
 	}
 	return o
 }
 
-// keep returns how a server is kept between runs; nil if it is not.
-func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
-	d := c.kept.keepFor(server)
+// keep returns how a server is kept between runs; nil if it is not. lists says that the run does not
+// call the server, or guards it.
+func (c *Connections) keep(server settings.Server, lists bool) *mcpclient.Keep {
+	d := c.opts.Kept.KeepFor(server)
 	if d <= 0 {
 		return nil
 	}
 	return &mcpclient.Keep{
-		For: d, Use: c.kept.use, Lists: c.all.ListOnly || c.all.Guard, Renew: c.kept.renew,
-		Consent: c.programs.set.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
-		Origin:  func() keep.Origin { return c.kept.originOf(server) }, Folder: c.kept.sockets, Command: c.kept.command,
+		For: d, Use: c.opts.Kept.Use, Lists: lists, Renew: c.opts.Kept.Renew,
+		Consent: c.opts.Programs.Settings.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
+		Origin:  func() keep.Origin { return c.opts.Kept.originOf(server) }, Folder: c.opts.Kept.sockets, Command: c.opts.Kept.Command,
 		Plan: func(_ context.Context, spec *process.Spec) (json.RawMessage, error) {
-			plan, err := c.programs.confiner.Plan(confine.Server(server.Name), spec)
+			plan, err := c.opts.Programs.Confiner.Plan(confine.Server(server.Name), spec)
 			if plan == nil {
 				return nil, err
 			}
@@ -92,15 +119,15 @@ func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
 
 // api creates the source of an API of the settings.
 func (c *Connections) api(api settings.API) *openapi.Source {
-	set, p := c.programs.set, c.programs
+	set, p := c.opts.Programs.Settings, c.opts.Programs
 	logins := c.Logins()
 	o := openapi.Options{
-		API: api, Expand: p.expander.API, ProjectRoot: set.ProjectRoot, Version: c.all.Version,
+		API: api, Expand: p.Expander.API, ProjectRoot: set.ProjectRoot, Version: c.opts.Version,
 		Limits:     openapi.Limits{Document: set.Limits.Document, Result: set.Limits.Result, Schema: set.Limits.Schema, Tools: set.Limits.Tools},
-		AllowHosts: set.FetchAllow.Values(), Proxy: proxyOf(p.environ),
-		Memory: c.listings.OfAPI(api),
+		AllowHosts: set.FetchAllow.Values(), Proxy: proxyOf(p.Environ),
+		Memory: c.opts.Listings.OfAPI(api),
 		Auth:   func(expanded settings.API) openapi.Authorizer { return c.apiClient(expanded, logins) },
-		Warn:   p.reports.add, Logger: p.reports.log,
+		Warn:   p.Warn, Logger: p.Log,
 	}
 	if allowed, isSet := set.Permissions["filesystem"]; allowed || !isSet {
 		o.Paths = c.files.Paths
@@ -111,8 +138,10 @@ func (c *Connections) api(api settings.API) *openapi.Source {
 	if api.Origin.Scope == settings.ScopeProject && set.Project != nil {
 		o.Granted = c.granted
 	}
-	for _, earlier := range c.earlier {
-		o.Unasked = o.Unasked || earlier.Info().State == openapi.Ready && sameAPI(earlier.Settings(), api)
+	if c.opts.Earlier != nil {
+		o.Unasked = slices.ContainsFunc(c.opts.Earlier.apis, func(earlier *openapi.Source) bool {
+			return earlier.Info().State == openapi.Ready && sameAPI(earlier.Settings(), api)
+		})
 	}
 	source := openapi.New(o)
 	c.apis = append(c.apis, source)
@@ -133,7 +162,7 @@ func sameAPI(a, b settings.API) bool {
 // with this content.
 func (c *Connections) granted(path, sum string) error {
 	path = trust.Real(path)
-	for _, f := range c.programs.set.Project.Covered {
+	for _, f := range c.opts.Programs.Settings.Project.Covered {
 		switch {
 		case f.Path != path || f.Sum == "":
 		case f.Sum == sum:
@@ -161,12 +190,12 @@ func (c *Connections) EndKept(ctx context.Context, server *mcpclient.Source) (st
 // StopKept ends the processes that keep a server of the settings, whatever its entry said
 // when they were started, and returns their number.
 func (c *Connections) StopKept(ctx context.Context, server settings.Server) (stopped int, err error) {
-	return c.kept.stop(ctx, server)
+	return c.opts.Kept.stop(ctx, server)
 }
 
 // replayed returns the servers of a recording, which answer requests about prompts and resources.
 func (c *Connections) replayed(ctx context.Context, sources []registry.Source) (out []*mcpclient.Source) {
-	for _, server := range c.programs.set.Servers {
+	for _, server := range c.opts.Programs.Settings.Servers {
 		o := c.Options(ctx, server)
 		i := slices.IndexFunc(sources, func(s registry.Source) bool { return s.Name() == registry.MCPPrefix+server.Name })
 		o.Recorded = sources[i]
@@ -179,11 +208,11 @@ func (c *Connections) replayed(ctx context.Context, sources []registry.Source) (
 // cached; kind is [mcpclient.OfferPrompts] or [mcpclient.OfferResources]. It starts
 // nothing.
 func (c *Connections) CachedOffers(ctx context.Context, server, kind string) []mcpclient.Offer {
-	entry := c.programs.set.Server(server)
+	entry := c.opts.Programs.Settings.Server(server)
 	if entry == nil || entry.IsOff() {
 		return nil
 	}
-	cached, _ := c.listings.OfServer(*entry).Load(ctx) // an error means that the server must not be queried
+	cached, _ := c.opts.Listings.OfServer(*entry).Load(ctx) // an error means that the server must not be queried
 	return cached.Offers[kind]
 }
 
@@ -191,14 +220,14 @@ func (c *Connections) CachedOffers(ctx context.Context, server, kind string) []m
 // other tools, and the sessions with it that outlast a run, which belong to the old login.
 func (c *Connections) Forget(ctx context.Context, name string) {
 	var err error
-	if api := c.programs.set.API(name); api != nil {
-		err = c.listings.OfAPI(*api).Forget(ctx)
+	if api := c.opts.Programs.Settings.API(name); api != nil {
+		err = c.opts.Listings.OfAPI(*api).Forget(ctx)
 	}
-	if server := c.programs.set.Server(name); server != nil {
-		c.kept.forgetSessions(ctx, *server)
-		err = c.listings.OfServer(*server).Forget(ctx)
+	if server := c.opts.Programs.Settings.Server(name); server != nil {
+		c.opts.Kept.forgetSessions(ctx, *server)
+		err = c.opts.Listings.OfServer(*server).Forget(ctx)
 	}
 	if err != nil {
-		c.programs.reports.log.Debug("dropping the cached listing failed", "server", name, "err", err)
+		c.opts.Programs.Log.Debug("dropping the cached listing failed", "server", name, "err", err)
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package sources
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -50,16 +51,16 @@ type Plugins struct {
 
 // newPlugins finds all plugins and creates the sources of those that are used. It runs
 // nothing.
-func newPlugins(ctx context.Context, o *sourceOptions) *Plugins {
-	f := &pluginFinder{programs: o.programs}
+func newPlugins(ctx context.Context, o *Options) *Plugins {
+	f := &pluginFinder{programs: o.Programs}
 	f.find(ctx)
 	for i := range f.found {
 		p := &f.found[i]
 		if p.Untrusted || p.Disabled != nil && len(p.Problems) > 0 {
 			continue
 		}
-		if o.programs.envErr != nil && p.Disabled == nil {
-			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + o.programs.envErr.Error()})
+		if o.Programs.EnvErr != nil && p.Disabled == nil {
+			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + o.Programs.EnvErr.Error()})
 		}
 		opts := o.plugin(p.ID)
 		opts.Disabled = p.Disabled != nil
@@ -67,7 +68,7 @@ func newPlugins(ctx context.Context, o *sourceOptions) *Plugins {
 		if p.Sum != "" {
 			tree = p.Dir
 		}
-		opts.Outputs = o.listings.OfOutput(registry.PluginPrefix+p.ID, tree)
+		opts.Outputs = o.Listings.OfOutput(registry.PluginPrefix+p.ID, tree)
 		p.Source = discover.NewPlugin(p.Plugin, opts)
 	}
 	return &Plugins{Found: f.found, Folders: f.searched, Options: o.plugin}
@@ -76,22 +77,22 @@ func newPlugins(ctx context.Context, o *sourceOptions) *Plugins {
 // pluginFinder collects the plugins of one run in the order in which they claim names:
 // the project's, the user's, those of plugins.paths.
 type pluginFinder struct {
-	programs *programs
+	programs *programs.Set
 	found    []Plugin
 	searched []string
 }
 
 // find finds the plugins and marks those that cannot be used.
 func (f *pluginFinder) find(ctx context.Context) {
-	if p := f.programs.set.Project; p != nil && !f.programs.set.Globals.NoProject {
-		dir := filepath.Join(f.programs.set.ProjectRoot, ".toolreg", "plugins")
+	if p := f.programs.Settings.Project; p != nil && !f.programs.Settings.Globals.NoProject {
+		dir := filepath.Join(f.programs.Settings.ProjectRoot, ".toolreg", "plugins")
 		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
 	}
-	if user := settings.UserFolder(f.programs.environ); user != "" && !f.programs.set.Globals.NoUser {
+	if user := settings.UserFolder(f.programs.Environ); user != "" && !f.programs.Settings.Globals.NoUser {
 		dir := filepath.Join(user, "plugins")
 		f.add(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
 	}
-	for _, e := range f.programs.set.PluginPaths.Entries {
+	for _, e := range f.programs.Settings.PluginPaths.Entries {
 		f.addSetting(ctx, e)
 	}
 	f.markUnusable()
@@ -102,7 +103,7 @@ func (f *pluginFinder) find(ctx context.Context) {
 func (f *pluginFinder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
 	f.searched = append(f.searched, at.Path)
 	if project != nil {
-		at.Root = f.programs.set.ProjectRoot
+		at.Root = f.programs.Settings.ProjectRoot
 	}
 	for _, p := range discover.FindPlugins(ctx, at) {
 		found := Plugin{Plugin: p, Place: place}
@@ -128,14 +129,14 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 		return
 	}
 	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true, Hint: "it is listed in plugins.paths"}
-	inside := e.Origin.Scope == settings.ScopeProject && within(f.programs.set.ProjectRoot, path)
+	inside := e.Origin.Scope == settings.ScopeProject && within(f.programs.Settings.ProjectRoot, path)
 	switch {
 	case inside && !filepath.IsLocal(e.Value):
 		f.refuse(e,
 			fmt.Sprintf("%q is inside the project but is not a relative path, so project trust does not cover it", e.Value),
 			"write it relative to the project root")
 	case inside:
-		f.add(ctx, PlaceSetting, at, f.programs.set.Project)
+		f.add(ctx, PlaceSetting, at, f.programs.Settings.Project)
 	default:
 		f.add(ctx, PlaceSetting, at, nil)
 	}
@@ -148,17 +149,17 @@ func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 
 // pathOf returns the absolute path of an entry.
 func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
-	path, err := f.programs.expander.Expand(e.Value)
+	path, err := f.programs.Expander.Expand(e.Value)
 	if err != nil {
 		return "", err
 	}
-	if home, known := expand.Find(f.programs.environ, "HOME"); known {
+	if home, known := expand.Find(f.programs.Environ, "HOME"); known {
 		path = expand.Home(path, home)
 	}
 	if filepath.IsAbs(path) {
 		return path, nil
 	}
-	base := f.programs.set.ProjectRoot
+	base := f.programs.Settings.ProjectRoot
 	if e.Origin.Scope == settings.ScopeUser || e.Origin.Scope == settings.ScopeSystem {
 		base = filepath.Dir(e.Origin.Name)
 	}
@@ -198,7 +199,7 @@ func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 
 // markUnusable marks plugins that are disabled and those whose id is reserved or taken.
 func (f *pluginFinder) markUnusable() {
-	off := f.programs.set.PluginsOff.Sourced()
+	off := f.programs.Settings.PluginsOff.Sourced()
 	first := map[string]string{}
 	for i := range f.found {
 		p := &f.found[i]

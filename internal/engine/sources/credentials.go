@@ -1,4 +1,4 @@
-package engine
+package sources
 
 import (
 	"context"
@@ -15,14 +15,15 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-var errPerClient = errors.New("each client has its own process of the server")
+// ErrPerClient is the error of [Logins.Credentials] for a server of which each client has its own process.
+var ErrPerClient = errors.New("each client has its own process of the server")
 
-// credentials returns what calls of a tool authenticate with, for the cache of results:
+// Credentials returns what calls of a tool authenticate with, for the cache of results:
 // the expanded settings of its server or program, secrets that it inherits, and the login.
-func (l *logins) credentials(ctx context.Context, t *registry.Tool) (string, error) {
-	set := l.programs.set
+func (l *Logins) Credentials(ctx context.Context, t *registry.Tool) (string, error) {
+	set := l.Programs.Settings
 	if !t.OfServer() {
-		return l.programs.credentials(ctx, t)
+		return l.ofProgram(ctx, t)
 	}
 	if api := set.API(t.Server); api != nil {
 		return l.ofAPI(ctx, *api)
@@ -32,15 +33,15 @@ func (l *logins) credentials(ctx context.Context, t *registry.Tool) (string, err
 	case server == nil:
 		return "", nil
 	case server.PerClient && !caller.IsPerson(ctx):
-		return "", errPerClient
+		return "", ErrPerClient
 	}
-	s, err := l.programs.expander.Server(ctx, *server)
+	s, err := l.Programs.Expander.Server(ctx, *server)
 	if err != nil {
 		return "", err
 	}
-	all := []any{s.Command, s.Args, values.Pairs(s.Env), s.Cwd, s.URL, s.HTTPURL, values.Pairs(s.Headers), l.programs.inheritedSecrets(s.InheritEnv)}
+	all := []any{s.Command, s.Args, values.Pairs(s.Env), s.Cwd, s.URL, s.HTTPURL, values.Pairs(s.Headers), l.inheritedSecrets(s.InheritEnv)}
 	if s.URL+s.HTTPURL != "" {
-		account, err := oauth.New(s, l.store(l.programs.folders.State), nil).For(l.clientOf(ctx, s)).Account(ctx)
+		account, err := oauth.New(s, l.store(l.Programs.Folders.State), nil).For(l.clientOf(ctx, s)).Account(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -50,14 +51,14 @@ func (l *logins) credentials(ctx context.Context, t *registry.Tool) (string, err
 }
 
 // ofAPI returns what the requests to an API authenticate with.
-func (l *logins) ofAPI(ctx context.Context, api settings.API) (string, error) {
-	a, err := l.programs.expander.API(ctx, api)
+func (l *Logins) ofAPI(ctx context.Context, api settings.API) (string, error) {
+	a, err := l.Programs.Expander.API(ctx, api)
 	if err != nil {
 		return "", err
 	}
 	all := []any{a.Spec, a.URL, values.Pairs(a.Headers), values.Auth(a)}
 	if a.OAuth != nil {
-		account, err := oauth.ForAPI(a, l.store(l.programs.folders.State), nil).Account(ctx)
+		account, err := oauth.ForAPI(a, l.store(l.Programs.Folders.State), nil).Account(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -66,28 +67,30 @@ func (l *logins) ofAPI(ctx context.Context, api settings.API) (string, error) {
 	return fmt.Sprintf("%#v", all), nil
 }
 
-func (p *programs) credentials(ctx context.Context, t *registry.Tool) (string, error) {
+// ofProgram returns what a tool that is run here authenticates with.
+func (l *Logins) ofProgram(ctx context.Context, t *registry.Tool) (string, error) {
+	p := l.Programs
 	if t.Source == registry.SourceBuiltin {
 		return "", nil
 	}
-	env, err := values.ToolEnviron(ctx, p.set, p.expander, nil)
+	env, err := values.ToolEnviron(ctx, p.Settings, p.Expander, nil)
 	if err != nil {
 		return "", err
 	}
-	own, err := p.pluginSettings(ctx, t.Plugin)
+	own, err := p.PluginSettings(ctx, t.Plugin)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%#v", []any{env, string(own), p.inheritedSecrets(p.set.InheritEnv)}), nil
+	return fmt.Sprintf("%#v", []any{env, string(own), l.inheritedSecrets(p.Settings.InheritEnv)}), nil
 }
 
 // inheritedSecrets returns the entries of our environment whose names indicate secrets, if
 // a program inherits all of it.
-func (p *programs) inheritedSecrets(inherits bool) []string {
+func (l *Logins) inheritedSecrets(inherits bool) []string {
 	if !inherits {
 		return nil
 	}
-	out := slices.DeleteFunc(slices.Clone(p.environ), func(entry string) bool {
+	out := slices.DeleteFunc(slices.Clone(l.Programs.Environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return !secret.Named(name)
 	})

@@ -1,4 +1,4 @@
-package engine
+package sources
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/oauth"
@@ -17,27 +18,27 @@ import (
 	"github.com/toolreg/toolreg/internal/store"
 )
 
-// logins are the logins to servers and APIs, those of the person and those of clients.
-type logins struct {
-	programs  *programs
-	shared    *store.Store // of the session; nil if it has none
-	perClient bool         // see [Options.ClientLogins]
+// Logins are the logins to servers and APIs, those of the person and those of clients.
+type Logins struct {
+	Programs  *programs.Set
+	Shared    *store.Store // of the session; nil if it has none
+	PerClient bool         // see engine.Options
 
 	opening sync.Mutex
 	opened  *store.Store // see clientStore; nil until it is needed
 }
 
 // close closes the store of clients' logins if it was opened.
-func (l *logins) close() {
+func (l *Logins) close() {
 	if l.opened != nil {
 		l.opened.Close()
 	}
 }
 
 // store returns the store of logins. Those of clients are in the store of serve, if there is one.
-func (l *logins) store(folder func() (*state.Dir, error)) *oauth.Store {
+func (l *Logins) store(folder func() (*state.Dir, error)) *oauth.Store {
 	out := &oauth.Store{Open: folder}
-	if l.programs.set.Serve.Store.Value != "" {
+	if l.Programs.Settings.Serve.Store.Value != "" {
 		out.Clients = func(ctx context.Context) (oauth.Place, error) {
 			shared, err := l.clientStore(ctx)
 			return sharedLogins{shared}, err
@@ -47,15 +48,15 @@ func (l *logins) store(folder func() (*state.Dir, error)) *oauth.Store {
 }
 
 // clientStore returns the store of serve, which may not be in use otherwise.
-func (l *logins) clientStore(ctx context.Context) (*store.Store, error) {
-	if l.shared != nil {
-		return l.shared, nil
+func (l *Logins) clientStore(ctx context.Context) (*store.Store, error) {
+	if l.Shared != nil {
+		return l.Shared, nil
 	}
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	if l.opened == nil {
 		var err error
-		if l.opened, err = openStore(ctx, l.programs.set.Serve, l.programs.expander); err != nil {
+		if l.opened, err = OpenStore(ctx, l.Programs.Settings.Serve, l.Programs.Expander); err != nil {
 			return nil, err
 		}
 	}
@@ -63,8 +64,8 @@ func (l *logins) clientStore(ctx context.Context) (*store.Store, error) {
 }
 
 // clientOf returns the client whose login calls of a server use; "" if it is the person's.
-func (l *logins) clientOf(ctx context.Context, server settings.Server) string {
-	if l.perClient && server.LoginPerClient() {
+func (l *Logins) clientOf(ctx context.Context, server settings.Server) string {
+	if l.PerClient && server.LoginPerClient() {
 		return caller.Token(ctx)
 	}
 	return ""
@@ -73,28 +74,28 @@ func (l *logins) clientOf(ctx context.Context, server settings.Server) string {
 // Logins returns the store of logins. It opens the folder now, because servers connect
 // concurrently.
 func (c *Connections) Logins() *oauth.Store {
-	dir, err := c.programs.folders.State()
-	return c.logins.store(func() (*state.Dir, error) { return dir, err })
+	dir, err := c.opts.Programs.Folders.State()
+	return c.opts.Logins.store(func() (*state.Dir, error) { return dir, err })
 }
 
 // OAuthClient returns a client for an expanded server. It reads nothing until
 // it is used.
 func (c *Connections) OAuthClient(server settings.Server, logins *oauth.Store) *oauth.Client {
 	return oauth.New(server, logins, func(err error) {
-		c.programs.reports.warn("login_unkept", registry.MCPPrefix+server.Name, err.Error(), "")
+		c.opts.Programs.Warn(registry.Warning("login_unkept", registry.MCPPrefix+server.Name, err.Error(), ""))
 	})
 }
 
 // Remote returns a server of the settings that uses HTTP. The error is a
-// *NoServerError, an *InputError or a *document.Error.
+// *NoServerError, an *settings.InputError or a *document.Error.
 func (c *Connections) Remote(name string) (settings.Server, error) {
-	switch server := c.programs.set.Server(name); {
+	switch server := c.opts.Programs.Settings.Server(name); {
 	case server == nil:
-		return settings.Server{}, &NoServerError{name, c.programs.set.EntryNames()}
+		return settings.Server{}, &NoServerError{name, c.opts.Programs.Settings.EntryNames()}
 	case server.Err != nil:
 		return settings.Server{}, server.Err
 	case server.URL == "" && server.HTTPURL == "":
-		return settings.Server{}, &InputError{Err: fmt.Errorf("server %q is a program (%s); only servers with a url have logins", name, server.Origin)}
+		return settings.Server{}, &settings.InputError{Err: fmt.Errorf("server %q is a program (%s); only servers with a url have logins", name, server.Origin)}
 	default:
 		return *server, nil
 	}
@@ -102,21 +103,23 @@ func (c *Connections) Remote(name string) (settings.Server, error) {
 
 // apiClient returns the login to an expanded API. It reads nothing until it is used.
 func (c *Connections) apiClient(api settings.API, logins *oauth.Store) *oauth.Client {
-	return oauth.ForAPI(api, logins, func(err error) { c.programs.reports.warn("login_unkept", registry.APIPrefix+api.Name, err.Error(), "") })
+	return oauth.ForAPI(api, logins, func(err error) {
+		c.opts.Programs.Warn(registry.Warning("login_unkept", registry.APIPrefix+api.Name, err.Error(), ""))
+	})
 }
 
 // LoginTo returns the login to the server or API with a name: that of a client of serve, or,
-// if client is "", that of the person. The error is a *NoServerError, an *InputError or a
+// if client is "", that of the person. The error is a *NoServerError, an *settings.InputError or a
 // *document.Error.
 func (c *Connections) LoginTo(ctx context.Context, name, client string) (*oauth.Client, error) {
-	entry := c.programs.set.API(name)
+	entry := c.opts.Programs.Settings.API(name)
 	if entry == nil {
 		server, err := c.Remote(name)
 		if err == nil {
 			err = CheckClient(server, client)
 		}
 		if err == nil {
-			server, err = c.programs.expander.Server(ctx, server)
+			server, err = c.opts.Programs.Expander.Server(ctx, server)
 		}
 		return c.OAuthClient(server, c.Logins()).For(client), err
 	}
@@ -126,22 +129,22 @@ func (c *Connections) LoginTo(ctx context.Context, name, client string) (*oauth.
 	case entry.Err != nil:
 		return nil, entry.Err
 	case entry.OAuth == nil:
-		return nil, &InputError{Err: fmt.Errorf("API %q has no auth.oauth (%s); only APIs with it have logins", name, entry.Origin)}
+		return nil, &settings.InputError{Err: fmt.Errorf("API %q has no auth.oauth (%s); only APIs with it have logins", name, entry.Origin)}
 	}
-	api, err := c.programs.expander.API(ctx, *entry)
+	api, err := c.opts.Programs.Expander.API(ctx, *entry)
 	return c.apiClient(api, c.Logins()), err
 }
 
-// CheckClient returns an *InputError if a client of serve has no login of its own to a server; ""
+// CheckClient returns an *settings.InputError if a client of serve has no login of its own to a server; ""
 // is the person, who can have one to any.
 func CheckClient(server settings.Server, client string) error {
 	switch {
 	case client == "":
 		return nil
 	case client == caller.Stdio || client == caller.Local:
-		return &InputError{Err: fmt.Errorf("clients without a token (%s) use your own login", client), Hint: "leave out --client"}
+		return &settings.InputError{Err: fmt.Errorf("clients without a token (%s) use your own login", client), Hint: "leave out --client"}
 	case !server.LoginPerClient():
-		return &InputError{
+		return &settings.InputError{
 			Err:  fmt.Errorf("server %q has one login, which all clients use (%s)", server.Name, server.Origin),
 			Hint: "set oauth.per: client in its settings",
 		}
@@ -171,7 +174,7 @@ func (c *Connections) Account(ctx context.Context, name, client string) (func(co
 func (c *Connections) RedirectURI(ctx context.Context, name string) (string, error) {
 	server, err := c.Remote(name)
 	if err == nil {
-		server, err = c.programs.expander.Server(ctx, server)
+		server, err = c.opts.Programs.Expander.Server(ctx, server)
 	}
 	if err != nil || server.OAuth == nil {
 		return "", err
@@ -203,7 +206,7 @@ func (c *Connections) BeginLogin(ctx context.Context, name, client, redirect, pr
 	case err != nil && !errors.Is(err, registry.ErrNeedsLogin):
 		return "", nil, err
 	case login == nil:
-		return "", nil, &InputError{Err: fmt.Errorf("server %q needs no login: its settings have an Authorization header (%s)", name, server.Origin)}
+		return "", nil, &settings.InputError{Err: fmt.Errorf("server %q needs no login: its settings have an Authorization header (%s)", name, server.Origin)}
 	}
 	if address, pending, err = login.Begin(ctx, redirect, prefix); err != nil {
 		return "", nil, fmt.Errorf("logging in to server %q: %w", name, err)

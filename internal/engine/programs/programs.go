@@ -1,0 +1,291 @@
+// Package programs has what the programs that settings name are run with: expanded values,
+// environments, the sandbox, hooks, and the context that they are told. It knows no sources and
+// runs nothing by itself but the commands that settings refer to for a value.
+package programs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/hooks"
+	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Set has what the programs that settings name are run with: expanded values, environments
+// and the sandbox.
+type Set struct {
+	Settings *settings.Settings // must not be changed
+	Dir      string             // the working directory
+	Environ  []string           // of the process, "K=V"
+	Folders  *state.Folders
+	Warn     func(registry.Diagnostic)
+	Log      *slog.Logger
+
+	Expander *values.Expander
+	Confiner *confine.Confiner
+	Env      []string // of the commands that tools run; nil until it is known
+	own      []string // of programs that no setting of the project names; see [settings.Settings.For]
+	EnvErr   error    // why Env is incomplete
+}
+
+// New expands the environments of programs. References to commands run these, unless
+// still is set. seen is told of each value that a reference has. The caller must call
+// Confiner.Close.
+func New(ctx context.Context, given Set, still bool, seen func(value string)) *Set {
+	p := &given
+	p.Expander = values.NewExpander(p.Settings.ProjectRoot, p.Environ)
+	p.Confiner = confine.New(confine.Options{Settings: p.Settings, Environ: p.Environ, Env: p.programEnv, Expand: p.Expander.Expand,
+		Hide: p.privateFolders, Closed: p.Folders.SocketFolders, Protect: p.guardedPaths, Neutral: p.Folders.Neutral,
+		Logs: p.Folders.Sandbox, Warn: p.Warn, Log: p.Log})
+	p.Expander.Environ = append(slices.Clone(p.Expander.Environ), p.Bytecode())
+	p.Expander.Confine = func(scope settings.Scope) process.Confiner { return p.Confiner.ProgramsOf(confine.References, scope) }
+	if still {
+		p.Expander = p.Expander.Still()
+	}
+	p.Expander.Seen = seen
+	p.Env, p.EnvErr = values.ToolEnviron(ctx, p.Settings, p.Expander, p.Environ)
+	p.own = p.Env
+	if own := p.Settings.For(settings.ScopeUser); own != p.Settings {
+		var err error
+		if p.own, err = values.ToolEnviron(ctx, own, p.Expander, p.Environ); err != nil && p.EnvErr == nil {
+			p.Warn(registry.Warning("env_unset", "", err.Error(), "commands run without the variables of the setting env"))
+		}
+	}
+	if p.EnvErr != nil && !p.Settings.DiscoveryCommand.IsSet() {
+		p.Warn(registry.Warning("env_unset", "", p.EnvErr.Error(), "commands run without the variables of the setting env"))
+	}
+	return p
+}
+
+// programEnv returns the environment of commands, or that of the process as long as the
+// former is unknown.
+func (p *Set) programEnv() []string {
+	if p.Env == nil {
+		return p.Expander.Environ
+	}
+	return p.Env
+}
+
+// EnvFor returns the environment of a program that a setting names. That of tools has the variables
+// of a project, too.
+func (p *Set) EnvFor(c settings.Command) []string {
+	if c.Origin.Scope == settings.ScopeProject {
+		return p.Env
+	}
+	return p.own
+}
+
+// Workspace returns the workspace of the settings; "" means that there is none.
+func (p *Set) Workspace() string {
+	if p.Settings.NoWorkspace {
+		return ""
+	}
+	return p.Settings.Workspace
+}
+
+// Shell returns the shell whose grammar is used to read commands, which is the one that
+// runs them.
+func (p *Set) Shell() string { return builtin.Shell(p.Env) }
+
+// Bytecode returns a variable with which Python keeps compiled modules in a folder of toolreg.
+// Those in a project are not covered by trust, because they change from run to run, but an
+// archive can give a module that does something else the times that Python expects. It also
+// keeps Python from writing to the folders of plugins, which would revoke trust.
+func (p *Set) Bytecode() string {
+	folder := os.DevNull
+	if dir, err := p.Folders.Cache("python"); err == nil {
+		folder = dir.Path
+	}
+	return "PYTHONPYCACHEPREFIX=" + folder
+}
+
+// Hooks returns the hooks of the settings; nil if there are none.
+func (p *Set) Hooks(ctx context.Context) *hooks.Set {
+	set := NewHooks(ctx, p.Settings, p.Expander, p.Environ)
+	if set != nil {
+		for i := range set.Hooks {
+			h := &set.Hooks[i]
+			h.Confine, h.Env = p.Confiner.ProgramsOf(confine.Hooks, p.Settings.Hooks[i].Origin.Scope), append(h.Env, p.Bytecode())
+		}
+	}
+	return set
+}
+
+// privateFolders returns toolreg's own folders in the home folder, which confined
+// programs must not read.
+func (p *Set) privateFolders() []string {
+	var out []string
+	if dir := settings.UserFolder(p.Environ); dir != "" {
+		out = append(out, dir)
+	}
+	if d, err := p.Folders.State(); err == nil {
+		out = append(out, d.Path)
+	}
+	if dir, err := state.DefaultDir(p.Environ); err == nil && !slices.Contains(out, dir) {
+		out = append(out, dir)
+	}
+	if dir, err := state.DefaultCacheDir(p.Environ); err == nil {
+		out = append(out, dir)
+	}
+	if dir, err := p.Folders.Secrets(); err == nil {
+		out = append(out, dir.Path)
+	}
+	return append(out, p.Folders.SocketFolders()...)
+}
+
+// ProtectedPaths returns the files and folders of toolreg that no tool may change.
+func (p *Set) ProtectedPaths() []string {
+	out := append(p.Settings.ProtectedPaths(p.Environ, p.Dir, p.Settings.Globals.Files), filepath.Join(p.Settings.ProjectRoot, lock.Name))
+	if dir, err := state.DefaultDataDir(p.Environ); err == nil {
+		out = append(out, dir)
+	}
+	return out
+}
+
+// guardedPaths returns what sandboxed programs do not change: the protected paths, and the
+// scripts in the workspace that run outside the sandbox without a question.
+func (p *Set) guardedPaths() []string {
+	scripts, err := p.Settings.Scripts(p.Environ)
+	if err != nil {
+		p.Warn(registry.Warning("sandbox_scripts", "", "sandboxed programs may change scripts of the settings: "+err.Error(), ""))
+	}
+	return append(p.ProtectedPaths(), scripts...)
+}
+
+// PluginSettings returns the settings of one plugin, expanded; nil if there are
+// none.
+func (p *Set) PluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
+	for _, n := range p.Settings.RawNamed("plugins.settings") {
+		if n.Name == id {
+			return expand.JSON(n.JSON(), func(text string) (string, error) { return p.Expander.Secret(ctx, text, n.Origin.Scope) })
+		}
+	}
+	return nil, nil
+}
+
+// NewHooks returns the hooks of settings, nil if there are none, without a session; environ is
+// the environment of the process.
+func NewHooks(ctx context.Context, set *settings.Settings, x *values.Expander, environ []string) *hooks.Set {
+	if len(set.Hooks) == 0 {
+		return nil
+	}
+	out := &hooks.Set{Dir: set.ProjectRoot}
+	type environment struct {
+		vars []string
+		err  error
+	}
+	envs := map[settings.Scope]environment{}
+	for _, h := range set.Hooks {
+		env, ok := envs[h.Origin.Scope]
+		if !ok {
+			env.vars, env.err = values.ToolEnviron(ctx, set.For(h.Origin.Scope), x, environ)
+			envs[h.Origin.Scope] = env
+		}
+		out.Hooks = append(out.Hooks, hooks.Hook{Event: hooks.Event(h.Event), Command: h.Command.Argv, Tools: h.Tools, Timeout: h.Timeout,
+			Env: append(slices.Clone(env.vars), "TOOLREG_PROJECT_ROOT="+set.ProjectRoot), Origin: h.Origin.String(), Place: h.Layer,
+			Expand: func() ([]string, error) {
+				if env.err != nil {
+					return nil, env.err
+				}
+				return hookCommand(x, h.Command)
+			}})
+	}
+	return out
+}
+
+// hookCommand expands a hook's command. A relative program path in the system's
+// or user's settings is resolved from the folder of those settings: hooks run
+// in the project, which must not be able to replace the program.
+func hookCommand(x *values.Expander, c settings.Command) ([]string, error) {
+	argv, err := x.Command(c)
+	if err != nil {
+		return nil, err
+	}
+	ours := c.Origin.Scope == settings.ScopeUser || c.Origin.Scope == settings.ScopeSystem
+	if ours && strings.ContainsRune(filepath.ToSlash(argv[0]), '/') && !filepath.IsAbs(argv[0]) {
+		argv[0] = filepath.Join(filepath.Dir(c.Origin.Name), argv[0])
+	}
+	return argv, nil
+}
+
+// Fact is one value of the context, given for this run.
+type Fact struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Facts are the context of a run: what programs and expressions are told about it.
+type Facts struct {
+	programs *Set
+	given    []Fact
+}
+
+// Facts returns the context of a run with values given for it.
+func (p *Set) Facts(given []Fact) Facts { return Facts{p, given} }
+
+// JSON returns the context of this run: the setting context, overridden by --context
+// and by the values that toolreg sets itself.
+func (c Facts) JSON() json.RawMessage {
+	all := map[string]json.RawMessage{"sandboxed": json.RawMessage("false")}
+	for _, n := range c.programs.Settings.RawNamed("context") {
+		value, err := expand.JSON(n.JSON(), c.programs.Expander.Expand)
+		if err != nil {
+			c.programs.Warn(registry.Warning("context_unset", "", fmt.Sprintf("%s: context.%s is ignored: %s", n.Origin, n.Name, err), ""))
+			continue
+		}
+		all[n.Name] = value
+	}
+	for _, fact := range c.given {
+		all[fact.Name] = fact.Value
+	}
+	set := func(name, value string) {
+		if text, err := json.Marshal(value); err == nil && value != "" {
+			all[name] = text
+		}
+	}
+	set("channel", c.programs.Settings.Globals.Channel)
+	set("workspace", c.programs.Settings.Workspace)
+	set("projectRoot", c.programs.Settings.ProjectRoot)
+	out, err := json.Marshal(all)
+	if err != nil {
+		return json.RawMessage("{}") // cannot happen: each value is JSON
+	}
+	return out
+}
+
+// Text returns one value of the context as text; "" if it is not set or is
+// neither text nor a number.
+func (c Facts) Text(name string) string {
+	var value json.RawMessage
+	for _, n := range c.programs.Settings.RawNamed("context") {
+		if n.Name == name {
+			// A value that cannot be expanded is reported by JSON.
+			value, _ = expand.JSON(n.JSON(), c.programs.Expander.Expand)
+		}
+	}
+	for _, fact := range c.given {
+		if fact.Name == name {
+			value = fact.Value
+		}
+	}
+	var out string
+	var number json.Number
+	if json.Unmarshal(value, &out) != nil && json.Unmarshal(value, &number) == nil {
+		out = number.String()
+	}
+	return out
+}

@@ -1,0 +1,171 @@
+package sources
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/engine/listing"
+	"github.com/toolreg/toolreg/internal/engine/programs"
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Options are what the sources of a run are made of, with the settings of Programs.
+type Options struct {
+	Programs  *programs.Set
+	Facts     programs.Facts
+	Listings  *listing.Store
+	Notice    func(registry.Diagnostic)
+	Tools     builtin.Options // what the settings do not say about built-in tools
+	Evaluator []string        // runs jq.Evaluate for expressions of plugins and projects
+	Host      registry.Source // functions of the program that drives this one; may be nil
+	// Replayed are the sources of a recording. If it is not nil, none are created but built-in tools and
+	// composites.
+	Replayed  []registry.Source
+	OnlyLocal bool                  // neither plugins nor servers are used
+	Inside    func() (string, bool) // see [process.InsideServer]
+}
+
+// builtin returns the options of the built-in tools.
+func (o *Options) builtin() builtin.Options {
+	set, out := o.Programs.Settings, o.Tools
+	out.Workspace, out.Env = set.Workspace, o.Programs.Env
+	out.ShellTimeout, out.ShellMaxTimeout = orEndless(set.ShellTimeout), orEndless(set.ShellMaxTimeout)
+	out.MaxOutput, out.Protected, out.Fetch = shellOutput(set), o.Programs.ProtectedPaths(), o.fetch()
+	out.Session, out.Agent = o.Facts.Text("sessionKey"), o.Facts.Text("agentId")
+	if d, err := o.Programs.Folders.State(); err == nil {
+		out.StateDir = d.Path
+		out.Protected = append(out.Protected, d.Path)
+	}
+	if dir, err := state.DefaultDir(o.Programs.Environ); err == nil && dir != out.StateDir {
+		out.Protected = append(out.Protected, dir)
+	}
+	return out
+}
+
+// shellOutput is how much run_shell_command keeps of stdout and of stderr: half
+// of the limit each, so that its report is not cut again.
+func shellOutput(set *settings.Settings) int64 {
+	shell := &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}}}
+	limit := set.Limits.Output
+	if m := set.OptionsOf(shell).MaxOutput; m != nil {
+		limit = *m
+	}
+	const labels = 1 << 10 // the other lines of the report
+	return max(limit/2-labels, limit/4, 1)
+}
+
+// command returns the options of the discovery and call commands. A
+// variable that is not set disables only this source, when it is used.
+func (o *Options) command() discover.CommandOptions {
+	p := o.Programs
+	return discover.CommandOptions{
+		Discovery: p.Settings.DiscoveryCommand, Call: p.Settings.CallCommand,
+		Expand: func(c settings.Command) ([]string, error) {
+			if p.EnvErr != nil {
+				return nil, p.EnvErr
+			}
+			return p.Expander.Command(c)
+		},
+		Context: o.Facts.JSON(), ProjectRoot: p.Settings.ProjectRoot, Env: append(slices.Clone(p.Env), p.Bytecode()),
+		Timeout: p.Settings.DiscoveryTimeout, Limits: o.limits(), Confine: p.Confiner.Programs(confine.Discovery),
+		Outputs:   o.Listings.OfOutput(registry.SourceCommand, ""),
+		Evaluator: o.Evaluator,
+	}
+}
+
+// plugin returns the options for running the plugin with an id.
+func (o *Options) plugin(id string) discover.PluginOptions {
+	p := o.Programs
+	return discover.PluginOptions{
+		Context: o.Facts.JSON(), ProjectRoot: p.Settings.ProjectRoot, Env: append(slices.Clone(p.Env), p.Bytecode()),
+		Settings: func(ctx context.Context) (json.RawMessage, error) { return p.PluginSettings(ctx, id) },
+		Timeout:  p.Settings.DiscoveryTimeout, Limits: o.limits(), Confine: p.Confiner.Programs(confine.Plugins), Evaluator: o.Evaluator,
+	}
+}
+
+// limits returns the limits of plugins and of the discovery command.
+func (o *Options) limits() discover.Limits {
+	l := o.Programs.Settings.Limits
+	return discover.Limits{Discovery: l.DiscoveryOutput, Output: l.Result, Tools: l.Tools, Schema: l.Schema}
+}
+
+// fetch returns the settings of web_fetch. References in them are
+// expanded when a page is fetched.
+func (o *Options) fetch() builtin.FetchOptions {
+	p, set := o.Programs, o.Programs.Settings
+	out := builtin.FetchOptions{
+		AllowHosts:   set.FetchAllow.Values(),
+		Processor:    func() ([]string, error) { return p.Expander.Command(set.Fetch.Processor) },
+		ProcessorDir: set.ProjectRoot,
+		Timeout:      orEndless(set.Fetch.Timeout), MaxBytes: set.Fetch.MaxBytes,
+		Version: o.Tools.Fetch.Version,
+		Headers: o.fetchHeaders, ConfineProcessor: p.Confiner.ProgramsOf(confine.Processor, set.Fetch.Processor.Origin.Scope),
+		ProcessorEnv: p.EnvFor(set.Fetch.Processor),
+	}
+	if dir, err := p.Folders.Cache(""); err == nil {
+		out.CacheDir, out.Refresh = dir.Path, o.Tools.Fetch.Refresh
+	}
+	if set.Fetch.Proxy {
+		out.Proxy = proxyOf(p.Environ)
+	}
+	return out
+}
+
+// fetchHeaders returns the headers that the settings define for an origin.
+func (o *Options) fetchHeaders(ctx context.Context, origin string) ([]builtin.FetchHeader, error) {
+	var out []builtin.FetchHeader
+	for _, given := range o.Programs.Settings.Fetch.Headers {
+		if given.URL != origin {
+			continue
+		}
+		pairs, err := o.Programs.Expander.Headers(ctx, given.Headers)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range pairs {
+			out = append(out, builtin.FetchHeader{Name: p.Name, Value: p.Value})
+		}
+	}
+	return out, nil
+}
+
+// composites reads the setting composites. It returns nil if there are none.
+func (o *Options) composites(ctx context.Context) *discover.Composites {
+	named := o.Programs.Settings.RawNamed("composites")
+	if len(named) == 0 {
+		return nil
+	}
+	return discover.ParseComposites(ctx, named,
+		discover.CompositeOptions{Context: o.Facts.JSON(), Evaluator: o.Evaluator, ProjectRoot: o.Programs.Settings.ProjectRoot})
+}
+
+// proxyOf reads the proxy variables in upper and lower case.
+func proxyOf(environ []string) func(*url.URL) (*url.URL, error) {
+	either := func(name string) string {
+		v, ok := expand.Find(environ, name)
+		if !ok {
+			v, _ = expand.Find(environ, strings.ToLower(name))
+		}
+		return v
+	}
+	c := httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
+	return c.ProxyFunc()
+}
+
+// Endless is the time limit used if the setting is 0, which means no limit.
+const Endless = 100_000 * time.Hour
+
+func orEndless(limit time.Duration) time.Duration { return cmp.Or(limit, Endless) }

@@ -1,10 +1,11 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -14,25 +15,40 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
-// callTool makes a client's call. Errors become results for the model, unless the request
+// calls makes the calls of clients, and counts them.
+type calls struct {
+	offers   *current.Offers
+	states   *question.Calls
+	tasks    *task.Tasks
+	sessions *transport.Sessions
+	logins   *logins
+	most     func() int // calls that may run with one token
+	log      *slog.Logger
+
+	running transport.Calls
+	ended   callCounts
+	claimed atomic.Bool // the names of clients are claims of access tokens
+}
+
+// call makes a client's call. Errors become results for the model, unless the request
 // itself was canceled.
-func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+func (l *calls) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 	c := question.From(ctx)
 	req.Params.Name = asked(ctx)
-	defer func() { s.countEnd(ctx, c, result, err) }()
-	done, err := s.admit(ctx, c)
+	defer func() { l.countEnd(ctx, c, result, err) }()
+	done, err := l.admit(ctx, c)
 	if err != nil {
 		return errorResult(err.Error()), nil
 	}
 	defer func() { done() }()
-	if c.Modern && !c.KnowsTasks() && s.taskSupport(ctx, req.Params.Name) == mcpclient.TaskRequired {
+	if c.Modern && !c.KnowsTasks() && l.taskSupport(ctx, req.Params.Name) == mcpclient.TaskRequired {
 		return nil, task.NeedsExtension()
 	}
 	t := question.Turn{
@@ -40,28 +56,28 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 		Progress: req.Params.GetProgressToken(), State: req.Params.RequestState,
 		Answers: req.Params.InputResponses,
 	}
-	run := func(ctx context.Context) (any, error) { return s.execute(ctx, req, true) }
+	run := func(ctx context.Context) (any, error) { return l.execute(ctx, req, true) }
 	var v any
 	var ask *question.Asked
 	task := c.WantedTask(req)
 	switch {
 	case task == nil:
-		v, ask, err = s.states.Make(ctx, t, run)
+		v, ask, err = l.states.Make(ctx, t, run)
 	case jsonx.KindOf(task) != jsonx.Object:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "task must be an object"}
-	case s.taskSupport(ctx, req.Params.Name) == "":
+	case l.taskSupport(ctx, req.Params.Name) == "":
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be called as a task", req.Params.Name)}
 	default:
-		v = s.states.Start(ctx, t, nil, run)
+		v = l.states.Start(ctx, t, nil, run)
 	}
 	if call, ok := v.(*question.Call); ok {
 		if ctx.Err() != nil { // nobody would learn the id of the task
 			call.Stop(question.ErrBrokenOff)
 			return nil, context.Cause(ctx)
 		}
-		_, stays := s.sessions.Call(ctx, c.Session.ID(), nil, nil) // the client has to find the task
+		_, stays := l.sessions.Call(ctx, c.Session.ID(), nil, nil) // the client has to find the task
 		over := done
-		run, err := s.tasks.Add(ctx, c.From, call,
+		run, err := l.tasks.Add(ctx, c.From, call,
 			func(v any, err error) (*mcp.CallToolResult, error) { return resultOfCall(c, v, err) },
 			func() { over(); stays() })
 		if err != nil {
@@ -82,22 +98,22 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (result
 }
 
 // countEnd counts a request for a call that has been answered, for the metrics.
-func (s *Server) countEnd(ctx context.Context, c *question.Client, result *mcp.CallToolResult, err error) {
+func (l *calls) countEnd(ctx context.Context, c *question.Client, result *mcp.CallToolResult, err error) {
 	_, isTask := errors.AsType[*task.AsTask](err)
-	switch label := labelOf(c.From.Name, s.claimed.Load(), s.offers.Common()); {
+	switch label := l.label(c.From.Name); {
 	case canceled(ctx, err):
 	case isTask:
-		s.ended.add(label, "task") // it goes on
+		l.ended.add(label, "task") // it goes on
 	case err != nil || result.IsError:
-		s.ended.add(label, "error")
+		l.ended.add(label, "error")
 	case len(result.InputRequests) == 0: // otherwise the client has to answer first
-		s.ended.add(label, "ok")
+		l.ended.add(label, "ok")
 	}
 }
 
 // taskSupport returns whether a tool can be called as a task, as in [mcpclient.TaskSupport].
-func (s *Server) taskSupport(ctx context.Context, name string) string {
-	v, done := s.offers.Use(ctx)
+func (l *calls) taskSupport(ctx context.Context, name string) string {
+	v, done := l.offers.Use(ctx)
 	defer done()
 	if t := v.Tool(name); t != nil {
 		return mcpclient.TaskSupport(&t.Tool.Definition)
@@ -124,8 +140,8 @@ func resultOfCall(c *question.Client, v any, err error) (*mcp.CallToolResult, er
 
 // execute makes a call. If its server needs a login of the client, it may ask for it and make the
 // call again.
-func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn bool) (registry.Result, error) {
-	v, done := s.offers.Use(ctx)
+func (l *calls) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn bool) (registry.Result, error) {
+	v, done := l.offers.Use(ctx)
 	defer done()
 	ctx = v.Context(ctx)
 	f, ok := v.Find(ctx, req.Params.Name)
@@ -146,10 +162,10 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn
 	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: question.Progress(ctx)}
 	r, err := v.Session.Calls.Call(ctx, f, call)
 	if server := v.OwnServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
-		if err := s.logins.logIn(ctx, server); err != nil {
+		if err := l.logins.logIn(ctx, server); err != nil {
 			return registry.Result{}, err
 		}
-		return s.execute(ctx, req, false)
+		return l.execute(ctx, req, false)
 	}
 	return v.Session.Calls.AnswerMCP(ctx, f.Tool, r), err
 }
@@ -216,41 +232,19 @@ func contentOf(parts []registry.Content) []mcp.Content {
 	return out
 }
 
-const (
-	// refusalPause is how long it takes to refuse a call.
-	refusalPause = 100 * time.Millisecond
-)
+// refusalPause is how long it takes to refuse a call.
+const refusalPause = 100 * time.Millisecond
 
 // admit counts a call of a client. If too many are running, it fails after a pause, so that
 // a client that floods the server is slowed down.
-func (s *Server) admit(ctx context.Context, c *question.Client) (done func(), err error) {
-	if err := s.calls.Add(c.From.Name, s.limits().MaxCalls); err != nil {
-		s.opts.Log.Warn("call refused", "caller", c.From.Name, "reason", err.Error())
+func (l *calls) admit(ctx context.Context, c *question.Client) (done func(), err error) {
+	if err := l.running.Add(c.From.Name, l.most()); err != nil {
+		l.log.Warn("call refused", "caller", c.From.Name, "reason", err.Error())
 		select {
 		case <-time.After(refusalPause):
 		case <-ctx.Done():
 		}
 		return nil, err
 	}
-	return func() { s.calls.Remove(c.From.Name) }, nil
-}
-
-// checkParams returns an error if headers that repeat the params of a call (revision 2026-07-28, x-mcp-header)
-// do not agree with them. It does not wait for an offer.
-func (s *Server) checkParams(in *transport.Inbound) error {
-	if !in.Modern || in.Member("method") != "tools/call" {
-		return nil
-	}
-	// What all are offered is part of what the client will be.
-	o := cmp.Or(s.offers.For(in.From.Name), s.offers.Common())
-	if o == nil {
-		return nil
-	}
-	params := jsonx.Get(in.Body, "params")
-	name, _ := jsonx.Text(jsonx.Get(params, "name"))
-	t := s.offers.View(o, in.From.Profile).WithApps().Tool(name)
-	if t == nil {
-		return nil
-	}
-	return wire.MatchParamHeaders(jsonx.Get(t.Raw, "inputSchema"), jsonx.Get(params, "arguments"), in.R.Header)
+	return func() { l.running.Remove(c.From.Name) }, nil
 }

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,14 +21,13 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
+	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
-const (
-	// headerTime is the time limit for the headers of a request.
-	headerTime = 10 * time.Second
-)
+// headerTime is the time limit for the headers of a request.
+const headerTime = 10 * time.Second
 
 // HTTPOptions configure [Server.HTTP].
 type HTTPOptions struct {
@@ -45,11 +47,11 @@ type HTTPOptions struct {
 
 // HTTP serves a [Server] over streamable HTTP. Create it with [Server.HTTP].
 type HTTP struct {
+	entry
 	server      *Server
 	opts        HTTPOptions
-	tokens      auth.Verifier // nil if clients need no token
-	sessions    http.Handler  // of the SDK, for revisions before 2026-07-28
-	modern      http.Handler  // of the SDK, without sessions
+	sessions    http.Handler // of the SDK, for revisions before 2026-07-28
+	modern      http.Handler // of the SDK, without sessions
 	checks      healthChecks
 	leaving     atomic.Bool // the health check fails
 	draining    atomic.Bool // new requests are refused
@@ -57,11 +59,12 @@ type HTTP struct {
 	bodies      transport.Bodies
 	slots       transport.Slots
 	requests    auth.Running
+	inbound     sync.Map         // the *transport.Inbound in sessions that the SDK is handling
 	calls       atomic.Int64     // number of running POST requests
 	metrics     http.HandlerFunc // answers /metrics, unless it is nil
-	console     http.HandlerFunc // answers /console and what is below, unless it is nil
-	browsers    browsers
-	visits      auth.Running // to the console
+	console     http.Handler     // answers /console and what is below, unless it is nil
+	visits      auth.Running     // to the console
+	logins      http.Handler     // answers what is below /login, unless it is nil
 }
 
 // HTTP returns the handler for HTTP.
@@ -69,13 +72,16 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &HTTP{server: s, opts: opts, slots: transport.Slots{Processors: runtime.GOMAXPROCS(0)}}
+	h := &HTTP{entry: entry{log: opts.Log}, server: s, opts: opts, slots: transport.Slots{Processors: runtime.GOMAXPROCS(0)}}
 	switch {
 	case opts.OAuth != nil:
 		h.tokens = opts.OAuth
-		s.claimed.Store(true)
+		s.calls.claimed.Store(true)
 	case opts.Tokens != nil:
 		h.tokens = opts.Tokens
+	}
+	if opts.LoginPage != nil && h.tokens != nil {
+		h.logins = &loginPages{entry: h.entry, logins: &s.logins, write: opts.LoginPage}
 	}
 	pick := func(*http.Request) *mcp.Server { return s.sdk }
 	o := mcp.StreamableHTTPOptions{
@@ -114,14 +120,14 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.console != nil && (path == ConsolePath || strings.HasPrefix(path, ConsolePath+"/")) {
-		h.console(w, r)
+		h.console.ServeHTTP(w, r)
 		return
 	}
 	if h.opts.OAuth != nil && h.opts.OAuth.ServeMetadata(w, r) {
 		return
 	}
-	if h.opts.LoginPage != nil && h.tokens != nil && strings.HasPrefix(path, loginPath) {
-		h.serveLogin(w, r)
+	if h.logins != nil && strings.HasPrefix(path, loginPath) {
+		h.logins.ServeHTTP(w, r)
 		return
 	}
 	switch path {
@@ -146,36 +152,9 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers a request that is not allowed, and logs it.
-func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
-	h.opts.Log.Warn("request refused", "status", status, "reason", reason,
-		"from", r.RemoteAddr, "host", r.Host, "path", r.URL.Path)
-	http.Error(w, reason, status)
-}
-
-// authenticated returns who sends a request. If that has no valid token, it is answered.
-func (h *HTTP) authenticated(w http.ResponseWriter, r *http.Request) (from auth.Identity, ok bool) {
-	from, no := auth.Authenticate(r, h.tokens)
-	if no != nil {
-		h.reject(w, r, no)
-	}
-	return from, no == nil
-}
-
-// reject answers a request that is not accepted because of its token.
-func (h *HTTP) reject(w http.ResponseWriter, r *http.Request, no *auth.Rejection) {
-	if challenge := h.tokens.Challenge(no, r.URL.EscapedPath()); challenge != "" {
-		w.Header().Set("WWW-Authenticate", challenge)
-	}
-	if no.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "2")
-	}
-	h.refuse(w, r, no.Status, no.Reason)
-}
-
-// unanswered drops the answer to a request that its client has canceled.
-func (s *Server) unanswered(call string) {
-	s.inbound.Range(func(key, _ any) bool {
+// drop drops the answer to a request that its client has canceled.
+func (h *HTTP) drop(call string) {
+	h.inbound.Range(func(key, _ any) bool {
 		if in := key.(*transport.Inbound); call != "" && in.Call == call {
 			in.Stream.Drop()
 		}
@@ -219,6 +198,29 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 		return
 	}
 	h.passOn(in, at)
+}
+
+// baseOf returns the beginning of the addresses of this server: that of the settings or, if only
+// this machine can reach it, that of the request. Otherwise it returns "", because a client could
+// name another host, which would get the codes of logins.
+func (h *HTTP) baseOf(r *http.Request) string {
+	if h.opts.OAuth != nil {
+		if base, ok := strings.CutSuffix(h.opts.OAuth.Settings().Audience.Value, auth.Endpoint); ok {
+			return base
+		}
+		return ""
+	}
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	host, port, err := net.SplitHostPort(r.Host)
+	switch {
+	case !h.opts.Loopback || !ok || err != nil || port != strconv.Itoa(at.Port):
+		return ""
+	case !strings.EqualFold(host, "localhost") && !at.IP.Equal(net.ParseIP(host)): // another program may listen at 127.0.0.2
+		return ""
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
 }
 
 // post reads a message and passes it to the SDK when it is its client's turn.
@@ -312,9 +314,29 @@ func (h *HTTP) passOn(in *transport.Inbound, at cluster.Peer) {
 	h.pass(in)
 }
 
+// checkParams returns an error if headers that repeat the params of a call (revision 2026-07-28, x-mcp-header)
+// do not agree with them. It does not wait for an offer.
+func checkParams(offers *current.Offers, in *transport.Inbound) error {
+	if !in.Modern || in.Member("method") != "tools/call" {
+		return nil
+	}
+	// What all are offered is part of what the client will be.
+	o := cmp.Or(offers.For(in.From.Name), offers.Common())
+	if o == nil {
+		return nil
+	}
+	params := jsonx.Get(in.Body, "params")
+	name, _ := jsonx.Text(jsonx.Get(params, "name"))
+	t := offers.View(o, in.From.Profile).WithApps().Tool(name)
+	if t == nil {
+		return nil
+	}
+	return wire.MatchParamHeaders(jsonx.Get(t.Raw, "inputSchema"), jsonx.Get(params, "arguments"), in.R.Header)
+}
+
 // pass passes a request to the SDK, which checks all other headers that repeat what the message says.
 func (h *HTTP) pass(in *transport.Inbound) {
-	if err := h.server.checkParams(in); err != nil {
+	if err := checkParams(h.server.offers, in); err != nil {
 		in.Refuse(mcp.CodeHeaderMismatch, err.Error())
 		return
 	}
@@ -324,10 +346,10 @@ func (h *HTTP) pass(in *transport.Inbound) {
 	if in.Session != "" && in.Body != nil {
 		in.Call = transport.RequestName(in.Session, jsonx.Get(in.Body, "id"))
 		if in.Call == "" && in.Member("method") == "notifications/cancelled" {
-			h.server.unanswered(transport.RequestName(in.Session, jsonx.Get(jsonx.Get(in.Body, "params"), "requestId")))
+			h.drop(transport.RequestName(in.Session, jsonx.Get(jsonx.Get(in.Body, "params"), "requestId")))
 		}
-		h.server.inbound.Store(in, nil)
-		defer h.server.inbound.Delete(in)
+		h.inbound.Store(in, nil)
+		defer h.inbound.Delete(in)
 	}
 	by := h.sessions
 	switch {

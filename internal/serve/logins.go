@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -124,30 +123,37 @@ type LoginPage struct {
 	Link string
 }
 
-// serveLogin shows the pages of a login.
-func (h *HTTP) serveLogin(w http.ResponseWriter, r *http.Request) {
+// loginPages are the pages of logins.
+type loginPages struct {
+	entry
+	logins *logins
+	write  func(io.Writer, LoginPage)
+}
+
+// ServeHTTP implements http.Handler.
+func (l *loginPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secureHeaders(w)
 	id := strings.TrimPrefix(r.URL.Path, loginPath)
 	state := r.URL.Query().Get("state")
 	if r.URL.Path == loginReturn {
 		id, _, _ = strings.Cut(state, ".")
 	}
-	one, ok, err := h.server.logins.find(r.Context(), id)
+	one, ok, err := l.logins.find(r.Context(), id)
 	switch {
 	case err != nil:
 		transport.TryLater(w, err)
 	case !ok || one.Done:
-		h.loginPage(w, http.StatusNotFound,
+		l.page(w, http.StatusNotFound,
 			LoginPage{Heading: "There is no such login", Text: "It was completed, took too long, or was never begun. " +
 				"Go back to your program and try again."})
 	case r.URL.Path == loginReturn && r.Method == http.MethodGet:
-		h.finishLogin(w, r, id, one)
+		l.finish(w, r, id, one)
 	case r.Method == http.MethodGet:
-		h.loginPage(w, http.StatusOK, one.form(r.URL.Path, ""))
+		l.page(w, http.StatusOK, one.form(r.URL.Path, ""))
 	case r.Method != http.MethodPost || r.Header.Get("Origin") == "": // of the same origin, see checkOrigin
-		h.refuse(w, r, http.StatusForbidden, "forbidden: only the page of the login may go on with it")
+		l.refuse(w, r, http.StatusForbidden, "forbidden: only the page of the login may go on with it")
 	default:
-		h.beginLogin(w, r, id, one)
+		l.begin(w, r, id, one)
 	}
 }
 
@@ -158,34 +164,32 @@ func (l login) form(path, wrong string) LoginPage {
 		Hint: fmt.Sprintf("The token with which %s uses this server.", l.Client)}
 }
 
-// beginLogin checks that the browser has the token of the client, and sends it to the
+// begin checks that the browser has the token of the client, and sends it to the
 // authorization server.
-func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one login) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
-	from, no := h.tokens.Find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
+func (l *loginPages) begin(w http.ResponseWriter, r *http.Request, id string, one login) {
+	from, no := l.posted(w, r)
 	if no != nil || from.Name != one.Client {
 		wrong := "This is not the token of " + one.Client + "."
 		if no != nil && no.Status == http.StatusServiceUnavailable {
 			wrong = issuerAway
 		}
-		h.opts.Log.Warn("login refused: another token", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
-		h.loginPage(w, http.StatusForbidden, one.form(r.URL.Path, wrong))
+		l.log.Warn("login refused: another token", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
+		l.page(w, http.StatusForbidden, one.form(r.URL.Path, wrong))
 		return
 	}
 	var address string
 	cookie := rand.Text()
-	err := h.server.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
+	err := l.logins.offers.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
 		address, one.Pending, err = session.Connections.BeginLogin(r.Context(), one.Server, one.Client, one.Base+loginReturn, id+".")
 		return err
 	})
 	if err == nil {
 		one.Browser = auth.HashOf(cookie)
-		err = h.server.logins.put(r.Context(), id, one)
+		err = l.logins.put(r.Context(), id, one)
 	}
 	if err != nil {
-		h.opts.Log.Warn("login failed", "server", one.Server, "caller", one.Client, "error", err)
-		h.loginPage(w, http.StatusUnprocessableEntity, LoginPage{Heading: "The login failed", Text: err.Error()})
+		l.log.Warn("login failed", "server", one.Server, "caller", one.Client, "error", err)
+		l.page(w, http.StatusUnprocessableEntity, LoginPage{Heading: "The login failed", Text: err.Error()})
 		return
 	}
 	setLoginCookie(w, one, id, cookie, int(loginTime/time.Second))
@@ -194,34 +198,34 @@ func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one
 		to = u.Host
 	}
 	w.Header().Set("Refresh", "0; url="+address) // browsers do not follow redirects of a form to other sites
-	h.loginPage(w, http.StatusOK, LoginPage{Heading: "Log in to " + one.Server, Text: "The next page is at " + to + ".", Link: address})
+	l.page(w, http.StatusOK, LoginPage{Heading: "Log in to " + one.Server, Text: "The next page is at " + to + ".", Link: address})
 }
 
-// finishLogin gets the tokens when the browser has come back from the authorization server.
-func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, one login) {
+// finish gets the tokens when the browser has come back from the authorization server.
+func (l *loginPages) finish(w http.ResponseWriter, r *http.Request, id string, one login) {
 	cookie, err := r.Cookie(loginCookie(id))
 	if err != nil || !one.Browser.Is(auth.HashOf(cookie.Value)) {
-		h.opts.Log.Warn("login refused: another browser", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
-		h.loginPage(w, http.StatusForbidden,
+		l.log.Warn("login refused: another browser", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
+		l.page(w, http.StatusForbidden,
 			LoginPage{Heading: "This login was begun elsewhere", Text: "Open the address that your program has shown in this browser."})
 		return
 	}
-	err = h.server.Current(func(session *engine.Session, _ *registry.Registry) error {
+	err = l.logins.offers.Current(func(session *engine.Session, _ *registry.Registry) error {
 		return session.Connections.FinishLogin(r.Context(), one.Server, one.Client, one.Pending, r.URL.Query())
 	})
 	if err == nil {
-		h.server.logins.connect(context.WithoutCancel(r.Context()), one)
-		one.Done, one.Pending, one.Replica = true, nil, h.server.logins.replica
-		err = h.server.logins.put(r.Context(), id, one)
+		l.logins.connect(context.WithoutCancel(r.Context()), one)
+		one.Done, one.Pending, one.Replica = true, nil, l.logins.replica
+		err = l.logins.put(r.Context(), id, one)
 	}
 	if err != nil {
-		h.opts.Log.Warn("login failed", "server", one.Server, "caller", one.Client, "error", err)
-		h.loginPage(w, http.StatusUnprocessableEntity, LoginPage{Heading: "The login failed", Text: err.Error()})
+		l.log.Warn("login failed", "server", one.Server, "caller", one.Client, "error", err)
+		l.page(w, http.StatusUnprocessableEntity, LoginPage{Heading: "The login failed", Text: err.Error()})
 		return
 	}
 	setLoginCookie(w, one, id, "", -1)
-	h.opts.Log.Info("logged in", "server", one.Server, "caller", one.Client)
-	h.loginPage(w, http.StatusOK, LoginPage{Heading: "You are logged in to " + one.Server, Text: "You can close this page and go back to your program."})
+	l.log.Info("logged in", "server", one.Server, "caller", one.Client)
+	l.page(w, http.StatusOK, LoginPage{Heading: "You are logged in to " + one.Server, Text: "You can close this page and go back to your program."})
 }
 
 // connect offers the client what its new login gives access to, if it is here.
@@ -247,33 +251,10 @@ func setLoginCookie(w http.ResponseWriter, one login, id, value string, seconds 
 	})
 }
 
-func (h *HTTP) loginPage(w http.ResponseWriter, status int, p LoginPage) {
+func (l *loginPages) page(w http.ResponseWriter, status int, p LoginPage) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	h.opts.LoginPage(w, p)
-}
-
-// baseOf returns the beginning of the addresses of this server: that of the settings or, if only
-// this machine can reach it, that of the request. Otherwise it returns "", because a client could
-// name another host, which would get the codes of logins.
-func (h *HTTP) baseOf(r *http.Request) string {
-	if h.opts.OAuth != nil {
-		if base, ok := strings.CutSuffix(h.opts.OAuth.Settings().Audience.Value, auth.Endpoint); ok {
-			return base
-		}
-		return ""
-	}
-	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	host, port, err := net.SplitHostPort(r.Host)
-	switch {
-	case !h.opts.Loopback || !ok || err != nil || port != strconv.Itoa(at.Port):
-		return ""
-	case !strings.EqualFold(host, "localhost") && !at.IP.Equal(net.ParseIP(host)): // another program may listen at 127.0.0.2
-		return ""
-	case r.TLS != nil:
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
+	l.write(w, p)
 }
 
 // base returns where the pages of a login to a server are.

@@ -45,20 +45,18 @@ func (c *callCounts) add(client, outcome string) {
 
 // Measure adds what runs and waits, by client, and the states of the sources.
 func (s *Server) Measure(ctx context.Context, to Numbers) {
-	o := s.offers.Common()
-	label := func(client string) string { return labelOf(client, s.claimed.Load(), o) }
-	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.Counts(), label)
-	measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.asked.Counts(), label)
-	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", s.sessions.Counts(), label)
-	s.ended.mu.Lock()
-	ended := maps.Clone(s.ended.of)
-	s.ended.mu.Unlock()
+	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.running.Counts(), s.calls.label)
+	measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.asked.Counts(), s.calls.label)
+	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", s.sessions.Counts(), s.calls.label)
+	s.calls.ended.mu.Lock()
+	ended := maps.Clone(s.calls.ended.of)
+	s.calls.ended.mu.Unlock()
 	to.Begin("toolreg_calls_total", "counter", "Calls that have ended.")
 	for _, key := range slices.SortedFunc(maps.Keys(ended), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		to.Add("toolreg_calls_total", ended[key], "client", key[0], "outcome", key[1])
 	}
 	to.Begin("toolreg_source_state", "gauge", "Whether a source of tools is in this state.")
-	for _, source := range sourcesOf(ctx, o) {
+	for _, source := range sourcesOf(ctx, s.offers.Common()) {
 		for _, state := range []string{sourceUp, sourceFailed, sourceDisabled} {
 			is := 0
 			if source.state == state {
@@ -79,6 +77,11 @@ func measure(to Numbers, name, help string, counts map[string]int, label func(st
 	for _, client := range slices.Sorted(maps.Keys(byLabel)) {
 		to.Add(name, byLabel[client], "client", client)
 	}
+}
+
+// label returns the label of a client.
+func (l *calls) label(client string) string {
+	return labelOf(client, l.claimed.Load(), l.offers.Common())
 }
 
 // labelOf returns the label of a client. claimed says that names of clients are claims of access tokens.
@@ -152,21 +155,6 @@ func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 // Metrics serves /metrics to clients with a token. It must be called before the first
 // request.
 func (h *HTTP) Metrics(serve http.HandlerFunc) { h.metrics = h.WithToken(serve) }
-
-// WithToken returns a handler that only clients with a token for the whole registry reach: those
-// that are bound to a profile must not learn what is outside it.
-func (h *HTTP) WithToken(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		from, ok := h.authenticated(w, r)
-		switch {
-		case !ok:
-		case h.server.isBound(from):
-			h.refuse(w, r, http.StatusForbidden, "forbidden: this token is bound to a profile")
-		default:
-			next(w, r)
-		}
-	}
-}
 
 // OwnServer returns a server for small requests, such as those for metrics. If it is local, it
 // refuses names of other hosts, with which a page in a browser could reach it.

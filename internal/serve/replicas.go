@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/replica"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
@@ -65,17 +66,17 @@ func (h *HTTP) room(token string) error {
 // processOf names the caller's own process of a server that a request needs (perClient). It returns "" if the
 // request needs none.
 func (h *HTTP) processOf(in *transport.Inbound) string {
-	server := h.server.serverOf(in)
+	server := providerOf(h.server.offers, in)
 	if server == nil || !server.Settings().PerClient {
 		return ""
 	}
 	return in.From.Name + "\x00" + server.Info().Name
 }
 
-// serverOf returns the server that provides what a request names. It returns nil if the request names
+// providerOf returns the server that provides what a request names. It returns nil if the request names
 // nothing, or no server provides it.
-func (s *Server) serverOf(in *transport.Inbound) *mcpclient.Source {
-	o := s.offers.Common()
+func providerOf(offers *current.Offers, in *transport.Inbound) *mcpclient.Source {
+	o := offers.Common()
 	if o == nil {
 		return nil
 	}
@@ -94,12 +95,12 @@ func (s *Server) serverOf(in *transport.Inbound) *mcpclient.Source {
 			return source
 		}
 	case "prompts/get":
-		if p, err := s.offers.ViewOf(ctx, o).Prompt(ctx, name); err == nil {
+		if p, err := offers.ViewOf(ctx, o).Prompt(ctx, name); err == nil {
 			return p.Server
 		}
 	case "resources/read":
 		uri, _ := jsonx.Text(jsonx.Get(params, "uri"))
-		if r, err := s.offers.ViewOf(ctx, o).Resource(ctx, uri); err == nil {
+		if r, err := offers.ViewOf(ctx, o).Resource(ctx, uri); err == nil {
 			return r.Server
 		}
 	}

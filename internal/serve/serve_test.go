@@ -469,16 +469,16 @@ func TestCanceledCallsAreNotAnswered(t *testing.T) {
 	}
 	end.Header.Set("Mcp-Session-Id", session)
 	answerTo(t, end)
-	s.ended.mu.Lock()
-	defer s.ended.mu.Unlock()
-	if got := fmt.Sprint(s.ended.of); got != "map[[local ok]:2]" {
+	s.calls.ended.mu.Lock()
+	defer s.calls.ended.mu.Unlock()
+	if got := fmt.Sprint(s.calls.ended.of); got != "map[[local ok]:2]" {
 		t.Errorf("the metrics count %s", got)
 	}
 }
 
 // running returns how many calls are running.
 func (s *Server) running() int {
-	return sum(s.calls.Counts())
+	return sum(s.calls.running.Counts())
 }
 
 // sum returns the sum of what clients have.

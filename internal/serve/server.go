@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,6 +81,7 @@ type Server struct {
 	subscriptions subscriptions
 	updates       updates
 	reads         reads
+	calls         calls
 	logins        logins
 
 	closing  sync.WaitGroup // sessions and subscriptions that end
@@ -89,14 +91,10 @@ type Server struct {
 	stopping chan struct{} // closed by stop
 	stopOnce sync.Once
 
-	calls   transport.Calls
 	asked   transport.Calls // the questions to people about calls, and of servers
-	ended   callCounts
-	claimed atomic.Bool // the names of clients are claims of access tokens
 	tasks   *task.Tasks
 	clients question.Clients
 	states  *question.Calls
-	inbound sync.Map // the *inbound in sessions that the SDK is handling
 	ids     transport.SessionIDs
 	sdk     *mcp.Server
 }
@@ -135,6 +133,10 @@ func New(opts Options) *Server {
 		holder = s.replica.ID
 	}
 	s.states, s.tasks = question.NewCalls(opts.Questions, holder), task.New(tasks)
+	s.calls = calls{
+		offers: s.offers, states: s.states, tasks: s.tasks, sessions: &s.sessions, logins: &s.logins,
+		most: func() int { return s.limits().MaxCalls }, log: opts.Log,
+	}
 	s.reads = reads{offers: s.offers, states: s.states, log: opts.Log}
 	s.updates = updates{
 		subscriptions: &s.subscriptions, offers: s.offers, ending: &s.closing, stopping: s.stopping, log: opts.Log,
@@ -143,6 +145,9 @@ func New(opts Options) *Server {
 		},
 	}
 	s.sdk = s.newSDKServer()
+	for _, kind := range listKinds() {
+		s.register(kind)
+	}
 	return s
 }
 
@@ -236,9 +241,6 @@ func (s *Server) newSDKServer() *mcp.Server {
 		},
 	})
 	s.tasks.AddTo(server)
-	server.AddTool(&mcp.Tool{Name: anyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callTool)
-	server.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.reads.getPrompt)
-	server.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.reads.readResource)
 	server.AddReceivingMiddleware(s.receive)
 	if s.replica != nil {
 		server.AddReceivingMiddleware(s.replica.Remember(s.identify))
@@ -303,8 +305,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			ctx, done := s.sessions.Call(ctx, session.ID(), transport.InboundOf(req), s.stopping)
 			defer done()
 			return next(s.clients.With(ctx, who, session, from), method, req)
-		case !needsOffer(method):
-			return next(ctx, method, req)
+		case !slices.Contains([]string{"tools", "prompts", "resources", "completion"}, strings.SplitN(method, "/", 2)[0]):
+			return next(ctx, method, req) // what it asks for is not offered
 		}
 		ctx, done := s.sessions.Call(ctx, session.ID(), transport.InboundOf(req), s.stopping)
 		defer done()
@@ -391,34 +393,21 @@ func (s *Server) dropOldNews(next mcp.MethodHandler) mcp.MethodHandler {
 // announce lets the SDK tell clients of lists that have changed for them.
 func (s *Server) announce(ctx context.Context, first bool) {
 	for _, kind := range s.lists.changed(ctx, first) {
-		s.poke(kind)
+		s.register(kind)
 	}
 }
 
-// poke lets the SDK tell clients that a kind of list has changed: something is added and removed
-// at once.
-func (s *Server) poke(kind string) {
-	const none = "toolreg.none"
+// register gives the SDK the tool, the prompt or the resource that stands for all. If the SDK has it already,
+// it tells clients that such a list has changed.
+func (s *Server) register(kind string) {
 	switch kind {
 	case "tools":
-		s.sdk.AddTool(&mcp.Tool{Name: none, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callTool)
-		s.sdk.RemoveTools(none)
+		s.sdk.AddTool(&mcp.Tool{Name: anyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.calls.call)
 	case "prompts":
-		s.sdk.AddPrompt(&mcp.Prompt{Name: none}, s.reads.getPrompt)
-		s.sdk.RemovePrompts(none)
+		s.sdk.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.reads.getPrompt)
 	case "resources":
-		s.sdk.AddResource(&mcp.Resource{Name: none, URI: "toolreg:none"}, s.reads.readResource)
-		s.sdk.RemoveResources("toolreg:none")
+		s.sdk.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.reads.readResource)
 	}
-}
-
-// needsOffer reports whether handling a request requires the offer.
-func needsOffer(method string) bool {
-	switch strings.SplitN(method, "/", 2)[0] {
-	case "tools", "prompts", "resources", "completion":
-		return true
-	}
-	return false
 }
 
 // identify returns who sends a message: the sender of its request over HTTP or, if that has

@@ -77,7 +77,7 @@ func TestRunningCallsAreLimited(t *testing.T) {
 		t.Errorf("another client: %q, %v", textOf(r), err)
 	}
 	for range 2 * 16 {
-		_ = s.calls.Add("", 0)
+		_ = s.calls.running.Add("", 0)
 	}
 	if r, err := other.CallTool(t.Context(), echo); err != nil || !strings.Contains(textOf(r), "calls of all clients are running") {
 		t.Errorf("all clients: %q, %v", textOf(r), err)

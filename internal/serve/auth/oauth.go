@@ -88,8 +88,8 @@ func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Reject
 	if _, invalid := errors.AsType[*accesstoken.InvalidError](err); err != nil && !invalid {
 		return Identity{}, &Rejection{Status: http.StatusServiceUnavailable, Reason: "the token cannot be verified now: " + err.Error()}
 	}
-	if err == nil {
-		err = checkCaller(t.Name)
+	if err == nil && (t.Name == caller.Stdio || t.Name == caller.Local) {
+		err = fmt.Errorf("%s is the name of clients without a token", t.Name)
 	}
 	if err != nil {
 		return Identity{}, &Rejection{Status: http.StatusUnauthorized, Reason: "unauthorized: " + err.Error(), code: "invalid_token", scopes: now.scopes()}
@@ -99,14 +99,6 @@ func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Reject
 		Console: slices.Contains(t.Scopes, consoleScope), Sum: HashOf(token), under: now,
 	}
 	return from, now.permit(from)
-}
-
-// checkCaller returns an error for a name that clients without a token have.
-func checkCaller(name string) error {
-	if name == caller.Stdio || name == caller.Local {
-		return fmt.Errorf("%s is the name of clients without a token", name)
-	}
-	return nil
 }
 
 // Renew implements [Verifier].

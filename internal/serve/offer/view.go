@@ -88,15 +88,6 @@ func (o *Offer) View(ctx context.Context, profile string) *View {
 	return v
 }
 
-// appsBeside returns the tools that only pages of the servers may call whose other tools are
-// offered.
-func appsBeside(p Profile, reg *registry.Registry, tools []engine.Found) []engine.Found {
-	apps := slices.DeleteFunc(reg.Apps(), func(app *registry.Tool) bool {
-		return !p.shows(app) || !slices.ContainsFunc(tools, func(f engine.Found) bool { return f.Tool.Source == app.Source })
-	})
-	return engine.FoundIn(reg, apps)
-}
-
 // declare declares the tools of a profile in the format mcp, with their names in the whole
 // registry.
 func (o *Offer) declare(p Profile, reg *registry.Registry, tools []engine.Found) (*View, error) {
@@ -106,7 +97,11 @@ func (o *Offer) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 	}
 	out := &View{Offer: o, profile: p, tools: make([]*Declaration, 0, len(tools))}
 	models := len(tools)
-	tools = append(tools, appsBeside(p, reg, tools)...)
+	// Only pages of servers whose other tools are offered call tools for pages.
+	tools = append(tools, engine.FoundIn(reg, slices.DeleteFunc(reg.Apps(), func(app *registry.Tool) bool {
+		beside := func(f engine.Found) bool { return f.Tool.Source == app.Source }
+		return !p.shows(app) || !slices.ContainsFunc(tools, beside)
+	}))...)
 	byName := map[string]engine.Found{}
 	var defs []registry.Definition
 	for _, f := range tools {

@@ -81,7 +81,16 @@ func (o *Clients) With(ctx context.Context, from auth.Identity, session *mcp.Ser
 		c.closed = o.Stopping
 	}
 	c.Modern = c.Revision >= wire.FirstModern
-	info, caps := c.declared(req)
+	// Over HTTP the session has what the client declared, even if it was created only for this request, which
+	// avoids the 64 KiB that the SDK needs to read it from the request. On stdin each request of a modern
+	// client may differ.
+	var info *mcp.Implementation
+	var caps *mcp.ClientCapabilities
+	if p := session.InitializeParams(); p != nil && from.Name != caller.Stdio {
+		info, caps = p.ClientInfo, p.Capabilities
+	} else {
+		info, caps = req.ClientInfo(), req.ClientCapabilities()
+	}
 	if caps != nil {
 		c.can = *caps
 	}
@@ -110,16 +119,6 @@ type Remote interface {
 // WithRemote returns a context for a request of a client that is at another process.
 func WithRemote(ctx context.Context, from auth.Identity, revision string, by Remote) context.Context {
 	return caller.With(ctx, &caller.Caller{Peer: &Client{From: from, Revision: revision, Modern: revision >= wire.FirstModern, remote: by}})
-}
-
-// declared returns what the sender of a request declared. Over HTTP the session has it,
-// even if it was created only for this request, which avoids the 64 KiB that the SDK
-// needs to read it from the request. On stdin each request of a modern client may differ.
-func (c *Client) declared(req Sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
-	if p := c.Session.InitializeParams(); p != nil && c.From.Name != caller.Stdio {
-		return p.ClientInfo, p.Capabilities
-	}
-	return req.ClientInfo(), req.ClientCapabilities()
 }
 
 // Capabilities implements [caller.Peer]: what the client declared, and what people at the console

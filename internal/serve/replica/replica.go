@@ -105,7 +105,9 @@ func (r *Replica) Join(ctx context.Context, opts Options) (leave func(), err err
 		}
 	}
 	stop, err := r.Member.Join(ctx, cluster.Options{Handle: r.handle, Log: opts.Log, Renew: func(ctx context.Context) {
-		r.renew(ctx)
+		for id := range r.records.Range {
+			r.change(ctx, id.(string), func(*sessionRecord) {})
+		}
 		r.processes.Renew(ctx)
 	}})
 	if err != nil {

@@ -160,13 +160,6 @@ func readRecord(v store.Value) (sessionRecord, bool) {
 	return now, ok
 }
 
-// renew writes the records again, so that they do not end.
-func (r *Replica) renew(ctx context.Context) {
-	for id := range r.records.Range {
-		r.change(ctx, id.(string), func(*sessionRecord) {})
-	}
-}
-
 // ended removes the record of a session that has ended here from the store.
 func (r *Replica) ended(ctx context.Context, id string, one *record) {
 	one.mu.Lock()

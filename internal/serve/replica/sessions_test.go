@@ -21,7 +21,7 @@ import (
 
 // A replica that others may have taken for dead handles no request of a session that one of them has now.
 func TestSessionThatWasTakenOverIsNotUsed(t *testing.T) {
-	shared, err := store.Open(storetest.Start(t).URL(), "0123456789abcdef0123456789abcdef")
+	shared, err := store.Open(storetest.Start(t).URL(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,16 +65,6 @@ func checkID(message json.RawMessage) error {
 	return nil
 }
 
-// idOf returns the id with which an error about a message is reported, "null" if the
-// message has none.
-func idOf(message json.RawMessage) json.RawMessage {
-	id := jsonx.Get(message, "id")
-	if kind := jsonx.KindOf(id); kind == jsonx.String || kind == jsonx.Number {
-		return id
-	}
-	return json.RawMessage("null")
-}
-
 // NameOf returns the header Mcp-Name, decoded.
 func NameOf(h http.Header) string { return wire.DecodeHeader(h.Get("Mcp-Name")) }
 

@@ -171,7 +171,11 @@ func (c *stdioConn) unanswered() bool {
 func (c *stdioConn) refuse(data []byte, err error) {
 	code, id := jsonrpc.CodeParseError, json.RawMessage("null")
 	if jsonx.Valid(data) {
-		code, id = jsonrpc.CodeInvalidRequest, idOf(data)
+		code = jsonrpc.CodeInvalidRequest
+		has := jsonx.Get(data, "id")
+		if kind := jsonx.KindOf(has); kind == jsonx.String || kind == jsonx.Number {
+			id = has
+		}
 	}
 	message, _ := json.Marshal(fmt.Sprintf("not a JSON-RPC 2.0 message: %v", err))
 	c.mu.Lock()

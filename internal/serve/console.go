@@ -40,10 +40,13 @@ func Visitor(ctx context.Context) string {
 	return name
 }
 
-// browsers are those that are signed in to the console. The zero value has none. It is safe for
-// concurrent use.
-type browsers struct {
-	cookie string // its name
+// console is shown to browsers that are signed in. It is safe for concurrent use.
+type console struct {
+	entry
+	pages  ConsolePages
+	scoped bool          // tokens have scopes
+	visits *auth.Running // requests
+	cookie string        // its name
 
 	mu   sync.Mutex
 	byID map[auth.Hash]browser // by the hash of the cookie
@@ -54,84 +57,84 @@ type browser struct {
 	until time.Time
 }
 
-func (b *browsers) add(one browser) (cookie string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.byID == nil {
-		b.byID = map[auth.Hash]browser{}
-	}
+func (c *console) add(one browser) (cookie string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var first auth.Hash
-	for id, other := range b.byID {
+	for id, other := range c.byID {
 		if time.Now().After(other.until) {
-			delete(b.byID, id)
-		} else if old, ok := b.byID[first]; !ok || other.until.Before(old.until) {
+			delete(c.byID, id)
+		} else if old, ok := c.byID[first]; !ok || other.until.Before(old.until) {
 			first = id
 		}
 	}
-	if len(b.byID) >= maxBrowsers {
-		delete(b.byID, first)
+	if len(c.byID) >= maxBrowsers {
+		delete(c.byID, first)
 	}
 	cookie = rand.Text()
-	b.byID[auth.HashOf(cookie)] = one
+	c.byID[auth.HashOf(cookie)] = one
 	return cookie
 }
 
-func (b *browsers) find(r *http.Request) (id auth.Hash, one browser, ok bool) {
-	cookie, err := r.Cookie(b.cookie)
+func (c *console) find(r *http.Request) (id auth.Hash, one browser, ok bool) {
+	cookie, err := r.Cookie(c.cookie)
 	if err != nil {
 		return id, one, false
 	}
 	id = auth.HashOf(cookie.Value)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	one, ok = b.byID[id]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one, ok = c.byID[id]
 	return id, one, ok && time.Now().Before(one.until)
 }
 
-func (b *browsers) remove(id auth.Hash) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.byID, id)
+func (c *console) remove(id auth.Hash) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byID, id)
 }
 
 // Console serves the console to browsers with a token that may enter it. It must be called
 // before the first request, and needs [HTTPOptions].Tokens.
 func (h *HTTP) Console(pages ConsolePages) {
-	h.browsers.cookie = "toolreg-" + strings.ToLower(rand.Text()[:8]) // cookies of other ports of this host have other names
-	h.console = func(w http.ResponseWriter, r *http.Request) { h.serveConsole(w, r, pages) }
+	h.console = &console{
+		entry: h.entry, pages: pages, scoped: h.opts.OAuth != nil, visits: &h.visits, byID: map[auth.Hash]browser{},
+		cookie: "toolreg-" + strings.ToLower(rand.Text()[:8]), // cookies of other ports of this host have other names
+	}
 }
 
-func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
+// ServeHTTP implements http.Handler.
+func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secureHeaders(w)
 	// of the same origin, see checkOrigin
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || r.Header.Get("Origin") == "") {
-		h.refuse(w, r, http.StatusForbidden, "forbidden: only pages of the console may change something")
+		c.refuse(w, r, http.StatusForbidden, "forbidden: only pages of the console may change something")
 		return
 	}
 	if r.URL.Path == ConsolePath+"/sign-in" && r.Method == http.MethodPost {
-		h.signIn(w, r, pages)
+		c.signIn(w, r)
 		return
 	}
-	id, one, ok := h.browsers.find(r)
-	now, valid := h.tokens.Renew(one.from)
+	id, one, ok := c.find(r)
+	now, valid := c.tokens.Renew(one.from)
 	if !ok || !valid || !now.Console {
-		h.browsers.remove(id)
+		c.remove(id)
 		if r.URL.Path != ConsolePath || r.Method == http.MethodPost {
 			http.Error(w, "unauthorized: sign in at "+ConsolePath, http.StatusUnauthorized)
 			return
 		}
-		pages.SignIn(w, "")
+		c.pages.SignIn(w, "")
 		return
 	}
 	if r.URL.Path == ConsolePath+"/sign-out" && r.Method == http.MethodPost {
-		h.browsers.remove(id)
-		h.setCookie(w, r, "", -1)
+		c.remove(id)
+		c.setCookie(w, r, "", -1)
 		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}
-	ctx, done := h.visits.Add(context.WithValue(r.Context(), visitorKey{}, one.from.Name), one.from)
+	ctx, done := c.visits.Add(context.WithValue(r.Context(), visitorKey{}, one.from.Name), one.from)
 	defer done()
-	pages.Signed.ServeHTTP(w, r.WithContext(ctx))
+	c.pages.Signed.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // secureHeaders sets the headers of pages that other sites must not use.
@@ -149,10 +152,8 @@ func secureHeaders(w http.ResponseWriter) {
 const issuerAway = "Tokens cannot be verified now: the issuer does not give its keys. Try again."
 
 // signIn checks the token of the form and gives the browser a cookie for it.
-func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
-	from, no := h.tokens.Find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
+func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
+	from, no := c.posted(w, r)
 	reason := ""
 	switch {
 	case no != nil && no.Status == http.StatusServiceUnavailable:
@@ -161,22 +162,22 @@ func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages
 		reason = "This token may not enter the console: " + strings.TrimPrefix(no.Reason, "forbidden: ") + "."
 	case no != nil:
 		reason = "This is not a token of this server."
-	case !from.Console && h.opts.OAuth != nil:
+	case !from.Console && c.scoped:
 		reason = "This token may not enter the console: it lacks the scope console."
 	case !from.Console:
 		reason = "This token may not enter the console: its line in the token file lacks the word console."
 	default:
-		h.setCookie(w, r, h.browsers.add(browser{from, time.Now().Add(browserTime)}), int(browserTime/time.Second))
+		c.setCookie(w, r, c.add(browser{from, time.Now().Add(browserTime)}), int(browserTime/time.Second))
 		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}
-	h.opts.Log.Warn("console: sign-in refused", "reason", reason, "caller", from.Name, "from", r.RemoteAddr)
-	pages.SignIn(w, reason)
+	c.log.Warn("console: sign-in refused", "reason", reason, "caller", from.Name, "from", r.RemoteAddr)
+	c.pages.SignIn(w, reason)
 }
 
-func (h *HTTP) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
+func (c *console) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: h.browsers.cookie, Value: value, Path: ConsolePath, MaxAge: seconds, HttpOnly: true,
+		Name: c.cookie, Value: value, Path: ConsolePath, MaxAge: seconds, HttpOnly: true,
 		Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,10 +18,27 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/current"
+	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/text"
 )
+
+// The names under which the SDK knows all tools, all prompts and all resources.
+const (
+	anyTool     = "toolreg.any"
+	anyPrompt   = "toolreg.any"
+	anyResource = "toolreg:any"
+)
+
+type askedKey struct{}
+
+// asked returns the name of the tool or the prompt, or the URI of the resource, that is requested.
+func asked(ctx context.Context) string {
+	name, _ := ctx.Value(askedKey{}).(string)
+	return name
+}
 
 // calls makes the calls of clients, and counts them.
 type calls struct {
@@ -95,6 +113,46 @@ func (l *calls) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp
 		return &mcp.CallToolResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
 	}
 	return resultOfCall(c, v, err)
+}
+
+// otherClients is the label of clients whose names are neither in the token file nor in the
+// settings, such as those of access tokens: there may be any number of them.
+const otherClients = "other"
+
+// callCounts counts the calls that have ended. The zero value has none. It is safe for concurrent
+// use.
+type callCounts struct {
+	mu sync.Mutex
+	of map[[2]string]int // by label of the client and outcome
+}
+
+func (c *callCounts) add(client, outcome string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[[2]string]int{}
+	}
+	c.of[[2]string{client, outcome}]++
+}
+
+// label returns the label of a client.
+func (l *calls) label(client string) string {
+	return labelOf(client, l.claimed.Load(), l.offers.Common())
+}
+
+// labelOf returns the label of a client. claimed says that names of clients are claims of access tokens.
+func labelOf(client string, claimed bool, o *offer.Offer) string {
+	if !claimed {
+		return client
+	}
+	if o != nil && !text.IsGlob(client) {
+		for _, limit := range o.Session.Settings.CallLimits {
+			if limit.Client == client {
+				return client
+			}
+		}
+	}
+	return otherClients
 }
 
 // countEnd counts a request for a call that has been answered, for the metrics.

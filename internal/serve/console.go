@@ -18,8 +18,6 @@ const (
 	browserTime = 12 * time.Hour
 	// maxBrowsers is how many browsers may be signed in; the one that signed in first makes room.
 	maxBrowsers = 1000
-	// maxForm is the maximum size of the form with a token, in bytes.
-	maxForm = 4 << 10
 )
 
 // ConsolePages are the pages of the console.
@@ -92,15 +90,6 @@ func (c *console) remove(id auth.Hash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.byID, id)
-}
-
-// Console serves the console to browsers with a token that may enter it. It must be called
-// before the first request, and needs [HTTPOptions].Tokens.
-func (h *HTTP) Console(pages ConsolePages) {
-	h.console = &console{
-		entry: h.entry, pages: pages, scoped: h.opts.OAuth != nil, visits: &h.visits, byID: map[auth.Hash]browser{},
-		cookie: "toolreg-" + strings.ToLower(rand.Text()[:8]), // cookies of other ports of this host have other names
-	}
 }
 
 // ServeHTTP implements http.Handler.

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -17,17 +18,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
-	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 )
-
-// headerTime is the time limit for the headers of a request.
-const headerTime = 10 * time.Second
 
 // HTTPOptions configure [Server.HTTP].
 type HTTPOptions struct {
@@ -150,6 +148,86 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		http.Error(w, "not found; the MCP endpoint is "+auth.Endpoint, http.StatusNotFound)
 	}
+}
+
+// Console serves the console to browsers with a token that may enter it. It must be called
+// before the first request, and needs [HTTPOptions].Tokens.
+func (h *HTTP) Console(pages ConsolePages) {
+	h.console = &console{
+		entry: h.entry, pages: pages, scoped: h.opts.OAuth != nil, visits: &h.visits, byID: map[auth.Hash]browser{},
+		cookie: "toolreg-" + strings.ToLower(rand.Text()[:8]), // cookies of other ports of this host have other names
+	}
+}
+
+// Metrics serves /metrics to clients with a token. It must be called before the first
+// request.
+func (h *HTTP) Metrics(serve http.HandlerFunc) { h.metrics = h.WithToken(serve) }
+
+// WithToken returns a handler that only clients with a token for the whole registry reach: those
+// that are bound to a profile must not learn what is outside it.
+func (h *HTTP) WithToken(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		from, ok := h.authenticated(w, r)
+		switch {
+		case !ok:
+		case h.server.isBound(from):
+			h.refuse(w, r, http.StatusForbidden, "forbidden: this token is bound to a profile")
+		default:
+			next(w, r)
+		}
+	}
+}
+
+// revokeEvery is how often tokens are looked at, so that what belongs to one that was
+// removed ends soon.
+const revokeEvery = time.Second
+
+// FollowTokens ends the streams, sessions and calls of tokens that expire, are removed from their
+// file or are not accepted any more, until ctx is done. It also follows the keys of access tokens.
+func (h *HTTP) FollowTokens(ctx context.Context) {
+	if h.tokens == nil {
+		return
+	}
+	if h.opts.OAuth != nil {
+		var keys sync.WaitGroup
+		keys.Go(func() { h.opts.OAuth.Follow(ctx) })
+		defer keys.Wait()
+	}
+	tick := time.Tick(revokeEvery)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		invalid := func(from auth.Identity) bool { _, ok := h.tokens.Renew(from); return !ok }
+		h.visits.CancelOf(func(from auth.Identity) bool { now, ok := h.tokens.Renew(from); return !ok || !now.Console })
+		h.requests.CancelOf(invalid)
+		h.server.tasks.EndOf(func(from auth.Identity) bool { return invalid(from.AnyToken()) }, auth.ErrRevoked)
+		h.server.sessions.EndOf(invalid)
+	}
+}
+
+// permitCalls returns why a message with calls of tools is rejected (serve.oauth.scopes); nil if
+// it is permitted. Calls within a call, such as those of scripts, are checked when they are made,
+// see [caller.Caller].
+func (h *HTTP) permitCalls(in *transport.Inbound) *auth.Rejection {
+	o := h.opts.OAuth
+	if o == nil || len(o.Settings().Scopes) == 0 {
+		return nil
+	}
+	for _, message := range in.Messages() {
+		if method, _ := jsonx.Text(jsonx.Get(message, "method")); method != "tools/call" {
+			continue
+		}
+		params := jsonx.Get(message, "params")
+		name, _ := jsonx.Text(jsonx.Get(params, "name"))
+		spellings := spellings(in.R.Context(), h.server.offers, in.From, name, jsonx.Get(params, "arguments"))
+		if no := o.Permit(in.From, spellings...); no != nil {
+			return no
+		}
+	}
+	return nil
 }
 
 // drop drops the answer to a request that its client has canceled.
@@ -312,26 +390,6 @@ func (h *HTTP) passOn(in *transport.Inbound, at cluster.Peer) {
 		return
 	}
 	h.pass(in)
-}
-
-// checkParams returns an error if headers that repeat the params of a call (revision 2026-07-28, x-mcp-header)
-// do not agree with them. It does not wait for an offer.
-func checkParams(offers *current.Offers, in *transport.Inbound) error {
-	if !in.Modern || in.Member("method") != "tools/call" {
-		return nil
-	}
-	// What all are offered is part of what the client will be.
-	o := cmp.Or(offers.For(in.From.Name), offers.Common())
-	if o == nil {
-		return nil
-	}
-	params := jsonx.Get(in.Body, "params")
-	name, _ := jsonx.Text(jsonx.Get(params, "name"))
-	t := offers.View(o, in.From.Profile).WithApps().Tool(name)
-	if t == nil {
-		return nil
-	}
-	return wire.MatchParamHeaders(jsonx.Get(t.Raw, "inputSchema"), jsonx.Get(params, "arguments"), in.R.Header)
 }
 
 // pass passes a request to the SDK, which checks all other headers that repeat what the message says.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -13,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/transport"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Numbers receives metrics with one number for each combination of labels, which are names and
@@ -21,26 +19,6 @@ import (
 type Numbers interface {
 	Begin(name, kind, help string)
 	Add(name string, number int, labels ...string)
-}
-
-// otherClients is the label of clients whose names are neither in the token file nor in the
-// settings, such as those of access tokens: there may be any number of them.
-const otherClients = "other"
-
-// callCounts counts the calls that have ended. The zero value has none. It is safe for concurrent
-// use.
-type callCounts struct {
-	mu sync.Mutex
-	of map[[2]string]int // by label of the client and outcome
-}
-
-func (c *callCounts) add(client, outcome string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = map[[2]string]int{}
-	}
-	c.of[[2]string{client, outcome}]++
 }
 
 // Measure adds what runs and waits, by client, and the states of the sources.
@@ -77,26 +55,6 @@ func measure(to Numbers, name, help string, counts map[string]int, label func(st
 	for _, client := range slices.Sorted(maps.Keys(byLabel)) {
 		to.Add(name, byLabel[client], "client", client)
 	}
-}
-
-// label returns the label of a client.
-func (l *calls) label(client string) string {
-	return labelOf(client, l.claimed.Load(), l.offers.Common())
-}
-
-// labelOf returns the label of a client. claimed says that names of clients are claims of access tokens.
-func labelOf(client string, claimed bool, o *offer.Offer) string {
-	if !claimed {
-		return client
-	}
-	if o != nil && !text.IsGlob(client) {
-		for _, limit := range o.Session.Settings.CallLimits {
-			if limit.Client == client {
-				return client
-			}
-		}
-	}
-	return otherClients
 }
 
 // The states of sources in the metrics.
@@ -151,10 +109,6 @@ func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 	}
 	return out
 }
-
-// Metrics serves /metrics to clients with a token. It must be called before the first
-// request.
-func (h *HTTP) Metrics(serve http.HandlerFunc) { h.metrics = h.WithToken(serve) }
 
 // OwnServer returns a server for small requests, such as those for metrics. If it is local, it
 // refuses names of other hosts, with which a page in a browser could reach it.

@@ -23,13 +23,6 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
-// The names under which the SDK knows all tools, all prompts and all resources.
-const (
-	anyTool     = "toolreg.any"
-	anyPrompt   = "toolreg.any"
-	anyResource = "toolreg:any"
-)
-
 // reads answers requests for prompts and resources.
 type reads struct {
 	offers *current.Offers
@@ -77,14 +70,6 @@ func notOffered(ctx context.Context, log *slog.Logger, v *offer.View, method str
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: denied.Error()}
 	}
 	return err
-}
-
-type askedKey struct{}
-
-// asked returns the name of the tool or the prompt, or the URI of the resource, that is requested.
-func asked(ctx context.Context) string {
-	name, _ := ctx.Value(askedKey{}).(string)
-	return name
 }
 
 // getPrompt has the server fill in a prompt.

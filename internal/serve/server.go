@@ -320,24 +320,20 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		s.offers.RetryFailed(v.Offer)
-		call, isCall := req.(*mcp.CallToolRequest)
-		if isCall {
+		if call, ok := req.(*mcp.CallToolRequest); ok {
 			v, err = s.offers.Resolve(ctx, v, call.Params)
-		}
-		if errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, registry.ErrNeedsLogin) {
-			return errorResult(explain(err)), nil
-		}
-		if err != nil {
-			if isCall {
+			switch {
+			case errors.Is(err, registry.ErrSourceFailed), errors.Is(err, registry.ErrNeedsLogin):
+				return errorResult(explain(err)), nil
+			case err != nil:
 				s.opts.Log.Warn("call refused", "tool", call.Params.Name, "caller", who.Name, "reason", err.Error())
+				return nil, err
+			case v.Tool(call.Params.Name) != nil: // another name is the client's alone
+				tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 			}
-			return nil, err
 		}
 		if session.ID() != "" { // a modern client listens by another request
 			s.lists.follow(ctx, session, v.Offer)
-		}
-		if isCall && v.Tool(call.Params.Name) != nil { // another name is the client's alone
-			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}
 		if strings.HasSuffix(method, "/list") {
 			return v.List(ctx, req)

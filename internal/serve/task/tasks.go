@@ -470,14 +470,11 @@ func (c createdTask) MarshalJSON() ([]byte, error) {
 }
 
 // Answer replaces the error of a call that goes on as a task by its answer.
-func Answer[R mcp.Result](result R, err error) (mcp.Result, error) {
+func Answer(result mcp.Result, err error) (mcp.Result, error) {
 	if t, ok := errors.AsType[*AsTask](err); ok {
 		return createdTask{&mcp.CallToolResult{}, t}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 // Params are the params of requests about tasks.

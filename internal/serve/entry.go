@@ -1,20 +1,28 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/transport"
+)
+
+const (
+	// headerTime is the time limit for the headers of a request.
+	headerTime = 10 * time.Second
+	// maxForm is the maximum size of the form with a token, in bytes.
+	maxForm = 4 << 10
 )
 
 // entry lets in requests over HTTP that have a valid token, and refuses others.
@@ -57,73 +65,6 @@ func (e *entry) posted(w http.ResponseWriter, r *http.Request) (auth.Identity, *
 	return e.tokens.Find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
 }
 
-// WithToken returns a handler that only clients with a token for the whole registry reach: those
-// that are bound to a profile must not learn what is outside it.
-func (h *HTTP) WithToken(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		from, ok := h.authenticated(w, r)
-		switch {
-		case !ok:
-		case h.server.isBound(from):
-			h.refuse(w, r, http.StatusForbidden, "forbidden: this token is bound to a profile")
-		default:
-			next(w, r)
-		}
-	}
-}
-
-// revokeEvery is how often tokens are looked at, so that what belongs to one that was
-// removed ends soon.
-const revokeEvery = time.Second
-
-// FollowTokens ends the streams, sessions and calls of tokens that expire, are removed from their
-// file or are not accepted any more, until ctx is done. It also follows the keys of access tokens.
-func (h *HTTP) FollowTokens(ctx context.Context) {
-	if h.tokens == nil {
-		return
-	}
-	if h.opts.OAuth != nil {
-		var keys sync.WaitGroup
-		keys.Go(func() { h.opts.OAuth.Follow(ctx) })
-		defer keys.Wait()
-	}
-	tick := time.Tick(revokeEvery)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-		}
-		invalid := func(from auth.Identity) bool { _, ok := h.tokens.Renew(from); return !ok }
-		h.visits.CancelOf(func(from auth.Identity) bool { now, ok := h.tokens.Renew(from); return !ok || !now.Console })
-		h.requests.CancelOf(invalid)
-		h.server.tasks.EndOf(func(from auth.Identity) bool { return invalid(from.AnyToken()) }, auth.ErrRevoked)
-		h.server.sessions.EndOf(invalid)
-	}
-}
-
-// permitCalls returns why a message with calls of tools is rejected (serve.oauth.scopes); nil if
-// it is permitted. Calls within a call, such as those of scripts, are checked when they are made,
-// see [caller.Caller].
-func (h *HTTP) permitCalls(in *transport.Inbound) *auth.Rejection {
-	o := h.opts.OAuth
-	if o == nil || len(o.Settings().Scopes) == 0 {
-		return nil
-	}
-	for _, message := range in.Messages() {
-		if method, _ := jsonx.Text(jsonx.Get(message, "method")); method != "tools/call" {
-			continue
-		}
-		params := jsonx.Get(message, "params")
-		name, _ := jsonx.Text(jsonx.Get(params, "name"))
-		spellings := spellings(in.R.Context(), h.server.offers, in.From, name, jsonx.Get(params, "arguments"))
-		if no := o.Permit(in.From, spellings...); no != nil {
-			return no
-		}
-	}
-	return nil
-}
-
 // spellings returns the names of the tool that a call with this name makes, and of the tool that
 // it reaches through call_tool.
 func spellings(ctx context.Context, offers *current.Offers, from auth.Identity, name string,
@@ -147,4 +88,24 @@ func spellings(ctx context.Context, offers *current.Offers, from auth.Identity, 
 		}
 	}
 	return out
+}
+
+// checkParams returns an error if headers that repeat the params of a call (revision 2026-07-28, x-mcp-header)
+// do not agree with them. It does not wait for an offer.
+func checkParams(offers *current.Offers, in *transport.Inbound) error {
+	if !in.Modern || in.Member("method") != "tools/call" {
+		return nil
+	}
+	// What all are offered is part of what the client will be.
+	o := cmp.Or(offers.For(in.From.Name), offers.Common())
+	if o == nil {
+		return nil
+	}
+	params := jsonx.Get(in.Body, "params")
+	name, _ := jsonx.Text(jsonx.Get(params, "name"))
+	t := offers.View(o, in.From.Profile).WithApps().Tool(name)
+	if t == nil {
+		return nil
+	}
+	return wire.MatchParamHeaders(jsonx.Get(t.Raw, "inputSchema"), jsonx.Get(params, "arguments"), in.R.Header)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -20,11 +21,11 @@ import (
 // "npx -y foo", to its args, unless there is a file of that name. From then on the server
 // is the same as if it had been written so. Consent covers both readings, since the file
 // may appear later.
-func (l *loader) splitCommands(set *Settings) {
+func splitCommands(set *Settings, env expand.Environ) (out []registry.Diagnostic) {
 	for i := range set.Servers {
 		s := &set.Servers[i]
 		words := table.CommandWords(s.Command)
-		if words == nil || s.Err != nil || isCommandLine(set, s) || l.isProgram(s) {
+		if words == nil || s.Err != nil || isCommandLine(set, s) || isProgram(s, set.ProjectRoot, env) {
 			continue
 		}
 		s.Command, s.Args, s.Split = words[0], append(words[1:], s.Args...), true
@@ -36,8 +37,9 @@ func (l *loader) splitCommands(set *Settings) {
 		if args, err := json.Marshal(s.Args); err == nil {
 			d.Hint = fmt.Sprintf("write command: %s, args: %s", s.Command, args)
 		}
-		l.diags = append(l.diags, d)
+		out = append(out, d)
 	}
+	return out
 }
 
 // isCommandLine reports whether the setting or flag of a server is a whole command line,
@@ -49,21 +51,22 @@ func isCommandLine(set *Settings, s *Server) bool {
 
 // isProgram reports whether the whole command of a server is a file: any file at its path,
 // or a program on its PATH.
-func (l *loader) isProgram(s *Server) bool {
-	command, err := l.expandKnown(s.Command)
+func isProgram(s *Server, root string, env expand.Environ) bool {
+	known := expandKnown(env)
+	command, err := known(s.Command)
 	if err != nil {
 		return true // the error says which variable is missing
 	}
-	dir, err := l.expandKnown(s.Cwd)
+	dir, err := known(s.Cwd)
 	if err != nil {
 		return true
 	}
 	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(l.root, dir)
+		dir = filepath.Join(root, dir)
 	}
-	path, _ := l.env.Lookup("PATH")
+	path, _ := env.Lookup("PATH")
 	for _, p := range s.Env {
-		if value, err := l.expandKnown(p.Value); err == nil && p.Name == "PATH" {
+		if value, err := known(p.Value); err == nil && p.Name == "PATH" {
 			path = value
 		}
 	}
@@ -73,14 +76,14 @@ func (l *loader) isProgram(s *Server) bool {
 
 // noteWindows tells of entries that were written for the command interpreter of Windows: those that
 // run it elsewhere, and those with %NAME%, which nothing expands where the interpreter is not run.
-func (l *loader) noteWindows(set *Settings) {
-	for i := range set.Servers {
-		s := &set.Servers[i]
+func noteWindows(servers []Server) (out []registry.Diagnostic) {
+	for i := range servers {
+		s := &servers[i]
 		if s.IsOff() || s.Err != nil || s.Command == "" {
 			continue
 		}
 		note := func(hint, format string, args ...any) {
-			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "windows_entry", Source: registry.MCPPrefix + s.Name,
+			out = append(out, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "windows_entry", Source: registry.MCPPrefix + s.Name,
 				Message: fmt.Sprintf("server %q (%s) ", s.Name, s.Origin) + fmt.Sprintf(format, args...), Hint: hint})
 		}
 		program := strings.TrimSuffix(strings.ToLower(s.Command), ".exe")
@@ -103,6 +106,7 @@ func (l *loader) noteWindows(set *Settings) {
 			note("write ${"+name+"}", "has %%%s%%, which is not expanded", name)
 		}
 	}
+	return out
 }
 
 // cutExtension returns the name of a program that is a script or program of Windows without its

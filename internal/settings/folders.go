@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings/document"
-	"github.com/toolreg/toolreg/internal/settings/layers"
-	"github.com/toolreg/toolreg/internal/settings/merge"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -133,58 +133,59 @@ type Place struct {
 	Reason string     `json:"reason,omitempty"` // why it is ignored
 }
 
-// Places reports where [Load] looks for settings and what it finds there, lowest
-// precedence first, whether or not the files can be read. The error is an
-// [*document.Error] for a project root that cannot be used.
-func Places(o Options) ([]Place, error) {
-	l := newLoader(o)
-	if err := l.readAll(); err != nil {
-		return nil, err
-	}
-	l.imports(merge.Of(l.index, l.layers))
-	return l.allPlaces, nil
-}
-
-// place records what happened to a file.
-func (l *loader) place(scope Scope, path string, state PlaceState, reason string) {
-	place := Place{scope, path, state, reason}
-	if !slices.Contains(l.allPlaces, place) { // a file of a program may be read in two parts
-		l.allPlaces = append(l.allPlaces, place)
+// expandKnown returns what expands the variables in a word, and ~ at its beginning.
+func expandKnown(env expand.Environ) func(string) (string, error) {
+	return func(s string) (string, error) {
+		out, err := expand.Text(s, env.Lookup)
+		return expand.Home(out, env.Home()), err
 	}
 }
 
-// placeLayer records that a file was read, or the first mistake in it.
-func (l *loader) placeLayer(layer *layers.Layer) {
-	if len(layer.Problems) == 0 {
-		l.place(layer.Scope, layer.File, PlaceRead, "")
-		return
+// FileIn returns the settings file in a folder, or "" if there is none. Two of
+// them in one folder are an [*document.Error].
+func FileIn(dir string) (string, error) {
+	path, problem := fileIn(dir)
+	if problem != nil {
+		return "", document.NewError([]document.Problem{*problem})
 	}
-	p := layer.Problems[0]
-	l.place(layer.Scope, layer.File, PlaceRefused, fmt.Sprintf("line %d: %s", p.Line, p.Message))
+	return path, nil
 }
 
-// placeFolder records that a folder has no settings file, or why none applies.
-func (l *loader) placeFolder(scope Scope, dir string, state PlaceState, reason string) {
-	if dir != "" {
-		l.place(scope, filepath.Join(dir, "settings.{yaml,yml,json}"), state, reason)
-	}
+// notTrusted is why a file of an untrusted project is left out.
+const notTrusted = "not trusted; see `toolreg trust status`"
+
+// NothingImportedError reports that --import found no server of a program.
+type NothingImportedError struct {
+	Program imports.Program
+	Looked  []Place // where its servers would be
+	grant   string  // the command that trusts the project
 }
 
-// placeProject records what happened to the project's own file.
-func (l *loader) placeProject(dir, path string) {
-	p := l.project
-	switch {
-	case path == "" && p != nil && p.Obstacle != "":
-		l.placeFolder(ScopeProject, dir, PlaceRefused, p.Obstacle)
-	case path == "":
-		l.placeFolder(ScopeProject, dir, PlaceAbsent, "")
-	case p == nil || p.Trusted:
-		l.place(ScopeProject, path, PlaceRead, "")
-	case p.Obstacle != "":
-		l.place(ScopeProject, path, PlaceRefused, p.Obstacle)
-	case !p.Granted.IsZero():
-		l.place(ScopeProject, path, PlaceSkipped, "changed since it was trusted: "+changedNames(p.Changes))
-	default:
-		l.place(ScopeProject, path, PlaceSkipped, notTrusted)
+func (e *NothingImportedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no MCP servers of %s were found", e.Program.Title)
+	for i, p := range e.Looked {
+		sep := "; looked at "
+		if i > 0 {
+			sep = ", "
+		}
+		b.WriteString(sep + document.Visible(p.Path))
+		switch {
+		case p.State == PlaceAbsent:
+			b.WriteString(" (absent)")
+		case p.State == PlaceRead:
+			b.WriteString(" (names none)")
+		default:
+			b.WriteString(" (" + p.Reason + ")")
+		}
 	}
+	return b.String()
+}
+
+// Hint says what to do if a file of the project is left out.
+func (e *NothingImportedError) Hint() string {
+	if slices.ContainsFunc(e.Looked, func(p Place) bool { return p.Reason == notTrusted }) {
+		return e.grant + ", or --trust-project for one run"
+	}
+	return ""
 }

@@ -1,56 +1,19 @@
 package settings
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
-	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
-	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
-
-// Options determines where [Load] looks. The zero value reads the system's settings,
-// and reports those of the current directory's project without applying them.
-type Options struct {
-	Dir          string            // working directory, absolute; "" means the process's own
-	Root         string            // --root; "" means found from Dir
-	Files        []string          // --settings, in order; naming a file is consent to that file only
-	Piped        map[string][]byte // contents of those Files that can be read only once, by name
-	NoProject    bool              // --no-project-settings
-	NoUser       bool              // --no-user-settings
-	TrustProject bool              // --trust-project: consent for this run
-	Environ      []string          // "K=V": HOME and XDG_* determine where to look
-	Flags        *pflag.FlagSet    // the global flags, see [Globals]; may be nil
-	SystemDir    string            // for tests; empty means /etc/toolreg
-	Trust        *trust.Store      // stored grants; nil means none
-	Import       imports.Importer  // finds the files of other programs; nil means the setting imports has no effect
-	View         bool              // --import alone answers for that program: see [Settings.View]
-	Proposed     *Proposed         // used instead of the project's own file, or of one of Files; nil means none
-}
-
-// Alone returns the options for reading a settings file as if it had this content,
-// without the user's and the project's files.
-func (o Options) Alone(file string, data []byte) Options {
-	o.Files, o.NoUser, o.NoProject, o.Proposed = []string{file}, true, true, &Proposed{file, data}
-	return o
-}
-
-// Proposed is a settings file with proposed content.
-type Proposed struct {
-	Path string // absolute
-	Data []byte
-}
 
 // Load reads, checks and merges the settings of all scopes.
 //
@@ -60,7 +23,7 @@ type Proposed struct {
 // Nothing from an untrusted project applies; mistakes in its settings are diagnostics too.
 func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l := newLoader(o)
-	l.unknownVariables()
+	l.diags = append(l.diags, unknownVariables(l.index, l.opts.Environ)...)
 	if err := l.readAll(); err != nil {
 		return nil, l.diags, err
 	}
@@ -69,16 +32,16 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l.scalars.apply(m)
 	view := l.view(m)
 	l.imports(m)
-	l.serversOfRun(m)
+	l.problems = append(l.problems, serversOfRun(m, l.scalars, l.globals.MCP, l.opts.Dir)...)
 	s := newSettings(m, l.globals, l.root)
 	s.View = view
 	l.setPrograms(s)
 	s.Project, s.importPaths, s.serverFiles = l.project, l.importPaths, l.serverFiles
 	s.namedInside = slices.ContainsFunc(l.real, func(file string) bool { return trust.Within(file, trust.Real(l.root)) })
-	l.splitCommands(s)
-	l.noteWindows(s)
+	l.diags = append(l.diags, splitCommands(s, l.env)...)
+	l.diags = append(l.diags, noteWindows(s.Servers)...)
 	if p := s.Project; p != nil && (!p.Trusted || !p.Granted.IsZero()) { // otherwise nothing is trusted with them
-		p.Runs = append(p.Runs, l.userRunners(s.Servers)...)
+		p.Runs = append(p.Runs, userRunners(s.Servers, expandKnown(l.env))...)
 	}
 	l.workspace(s)
 	l.sourceFaults(s)
@@ -101,10 +64,6 @@ func Root(o Options) (string, error) {
 // wrong. The registry uses the same code when it loads the source.
 const CodeSourceFailed = "source_failed"
 
-// CodeProjectUntrusted is the code of the diagnostic that reports that the settings
-// of the project are ignored because they are not trusted.
-const CodeProjectUntrusted = "project_untrusted"
-
 // sourceFaults reports the sources that cannot be used because of a mistake.
 func (l *loader) sourceFaults(s *Settings) {
 	tell := func(code, source string, err error) {
@@ -124,54 +83,6 @@ func (l *loader) sourceFaults(s *Settings) {
 			tell(CodeSourceFailed, registry.APIPrefix+api.Name, api.Err)
 		}
 	}
-}
-
-func newLoader(o Options) *loader {
-	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ), serverFiles: serverFiles{},
-		importedFrom: map[string]string{}, found: map[string]int{}}
-	l.globals = l.scalars.globals()
-	l.opts = withGlobals(o, l.globals, l.env)
-	return l
-}
-
-// withGlobals applies flags and variables.
-func withGlobals(o Options, g Globals, env expand.Environ) Options {
-	o.Root = cmp.Or(o.Root, g.Root)
-	if len(o.Files) == 0 {
-		o.Files = g.Files
-	}
-	o.NoProject = o.NoProject || g.NoProject
-	o.NoUser = o.NoUser || g.NoUser
-	o.TrustProject = o.TrustProject || g.TrustProject
-	o.SystemDir = cmp.Or(o.SystemDir, systemFolder(env))
-	return o
-}
-
-// loader is the state of one Load.
-type loader struct {
-	index     *table.Index
-	scalars   *scalars
-	env       expand.Environ
-	opts      Options
-	globals   Globals
-	root      string
-	layers    []*layers.Layer // the layers that apply, lowest first
-	named     []*layers.Layer // the layers of --settings
-	real      []string        // their files, with links resolved, but for those from a pipe
-	project   *Project
-	problems  []document.Problem
-	diags     []registry.Diagnostic
-	allPlaces []Place
-
-	serverFiles serverFiles
-
-	imported       []*imports.Layer // of other programs' files in the project, in order
-	switches       imports.Switches // of the program whose files are being added
-	withoutImports bool             // the project is trusted except for imported files
-	importPaths    []string         // where to look for other programs' files
-
-	importedFrom map[string]string // the program of each file whose servers were imported
-	found        map[string]int    // the number of servers in the files of each program
 }
 
 // readAll reads all files in order of precedence.
@@ -225,13 +136,6 @@ func (l *loader) findRoot() error {
 		return document.NewError([]document.Problem{{File: l.root, Message: "not a project root: not a directory"}})
 	}
 	return nil
-}
-
-func (l *loader) absolute(path string) string {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(l.opts.Dir, path)
-	}
-	return filepath.Clean(path)
 }
 
 // readFolder reads the settings file of the system's or the user's folder. A file
@@ -294,23 +198,6 @@ func (l *loader) readPiped(name string, data []byte) {
 	l.named = append(l.named, layers.FromDocument(l.index, ScopeFile, name, doc, problems))
 }
 
-// refused records a file that would apply but cannot be used.
-func (l *loader) refused(scope Scope, p document.Problem) {
-	l.problems = append(l.problems, p)
-	l.place(scope, p.File, PlaceRefused, p.Message)
-}
-
-func (l *loader) count(layer *layers.Layer) {
-	l.layers = append(l.layers, layer)
-	l.serverFiles.add(layer)
-	l.problems = append(l.problems, layer.Problems...)
-	l.diags = append(l.diags, layer.Unknown...)
-}
-
-func (l *loader) warn(code, message, hint string) {
-	l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: message, Hint: hint})
-}
-
 // workspace sets the tree that file tools may touch.
 func (l *loader) workspace(s *Settings) {
 	s.Workspace = s.ProjectRoot
@@ -330,12 +217,14 @@ func (l *loader) workspace(s *Settings) {
 	s.Workspace, s.NoWorkspace = filepath.Clean(path), false
 }
 
-// FileIn returns the settings file in a folder, or "" if there is none. Two of
-// them in one folder are an [*document.Error].
-func FileIn(dir string) (string, error) {
-	path, problem := fileIn(dir)
-	if problem != nil {
-		return "", document.NewError([]document.Problem{*problem})
+// Places reports where [Load] looks for settings and what it finds there, lowest
+// precedence first, whether or not the files can be read. The error is an
+// [*document.Error] for a project root that cannot be used.
+func Places(o Options) ([]Place, error) {
+	l := newLoader(o)
+	if err := l.readAll(); err != nil {
+		return nil, err
 	}
-	return path, nil
+	l.imports(merge.Of(l.index, l.layers))
+	return l.allPlaces, nil
 }

@@ -1,48 +1,24 @@
 package settings
 
 import (
-	"reflect"
+	"encoding/json"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings/layers"
-	"github.com/toolreg/toolreg/internal/settings/merge"
-	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// rules returns the rules in their order, those of profiles first.
-func rules(m *merge.Merged) []Rule {
-	out := profileRules(m)
-	for _, e := range m.Rules() {
-		out = append(out, rulesOf(m.Index.Row(merge.RulesKey), e.Value, e, "")...)
-	}
-	return out
-}
+// ExampleCalls are the example calls of a rule.
+type ExampleCalls []ExampleCall
 
-// rulesOf reads a checked list of rules; row is that of a rule's fields, in is where they are.
-func rulesOf(row *table.Row, list *jsonx.Value, in layers.Setting, profile string) []Rule {
-	if list == nil {
-		return nil
-	}
-	var out []Rule
-	set(reflect.ValueOf(&out).Elem(), row, list, in.Origin)
-	for i := range out {
-		out[i].Profile, out[i].Layer = profile, in.Layer
-	}
-	return out
-}
-
-// exampleCalls reads a checked list of calls; o is the origin of its rule.
-func exampleCalls(list *jsonx.Value, o Origin) []ExampleCall {
-	var out []ExampleCall
+// DecodeSetting reads a checked list of calls; o is the origin of its rule.
+func (c *ExampleCalls) DecodeSetting(list *jsonx.Value, o Origin) {
 	for _, n := range list.Items {
 		o.Line, o.Col = n.Place()
 		call := ExampleCall{Tool: n.Get("tool").Text(), Line: n.Text(), Origin: o}
 		if params := n.Get("params"); params != nil {
 			call.Params = params.JSON()
 		}
-		out = append(out, call)
+		*c = append(*c, call)
 	}
-	return out
 }
 
 // profilesKey is the setting serve.profiles, which merges by name.
@@ -62,16 +38,34 @@ type Profile struct {
 	Origin   Origin
 }
 
-// profileRules returns the rules of the profiles in effect.
-func profileRules(m *merge.Merged) []Rule {
-	row := m.Index.Row(profilesKey)
-	var out []Rule
-	for _, n := range m.Named(profilesKey) {
-		for _, e := range m.Of(row) {
-			if e.Value.Get(n.Name) == n.Value {
-				out = append(out, rulesOf(row.Field("rules"), n.Value.Get("rules"), e, n.Name)...)
-			}
-		}
-	}
-	return out
+// Rule is one entry of policy.rules.
+type Rule struct {
+	Tool     string `setting:"tool"`
+	Source   string `setting:"source"`
+	Server   string `setting:"server"`
+	Category string `setting:"category"`
+	Command  string `setting:"command"`
+	Path     string `setting:"path"`
+	Client   string `setting:"client"`
+	Group    string `setting:"group"`
+	Prompt   string `setting:"prompt"`
+	Resource string `setting:"resource"`
+	Profile  string // of serve, whose rule it is; "" means for all
+	Layer    int    // of its file; files are read in the order of their layers
+	When     string `setting:"when"`
+	Decision string `setting:"decision"` // allow, sandbox, ask, deny
+	Reason   string `setting:"reason"`
+
+	Annotations map[string]bool `setting:"annotations"` // by name
+	Match       ExampleCalls    `setting:"match"`
+	NotMatch    ExampleCalls    `setting:"notMatch"`
+	Origin      Origin
+}
+
+// ExampleCall is a call that a rule must match, or must not match.
+type ExampleCall struct {
+	Tool   string          // "" for a shell line
+	Params json.RawMessage // nil for none
+	Line   string          // a shell command line
+	Origin Origin
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -120,7 +119,7 @@ func (l *loader) describe(dir string, fromProject *layers.Layer, files, imports 
 	for _, layer := range read {
 		f := asked(layer)
 		if f != nil {
-			f.Project, f.Expand = l.root, l.expandKnown
+			f.Project, f.Expand = l.root, expandKnown(l.env)
 		}
 		programs = append(programs, consent.Programs(f)...)
 		p.Loosens, p.Expands = append(p.Loosens, consent.Loosens(f)...), append(p.Expands, consent.Expands(f)...)
@@ -139,27 +138,21 @@ func (l *loader) describe(dir string, fromProject *layers.Layer, files, imports 
 			p.Files = append(p.Files, f.Path)
 		}
 	}
-	p.Runs = append(consent.Describe(programs, l.expandKnown), consent.DescribePlugins(l.root, plugins, l.expandKnown)...)
+	p.Runs = append(consent.Describe(programs, expandKnown(l.env)), consent.DescribePlugins(l.root, plugins, expandKnown(l.env))...)
 	return p
-}
-
-// expandKnown expands the variables in a word, and ~ at its beginning.
-func (l *loader) expandKnown(s string) (string, error) {
-	out, err := expand.Text(s, l.env.Lookup)
-	return expand.Home(out, l.env.Home()), err
 }
 
 // userRunners lists the servers of the user's own settings that start in the project once
 // it is trusted, and then look for files to run there. Trust covers none of these files,
 // because it is the same for every user.
-func (l *loader) userRunners(servers []Server) []string {
+func userRunners(servers []Server, known func(string) (string, error)) []string {
 	var out []string
 	for _, s := range servers {
 		p := consent.Program{Place: s.Origin.String(), Key: "mcpServers." + s.Name, Argv: append([]string{s.Command}, s.Args...)}
 		if s.IsOff() || s.Cwd != "" || !s.isOwn() || len(trust.Runners(p.Argv)) == 0 {
 			continue
 		}
-		for _, line := range consent.Describe([]consent.Program{p}, l.expandKnown) {
+		for _, line := range consent.Describe([]consent.Program{p}, known) {
 			out = append(out, line+" (of your own settings; starts in the project once it is trusted)")
 		}
 	}
@@ -180,7 +173,7 @@ func asked(l *layers.Layer) *consent.File {
 
 // cover collects the files that a grant covers, and the plugins among them.
 func (l *loader) cover(dir string, fromProject *layers.Layer, files []trust.File, programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
-	expanded := l.expandKnown
+	expanded := expandKnown(l.env)
 	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(asked(fromProject), l.root, expanded)...)
 	plugins := consent.Plugins(asked(fromProject), l.root, trees)
 	for _, p := range plugins {
@@ -278,4 +271,23 @@ func changedNames(changes []trust.Change) string {
 		out = append(out, fmt.Sprintf("%s (%s)", document.Printable(c.Name), c.Kind))
 	}
 	return strings.Join(out, ", ")
+}
+
+// placeProject records what happened to the project's own file.
+func (l *loader) placeProject(dir, path string) {
+	p := l.project
+	switch {
+	case path == "" && p != nil && p.Obstacle != "":
+		l.placeFolder(ScopeProject, dir, PlaceRefused, p.Obstacle)
+	case path == "":
+		l.placeFolder(ScopeProject, dir, PlaceAbsent, "")
+	case p == nil || p.Trusted:
+		l.place(ScopeProject, path, PlaceRead, "")
+	case p.Obstacle != "":
+		l.place(ScopeProject, path, PlaceRefused, p.Obstacle)
+	case !p.Granted.IsZero():
+		l.place(ScopeProject, path, PlaceSkipped, "changed since it was trusted: "+changedNames(p.Changes))
+	default:
+		l.place(ScopeProject, path, PlaceSkipped, notTrusted)
+	}
 }

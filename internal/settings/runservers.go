@@ -15,24 +15,24 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// serversOfRun adds the servers given by --mcp, or by its variable, to the settings.
-// Each replaces a server of the same name.
-func (l *loader) serversOfRun(m *merge.Merged) {
+// serversOfRun adds the servers given by --mcp, or by its variable, to the settings. Each
+// replaces a server of the same name. Command lines run in dir.
+func serversOfRun(m *merge.Merged, given *scalars, specs []string, dir string) (problems []document.Problem) {
 	origin := Origin{Scope: ScopeFlag, Name: "--mcp"}
-	if l.scalars.list("mcp") == nil {
+	if given.list("mcp") == nil {
 		origin = Origin{Scope: ScopeEnv, Name: globalVariable("mcp")}
 	}
 	object := &jsonx.Value{Kind: jsonx.Object}
-	for i, spec := range l.globals.MCP {
-		name, entry, err := parseServer(spec, l.opts.Dir)
+	for i, spec := range specs {
+		name, entry, err := parseServer(spec, dir)
 		if err == nil && object.Get(name) != nil {
 			err = fmt.Errorf("another server is named %q; begin it with NAME= to name it", name)
 		}
 		if err != nil {
-			if len(l.globals.MCP) > 1 {
+			if len(specs) > 1 {
 				err = fmt.Errorf("server %d: %w", i+1, err)
 			}
-			l.problems = append(l.problems, document.Problem{File: origin.Name, Message: document.Visible(err.Error())})
+			problems = append(problems, document.Problem{File: origin.Name, Message: document.Visible(err.Error())})
 			continue
 		}
 		object.Members = append(object.Members, jsonx.Member{Name: name, Value: entry})
@@ -40,6 +40,7 @@ func (l *loader) serversOfRun(m *merge.Merged) {
 	if len(object.Members) > 0 {
 		m.Add(layers.Setting{Row: m.Index.Row(table.ServersKey), Key: table.ServersKey, Value: object, Origin: origin})
 	}
+	return problems
 }
 
 // parseServer parses a URL, or a command line that runs in dir, optionally

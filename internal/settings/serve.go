@@ -19,11 +19,14 @@ type ToolScope struct {
 	Origin Origin
 }
 
-// toolScopes reads a checked list of scopes, or an object of scopes by tool; in names the file.
-func toolScopes(n *jsonx.Value, in Origin) (out []ToolScope) {
+// ToolScopes are the scopes of serve.oauth.scopes.
+type ToolScopes []ToolScope
+
+// DecodeSetting reads a checked list of scopes, or an object of scopes by tool; in names the file.
+func (s *ToolScopes) DecodeSetting(n *jsonx.Value, in Origin) {
 	add := func(tool string, scope *jsonx.Value) {
 		in.Line, in.Col = scope.Place()
-		out = append(out, ToolScope{tool, scope.Text(), in})
+		*s = append(*s, ToolScope{tool, scope.Text(), in})
 	}
 	for _, scope := range n.Items {
 		add(everyRequest, scope)
@@ -31,7 +34,6 @@ func toolScopes(n *jsonx.Value, in Origin) (out []ToolScope) {
 	for _, f := range n.Members {
 		add(registry.NameIn(f.Name), f.Value)
 	}
-	return out
 }
 
 // Required returns the scopes that a request needs: those of every request and, for a call, those
@@ -81,4 +83,29 @@ func rankLimits(limits []CallLimit) {
 		}
 		l.Rank = len(shorter)
 	}
+}
+
+// Serve holds the serve.* settings.
+type Serve struct {
+	Idle       time.Duration `setting:"serve.idle"`       // idle time after which a server is closed; default 10m; 0 means never
+	Session    time.Duration `setting:"serve.session"`    // idle time after which a client's session is closed; default 10m; 0 means never
+	MaxClients int           `setting:"serve.maxClients"` // default 1000; 0 means unlimited
+	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls with one token; default 64; 0 means unlimited
+	KeepAlive  time.Duration `setting:"serve.keepAlive"`  // time between comments on silent streams; default 15s; 0 means none
+	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" means none
+	Store      Entry         `setting:"serve.store"`      // unexpanded; "" means none
+	Cert       Entry         `setting:"serve.tls.cert"`   // "" means no TLS
+	Key        Entry         `setting:"serve.tls.key"`
+	ClientCA   Entry         `setting:"serve.tls.clientCa"` // "" means clients need no certificate
+	OAuth      ServeOAuth
+}
+
+// ServeOAuth holds the serve.oauth.* settings. The issuer is "" if there are none.
+type ServeOAuth struct {
+	Issuer   Entry      `setting:"serve.oauth.issuer"`
+	Audience Entry      `setting:"serve.oauth.audience"`
+	KeysURL  Entry      `setting:"serve.oauth.jwksUri"` // "" means that of the issuer's metadata
+	Name     Entry      `setting:"serve.oauth.claims.name"`
+	Groups   Entry      `setting:"serve.oauth.claims.groups"`
+	Scopes   ToolScopes `setting:"serve.oauth.scopes"`
 }

@@ -1,14 +1,10 @@
 package settings
 
 import (
-	"encoding/json"
-	"errors"
-	"reflect"
-	"slices"
+	"strings"
+	"time"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings/layers"
-	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/settings/imports"
 )
 
 // The values of OAuth.Grant.
@@ -79,39 +75,6 @@ func (s *Server) Off() (why, setting string) {
 	return "", ""
 }
 
-// WithServer returns settings in which a server of [Settings.Servers] has another entry and is
-// enabled, to try it.
-func (s *Settings) WithServer(name string, entry json.RawMessage) (*Settings, error) {
-	x := table.NewIndex()
-	node, problem := layers.CheckEntry(x, table.ServersKey, name, entry)
-	if problem != "" {
-		return nil, errors.New(problem)
-	}
-	node.SetPos(jsonx.Pos{})
-	next := *s
-	next.Servers = slices.Clone(s.Servers)
-	if was := next.Server(name); was != nil {
-		server := decodeServer(x.Row(table.ServersKey), name, node, was.Origin)
-		server.Excluded, server.Disabled = was.Excluded, false
-		s.setTimeouts(&server)
-		*was = server
-	}
-	return &next, nil
-}
-
-// decodeServer converts a checked entry to a server.
-func decodeServer(row *table.Row, name string, n *jsonx.Value, origin Origin) Server {
-	s := Server{TrustOrigin: origin}
-	decodeEntry(reflect.ValueOf(&s).Elem(), row, name, n, origin)
-	if lifecycle := n.Get("lifecycle"); s.Keep == nil && lifecycle != nil {
-		set(reflect.ValueOf(&s.Keep).Elem(), row.Field("lifecycle"), lifecycle, origin)
-	}
-	if trust := n.Get("trust"); trust != nil && trust.Line > 0 {
-		s.TrustOrigin.Line, s.TrustOrigin.Col = trust.Place()
-	}
-	return s
-}
-
 // Registry is one entry of registries. Its strings are unexpanded.
 type Registry struct {
 	URL     string `setting:"url"`
@@ -121,3 +84,80 @@ type Registry struct {
 
 // officialRegistry is used if no other one is set.
 const officialRegistry = "https://registry.modelcontextprotocol.io"
+
+// Server is one entry of mcpServers. Its strings are unexpanded: package values
+// expands them when they are used.
+type Server struct {
+	Name           string        `setting:"*"`
+	Command        string        `setting:"command"`
+	Args           []string      `setting:"args"`
+	Split          bool          // Command and Args are the words of one command, because no file has its name
+	Env            []Pair        `setting:"env"`
+	InheritEnv     bool          `setting:"inheritEnv"`
+	Cwd            string        `setting:"cwd"`     // relative to the project root; "" means see [Settings.StartsOutside]
+	URL            string        `setting:"url"`     // streamable HTTP, falling back to SSE
+	HTTPURL        string        `setting:"httpUrl"` // streamable HTTP
+	Type           string        `setting:"type"`    // "", "stdio", "http", "sse", or another name of http
+	Headers        []Pair        `setting:"headers"`
+	OAuth          *OAuth        `setting:"oauth"`          // nil means not configured
+	Timeout        time.Duration `setting:"timeout"`        // limit of a call; default 10m; 0 means none
+	ConnectTimeout time.Duration `setting:"connectTimeout"` // default 30s; 0 means none
+	Protocol       string        `setting:"protocol"`       // "auto" (default), "legacy", "modern"
+	Trust          bool          `setting:"trust"`
+	PerClient      bool          `setting:"perClient"` // each client of serve has its own process of the server
+	Optional       bool          `setting:"optional"`  // serve is ready without it
+	// Keep is how long the server is kept while no run uses it. Nil means
+	// [Settings.KeepServers], and zero that it is not kept.
+	Keep         *time.Duration   `setting:"keep"`
+	TrustOrigin  Origin           // where Trust is set, or the origin of the entry if it is not set
+	Description  string           `setting:"description"`
+	IncludeTools List             `setting:"includeTools"` // all if absent
+	ExcludeTools List             `setting:"excludeTools"`
+	Disabled     bool             `setting:"disabled"`
+	From         *From            `setting:"from"` // nil means it was not added from a registry or a bundle
+	Program      *imports.Program // the program from whose files it was imported; nil means none
+	Excluded     *Origin          // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
+	Replaces     *Origin          // the entry of the person that this one of a project replaces; nil means none
+	Origin       Origin
+	Err          error // the mistakes in its entry, an [*document.Error], which make it unusable; nil means none
+}
+
+// isOwn reports whether a server is in the user's or the system's settings.
+func (s *Server) isOwn() bool { return s.Origin.Scope == ScopeUser || s.Origin.Scope == ScopeSystem }
+
+// API is one entry of openapi: an HTTP API with the document that describes it. Of the
+// embedded Server it has the name, the headers, the limits, trust and description; URL is
+// the setting baseUrl. Its strings are unexpanded.
+type API struct {
+	Server
+	Spec      string `setting:"spec"`    // a file, relative to the project root, or an address
+	Auth      []Auth `setting:"auth"`    // used together
+	Include   List   `setting:"include"` // all if absent
+	Exclude   List   `setting:"exclude"`
+	MaxOutput *int64 `setting:"maxOutput"` // nil means limits.output
+}
+
+// Auth is one way to authenticate the requests to an API: the first of its fields that is
+// set. Its strings are unexpanded and may be references.
+type Auth struct {
+	Bearer string  `setting:"bearer"`
+	Basic  *Basic  `setting:"basic"`
+	APIKey *APIKey `setting:"apiKey"`
+	OAuth  *OAuth  `setting:"oauth"`
+}
+
+// Basic is a user name and a password.
+type Basic struct {
+	Username string `setting:"username"`
+	Password string `setting:"password"`
+}
+
+// APIKey is a key that is sent with each request.
+type APIKey struct {
+	In    string `setting:"in"` // header, query, cookie
+	Name  string `setting:"name"`
+	Value string `setting:"value"`
+}
+
+// IsRemote reports whether the document is at an address.
+func (a *API) IsRemote() bool { return strings.Contains(a.Spec, "://") }

@@ -9,13 +9,18 @@
 package settings
 
 import (
-	"encoding/json"
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/decode"
 	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
@@ -23,120 +28,6 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
-
-// Scope is where a value came from, in order of precedence.
-type Scope = layers.Scope
-
-// The scopes, lowest precedence first.
-const (
-	ScopeDefault = layers.ScopeDefault
-	ScopeSystem  = layers.ScopeSystem
-	ScopeUser    = layers.ScopeUser
-	ScopeProject = layers.ScopeProject
-	ScopeFile    = layers.ScopeFile
-	ScopeEnv     = layers.ScopeEnv
-	ScopeFlag    = layers.ScopeFlag
-)
-
-// Origin is where a value was set. The zero value is the built-in default.
-type Origin = layers.Origin
-
-// Command is an argv with its origin; an empty Argv means that none is set.
-// The words are unexpanded: see package values.
-type Command struct {
-	Argv   []string
-	Line   string // as written if it is one string, for messages; otherwise ""
-	Origin Origin
-	Err    error // the mistakes in it, an [*document.Error], with which Argv is empty; nil means none
-}
-
-// IsSet reports whether the setting names a command.
-func (c Command) IsSet() bool { return len(c.Argv) > 0 }
-
-// Entry is one element of a list setting with its own origin.
-type Entry = layers.Entry
-
-// List is a list setting.
-type List = layers.List
-
-// Named is one entry of a setting that merges by name.
-type Named = merge.Named
-
-// Pair is one entry of an env or headers map, in file order. Value is
-// unexpanded and may be a secret.
-type Pair struct {
-	Name, Value string
-	Origin      Origin
-}
-
-// Server is one entry of mcpServers. Its strings are unexpanded: package values
-// expands them when they are used.
-type Server struct {
-	Name           string        `setting:"*"`
-	Command        string        `setting:"command"`
-	Args           []string      `setting:"args"`
-	Split          bool          // Command and Args are the words of one command, because no file has its name
-	Env            []Pair        `setting:"env"`
-	InheritEnv     bool          `setting:"inheritEnv"`
-	Cwd            string        `setting:"cwd"`     // relative to the project root; "" means see [Settings.StartsOutside]
-	URL            string        `setting:"url"`     // streamable HTTP, falling back to SSE
-	HTTPURL        string        `setting:"httpUrl"` // streamable HTTP
-	Type           string        `setting:"type"`    // "", "stdio", "http", "sse", or another name of http
-	Headers        []Pair        `setting:"headers"`
-	OAuth          *OAuth        `setting:"oauth"`          // nil means not configured
-	Timeout        time.Duration `setting:"timeout"`        // limit of a call; default 10m; 0 means none
-	ConnectTimeout time.Duration `setting:"connectTimeout"` // default 30s; 0 means none
-	Protocol       string        `setting:"protocol"`       // "auto" (default), "legacy", "modern"
-	Trust          bool          `setting:"trust"`
-	PerClient      bool          `setting:"perClient"` // each client of serve has its own process of the server
-	Optional       bool          `setting:"optional"`  // serve is ready without it
-	// Keep is how long the server is kept while no run uses it. Nil means
-	// [Settings.KeepServers], and zero that it is not kept.
-	Keep         *time.Duration   `setting:"keep"`
-	TrustOrigin  Origin           // where Trust is set, or the origin of the entry if it is not set
-	Description  string           `setting:"description"`
-	IncludeTools List             `setting:"includeTools"` // all if absent
-	ExcludeTools List             `setting:"excludeTools"`
-	Disabled     bool             `setting:"disabled"`
-	From         *From            `setting:"from"` // nil means it was not added from a registry or a bundle
-	Program      *imports.Program // the program from whose files it was imported; nil means none
-	Excluded     *Origin          // the mcp.allowed/mcp.excluded setting that excludes it; nil means connect
-	Replaces     *Origin          // the entry of the person that this one of a project replaces; nil means none
-	Origin       Origin
-	Err          error // the mistakes in its entry, an [*document.Error], which make it unusable; nil means none
-}
-
-// Rule is one entry of policy.rules.
-type Rule struct {
-	Tool     string `setting:"tool"`
-	Source   string `setting:"source"`
-	Server   string `setting:"server"`
-	Category string `setting:"category"`
-	Command  string `setting:"command"`
-	Path     string `setting:"path"`
-	Client   string `setting:"client"`
-	Group    string `setting:"group"`
-	Prompt   string `setting:"prompt"`
-	Resource string `setting:"resource"`
-	Profile  string // of serve, whose rule it is; "" means for all
-	Layer    int    // of its file; files are read in the order of their layers
-	When     string `setting:"when"`
-	Decision string `setting:"decision"` // allow, sandbox, ask, deny
-	Reason   string `setting:"reason"`
-
-	Annotations map[string]bool `setting:"annotations"` // by name
-	Match       []ExampleCall   `setting:"match"`
-	NotMatch    []ExampleCall   `setting:"notMatch"`
-	Origin      Origin
-}
-
-// ExampleCall is a call that a rule must match, or must not match.
-type ExampleCall struct {
-	Tool   string          // "" for a shell line
-	Params json.RawMessage // nil for none
-	Line   string          // a shell command line
-	Origin Origin
-}
 
 // Settings holds the merged, unexpanded settings. Load fills it: a tag names the
 // setting that a field holds.
@@ -225,31 +116,6 @@ type Settings struct {
 	importPaths []string      // where to look for the files of imports
 	serverFiles serverFiles
 	namedInside bool // --settings names a file in the project
-}
-
-// Serve holds the serve.* settings.
-type Serve struct {
-	Idle       time.Duration `setting:"serve.idle"`       // idle time after which a server is closed; default 10m; 0 means never
-	Session    time.Duration `setting:"serve.session"`    // idle time after which a client's session is closed; default 10m; 0 means never
-	MaxClients int           `setting:"serve.maxClients"` // default 1000; 0 means unlimited
-	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls with one token; default 64; 0 means unlimited
-	KeepAlive  time.Duration `setting:"serve.keepAlive"`  // time between comments on silent streams; default 15s; 0 means none
-	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" means none
-	Store      Entry         `setting:"serve.store"`      // unexpanded; "" means none
-	Cert       Entry         `setting:"serve.tls.cert"`   // "" means no TLS
-	Key        Entry         `setting:"serve.tls.key"`
-	ClientCA   Entry         `setting:"serve.tls.clientCa"` // "" means clients need no certificate
-	OAuth      ServeOAuth
-}
-
-// ServeOAuth holds the serve.oauth.* settings. The issuer is "" if there are none.
-type ServeOAuth struct {
-	Issuer   Entry       `setting:"serve.oauth.issuer"`
-	Audience Entry       `setting:"serve.oauth.audience"`
-	KeysURL  Entry       `setting:"serve.oauth.jwksUri"` // "" means that of the issuer's metadata
-	Name     Entry       `setting:"serve.oauth.claims.name"`
-	Groups   Entry       `setting:"serve.oauth.claims.groups"`
-	Scopes   []ToolScope `setting:"serve.oauth.scopes"`
 }
 
 // Telemetry holds the telemetry.* settings.
@@ -362,7 +228,9 @@ func (s *Settings) For(scope Scope) *Settings {
 		return s
 	}
 	out := *s
-	out.merged, out.Env, out.InheritEnv = own, pairs(own, "env"), own.Value("inheritEnv").Is(jsonx.True)
+	out.merged = own
+	decode.Setting(own, &out.Env, own.Index.Row("env"))
+	decode.Setting(own, &out.InheritEnv, own.Index.Row("inheritEnv"))
 	return &out
 }
 
@@ -399,9 +267,6 @@ func (s *Settings) KeepOf(server Server) time.Duration {
 	return s.KeepServers
 }
 
-// isOwn reports whether a server is in the user's or the system's settings.
-func (s *Server) isOwn() bool { return s.Origin.Scope == ScopeUser || s.Origin.Scope == ScopeSystem }
-
 // Scripts returns the absolute paths of the programs and scripts in the workspace that
 // commands in effect run, see [trust.Scripts], and the manifests of plugins there.
 func (s *Settings) Scripts(environ []string) ([]string, error) {
@@ -409,11 +274,7 @@ func (s *Settings) Scripts(environ []string) ([]string, error) {
 	for e := range s.merged.All() {
 		f.Settings = append(f.Settings, consent.Setting{Row: e.Row, Key: e.Key, Value: e.Value})
 	}
-	lookup := expand.NewEnviron(environ).Lookup
-	expanded := func(text string) (string, error) {
-		out, err := expand.Text(text, lookup)
-		return expand.Home(out, expand.NewEnviron(environ).Home()), err
-	}
+	expanded := expandKnown(expand.NewEnviron(environ))
 	programs := consent.Programs(f)
 	var out []string
 	folders := append(consent.PluginFolders(f, s.ProjectRoot, expanded), filepath.Join(s.ProjectRoot, projectFolder, "plugins"))
@@ -455,3 +316,163 @@ type InputError struct {
 
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
+
+// Entries returns the entries of all servers: those of mcpServers and of openapi.
+func (s *Settings) Entries() []Server {
+	out := slices.Clip(s.Servers)
+	for i := range s.APIs {
+		out = append(out, s.APIs[i].Server)
+	}
+	return out
+}
+
+// EntryNames returns the names of all servers and APIs.
+func (s *Settings) EntryNames() []string {
+	names := []string{}
+	for _, entry := range s.Entries() {
+		names = append(names, entry.Name)
+	}
+	return names
+}
+
+// Server returns the entry of mcpServers with a name; nil if there is none.
+func (s *Settings) Server(name string) *Server {
+	for i := range s.Servers {
+		if s.Servers[i].Name == name {
+			return &s.Servers[i]
+		}
+	}
+	return nil
+}
+
+// API returns the entry of openapi with a name; nil if there is none.
+func (s *Settings) API(name string) *API {
+	for i := range s.APIs {
+		if s.APIs[i].Name == name {
+			return &s.APIs[i]
+		}
+	}
+	return nil
+}
+
+// Entry returns the entry of a server or an API with a name; nil if there is none.
+func (s *Settings) Entry(name string) *Server {
+	if api := s.API(name); api != nil && s.Server(name) == nil {
+		return &api.Server
+	}
+	return s.Server(name)
+}
+
+// OptionsOf returns the options of a tool, which entries may refer to by any of its
+// names.
+func (s *Settings) OptionsOf(t *registry.Tool) ToolOptions {
+	var out ToolOptions
+	if name, isAPI := strings.CutPrefix(t.Source, registry.APIPrefix); isAPI && s.API(name) != nil {
+		out.MaxOutput = s.API(name).MaxOutput
+	}
+	byProject := false
+	for i := range s.ToolOptions {
+		o := &s.ToolOptions[i]
+		if !o.matches(t) {
+			continue
+		}
+		out.Named = out.Named || !strings.ContainsAny(o.Pattern, "*?[")
+		out.Timeout = cmp.Or(o.Timeout, out.Timeout)
+		out.RetryDelay = cmp.Or(o.RetryDelay, out.RetryDelay)
+		if o.Cache != nil {
+			out.Cache, byProject = o.Cache, o.Origin.Scope == ScopeProject
+		}
+		out.MaxOutput = cmp.Or(o.MaxOutput, out.MaxOutput)
+		out.Retries = cmp.Or(o.Retries, out.Retries)
+		out.Log = cmp.Or(o.Log, out.Log)
+	}
+	if byProject {
+		if limit := s.ownCache(t); limit != nil && *limit < *out.Cache {
+			out.Cache, out.Shortened = limit, true
+		}
+	}
+	return out
+}
+
+// ownCache returns how long a project may cache the results of a tool: as long as other scopes
+// do. If they say nothing, there is no limit, but for built-in tools, whose results depend on the
+// person's own files and rules.
+func (s *Settings) ownCache(t *registry.Tool) (limit *time.Duration) {
+	if t.Source == registry.SourceBuiltin {
+		limit = new(time.Duration)
+	}
+	for i := range s.OwnToolOptions {
+		if o := &s.OwnToolOptions[i]; o.Cache != nil && o.matches(t) {
+			limit = o.Cache
+		}
+	}
+	return limit
+}
+
+// Standing returns what has become of the entry of a server that was in a file.
+func (s *Settings) Standing(server, file string) Standing {
+	if s.Entry(server) != nil {
+		return EntryInEffect
+	}
+	for _, entries := range s.serverFiles {
+		if slices.ContainsFunc(entries, func(e serverEntry) bool { return e.name == server }) {
+			return EntryUntrusted
+		}
+	}
+	entries, read := s.serverFiles[file]
+	if !read {
+		entries, read = s.serverFiles[filepath.Dir(file)]
+	}
+	if read && entries == nil {
+		return EntryUnreadable
+	}
+	if _, err := os.Lstat(file); read || errors.Is(err, fs.ErrNotExist) {
+		return EntryGone
+	}
+	return EntryElsewhere
+}
+
+// ServerNamesKnown returns the names of all servers in the settings, including those of a
+// project that is not trusted.
+func (s *Settings) ServerNamesKnown() []string {
+	out := s.EntryNames()
+	for _, entries := range s.serverFiles {
+		for _, e := range entries {
+			if !slices.Contains(out, e.name) {
+				out = append(out, e.name)
+			}
+		}
+	}
+	return out
+}
+
+// ServersWritten returns the entries of servers in each file that was read, as written, by
+// file and name.
+func (s *Settings) ServersWritten() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for file, entries := range s.serverFiles {
+		if entries == nil {
+			continue
+		}
+		out[file] = map[string]string{}
+		for _, e := range entries {
+			out[file][e.name] = string(e.value.JSON())
+		}
+	}
+	return out
+}
+
+// Fetch holds the fetch.* settings other than [Settings.FetchAllow].
+type Fetch struct {
+	Processor Command       `setting:"fetch.processor"` // unexpanded
+	Proxy     bool          `setting:"fetch.proxy"`
+	Timeout   time.Duration `setting:"fetch.timeout"`
+	MaxBytes  int64         `setting:"fetch.maxBytes"`
+	Headers   []OriginHeaders
+}
+
+// OriginHeaders holds the headers that are sent to one origin only.
+type OriginHeaders struct {
+	URL     string // the origin, scheme://host:port, in normal form
+	Headers []Pair // unexpanded
+}

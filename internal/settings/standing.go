@@ -1,12 +1,6 @@
 package settings
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -60,57 +54,4 @@ func (f serverFiles) add(l *layers.Layer) {
 		}
 	}
 	f[l.File] = append(servers, f[l.File]...)
-}
-
-// Standing returns what has become of the entry of a server that was in a file.
-func (s *Settings) Standing(server, file string) Standing {
-	if s.Entry(server) != nil {
-		return EntryInEffect
-	}
-	for _, entries := range s.serverFiles {
-		if slices.ContainsFunc(entries, func(e serverEntry) bool { return e.name == server }) {
-			return EntryUntrusted
-		}
-	}
-	entries, read := s.serverFiles[file]
-	if !read {
-		entries, read = s.serverFiles[filepath.Dir(file)]
-	}
-	if read && entries == nil {
-		return EntryUnreadable
-	}
-	if _, err := os.Lstat(file); read || errors.Is(err, fs.ErrNotExist) {
-		return EntryGone
-	}
-	return EntryElsewhere
-}
-
-// ServerNamesKnown returns the names of all servers in the settings, including those of a
-// project that is not trusted.
-func (s *Settings) ServerNamesKnown() []string {
-	out := s.EntryNames()
-	for _, entries := range s.serverFiles {
-		for _, e := range entries {
-			if !slices.Contains(out, e.name) {
-				out = append(out, e.name)
-			}
-		}
-	}
-	return out
-}
-
-// ServersWritten returns the entries of servers in each file that was read, as written, by
-// file and name.
-func (s *Settings) ServersWritten() map[string]map[string]string {
-	out := map[string]map[string]string{}
-	for file, entries := range s.serverFiles {
-		if entries == nil {
-			continue
-		}
-		out[file] = map[string]string{}
-		for _, e := range entries {
-			out[file][e.name] = string(e.value.JSON())
-		}
-	}
-	return out
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/decode"
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -95,17 +96,17 @@ func heldBy(t *testing.T, typ reflect.Type, row *table.Row) map[string]bool {
 	fits := map[table.Type][]any{
 		table.String: {"", Entry{}}, table.Choice: {""}, table.Bool: {false}, table.Int: {0, new(int)}, table.Size: {int64(0), new(int64)},
 		table.Duration: {time.Duration(0), new(time.Duration)}, table.Keep: {time.Duration(0), new(time.Duration)}, table.Command: {Command{}},
-		table.Strings: {List{}, []string(nil)}, table.Pairs: {[]Pair(nil)}, table.Scopes: {[]ToolScope(nil)}, table.Calls: {[]ExampleCall(nil)},
+		table.Strings: {List{}, []string(nil)}, table.Pairs: {[]Pair(nil)}, table.Scopes: {ToolScopes(nil)}, table.Calls: {ExampleCalls(nil)},
 		table.RawNamed: {map[string][]string(nil)}, table.Object: {map[string]bool(nil)},
 	}
 	x, held := table.NewIndex(), map[string]bool{}
 	for i := range typ.NumField() {
 		f := typ.Field(i)
-		name := f.Tag.Get(tag)
+		name := f.Tag.Get(decode.Tag)
 		if name == "" && f.Type.Kind() == reflect.Struct && !f.Anonymous {
 			maps.Copy(held, heldBy(t, f.Type, nil))
 		}
-		if name == "" || name == tagName {
+		if name == "" || name == decode.TagName {
 			continue
 		}
 		r := x.Row(name)

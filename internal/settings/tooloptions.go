@@ -1,15 +1,10 @@
 package settings
 
 import (
-	"cmp"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/layers"
-	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -50,34 +45,6 @@ type Hook struct {
 	Origin  Origin
 }
 
-// hooks returns the hooks of all scopes, those of one file in the order of the events.
-func hooks(m *merge.Merged) []Hook {
-	var out []Hook
-	row := m.Index.Row("hooks")
-	for _, e := range m.Of(row) {
-		for i := range row.Fields {
-			event, from := &row.Fields[i], len(out)
-			if list := e.Value.Get(event.Name); list != nil {
-				set(reflect.ValueOf(&out).Elem(), event, list, e.Origin)
-			}
-			for j := from; j < len(out); j++ {
-				out[j].Event, out[j].Layer = event.Name, e.Layer
-			}
-		}
-	}
-	return out
-}
-
-// ownToolOptions returns the options without those of the project, if it has any.
-func ownToolOptions(m *merge.Merged) (out []ToolOption) {
-	row := m.Index.Row("toolOptions")
-	own := m.Without(func(e layers.Setting) bool { return e.Row == row && e.Origin.Scope == ScopeProject })
-	if own != m {
-		setField(own, reflect.ValueOf(&out).Elem(), row)
-	}
-	return out
-}
-
 // ToolOptions is the combination of all entries of toolOptions that match a tool; its
 // pattern is empty.
 type ToolOptions struct {
@@ -85,52 +52,6 @@ type ToolOptions struct {
 	Named bool // whether an entry names the tool exactly, not by a glob
 	// Shortened is set if the project asks for a longer cache than it may have.
 	Shortened bool
-}
-
-// OptionsOf returns the options of a tool, which entries may refer to by any of its
-// names.
-func (s *Settings) OptionsOf(t *registry.Tool) ToolOptions {
-	var out ToolOptions
-	if name, isAPI := strings.CutPrefix(t.Source, registry.APIPrefix); isAPI && s.API(name) != nil {
-		out.MaxOutput = s.API(name).MaxOutput
-	}
-	byProject := false
-	for i := range s.ToolOptions {
-		o := &s.ToolOptions[i]
-		if !o.matches(t) {
-			continue
-		}
-		out.Named = out.Named || !strings.ContainsAny(o.Pattern, "*?[")
-		out.Timeout = cmp.Or(o.Timeout, out.Timeout)
-		out.RetryDelay = cmp.Or(o.RetryDelay, out.RetryDelay)
-		if o.Cache != nil {
-			out.Cache, byProject = o.Cache, o.Origin.Scope == ScopeProject
-		}
-		out.MaxOutput = cmp.Or(o.MaxOutput, out.MaxOutput)
-		out.Retries = cmp.Or(o.Retries, out.Retries)
-		out.Log = cmp.Or(o.Log, out.Log)
-	}
-	if byProject {
-		if limit := s.ownCache(t); limit != nil && *limit < *out.Cache {
-			out.Cache, out.Shortened = limit, true
-		}
-	}
-	return out
-}
-
-// ownCache returns how long a project may cache the results of a tool: as long as other scopes
-// do. If they say nothing, there is no limit, but for built-in tools, whose results depend on the
-// person's own files and rules.
-func (s *Settings) ownCache(t *registry.Tool) (limit *time.Duration) {
-	if t.Source == registry.SourceBuiltin {
-		limit = new(time.Duration)
-	}
-	for i := range s.OwnToolOptions {
-		if o := &s.OwnToolOptions[i]; o.Cache != nil && o.matches(t) {
-			limit = o.Cache
-		}
-	}
-	return limit
 }
 
 // matches reports whether the pattern matches one of the names of a tool.

@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -251,4 +254,36 @@ func (q *quotas) take(tool, name string, limits []settings.CallLimit, now time.T
 		s.calls++
 	}
 	return nil
+}
+
+// takeShared counts a call of a client in the store, see [callLimits.count]. If the store is
+// away, the call is denied.
+func takeShared(ctx context.Context, s *store.Store, tool, name string, limits []settings.CallLimit) error {
+	var spans []store.Span
+	var of []settings.CallLimit // each span's
+	for _, l := range limits {
+		span := store.Span{ID: strings.Join([]string{name, l.Client, l.Group, l.Tool, strconv.Itoa(l.Rank)}, "\x00"), Most: l.Calls, Per: l.Per}
+		switch i := slices.IndexFunc(spans, func(other store.Span) bool { return other.ID == span.ID }); {
+		case i < 0:
+			spans, of = append(spans, span), append(of, l)
+		case span.Most < spans[i].Most: // two scopes may have the same limit
+			spans[i], of[i] = span, l
+		}
+	}
+	if len(spans) == 0 {
+		return nil
+	}
+	full, left, err := s.Count(ctx, spans)
+	switch _, away := errors.AsType[*store.AwayError](err); {
+	case away:
+		return &exec.Denied{Tool: tool, Reason: "the number of calls is limited, and " + err.Error(), Origin: of[0].Origin.String(), Later: true}
+	case err != nil:
+		return err
+	case full < 0:
+		return nil
+	}
+	return &exec.LimitedError{
+		Tool: tool, Calls: of[full].Calls, Per: of[full].Per,
+		Again: max(left.Round(time.Second), time.Second), Origin: of[full].Origin.String(),
+	}
 }

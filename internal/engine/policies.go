@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/engine/programs"
@@ -359,3 +361,64 @@ func (c *exampleCheck) tool(r *policy.Rule, name string) *registry.Tool {
 	}
 	return t
 }
+
+// sharedApprovals keeps the approvals of clients, and questions about their calls, in a store.
+type sharedApprovals struct{ store *store.Store }
+
+const (
+	// approvalsTime is how long approvals are kept after their last change.
+	approvalsTime = 90 * 24 * time.Hour
+	// updates is how often a change is tried that others get ahead of.
+	updates = 100
+)
+
+// storedAs returns the kind and the id in the store of a file, and how long it is kept.
+func storedAs(file string) (kind, id string, ttl time.Duration) {
+	if kind, id, ok := strings.Cut(file, "/"); ok {
+		return kind, id, policy.QuestionLifetime
+	}
+	return strings.TrimSuffix(file, ".json"), "", approvalsTime
+}
+
+// Read implements policy.SharedApprovals.
+func (a sharedApprovals) Read(ctx context.Context, file string) ([]byte, error) {
+	kind, id, _ := storedAs(file)
+	v, err := a.store.Get(ctx, kind, id)
+	return v.Data, err
+}
+
+// Update implements policy.SharedApprovals. In place of a file that is removed, an empty one is
+// stored for a minute, because only values can be replaced if they are unchanged.
+func (a sharedApprovals) Update(ctx context.Context, file string, change func([]byte) ([]byte, error)) error {
+	kind, id, ttl := storedAs(file)
+	now, err := a.store.Get(ctx, kind, id)
+	for range updates {
+		if err != nil {
+			return err
+		}
+		data, changeErr := change(now.Data)
+		if changeErr != nil {
+			return changeErr
+		}
+		if data == nil && len(now.Data) == 0 {
+			return nil
+		}
+		lasts := ttl
+		if data == nil {
+			lasts = time.Minute
+		}
+		var done bool
+		if now, done, err = a.store.Swap(ctx, kind, id, now, data, lasts); done {
+			return nil
+		}
+	}
+	return errors.New("they change too often")
+}
+
+// Each implements policy.SharedApprovals.
+func (a sharedApprovals) Each(ctx context.Context, folder string, use func([]byte, func(context.Context) error) error) error {
+	return a.store.Each(ctx, folder, use)
+}
+
+// Key implements policy.SharedApprovals.
+func (a sharedApprovals) Key() []byte { return a.store.Derive("hashes") }

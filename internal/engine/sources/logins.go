@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine/programs"
@@ -13,7 +16,9 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/store"
 )
@@ -224,4 +229,175 @@ func (c *Connections) FinishLogin(ctx context.Context, name, client string, pend
 		return fmt.Errorf("logging in to server %q: %w", name, err)
 	}
 	return nil
+}
+
+// ErrPerClient is the error of [Logins.Credentials] for a server of which each client has its own process.
+var ErrPerClient = errors.New("each client has its own process of the server")
+
+// Credentials returns what calls of a tool authenticate with, for the cache of results:
+// the expanded settings of its server or program, secrets that it inherits, and the login.
+func (l *Logins) Credentials(ctx context.Context, t *registry.Tool) (string, error) {
+	set := l.Programs.Settings
+	if !t.OfServer() {
+		return l.ofProgram(ctx, t)
+	}
+	if api := set.API(t.Server); api != nil {
+		return l.ofAPI(ctx, *api)
+	}
+	server := set.Server(t.Server)
+	switch {
+	case server == nil:
+		return "", nil
+	case server.PerClient && !caller.IsPerson(ctx):
+		return "", ErrPerClient
+	}
+	s, err := l.Programs.Expander.Server(ctx, *server)
+	if err != nil {
+		return "", err
+	}
+	all := []any{s.Command, s.Args, values.Pairs(s.Env), s.Cwd, s.URL, s.HTTPURL, values.Pairs(s.Headers), l.inheritedSecrets(s.InheritEnv)}
+	if s.URL+s.HTTPURL != "" {
+		account, err := oauth.New(s, l.store(l.Programs.Folders.State), nil).For(l.clientOf(ctx, s)).Account(ctx)
+		if err != nil {
+			return "", err
+		}
+		all = append(all, account)
+	}
+	return fmt.Sprintf("%#v", all), nil
+}
+
+// ofAPI returns what the requests to an API authenticate with.
+func (l *Logins) ofAPI(ctx context.Context, api settings.API) (string, error) {
+	a, err := l.Programs.Expander.API(ctx, api)
+	if err != nil {
+		return "", err
+	}
+	all := []any{a.Spec, a.URL, values.Pairs(a.Headers), values.Auth(a)}
+	if a.OAuth != nil {
+		account, err := oauth.ForAPI(a, l.store(l.Programs.Folders.State), nil).Account(ctx)
+		if err != nil {
+			return "", err
+		}
+		all = append(all, account)
+	}
+	return fmt.Sprintf("%#v", all), nil
+}
+
+// ofProgram returns what a tool that is run here authenticates with.
+func (l *Logins) ofProgram(ctx context.Context, t *registry.Tool) (string, error) {
+	p := l.Programs
+	if t.Source == registry.SourceBuiltin {
+		return "", nil
+	}
+	env, err := values.ToolEnviron(ctx, p.Settings, p.Expander, nil)
+	if err != nil {
+		return "", err
+	}
+	own, err := p.PluginSettings(ctx, t.Plugin)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%#v", []any{env, string(own), l.inheritedSecrets(p.Settings.InheritEnv)}), nil
+}
+
+// inheritedSecrets returns the entries of our environment whose names indicate secrets, if
+// a program inherits all of it.
+func (l *Logins) inheritedSecrets(inherits bool) []string {
+	if !inherits {
+		return nil
+	}
+	out := slices.DeleteFunc(slices.Clone(l.Programs.Environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return !secret.Named(name)
+	})
+	slices.Sort(out)
+	return out
+}
+
+// OpenStore returns the store of the settings (serve.store), or nil if there is none. It does
+// not connect. The error is a *settings.InputError and does not contain the address.
+func OpenStore(ctx context.Context, set settings.Serve, x *values.Expander) (*store.Store, error) {
+	if set.Store.Value == "" {
+		return nil, nil
+	}
+	fail := func(err error) error {
+		return &settings.InputError{Err: fmt.Errorf("%s: serve.store: %w", set.Store.Origin, err)}
+	}
+	secret, err := x.StateKey(ctx, set.StateKey)
+	switch {
+	case err != nil:
+		return nil, &settings.InputError{Err: err}
+	case secret == "":
+		return nil, fail(errors.New("it needs serve.stateKey, with which everything in the store is sealed; " +
+			"a secret is the output of: openssl rand -hex 32"))
+	}
+	address, err := x.Secret(ctx, set.Store.Value, set.Store.Origin.Scope)
+	if err != nil {
+		return nil, fail(err)
+	}
+	s, err := store.Open(address, secret)
+	if err != nil {
+		return nil, fail(err)
+	}
+	return s, nil
+}
+
+// sharedLogins keeps the logins of clients in a store, for a season after they were last renewed.
+// It implements oauth.Place.
+type sharedLogins struct{ store *store.Store }
+
+const (
+	loginsKind    = "logins"
+	loginLockKind = "login-lock"
+	// loginLockTime is how long a replica may take to renew a login. The others wait meanwhile,
+	// because a token for renewing it can be used once.
+	loginLockTime = 2 * time.Minute
+	loginLockPoll = 100 * time.Millisecond
+	// loginsTime is how long logins are kept after their last change.
+	loginsTime = 90 * 24 * time.Hour
+)
+
+// Read implements oauth.Place.
+func (l sharedLogins) Read(ctx context.Context, key string) ([]byte, error) {
+	v, err := l.store.Get(ctx, loginsKind, key)
+	return v.Data, err
+}
+
+// Update implements oauth.Place.
+func (l sharedLogins) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	tick := time.Tick(loginLockPoll)
+	for {
+		_, locked, err := l.store.Swap(ctx, loginLockKind, key, store.Value{}, []byte{1}, loginLockTime)
+		if err != nil {
+			return err
+		}
+		if locked {
+			break
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	defer func() { _ = l.store.Delete(context.WithoutCancel(ctx), loginLockKind, key) }() // or it ends by itself
+	now, err := l.store.Get(ctx, loginsKind, key)
+	if err != nil {
+		return err
+	}
+	data, err := change(now.Data)
+	if err != nil || data == nil {
+		return err
+	}
+	return l.store.Put(context.WithoutCancel(ctx), loginsKind, key, data, loginsTime)
+}
+
+// Remove implements oauth.Place.
+func (l sharedLogins) Remove(ctx context.Context, key string) error {
+	return l.store.Delete(ctx, loginsKind, key)
+}
+
+// Each implements oauth.Place.
+func (l sharedLogins) Each(ctx context.Context, use func([]byte, func(context.Context) error) error) error {
+	return l.store.Each(ctx, loginsKind, use)
 }

@@ -68,7 +68,7 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 		return nil, err
 	}
 	x := &exec.Executor{
-		Validate: reg.Validate, Decider: scoped{renewed{p, g.policies, reg}, &g.programs.Settings.Serve.OAuth},
+		Validate: reg.Validate, Decider: scoped{renewed{g.policies, p, reg, nil}, &g.programs.Settings.Serve.OAuth},
 		Approvals: p.Approvals, Confine: g.programs.Confiner.Call, Warn: g.programs.Warn,
 		Observe: g.audit.Call, Limits: g.runs.TimeLimit,
 		// The middleware, outermost first.
@@ -134,36 +134,26 @@ func (s scoped) Decide(ctx context.Context, t *registry.Tool, call registry.Call
 	return s.Decider.Decide(ctx, t, call)
 }
 
-// offerRules decide on a prompt or a resource.
-type offerRules struct {
-	first    *policy.Policy // of policies
-	policies *policies
-	offer    policy.Offer
-}
-
-// Decide implements exec.Decider.
-func (d offerRules) Decide(ctx context.Context, _ *registry.Tool, _ registry.Call) policy.Verdict {
-	return d.policies.decide(d.first, nil, func(p *policy.Policy) policy.Verdict { return p.DecideOffer(ctx, d.offer) })
-}
-
-// renewed decides on calls of a registry's tools.
+// renewed decides by policies and, because a call may have waited for an answer meanwhile, by those of
+// the sessions that have replaced theirs since. What any of them denies is denied.
 type renewed struct {
-	first    *policy.Policy // of policies
-	policies *policies
-	reg      *registry.Registry
+	*policies
+	first *policy.Policy // of policies
+	reg   *registry.Registry
+	offer *policy.Offer // that is to be used; nil for calls of the registry's tools
 }
 
 // Decide implements exec.Decider.
 func (d renewed) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
-	return d.policies.decide(d.first, d.reg, func(p *policy.Policy) policy.Verdict { return p.Decide(ctx, t, call) })
-}
-
-// decide decides by the settings of the session that has replaced its own last, because a call may
-// have waited for an answer meanwhile. What any of them denies is denied. p is the policy of its own.
-func (s *policies) decide(p *policy.Policy, reg *registry.Registry, decide func(*policy.Policy) policy.Verdict) policy.Verdict {
-	v := decide(p)
-	for next := s.next.Load(); next != nil && v.Decision != policy.Deny; next = next.next.Load() {
-		p, err := next.policy(reg)
+	decide := func(p *policy.Policy) policy.Verdict {
+		if d.offer != nil {
+			return p.DecideOffer(ctx, *d.offer)
+		}
+		return p.Decide(ctx, t, call)
+	}
+	v := decide(d.first)
+	for next := d.next.Load(); next != nil && v.Decision != policy.Deny; next = next.next.Load() {
+		p, err := next.policy(d.reg)
 		if err != nil {
 			return policy.Verdict{Decision: policy.Deny, Reason: err.Error(), Origin: "the changed settings"}
 		}

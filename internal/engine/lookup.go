@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/toolreg/toolreg/internal/engine/programs"
-	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -242,7 +241,7 @@ func Definition(reg *registry.Registry, t *registry.Tool) registry.Definition {
 type Found struct {
 	Registry *registry.Registry
 	Tool     *registry.Tool
-	reach    interface{ executor() *exec.Executor } // a *reach; nil if Tool belongs to Registry
+	reach    *reach // nil if Tool belongs to Registry
 }
 
 // FoundIn returns tools of a registry as if they had been looked up in it.

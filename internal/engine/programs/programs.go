@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/hooks"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -239,12 +240,15 @@ func (p *Set) Facts(given []Fact) Facts { return Facts{p, given} }
 
 // JSON returns the context of this run: the setting context, overridden by --context
 // and by the values that toolreg sets itself.
-func (c Facts) JSON() json.RawMessage {
-	all := map[string]json.RawMessage{"sandboxed": json.RawMessage("false")}
-	for _, n := range c.programs.Settings.RawNamed("context") {
+func (c Facts) JSON() json.RawMessage { return c.json(c.programs.Warn) }
+
+// json calls unset with a warning about each value that cannot be expanded.
+func (c Facts) json(unset func(registry.Diagnostic)) json.RawMessage {
+	set, all := c.programs.Settings, map[string]any{"sandboxed": false}
+	for _, n := range set.RawNamed("context") {
 		value, err := expand.JSON(n.JSON(), c.programs.Expander.Expand)
 		if err != nil {
-			c.programs.Warn(registry.Warning("context_unset", "", fmt.Sprintf("%s: context.%s is ignored: %s", n.Origin, n.Name, err), ""))
+			unset(registry.Warning("context_unset", "", fmt.Sprintf("%s: context.%s is ignored: %s", n.Origin, n.Name, err), ""))
 			continue
 		}
 		all[n.Name] = value
@@ -252,14 +256,11 @@ func (c Facts) JSON() json.RawMessage {
 	for _, fact := range c.given {
 		all[fact.Name] = fact.Value
 	}
-	set := func(name, value string) {
-		if text, err := json.Marshal(value); err == nil && value != "" {
-			all[name] = text
+	for name, value := range map[string]string{"channel": set.Globals.Channel, "workspace": set.Workspace, "projectRoot": set.ProjectRoot} {
+		if value != "" {
+			all[name] = value
 		}
 	}
-	set("channel", c.programs.Settings.Globals.Channel)
-	set("workspace", c.programs.Settings.Workspace)
-	set("projectRoot", c.programs.Settings.ProjectRoot)
 	out, err := json.Marshal(all)
 	if err != nil {
 		return json.RawMessage("{}") // cannot happen: each value is JSON
@@ -268,24 +269,12 @@ func (c Facts) JSON() json.RawMessage {
 }
 
 // Text returns one value of the context as text; "" if it is not set or is
-// neither text nor a number.
+// neither text nor a number. A value that cannot be expanded is reported by JSON.
 func (c Facts) Text(name string) string {
-	var value json.RawMessage
-	for _, n := range c.programs.Settings.RawNamed("context") {
-		if n.Name == name {
-			// A value that cannot be expanded is reported by JSON.
-			value, _ = expand.JSON(n.JSON(), c.programs.Expander.Expand)
-		}
+	value := jsonx.Get(c.json(func(registry.Diagnostic) {}), name)
+	text, _ := jsonx.Text(value)
+	if jsonx.KindOf(value) == jsonx.Number {
+		return string(value)
 	}
-	for _, fact := range c.given {
-		if fact.Name == name {
-			value = fact.Value
-		}
-	}
-	var out string
-	var number json.Number
-	if json.Unmarshal(value, &out) != nil && json.Unmarshal(value, &number) == nil {
-		out = number.String()
-	}
-	return out
+	return text
 }

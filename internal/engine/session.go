@@ -227,20 +227,20 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		Still: opts.Still, Counts: opts.Counts, Lists: opts.List || opts.Counts})
 	questions := &questions{deps.Asker, gate, reports}
 	common := commonOptions(programs, reports, deps, opts, mask)
-	connections := sources.NewConnections(sources.ConnectionOptions{Programs: programs, Logins: logins, Listings: listings, Kept: kept, Version: deps.Version,
-		Earlier: before, Base: func(server settings.Server) mcpclient.Options {
-			o := common
-			o.Callbacks, o.Exchange = questions.of(server), tape.Exchange(server.Name)
-			if deps.ServerLog != nil {
-				o.OnLog = deps.ServerLog()
-			}
-			return o
-		}})
+	base := func(server settings.Server) mcpclient.Options {
+		o := common
+		o.Callbacks, o.Exchange = questions.of(server), tape.Exchange(server.Name)
+		if deps.ServerLog != nil {
+			o.OnLog = deps.ServerLog()
+		}
+		return o
+	}
 	own := builtin.Options{Began: deps.Start, Keeper: deps.Keeper,
 		Outputs: outputs, Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
 	noticeWorkspace(set, opts.Preset, reports)
-	sources := sources.New(ctx, sources.Options{Programs: programs, Facts: facts, Listings: listings, Notice: reports.notice, Tools: own,
-		Evaluator: deps.Evaluator, Host: opts.Host, Replayed: replayed, OnlyLocal: onlyLocal(opts.Preset), Inside: inside}, connections)
+	sources, connections := sources.New(ctx, sources.Options{Programs: programs, Facts: facts, Logins: logins, Listings: listings, Kept: kept,
+		Base: base, Earlier: before, Notice: reports.notice, Tools: own,
+		Evaluator: deps.Evaluator, Host: opts.Host, Replayed: replayed, OnlyLocal: onlyLocal(opts.Preset), Inside: inside})
 	if err := rules.CheckExamples(ctx, sources.Builtin, programs.Shell()); err != nil {
 		return nil, err
 	}

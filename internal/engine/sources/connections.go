@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/builtin"
-	"github.com/toolreg/toolreg/internal/engine/listing"
-	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -21,30 +19,16 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// ConnectionOptions are what servers are reached with.
-type ConnectionOptions struct {
-	Programs *programs.Set
-	Logins   *Logins
-	Listings *listing.Store
-	Kept     *KeptServers
-	// Base returns the options of a server that do not depend on how it is reached: what it may
-	// ask, what is logged, and limits.
-	Base    func(settings.Server) mcpclient.Options
-	Version string       // of toolreg
-	Earlier *Connections // of the session that this one is to replace; nil if there is none
-}
-
 // Connections reaches the servers of the settings: it has their options, logins and cached
-// records. It starts none.
+// records. It starts none. Its user must call Close.
 type Connections struct {
-	opts  ConnectionOptions
+	opts  *Options
 	files *builtin.Files // for calls of APIs
 	links *links
 	apis  []*openapi.Source // that were created
 }
 
-// NewConnections returns the connections of a session. Its user must call Close.
-func NewConnections(o ConnectionOptions) *Connections {
+func newConnections(o *Options) *Connections {
 	c := &Connections{opts: o, links: &links{confiner: o.Programs.Confiner, all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}},
 		files: builtin.NewFiles(builtin.Options{Workspace: o.Programs.Workspace()})}
 	if o.Earlier != nil {
@@ -122,7 +106,7 @@ func (c *Connections) api(api settings.API) *openapi.Source {
 	set, p := c.opts.Programs.Settings, c.opts.Programs
 	logins := c.Logins()
 	o := openapi.Options{
-		API: api, Expand: p.Expander.API, ProjectRoot: set.ProjectRoot, Version: c.opts.Version,
+		API: api, Expand: p.Expander.API, ProjectRoot: set.ProjectRoot, Version: c.opts.Tools.Fetch.Version,
 		Limits:     openapi.Limits{Document: set.Limits.Document, Result: set.Limits.Result, Schema: set.Limits.Schema, Tools: set.Limits.Tools},
 		AllowHosts: set.FetchAllow.Values(), Proxy: proxyOf(p.Environ),
 		Memory: c.opts.Listings.OfAPI(api),

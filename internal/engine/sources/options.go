@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -24,9 +25,14 @@ import (
 
 // Options are what the sources of a run are made of, with the settings of Programs.
 type Options struct {
-	Programs  *programs.Set
-	Facts     programs.Facts
-	Listings  *listing.Store
+	Programs *programs.Set
+	Facts    programs.Facts
+	Logins   *Logins
+	Listings *listing.Store
+	Kept     *KeptServers
+	// Base returns the options of a server that do not depend on how it is reached: what it may
+	// ask, what is logged, and limits.
+	Base      func(settings.Server) mcpclient.Options
 	Notice    func(registry.Diagnostic)
 	Tools     builtin.Options // what the settings do not say about built-in tools
 	Evaluator []string        // runs jq.Evaluate for expressions of plugins and projects
@@ -36,6 +42,7 @@ type Options struct {
 	Replayed  []registry.Source
 	OnlyLocal bool                  // neither plugins nor servers are used
 	Inside    func() (string, bool) // see [process.InsideServer]
+	Earlier   *Connections          // of the session that this one is to replace; nil if there is none
 }
 
 // builtin returns the options of the built-in tools.

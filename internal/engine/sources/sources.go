@@ -1,7 +1,7 @@
 // Package sources has what the settings declare: built-in tools, plugins, the discovery command,
 // composites, MCP servers and APIs, with the options, logins and connections that each needs. [New]
 // makes the sources of a run and starts none. It knows neither the registry that is made of them nor
-// the calls of their tools: what a server may ask comes with [ConnectionOptions].
+// the calls of their tools: what a server may ask comes with [Options].
 package sources
 
 import (
@@ -99,9 +99,9 @@ func withReplayed(local, replayed []registry.Source) []registry.Source {
 	return local
 }
 
-// New creates the sources without starting any.
-func New(ctx context.Context, o Options, c *Connections) *Set {
-	set := o.Programs.Settings
+// New creates the sources without starting any, and what reaches their servers.
+func New(ctx context.Context, o Options) (*Set, *Connections) {
+	set, c := o.Programs.Settings, newConnections(&o)
 	out := &Set{Servers: &Servers{listings: o.Listings}, Plugins: newPlugins(ctx, &o), Composites: o.composites(ctx), newComposites: o.composites}
 	own := o.builtin()
 	own.Protected = append(own.Protected, protectedFiles(out.Plugins.Found, set.Workspace)...)
@@ -132,7 +132,7 @@ func New(ctx context.Context, o Options, c *Connections) *Set {
 	if set.View != nil { // nothing but servers is registered
 		out.Local, out.Plugins.Found = nil, nil
 	}
-	return out
+	return out, c
 }
 
 // declared adds the discovery command, the servers and the APIs of the settings.

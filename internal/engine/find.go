@@ -240,7 +240,10 @@ func (f *finder) load(ctx context.Context, step step, name string, q Query) *reg
 	}
 	var reg *registry.Registry
 	if key == stepUntil {
-		if reg = f.loadUntil(ctx, step.sources, name, q); len(reg.Reports()) == len(step.sources) {
+		done := f.reports.screen.Watch()
+		reg = f.loader.LoadFor(ctx, step.sources, name, func(reg *registry.Registry) error { _, err := q.lookup(reg, name); return err })
+		done()
+		if len(reg.Reports()) == len(step.sources) {
 			key = stepAll
 		}
 	} else {
@@ -251,13 +254,6 @@ func (f *finder) load(ctx context.Context, step step, name string, q Query) *reg
 	}
 	f.registries[key] = reg
 	return reg
-}
-
-// loadUntil runs sources until one has a tool of this name, and shows progress.
-func (f *finder) loadUntil(ctx context.Context, from []registry.Source, name string, q Query) *registry.Registry {
-	done := f.reports.screen.Watch()
-	defer done()
-	return f.loader.LoadFor(ctx, from, name, func(reg *registry.Registry) error { _, err := q.lookup(reg, name); return err })
 }
 
 // loadSources runs sources and shows progress.
@@ -342,14 +338,6 @@ func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
 	return f.load(ctx, step, "", Query{})
 }
 
-// reload loads all sources again after some were renewed.
-func (f *finder) reload(ctx context.Context) *registry.Registry {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.forget()
-	return f.load(ctx, step{name: stepAll, sources: f.sources.All()}, "", Query{})
-}
-
 // renew queries those of the wanted sources again whose listings came from the
 // cache, and reports what has changed. With kept, it also queries servers that were
 // kept since an earlier run, which do not always report changes.
@@ -377,8 +365,8 @@ func (f *finder) renew(ctx context.Context, kept bool, wanted func(registry.Sour
 			continue
 		}
 		if changes := changesOf(before[source], now); len(changes) > 0 {
-			f.reports.warn("cache_outdated", source.Name(),
-				fmt.Sprintf("%s has changed since it was cached; the cache was updated: %s", source.Name(), strings.Join(changes, "; ")), "")
+			f.reports.add(registry.Warning("cache_outdated", source.Name(),
+				fmt.Sprintf("%s has changed since it was cached; the cache was updated: %s", source.Name(), strings.Join(changes, "; ")), ""))
 		}
 	}
 	return true

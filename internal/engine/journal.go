@@ -197,7 +197,7 @@ func (j *Journal) Keep() {
 		err = j.dir.Put(j.name, data)
 	}
 	if err != nil {
-		j.reports.warn("script_not_kept", "", "the finished calls cannot be kept, so all are made again: "+err.Error(), "")
+		j.reports.add(registry.Warning("script_not_kept", "", "the finished calls cannot be kept, so all are made again: "+err.Error(), ""))
 	}
 }
 

@@ -89,7 +89,7 @@ func (a *announcer) announce(ctx context.Context, reg *registry.Registry) {
 		return
 	}
 	if err := errors.Join(set.Registered(ctx, reg.Tools()), set.Noticed(ctx, a.reports.with(reg.Diagnostics()))); err != nil {
-		a.reports.warn("hook_failed", "", err.Error(), "")
+		a.reports.add(registry.Warning("hook_failed", "", err.Error(), ""))
 	}
 }
 

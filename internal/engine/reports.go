@@ -78,11 +78,6 @@ func newReports(warn func(registry.Diagnostic), log *slog.Logger, screen Screen,
 	return r
 }
 
-// warn reports a problem. source may be empty.
-func (r *reports) warn(code, source, message, hint string) {
-	r.add(registry.Warning(code, source, message, hint))
-}
-
 // whileRunning reports a problem during a call, and removes the live lines of the call from the
 // screen meanwhile.
 func (r *reports) whileRunning(d registry.Diagnostic) {

@@ -111,7 +111,7 @@ func (r *toolRuns) resultNotCached(err error) {
 	if errors.Is(err, sources.ErrPerClient) {
 		return
 	}
-	r.reports.warn("cache_not_kept", "", "results cannot be cached: "+err.Error(), "")
+	r.reports.add(registry.Warning("cache_not_kept", "", "results cannot be cached: "+err.Error(), ""))
 }
 
 func (r *toolRuns) retryCalls(t registry.Tool) registry.Tool {

@@ -230,7 +230,10 @@ func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) 
 	// Quarantining a composite affects those that use it as a step.
 	for f.sources.Composites.Resolve(resolve, excused) {
 		f.loader.Renew(ctx, f.sources.Composites)
-		reg = f.reload(ctx)
+		f.mu.Lock()
+		f.forget()
+		f.mu.Unlock()
+		reg = f.loadStep(ctx, step{name: stepAll, sources: f.sources.All()})
 	}
 	return reg
 }

@@ -23,9 +23,7 @@ type Server struct {
 }
 
 // OfServer returns the cached record of a server.
-func (l *Store) OfServer(server settings.Server) *Server {
-	return &Server{store: l, server: server}
-}
+func (l *Store) OfServer(server settings.Server) *Server { return &Server{store: l, server: server} }
 
 // keyOf returns a key made of the server's expanded settings and its program.
 // If files is set, it includes the files that its arguments name, which may

@@ -247,9 +247,7 @@ type API struct {
 }
 
 // OfAPI returns the cached record of an API.
-func (l *Store) OfAPI(api settings.API) *API {
-	return &API{store: l, api: api}
-}
+func (l *Store) OfAPI(api settings.API) *API { return &API{store: l, api: api} }
 
 // source returns the source of the record, whose key has all that the operations depend on
 // besides the document: the settings, and the credentials with which it is got.

@@ -165,16 +165,6 @@ func (c *Connections) serverFor(ctx context.Context, entry settings.Server, clie
 	return c.links.server(o, client)
 }
 
-// Account returns a function that identifies the login that a client has to a server; see
-// [oauth.Client.Account].
-func (c *Connections) Account(ctx context.Context, name, client string) (func(context.Context) (string, error), error) {
-	login, err := c.LoginTo(ctx, name, client)
-	if err != nil {
-		return nil, err
-	}
-	return login.Account, nil
-}
-
 // RedirectURI returns the setting oauth.redirectUri of a server, expanded; "" if it is not set.
 func (c *Connections) RedirectURI(ctx context.Context, name string) (string, error) {
 	server, err := c.Remote(name)

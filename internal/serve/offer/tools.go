@@ -175,9 +175,11 @@ func (o *Offer) addLoginTools(ctx context.Context,
 			continue
 		}
 		l := &loginTool{tool: t, server: server, listed: server.Info().State == mcpclient.StateNeedsLogin}
-		if l.account, err = o.Session.Connections.Account(ctx, of, o.Client); err != nil {
+		login, err := o.Session.Connections.LoginTo(ctx, of, o.Client)
+		if err != nil {
 			continue
 		}
+		l.account = login.Account
 		now, _ := l.account(ctx) // after an error, the next request tries again
 		l.tried.Store(&now)
 		o.logins = append(o.logins, l)

@@ -14,7 +14,6 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy/shell"
-	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // Rule is an entry of policy.rules, with the keys of the settings.
@@ -287,5 +286,3 @@ func ImportRules(ctx context.Context, program string, files []RuleFile, home str
 }
 
 func place(file string, line int) string { return file + ":" + strconv.Itoa(line) }
-
-func problemError(problems []document.Problem) error { return document.NewError(problems) }

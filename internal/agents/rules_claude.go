@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -40,7 +41,7 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 			for i := range problems {
 				problems[i].File = f.Path
 			}
-			return ImportedRules{}, problemError(problems)
+			return ImportedRules{}, document.NewError(problems)
 		}
 		if m := doc.Root.Get("sandbox"); m != nil {
 			r.addNote(place(f.Path, int(m.Line)), "sandbox is not imported; see toolreg help sandbox")
@@ -56,7 +57,7 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 			case allow, ask, deny:
 				if m.Value.Kind != jsonx.Array {
 					line, col := m.Place()
-					return ImportedRules{}, problemError([]document.Problem{{
+					return ImportedRules{}, document.NewError([]document.Problem{{
 						File: f.Path, Line: line, Col: col,
 						Message: "permissions." + m.Name + " is not a list",
 					}})
@@ -176,9 +177,7 @@ func bashEntry(decision, spec string) (*Rule, string) {
 		return nil, leftOut + "the command is more than plain words"
 	}
 	rule, note := prefixRule(decision, spec)
-	if note == "" {
-		note = broader + "it applies to " + spec + " with more arguments too"
-	}
+	note = cmp.Or(note, broader+"it applies to "+spec+" with more arguments too")
 	return rule, note
 }
 

@@ -31,7 +31,7 @@ type starlark struct {
 func (s *starlark) calls() (out []call, err error) {
 	defer func() {
 		if p, ok := recover().(*document.Problem); ok {
-			out, err = nil, problemError([]document.Problem{*p})
+			out, err = nil, document.NewError([]document.Problem{*p})
 		}
 	}()
 	s.line = 1

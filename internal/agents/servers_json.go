@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -61,9 +62,7 @@ type address struct {
 func (s *server) entry() (e entry, problem string) {
 	e = entry{Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, HTTPURL: s.HTTPURL, Headers: s.Headers,
 		ExcludeTools: s.DisabledTools, Disabled: s.Disabled || s.Enabled != nil && !*s.Enabled}
-	if e.URL == "" {
-		e.URL = s.ServerURL
-	}
+	e.URL = cmp.Or(e.URL, s.ServerURL)
 	if len(s.Command) > 0 && json.Unmarshal(s.Command, &e.Command) != nil {
 		return e, "its command is not a string"
 	}

@@ -77,7 +77,7 @@ type entryHeader struct {
 
 func (r Record) encode(s Source) ([]byte, error) {
 	h := header{Format: format, Key: s.Key, Source: s.Name}
-	total, parts := 0, [][]byte{}
+	var parts [][]byte
 	for _, kind := range slices.Sorted(maps.Keys(r)) {
 		e := r[kind]
 		var facts bytes.Buffer // compact, as the encoder writes it, because the checksum covers these bytes
@@ -95,7 +95,6 @@ func (r Record) encode(s Source) ([]byte, error) {
 		}
 		for i, p := range e.Parts {
 			eh.Sizes[i] = len(p)
-			total += len(p)
 		}
 		h.Entries, parts = append(h.Entries, eh), append(parts, e.Parts...)
 	}
@@ -104,11 +103,7 @@ func (r Record) encode(s Source) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the record of %s: %w", s.Name, err)
 	}
-	out = slices.Grow(append(out, '\n'), total)
-	for _, p := range parts {
-		out = append(out, p...)
-	}
-	return out, nil
+	return slices.Concat(append([][]byte{append(out, '\n')}, parts...)...), nil
 }
 
 // cut splits a file into its header and the rest.

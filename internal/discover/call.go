@@ -212,8 +212,5 @@ func cutText(kept []byte, head int, total int64) string {
 }
 
 func orEmpty(s string) string {
-	if s == "" {
-		return "(empty)"
-	}
-	return s
+	return cmp.Or(s, "(empty)")
 }

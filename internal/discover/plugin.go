@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -136,12 +137,8 @@ func (p *plugin) fail(cause error) error {
 func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) (t registry.Tool) {
 	def := d.definition
 	def.Source, def.Plugin = p.Name(), p.ID
-	if def.Version == "" {
-		def.Version = p.Version
-	}
-	if def.Author == "" {
-		def.Author = p.Author
-	}
+	def.Version = cmp.Or(def.Version, p.Version)
+	def.Author = cmp.Or(def.Author, p.Author)
 	argv, m, r, c, err := p.reads(d)
 	if err != nil && d.quarantine == nil {
 		found.spoil(d, err)

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -89,10 +90,7 @@ func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 }
 
 func channelName(name string) string {
-	if name == "" {
-		return "no channel (--channel)"
-	}
-	return name
+	return cmp.Or(name, "no channel (--channel)")
 }
 
 // lookUp finds a dotted key, trying the whole name first.

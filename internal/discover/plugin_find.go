@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,10 +106,7 @@ func refused(place PluginPlace, path, message, hint string) *Plugin {
 // nameOf derives a valid but not necessarily unique id from a path.
 func nameOf(path string) string {
 	name := strings.TrimLeft(registry.ValidName(filepath.Base(path)), "._-")
-	if name == "" {
-		return "unnamed"
-	}
-	return name
+	return cmp.Or(name, "unnamed")
 }
 
 func reasonOf(err error) string {

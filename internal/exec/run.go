@@ -80,9 +80,7 @@ func stopped(r registry.Result, category registry.ErrorCategory, text string) re
 	if len(r.Content) == 0 && r.Display.IsZero() {
 		r.Content = []registry.Content{registry.TextContent(text)}
 	}
-	if r.Summary == "" {
-		r.Summary = text
-	}
+	r.Summary = cmp.Or(r.Summary, text)
 	return r
 }
 

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"iter"
 	"os"
 	"path/filepath"
@@ -26,9 +27,7 @@ func (u User) Folders() (home, config string) {
 	if home == "" {
 		home, _ = os.UserHomeDir()
 	}
-	if config == "" {
-		config = os.Getenv("XDG_CONFIG_HOME")
-	}
+	config = cmp.Or(config, os.Getenv("XDG_CONFIG_HOME"))
 	if config == "" && home != "" {
 		config = filepath.Join(home, ".config")
 	}

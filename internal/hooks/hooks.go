@@ -194,10 +194,7 @@ func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool,
 }
 
 func orNoReason(reason string) string {
-	if reason == "" {
-		return "no reason given"
-	}
-	return reason
+	return cmp.Or(reason, "no reason given")
 }
 
 // Screens reports whether any hook checks the results of a tool.

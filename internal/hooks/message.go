@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,10 +143,7 @@ func replace(old registry.Result, raw json.RawMessage) (registry.Result, error) 
 		Attempts: old.Attempts, Confined: old.Confined,
 	}
 	if r.IsError {
-		r.ErrorCategory = old.ErrorCategory
-		if r.ErrorCategory == "" {
-			r.ErrorCategory = registry.ErrorExecution
-		}
+		r.ErrorCategory = cmp.Or(old.ErrorCategory, registry.ErrorExecution)
 	}
 	var err error
 	if r.Content, err = registry.ParseContent(in.LLMContent); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,14 +215,8 @@ func (f *File) only() map[string]string {
 // belongs. It omits names of which the file does not tell.
 func (f *File) Owners() map[string]string {
 	out := f.only()
-	for name, server := range f.Names {
-		out[name] = server
-	}
-	for name, server := range out {
-		if server == "" {
-			delete(out, name)
-		}
-	}
+	maps.Copy(out, f.Names)
+	maps.DeleteFunc(out, func(_, server string) bool { return server == "" })
 	return out
 }
 

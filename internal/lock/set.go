@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -63,9 +64,7 @@ func (s *Set) Owners() (all, own map[string]string, hasOwn bool) {
 		trusted := f.user || s.trusted
 		hasOwn = hasOwn || trusted
 		for name, server := range f.Owners() {
-			if all[name] == "" {
-				all[name] = server
-			}
+			all[name] = cmp.Or(all[name], server)
 			if trusted {
 				own[name] = server
 			}

@@ -119,10 +119,7 @@ func (c *connector) keeperOf(ctx context.Context, server settings.Server, sess *
 	var start *keep.Start
 	if k.Use != LookKept {
 		start = &keep.Start{Argv: k.Command, Env: process.BaseEnv(c.opts.Environ), Spec: func() *keep.Spec {
-			limit := c.opts.ConnectTimeout
-			if limit == 0 {
-				limit = server.ConnectTimeout
-			}
+			limit := cmp.Or(c.opts.ConnectTimeout, server.ConnectTimeout)
 			return &keep.Spec{
 				Process: p, Split: server.Split, Known: c.known(ctx), ConnectTimeout: limit, Keep: k.For,
 				MaxFrame: c.opts.Limits.Frame, MaxMessage: c.opts.Limits.Result,

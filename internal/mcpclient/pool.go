@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,10 +134,7 @@ func (p *pool) deadline(ctx context.Context) (context.Context, func()) {
 		defer p.mu.Unlock()
 		delete(p.cancels, n)
 	}
-	limit := p.opts.ConnectTimeout
-	if limit == 0 {
-		limit = p.opts.Server.ConnectTimeout
-	}
+	limit := cmp.Or(p.opts.ConnectTimeout, p.opts.Server.ConnectTimeout)
 	if limit <= 0 {
 		return ctx, done
 	}

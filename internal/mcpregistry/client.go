@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -216,9 +217,7 @@ func (r *Registry) get(ctx context.Context, path string, into any) (status int, 
 	if err != nil {
 		return 0, r.failed(err)
 	}
-	for name, values := range r.Headers {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.Headers)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", r.Agent)
 	transport := &http.Transport{

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -88,9 +89,7 @@ func (a *Authority) sign(resource string, scopes []string, ttl time.Duration, mo
 	if a.o.groups != "" {
 		claims["groups"] = strings.Fields(a.o.groups)
 	}
-	for name, value := range more {
-		claims[name] = value
-	}
+	maps.Copy(claims, more)
 	t := jwt.NewWithClaims(a.signer.method, claims)
 	t.Header["kid"], t.Header["typ"] = a.signer.id, "at+jwt"
 	return t.SignedString(a.signer.key)

@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -35,10 +36,7 @@ func (o *options) addOffers(s *mcp.Server) {
 }
 
 func review(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	style := r.Params.Arguments["style"]
-	if style == "" {
-		style = "plain"
-	}
+	style := cmp.Or(r.Params.Arguments["style"], "plain")
 	return &mcp.GetPromptResult{Description: "A review", Messages: []*mcp.PromptMessage{
 		{Role: "user", Content: &mcp.TextContent{Text: "Review this in " + style + " style:\n" + r.Params.Arguments["code"]}},
 		{Role: "assistant", Content: &mcp.TextContent{Text: "Gladly."}},

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -126,9 +127,7 @@ func openCallback(ctx context.Context, redirect, state string) (*callback, error
 	if strings.EqualFold(host, "localhost") {
 		host = "127.0.0.1"
 	}
-	if port == "" {
-		port = "80"
-	}
+	port = cmp.Or(port, "80")
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
@@ -149,10 +148,7 @@ const page = `<!doctype html>
 `
 
 func (b *callback) serve(l net.Listener, u *url.URL, state string) {
-	path := u.Path
-	if path == "" {
-		path = "/"
-	}
+	path := cmp.Or(u.Path, "/")
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

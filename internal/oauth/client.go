@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -48,10 +49,7 @@ func New(s settings.Server, store *Store, warn func(error)) *Client {
 	if s.OAuth != nil {
 		c.config = *s.OAuth
 	}
-	endpoint := s.HTTPURL
-	if endpoint == "" {
-		endpoint = s.URL
-	}
+	endpoint := cmp.Or(s.HTTPURL, s.URL)
 	c.server, c.query = address(endpoint)
 	if c.warn == nil {
 		c.warn = func(error) {}

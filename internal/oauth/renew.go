@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,9 +90,7 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	case err != nil:
 		return nil, fmt.Errorf("renewing its token at %s: %w", r.Issuer, err)
 	}
-	if t.Refresh == "" {
-		t.Refresh = r.Token.Refresh
-	}
+	t.Refresh = cmp.Or(t.Refresh, r.Token.Refresh)
 	if len(t.Scopes) == 0 {
 		t.Scopes = r.Token.Scopes
 	}
@@ -186,10 +185,7 @@ func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope stri
 	if err := w.authority(ctx, o.IDPIssuer, &idp); err != nil {
 		return "", fmt.Errorf("asking the identity provider %s: %w", o.IDPIssuer, err)
 	}
-	id := o.IDPClientID
-	if id == "" {
-		id = o.ClientID
-	}
+	id := cmp.Or(o.IDPClientID, o.ClientID)
 	if err := w.check(idp.TokenEndpoint); err != nil {
 		return "", fmt.Errorf("asking the identity provider %s for an assertion: %w", o.IDPIssuer, err)
 	}

@@ -194,7 +194,7 @@ func byDefault(m *matter, _ Verdict) (Verdict, bool) {
 func (m *matter) whyAsked(remember string) string {
 	p := m.part
 	allowed := func() bool { // by a rule on the first words, if these were enough
-		return m.anyRule(func(r *Rule) bool {
+		return slices.ContainsFunc(m.rules, func(r *Rule) bool {
 			return r.Decision == Allow && p.Begins(r.Command, true) && m.unmet(r) == ""
 		})
 	}
@@ -355,7 +355,7 @@ func (m *matter) denied() string {
 	switch {
 	case len(m.policy.Banned) > 0:
 		return "banned commands"
-	case m.anyRule(func(r *Rule) bool { return r.Decision == Deny && m.ruleNames(r) }):
+	case slices.ContainsFunc(m.rules, func(r *Rule) bool { return r.Decision == Deny && m.ruleNames(r) }):
 		return "commands that rules deny"
 	case !m.policy.AskCatastrophic:
 		return "commands that setting shell.catastrophic denies"

@@ -80,7 +80,7 @@ func (f *facts) credential(path string) string {
 
 // hidesByRules is hides for what rules on paths deny or ask about.
 func (f *facts) hidesByRules(decided *Rule) (hides func(string) bool, key string) {
-	if !f.anyRule(func(r *Rule) bool { return r.Path != "" && r.Decision != Allow }) {
+	if !slices.ContainsFunc(f.rules, func(r *Rule) bool { return r.Path != "" && r.Decision != Allow }) {
 		return nil, ""
 	}
 	var rules []*Rule // for this tool, up to one that matches every path, and what prevails over them
@@ -111,9 +111,4 @@ func (f *facts) hidesByRules(decided *Rule) (hides func(string) bool, key string
 // isAboutPaths reports whether the call meets all conditions of a rule but that on its path.
 func (f *facts) isAboutPaths(r *Rule) bool {
 	return r.Command == "" && f.ruleNames(r) && f.ruleWhen(r)
-}
-
-// anyRule reports whether the function returns true for any rule.
-func (f *facts) anyRule(has func(*Rule) bool) bool {
-	return slices.ContainsFunc(f.rules, has)
 }

@@ -115,12 +115,9 @@ func (r *Rule) unmetCaller(who *caller.Caller, any bool) string {
 
 func (r *Rule) matchesGroup(groups []string) bool {
 	_, prefix := r.prefixes()
-	for _, group := range groups {
-		if beginsFold(group, prefix) && r.matcher()(r.Group, group) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(groups, func(group string) bool {
+		return beginsFold(group, prefix) && r.matcher()(r.Group, group)
+	})
 }
 
 func (f *facts) ruleCategory(r *Rule) bool {

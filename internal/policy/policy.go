@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"strconv"
 	"sync"
 
@@ -73,10 +74,7 @@ func (p *Policy) leadsToCredentials() func(path string) string {
 }
 
 func (p *Policy) modeOrigin() string {
-	if p.ModeOrigin == "" {
-		return "approvalMode"
-	}
-	return p.ModeOrigin
+	return cmp.Or(p.ModeOrigin, "approvalMode")
 }
 
 // maxCallers is how many callers [Callers] remembers.

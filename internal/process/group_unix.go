@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	osexec "os/exec"
@@ -66,10 +67,7 @@ func describeStatus(wait int) (code int, signal string) {
 	if !status.Signaled() {
 		return status.ExitStatus(), ""
 	}
-	name := unix.SignalName(status.Signal())
-	if name == "" {
-		name = "SIG" + strconv.Itoa(int(status.Signal()))
-	}
+	name := cmp.Or(unix.SignalName(status.Signal()), "SIG"+strconv.Itoa(int(status.Signal())))
 	return -1, name
 }
 

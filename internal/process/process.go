@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,10 +79,7 @@ type Spec struct {
 }
 
 func (s Spec) maxOutput() int64 {
-	if s.MaxOutput == 0 {
-		return DefaultMaxOutput
-	}
-	return s.MaxOutput
+	return cmp.Or(s.MaxOutput, DefaultMaxOutput)
 }
 
 // Outcome is how a child exited.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -299,8 +300,6 @@ func apiError(o object) error {
 	if e := asObject(raw); e != nil {
 		text = e.text("message")
 	}
-	if text == "" {
-		text = string(raw)
-	}
+	text = cmp.Or(text, string(raw))
 	return fmt.Errorf("the API returned an error: %.500s", text)
 }

@@ -21,6 +21,7 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -162,9 +163,7 @@ func Formats() []Format {
 // Lookup returns the format with a name; "" means [DefaultFormat]. The error is
 // an *UnknownFormatError.
 func Lookup(name string) (Format, error) {
-	if name == "" {
-		name = DefaultFormat
-	}
+	name = cmp.Or(name, DefaultFormat)
 	names := make([]string, 0, 10)
 	for _, f := range Formats() {
 		if f.Name == name {

@@ -118,9 +118,7 @@ func (b *builder) register(found *Tool) {
 	if t.Name = name; name != t.given && !t.OfServer() {
 		t.Given = t.given
 	}
-	if t.DisplayName == "" {
-		t.DisplayName = t.Name
-	}
+	t.DisplayName = cmp.Or(t.DisplayName, t.Name)
 	t.Icon = cmp.Or(t.Icon, defaultIcon)
 	switch {
 	case b.isUnsettled(&t): // only the whole registry can tell

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,9 +91,7 @@ func (p *Provided) Discover(context.Context) ([]registry.Tool, []registry.Diagno
 			Identity: identity}
 		t.Timeout = hostTimeout
 		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) { return run(ctx, f.Name, call) }
-		if t.Category == "" {
-			t.Category = registry.CategoryOther
-		}
+		t.Category = cmp.Or(t.Category, registry.CategoryOther)
 		tools = append(tools, t)
 	}
 	return tools, nil, nil

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -159,10 +161,7 @@ func (s *Server) end(stop context.CancelCauseFunc) {
 	case <-time.After(lastAnswers):
 	}
 	s.mu.Lock()
-	var left []*Request
-	for _, r := range s.open {
-		left = append(left, r)
-	}
+	left := slices.Collect(maps.Values(s.open))
 	s.mu.Unlock()
 	for _, r := range left {
 		if s.settle(r) {

@@ -14,12 +14,10 @@ const noModules = "there are no other modules; json and math are there without i
 // from the place of the error on.
 func answerSyntax(line, word, message string) string {
 	begins := func(words ...string) bool {
-		for _, w := range words {
-			if rest, ok := strings.CutPrefix(word, w); ok && (rest == "" || !isWordByte(rest[0])) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool {
+			rest, ok := strings.CutPrefix(word, w)
+			return ok && (rest == "" || !isWordByte(rest[0]))
+		})
 	}
 	got := func(tokens ...string) bool {
 		return slices.ContainsFunc(tokens,

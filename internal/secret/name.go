@@ -58,13 +58,9 @@ const tokenBody = 12
 
 // token reports whether a word begins like the tokens of known services.
 func token(word string) bool {
-	for _, p := range []string{"ghp_", "gho_", "ghs_", "ghu_", "ghr_",
+	prefixes := []string{"ghp_", "gho_", "ghs_", "ghu_", "ghr_",
 		"github_pat_", "glpat-", "sk-", "sk_live_", "sk_test_", "rk_live_",
 		"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA",
-		"AIza", "ya29.", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "eyJ"} {
-		if strings.HasPrefix(word, p) && len(word) >= len(p)+tokenBody {
-			return true
-		}
-	}
-	return false
+		"AIza", "ya29.", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "eyJ"}
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(word, p) && len(word) >= len(p)+tokenBody })
 }

@@ -8,6 +8,7 @@
 package serverjson
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -287,10 +288,7 @@ func argumentPieces(list []Argument, label string) []piece {
 		a := &list[i]
 		p := piece{name: a.Name, kind: kindArgument, value: a.Value, arg: a}
 		if a.Type != "named" {
-			p.name = a.ValueHint
-			if p.name == "" {
-				p.name = fmt.Sprintf("argument%d", i+1)
-			}
+			p.name = cmp.Or(a.ValueHint, fmt.Sprintf("argument%d", i+1))
 		}
 		p.label = label + " " + p.name
 		out[i] = p

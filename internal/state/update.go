@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -121,10 +122,7 @@ func (d *Dir) lock(ctx context.Context, name string) (_ *os.Root, unlock func(),
 	if err := checkName(name); err != nil {
 		return nil, nil, err
 	}
-	wait := d.Wait
-	if wait == 0 {
-		wait = DefaultWait
-	}
+	wait := cmp.Or(d.Wait, DefaultWait)
 	late := fmt.Errorf("%w: the lock on %s was not free within %v", ErrUnavailable, d.lockPath(name), wait)
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, late)
 	defer cancel()

@@ -4,6 +4,7 @@
 package webaddr
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"net/url"
@@ -36,9 +37,7 @@ func Check(address string) error {
 // port.
 func Origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[scheme]
-	}
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[scheme])
 	return scheme + "://" + CanonicalHost(u.Hostname()) + ":" + port
 }
 

@@ -3,6 +3,7 @@ package file
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -123,15 +124,7 @@ func sameButSpace(have, want []string) int {
 }
 
 func hasPrefix(list, prefix []string) bool {
-	if len(list) < len(prefix) {
-		return false
-	}
-	for i := range prefix {
-		if list[i] != prefix[i] {
-			return false
-		}
-	}
-	return true
+	return len(list) >= len(prefix) && slices.Equal(list[:len(prefix)], prefix)
 }
 
 func foldSpace(s string) string { return strings.Join(strings.Fields(s), " ") }

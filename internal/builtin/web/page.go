@@ -130,15 +130,10 @@ func isCheck(title, source string) bool {
 			return true
 		}
 	}
-	for _, sign := range []string{
+	return slices.ContainsFunc([]string{
 		"_cf_chl_opt", "/cdn-cgi/challenge-platform/h/", "captcha-delivery.com", "px-captcha",
 		"Enable JavaScript and cookies to continue", "awsWafCookieDomainList",
-	} {
-		if strings.Contains(source, sign) {
-			return true
-		}
-	}
-	return false
+	}, func(sign string) bool { return strings.Contains(source, sign) })
 }
 
 // isEmpty reports whether the content of a page is missing from its text, because scripts

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,9 +188,7 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 		said = r.notes
 	}
 	if total == 0 {
-		if said == "" {
-			said = "[the page is empty]"
-		}
+		said = cmp.Or(said, "[the page is empty]")
 		out.Content = []registry.Content{registry.TextContent(strings.TrimSuffix(said, "\n"))}
 		return out
 	}

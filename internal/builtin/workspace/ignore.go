@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -258,10 +259,7 @@ func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
 
 // OrDot returns rel as a path for package os, which calls the workspace ".".
 func OrDot(rel string) string {
-	if rel == "" {
-		return "."
-	}
-	return rel
+	return cmp.Or(rel, ".")
 }
 
 // rulesAbove returns the rules for the whole workspace: those of the user's

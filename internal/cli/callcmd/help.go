@@ -1,6 +1,7 @@
 package callcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,13 +71,10 @@ func usage(callAs string, t *registry.Tool) string {
 
 // asks describes whether a person is asked before the tool runs, and why.
 func asks(v policy.Verdict) string {
-	word := map[policy.Decision]string{
+	word := cmp.Or(map[policy.Decision]string{
 		policy.Allow: "no", policy.Ask: "yes", policy.Sandbox: "no, it runs in the sandbox",
 		policy.Deny: "never runs",
-	}[v.Decision]
-	if word == "" {
-		word = v.Decision.String()
-	}
+	}[v.Decision], v.Decision.String())
 	line := word + "; " + v.Reason
 	if v.Origin != "" {
 		line += " (" + v.Origin + ")"

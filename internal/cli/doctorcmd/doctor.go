@@ -126,10 +126,7 @@ func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 func (x *examination) settingsError(err error) {
 	if e, ok := errors.AsType[*document.Error](err); ok {
 		for _, p := range e.Problems {
-			hint := p.Hint
-			if hint == "" {
-				hint = "correct the file; toolreg settings show lists every setting, toolreg settings schema the allowed values"
-			}
+			hint := cmp.Or(p.Hint, "correct the file; toolreg settings show lists every setting, toolreg settings schema the allowed values")
 			p.Hint = ""
 			x.add(stateError, "settings", hint, "%s", p.String())
 			x.fixable(fixFile(p.File))

@@ -622,9 +622,7 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 			Hint: "such as 127.0.0.1:8080; :8080 listens only on this machine",
 		}
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
+	host = cmp.Or(host, "127.0.0.1")
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen: %w", err)

@@ -2,6 +2,7 @@ package settingsfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,7 @@ func Path(e *cli.Env, scope string) (string, error) {
 		return e.Config.Absolute(scope), nil
 	}
 	path, err := settings.FileIn(dir)
-	if path == "" {
-		path = filepath.Join(dir, "settings.yaml")
-	}
+	path = cmp.Or(path, filepath.Join(dir, "settings.yaml"))
 	return path, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"strconv"
@@ -264,9 +265,7 @@ func split(params json.RawMessage) (rest json.RawMessage, meta map[string]json.R
 	if raw == nil {
 		return params, meta
 	}
-	for name, value := range jsonx.Members(raw) {
-		meta[name] = value
-	}
+	maps.Insert(meta, jsonx.Members(raw))
 	rest = append(make([]byte, 0, len(params)), '{')
 	for name, value := range jsonx.Members(params) {
 		if name == "_meta" {

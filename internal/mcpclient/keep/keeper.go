@@ -22,6 +22,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"strconv"
@@ -316,11 +317,8 @@ func (l *lists) put(key string, result json.RawMessage, changes int) {
 		l.pages = map[string]page{}
 	}
 	if method, params, _ := strings.Cut(key, " "); !strings.Contains(params, `"cursor"`) {
-		for other := range l.pages { // the later pages are those of the earlier list
-			if strings.HasPrefix(other, method+" ") {
-				delete(l.pages, other)
-			}
-		}
+		// The later pages are those of the earlier list.
+		maps.DeleteFunc(l.pages, func(other string, _ page) bool { return strings.HasPrefix(other, method+" ") })
 	}
 	p := page{result: result}
 	if ttl := jsonx.Get(result, "ttlMs"); ttl != nil {
@@ -336,11 +334,7 @@ func (l *lists) forget(prefix string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changes++
-	for key := range l.pages {
-		if strings.HasPrefix(key, prefix) {
-			delete(l.pages, key)
-		}
-	}
+	maps.DeleteFunc(l.pages, func(key string, _ page) bool { return strings.HasPrefix(key, prefix) })
 }
 
 func (l *lists) changed() int {

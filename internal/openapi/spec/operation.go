@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/gob"
 	"encoding/json"
 	"errors"
@@ -110,10 +111,7 @@ type Param struct {
 }
 
 func (p *Param) wire() string {
-	if p.Wire != "" {
-		return p.Wire
-	}
-	return p.Name
+	return cmp.Or(p.Wire, p.Name)
 }
 
 func (p *Param) shape() shape { return shape{p.Style, p.Explode, p.JSON} }

@@ -3,6 +3,7 @@ package shell
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -260,22 +261,16 @@ func (r *reader) calls(root syntax.Node, beside bool) map[string]bool {
 			}
 		case *syntax.Stmt:
 			if beside && (n.Background || n.Coprocess) {
-				addAll(out, r.calls(n.Cmd, false))
+				maps.Copy(out, r.calls(n.Cmd, false))
 			}
 		case *syntax.BinaryCmd:
 			if beside && (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) {
-				addAll(out, r.calls(n, false))
+				maps.Copy(out, r.calls(n, false))
 			}
 		}
 		return true
 	})
 	return out
-}
-
-func addAll(to, from map[string]bool) {
-	for name := range from {
-		to[name] = true
-	}
 }
 
 func (r *reader) reaches(bodies map[string]*syntax.Stmt, from, to string, seen map[string]bool) bool {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -364,9 +365,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	name := programName(words[0].text)
 	c.Catastrophic = a.ruins(name, words[1:])
 	run := runsOf(a.shell, name, words, stdin)
-	if c.Doubt == "" {
-		c.Doubt = run.doubt
-	}
+	c.Doubt = cmp.Or(c.Doubt, run.doubt)
 	if name == "read" && slices.ContainsFunc(words, func(w word) bool { return a.fixed[w.text] != "" }) {
 		c.Doubt = "it sets the variable of a loop"
 	}

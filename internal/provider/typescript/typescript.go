@@ -278,12 +278,7 @@ func Lines(text string) string {
 
 // isPlain reports whether text is one line of printable ASCII.
 func isPlain(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] >= 0x7F {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7F })
 }
 
 // Reserved reports whether a word cannot be the name of a function.

@@ -113,7 +113,7 @@ func (c *Calls) Journal(ctx context.Context, calls []provider.Call) *Journal {
 	for i := range calls {
 		ids[i] = calls[i].ID()
 	}
-	return c.scripts.journals.open(ctx, "response", calls, ids)
+	return c.scripts.openJournal(ctx, "response", calls, ids)
 }
 
 // Restored converts params as models send them, which match a declared schema that providers

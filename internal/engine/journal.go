@@ -13,7 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -80,24 +79,18 @@ func (f *finished) asEntry() (journalEntry, error) {
 	return e, err
 }
 
-// journals has the journals of a session.
-type journals struct {
-	set     *settings.Settings
-	folders *state.Folders
-	reports *reports
-}
-
-// open returns the journal of what the parts identify, for the caller.
-func (s journals) open(ctx context.Context, parts ...any) *Journal {
-	j := &Journal{reports: s.reports, earlier: map[string][]journalEntry{}}
-	folder, err := s.folders.State()
+// openJournal returns the journal of what the parts identify, for the caller.
+func (s *Scripts) openJournal(ctx context.Context, parts ...any) *Journal {
+	set := s.finder.set
+	j := &Journal{reports: s.finder.reports, earlier: map[string][]journalEntry{}}
+	folder, err := s.gate.programs.Folders.State()
 	if err != nil {
 		return j
 	}
 	if j.dir, err = state.OpenDir(folder.Path + "/scripts"); err != nil {
 		return j
 	}
-	j.name = digest(append(parts, s.set.Workspace, s.set.ProjectRoot, caller.Name(ctx))...) + ".json"
+	j.name = digest(append(parts, set.Workspace, set.ProjectRoot, caller.Name(ctx))...) + ".json"
 	data, err := j.dir.Read(j.name)
 	var f journalFile
 	if err != nil || json.Unmarshal(data, &f) != nil || time.Now().After(f.Expires) {

@@ -25,11 +25,10 @@ import (
 // Scripts runs scripts over the tools of a session, and the steps of composites. It is safe for
 // concurrent use.
 type Scripts struct {
-	gate     *gate
-	finder   *finder
-	offers   *Offers
-	journals journals
-	engine   []string // see [Deps.ScriptEngine]
+	gate   *gate
+	finder *finder
+	offers *Offers
+	engine []string // see [Deps.ScriptEngine]
 }
 
 // Step implements [registry.Steps]. It starts only the server that the step needs.
@@ -68,7 +67,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	hash := hex.EncodeToString(sum[:])
 	record.RunsScript(ctx, hash)
 	r := &scriptRun{Scripts: s, steps: steps, id: call.ID, progress: call.Progress, failed: map[uint32]error{}}
-	r.journal = s.journals.open(ctx, hash, jsonx.Canonical(params))
+	r.journal = s.openJournal(ctx, hash, jsonx.Canonical(params))
 	clock := &script.Clock{}
 	out, err := script.Run(exec.WithPause(ctx, clock.Pause),
 		script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.engine, Host: r, Clock: clock})

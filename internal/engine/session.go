@@ -185,8 +185,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	programs := programs.New(ctx,
-		programs.Set{Settings: set, Dir: deps.Dir, Environ: deps.Environ, Folders: deps.Folders, Warn: reports.add, Log: reports.log}, opts.Still, mask.Add)
+	programs := programs.New(ctx, programs.Set{Settings: set, Dir: deps.Dir, Environ: deps.Environ, Folders: deps.Folders,
+		Warn: reports.add, Log: reports.log}, opts.Still, mask.Add)
 	var shared *store.Store
 	var before *sources.Connections
 	counted := &quotas{}
@@ -266,10 +266,11 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	loader := registry.NewLoader(options)
 	finding := &finding{set: set, rules: rules, names: names, listings: listings, loader: loader, reports: reports,
-		announcer: &announcer{programs: programs, reports: reports, still: opts.Still}, preset: opts.Preset, locked: opts.Locked, recording: tape.Records(), offline: opts.Cache == cache.Offline}
+		announcer: &announcer{programs: programs, reports: reports, still: opts.Still},
+		preset:    opts.Preset, locked: opts.Locked, recording: tape.Records(), offline: opts.Cache == cache.Offline}
 	finder := &finder{finding: finding, sources: sources, clients: clients{newSources: sources.ForClients(connections)}}
 	offers := &Offers{finder, gate}
-	scripts := &Scripts{gate, finder, offers, journals{set, deps.Folders, reports}, deps.ScriptEngine}
+	scripts := &Scripts{gate, finder, offers, deps.ScriptEngine}
 	tools := &Tools{finder, offers, scripts}
 	return &Session{
 		Settings: set, Expander: programs.Expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts}, Scripts: scripts,

@@ -288,17 +288,10 @@ func (a *Calls) outcomeOf(ctx context.Context, r registry.Result, err error) (au
 		return audit.OK, "", 0
 	}
 	code, exit := a.opts.Outcome(ctx, failure)
-	switch code {
-	case "denied", "needs_approval":
-		return audit.Denied, code, exit
-	case "invalid_params":
-		return audit.Invalid, code, exit
-	case "limited":
-		return audit.Limited, code, exit
-	case "timeout":
-		return audit.Timeout, code, exit
-	case "interrupted":
-		return audit.Cancelled, code, exit
+	outcomes := map[string]audit.Outcome{"denied": audit.Denied, "needs_approval": audit.Denied, "invalid_params": audit.Invalid,
+		"limited": audit.Limited, "timeout": audit.Timeout, "interrupted": audit.Cancelled}
+	if outcome, ok := outcomes[code]; ok {
+		return outcome, code, exit
 	}
 	if err != nil && (errors.Is(err, context.Canceled) || ctx.Err() != nil) {
 		return audit.Cancelled, code, exit

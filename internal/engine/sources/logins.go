@@ -19,7 +19,6 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
-	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/store"
 )
 
@@ -41,8 +40,8 @@ func (l *Logins) close() {
 }
 
 // store returns the store of logins. Those of clients are in the store of serve, if there is one.
-func (l *Logins) store(folder func() (*state.Dir, error)) *oauth.Store {
-	out := &oauth.Store{Open: folder}
+func (l *Logins) store() *oauth.Store {
+	out := &oauth.Store{Open: l.Programs.Folders.State}
 	if l.Programs.Settings.Serve.Store.Value != "" {
 		out.Clients = func(ctx context.Context) (oauth.Place, error) {
 			shared, err := l.clientStore(ctx)
@@ -76,12 +75,8 @@ func (l *Logins) clientOf(ctx context.Context, server settings.Server) string {
 	return ""
 }
 
-// Logins returns the store of logins. It opens the folder now, because servers connect
-// concurrently.
-func (c *Connections) Logins() *oauth.Store {
-	dir, err := c.opts.Programs.Folders.State()
-	return c.opts.Logins.store(func() (*state.Dir, error) { return dir, err })
-}
+// Logins returns the store of logins.
+func (c *Connections) Logins() *oauth.Store { return c.opts.Logins.store() }
 
 // OAuthClient returns a client for an expanded server. It reads nothing until
 // it is used.
@@ -247,7 +242,7 @@ func (l *Logins) Credentials(ctx context.Context, t *registry.Tool) (string, err
 	}
 	all := []any{s.Command, s.Args, values.Pairs(s.Env), s.Cwd, s.URL, s.HTTPURL, values.Pairs(s.Headers), l.inheritedSecrets(s.InheritEnv)}
 	if s.URL+s.HTTPURL != "" {
-		account, err := oauth.New(s, l.store(l.Programs.Folders.State), nil).For(l.clientOf(ctx, s)).Account(ctx)
+		account, err := oauth.New(s, l.store(), nil).For(l.clientOf(ctx, s)).Account(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -264,7 +259,7 @@ func (l *Logins) ofAPI(ctx context.Context, api settings.API) (string, error) {
 	}
 	all := []any{a.Spec, a.URL, values.Pairs(a.Headers), values.Auth(a)}
 	if a.OAuth != nil {
-		account, err := oauth.ForAPI(a, l.store(l.Programs.Folders.State), nil).Account(ctx)
+		account, err := oauth.ForAPI(a, l.store(), nil).Account(ctx)
 		if err != nil {
 			return "", err
 		}

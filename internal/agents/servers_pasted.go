@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // Pasted reads servers from JSON as shown in a server's documentation: an object
@@ -123,7 +124,7 @@ func pasted(m jsonx.Member) imports.Server {
 		found.Problem = "its entry has neither a command nor a url"
 	}
 	if found.Problem == "" {
-		found.Problem = layers.CheckServer(found.Name, found.JSON)
+		found.Problem = layers.CheckEntry(table.ServersKey, found.Name, found.JSON)
 	}
 	return found
 }

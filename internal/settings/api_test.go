@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/settings/layers"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 func TestEntriesOfAPIs(t *testing.T) {
@@ -29,7 +30,7 @@ func TestEntriesOfAPIs(t *testing.T) {
 		{`"include": ["pets", "[a"]`, "include: \"[a\" is not a valid glob"},
 		{`"exclude": ["{a"]`, "exclude: \"{a\" is not a valid glob"},
 	} {
-		got := layers.CheckAPI("a", json.RawMessage(`{"spec": "api.yaml", "baseUrl": "https://b", `+tt.fields+`}`))
+		got := layers.CheckEntry(table.APIsKey, "a", json.RawMessage(`{"spec": "api.yaml", "baseUrl": "https://b", `+tt.fields+`}`))
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.fields, got, tt.want)
 		}
@@ -45,7 +46,7 @@ func TestEntriesOfAPIs(t *testing.T) {
 		`{"spec": "api.yaml", "baseUrl": "127.0.0.1:8080"}`:  "must begin with http",
 		`{"spec": "api.yaml", "baseUrl": "https://a/${X}x"}`: "",
 	} {
-		if got := layers.CheckAPI("a", json.RawMessage(entry)); want == "" && got != "" || !strings.Contains(got, want) {
+		if got := layers.CheckEntry(table.APIsKey, "a", json.RawMessage(entry)); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", entry, got, want)
 		}
 	}

@@ -152,11 +152,7 @@ func excludedBy(name string, allowed, excluded List) *Origin {
 // union returns the entries of both lists.
 func union(a, b List) List {
 	out := List{Set: a.Set || b.Set, Entries: slices.Clip(a.Entries)}
-	for _, e := range b.Entries {
-		if !slices.ContainsFunc(a.Entries, func(have Entry) bool { return have.Value == e.Value }) {
-			out.Entries = append(out.Entries, e)
-		}
-	}
+	out.Add(b.Entries)
 	return out
 }
 
@@ -206,7 +202,7 @@ func oneName(server, api *Server) {
 // enabled, to try it.
 func (s *Settings) WithServer(name string, entry json.RawMessage) (*Settings, error) {
 	x := table.NewIndex()
-	node, problem := layers.CheckEntry(x, table.ServersKey, name, entry)
+	node, problem := layers.ReadEntry(x, table.ServersKey, name, entry)
 	if problem != "" {
 		return nil, errors.New(problem)
 	}

@@ -92,7 +92,8 @@ func (s *scalars) globals() Globals {
 		given[row.Name] = s.global(&row)
 	}
 	g := Globals{
-		Color: "auto", Files: s.files(given["settings"]), Imports: s.imports(given["import"]), MCP: s.servers(given["mcp"]),
+		Color: "auto", Files: s.files(given["settings"]), MCP: s.parts("mcp", given["mcp"], "\n"),
+		Imports:    parts(strings.Join(s.parts("import", given["import"], ","), ","), ","),
 		TimeoutSet: given["timeout"] != nil, ConnectSet: given["connect-timeout"] != nil,
 	}
 	for v, i := reflect.ValueOf(&g).Elem(), 0; i < v.NumField(); i++ {
@@ -291,32 +292,19 @@ func (s *scalars) files(variable *jsonx.Value) []string {
 	return nil
 }
 
-// imports returns the words of the flag or of its variable, separated by commas.
-func (s *scalars) imports(variable *jsonx.Value) []string {
-	given := s.list("import")
-	if given == nil {
-		given = []string{variable.Text()}
-	}
-	var out []string
-	for _, text := range given {
-		for word := range strings.SplitSeq(text, ",") {
-			if word = strings.TrimSpace(word); word != "" {
-				out = append(out, word)
-			}
-		}
-	}
-	return out
-}
-
-// servers returns the servers that the flag gives, or the lines of its variable.
-func (s *scalars) servers(variable *jsonx.Value) []string {
-	if given := s.list("mcp"); given != nil {
+// parts returns the values of a flag, or the parts of its variable that are not blank.
+func (s *scalars) parts(key string, variable *jsonx.Value, separator string) []string {
+	if given := s.list(key); given != nil {
 		return given
 	}
-	var out []string
-	for line := range strings.Lines(variable.Text()) {
-		if line = strings.TrimSpace(line); line != "" {
-			out = append(out, line)
+	return parts(variable.Text(), separator)
+}
+
+// parts returns the parts of a text that are not blank.
+func parts(text, separator string) (out []string) {
+	for part := range strings.SplitSeq(text, separator) {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
 		}
 	}
 	return out

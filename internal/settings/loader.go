@@ -84,21 +84,14 @@ func newLoader(o Options) *loader {
 	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ), serverFiles: serverFiles{},
 		importedFrom: map[string]string{}, found: map[string]int{}}
 	l.globals = l.scalars.globals()
-	l.opts = withGlobals(o, l.globals, l.env)
-	return l
-}
-
-// withGlobals applies flags and variables.
-func withGlobals(o Options, g Globals, env expand.Environ) Options {
-	o.Root = cmp.Or(o.Root, g.Root)
+	g := l.globals // flags and variables
+	o.Root, o.SystemDir = cmp.Or(o.Root, g.Root), cmp.Or(o.SystemDir, systemFolder(l.env))
 	if len(o.Files) == 0 {
 		o.Files = g.Files
 	}
-	o.NoProject = o.NoProject || g.NoProject
-	o.NoUser = o.NoUser || g.NoUser
-	o.TrustProject = o.TrustProject || g.TrustProject
-	o.SystemDir = cmp.Or(o.SystemDir, systemFolder(env))
-	return o
+	o.NoProject, o.NoUser, o.TrustProject = o.NoProject || g.NoProject, o.NoUser || g.NoUser, o.TrustProject || g.TrustProject
+	l.opts = o
+	return l
 }
 
 func (l *loader) absolute(path string) string {

@@ -30,7 +30,7 @@ var root = filepath.Join("..", "..")
 func rooms() map[string][]string {
 	return map[string][]string{
 		"cmd/toolreg":                  {"internal/cli", "internal/cli/commands"},
-		"internal/agents":              {"internal/policy", "internal/policy/shell", "internal/registry", "internal/settings/document", "internal/settings/imports", "internal/settings/layers"},
+		"internal/agents":              {"internal/policy", "internal/policy/shell", "internal/registry", "internal/settings/document", "internal/settings/imports", "internal/settings/layers", "internal/settings/table"},
 		"internal/args":                {"internal/registry"},
 		"internal/atomicfile":          {},
 		"internal/audit":               {"internal/state"},

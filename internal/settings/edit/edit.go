@@ -83,13 +83,11 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 
 // checkEntry checks an entry of mcpServers or openapi.
 func checkEntry(isAPI bool, name string, entry json.RawMessage) error {
-	what, problem := "server ", ""
+	what, key := "server ", table.ServersKey
 	if isAPI {
-		what, problem = "API ", layers.CheckAPI(name, entry)
-	} else {
-		problem = layers.CheckServer(name, entry)
+		what, key = "API ", table.APIsKey
 	}
-	if problem != "" {
+	if problem := layers.CheckEntry(key, name, entry); problem != "" {
 		return document.NewError([]document.Problem{{File: what + document.Visible(name), Message: problem}})
 	}
 	return nil

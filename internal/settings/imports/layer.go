@@ -59,7 +59,7 @@ func (s *Server) entry(x *table.Index) (n *jsonx.Value, problem string) {
 	if s.Name == "" {
 		return nil, "it has no name"
 	}
-	n, problem = layers.CheckEntry(x, table.ServersKey, s.Name, s.JSON)
+	n, problem = layers.ReadEntry(x, table.ServersKey, s.Name, s.JSON)
 	if problem != "" {
 		return nil, problem
 	}

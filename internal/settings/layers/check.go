@@ -87,7 +87,7 @@ func (r *reader) checkObject(row *table.Row, key string, n *jsonx.Value) {
 	case table.Scopes:
 		r.scopes(key, n)
 	case table.Calls:
-		r.calls(key, n)
+		r.calls(row, key, n)
 	case table.RawNamed:
 		if !r.want(n, key, jsonx.Object, "an object") {
 			return
@@ -248,7 +248,7 @@ func (r *reader) addresses(row *table.Row, key string, n *jsonx.Value) {
 }
 
 // calls checks a list of example calls.
-func (r *reader) calls(key string, n *jsonx.Value) {
+func (r *reader) calls(row *table.Row, key string, n *jsonx.Value) {
 	if !r.want(n, key, jsonx.Array, "a list of example calls") {
 		return
 	}
@@ -259,24 +259,8 @@ func (r *reader) calls(key string, n *jsonx.Value) {
 		case item.Kind != jsonx.Object:
 			r.wrongType(item, at, "a shell line, or an object with tool and params")
 		default:
-			r.call(at, item)
+			r.object(row.Entry, at, item)
 		}
-	}
-}
-
-func (r *reader) call(key string, n *jsonx.Value) {
-	for _, f := range n.Members {
-		switch f.Name {
-		case "tool":
-			r.want(f.Value, key+".tool", jsonx.String, "a string")
-		case "params":
-			r.want(f.Value, key+".params", jsonx.Object, "an object")
-		default:
-			r.fail(f.Pos, nearKey(f.Name, key, []string{"tool", "params"}), "unknown setting %q", key+"."+f.Name)
-		}
-	}
-	if n.Get("tool") == nil {
-		r.fail(n.Pos, "", "%s: tool is missing", key)
 	}
 }
 

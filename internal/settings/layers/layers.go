@@ -121,6 +121,15 @@ type List struct {
 	Entries []Entry
 }
 
+// Add adds the entries whose values the list does not have.
+func (l *List) Add(entries []Entry) {
+	for _, e := range entries {
+		if !slices.ContainsFunc(l.Entries, func(have Entry) bool { return have.Value == e.Value }) {
+			l.Entries = append(l.Entries, e)
+		}
+	}
+}
+
 // Values returns the values in order.
 func (l List) Values() []string {
 	out := make([]string, len(l.Entries))

@@ -66,21 +66,14 @@ func CheckFile(file string, data []byte) ([]registry.Diagnostic, error) {
 	return l.Unknown, document.NewError(l.Mistakes())
 }
 
-// CheckServer returns what is wrong with an entry of mcpServers, or "" if nothing
-// is.
-func CheckServer(name string, entry json.RawMessage) string {
-	_, problem := CheckEntry(table.NewIndex(), table.ServersKey, name, entry)
+// CheckEntry returns what is wrong with an entry of mcpServers or openapi, or "" if nothing is.
+func CheckEntry(key, name string, entry json.RawMessage) string {
+	_, problem := ReadEntry(table.NewIndex(), key, name, entry)
 	return problem
 }
 
-// CheckAPI is CheckServer for an entry of openapi.
-func CheckAPI(name string, entry json.RawMessage) string {
-	_, problem := CheckEntry(table.NewIndex(), table.APIsKey, name, entry)
-	return problem
-}
-
-// CheckEntry checks an entry of mcpServers or openapi.
-func CheckEntry(x *table.Index, key, name string, entry json.RawMessage) (n *jsonx.Value, problem string) {
+// ReadEntry reads an entry of mcpServers or openapi. It returns what is wrong with it.
+func ReadEntry(x *table.Index, key, name string, entry json.RawMessage) (n *jsonx.Value, problem string) {
 	doc, problems := document.Parse("server.json", entry)
 	if len(problems) > 0 {
 		return nil, "its entry cannot be read"

@@ -92,11 +92,7 @@ func (m *Merged) List(name string) layers.List {
 	var out layers.List
 	for _, e := range all {
 		out.Set = true
-		for _, item := range layers.ToList(e.Value, e.Origin).Entries {
-			if !slices.ContainsFunc(out.Entries, func(have layers.Entry) bool { return have.Value == item.Value }) {
-				out.Entries = append(out.Entries, item)
-			}
-		}
+		out.Add(layers.ToList(e.Value, e.Origin).Entries)
 	}
 	return out
 }
@@ -220,12 +216,7 @@ func (m *Merged) Banned() layers.List {
 			return l
 		}
 	}
-	def := layers.ToList(row.DefaultValue(), layers.Origin{})
-	for _, e := range def.Entries {
-		if !slices.ContainsFunc(l.Entries, func(have layers.Entry) bool { return have.Value == e.Value }) {
-			l.Entries = append(l.Entries, layers.Entry{Value: e.Value})
-		}
-	}
+	l.Add(layers.ToList(row.DefaultValue(), layers.Origin{}).Entries)
 	return l
 }
 

@@ -323,9 +323,14 @@ func ruleFields() []Row {
 			Doc:      "What to do. sandbox runs a program in the sandbox without asking, or asks if that is not possible.",
 		},
 		{Name: "reason", Type: String, Doc: "Shown with the decision."},
-		{Name: "match", Type: Calls, Doc: "Example calls that the rule must match: objects with tool and params, or shell lines."},
-		{Name: "notMatch", Type: Calls, Doc: "Example calls that the rule must not match."},
+		{Name: "match", Type: Calls, Entry: callRow(), Doc: "Example calls that the rule must match: objects with tool and params, or shell lines."},
+		{Name: "notMatch", Type: Calls, Entry: callRow(), Doc: "Example calls that the rule must not match."},
 	}
+}
+
+// callRow is an example call that is an object.
+func callRow() *Row {
+	return &Row{Strict: true, Fields: []Row{{Name: "tool", Type: String, Required: true}, {Name: "params", Type: RawNamed}}}
 }
 
 func callRows() []Row {

@@ -114,9 +114,7 @@ func typeSchema(s *Row) map[string]any {
 	case Scopes:
 		return map[string]any{"anyOf": []any{words, map[string]any{"type": "object", "additionalProperties": text}}}
 	case Calls:
-		call := map[string]any{"type": "object", "properties": map[string]any{"tool": text, "params": map[string]any{"type": "object"}},
-			"required": []string{"tool"}, "additionalProperties": false}
-		return map[string]any{"type": "array", "items": map[string]any{"anyOf": []any{text, call}}}
+		return map[string]any{"type": "array", "items": map[string]any{"anyOf": []any{text, fieldsSchema(s.Entry)}}}
 	case RawNamed:
 		return map[string]any{"type": "object"}
 	}

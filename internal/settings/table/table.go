@@ -112,7 +112,7 @@ type Row struct {
 	// an entry as a whole, whose fields are checked by their own rows.
 	CheckName  func(name string) (problem, hint string)
 	CheckEntry func(name string, n *jsonx.Value) error
-	Entry      *Row // what the entries of a RawNamed setting are; nil means anything
+	Entry      *Row // what the entries of RawNamed are, nil means anything; the objects among Calls
 
 	// Looser reports whether a value allows more than that of the earlier scopes: a
 	// project cannot set such a value. nil means a project can set any value.

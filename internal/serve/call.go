@@ -84,7 +84,8 @@ func (l *calls) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp
 	case jsonx.KindOf(task) != jsonx.Object:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "task must be an object"}
 	case l.taskSupport(ctx, req.Params.Name) == "":
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be called as a task", req.Params.Name)}
+		message := fmt.Sprintf("the tool %q cannot be called as a task", req.Params.Name)
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 	default:
 		v = l.states.Start(ctx, t, nil, run)
 	}

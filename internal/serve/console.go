@@ -23,7 +23,7 @@ const (
 // ConsolePages are the pages of the console.
 type ConsolePages struct {
 	// SignIn answers with the form that posts a field "token" to /console/sign-in. reason says
-	// why an attempt was refused; "" if there was none.
+	// why an attempt was refused. It is empty if there was none.
 	SignIn func(w http.ResponseWriter, reason string)
 	// Signed serves /console and the paths below it to browsers that are signed in. The
 	// context of a request ends when its token does; see [Visitor].

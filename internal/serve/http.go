@@ -208,9 +208,9 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 	}
 }
 
-// permitCalls returns why a message with calls of tools is rejected (serve.oauth.scopes); nil if
+// permitCalls returns why a message with calls of tools is rejected (serve.oauth.scopes), or nil if
 // it is permitted. Calls within a call, such as those of scripts, are checked when they are made,
-// see [caller.Caller].
+// see package caller.
 func (h *HTTP) permitCalls(in *transport.Inbound) *auth.Rejection {
 	o := h.opts.OAuth
 	if o == nil || len(o.Settings().Scopes) == 0 {

@@ -159,9 +159,11 @@ func (l *loginPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // form returns the page that asks for the token of the client.
 func (l login) form(path, wrong string) LoginPage {
-	return LoginPage{Heading: "Log in to " + l.Server, Text: fmt.Sprintf("toolreg will use this login for the calls of %s, and of nobody else.",
-		l.Client), Action: path, Wrong: wrong,
-		Hint: fmt.Sprintf("The token with which %s uses this server.", l.Client)}
+	return LoginPage{
+		Heading: "Log in to " + l.Server, Action: path, Wrong: wrong,
+		Text: fmt.Sprintf("toolreg will use this login for the calls of %s, and of nobody else.", l.Client),
+		Hint: fmt.Sprintf("The token with which %s uses this server.", l.Client),
+	}
 }
 
 // begin checks that the browser has the token of the client, and sends it to the
@@ -225,7 +227,9 @@ func (l *loginPages) finish(w http.ResponseWriter, r *http.Request, id string, o
 	}
 	setLoginCookie(w, one, id, "", -1)
 	l.log.Info("logged in", "server", one.Server, "caller", one.Client)
-	l.page(w, http.StatusOK, LoginPage{Heading: "You are logged in to " + one.Server, Text: "You can close this page and go back to your program."})
+	l.page(w, http.StatusOK, LoginPage{
+		Heading: "You are logged in to " + one.Server, Text: "You can close this page and go back to your program.",
+	})
 }
 
 // connect offers the client what its new login gives access to, if it is here.

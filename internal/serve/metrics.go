@@ -25,7 +25,8 @@ type Numbers interface {
 func (s *Server) Measure(ctx context.Context, to Numbers) {
 	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.running.Counts(), s.calls.label)
 	measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.asked.Counts(), s.calls.label)
-	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.", s.sessions.Counts(), s.calls.label)
+	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.",
+		s.sessions.Counts(), s.calls.label)
 	s.calls.ended.mu.Lock()
 	ended := maps.Clone(s.calls.ended.of)
 	s.calls.ended.mu.Unlock()
@@ -68,7 +69,7 @@ const (
 type sourceState struct {
 	name     string // such as mcp:github
 	state    string
-	server   string // name of the MCP server or API; "" if it is neither
+	server   string // name of the MCP server or API, if it is one
 	optional bool
 }
 

@@ -116,7 +116,9 @@ func New(opts Options) *Server {
 		s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 	}
 	s.clients = question.Clients{Asking: opts.Asking, Console: opts.Console, Open: &s.asked, Stopping: s.stopping}
-	s.subscriptions.warn = opts.Warn
+	s.subscriptions = subscriptions{
+		warn: opts.Warn, byURI: map[subscribed]map[*mcp.ServerSession]*caller.Caller{},
+	}
 	s.offers = current.New(current.Options{
 		Whole: opts.Whole, Profiles: opts.Profiles, Initial: opts.Initial,
 		Idle:  func() time.Duration { return s.limits().Idle },

@@ -39,9 +39,6 @@ type subscribed struct {
 func (s *subscriptions) add(to subscribed, session *mcp.ServerSession, who *caller.Caller) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byURI == nil {
-		s.byURI = map[subscribed]map[*mcp.ServerSession]*caller.Caller{}
-	}
 	if s.byURI[to] == nil {
 		s.byURI[to] = map[*mcp.ServerSession]*caller.Caller{}
 	}
@@ -57,14 +54,7 @@ func (s *subscriptions) subscriber(to subscribed, session *mcp.ServerSession) *c
 
 // OfClient implements current.Subscriptions.
 func (s *subscriptions) OfClient(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for to := range s.byURI {
-		if to.client == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.all(), func(to subscribed) bool { return to.client == name })
 }
 
 // remove ends the subscriptions of sessions that are over, and returns the resources
@@ -86,12 +76,6 @@ func (s *subscriptions) all() []subscribed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.byURI))
-}
-
-func (s *subscriptions) has(to subscribed) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byURI[to]) > 0
 }
 
 // Servers implements current.Subscriptions.
@@ -196,7 +180,7 @@ func (u *updates) unsubscribeFrom(ctx context.Context, from []subscribed) {
 			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeWithin)
 			defer stop()
 			err := server.Unsubscribe(ctx, to.uri)
-			if u.has(to) { // a client has subscribed meanwhile
+			if slices.Contains(u.all(), to) { // a client has subscribed meanwhile
 				err = cmp.Or(err, server.Subscribe(ctx, to.uri))
 			}
 			if err != nil {

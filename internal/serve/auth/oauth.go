@@ -118,13 +118,13 @@ func (o *OAuth) Vouched(from Identity) Identity {
 }
 
 // Permit returns why a request of an identity is rejected, which may call tools with these
-// spellings; nil if it is permitted.
+// spellings. It returns nil if it is permitted.
 func (o *OAuth) Permit(from Identity, spellings ...string) *Rejection {
 	return o.current.Load().permit(from, spellings...)
 }
 
 // permit returns why a request of an identity is rejected, which may call tools with these
-// spellings; nil if it is permitted.
+// spellings. It returns nil if it is permitted.
 func (s *oauthState) permit(from Identity, spellings ...string) *Rejection {
 	if s.set.Lacking(from.Scopes, spellings...) == nil {
 		return nil

@@ -267,14 +267,7 @@ func (o *Offers) ViewOf(ctx context.Context, of *offer.Offer) *offer.View {
 func (o *Offers) View(of *offer.Offer, profile string) *offer.View { return of.View(o.life, profile) }
 
 // Common returns the current offer for all. It returns nil if there is none yet.
-func (o *Offers) Common() *offer.Offer {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.common == nil {
-		return nil
-	}
-	return o.common.Offer
-}
+func (o *Offers) Common() *offer.Offer { return o.For("") }
 
 // For returns the current offer for a client. It returns nil if there is none yet, because the next request
 // of the client makes it.

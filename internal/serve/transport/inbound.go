@@ -48,7 +48,7 @@ func NewInbound(w http.ResponseWriter, r *http.Request, from auth.Identity) *Inb
 	return in
 }
 
-// Member returns a member of the message that is text; "" if there is none.
+// Member returns a member of the message that is text. It returns "" if there is none.
 func (in *Inbound) Member(name string) string {
 	value, _ := jsonx.Text(jsonx.Get(in.Body, name))
 	return value
@@ -122,8 +122,8 @@ func (in *Inbound) underway() (_ *sdkauth.TokenInfo, over func()) {
 	return withOrigin(under), func() { under.Store(nil) }
 }
 
-// InboundOf returns the request over HTTP with which a message came; nil if there is none, or it has
-// been answered.
+// InboundOf returns the request over HTTP with which a message came. It returns nil if there is none, or
+// it has been answered.
 func InboundOf(req mcp.Request) *Inbound {
 	if under, ok := originOf(req).(*underway); ok {
 		return under.Load()
@@ -131,8 +131,8 @@ func InboundOf(req mcp.Request) *Inbound {
 	return nil
 }
 
-// ParamsOf returns the params of a request as they came, with what the SDK does not read; nil if they
-// are not known, as for those of a batch over HTTP.
+// ParamsOf returns the params of a request as they came, with what the SDK does not read. It returns nil
+// if they are not known, as for those of a batch over HTTP.
 func ParamsOf(req mcp.Request) json.RawMessage {
 	if in := InboundOf(req); in != nil {
 		return jsonx.Get(in.Body, "params")
@@ -143,7 +143,7 @@ func ParamsOf(req mcp.Request) json.RawMessage {
 	return nil
 }
 
-// RequestID returns the id of a request; "" if it is not known, see [ParamsOf].
+// RequestID returns the id of a request. It returns "" if it is not known, see [ParamsOf].
 func RequestID(req mcp.Request) string {
 	if in := InboundOf(req); in != nil {
 		id := jsonx.Get(in.Body, "id")

@@ -141,7 +141,7 @@ func (c *Calls) Refused(ctx context.Context, t *registry.Tool, err error) error 
 // errors of [Tools.Find], or a *registry.ArgsError if the params of call_tool are
 // invalid.
 func (c *Calls) Resolve(ctx context.Context, f Found, name string, raw json.RawMessage) (Found, string, json.RawMessage, error) {
-	r := f.reach
+	r := reachOf(f)
 	if r == nil || r.kind != deferred.CallTool {
 		return f, name, raw, nil
 	}
@@ -153,7 +153,7 @@ func (c *Calls) Resolve(ctx context.Context, f Found, name string, raw json.RawM
 	if errors.Is(err, registry.ErrNotFound) && found.Tool != nil { // it is not in the scope
 		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
-	if err == nil && found.reach != nil && found.reach.kind == deferred.CallTool {
+	if again := reachOf(found); err == nil && again != nil && again.kind == deferred.CallTool {
 		err = c.Refused(ctx, f.Tool, registry.Invalid(f.Tool.Name, "/name", "%s cannot call itself; give the name of the tool to call", f.Tool.Name))
 	}
 	return found, inner, params, err
@@ -173,7 +173,7 @@ func (c *Calls) SearchDeclarations(ctx context.Context, format provider.Format, 
 		return whole, nil, err
 	}
 	f.Tool.Run = func(ctx context.Context, call registry.Call) (_ registry.Result, err error) {
-		tools, err = f.reach.declarations(ctx, format, call.Params)
+		tools, err = reachOf(f).declarations(ctx, format, call.Params)
 		return registry.Result{}, err
 	}
 	_, err = c.CallJSON(ctx, f, registry.Call{Tool: f.Tool.Name, Params: raw})

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -77,30 +76,6 @@ func (f *finished) asEntry() (journalEntry, error) {
 	e.Content, err = json.Marshal(append([]registry.Content{}, f.result.Content...))
 	e.Structured, e.IsError, e.Category, e.Summary = f.result.Structured, f.result.IsError, f.result.ErrorCategory, f.result.Summary
 	return e, err
-}
-
-// openJournal returns the journal of what the parts identify, for the caller.
-func (s *Scripts) openJournal(ctx context.Context, parts ...any) *Journal {
-	set := s.finder.set
-	j := &Journal{reports: s.finder.reports, earlier: map[string][]journalEntry{}}
-	folder, err := s.gate.programs.Folders.State()
-	if err != nil {
-		return j
-	}
-	if j.dir, err = state.OpenDir(folder.Path + "/scripts"); err != nil {
-		return j
-	}
-	j.name = digest(append(parts, set.Workspace, set.ProjectRoot, caller.Name(ctx))...) + ".json"
-	data, err := j.dir.Read(j.name)
-	var f journalFile
-	if err != nil || json.Unmarshal(data, &f) != nil || time.Now().After(f.Expires) {
-		return j
-	}
-	j.found = true
-	for _, e := range f.Calls {
-		j.earlier[e.Key] = append(j.earlier[e.Key], e)
-	}
-	return j
 }
 
 func callKey(name string, params json.RawMessage) string {

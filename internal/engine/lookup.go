@@ -5,9 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 
-	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -70,27 +68,6 @@ func (f *finder) Local(ctx context.Context) (*registry.Registry, error) {
 func (f *finder) BuiltIn(ctx context.Context) *registry.Registry {
 	own := slices.DeleteFunc(slices.Clone(f.sources.Local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
 	return f.loadStep(ctx, step{name: stepShown, sources: own})
-}
-
-// announcer calls the hooks onRegister and onDiagnostic once.
-type announcer struct {
-	programs *programs.Set
-	reports  *reports
-	still    bool // see [Options.Still]
-	done     atomic.Bool
-}
-
-func (a *announcer) announce(ctx context.Context, reg *registry.Registry) {
-	if a.still {
-		return
-	}
-	set := a.programs.Hooks(ctx)
-	if set == nil || !a.done.CompareAndSwap(false, true) {
-		return
-	}
-	if err := errors.Join(set.Registered(ctx, reg.Tools()), set.Noticed(ctx, a.reports.with(reg.Diagnostics()))); err != nil {
-		a.reports.add(registry.Warning("hook_failed", "", err.Error(), ""))
-	}
 }
 
 type scopeKey struct{}
@@ -191,64 +168,4 @@ func (s scope) showsHidden(reg *registry.Registry, h *registry.Hidden) bool {
 	server, _ := registry.ServerOf(h.Source)
 	return (server == "" || s.showsServer(server)) &&
 		s.showsTool(&registry.Tool{Definition: registry.Definition{Name: h.Name, Source: h.Source, Server: server}})
-}
-
-// Definitions returns the definitions of tools under names that select exactly
-// these versions.
-func Definitions(reg *registry.Registry, tools []*registry.Tool) []registry.Definition {
-	out := make([]registry.Definition, len(tools))
-	for i, t := range tools {
-		out[i] = Definition(reg, t)
-	}
-	return out
-}
-
-// AllDefinitions returns the definitions of all versions of all tools of the registry.
-func AllDefinitions(reg *registry.Registry) []registry.Definition {
-	var tools []*registry.Tool
-	for _, t := range reg.Tools() {
-		tools = append(tools, reg.Versions(t.Name)...)
-	}
-	return Definitions(reg, tools)
-}
-
-// Names returns the names of all definitions of a registry and of the tools
-// that settings exclude from it. The declared names depend on all of them, so
-// that a tool has the same name in runs with different flags.
-func Names(reg *registry.Registry) []string {
-	var out []string
-	for _, d := range AllDefinitions(reg) {
-		out = append(out, d.Name)
-	}
-	for _, h := range reg.Hidden() {
-		out = append(out, registry.ValidName(h.Name))
-	}
-	return out
-}
-
-// Definition returns a tool's definition under the name that selects exactly
-// this version.
-func Definition(reg *registry.Registry, t *registry.Tool) registry.Definition {
-	d := t.Definition
-	if newest, err := reg.Lookup(t.Name); err == nil && newest != t && t.Version != "" {
-		d.Name = t.Name + "@" + t.Version
-	}
-	return d
-}
-
-// Found is a tool with the registry in which it was found, which may have only
-// some of the tools.
-type Found struct {
-	Registry *registry.Registry
-	Tool     *registry.Tool
-	reach    *reach // nil if Tool belongs to Registry
-}
-
-// FoundIn returns tools of a registry as if they had been looked up in it.
-func FoundIn(reg *registry.Registry, tools []*registry.Tool) []Found {
-	out := make([]Found, len(tools))
-	for i, t := range tools {
-		out[i] = Found{Registry: reg, Tool: t}
-	}
-	return out
 }

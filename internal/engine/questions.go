@@ -23,26 +23,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Asker asks the person at the terminal.
-type Asker interface {
-	// Confirmer returns the confirmer for calls, or nil if nobody can be asked.
-	Confirmer() exec.Confirmer
-	// Elicit asks a server's question. If nobody can be asked, the error is a
-	// *NobodyError.
-	Elicit(context.Context, ask.Elicitation) (ask.Answer, error)
-}
-
-// Sampler is an [Asker] that answers sampling requests itself, instead of the setting
-// sampling.command. The result is that of sampling/createMessage.
-type Sampler interface {
-	Sample(context.Context, ask.Sampling) (json.RawMessage, error)
-}
-
-// NobodyError says why nobody could be asked a question.
-type NobodyError struct{ Reason string }
-
-func (e *NobodyError) Error() string { return e.Reason }
-
 // questions passes servers' questions to the person.
 type questions struct {
 	asker   Asker // nil if nobody can be asked

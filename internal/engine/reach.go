@@ -179,6 +179,12 @@ type reach struct {
 	declared map[string]string // declared names, by name; nil if they are the same
 }
 
+// reachOf returns what a found tool is, if it is one of the three; otherwise nil.
+func reachOf(f Found) *reach {
+	r, _ := f.reach.(*reach)
+	return r
+}
+
 // called reads the params of call_tool.
 func (r *reach) called(ctx context.Context, t *registry.Tool, raw json.RawMessage) (name string, params json.RawMessage, err error) {
 	all, err := registry.DecodeParams(t.Name, raw)
@@ -249,7 +255,7 @@ func (o *Offers) Reaching(ctx context.Context, whole *registry.Registry, always 
 // Inner returns the name of the tool that call_tool calls with these params. It returns
 // "" if f is another tool or the params are invalid.
 func (f Found) Inner(raw json.RawMessage) string {
-	if r := f.reach; r == nil || r.kind != deferred.CallTool || !jsonx.Valid(raw) {
+	if r := reachOf(f); r == nil || r.kind != deferred.CallTool || !jsonx.Valid(raw) {
 		return ""
 	}
 	name, _ := jsonx.Text(jsonx.Get(raw, "name"))

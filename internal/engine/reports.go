@@ -1,12 +1,19 @@
 package engine
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"github.com/toolreg/toolreg/internal/engine/programs"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -25,6 +32,26 @@ type Screen interface {
 	// Pause removes what is shown until resume is called.
 	Pause() (resume func())
 }
+
+// Asker asks the person at the terminal.
+type Asker interface {
+	// Confirmer returns the confirmer for calls, or nil if nobody can be asked.
+	Confirmer() exec.Confirmer
+	// Elicit asks a server's question. If nobody can be asked, the error is a
+	// *NobodyError.
+	Elicit(context.Context, ask.Elicitation) (ask.Answer, error)
+}
+
+// Sampler is an [Asker] that answers sampling requests itself, instead of the setting
+// sampling.command. The result is that of sampling/createMessage.
+type Sampler interface {
+	Sample(context.Context, ask.Sampling) (json.RawMessage, error)
+}
+
+// NobodyError says why nobody could be asked a question.
+type NobodyError struct{ Reason string }
+
+func (e *NobodyError) Error() string { return e.Reason }
 
 // blank is a screen that shows nothing.
 type blank struct{}
@@ -102,4 +129,25 @@ func (r *reports) with(loading []registry.Diagnostic) []registry.Diagnostic {
 	return append(slices.Clone(r.notices), slices.DeleteFunc(loading, func(d registry.Diagnostic) bool {
 		return d.Code == settings.CodeSourceFailed && slices.Contains(r.notices, d)
 	})...)
+}
+
+// announcer calls the hooks onRegister and onDiagnostic once.
+type announcer struct {
+	programs *programs.Set
+	reports  *reports
+	still    bool // see [Options.Still]
+	done     atomic.Bool
+}
+
+func (a *announcer) announce(ctx context.Context, reg *registry.Registry) {
+	if a.still {
+		return
+	}
+	set := a.programs.Hooks(ctx)
+	if set == nil || !a.done.CompareAndSwap(false, true) {
+		return
+	}
+	if err := errors.Join(set.Registered(ctx, reg.Tools()), set.Noticed(ctx, a.reports.with(reg.Diagnostics()))); err != nil {
+		a.reports.add(registry.Warning("hook_failed", "", err.Error(), ""))
+	}
 }

@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
@@ -20,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/script"
+	"github.com/toolreg/toolreg/internal/state"
 )
 
 // Scripts runs scripts over the tools of a session, and the steps of composites. It is safe for
@@ -72,6 +75,30 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	out, err := script.Run(exec.WithPause(ctx, clock.Pause),
 		script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.engine, Host: r, Clock: clock})
 	return r.finish(ctx, out, err)
+}
+
+// openJournal returns the journal of what the parts identify, for the caller.
+func (s *Scripts) openJournal(ctx context.Context, parts ...any) *Journal {
+	set := s.finder.set
+	j := &Journal{reports: s.finder.reports, earlier: map[string][]journalEntry{}}
+	folder, err := s.gate.programs.Folders.State()
+	if err != nil {
+		return j
+	}
+	if j.dir, err = state.OpenDir(folder.Path + "/scripts"); err != nil {
+		return j
+	}
+	j.name = digest(append(parts, set.Workspace, set.ProjectRoot, caller.Name(ctx))...) + ".json"
+	data, err := j.dir.Read(j.name)
+	var f journalFile
+	if err != nil || json.Unmarshal(data, &f) != nil || time.Now().After(f.Expires) {
+		return j
+	}
+	j.found = true
+	for _, e := range f.Calls {
+		j.earlier[e.Key] = append(j.earlier[e.Key], e)
+	}
+	return j
 }
 
 // scriptRun is one run of a script. It is its [script.Host].

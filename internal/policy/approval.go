@@ -70,6 +70,50 @@ func (x *Approval) Covers() string {
 	return x.Value + " …"
 }
 
+// ApprovedTool is the state of a tool at the time of its approval.
+type ApprovedTool struct {
+	Fingerprint string `json:"fingerprint"`
+	// Behind is a keyed hash of everything that provides the tool, with the values that
+	// Fingerprint leaves out because they may be secret; "" for a built-in tool.
+	Behind string          `json:"behind,omitempty"`
+	Parts  []registry.Part `json:"parts,omitempty"` // long values are replaced by their hash
+}
+
+// ScopeKind is the kind of a scope.
+type ScopeKind string
+
+// The kinds of scopes.
+const (
+	ScopeTool    ScopeKind = "tool"    // every call of one tool
+	ScopeCommand ScopeKind = "command" // commands of a shell tool with the same first words
+	ScopeHost    ScopeKind = "host"    // every call of one tool to one host
+	ScopeEdits   ScopeKind = "edits"   // every edit by built-in tools in this workspace
+	ScopeServer  ScopeKind = "server"  // every tool of one MCP server
+)
+
+// Scope is what an "always" answer covers.
+type Scope struct {
+	Kind ScopeKind
+	// Values are the first words of the commands that a ScopeCommand covers,
+	// quoted as for a shell, or the hosts of a ScopeHost.
+	Values []string
+	// Confined is set if the commands of a ScopeCommand run in the sandbox.
+	Confined bool
+}
+
+// Covers describes the commands that a ScopeCommand covers, as in
+// `"git status …"`, where "…" stands for any arguments.
+func (s *Scope) Covers() string {
+	covers := make([]string, len(s.Values))
+	for i, v := range s.Values {
+		if s.Confined || shell.KindOfCover(v) == shell.CoversPrefix {
+			v += " …"
+		}
+		covers[i] = `"` + v + `"`
+	}
+	return strings.Join(covers, ", ")
+}
+
 // Approvals stores the answers of one project. It is safe for concurrent use, also
 // by several processes. Each lookup reads the file, so that a revocation by
 // another process takes effect at once.
@@ -211,45 +255,6 @@ func (a *Approvals) load(ctx context.Context) ([]Approval, error) {
 		})
 	}
 	return nil, nil
-}
-
-// Remember stores the answer that a tool may run within a scope. It replaces
-// earlier approvals of the same scope.
-func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope) error {
-	list, err := a.New(ctx, t, scope)
-	if err != nil {
-		return err
-	}
-	return a.Add(ctx, list)
-}
-
-// New returns the approvals that say that a tool, as it is now, may run within a scope. They
-// are not stored.
-func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]Approval, error) {
-	values := scope.Values
-	switch scope.Kind {
-	case ScopeTool:
-		values = []string{t.OriginalName()}
-	case ScopeServer:
-		values = []string{t.Server}
-	case ScopeEdits:
-		values = []string{""}
-	}
-	tools, err := a.covered(ctx, t, scope.Kind)
-	if err != nil {
-		return nil, err
-	}
-	var out []Approval
-	for _, v := range values {
-		n := Approval{
-			Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder,
-			Workspace: a.Workspace, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.clock().Truncate(time.Second),
-			Tools: tools,
-		}
-		n.ID = n.id()
-		out = append(out, n)
-	}
-	return out, nil
 }
 
 func (a *Approvals) clock() time.Time {
@@ -408,24 +413,48 @@ func (x *Approval) id() string {
 	return hex.EncodeToString(sum[:5])
 }
 
-// covered returns the current state of the tools that a scope covers.
-func (a *Approvals) covered(ctx context.Context, t *registry.Tool, kind ScopeKind) (map[string]ApprovedTool, error) {
-	tools := []*registry.Tool{t}
-	if a.Siblings != nil && (kind == ScopeServer || kind == ScopeEdits) {
-		for _, s := range a.Siblings(t.Source) {
-			if s.Source == t.Source &&
-				(kind == ScopeServer || s.Category == registry.CategoryWrite && s.Subject != nil) {
-				tools = append(tools, s)
-			}
-		}
+// Shares reports whether the caller's approvals and questions are the shared ones.
+func (a *Approvals) Shares(ctx context.Context) bool {
+	return a.Shared != nil && caller.Name(ctx) != ""
+}
+
+// shared returns the shared approvals of the project, or of all projects.
+func (a *Approvals) shared(ctx context.Context, all bool) ([]Approval, error) {
+	if a.Shared == nil {
+		return nil, nil
 	}
-	out := map[string]ApprovedTool{}
-	for _, tool := range tools {
-		behind, err := a.behind(ctx, tool)
-		if err != nil {
+	data, err := a.Shared.Read(ctx, approvalsFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the approvals of clients: %w", err)
+	}
+	return a.sharedIn(data, all)
+}
+
+// sharedIn is shared for what was read.
+func (a *Approvals) sharedIn(data []byte, all bool) ([]Approval, error) {
+	var f approvalFile
+	if err := parseFile(data, &f); err != nil {
+		return nil, fmt.Errorf("reading the approvals of clients in serve.store: %w", err)
+	}
+	return slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project }), nil
+}
+
+// updateShared changes the shared approvals. What cannot be read is replaced.
+func (a *Approvals) updateShared(ctx context.Context, change func([]Approval) []Approval) error {
+	err := a.Shared.Update(ctx, approvalsFile, func(old []byte) ([]byte, error) {
+		var f approvalFile
+		if err := parseFile(old, &f); errors.Is(err, errNewer) {
 			return nil, err
 		}
-		out[tool.OriginalName()] = ApprovedTool{Fingerprint: tool.Fingerprint(), Behind: behind, Parts: partsOf(tool)}
+		f.Version, f.Approvals = approvalsVersion, change(f.Approvals)
+		data, err := json.Marshal(f)
+		if len(data) > maxShared {
+			return nil, errors.New("there are too many; `toolreg approvals revoke` makes room")
+		}
+		return data, err
+	})
+	if err != nil {
+		return fmt.Errorf("saving the approvals of clients: %w", err)
 	}
-	return out, nil
+	return nil
 }

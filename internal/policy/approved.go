@@ -2,13 +2,6 @@ package policy
 
 import "slices"
 
-// recalled is what remembered answers say about a call, or about one part of its command line.
-type recalled struct {
-	approval  *Approval // allows it; nil if none does
-	elsewhere bool      // one would, if the part did not run in another folder
-	changes   []Change  // because of which one does not
-}
-
 func (m *matter) recall() recalled { return m.remembered.get(m.lookUp) }
 
 func (m *matter) lookUp() (out recalled) {
@@ -71,12 +64,6 @@ func (f *facts) approvedWhole(program string) bool {
 	return slices.ContainsFunc(f.approvals().list, func(a Approval) bool {
 		return a.Kind == ScopeCommand && a.Source == f.tool.Source && a.Value == program
 	})
-}
-
-// stored are the approvals that apply to the caller, or why they, which are shared, cannot be read.
-type stored struct {
-	list []Approval
-	away error
 }
 
 func (f *facts) approvals() stored {

@@ -8,18 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 )
-
-// ApprovedTool is the state of a tool at the time of its approval.
-type ApprovedTool struct {
-	Fingerprint string `json:"fingerprint"`
-	// Behind is a keyed hash of everything that provides the tool, with the values that
-	// Fingerprint leaves out because they may be secret; "" for a built-in tool.
-	Behind string          `json:"behind,omitempty"`
-	Parts  []registry.Part `json:"parts,omitempty"` // long values are replaced by their hash
-}
 
 // maxPart is the length in bytes of the longest value that an approval stores as
 // text. Longer values are stored as a hash.
@@ -177,4 +170,71 @@ func changedReason(changes []Change) string {
 		text = fmt.Sprintf("%s and %s", strings.Join(names[:n], ", "), names[n])
 	}
 	return text + " changed since you allowed it"
+}
+
+// Remember stores the answer that a tool may run within a scope. It replaces
+// earlier approvals of the same scope.
+func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope) error {
+	list, err := a.New(ctx, t, scope)
+	if err != nil {
+		return err
+	}
+	return a.Add(ctx, list)
+}
+
+// New returns the approvals that say that a tool, as it is now, may run within a scope. They
+// are not stored.
+func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]Approval, error) {
+	values := scope.Values
+	switch scope.Kind {
+	case ScopeTool:
+		values = []string{t.OriginalName()}
+	case ScopeServer:
+		values = []string{t.Server}
+	case ScopeEdits:
+		values = []string{""}
+	}
+	tools, err := a.covered(ctx, t, scope.Kind)
+	if err != nil {
+		return nil, err
+	}
+	var out []Approval
+	for _, v := range values {
+		n := Approval{
+			Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder,
+			Workspace: a.Workspace, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.clock().Truncate(time.Second),
+			Tools: tools,
+		}
+		n.ID = n.id()
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// covered returns the current state of the tools that a scope covers.
+func (a *Approvals) covered(ctx context.Context, t *registry.Tool, kind ScopeKind) (map[string]ApprovedTool, error) {
+	tools := []*registry.Tool{t}
+	if a.Siblings != nil && (kind == ScopeServer || kind == ScopeEdits) {
+		for _, s := range a.Siblings(t.Source) {
+			if s.Source == t.Source &&
+				(kind == ScopeServer || s.Category == registry.CategoryWrite && s.Subject != nil) {
+				tools = append(tools, s)
+			}
+		}
+	}
+	out := map[string]ApprovedTool{}
+	for _, tool := range tools {
+		behind, err := a.behind(ctx, tool)
+		if err != nil {
+			return nil, err
+		}
+		out[tool.OriginalName()] = ApprovedTool{Fingerprint: tool.Fingerprint(), Behind: behind, Parts: partsOf(tool)}
+	}
+	return out, nil
+}
+
+// Change is a difference between a tool and its approved state.
+type Change struct {
+	Part     string // as in registry.Part, or "tool" for a new tool
+	Old, New string // "" if the text was not stored
 }

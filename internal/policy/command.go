@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/policy/shell"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -69,18 +68,6 @@ func (f *facts) linked(name string) string {
 		return ""
 	}
 	return real
-}
-
-// matter is what clauses decide on: a call, or one part of its command line.
-type matter struct {
-	*facts
-	part      *shell.Command  // nil is the whole call
-	banned    *registry.Entry // the program that the part certainly runs; nil if there is none
-	rule      *Rule           // the rule that decides; nil if none matches
-	doubt     string          // why a ban or another rule may apply to the part; "" if none may
-	elsewhere string          // see [facts.elsewhere]
-
-	remembered fact[recalled]
 }
 
 func (f *facts) aboutCall() *matter {

@@ -207,33 +207,6 @@ func (f *facts) isDefaultRule(r *Rule) bool {
 	return ok && reflect.DeepEqual(set, *r)
 }
 
-// isPlain reports whether a rule can match without knowing commands.
-func (f *facts) isPlain(r *Rule) bool { return r.Command == "" || f.isBlindTo(r) && !r.isNarrow() }
-
-// decidingRule returns the rule that decides of those that match; nil if none does.
-func decidingRule(rules []*Rule, matches func(*Rule) bool) *Rule {
-	for i, r := range rules {
-		if matches(r) {
-			return prevailing(rules[i:], matches)
-		}
-	}
-	return nil
-}
-
-// prevailing returns the rule that decides if the first one matches: a rule of the caller's profile
-// loosens no deny of a file that is read before it.
-func prevailing(rules []*Rule, matches func(*Rule) bool) *Rule {
-	first := rules[0]
-	if first.Profile != "" && first.Decision != Deny {
-		for _, r := range rules[1:] {
-			if r.Decision == Deny && r.Layer < first.Layer && matches(r) {
-				return r
-			}
-		}
-	}
-	return first
-}
-
 // verdictOf returns the verdict of a rule that matches.
 func (f *facts) verdictOf(r *Rule) Verdict {
 	v := Verdict{Origin: r.Origin, Rule: r}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -44,6 +45,31 @@ type facts struct {
 	absolute         factOf[*Rule, []string] // see [facts.globs]
 	evaluations      factOf[*jq.Expression, evaluated]
 	tracked          factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
+}
+
+// matter is what clauses decide on: a call, or one part of its command line.
+type matter struct {
+	*facts
+	part      *shell.Command  // nil is the whole call
+	banned    *registry.Entry // the program that the part certainly runs; nil if there is none
+	rule      *Rule           // the rule that decides; nil if none matches
+	doubt     string          // why a ban or another rule may apply to the part; "" if none may
+	elsewhere string          // see [facts.elsewhere]
+
+	remembered fact[recalled]
+}
+
+// recalled is what remembered answers say about a call, or about one part of its command line.
+type recalled struct {
+	approval  *Approval // allows it; nil if none does
+	elsewhere bool      // one would, if the part did not run in another folder
+	changes   []Change  // because of which one does not
+}
+
+// stored are the approvals that apply to the caller, or why they, which are shared, cannot be read.
+type stored struct {
+	list []Approval
+	away error
 }
 
 // fact is a value that is computed when it is first needed. The zero value is ready to use.
@@ -216,3 +242,6 @@ func (f *facts) underName(reason string) string {
 	return fmt.Sprintf("%s; it has the name of the built-in tool %s, and what it touches is not known",
 		reason, f.bears.Name)
 }
+
+// isPlain reports whether a rule can match without knowing commands.
+func (f *facts) isPlain(r *Rule) bool { return r.Command == "" || f.isBlindTo(r) && !r.isNarrow() }

@@ -8,27 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
-)
-
-// The conditions of a rule, by their keys in the settings.
-const (
-	conditionTool        = "tool"
-	conditionSource      = "source"
-	conditionServer      = "server"
-	conditionCategory    = "category"
-	conditionAnnotations = "annotations"
-	conditionClient      = "client"
-	conditionGroup       = "group"
-	conditionProfile     = "profile"
-	conditionPrompt      = "prompt"
-	conditionResource    = "resource"
-	conditionCommand     = "command"
-	conditionPath        = "path"
-	conditionWhen        = "when"
 )
 
 // unmet returns the first condition of a rule that the call does not meet, or ""
@@ -76,50 +58,6 @@ func (f *facts) unmetName(r *Rule) string {
 	return conditionTool
 }
 
-// matcher returns the function that matches the rule's globs.
-func (r *Rule) matcher() func(pattern, name string) bool {
-	if r.isNarrow() {
-		return exactMatch
-	}
-	return foldMatch
-}
-
-// exactMatch is [text.MatchName], but faster for names that do not begin like the pattern. No
-// pattern matches the empty name.
-func exactMatch(pattern, name string) bool {
-	return name != "" && strings.HasPrefix(name, literalPrefix(pattern)) && text.MatchName(pattern, name)
-}
-
-// isForSome reports whether the rule is about certain callers.
-func (r *Rule) isForSome() bool { return r.Client != "" || r.Group != "" }
-
-// unmetCaller returns the first condition that the caller does not meet; nil is the person at the
-// command line. With any, the caller may have any name and groups.
-func (r *Rule) unmetCaller(who *caller.Caller, any bool) string {
-	if who == nil {
-		who = &caller.Caller{}
-	}
-	match := r.matcher()
-	switch {
-	case r.Profile != "" && r.Profile != who.Profile:
-		return conditionProfile
-	case any || !r.isForSome():
-		return ""
-	case r.Client != "" && !match(r.Client, who.Name):
-		return conditionClient
-	case r.Group != "" && !r.matchesGroup(who.Groups):
-		return conditionGroup
-	}
-	return ""
-}
-
-func (r *Rule) matchesGroup(groups []string) bool {
-	_, prefix := r.prefixes()
-	return slices.ContainsFunc(groups, func(group string) bool {
-		return beginsFold(group, prefix) && r.matcher()(r.Group, group)
-	})
-}
-
 func (f *facts) ruleCategory(r *Rule) bool {
 	if r.isNarrow() {
 		return r.Category == string(f.category)
@@ -146,36 +84,6 @@ func (f *facts) namesTool(r *Rule) bool {
 		}
 	}
 	return t.Source == registry.SourceBuiltin && f.canonical(r.Tool) == t.OriginalName()
-}
-
-// beginsFold reports whether a name begins with an ASCII prefix, ignoring case. It returns true
-// if the name may do so when it is in lower case.
-func beginsFold(name, prefix string) bool {
-	for i := range len(prefix) {
-		if i >= len(name) {
-			return false
-		}
-		switch c, differ := name[i], name[i]^prefix[i]; {
-		case differ == 0:
-		case c >= 0x80: // some letters become ASCII ones
-			return true
-		case differ != 'a'-'A', c|differ < 'a', c|differ > 'z':
-			return false
-		}
-	}
-	return true
-}
-
-// literalPrefix returns the ASCII text before the first wildcard of a glob. A name
-// without this prefix cannot match, which speeds up long lists of rules. A slash
-// also ends the prefix, because [text.MatchName] replaces slashes.
-func literalPrefix(glob string) string {
-	for i := range len(glob) {
-		if c := glob[i]; c == '*' || c == '?' || c == '[' || c == '{' || c == '\\' || c == '/' || c >= 0x80 {
-			return glob[:i]
-		}
-	}
-	return glob
 }
 
 // allowsTool reports whether a rule that loosens names the tool unambiguously.
@@ -231,12 +139,6 @@ func (f *facts) canonical(name string) string {
 		return ""
 	}
 	return f.policy.Canonical(name)
-}
-
-// foldMatch is [text.MatchNameFold], but faster for names that do not begin like the pattern. No
-// pattern matches the empty name.
-func foldMatch(pattern, name string) bool {
-	return name != "" && beginsFold(name, literalPrefix(pattern)) && text.MatchNameFold(pattern, name)
 }
 
 // rulePaths reports whether the rule's path matches: for a rule that loosens all
@@ -334,4 +236,32 @@ func (s *shape) isTrue(ctx context.Context, when *jq.Expression) (ok bool, err e
 		s.decoded = nil // an expression that was stopped may still be reading it
 	}
 	return ok, err
+}
+
+// ruleAnnotations reports whether the tool has the annotations of the rule. For a
+// rule that loosens, the server must have sent each of them. For other rules, an
+// annotation that is absent or has no boolean value matches by MCP's default, and a
+// tool that is not of a server must have it.
+func (f *facts) ruleAnnotations(r *Rule) bool {
+	if len(r.Annotations) == 0 {
+		return true
+	}
+	var sent map[string]any
+	_ = json.Unmarshal(f.tool.Annotations, &sent) // a definition whose annotations are no object has none
+	for name, want := range r.Annotations {
+		got, ok := sent[name].(bool)
+		if !ok && (r.isNarrow() || !f.tool.OfServer()) {
+			return false
+		}
+		if !ok {
+			got, _ = absentHint(name)
+			if readOnly, _ := sent["readOnlyHint"].(bool); readOnly && name == "destructiveHint" {
+				got = false // only tools that change something have it
+			}
+		}
+		if got != want {
+			return false
+		}
+	}
+	return true
 }

@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -46,27 +45,6 @@ func (p *Policy) DecideOffer(ctx context.Context, o Offer) Verdict {
 		return Verdict{Decision: Deny, Reason: cmp.Or(r.Reason, "reading is denied"), Origin: r.Origin}
 	}
 	return Verdict{Decision: Allow, Origin: originDefault}
-}
-
-// isAboutOffers reports whether a rule can match a prompt or a resource.
-func (r *Rule) isAboutOffers() bool {
-	return r.Tool+r.Command+r.Path == "" && len(r.Annotations) == 0 && r.When == nil
-}
-
-// validateOffer returns an error if the rule names prompts or resources together with what
-// only tools have, or with a decision that only calls can have.
-func (r *Rule) validateOffer() error {
-	switch {
-	case r.Prompt+r.Resource == "":
-		return nil
-	case r.Prompt != "" && r.Resource != "":
-		return errors.New("a rule is about prompts or about resources; write one for each")
-	case !r.isAboutOffers():
-		return errors.New("a rule about prompts or resources cannot have conditions on tools (tool, command, path, annotations, when)")
-	case r.Decision == Sandbox:
-		return errors.New("a rule about prompts or resources must allow, ask or deny")
-	}
-	return nil
 }
 
 // matchesOffer reports whether the conditions on what is used are met. A rule that loosens must

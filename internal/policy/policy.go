@@ -2,8 +2,10 @@ package policy
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -63,6 +65,36 @@ type Policy struct {
 	// Approvals are the remembered answers. If nil, there are none, and none can
 	// be stored.
 	Approvals *Approvals
+}
+
+// Means describes whether and how programs of one kind can be confined, according
+// to the settings and the system. The zero value never confines.
+type Means struct {
+	// Auto confines calls if full confinement is available. Require also refuses
+	// them if it is not. Origin says where this is set.
+	Auto, Require bool
+	Origin        string
+	// Off is set if the settings forbid confining this kind, even for a rule.
+	Off bool
+	// YoloAuto, YoloRequire and YoloOrigin have the same meaning for calls in
+	// ModeYolo.
+	YoloAuto, YoloRequire bool
+	YoloOrigin            string
+	// Missing returns the reason why full confinement is unavailable, or "" if it
+	// is available. It may query the system. Allows describes what a confined
+	// program may do.
+	Missing func() string
+	Allows  func(online bool) string
+	// Changed returns the absolute paths of the files that a command starts with and that a
+	// sandboxed program may have changed. argv has its program and the arguments that may name
+	// code, and dir is the absolute folder where it runs. If nil, there are none.
+	Changed func(argv []string, dir string) []string
+	// Accept records that a person accepts these files as they were at a time. It is set if
+	// Changed is.
+	Accept func(ctx context.Context, paths []string, at time.Time) error
+	// Uncleaned reports whether the workspace may still have files of a sandboxed program that
+	// make other programs run commands. If nil, it has none.
+	Uncleaned func() bool
 }
 
 // leadsToCredentials is what Credentials returns.
@@ -127,4 +159,19 @@ func callerKey(who *caller.Caller) string {
 		key = append(key, part...)
 	}
 	return string(key)
+}
+
+// allows returns what a program may do in the sandbox; nil if that is not known.
+func (m Means) allows(online bool) func() string {
+	if m.Allows == nil {
+		return nil
+	}
+	return func() string { return m.Allows(online) }
+}
+
+func (m *Means) missing() string {
+	if m.Missing == nil {
+		return "no sandbox is available"
+	}
+	return m.Missing()
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
 )
 
 const (
@@ -456,4 +457,33 @@ func find(list []KeptQuestion, id string) (int, error) {
 		return 0, &NoQuestionError{ID: list[fits[0]].ID, Answered: true}
 	}
 	return fits[0], nil
+}
+
+// files returns the files of the shared questions, or of those in the state folder.
+func (s *Questions) files(shared bool) (QuestionFiles, error) {
+	if shared {
+		return s.Approvals.Shared, nil
+	}
+	if s.Approvals.Dir == nil {
+		return nil, s.Approvals.noFolder()
+	}
+	dir, err := state.OpenDir(filepath.Join(s.Approvals.Dir.Path, questionsFolder))
+	return questionFolder{dir}, err
+}
+
+// change lets do change the shared questions, which others may change too between its steps, or
+// those in the state folder while nobody else does.
+func (s *Questions) change(ctx context.Context, shared bool, do func(QuestionFiles) error) error {
+	files, err := s.files(shared)
+	if err != nil {
+		return err
+	}
+	if !shared {
+		unlock, err := s.Approvals.Dir.Lock(ctx, questionsFolder)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	return do(files)
 }

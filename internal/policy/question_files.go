@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"path/filepath"
 
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -22,6 +21,18 @@ type QuestionFiles interface {
 	// file, until use returns an error.
 	Each(ctx context.Context, folder string, use func(data []byte, remove func(context.Context) error) error) error
 }
+
+// SharedApprovals keeps the approvals of the clients of several processes that serve the same
+// project, and questions about their calls. Those of the person at the command line stay in the
+// state folder. The names of files are those that they would have there.
+type SharedApprovals interface {
+	QuestionFiles
+	// Key returns the key for hashes that all the processes compare.
+	Key() []byte
+}
+
+// maxShared is about the maximum size in bytes of the approvals that are shared, and of the questions.
+const maxShared = 4 << 20
 
 // questionsFolder is the name of the folder in the state folder.
 const questionsFolder = "questions"
@@ -70,33 +81,4 @@ func (f questionFolder) Each(ctx context.Context, _ string, use func([]byte, fun
 		}
 	}
 	return err
-}
-
-// files returns the files of the shared questions, or of those in the state folder.
-func (s *Questions) files(shared bool) (QuestionFiles, error) {
-	if shared {
-		return s.Approvals.Shared, nil
-	}
-	if s.Approvals.Dir == nil {
-		return nil, s.Approvals.noFolder()
-	}
-	dir, err := state.OpenDir(filepath.Join(s.Approvals.Dir.Path, questionsFolder))
-	return questionFolder{dir}, err
-}
-
-// change lets do change the shared questions, which others may change too between its steps, or
-// those in the state folder while nobody else does.
-func (s *Questions) change(ctx context.Context, shared bool, do func(QuestionFiles) error) error {
-	files, err := s.files(shared)
-	if err != nil {
-		return err
-	}
-	if !shared {
-		unlock, err := s.Approvals.Dir.Lock(ctx, questionsFolder)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-	}
-	return do(files)
 }

@@ -1,13 +1,14 @@
 package policy
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -49,6 +50,23 @@ type Rule struct {
 	toolPrefix, groupPrefix string   // literalPrefix of Tool and Group
 	resources               []string // uri.Patterns of Resource
 }
+
+// The conditions of a rule, by their keys in the settings.
+const (
+	conditionTool        = "tool"
+	conditionSource      = "source"
+	conditionServer      = "server"
+	conditionCategory    = "category"
+	conditionAnnotations = "annotations"
+	conditionClient      = "client"
+	conditionGroup       = "group"
+	conditionProfile     = "profile"
+	conditionPrompt      = "prompt"
+	conditionResource    = "resource"
+	conditionCommand     = "command"
+	conditionPath        = "path"
+	conditionWhen        = "when"
+)
 
 // Compile prepares the rule for fast matching; a rule that was not compiled
 // matches the same calls, but more slowly. It returns an error if a condition is
@@ -197,30 +215,127 @@ func (r *Rule) validateAnnotations() error {
 	return nil
 }
 
-// ruleAnnotations reports whether the tool has the annotations of the rule. For a
-// rule that loosens, the server must have sent each of them. For other rules, an
-// annotation that is absent or has no boolean value matches by MCP's default, and a
-// tool that is not of a server must have it.
-func (f *facts) ruleAnnotations(r *Rule) bool {
-	if len(r.Annotations) == 0 {
-		return true
+// isForSome reports whether the rule is about certain callers.
+func (r *Rule) isForSome() bool { return r.Client != "" || r.Group != "" }
+
+// unmetCaller returns the first condition that the caller does not meet; nil is the person at the
+// command line. With any, the caller may have any name and groups.
+func (r *Rule) unmetCaller(who *caller.Caller, any bool) string {
+	if who == nil {
+		who = &caller.Caller{}
 	}
-	var sent map[string]any
-	_ = json.Unmarshal(f.tool.Annotations, &sent) // a definition whose annotations are no object has none
-	for name, want := range r.Annotations {
-		got, ok := sent[name].(bool)
-		if !ok && (r.isNarrow() || !f.tool.OfServer()) {
+	match := r.matcher()
+	switch {
+	case r.Profile != "" && r.Profile != who.Profile:
+		return conditionProfile
+	case any || !r.isForSome():
+		return ""
+	case r.Client != "" && !match(r.Client, who.Name):
+		return conditionClient
+	case r.Group != "" && !r.matchesGroup(who.Groups):
+		return conditionGroup
+	}
+	return ""
+}
+
+func (r *Rule) matchesGroup(groups []string) bool {
+	_, prefix := r.prefixes()
+	return slices.ContainsFunc(groups, func(group string) bool {
+		return beginsFold(group, prefix) && r.matcher()(r.Group, group)
+	})
+}
+
+// matcher returns the function that matches the rule's globs.
+func (r *Rule) matcher() func(pattern, name string) bool {
+	if r.isNarrow() {
+		return exactMatch
+	}
+	return foldMatch
+}
+
+// exactMatch is [text.MatchName], but faster for names that do not begin like the pattern. No
+// pattern matches the empty name.
+func exactMatch(pattern, name string) bool {
+	return name != "" && strings.HasPrefix(name, literalPrefix(pattern)) && text.MatchName(pattern, name)
+}
+
+// foldMatch is [text.MatchNameFold], but faster for names that do not begin like the pattern. No
+// pattern matches the empty name.
+func foldMatch(pattern, name string) bool {
+	return name != "" && beginsFold(name, literalPrefix(pattern)) && text.MatchNameFold(pattern, name)
+}
+
+// beginsFold reports whether a name begins with an ASCII prefix, ignoring case. It returns true
+// if the name may do so when it is in lower case.
+func beginsFold(name, prefix string) bool {
+	for i := range len(prefix) {
+		if i >= len(name) {
 			return false
 		}
-		if !ok {
-			got, _ = absentHint(name)
-			if readOnly, _ := sent["readOnlyHint"].(bool); readOnly && name == "destructiveHint" {
-				got = false // only tools that change something have it
-			}
-		}
-		if got != want {
+		switch c, differ := name[i], name[i]^prefix[i]; {
+		case differ == 0:
+		case c >= 0x80: // some letters become ASCII ones
+			return true
+		case differ != 'a'-'A', c|differ < 'a', c|differ > 'z':
 			return false
 		}
 	}
 	return true
+}
+
+// literalPrefix returns the ASCII text before the first wildcard of a glob. A name
+// without this prefix cannot match, which speeds up long lists of rules. A slash
+// also ends the prefix, because [text.MatchName] replaces slashes.
+func literalPrefix(glob string) string {
+	for i := range len(glob) {
+		if c := glob[i]; c == '*' || c == '?' || c == '[' || c == '{' || c == '\\' || c == '/' || c >= 0x80 {
+			return glob[:i]
+		}
+	}
+	return glob
+}
+
+// isAboutOffers reports whether a rule can match a prompt or a resource.
+func (r *Rule) isAboutOffers() bool {
+	return r.Tool+r.Command+r.Path == "" && len(r.Annotations) == 0 && r.When == nil
+}
+
+// validateOffer returns an error if the rule names prompts or resources together with what
+// only tools have, or with a decision that only calls can have.
+func (r *Rule) validateOffer() error {
+	switch {
+	case r.Prompt+r.Resource == "":
+		return nil
+	case r.Prompt != "" && r.Resource != "":
+		return errors.New("a rule is about prompts or about resources; write one for each")
+	case !r.isAboutOffers():
+		return errors.New("a rule about prompts or resources cannot have conditions on tools (tool, command, path, annotations, when)")
+	case r.Decision == Sandbox:
+		return errors.New("a rule about prompts or resources must allow, ask or deny")
+	}
+	return nil
+}
+
+// decidingRule returns the rule that decides of those that match; nil if none does.
+func decidingRule(rules []*Rule, matches func(*Rule) bool) *Rule {
+	for i, r := range rules {
+		if matches(r) {
+			return prevailing(rules[i:], matches)
+		}
+	}
+	return nil
+}
+
+// prevailing returns the rule that decides if the first one matches: a rule of the caller's profile
+// loosens no deny of a file that is read before it.
+func prevailing(rules []*Rule, matches func(*Rule) bool) *Rule {
+	first := rules[0]
+	if first.Profile != "" && first.Decision != Deny {
+		for _, r := range rules[1:] {
+			if r.Decision == Deny && r.Layer < first.Layer && matches(r) {
+				return r
+			}
+		}
+	}
+	return first
 }

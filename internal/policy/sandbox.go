@@ -2,43 +2,11 @@ package policy
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
-
-// Means describes whether and how programs of one kind can be confined, according
-// to the settings and the system. The zero value never confines.
-type Means struct {
-	// Auto confines calls if full confinement is available. Require also refuses
-	// them if it is not. Origin says where this is set.
-	Auto, Require bool
-	Origin        string
-	// Off is set if the settings forbid confining this kind, even for a rule.
-	Off bool
-	// YoloAuto, YoloRequire and YoloOrigin have the same meaning for calls in
-	// ModeYolo.
-	YoloAuto, YoloRequire bool
-	YoloOrigin            string
-	// Missing returns the reason why full confinement is unavailable, or "" if it
-	// is available. It may query the system. Allows describes what a confined
-	// program may do.
-	Missing func() string
-	Allows  func(online bool) string
-	// Changed returns the absolute paths of the files that a command starts with and that a
-	// sandboxed program may have changed. argv has its program and the arguments that may name
-	// code, and dir is the absolute folder where it runs. If nil, there are none.
-	Changed func(argv []string, dir string) []string
-	// Accept records that a person accepts these files as they were at a time. It is set if
-	// Changed is.
-	Accept func(ctx context.Context, paths []string, at time.Time) error
-	// Uncleaned reports whether the workspace may still have files of a sandboxed program that
-	// make other programs run commands. If nil, it has none.
-	Uncleaned func() bool
-}
 
 // ValidateSandbox returns an error if the rule has the decision Sandbox but can
 // only match tools that start no program of their own. canonical returns the
@@ -101,59 +69,6 @@ func (f *facts) inSandbox(by string) Confinement {
 // mayLeave reports whether a person may let the call run again outside the sandbox.
 func (f *facts) mayLeave() bool {
 	return f.tool.Program == registry.ProgramShell && f.policy.Mode != ModeYolo && !f.person && !f.means.Require
-}
-
-// allows returns what a program may do in the sandbox; nil if that is not known.
-func (m Means) allows(online bool) func() string {
-	if m.Allows == nil {
-		return nil
-	}
-	return func() string { return m.Allows(online) }
-}
-
-func (m *Means) missing() string {
-	if m.Missing == nil {
-		return "no sandbox is available"
-	}
-	return m.Missing()
-}
-
-// Confinement says how a call runs if it is allowed.
-type Confinement struct {
-	On bool
-	// Online is set if the network is enabled unless the settings say otherwise.
-	Online bool
-	// By is the rule, setting or flag that requests the sandbox.
-	By string
-	// Outside is set if a person may be asked to run the call again without the
-	// sandbox after it has failed because of it.
-	Outside bool
-	// Changed returns the files that the command starts with and that a sandboxed program may
-	// have changed, for calls that may run outside as well. It may be nil.
-	Changed func() []string
-	// Missing is the reason why the call runs without a sandbox although By
-	// requests one; "" if none is requested.
-	Missing string
-	// Allows describes what the program may do in the sandbox; it returns "" if it
-	// cannot be confined. It is nil if the call starts no program.
-	Allows func() string
-}
-
-// String describes in one line how the call runs. If it is not confined, the line
-// says what the sandbox would allow. It is "" for calls that start no program.
-func (c Confinement) String() string {
-	switch {
-	case c.On && c.Allows != nil:
-		return fmt.Sprintf("on (%s): %s", c.By, c.Allows())
-	case c.Missing != "":
-		return fmt.Sprintf("unavailable, running without it (%s): %s", c.By, c.Missing)
-	case c.Allows == nil:
-		return ""
-	}
-	if allows := c.Allows(); allows != "" {
-		return "off; a rule with the decision sandbox would turn it on: " + allows
-	}
-	return ""
 }
 
 // ruled returns the decision of a matching rule and the reason. A rule with the

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
-
-	"github.com/toolreg/toolreg/internal/policy/shell"
 )
 
 // Verdict is the decision on one call and the reason for it. The zero value
@@ -105,45 +102,42 @@ type CommandVerdict struct {
 	moved    bool   // it runs what it finds in a folder that is not known to be of the project
 }
 
-// Change is a difference between a tool and its approved state.
-type Change struct {
-	Part     string // as in registry.Part, or "tool" for a new tool
-	Old, New string // "" if the text was not stored
+// Confinement says how a call runs if it is allowed.
+type Confinement struct {
+	On bool
+	// Online is set if the network is enabled unless the settings say otherwise.
+	Online bool
+	// By is the rule, setting or flag that requests the sandbox.
+	By string
+	// Outside is set if a person may be asked to run the call again without the
+	// sandbox after it has failed because of it.
+	Outside bool
+	// Changed returns the files that the command starts with and that a sandboxed program may
+	// have changed, for calls that may run outside as well. It may be nil.
+	Changed func() []string
+	// Missing is the reason why the call runs without a sandbox although By
+	// requests one; "" if none is requested.
+	Missing string
+	// Allows describes what the program may do in the sandbox; it returns "" if it
+	// cannot be confined. It is nil if the call starts no program.
+	Allows func() string
 }
 
-// ScopeKind is the kind of a scope.
-type ScopeKind string
-
-// The kinds of scopes.
-const (
-	ScopeTool    ScopeKind = "tool"    // every call of one tool
-	ScopeCommand ScopeKind = "command" // commands of a shell tool with the same first words
-	ScopeHost    ScopeKind = "host"    // every call of one tool to one host
-	ScopeEdits   ScopeKind = "edits"   // every edit by built-in tools in this workspace
-	ScopeServer  ScopeKind = "server"  // every tool of one MCP server
-)
-
-// Scope is what an "always" answer covers.
-type Scope struct {
-	Kind ScopeKind
-	// Values are the first words of the commands that a ScopeCommand covers,
-	// quoted as for a shell, or the hosts of a ScopeHost.
-	Values []string
-	// Confined is set if the commands of a ScopeCommand run in the sandbox.
-	Confined bool
-}
-
-// Covers describes the commands that a ScopeCommand covers, as in
-// `"git status …"`, where "…" stands for any arguments.
-func (s *Scope) Covers() string {
-	covers := make([]string, len(s.Values))
-	for i, v := range s.Values {
-		if s.Confined || shell.KindOfCover(v) == shell.CoversPrefix {
-			v += " …"
-		}
-		covers[i] = `"` + v + `"`
+// String describes in one line how the call runs. If it is not confined, the line
+// says what the sandbox would allow. It is "" for calls that start no program.
+func (c Confinement) String() string {
+	switch {
+	case c.On && c.Allows != nil:
+		return fmt.Sprintf("on (%s): %s", c.By, c.Allows())
+	case c.Missing != "":
+		return fmt.Sprintf("unavailable, running without it (%s): %s", c.By, c.Missing)
+	case c.Allows == nil:
+		return ""
 	}
-	return strings.Join(covers, ", ")
+	if allows := c.Allows(); allows != "" {
+		return "off; a rule with the decision sandbox would turn it on: " + allows
+	}
+	return ""
 }
 
 // Decision says whether a call may run. The zero value is Ask, so that a missing

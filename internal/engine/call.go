@@ -34,12 +34,8 @@ func (c *Calls) Policy(reg *registry.Registry) (*policy.Policy, error) {
 // of the middleware. It returns the errors of [exec.Executor.Execute], or an *InputError
 // if the rules are invalid.
 func (c *Calls) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
-	return c.make(ctx, f, call, nil)
-}
-
-func (c *Calls) make(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
 	call.Steps = c.scripts
-	return c.gate.call(ctx, f, call, h)
+	return c.gate.call(ctx, f, call, nil)
 }
 
 // CallJSON is like [Calls.Call] with params as a model or a script sent them.
@@ -83,8 +79,8 @@ func (c *Calls) CallHeld(ctx context.Context, f Found, call registry.Call, h *ex
 	if err != nil {
 		return registry.Result{}, c.Refused(ctx, f.Tool, err)
 	}
-	call.Params = Restored(f.Tool, params)
-	return c.make(ctx, f, call, h)
+	call.Params, call.Steps = Restored(f.Tool, params), c.scripts
+	return c.gate.call(ctx, f, call, h)
 }
 
 // Answer shortens the result of a call for a model (limits.answer). What is left out is in

@@ -424,11 +424,19 @@ func changesOf(before, now []registry.Tool) []string {
 		t := &now[i]
 		was := old[t.Name]
 		delete(old, t.Name)
-		switch {
-		case was == nil:
+		if was == nil {
 			out = append(out, "new: "+t.Name)
-		case was.Fingerprint() != t.Fingerprint():
-			out = append(out, fmt.Sprintf("%s (%s)", t.Name, strings.Join(changedParts(was, t), ", ")))
+			continue
+		}
+		var parts []string
+		wasParts := was.Parts()
+		for i, p := range t.Parts() {
+			if p.Value != wasParts[i].Value {
+				parts = append(parts, p.Name)
+			}
+		}
+		if len(parts) > 0 {
+			out = append(out, fmt.Sprintf("%s (%s)", t.Name, strings.Join(parts, ", ")))
 		}
 	}
 	for i := range before {
@@ -438,17 +446,6 @@ func changesOf(before, now []registry.Tool) []string {
 	}
 	if more := len(out) - maxChanges; more > 0 {
 		out = append(out[:maxChanges], fmt.Sprintf("and %d more", more))
-	}
-	return out
-}
-
-func changedParts(before, now *registry.Tool) []string {
-	var out []string
-	old := before.Parts()
-	for i, p := range now.Parts() {
-		if p.Value != old[i].Value {
-			out = append(out, p.Name)
-		}
 	}
 	return out
 }

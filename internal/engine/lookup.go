@@ -98,9 +98,6 @@ func scopeOf(ctx context.Context) scope {
 	return s
 }
 
-// allows reports whether a tool is in the scope.
-func allows(ctx context.Context, t *registry.Tool) bool { return scopeOf(ctx).showsTool(t) }
-
 func (s scope) showsTool(t *registry.Tool) bool {
 	return !slices.ContainsFunc(s.tools, func(allowed func(*registry.Tool) bool) bool { return !allowed(t) })
 }

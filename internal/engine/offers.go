@@ -44,7 +44,7 @@ func (o *Offers) Split(ctx context.Context, reg *registry.Registry, tools []*reg
 // see [WithScope].
 func (o *Offers) inScope(ctx context.Context, reg *registry.Registry) ([]*registry.Tool, error) {
 	tools, _, err := o.Split(ctx, reg, reg.Tools())
-	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !allows(ctx, t) }), err
+	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !scopeOf(ctx).showsTool(t) }), err
 }
 
 // Declared maps the names of the whole registry to those in declarations of a

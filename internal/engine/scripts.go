@@ -213,7 +213,7 @@ func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
 		return false, err
 	}
 	if t, err := local.Lookup(server); err == nil {
-		taken = r.steps || allows(ctx, t)
+		taken = r.steps || scopeOf(ctx).showsTool(t)
 	} else if own := server + "__" + server; r.finder.of(ctx).sources.Of(own) != nil {
 		f, err := r.finder.Find(ctx, own, Query{Scope: !r.steps})
 		taken = err == nil && f.Tool.Name == server

@@ -28,7 +28,7 @@ import (
 
 // Limits on a bundle.
 const (
-	MaxPacked   = 256 << 20 // bytes of the file
+	maxPacked   = 256 << 20 // bytes of the file
 	maxUnpacked = 1 << 30   // bytes of all files in it
 	maxFiles    = 100_000
 	maxManifest = 1 << 20 // bytes
@@ -75,11 +75,11 @@ func (b *Bundle) read(sum string) error {
 	switch {
 	case err != nil:
 		return err
-	case info.Size() > MaxPacked:
-		return refuse("it exceeds %d bytes", MaxPacked)
+	case info.Size() > maxPacked:
+		return refuse("it exceeds %d bytes", maxPacked)
 	}
 	hash := sha256.New()
-	if _, err := io.Copy(hash, io.LimitReader(b.file, MaxPacked)); err != nil {
+	if _, err := io.Copy(hash, io.LimitReader(b.file, maxPacked)); err != nil {
 		return err
 	}
 	b.SHA256 = hex.EncodeToString(hash.Sum(nil))

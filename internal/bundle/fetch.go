@@ -86,9 +86,9 @@ func fetch(ctx context.Context, address, agent string, allow []string, pinned bo
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
-	n, err := io.Copy(to, io.LimitReader(resp.Body, MaxPacked+1))
-	if err == nil && n > MaxPacked {
-		err = fmt.Errorf("it exceeds %d bytes", MaxPacked)
+	n, err := io.Copy(to, io.LimitReader(resp.Body, maxPacked+1))
+	if err == nil && n > maxPacked {
+		err = fmt.Errorf("it exceeds %d bytes", maxPacked)
 	}
 	return err
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// JSONText formats JSON for a person: indented, with invisible characters
+// jsonText formats JSON for a person: indented, with invisible characters
 // escaped, and colored if color is set. Text that is not JSON is only escaped.
-func JSONText(data []byte, color bool) string {
+func jsonText(data []byte, color bool) string {
 	var b bytes.Buffer
 	if json.Indent(&b, data, "", "  ") != nil {
 		return ui.Visible(string(data))

@@ -77,7 +77,7 @@ func (o *IO) writeJSON(data []byte, indented bool) error {
 	// Programs that read JSON do not expect colors, even with --color always.
 	switch color := o.OutTTY && o.Color(true); {
 	case indented:
-		return o.Out.WriteStyled(EndLine(JSONText(data, color)))
+		return o.Out.WriteStyled(EndLine(jsonText(data, color)))
 	case color:
 		return o.Out.WriteStyled(EndLine(ui.Paint(jsonSpans(string(data)), true)))
 	}

@@ -85,7 +85,7 @@ func (p *Page) Params(ctx context.Context, t *registry.Tool) {
 func (p *Page) JSON(title string, data []byte) {
 	if len(data) > 0 {
 		p.Title(title)
-		p.indent(JSONText(data, p.Color))
+		p.indent(jsonText(data, p.Color))
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 )
 
 func TestJSONColors(t *testing.T) {
-	got := JSONText([]byte(`{"k":["v\"\\",-1.5,true,null,{}],"\u001b":"\x1b"}`), false)
+	got := jsonText([]byte(`{"k":["v\"\\",-1.5,true,null,{}],"\u001b":"\x1b"}`), false)
 	if !strings.Contains(got, `\x1b`) {
 		t.Errorf("%q", got)
 	}
-	got = JSONText([]byte(`{"a":["x: \"y\\",-1.5,true,null]}`), true)
+	got = jsonText([]byte(`{"a":["x: \"y\\",-1.5,true,null]}`), true)
 	for _, want := range []string{"\x1b[1;34m\"a\"\x1b[0m: ", "\x1b[32m\"x: \\\"y\\\\\"\x1b[0m", "\x1b[36m-1.5\x1b[0m", "\x1b[33mtrue", "\x1b[2mnull"} {
 		if want = strings.ReplaceAll(want, `\\\\`, `\\`); !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)

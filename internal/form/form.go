@@ -19,9 +19,9 @@ import (
 
 // Limits on a form.
 const (
-	MaxSchema  = 256 << 10 // bytes of a schema
-	MaxFields  = 100       // fields of a form
-	MaxOptions = 200       // options of one field
+	maxSchema  = 256 << 10 // bytes of a schema
+	maxFields  = 100       // fields of a form
+	maxOptions = 200       // options of one field
 	maxDepth   = 20        // of a schema, which the protocol requires to be flat
 	maxTitle   = 200       // maximum bytes of a title
 	maxText    = 1000      // maximum bytes of a description
@@ -114,8 +114,8 @@ func (o Option) Label() string {
 // Parse parses a requested schema. The error says why the form cannot be shown, and may
 // quote names from the schema.
 func Parse(schema json.RawMessage) (*Form, error) {
-	if len(schema) > MaxSchema {
-		return nil, fmt.Errorf("its schema has %d bytes, but the limit is %d", len(schema), MaxSchema)
+	if len(schema) > maxSchema {
+		return nil, fmt.Errorf("its schema has %d bytes, but the limit is %d", len(schema), maxSchema)
 	}
 	whole, err := jsonx.Parse(schema, jsonx.Options{})
 	if err != nil {
@@ -139,8 +139,8 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the properties of its schema: %w", err)
 	}
-	if len(properties) > MaxFields {
-		return nil, fmt.Errorf("it has %d fields, but the limit is %d", len(properties), MaxFields)
+	if len(properties) > maxFields {
+		return nil, fmt.Errorf("it has %d fields, but the limit is %d", len(properties), maxFields)
 	}
 	required := root.texts("required")
 	for _, p := range properties {
@@ -315,8 +315,8 @@ func (f *Field) checkOptions() error {
 	switch n := len(f.Options); {
 	case n == 0:
 		return errors.New("choices that are missing or not text")
-	case n > MaxOptions:
-		return fmt.Errorf("%d choices, but the limit is %d", n, MaxOptions)
+	case n > maxOptions:
+		return fmt.Errorf("%d choices, but the limit is %d", n, maxOptions)
 	}
 	seen := map[string]bool{}
 	for _, o := range f.Options {

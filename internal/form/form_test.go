@@ -113,13 +113,13 @@ func TestUnsupportedFormsAreRejected(t *testing.T) {
 		{one(`{"type":"string","minLength":5,"maxLength":2}`), "no answer can satisfy"},
 		{one(`{"type":"integer","minimum":5,"maximum":2}`), "no answer can satisfy"},
 		{one(`{"type":"array","minItems":3,"items":{"enum":["a","b"]}}`), "no answer can satisfy"},
-		{one(`{"type":"string","enum":[` + many(MaxOptions+1, `"o%d"`) + `]}`), "201 choices, but the limit is 200"},
+		{one(`{"type":"string","enum":[` + many(maxOptions+1, `"o%d"`) + `]}`), "201 choices, but the limit is 200"},
 		{`{"type":"object","properties":{` + many(10_000, `"f%d":{}`) + `}}`, "10000 fields, but the limit is 100"},
 		{`{"type":"object","properties":{"a":{"type":"string"},"a":{"type":"boolean"}}}`, `repeats "a"`},
 		{`{"type":"array"}`, "must have type object"},
 		{`[]`, "is not an object"},
 		{`{`, "is not valid JSON"},
-		{`{"x":"` + strings.Repeat("x", MaxSchema) + `"}`, "the limit is 262144"},
+		{`{"x":"` + strings.Repeat("x", maxSchema) + `"}`, "the limit is 262144"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.want, func(t *testing.T) {

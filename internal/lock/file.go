@@ -89,8 +89,8 @@ func (f *File) KeepOver(older *File, meant func(*Entry) bool) {
 	slices.SortStableFunc(f.Tools, func(a, b Entry) int { return strings.Compare(a.key(), b.key()) })
 }
 
-// MaxFile is the maximum size of a lock file in bytes.
-const MaxFile = 64 << 20
+// maxFile is the maximum size of a lock file in bytes.
+const maxFile = 64 << 20
 
 // Anew is the hint for a file that cannot be used.
 const Anew = "restore it from version control, or write a new one with toolreg lock (your own with toolreg lock --user)"
@@ -129,7 +129,7 @@ func Read(dir string) (*File, error) {
 		return fail(err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return fail(err)
 	}
@@ -142,8 +142,8 @@ func Read(dir string) (*File, error) {
 
 // decode decodes the content of a lock file.
 func decode(data []byte) (*File, error) {
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("it is larger than the limit of %d bytes", MaxFile)
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("it is larger than the limit of %d bytes", maxFile)
 	}
 	if err := registry.CheckJSON(data); err != nil { // duplicate keys could be overlooked in a review
 		return nil, fmt.Errorf("it is damaged: %s", err.Message)

@@ -56,8 +56,8 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 			return nil, f.unreadable("it contains no call of this format; it looks like format %s", other)
 		}
 	}
-	if len(t.Calls) > MaxCalls {
-		return nil, f.unreadable("it contains %d calls, but the limit is %d", len(t.Calls), MaxCalls)
+	if len(t.Calls) > maxCalls {
+		return nil, f.unreadable("it contains %d calls, but the limit is %d", len(t.Calls), maxCalls)
 	}
 	if err := t.identify(data); err != nil {
 		return nil, f.unreadable("%s", err)

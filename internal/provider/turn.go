@@ -22,7 +22,7 @@ import (
 // Limits on a response.
 const (
 	MaxResponseBytes = 32 << 20
-	MaxCalls         = 1000
+	maxCalls         = 1000
 )
 
 // Call is a tool call as the model wrote it.

@@ -187,7 +187,7 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"blocked", "gemini", `{"promptFeedback":{"blockReason":"SAFETY"}}`, "SAFETY"},
 		{"notification", "mcp", `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"f"}}`, "no id"},
 		{"another method", "mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "not for tools/call"},
-		{"too many calls", "mcp", "[" + strings.TrimSuffix(strings.Repeat(`{"name":"f"},`, MaxCalls+1), ",") + "]", "1001 calls"},
+		{"too many calls", "mcp", "[" + strings.TrimSuffix(strings.Repeat(`{"name":"f"},`, maxCalls+1), ",") + "]", "1001 calls"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.format+" "+tt.name, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 // its own, because its plain name belongs to another server.
 const CodeNameKept = "name_kept"
 
-// CodeNameLent is the code of the diagnostic about a tool whose name allows nothing, see
+// codeNameLent is the code of the diagnostic about a tool whose name allows nothing, see
 // [Tool.Lent].
-const CodeNameLent = "name_lent"
+const codeNameLent = "name_lent"
 
 // Owner says who may have a name. The zero value is a name that is free.
 type Owner struct {
@@ -82,7 +82,7 @@ func (b *builder) putPlain(t *Tool) {
 		// Without the lock of a project that is not trusted, would another have the name?
 		t.Lent = o.Lent && (o.Other || b.passed[t.Name] || len(b.failed) > 0)
 		if t.Lent {
-			b.diagnose(SeverityInfo, CodeNameLent, t.Source, t.Name,
+			b.diagnose(SeverityInfo, codeNameLent, t.Source, t.Name,
 				fmt.Sprintf("server %q has the name %q by the lock file of this project, which is not trusted: what allows %q by its name does not count",
 					t.Server, t.Name, t.Name),
 				"in rules, name "+t.Qualified())

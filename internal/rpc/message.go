@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// MaxLine is the maximum length of a message in bytes, in both directions.
-const MaxLine = 32 << 20
+// maxLine is the maximum length of a message in bytes, in both directions.
+const maxLine = 32 << 20
 
 // The codes of errors. That of a request that could not be fulfilled is CodeFailed; its
 // data says why.
@@ -117,7 +117,7 @@ func encode(v any) ([]byte, error) {
 		return nil, fmt.Errorf("encoding a message: %w", err)
 	}
 	data = text.EscapeJSON(data)
-	if len(data) >= MaxLine {
+	if len(data) >= maxLine {
 		return nil, errLong
 	}
 	return append(data, '\n'), nil

@@ -115,7 +115,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader) error {
 	defer stop(nil)
 	defer s.out.close()
 	defer context.AfterFunc(ctx, s.out.close)()
-	lines := jsonx.NewStream(in, MaxLine)
+	lines := jsonx.NewStream(in, maxLine)
 	for {
 		line, err := lines.Next()
 		if cause := context.Cause(ctx); cause != nil {
@@ -125,7 +125,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader) error {
 		case err == nil:
 			s.receive(ctx, line)
 		case errors.Is(err, jsonx.ErrLongLine):
-			s.refuse(null, invalid("the line is longer than the limit of %d bytes", MaxLine))
+			s.refuse(null, invalid("the line is longer than the limit of %d bytes", maxLine))
 		case errors.Is(err, io.EOF):
 			s.end(stop)
 			return nil

@@ -116,7 +116,7 @@ func (b *builder) command(p *Package) error {
 	}
 	words := slices.Clone(r.before)
 	if base := strings.TrimSuffix(p.BaseURL, "/"); p.Type != "oci" && !slices.Contains(r.registries, base) {
-		if err := CheckRemote(base); err != nil {
+		if err := checkRemote(base); err != nil {
 			return err
 		}
 		words = append(words, r.source+"="+Literal(base))
@@ -154,7 +154,7 @@ func (b *builder) bundle(p *Package) error {
 		if p.SHA256 == "" {
 			return refuse("", "its bundle %s has no SHA-256", text.Quote(p.Identifier))
 		}
-		return CheckRemote(p.Identifier)
+		return checkRemote(p.Identifier)
 	}
 	args, err := b.arguments(p.PackageArguments)
 	if err != nil {

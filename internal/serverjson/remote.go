@@ -108,12 +108,12 @@ func (b *builder) address(t *Transport) error {
 		return nil
 	}
 	b.URL = notation
-	return CheckRemote(plain)
+	return checkRemote(plain)
 }
 
-// CheckRemote refuses an address of a server that a description must not name: it must be
+// checkRemote refuses an address of a server that a description must not name: it must be
 // encrypted or on this machine, and name a host that is not link-local.
-func CheckRemote(address string) error {
+func checkRemote(address string) error {
 	if err := webaddr.Check(address); err != nil {
 		return refuse("", "%s: %v", text.Quote(address), err)
 	}

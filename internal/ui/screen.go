@@ -215,7 +215,7 @@ func (s *Screen) start() (*Status, func()) {
 		} else if s.slow != nil {
 			o.Tell, o.Delay = s.slow, s.slowTime
 		}
-		s.status = NewStatus(o)
+		s.status = newStatus(o)
 	}
 	return s.status, sync.OnceFunc(s.end)
 }

@@ -55,8 +55,8 @@ type statusLine struct {
 	slow        *time.Timer // calls Tell; nil with Out
 }
 
-// NewStatus returns a Status without lines.
-func NewStatus(opts StatusOptions) *Status {
+// newStatus returns a Status without lines.
+func newStatus(opts StatusOptions) *Status {
 	if opts.Delay <= 0 {
 		opts.Delay = 200 * time.Millisecond
 	}

@@ -58,7 +58,7 @@ func (s *screen) text() string {
 func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var scr screen
-		s := NewStatus(StatusOptions{Out: &scr, Size: func() (int, int) { return 40, 6 }})
+		s := newStatus(StatusOptions{Out: &scr, Size: func() (int, int) { return 40, 6 }})
 		show := func(when, want string) {
 			t.Helper()
 			<-time.After(frame) // drawn at most once per frame
@@ -115,7 +115,7 @@ func TestStatusOfProgress(t *testing.T) {
 	for _, tt := range tests {
 		synctest.Test(t, func(t *testing.T) {
 			var scr screen
-			s := NewStatus(StatusOptions{Out: &scr, Size: func() (int, int) { return tt.columns, 6 }})
+			s := newStatus(StatusOptions{Out: &scr, Size: func() (int, int) { return tt.columns, 6 }})
 			defer s.Close()
 			<-time.After(3 * time.Second)
 			for range 1000 {
@@ -133,7 +133,7 @@ func TestStatusOfProgress(t *testing.T) {
 func TestStatusOfShortWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var scr screen
-		s := NewStatus(StatusOptions{Out: &scr})
+		s := newStatus(StatusOptions{Out: &scr})
 		s.Set("a", "b")
 		s.Close()
 		<-time.After(time.Second)
@@ -144,7 +144,7 @@ func TestStatusOfShortWork(t *testing.T) {
 }
 
 func TestStatusOff(t *testing.T) {
-	s := NewStatus(StatusOptions{})
+	s := newStatus(StatusOptions{})
 	s.Set("a", "b")
 	s.pause()
 	s.resume()

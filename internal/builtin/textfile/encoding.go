@@ -136,7 +136,7 @@ func decodeBytes(data []byte) (string, Encoding, error) {
 	case hasUTF8Line(s):
 		return withoutBOM(s)
 	}
-	e := Guess(data)
+	e := guess(data)
 	if e.table() != nil {
 		return decodeTable(data, e)
 	}
@@ -310,7 +310,7 @@ func (e Encoding) Reader(in *bufio.Reader) *bufio.Reader {
 // Line decodes a line of a file that is neither UTF-8 nor converted as a whole, as it
 // is encoded by itself.
 func Line(line []byte) (string, Encoding) {
-	e := Guess(line)
+	e := guess(line)
 	if table := e.table(); table != nil {
 		if text, err := table.NewDecoder().Bytes(line); err == nil {
 			return string(text), e

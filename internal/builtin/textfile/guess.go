@@ -44,11 +44,11 @@ func (e Encoding) table() encoding.Encoding {
 // their language. Text in another encoding has next to none.
 const minOften = 0.15
 
-// Guess returns the encoding of text that is not UTF-8: the one in which it is valid
+// guess returns the encoding of text that is not UTF-8: the one in which it is valid
 // and has most of the characters that are frequent in its language; else Windows-1252,
 // or [Unknown] where that is in doubt. Text may be the beginning of a file, and end
 // inside a character.
-func Guess(text []byte) Encoding {
+func guess(text []byte) Encoding {
 	if i := bytes.LastIndexByte(text, '\n'); i > len(text)/2 {
 		text = text[:i]
 	}

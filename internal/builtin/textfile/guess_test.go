@@ -42,7 +42,7 @@ func TestGuess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Guess(data); got != tt.want {
+		if got := guess(data); got != tt.want {
 			t.Errorf("%q in %v is read as %v", tt.text, tt.in, got)
 			continue
 		}

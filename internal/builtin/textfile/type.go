@@ -60,7 +60,7 @@ func Detect(head []byte) (e Encoding, ok bool) {
 		}
 		return UTF8, true
 	}
-	return Guess(head), true
+	return guess(head), true
 }
 
 // Type returns the media type of a binary file as far as its first bytes

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// Skew is how far the clocks of the issuer and of this machine may differ.
-	Skew = time.Minute
+	// skew is how far the clocks of the issuer and of this machine may differ.
+	skew = time.Minute
 	// maxToken is the maximum length of a token.
 	maxToken = 32 << 10
 )
@@ -255,11 +255,11 @@ func (v *Verifier) read(payload []byte, more []string) (t Token, err error) {
 		return t, invalid("the token does not say when it expires")
 	}
 	now := v.now()
-	if t.Expires = expires.Add(Skew); !now.Before(t.Expires) {
+	if t.Expires = expires.Add(skew); !now.Before(t.Expires) {
 		return t, invalid("the token has expired")
 	}
 	if from := claims.Get("nbf"); from != nil {
-		if begins, ok := date(from); !ok || now.Before(begins.Add(-Skew)) {
+		if begins, ok := date(from); !ok || now.Before(begins.Add(-skew)) {
 			return t, invalid("the token is not valid yet")
 		}
 	}

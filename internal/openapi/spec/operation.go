@@ -162,14 +162,14 @@ func (b *Body) field(name string) Field {
 	return Field{Name: name, Explode: true}
 }
 
-// ReadOnly are the annotations of an operation that only reads.
-const ReadOnly = `{"readOnlyHint":true,"openWorldHint":true}`
+// readOnly are the annotations of an operation that only reads.
+const readOnly = `{"readOnlyHint":true,"openWorldHint":true}`
 
 // Annotations returns the hints of the operation, which follow from its method.
 func (o *Operation) Annotations() json.RawMessage {
 	switch {
 	case o.Method == "GET" || o.Method == "HEAD":
-		return json.RawMessage(ReadOnly)
+		return json.RawMessage(readOnly)
 	case o.Method == "DELETE":
 		return json.RawMessage(
 			`{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":true}`)

@@ -156,10 +156,7 @@ func (r fieldReader) objectOf(field string) json.RawMessage {
 
 func (r fieldReader) category() registry.Category {
 	var c registry.Category
-	if !r.into("category", "a string", &c) {
-		return registry.CategoryOther
-	}
-	if strings.TrimSpace(string(c)) == "" {
+	if !r.into("category", "a string", &c) || strings.TrimSpace(string(c)) == "" {
 		return registry.CategoryOther
 	}
 	return c

@@ -26,10 +26,8 @@ type condition struct {
 // for [jq.Expression.Apart].
 func readCondition(o object, evaluator []string) (condition, error) {
 	var c condition
-	if raw := o["channels"]; present(raw) {
-		if json.Unmarshal(raw, &c.channels) != nil {
-			return c, fmt.Errorf("its channels: %s, not a list of strings", jsonx.KindOf(raw))
-		}
+	if raw := o["channels"]; present(raw) && json.Unmarshal(raw, &c.channels) != nil {
+		return c, fmt.Errorf("its channels: %s, not a list of strings", jsonx.KindOf(raw))
 	}
 	raw := o["when"]
 	if !present(raw) {

@@ -73,10 +73,8 @@ const (
 // invalid: a command that is not plain words, a malformed glob or an unknown
 // category.
 func (r *Rule) Compile() error {
-	if r.Command != "" {
-		if !shell.IsPlain(r.Command) {
-			return fmt.Errorf("command %q must be plain words, the beginning of a simple command", r.Command)
-		}
+	if r.Command != "" && !shell.IsPlain(r.Command) {
+		return fmt.Errorf("command %q must be plain words, the beginning of a simple command", r.Command)
 	}
 	if r.Path != "" && !doublestar.ValidatePattern(r.Path) {
 		return fmt.Errorf("path %q is not a valid glob", r.Path)

@@ -75,10 +75,7 @@ func (e *encoder) namespaceNames() map[string]string {
 	sources := slices.Sorted(maps.Keys(e.opts.Defer.Namespaces))
 	for _, source := range sources {
 		name, ok := registry.ServerOf(source)
-		if !ok {
-			name = source
-		}
-		if name != source && e.opts.Defer.Namespaces[name] != "" {
+		if !ok || e.opts.Defer.Namespaces[name] != "" {
 			name = source
 		}
 		names = append(names, name)

@@ -94,10 +94,7 @@ func (t *Tool) isListed(entries []Entry, reads func(string) string, others ...st
 func CoreToolsFilter(entries []Entry, setting string) Filter {
 	bare := withoutArgs(entries)
 	return func(t *Tool) *Hidden {
-		if t.Source != SourceBuiltin {
-			return nil
-		}
-		if t.isListed(bare, NameIn) {
+		if t.Source != SourceBuiltin || t.isListed(bare, NameIn) {
 			return nil
 		}
 		return &Hidden{Reason: "not listed in coreTools", Setting: setting}

@@ -410,10 +410,7 @@ func (e *engine) freeze(f starlark.Value) {
 	freeze = func(v starlark.Value) {
 		v.Freeze()
 		fn, ok := v.(*starlark.Function)
-		if !ok {
-			return
-		}
-		if frozen[fn] {
+		if !ok || frozen[fn] {
 			return
 		}
 		frozen[fn] = true

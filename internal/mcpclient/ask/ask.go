@@ -133,10 +133,7 @@ func NewRequest(ctx context.Context, name string) *Request {
 // SameCaller reports whether the same client made both requests, so that it can be asked about
 // either. For one that has to know which call it is asked about, they must belong to one call.
 func (r *Request) SameCaller(other *Request) bool {
-	if r.caller == nil || other.caller == nil {
-		return r.caller == other.caller
-	}
-	if r.caller.Single || other.caller.Single {
+	if r.caller == nil || other.caller == nil || r.caller.Single || other.caller.Single {
 		return r.caller == other.caller
 	}
 	return r.caller.ID == other.caller.ID

@@ -21,7 +21,6 @@ func newSettings(m *merge.Merged, g Globals, root string) *Settings {
 	s := &Settings{
 		ProjectRoot:    root,
 		Rules:          rules(m),
-		ShellBanned:    m.Banned(),
 		OwnToolOptions: ownToolOptions(m),
 		Hooks:          hooks(m),
 		Globals:        g,

@@ -67,7 +67,7 @@ type Settings struct {
 	Rules          []Rule
 	PolicyDefaults map[string]Rule // by category; Decision and Origin set
 
-	ShellBanned List // the default if Set is false
+	ShellBanned List `setting:"shell.banned"` // the default if Set is false
 
 	ShellCatastrophic string        `setting:"shell.catastrophic"` // deny, ask
 	ShellTimeout      time.Duration `setting:"shell.timeout"`      // default 120s; 0 means none

@@ -82,7 +82,10 @@ func (m *Merged) Last(name string) (layers.Setting, bool) {
 	return all[len(all)-1], true
 }
 
-// List merges a list setting by its rule.
+const bannedKey = "shell.banned"
+
+// List merges a list setting by its rule. A project's list of banned commands adds to the default
+// or to the list of the other scopes, which replaces the default.
 func (m *Merged) List(name string) layers.List {
 	row := m.Index.Row(name)
 	all := m.entries[row]
@@ -93,6 +96,9 @@ func (m *Merged) List(name string) layers.List {
 	for _, e := range all {
 		out.Set = true
 		out.Add(layers.ToList(e.Value, e.Origin).Entries)
+	}
+	if name == bannedKey && !slices.ContainsFunc(all, func(e layers.Setting) bool { return e.Origin.Scope != layers.ScopeProject }) {
+		out.Add(layers.ToList(row.DefaultValue(), layers.Origin{}).Entries)
 	}
 	return out
 }
@@ -202,22 +208,6 @@ func (m *Merged) Replaced(key string) map[string]Named {
 		}
 	})
 	return out
-}
-
-const bannedKey = "shell.banned"
-
-// Banned returns the list of banned commands. A project's list adds to the default
-// or to the list of the other scopes, which replaces the default.
-func (m *Merged) Banned() layers.List {
-	row := m.Index.Row(bannedKey)
-	l := m.List(bannedKey)
-	for _, e := range m.entries[row] {
-		if e.Origin.Scope != layers.ScopeProject {
-			return l
-		}
-	}
-	l.Add(layers.ToList(row.DefaultValue(), layers.Origin{}).Entries)
-	return l
 }
 
 // RulesKey is the setting policy.rules, a list to which all scopes add.

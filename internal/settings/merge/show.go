@@ -97,7 +97,7 @@ func (m *Merged) effective(row *table.Row) []Value {
 	}
 	n := last.Value
 	if row.Type == table.Strings {
-		n = m.listNode(row.Name)
+		n = jsonx.NewStrings(m.List(row.Name).Values())
 	} else if row.Name == RulesKey {
 		n = united(m.Rules())
 	} else if row.Merge == table.Unite {
@@ -113,18 +113,6 @@ func entryRow(row *table.Row, name string) *table.Row {
 		return row
 	}
 	return row.Field(name)
-}
-
-func (m *Merged) listNode(name string) *jsonx.Value {
-	out := &jsonx.Value{Kind: jsonx.Array}
-	list := m.List(name)
-	if name == bannedKey {
-		list = m.Banned()
-	}
-	for _, e := range list.Entries {
-		out.Items = append(out.Items, jsonx.NewString(e.Value))
-	}
-	return out
 }
 
 // united combines lists, and the lists in objects of lists by key. A value of any other form

@@ -129,6 +129,7 @@ type Session struct {
 	Calls       *Calls
 	Servers     *sources.Servers
 	Connections *sources.Connections
+	Logins      *sources.Logins
 	Plugins     *sources.Plugins
 	Scripts     *Scripts
 	Tasks       *Tasks
@@ -274,7 +275,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	tools := &Tools{finder, offers, scripts}
 	return &Session{
 		Settings: set, Expander: programs.Expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts}, Scripts: scripts,
-		Servers: sources.Servers, Connections: connections, Plugins: sources.Plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
+		Servers: sources.Servers, Connections: connections, Logins: logins, Plugins: sources.Plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
 		OfferOwners: owner.NewOffers(owners), Records: listings.Records, Store: shared,
 		gate: gate, finder: finder, listed: opts.Listed, earlier: opts.Earlier,
 	}, nil

@@ -66,12 +66,12 @@ func TestRemoteServer(t *testing.T) {
 	w := newWorld(t, "mcpServers:\n  p: {command: cat}\n  r: {httpUrl: http://127.0.0.1:1}\n  s: {url: http://127.0.0.1:1}\n  broken: {command: cat, args: 7}\n")
 	s := w.session(Options{})
 	for name, want := range map[string]string{"r": "", "s": "", "p": `server "p" is a program`, "x": `no server named "x" (4 in the settings)`, "broken": "args"} {
-		server, err := s.Connections.Remote(name)
+		server, err := s.Logins.Remote(name)
 		if want == "" && (err != nil || server.Name != name) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %q, %v", name, server.Name, err)
 		}
 	}
-	if _, err := s.Connections.Remote("x"); !errors.Is(err, registry.ErrNotFound) {
+	if _, err := s.Logins.Remote("x"); !errors.Is(err, registry.ErrNotFound) {
 		t.Error("the error of an unknown server does not match ErrNotFound")
 	}
 }

@@ -213,7 +213,7 @@ func (l *loginPages) finish(w http.ResponseWriter, r *http.Request, id string, o
 		return
 	}
 	err = l.logins.offers.Current(func(session *engine.Session, _ *registry.Registry) error {
-		return session.Connections.FinishLogin(r.Context(), one.Server, one.Client, one.Pending, r.URL.Query())
+		return session.Logins.Finish(r.Context(), one.Server, one.Client, one.Pending, r.URL.Query())
 	})
 	if err == nil {
 		l.logins.connect(context.WithoutCancel(r.Context()), one)
@@ -265,7 +265,7 @@ func (l *loginPages) page(w http.ResponseWriter, status int, p LoginPage) {
 func (l *logins) base(ctx context.Context, from auth.Identity, name string) (string, error) {
 	redirect := ""
 	err := l.offers.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
-		redirect, err = session.Connections.RedirectURI(ctx, name)
+		redirect, err = session.Logins.RedirectURI(ctx, name)
 		return err
 	})
 	if base, ok := strings.CutSuffix(redirect, loginReturn); err != nil || ok {

@@ -121,7 +121,7 @@ type login struct {
 	connections *sources.Connections
 	server      settings.Server
 	options     mcpclient.Options
-	logins      *oauth.Store
+	logins      *sources.Logins
 	client      *oauth.Client   // nil before the first connection over HTTP
 	api         *openapi.Source // nil for an MCP server
 }
@@ -129,7 +129,7 @@ type login struct {
 // newAPILogin returns a login to an API, whose settings say that it needs one.
 func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions,
 	s *engine.Session, api settings.API) (*login, error) {
-	client, err := s.Connections.LoginTo(ctx, api.Name, o.forClient)
+	client, err := s.Logins.To(ctx, api.Name, o.forClient)
 	switch {
 	case err != nil:
 		return nil, err
@@ -164,7 +164,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	if api := s.Settings.API(name); api != nil {
 		return newAPILogin(ctx, e, o, s, *api)
 	}
-	server, err := s.Connections.Remote(name)
+	server, err := s.Logins.Remote(name)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	options := s.Connections.Options(ctx, server)
 	options.Memory, options.Keep = nil, nil // query the server itself
 	return &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ},
-		connections: s.Connections, server: server, logins: s.Connections.Logins(), options: options}, nil
+		connections: s.Connections, server: server, logins: s.Logins, options: options}, nil
 }
 
 // maxLogins limits how often one run requests more scopes.
@@ -243,7 +243,7 @@ func (l *login) connect(ctx context.Context, anonymous bool) (tools int, err err
 	o := l.options
 	o.Auth = func(s settings.Server) wire.Authorizer {
 		if l.client == nil {
-			l.client = l.connections.OAuthClient(s, l.logins).For(l.forClient)
+			l.client = l.logins.Client(s).For(l.forClient)
 		}
 		if anonymous {
 			return oauth.Probe{Client: l.client}

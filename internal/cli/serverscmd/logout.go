@@ -104,7 +104,7 @@ func (d loggedOut) text() string {
 // logout ends the login to a server or API of the settings.
 func logout(ctx context.Context, ios *cli.IO, s *engine.Session, name, client string) (loggedOut, error) {
 	out := loggedOut{Name: name, Client: client}
-	login, err := s.Connections.LoginTo(ctx, name, client)
+	login, err := s.Logins.To(ctx, name, client)
 	if err != nil {
 		return out, err
 	}
@@ -146,7 +146,7 @@ func logoutAll(ctx context.Context, ios *cli.IO, s *engine.Session) ([]loggedOut
 			done = append(done, out)
 		}
 	}
-	rest, err := s.Connections.Logins().LogoutRest(ctx)
+	rest, err := s.Logins.Store().LogoutRest(ctx)
 	for _, r := range rest {
 		if r.Err != nil {
 			warnLogout(ios, "", r.Err)

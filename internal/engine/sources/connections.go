@@ -67,9 +67,9 @@ func (c *Connections) Close() error {
 
 // Options returns the options for connecting to a server of the settings.
 func (c *Connections) Options(ctx context.Context, server settings.Server) mcpclient.Options {
-	o, p, logins := c.opts.Base(server), c.opts.Programs, c.Logins()
+	o, p := c.opts.Base(server), c.opts.Programs
 	o.Server, o.Memory = server, c.opts.Listings.OfServer(server)
-	o.Auth = func(expanded settings.Server) wire.Authorizer { return c.OAuthClient(expanded, logins) }
+	o.Auth = func(expanded settings.Server) wire.Authorizer { return c.opts.Logins.Client(expanded) }
 	o.Confine = p.Confiner.Programs(confine.Server(server.Name))
 	o.Keep = c.keep(server, o.ListOnly || o.Guard)
 	if p.Settings.StartsOutside(server) {
@@ -104,13 +104,12 @@ func (c *Connections) keep(server settings.Server, lists bool) *mcpclient.Keep {
 // api creates the source of an API of the settings.
 func (c *Connections) api(api settings.API) *openapi.Source {
 	set, p := c.opts.Programs.Settings, c.opts.Programs
-	logins := c.Logins()
 	o := openapi.Options{
 		API: api, Expand: p.Expander.API, ProjectRoot: set.ProjectRoot, Version: c.opts.Tools.Fetch.Version,
 		Limits:     openapi.Limits{Document: set.Limits.Document, Result: set.Limits.Result, Schema: set.Limits.Schema, Tools: set.Limits.Tools},
 		AllowHosts: set.FetchAllow.Values(), Proxy: proxyOf(p.Environ),
 		Memory: c.opts.Listings.OfAPI(api),
-		Auth:   func(expanded settings.API) openapi.Authorizer { return c.apiClient(expanded, logins) },
+		Auth:   func(expanded settings.API) openapi.Authorizer { return c.opts.Logins.apiClient(expanded) },
 		Warn:   p.Warn, Logger: p.Log,
 	}
 	if allowed, isSet := set.Permissions["filesystem"]; allowed || !isSet {

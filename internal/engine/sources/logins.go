@@ -39,8 +39,8 @@ func (l *Logins) close() {
 	}
 }
 
-// store returns the store of logins. Those of clients are in the store of serve, if there is one.
-func (l *Logins) store() *oauth.Store {
+// Store returns the store of logins. Those of clients are in the store of serve, if there is one.
+func (l *Logins) Store() *oauth.Store {
 	out := &oauth.Store{Open: l.Programs.Folders.State}
 	if l.Programs.Settings.Serve.Store.Value != "" {
 		out.Clients = func(ctx context.Context) (oauth.Place, error) {
@@ -75,23 +75,19 @@ func (l *Logins) clientOf(ctx context.Context, server settings.Server) string {
 	return ""
 }
 
-// Logins returns the store of logins.
-func (c *Connections) Logins() *oauth.Store { return c.opts.Logins.store() }
-
-// OAuthClient returns a client for an expanded server. It reads nothing until
-// it is used.
-func (c *Connections) OAuthClient(server settings.Server, logins *oauth.Store) *oauth.Client {
-	return oauth.New(server, logins, func(err error) {
-		c.opts.Programs.Warn(registry.Warning("login_unkept", registry.MCPPrefix+server.Name, err.Error(), ""))
+// Client returns the login to an expanded server. It reads nothing until it is used.
+func (l *Logins) Client(server settings.Server) *oauth.Client {
+	return oauth.New(server, l.Store(), func(err error) {
+		l.Programs.Warn(registry.Warning("login_unkept", registry.MCPPrefix+server.Name, err.Error(), ""))
 	})
 }
 
 // Remote returns a server of the settings that uses HTTP. The error is a
 // *NoServerError, an *settings.InputError or a *document.Error.
-func (c *Connections) Remote(name string) (settings.Server, error) {
-	switch server := c.opts.Programs.Settings.Server(name); {
+func (l *Logins) Remote(name string) (settings.Server, error) {
+	switch server := l.Programs.Settings.Server(name); {
 	case server == nil:
-		return settings.Server{}, &NoServerError{name, c.opts.Programs.Settings.EntryNames()}
+		return settings.Server{}, &NoServerError{name, l.Programs.Settings.EntryNames()}
 	case server.Err != nil:
 		return settings.Server{}, server.Err
 	case server.URL == "" && server.HTTPURL == "":
@@ -102,26 +98,26 @@ func (c *Connections) Remote(name string) (settings.Server, error) {
 }
 
 // apiClient returns the login to an expanded API. It reads nothing until it is used.
-func (c *Connections) apiClient(api settings.API, logins *oauth.Store) *oauth.Client {
-	return oauth.ForAPI(api, logins, func(err error) {
-		c.opts.Programs.Warn(registry.Warning("login_unkept", registry.APIPrefix+api.Name, err.Error(), ""))
+func (l *Logins) apiClient(api settings.API) *oauth.Client {
+	return oauth.ForAPI(api, l.Store(), func(err error) {
+		l.Programs.Warn(registry.Warning("login_unkept", registry.APIPrefix+api.Name, err.Error(), ""))
 	})
 }
 
-// LoginTo returns the login to the server or API with a name: that of a client of serve, or,
+// To returns the login to the server or API with a name: that of a client of serve, or,
 // if client is "", that of the person. The error is a *NoServerError, an *settings.InputError or a
 // *document.Error.
-func (c *Connections) LoginTo(ctx context.Context, name, client string) (*oauth.Client, error) {
-	entry := c.opts.Programs.Settings.API(name)
+func (l *Logins) To(ctx context.Context, name, client string) (*oauth.Client, error) {
+	entry := l.Programs.Settings.API(name)
 	if entry == nil {
-		server, err := c.Remote(name)
+		server, err := l.Remote(name)
 		if err == nil {
 			err = CheckClient(server, client)
 		}
 		if err == nil {
-			server, err = c.opts.Programs.Expander.Server(ctx, server)
+			server, err = l.Programs.Expander.Server(ctx, server)
 		}
-		return c.OAuthClient(server, c.Logins()).For(client), err
+		return l.Client(server).For(client), err
 	}
 	switch {
 	case client != "":
@@ -131,8 +127,8 @@ func (c *Connections) LoginTo(ctx context.Context, name, client string) (*oauth.
 	case entry.OAuth == nil:
 		return nil, &settings.InputError{Err: fmt.Errorf("API %q has no auth.oauth (%s); only APIs with it have logins", name, entry.Origin)}
 	}
-	api, err := c.opts.Programs.Expander.API(ctx, *entry)
-	return c.apiClient(api, c.Logins()), err
+	api, err := l.Programs.Expander.API(ctx, *entry)
+	return l.apiClient(api), err
 }
 
 // CheckClient returns an *settings.InputError if a client of serve has no login of its own to a server; ""
@@ -154,17 +150,17 @@ func CheckClient(server settings.Server, client string) error {
 
 // serverFor returns a server that is reached with the login of a client. Nothing of it is stored.
 func (c *Connections) serverFor(ctx context.Context, entry settings.Server, client string) *mcpclient.Source {
-	o, logins := c.Options(ctx, entry), c.Logins()
+	o := c.Options(ctx, entry)
 	o.Memory, o.Keep = nil, nil // these do not know clients
-	o.Auth = func(expanded settings.Server) wire.Authorizer { return c.OAuthClient(expanded, logins).For(client) }
+	o.Auth = func(expanded settings.Server) wire.Authorizer { return c.opts.Logins.Client(expanded).For(client) }
 	return c.links.server(o, client)
 }
 
 // RedirectURI returns the setting oauth.redirectUri of a server, expanded; "" if it is not set.
-func (c *Connections) RedirectURI(ctx context.Context, name string) (string, error) {
-	server, err := c.Remote(name)
+func (l *Logins) RedirectURI(ctx context.Context, name string) (string, error) {
+	server, err := l.Remote(name)
 	if err == nil {
-		server, err = c.opts.Programs.Expander.Server(ctx, server)
+		server, err = l.Programs.Expander.Server(ctx, server)
 	}
 	if err != nil || server.OAuth == nil {
 		return "", err
@@ -173,20 +169,20 @@ func (c *Connections) RedirectURI(ctx context.Context, name string) (string, err
 }
 
 // BeginLogin begins the login of a client to a server; see [oauth.Client.Begin]. The error is that
-// of [Connections.LoginTo], or why the server offers no login.
+// of [Logins.To], or why the server offers no login.
 func (c *Connections) BeginLogin(ctx context.Context, name, client, redirect, prefix string) (address string, pending []byte, err error) {
-	server, err := c.Remote(name)
+	server, err := c.opts.Logins.Remote(name)
 	if err == nil {
 		err = CheckClient(server, client)
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	o, logins := c.Options(ctx, server), c.Logins()
+	o := c.Options(ctx, server)
 	o.Memory, o.Keep, o.OnState = nil, nil, nil
 	var login *oauth.Client
 	o.Auth = func(expanded settings.Server) wire.Authorizer {
-		login = c.OAuthClient(expanded, logins).For(client)
+		login = c.opts.Logins.Client(expanded).For(client)
 		return oauth.Probe{Client: login} // the answer says where to log in
 	}
 	source := mcpclient.New(o)
@@ -204,9 +200,9 @@ func (c *Connections) BeginLogin(ctx context.Context, name, client, redirect, pr
 	return address, pending, nil
 }
 
-// FinishLogin ends a login that BeginLogin began; see [oauth.Client.Finish].
-func (c *Connections) FinishLogin(ctx context.Context, name, client string, pending []byte, answer url.Values) error {
-	login, err := c.LoginTo(ctx, name, client)
+// Finish ends a login that [Connections.BeginLogin] began; see [oauth.Client.Finish].
+func (l *Logins) Finish(ctx context.Context, name, client string, pending []byte, answer url.Values) error {
+	login, err := l.To(ctx, name, client)
 	if err == nil {
 		err = login.Finish(ctx, pending, answer)
 	}
@@ -242,7 +238,7 @@ func (l *Logins) Credentials(ctx context.Context, t *registry.Tool) (string, err
 	}
 	all := []any{s.Command, s.Args, values.Pairs(s.Env), s.Cwd, s.URL, s.HTTPURL, values.Pairs(s.Headers), l.inheritedSecrets(s.InheritEnv)}
 	if s.URL+s.HTTPURL != "" {
-		account, err := oauth.New(s, l.store(), nil).For(l.clientOf(ctx, s)).Account(ctx)
+		account, err := l.Client(s).For(l.clientOf(ctx, s)).Account(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -259,7 +255,7 @@ func (l *Logins) ofAPI(ctx context.Context, api settings.API) (string, error) {
 	}
 	all := []any{a.Spec, a.URL, values.Pairs(a.Headers), values.Auth(a)}
 	if a.OAuth != nil {
-		account, err := oauth.ForAPI(a, l.store(), nil).Account(ctx)
+		account, err := l.apiClient(a).Account(ctx)
 		if err != nil {
 			return "", err
 		}

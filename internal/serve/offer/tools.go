@@ -175,7 +175,7 @@ func (o *Offer) addLoginTools(ctx context.Context,
 			continue
 		}
 		l := &loginTool{tool: t, server: server, listed: server.Info().State == mcpclient.StateNeedsLogin}
-		login, err := o.Session.Connections.LoginTo(ctx, of, o.Client)
+		login, err := o.Session.Logins.To(ctx, of, o.Client)
 		if err != nil {
 			continue
 		}

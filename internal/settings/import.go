@@ -169,21 +169,13 @@ func (l *loader) view(m *merge.Merged) *imports.Program {
 	if !slices.Contains(l.opts.Import.Programs(), l.globals.Imports[0]) {
 		return nil // reported by importNames
 	}
-	for _, name := range ownTools() {
-		m.Remove(name)
+	for i := range m.Index.Rows {
+		if row := &m.Index.Rows[i]; row.Shapes {
+			m.Remove(row)
+		}
 	}
 	p := l.opts.Import.Program(l.globals.Imports[0])
 	return &p
-}
-
-// ownTools are the settings that add tools to a registry, or leave some out. Those that say which
-// servers may be connected are not among them: they hold for every program's servers.
-func ownTools() []string {
-	return []string{
-		"toolDiscoveryCommand", "toolCallCommand", "mcpServers", "mcpServerCommand", "openapi", "composites",
-		"plugins.paths", "plugins.disabled", "coreTools", "excludeTools", "tools.only", "tools.allow", "overrides",
-		"permissions.filesystem", "permissions.network", "permissions.shell", "permissions.database", "scripts", "scripts.declare", "search.always",
-	}
 }
 
 // setPrograms records from whose files servers were imported.

@@ -5,7 +5,6 @@ package layers
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -60,9 +59,6 @@ func (o Origin) String() string {
 func (o Origin) Problem(message, hint string) document.Problem {
 	return document.Problem{File: cmp.Or(o.Name, o.String()), Line: o.Line, Col: o.Col, Message: message, Hint: hint}
 }
-
-// GoString makes test failures readable.
-func (o Origin) GoString() string { return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Col) }
 
 // Setting is one setting of one file.
 type Setting struct {

@@ -58,7 +58,7 @@ func (m *Merged) Of(row *table.Row) []layers.Setting { return m.entries[row] }
 func (m *Merged) Add(s layers.Setting) { m.entries[s.Row] = append(m.entries[s.Row], s) }
 
 // Remove removes all values of a setting.
-func (m *Merged) Remove(name string) { delete(m.entries, m.Index.Row(name)) }
+func (m *Merged) Remove(row *table.Row) { delete(m.entries, row) }
 
 // Without returns m without some values; m itself if it has none of them.
 func (m *Merged) Without(drop func(layers.Setting) bool) *Merged {

@@ -105,6 +105,7 @@ type Row struct {
 	Runs     bool                    // its paths, or the commands anywhere in it, are run: the trust question shows them
 	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default; nil means no value does
 	Foreign  bool                    // a setting of the Gemini CLI, ignored
+	Shapes   bool                    // adds tools to a registry, or leaves some out; which servers may be connected is not meant
 	Apart    bool                    // a mistake in a source or a tool that it describes costs only that
 	// Check returns what is wrong with a value of the right type, and a hint; "" if nothing is.
 	Check func(*jsonx.Value) (problem, hint string)

@@ -136,7 +136,8 @@ func (c *Calls) Refused(ctx context.Context, t *registry.Tool, err error) error 
 // name, and the call is made, logged and judged as a call of that tool. It returns the
 // errors of [Tools.Find], or a *registry.ArgsError if the params of call_tool are
 // invalid.
-func (c *Calls) Resolve(ctx context.Context, f Found, name string, raw json.RawMessage) (Found, string, json.RawMessage, error) {
+func (c *Calls) Resolve(ctx context.Context, f Found, name string,
+	raw json.RawMessage) (Found, string, json.RawMessage, error) {
 	r := reachOf(f)
 	if r == nil || r.kind != deferred.CallTool {
 		return f, name, raw, nil
@@ -150,7 +151,8 @@ func (c *Calls) Resolve(ctx context.Context, f Found, name string, raw json.RawM
 		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
 	if again := reachOf(found); err == nil && again != nil && again.kind == deferred.CallTool {
-		err = c.Refused(ctx, f.Tool, registry.Invalid(f.Tool.Name, "/name", "%s cannot call itself; give the name of the tool to call", f.Tool.Name))
+		err = c.Refused(ctx, f.Tool, registry.Invalid(f.Tool.Name, "/name",
+			"%s cannot call itself; give the name of the tool to call", f.Tool.Name))
 	}
 	return found, inner, params, err
 }
@@ -189,10 +191,11 @@ func (o Offer) String() string {
 
 // Tool returns the tool as which questions and the log show a request of an MCP method for the offer.
 func (o Offer) Tool(method string) *registry.Tool {
-	t := &registry.Tool{Definition: registry.Definition{Name: registry.ValidName(o.Server + "__" + method), Category: registry.CategoryRead,
-		Source: registry.MCPPrefix + o.Server, Server: o.Server, ServerTool: method}}
+	t := &registry.Tool{Definition: registry.Definition{Name: registry.ValidName(o.Server + "__" + method),
+		Category: registry.CategoryRead, Source: registry.MCPPrefix + o.Server, Server: o.Server, ServerTool: method}}
 	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
-		return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("Server %q is asked for the %s.", o.Server, o)}, nil
+		return registry.Preview{Kind: registry.PreviewInfo,
+			Title: fmt.Sprintf("Server %q is asked for the %s.", o.Server, o)}, nil
 	}
 	return t
 }
@@ -218,7 +221,8 @@ func (c *Calls) Use(ctx context.Context, t *registry.Tool, o Offer, params any, 
 		return err
 	}
 	t.Run = func(ctx context.Context, _ registry.Call) (registry.Result, error) { return registry.Result{}, do(ctx) }
-	x := &exec.Executor{Decider: rules, Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
+	x := &exec.Executor{Decider: rules,
+		Validate:  func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
 		Confirmer: as.Confirmer, Unattended: as.Unattended, Recorded: as.Recorded, Observe: as.Observe, Warn: as.Warn}
 	_, err = x.Execute(ctx, t, registry.Call{Tool: t.Name, Params: raw, Last: true})
 	return err

@@ -116,7 +116,8 @@ func definitionOf(t *registry.Tool) json.RawMessage {
 		Icons        json.RawMessage `json:"icons,omitempty"`
 		Execution    json.RawMessage `json:"execution,omitempty"`
 		Meta         json.RawMessage `json:"_meta,omitempty"`
-	}{t.ServerTool, d.Title(), d.Description, d.InputSchema, d.OutputSchema, d.Annotations, d.MCP.Icons, d.MCP.Execution, d.MCP.Meta})
+	}{t.ServerTool, d.Title(), d.Description, d.InputSchema, d.OutputSchema,
+		d.Annotations, d.MCP.Icons, d.MCP.Execution, d.MCP.Meta})
 }
 
 // encoded returns a value as JSON, or in Go's form if it has parts that are not JSON.
@@ -165,7 +166,8 @@ func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, e
 		if locks != nil && len(parts) == 0 {
 			parts = locks.Changed(t)
 		}
-		return slices.DeleteFunc(parts, func(part string) bool { return part == "behind" || part == "values" || part == registry.PartOverride })
+		return slices.DeleteFunc(parts,
+			func(part string) bool { return part == "behind" || part == "values" || part == registry.PartOverride })
 	}, nil
 }
 
@@ -186,7 +188,8 @@ func (s *Session) Instructions(reg *registry.Registry, servers []*mcpclient.Sour
 			continue
 		}
 		one, checked := Instructions{Server: info.Name, Text: info.Instructions}, Checked{}
-		s.sort(toolscan.Scan(toolscan.Listing{Server: info.Name, Instructions: info.Instructions}, others(reg, &Listed{}, info.Name)), &checked)
+		s.sort(toolscan.Scan(toolscan.Listing{Server: info.Name, Instructions: info.Instructions},
+			others(reg, &Listed{}, info.Name)), &checked)
 		if checked.High() {
 			one.Text, one.Withheld = "", &checked.Findings[0]
 		}
@@ -204,7 +207,9 @@ func (s *Session) checkSilences() error {
 			if near := registry.Near(entry.Rule, rules); len(near) > 0 {
 				hint = "did you mean " + near[0] + "?"
 			}
-			return &InputError{Err: fmt.Errorf("%s: check.silence: no rule is named %q", entry.Origin, entry.Rule), Hint: hint}
+			return &InputError{
+				Err: fmt.Errorf("%s: check.silence: no rule is named %q", entry.Origin, entry.Rule), Hint: hint,
+			}
 		}
 	}
 	return nil

@@ -72,9 +72,12 @@ func noWorkspaceFilter(set *settings.Settings) registry.Filter {
 
 // noticeWorkspace reports that the tools of a preset which need a workspace are left out.
 func noticeWorkspace(set *settings.Settings, preset string, reports *reports) {
-	if set.NoWorkspace && InPreset(preset, &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin}}) {
-		reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "no_workspace", Source: registry.SourceBuiltin,
-			Message: fmt.Sprintf("there is no workspace in %s, so file and shell tools are left out", set.Workspace), Hint: hintWorkspace})
+	if set.NoWorkspace && InPreset(preset,
+		&registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin}}) {
+		reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: "no_workspace", Source: registry.SourceBuiltin,
+			Message: fmt.Sprintf("there is no workspace in %s, so file and shell tools are left out",
+				set.Workspace), Hint: hintWorkspace})
 	}
 }
 

@@ -174,7 +174,8 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Re
 	for i, step := range steps {
 		reg := f.load(ctx, step, name, q)
 		t, err := f.lookupIn(reg, step.name, name, q)
-		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && step.name == stepUntil && missing.Hidden != nil && missing.Hidden.Kept {
+		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok &&
+			step.name == stepUntil && missing.Hidden != nil && missing.Hidden.Kept {
 			return reg, nil, err // no other server can have it
 		}
 		if err == nil && step.name != stepAll && f.mayBeLent(t) {
@@ -217,11 +218,13 @@ func (f *finder) steps(name string, q Query) []step {
 	}
 	switch one := all.server; {
 	case len(f.sources.InUse()) == 0:
-	case f.sources.OffOf(name) != nil && len(f.set.RawNamed("overrides")) == 0: // an override could give the name to any tool
+	case f.sources.OffOf(name) != nil && len(f.set.RawNamed("overrides")) == 0:
+		// An override could give the name to any tool.
 		return append(out, step{stepLocal, f.sources.Local, nil})
 	case one == nil:
 		out = append(out, step{stepLocal, f.sources.Local, nil})
-		if !q.Whole && q.Format == "" && !f.recording { // which servers answer before the tool is found differs from run to run
+		if !q.Whole && q.Format == "" && !f.recording {
+			// Which servers answer before the tool is found differs from run to run.
 			out = append(out, step{stepUntil, all.sources, nil})
 		}
 	case len(f.sources.InUse()) > 1:
@@ -241,7 +244,8 @@ func (f *finder) load(ctx context.Context, step step, name string, q Query) *reg
 	var reg *registry.Registry
 	if key == stepUntil {
 		done := f.reports.screen.Watch()
-		reg = f.loader.LoadFor(ctx, step.sources, name, func(reg *registry.Registry) error { _, err := q.lookup(reg, name); return err })
+		reg = f.loader.LoadFor(ctx, step.sources, name,
+			func(reg *registry.Registry) error { _, err := q.lookup(reg, name); return err })
 		done()
 		if len(reg.Reports()) == len(step.sources) {
 			key = stepAll
@@ -307,7 +311,8 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 	if missing.Hidden == nil {
 		missing.Hidden = f.sources.Hidden(reg, missing.Name)
 	}
-	if named := f.sources.Of(missing.Name); missing.Hidden != nil || len(missing.Versions) > 0 || named != nil && reg.Failure(named.Name()) == nil {
+	if named := f.sources.Of(missing.Name); missing.Hidden != nil ||
+		len(missing.Versions) > 0 || named != nil && reg.Failure(named.Name()) == nil {
 		return err // the name says which source would have the tool
 	}
 	if failed := reg.Failed(); len(failed) > 0 {
@@ -366,7 +371,8 @@ func (f *finder) renew(ctx context.Context, kept bool, wanted func(registry.Sour
 		}
 		if changes := changesOf(before[source], now); len(changes) > 0 {
 			f.reports.add(registry.Warning("cache_outdated", source.Name(),
-				fmt.Sprintf("%s has changed since it was cached; the cache was updated: %s", source.Name(), strings.Join(changes, "; ")), ""))
+				fmt.Sprintf("%s has changed since it was cached; the cache was updated: %s",
+					source.Name(), strings.Join(changes, "; ")), ""))
 		}
 	}
 	return true

@@ -202,7 +202,8 @@ func (c *callLimits) count(ctx context.Context, t *registry.Tool) error {
 		matches := func(spelling string) bool { return text.MatchNameFold(l.Tool, spelling) }
 		ofGroup := func(group string) bool { return text.MatchNameFold(l.Group, group) }
 		if (l.Client == "" || text.MatchNameFold(l.Client, name)) &&
-			(l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Called(), matches)) {
+			(l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) &&
+			(l.Tool == "" || slices.ContainsFunc(t.Called(), matches)) {
 			limits = append(limits, l)
 		}
 	}
@@ -252,7 +253,8 @@ func takeShared(ctx context.Context, s *store.Store, tool, name string, limits [
 	var spans []store.Span
 	var of []settings.CallLimit // each span's
 	for _, l := range limits {
-		span := store.Span{ID: strings.Join([]string{name, l.Client, l.Group, l.Tool, strconv.Itoa(l.Rank)}, "\x00"), Most: l.Calls, Per: l.Per}
+		span := store.Span{ID: strings.Join([]string{name, l.Client, l.Group, l.Tool, strconv.Itoa(l.Rank)}, "\x00"),
+			Most: l.Calls, Per: l.Per}
 		switch i := slices.IndexFunc(spans, func(other store.Span) bool { return other.ID == span.ID }); {
 		case i < 0:
 			spans, of = append(spans, span), append(of, l)
@@ -266,7 +268,8 @@ func takeShared(ctx context.Context, s *store.Store, tool, name string, limits [
 	full, left, err := s.Count(ctx, spans)
 	switch _, away := errors.AsType[*store.AwayError](err); {
 	case away:
-		return &exec.Denied{Tool: tool, Reason: "the number of calls is limited, and " + err.Error(), Origin: of[0].Origin.String(), Later: true}
+		return &exec.Denied{Tool: tool, Reason: "the number of calls is limited, and " + err.Error(),
+			Origin: of[0].Origin.String(), Later: true}
 	case err != nil:
 		return err
 	case full < 0:

@@ -52,7 +52,13 @@ type journalEntry struct {
 // result returns the result of an entry.
 func (e *journalEntry) result() (registry.Result, error) {
 	content, err := registry.ParseContent(e.Content)
-	return registry.Result{Content: content, Structured: e.Structured, IsError: e.IsError, ErrorCategory: e.Category, Summary: e.Summary}, err
+	return registry.Result{
+		Content:       content,
+		Structured:    e.Structured,
+		IsError:       e.IsError,
+		ErrorCategory: e.Category,
+		Summary:       e.Summary,
+	}, err
 }
 
 // finished is a call of this run: an entry, or what one is made of only if it is kept.
@@ -74,7 +80,8 @@ func (f *finished) asEntry() (journalEntry, error) {
 	}
 	var err error
 	e.Content, err = json.Marshal(append([]registry.Content{}, f.result.Content...))
-	e.Structured, e.IsError, e.Category, e.Summary = f.result.Structured, f.result.IsError, f.result.ErrorCategory, f.result.Summary
+	e.Structured, e.IsError, e.Category, e.Summary = f.result.Structured, f.result.IsError,
+		f.result.ErrorCategory, f.result.Summary
 	return e, err
 }
 
@@ -161,11 +168,13 @@ func (j *Journal) Keep() {
 	}
 	data, err := j.encode()
 	if err == nil {
-		_ = j.dir.Sweep(time.Now(), state.Bounds{Age: policy.QuestionLifetime, Files: 100, Bytes: 256 << 20}) // what stays is swept next time
+		// What stays is swept next time.
+		_ = j.dir.Sweep(time.Now(), state.Bounds{Age: policy.QuestionLifetime, Files: 100, Bytes: 256 << 20})
 		err = j.dir.Put(j.name, data)
 	}
 	if err != nil {
-		j.reports.add(registry.Warning("script_not_kept", "", "the finished calls cannot be kept, so all are made again: "+err.Error(), ""))
+		j.reports.add(registry.Warning("script_not_kept", "",
+			"the finished calls cannot be kept, so all are made again: "+err.Error(), ""))
 	}
 }
 

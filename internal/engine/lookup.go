@@ -29,7 +29,8 @@ func (f *finder) shown(ctx context.Context, name string, q Query, found Found, e
 		return found, err
 	}
 	named := f.of(ctx).sources.Of(name)
-	if err == nil && found.reach == nil && !s.showsTool(found.Tool) || err != nil && named != nil && !s.showsSource(named.Name()) {
+	if err == nil && found.reach == nil && !s.showsTool(found.Tool) ||
+		err != nil && named != nil && !s.showsSource(named.Name()) {
 		err = &registry.NotFoundError{Name: name}
 	}
 	return found, ScopeError(ctx, found.Registry, name, err)
@@ -66,7 +67,8 @@ func (f *finder) Local(ctx context.Context) (*registry.Registry, error) {
 // not wait. To call a tool use [Tools.Find], because other sources may override names
 // of built-in tools.
 func (f *finder) BuiltIn(ctx context.Context) *registry.Registry {
-	own := slices.DeleteFunc(slices.Clone(f.sources.Local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
+	own := slices.DeleteFunc(slices.Clone(f.sources.Local),
+		func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
 	return f.loadStep(ctx, step{name: stepShown, sources: own})
 }
 
@@ -146,7 +148,8 @@ func ScopeError(ctx context.Context, reg *registry.Registry, name string, err er
 		out.Near = registry.Near(name, slices.Compact(names))
 	}
 	if failed, ok := errors.AsType[*maybeFailedError](err); ok && out.Hidden == nil {
-		if of := slices.DeleteFunc(slices.Clone(failed.failed), func(source string) bool { return !s.showsSource(source) }); len(of) > 0 {
+		if of := slices.DeleteFunc(slices.Clone(failed.failed),
+			func(source string) bool { return !s.showsSource(source) }); len(of) > 0 {
 			return &maybeFailedError{out, of}
 		}
 	}

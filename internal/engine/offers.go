@@ -23,7 +23,8 @@ type Offers struct {
 // Split splits tools into those to declare and those whose every call is denied. The
 // latter are hidden, but a call of one is still answered with the denial. It returns an
 // *InputError if the rules are invalid.
-func (o *Offers) Split(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
+func (o *Offers) Split(ctx context.Context, reg *registry.Registry,
+	tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
 	p, err := o.gate.policies.policy(reg)
 	if err != nil {
 		return nil, nil, err
@@ -33,7 +34,13 @@ func (o *Offers) Split(ctx context.Context, reg *registry.Registry, tools []*reg
 		v, denied := p.DeniesAll(ctx, t)
 		if denied {
 			hidden = append(hidden,
-				registry.Hidden{Name: t.Name, Version: t.Version, Source: t.Source, Reason: "every call is denied: " + v.Reason, Setting: v.Origin})
+				registry.Hidden{
+					Name:    t.Name,
+					Version: t.Version,
+					Source:  t.Source,
+					Reason:  "every call is denied: " + v.Reason,
+					Setting: v.Origin,
+				})
 		}
 		return denied
 	})
@@ -65,7 +72,13 @@ func (o *Offers) Declared(ctx context.Context, whole *registry.Registry, format 
 func (o *Offers) Deferral(ctx context.Context, whole *registry.Registry, all bool) (deferred.Options, error) {
 	offered, _, err := o.Split(ctx, whole, whole.Tools())
 	set := o.finder.set.Search
-	return deferred.Options{All: all, Budget: set.Budget, Client: set.Client, Overview: o.overview(offered), Always: o.alwaysDeclared()}, err
+	return deferred.Options{
+		All:      all,
+		Budget:   set.Budget,
+		Client:   set.Client,
+		Overview: o.overview(offered),
+		Always:   o.alwaysDeclared(),
+	}, err
 }
 
 // alwaysDeclared returns a function that reports whether search.always names a tool.
@@ -89,7 +102,8 @@ func (o *Offers) overview(tools []*registry.Tool) deferred.Overview {
 		if !ok {
 			i = len(out.Sources)
 			at[t.Source] = i
-			out.Sources = append(out.Sources, deferred.Source{Name: t.Source, Description: o.serverDescription(t.Server)})
+			out.Sources = append(out.Sources,
+				deferred.Source{Name: t.Source, Description: o.serverDescription(t.Server)})
 		}
 		out.Sources[i].Tools++
 	}
@@ -114,7 +128,8 @@ type Ranked struct {
 // Search returns the tools that match a query, the best first and at most limit of them,
 // and the number of all matches. If search.command fails, the order stays unchanged and
 // there is a warning.
-func (o *Offers) Search(ctx context.Context, tools []*registry.Tool, query string, limit int) (found []Ranked, matched int, err error) {
+func (o *Offers) Search(ctx context.Context, tools []*registry.Tool,
+	query string, limit int) (found []Ranked, matched int, err error) {
 	documents := make([]toolsearch.Document, len(tools))
 	for i, t := range tools {
 		documents[i] = toolsearch.Of(&t.Definition, o.serverDescription(t.Server))
@@ -162,8 +177,10 @@ func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, li
 	case err != nil:
 		return o.unordered(found, err)
 	case len(unknown) > 0:
-		o.finder.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_unknown_tool",
-			Message: fmt.Sprintf("search.command named unknown tools, which are ignored: %s", text.Quote(strings.Join(unknown, ", ")))})
+		o.finder.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: "search_command_unknown_tool",
+			Message: fmt.Sprintf("search.command named unknown tools, which are ignored: %s",
+				text.Quote(strings.Join(unknown, ", ")))})
 	}
 	out := make([]Ranked, 0, len(found))
 	for _, i := range order {

@@ -52,7 +52,8 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	if home, ok := homeWithin(set.Workspace, environ); ok {
 		p.NewHidden = func(path string) bool {
 			rel, err := filepath.Rel(home, path)
-			return builtin.NewHidden(set.Workspace, path) || err == nil && filepath.IsLocal(rel) && builtin.StartsPrograms(rel)
+			return builtin.NewHidden(set.Workspace, path) ||
+				err == nil && filepath.IsLocal(rel) && builtin.StartsPrograms(rel)
 		}
 	}
 	if set.Globals.Yes && mode != policy.ModePlan {
@@ -97,7 +98,8 @@ func homeWithin(workspace string, environ []string) (rel string, ok bool) {
 // OpenApprovals returns the stored approvals of the project. Without a state folder
 // there are none, and adding one fails with the reason. shared has those of clients; if it
 // is nil, the state folder has them too.
-func OpenApprovals(set *settings.Settings, folders *state.Folders, shared *store.Store, warn func(registry.Diagnostic)) *policy.Approvals {
+func OpenApprovals(set *settings.Settings, folders *state.Folders,
+	shared *store.Store, warn func(registry.Diagnostic)) *policy.Approvals {
 	d, err := folders.State()
 	project := set.ProjectRoot
 	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {
@@ -159,7 +161,8 @@ func (s *policies) programsOf(ctx context.Context, x *values.Expander, t *regist
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, program{Headers: append(values.Pairs(a.Headers), values.Auth(a)...), URLs: []string{a.Spec, a.URL}})
+		all = append(all, program{Headers: append(values.Pairs(a.Headers), values.Auth(a)...),
+			URLs: []string{a.Spec, a.URL}})
 	}
 	command := func(c settings.Command, set *settings.Settings) error {
 		argv, err := x.Command(c)
@@ -195,7 +198,8 @@ func policyDefaults(set *settings.Settings) (map[registry.Category]policy.Rule, 
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Origin, err)
 		}
-		out[registry.Category(category)] = policy.Rule{Category: category, Decision: decision, Reason: r.Reason, Origin: r.Origin.String()}
+		out[registry.Category(category)] = policy.Rule{Category: category,
+			Decision: decision, Reason: r.Reason, Origin: r.Origin.String()}
 	}
 	return out, nil
 }
@@ -229,7 +233,8 @@ func compileRules(set *settings.Settings, evaluator []string) (*policyRules, err
 }
 
 // entryRules appends a rule for each entry of a list such as excludeTools.
-func entryRules(out []policy.Rule, list settings.List, decision policy.Decision, problems *[]document.Problem) []policy.Rule {
+func entryRules(out []policy.Rule, list settings.List,
+	decision policy.Decision, problems *[]document.Problem) []policy.Rule {
 	for i, e := range list.Sourced() {
 		r, err := policy.EntryRule(e, decision)
 		if err != nil {
@@ -343,7 +348,8 @@ func (c *exampleCheck) tool(r *policy.Rule, name string) *registry.Tool {
 			return &c.builtin[i]
 		}
 	}
-	t := &registry.Tool{Trusted: true, Definition: registry.Definition{Name: name, Source: r.Source, Category: registry.Category(r.Category)}}
+	t := &registry.Tool{Trusted: true,
+		Definition: registry.Definition{Name: name, Source: r.Source, Category: registry.Category(r.Category)}}
 	if len(r.Annotations) > 0 {
 		t.Annotations, _ = json.Marshal(r.Annotations) // cannot fail for booleans
 	}
@@ -416,7 +422,8 @@ func (a sharedApprovals) Update(ctx context.Context, file string, change func([]
 }
 
 // Each implements policy.SharedApprovals.
-func (a sharedApprovals) Each(ctx context.Context, folder string, use func([]byte, func(context.Context) error) error) error {
+func (a sharedApprovals) Each(ctx context.Context, folder string,
+	use func([]byte, func(context.Context) error) error) error {
 	return a.store.Each(ctx, folder, use)
 }
 

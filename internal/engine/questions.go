@@ -69,7 +69,8 @@ func (q *questions) askPerson(ctx context.Context, e ask.Elicitation) (ask.Answe
 // declined reports that a server's question was declined without asking
 // anybody.
 func (q *questions) declined(server, what, reason string) {
-	q.reports.whileRunning(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "request_declined", Source: registry.MCPPrefix + server,
+	q.reports.whileRunning(registry.Diagnostic{Severity: registry.SeverityWarning,
+		Code: "request_declined", Source: registry.MCPPrefix + server,
 		Message: fmt.Sprintf("a %s of server %q was declined: %s", what, server, reason)})
 }
 
@@ -106,7 +107,8 @@ func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawM
 	result, err := s.executor.Execute(ctx, tool, registry.Call{Tool: tool.Name, Params: q.Params})
 	switch {
 	case errors.Is(err, registry.ErrNeedsConfirmation):
-		s.declined(fmt.Sprintf("nobody can be asked; add a rule that allows the tool %q, or set trust: true for the server", tool.Name))
+		s.declined(fmt.Sprintf(
+			"nobody can be asked; add a rule that allows the tool %q, or set trust: true for the server", tool.Name))
 		return nil, errors.New("the user does not allow it")
 	case errors.Is(err, registry.ErrDenied):
 		s.declined(err.Error())
@@ -151,11 +153,13 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 	command, server := s.gate.programs.Settings.Sampling.Command, s.server
 	source := registry.MCPPrefix + server.Name
 	// An approval is tied to this command for this server, as written. Strings always encode.
-	identity, _ := json.Marshal(map[string]any{"sampling": secret.Args(command.Argv), "server": server.Name, "command": server.Command,
-		"args": secret.Args(server.Args), "url": secret.MaskKnown(server.URL), "httpUrl": secret.MaskKnown(server.HTTPURL)})
+	identity, _ := json.Marshal(map[string]any{"sampling": secret.Args(command.Argv), "server": server.Name,
+		"command": server.Command, "args": secret.Args(server.Args), "url": secret.MaskKnown(server.URL),
+		"httpUrl": secret.MaskKnown(server.HTTPURL)})
 	t := &registry.Tool{Identity: identity, Trusted: server.Trust,
 		Definition: registry.Definition{
-			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: samplingMethod, Server: server.Name, Source: source,
+			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: samplingMethod,
+			Server: server.Name, Source: source,
 			Description: "Asks your model a question from the server.", Category: registry.CategoryOther,
 			InputSchema: json.RawMessage(`{"type":"object"}`),
 		},
@@ -183,7 +187,13 @@ func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (reg
 		return registry.Result{}, err
 	}
 	out, err := s.gate.programs.Confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx,
-		process.Spec{Argv: argv, Dir: s.gate.programs.Settings.ProjectRoot, Env: s.gate.programs.EnvFor(command), Stdin: params, MaxOutput: maxOutput})
+		process.Spec{
+			Argv:      argv,
+			Dir:       s.gate.programs.Settings.ProjectRoot,
+			Env:       s.gate.programs.EnvFor(command),
+			Stdin:     params,
+			MaxOutput: maxOutput,
+		})
 	switch {
 	case context.Cause(ctx) != nil:
 		return registry.Result{}, context.Cause(ctx)
@@ -206,7 +216,8 @@ func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (reg
 func (s *samplingCommand) failed(why error, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why.Error()
 	s.reports.whileRunning(
-		registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + tailOf(stderr)})
+		registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: "sampling_failed", Message: text + tailOf(stderr)})
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 

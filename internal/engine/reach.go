@@ -50,7 +50,8 @@ func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result
 	if err != nil {
 		return registry.Result{}, err
 	}
-	a.Unavailable = slices.DeleteFunc(r.registry.Failed(), func(source string) bool { return !scopeOf(ctx).showsSource(source) })
+	a.Unavailable = slices.DeleteFunc(r.registry.Failed(),
+		func(source string) bool { return !scopeOf(ctx).showsSource(source) })
 	text, err := a.Text()
 	return registry.Result{Content: []registry.Content{registry.TextContent(text)}}, err
 }
@@ -149,7 +150,8 @@ func (r *reach) nameOf(t *registry.Tool) string {
 }
 
 // declarations declares the tools that a search finds.
-func (r *reach) declarations(ctx context.Context, format provider.Format, raw json.RawMessage) ([]json.RawMessage, error) {
+func (r *reach) declarations(ctx context.Context, format provider.Format,
+	raw json.RawMessage) ([]json.RawMessage, error) {
 	p, err := readSearch(raw)
 	if err != nil {
 		return nil, err
@@ -186,13 +188,15 @@ func reachOf(f Found) *reach {
 }
 
 // called reads the params of call_tool.
-func (r *reach) called(ctx context.Context, t *registry.Tool, raw json.RawMessage) (name string, params json.RawMessage, err error) {
+func (r *reach) called(ctx context.Context, t *registry.Tool,
+	raw json.RawMessage) (name string, params json.RawMessage, err error) {
 	all, err := registry.DecodeParams(t.Name, raw)
 	if err != nil {
 		return "", nil, err
 	}
 	if given := jsonx.Get(all, "params"); jsonx.KindOf(given) == jsonx.String {
-		return "", nil, registry.Invalid(t.Name, "/params", `must be an object, such as {"path":"a.txt"}, not a string that contains JSON`)
+		return "", nil, registry.Invalid(t.Name, "/params",
+			`must be an object, such as {"path":"a.txt"}, not a string that contains JSON`)
 	}
 	if err := r.registry.Validate(ctx, t, all); err != nil {
 		return "", nil, err
@@ -203,7 +207,8 @@ func (r *reach) called(ctx context.Context, t *registry.Tool, raw json.RawMessag
 
 // reaching returns the one of the three tools with this name, if the registry has no tool
 // of that name. ok is false for all other names.
-func (o *Offers) reaching(ctx context.Context, whole *registry.Registry, name, format string) (found Found, ok bool, err error) {
+func (o *Offers) reaching(ctx context.Context, whole *registry.Registry,
+	name, format string) (found Found, ok bool, err error) {
 	kind := deferred.Kind(name)
 	if kind == "" {
 		return Found{}, false, nil
@@ -231,7 +236,8 @@ func (o *Offers) reaching(ctx context.Context, whole *registry.Registry, name, f
 // Reaching returns the three tools through which a model reaches the tools of
 // the whole registry, preceded by those that must be declared with them
 // according to the settings (search.always, deferLoading: false) or always.
-func (o *Offers) Reaching(ctx context.Context, whole *registry.Registry, always func(*registry.Definition) bool) ([]Found, error) {
+func (o *Offers) Reaching(ctx context.Context, whole *registry.Registry,
+	always func(*registry.Definition) bool) ([]Found, error) {
 	offered, err := o.inScope(ctx, whole)
 	if err != nil {
 		return nil, err

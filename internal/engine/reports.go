@@ -94,7 +94,8 @@ func (r *reports) shows(source string) (done func()) {
 }
 
 // newReports returns reports that begin with notices. log and screen may be nil.
-func newReports(warn func(registry.Diagnostic), log *slog.Logger, screen Screen, notices []registry.Diagnostic) *reports {
+func newReports(warn func(registry.Diagnostic), log *slog.Logger,
+	screen Screen, notices []registry.Diagnostic) *reports {
 	r := &reports{add: warn, log: log, screen: screen, notices: slices.Clone(notices)}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -147,7 +148,8 @@ func (a *announcer) announce(ctx context.Context, reg *registry.Registry) {
 	if set == nil || !a.done.CompareAndSwap(false, true) {
 		return
 	}
-	if err := errors.Join(set.Registered(ctx, reg.Tools()), set.Noticed(ctx, a.reports.with(reg.Diagnostics()))); err != nil {
+	if err := errors.Join(set.Registered(ctx, reg.Tools()),
+		set.Noticed(ctx, a.reports.with(reg.Diagnostics()))); err != nil {
 		a.reports.add(registry.Warning("hook_failed", "", err.Error(), ""))
 	}
 }

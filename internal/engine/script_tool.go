@@ -37,7 +37,8 @@ const scriptSchema = `{"type":"object","properties":{` +
 
 // tool returns the tool run_script without signatures.
 func (s *Scripts) tool(name, file string) *registry.Tool {
-	t := &registry.Tool{Definition: registry.Definition{Name: name, DisplayName: "Run a script", Source: registry.SourceComposite,
+	t := &registry.Tool{Definition: registry.Definition{Name: name,
+		DisplayName: "Run a script", Source: registry.SourceComposite,
 		Category: registry.CategoryOther, InputSchema: json.RawMessage(scriptSchema), Description: scriptHelp}}
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		var p struct {
@@ -115,7 +116,8 @@ func (s *Scripts) Listed(ctx context.Context, whole *registry.Registry) (*regist
 // Declare returns the tool run_script with the signatures of the tools that fit in
 // search.budget, for the format of its declaration. Its scripts can only call the tools that
 // allowed reports. It returns false if rules deny its every call.
-func (s *Scripts) Declare(ctx context.Context, whole *registry.Registry, format string, allowed func(*registry.Tool) bool) (Found, bool, error) {
+func (s *Scripts) Declare(ctx context.Context, whole *registry.Registry,
+	format string, allowed func(*registry.Tool) bool) (Found, bool, error) {
 	tools, err := s.offers.inScope(ctx, whole)
 	if err != nil {
 		return Found{}, false, err
@@ -242,7 +244,8 @@ func checkUse(ctx context.Context, f Found, use *script.Mention) (findings []Fin
 			continue // only known when the script runs
 		case v.Pointer == "" && v.Keyword == "required" && use.Open:
 			continue
-		case v.Pointer == "" && v.Keyword != "required" && v.Keyword != "additionalProperties" && (use.Open || len(unknown) > 0):
+		case v.Pointer == "" && v.Keyword != "required" &&
+			v.Keyword != "additionalProperties" && (use.Open || len(unknown) > 0):
 			continue // a combination of params
 		}
 		at := use.At

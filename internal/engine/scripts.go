@@ -73,7 +73,15 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	r.journal = s.openJournal(ctx, hash, jsonx.Canonical(params))
 	clock := &script.Clock{}
 	out, err := script.Run(exec.WithPause(ctx, clock.Pause),
-		script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.engine, Host: r, Clock: clock})
+		script.Script{
+			Name:   file,
+			Text:   text,
+			Params: params,
+			Limits: s.limits(),
+			Engine: s.engine,
+			Host:   r,
+			Clock:  clock,
+		})
 	return r.finish(ctx, out, err)
 }
 
@@ -130,14 +138,16 @@ func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 	name, err := r.name(ctx, c.Path)
 	var result registry.Result
 	if err == nil {
-		result, err = r.journal.Once(name, c.Params, func() (registry.Result, bool, error) { return r.make(ctx, name, c) })
+		result, err = r.journal.Once(name, c.Params,
+			func() (registry.Result, bool, error) { return r.make(ctx, name, c) })
 	}
 	if err != nil {
 		r.mu.Lock()
 		r.failed[c.ID] = err
 		r.mu.Unlock()
 		open, asks := errors.AsType[*exec.NeedsConfirmation](err)
-		return script.Reply{Err: cmp.Or(err.Error(), "the call failed"), Category: scriptCategory(err), Ends: asks && open.Kept != nil}
+		return script.Reply{Err: cmp.Or(err.Error(), "the call failed"),
+			Category: scriptCategory(err), Ends: asks && open.Kept != nil}
 	}
 	if result.IsError {
 		r.mu.Lock()
@@ -152,7 +162,8 @@ func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 }
 
 // make makes a call, and reports whether it may be made again.
-func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (result registry.Result, again bool, err error) {
+func (r *scriptRun) make(ctx context.Context, name string,
+	c script.Call) (result registry.Result, again bool, err error) {
 	f, err := r.finder.Find(ctx, name, Query{Call: true, Step: r.steps, Scope: !r.steps})
 	if err != nil {
 		return registry.Result{}, false, r.noServer(ctx, c.Path, err)
@@ -160,7 +171,8 @@ func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (resul
 	if r.progress != nil {
 		r.progress(registry.Progress{Done: float64(c.ID), Message: name})
 	}
-	result, err = r.gate.call(ctx, f, registry.Call{Tool: name, Params: c.Params, ID: r.id, Place: c.At, Steps: r.Scripts}, nil)
+	result, err = r.gate.call(ctx, f,
+		registry.Call{Tool: name, Params: c.Params, ID: r.id, Place: c.At, Steps: r.Scripts}, nil)
 	if err == nil && !result.IsError {
 		r.mu.Lock()
 		r.results = append(r.results, name)
@@ -192,7 +204,8 @@ func (s *Scripts) noServer(ctx context.Context, path []string, err error) error 
 	if !ok || len(path) != 2 || missing.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
 		return err
 	}
-	known := slices.DeleteFunc(s.finder.of(ctx).sources.Names(), func(name string) bool { return !scopeOf(ctx).showsServer(name) })
+	known := slices.DeleteFunc(s.finder.of(ctx).sources.Names(),
+		func(name string) bool { return !scopeOf(ctx).showsServer(name) })
 	if !slices.Contains(known, path[0]) {
 		return &sources.NoServerError{Name: path[0], Known: known}
 	}
@@ -263,12 +276,14 @@ func (r *scriptRun) reply(result *registry.Result) script.Reply {
 		r.size += int64(len(c.Data) + len(c.Text))
 		if most := r.finder.set.Limits.Result; most > 0 && r.size > most {
 			return script.Reply{
-				Err:      fmt.Sprintf("the images and other content of the script's calls exceed %d bytes (limits.result)", most),
+				Err: fmt.Sprintf(
+					"the images and other content of the script's calls exceed %d bytes (limits.result)", most),
 				Category: string(registry.ErrorExecution),
 			}
 		}
 		r.media = append(r.media, c)
-		out.Parts = append(out.Parts, script.Part{Media: len(r.media), Kind: string(c.Type), MIMEType: c.MIMEType, URI: c.URI})
+		out.Parts = append(out.Parts, script.Part{Media: len(r.media),
+			Kind: string(c.Type), MIMEType: c.MIMEType, URI: c.URI})
 	}
 	return out
 }

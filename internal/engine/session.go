@@ -86,17 +86,19 @@ type Deps struct {
 
 // Options are the options of one run. The zero value has no restrictions.
 type Options struct {
-	Preset  string            // only the tools of these presets, with commas; "" stands for all tools
-	Context []programs.Fact   // context values for this run
-	Cache   cache.Mode        // how cached listings are used
-	Still   bool              // start nothing, not even a command reference in the settings; Cache must be cache.Offline
-	Counts  bool              // also count prompts and resources of servers
-	Uncut   bool              // do not shorten results
-	Apps    bool              // the session serves clients that may show pages of tools, see [registry.Registry.Apps]
-	Guard   bool              // guard the processes of servers, see [process.Spec]
-	Kept    mcpclient.KeptUse // of servers with keep
-	List    bool              // nothing is called: servers are stopped as soon as they have listed their tools
-	Locked  bool              // refuse tools that differ from toolreg.lock
+	Preset  string          // only the tools of these presets, with commas; "" stands for all tools
+	Context []programs.Fact // context values for this run
+	Cache   cache.Mode      // how cached listings are used
+	// Still starts nothing, not even a command reference in the settings. Cache must be
+	// cache.Offline.
+	Still  bool
+	Counts bool              // also count prompts and resources of servers
+	Uncut  bool              // do not shorten results
+	Apps   bool              // the session serves clients that may show pages of tools, see [registry.Registry.Apps]
+	Guard  bool              // guard the processes of servers, see [process.Spec]
+	Kept   mcpclient.KeptUse // of servers with keep
+	List   bool              // nothing is called: servers are stopped as soon as they have listed their tools
+	Locked bool              // refuse tools that differ from toolreg.lock
 	// Earlier is the session that this one is to replace. Servers whose settings are the same
 	// go on in this one, see [Session.TakeOver]. Without it all servers are new.
 	Earlier *Session
@@ -170,7 +172,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	inside := sync.OnceValues(func() (string, bool) { return process.InsideServer(deps.Environ) })
 	var early sync.WaitGroup // work that needs only the settings, most of it in the kernel
 	defer early.Wait()
-	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" && kept.KeepFor(s) <= 0 }) {
+	if !opts.Still && slices.ContainsFunc(set.Servers,
+		func(s settings.Server) bool { return s.Command != "" && kept.KeepFor(s) <= 0 }) {
 		process.Prepare()
 	}
 	early.Go(func() {
@@ -186,8 +189,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	programs := programs.New(ctx, programs.Set{Settings: set, Dir: deps.Dir, Environ: deps.Environ, Folders: deps.Folders,
-		Warn: reports.add, Log: reports.log}, opts.Still, mask.Add)
+	programs := programs.New(ctx, programs.Set{Settings: set, Dir: deps.Dir, Environ: deps.Environ,
+		Folders: deps.Folders, Warn: reports.add, Log: reports.log}, opts.Still, mask.Add)
 	var shared *store.Store
 	var before *sources.Connections
 	counted := &quotas{}
@@ -208,23 +211,39 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	// What a call passes through.
 	facts := programs.Facts(opts.Context)
 	outputs := outputs{programs, facts}
-	logins := &sources.Logins{Programs: programs, Shared: shared, PerClient: opts.ClientLogins || opts.Shared && set.Serve.OAuth.Issuer.Value != ""}
+	logins := &sources.Logins{Programs: programs, Shared: shared,
+		PerClient: opts.ClientLogins || opts.Shared && set.Serve.OAuth.Issuer.Value != ""}
 	policies := &policies{rules: rules, programs: programs, clients: shared,
-		credentials: sync.OnceValue(func() func(string) string { return programs.Confiner.Credentials(outputs.Folder) })}
+		credentials: sync.OnceValue(func() func(string) string {
+			return programs.Confiner.Credentials(outputs.Folder)
+		})}
 	audit := record.NewCalls(record.Options{Settings: set, Folders: deps.Folders, Mask: mask,
 		Warn: reports.add, Log: reports.log, Outcome: deps.Outcome, Began: deps.Began})
-	runs := &toolRuns{outputs: outputs, logins: logins, uncut: opts.Uncut, renew: opts.Cache == cache.Renew, set: set, reports: reports}
+	runs := &toolRuns{
+		outputs: outputs,
+		logins:  logins,
+		uncut:   opts.Uncut,
+		renew:   opts.Cache == cache.Renew,
+		set:     set,
+		reports: reports,
+	}
 	gate := &gate{
 		programs: programs, policies: policies, audit: audit, runs: runs,
 		limits: callLimits{set.CallLimits, counted, shared}, asker: deps.Asker, tape: tape,
 	}
 	if deps.Describe != nil {
-		gate.unattended = &unattended{programs: programs, policies: policies, reports: reports, describe: deps.Describe, replayed: tape.Replays()}
+		gate.unattended = &unattended{
+			programs: programs,
+			policies: policies,
+			reports:  reports,
+			describe: deps.Describe,
+			replayed: tape.Replays(),
+		}
 	}
 
 	// Where tools come from.
-	listings := listing.New(listing.Options{Settings: set, Environ: deps.Environ, Folders: deps.Folders, Expander: programs.Expander,
-		Version: deps.Version, Mode: opts.Cache, Warn: reports.add, Log: reports.log,
+	listings := listing.New(listing.Options{Settings: set, Environ: deps.Environ, Folders: deps.Folders,
+		Expander: programs.Expander, Version: deps.Version, Mode: opts.Cache, Warn: reports.add, Log: reports.log,
 		Still: opts.Still, Counts: opts.Counts, Lists: opts.List || opts.Counts})
 	questions := &questions{deps.Asker, gate, reports}
 	common := commonOptions(programs, reports, deps, opts, mask)
@@ -239,9 +258,10 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	own := builtin.Options{Began: deps.Start, Keeper: deps.Keeper,
 		Outputs: outputs, Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
 	noticeWorkspace(set, opts.Preset, reports)
-	sources, connections := sources.New(ctx, sources.Options{Programs: programs, Facts: facts, Logins: logins, Listings: listings, Kept: kept,
-		Base: base, Earlier: before, Notice: reports.notice, Tools: own,
-		Evaluator: deps.Evaluator, Host: opts.Host, Replayed: replayed, OnlyLocal: onlyLocal(opts.Preset), Inside: inside})
+	sources, connections := sources.New(ctx, sources.Options{Programs: programs, Facts: facts, Logins: logins,
+		Listings: listings, Kept: kept, Base: base, Earlier: before, Notice: reports.notice, Tools: own,
+		Evaluator: deps.Evaluator, Host: opts.Host, Replayed: replayed,
+		OnlyLocal: onlyLocal(opts.Preset), Inside: inside})
 	if err := rules.CheckExamples(ctx, sources.Builtin, programs.Shell()); err != nil {
 		return nil, err
 	}
@@ -252,13 +272,16 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		return nil, err
 	}
 	owners := owner.Options{Settings: set, Folders: deps.Folders, Warn: reports.add, Log: reports.log,
-		Locks: func() (*lock.Set, error) { return findLock(set, deps.Environ) }, Relock: opts.Last != nil, Store: opts.Cache != cache.Offline}
+		Locks: func() (*lock.Set, error) { return findLock(set, deps.Environ) }, Relock: opts.Last != nil,
+		Store: opts.Cache != cache.Offline}
 	names := owner.NewNames(owners)
 	if set.View == nil {
 		options.Names = names
 	}
 	options.Begins = reports.shows
-	switch { // entries of servers do not count when the recording is used, and a recorded failure says nothing about the source of today
+	// Entries of servers do not count when the recording is used, and a recorded failure says
+	// nothing about the source of today.
+	switch {
 	case tape.Records():
 		deps.Record.Order(sources.All())
 		options.Observe, options.Found = listings.Observe, tape.Found(sourceFilters(set, sources.APIs()))
@@ -274,8 +297,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	scripts := &Scripts{gate, finder, offers, deps.ScriptEngine}
 	tools := &Tools{finder, offers, scripts}
 	return &Session{
-		Settings: set, Expander: programs.Expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts}, Scripts: scripts,
-		Servers: sources.Servers, Connections: connections, Logins: logins, Plugins: sources.Plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
+		Settings: set, Expander: programs.Expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts},
+		Scripts: scripts, Servers: sources.Servers, Connections: connections, Logins: logins,
+		Plugins: sources.Plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
 		OfferOwners: owner.NewOffers(owners), Records: listings.Records, Store: shared,
 		gate: gate, finder: finder, listed: opts.Listed, earlier: opts.Earlier,
 	}, nil
@@ -283,7 +307,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 
 // registryOptions returns the options of the registry that do not depend on other parts of the
 // session.
-func registryOptions(p *programs.Set, opts Options, sources *sources.Set, evaluator []string) (registry.Options, error) {
+func registryOptions(p *programs.Set, opts Options,
+	sources *sources.Set, evaluator []string) (registry.Options, error) {
 	set := p.Settings
 	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.APIs())),
 		Last: opts.Last, LastShaped: opts.LastShaped, Conflicts: set.Conflicts, MaxDescription: set.Limits.Description,
@@ -394,9 +419,10 @@ func (s *Session) Close() {
 func commonOptions(p *programs.Set, reports *reports, deps Deps, opts Options, mask *record.Mask) mcpclient.Options {
 	limits := p.Settings.Limits
 	o := mcpclient.Options{
-		ProjectRoot: p.Settings.ProjectRoot, Workspace: p.Workspace(), Environ: process.ChildEnviron(p.Environ), Version: deps.Version,
-		Expand: p.Expander.Server, Hide: mask.Hide, Logger: p.Log, OnState: reports.serverState,
-		Counts: opts.Counts, ListOnly: opts.List, Apps: opts.Apps, Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
+		ProjectRoot: p.Settings.ProjectRoot, Workspace: p.Workspace(), Environ: process.ChildEnviron(p.Environ),
+		Version: deps.Version, Expand: p.Expander.Server, Hide: mask.Hide, Logger: p.Log, OnState: reports.serverState,
+		Counts: opts.Counts, ListOnly: opts.List, Apps: opts.Apps,
+		Guard: opts.Guard, Logging: mcpclient.Logging{LogLevel: deps.LogLevel},
 		Limits: mcpclient.Limits{
 			Frame: limits.Frame, Result: limits.Result, Tools: limits.Tools, Pages: limits.Pages,
 			Schema: limits.Schema, Samples: p.Settings.Sampling.Requests,

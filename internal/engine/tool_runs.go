@@ -75,9 +75,12 @@ func (r *toolRuns) Answer(ctx context.Context, t *registry.Tool, result registry
 func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
 	o := r.set.OptionsOf(&t)
 	if o.Shortened && o.Named {
-		r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
-			Message: fmt.Sprintf("results of %q are cached for %s: a project cannot cache them longer than other settings do", t.Name, valueOf(o.Cache)),
-			Hint:    "set cache in your own toolOptions"})
+		r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: "option_ignored", Source: t.Source, Tool: t.Name,
+			Message: fmt.Sprintf(
+				"results of %q are cached for %s: a project cannot cache them longer than other settings do",
+				t.Name, valueOf(o.Cache)),
+			Hint: "set cache in your own toolOptions"})
 	}
 	if valueOf(o.Cache) <= 0 {
 		return t
@@ -150,7 +153,8 @@ func (r *toolRuns) projectResults(t registry.Tool) registry.Tool {
 }
 
 // unprojected returns the result of a call whose result cannot be reduced.
-func (r *toolRuns) unprojected(ctx context.Context, t *registry.Tool, whole registry.Result, failure error) registry.Result {
+func (r *toolRuns) unprojected(ctx context.Context, t *registry.Tool,
+	whole registry.Result, failure error) registry.Result {
 	note := "the unchanged result cannot be saved"
 	if raw, err := overrides.Raw(whole); err == nil {
 		if path, err := r.outputs.cut(0).Save(ctx, t.Name, raw); err == nil {
@@ -181,8 +185,8 @@ func (r *toolRuns) optionIgnored(t *registry.Tool, o settings.ToolOptions, key, 
 	if t.Source == registry.SourceComposite {
 		hint = "a composite is not read-only, whatever its category; set the option for the tools of its steps"
 	}
-	r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
-		Message: fmt.Sprintf("the option %s of %q is ignored: %s", key, t.Name, why), Hint: hint})
+	r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source,
+		Tool: t.Name, Message: fmt.Sprintf("the option %s of %q is ignored: %s", key, t.Name, why), Hint: hint})
 }
 
 // outputs are the files with whole results that were shortened.
@@ -202,7 +206,8 @@ func (o outputs) cut(limit int64) middleware.Output {
 // mark identifies the session in the names of files with whole results: the workspace, its
 // session and the client.
 func (o outputs) mark(ctx context.Context) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{o.programs.Settings.Workspace, o.facts.Text("sessionKey"), caller.Name(ctx)}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{o.programs.Settings.Workspace,
+		o.facts.Text("sessionKey"), caller.Name(ctx)}, "\x00")))
 	return hex.EncodeToString(sum[:5])
 }
 

@@ -40,7 +40,8 @@ type Tools struct {
 // diagnostics of loading it.
 func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 	f, err := t.registered(ctx, name, q)
-	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && (q.Reach || q.Script) && missing.Hidden == nil {
+	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok &&
+		(q.Reach || q.Script) && missing.Hidden == nil {
 		own, ok := t.scripts.find(f.Registry, name, q.Format)
 		var reachErr error
 		if !ok && q.Reach {
@@ -143,7 +144,8 @@ func inOrder(reg *registry.Registry, wanted map[*registry.Tool]bool) []*registry
 
 // LoadServers connects to servers, reads the documents of APIs, and lists their tools, which have qualified
 // names. The error is the cause of ctx.
-func (t *Tools) LoadServers(ctx context.Context, servers []*mcpclient.Source, apis ...*openapi.Source) (*registry.Registry, error) {
+func (t *Tools) LoadServers(ctx context.Context, servers []*mcpclient.Source,
+	apis ...*openapi.Source) (*registry.Registry, error) {
 	from := sources.List(servers, apis)
 	return t.loadSources(ctx, from, true), context.Cause(ctx)
 }
@@ -188,7 +190,13 @@ func (t *Tools) Reports(reg *registry.Registry, off []sources.OffServer) []Sourc
 	out := []SourceReport{}
 	for _, r := range reg.Reports() {
 		kind, _, _ := strings.Cut(r.Name, ":")
-		report := SourceReport{Name: r.Name, Kind: kind, State: r.State, Tools: r.Tools, DurationMs: r.Duration.Milliseconds()}
+		report := SourceReport{
+			Name:       r.Name,
+			Kind:       kind,
+			State:      r.State,
+			Tools:      r.Tools,
+			DurationMs: r.Duration.Milliseconds(),
+		}
 		if r.Err != nil {
 			report.Error = r.Err.Error()
 		}
@@ -199,7 +207,8 @@ func (t *Tools) Reports(reg *registry.Registry, off []sources.OffServer) []Sourc
 	}
 	for _, server := range off {
 		kind, _, _ := strings.Cut(server.Source(), ":")
-		out = append(out, SourceReport{Name: server.Source(), Kind: kind, State: registry.StateSkipped, Error: server.Reason()})
+		out = append(out, SourceReport{Name: server.Source(), Kind: kind,
+			State: registry.StateSkipped, Error: server.Reason()})
 	}
 	return out
 }
@@ -312,7 +321,9 @@ type Tasks struct {
 func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.Call, saved func(Task)) error {
 	server, ok := t.servers.Of(tool.Qualified()).(*mcpclient.Source)
 	if !ok || !tool.IsMCP() {
-		return &InputError{Err: fmt.Errorf("calls of %s cannot be detached, because it is not a tool of an MCP server", tool.Name)}
+		return &InputError{
+			Err: fmt.Errorf("calls of %s cannot be detached, because it is not a tool of an MCP server", tool.Name),
+		}
 	}
 	if set := server.Settings(); set.Command != "" && t.kept.KeepFor(set) <= 0 {
 		return &InputError{
@@ -337,7 +348,8 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 			err = dir.Put(taskPrefix+task.ID+taskSuffix, data)
 		}
 		if err != nil {
-			return fmt.Errorf("the task %q of server %q goes on, but could not be kept: %w", remote.ID, tool.Server, err)
+			return fmt.Errorf("the task %q of server %q goes on, but could not be kept: %w",
+				remote.ID, tool.Server, err)
 		}
 		saved(task)
 		return nil
@@ -350,7 +362,8 @@ func (t *Tasks) sweep(ctx context.Context, dir *state.Dir) {
 	names, _ := dir.Names(taskPrefix, taskSuffix)
 	for _, name := range names {
 		var task Task
-		if data, err := dir.Read(name); err == nil && json.Unmarshal(data, &task) == nil && time.Since(task.Created) >= keptTasks {
+		if data, err := dir.Read(name); err == nil &&
+			json.Unmarshal(data, &task) == nil && time.Since(task.Created) >= keptTasks {
 			_ = dir.Remove(ctx, name)
 		}
 	}
@@ -388,13 +401,15 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 	if err != nil {
 		return Task{}, nil, err
 	}
-	all = slices.DeleteFunc(all, func(task Task) bool { return prefix == "" || !strings.HasPrefix(task.ID, strings.ToLower(prefix)) })
+	all = slices.DeleteFunc(all,
+		func(task Task) bool { return prefix == "" || !strings.HasPrefix(task.ID, strings.ToLower(prefix)) })
 	switch len(all) {
 	case 0:
 		return Task{}, nil, fmt.Errorf("%q: %w", prefix, ErrNoTask)
 	case 1:
 	default:
-		return Task{}, nil, &InputError{Err: fmt.Errorf("%q is the beginning of the ids of %d tasks", prefix, len(all)), Hint: "give more of the id"}
+		return Task{}, nil, &InputError{Err: fmt.Errorf("%q is the beginning of the ids of %d tasks", prefix, len(all)),
+			Hint: "give more of the id"}
 	}
 	task := all[0]
 	on, _, err := t.servers.Named(task.Server)
@@ -402,7 +417,9 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 		return task, nil, err
 	}
 	if len(on) != 1 || !bytes.Equal(on[0].Identity(), task.Identity) {
-		return task, nil, &InputError{Err: fmt.Errorf("the server %q of the task is not the one in the settings any more", task.Server)}
+		return task, nil, &InputError{
+			Err: fmt.Errorf("the server %q of the task is not the one in the settings any more", task.Server),
+		}
 	}
 	return task, on[0], nil
 }

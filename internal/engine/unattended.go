@@ -76,7 +76,8 @@ func (u *unattended) Claim(ctx context.Context, ids ...string) bool {
 
 // Absent implements [exec.Unattended].
 func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer, *policy.KeptQuestion, bool) {
-	if u.programs.Settings.Approval.Command.IsSet() && !u.programs.Settings.Globals.NonInteractive && !process.InsideTool(u.programs.Environ) {
+	if u.programs.Settings.Approval.Command.IsSet() &&
+		!u.programs.Settings.Globals.NonInteractive && !process.InsideTool(u.programs.Environ) {
 		return u.command(ctx, q), nil, true
 	}
 	if len(q.Denied) > 0 || u.replayed { // what a replay keeps, no answer reaches
@@ -92,7 +93,8 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 		if kept.Choice != "" {
 			state = "has an answer, which could not be taken"
 		}
-		u.warnOf(q, "question_kept", fmt.Sprintf("question %s about %q %s", kept.ID, q.Tool.Name, state), AnswerHint(&kept))
+		u.warnOf(q, "question_kept",
+			fmt.Sprintf("question %s about %q %s", kept.ID, q.Tool.Name, state), AnswerHint(&kept))
 	}
 	return exec.Answer{}, &kept, false
 }
@@ -129,12 +131,19 @@ func (u *unattended) Stamp(ctx context.Context) string {
 }
 
 func (u *unattended) warnUnkept(q *exec.Question, err error) {
-	u.warnOf(q, "question_not_kept", fmt.Sprintf("the question about %q is not kept, so it cannot be answered later: %v", q.Tool.Name, err), "")
+	u.warnOf(q, "question_not_kept",
+		fmt.Sprintf("the question about %q is not kept, so it cannot be answered later: %v", q.Tool.Name, err), "")
 }
 
 // warnOf reports a problem with a question while the call is running.
 func (u *unattended) warnOf(q *exec.Question, code, message, hint string) {
-	u.reports.whileRunning(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Tool: q.Tool.Name, Message: message, Hint: hint})
+	u.reports.whileRunning(registry.Diagnostic{
+		Severity: registry.SeverityWarning,
+		Code:     code,
+		Tool:     q.Tool.Name,
+		Message:  message,
+		Hint:     hint,
+	})
 }
 
 // AnswerHint says how to answer a kept question, or what to do if its answer was not taken.
@@ -192,7 +201,8 @@ func (u *unattended) identify(ctx context.Context, q *exec.Question) (call, stat
 		when = rule.When.Text
 	}
 	rule.When = nil
-	state = digest(pin, p.Kind, p.Basis, p.FileName, p.OriginalContent, p.NewContent, p.Diff, p.Command, p.Directory, p.Background,
+	state = digest(pin, p.Kind, p.Basis, p.FileName, p.OriginalContent,
+		p.NewContent, p.Diff, p.Command, p.Directory, p.Background,
 		v.Reason, v.Origin, rule, when, v.Commands, v.Confine.On, v.Confine.By, v.Confine.Missing)
 	return u.callID(ctx, q.Tool, q.Call, q.Copy), state, nil
 }
@@ -204,7 +214,8 @@ func (u *unattended) callID(ctx context.Context, t *registry.Tool, sent registry
 	if a.Shares(ctx) { // with processes that may be on other machines
 		folder = ""
 	}
-	return digest(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params), u.programs.Settings.Workspace, a.Project, folder, caller.Name(ctx), copy)
+	return digest(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params),
+		u.programs.Settings.Workspace, a.Project, folder, caller.Name(ctx), copy)
 }
 
 // digest returns the hash of values, which JSON can encode.
@@ -241,7 +252,8 @@ func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, 
 			return a, nil, err
 		}
 	}
-	env, err := values.ToolEnviron(ctx, u.programs.Settings.For(command.Origin.Scope), u.programs.Expander, u.programs.Environ)
+	env, err := values.ToolEnviron(ctx, u.programs.Settings.For(command.Origin.Scope),
+		u.programs.Expander, u.programs.Environ)
 	if err != nil {
 		return a, nil, err
 	}
@@ -254,7 +266,8 @@ func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, 
 	}
 	if limit := u.programs.Settings.Approval.Timeout; limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("time limit of %s reached (approval.timeout)", limit))
+		ctx, cancel = context.WithTimeoutCause(ctx, limit,
+			fmt.Errorf("time limit of %s reached (approval.timeout)", limit))
 		defer cancel()
 	}
 	// It runs outside the sandbox, because it has to reach a person.

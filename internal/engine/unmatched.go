@@ -44,7 +44,8 @@ func (f *finder) checkNames(reg *registry.Registry) {
 		}
 		switch n.Of {
 		case table.Tools:
-			if !m.isOfAbsent(n.Value) && (n.Match != table.FoldedGlobs || !mentioned(n, called())) { // what denies knows more names
+			if !m.isOfAbsent(n.Value) && (n.Match != table.FoldedGlobs || !mentioned(n, called())) {
+				// What denies knows more names.
 				m.checkName(n, tools(), "tool", complete)
 			}
 		case table.Upstream:
@@ -52,7 +53,8 @@ func (f *finder) checkNames(reg *registry.Registry) {
 				m.checkName(n, m.upstream(), "tool", complete)
 			}
 		case table.Optional:
-			m.checkName(n, slices.Concat(tools(), []string{registry.GroupPlugins}, m.plugins()), "tool or plugin", complete)
+			m.checkName(n, slices.Concat(tools(), []string{registry.GroupPlugins}, m.plugins()),
+				"tool or plugin", complete)
 		case table.Servers:
 			m.checkName(n, m.sources.Names(), "server", true)
 		case table.Sources:
@@ -209,7 +211,8 @@ func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) 
 	failed := reg.Failed()
 	excused := func(p document.Problem, err error) bool {
 		var code, hint string
-		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil && missing.Hidden.Err == nil {
+		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok &&
+			missing.Hidden != nil && missing.Hidden.Err == nil {
 			code = "composite_step_hidden"
 		} else if len(failed) > 0 {
 			code, hint = "composite_unresolved", failed[0]+" failed and may be the source of the tool"

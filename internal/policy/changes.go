@@ -202,7 +202,8 @@ func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]A
 	for _, v := range values {
 		n := Approval{
 			Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder,
-			Workspace: a.Workspace, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.clock().Truncate(time.Second),
+			Workspace: a.Workspace, Client: caller.Name(ctx),
+			Confined: scope.Confined, Created: a.clock().Truncate(time.Second),
 			Tools: tools,
 		}
 		n.ID = n.id()

@@ -96,7 +96,8 @@ func (c *console) remove(id auth.Hash) {
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secureHeaders(w)
 	// of the same origin, see checkOrigin
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || r.Header.Get("Origin") == "") {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead &&
+		(r.Method != http.MethodPost || r.Header.Get("Origin") == "") {
 		c.refuse(w, r, http.StatusForbidden, "forbidden: only pages of the console may change something")
 		return
 	}

@@ -70,7 +70,8 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &HTTP{entry: entry{log: opts.Log}, server: s, opts: opts, slots: transport.Slots{Processors: runtime.GOMAXPROCS(0)}}
+	h := &HTTP{entry: entry{log: opts.Log}, server: s, opts: opts,
+		slots: transport.Slots{Processors: runtime.GOMAXPROCS(0)}}
 	switch {
 	case opts.OAuth != nil:
 		h.tokens = opts.OAuth
@@ -293,7 +294,8 @@ func (h *HTTP) baseOf(r *http.Request) string {
 	switch {
 	case !h.opts.Loopback || !ok || err != nil || port != strconv.Itoa(at.Port):
 		return ""
-	case !strings.EqualFold(host, "localhost") && !at.IP.Equal(net.ParseIP(host)): // another program may listen at 127.0.0.2
+	case !strings.EqualFold(host, "localhost") && !at.IP.Equal(net.ParseIP(host)):
+		// Another program may listen at 127.0.0.2.
 		return ""
 	case r.TLS != nil:
 		return "https://" + r.Host

@@ -182,7 +182,8 @@ func (l *loginPages) begin(w http.ResponseWriter, r *http.Request, id string, on
 	var address string
 	cookie := rand.Text()
 	err := l.logins.offers.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
-		address, one.Pending, err = session.Connections.BeginLogin(r.Context(), one.Server, one.Client, one.Base+loginReturn, id+".")
+		address, one.Pending, err = session.Connections.BeginLogin(r.Context(),
+			one.Server, one.Client, one.Base+loginReturn, id+".")
 		return err
 	})
 	if err == nil {
@@ -200,7 +201,8 @@ func (l *loginPages) begin(w http.ResponseWriter, r *http.Request, id string, on
 		to = u.Host
 	}
 	w.Header().Set("Refresh", "0; url="+address) // browsers do not follow redirects of a form to other sites
-	l.page(w, http.StatusOK, LoginPage{Heading: "Log in to " + one.Server, Text: "The next page is at " + to + ".", Link: address})
+	l.page(w, http.StatusOK,
+		LoginPage{Heading: "Log in to " + one.Server, Text: "The next page is at " + to + ".", Link: address})
 }
 
 // finish gets the tokens when the browser has come back from the authorization server.
@@ -209,7 +211,8 @@ func (l *loginPages) finish(w http.ResponseWriter, r *http.Request, id string, o
 	if err != nil || !one.Browser.Is(auth.HashOf(cookie.Value)) {
 		l.log.Warn("login refused: another browser", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
 		l.page(w, http.StatusForbidden,
-			LoginPage{Heading: "This login was begun elsewhere", Text: "Open the address that your program has shown in this browser."})
+			LoginPage{Heading: "This login was begun elsewhere",
+				Text: "Open the address that your program has shown in this browser."})
 		return
 	}
 	err = l.logins.offers.Current(func(session *engine.Session, _ *registry.Registry) error {
@@ -322,7 +325,8 @@ func (l *logins) logIn(ctx context.Context, server *mcpclient.Source) error {
 	case err != nil:
 		return fmt.Errorf("server %q needs a login: %w", name, err)
 	case result.Action != "accept":
-		return fmt.Errorf("server %q needs a login, which the user did not agree to (%s); it can be made at %s within %s",
+		return fmt.Errorf(
+			"server %q needs a login, which the user did not agree to (%s); it can be made at %s within %s",
 			name, result.Action, address, loginTime)
 	}
 	tick := time.Tick(loginPoll)

@@ -24,14 +24,16 @@ type Numbers interface {
 // Measure adds what runs and waits, by client, and the states of the sources.
 func (s *Server) Measure(ctx context.Context, to Numbers) {
 	measure(to, "toolreg_calls_running", "Calls that run.", s.calls.running.Counts(), s.calls.label)
-	measure(to, "toolreg_questions_open", "Questions to people that wait for an answer.", s.asked.Counts(), s.calls.label)
+	measure(to, "toolreg_questions_open",
+		"Questions to people that wait for an answer.", s.asked.Counts(), s.calls.label)
 	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.",
 		s.sessions.Counts(), s.calls.label)
 	s.calls.ended.mu.Lock()
 	ended := maps.Clone(s.calls.ended.of)
 	s.calls.ended.mu.Unlock()
 	to.Begin("toolreg_calls_total", "counter", "Calls that have ended.")
-	for _, key := range slices.SortedFunc(maps.Keys(ended), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(ended),
+		func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		to.Add("toolreg_calls_total", ended[key], "client", key[0], "outcome", key[1])
 	}
 	to.Begin("toolreg_source_state", "gauge", "Whether a source of tools is in this state.")
@@ -89,7 +91,8 @@ func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 	on, off, _ := o.Session.Servers.Named() // without a name there is no error
 	for _, server := range on {
 		info := server.Info()
-		add(server, info.Name, info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin, server.Settings().Optional)
+		add(server, info.Name, info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin,
+			server.Settings().Optional)
 	}
 	for _, api := range o.Session.Servers.APIs() {
 		entry := api.Settings()
@@ -114,7 +117,8 @@ func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 // OwnServer returns a server for small requests, such as those for metrics. If it is local, it
 // refuses names of other hosts, with which a page in a browser could reach it.
 func OwnServer(next http.Handler, local bool) *http.Server {
-	return &http.Server{ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	return &http.Server{ReadHeaderTimeout: headerTime, ReadTimeout: headerTime,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if local && !transport.IsLoopback(r.Host) {
 				http.Error(w, "the host is not this machine", http.StatusForbidden)

@@ -108,7 +108,8 @@ func (r *reads) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.
 	filled, _ := got.(mcpclient.Filled)
 	out := &mcp.GetPromptResult{Description: filled.Description}
 	for _, m := range filled.Messages {
-		out.Messages = append(out.Messages, &mcp.PromptMessage{Role: mcp.Role(m.Role), Content: part{content: m.Content}})
+		out.Messages = append(out.Messages,
+			&mcp.PromptMessage{Role: mcp.Role(m.Role), Content: part{content: m.Content}})
 	}
 	return out, nil
 }

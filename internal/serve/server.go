@@ -307,7 +307,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			ctx, done := s.sessions.Call(ctx, session.ID(), transport.InboundOf(req), s.stopping)
 			defer done()
 			return next(s.clients.With(ctx, who, session, from), method, req)
-		case !slices.Contains([]string{"tools", "prompts", "resources", "completion"}, strings.SplitN(method, "/", 2)[0]):
+		case !slices.Contains([]string{"tools", "prompts", "resources", "completion"},
+			strings.SplitN(method, "/", 2)[0]):
 			return next(ctx, method, req) // what it asks for is not offered
 		}
 		ctx, done := s.sessions.Call(ctx, session.ID(), transport.InboundOf(req), s.stopping)

@@ -53,7 +53,8 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 			span.Label("rpc.response.status_code", code)
 			switch refused.Code {
 			// the client's mistake
-			case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, resourceNotFound:
+			case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest,
+				jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, resourceNotFound:
 			default:
 				span.Fail(code)
 			}

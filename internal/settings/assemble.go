@@ -89,7 +89,8 @@ func (s *Settings) servers(m *merge.Merged) {
 		server.Err = m.Faults.Of(e.Value)
 		if was, ok := replaced[e.Name]; ok {
 			server.Replaces = &was.Origin
-			server.ExcludeTools = union(decodeServer(row, e.Name, was.Value, was.Origin).ExcludeTools, server.ExcludeTools)
+			server.ExcludeTools = union(decodeServer(row, e.Name, was.Value, was.Origin).ExcludeTools,
+				server.ExcludeTools)
 		}
 		s.Servers = append(s.Servers, server)
 	}

@@ -32,8 +32,11 @@ func splitCommands(set *Settings, env expand.Environ) (out []registry.Diagnostic
 		if s.IsOff() {
 			continue
 		}
-		d := registry.Diagnostic{Severity: registry.SeverityInfo, Code: "command_split", Source: registry.MCPPrefix + s.Name,
-			Message: fmt.Sprintf("the command of server %q (%s) was split into words, because there is no file of that name", s.Name, s.Origin)}
+		d := registry.Diagnostic{Severity: registry.SeverityInfo,
+			Code: "command_split", Source: registry.MCPPrefix + s.Name,
+			Message: fmt.Sprintf(
+				"the command of server %q (%s) was split into words, because there is no file of that name",
+				s.Name, s.Origin)}
 		if args, err := json.Marshal(s.Args); err == nil {
 			d.Hint = fmt.Sprintf("write command: %s, args: %s", s.Command, args)
 		}
@@ -83,7 +86,8 @@ func noteWindows(servers []Server) (out []registry.Diagnostic) {
 			continue
 		}
 		note := func(hint, format string, args ...any) {
-			out = append(out, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "windows_entry", Source: registry.MCPPrefix + s.Name,
+			out = append(out, registry.Diagnostic{Severity: registry.SeverityWarning,
+				Code: "windows_entry", Source: registry.MCPPrefix + s.Name,
 				Message: fmt.Sprintf("server %q (%s) ", s.Name, s.Origin) + fmt.Sprintf(format, args...), Hint: hint})
 		}
 		program := strings.TrimSuffix(strings.ToLower(s.Command), ".exe")
@@ -94,7 +98,8 @@ func noteWindows(servers []Server) (out []registry.Diagnostic) {
 				args, _ := json.Marshal(s.Args[2:]) // of strings, which cannot fail
 				note(fmt.Sprintf("write command: %s, args: %s", s.Args[1], args), "runs cmd /c, which only Windows has")
 			case isWindowsPath(s.Command):
-				note("write the path that the program has on this machine", "runs %q, which is a path of Windows", s.Command)
+				note("write the path that the program has on this machine",
+					"runs %q, which is a path of Windows", s.Command)
 			case plain != "":
 				note("write command: "+plain, "runs %s, which is a name of Windows", s.Command)
 			}
@@ -113,7 +118,8 @@ func noteWindows(servers []Server) (out []registry.Diagnostic) {
 // extension; "" for any other.
 func cutExtension(command string) string {
 	for _, extension := range []string{".cmd", ".bat", ".exe"} {
-		if n := len(command) - len(extension); n > 0 && strings.EqualFold(command[n:], extension) && !strings.ContainsAny(command, `/\`) {
+		if n := len(command) - len(extension); n > 0 &&
+			strings.EqualFold(command[n:], extension) && !strings.ContainsAny(command, `/\`) {
 			return command[:n]
 		}
 	}

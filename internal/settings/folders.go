@@ -65,7 +65,8 @@ func fileIn(dir string) (string, *document.Problem) {
 		}
 	}
 	if len(found) > 1 {
-		return "", &document.Problem{File: found[1], Message: "exists next to " + filepath.Base(found[0]), Hint: "keep one of them"}
+		return "", &document.Problem{File: found[1],
+			Message: "exists next to " + filepath.Base(found[0]), Hint: "keep one of them"}
 	}
 	if len(found) == 0 {
 		return "", nil
@@ -85,7 +86,8 @@ func findRoot(dir, home string) (root, note string) {
 	home = trust.Real(home)
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
-		if err != nil || trust.Device(info) != trust.Device(start) || at != dir && home != "" && trust.Real(at) == home {
+		if err != nil || trust.Device(info) != trust.Device(start) ||
+			at != dir && home != "" && trust.Real(at) == home {
 			return dir, ""
 		}
 		if marker := markerIn(at); marker != "" {

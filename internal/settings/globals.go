@@ -26,15 +26,19 @@ import (
 // its variable, and the variable overrides the settings files. A tag names the
 // flag that a field holds.
 type Globals struct {
-	Root           string        `flag:"root"` // --root, TOOLREG_ROOT
-	Files          []string      // --settings, TOOLREG_SETTINGS (separated like PATH)
-	NoProject      bool          `flag:"no-project-settings"` // --no-project-settings, TOOLREG_NO_PROJECT_SETTINGS
-	NoUser         bool          `flag:"no-user-settings"`    // --no-user-settings, TOOLREG_NO_USER_SETTINGS
-	TrustProject   bool          `flag:"trust-project"`       // --trust-project, TOOLREG_TRUST_PROJECT
-	ApprovalMode   string        `flag:"approvalMode"`        // --approval-mode, TOOLREG_APPROVAL_MODE; "" means not given
-	Timeout        time.Duration `flag:"timeout"`             // --timeout, TOOLREG_TIMEOUT: limit of a call; see TimeoutSet
-	TimeoutSet     bool          // distinguishes no limit (0) from not given
-	ConnectTimeout time.Duration `flag:"connect-timeout"` // --connect-timeout, TOOLREG_CONNECT_TIMEOUT: limit of each server; see ConnectSet
+	Root         string   `flag:"root"` // --root, TOOLREG_ROOT
+	Files        []string // --settings, TOOLREG_SETTINGS (separated like PATH)
+	NoProject    bool     `flag:"no-project-settings"` // --no-project-settings, TOOLREG_NO_PROJECT_SETTINGS
+	NoUser       bool     `flag:"no-user-settings"`    // --no-user-settings, TOOLREG_NO_USER_SETTINGS
+	TrustProject bool     `flag:"trust-project"`       // --trust-project, TOOLREG_TRUST_PROJECT
+	// ApprovalMode is --approval-mode or TOOLREG_APPROVAL_MODE; "" means not given.
+	ApprovalMode string `flag:"approvalMode"`
+	// Timeout is --timeout or TOOLREG_TIMEOUT: the limit of a call; see TimeoutSet.
+	Timeout    time.Duration `flag:"timeout"`
+	TimeoutSet bool          // distinguishes no limit (0) from not given
+	// ConnectTimeout is --connect-timeout or TOOLREG_CONNECT_TIMEOUT: the limit of each server; see
+	// ConnectSet.
+	ConnectTimeout time.Duration `flag:"connect-timeout"`
 	ConnectSet     bool          // distinguishes no limit (0) from not given
 	NonInteractive bool          `flag:"non-interactive"` // --non-interactive, TOOLREG_NON_INTERACTIVE
 	Yes            bool          `flag:"yes"`             // --yes, TOOLREG_YES
@@ -51,7 +55,8 @@ type Globals struct {
 	NoPager        bool          `flag:"no-pager"` // --no-pager, TOOLREG_NO_PAGER
 	Record         string        `flag:"record"`   // --record, TOOLREG_RECORD: file for a recording
 	Replay         string        `flag:"replay"`   // --replay, TOOLREG_REPLAY: recording that answers for the sources
-	Channel        string        `flag:"channel"`  // --channel, TOOLREG_CHANNEL; if empty, Load sets it from context.channel
+	// Channel is --channel or TOOLREG_CHANNEL; if it is empty, Load sets it from context.channel.
+	Channel string `flag:"channel"`
 }
 
 // globalRows describes the global flags as if they were settings. Their names are

@@ -25,7 +25,8 @@ func (l *loader) importNames(m *merge.Merged) []string {
 	add := func(name string, p document.Problem) {
 		known := l.opts.Import.Programs()
 		if !slices.Contains(known, name) {
-			p.Message, p.Hint = fmt.Sprintf("imports: unknown program %q", document.Visible(name)), "one of "+strings.Join(known, ", ")
+			p.Message, p.Hint = fmt.Sprintf("imports: unknown program %q", document.Visible(name)),
+				"one of "+strings.Join(known, ", ")
 			l.problems = append(l.problems, p)
 		} else if !slices.Contains(out, name) {
 			out = append(out, name)
@@ -162,8 +163,9 @@ func (l *loader) view(m *merge.Merged) *imports.Program {
 		return nil
 	}
 	if len(l.globals.Imports) > 1 {
-		l.problems = append(l.problems, document.Problem{File: "--import", Message: "shows what one program gets, so it can be given once",
-			Hint: "name one program, or add --preset full to see the servers of all beside your own tools"})
+		l.problems = append(l.problems, document.Problem{File: "--import",
+			Message: "shows what one program gets, so it can be given once",
+			Hint:    "name one program, or add --preset full to see the servers of all beside your own tools"})
 		return nil
 	}
 	if !slices.Contains(l.opts.Import.Programs(), l.globals.Imports[0]) {

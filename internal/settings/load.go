@@ -37,7 +37,8 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	s.View = view
 	l.setPrograms(s)
 	s.Project, s.importPaths, s.serverFiles = l.project, l.importPaths, l.serverFiles
-	s.namedInside = slices.ContainsFunc(l.real, func(file string) bool { return trust.Within(file, trust.Real(l.root)) })
+	s.namedInside = slices.ContainsFunc(l.real,
+		func(file string) bool { return trust.Within(file, trust.Real(l.root)) })
 	l.diags = append(l.diags, splitCommands(s, l.env)...)
 	l.diags = append(l.diags, noteWindows(s.Servers)...)
 	if p := s.Project; p != nil && (!p.Trusted || !p.Granted.IsZero()) { // otherwise nothing is trusted with them
@@ -68,7 +69,8 @@ const CodeSourceFailed = "source_failed"
 func (l *loader) sourceFaults(s *Settings) {
 	tell := func(code, source string, err error) {
 		if err != nil {
-			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityError, Code: code, Source: source, Message: err.Error()})
+			l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityError,
+				Code: code, Source: source, Message: err.Error()})
 		}
 	}
 	tell(CodeSourceFailed, registry.SourceCommand, s.DiscoveryCommand.Err)
@@ -116,7 +118,8 @@ func (l *loader) findRoot() error {
 	if dir == "" {
 		var err error
 		if dir, err = os.Getwd(); err != nil {
-			return document.NewError([]document.Problem{{File: "working directory", Message: document.PlainError(err), Hint: "change to a directory that exists"}})
+			return document.NewError([]document.Problem{{File: "working directory",
+				Message: document.PlainError(err), Hint: "change to a directory that exists"}})
 		}
 		l.opts.Dir = dir
 	}
@@ -131,7 +134,8 @@ func (l *loader) findRoot() error {
 	info, err := os.Stat(l.root)
 	switch {
 	case err != nil:
-		return document.NewError([]document.Problem{{File: l.root, Message: "not a project root: " + document.PlainError(err)}})
+		return document.NewError([]document.Problem{{File: l.root,
+			Message: "not a project root: " + document.PlainError(err)}})
 	case !info.IsDir():
 		return document.NewError([]document.Problem{{File: l.root, Message: "not a project root: not a directory"}})
 	}

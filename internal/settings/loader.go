@@ -81,15 +81,16 @@ type loader struct {
 }
 
 func newLoader(o Options) *loader {
-	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ), serverFiles: serverFiles{},
-		importedFrom: map[string]string{}, found: map[string]int{}}
+	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ),
+		serverFiles: serverFiles{}, importedFrom: map[string]string{}, found: map[string]int{}}
 	l.globals = l.scalars.globals()
 	g := l.globals // flags and variables
 	o.Root, o.SystemDir = cmp.Or(o.Root, g.Root), cmp.Or(o.SystemDir, systemFolder(l.env))
 	if len(o.Files) == 0 {
 		o.Files = g.Files
 	}
-	o.NoProject, o.NoUser, o.TrustProject = o.NoProject || g.NoProject, o.NoUser || g.NoUser, o.TrustProject || g.TrustProject
+	o.NoProject, o.NoUser, o.TrustProject = o.NoProject || g.NoProject, o.NoUser || g.NoUser,
+		o.TrustProject || g.TrustProject
 	l.opts = o
 	return l
 }
@@ -115,7 +116,8 @@ func (l *loader) count(layer *layers.Layer) {
 }
 
 func (l *loader) warn(code, message, hint string) {
-	l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: message, Hint: hint})
+	l.diags = append(l.diags,
+		registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: message, Hint: hint})
 }
 
 // place records what happened to a file.

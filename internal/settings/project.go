@@ -138,7 +138,8 @@ func (l *loader) describe(dir string, fromProject *layers.Layer, files, imports 
 			p.Files = append(p.Files, f.Path)
 		}
 	}
-	p.Runs = append(consent.Describe(programs, expandKnown(l.env)), consent.DescribePlugins(l.root, plugins, expandKnown(l.env))...)
+	p.Runs = append(consent.Describe(programs, expandKnown(l.env)),
+		consent.DescribePlugins(l.root, plugins, expandKnown(l.env))...)
 	return p
 }
 
@@ -148,7 +149,8 @@ func (l *loader) describe(dir string, fromProject *layers.Layer, files, imports 
 func userRunners(servers []Server, known func(string) (string, error)) []string {
 	var out []string
 	for _, s := range servers {
-		p := consent.Program{Place: s.Origin.String(), Key: "mcpServers." + s.Name, Argv: append([]string{s.Command}, s.Args...)}
+		p := consent.Program{Place: s.Origin.String(), Key: "mcpServers." + s.Name,
+			Argv: append([]string{s.Command}, s.Args...)}
 		if s.IsOff() || s.Cwd != "" || !s.isOwn() || len(trust.Runners(p.Argv)) == 0 {
 			continue
 		}
@@ -166,20 +168,24 @@ func asked(l *layers.Layer) *consent.File {
 	}
 	f := &consent.File{Path: l.File, Root: l.Root}
 	for _, e := range l.Settings {
-		f.Settings = append(f.Settings, consent.Setting{Row: e.Row, Key: e.Key, Value: e.Value, Pos: jsonx.NewPos(e.Origin.Line, e.Origin.Col)})
+		f.Settings = append(f.Settings, consent.Setting{Row: e.Row, Key: e.Key,
+			Value: e.Value, Pos: jsonx.NewPos(e.Origin.Line, e.Origin.Col)})
 	}
 	return f
 }
 
 // cover collects the files that a grant covers, and the plugins among them.
-func (l *loader) cover(dir string, fromProject *layers.Layer, files []trust.File, programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
+func (l *loader) cover(dir string, fromProject *layers.Layer, files []trust.File,
+	programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
 	expanded := expandKnown(l.env)
-	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(asked(fromProject), l.root, expanded)...)
+	trees := append([]string{filepath.Join(dir, "plugins")},
+		consent.PluginFolders(asked(fromProject), l.root, expanded)...)
 	plugins := consent.Plugins(asked(fromProject), l.root, trees)
 	for _, p := range plugins {
 		programs = append(programs, p.Programs...)
 	}
-	covered, err := trust.Cover(l.root, files, consent.Expand(programs, l.root, expanded, process.BaseEnv(l.opts.Environ)), trees)
+	covered, err := trust.Cover(l.root, files,
+		consent.Expand(programs, l.root, expanded, process.BaseEnv(l.opts.Environ)), trees)
 	for _, p := range plugins {
 		if p.Sum == "" && err == nil {
 			covered = append(covered, trust.Executable(l.root, p.Path))
@@ -205,15 +211,18 @@ func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layers
 		return
 	}
 	p.Trusted, p.Granted, l.withoutImports = true, status.Granted, true
-	l.warn("imports_untrusted", "MCP servers of other programs in this project are ignored because they are not trusted: "+changedNames(p.Changes),
-		"run `"+l.globals.Command("trust status")+"` to see what they would do, and `"+l.globals.Command("trust grant")+"` to allow it")
+	l.warn("imports_untrusted",
+		"MCP servers of other programs in this project are ignored because they are not trusted: "+changedNames(p.Changes),
+		"run `"+l.globals.Command("trust status")+"` to see what they would do, and `"+
+			l.globals.Command("trust grant")+"` to allow it")
 }
 
 // checkGrant checks the flags and the stored grants. A project whose only settings
 // file is blank needs no grant.
 func (l *loader) checkGrant(p *Project, fromProject *layers.Layer) {
 	one := len(p.Runs) == 0 && len(p.Covered) == 1
-	p.Trusted = p.Obstacle == "" && (l.opts.TrustProject || one && (l.isNamed(p.Covered[0].Path) || fromProject.IsBlank()))
+	p.Trusted = p.Obstacle == "" &&
+		(l.opts.TrustProject || one && (l.isNamed(p.Covered[0].Path) || fromProject.IsBlank()))
 	if p.Trusted || l.opts.Trust == nil || p.Obstacle != "" {
 		return
 	}
@@ -222,10 +231,13 @@ func (l *loader) checkGrant(p *Project, fromProject *layers.Layer) {
 		l.warn("trust_unreadable", "projects cannot be trusted: "+err.Error(), "")
 		return
 	}
-	p.Trusted, p.Granted, p.Changes, p.Outside = status.Trusted, status.Granted, append(status.Changes, status.Outside...), len(status.Outside) > 0
+	p.Trusted, p.Granted, p.Changes, p.Outside = status.Trusted, status.Granted,
+		append(status.Changes, status.Outside...), len(status.Outside) > 0
 	if p.Outside {
-		l.warn("trust_outside_changed", "PATH finds other programs for this project than when it was trusted: "+changedNames(status.Outside),
-			"run `"+l.globals.Command("trust status")+"` to see the changes, and `"+l.globals.Command("trust grant")+"` to accept them")
+		l.warn("trust_outside_changed",
+			"PATH finds other programs for this project than when it was trusted: "+changedNames(status.Outside),
+			"run `"+l.globals.Command("trust status")+"` to see the changes, and `"+
+				l.globals.Command("trust grant")+"` to accept them")
 	}
 }
 
@@ -235,7 +247,8 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layers.Layer) {
 	if len(l.globals.Imports) > 0 {
 		message = "the servers and settings of this project are ignored because they are not trusted: "
 	}
-	hint := "`" + l.globals.Command("trust status") + "` shows what they would do, `" + l.globals.Command("trust grant") + "` allows it"
+	hint := "`" + l.globals.Command("trust status") + "` shows what they would do, `" +
+		l.globals.Command("trust grant") + "` allows it"
 	what := filepath.Join(l.root, projectFolder)
 	if len(p.Covered) > 0 {
 		what = filepath.Join(l.root, filepath.FromSlash(p.Covered[0].Name))
@@ -257,7 +270,8 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layers.Layer) {
 		return
 	}
 	for _, problem := range fromProject.Mistakes() {
-		l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "project_settings_invalid", Message: problem.String()})
+		l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: "project_settings_invalid", Message: problem.String()})
 	}
 }
 

@@ -87,17 +87,22 @@ func rankLimits(limits []CallLimit) {
 
 // Serve holds the serve.* settings.
 type Serve struct {
-	Idle       time.Duration `setting:"serve.idle"`       // idle time after which a server is closed; default 10m; 0 means never
-	Session    time.Duration `setting:"serve.session"`    // idle time after which a client's session is closed; default 10m; 0 means never
+	// Idle is the idle time after which a server is closed; by default 10m. Zero means never.
+	Idle time.Duration `setting:"serve.idle"`
+	// Session is the idle time after which a client's session is closed; by default 10m. Zero means
+	// never.
+	Session    time.Duration `setting:"serve.session"`
 	MaxClients int           `setting:"serve.maxClients"` // default 1000; 0 means unlimited
-	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls with one token; default 64; 0 means unlimited
-	KeepAlive  time.Duration `setting:"serve.keepAlive"`  // time between comments on silent streams; default 15s; 0 means none
-	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" means none
-	Store      Entry         `setting:"serve.store"`      // unexpanded; "" means none
-	Cert       Entry         `setting:"serve.tls.cert"`   // "" means no TLS
-	Key        Entry         `setting:"serve.tls.key"`
-	ClientCA   Entry         `setting:"serve.tls.clientCa"` // "" means clients need no certificate
-	OAuth      ServeOAuth
+	// MaxCalls is the number of concurrent calls with one token; by default 64. Zero means unlimited.
+	MaxCalls int `setting:"serve.maxCalls"`
+	// KeepAlive is the time between comments on silent streams; by default 15s. Zero means none.
+	KeepAlive time.Duration `setting:"serve.keepAlive"`
+	StateKey  Entry         `setting:"serve.stateKey"` // unexpanded; "" means none
+	Store     Entry         `setting:"serve.store"`    // unexpanded; "" means none
+	Cert      Entry         `setting:"serve.tls.cert"` // "" means no TLS
+	Key       Entry         `setting:"serve.tls.key"`
+	ClientCA  Entry         `setting:"serve.tls.clientCa"` // "" means clients need no certificate
+	OAuth     ServeOAuth
 }
 
 // ServeOAuth holds the serve.oauth.* settings. The issuer is "" if there are none.

@@ -88,13 +88,14 @@ const officialRegistry = "https://registry.modelcontextprotocol.io"
 // Server is one entry of mcpServers. Its strings are unexpanded: package values
 // expands them when they are used.
 type Server struct {
-	Name           string        `setting:"*"`
-	Command        string        `setting:"command"`
-	Args           []string      `setting:"args"`
-	Split          bool          // Command and Args are the words of one command, because no file has its name
-	Env            []Pair        `setting:"env"`
-	InheritEnv     bool          `setting:"inheritEnv"`
-	Cwd            string        `setting:"cwd"`     // relative to the project root; "" means see [Settings.StartsOutside]
+	Name       string   `setting:"*"`
+	Command    string   `setting:"command"`
+	Args       []string `setting:"args"`
+	Split      bool     // Command and Args are the words of one command, because no file has its name
+	Env        []Pair   `setting:"env"`
+	InheritEnv bool     `setting:"inheritEnv"`
+	// Cwd is relative to the project root. If it is empty, see [Settings.StartsOutside].
+	Cwd            string        `setting:"cwd"`
 	URL            string        `setting:"url"`     // streamable HTTP, falling back to SSE
 	HTTPURL        string        `setting:"httpUrl"` // streamable HTTP
 	Type           string        `setting:"type"`    // "", "stdio", "http", "sse", or another name of http

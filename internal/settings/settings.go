@@ -155,24 +155,27 @@ type Approval struct {
 
 // Sampling holds the sampling.* settings.
 type Sampling struct {
-	Command  Command       `setting:"sampling.command"`  // unexpanded
-	Timeout  time.Duration `setting:"sampling.timeout"`  // default 2m; 0 means none
-	Requests int           `setting:"sampling.requests"` // maximum number of a server's requests during one call; default 10
+	Command Command       `setting:"sampling.command"` // unexpanded
+	Timeout time.Duration `setting:"sampling.timeout"` // default 2m; 0 means none
+	// Requests is the maximum number of a server's requests during one call; by default 10.
+	Requests int `setting:"sampling.requests"`
 }
 
 // Limits holds the limits.* settings, in bytes unless noted.
 type Limits struct {
-	DiscoveryOutput int64 `setting:"limits.discoveryOutput"` // of the discovery command, stdout and stderr each; default 10 MiB
-	Document        int64 `setting:"limits.document"`        // of a file of an OpenAPI document; default 64 MiB
-	Frame           int64 `setting:"limits.frame"`           // of one message of an MCP server; default 16 MiB
-	Result          int64 `setting:"limits.result"`          // of the result of a call; default 64 MiB
-	Output          int64 `setting:"limits.output"`          // of a call's output; default 10 MiB
-	Answer          int64 `setting:"limits.answer"`          // of the text of a result for a model; default 100 KB
-	Spill           int64 `setting:"limits.spill"`           // of the file with the whole output; default 1 GiB
-	Schema          int64 `setting:"limits.schema"`          // of one tool's schema; default 1 MiB
-	Description     int64 `setting:"limits.description"`     // of one tool's description; default 16 KiB
-	Tools           int   `setting:"limits.tools"`           // number of tools of a source; default 10,000
-	Pages           int   `setting:"limits.pages"`           // number of pages of a listing; default 100
+	// DiscoveryOutput is the limit of the discovery command, for stdout and stderr each; by default
+	// 10 MiB.
+	DiscoveryOutput int64 `setting:"limits.discoveryOutput"`
+	Document        int64 `setting:"limits.document"`    // of a file of an OpenAPI document; default 64 MiB
+	Frame           int64 `setting:"limits.frame"`       // of one message of an MCP server; default 16 MiB
+	Result          int64 `setting:"limits.result"`      // of the result of a call; default 64 MiB
+	Output          int64 `setting:"limits.output"`      // of a call's output; default 10 MiB
+	Answer          int64 `setting:"limits.answer"`      // of the text of a result for a model; default 100 KB
+	Spill           int64 `setting:"limits.spill"`       // of the file with the whole output; default 1 GiB
+	Schema          int64 `setting:"limits.schema"`      // of one tool's schema; default 1 MiB
+	Description     int64 `setting:"limits.description"` // of one tool's description; default 16 KiB
+	Tools           int   `setting:"limits.tools"`       // number of tools of a source; default 10,000
+	Pages           int   `setting:"limits.pages"`       // number of pages of a listing; default 100
 }
 
 // Project is the state of a project's own settings and plugins.
@@ -277,7 +280,8 @@ func (s *Settings) Scripts(environ []string) ([]string, error) {
 	expanded := expandKnown(expand.NewEnviron(environ))
 	programs := consent.Programs(f)
 	var out []string
-	folders := append(consent.PluginFolders(f, s.ProjectRoot, expanded), filepath.Join(s.ProjectRoot, projectFolder, "plugins"))
+	folders := append(consent.PluginFolders(f, s.ProjectRoot, expanded),
+		filepath.Join(s.ProjectRoot, projectFolder, "plugins"))
 	if user := UserFolder(environ); user != "" {
 		folders = append(folders, filepath.Join(user, "plugins"))
 	}

@@ -111,7 +111,8 @@ func (l *Server) Load(ctx context.Context) (known mcpclient.Known, err error) {
 		kept = seen
 	}
 	listing := &mcpclient.Listing{Tools: kept.Parts, ListedAt: kept.Stored}
-	if json.Unmarshal(kept.Facts, &listing.Facts) == nil && (listing.Facts.Counted || !l.store.opts.Counts || l.store.opts.Mode == cache.Offline) {
+	if json.Unmarshal(kept.Facts, &listing.Facts) == nil &&
+		(listing.Facts.Counted || !l.store.opts.Counts || l.store.opts.Mode == cache.Offline) {
 		known.Listing, err = listing, nil
 		l.store.Records.Serve(source.Name, listing.ListedAt)
 	}

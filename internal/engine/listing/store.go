@@ -92,8 +92,8 @@ func rules(o *Options) map[cache.Kind]cache.Rule {
 	case o.Lists:
 		seen.TTL = protocolAge
 	}
-	return map[cache.Kind]cache.Rule{cache.Seen: seen, cache.Listing: listing, mcpclient.OfferPrompts: listing, mcpclient.OfferResources: listing,
-		cache.Protocol: protocol, cache.Failure: failure, kindOperations: operations}
+	return map[cache.Kind]cache.Rule{cache.Seen: seen, cache.Listing: listing, mcpclient.OfferPrompts: listing,
+		mcpclient.OfferResources: listing, cache.Protocol: protocol, cache.Failure: failure, kindOperations: operations}
 }
 
 // ForgetFailure lets a source be asked again even if it failed recently.
@@ -164,7 +164,8 @@ func (l *Store) Observe(r registry.SourceReport) {
 		l.opts.Log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", l.Records.Age(r.Name))
 		return
 	}
-	l.opts.Log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
+	l.opts.Log.Info("source", "name", r.Name, "state", string(r.State),
+		"tools", r.Tools, "duration", r.Duration, "err", r.Err)
 }
 
 // output is the cached output of a program that declares tools. It
@@ -208,7 +209,8 @@ func (l *output) Load(_ context.Context, i discover.Invocation) (stdout []byte, 
 	if err != nil {
 		return nil, false, l.store.noKey(err)
 	}
-	record, err := l.store.Records.Load(cache.Source{Name: l.source, Key: key}, map[cache.Kind]string{cache.Listing: "", cache.Failure: l.limit()})
+	record, err := l.store.Records.Load(cache.Source{Name: l.source, Key: key},
+		map[cache.Kind]string{cache.Listing: "", cache.Failure: l.limit()})
 	if err != nil {
 		return nil, false, err
 	}
@@ -257,7 +259,8 @@ func (l *API) source(ctx context.Context) (cache.Source, error) {
 		if err != nil {
 			return "", err
 		}
-		k := cache.NewKey("openapi", l.store.opts.Version, l.store.opts.Settings.ProjectRoot, a.Name, a.Spec, a.URL, fmt.Sprint(l.store.opts.Settings.Limits))
+		k := cache.NewKey("openapi", l.store.opts.Version, l.store.opts.Settings.ProjectRoot,
+			a.Name, a.Spec, a.URL, fmt.Sprint(l.store.opts.Settings.Limits))
 		k.Add(values.Pairs(a.Headers)...)
 		k.Add(values.Auth(a)...)
 		return k.String(), nil
@@ -273,7 +276,8 @@ func (l *API) Load(ctx context.Context) (known openapi.Known, err error) {
 	}
 	limit := l.api.ConnectTimeout.String()
 	// operations may be known without a listing
-	record, _ := l.store.Records.Load(source, map[cache.Kind]string{kindOperations: "", cache.Failure: limit, cache.Listing: ""})
+	record, _ := l.store.Records.Load(source,
+		map[cache.Kind]string{kindOperations: "", cache.Failure: limit, cache.Listing: ""})
 	known.Failure = failureOf(record)
 	if e := record[kindOperations]; len(e.Parts) == 1 && json.Unmarshal(e.Facts, &known.Facts) == nil {
 		known.Operations, known.Asked = e.Parts[0], e.Stored

@@ -88,7 +88,8 @@ func (h *holders) first(all []state.Holder) *state.Holder {
 
 // left returns a copy of the holders without those whose entries were removed from the settings.
 func (h *holders) left(all []state.Holder) []state.Holder {
-	return slices.DeleteFunc(slices.Clone(all), func(one state.Holder) bool { return h.stands(one) == settings.EntryGone })
+	return slices.DeleteFunc(slices.Clone(all),
+		func(one state.Holder) bool { return h.stands(one) == settings.EntryGone })
 }
 
 // stands returns what has become of the entry of a holder.

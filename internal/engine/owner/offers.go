@@ -118,7 +118,8 @@ func (o *Offers) Keep(ctx context.Context, given []Offer) {
 		for _, name := range given {
 			key := name.key()
 			file := o.fileOf(name.Server)
-			if len(o.left(all[key])) > 0 || len(key) > maxOffer || count[name.Server] >= maxOffers || stored && file == "" {
+			if len(o.left(all[key])) > 0 || len(key) > maxOffer ||
+				count[name.Server] >= maxOffers || stored && file == "" {
 				continue
 			}
 			count[name.Server]++

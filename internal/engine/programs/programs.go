@@ -49,11 +49,14 @@ type Set struct {
 func New(ctx context.Context, given Set, still bool, seen func(value string)) *Set {
 	p := &given
 	p.Expander = values.NewExpander(p.Settings.ProjectRoot, p.Environ)
-	p.Confiner = confine.New(confine.Options{Settings: p.Settings, Environ: p.Environ, Env: p.programEnv, Expand: p.Expander.Expand,
+	p.Confiner = confine.New(confine.Options{Settings: p.Settings,
+		Environ: p.Environ, Env: p.programEnv, Expand: p.Expander.Expand,
 		Hide: p.privateFolders, Closed: p.Folders.SocketFolders, Protect: p.guardedPaths, Neutral: p.Folders.Neutral,
 		Logs: p.Folders.Sandbox, Warn: p.Warn, Log: p.Log})
 	p.Expander.Environ = append(slices.Clone(p.Expander.Environ), p.Bytecode())
-	p.Expander.Confine = func(scope settings.Scope) process.Confiner { return p.Confiner.ProgramsOf(confine.References, scope) }
+	p.Expander.Confine = func(scope settings.Scope) process.Confiner {
+		return p.Confiner.ProgramsOf(confine.References, scope)
+	}
 	if still {
 		p.Expander = p.Expander.Still()
 	}
@@ -63,11 +66,13 @@ func New(ctx context.Context, given Set, still bool, seen func(value string)) *S
 	if own := p.Settings.For(settings.ScopeUser); own != p.Settings {
 		var err error
 		if p.own, err = values.ToolEnviron(ctx, own, p.Expander, p.Environ); err != nil && p.EnvErr == nil {
-			p.Warn(registry.Warning("env_unset", "", err.Error(), "commands run without the variables of the setting env"))
+			p.Warn(registry.Warning("env_unset", "", err.Error(),
+				"commands run without the variables of the setting env"))
 		}
 	}
 	if p.EnvErr != nil && !p.Settings.DiscoveryCommand.IsSet() {
-		p.Warn(registry.Warning("env_unset", "", p.EnvErr.Error(), "commands run without the variables of the setting env"))
+		p.Warn(registry.Warning("env_unset", "", p.EnvErr.Error(),
+			"commands run without the variables of the setting env"))
 	}
 	return p
 }
@@ -120,7 +125,8 @@ func (p *Set) Hooks(ctx context.Context) *hooks.Set {
 	if set != nil {
 		for i := range set.Hooks {
 			h := &set.Hooks[i]
-			h.Confine, h.Env = p.Confiner.ProgramsOf(confine.Hooks, p.Settings.Hooks[i].Origin.Scope), append(h.Env, p.Bytecode())
+			h.Confine, h.Env = p.Confiner.ProgramsOf(confine.Hooks, p.Settings.Hooks[i].Origin.Scope),
+				append(h.Env, p.Bytecode())
 		}
 	}
 	return set
@@ -150,7 +156,8 @@ func (p *Set) privateFolders() []string {
 
 // ProtectedPaths returns the files and folders of toolreg that no tool may change.
 func (p *Set) ProtectedPaths() []string {
-	out := append(p.Settings.ProtectedPaths(p.Environ, p.Dir, p.Settings.Globals.Files), filepath.Join(p.Settings.ProjectRoot, lock.Name))
+	out := append(p.Settings.ProtectedPaths(p.Environ, p.Dir, p.Settings.Globals.Files),
+		filepath.Join(p.Settings.ProjectRoot, lock.Name))
 	if dir, err := state.DefaultDataDir(p.Environ); err == nil {
 		out = append(out, dir)
 	}
@@ -162,7 +169,8 @@ func (p *Set) ProtectedPaths() []string {
 func (p *Set) guardedPaths() []string {
 	scripts, err := p.Settings.Scripts(p.Environ)
 	if err != nil {
-		p.Warn(registry.Warning("sandbox_scripts", "", "sandboxed programs may change scripts of the settings: "+err.Error(), ""))
+		p.Warn(registry.Warning("sandbox_scripts", "",
+			"sandboxed programs may change scripts of the settings: "+err.Error(), ""))
 	}
 	return append(p.ProtectedPaths(), scripts...)
 }
@@ -172,7 +180,8 @@ func (p *Set) guardedPaths() []string {
 func (p *Set) PluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
 	for _, n := range p.Settings.RawNamed("plugins.settings") {
 		if n.Name == id {
-			return expand.JSON(n.JSON(), func(text string) (string, error) { return p.Expander.Secret(ctx, text, n.Origin.Scope) })
+			return expand.JSON(n.JSON(),
+				func(text string) (string, error) { return p.Expander.Secret(ctx, text, n.Origin.Scope) })
 		}
 	}
 	return nil, nil
@@ -196,8 +205,10 @@ func NewHooks(ctx context.Context, set *settings.Settings, x *values.Expander, e
 			env.vars, env.err = values.ToolEnviron(ctx, set.For(h.Origin.Scope), x, environ)
 			envs[h.Origin.Scope] = env
 		}
-		out.Hooks = append(out.Hooks, hooks.Hook{Event: hooks.Event(h.Event), Command: h.Command.Argv, Tools: h.Tools, Timeout: h.Timeout,
-			Env: append(slices.Clone(env.vars), "TOOLREG_PROJECT_ROOT="+set.ProjectRoot), Origin: h.Origin.String(), Place: h.Layer,
+		out.Hooks = append(out.Hooks, hooks.Hook{Event: hooks.Event(h.Event),
+			Command: h.Command.Argv, Tools: h.Tools, Timeout: h.Timeout,
+			Env:    append(slices.Clone(env.vars), "TOOLREG_PROJECT_ROOT="+set.ProjectRoot),
+			Origin: h.Origin.String(), Place: h.Layer,
 			Expand: func() ([]string, error) {
 				if env.err != nil {
 					return nil, env.err
@@ -248,7 +259,8 @@ func (c Facts) json(unset func(registry.Diagnostic)) json.RawMessage {
 	for _, n := range set.RawNamed("context") {
 		value, err := expand.JSON(n.JSON(), c.programs.Expander.Expand)
 		if err != nil {
-			unset(registry.Warning("context_unset", "", fmt.Sprintf("%s: context.%s is ignored: %s", n.Origin, n.Name, err), ""))
+			unset(registry.Warning("context_unset", "",
+				fmt.Sprintf("%s: context.%s is ignored: %s", n.Origin, n.Name, err), ""))
 			continue
 		}
 		all[n.Name] = value
@@ -256,7 +268,9 @@ func (c Facts) json(unset func(registry.Diagnostic)) json.RawMessage {
 	for _, fact := range c.given {
 		all[fact.Name] = fact.Value
 	}
-	for name, value := range map[string]string{"channel": set.Globals.Channel, "workspace": set.Workspace, "projectRoot": set.ProjectRoot} {
+	for name, value := range map[string]string{
+		"channel": set.Globals.Channel, "workspace": set.Workspace, "projectRoot": set.ProjectRoot,
+	} {
 		if value != "" {
 			all[name] = value
 		}

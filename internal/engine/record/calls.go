@@ -264,7 +264,13 @@ func aboutTool(ctx context.Context, t *registry.Tool, start time.Time) audit.Ent
 		e.Script, e.Parent, e.ID = info.audit()
 	}
 	if c := caller.From(ctx); c != nil {
-		e.Caller = &audit.Caller{Name: c.Name, Client: c.Client, Version: c.Version, Groups: c.Groups, Profile: c.Profile}
+		e.Caller = &audit.Caller{
+			Name:    c.Name,
+			Client:  c.Client,
+			Version: c.Version,
+			Groups:  c.Groups,
+			Profile: c.Profile,
+		}
 	}
 	return e
 }
@@ -288,7 +294,8 @@ func (a *Calls) outcomeOf(ctx context.Context, r registry.Result, err error) (au
 		return audit.OK, "", 0
 	}
 	code, exit := a.opts.Outcome(ctx, failure)
-	outcomes := map[string]audit.Outcome{"denied": audit.Denied, "needs_approval": audit.Denied, "invalid_params": audit.Invalid,
+	outcomes := map[string]audit.Outcome{"denied": audit.Denied,
+		"needs_approval": audit.Denied, "invalid_params": audit.Invalid,
 		"limited": audit.Limited, "timeout": audit.Timeout, "interrupted": audit.Cancelled}
 	if outcome, ok := outcomes[code]; ok {
 		return outcome, code, exit
@@ -314,7 +321,8 @@ func (a *Calls) Question(ctx context.Context, q ask.Elicitation, action string, 
 	}
 	const method = audit.QuestionMethod
 	e := audit.Entry{
-		Time: start, Tool: registry.ValidName(q.Server + "__" + method), ServerTool: method, Source: registry.MCPPrefix + q.Server, Server: q.Server,
+		Time: start, Tool: registry.ValidName(q.Server + "__" + method),
+		ServerTool: method, Source: registry.MCPPrefix + q.Server, Server: q.Server,
 		Decision: "ask", Rule: "person", DurationMs: audit.Milliseconds(time.Since(start)),
 		ParamsBytes: len(asked), ParamsSHA256: audit.HashParams(asked), Outcome: audit.OK,
 	}

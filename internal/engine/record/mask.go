@@ -98,7 +98,8 @@ func (m *Mask) replacer() *strings.Replacer {
 
 // Add adds a secret that a reference has named.
 func (m *Mask) Add(value string) {
-	if home := expand.NewEnviron(m.environ).Get("HOME"); value == home || value == m.set.ProjectRoot || value == m.set.Workspace {
+	if home := expand.NewEnviron(m.environ).Get("HOME"); value == home ||
+		value == m.set.ProjectRoot || value == m.set.Workspace {
 		return
 	}
 	m.mu.Lock()
@@ -143,8 +144,8 @@ func isOpaque(value string) bool {
 		value = token
 	}
 	const shortest = 12
-	return len(value) >= shortest && !strings.ContainsAny(value, " /\\:;,") && strings.ContainsAny(value, "0123456789") &&
-		strings.ContainsFunc(value, unicode.IsLetter)
+	return len(value) >= shortest && !strings.ContainsAny(value, " /\\:;,") &&
+		strings.ContainsAny(value, "0123456789") && strings.ContainsFunc(value, unicode.IsLetter)
 }
 
 // Log returns a handler of log records that masks the secrets of the settings in them: what is

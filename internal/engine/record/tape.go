@@ -70,8 +70,15 @@ func encodeFailure(ctx context.Context, r registry.Result, err error) (registry.
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
 		f.Kind, f.Violations = failureParams, e.Violations
 	} else if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok {
-		*f = recording.Failure{Kind: failureRefused, Text: e.Message, Server: e.Server, Request: e.Request, Code: e.Code}
-	} else if i := slices.IndexFunc(failureKinds(), func(k failureKind) bool { return errors.Is(err, k.errs[len(k.errs)-1]) }); i >= 0 {
+		*f = recording.Failure{
+			Kind:    failureRefused,
+			Text:    e.Message,
+			Server:  e.Server,
+			Request: e.Request,
+			Code:    e.Code,
+		}
+	} else if i := slices.IndexFunc(failureKinds(),
+		func(k failureKind) bool { return errors.Is(err, k.errs[len(k.errs)-1]) }); i >= 0 {
 		f.Kind = failureKinds()[i].word
 	}
 	return r, f
@@ -126,8 +133,10 @@ func NewTape(m *Mask, recorder *recording.Recorder, recorded *recording.Recordin
 		return nil
 	}
 	return &Tape{recording.Options{
-		Text:   func(s string) string { return secret.MaskKnown(m.Hide(s)) },
-		Params: func(params json.RawMessage) json.RawMessage { return json.RawMessage(m.Hide(string(m.Params(params)))) },
+		Text: func(s string) string { return secret.MaskKnown(m.Hide(s)) },
+		Params: func(params json.RawMessage) json.RawMessage {
+			return json.RawMessage(m.Hide(string(m.Params(params))))
+		},
 	}, recorder, recorded}
 }
 
@@ -147,12 +156,14 @@ func (a *Tape) Sources() []registry.Source {
 
 // Found returns what records the tools that sources find, except those that a filter hides; see
 // [registry.Options.Found].
-func (a *Tape) Found(hide []registry.Filter) func(context.Context, string, []registry.Tool, []registry.Diagnostic, error) []registry.Tool {
+func (a *Tape) Found(hide []registry.Filter) func(context.Context, string,
+	[]registry.Tool, []registry.Diagnostic, error) []registry.Tool {
 	o := a.options
 	o.Omit = func(t *registry.Tool) bool {
 		return slices.ContainsFunc(hide, func(f registry.Filter) bool { return f(t) != nil })
 	}
-	return func(ctx context.Context, source string, tools []registry.Tool, diags []registry.Diagnostic, err error) []registry.Tool {
+	return func(ctx context.Context, source string, tools []registry.Tool,
+		diags []registry.Diagnostic, err error) []registry.Tool {
 		if !isRecorded(source) {
 			return tools
 		}
@@ -162,12 +173,14 @@ func (a *Tape) Found(hide []registry.Filter) func(context.Context, string, []reg
 
 // Exchange returns what records the requests to a server about prompts and resources, or
 // answers them from a recording; nil without one.
-func (a *Tape) Exchange(server string) func(context.Context, string, any, func() (json.RawMessage, error)) (json.RawMessage, error) {
+func (a *Tape) Exchange(server string) func(context.Context, string,
+	any, func() (json.RawMessage, error)) (json.RawMessage, error) {
 	if a == nil {
 		return nil
 	}
 	source := registry.MCPPrefix + server
-	return func(ctx context.Context, method string, params any, send func() (json.RawMessage, error)) (json.RawMessage, error) {
+	return func(ctx context.Context, method string, params any,
+		send func() (json.RawMessage, error)) (json.RawMessage, error) {
 		raw, err := jsonx.Marshal(params)
 		if err != nil {
 			return nil, err
@@ -199,7 +212,8 @@ func (a *Tape) Find(q *exec.Question) (exec.Answer, bool) {
 // Keep implements [exec.Answers].
 func (a *Tape) Keep(q *exec.Question, answer exec.Answer) {
 	if a.recorder != nil && isRecorded(q.Tool.Source) && len(q.Denied) == 0 {
-		a.recorder.Question(a.options, q.Tool.Source, q.Tool.OriginalName(), q.Call.Params, answer.Choice.String(), cmp.Or(answer.Said, answer.Reason))
+		a.recorder.Question(a.options, q.Tool.Source, q.Tool.OriginalName(),
+			q.Call.Params, answer.Choice.String(), cmp.Or(answer.Said, answer.Reason))
 	}
 }
 

@@ -29,7 +29,8 @@ type Connections struct {
 }
 
 func newConnections(o *Options) *Connections {
-	c := &Connections{opts: o, links: &links{confiner: o.Programs.Confiner, all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}},
+	c := &Connections{opts: o, links: &links{confiner: o.Programs.Confiner,
+		all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}},
 		files: builtin.NewFiles(builtin.Options{Workspace: o.Programs.Workspace()})}
 	if o.Earlier != nil {
 		c.links.earlier = o.Earlier.links
@@ -90,7 +91,8 @@ func (c *Connections) keep(server settings.Server, lists bool) *mcpclient.Keep {
 	return &mcpclient.Keep{
 		For: d, Use: c.opts.Kept.Use, Lists: lists, Renew: c.opts.Kept.Renew,
 		Consent: c.opts.Programs.Settings.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
-		Origin:  func() keep.Origin { return c.opts.Kept.originOf(server) }, Folder: c.opts.Kept.sockets, Command: c.opts.Kept.Command,
+		Origin:  func() keep.Origin { return c.opts.Kept.originOf(server) },
+		Folder:  c.opts.Kept.sockets, Command: c.opts.Kept.Command,
 		Plan: func(_ context.Context, spec *process.Spec) (json.RawMessage, error) {
 			plan, err := c.opts.Programs.Confiner.Plan(confine.Server(server.Name), spec)
 			if plan == nil {
@@ -106,7 +108,8 @@ func (c *Connections) api(api settings.API) *openapi.Source {
 	set, p := c.opts.Programs.Settings, c.opts.Programs
 	o := openapi.Options{
 		API: api, Expand: p.Expander.API, ProjectRoot: set.ProjectRoot, Version: c.opts.Tools.Fetch.Version,
-		Limits:     openapi.Limits{Document: set.Limits.Document, Result: set.Limits.Result, Schema: set.Limits.Schema, Tools: set.Limits.Tools},
+		Limits: openapi.Limits{Document: set.Limits.Document, Result: set.Limits.Result,
+			Schema: set.Limits.Schema, Tools: set.Limits.Tools},
 		AllowHosts: set.FetchAllow.Values(), Proxy: proxyOf(p.Environ),
 		Memory: c.opts.Listings.OfAPI(api),
 		Auth:   func(expanded settings.API) openapi.Authorizer { return c.opts.Logins.apiClient(expanded) },
@@ -180,7 +183,8 @@ func (c *Connections) StopKept(ctx context.Context, server settings.Server) (sto
 func (c *Connections) replayed(ctx context.Context, sources []registry.Source) (out []*mcpclient.Source) {
 	for _, server := range c.opts.Programs.Settings.Servers {
 		o := c.Options(ctx, server)
-		i := slices.IndexFunc(sources, func(s registry.Source) bool { return s.Name() == registry.MCPPrefix+server.Name })
+		i := slices.IndexFunc(sources,
+			func(s registry.Source) bool { return s.Name() == registry.MCPPrefix+server.Name })
 		o.Recorded = sources[i]
 		out = append(out, mcpclient.New(o))
 	}

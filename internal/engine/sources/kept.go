@@ -44,7 +44,8 @@ func (k *KeptServers) KeepFor(server settings.Server) time.Duration {
 // originOf returns the entry of a server for the name of its socket.
 func (k *KeptServers) originOf(server settings.Server) keep.Origin {
 	file := server.Origin.Name
-	return keep.Origin{Root: k.Settings.ProjectRoot, File: file, Server: server.Name, Entry: k.Settings.ServersWritten()[file][server.Name]}
+	return keep.Origin{Root: k.Settings.ProjectRoot, File: file,
+		Server: server.Name, Entry: k.Settings.ServersWritten()[file][server.Name]}
 }
 
 // sockets opens the folder of the sockets.
@@ -58,7 +59,8 @@ func (k *KeptServers) sockets(ctx context.Context) (*keep.Folder, error) {
 
 // Kept returns the names of the servers that the settings keep between runs, and the folder of
 // their sockets and sessions. The error says why none of them, or none over stdio, can be kept.
-func Kept(ctx context.Context, folders *state.Folders, set *settings.Settings) (names []string, folder string, err error) {
+func Kept(ctx context.Context, folders *state.Folders,
+	set *settings.Settings) (names []string, folder string, err error) {
 	processes := false
 	for _, server := range set.Servers {
 		if set.KeepOf(server) > 0 && !server.IsOff() {
@@ -90,7 +92,8 @@ func (k *KeptServers) EndOutdated(ctx context.Context, log *slog.Logger) {
 	if err != nil {
 		return
 	}
-	if _, err := stopAll(ctx, folder.Path(), folder.Outdated(k.Settings.ProjectRoot, k.Settings.ServersWritten())); err != nil {
+	if _, err := stopAll(ctx, folder.Path(),
+		folder.Outdated(k.Settings.ProjectRoot, k.Settings.ServersWritten())); err != nil {
 		log.Info("a kept server whose settings have changed was not stopped", "err", err)
 	}
 }
@@ -190,7 +193,9 @@ func newLink(o mcpclient.Options) *link {
 	o.Elicit = func(ctx context.Context, e ask.Elicitation) (ask.Answer, error) { return l.now.Load().Elicit(ctx, e) }
 	o.Refused = func(server, what, reason string) { l.now.Load().Refused(server, what, reason) }
 	if o.Sample != nil {
-		o.Sample = func(ctx context.Context, s ask.Sampling) (json.RawMessage, error) { return l.now.Load().Sample(ctx, s) }
+		o.Sample = func(ctx context.Context, s ask.Sampling) (json.RawMessage, error) {
+			return l.now.Load().Sample(ctx, s)
+		}
 	}
 	if o.Keep != nil {
 		k := *o.Keep
@@ -245,7 +250,8 @@ func (a *links) server(o mcpclient.Options, client string) *mcpclient.Source {
 	defer a.mu.Unlock()
 	at := place{o.Server.Name, client}
 	if a.earlier != nil {
-		if l := a.earlier.all[at]; l != nil && goesOn(l, &o) && a.confiner.Same(confine.Server(at.server), a.earlier.confiner) {
+		if l := a.earlier.all[at]; l != nil && goesOn(l, &o) &&
+			a.confiner.Same(confine.Server(at.server), a.earlier.confiner) {
 			a.all[at], a.shared[l] = l, &o
 			return l.source
 		}

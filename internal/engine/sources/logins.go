@@ -91,7 +91,9 @@ func (l *Logins) Remote(name string) (settings.Server, error) {
 	case server.Err != nil:
 		return settings.Server{}, server.Err
 	case server.URL == "" && server.HTTPURL == "":
-		return settings.Server{}, &settings.InputError{Err: fmt.Errorf("server %q is a program (%s); only servers with a url have logins", name, server.Origin)}
+		return settings.Server{}, &settings.InputError{
+			Err: fmt.Errorf("server %q is a program (%s); only servers with a url have logins", name, server.Origin),
+		}
 	default:
 		return *server, nil
 	}
@@ -125,7 +127,9 @@ func (l *Logins) To(ctx context.Context, name, client string) (*oauth.Client, er
 	case entry.Err != nil:
 		return nil, entry.Err
 	case entry.OAuth == nil:
-		return nil, &settings.InputError{Err: fmt.Errorf("API %q has no auth.oauth (%s); only APIs with it have logins", name, entry.Origin)}
+		return nil, &settings.InputError{
+			Err: fmt.Errorf("API %q has no auth.oauth (%s); only APIs with it have logins", name, entry.Origin),
+		}
 	}
 	api, err := l.Programs.Expander.API(ctx, *entry)
 	return l.apiClient(api), err
@@ -138,7 +142,8 @@ func CheckClient(server settings.Server, client string) error {
 	case client == "":
 		return nil
 	case client == caller.Stdio || client == caller.Local:
-		return &settings.InputError{Err: fmt.Errorf("clients without a token (%s) use your own login", client), Hint: "leave out --client"}
+		return &settings.InputError{Err: fmt.Errorf("clients without a token (%s) use your own login", client),
+			Hint: "leave out --client"}
 	case !server.LoginPerClient():
 		return &settings.InputError{
 			Err:  fmt.Errorf("server %q has one login, which all clients use (%s)", server.Name, server.Origin),
@@ -170,7 +175,8 @@ func (l *Logins) RedirectURI(ctx context.Context, name string) (string, error) {
 
 // BeginLogin begins the login of a client to a server; see [oauth.Client.Begin]. The error is that
 // of [Logins.To], or why the server offers no login.
-func (c *Connections) BeginLogin(ctx context.Context, name, client, redirect, prefix string) (address string, pending []byte, err error) {
+func (c *Connections) BeginLogin(ctx context.Context,
+	name, client, redirect, prefix string) (address string, pending []byte, err error) {
 	server, err := c.opts.Logins.Remote(name)
 	if err == nil {
 		err = CheckClient(server, client)
@@ -192,7 +198,8 @@ func (c *Connections) BeginLogin(ctx context.Context, name, client, redirect, pr
 	case err != nil && !errors.Is(err, registry.ErrNeedsLogin):
 		return "", nil, err
 	case login == nil:
-		return "", nil, &settings.InputError{Err: fmt.Errorf("server %q needs no login: its settings have an Authorization header (%s)", name, server.Origin)}
+		return "", nil, &settings.InputError{Err: fmt.Errorf(
+			"server %q needs no login: its settings have an Authorization header (%s)", name, server.Origin)}
 	}
 	if address, pending, err = login.Begin(ctx, redirect, prefix); err != nil {
 		return "", nil, fmt.Errorf("logging in to server %q: %w", name, err)
@@ -236,7 +243,8 @@ func (l *Logins) Credentials(ctx context.Context, t *registry.Tool) (string, err
 	if err != nil {
 		return "", err
 	}
-	all := []any{s.Command, s.Args, values.Pairs(s.Env), s.Cwd, s.URL, s.HTTPURL, values.Pairs(s.Headers), l.inheritedSecrets(s.InheritEnv)}
+	all := []any{s.Command, s.Args, values.Pairs(s.Env), s.Cwd, s.URL,
+		s.HTTPURL, values.Pairs(s.Headers), l.inheritedSecrets(s.InheritEnv)}
 	if s.URL+s.HTTPURL != "" {
 		account, err := l.Client(s).For(l.clientOf(ctx, s)).Account(ctx)
 		if err != nil {

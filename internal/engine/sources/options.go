@@ -65,7 +65,9 @@ func (o *Options) builtin() builtin.Options {
 // shellOutput is how much run_shell_command keeps of stdout and of stderr: half
 // of the limit each, so that its report is not cut again.
 func shellOutput(set *settings.Settings) int64 {
-	shell := &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}}}
+	shell := &registry.Tool{
+		Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}},
+	}
 	limit := set.Limits.Output
 	if m := set.OptionsOf(shell).MaxOutput; m != nil {
 		limit = *m
@@ -99,7 +101,8 @@ func (o *Options) plugin(id string) discover.PluginOptions {
 	return discover.PluginOptions{
 		Context: o.Facts.JSON(), ProjectRoot: p.Settings.ProjectRoot, Env: append(slices.Clone(p.Env), p.Bytecode()),
 		Settings: func(ctx context.Context) (json.RawMessage, error) { return p.PluginSettings(ctx, id) },
-		Timeout:  p.Settings.DiscoveryTimeout, Limits: o.limits(), Confine: p.Confiner.Programs(confine.Plugins), Evaluator: o.Evaluator,
+		Timeout:  p.Settings.DiscoveryTimeout, Limits: o.limits(),
+		Confine: p.Confiner.Programs(confine.Plugins), Evaluator: o.Evaluator,
 	}
 }
 
@@ -119,7 +122,8 @@ func (o *Options) fetch() builtin.FetchOptions {
 		ProcessorDir: set.ProjectRoot,
 		Timeout:      orEndless(set.Fetch.Timeout), MaxBytes: set.Fetch.MaxBytes,
 		Version: o.Tools.Fetch.Version,
-		Headers: o.fetchHeaders, ConfineProcessor: p.Confiner.ProgramsOf(confine.Processor, set.Fetch.Processor.Origin.Scope),
+		Headers: o.fetchHeaders, ConfineProcessor: p.Confiner.ProgramsOf(confine.Processor,
+			set.Fetch.Processor.Origin.Scope),
 		ProcessorEnv: p.EnvFor(set.Fetch.Processor),
 	}
 	if dir, err := p.Folders.Cache(""); err == nil {
@@ -156,7 +160,8 @@ func (o *Options) composites(ctx context.Context) *discover.Composites {
 		return nil
 	}
 	return discover.ParseComposites(ctx, named,
-		discover.CompositeOptions{Context: o.Facts.JSON(), Evaluator: o.Evaluator, ProjectRoot: o.Programs.Settings.ProjectRoot})
+		discover.CompositeOptions{Context: o.Facts.JSON(),
+			Evaluator: o.Evaluator, ProjectRoot: o.Programs.Settings.ProjectRoot})
 }
 
 // proxyOf reads the proxy variables in upper and lower case.
@@ -168,7 +173,8 @@ func proxyOf(environ []string) func(*url.URL) (*url.URL, error) {
 		}
 		return v
 	}
-	c := httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
+	c := httpproxy.Config{HTTPProxy: either("HTTP_PROXY"),
+		HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
 	return c.ProxyFunc()
 }
 

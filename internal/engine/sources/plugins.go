@@ -60,7 +60,8 @@ func newPlugins(ctx context.Context, o *Options) *Plugins {
 			continue
 		}
 		if o.Programs.EnvErr != nil && p.Disabled == nil {
-			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + o.Programs.EnvErr.Error()})
+			p.Problems = append(p.Problems,
+				document.Problem{File: p.Path, Message: "it cannot be run: " + o.Programs.EnvErr.Error()})
 		}
 		opts := o.plugin(p.ID)
 		opts.Disabled = p.Disabled != nil
@@ -128,12 +129,14 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 		f.refuse(e, err.Error(), "")
 		return
 	}
-	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true, Hint: "it is listed in plugins.paths"}
+	at := discover.PluginPlace{Path: path, Name: e.Origin.String(),
+		Required: true, Hint: "it is listed in plugins.paths"}
 	inside := e.Origin.Scope == settings.ScopeProject && within(f.programs.Settings.ProjectRoot, path)
 	switch {
 	case inside && !filepath.IsLocal(e.Value):
 		f.refuse(e,
-			fmt.Sprintf("%q is inside the project but is not a relative path, so project trust does not cover it", e.Value),
+			fmt.Sprintf("%q is inside the project but is not a relative path, so project trust does not cover it",
+				e.Value),
 			"write it relative to the project root")
 	case inside:
 		f.add(ctx, PlaceSetting, at, f.programs.Settings.Project)
@@ -143,8 +146,9 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 }
 
 func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
-	f.found = append(f.found, Plugin{Place: PlaceSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value, Place: e.Origin.String(),
-		Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
+	f.found = append(f.found,
+		Plugin{Place: PlaceSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value, Place: e.Origin.String(),
+			Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
 }
 
 // pathOf returns the absolute path of an entry.
@@ -182,7 +186,8 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 		}
 	}
 	p.Problems = append(p.Problems,
-		document.Problem{File: p.Path, Message: "it has changed since the project was checked", Hint: "run the command again"})
+		document.Problem{File: p.Path, Message: "it has changed since the project was checked",
+			Hint: "run the command again"})
 }
 
 // checkOwner rejects plugins in the user's folder that another user could have
@@ -191,7 +196,8 @@ func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
 		if reason := trust.Foreign(trust.Real(path)); reason != "" {
 			p.Problems = append(p.Problems,
-				document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make yourself its owner and only writer"})
+				document.Problem{File: path, Message: "is not safe to use: " + reason,
+					Hint: "make yourself its owner and only writer"})
 			return
 		}
 	}
@@ -226,15 +232,17 @@ func (f *pluginFinder) markUnusable() {
 func ReservedPluginID(p *discover.Plugin) (document.Problem, bool) {
 	tool := builtin.Named(p.ID)
 	return document.Problem{File: p.Path,
-		Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered", p.ID, tool),
-		Hint:    "give the plugin another id"}, tool != ""
+		Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered",
+			p.ID, tool),
+		Hint: "give the plugin another id"}, tool != ""
 }
 
 // TakenPluginID returns the problem of a plugin with the id of an earlier plugin, which
 // is at path.
 func TakenPluginID(p *discover.Plugin, path string) document.Problem {
-	return document.Problem{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q already exists: %s", p.ID, path),
-		Hint: "give one of them another id, or remove it"}
+	return document.Problem{File: p.Path,
+		Message: fmt.Sprintf("a plugin with the id %q already exists: %s", p.ID, path),
+		Hint:    "give one of them another id, or remove it"}
 }
 
 // protectedFiles returns the paths of plugins that no tool may change: their folders,

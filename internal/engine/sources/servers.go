@@ -76,7 +76,8 @@ func (s *Servers) APIs(patterns ...string) []*openapi.Source {
 	var out []*openapi.Source
 	for _, api := range s.apis {
 		name := api.Settings().Name
-		if len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool { return text.MatchName(pattern, name) }) {
+		if len(patterns) == 0 ||
+			slices.ContainsFunc(patterns, func(pattern string) bool { return text.MatchName(pattern, name) }) {
 			out = append(out, api)
 		}
 	}
@@ -265,7 +266,8 @@ func APIInfos(ctx context.Context, reg *registry.Registry, apis []*openapi.Sourc
 		case err != nil:
 			info.State, info.Error = mcpclient.StateFailed, err.Error()
 		case a.State == openapi.Ready && !a.CachedAt.IsZero():
-			info.State, info.CachedAt, info.AgeMs = mcpclient.StateCached, &a.CachedAt, max(time.Since(a.CachedAt).Milliseconds(), 0)
+			info.State, info.CachedAt, info.AgeMs = mcpclient.StateCached, &a.CachedAt,
+				max(time.Since(a.CachedAt).Milliseconds(), 0)
 		case a.State == openapi.Ready:
 			info.State = mcpclient.StateConnected
 		}
@@ -276,8 +278,9 @@ func APIInfos(ctx context.Context, reg *registry.Registry, apis []*openapi.Sourc
 
 // shells are programs that run a line, and wrappers those that run a command among their
 // arguments, on this machine.
-const shells, wrappers = "sh bash dash ash zsh ksh fish cmd powershell pwsh", "env nice ionice nohup setsid stdbuf time timeout sudo doas " +
-	"npx npm pnpx pnpm yarn bun bunx uvx uv pipx poetry go mise direnv"
+const shells, wrappers = "sh bash dash ash zsh ksh fish cmd powershell pwsh",
+	"env nice ionice nohup setsid stdbuf time timeout sudo doas " +
+		"npx npm pnpx pnpm yarn bun bunx uvx uv pipx poetry go mise direnv"
 
 // commands finds the commands of a shell line that have serve among their words.
 var commands = sync.OnceValue(func() *regexp.Regexp {
@@ -302,7 +305,8 @@ func StartsToolreg(argv []string, dir string, environ []string) bool {
 	if err != nil {
 		self = "toolreg"
 	}
-	if path, err := (process.Spec{Argv: argv[:1], Dir: dir, Env: environ}).Program(); err == nil && sameFile(path, self) {
+	if path, err := (process.Spec{Argv: argv[:1], Dir: dir, Env: environ}).Program(); err == nil &&
+		sameFile(path, self) {
 		return slices.Contains(argv, "serve")
 	}
 	isShell := slices.Contains(strings.Fields(shells), programName(argv[0]))

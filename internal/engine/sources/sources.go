@@ -102,7 +102,8 @@ func withReplayed(local, replayed []registry.Source) []registry.Source {
 // New creates the sources without starting any, and what reaches their servers.
 func New(ctx context.Context, o Options) (*Set, *Connections) {
 	set, c := o.Programs.Settings, newConnections(&o)
-	out := &Set{Servers: &Servers{listings: o.Listings}, Plugins: newPlugins(ctx, &o), Composites: o.composites(ctx), newComposites: o.composites}
+	out := &Set{Servers: &Servers{listings: o.Listings}, Plugins: newPlugins(ctx, &o),
+		Composites: o.composites(ctx), newComposites: o.composites}
 	own := o.builtin()
 	own.Protected = append(own.Protected, protectedFiles(out.Plugins.Found, set.Workspace)...)
 	out.Builtin = builtin.Source(own)
@@ -172,7 +173,8 @@ func reportSkipped(opts *Options, o *OffServer) {
 		opts.Programs.Warn(registry.Warning("server_skipped", registry.MCPPrefix+o.Name, message, ""))
 		return
 	}
-	opts.Notice(registry.Diagnostic{Severity: registry.SeverityInfo, Code: "server_skipped", Source: registry.MCPPrefix + o.Name, Message: message})
+	opts.Notice(registry.Diagnostic{Severity: registry.SeverityInfo,
+		Code: "server_skipped", Source: registry.MCPPrefix + o.Name, Message: message})
 }
 
 // perClient is why a server with oauth.per: client is not part of a registry.
@@ -192,13 +194,15 @@ func (s *Set) ForClients(c *Connections) func(ctx context.Context, client string
 		servers.on, servers.Off = nil, slices.DeleteFunc(slices.Clone(s.Off), isOwn)
 		for _, entry := range c.opts.Programs.Settings.Servers {
 			named := func(name string) bool { return name == entry.Name }
-			if i := slices.IndexFunc(s.on, func(server *mcpclient.Source) bool { return named(server.Settings().Name) }); i >= 0 {
+			if i := slices.IndexFunc(s.on,
+				func(server *mcpclient.Source) bool { return named(server.Settings().Name) }); i >= 0 {
 				servers.on = append(servers.on, s.on[i])
 			} else if slices.ContainsFunc(s.Off, func(off OffServer) bool { return isOwn(off) && named(off.Name) }) {
 				servers.on = append(servers.on, c.serverFor(ctx, entry, client))
 			}
 		}
-		if i := slices.Index(s.Local, registry.Source(s.Composites)); i >= 0 { // whether all steps of one are known depends on the tools
+		if i := slices.Index(s.Local, registry.Source(s.Composites)); i >= 0 {
+			// Whether all steps of one are known depends on the tools.
 			out.Composites, out.Local = s.newComposites(ctx), slices.Clone(s.Local)
 			out.Local[i] = out.Composites
 		}

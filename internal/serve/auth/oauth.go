@@ -47,7 +47,13 @@ func NewOAuth(set settings.ServeOAuth, warn func(error)) (*OAuth, error) {
 // Change applies changed settings. What runs with tokens that they do not accept ends soon. If
 // there is an error in them, the earlier ones stay. It is not called concurrently.
 func (o *OAuth) Change(set settings.ServeOAuth) error {
-	c := accesstoken.Config{Issuer: set.Issuer.Value, Audience: set.Audience.Value, KeysURL: set.KeysURL.Value, Name: set.Name.Value, Groups: set.Groups.Value}
+	c := accesstoken.Config{
+		Issuer:   set.Issuer.Value,
+		Audience: set.Audience.Value,
+		KeysURL:  set.KeysURL.Value,
+		Name:     set.Name.Value,
+		Groups:   set.Groups.Value,
+	}
 	if err := c.Check(); err != nil {
 		return fmt.Errorf("serve.oauth: %w", err)
 	}
@@ -86,13 +92,15 @@ func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Reject
 	}
 	t, err := now.verifier.Verify(ctx, token, now.resource(path))
 	if _, invalid := errors.AsType[*accesstoken.InvalidError](err); err != nil && !invalid {
-		return Identity{}, &Rejection{Status: http.StatusServiceUnavailable, Reason: "the token cannot be verified now: " + err.Error()}
+		return Identity{}, &Rejection{Status: http.StatusServiceUnavailable,
+			Reason: "the token cannot be verified now: " + err.Error()}
 	}
 	if err == nil && (t.Name == caller.Stdio || t.Name == caller.Local) {
 		err = fmt.Errorf("%s is the name of clients without a token", t.Name)
 	}
 	if err != nil {
-		return Identity{}, &Rejection{Status: http.StatusUnauthorized, Reason: "unauthorized: " + err.Error(), code: "invalid_token", scopes: now.scopes()}
+		return Identity{}, &Rejection{Status: http.StatusUnauthorized,
+			Reason: "unauthorized: " + err.Error(), code: "invalid_token", scopes: now.scopes()}
 	}
 	from := Identity{
 		Name: t.Name, Groups: t.Groups, Expires: t.Expires, Scopes: t.Scopes,
@@ -104,7 +112,8 @@ func (o *OAuth) Find(ctx context.Context, token, path string) (Identity, *Reject
 // Renew implements [Verifier].
 func (o *OAuth) Renew(from Identity) (Identity, bool) {
 	now := o.current.Load()
-	return from, from.under != nil && from.under.verifier == now.verifier && now.verifier.Now().Before(from.Expires) && now.permit(from) == nil
+	return from, from.under != nil && from.under.verifier == now.verifier &&
+		now.verifier.Now().Before(from.Expires) && now.permit(from) == nil
 }
 
 // Settings returns the settings that apply.

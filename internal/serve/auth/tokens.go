@@ -178,7 +178,8 @@ func parseToken(words []string, has func(profile string) bool) (name string, t t
 	}
 	for i, word := range words[2:] {
 		key, _, _ := strings.Cut(word, "=")
-		if slices.ContainsFunc(words[2:2+i], func(before string) bool { return before == key || strings.HasPrefix(before, key+"=") }) {
+		if slices.ContainsFunc(words[2:2+i],
+			func(before string) bool { return before == key || strings.HasPrefix(before, key+"=") }) {
 			return "", t, fmt.Errorf("%s of %s is given twice", key, name)
 		}
 		if word == "console" {
@@ -193,11 +194,14 @@ func parseToken(words []string, has func(profile string) bool) (name string, t t
 		}
 		value, ok := strings.CutPrefix(word, "expires=")
 		if !ok {
-			return "", t, fmt.Errorf("unknown word %q after the token of %s; expires=, profile= and console are known", word, name)
+			return "", t, fmt.Errorf("unknown word %q after the token of %s; expires=, profile= and console are known",
+				word, name)
 		}
 		if t.expires, err = time.Parse(time.RFC3339, value); err != nil {
 			if t.expires, err = time.Parse(time.DateOnly, value); err != nil {
-				return "", t, fmt.Errorf("expires=%s of %s: expected a date such as 2026-12-31, or a time such as 2026-12-31T18:00:00Z", value, name)
+				return "", t, fmt.Errorf(
+					"expires=%s of %s: expected a date such as 2026-12-31, or a time such as 2026-12-31T18:00:00Z",
+					value, name)
 			}
 		}
 	}
@@ -211,7 +215,8 @@ func checkTokenName(name string) error {
 	switch {
 	case name == caller.Stdio || name == caller.Local:
 		return fmt.Errorf("%s is the name of clients without a token; choose another", name)
-	case name == "" || strings.HasPrefix(name, "#") || strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }):
+	case name == "" || strings.HasPrefix(name, "#") ||
+		strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }):
 		return fmt.Errorf("the name %q must be one word that does not begin with #", name)
 	}
 	return nil
@@ -243,7 +248,8 @@ func (t *Tokens) Find(_ context.Context, text, _ string) (Identity, *Rejection) 
 		}
 	}
 	if from.Name == "" {
-		return from, &Rejection{Status: http.StatusUnauthorized, Reason: "unauthorized: send a bearer token of this server"}
+		return from, &Rejection{Status: http.StatusUnauthorized,
+			Reason: "unauthorized: send a bearer token of this server"}
 	}
 	return from, nil
 }

@@ -49,7 +49,8 @@ const (
 // credentials returns the settings of TLS for both ends of a connection. key has 32 bytes.
 func credentials(key []byte) *tls.Config {
 	private := ed25519.NewKeyFromSeed(key)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: linkName}, DNSNames: []string{linkName},
+	template := &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject: pkix.Name{CommonName: linkName}, DNSNames: []string{linkName},
 		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -68,7 +69,8 @@ func credentials(key []byte) *tls.Config {
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}},
 		NextProtos:   []string{"h2"},
-		ServerName:   linkName, RootCAs: only, ClientCAs: only, ClientAuth: tls.RequireAndVerifyClientCert, SessionTicketsDisabled: true,
+		ServerName:   linkName, RootCAs: only, ClientCAs: only,
+		ClientAuth: tls.RequireAndVerifyClientCert, SessionTicketsDisabled: true,
 	}
 }
 
@@ -76,7 +78,8 @@ func credentials(key []byte) *tls.Config {
 func onlyHTTP2() (*http.Protocols, *http.HTTP2Config) {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
-	return protocols, &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWithin, MaxConcurrentStreams: 1000, MaxReceiveBufferPerStream: unread}
+	return protocols, &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWithin,
+		MaxConcurrentStreams: 1000, MaxReceiveBufferPerStream: unread}
 }
 
 // newServer returns a server for the requests of other replicas. They are canceled when ctx is done.
@@ -85,7 +88,8 @@ func newServer(ctx context.Context, m *Member, opts Options) *http.Server {
 	return &http.Server{
 		Protocols: protocols, HTTP2: pings, TLSConfig: credentials(m.store.Derive(linkPurpose)),
 		ReadHeaderTimeout: handshakeTime, MaxHeaderBytes: largestHeader,
-		ErrorLog: slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			to := r.Header.Get(headerTo)
 			r.Header.Del(headerTo)

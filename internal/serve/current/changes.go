@@ -136,7 +136,8 @@ func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
 	if failed != nil {
 		o.opts.Warn(registry.Diagnostic{
 			Severity: registry.SeverityWarning, Code: "change_unread",
-			Message: "a server reported a change but could not list its tools; its earlier tools stay: " + failed.Error(),
+			Message: "a server reported a change but could not list its tools; its earlier tools stay: " +
+				failed.Error(),
 		})
 	}
 	if err == nil {
@@ -279,7 +280,8 @@ func (o *Offers) Restart(ctx context.Context, name string) error {
 // Reconnect connects to a server with a new login of a client, and offers what it lists. It returns when that
 // is over, or ctx is done.
 func (o *Offers) Reconnect(ctx context.Context, server *mcpclient.Source) {
-	r := o.attempt(server, func(ctx context.Context, _ registry.Source) (bool, error) { return true, server.Restart(ctx) })
+	r := o.attempt(server,
+		func(ctx context.Context, _ registry.Source) (bool, error) { return true, server.Restart(ctx) })
 	select {
 	case <-r.over:
 	case <-ctx.Done():

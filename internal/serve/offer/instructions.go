@@ -21,9 +21,11 @@ func (o *Offer) readInstructions() {
 	for _, one := range o.Session.Instructions(o.Registry, servers) {
 		if f := one.Withheld; f != nil {
 			o.warn(registry.Diagnostic{
-				Severity: registry.SeverityWarning, Code: "instructions_withheld", Source: registry.MCPPrefix + one.Server,
-				Message: fmt.Sprintf("clients do not get the instructions of server %q: %s: %s", one.Server, f.Rule, f.Words),
-				Hint:    "toolreg servers check shows what was found; check.silence accepts it",
+				Severity: registry.SeverityWarning, Code: "instructions_withheld",
+				Source: registry.MCPPrefix + one.Server,
+				Message: fmt.Sprintf("clients do not get the instructions of server %q: %s: %s",
+					one.Server, f.Rule, f.Words),
+				Hint: "toolreg servers check shows what was found; check.silence accepts it",
 			})
 			continue
 		}

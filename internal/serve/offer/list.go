@@ -34,7 +34,8 @@ func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(v.prompts)) {
 			one := v.prompts[name]
-			if name == one.Declared && v.profile.showsServer(one.Server.Info().Name) && v.permit(ctx, one.Offer()) == nil {
+			if name == one.Declared && v.profile.showsServer(one.Server.Info().Name) &&
+				v.permit(ctx, one.Offer()) == nil {
 				names = append(names, name)
 			}
 		}

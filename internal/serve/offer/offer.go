@@ -77,8 +77,8 @@ type Options struct {
 // caller. The views of the profiles that Before had are made at once.
 func New(ctx context.Context, opts Options) (*Offer, error) {
 	o := &Offer{
-		Session: opts.Session, Client: caller.Token(ctx), Servers: opts.Session.ServersFor(ctx), Profiles: opts.Profiles,
-		prompts: map[string]*Prompt{}, listed: map[*mcpclient.Source]listed{}, warn: opts.Warn,
+		Session: opts.Session, Client: caller.Token(ctx), Servers: opts.Session.ServersFor(ctx),
+		Profiles: opts.Profiles, prompts: map[string]*Prompt{}, listed: map[*mcpclient.Source]listed{}, warn: opts.Warn,
 		views: map[string]*View{}, declared: map[*registry.Tool]*Declaration{}, digests: map[[2]string]Digest{},
 	}
 	var earlier map[*mcpclient.Source]listed

@@ -140,8 +140,9 @@ func (v *View) Resource(ctx context.Context, uri string) (*Resource, error) {
 	r, from := v.shown(ctx).find(uri)
 	if r == nil && from != nil && !from.known {
 		return nil, &jsonrpc.Error{
-			Code:    jsonrpc.CodeInternalError,
-			Message: fmt.Sprintf("resource %q belongs to server %q, which could not list its resources", uri, from.name),
+			Code: jsonrpc.CodeInternalError,
+			Message: fmt.Sprintf("resource %q belongs to server %q, which could not list its resources",
+				uri, from.name),
 		}
 	}
 	if r == nil {

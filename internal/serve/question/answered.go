@@ -40,7 +40,13 @@ type answeredStates struct {
 // which questions were answered in a store or, if that is nil, in a folder; if both are nil,
 // each process knows only its own. Warn is called at most once, if the folder cannot be used.
 func newAnsweredStates(o Options, holder string) *answeredStates {
-	return &answeredStates{store: o.Store, holder: holder, dir: o.Answered, warn: o.Warn, byOwner: map[string]map[string]time.Time{}}
+	return &answeredStates{
+		store:   o.Store,
+		holder:  holder,
+		dir:     o.Answered,
+		warn:    o.Warn,
+		byOwner: map[string]map[string]time.Time{},
+	}
 }
 
 var (

@@ -97,7 +97,8 @@ func (a confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, e
 			answer, err = c.confirm(ctx, q)
 		}
 		if !asked || errors.Is(err, errInputEnded) {
-			err = &exec.NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: exec.LastingHint(q.Tool, q.Verdict)}
+			err = &exec.NeedsConfirmation{Tool: q.Tool.Name,
+				Verdict: q.Verdict, Hint: exec.LastingHint(q.Tool, q.Verdict)}
 		}
 		return answer, err
 	}
@@ -126,9 +127,12 @@ func (c *Client) confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 		}
 		return true
 	})
-	result, err := c.approve(ctx, q.Tool, &mcp.ElicitParams{Mode: "form", Message: asking.Text(&q), RequestedSchema: decisionForm(q.Words())})
-	notUnderstood := exec.Answer{Choice: exec.No, Reason: `the client's answer was not understood: its "decision" is none of the choices`}
-	if err != nil && strings.HasPrefix(err.Error(), "elicitation result content does not match") { // the SDK checks those in sessions
+	result, err := c.approve(ctx, q.Tool,
+		&mcp.ElicitParams{Mode: "form", Message: asking.Text(&q), RequestedSchema: decisionForm(q.Words())})
+	notUnderstood := exec.Answer{Choice: exec.No,
+		Reason: `the client's answer was not understood: its "decision" is none of the choices`}
+	if err != nil && strings.HasPrefix(err.Error(), "elicitation result content does not match") {
+		// The SDK checks those in sessions.
 		return notUnderstood, nil
 	}
 	if err != nil {
@@ -150,13 +154,15 @@ func (c *Client) confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 
 // decisionForm returns the form with these answers.
 func decisionForm(words []string) json.RawMessage {
-	titles := map[string]string{exec.WordYes: "Allow once", exec.WordAlways: "Allow always", exec.WordNo: "Do not allow"}
+	titles := map[string]string{exec.WordYes: "Allow once",
+		exec.WordAlways: "Allow always", exec.WordNo: "Do not allow"}
 	var enum, names []string
 	for _, word := range words {
 		enum, names = append(enum, jsonx.Quote(word)), append(names, jsonx.Quote(titles[word]))
 	}
-	return json.RawMessage(`{"type":"object","properties":{"decision":{"type":"string","title":"Allow this call?","enum":[` +
-		strings.Join(enum, ",") + `],"enumNames":[` + strings.Join(names, ",") + `]}},"required":["decision"]}`)
+	return json.RawMessage(
+		`{"type":"object","properties":{"decision":{"type":"string","title":"Allow this call?","enum":[` +
+			strings.Join(enum, ",") + `],"enumNames":[` + strings.Join(names, ",") + `]}},"required":["decision"]}`)
 }
 
 // ReadOnce is the middleware that reads [answerOnce] as yes in sessions, whose answers the SDK checks

@@ -72,7 +72,8 @@ type Call struct {
 	task     chan struct{}                 // closed when the call goes on as a task
 	becomes  sync.Once                     // closes task
 	failed   atomic.Pointer[jsonrpc.Error] // by which the task has failed
-	stays    bool                          // a question was answered at the console, so only this process can continue it
+	// stays says that a question was answered at the console, so only this process can continue it.
+	stays bool
 }
 
 // Question is what a call asks its client.

@@ -75,8 +75,17 @@ type Clients struct {
 }
 
 // With returns a context for the request of a client.
-func (o *Clients) With(ctx context.Context, from auth.Identity, session *mcp.ServerSession, req Sender) context.Context {
-	c := &Client{From: from, Session: session, asking: o.Asking, Revision: req.ProtocolVersion(), Request: ctx, open: o.Open, console: o.Console}
+func (o *Clients) With(ctx context.Context, from auth.Identity,
+	session *mcp.ServerSession, req Sender) context.Context {
+	c := &Client{
+		From:     from,
+		Session:  session,
+		asking:   o.Asking,
+		Revision: req.ProtocolVersion(),
+		Request:  ctx,
+		open:     o.Open,
+		console:  o.Console,
+	}
 	if from.Name == caller.Stdio {
 		c.closed = o.Stopping
 	}
@@ -98,7 +107,14 @@ func (o *Clients) With(ctx context.Context, from auth.Identity, session *mcp.Ser
 		c.can.Elicitation = nil
 	}
 	// each modern request has its own session
-	who := &caller.Caller{ID: session, Name: from.Name, Groups: from.Groups, Profile: from.Profile, Owner: c.owner(), Peer: c}
+	who := &caller.Caller{
+		ID:      session,
+		Name:    from.Name,
+		Groups:  from.Groups,
+		Profile: from.Profile,
+		Owner:   c.owner(),
+		Peer:    c,
+	}
 	if from.Name != caller.Stdio && from.Name != caller.Local {
 		who.Token = from.Name
 	}
@@ -118,7 +134,8 @@ type Remote interface {
 
 // WithRemote returns a context for a request of a client that is at another process.
 func WithRemote(ctx context.Context, from auth.Identity, revision string, by Remote) context.Context {
-	return caller.With(ctx, &caller.Caller{Peer: &Client{From: from, Revision: revision, Modern: revision >= wire.FirstModern, remote: by}})
+	return caller.With(ctx,
+		&caller.Caller{Peer: &Client{From: from, Revision: revision, Modern: revision >= wire.FirstModern, remote: by}})
 }
 
 // Capabilities implements [caller.Peer]: what the client declared, and what people at the console
@@ -128,7 +145,8 @@ func (c *Client) Capabilities() json.RawMessage {
 	if c.can.Elicitation != nil {
 		caps["elicitation"] = c.can.Elicitation
 	} else if c.console {
-		caps["elicitation"] = mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
+		caps["elicitation"] = mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{},
+			URL: &mcp.URLElicitationCapabilities{}}
 	}
 	if c.can.Sampling != nil {
 		caps["sampling"] = c.can.Sampling
@@ -217,7 +235,8 @@ func (c *Client) opens() (done func()) {
 }
 
 // Elicit asks the client's user a question. stage is that of [Client.ask].
-func (c *Client) Elicit(ctx context.Context, key string, q *mcp.ElicitParams, stage *callStage) (*mcp.ElicitResult, error) {
+func (c *Client) Elicit(ctx context.Context, key string,
+	q *mcp.ElicitParams, stage *callStage) (*mcp.ElicitResult, error) {
 	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q}, stage)
 	if err != nil {
 		return nil, err
@@ -231,7 +250,8 @@ func (c *Client) Elicit(ctx context.Context, key string, q *mcp.ElicitParams, st
 // ask asks the client questions: in the result of its request, by its task or, before revision
 // 2026-07-28, by one request after the other. stage is what another process would need to
 // continue the call. It is nil if only this process can continue it.
-func (c *Client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
+func (c *Client) ask(ctx context.Context, questions mcp.InputRequestMap,
+	stage *callStage) (mcp.InputResponseMap, error) {
 	if c.closed == nil {
 		return c.askOpen(ctx, questions, stage)
 	}
@@ -252,7 +272,8 @@ func (c *Client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *
 }
 
 // askOpen is ask for a client whose answers are read.
-func (c *Client) askOpen(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
+func (c *Client) askOpen(ctx context.Context, questions mcp.InputRequestMap,
+	stage *callStage) (mcp.InputResponseMap, error) {
 	switch {
 	case c.call != nil:
 		return c.call.ask(ctx, questions, stage)
@@ -309,7 +330,9 @@ func (c *Client) Input(ctx context.Context, server string, result json.RawMessag
 	}
 	for key, q := range wanted.Requests {
 		if !c.answers(q) {
-			return nil, &ask.InputError{Reason: fmt.Sprintf("the client cannot answer its request for input %s", text.Quote(key))}
+			return nil, &ask.InputError{
+				Reason: fmt.Sprintf("the client cannot answer its request for input %s", text.Quote(key)),
+			}
 		}
 		if e, ok := q.(*mcp.ElicitParams); ok {
 			e.Message = messageOf(server, e.Message)
@@ -319,7 +342,8 @@ func (c *Client) Input(ctx context.Context, server string, result json.RawMessag
 	if len(wanted.Requests) > 0 {
 		defer c.opens()()
 		var err error
-		if answers, err = c.ask(ctx, wanted.Requests, c.call.atServer(server, wanted.Requests, wanted.State)); err != nil {
+		if answers, err = c.ask(ctx, wanted.Requests,
+			c.call.atServer(server, wanted.Requests, wanted.State)); err != nil {
 			return nil, &ask.InputError{Reason: "its request for input was not answered: " + err.Error()}
 		}
 	}

@@ -25,7 +25,8 @@ func LogTo(other func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMes
 			if c, ok := m.Caller.Peer.(*Client); ok {
 				c = c.carrier()
 				c.out.post(func() {
-					_ = c.Session.Log(c.Request, &mcp.LoggingMessageParams{Level: mcp.LoggingLevel(m.Level), Logger: m.Logger, Data: m.Text})
+					_ = c.Session.Log(c.Request,
+						&mcp.LoggingMessageParams{Level: mcp.LoggingLevel(m.Level), Logger: m.Logger, Data: m.Text})
 				})
 			}
 		}
@@ -47,7 +48,8 @@ func Progress(ctx context.Context) func(registry.Progress) {
 		}
 		to.out.post(func() {
 			_ = to.Session.NotifyProgress(to.Request,
-				&mcp.ProgressNotificationParams{ProgressToken: to.progress, Progress: p.Done, Total: p.Total, Message: p.Message})
+				&mcp.ProgressNotificationParams{ProgressToken: to.progress,
+					Progress: p.Done, Total: p.Total, Message: p.Message})
 		})
 	}
 }

@@ -30,12 +30,14 @@ var (
 	// errOtherProcess rejects an answer to a call that has begun to run in another process.
 	errOtherProcess = errors.New("this answer (requestState) belongs to a call that waits in another process of this server, or ended with it, and may have run in part; make the call again if that is safe")
 	// errOtherServer rejects an answer that is meant for another server.
-	errOtherServer = errors.New("this answer (requestState) belongs to a question of another MCP server; make the call again")
+	errOtherServer = errors.New(
+		"this answer (requestState) belongs to a question of another MCP server; make the call again")
 )
 
 // refusedState is the protocol error for a requestState.
 func refusedState(reason string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState: " + reason + ". Send the request again without it"}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+		Message: "requestState: " + reason + ". Send the request again without it"}
 }
 
 // resume passes a client's answers to the call that waits for them. If the call does not
@@ -156,7 +158,8 @@ func (w *Call) atServer(name string, requests mcp.InputRequestMap, state json.Ra
 		return nil
 	}
 	w.rounds++
-	return &callStage{Approval: w.approval, Server: &serverStage{Name: name, State: state, Keys: slices.Sorted(maps.Keys(requests)), Round: w.rounds}}
+	return &callStage{Approval: w.approval,
+		Server: &serverStage{Name: name, State: state, Keys: slices.Sorted(maps.Keys(requests)), Round: w.rounds}}
 }
 
 // Answered implements [caller.Peer].

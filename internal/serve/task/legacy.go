@@ -33,7 +33,8 @@ func Declare(result *mcp.InitializeResult, who auth.Identity) initialized {
 	if result.ProtocolVersion != wire.LastLegacy {
 		return initialized{result, nil}
 	}
-	tasks := map[string]any{"cancel": struct{}{}, "requests": map[string]any{"tools": map[string]any{"call": struct{}{}}}}
+	tasks := map[string]any{"cancel": struct{}{},
+		"requests": map[string]any{"tools": map[string]any{"call": struct{}{}}}}
 	if who.Name != caller.Local {
 		tasks["list"] = struct{}{}
 	}
@@ -103,7 +104,8 @@ func cancelLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) 
 	}
 	state := run.legacyState()
 	if state.Status != "cancelled" {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the task has ended already (%s)", state.Status)}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: fmt.Sprintf("the task has ended already (%s)", state.Status)}
 	}
 	return state, nil
 }

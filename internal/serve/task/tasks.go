@@ -183,7 +183,8 @@ func (t *Tasks) keep(ctx context.Context, run *Run) {
 		return
 	}
 	run.mu.Lock()
-	data, err := json.Marshal(endedTask{run.account, run.created, run.ended, run.status, run.value, run.isError, run.failed})
+	data, err := json.Marshal(endedTask{run.account, run.created,
+		run.ended, run.status, run.value, run.isError, run.failed})
 	left := run.lifetime() - time.Since(run.created)
 	run.mu.Unlock()
 	if err == nil {
@@ -376,7 +377,8 @@ func (r *Run) update(answers map[string]json.RawMessage) error {
 			err = json.Unmarshal(one, &answer)
 		}
 		if err != nil || answer[key] == nil {
-			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the answer to %s is malformed", text.Quote(key))}
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+				Message: fmt.Sprintf("the answer to %s is malformed", text.Quote(key))}
 		}
 		r.answer(key, answer[key])
 	}
@@ -518,9 +520,10 @@ type answerAboutTask func(context.Context, *Run, *Params) (mcp.Result, error)
 func (t *Tasks) AddTo(server *mcp.Server) {
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"} {
 		by := taskMethodOf(method)
-		addTaskMethod(server, method, by.modern != nil, by.legacy != nil, func(ctx context.Context, c *question.Client, p *Params) (mcp.Result, error) {
-			return t.about(ctx, c, method, p)
-		})
+		addTaskMethod(server, method, by.modern != nil, by.legacy != nil,
+			func(ctx context.Context, c *question.Client, p *Params) (mcp.Result, error) {
+				return t.about(ctx, c, method, p)
+			})
 	}
 	addTaskMethod(server, "tasks/list", false, true, t.listLegacy)
 }
@@ -561,7 +564,8 @@ func (m taskMethod) of(c *question.Client) answerAboutTask {
 }
 
 // about answers a request about a task, which may have ended or be in another process.
-func (t *Tasks) about(ctx context.Context, c *question.Client, method string, p *Params) (result mcp.Result, err error) {
+func (t *Tasks) about(ctx context.Context, c *question.Client,
+	method string, p *Params) (result mcp.Result, err error) {
 	if answer := t.Here(c, method, p); answer != nil {
 		return answer(ctx)
 	}
@@ -576,7 +580,8 @@ func (t *Tasks) about(ctx context.Context, c *question.Client, method string, p 
 	case err != nil:
 		return nil, ProtocolError(err)
 	case result == nil:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task; it may have ended long ago, or with its process"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: "there is no such task; it may have ended long ago, or with its process"}
 	}
 	return result, nil
 }
@@ -600,24 +605,27 @@ func ProtocolError(err error) *jsonrpc.Error {
 }
 
 // addTaskMethod adds a method about tasks, which only some clients have.
-func addTaskMethod(server *mcp.Server, method string, modern, legacy bool, answer func(context.Context, *question.Client, *Params) (mcp.Result, error)) {
-	_ = mcp.AddReceivingCustomMethod(server, method, func(ctx context.Context, _ *mcp.ServerSession, p *Params) (mcp.Result, error) {
-		c := question.From(ctx)
-		switch {
-		case c == nil || c.Modern && !modern || !c.Modern && !(legacy && c.KnowsLegacyTasks()):
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
-		case c.Modern && !c.KnowsTasks():
-			return nil, NeedsExtension()
-		case p.wrong != "":
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: p.wrong}
-		}
-		return answer(ctx, c, p)
-	}) // only names of the protocol are errors
+func addTaskMethod(server *mcp.Server, method string, modern, legacy bool,
+	answer func(context.Context, *question.Client, *Params) (mcp.Result, error)) {
+	_ = mcp.AddReceivingCustomMethod(server, method,
+		func(ctx context.Context, _ *mcp.ServerSession, p *Params) (mcp.Result, error) {
+			c := question.From(ctx)
+			switch {
+			case c == nil || c.Modern && !modern || !c.Modern && !(legacy && c.KnowsLegacyTasks()):
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+			case c.Modern && !c.KnowsTasks():
+				return nil, NeedsExtension()
+			case p.wrong != "":
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: p.wrong}
+			}
+			return answer(ctx, c, p)
+		}) // only names of the protocol are errors
 }
 
 // NeedsExtension is the error for a client that has to declare the extension.
 func NeedsExtension() error {
-	data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": wire.Extensions()}}) // cannot fail
+	// Marshal cannot fail here.
+	data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": wire.Extensions()}})
 	return &jsonrpc.Error{
 		Code:    mcp.CodeMissingRequiredClientCapabilities,
 		Message: "the request needs a client with the extension " + wire.TasksExtension, Data: data,

@@ -76,7 +76,8 @@ func (c *Connections) Admit(ctx context.Context, token string, most int) (unused
 	if !c.held.Room(token, most) {
 		var oldest *connection
 		for _, other := range c.open {
-			if other.counted && !other.idle.IsZero() && c.held.Yields(other.token, token, most) && (oldest == nil || other.idle.Before(oldest.idle)) {
+			if other.counted && !other.idle.IsZero() && c.held.Yields(other.token, token, most) &&
+				(oldest == nil || other.idle.Before(oldest.idle)) {
 				oldest = other
 			}
 		}

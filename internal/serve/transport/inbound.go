@@ -170,7 +170,8 @@ func RequestName(session string, id json.RawMessage) string {
 // the revision has sessions.
 func (in *Inbound) SameRevision() bool {
 	return !slices.ContainsFunc(in.Messages(), func(message json.RawMessage) bool {
-		inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(message, "params"), "_meta"), mcp.MetaKeyProtocolVersion))
+		inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(message, "params"), "_meta"),
+			mcp.MetaKeyProtocolVersion))
 		return ok && inBody >= wire.FirstModern != in.Modern
 	})
 }
@@ -179,8 +180,9 @@ func (in *Inbound) SameRevision() bool {
 func (in *Inbound) Refuse(code int64, reason string) {
 	in.W.Header().Set("Content-Type", "application/json")
 	in.W.WriteHeader(http.StatusBadRequest)
-	_ = json.NewEncoder(in.W).Encode(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(in.Body, "id"), "error": jsonrpc.Error{
-		Code: code, Message: reason}})
+	_ = json.NewEncoder(in.W).Encode(map[string]any{"jsonrpc": "2.0",
+		"id": jsonx.Get(in.Body, "id"), "error": jsonrpc.Error{
+			Code: code, Message: reason}})
 }
 
 // TryLater answers a request that cannot be handled now, but may be in a moment.

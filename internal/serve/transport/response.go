@@ -39,7 +39,8 @@ type Response struct {
 // NewResponse returns the response to a request. keepAlive is the time between comments; 0 means that
 // none are sent.
 func NewResponse(w http.ResponseWriter, keepAlive time.Duration) *Response {
-	return &Response{ResponseWriter: w, timing: http.NewResponseController(w), keepAlive: keepAlive, header: w.Header().Clone()}
+	return &Response{ResponseWriter: w, timing: http.NewResponseController(w),
+		keepAlive: keepAlive, header: w.Header().Clone()}
 }
 
 // Header implements http.ResponseWriter.

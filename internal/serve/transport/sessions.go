@@ -167,7 +167,8 @@ var ErrLeft = errors.New("the client has closed the connection on which it waite
 // Call returns a context for a call of a session that is canceled at the end of the session, and some
 // time after the client has left that sent the request in, or at once if stopping is closed. If in is
 // nil, the call does not depend on a request. The caller calls done at the end of the call.
-func (s *Sessions) Call(ctx context.Context, id string, in *Inbound, stopping <-chan struct{}) (_ context.Context, done func()) {
+func (s *Sessions) Call(ctx context.Context, id string, in *Inbound,
+	stopping <-chan struct{}) (_ context.Context, done func()) {
 	ctx, over := s.call(ctx, id)
 	if in == nil {
 		return ctx, over

@@ -66,7 +66,8 @@ func (r *Calls) Add(token string, limit int) error {
 	case limit > 0 && r.held.Of(token) >= limit:
 		return fmt.Errorf("%d calls with this token are running (serve.maxCalls); wait for one of them to end", limit)
 	case limit > 0 && r.held.All() >= limit*clientsAtOnce:
-		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end", r.held.All(), clientsAtOnce)
+		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end",
+			r.held.All(), clientsAtOnce)
 	}
 	r.held.Add(token)
 	return nil

@@ -53,7 +53,8 @@ func (c *Certificates) Change(files CertificateFiles) error {
 
 // Config returns the configuration of the server. It speaks HTTP/1.1.
 func (c *Certificates) Config() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil }}
+	return &tls.Config{MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current(), nil }}
 }
 
 // current reads the files if they have changed.
@@ -93,7 +94,8 @@ func (c *Certificates) load(files CertificateFiles, read []stamp) error {
 	if err != nil {
 		return fmt.Errorf("%s and %s: %w", files.Cert, files.Key, err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
+	config := &tls.Config{MinVersion: tls.VersionTLS12,
+		Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
 	if files.ClientCA != "" {
 		data, err := os.ReadFile(files.ClientCA)
 		if err != nil {

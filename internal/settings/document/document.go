@@ -52,7 +52,8 @@ func Parse(path string, data []byte) (*Document, []Problem) {
 // ParsePiped is [Parse] for bytes from a pipe, whose name does not determine
 // the format: text that begins with a brace is JSON with comments.
 func ParsePiped(name string, data []byte) (*Document, []Problem) {
-	return (&parser{file: name, isJSON: bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")), limit: maxNodes}).document(data)
+	return (&parser{file: name, isJSON: bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")),
+		limit: maxNodes}).document(data)
 }
 
 // ParseForeign is [Parse] for a file of another program, which may contain much

@@ -171,7 +171,8 @@ func (p *parser) number(n *jsonx.Value, literal string) {
 	n.Kind, n.Token = jsonx.Number, literal
 	if !IsNumber(literal) {
 		n.Token = jsonx.Quote(literal) // so that the rest remains valid JSON
-		p.fail(n.Pos, fmt.Sprintf("%s is not a decimal number", literal), "write it in decimal, or quote it if it is text")
+		p.fail(n.Pos, fmt.Sprintf("%s is not a decimal number", literal),
+			"write it in decimal, or quote it if it is text")
 	}
 }
 

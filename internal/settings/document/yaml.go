@@ -27,7 +27,8 @@ func (p *parser) yaml(data []byte) *jsonx.Value {
 	var more yaml.Node
 	switch err := dec.Decode(&more); {
 	case err == nil:
-		p.fail(jsonx.NewPos(max(more.Line, 1), 1), "a second YAML document", "keep one document; the rest would be ignored")
+		p.fail(jsonx.NewPos(max(more.Line, 1), 1), "a second YAML document",
+			"keep one document; the rest would be ignored")
 	case !errors.Is(err, io.EOF):
 		p.yamlSyntax(err, data)
 	}
@@ -57,7 +58,8 @@ func (p *parser) yamlSyntax(err error, data []byte) {
 	if strings.Contains(message, "cannot start any token") {
 		hint = "put text that begins with @, % or ` in quotes"
 	}
-	if lines := bytes.Split(data, []byte("\n")); line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
+	if lines := bytes.Split(data, []byte("\n")); line <= len(lines) &&
+		bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
 		hint = "indent with spaces; YAML does not allow tabs"
 	}
 	p.fail(jsonx.NewPos(line, 1), "invalid YAML: "+message, hint)

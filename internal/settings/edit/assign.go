@@ -103,7 +103,8 @@ func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 		return row, nil
 	case row.Type == table.Pairs:
 		return &table.Row{Name: rest, Type: table.String}, []string{rest}
-	case row.Type == table.RawNamed && (row.Entry != nil || !strings.Contains(rest, ".")): // else it could be a part of an entry
+	case row.Type == table.RawNamed && (row.Entry != nil || !strings.Contains(rest, ".")):
+		// Otherwise it could be a part of an entry.
 		return &table.Row{Name: rest, Type: table.Raw}, []string{rest}
 	case row.Type == table.Object || row.Type == table.OneOrMore:
 		name, below, _ := strings.Cut(rest, ".")
@@ -139,7 +140,8 @@ func nearKeys(x *table.Index, key string) []string {
 		rest, ok := strings.CutPrefix(key, x.Rows[i].Name+".")
 		if dot := strings.LastIndexByte(rest, '.'); ok && dot > 0 {
 			for _, name := range registry.Near(rest[dot+1:], x.Rows[i].FieldNames()) {
-				if name = x.Rows[i].Name + "." + rest[:dot+1] + name; name != key { // fields of list elements have no key
+				if name = x.Rows[i].Name + "." + rest[:dot+1] + name; name != key {
+					// Fields of list elements have no key.
 					near = append(near, name)
 				}
 			}

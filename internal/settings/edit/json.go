@@ -88,7 +88,8 @@ func (f *jsonFile) replace(old *hujson.Value, c placed) error {
 	text := c.text
 	if text == nil {
 		text = c.value.JSON()
-		if was, ok := old.Value.(*hujson.Object); ok && bytes.ContainsRune(was.AfterExtra, '\n') || c.value.Kind == jsonx.Object {
+		if was, ok := old.Value.(*hujson.Object); ok && bytes.ContainsRune(was.AfterExtra, '\n') ||
+			c.value.Kind == jsonx.Object {
 			var b bytes.Buffer
 			if err := json.Indent(&b, text, "", f.unit); err != nil {
 				return err
@@ -128,7 +129,9 @@ func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage,
 		return err
 	}
 	parsed.BeforeExtra = hujson.Extra(" ")
-	member := hujson.ObjectMember{Name: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: hujson.String(name)}, Value: parsed}
+	member := hujson.ObjectMember{
+		Name: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: hujson.String(name)}, Value: parsed,
+	}
 	if first {
 		f.prepend(o, member, indent, ownLine)
 		return nil
@@ -137,7 +140,8 @@ func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage,
 		member.Name.BeforeExtra = append(bytes.TrimRight(o.AfterExtra, " \t\r\n"), f.eol+indent...)
 		o.AfterExtra = hujson.Extra(f.eol + outer)
 	}
-	if last := len(o.Members) - 1; last >= 0 && o.Members[last].Value.AfterExtra != nil { // the last member has a trailing comma
+	if last := len(o.Members) - 1; last >= 0 && o.Members[last].Value.AfterExtra != nil {
+		// The last member has a trailing comma.
 		member.Value.AfterExtra = hujson.Extra{}
 	}
 	o.Members = append(o.Members, member)

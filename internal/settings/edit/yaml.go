@@ -242,7 +242,8 @@ func toYAML(n *jsonx.Value) *yaml.Node {
 	case jsonx.Object:
 		out := &yaml.Node{Kind: yaml.MappingNode}
 		for _, f := range n.Members {
-			out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.Name}, toYAML(f.Value))
+			out.Content = append(out.Content,
+				&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.Name}, toYAML(f.Value))
 		}
 		return out
 	case jsonx.Array:
@@ -265,7 +266,8 @@ func toYAML(n *jsonx.Value) *yaml.Node {
 // are kept, but the notation may change.
 func (c placed) yamlNodes(data []byte) ([]byte, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+	if err := yaml.Unmarshal(data, &doc); err != nil ||
+		len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, errOtherWay
 	}
 	n := doc.Content[0]
@@ -273,11 +275,14 @@ func (c placed) yamlNodes(data []byte) ([]byte, error) {
 	for _, name := range c.path[:last] {
 		i := keyOf(n, name)
 		if i < 0 {
-			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}, &yaml.Node{Kind: yaml.MappingNode})
+			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name},
+				&yaml.Node{Kind: yaml.MappingNode})
 			i = len(n.Content) - 2
 		}
-		if n = n.Content[i+1]; n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" || n.Kind == yaml.MappingNode && len(n.Content) == 0 {
-			*n = yaml.Node{Kind: yaml.MappingNode, HeadComment: n.HeadComment, LineComment: n.LineComment, FootComment: n.FootComment}
+		if n = n.Content[i+1]; n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" ||
+			n.Kind == yaml.MappingNode && len(n.Content) == 0 {
+			*n = yaml.Node{Kind: yaml.MappingNode, HeadComment: n.HeadComment,
+				LineComment: n.LineComment, FootComment: n.FootComment}
 		}
 		if n.Kind != yaml.MappingNode {
 			return nil, errOtherWay
@@ -298,7 +303,8 @@ func (c placed) yamlNodes(data []byte) ([]byte, error) {
 		if c.first {
 			at = 0
 		}
-		n.Content = slices.Insert(n.Content, at, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.path[last]}, toYAML(c.value))
+		n.Content = slices.Insert(n.Content, at,
+			&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.path[last]}, toYAML(c.value))
 	}
 	return encodeYAML(&doc)
 }

@@ -36,7 +36,8 @@ func (f *File) Layer(x *table.Index, scope layers.Scope, program string, data []
 		value, problem := s.entry(x)
 		if problem != "" {
 			out.Unknown = append(out.Unknown,
-				warning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.Path, s.Pos.Line, s.Name, program, problem))))
+				warning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s",
+					f.Path, s.Pos.Line, s.Name, program, problem))))
 			continue
 		}
 		if object.Get(s.Name) == nil {
@@ -46,7 +47,8 @@ func (f *File) Layer(x *table.Index, scope layers.Scope, program string, data []
 	if len(object.Members) > 0 {
 		out.Root = &jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{{Name: table.ServersKey, Value: object}}}
 		origin := layers.Origin{Scope: scope, Name: f.Path}
-		out.Settings = []layers.Setting{{Row: x.Row(table.ServersKey), Key: table.ServersKey, Value: object, Origin: origin}}
+		out.Settings = []layers.Setting{{Row: x.Row(table.ServersKey),
+			Key: table.ServersKey, Value: object, Origin: origin}}
 	}
 	return out
 }
@@ -87,7 +89,8 @@ func (s Switches) Add(l *Layer) {
 
 func (s Switches) add(file string, server Server) {
 	if s[server.Name] == nil {
-		s[server.Name] = &serverSwitch{on: *server.Enabled, at: fmt.Sprintf("%s:%d", file, server.Pos.Line), pos: server.Pos}
+		s[server.Name] = &serverSwitch{on: *server.Enabled,
+			at: fmt.Sprintf("%s:%d", file, server.Pos.Line), pos: server.Pos}
 	}
 }
 
@@ -111,7 +114,8 @@ func (s Switches) Unused(program string) []registry.Diagnostic {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		if !s[name].used {
 			out = append(out,
-				warning(document.Visible(fmt.Sprintf("%s: server %q of %s is ignored: the entry only switches it on or off, and no other file has the server",
+				warning(document.Visible(fmt.Sprintf(
+					"%s: server %q of %s is ignored: the entry only switches it on or off, and no other file has the server",
 					s[name].at, name, program))))
 		}
 	}

@@ -181,7 +181,8 @@ func (r *reader) object(row *table.Row, key string, n *jsonx.Value) {
 		}
 		present[f.Name] = f.Value.Kind != jsonx.Null
 		switch field := &row.Fields[i]; {
-		case row.Strict && field.Type != table.Raw && (isEmpty(f.Value) || field.Type == table.Command && f.Value.Is(jsonx.Array) && table.IsBlank(f.Value)):
+		case row.Strict && field.Type != table.Raw &&
+			(isEmpty(f.Value) || field.Type == table.Command && f.Value.Is(jsonx.Array) && table.IsBlank(f.Value)):
 			present[f.Name] = true // reported once
 			r.fail(f.Pos, "give it a value or remove it", "%s is empty", key+"."+f.Name)
 		case present[f.Name]:

@@ -30,7 +30,8 @@ func Read(x *table.Index, scope Scope, file string, data []byte) *Layer {
 }
 
 // FromDocument checks a parsed settings file; doc may be nil.
-func FromDocument(x *table.Index, scope Scope, file string, doc *document.Document, problems []document.Problem) *Layer {
+func FromDocument(x *table.Index, scope Scope, file string,
+	doc *document.Document, problems []document.Problem) *Layer {
 	l := &Layer{Scope: scope, File: file, Problems: problems}
 	r := reader{index: x, layer: l}
 	if doc != nil {
@@ -40,12 +41,14 @@ func FromDocument(x *table.Index, scope Scope, file string, doc *document.Docume
 	if len(r.foreign) > 0 {
 		l.Unknown = append(l.Unknown, registry.Diagnostic{
 			Severity: registry.SeverityInfo, Code: "foreign_setting",
-			Message: fmt.Sprintf("%s: settings of another program, ignored here: %s", file, strings.Join(r.foreign, ", ")),
+			Message: fmt.Sprintf("%s: settings of another program, ignored here: %s",
+				file, strings.Join(r.foreign, ", ")),
 		})
 	}
 	document.SortByPlace(l.Problems)
 	if n := len(l.Problems) - maxProblems; n > 0 {
-		l.Problems = append(l.Problems[:maxProblems], document.Problem{File: file, Line: 1, Col: 1, Message: fmt.Sprintf("and %d more mistakes", n)})
+		l.Problems = append(l.Problems[:maxProblems],
+			document.Problem{File: file, Line: 1, Col: 1, Message: fmt.Sprintf("and %d more mistakes", n)})
 	}
 	return l
 }
@@ -92,7 +95,13 @@ func (r *reader) origin(at jsonx.Pos) Origin {
 
 func (r *reader) fail(at jsonx.Pos, hint, format string, args ...any) {
 	line, col := at.Place()
-	p := document.Problem{File: r.layer.File, Line: line, Col: col, Message: document.Visible(fmt.Sprintf(format, args...)), Hint: hint}
+	p := document.Problem{
+		File:    r.layer.File,
+		Line:    line,
+		Col:     col,
+		Message: document.Visible(fmt.Sprintf(format, args...)),
+		Hint:    hint,
+	}
 	switch {
 	case r.source == nil:
 		r.layer.Problems = append(r.layer.Problems, p)
@@ -125,7 +134,8 @@ func (r *reader) group(n *jsonx.Value, prefix string) {
 			r.setting(row, key, f)
 		case r.index.IsGroup(key):
 			r.wrongType(f.Value, key, "an object")
-		case strings.HasPrefix(key, table.Sandbox): // an error, because without the setting the sandbox would confine less
+		case strings.HasPrefix(key, table.Sandbox):
+			// This is an error because without the setting the sandbox would confine less.
 			group := strings.TrimSuffix(prefix, ".")
 			r.fail(f.Pos, nearKey(f.Name, group, r.index.Names(group)), "unknown setting %q", key)
 		default:
@@ -154,7 +164,8 @@ func (r *reader) unknown(f jsonx.Member, key, group string, candidates []string)
 	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "unknown_setting",
 		Message: fmt.Sprintf("%s:%d:%d: unknown setting %q", r.layer.File, f.Line, f.Col, key)}
 	if r.index.Row(f.Name) != nil && strings.Contains(f.Name, ".") {
-		d.Hint = "write it nested, as in " + strings.ReplaceAll(f.Name, ".", ": {") + ": …" + strings.Repeat("}", strings.Count(f.Name, "."))
+		d.Hint = "write it nested, as in " + strings.ReplaceAll(f.Name, ".", ": {") +
+			": …" + strings.Repeat("}", strings.Count(f.Name, "."))
 	} else {
 		d.Hint = nearKey(f.Name, group, candidates)
 	}

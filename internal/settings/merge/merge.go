@@ -62,7 +62,8 @@ func (m *Merged) Remove(row *table.Row) { delete(m.entries, row) }
 
 // Without returns m without some values; m itself if it has none of them.
 func (m *Merged) Without(drop func(layers.Setting) bool) *Merged {
-	out, dropped := &Merged{Index: m.Index, entries: make(map[*table.Row][]layers.Setting, len(m.entries)), Faults: m.Faults}, false
+	out, dropped := &Merged{Index: m.Index,
+		entries: make(map[*table.Row][]layers.Setting, len(m.entries)), Faults: m.Faults}, false
 	for row, all := range m.entries {
 		out.entries[row] = slices.DeleteFunc(slices.Clone(all), drop)
 		dropped = dropped || len(out.entries[row]) < len(all)
@@ -97,7 +98,8 @@ func (m *Merged) List(name string) layers.List {
 		out.Set = true
 		out.Add(layers.ToList(e.Value, e.Origin).Entries)
 	}
-	if name == bannedKey && !slices.ContainsFunc(all, func(e layers.Setting) bool { return e.Origin.Scope != layers.ScopeProject }) {
+	if name == bannedKey &&
+		!slices.ContainsFunc(all, func(e layers.Setting) bool { return e.Origin.Scope != layers.ScopeProject }) {
 		out.Add(layers.ToList(row.DefaultValue(), layers.Origin{}).Entries)
 	}
 	return out

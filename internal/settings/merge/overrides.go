@@ -78,7 +78,8 @@ func addField(own *jsonx.Value, f jsonx.Member) jsonx.Member {
 	switch {
 	case f.Name == "enum" && has.Is(jsonx.Array) && f.Value.Is(jsonx.Array):
 		both := *f.Value
-		both.Items = slices.DeleteFunc(slices.Clone(f.Value.Items), func(item *jsonx.Value) bool { return !holds(has, item) })
+		both.Items = slices.DeleteFunc(slices.Clone(f.Value.Items),
+			func(item *jsonx.Value) bool { return !holds(has, item) })
 		if f.Value = &both; len(both.Items) == 0 {
 			f.Value = nil
 		}
@@ -106,7 +107,8 @@ func (m *Merged) IgnoredOverrides() []registry.Diagnostic {
 		_, ignored := withAdded(was, now)
 		for _, pointer := range ignored {
 			out = append(out, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "override_ignored",
-				Message: fmt.Sprintf("%s: overrides.%s%s is ignored, because %s overrides it and a project can only add to that",
+				Message: fmt.Sprintf(
+					"%s: overrides.%s%s is ignored, because %s overrides it and a project can only add to that",
 					now.At(pointer), now.Name, strings.ReplaceAll(pointer, "/", "."), was.At(pointer))})
 		}
 	})

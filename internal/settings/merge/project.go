@@ -16,7 +16,8 @@ import (
 // if they allow more than those of earlier scopes, and reports each.
 func (m *Merged) Tighten() []registry.Diagnostic {
 	var out []registry.Diagnostic
-	base := m.Without(func(e layers.Setting) bool { return e.Origin.Scope >= layers.ScopeProject }) // of the system and the user
+	// Of the system and the user.
+	base := m.Without(func(e layers.Setting) bool { return e.Origin.Scope >= layers.ScopeProject })
 	for i := range m.Index.Rows {
 		row := &m.Index.Rows[i]
 		m.entries[row] = slices.DeleteFunc(m.entries[row], func(e layers.Setting) bool {
@@ -120,8 +121,10 @@ func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Or
 		value = string(was.JSON())
 	}
 	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_loosened",
-		Message: fmt.Sprintf("%s: %s is ignored, because a project can only tighten the sandbox; without it the value is %s (%s)", origin, key, value, at),
-		Hint:    "set it in your user settings or in a file of --settings"}
+		Message: fmt.Sprintf(
+			"%s: %s is ignored, because a project can only tighten the sandbox; without it the value is %s (%s)",
+			origin, key, value, at),
+		Hint: "set it in your user settings or in a file of --settings"}
 }
 
 // OverPerson describes what a project's settings change about those of the system and of the
@@ -138,7 +141,8 @@ func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer) []
 		replaced := both.Replaced(key)
 		for _, n := range both.Named(key) {
 			if was, ok := replaced[n.Name]; ok {
-				out = append(out, fmt.Sprintf("%s: %s.%s replaces the one of %s", n.Origin, key, document.Printable(n.Name), was.Origin))
+				out = append(out, fmt.Sprintf("%s: %s.%s replaces the one of %s",
+					n.Origin, key, document.Printable(n.Name), was.Origin))
 			}
 		}
 	}
@@ -148,7 +152,8 @@ func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer) []
 			if at := own.deniesByDefault(); at != "" {
 				for _, rule := range e.Value.Items {
 					if rule.Get("decision").Text() == "ask" {
-						out = append(out, fmt.Sprintf("%s: policy.rules = %s, also where the default of %s denies", place(rule.Line), e.Row.Masked(rule), at))
+						out = append(out, fmt.Sprintf("%s: policy.rules = %s, also where the default of %s denies",
+							place(rule.Line), e.Row.Masked(rule), at))
 					}
 				}
 			}

@@ -85,7 +85,8 @@ func (m *Merged) effective(row *table.Row) []Value {
 	case row.Merge == table.ByName:
 		var out []Value
 		for _, e := range m.Named(row.Name) {
-			out = append(out, Value{Key: row.Name + "." + e.Name, JSON: entryRow(row, e.Name).Masked(e.Value), Origin: e.Origin})
+			out = append(out, Value{Key: row.Name + "." + e.Name,
+				JSON: entryRow(row, e.Name).Masked(e.Value), Origin: e.Origin})
 		}
 		return out
 	}
@@ -136,7 +137,8 @@ func united(all []layers.Setting) *jsonx.Value {
 			case i < 0:
 				out.Members = append(out.Members, f)
 			case f.Value.Kind == jsonx.Array && out.Members[i].Value.Kind == jsonx.Array:
-				out.Members[i].Value = &jsonx.Value{Kind: jsonx.Array, Items: slices.Concat(out.Members[i].Value.Items, f.Value.Items)}
+				out.Members[i].Value = &jsonx.Value{Kind: jsonx.Array,
+					Items: slices.Concat(out.Members[i].Value.Items, f.Value.Items)}
 			default:
 				out.Members[i].Value = f.Value
 			}

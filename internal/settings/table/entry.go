@@ -105,10 +105,13 @@ func checkServer(_ string, n *jsonx.Value) error {
 		return errors.New("needs a command, a url or an httpUrl")
 	}
 	if login := n.Get("oauth"); login.Is(jsonx.Object) {
-		if grant := login.Get("grant").Text(); login.Get("per").Text() == "client" && (address == "" || grant != "" && grant != "authorization_code") {
-			return errors.New("oauth.per: client needs a url, and the grant authorization_code: clients log in with a browser")
+		if grant := login.Get("grant").Text(); login.Get("per").Text() == "client" &&
+			(address == "" || grant != "" && grant != "authorization_code") {
+			return errors.New(
+				"oauth.per: client needs a url, and the grant authorization_code: clients log in with a browser")
 		}
-		if redirect := login.Get("redirectUri").Text(); !strings.Contains(redirect, "$") { // variables are expanded later
+		if redirect := login.Get("redirectUri").Text(); !strings.Contains(redirect, "$") {
+			// Variables are expanded later.
 			if err := CheckRedirectURI(redirect); err != nil {
 				return err
 			}
@@ -149,20 +152,24 @@ func checkAPI(_ string, n *jsonx.Value) error {
 			return errors.New("auth: each way is one of bearer, basic, apiKey, oauth; several are a list")
 		}
 		if key := way.Get("apiKey"); key.Is(jsonx.Object) && key.Get("in").Text() != "query" &&
-			(!httpguts.ValidHeaderFieldName(key.Get("name").Text()) || strings.EqualFold(key.Get("name").Text(), "Host")) {
+			(!httpguts.ValidHeaderFieldName(key.Get("name").Text()) ||
+				strings.EqualFold(key.Get("name").Text(), "Host")) {
 			return errors.New("auth.apiKey.name is not a valid name")
 		}
 		if way.Get("apiKey") == nil {
 			authorizations++
 		}
 		// A login of an API is not what its server says, as that of an MCP server is.
-		if login := way.Get("oauth"); login.Is(jsonx.Object) && login.Get("issuer").Text() == "" && (login.Get("tokenUrl").Text() == "" ||
-			login.Get("authorizationUrl").Text() == "" && (login.Get("grant") == nil || login.Get("grant").Text() == "authorization_code")) {
+		if login := way.Get("oauth"); login.Is(jsonx.Object) &&
+			login.Get("issuer").Text() == "" && (login.Get("tokenUrl").Text() == "" ||
+			login.Get("authorizationUrl").Text() == "" &&
+				(login.Get("grant") == nil || login.Get("grant").Text() == "authorization_code")) {
 			return errors.New("auth.oauth needs issuer, or tokenUrl and authorizationUrl")
 		}
 	}
 	if authorizations > 1 {
-		return errors.New("auth: only one of bearer, basic and oauth can be used, because each is the header Authorization")
+		return errors.New(
+			"auth: only one of bearer, basic and oauth can be used, because each is the header Authorization")
 	}
 	return nil
 }
@@ -230,7 +237,8 @@ func CheckRegistry(address string) error {
 
 // IsScope reports whether a text is one scope (RFC 6749 section 3.3).
 func IsScope(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e || r == '"' || r == '\\' })
+	return s != "" && !strings.ContainsFunc(s,
+		func(r rune) bool { return r < 0x21 || r > 0x7e || r == '"' || r == '\\' })
 }
 
 // ParseOrigin reads scheme://host[:port]. The error does not include the text,

@@ -20,7 +20,8 @@ const (
 
 // all returns every setting, in the order of the documentation.
 func all() []Row {
-	return slices.Concat(sourceRows(), filterRows(), policyRows(), callRows(), featureRows(), sandboxRows(), foreignRows())
+	return slices.Concat(sourceRows(), filterRows(), policyRows(),
+		callRows(), featureRows(), sandboxRows(), foreignRows())
 }
 
 func sourceRows() []Row {
@@ -279,8 +280,11 @@ func policyRows() []Row {
 			Doc: "Rules, of which the first match decides.", Loosens: hasAllow,
 		},
 	}
-	for _, c := range []struct{ category, def string }{{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"}} {
-		rows = append(rows, Row{Name: "policy.defaults." + c.category, Type: Choice, Choices: []string{"allow", "ask", "deny"}, Default: `"` + c.def + `"`,
+	for _, c := range []struct{ category, def string }{
+		{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"},
+	} {
+		rows = append(rows, Row{Name: "policy.defaults." + c.category, Type: Choice,
+			Choices: []string{"allow", "ask", "deny"}, Default: `"` + c.def + `"`,
 			Doc: "Decision for " + c.category + " tools that no rule matches.", Loosens: whenNot("deny")})
 	}
 	return rows
@@ -330,7 +334,8 @@ func ruleFields() []Row {
 
 // callRow is an example call that is an object.
 func callRow() *Row {
-	return &Row{Strict: true, Fields: []Row{{Name: "tool", Type: String, Required: true}, {Name: "params", Type: RawNamed}}}
+	return &Row{Strict: true,
+		Fields: []Row{{Name: "tool", Type: String, Required: true}, {Name: "params", Type: RawNamed}}}
 }
 
 func callRows() []Row {

@@ -44,7 +44,8 @@ func sandboxRows() []Row {
 			Doc: "The same for shell commands under --yes and approvalMode yolo; they may use the network unless sandbox.shell.network is set."},
 	}
 	programs := map[string]string{
-		"shell": "commands of run_shell_command", "plugins": "plugins and their factories", "discovery": "the discovery and call commands",
+		"shell":   "commands of run_shell_command",
+		"plugins": "plugins and their factories", "discovery": "the discovery and call commands",
 		"hooks": "hooks", "processor": "fetch.processor, search.command and sampling.command",
 		"references": "cmd: references, which do not follow sandbox.mode",
 	}
@@ -64,7 +65,13 @@ func sandboxRows() []Row {
 // sandboxFields returns the settings of one kind of program.
 func sandboxFields(programs string, inherits bool) []Row {
 	modes := []string{SandboxOff, SandboxAuto, SandboxRequire}
-	mode := Row{Name: "mode", Type: Choice, Choices: modes, Doc: "Whether to sandbox " + programs + "; by default sandbox.mode.", Looser: looserMode(modes)}
+	mode := Row{
+		Name:    "mode",
+		Type:    Choice,
+		Choices: modes,
+		Doc:     "Whether to sandbox " + programs + "; by default sandbox.mode.",
+		Looser:  looserMode(modes),
+	}
 	if inherits {
 		mode.Inherits = SandboxMode
 	} else {
@@ -84,7 +91,8 @@ func ParseNetwork(n *jsonx.Value) (word string, hosts []string, err error) {
 	switch n.Kind {
 	case jsonx.String:
 		if words := []string{NetworkNone, NetworkLoopback, NetworkAll}; !slices.Contains(words, n.Text()) {
-			return "", nil, fmt.Errorf("unknown value %q; use %s, or a list of hosts", n.Text(), strings.Join(words, ", "))
+			return "", nil, fmt.Errorf("unknown value %q; use %s, or a list of hosts",
+				n.Text(), strings.Join(words, ", "))
 		}
 		return n.Text(), nil, nil
 	case jsonx.Array:

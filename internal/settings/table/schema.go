@@ -13,7 +13,8 @@ const schemaAddress = "https://json-schema.org/draft/2020-12/schema"
 func Schema() json.RawMessage {
 	root := schemaObject("Settings of toolreg")
 	root["$schema"] = schemaAddress
-	for _, groups := range []bool{true, false} { // a setting that is a group too, such as scripts, comes after its group
+	// A setting that is a group too, such as scripts, comes after its group.
+	for _, groups := range []bool{true, false} {
 		for _, s := range all() {
 			for _, name := range []string{s.Name, s.Twin} {
 				if name != "" && strings.Contains(name, ".") == groups {
@@ -30,7 +31,8 @@ func Schema() json.RawMessage {
 }
 
 func schemaObject(description string) map[string]any {
-	return map[string]any{"type": "object", "description": description, "properties": map[string]any{}, "additionalProperties": false}
+	return map[string]any{"type": "object", "description": description,
+		"properties": map[string]any{}, "additionalProperties": false}
 }
 
 // place puts a setting into the groups named by the dots in its name.
@@ -91,7 +93,9 @@ func typeSchema(s *Row) map[string]any {
 	case Choice:
 		return map[string]any{"enum": s.Choices}
 	case Network:
-		return map[string]any{"anyOf": []any{map[string]any{"enum": []string{NetworkNone, NetworkLoopback, NetworkAll}}, words}}
+		return map[string]any{
+			"anyOf": []any{map[string]any{"enum": []string{NetworkNone, NetworkLoopback, NetworkAll}}, words},
+		}
 	case Command:
 		return map[string]any{"anyOf": []any{text, words}}
 	case Strings:
@@ -108,7 +112,8 @@ func typeSchema(s *Row) map[string]any {
 	case Objects:
 		return map[string]any{"type": "array", "items": fieldsSchema(s)}
 	case OneOrMore:
-		return map[string]any{"anyOf": []any{fieldsSchema(s), map[string]any{"type": "array", "items": fieldsSchema(s)}}}
+		return map[string]any{"anyOf": []any{fieldsSchema(s),
+			map[string]any{"type": "array", "items": fieldsSchema(s)}}}
 	case Addresses:
 		return map[string]any{"type": "array", "items": map[string]any{"anyOf": []any{text, fieldsSchema(s)}}}
 	case Scopes:

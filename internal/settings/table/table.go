@@ -97,16 +97,21 @@ type Row struct {
 	Choices  []string
 	Fields   []Row
 	Required bool
-	Strict   bool                    // an unknown, null or empty field is an error, because without it the object would match or allow more
-	Globs    bool                    // a malformed glob is an error
-	Names    Names                   // whose names the texts are
-	Match    Match                   // how these are compared; in an object with a decision, that tells
-	Secret   bool                    // values are masked wherever they are shown
-	Runs     bool                    // its paths, or the commands anywhere in it, are run: the trust question shows them
-	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default; nil means no value does
-	Foreign  bool                    // a setting of the Gemini CLI, ignored
-	Shapes   bool                    // adds tools to a registry, or leaves some out; which servers may be connected is not meant
-	Apart    bool                    // a mistake in a source or a tool that it describes costs only that
+	// Strict makes an unknown, null or empty field an error, because without it the object
+	// would match or allow more.
+	Strict bool
+	Globs  bool  // a malformed glob is an error
+	Names  Names // whose names the texts are
+	Match  Match // how these are compared; in an object with a decision, that tells
+	Secret bool  // values are masked wherever they are shown
+	// Runs says that its paths, or the commands anywhere in it, are run: the trust question shows
+	// them.
+	Runs    bool
+	Loosens func(*jsonx.Value) bool // whether a value allows more than the default; nil means no value does
+	Foreign bool                    // a setting of the Gemini CLI, ignored
+	// Adds tools to a registry, or leaves some out; which servers may be connected is not meant.
+	Shapes bool
+	Apart  bool // a mistake in a source or a tool that it describes costs only that
 	// Check returns what is wrong with a value of the right type, and a hint; "" if nothing is.
 	Check func(*jsonx.Value) (problem, hint string)
 	// CheckName is Check for a name in an object of names. CheckEntry returns what is wrong with

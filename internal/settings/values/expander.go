@@ -259,7 +259,8 @@ func (x *Expander) StateKey(ctx context.Context, key settings.Entry) (string, er
 	}
 	value, err := x.Secret(ctx, key.Value, key.Origin.Scope)
 	if err == nil && len(value) < minStateKey {
-		err = fmt.Errorf("it must have at least %d characters, such as the output of: openssl rand -hex 32", minStateKey)
+		err = fmt.Errorf("it must have at least %d characters, such as the output of: openssl rand -hex 32",
+			minStateKey)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: serve.stateKey: %w", key.Origin, err)
@@ -276,7 +277,8 @@ func (x *Expander) oauth(ctx context.Context, in *settings.OAuth, scope settings
 	for _, secret := range []struct {
 		name  string
 		value *string
-	}{{"clientSecret", &o.ClientSecret}, {"privateKey", &o.PrivateKey}, {"assertion", &o.Assertion}, {"idToken", &o.IDToken}} {
+	}{{"clientSecret", &o.ClientSecret}, {"privateKey", &o.PrivateKey},
+		{"assertion", &o.Assertion}, {"idToken", &o.IDToken}} {
 		if *secret.value, err = x.Secret(ctx, *secret.value, scope); err != nil {
 			return nil, fmt.Errorf("oauth.%s: %w", secret.name, err)
 		}

@@ -62,7 +62,8 @@ type Store struct {
 	mu      sync.Mutex
 	failed  time.Time // when the server could not be reached or did not answer in time
 	failure error
-	local   string // the host of this end of the last connection; "" means there was none
+	broken  time.Time // when a connection broke
+	local   string    // the host of this end of the last connection; "" means there was none
 }
 
 // server says where a server is, and what a connection to it begins with.
@@ -124,7 +125,7 @@ func Open(address, secret string) (*Store, error) {
 	}
 	s.pool = redis.Pool{
 		MaxActive: maxConnections, MaxIdle: maxIdle, IdleTimeout: time.Minute, Wait: true,
-		DialContext: s.connect, TestOnBorrowContext: answers,
+		DialContext: s.connect, TestOnBorrowContext: s.answers,
 	}
 	return s, nil
 }
@@ -136,10 +137,13 @@ func (s *Store) connect(ctx context.Context) (redis.Conn, error) {
 		redis.DialUsername(s.server.user), redis.DialPassword(s.server.password), redis.DialDatabase(s.server.database))
 }
 
-// answers returns an error if a connection that was not used for a while is broken, so that a server
-// which was started again is no failure of what comes next.
-func answers(ctx context.Context, c redis.Conn, used time.Time) error {
-	if time.Since(used) < pause {
+// answers returns an error if a connection is broken that was not used for a while, or not since another
+// one broke, so that a server which was started again is no failure of what comes next.
+func (s *Store) answers(ctx context.Context, c redis.Conn, used time.Time) error {
+	s.mu.Lock()
+	broken := s.broken
+	s.mu.Unlock()
+	if time.Since(used) < pause && used.After(broken) {
 		return nil
 	}
 	_, err := redis.DoContext(c, ctx, "PING")
@@ -266,6 +270,11 @@ func (s *Store) send(ctx context.Context, command string, args ...any) (any, err
 		s.fail(err)
 	}
 	if err != nil {
+		if conn.Err() != nil {
+			s.mu.Lock()
+			s.broken = time.Now()
+			s.mu.Unlock()
+		}
 		return nil, s.explained(err)
 	}
 	s.answered.Store(true)

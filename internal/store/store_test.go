@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
 
@@ -379,6 +381,31 @@ func TestAway(t *testing.T) {
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := s.Put(canceled, "k", "a", nil, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// When the server was started again, one use fails, however many connections were in use.
+func TestConnectionsBreak(t *testing.T) {
+	proxy := storetest.NewProxy(t, storetest.Start(t).Address)
+	s, ctx := open(t, proxy.URL(), secret), t.Context()
+	var used []redis.Conn
+	for range 3 {
+		conn := s.pool.Get()
+		if _, err := conn.Do("PING"); err != nil {
+			t.Fatal(err)
+		}
+		used = append(used, conn)
+	}
+	for _, conn := range used {
+		_ = conn.Close()
+	}
+	proxy.Break()
+	put := func() error { return s.Put(ctx, "k", "a", []byte("1"), time.Minute) }
+	if _, isAway := errors.AsType[*AwayError](put()); !isAway {
+		t.Error("it does not fail")
+	}
+	if err := put(); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -122,6 +123,20 @@ func TestRestartedServersAreListedAgain(t *testing.T) {
 	await(t, changed) // the new process does not have the added tool
 	if _, err := call("added", nil); err == nil {
 		t.Error("a removed tool is still offered")
+	}
+}
+
+// A client on stdio hears of changes as one over HTTP does.
+func TestChangesAreToldOnStdio(t *testing.T) {
+	c := newStdioClient(t.Context(), t, newServer(t, map[string]string{"m": "--changes;legacy"}))
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	c.expect(`"name":"grow"`)
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"grow","arguments":{"tools":["added"]}}}`)
+	for line := ""; !strings.Contains(line, "notifications/tools/list_changed"); {
+		var err error
+		if line, err = c.out.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -335,7 +335,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 			}
 		}
-		if session.ID() != "" { // a modern client listens by another request
+		// On stdio there is one session. Over HTTP, a modern client has one for each request, and listens by another.
+		if session.ID() != "" || transport.InboundOf(req) == nil {
 			s.lists.follow(ctx, session, v.Offer)
 		}
 		if strings.HasSuffix(method, "/list") {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -126,17 +125,28 @@ func TestRestartedServersAreListedAgain(t *testing.T) {
 	}
 }
 
-// A client on stdio hears of changes as one over HTTP does.
-func TestChangesAreToldOnStdio(t *testing.T) {
-	c := newStdioClient(t.Context(), t, newServer(t, map[string]string{"m": "--changes;legacy"}))
-	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-	c.expect(`"name":"grow"`)
-	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"grow","arguments":{"tools":["added"]}}}`)
-	for line := ""; !strings.Contains(line, "notifications/tools/list_changed"); {
-		var err error
-		if line, err = c.out.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+// Clients on stdio and over HTTP hear of changes, also those that have requested nothing yet.
+func TestChangesAreTold(t *testing.T) {
+	for name, connect := range map[string]func(*testing.T, *Server) (told func()){
+		"stdio": func(t *testing.T, s *Server) func() {
+			c := newStdioClient(t.Context(), t, s)
+			return func() { c.expect("notifications/tools/list_changed") }
+		},
+		"HTTP": func(t *testing.T, s *Server) func() {
+			_, changed, _ := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
+			return func() { await(t, changed) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, nil)
+			told := connect(t, s)
+			next := newSession(t, map[string]string{"m": ""})
+			t.Cleanup(next.Close)
+			if err := s.Load(t.Context(), next); err != nil {
+				t.Fatal(err)
+			}
+			told()
+		})
 	}
 }
 

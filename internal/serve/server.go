@@ -293,7 +293,11 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				s.sessions.Add(who, session)
 			}
 			if r, ok := result.(*mcp.InitializeResult); ok && err == nil {
-				s.withInstructions(s.clients.With(ctx, who, session, from), r)
+				ctx = s.clients.With(ctx, who, session, from)
+				s.withInstructions(ctx, r)
+				if isLasting(session, req) {
+					s.lists.follow(ctx, session, s.offers.For(caller.Token(ctx)))
+				}
 				return task.Declare(r, who), nil
 			}
 			return result, err
@@ -335,8 +339,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 			}
 		}
-		// On stdio there is one session. Over HTTP, a modern client has one for each request, and listens by another.
-		if session.ID() != "" || transport.InboundOf(req) == nil {
+		if isLasting(session, req) {
 			s.lists.follow(ctx, session, v.Offer)
 		}
 		if strings.HasSuffix(method, "/list") {
@@ -347,6 +350,12 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return task.Answer(next(ctx, method, req))
 	}
+}
+
+// isLasting reports whether a session is more than one request: the one on stdio, and those over HTTP that
+// have an id. Modern clients over HTTP listen by a request of its own.
+func isLasting(session *mcp.ServerSession, req mcp.Request) bool {
+	return session.ID() != "" || transport.InboundOf(req) == nil
 }
 
 const (

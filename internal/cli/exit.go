@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/args"
-	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/provider"
@@ -58,7 +57,7 @@ const exitCodesHelp = `  0    done
 `
 
 // UsageError is a mistake in the command line, with a hint.
-type UsageError = engine.InputError
+type UsageError = settings.InputError
 
 // ExitError sets the exit code of a command whose outcome was already printed.
 type ExitError struct{ Code int }

@@ -25,13 +25,13 @@ type Calls struct {
 }
 
 // Policy returns the policy for the calls of a registry's tools. The error is
-// an *InputError.
+// an *settings.InputError.
 func (c *Calls) Policy(reg *registry.Registry) (*policy.Policy, error) {
 	return c.gate.policies.policy(reg)
 }
 
 // Call calls a tool that [Tools.Find] returned, subject to policy, hooks and the rest
-// of the middleware. It returns the errors of [exec.Executor.Execute], or an *InputError
+// of the middleware. It returns the errors of [exec.Executor.Execute], or an *settings.InputError
 // if the rules are invalid.
 func (c *Calls) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
 	call.Steps = c.scripts
@@ -160,7 +160,7 @@ func (c *Calls) Resolve(ctx context.Context, f Found, name string,
 // SearchDeclarations answers a search that a provider leaves to its client, with the
 // declarations of the tools that it finds, except those that are always declared. It is
 // checked and logged as a call of search_tools. It also returns the registry. The error
-// is a *registry.ArgsError if raw is invalid, an *InputError, or the cause of ctx.
+// is a *registry.ArgsError if raw is invalid, an *settings.InputError, or the cause of ctx.
 func (c *Calls) SearchDeclarations(ctx context.Context, format provider.Format, raw []byte) (
 	whole *registry.Registry, tools []json.RawMessage, err error) {
 	if whole, err = c.tools.All(ctx); err != nil {
@@ -236,7 +236,7 @@ type OfferRules struct {
 }
 
 // OfferRules returns the rules for what servers offer besides a registry's tools. The error is
-// an *InputError.
+// an *settings.InputError.
 func (c *Calls) OfferRules(reg *registry.Registry) (*OfferRules, error) {
 	p, err := c.Policy(reg)
 	return &OfferRules{p, c.gate.audit}, err

@@ -40,7 +40,7 @@ func (c *Checked) High() bool {
 // Check scans what servers and APIs of the session have listed, which needs Options.Listed, and
 // their prompts, resources and instructions. Names are also compared with the tools of known,
 // which may be nil. A server that fails has an error, and the findings of what it listed
-// before. The last error is an *InputError about the settings or the lock file, or the cause
+// before. The last error is an *settings.InputError about the settings or the lock file, or the cause
 // of ctx.
 func (s *Session) Check(ctx context.Context, known *registry.Registry,
 	servers []*mcpclient.Source, apis ...*openapi.Source) (Checked, []error, error) {
@@ -159,7 +159,7 @@ func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, e
 	approvals := s.gate.policies.approvals()
 	locks, err := findLock(s.Settings, s.gate.programs.Environ)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, &InputError{Err: err, Hint: lock.Anew}
+		return nil, &settings.InputError{Err: err, Hint: lock.Anew}
 	}
 	return func(t *registry.Tool) []string {
 		parts := approvals.Changed(ctx, t)
@@ -207,7 +207,7 @@ func (s *Session) checkSilences() error {
 			if near := registry.Near(entry.Rule, rules); len(near) > 0 {
 				hint = "did you mean " + near[0] + "?"
 			}
-			return &InputError{
+			return &settings.InputError{
 				Err: fmt.Errorf("%s: check.silence: no rule is named %q", entry.Origin, entry.Rule), Hint: hint,
 			}
 		}

@@ -61,7 +61,7 @@ func projectOf(set *settings.Settings, plugins *sources.Plugins) func(*registry.
 
 // noWorkspaceFilter hides the built-in tools that need a workspace.
 func noWorkspaceFilter(set *settings.Settings) registry.Filter {
-	err := &InputError{Err: fmt.Errorf("there is no workspace in %s", set.Workspace), Hint: hintWorkspace}
+	err := &settings.InputError{Err: fmt.Errorf("there is no workspace in %s", set.Workspace), Hint: hintWorkspace}
 	return func(t *registry.Tool) *registry.Hidden {
 		if t.Source != registry.SourceBuiltin || !builtin.InWorkspace(t.OriginalName()) {
 			return nil
@@ -72,12 +72,13 @@ func noWorkspaceFilter(set *settings.Settings) registry.Filter {
 
 // noticeWorkspace reports that the tools of a preset which need a workspace are left out.
 func noticeWorkspace(set *settings.Settings, preset string, reports *reports) {
-	if set.NoWorkspace && InPreset(preset,
-		&registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin}}) {
-		reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning,
-			Code: "no_workspace", Source: registry.SourceBuiltin,
-			Message: fmt.Sprintf("there is no workspace in %s, so file and shell tools are left out",
-				set.Workspace), Hint: hintWorkspace})
+	reader := &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin}}
+	if set.NoWorkspace && InPreset(preset, reader) {
+		reports.notice(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "no_workspace", Source: registry.SourceBuiltin,
+			Message: fmt.Sprintf("there is no workspace in %s, so file and shell tools are left out", set.Workspace),
+			Hint:    hintWorkspace,
+		})
 	}
 }
 
@@ -132,12 +133,12 @@ func presetFilters(preset string) []registry.Filter {
 	}}
 }
 
-// CheckPreset returns an *InputError if a preset does not exist; "" is no
+// CheckPreset returns an *settings.InputError if a preset does not exist; "" is no
 // preset and valid.
 func CheckPreset(preset string) error {
 	for _, p := range presets(preset) {
 		if !slices.Contains(builtin.Presets(), p) {
-			return &InputError{Err: fmt.Errorf("unknown preset %q", p),
+			return &settings.InputError{Err: fmt.Errorf("unknown preset %q", p),
 				Hint: "one of " + strings.Join(builtin.Presets(), ", ") + ", or several with commas"}
 		}
 	}

@@ -22,7 +22,7 @@ type Offers struct {
 
 // Split splits tools into those to declare and those whose every call is denied. The
 // latter are hidden, but a call of one is still answered with the denial. It returns an
-// *InputError if the rules are invalid.
+// *settings.InputError if the rules are invalid.
 func (o *Offers) Split(ctx context.Context, reg *registry.Registry,
 	tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
 	p, err := o.gate.policies.policy(reg)
@@ -68,7 +68,7 @@ func (o *Offers) Declared(ctx context.Context, whole *registry.Registry, format 
 }
 
 // Deferral returns the options for declaring a registry's tools, so that a model can find
-// those that are not declared. It returns an *InputError if the rules are invalid.
+// those that are not declared. It returns an *settings.InputError if the rules are invalid.
 func (o *Offers) Deferral(ctx context.Context, whole *registry.Registry, all bool) (deferred.Options, error) {
 	offered, _, err := o.Split(ctx, whole, whole.Tools())
 	set := o.finder.set.Search

@@ -39,12 +39,12 @@ type policies struct {
 
 // policy returns the policy for the calls of a registry's tools: first exclusions and bans,
 // which deny before anything allows; then the rules of the settings, allowedTools, and
-// approvals. The error is an *InputError.
+// approvals. The error is an *settings.InputError.
 func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	set, environ := s.programs.Settings, s.programs.Environ
 	mode, err := policy.ParseMode(set.ApprovalMode)
 	if err != nil {
-		return nil, &InputError{Err: err}
+		return nil, &settings.InputError{Err: err}
 	}
 	p := &policy.Policy{Mode: mode, ModeOrigin: set.ApprovalOrigin.String(),
 		Workspace: set.Workspace, Root: set.ProjectRoot, Guarded: builtin.Guarded,
@@ -62,7 +62,7 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	p.Canonical = canonical()
 	p.Rules, p.Callers = s.rules.all, &policy.Callers{}
 	if p.Defaults, err = policyDefaults(set); err != nil {
-		return nil, &InputError{Err: err}
+		return nil, &settings.InputError{Err: err}
 	}
 	p.TrustOrigins = map[string]string{}
 	for _, server := range set.Entries() {

@@ -18,10 +18,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// InputError is a mistake in a flag, a variable, or an entry of the settings that is
-// invalid only in combination with others.
-type InputError = settings.InputError
-
 // Screen shows the progress of a session.
 type Screen interface {
 	// Watch shows what is waited for until done is called.

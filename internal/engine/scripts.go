@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/script"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -56,7 +57,7 @@ func (s *Scripts) limits() script.Limits {
 }
 
 // Run runs a script. steps: it may call what only the steps of composites can. The error is an
-// *InputError if the script cannot be parsed, a *exec.ScriptError if a call ended it, or the
+// *settings.InputError if the script cannot be parsed, a *exec.ScriptError if a call ended it, or the
 // cause of ctx.
 func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	params json.RawMessage, call registry.Call, steps bool) (registry.Result, error) {
@@ -335,7 +336,7 @@ func (r *scriptRun) finish(ctx context.Context, out script.Result, err error) (r
 	defer r.mu.Unlock()
 	f, failed := errors.AsType[*script.Failure](err)
 	if failed && f.Kind == script.KindSyntax {
-		return registry.Result{}, &InputError{Err: f, Hint: "scripts are written in Starlark, a small Python"}
+		return registry.Result{}, &settings.InputError{Err: f, Hint: "scripts are written in Starlark, a small Python"}
 	}
 	if failed && f.Kind == script.KindCall {
 		cause := r.failed[f.Call]

@@ -149,7 +149,7 @@ type Session struct {
 }
 
 // New creates the sources of a run without starting them. The error is an
-// *InputError, or a *document.Error about rules. The caller must call Close.
+// *settings.InputError, or a *document.Error about rules. The caller must call Close.
 func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (*Session, error) {
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err
@@ -326,7 +326,7 @@ func registryOptions(p *programs.Set, opts Options,
 			if !errors.Is(err, fs.ErrNotExist) {
 				hint = lock.Anew
 			}
-			return options, &InputError{Err: fmt.Errorf("--locked: %w", err), Hint: hint}
+			return options, &settings.InputError{Err: fmt.Errorf("--locked: %w", err), Hint: hint}
 		}
 		options.Last, options.LastShaped = locks.Filter(p.Warn), locks.OverrideFilter(p.Warn)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // A preset starts no source whose tools it excludes.
@@ -57,7 +58,7 @@ func TestPresetStartsOnlyItsSources(t *testing.T) {
 			t.Errorf("%q: started %q, the plugin: %t", preset, got, ran == nil)
 		}
 	}
-	if usage, ok := errors.AsType[*InputError](CheckPreset("read-only,read")); !ok || !strings.Contains(usage.Error(), `unknown preset "read"`) || !strings.Contains(usage.Hint, "read-only") {
+	if usage, ok := errors.AsType[*settings.InputError](CheckPreset("read-only,read")); !ok || !strings.Contains(usage.Error(), `unknown preset "read"`) || !strings.Contains(usage.Hint, "read-only") {
 		t.Errorf("a preset that does not exist: %v", usage)
 	}
 }

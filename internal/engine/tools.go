@@ -317,16 +317,16 @@ type Tasks struct {
 }
 
 // Detach prepares a call to be left to its server, which must outlast the run. saved is called
-// with the task, if the server makes one. The error is an *InputError.
+// with the task, if the server makes one. The error is an *settings.InputError.
 func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.Call, saved func(Task)) error {
 	server, ok := t.servers.Of(tool.Qualified()).(*mcpclient.Source)
 	if !ok || !tool.IsMCP() {
-		return &InputError{
+		return &settings.InputError{
 			Err: fmt.Errorf("calls of %s cannot be detached, because it is not a tool of an MCP server", tool.Name),
 		}
 	}
 	if set := server.Settings(); set.Command != "" && t.kept.KeepFor(set) <= 0 {
-		return &InputError{
+		return &settings.InputError{
 			Err:  fmt.Errorf("server %q would end with this run, and its task with it", set.Name),
 			Hint: "set mcpServers." + set.Name + ".keep: true",
 		}
@@ -408,7 +408,7 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 		return Task{}, nil, fmt.Errorf("%q: %w", prefix, ErrNoTask)
 	case 1:
 	default:
-		return Task{}, nil, &InputError{Err: fmt.Errorf("%q is the beginning of the ids of %d tasks", prefix, len(all)),
+		return Task{}, nil, &settings.InputError{Err: fmt.Errorf("%q is the beginning of the ids of %d tasks", prefix, len(all)),
 			Hint: "give more of the id"}
 	}
 	task := all[0]
@@ -417,7 +417,7 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 		return task, nil, err
 	}
 	if len(on) != 1 || !bytes.Equal(on[0].Identity(), task.Identity) {
-		return task, nil, &InputError{
+		return task, nil, &settings.InputError{
 			Err: fmt.Errorf("the server %q of the task is not the one in the settings any more", task.Server),
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/bundle"
-	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpregistry"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -62,11 +61,11 @@ func (i *Installer) Find(ctx context.Context, arg string) (*Described, error) {
 	case !found:
 		version = mcpregistry.Latest
 	case version == "":
-		return nil, &engine.InputError{Err: fmt.Errorf("%s: the version is missing", arg),
+		return nil, &settings.InputError{Err: fmt.Errorf("%s: the version is missing", arg),
 			Hint: "without @ it is the latest one"}
 	}
 	if err := serverjson.CheckName(name); err != nil {
-		return nil, &engine.InputError{Err: err, Hint: "toolreg servers find searches for names"}
+		return nil, &settings.InputError{Err: err, Hint: "toolreg servers find searches for names"}
 	}
 	registries, err := i.Registries(ctx)
 	if err != nil {
@@ -125,11 +124,11 @@ func (i *Installer) describedByFile(name string) (*Described, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("there is no file %s", name)
 		}
-		return nil, &engine.InputError{Err: err}
+		return nil, &settings.InputError{Err: err}
 	}
 	server, err := serverjson.Parse(f.Data)
 	if err != nil {
-		return nil, &engine.InputError{Err: fmt.Errorf("%s is not a server.json: %w", name, err)}
+		return nil, &settings.InputError{Err: fmt.Errorf("%s is not a server.json: %w", name, err)}
 	}
 	entry := &mcpregistry.Entry{Server: server, Status: mcpregistry.Active}
 	return &Described{Entry: entry, Source: path, from: settings.From{Name: server.Name}}, nil
@@ -181,7 +180,7 @@ func (i *Installer) getBundle(ctx context.Context, address, sum string, allow ..
 			err = errors.Join(err, os.Remove(b.temp))
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &engine.InputError{Err: fmt.Errorf("there is no file %s", address)}
+			return nil, &settings.InputError{Err: fmt.Errorf("there is no file %s", address)}
 		}
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}

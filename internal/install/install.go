@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpregistry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -34,7 +33,7 @@ type Installer struct {
 }
 
 // Registries returns the registries of the settings, in their order. Without any, the error is
-// an [*engine.InputError].
+// an [*settings.InputError].
 func (i *Installer) Registries(ctx context.Context) ([]*mcpregistry.Registry, error) {
 	x := values.NewExpander(i.Settings.ProjectRoot, i.Environ)
 	var out []*mcpregistry.Registry
@@ -44,11 +43,11 @@ func (i *Installer) Registries(ctx context.Context) ([]*mcpregistry.Registry, er
 			err = table.CheckRegistry(address)
 		}
 		if err != nil {
-			return nil, &engine.InputError{Err: fmt.Errorf("%s: registries: %w", r.Origin, err)}
+			return nil, &settings.InputError{Err: fmt.Errorf("%s: registries: %w", r.Origin, err)}
 		}
 		pairs, err := x.Headers(ctx, r.Headers)
 		if err != nil {
-			return nil, &engine.InputError{Err: err}
+			return nil, &settings.InputError{Err: err}
 		}
 		one := &mcpregistry.Registry{URL: strings.TrimSuffix(address, "/"), Headers: http.Header{}, Agent: i.Agent}
 		for _, p := range pairs {
@@ -57,7 +56,7 @@ func (i *Installer) Registries(ctx context.Context) ([]*mcpregistry.Registry, er
 		out = append(out, one)
 	}
 	if len(out) == 0 {
-		return nil, &engine.InputError{Err: errors.New("the setting registries is empty"),
+		return nil, &settings.InputError{Err: errors.New("the setting registries is empty"),
 			Hint: "remove it to use the official registry"}
 	}
 	return out, nil
@@ -70,7 +69,7 @@ func RegistryAt(known []*mcpregistry.Registry, address string) (*mcpregistry.Reg
 			return r, nil
 		}
 	}
-	return nil, &engine.InputError{
+	return nil, &settings.InputError{
 		Err:  errors.New("the setting registries does not have " + address + ", from which a server was added"),
 		Hint: "add it to registries, or remove from in the entry of the server",
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/args"
-	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/serverjson"
@@ -87,7 +86,7 @@ func (in *Installation) Ways(runtime string) ([]serverjson.Way, error) {
 			known = append(known, way.Runtime)
 		}
 		slices.Sort(known)
-		return nil, &engine.InputError{
+		return nil, &settings.InputError{
 			Err:  fmt.Errorf("%s cannot be run by --runtime %s", in.Server.Name, runtime),
 			Hint: "it has " + strings.Join(slices.Compact(known), ", "),
 		}

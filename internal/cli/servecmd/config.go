@@ -287,7 +287,7 @@ func questions(ctx context.Context, e *cli.Env, from *engine.Session) (question.
 func stateKey(ctx context.Context, from *engine.Session) (string, error) {
 	key, err := from.Expander.StateKey(ctx, from.Settings.Serve.StateKey)
 	if err != nil {
-		return "", &engine.InputError{Err: err}
+		return "", &settings.InputError{Err: err}
 	}
 	return key, nil
 }

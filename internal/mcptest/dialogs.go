@@ -318,7 +318,11 @@ func work(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 		if err != nil {
 			return nil, err
 		}
-		time.Sleep(time.Duration(p.Pause) * time.Millisecond)
+		select {
+		case <-time.After(time.Duration(p.Pause) * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	return say("worked"), nil
 }

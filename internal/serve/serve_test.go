@@ -338,9 +338,15 @@ func TestSharedLegacyServerAsksNobody(t *testing.T) {
 	started := make(chan struct{})
 	go func() {
 		defer close(started)
-		_, _ = busy.CallTool(ctx, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"seconds": 60}})
+		params := &mcp.CallToolParams{Name: "work", Arguments: map[string]any{"steps": 2, "pause": 60_000, "message": "begun"}}
+		params.SetProgressToken("busy")
+		_, _ = busy.CallTool(ctx, params)
 	}()
-	waitFor(t, func() bool { return s.running() == 1 })
+	waitFor(t, func() bool { // the server has the call
+		busy.mu.Lock()
+		defer busy.mu.Unlock()
+		return len(busy.received) > 0
+	})
 	r, err := asking.CallTool(t.Context(), &mcp.CallToolParams{Name: "form", Arguments: map[string]any{"message": "m"}})
 	if err != nil || !strings.Contains(textOf(r), "decline") || !strings.Contains(textOf(r), "perClient: true") {
 		t.Errorf("got %v, %v", textOf(r), err)
@@ -352,8 +358,8 @@ func TestSharedLegacyServerAsksNobody(t *testing.T) {
 	if err != nil || !strings.Contains(textOf(r), "accept") {
 		t.Errorf("alone: got %v, %v", textOf(r), err)
 	}
-	if len(busy.received) > 0 {
-		t.Errorf("the other client was asked %q", busy.received)
+	if busy.asked > 0 {
+		t.Errorf("the other client was asked: %q", busy.received)
 	}
 }
 

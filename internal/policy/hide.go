@@ -5,13 +5,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // hides returns a function that reports whether the call must not show a path, or
 // nil if it may show everything. key is the same for calls from which the same is hidden. A search,
 // for instance, names a folder and reads the files in it. If the rule that decided on the call
-// asks, it hides nothing, because the person has agreed when the call runs.
+// asks, it hides nothing, because the person has agreed when the call runs. Only built-in tools
+// can leave something out; what others show is not known here.
 func (f *facts) hides(decided *Rule) (hides func(string) bool, key string) {
+	if f.tool.Source != registry.SourceBuiltin {
+		return nil, ""
+	}
 	byRules, key := f.hidesByRules(decided)
 	if f.policy.leadsToCredentials() == nil {
 		return byRules, key

@@ -264,7 +264,7 @@ func readsFiles(m *matter, v Verdict) (Verdict, bool) {
 			&registry.Tool{Definition: registry.Definition{Name: "read_file",
 				Source: registry.SourceBuiltin, Category: registry.CategoryRead}},
 			false)
-		read.whole, read.call, read.subject = false, registry.Call{Params: params}, registry.Subject{Paths: []string{p}}
+		read.call, read.subject = &registry.Call{Params: params}, registry.Subject{Paths: []string{p}}
 		if r := read.aboutCall().decide(deciding()); r.Decision == Deny ||
 			r.Decision == Ask && strictest.Decision == Allow {
 			strictest = r

@@ -51,7 +51,7 @@ func (f *facts) explain() []RuleReport {
 // conditions are met.
 func (f *facts) explainRule(r *Rule) []RuleReport {
 	report := RuleReport{Rule: r, Unmet: cmp.Or(r.unmetCaller(f.who, f.anyone), f.unmet(r))}
-	if r.When != nil && !f.whole && f.ruleNames(r) {
+	if r.When != nil && f.call != nil && f.ruleNames(r) {
 		report.Failed = f.evaluate(r.When).err
 	}
 	if report.Unmet == "" && !f.isPlain(r) && len(f.parts) == 0 {
@@ -98,7 +98,7 @@ func (f *facts) valueOf(condition string) string {
 	case conditionPath:
 		return strings.Join(f.subject.Paths, ", ")
 	case conditionWhen:
-		if !f.whole {
+		if f.call != nil {
 			return "false"
 		}
 	}

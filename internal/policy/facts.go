@@ -22,8 +22,7 @@ type facts struct {
 	ctx      context.Context
 	policy   *Policy
 	tool     *registry.Tool
-	call     registry.Call
-	whole    bool               // they are about the tool, not about a call
+	call     *registry.Call     // nil if they are about the tool as a whole
 	who      *caller.Caller     // nil is the person at the command line
 	anyone   bool               // the caller is not known, so that rules about clients may match
 	rules    []*Rule            // about the caller, in order
@@ -97,7 +96,7 @@ func (f *factOf[K, V]) get(key K, compute func() V) V {
 // factsOf returns the facts of a call.
 func (p *Policy) factsOf(ctx context.Context, t *registry.Tool, call registry.Call) (*facts, error) {
 	f := p.factsOfTool(ctx, t, false)
-	f.whole, f.call = false, call
+	f.call = &call
 	if t.Subject != nil {
 		var err error
 		if f.subject, err = t.Subject(call); err != nil {
@@ -116,7 +115,6 @@ func (p *Policy) factsOfTool(ctx context.Context, t *registry.Tool, anyone bool)
 		ctx:      ctx,
 		policy:   p,
 		tool:     t,
-		whole:    true,
 		who:      caller.From(ctx),
 		anyone:   anyone,
 		category: categoryOf(t),
@@ -148,7 +146,7 @@ func (f *facts) isEdit() bool {
 	if f.tool.Source != registry.SourceBuiltin || f.category != registry.CategoryWrite {
 		return false
 	}
-	if f.whole {
+	if f.call == nil {
 		return f.tool.Subject != nil
 	}
 	return len(f.subject.Paths) > 0 && !slices.ContainsFunc(f.subject.Paths, func(p string) bool { return !inside(p) })
@@ -163,7 +161,7 @@ func (f *facts) writesNoFile() bool {
 // contested returns a server that may have the tool's name, unless the call names the tool's server.
 // See [registry.Tool.Contested].
 func (f *facts) contested() string {
-	if !f.whole && (f.call.Tool == f.tool.Qualified() || f.call.Tool == f.tool.Server+"__"+f.tool.PlainName()) {
+	if f.call != nil && (f.call.Tool == f.tool.Qualified() || f.call.Tool == f.tool.Server+"__"+f.tool.PlainName()) {
 		return ""
 	}
 	return f.tool.Contested

@@ -170,7 +170,7 @@ func (f *facts) ruleWhen(r *Rule) bool {
 	if r.When == nil {
 		return true
 	}
-	if f.whole {
+	if f.call == nil {
 		return false
 	}
 	e := f.evaluate(r.When)
@@ -216,7 +216,7 @@ type shapes struct {
 func (f *facts) inShapes() (out shapes) {
 	all := []json.RawMessage{f.call.Params}
 	if f.tool.Shapes != nil {
-		all, out.err = f.tool.Shapes(f.call)
+		all, out.err = f.tool.Shapes(*f.call)
 	}
 	for _, params := range all {
 		if !slices.ContainsFunc(out.list, func(s *shape) bool { return bytes.Equal(s.params, params) }) {

@@ -91,7 +91,7 @@ func (f *facts) because(r *Rule, reason string) string {
 	if f.isBlindTo(r) {
 		reason = f.underName(reason)
 	}
-	if r.When == nil || f.whole {
+	if r.When == nil || f.call == nil {
 		return reason
 	}
 	if err := f.evaluate(r.When).err; err != nil {

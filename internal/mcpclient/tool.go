@@ -53,7 +53,7 @@ func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.
 			continue
 		}
 		seen[d.ServerTool] = true
-		tools = append(tools, q.tool(d, identity))
+		tools = append(tools, q.tool(&listed.Definition, identity))
 	}
 	return tools, diags
 }
@@ -61,7 +61,7 @@ func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.
 // quarantined returns the tool of a definition that cannot be used.
 func (q *requester) quarantined(d registry.Definition, identity json.RawMessage, reason error) registry.Tool {
 	d.InputSchema, d.OutputSchema, d.Annotations = json.RawMessage(noParams), nil, nil
-	t := q.tool(d, identity)
+	t := q.tool(&d, identity)
 	t.Quarantine = reason
 	return t
 }
@@ -77,13 +77,13 @@ func usable(tools []registry.Tool) int {
 	return n
 }
 
-func (q *requester) tool(d registry.Definition, identity json.RawMessage) registry.Tool {
+func (q *requester) tool(d *registry.Definition, identity json.RawMessage) registry.Tool {
 	server := q.opts.Server
 	validator := registry.NewOutputValidator(d.OutputSchema)
-	t := registry.Tool{Definition: d, Identity: identity, Trusted: server.Trust}
+	t := registry.Tool{Definition: *d, Identity: identity, Trusted: server.Trust}
 	t.Timeout = server.Timeout
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		return q.call(ctx, &d, call, validator)
+		return q.call(ctx, d, call, validator)
 	}
 	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
 		return registry.Preview{

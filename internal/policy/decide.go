@@ -236,8 +236,7 @@ func (f *facts) byDefault() Verdict {
 func (f *facts) ownDefault() Verdict {
 	t, cat := f.tool, f.category
 	set, isSet := f.policy.Defaults[cat]
-	base := Verdict{Decision: Ask, Origin: originDefault,
-		Reason: fmt.Sprintf("tools of category %s require confirmation", cat)}
+	base := Verdict{Decision: Ask, Origin: originDefault}
 	switch {
 	case t.OfServer() && t.Trusted:
 		base.Decision, base.Reason = Allow, t.ServerLabel()+" is trusted by the settings"
@@ -250,6 +249,8 @@ func (f *facts) ownDefault() Verdict {
 		base.Decision, base.Reason = Allow, "each step of a composite is checked on its own"
 	case cat == registry.CategoryRead:
 		base.Decision, base.Reason = Allow, "tools that only read are allowed"
+	default:
+		base.Reason = fmt.Sprintf("tools of category %s require confirmation", cat)
 	}
 	if !isSet {
 		return base

@@ -186,7 +186,7 @@ func (l *lineReader) next() ([]byte, error) {
 }
 
 // maxPart is the size of the parts in which a long line is collected.
-const maxPart = 1 << 20
+const maxPart = 256 << 10
 
 // line reads up to a newline or the end, at most limit bytes. A long line is
 // collected in parts, because a slice that grows would keep up to three times

@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/lazy"
 	"github.com/toolreg/toolreg/internal/serverjson"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -33,7 +32,7 @@ func (m *Manifest) Describe(dir, home string) (*serverjson.Server, error) {
 }
 
 // variable matches ${NAME}.
-var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([^}]*)\}`) })
+var variable = lazy.NewRegexp(`\$\{([^}]*)\}`)
 
 // keyChars are the characters of the keys of user_config.
 const keyChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
@@ -198,8 +197,8 @@ func (t translation) value(s string) (serverjson.Value, error) {
 	constants := map[string]string{"__dirname": t.dir, "pathSeparator": separator, "/": separator, "HOME": t.home,
 		"DESKTOP": filepath.Join(t.home, "Desktop"), "DOCUMENTS": filepath.Join(t.home, "Documents"),
 		"DOWNLOADS": filepath.Join(t.home, "Downloads")}
-	v.Value = variable().ReplaceAllStringFunc(s, func(match string) string {
-		name := variable().FindStringSubmatch(match)[1]
+	v.Value = variable.Get().ReplaceAllStringFunc(s, func(match string) string {
+		name := variable.Get().FindStringSubmatch(match)[1]
 		if key, ok := strings.CutPrefix(name, "user_config."); ok {
 			if setting, ok := t.settings[key]; ok {
 				v.Variables[key] = setting

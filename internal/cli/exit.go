@@ -89,7 +89,7 @@ func classify(ctx context.Context, err error) failure {
 	if e, ok := errors.AsType[hinter](err); ok {
 		f.hint = e.Hint()
 	}
-	for _, c := range classes {
+	for _, c := range classes() {
 		if c.matches(err, &f) {
 			f.word, f.exit = c.word, c.exit
 			break
@@ -108,24 +108,26 @@ type class struct {
 	matches func(error, *failure) bool
 }
 
-// classes is the table of errors; the first matching row is used.
-var classes = []class{
-	{"usage", ExitUsage, matchUsage},
-	{"invalid_settings", ExitUsage, matchAs[*document.Error]},
-	{"unknown_format", ExitUsage, matchAs[*provider.UnknownFormatError]},
-	{"invalid_params", ExitParams, matchParams},
-	{"denied", ExitDenied, matchIs(registry.ErrDenied)},
-	{"needs_approval", ExitNeedsAnswer, matchNeedsApproval},
-	{"limited", ExitToolError, matchAs[*exec.LimitedError]},
-	{"timeout", ExitTimeout, matchTimeout},
-	{"needs_login", ExitSourceFailed, matchIs(registry.ErrNeedsLogin)},
-	{"not_recorded", ExitCheckFailed, matchAs[*recording.NoCallError]},
-	{"not_found", ExitNotFound, matchNotOffered},
-	{"tool_error", ExitToolError, matchAs[*exec.ToolError]},
-	{"refused", ExitToolError, matchAs[*mcpclient.RefusedError]},
-	{"source_failed", ExitSourceFailed, matchIs(registry.ErrSourceFailed)},
-	{"not_found", ExitNotFound, matchIs(registry.ErrNotFound)},
-	{"not_found", ExitNotFound, matchAs[*settings.NothingImportedError]},
+// classes returns the table of errors; the first matching row is used.
+func classes() []class {
+	return []class{
+		{"usage", ExitUsage, matchUsage},
+		{"invalid_settings", ExitUsage, matchAs[*document.Error]},
+		{"unknown_format", ExitUsage, matchAs[*provider.UnknownFormatError]},
+		{"invalid_params", ExitParams, matchParams},
+		{"denied", ExitDenied, matchIs(registry.ErrDenied)},
+		{"needs_approval", ExitNeedsAnswer, matchNeedsApproval},
+		{"limited", ExitToolError, matchAs[*exec.LimitedError]},
+		{"timeout", ExitTimeout, matchTimeout},
+		{"needs_login", ExitSourceFailed, matchIs(registry.ErrNeedsLogin)},
+		{"not_recorded", ExitCheckFailed, matchAs[*recording.NoCallError]},
+		{"not_found", ExitNotFound, matchNotOffered},
+		{"tool_error", ExitToolError, matchAs[*exec.ToolError]},
+		{"refused", ExitToolError, matchAs[*mcpclient.RefusedError]},
+		{"source_failed", ExitSourceFailed, matchIs(registry.ErrSourceFailed)},
+		{"not_found", ExitNotFound, matchIs(registry.ErrNotFound)},
+		{"not_found", ExitNotFound, matchAs[*settings.NothingImportedError]},
+	}
 }
 
 func matchUsage(err error, f *failure) bool {
@@ -207,7 +209,7 @@ type ErrorCode struct {
 // interruption is the exit code of SIGINT.
 func ErrorCodes() []ErrorCode {
 	codes := []ErrorCode{{"tool_error", ExitToolError}, {"failure", ExitFailure}, {"interrupted", ExitInterrupted}}
-	for _, c := range classes {
+	for _, c := range classes() {
 		if !slices.Contains(codes, ErrorCode{c.word, c.exit}) {
 			codes = append(codes, ErrorCode{c.word, c.exit})
 		}

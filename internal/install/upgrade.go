@@ -8,12 +8,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/lazy"
 	"github.com/toolreg/toolreg/internal/mcpregistry"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serverjson"
@@ -22,20 +21,18 @@ import (
 )
 
 var (
-	semantic = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
-	})
-	versionParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]+|[A-Za-z]+`) })
+	semantic     = lazy.NewRegexp(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	versionParts = lazy.NewRegexp(`[0-9]+|[A-Za-z]+`)
 )
 
 // CompareVersions compares versions by their parts. Numbers are compared as such, a part that is
 // a word, as in 1.0.0-beta, is before its absence, and what follows + is ignored.
 func CompareVersions(a, b string) int {
-	if semantic().MatchString(a) && semantic().MatchString(b) {
+	if semantic.Get().MatchString(a) && semantic.Get().MatchString(b) {
 		return registry.CompareVersions(a, b)
 	}
-	return slices.CompareFunc(versionParts().FindAllString(a, -1),
-		versionParts().FindAllString(b, -1), func(a, b string) int {
+	return slices.CompareFunc(versionParts.Get().FindAllString(a, -1),
+		versionParts.Get().FindAllString(b, -1), func(a, b string) int {
 			return strings.Compare(padded(a), padded(b))
 		})
 }

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolreg/toolreg/internal/lazy"
 	"github.com/toolreg/toolreg/internal/sandbox/launcher"
 )
 
@@ -21,10 +21,10 @@ import (
 // nothing in it. If this process may be restricted itself, Probe sets up a complete
 // sandbox without a program. The first call takes between one and five milliseconds, and
 // its result is kept.
-func Probe() Support { return probed() }
+func Probe() Support { return probed.Get() }
 
 // probed keeps the result, since the kernel does not change while toolreg runs.
-var probed = sync.OnceValue(probe)
+var probed = lazy.New(probe)
 
 func probe() Support {
 	parts := []Part{

@@ -11,12 +11,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/lazy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -107,12 +106,12 @@ const (
 	maxValues  = 200 // arguments, variables and headers of one way
 )
 
-var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`) })
+var validName = lazy.NewRegexp(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`)
 
 // CheckName rejects what is not the name of a server in a registry. Names consist of ASCII,
 // so that no name looks like another.
 func CheckName(name string) error {
-	if len(name) > maxName || !validName().MatchString(name) {
+	if len(name) > maxName || !validName.Get().MatchString(name) {
 		return fmt.Errorf("%s is not the name of a server in a registry, such as io.github.owner/server",
 			text.Quote(text.Clip(name, 100)))
 	}

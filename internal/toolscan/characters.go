@@ -1,12 +1,11 @@
 package toolscan
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolreg/toolreg/internal/lazy"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -220,26 +219,23 @@ func (s *scanner) layout(t string) {
 // A markup is a mark that models read as the border of another speaker's text, or that
 // renderers hide.
 type markup struct {
-	pattern  *regexp.Regexp
+	pattern  *lazy.Regexp
 	severity Severity
 }
 
-// markups are compiled when the first text is checked, not at every start.
-var markups = sync.OnceValue(func() []markup {
-	return []markup{
-		{regexp.MustCompile(`(?i)<\|\s*[a-z_]+\s*\|>|\[/?INST\]|<</?SYS>>|</?(system|hidden|secret|system[_-]?(prompt|message|instructions?)|admin)>`), High},
-		{regexp.MustCompile(`(?s)<!--.{3}`), Medium},
-		{regexp.MustCompile(`(?i)</?(important|critical|instructions?|assistant|user|mandatory)>|(^|\n|[.!]\s|[*\[({])#*\s*(system|assistant|hidden)( (note|message|prompt|override|instructions?))?\s*:`), Medium},
-	}
-})
+var markups = []markup{
+	{lazy.NewRegexp(`(?i)<\|\s*[a-z_]+\s*\|>|\[/?INST\]|<</?SYS>>|</?(system|hidden|secret|system[_-]?(prompt|message|instructions?)|admin)>`), High},
+	{lazy.NewRegexp(`(?s)<!--.{3}`), Medium},
+	{lazy.NewRegexp(`(?i)</?(important|critical|instructions?|assistant|user|mandatory)>|(^|\n|[.!]\s|[*\[({])#*\s*(system|assistant|hidden)( (note|message|prompt|override|instructions?))?\s*:`), Medium},
+}
 
 // markup reports markup that is made for models.
 func (s *scanner) markup(t string) {
 	if !strings.ContainsAny(t, "<[#:") {
 		return
 	}
-	for _, m := range markups() {
-		if at := m.pattern.FindStringIndex(t); at != nil {
+	for _, m := range markups {
+		if at := m.pattern.Get().FindStringIndex(t); at != nil {
 			s.add("model-markup", m.severity, excerpt(t, at[0], min(at[1], at[0]+before)))
 		}
 	}

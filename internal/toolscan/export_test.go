@@ -1,19 +1,11 @@
 package toolscan
 
-import "strings"
-
 // These are parts of the model.
 const (
 	FeatureBits            = featureBits
 	Damping                = damping
 	MediumScore, HighScore = mediumScore, highScore
 )
-
-// Lexicon returns the faults of lexicon.txt.
-func Lexicon() error {
-	_, err := parseLexicon(strings.Clone(lexiconFile))
-	return err
-}
 
 // Features returns the features of each sentence of a listing.
 func Features(l Listing, known Known) (out [][]uint32) {

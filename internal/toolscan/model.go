@@ -7,8 +7,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 // The model is linear: a sentence has features, each feature has a weight, and the sum says how
@@ -78,37 +79,30 @@ type concept struct {
 // englishConcept is the number of the concept whose words are in English sentences only.
 const englishConcept = 0
 
-var concepts = sync.OnceValue(func() *lexicon {
-	l, err := parseLexicon(lexiconFile)
-	if err != nil {
-		panic("toolscan: " + err.Error()) // the file is part of the program, and tested
-	}
-	return l
-})
+var concepts = lazy.New(readConcepts)
 
-// parseLexicon reads lexicon.txt, which describes its format.
-func parseLexicon(file string) (*lexicon, error) {
+// readConcepts reads lexicon.txt, which describes its format. Mistakes panic, because the
+// file is part of the program.
+func readConcepts() *lexicon {
 	l := &lexicon{patterns: newPatterns()}
 	numbers := map[string]int{}
-	for line := range strings.Lines(file) {
+	for line := range strings.Lines(lexiconFile) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || fields[0] == "#" {
 			continue
 		}
 		if len(fields) < 3 || fields[1] != "=" && fields[1] != "+" {
-			return nil, fmt.Errorf("lexicon.txt: %q", line)
+			panic(fmt.Sprintf("lexicon.txt: %q", line))
 		}
 		number, ok := numbers[fields[0]]
 		if !ok {
 			number = len(numbers)
 			numbers[fields[0]] = number
 		}
-		if _, err := l.term(strings.Join(fields[2:], "|"), nil); err != nil {
-			return nil, err
-		}
+		l.term(strings.Join(fields[2:], "|"), nil)
 		l.concepts = append(l.concepts, concept{number, fields[1] == "+"})
 	}
-	return l, nil
+	return l
 }
 
 // judge returns the part of a sentence with the highest score.
@@ -173,7 +167,7 @@ func (s *scanner) features(words []word) []uint32 {
 		}
 		out = append(out, (h^h>>15)&(1<<featureBits-1))
 	}
-	l, said := concepts(), &sentence{words: words}
+	l, said := concepts.Get(), &sentence{words: words}
 	l.read(said)
 	isEnglish := slices.ContainsFunc(said.terms,
 		func(term int) bool { return l.concepts[term].number == englishConcept })

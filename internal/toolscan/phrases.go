@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 //go:embed rules.txt
@@ -52,33 +53,25 @@ type meaning struct {
 	before []string // the words of a phrase before the last
 }
 
-// phraseRules returns the rules.
-var phraseRules = sync.OnceValue(func() *ruleSet {
-	r, err := parseRules(rulesFile)
-	if err != nil {
-		panic("toolscan: " + err.Error()) // the file is part of the program, and tested
-	}
-	return r
-})
+var phraseRules = lazy.New(readRules)
 
 // Rules returns the names of the rules.
-func Rules() []string { return slices.Clone(phraseRules().names) }
+func Rules() []string { return slices.Clone(phraseRules.Get().names) }
 
 func newPatterns() *patterns {
 	return &patterns{first: map[int][]int{}, words: map[string][]meaning{},
 		prefixes: map[string][]meaning{}, terms: map[string]int{}}
 }
 
-// parseRules reads rules.txt, which describes its format.
-func parseRules(file string) (*ruleSet, error) {
+// readRules reads rules.txt, which describes its format. Mistakes panic, because the file
+// is part of the program.
+func readRules() *ruleSet {
 	r := &ruleSet{advice: map[string]string{}, text: newPatterns(), param: newPatterns(), about: map[string]bool{}}
 	classes := map[string]string{}
-	rule, number := "", 0
-	for line := range strings.Lines(file) {
-		number++
+	rule := ""
+	for line := range strings.Lines(rulesFile) {
 		keyword, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		rest = strings.TrimSpace(rest)
-		var err error
 		switch keyword {
 		case "", "#":
 		case "class":
@@ -90,32 +83,21 @@ func parseRules(file string) (*ruleSet, error) {
 		case "advice":
 			r.advice[rule] = rest
 		case "high", "medium", "low":
-			err = r.text.add(rule, Severity(keyword), rest, classes)
+			r.text.add(rule, Severity(keyword), rest, classes)
 		case "param":
 			severity, phrase, _ := strings.Cut(rest, " ")
-			err = r.param.add(rule, Severity(severity), phrase, classes)
+			r.param.add(rule, Severity(severity), phrase, classes)
 		default:
-			err = fmt.Errorf("unknown keyword %q", keyword)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("rules.txt:%d: %w", number, err)
+			panic(fmt.Sprintf("rules.txt: unknown keyword %q", keyword))
 		}
 	}
-	var err error
-	if r.calling, err = r.text.term("$calling", classes); err != nil {
-		return nil, err
-	}
-	if r.steering, err = r.text.term("$steering", classes); err != nil {
-		return nil, err
-	}
-	if r.address, err = r.text.term(addressWord, classes); err != nil {
-		return nil, err
-	}
+	r.calling, r.steering = r.text.term("$calling", classes), r.text.term("$steering", classes)
+	r.address = r.text.term(addressWord, classes)
 	r.files = strings.Fields(classes["files"])
 	for _, w := range strings.Fields(classes["about-models"]) {
 		r.about[w] = true
 	}
-	return r, nil
+	return r
 }
 
 // isFile reports whether a folded chunk is the path of a secret, or a variable with one.
@@ -141,36 +123,31 @@ func (r *ruleSet) isFile(chunk string) bool {
 func isNameByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' }
 
 // add adds a phrase.
-func (p *patterns) add(rule string, severity Severity, phrase string, classes map[string]string) error {
+func (p *patterns) add(rule string, severity Severity, phrase string, classes map[string]string) {
 	out := pattern{rule: rule, severity: severity}
 	gap := defaultGap
 	for t := range strings.FieldsSeq(phrase) {
 		if width, ok := strings.CutPrefix(t, "~"); ok {
 			var err error
 			if gap, err = strconv.Atoi(width); err != nil {
-				return err
+				panic(fmt.Sprintf("rules.txt: %q: %v", phrase, err))
 			}
 			continue
 		}
-		n, err := p.term(t, classes)
-		if err != nil {
-			return err
-		}
-		out.terms, out.gaps = append(out.terms, n), append(out.gaps, gap)
+		out.terms, out.gaps = append(out.terms, p.term(t, classes)), append(out.gaps, gap)
 		gap = defaultGap
 	}
 	if len(out.terms) == 0 || rule == "" || severity.rank() < 0 {
-		return fmt.Errorf("a pattern needs a rule, a severity and terms: %q", phrase)
+		panic(fmt.Sprintf("rules.txt: a pattern needs a rule, a severity and terms: %q", phrase))
 	}
 	p.first[out.terms[0]] = append(p.first[out.terms[0]], len(p.all))
 	p.all = append(p.all, out)
-	return nil
 }
 
 // term returns the number of a term, which is added if it is new.
-func (p *patterns) term(t string, classes map[string]string) (int, error) {
+func (p *patterns) term(t string, classes map[string]string) int {
 	if n, ok := p.terms[t]; ok {
-		return n, nil
+		return n
 	}
 	n := len(p.terms)
 	p.terms[t] = n
@@ -181,7 +158,7 @@ func (p *patterns) term(t string, classes map[string]string) (int, error) {
 		case isClass && ok:
 			alternatives = append(alternatives, strings.Fields(words)...)
 		case isClass && !slices.Contains([]string{fileWord, addressWord, homeWord, secretWord, imageWord}, part):
-			return 0, fmt.Errorf("unknown class %q", part)
+			panic(fmt.Sprintf("rules.txt: unknown class %q", part))
 		default:
 			alternatives = append(alternatives, part)
 		}
@@ -200,7 +177,7 @@ func (p *patterns) term(t string, classes map[string]string) (int, error) {
 			p.words[last] = append(p.words[last], m)
 		}
 	}
-	return n, nil
+	return n
 }
 
 // sentence is the words of a sentence, and the terms that each of them is.

@@ -119,7 +119,7 @@ type scanner struct {
 
 func newScanner(known *names) *scanner {
 	return &scanner{
-		rules:   phraseRules(),
+		rules:   phraseRules.Get(),
 		known:   known,
 		index:   map[string]int{},
 		matched: map[string]Severity{},

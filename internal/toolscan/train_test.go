@@ -315,9 +315,6 @@ func report(t *testing.T, list []example, score func(e *example) float64) map[st
 // TestModel checks that the model knows what it has learned. With -train it learns anew; with
 // -folds it prints what is found of texts that were not learned.
 func TestModel(t *testing.T) {
-	if err := toolscan.Lexicon(); err != nil {
-		t.Fatal(err)
-	}
 	list := readExamples(t)
 	if *folds > 0 {
 		scores := map[*example]float64{}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 // maxFolders limits the folders in which the files of one command are searched. A
@@ -97,26 +97,22 @@ func (r *reach) addWords(word string) {
 
 // These are compiled when a project is checked, not at every start.
 var (
-	processFolder = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`/proc/[^/\s]+/(?:task/[^/\s]+/)?(cwd|root)\b`)
-	})
-	variable = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\$(?:\{(\w+)[^}]*\}|(\w+))|%(\w+)%`)
-	})
+	processFolder = lazy.NewRegexp(`/proc/[^/\s]+/(?:task/[^/\s]+/)?(cwd|root)\b`)
+	variable      = lazy.NewRegexp(`\$(?:\{(\w+)[^}]*\}|(\w+))|%(\w+)%`)
 )
 
 // expand replaces variables as a shell would, as far as they are known. An unknown
 // variable becomes ".", so that it can stand for any folder that the command
 // names.
 func (r *reach) expand(word string) string {
-	word = processFolder().ReplaceAllStringFunc(word, func(m string) string {
+	word = processFolder.Get().ReplaceAllStringFunc(word, func(m string) string {
 		if strings.HasSuffix(m, "/root") {
 			return ""
 		}
 		return r.program.Dir
 	})
-	return variable().ReplaceAllStringFunc(word, func(m string) string {
-		groups := variable().FindStringSubmatch(m)
+	return variable.Get().ReplaceAllStringFunc(word, func(m string) string {
+		groups := variable.Get().FindStringSubmatch(m)
 		return r.lookup(cmp.Or(groups[1], groups[2], groups[3]))
 	})
 }
@@ -323,13 +319,9 @@ const maxScript = 256 << 10
 // find ordinary code. A script could also load files in hidden ways, but its
 // author has no reason to, because the script itself is trusted.
 var (
-	sourced = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)(?:^|[;&|(){}!]|\b(?:if|then|else|do|while|until))[ \t]*(?:exec[ \t]+)?` +
-			`(?:source|\.|(?:ba|da|z|k)?sh|python[0-9.]*|node|ruby|perl)[ \t]+([^\n;]+)`)
-	})
-	imported = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\b(?:from|import|require)\s*\(?\s*["'](\.\.?/[^"'\n]+)["']`)
-	})
+	sourced = lazy.NewRegexp(`(?m)(?:^|[;&|(){}!]|\b(?:if|then|else|do|while|until))[ \t]*(?:exec[ \t]+)?` +
+		`(?:source|\.|(?:ba|da|z|k)?sh|python[0-9.]*|node|ruby|perl)[ \t]+([^\n;]+)`)
+	imported = lazy.NewRegexp(`\b(?:from|import|require)\s*\(?\s*["'](\.\.?/[^"'\n]+)["']`)
 )
 
 const (
@@ -359,9 +351,9 @@ func (r *reach) loads(path string) error {
 	}
 	dir := filepath.Dir(path)
 	if !isShell {
-		return r.modules(dir, imported().FindAllSubmatch(script.Data, -1))
+		return r.modules(dir, imported.Get().FindAllSubmatch(script.Data, -1))
 	}
-	for _, match := range sourced().FindAllSubmatch(script.Data, -1) {
+	for _, match := range sourced.Get().FindAllSubmatch(script.Data, -1) {
 		words := strings.NewReplacer(`"`, "", "'", "").Replace(r.expand(string(match[1])))
 		for _, word := range pieces(words) {
 			// Scripts often compute their own folder, as in $(dirname "$0")/x.

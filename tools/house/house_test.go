@@ -91,6 +91,7 @@ func rooms() map[string][]string {
 		"internal/jq":                  {"internal/process"},
 		"internal/install":             {"internal/agents", "internal/args", "internal/bundle", "internal/engine/sources", "internal/expand", "internal/jsonx", "internal/mcpregistry", "internal/process", "internal/registry", "internal/secret", "internal/serverjson", "internal/settings", "internal/settings/edit", "internal/settings/imports", "internal/settings/table", "internal/settings/values", "internal/state", "internal/trust"},
 		"internal/jsonx":               {},
+		"internal/lazy":                {},
 		"internal/lock":                {"internal/atomicfile", "internal/registry"},
 		"internal/mcpclient":           {"internal/mcpclient/ask", "internal/mcpclient/content", "internal/mcpclient/keep", "internal/mcpclient/wire", "internal/process", "internal/registry", "internal/settings", "internal/settings/values"},
 		"internal/mcpclient/ask":       {"internal/form", "internal/webaddr"},
@@ -175,7 +176,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages that every other package may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/stack", "internal/text", "internal/tracing", "internal/uri"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/lazy", "internal/memory", "internal/schema", "internal/secret", "internal/stack", "internal/text", "internal/tracing", "internal/uri"}
 }
 
 // forTests lists the packages that only tests import.

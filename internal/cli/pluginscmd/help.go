@@ -1,11 +1,10 @@
 package pluginscmd
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/toolreg/toolreg/internal/lazy"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -54,7 +53,7 @@ func readHelp(help string) *scriptHelp {
 			inAbout = inAbout && about == nil
 		case inUsage && usage == nil: // other forms may be on the lines below
 			usage, inUsage = []string{trimmed}, strings.HasSuffix(trimmed, "\\")
-		case option().MatchString(trimmed):
+		case option.Get().MatchString(trimmed):
 			inUsage, inAbout = false, false
 			var e entry
 			e, i = readEntry(lines, i)
@@ -68,7 +67,7 @@ func readHelp(help string) *scriptHelp {
 		case section == "positional arguments" || section == "arguments" || section == "args":
 			var e entry
 			e, i = readEntry(lines, i)
-			if m := usageArgument().FindStringSubmatch(e.spec); m != nil {
+			if m := usageArgument.Get().FindStringSubmatch(e.spec); m != nil {
 				described[paramName(m[2])] = e
 			}
 		case section == "" && !strings.HasPrefix(trimmed, "-") && (inAbout || about == nil):
@@ -106,7 +105,7 @@ func readEntry(lines []string, i int) (e entry, last int) {
 			continue
 		}
 		deeper := indentOf(lines[next]) - indent
-		if deeper < 3 || next > last+1 && deeper < 6 || option().MatchString(trimmed) {
+		if deeper < 3 || next > last+1 && deeper < 6 || option.Get().MatchString(trimmed) {
 			break
 		}
 		words, last = append(words, strings.Fields(trimmed)...), next
@@ -165,7 +164,7 @@ func readOption(e entry) []helpParam {
 		p.kind, p.arg = "boolean", flag+"{{?"+name+"}}"
 	}
 	p.describe(e.description)
-	if negative = strings.TrimSpace(negative); option().MatchString(negative) {
+	if negative = strings.TrimSpace(negative); option.Get().MatchString(negative) {
 		return append([]helpParam{p}, readOption(entry{negative, "The opposite of " + flag + "."})...)
 	}
 	return []helpParam{p}
@@ -200,7 +199,7 @@ func typeOf(placeholder string) (kind string, values []string) {
 
 // describe sets the description, and what it says about the values.
 func (p *helpParam) describe(description string) {
-	if m := possibleValues().FindStringSubmatch(description); m != nil && len(p.values) == 0 {
+	if m := possibleValues.Get().FindStringSubmatch(description); m != nil && len(p.values) == 0 {
 		for value := range strings.SplitSeq(m[1], ",") {
 			p.values = append(p.values, strings.Trim(value, ` "`))
 		}
@@ -214,29 +213,23 @@ func (p *helpParam) describe(description string) {
 
 // Parts of a list of options.
 var (
-	option         = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^--?[A-Za-z0-9?]`) })
-	possibleValues = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`[\[(](?:possible values|choices): ([^\])]+)[\])]`)
-	})
+	option         = lazy.NewRegexp(`^--?[A-Za-z0-9?]`)
+	possibleValues = lazy.NewRegexp(`[\[(](?:possible values|choices): ([^\])]+)[\])]`)
 )
 
 // Parts of a usage line: options in brackets, and arguments.
 var (
-	usageOption = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\[-[^\]]*\]+|(?i:\[(options?|flags)\.*\]|<options>)|(^|\s)-\S+(\s+[A-Z][A-Z_]*\b)?`)
-	})
-	usageArgument = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(\[*)<?([A-Za-z][A-Za-z0-9_-]*)>?(\.\.\.)?(\]*)(\.\.\.)?$`)
-	})
-	usageChoice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\[?)(\{[^{}]+\})\]?$`) })
+	usageOption   = lazy.NewRegexp(`\[-[^\]]*\]+|(?i:\[(options?|flags)\.*\]|<options>)|(^|\s)-\S+(\s+[A-Z][A-Z_]*\b)?`)
+	usageArgument = lazy.NewRegexp(`^(\[*)<?([A-Za-z][A-Za-z0-9_-]*)>?(\.\.\.)?(\]*)(\.\.\.)?$`)
+	usageChoice   = lazy.NewRegexp(`^(\[?)(\{[^{}]+\})\]?$`)
 )
 
 // readUsage reads the arguments in a usage line, such as "prog [options] FILE [DIR]".
 func readUsage(usage string) []helpParam {
 	_, usage, _ = strings.Cut(usage, " ") // the program's name
 	var out []helpParam
-	for word := range strings.FieldsSeq(usageOption().ReplaceAllString(usage, " ")) {
-		if m := usageChoice().FindStringSubmatch(word); m != nil {
+	for word := range strings.FieldsSeq(usageOption.Get().ReplaceAllString(usage, " ")) {
+		if m := usageChoice.Get().FindStringSubmatch(word); m != nil {
 			_, values := typeOf(m[2])
 			out = append(out, helpParam{
 				name:     "choice",
@@ -247,7 +240,7 @@ func readUsage(usage string) []helpParam {
 			})
 			continue
 		}
-		m := usageArgument().FindStringSubmatch(word)
+		m := usageArgument.Get().FindStringSubmatch(word)
 		if m == nil {
 			continue
 		}

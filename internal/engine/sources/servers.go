@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/programs"
+	"github.com/toolreg/toolreg/internal/lazy"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/process"
@@ -283,9 +282,7 @@ const shells, wrappers = "sh bash dash ash zsh ksh fish cmd powershell pwsh",
 		"npx npm pnpx pnpm yarn bun bunx uvx uv pipx poetry go mise direnv"
 
 // commands finds the commands of a shell line that have serve among their words.
-var commands = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[;&|(])\s*(?:\w+=\S*\s+|exec\s+)*['"]?([^\s'";&|(]+)['"]?\s(?:[^;&|]*\s)?serve\b`)
-})
+var commands = lazy.NewRegexp(`(?:^|[;&|(])\s*(?:\w+=\S*\s+|exec\s+)*['"]?([^\s'";&|(]+)['"]?\s(?:[^;&|]*\s)?serve\b`)
 
 // StartsToolreg reports whether a command line starts toolreg, as a server that would offer
 // this registry to itself: the program is toolreg by name or a link to it, or it is a
@@ -320,7 +317,7 @@ func StartsToolreg(argv []string, dir string, environ []string) bool {
 		if !isShell {
 			continue
 		}
-		for _, command := range commands().FindAllStringSubmatch(word, -1) {
+		for _, command := range commands.Get().FindAllStringSubmatch(word, -1) {
 			if isToolreg(command[1], self) {
 				return true
 			}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 // location is the working directory at one point of a line.
@@ -121,10 +121,8 @@ func (l *location) ruined(what string, words []word) string {
 }
 
 // systemFolders matches folders that the system needs to work, and home folders.
-var systemFolders = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(/|(/private)?/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)` +
-		`|/usr/(bin|include|lib|lib64|libexec|local|sbin|share)|/var/(cache|db|lib|log|spool)|/(home|Users)/[^/]+|~[^/]*|[A-Za-z]:/?(Windows|Users|Program Files)?)$`)
-})
+var systemFolders = lazy.NewRegexp(`^(/|(/private)?/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)` +
+	`|/usr/(bin|include|lib|lib64|libexec|local|sbin|share)|/var/(cache|db|lib|log|spool)|/(home|Users)/[^/]+|~[^/]*|[A-Za-z]:/?(Windows|Users|Program Files)?)$`)
 
 // isSystem reports whether a path names a system folder or, with a glob such as
 // /etc/*, everything in one.
@@ -146,7 +144,7 @@ func (l *location) isSystem(text string) bool {
 	if l.dir == "" && l.start != "" && strings.HasPrefix(path.Clean(text), "..") {
 		text = l.start + "/" + text
 	}
-	return systemFolders().MatchString(path.Clean(l.join(text)))
+	return systemFolders.Get().MatchString(path.Clean(l.join(text)))
 }
 
 // join returns a path with the folder that cd changed to before it if it is relative.
@@ -159,9 +157,7 @@ func (l *location) join(text string) string {
 
 // disks matches the paths of block devices, of memory devices and of disks on
 // Windows.
-var disks = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(/dev/(sd[a-z]|hd[a-z]|vd[a-z]|xvd|nvme[0-9]|mmcblk|r?disk[0-9]|disk/|mapper/|dm-|md[0-9]|loop[0-9]|sr[0-9]|nbd|rbd|pmem|zram|ram[0-9]|block/|root$|mem$|kmem$|port$)|//\./PhysicalDrive)`)
-})
+var disks = lazy.NewRegexp(`^(/dev/(sd[a-z]|hd[a-z]|vd[a-z]|xvd|nvme[0-9]|mmcblk|r?disk[0-9]|disk/|mapper/|dm-|md[0-9]|loop[0-9]|sr[0-9]|nbd|rbd|pmem|zram|ram[0-9]|block/|root$|mem$|kmem$|port$)|//\./PhysicalDrive)`)
 
 func (l *location) isDisk(w word) bool {
 	if w.gap {
@@ -169,7 +165,7 @@ func (l *location) isDisk(w word) bool {
 	}
 	text := l.join(strings.ReplaceAll(w.text, `\`, "/"))
 	// path.Clean makes another path of //./PhysicalDrive0.
-	return disks().MatchString(text) || disks().MatchString(path.Clean(text))
+	return disks.Get().MatchString(text) || disks.Get().MatchString(path.Clean(text))
 }
 
 // writesDisk returns the reason why a program writes to a disk that its arguments

@@ -20,11 +20,11 @@ func (t Table) Has(attr string) bool { return t.table.has(attr) }
 // arguments.
 func Tables() []Table {
 	var out []Table
-	for _, path := range slices.Sorted(maps.Keys(tables().lines)) {
+	for _, path := range slices.Sorted(maps.Keys(tables.Get().lines)) {
 		if strings.HasPrefix(path, "$") {
 			continue
 		}
-		t := tables().table[path]()
+		t := tables.Get().table[path]()
 		if !t.has("wraps") && !t.has("deny") {
 			out = append(out, Table{path, slices.Sorted(maps.Keys(t.options)), t})
 		}

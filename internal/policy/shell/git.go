@@ -1,15 +1,15 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 // gitSignature matches the fields of a format for which git checks signatures: those of
 // commits, and those of refs.
-var gitSignature = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[-+ ]?G|%\(\*?signature`) })
+var gitSignature = lazy.NewRegexp(`%[-+ ]?G|%\(\*?signature`)
 
 // gitRuns returns what git runs because of its options and subcommands that run
 // other programs or configure which programs run, and because of an alias that the
@@ -67,7 +67,7 @@ func gitRuns(read *reading, args []word) runs {
 		if line, ok := strings.CutPrefix(w.text, "ext::"); ok { // a URL of this kind is a command line
 			r.doubt, r.scripts = "git may run "+w.text, append(r.scripts, line)
 		}
-		if gitSignature().MatchString(w.text) {
+		if gitSignature.Get().MatchString(w.text) {
 			r.doubt = "git runs a program of its configuration to check signatures for " + w.text
 		}
 	}

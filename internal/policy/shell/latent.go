@@ -3,9 +3,10 @@ package shell
 import (
 	"regexp"
 	"strings"
-	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 // Quoted text has no effect by itself, but the line may store it in a variable,
@@ -56,9 +57,11 @@ type variableTable struct {
 	local    map[string]bool
 }
 
-var variables = sync.OnceValue(func() variableTable {
+var variables = lazy.New(readVariables)
+
+func readVariables() variableTable {
 	v := variableTable{map[string]*regexp.Regexp{}, map[string]bool{}}
-	for token := range strings.FieldsSeq(tables().lines["$variables"]) {
+	for token := range strings.FieldsSeq(tables.Get().lines["$variables"]) {
 		names, values, ok := strings.Cut(token, "=")
 		if !ok {
 			values = plainValue
@@ -67,32 +70,30 @@ var variables = sync.OnceValue(func() variableTable {
 			v.harmless[name] = regexp.MustCompile("^(" + values + ")$")
 		}
 	}
-	for name := range strings.FieldsSeq(tables().lines["$local"]) {
+	for name := range strings.FieldsSeq(tables.Get().lines["$local"]) {
 		v.local[name] = true
 		if v.harmless[name] == nil {
 			v.harmless[name] = regexp.MustCompile("^(" + plainValue + ")$")
 		}
 	}
 	return v
-})
+}
 
 // plainValue matches text that programs take neither for an option, a file in another folder nor
 // several words.
 const plainValue = `([A-Za-z0-9_.,:@%+][A-Za-z0-9_.,:@%+-]*)?`
 
 // plainWord matches the values of loops that are one word, and no option, wherever they are expanded.
-var plainWord = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./,:@%+-]*$`)
-})
+var plainWord = lazy.NewRegexp(`^[A-Za-z0-9_./][A-Za-z0-9_./,:@%+-]*$`)
 
 // isHarmlessVariable reports whether no program does harm because of a variable with this value.
 func isHarmlessVariable(name, value string) bool {
-	values := variables().harmless[name]
+	values := variables.Get().harmless[name]
 	return values != nil && values.MatchString(value)
 }
 
 // isLocalVariable reports whether no program acts on a variable, whatever its value is.
-func isLocalVariable(name string) bool { return variables().local[name] }
+func isLocalVariable(name string) bool { return variables.Get().local[name] }
 
 // isPlainVariable reports whether an assignment sets a variable to a value that is harmless in the
 // environment of any program.

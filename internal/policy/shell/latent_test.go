@@ -12,7 +12,7 @@ import (
 func TestVariables(t *testing.T) {
 	token := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(,[A-Za-z][A-Za-z0-9_]*)*(=\S+)?$`)
 	for _, group := range []string{"$variables", "$local"} {
-		for text := range strings.FieldsSeq(tables().lines[group]) {
+		for text := range strings.FieldsSeq(tables.Get().lines[group]) {
 			if !token.MatchString(text) {
 				t.Errorf("%s: %s", group, text)
 			}

@@ -7,10 +7,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 const (
@@ -149,7 +150,7 @@ func ambiguousBytes(line string) string {
 		return ""
 	}
 	plain := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(line)
-	if setsLocale().MatchString(knownLocale().ReplaceAllString(plain, " ")) {
+	if setsLocale.Get().MatchString(knownLocale.Get().ReplaceAllString(plain, " ")) {
 		return "characters beyond ASCII, which another locale may read differently"
 	}
 	return ""
@@ -159,13 +160,9 @@ func ambiguousBytes(line string) string {
 // assignment, a loop, or a command that changes the variables in its arguments.
 // knownLocale matches assignments to them that do not affect text in UTF-8.
 var (
-	setsLocale = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?s)\b(LC_|LANG)[^\s;&|]*=|\b(for|select)\s+\S*(LC_|LANG)|` +
-			`\b(read|readarray|mapfile|unset|export|declare|typeset|local|readonly|getopts|let|eval|wait|env|source|coproc|printf\s.*-\w*v)\b.*(LC_|LANG)|\bprintf\s.*v(LC_|LANG)`)
-	})
-	knownLocale = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\b(LC_[A-Z]+|LANG)=((C|[a-z]{2}_[A-Z]{2})(\.(UTF-8|utf8))|C|POSIX)?([\s;&|)]|$)`)
-	})
+	setsLocale = lazy.NewRegexp(`(?s)\b(LC_|LANG)[^\s;&|]*=|\b(for|select)\s+\S*(LC_|LANG)|` +
+		`\b(read|readarray|mapfile|unset|export|declare|typeset|local|readonly|getopts|let|eval|wait|env|source|coproc|printf\s.*-\w*v)\b.*(LC_|LANG)|\bprintf\s.*v(LC_|LANG)`)
+	knownLocale = lazy.NewRegexp(`\b(LC_[A-Z]+|LANG)=((C|[a-z]{2}_[A-Z]{2})(\.(UTF-8|utf8))|C|POSIX)?([\s;&|)]|$)`)
 )
 
 // foreign adds the first word of each piece of a line in an unsupported grammar as
@@ -224,7 +221,7 @@ func (a *analysis) unroll(loop *syntax.ForClause) bool {
 	}
 	name, values := words.Name.Value, make([]string, len(words.Items))
 	for i, item := range words.Items {
-		if values[i] = item.Lit(); !plainWord().MatchString(values[i]) {
+		if values[i] = item.Lit(); !plainWord.Get().MatchString(values[i]) {
 			return false
 		}
 	}
@@ -511,7 +508,7 @@ func (a *analysis) runVariable(as *syntax.Assign) {
 
 // variable adds the value of a variable if shells or programs run it.
 func (a *analysis) variable(text, name string, w word) {
-	if !runsText().MatchString(name) {
+	if !runsText.Get().MatchString(name) {
 		return
 	}
 	deeper := *a
@@ -528,7 +525,5 @@ func (a *analysis) variable(text, name string, w word) {
 
 // runsText matches variables whose values are run. It is compiled on first use,
 // because most runs of toolreg do not analyze a command.
-var runsText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
-		`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*|BASH_CMDS|BASH_ALIASES)$`)
-})
+var runsText = lazy.NewRegexp(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
+	`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*|BASH_CMDS|BASH_ALIASES)$`)

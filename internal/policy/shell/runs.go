@@ -187,7 +187,7 @@ func (r *reading) runsCommands(args []word) runs {
 	}
 	for t := r.table; t != nil; t = t.parent {
 		for sub, p := range t.subs {
-			inner := tables().table[p]()
+			inner := tables.Get().table[p]()
 			if !inner.has("runs") {
 				continue
 			}

@@ -3,18 +3,21 @@ package shell
 import (
 	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 // sedPlain matches sed scripts that only read, print and change text. Other
 // scripts can run programs (e) and write files (w). Each command must end at a
 // place where all versions of sed see its end, because text after it could
 // otherwise hide in the argument of a command a, i, c or r.
-var sedPlain = sync.OnceValue(func() *regexp.Regexp {
+var sedPlain = lazy.New(compileSedPlain)
+
+func compileSedPlain() *regexp.Regexp {
 	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress +
 		`)?\s*!?\s*(\{|[}pdqQ=DPNnGgHhxl]` + sedEnd + `|[:btT][ \t]*\w*[ \t]*([;\n]|$)|[aicr][^\n]*|` +
 		`[sy](` + sedTexts() + `)[gpiIm0-9]*` + sedEnd + `)[\s;]*)*$`)
-})
+}
 
 const sedEnd = `([ \t;]*\})*[ \t]*([;\n]|$)`
 
@@ -37,7 +40,7 @@ func sedTexts() string {
 // sedScripts adds a doubt if a script for sed may run programs or write files.
 func (r *reading) sedScripts() {
 	for _, w := range r.scripts() {
-		plain := sedPlain().MatchString(w.text)
+		plain := sedPlain.Get().MatchString(w.text)
 		if !w.known || !plain {
 			r.doubt("the sed script may run commands or write files")
 		}
@@ -47,14 +50,12 @@ func (r *reading) sedScripts() {
 
 // awkActs matches awk scripts that may run programs, write files, use the network
 // or load other scripts. It also matches some harmless ones.
-var awkActs = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)system|extension|@|/inet|\\\r?\n|print.*[|>]|\|.*getline`)
-})
+var awkActs = lazy.NewRegexp(`(?s)system|extension|@|/inet|\\\r?\n|print.*[|>]|\|.*getline`)
 
 // awkScripts adds a doubt if awk may do more than read and print text.
 func (r *reading) awkScripts() {
 	for _, w := range r.scripts() {
-		if !w.known || awkActs().MatchString(strings.ReplaceAll(w.text, "||", "")) {
+		if !w.known || awkActs.Get().MatchString(strings.ReplaceAll(w.text, "||", "")) {
 			r.doubt("the awk script may run commands or write files")
 		}
 	}

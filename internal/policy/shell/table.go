@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 // table describes the arguments of a program or of a subcommand: the options that
@@ -71,8 +73,11 @@ type tableFile struct {
 	table map[string]func() *table
 }
 
-// tables returns the content of tables.txt. A table is read when it is needed first.
-var tables = sync.OnceValue(func() *tableFile {
+// tables is the content of tables.txt.
+var tables = lazy.New(readTables)
+
+// readTables reads tables.txt, except for the tables themselves, which are read when they are first needed.
+func readTables() *tableFile {
 	file := &tableFile{lines: map[string]string{},
 		subs: map[string]map[string]string{}, table: map[string]func() *table{}}
 	out := file.lines
@@ -114,7 +119,7 @@ var tables = sync.OnceValue(func() *tableFile {
 		file.table[p] = sync.OnceValue(func() *table { return file.read(p) })
 	}
 	return file
-})
+}
 
 // tableOf returns the table of a program, or nil if it has none. A version at the end
 // of its name and the prefix of the GNU version do not count.
@@ -126,8 +131,8 @@ func tableOf(name string) *table {
 		name = "ld.so"
 	}
 	for _, n := range []string{name, strings.TrimRight(name, "0123456789."), strings.TrimPrefix(name, "g")} {
-		if hasKey(tables().lines, n) {
-			return tables().table[n]()
+		if hasKey(tables.Get().lines, n) {
+			return tables.Get().table[n]()
 		}
 	}
 	return nil
@@ -289,13 +294,13 @@ func (t *table) read(args []word, first bool) reading {
 			return r
 		case a.text == "--" && hasKey(r.table.subs, "--") && !(r.table.has("lead") && len(r.operands) == 0):
 			r.check()
-			r.table, r.operands = tables().table[r.table.subs["--"]](), nil
+			r.table, r.operands = tables.Get().table[r.table.subs["--"]](), nil
 		case a.text == "--":
 			r.ended = true
 		default:
 			if path, ok := r.table.subs[a.text]; ok && len(r.operands) == 0 { // as in python -m
 				r.leads(args, i)
-				r.enter(tables().table[path]())
+				r.enter(tables.Get().table[path]())
 				continue
 			}
 			r.dashed(a)
@@ -376,7 +381,7 @@ func (r *reading) operand(args []word, i int) {
 			r.doubt("the subcommand of %s is not known before it runs", t.path)
 		}
 		r.leads(args, i)
-		r.enter(tables().table[path]())
+		r.enter(tables.Get().table[path]())
 		return
 	}
 	if t.hasSubcommands() && !t.has("operands") {
@@ -500,11 +505,11 @@ func (o option) takes(v word) bool {
 	}
 	switch o.kind {
 	case kindNumber:
-		return numbers().MatchString(v.text)
+		return numbers.Get().MatchString(v.text)
 	case kindPlain:
 		return !strings.HasPrefix(v.text, "@") && !strings.Contains(v.text, "%output{")
 	case kindLinker:
-		return linkerFlags().MatchString(v.text)
+		return linkerFlags.Get().MatchString(v.text)
 	case kindArchive:
 		host, _, remote := strings.Cut(v.text, ":")
 		return !remote || strings.Contains(host, "/")
@@ -521,12 +526,8 @@ func (o option) takes(v word) bool {
 }
 
 var (
-	numbers = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[+-]?[0-9][0-9.]*[A-Za-z]{0,2}$`)
-	})
-	linkerFlags = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^((-s|-w|-X[ =][A-Za-z0-9_./-]+=[A-Za-z0-9_./+-]*)( |$))*$`)
-	})
+	numbers     = lazy.NewRegexp(`^[+-]?[0-9][0-9.]*[A-Za-z]{0,2}$`)
+	linkerFlags = lazy.NewRegexp(`^((-s|-w|-X[ =][A-Za-z0-9_./-]+=[A-Za-z0-9_./+-]*)( |$))*$`)
 )
 
 // check compares the number and form of the operands with the table.

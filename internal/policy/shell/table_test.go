@@ -12,7 +12,7 @@ import (
 func TestTablesAreWellFormed(t *testing.T) {
 	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*)(,(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*))*(==|[=?])?[#@lhfsc>.|$:!~^*]?$`)
 	attribute := regexp.MustCompile(`^@(any|named=[a-z]+|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|exec|wraps|passes|runs|package|aliases|plus|folder|vague|assigns|joins|shell|extra|writes=(all|last|moved)|max=[0-9]|skip=[0-9]+|script=(sed|awk)|into=-C(,--[a-z]+)?|(ops|first|alias)=\S+)$`)
-	for path, line := range tables().lines {
+	for path, line := range tables.Get().lines {
 		if path == "$variables" || path == "$local" {
 			continue // see TestVariables
 		}
@@ -23,7 +23,7 @@ func TestTablesAreWellFormed(t *testing.T) {
 					t.Errorf("%s: attribute %s", path, token)
 				}
 			case '$':
-				if !hasKey(tables().lines, token) {
+				if !hasKey(tables.Get().lines, token) {
 					t.Errorf("%s: no group %s", path, token)
 				}
 			default:

@@ -162,13 +162,11 @@ func (r *reader) word(w *syntax.Word) word {
 	return out
 }
 
-// hereEscapes are the escapes in a here-document.
-var hereEscapes = strings.NewReplacer(`\\`, `\`, `\$`, "$", "\\`", "`", "\\\n", "")
-
 // hereDocument returns the text of a here-document.
 func (r *reader) hereDocument(n *syntax.Redirect) word {
 	delimiter := n.Word.Lit()
 	quoted := delimiter == "" || strings.Contains(delimiter, `\`)
+	escapes := strings.NewReplacer(`\\`, `\`, `\$`, "$", "\\`", "`", "\\\n", "")
 	out := word{known: true}
 	var b strings.Builder
 	for _, part := range n.Hdoc.Parts {
@@ -179,7 +177,7 @@ func (r *reader) hereDocument(n *syntax.Redirect) word {
 		case quoted:
 			b.WriteString(lit.Value)
 		default:
-			b.WriteString(hereEscapes.Replace(lit.Value))
+			b.WriteString(escapes.Replace(lit.Value))
 		}
 	}
 	out.text = b.String()

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
@@ -321,7 +320,7 @@ func (f *fitter) takes(n *jsonx.Value, m jsonx.Member, at place) bool {
 		case "patternProperties":
 			return !has("properties") && len(m.Value.Members) < 2
 		case "pattern":
-			return !lookaround().MatchString(m.Value.Text())
+			return !lookaround.Get().MatchString(m.Value.Text())
 		}
 	case Ollama:
 		if at.inside {
@@ -352,17 +351,15 @@ func describe(n *jsonx.Value, said []string) {
 const maxSaid = 200
 
 // phrases are what a description says of a keyword with a value.
-var phrases = sync.OnceValue(func() map[string]string {
-	return map[string]string{
-		"minLength": "at least %s characters", "maxLength": "at most %s characters",
-		"minItems": "at least %s items", "maxItems": "at most %s items",
-		"minProperties": "at least %s properties", "maxProperties": "at most %s properties",
-		"minimum": "at least %s", "maximum": "at most %s",
-		"exclusiveMinimum": "more than %s", "exclusiveMaximum": "less than %s",
-		"multipleOf": "a multiple of %s", "pattern": "matching the pattern %s", "format": "in the format %s",
-		"default": "default %s", "const": "always %s",
-	}
-})
+var phrases = []struct{ keyword, text string }{
+	{"minLength", "at least %s characters"}, {"maxLength", "at most %s characters"},
+	{"minItems", "at least %s items"}, {"maxItems", "at most %s items"},
+	{"minProperties", "at least %s properties"}, {"maxProperties", "at most %s properties"},
+	{"minimum", "at least %s"}, {"maximum", "at most %s"},
+	{"exclusiveMinimum", "more than %s"}, {"exclusiveMaximum", "less than %s"},
+	{"multipleOf", "a multiple of %s"}, {"pattern", "matching the pattern %s"}, {"format", "in the format %s"},
+	{"default", "default %s"}, {"const", "always %s"},
+}
 
 // unsaid are keywords of which a description says nothing, beyond what wording says of them.
 var unsaid = []string{
@@ -380,8 +377,10 @@ func wording(m jsonx.Member) string {
 		// The bounds of JavaScript's integers say nothing.
 		v = ""
 	}
-	if words := phrases()[m.Name]; words != "" && v != "" {
-		return fmt.Sprintf(words, v)
+	for _, p := range phrases {
+		if p.keyword == m.Name && v != "" {
+			return fmt.Sprintf(p.text, v)
+		}
 	}
 	switch {
 	case m.Name == "uniqueItems" && m.Value.Is(jsonx.True):

@@ -1,19 +1,14 @@
 package local
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/toolreg/toolreg/internal/lazy"
 )
 
 // lookaround finds what xgrammar's patterns do not have: lookaround, word boundaries,
 // backreferences and Unicode classes.
-var lookaround = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\(\?[^:]|\\[bB1-9pPk]`)
-})
-
-// classes are the classes that llama.cpp does not know, as members of a bracket.
-var classes = strings.NewReplacer(`\d`, `0-9`, `\w`, `A-Za-z0-9_`)
+var lookaround = lazy.NewRegexp(`\(\?[^:]|\\[bB1-9pPk]`)
 
 // plainPattern returns a pattern as llama.cpp can take it, and whether it can at all. Its grammars
 // have literals, brackets, groups, alternatives in groups and repetitions, but no classes such as
@@ -25,6 +20,7 @@ func plainPattern(pattern string) (string, bool) {
 	if !begins || !ends || body == "" {
 		return "", false
 	}
+	classes := strings.NewReplacer(`\d`, `0-9`, `\w`, `A-Za-z0-9_`) // as members of a bracket
 	var out strings.Builder
 	depth, repeatable := 0, false // repeatable: something stands before that * can follow
 	for body != "" {
@@ -64,7 +60,7 @@ func plainPattern(pattern string) (string, bool) {
 			}
 			continue
 		case c == '{':
-			bounds := repetition().FindString(body)
+			bounds := repetition.Get().FindString(body)
 			if !repeatable || bounds == "" {
 				return "", false
 			}
@@ -80,7 +76,7 @@ func plainPattern(pattern string) (string, bool) {
 				return "", false
 			}
 			bracket := classes.Replace(body[1:end])
-			if !plainBracket().MatchString(bracket) {
+			if !plainBracket.Get().MatchString(bracket) {
 				return "", false
 			}
 			out.WriteString("[" + bracket + "]")
@@ -115,14 +111,10 @@ func plainPattern(pattern string) (string, bool) {
 }
 
 // repetition finds bounds of up to 99 at the beginning.
-var repetition = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\{[0-9]{1,2}(,[0-9]{0,2})?\}`)
-})
+var repetition = lazy.NewRegexp(`^\{[0-9]{1,2}(,[0-9]{0,2})?\}`)
 
 // plainBracket matches the inside of a bracket that means the same in JSON text.
-var plainBracket = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^-?([A-Za-z0-9](-[A-Za-z0-9])?|[ _.:/@#%&+,;=~!$'()*?|{}<>])+-?$`)
-})
+var plainBracket = lazy.NewRegexp(`^-?([A-Za-z0-9](-[A-Za-z0-9])?|[ _.:/@#%&+,;=~!$'()*?|{}<>])+-?$`)
 
 // plainLiteral reports whether a character stands for itself, in patterns, grammars and JSON.
 func plainLiteral(c byte) bool {

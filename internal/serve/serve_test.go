@@ -468,6 +468,7 @@ func TestCanceledCallsAreNotAnswered(t *testing.T) {
 		if got := <-done; strings.Contains(got, `"id":`+tt.id) != tt.answered {
 			t.Errorf("id %s, canceled %s: the answer is %q", tt.id, tt.cancels, got)
 		}
+		waitFor(t, func() bool { return s.running() == 0 }) // or the next call would be taken for this one
 	}
 	end, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, h.URL+"/mcp", http.NoBody)
 	if err != nil {

@@ -83,11 +83,15 @@ func TestStdioIDs(t *testing.T) {
 // A server that is stopped still answers the calls that are running.
 func TestStdioStopsAfterAnswers(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	s := newServer(t, map[string]string{"m": ""})
+	u := newUpstream(t)
+	begun, end := u.hold(t)
+	s := newServer(t, map[string]string{"m": u.url})
 	c := newStdioClient(ctx, t, s)
-	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"seconds":1}}}`)
-	waitFor(t, func() bool { return s.running() == 1 })
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hold"}}`)
+	<-begun
 	stop()
+	<-s.stopping
+	end()
 	c.expect(`"id":1,"result"`)
 	if err := <-c.ended; err != context.Canceled {
 		t.Error(err)

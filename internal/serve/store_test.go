@@ -260,12 +260,14 @@ func TestSessionMovesWhenItsReplicaEnds(t *testing.T) {
 
 // While a replica waits for the calls of one session, others take over its other sessions.
 func TestIdleSessionsMoveFirst(t *testing.T) {
-	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
+	u := newUpstream(t)
+	begun, end := u.hold(t)
+	replicas := newSharing(t, nil, map[string]string{"m": u.url, "n": ""}, three(storetest.Start(t).URL())[:2]...)
 	first, second := newBalancer(t, replicas[:1]), newBalancer(t, replicas[1:])
 	busy, idle := newClient(t, first.url, "", "<busy>", "2025-11-25"), newClient(t, first.url, "", "<idle>", "2025-11-25")
 	done := make(chan *reply)
-	go func() { done <- busy.raw(t, replicas[1].URL, "slow", `{"seconds":2}`) }()
-	waitFor(t, func() bool { return replicas[0].server.running() == 1 })
+	go func() { done <- busy.raw(t, replicas[1].URL, "hold", `{}`) }()
+	<-begun
 	ended := make(chan int, 1)
 	go func() { ended <- replicas[0].handler.Drain(t.Context()) }()
 	waitFor(t, func() bool { return replicas[0].handler.draining.Load() })
@@ -275,7 +277,8 @@ func TestIdleSessionsMoveFirst(t *testing.T) {
 	if n := replicas[0].sessions(); n != 1 || len(ended) > 0 {
 		t.Errorf("%d sessions are left", n)
 	}
-	if r := <-done; !strings.Contains(r.stream, "slept") {
+	end()
+	if r := <-done; !strings.Contains(r.stream, "held") {
 		t.Errorf("%+v", r)
 	}
 	if left := <-ended; left != 0 {
@@ -310,16 +313,18 @@ func TestLeavingReplicaTakesOver(t *testing.T) {
 func TestSessionMovesWhenItsReplicaIsCutOff(t *testing.T) {
 	redis := storetest.Start(t)
 	link := storetest.NewProxy(t, redis.Address)
-	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern"}, link.URL(), redis.URL())
+	u := newUpstream(t)
+	begun, _ := u.hold(t)
+	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern", "n": u.url}, link.URL(), redis.URL())
 	b := newBalancer(t, replicas[:1])
 	c := newClient(t, b.url, "", "<x>", "2025-11-25")
 	calling, cancel := context.WithCancel(t.Context())
 	running := make(chan error)
 	go func() {
-		_, err := c.CallTool(calling, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"seconds": 60}})
+		_, err := c.CallTool(calling, &mcp.CallToolParams{Name: "hold"})
 		running <- err
 	}()
-	waitFor(t, func() bool { return replicas[0].server.running() == 1 })
+	<-begun
 	link.Swallow(true)
 	c.useDialog(t, "m__", 0)
 	b.mu.Lock()
@@ -348,11 +353,13 @@ func TestSessionMovesWhenItsReplicaIsCutOff(t *testing.T) {
 // another replica runs goes on, too. A store that comes back empty gets the records again.
 func TestSessionsOutliveTheStore(t *testing.T) {
 	redis := storetest.Start(t)
-	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern"}, redis.URL(), redis.URL())
+	u := newUpstream(t)
+	begun, end := u.hold(t)
+	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern", "n": u.url}, redis.URL(), redis.URL())
 	c := newClient(t, replicas[0].URL, "", "<x>", "2025-11-25")
 	running := make(chan *reply)
-	go func() { running <- c.raw(t, replicas[1].URL, "slow", `{"seconds":3}`) }()
-	waitFor(t, func() bool { return replicas[0].server.running() == 1 })
+	go func() { running <- c.raw(t, replicas[1].URL, "hold", `{}`) }()
+	<-begun
 	redis.Kill()
 	c.useDialog(t, "m__", 0)
 	if r := c.raw(t, replicas[1].URL, "slow", `{"seconds":0}`); !strings.Contains(r.stream, "cannot be used now") {
@@ -366,7 +373,8 @@ func TestSessionsOutliveTheStore(t *testing.T) {
 		}
 		return strings.Contains(r.stream, "slept")
 	})
-	if r := <-running; !strings.Contains(r.stream, "slept") {
+	end()
+	if r := <-running; !strings.Contains(r.stream, "held") {
 		t.Errorf("%+v", r)
 	}
 }

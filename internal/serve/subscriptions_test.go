@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,6 +89,24 @@ func newUpstream(t *testing.T, uris ...string) *upstream {
 		legacy.ServeHTTP(w, r)
 	}))
 	return u
+}
+
+// hold adds the tool hold. begun tells of each call of it that the server has, which goes on until end is called.
+func (u *upstream) hold(t *testing.T) (begun <-chan struct{}, end func()) {
+	calls, over := make(chan struct{}, 10), make(chan struct{})
+	end = sync.OnceFunc(func() { close(over) })
+	t.Cleanup(end) // the SDK's server waits for its calls
+	u.AddTool(&mcp.Tool{Name: "hold", InputSchema: map[string]any{"type": "object"}},
+		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			calls <- struct{}{}
+			select {
+			case <-over:
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "held"}}}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+	return calls, end
 }
 
 // touch reports that the resource has changed until its client is notified.

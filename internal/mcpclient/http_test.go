@@ -22,6 +22,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -35,6 +36,7 @@ type served struct {
 	mu       sync.Mutex
 	requests []string // "METHOD rpc-method"
 	headers  []http.Header
+	ended    chan struct{} // gets one for each request that ends a session
 }
 
 // serve serves a handler, by default the real server with flags.
@@ -47,7 +49,7 @@ func serve(t *testing.T, wrap func(http.Handler) http.Handler, flags ...string) 
 	if wrap != nil {
 		h = wrap(h)
 	}
-	s := &served{}
+	s := &served{ended: make(chan struct{}, 100)}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
@@ -57,6 +59,9 @@ func serve(t *testing.T, wrap func(http.Handler) http.Handler, flags ...string) 
 		s.requests = append(s.requests, strings.TrimSpace(r.Method+" "+m.Method))
 		s.headers = append(s.headers, r.Header.Clone())
 		s.mu.Unlock()
+		if r.Method == http.MethodDelete {
+			s.ended <- struct{}{}
+		}
 		h.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
@@ -67,6 +72,16 @@ func (s *served) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.requests...)
+}
+
+// awaitEnd waits for a request that ends a session, whose sender has not waited for long.
+func (s *served) awaitEnd(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(30 * time.Second):
+		t.Error("no session was ended within 30 s")
+	}
 }
 
 func httpServer(url string) settings.Server {
@@ -158,6 +173,9 @@ func TestHTTP(t *testing.T) {
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
+			}
+			if tt.wantRevision != wire.FirstModern {
+				web.awaitEnd(t)
 			}
 			asked := slices.DeleteFunc(web.asked(), func(r string) bool { return r == "GET" }) // may come at any time
 			// A list request may overtake notifications/initialized, a call

@@ -53,9 +53,12 @@ func TestCloseLeavesNoProcesses(t *testing.T) {
 
 func TestFailedDiscoverLeavesNoProcesses(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	s := source(t, stdioServer(t, "--hang", "--stubborn", "--pidfile", pidFile), func(o *Options) { o.ConnectTimeout = 400 * time.Millisecond })
-	if _, _, err := s.Discover(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v", err)
+	begun := func() bool { _, err := os.Stat(pidFile); return err == nil }
+	for limit := 400 * time.Millisecond; !begun(); limit *= 2 {
+		s := source(t, stdioServer(t, "--hang", "--stubborn", "--pidfile", pidFile), func(o *Options) { o.ConnectTimeout = limit })
+		if _, _, err := s.Discover(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("error %v", err)
+		}
 	}
 	pid, err := strconv.Atoi(lines(t, pidFile)[0])
 	if err != nil {

@@ -92,16 +92,19 @@ func TestChildStopEscalates(t *testing.T) {
 			if line, err := bufio.NewReader(c.Stdout).ReadString('\n'); line != "ready\n" {
 				t.Fatalf("read %q, %v", line, err)
 			}
-			grace := 20 * time.Millisecond
-			if tt.want == "exit status 0" {
-				grace = long
+			quiet, grace := time.Millisecond, long
+			switch tt.want {
+			case "exit status 0":
+				quiet = long
+			case "signal: SIGKILL":
+				grace = time.Millisecond
 			}
 			done := make(chan struct{})
 			go func() { // Stop can be called concurrently
-				c.Stop(grace, grace)
+				c.Stop(quiet, grace)
 				close(done)
 			}()
-			c.Stop(grace, grace)
+			c.Stop(quiet, grace)
 			<-done
 			if c.Exit() != tt.want {
 				t.Errorf("exit %q, want %q", c.Exit(), tt.want)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -24,21 +26,6 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/text"
 )
-
-// The names under which the SDK knows all tools, all prompts and all resources.
-const (
-	anyTool     = "toolreg.any"
-	anyPrompt   = "toolreg.any"
-	anyResource = "toolreg:any"
-)
-
-type askedKey struct{}
-
-// asked returns the name of the tool or the prompt, or the URI of the resource, that is requested.
-func asked(ctx context.Context) string {
-	name, _ := ctx.Value(askedKey{}).(string)
-	return name
-}
 
 // calls makes the calls of clients, and counts them.
 type calls struct {
@@ -55,18 +42,21 @@ type calls struct {
 	claimed atomic.Bool // the names of clients are claims of access tokens
 }
 
-// call makes a client's call. Errors become results for the model, unless the request
-// itself was canceled.
-func (l *calls) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+// call answers a request to call a tool, which is part of v. Errors become results for the model, unless the
+// request itself was canceled.
+func (l *calls) call(ctx context.Context, v *offer.View, req *mcp.CallToolRequest) (result mcp.Result, err error) {
 	c := question.From(ctx)
-	req.Params.Name = asked(ctx)
 	defer func() { l.countEnd(ctx, c, result, err) }()
 	done, err := l.admit(ctx, c)
 	if err != nil {
 		return errorResult(err.Error()), nil
 	}
 	defer func() { done() }()
-	if c.Modern && !c.KnowsTasks() && l.taskSupport(ctx, req.Params.Name) == mcpclient.TaskRequired {
+	support := ""
+	if t := v.Tool(req.Params.Name); t != nil {
+		support = mcpclient.TaskSupport(&t.Tool.Definition)
+	}
+	if c.Modern && !c.KnowsTasks() && support == mcpclient.TaskRequired {
 		return nil, task.NeedsExtension()
 	}
 	t := question.Turn{
@@ -75,21 +65,21 @@ func (l *calls) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp
 		Answers: req.Params.InputResponses,
 	}
 	run := func(ctx context.Context) (any, error) { return l.execute(ctx, req, true) }
-	var v any
+	var value any
 	var ask *question.Asked
-	task := c.WantedTask(req)
+	wanted := c.WantedTask(req)
 	switch {
-	case task == nil:
-		v, ask, err = l.states.Make(ctx, t, run)
-	case jsonx.KindOf(task) != jsonx.Object:
+	case wanted == nil:
+		value, ask, err = l.states.Make(ctx, t, run)
+	case jsonx.KindOf(wanted) != jsonx.Object:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "task must be an object"}
-	case l.taskSupport(ctx, req.Params.Name) == "":
+	case support == "":
 		message := fmt.Sprintf("the tool %q cannot be called as a task", req.Params.Name)
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 	default:
-		v = l.states.Start(ctx, t, nil, run)
+		value = l.states.Start(ctx, t, nil, run)
 	}
-	if call, ok := v.(*question.Call); ok {
+	if call, ok := value.(*question.Call); ok {
 		if ctx.Err() != nil { // nobody would learn the id of the task
 			call.Stop(question.ErrBrokenOff)
 			return nil, context.Cause(ctx)
@@ -97,7 +87,7 @@ func (l *calls) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp
 		_, stays := l.sessions.Call(ctx, c.Session.ID(), nil, nil) // the client has to find the task
 		over := done
 		run, err := l.tasks.Add(ctx, c.From, call,
-			func(v any, err error) (*mcp.CallToolResult, error) { return resultOfCall(c, v, err) },
+			func(value any, err error) (mcp.Result, error) { return resultOfCall(c, value, err) },
 			func() { over(); stays() })
 		if err != nil {
 			stays()
@@ -105,15 +95,24 @@ func (l *calls) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp
 			return errorResult(err.Error()), nil
 		}
 		done = func() {} // at the end of the task
-		return nil, run.GoesOn(c)
+		return run.Created(c), nil
 	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case ask != nil:
-		return &mcp.CallToolResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
+		return ask, nil
 	}
-	return resultOfCall(c, v, err)
+	return resultOfCall(c, value, err)
+}
+
+// unresolved answers a call of a tool that was not found.
+func (l *calls) unresolved(ctx context.Context, name string, err error) (mcp.Result, error) {
+	if errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, registry.ErrNeedsLogin) {
+		return errorResult(explain(err)), nil
+	}
+	l.log.Warn("call refused", "tool", name, "caller", caller.Name(ctx), "reason", err.Error())
+	return nil, err
 }
 
 // otherClients is the label of clients whose names are neither in the token file nor in the
@@ -157,36 +156,33 @@ func labelOf(client string, claimed bool, o *offer.Offer) string {
 }
 
 // countEnd counts a request for a call that has been answered, for the metrics.
-func (l *calls) countEnd(ctx context.Context, c *question.Client, result *mcp.CallToolResult, err error) {
-	_, isTask := errors.AsType[*task.AsTask](err)
-	switch label := l.label(c.From.Name); {
-	case canceled(ctx, err):
-	case isTask:
+func (l *calls) countEnd(ctx context.Context, c *question.Client, result mcp.Result, err error) {
+	label := l.label(c.From.Name)
+	if err != nil {
+		if !canceled(ctx, err) {
+			l.ended.add(label, "error")
+		}
+		return
+	}
+	switch result := result.(type) { // a client that is asked something has not got its result
+	case *task.Created:
 		l.ended.add(label, "task") // it goes on
-	case err != nil || result.IsError:
-		l.ended.add(label, "error")
-	case len(result.InputRequests) == 0: // otherwise the client has to answer first
-		l.ended.add(label, "ok")
+	case *callResult:
+		outcome := "ok"
+		if result.IsError {
+			outcome = "error"
+		}
+		l.ended.add(label, outcome)
 	}
-}
-
-// taskSupport returns whether a tool can be called as a task, as in [mcpclient.TaskSupport].
-func (l *calls) taskSupport(ctx context.Context, name string) string {
-	v, done := l.offers.Use(ctx)
-	defer done()
-	if t := v.Tool(name); t != nil {
-		return mcpclient.TaskSupport(&t.Tool.Definition)
-	}
-	return ""
 }
 
 // resultOfCall converts the outcome of a call for the client.
-func resultOfCall(c *question.Client, v any, err error) (*mcp.CallToolResult, error) {
+func resultOfCall(c *question.Client, v any, err error) (mcp.Result, error) {
 	r, _ := v.(registry.Result)
 	switch {
 	case err != nil && errors.Is(err, exec.ErrTimeout): // with the output so far
 		out := errorResult(explain(err))
-		out.Content = append(out.Content, contentOf(r.Content)...)
+		out.Content = append(out.Content, r.Content...)
 		return out, nil
 	case err != nil:
 		if refused := protocolError(err); refused != nil {
@@ -257,37 +253,38 @@ func protocolError(err error) *jsonrpc.Error {
 	return refused
 }
 
-func errorResult(text string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: contentOf([]registry.Content{registry.TextContent(text)}), IsError: true}
+// ownResult is part of the results of methods that this server answers in place of the SDK, which sets
+// resultType for its own results alone.
+type ownResult struct {
+	mcp.ResultBase
+	Type string `json:"resultType,omitempty"` // revisions before 2026-07-28 do not have it
+}
+
+// complete says that the client need not answer questions first, see [question.Asked].
+func (r *ownResult) complete() { r.Type = "complete" }
+
+// callResult is the result of a call.
+type callResult struct {
+	ownResult
+	Content    []registry.Content `json:"content"`
+	Structured json.RawMessage    `json:"structuredContent,omitempty"`
+	IsError    bool               `json:"isError,omitempty"`
+}
+
+func errorResult(text string) *callResult {
+	return &callResult{Content: []registry.Content{registry.TextContent(text)}, IsError: true}
 }
 
 // resultOf converts a result for the client's revision. Before 2026-07-28
 // structured content had to be an object.
-func resultOf(c *question.Client, r registry.Result) *mcp.CallToolResult {
-	out := &mcp.CallToolResult{Content: contentOf(r.Content), IsError: r.IsError}
-	if r.Structured != nil && (c.Modern || jsonx.KindOf(r.Structured) == jsonx.Object) {
-		out.StructuredContent = r.Structured
+func resultOf(c *question.Client, r registry.Result) *callResult {
+	out := &callResult{Content: append([]registry.Content{}, r.Content...), IsError: r.IsError} // not null
+	if c.Modern || jsonx.KindOf(r.Structured) == jsonx.Object {
+		out.Structured = r.Structured
 	}
 	out.Meta = transport.MetaOf(r.Meta)
 	delete(out.Meta, mcp.MetaKeyServerInfo) // the client's server is toolreg
 	delete(out.Meta, task.Related)          // of the server
-	return out
-}
-
-// part is a part of a result that is written unchanged.
-type part struct {
-	*mcp.TextContent // for the methods that only the SDK can implement
-	content          registry.Content
-}
-
-// MarshalJSON implements mcp.Content.
-func (p part) MarshalJSON() ([]byte, error) { return p.content.MarshalJSON() }
-
-func contentOf(parts []registry.Content) []mcp.Content {
-	out := make([]mcp.Content, len(parts))
-	for i, c := range parts {
-		out[i] = part{content: c}
-	}
 	return out
 }
 

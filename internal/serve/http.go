@@ -43,7 +43,13 @@ type HTTPOptions struct {
 	Log *slog.Logger
 }
 
-// HTTP serves a [Server] over streamable HTTP. Create it with [Server.HTTP].
+// HTTP serves a [Server] over streamable HTTP. Create it with [Server.HTTP]. A message of a client takes this way:
+//
+//  1. ServeHTTP, which refuses web pages of other sites and chooses by the path what answers;
+//  2. protocol, which finds out who sends it, and the profile and the session that it is for;
+//  3. post, which reads it, waits for its turn, and refuses what no client may send now;
+//  4. passOn, which has the replica handle it that must;
+//  5. pass, which gives it to the SDK, where [requests] go on with it.
 type HTTP struct {
 	entry
 	server      *Server
@@ -57,7 +63,7 @@ type HTTP struct {
 	bodies      transport.Bodies
 	slots       transport.Slots
 	requests    auth.Running
-	inbound     sync.Map         // the *transport.Inbound in sessions that the SDK is handling
+	inbound     sync.Map         // *transport.Inbound by [transport.RequestName]: what the SDK is handling in sessions
 	calls       atomic.Int64     // number of running POST requests
 	metrics     http.HandlerFunc // answers /metrics, unless it is nil
 	console     http.Handler     // answers /console and what is below, unless it is nil
@@ -118,35 +124,24 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, http.StatusForbidden, err.Error())
 		return
 	}
-	if h.console != nil && (path == ConsolePath || strings.HasPrefix(path, ConsolePath+"/")) {
+	profile, named := strings.CutPrefix(path, auth.Endpoint+"/")
+	switch {
+	case h.console != nil && (path == ConsolePath || strings.HasPrefix(path, ConsolePath+"/")):
 		h.console.ServeHTTP(w, r)
-		return
-	}
-	if h.opts.OAuth != nil && h.opts.OAuth.ServeMetadata(w, r) {
-		return
-	}
-	if h.logins != nil && strings.HasPrefix(path, loginPath) {
+	case h.opts.OAuth != nil && h.opts.OAuth.ServeMetadata(w, r): // it has answered
+	case h.logins != nil && strings.HasPrefix(path, loginPath):
 		h.logins.ServeHTTP(w, r)
-		return
-	}
-	switch path {
-	case "/healthz":
+	case path == "/healthz":
 		h.health(w, r)
-	case "/readyz":
+	case path == "/readyz":
 		h.readiness(w, r)
-	case auth.Endpoint:
+	case path == "/metrics" && h.metrics != nil:
+		h.metrics(w, r)
+	case path == auth.Endpoint:
 		h.protocol(w, r, "")
-	case "/metrics":
-		if h.metrics != nil {
-			h.metrics(w, r)
-			return
-		}
-		fallthrough
+	case named && profile != "":
+		h.protocol(w, r, profile)
 	default:
-		if profile, ok := strings.CutPrefix(path, auth.Endpoint+"/"); ok && profile != "" {
-			h.protocol(w, r, profile)
-			return
-		}
 		http.Error(w, "not found; the MCP endpoint is "+auth.Endpoint, http.StatusNotFound)
 	}
 }
@@ -229,16 +224,6 @@ func (h *HTTP) permitCalls(in *transport.Inbound) *auth.Rejection {
 		}
 	}
 	return nil
-}
-
-// drop drops the answer to a request that its client has canceled.
-func (h *HTTP) drop(call string) {
-	h.inbound.Range(func(key, _ any) bool {
-		if in := key.(*transport.Inbound); call != "" && in.Call == call {
-			in.Stream.Drop()
-		}
-		return true
-	})
 }
 
 // protocol authenticates a request and passes it on. profile is the one that the address names, and empty
@@ -356,9 +341,6 @@ func (h *HTTP) post(in *transport.Inbound, at cluster.Peer) {
 		http.Error(in.W, errFull.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	if in.Modern && h.server.replica != nil {
-		at = h.server.replica.FindCall(in)
-	}
 	h.passOn(in, at)
 }
 
@@ -385,9 +367,10 @@ var (
 		"try again later, or end sessions that are not needed")
 )
 
-// passOn passes a request to the replica that must handle it. The zero value is this one.
+// passOn passes a request to the replica that must handle it: at, unless the call that it continues, or what it
+// needs, is elsewhere. The zero value is this one.
 func (h *HTTP) passOn(in *transport.Inbound, at cluster.Peer) {
-	if at != (cluster.Peer{}) {
+	if h.server.replica != nil {
 		h.server.replica.Forward(in, at)
 		return
 	}
@@ -402,14 +385,17 @@ func (h *HTTP) pass(in *transport.Inbound) {
 	}
 	in.Stream = transport.NewResponse(in.W, h.server.limits().KeepAlive)
 	defer in.Stream.End()
-	in.Open = in.R.Context()
-	if in.Session != "" && in.Body != nil {
-		in.Call = transport.RequestName(in.Session, jsonx.Get(in.Body, "id"))
-		if in.Call == "" && in.Member("method") == "notifications/cancelled" {
-			h.drop(transport.RequestName(in.Session, jsonx.Get(jsonx.Get(in.Body, "params"), "requestId")))
+	method := in.Member("method")
+	switch name := transport.RequestName(in.Session, jsonx.Get(in.Body, "id")); {
+	case in.Session == "" || method == "":
+	case name != "":
+		h.inbound.Store(name, in)
+		defer h.inbound.CompareAndDelete(name, in)
+	case method == "notifications/cancelled":
+		name = transport.RequestName(in.Session, jsonx.Get(jsonx.Get(in.Body, "params"), "requestId"))
+		if canceled, ok := h.inbound.Load(name); ok {
+			canceled.(*transport.Inbound).Stream.Drop() // it is not answered
 		}
-		h.inbound.Store(in, nil)
-		defer h.inbound.Delete(in)
 	}
 	by := h.sessions
 	switch {

@@ -12,12 +12,14 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/offer"
+	"github.com/toolreg/toolreg/internal/serve/question"
 )
 
 // lists is what sessions know of the lists that they are offered, so that they are not told of
 // changes of what only others are offered. It is safe for concurrent use.
 type lists struct {
 	offers *current.Offers
+	sdk    *mcp.Server
 
 	mu        sync.Mutex
 	bySession map[*mcp.ServerSession]*listener
@@ -63,8 +65,9 @@ func (l *lists) follow(ctx context.Context, session *mcp.ServerSession, of *offe
 
 // listen handles a subscriptions/listen request, which ends only when the client cancels
 // it or the server stops.
-func (l *lists) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request, session *mcp.ServerSession,
+func (l *lists) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request,
 	stopping <-chan struct{}) (mcp.Result, error) {
+	session := question.From(ctx).Session
 	l.follow(ctx, session, l.offers.For(caller.Token(ctx)))
 	defer l.forget(func(other *mcp.ServerSession) bool { return other == session })
 	ctx, cancel := context.WithCancel(ctx)
@@ -90,6 +93,20 @@ func (l *lists) forget(ended func(*mcp.ServerSession) bool) {
 	}
 }
 
+// dropOldNews is the middleware that drops the SDK's notifications about lists that have changed only for
+// others.
+func (l *lists) dropOldNews(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if strings.HasSuffix(method, listChanged) {
+			session, _ := req.GetSession().(*mcp.ServerSession)
+			if !l.isNews(method, session) {
+				return nil, nil
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
 // isNews reports whether a notification that a list has changed is news for a session.
 func (l *lists) isNews(method string, session *mcp.ServerSession) bool {
 	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
@@ -101,6 +118,21 @@ func (l *lists) isNews(method string, session *mcp.ServerSession) bool {
 		delete(to.news, kind)
 	}
 	return isNews
+}
+
+// announce has the SDK tell clients of lists that have changed for them. It does so when it is given an entry.
+// None of them is ever looked up there, see [requests].
+func (l *lists) announce(ctx context.Context, first bool) {
+	for _, kind := range l.changed(ctx, first) {
+		switch kind {
+		case "tools":
+			l.sdk.AddTool(&mcp.Tool{Name: "any", InputSchema: map[string]any{"type": "object"}}, nil)
+		case "prompts":
+			l.sdk.AddPrompt(&mcp.Prompt{Name: "any"}, nil)
+		case "resources":
+			l.sdk.AddResource(&mcp.Resource{Name: "any", URI: "toolreg:any"}, nil)
+		}
+	}
 }
 
 // changed returns the kinds of lists of which a session is offered another one than it knows. Nobody has to

@@ -30,33 +30,6 @@ type reads struct {
 	log    *slog.Logger
 }
 
-// ask has the SDK handle a request for a tool, a prompt or a resource, which it does not know. The returned
-// context has its name. The error is that of a prompt or a resource that the caller is not offered.
-func (r *reads) ask(ctx context.Context, v *offer.View, method string, req mcp.Request) (context.Context, error) {
-	switch req := req.(type) {
-	case *mcp.CallToolRequest:
-		name := req.Params.Name
-		req.Params.Name = anyTool
-		return context.WithValue(ctx, askedKey{}, name), nil
-	case *mcp.GetPromptRequest:
-		p, err := v.Prompt(ctx, req.Params.Name)
-		if err != nil {
-			return ctx, notOffered(ctx, r.log, v, method, err)
-		}
-		tracing.Current(ctx).Target("gen_ai.prompt.name", p.Declared)
-		req.Params.Name = anyPrompt
-		return context.WithValue(ctx, askedKey{}, p.Declared), nil
-	case *mcp.ReadResourceRequest:
-		name := req.Params.URI
-		if _, err := v.Resource(ctx, name); err != nil {
-			return ctx, notOffered(ctx, r.log, v, method, err)
-		}
-		req.Params.URI = anyResource
-		return context.WithValue(ctx, askedKey{}, name), nil
-	}
-	return ctx, nil
-}
-
 // notOffered returns the error with which to answer a request for a prompt or a resource that the caller
 // is not offered. It is logged, but where a server failed.
 func notOffered(ctx context.Context, log *slog.Logger, v *offer.View, method string, err error) error {
@@ -72,21 +45,38 @@ func notOffered(ctx context.Context, log *slog.Logger, v *offer.View, method str
 	return err
 }
 
-// getPrompt has the server fill in a prompt.
-func (r *reads) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+// promptResult is the result of prompts/get.
+type promptResult struct {
+	ownResult
+	Description string          `json:"description,omitempty"`
+	Messages    []promptMessage `json:"messages"`
+}
+
+// promptMessage is an [mcpclient.Message] in JSON.
+type promptMessage struct {
+	Role    string           `json:"role"`
+	Content registry.Content `json:"content"`
+}
+
+// getPrompt has the server of a prompt, which is part of v, fill it in.
+func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPromptRequest) (mcp.Result, error) {
+	is, err := v.Prompt(ctx, req.Params.Name)
+	if err != nil {
+		return nil, notOffered(ctx, r.log, v, "prompts/get", err)
+	}
+	tracing.Current(ctx).Target("gen_ai.prompt.name", is.Declared)
 	arguments, err := json.Marshal(req.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
-	name := asked(ctx)
 	got, ask, err := r.states.Make(ctx, question.Turn{
-		Method: "prompts/get", Name: name, Params: arguments, Progress: req.Params.GetProgressToken(),
+		Method: "prompts/get", Name: is.Declared, Params: arguments, Progress: req.Params.GetProgressToken(),
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	},
 		func(ctx context.Context) (any, error) {
 			v, done := r.offers.Use(ctx)
 			defer done()
-			p, err := v.Prompt(ctx, name)
+			p, err := v.Prompt(ctx, is.Declared)
 			if err != nil {
 				return nil, notOffered(ctx, r.log, v, "prompts/get", err)
 			}
@@ -103,20 +93,29 @@ func (r *reads) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.
 	case err != nil:
 		return nil, refusal(err)
 	case ask != nil:
-		return &mcp.GetPromptResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
+		return ask, nil
 	}
 	filled, _ := got.(mcpclient.Filled)
-	out := &mcp.GetPromptResult{Description: filled.Description}
+	out := &promptResult{Description: filled.Description, Messages: []promptMessage{}}
 	for _, m := range filled.Messages {
-		out.Messages = append(out.Messages,
-			&mcp.PromptMessage{Role: mcp.Role(m.Role), Content: part{content: m.Content}})
+		out.Messages = append(out.Messages, promptMessage(m))
 	}
 	return out, nil
 }
 
-// readResource reads a resource.
-func (r *reads) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	name := asked(ctx)
+// readResult is the result of resources/read.
+type readResult struct {
+	ownResult
+	mcp.Cacheable
+	Contents []*mcp.ResourceContents `json:"contents"`
+}
+
+// readResource reads a resource, which is part of v.
+func (r *reads) readResource(ctx context.Context, v *offer.View, req *mcp.ReadResourceRequest) (mcp.Result, error) {
+	name := req.Params.URI
+	if _, err := v.Resource(ctx, name); err != nil {
+		return nil, notOffered(ctx, r.log, v, "resources/read", err)
+	}
 	var from *offer.Resource
 	got, ask, err := r.states.Make(ctx, question.Turn{
 		Method: "resources/read", Name: name, Progress: req.Params.GetProgressToken(),
@@ -145,10 +144,10 @@ func (r *reads) readResource(ctx context.Context, req *mcp.ReadResourceRequest) 
 	case err != nil:
 		return nil, refusal(err)
 	case ask != nil:
-		return &mcp.ReadResourceResult{InputRequests: ask.Requests, RequestState: ask.State}, nil
+		return ask, nil
 	}
 	reading, _ := got.(mcpclient.Reading)
-	out := &mcp.ReadResourceResult{}
+	out := &readResult{Cacheable: mcp.Cacheable{CacheScope: offer.CacheScope}}
 	if err := jsonx.Unmarshal(reading.Raw, &out.Contents); err != nil {
 		return nil, refusal(fmt.Errorf("the server's contents cannot be read: %w", err))
 	}

@@ -4,18 +4,13 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
-	"runtime/debug"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
@@ -29,7 +24,6 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/replica"
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
-	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // Options configure a [Server]. Whole is required.
@@ -77,6 +71,7 @@ type Server struct {
 	reap sync.Once // begins with the first Load
 
 	offers        *current.Offers
+	requests      requests
 	lists         lists
 	subscriptions subscriptions
 	updates       updates
@@ -122,7 +117,7 @@ func New(opts Options) *Server {
 	s.offers = current.New(current.Options{
 		Whole: opts.Whole, Profiles: opts.Profiles, Initial: opts.Initial,
 		Idle:  func() time.Duration { return s.limits().Idle },
-		LogIn: s.logins.call, Subscriptions: &s.subscriptions, Updated: s.updates.changed, Changed: s.announce,
+		LogIn: s.logins.call, Subscriptions: &s.subscriptions, Updated: s.updates.changed, Changed: s.lists.announce,
 		Log: opts.Log, Warn: opts.Warn,
 	})
 	s.lists = lists{offers: s.offers, bySession: map[*mcp.ServerSession]*listener{}}
@@ -146,10 +141,12 @@ func New(opts Options) *Server {
 			_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 		},
 	}
-	s.sdk = s.newSDKServer()
-	for _, kind := range listKinds() {
-		s.register(kind)
+	s.requests = requests{
+		profile: opts.Profile, offers: s.offers, sessions: &s.sessions, clients: &s.clients, lists: &s.lists,
+		calls: &s.calls, reads: &s.reads, log: opts.Log, stopping: s.stopping,
 	}
+	s.sdk = s.newSDKServer()
+	s.lists.sdk = s.sdk
 	return s
 }
 
@@ -220,8 +217,7 @@ func (s *Server) isBound(from auth.Identity) bool {
 	return profile != ""
 }
 
-// newSDKServer makes the SDK's server for all clients. Lists are answered before it, with what each
-// is offered, and tools, prompts and resources are looked up there: the SDK knows one of each.
+// newSDKServer makes the SDK's server for all clients.
 func (s *Server) newSDKServer() *mcp.Server {
 	extensions := wire.Extensions()
 	extensions[wire.AppsExtension] = struct{}{}
@@ -243,192 +239,13 @@ func (s *Server) newSDKServer() *mcp.Server {
 		},
 	})
 	s.tasks.AddTo(server)
-	server.AddReceivingMiddleware(s.receive)
+	way := []mcp.Middleware{s.requests.guard, spans} // in the order in which a request passes them
 	if s.replica != nil {
-		server.AddReceivingMiddleware(s.replica.Remember(s.identify))
+		way = append(way, s.replica.Remember(s.requests.identify))
 	}
-	server.AddReceivingMiddleware(s.guard, spans)
-	server.AddSendingMiddleware(s.dropOldNews, s.updates.dropDenied, question.ReadOnce)
+	server.AddReceivingMiddleware(append(way, s.requests.handle)...)
+	server.AddSendingMiddleware(s.lists.dropOldNews, s.updates.dropDenied, question.ReadOnce)
 	return server
-}
-
-// guard is the outermost middleware for requests of clients. A request whose handling panics ends
-// no other one. The SDK leaves params nil that are missing, and methods of those that are not its
-// own panic then.
-func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				s.opts.Log.Error("a request failed by a mistake in toolreg",
-					"method", method, "panic", p, "stack", string(debug.Stack()))
-				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-			}
-		}()
-		if r, ok := req.(*mcp.ServerRequest[*task.Params]); ok && r.Params == nil {
-			r.Params = &task.Params{}
-		}
-		return next(ctx, method, req)
-	}
-}
-
-// receive is the middleware for requests of clients: it adds the client to the context and
-// resolves names.
-func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if in := transport.InboundOf(req); in != nil {
-			in.Stream.Begin() // the SDK has set its headers by now; it stays alive until its first event
-		}
-		who := s.identify(ctx, req)
-		from, ok := req.(question.Sender)
-		session, _ := req.GetSession().(*mcp.ServerSession)
-		switch {
-		case !ok || session == nil:
-			return next(ctx, method, req)
-		case method == listenMethod:
-			return s.lists.listen(s.clients.With(ctx, who, session, from), next, req, session, s.stopping)
-		case method == "initialize":
-			settleRevision(req)
-			result, err := next(ctx, method, req)
-			if err == nil && session.ID() != "" {
-				s.sessions.Add(who, session)
-			}
-			if r, ok := result.(*mcp.InitializeResult); ok && err == nil {
-				ctx = s.clients.With(ctx, who, session, from)
-				s.withInstructions(ctx, r)
-				if isLasting(session, req) {
-					s.lists.follow(ctx, session, s.offers.For(caller.Token(ctx)))
-				}
-				return task.Declare(r, who), nil
-			}
-			return result, err
-		case method == "server/discover":
-			result, err := next(ctx, method, req)
-			if err == nil {
-				s.withInstructions(s.clients.With(ctx, who, session, from), result)
-			}
-			return result, err
-		case strings.HasPrefix(method, "tasks/"):
-			ctx, done := s.sessions.Call(ctx, session.ID(), transport.InboundOf(req), s.stopping)
-			defer done()
-			return next(s.clients.With(ctx, who, session, from), method, req)
-		case !slices.Contains([]string{"tools", "prompts", "resources", "completion"},
-			strings.SplitN(method, "/", 2)[0]):
-			return next(ctx, method, req) // what it asks for is not offered
-		}
-		ctx, done := s.sessions.Call(ctx, session.ID(), transport.InboundOf(req), s.stopping)
-		defer done()
-		ctx = s.clients.With(ctx, who, session, from)
-		defer question.From(ctx).Flush()
-		v, err := s.offers.Offered(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if v, err = s.offers.WithLogins(ctx, v); err != nil {
-			return nil, err
-		}
-		s.offers.RetryFailed(v.Offer)
-		if call, ok := req.(*mcp.CallToolRequest); ok {
-			v, err = s.offers.Resolve(ctx, v, call.Params)
-			switch {
-			case errors.Is(err, registry.ErrSourceFailed), errors.Is(err, registry.ErrNeedsLogin):
-				return errorResult(explain(err)), nil
-			case err != nil:
-				s.opts.Log.Warn("call refused", "tool", call.Params.Name, "caller", who.Name, "reason", err.Error())
-				return nil, err
-			case v.Tool(call.Params.Name) != nil: // another name is the client's alone
-				tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
-			}
-		}
-		if isLasting(session, req) {
-			s.lists.follow(ctx, session, v.Offer)
-		}
-		if strings.HasSuffix(method, "/list") {
-			return v.List(ctx, req)
-		}
-		if ctx, err = s.reads.ask(ctx, v, method, req); err != nil {
-			return nil, err
-		}
-		return task.Answer(next(ctx, method, req))
-	}
-}
-
-// isLasting reports whether a session is more than one request: the one on stdio, and those over HTTP that
-// have an id. Modern clients over HTTP listen by a request of its own.
-func isLasting(session *mcp.ServerSession, req mcp.Request) bool {
-	return session.ID() != "" || transport.InboundOf(req) == nil
-}
-
-const (
-	// instructions tell a client's model what this server is. Those of the servers follow.
-	instructions = "Tools from several sources under one policy. Some calls ask the user first; " +
-		"the error of a refused call names the rule that refused it."
-	// instructionsTime is how long the answer to the first request of a client waits for the
-	// servers.
-	instructionsTime = 5 * time.Second
-)
-
-// withInstructions adds the instructions of the servers that the caller is offered to the result of
-// initialize or server/discover.
-func (s *Server) withInstructions(ctx context.Context, result mcp.Result) {
-	waiting, cancel := context.WithTimeout(ctx, instructionsTime)
-	defer cancel()
-	v, err := s.offers.Offered(waiting)
-	if err != nil { // a later request says why
-		return
-	}
-	more := v.Instructions(ctx)
-	switch r := result.(type) {
-	case *mcp.InitializeResult:
-		r.Instructions += more
-	case *mcp.DiscoverResult:
-		r.Instructions += more
-	}
-}
-
-// dropOldNews is the middleware that drops the SDK's change notifications about lists that only others are
-// offered.
-func (s *Server) dropOldNews(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if strings.HasSuffix(method, listChanged) {
-			session, _ := req.GetSession().(*mcp.ServerSession)
-			if !s.lists.isNews(method, session) {
-				return nil, nil
-			}
-		}
-		return next(ctx, method, req)
-	}
-}
-
-// announce lets the SDK tell clients of lists that have changed for them.
-func (s *Server) announce(ctx context.Context, first bool) {
-	for _, kind := range s.lists.changed(ctx, first) {
-		s.register(kind)
-	}
-}
-
-// register gives the SDK the tool, the prompt or the resource that stands for all. If the SDK has it already,
-// it tells clients that such a list has changed.
-func (s *Server) register(kind string) {
-	switch kind {
-	case "tools":
-		s.sdk.AddTool(&mcp.Tool{Name: anyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.calls.call)
-	case "prompts":
-		s.sdk.AddPrompt(&mcp.Prompt{Name: anyPrompt}, s.reads.getPrompt)
-	case "resources":
-		s.sdk.AddResource(&mcp.Resource{Name: "any", URI: anyResource}, s.reads.readResource)
-	}
-}
-
-// identify returns who sends a message: the sender of its request over HTTP or, if that has
-// been answered, of the request that began the session, or the client on stdin.
-func (s *Server) identify(ctx context.Context, req mcp.Request) auth.Identity {
-	if in := transport.InboundOf(req); in != nil {
-		return in.From
-	}
-	if from, ok := auth.From(ctx); ok {
-		return from
-	}
-	return auth.Identity{Name: caller.Stdio, Profile: s.opts.Profile}
 }
 
 // Stdio serves the client on a pair of streams until in ends or ctx is done. Calls that
@@ -461,16 +278,4 @@ func (s *Server) Wait() {
 	s.tasks.EndOf(func(auth.Identity) bool { return true }, transport.ErrStopped)()
 	s.closing.Wait()
 	s.offers.Wait()
-}
-
-// settleRevision replaces the revision with which a client begins a session by the one that the SDK
-// agrees to, because the SDK tells with each request of the session what the client began with.
-func settleRevision(req mcp.Request) {
-	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil {
-		switch p.ProtocolVersion {
-		case "2024-11-05", "2025-03-26", "2025-06-18":
-		default:
-			p.ProtocolVersion = wire.LastLegacy
-		}
-	}
 }

@@ -61,7 +61,7 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 		case err != nil:
 			span.Fail("_OTHER")
 		}
-		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && r.IsError {
+		if r, ok := result.(*callResult); ok && r.IsError {
 			span.Fail("tool_error")
 		}
 		return result, err

@@ -42,10 +42,16 @@ type Turn struct {
 	Answers      mcp.InputResponseMap
 }
 
-// Asked are the questions in the result of a client's request.
+// Asked is the answer to a request whose client has to answer questions first.
 type Asked struct {
-	Requests mcp.InputRequestMap
-	State    string
+	mcp.ResultBase
+	Type     string              `json:"resultType"`
+	Requests mcp.InputRequestMap `json:"inputRequests"`
+	State    string              `json:"requestState"`
+}
+
+func askFor(requests mcp.InputRequestMap, state string) *Asked {
+	return &Asked{Type: "input_required", Requests: requests, State: state}
 }
 
 // Call is a call of a modern client. The client receives questions in the result of
@@ -122,7 +128,7 @@ func (t *Turn) digest() requestDigest {
 
 // Make handles a request of a client, or continues a call that waits for the client's
 // answers; run does the work. It returns the result of run, or what to ask the client
-// first, or the *waitingCall if it goes on as a task.
+// first, or the *Call if it goes on as a task.
 func (s *Calls) Make(ctx context.Context, t Turn, run func(context.Context) (any, error)) (any, *Asked, error) {
 	c := From(ctx)
 	c.progress = t.Progress
@@ -303,7 +309,7 @@ func (s *Calls) park(ctx context.Context, w *Call) (*Asked, error) {
 	}
 	s.waiting[id], w.since = w, time.Now()
 	w.expiry = time.AfterFunc(lookEvery, func() { s.look(later, w, id) })
-	return &Asked{w.asked.Requests, state}, nil
+	return askFor(w.asked.Requests, state), nil
 }
 
 // lookEvery is how often a waiting call looks for what may end it.

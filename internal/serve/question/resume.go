@@ -61,7 +61,7 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 	asked, waits := s.waitsFor(state.ID)
 	switch {
 	case waits && !answersAll(asked, t.Answers):
-		return nil, &Asked{asked, t.State}, nil
+		return nil, askFor(asked, t.State), nil
 	case !waits && state.Stage == nil && !s.answered.Has(ctx, state.ID):
 		return nil, nil, errOtherProcess
 	}

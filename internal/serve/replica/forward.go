@@ -126,11 +126,15 @@ func answerInterrupted(w http.ResponseWriter, message []byte) {
 	_, _ = w.Write(event)
 }
 
-// Forward passes a request to the replica that must handle it. It looks again which one that is until the
-// request can be sent there, or handled here.
+// Forward passes a request to the replica that must handle it: to, which has its session, or the one that
+// [Replica.findCall] finds. It looks again which one that is until the request can be sent there, or handled
+// here.
 func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) {
 	ctx := in.R.Context()
-	for deadline := time.Now().Add(2 * cluster.Alive); ; {
+	if in.Modern {
+		to = r.findCall(in)
+	}
+	for deadline := time.Now().Add(2 * cluster.Alive); to != (cluster.Peer{}); {
 		err := r.send(in, to)
 		if err == nil || ctx.Err() != nil {
 			return
@@ -147,18 +151,15 @@ func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) {
 		case in.Modern && errors.Is(err, cluster.ErrRefused): // the call ended just now
 			to = cluster.Peer{}
 		case in.Modern:
-			to = r.FindCall(in)
+			to = r.findCall(in)
 		default:
 			var found bool
 			if to, found = r.FindSession(in); !found {
 				return
 			}
 		}
-		if to == (cluster.Peer{}) {
-			r.opts.Pass(in)
-			return
-		}
 	}
+	r.opts.Pass(in)
 }
 
 // forwarded handles a request that another replica forwards. It reports false, and does nothing, if what
@@ -188,9 +189,9 @@ func (r *Replica) forwarded(in *transport.Inbound) bool {
 	return true
 }
 
-// FindCall returns the other replica that must handle a request without a session; the zero value is this
+// findCall returns the other replica that must handle a request without a session; the zero value is this
 // one, or any. While the store is away, it is this one.
-func (r *Replica) FindCall(in *transport.Inbound) cluster.Peer {
+func (r *Replica) findCall(in *transport.Inbound) cluster.Peer {
 	ctx := in.R.Context()
 	switch question, process := r.needs(in); {
 	case question != "" && !r.opts.Calls.WaitsHere(question):

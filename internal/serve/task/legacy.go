@@ -205,7 +205,7 @@ func (r *Run) legacyResult() (mcp.Result, error) {
 	defer r.mu.Unlock()
 	switch {
 	case r.value != nil:
-		return relatedResult{&mcp.CallToolResult{}, r}, nil
+		return &relatedResult{task: r}, nil
 	case r.failed != nil:
 		return nil, r.failed
 	}
@@ -214,12 +214,12 @@ func (r *Run) legacyResult() (mcp.Result, error) {
 
 // relatedResult is the result of the call of a task, and names the task.
 type relatedResult struct {
-	*mcp.CallToolResult // for the methods that only the SDK can implement
-	task                *Run
+	mcp.ResultBase
+	task *Run
 }
 
 // MarshalJSON implements json.Marshaler.
-func (r relatedResult) MarshalJSON() ([]byte, error) {
+func (r *relatedResult) MarshalJSON() ([]byte, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(r.task.value, &all); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func TestTasksMakeRoom(t *testing.T) {
 			close(until)
 		}
 		call := question.NewCalls(question.Options{}, "").Start(question.WithRemote(t.Context(), from, wire.FirstModern, nil), question.Turn{}, nil, func(context.Context) (any, error) { <-until; return nil, nil })
-		run, err := all.Add(t.Context(), from, call, func(any, error) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil }, func() {})
+		run, err := all.Add(t.Context(), from, call, func(any, error) (mcp.Result, error) { return &acknowledged{}, nil }, func() {})
 		if err == nil && ended {
 			<-run.over
 		}

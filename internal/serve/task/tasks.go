@@ -79,7 +79,7 @@ type Run struct {
 	account string        // see [auth.Identity.Account]
 	from    auth.Identity // the last who asked for it; tasks.mu guards it
 	call    *question.Call
-	result  func(any, error) (*mcp.CallToolResult, error) // for the outcome of the call
+	result  func(any, error) (mcp.Result, error) // for the outcome of the call
 	created time.Time
 	over    chan struct{} // closed at its end
 
@@ -117,23 +117,12 @@ type endedTask struct {
 // taskKind is the kind of values that are tasks.
 const taskKind = "task"
 
-// AsTask is the error of a call that goes on as a task, see [Answer].
-type AsTask struct {
-	task   *Run
-	legacy bool // the client is one of 2025-11-25
-}
-
-// GoesOn returns the error of the call of a client that goes on as the task.
-func (r *Run) GoesOn(c *question.Client) error { return &AsTask{r, c.KnowsLegacyTasks()} }
-
-func (*AsTask) Error() string { return "the call goes on as a task" }
-
 // errTaskCancelled is the cause with which a client cancels the call of a task.
 var errTaskCancelled = errors.New("the client canceled the task")
 
 // Add adds a call of a client as a task. release is called at its end.
 func (t *Tasks) Add(ctx context.Context, from auth.Identity, call *question.Call,
-	result func(any, error) (*mcp.CallToolResult, error), release func()) (*Run, error) {
+	result func(any, error) (mcp.Result, error), release func()) (*Run, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -404,7 +393,11 @@ func (r *Run) goOn() {
 }
 
 func (r *Run) end(o *question.Outcome) {
-	value, err := r.result(o.Value, o.Err)
+	var value []byte
+	result, err := r.result(o.Value, o.Err)
+	if err == nil {
+		value, err = json.Marshal(result)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.working()
@@ -420,11 +413,7 @@ func (r *Run) end(o *question.Outcome) {
 	case err != nil:
 		r.status, r.failed = "failed", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	default:
-		if r.value, err = json.Marshal(value); err != nil {
-			r.status, r.failed = "failed", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-			return
-		}
-		r.status, r.isError = "completed", value.IsError
+		r.status, r.value, r.isError = "completed", value, string(jsonx.Get(value, "isError")) == "true"
 	}
 }
 
@@ -455,28 +444,26 @@ func (r *Run) state() *taskState {
 	}
 }
 
-// createdTask is the answer to a call that goes on as a task.
-type createdTask struct {
-	*mcp.CallToolResult // for the methods that only the SDK can implement
-	*AsTask
+// Created is the answer to a call that goes on as a task.
+type Created struct {
+	mcp.ResultBase
+	task   *Run
+	legacy bool // the client is one of 2025-11-25
+}
+
+// Created returns the answer to the call of a client that goes on as the task.
+func (r *Run) Created(c *question.Client) *Created {
+	return &Created{task: r, legacy: c.KnowsLegacyTasks()}
 }
 
 // MarshalJSON implements json.Marshaler.
-func (c createdTask) MarshalJSON() ([]byte, error) {
+func (c *Created) MarshalJSON() ([]byte, error) {
 	if c.legacy {
 		return json.Marshal(map[string]any{"task": c.task.legacyState()})
 	}
 	state := c.task.state()
 	state.Type, state.Requests, state.Result, state.Error = "task", nil, nil, nil
 	return json.Marshal(state)
-}
-
-// Answer replaces the error of a call that goes on as a task by its answer.
-func Answer(result mcp.Result, err error) (mcp.Result, error) {
-	if t, ok := errors.AsType[*AsTask](err); ok {
-		return createdTask{&mcp.CallToolResult{}, t}, nil
-	}
-	return result, err
 }
 
 // Params are the params of requests about tasks.

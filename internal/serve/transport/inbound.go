@@ -33,10 +33,7 @@ type Inbound struct {
 	Session string          // Mcp-Session-Id; empty if the request names no session
 	Body    json.RawMessage // a message, or a batch of them; nil unless it is a POST
 
-	// What follows is set before [Inbound.Serve].
-	Stream *Response
-	Call   string          // see [RequestName]; "" for others than requests in a session
-	Open   context.Context // ends when the response is over, or its client is gone
+	Stream *Response // is set before [Inbound.Serve]
 }
 
 // NewInbound returns a request whose sender is known.

@@ -173,8 +173,9 @@ func (s *Sessions) Call(ctx context.Context, id string, in *Inbound,
 	if in == nil {
 		return ctx, over
 	}
+	open := in.R.Context() // until the response is over, or its client is gone
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(in.Open, func() {
+	stop := context.AfterFunc(open, func() {
 		select {
 		case <-time.After(leftTime):
 		case <-stopping:
@@ -182,7 +183,7 @@ func (s *Sessions) Call(ctx context.Context, id string, in *Inbound,
 		}
 		cancel(ErrLeft)
 	})
-	return context.WithValue(ctx, openKey{}, in.Open), func() { stop(); cancel(nil); over() }
+	return context.WithValue(ctx, openKey{}, open), func() { stop(); cancel(nil); over() }
 }
 
 type openKey struct{}

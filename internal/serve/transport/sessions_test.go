@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ func TestCallsOfClientsThatLeft(t *testing.T) {
 			s, stopping := &Sessions{}, make(chan struct{})
 			s.Add(auth.Identity{}, openSession("id"))
 			open, leave := context.WithCancel(t.Context())
-			ctx, done := s.Call(t.Context(), "id", &Inbound{Open: open}, stopping)
+			ctx, done := s.Call(t.Context(), "id", &Inbound{R: httptest.NewRequestWithContext(open, "POST", "/", nil)}, stopping)
 			defer done()
 			began := time.Now()
 			tt.end(s, leave, done, func() { close(stopping) })

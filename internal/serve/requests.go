@@ -1,0 +1,217 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/serve/current"
+	"github.com/toolreg/toolreg/internal/serve/offer"
+	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/task"
+	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/tracing"
+)
+
+// requests handles the requests of clients. On its way, a request passes these middlewares and methods:
+//
+//  1. guard, so that a panic ends no other request, and spans;
+//  2. [replica.Replica.Remember], which records what the request changes of its session;
+//  3. handle, which finds out who sends it, and passes on what asks for nothing that is offered;
+//  4. begun, if it begins a session, or offered, which knows what the sender is offered;
+//  5. answer, which answers it, or has the SDK do so.
+type requests struct {
+	profile  string // of the client on stdin
+	offers   *current.Offers
+	sessions *transport.Sessions
+	clients  *question.Clients
+	lists    *lists
+	calls    *calls
+	reads    *reads
+	log      *slog.Logger
+	stopping <-chan struct{} // closed when streams are to end
+}
+
+// guard is the outermost middleware. A request whose handling panics ends no other one. The SDK leaves params
+// nil that are missing, and methods of those that are not its own panic then.
+func (r *requests) guard(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				r.log.Error("a request failed by a mistake in toolreg",
+					"method", method, "panic", p, "stack", string(debug.Stack()))
+				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		if about, ok := req.(*mcp.ServerRequest[*task.Params]); ok && about.Params == nil {
+			about.Params = &task.Params{}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// handle is the innermost middleware.
+func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		in := transport.InboundOf(req)
+		if in != nil {
+			in.Stream.Begin() // the SDK has set its headers by now; it stays alive until its first event
+		}
+		kind, _, _ := strings.Cut(method, "/")
+		switch kind {
+		case "initialize", "server":
+			settleRevision(req)
+			result, err := next(ctx, method, req) // from now on the session knows what the client can do
+			if err != nil {
+				return nil, err
+			}
+			return r.begun(r.from(ctx, req), req, result), nil
+		case "subscriptions":
+			return r.lists.listen(r.from(ctx, req), next, req, r.stopping)
+		case "tools", "prompts", "resources", "completion", "tasks":
+			ctx, done := r.sessions.Call(ctx, req.GetSession().ID(), in, r.stopping)
+			defer done()
+			if ctx = r.from(ctx, req); kind == "tasks" {
+				return next(ctx, method, req)
+			}
+			return r.offered(ctx, next, method, req)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// from returns the context of a request, whose caller is its sender.
+func (r *requests) from(ctx context.Context, req mcp.Request) context.Context {
+	sender, _ := req.(question.Sender)                  // all requests are
+	session, _ := req.GetSession().(*mcp.ServerSession) // that of a server
+	return r.clients.With(ctx, r.identify(ctx, req), session, sender)
+}
+
+// identify returns who sends a message: the sender of its request over HTTP or, if that has
+// been answered, of the request that began the session, or the client on stdin.
+func (r *requests) identify(ctx context.Context, req mcp.Request) auth.Identity {
+	if in := transport.InboundOf(req); in != nil {
+		return in.From
+	}
+	if from, ok := auth.From(ctx); ok {
+		return from
+	}
+	return auth.Identity{Name: caller.Stdio, Profile: r.profile}
+}
+
+// settleRevision replaces the revision with which a client begins a session by the one that the SDK
+// agrees to, because the SDK tells with each request of the session what the client began with.
+func settleRevision(req mcp.Request) {
+	if p, ok := req.GetParams().(*mcp.InitializeParams); ok && p != nil {
+		switch p.ProtocolVersion {
+		case "2024-11-05", "2025-03-26", "2025-06-18":
+		default:
+			p.ProtocolVersion = wire.LastLegacy
+		}
+	}
+}
+
+// begun completes the SDK's result of initialize or server/discover.
+func (r *requests) begun(ctx context.Context, req mcp.Request, result mcp.Result) mcp.Result {
+	c := question.From(ctx)
+	switch result := result.(type) {
+	case *mcp.DiscoverResult:
+		result.Instructions += r.instructions(ctx)
+	case *mcp.InitializeResult:
+		if c.Session.ID() != "" {
+			r.sessions.Add(c.From, c.Session)
+		}
+		result.Instructions += r.instructions(ctx)
+		if isLasting(c.Session, req) {
+			r.lists.follow(ctx, c.Session, r.offers.For(caller.Token(ctx)))
+		}
+		return task.Declare(result, c.From)
+	}
+	return result
+}
+
+const (
+	// instructions tell a client's model what this server is. Those of the servers follow.
+	instructions = "Tools from several sources under one policy. Some calls ask the user first; " +
+		"the error of a refused call names the rule that refused it."
+	// instructionsTime is how long the answer to the first request of a client waits for the
+	// servers.
+	instructionsTime = 5 * time.Second
+)
+
+// instructions returns those of the servers that the caller of ctx is offered.
+func (r *requests) instructions(ctx context.Context) string {
+	waiting, cancel := context.WithTimeout(ctx, instructionsTime)
+	defer cancel()
+	v, err := r.offers.Offered(waiting)
+	if err != nil { // a later request says why
+		return ""
+	}
+	return v.Instructions(ctx)
+}
+
+// isLasting reports whether a session is more than one request: the one on stdio, and those over HTTP that
+// have an id. Modern clients over HTTP listen by a request of its own.
+func isLasting(session *mcp.ServerSession, req mcp.Request) bool {
+	return session.ID() != "" || transport.InboundOf(req) == nil
+}
+
+// offered answers a request for something that is offered. It waits for the first offer.
+func (r *requests) offered(ctx context.Context, next mcp.MethodHandler, method string,
+	req mcp.Request) (mcp.Result, error) {
+	c := question.From(ctx)
+	defer c.Flush()
+	v, err := r.offers.Offered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v, err = r.offers.WithLogins(ctx, v); err != nil {
+		return nil, err
+	}
+	r.offers.RetryFailed(v.Offer)
+	if call, ok := req.(*mcp.CallToolRequest); ok {
+		if v, err = r.offers.Resolve(ctx, v, call.Params); err != nil {
+			return r.calls.unresolved(ctx, call.Params.Name, err)
+		}
+		if v.Tool(call.Params.Name) != nil { // another name is the client's alone
+			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
+		}
+	}
+	if isLasting(c.Session, req) {
+		r.lists.follow(ctx, c.Session, v.Offer)
+	}
+	result, err := r.answer(ctx, v, next, method, req)
+	if err != nil {
+		return nil, err
+	}
+	if own, ok := result.(interface{ complete() }); ok && c.Modern {
+		own.complete()
+	}
+	return result, nil
+}
+
+// answer answers a request with what its sender is offered, which v is. Only what is passed to next reaches the
+// SDK. It has one list of tools, of prompts and of resources for all clients, and checks and changes the results
+// of its own entries alone. So this server lists, calls, fills in and reads itself.
+func (r *requests) answer(ctx context.Context, v *offer.View, next mcp.MethodHandler, method string,
+	req mcp.Request) (mcp.Result, error) {
+	switch req := req.(type) {
+	case *mcp.CallToolRequest:
+		return r.calls.call(ctx, v, req)
+	case *mcp.GetPromptRequest:
+		return r.reads.getPrompt(ctx, v, req)
+	case *mcp.ReadResourceRequest:
+		return r.reads.readResource(ctx, v, req)
+	case *mcp.CompleteRequest, *mcp.SubscribeRequest, *mcp.UnsubscribeRequest:
+		return next(ctx, method, req)
+	}
+	return v.List(ctx, req)
+}

@@ -109,7 +109,7 @@ func (c *Calls) Journal(ctx context.Context, calls []provider.Call) *Journal {
 	for i := range calls {
 		ids[i] = calls[i].ID()
 	}
-	return c.scripts.openJournal(ctx, "response", calls, ids)
+	return c.scripts.journal(ctx, "response", calls, ids)
 }
 
 // Restored converts params as models send them, which match a declared schema that providers
@@ -204,15 +204,18 @@ func (o Offer) Tool(method string) *registry.Tool {
 // about a call of t, the [Offer.Tool] of the request, with its params. The errors are those of
 // [Calls.Call] and of do.
 func (c *Calls) Use(ctx context.Context, t *registry.Tool, o Offer, params any, do func(context.Context) error) error {
-	p, err := c.Policy(nil)
+	p, err := c.gate.policies.policy(nil)
 	if err != nil {
 		return err
 	}
-	rules := renewed{c.gate.policies, p, nil, (*policy.Offer)(&o)}
-	if rules.Decide(ctx, t, registry.Call{}).Decision == policy.Allow {
+	decide := func(ctx context.Context, _ *registry.Tool, _ registry.Call) policy.Verdict {
+		return c.gate.policies.decide(p, nil,
+			func(p *policy.Policy) policy.Verdict { return p.DecideOffer(ctx, policy.Offer(o)) })
+	}
+	if decide(ctx, t, registry.Call{}).Decision == policy.Allow {
 		return do(ctx)
 	}
-	as, err := c.gate.executor(ctx, nil)
+	x, err := c.gate.requester(ctx, decide)
 	if err != nil {
 		return err
 	}
@@ -221,9 +224,6 @@ func (c *Calls) Use(ctx context.Context, t *registry.Tool, o Offer, params any, 
 		return err
 	}
 	t.Run = func(ctx context.Context, _ registry.Call) (registry.Result, error) { return registry.Result{}, do(ctx) }
-	x := &exec.Executor{Decider: rules,
-		Validate:  func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
-		Confirmer: as.Confirmer, Unattended: as.Unattended, Recorded: as.Recorded, Observe: as.Observe, Warn: as.Warn}
 	_, err = x.Execute(ctx, t, registry.Call{Tool: t.Name, Params: raw, Last: true})
 	return err
 }
@@ -238,7 +238,7 @@ type OfferRules struct {
 // OfferRules returns the rules for what servers offer besides a registry's tools. The error is
 // an *settings.InputError.
 func (c *Calls) OfferRules(reg *registry.Registry) (*OfferRules, error) {
-	p, err := c.Policy(reg)
+	p, err := c.gate.policies.policy(reg)
 	return &OfferRules{p, c.gate.audit}, err
 }
 

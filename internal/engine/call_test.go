@@ -14,12 +14,6 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-type allowing struct{}
-
-func (allowing) Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict {
-	return policy.Verdict{Decision: policy.Allow, Origin: "default"}
-}
-
 // BenchmarkCall measures a call without middleware, and with all middleware that the
 // settings can add except hooks.
 func BenchmarkCall(b *testing.B) {
@@ -48,7 +42,10 @@ func BenchmarkCall(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			x.Validate, x.Decider = func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, allowing{}
+			x.Validate = func(context.Context, *registry.Tool, json.RawMessage) error { return nil }
+			x.Decide = func(context.Context, *registry.Tool, registry.Call) policy.Verdict {
+				return policy.Verdict{Decision: policy.Allow, Origin: "default"}
+			}
 			for b.Loop() {
 				if _, err := x.Execute(b.Context(), tool, registry.Call{Params: json.RawMessage(`{"file_path":"a.txt"}`)}); err != nil {
 					b.Fatal(err)

@@ -156,8 +156,8 @@ func others(known *registry.Registry, listed *Listed, server string) toolscan.Kn
 // changes returns a function that returns the parts of a tool's definition that are not as
 // they were approved or locked.
 func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, error) {
-	approvals := s.gate.policies.approvals()
-	locks, err := findLock(s.Settings, s.gate.programs.Environ)
+	approvals := s.policies.approvals()
+	locks, err := findLock(s.Settings, s.programs.Environ)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, &settings.InputError{Err: err, Hint: lock.Anew}
 	}

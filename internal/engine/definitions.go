@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -53,7 +52,7 @@ func Definition(reg *registry.Registry, t *registry.Tool) registry.Definition {
 type Found struct {
 	Registry *registry.Registry
 	Tool     *registry.Tool
-	reach    interface{ executor() *exec.Executor } // a *reach; nil if Tool belongs to Registry
+	reach    any // a *reach; nil if Tool belongs to Registry
 }
 
 // FoundIn returns tools of a registry as if they had been looked up in it.

@@ -2,13 +2,9 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"maps"
+	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine/programs"
@@ -16,28 +12,43 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// gate creates the executors that run calls.
+// gate is what every call passes. It puts together the executors that take calls through their
+// steps, see [exec.Executor]: one for each kind of call, so that what a kind leaves out is said here
+// and nowhere else.
 type gate struct {
-	programs   *programs.Set
-	policies   *policies
-	audit      *record.Calls
-	runs       *toolRuns
-	limits     callLimits
-	asker      Asker        // nil if nobody can be asked
-	unattended *unattended  // without its questions; nil if questions are not kept
-	tape       *record.Tape // nil if the run is neither recorded nor replayed
+	programs *programs.Set
+	policies *policies
+	runs     *toolRuns
+	limits   callLimits
+	asker    Asker                           // nil if nobody can be asked
+	describe func(exec.Question) exec.Prompt // see [Deps.Describe]; nil if questions are not kept
+	audit    *record.Calls
+	tape     *record.Tape // nil if the run is neither recorded nor replayed
+	reports  *reports
 
 	mu        sync.Mutex
-	executors map[*registry.Registry]*exec.Executor
+	executors map[*registry.Registry]*exec.Executor // never nil
 }
 
-// executor returns the executor of a registry, with the policy of the settings,
-// the approvals of the state folder, and questions to the person.
+// call makes a call of a tool that was found, with the answers of h if it was held.
+func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
+	ctx, ended := g.audit.Begin(ctx, f.Tool)
+	defer ended()
+	if f.reach != nil {
+		return g.describer(f.Registry).Execute(ctx, f.Tool, call)
+	}
+	x, err := g.executor(ctx, f.Registry)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	return x.ExecuteHeld(ctx, f.Tool, call, h)
+}
+
+// executor returns the executor for the tools of a registry. It is kept until [gate.forget],
+// because its policy is costly to put together. The error is an *settings.InputError.
 func (g *gate) executor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -46,9 +57,6 @@ func (g *gate) executor(ctx context.Context, reg *registry.Registry) (*exec.Exec
 	}
 	x, err := g.newExecutor(ctx, reg)
 	if err == nil {
-		if g.executors == nil {
-			g.executors = map[*registry.Registry]*exec.Executor{}
-		}
 		g.executors[reg] = x
 	}
 	return x, err
@@ -62,37 +70,43 @@ func (g *gate) forget() {
 	clear(g.executors)
 }
 
+// newExecutor returns an executor with everything that the settings say about calls, in the order of
+// the steps of a call.
 func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
 	p, err := g.policies.policy(reg)
 	if err != nil {
 		return nil, err
 	}
 	x := &exec.Executor{
-		Validate: reg.Validate, Decider: scoped{renewed{g.policies, p, reg, nil}, &g.programs.Settings.Serve.OAuth},
-		Approvals: p.Approvals, Confine: g.programs.Confiner.Call, Warn: g.programs.Warn,
-		Observe: g.audit.Call, Limits: g.runs.TimeLimit,
+		Validate: reg.Validate,
+		Decide: func(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
+			if v, lacks := g.lacksScope(ctx, t); lacks {
+				return v
+			}
+			return g.policies.decide(p, reg, func(p *policy.Policy) policy.Verdict { return p.Decide(ctx, t, call) })
+		},
+		Remember:  p.Approvals.Remember,
+		Confine:   g.programs.Confiner.Call,
+		TimeLimit: g.runs.TimeLimit,
 		// The middleware, outermost first.
-		Wrap: []registry.Middleware{g.runs.LimitOutput, g.runs.cacheResults, g.runs.projectResults, g.runs.retryCalls},
+		Wrap: []registry.Middleware{
+			g.runs.LimitOutput, g.runs.cacheResults, g.runs.projectResults, g.runs.retryCalls,
+		},
+		Observe: g.audit.Call,
+		Warn:    g.programs.Warn,
 	}
-	if g.tape != nil {
-		x.Recorded = g.tape
-	}
-	if globals := g.programs.Settings.Globals; globals.TimeoutSet {
-		x.Timeout = globals.Timeout
-		if x.Timeout == 0 {
-			x.Timeout = -1 // 0 on the command line is "no limit"
-		}
+	if set := g.programs.Hooks(ctx); set != nil {
+		x.Hooks = set
 	}
 	if g.asker != nil {
 		x.Confirmer = sync.OnceValue(g.asker.Confirmer)
 	}
-	if g.unattended != nil {
-		own := *g.unattended
-		own.questions = &policy.Questions{Approvals: p.Approvals}
-		x.Unattended = &own
+	if g.describe != nil {
+		x.Unattended = &unattended{programs: g.programs, policies: g.policies, reports: g.reports, describe: g.describe,
+			replayed: g.tape.Replays(), questions: &policy.Questions{Approvals: p.Approvals}}
 	}
-	if set := g.programs.Hooks(ctx); set != nil {
-		x.Hooks = set
+	if g.tape != nil {
+		x.Recorded = g.tape
 	}
 	if len(g.limits.limits) > 0 {
 		x.Quota = g.limits.count
@@ -100,183 +114,57 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	return x, nil
 }
 
-// call makes a call of a tool that was found, with the answers of h if it was held.
-func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
-	ctx, ended := g.audit.Begin(ctx, f.Tool)
-	defer ended()
-	if f.reach != nil {
-		return f.reach.executor().Execute(ctx, f.Tool, call)
-	}
-	x, err := g.executor(ctx, f.Registry)
-	if err != nil {
-		return registry.Result{}, err
-	}
-	return x.ExecuteHeld(ctx, f.Tool, call, h)
-}
-
-// scoped denies calls for which the caller's access token lacks a scope (serve.oauth.scopes).
-type scoped struct {
-	exec.Decider
-	oauth *settings.ServeOAuth
-}
-
-// Decide implements exec.Decider.
-func (s scoped) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
+// lacksScope denies a call for which the caller's access token lacks a scope (serve.oauth.scopes).
+func (g *gate) lacksScope(ctx context.Context, t *registry.Tool) (denial policy.Verdict, lacks bool) {
 	if c := caller.From(ctx); c != nil && c.Scopes != nil {
-		if lacking := s.oauth.Lacking(c.Scopes, t.Called()...); lacking != nil {
-			return policy.Verdict{
-				Decision: policy.Deny,
-				Reason:   "the access token lacks the scope " + text.Quote(lacking.Scope),
-				Origin:   lacking.Origin.String(),
-			}
+		if lacking := g.programs.Settings.Serve.OAuth.Lacking(c.Scopes, t.Called()...); lacking != nil {
+			return policy.Verdict{Decision: policy.Deny, Origin: lacking.Origin.String(),
+				Reason: "the access token lacks the scope " + text.Quote(lacking.Scope)}, true
 		}
 	}
-	return s.Decider.Decide(ctx, t, call)
+	return policy.Verdict{}, false
 }
 
-// renewed decides by policies and, because a call may have waited for an answer meanwhile, by those of
-// the sessions that have replaced theirs since. What any of them denies is denied.
-type renewed struct {
-	*policies
-	first *policy.Policy // of policies
-	reg   *registry.Registry
-	offer *policy.Offer // that is to be used; nil for calls of the registry's tools
+// describer returns the executor for search_tools and describe_tools. Nobody is asked, and rules and
+// hooks do not apply: these are for tools of the registry, and the two show only those that are offered.
+func (g *gate) describer(reg *registry.Registry) *exec.Executor {
+	return &exec.Executor{
+		Validate: reg.Validate,
+		Decide: func(context.Context, *registry.Tool, registry.Call) policy.Verdict {
+			return policy.Verdict{Decision: policy.Allow, Reason: "it only describes tools", Origin: "default"}
+		},
+		Wrap:    []registry.Middleware{g.runs.LimitOutput},
+		Observe: g.audit.Call,
+		Warn:    g.programs.Warn,
+	}
 }
 
-// Decide implements exec.Decider.
-func (d renewed) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
-	decide := func(p *policy.Policy) policy.Verdict {
-		if d.offer != nil {
-			return p.DecideOffer(ctx, *d.offer)
-		}
-		return p.Decide(ctx, t, call)
+// sampler returns an executor for the requests that sampling.command answers. A person who allows
+// sampling for good does not mean to allow all tools of the server.
+func (g *gate) sampler(ctx context.Context) (*exec.Executor, error) {
+	x, err := g.newExecutor(ctx, registry.NewLoader(registry.Options{}).Load(ctx, nil, true))
+	if err != nil {
+		return nil, err
 	}
-	v := decide(d.first)
-	for next := d.next.Load(); next != nil && v.Decision != policy.Deny; next = next.next.Load() {
-		p, err := next.policy(d.reg)
-		if err != nil {
-			return policy.Verdict{Decision: policy.Deny, Reason: err.Error(), Origin: "the changed settings"}
-		}
-		v = decide(p)
+	decide := x.Decide
+	x.Decide = func(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
+		v := decide(ctx, t, call)
+		v.Scopes = slices.DeleteFunc(v.Scopes, func(s policy.Scope) bool { return s.Kind == policy.ScopeServer })
+		return v
 	}
-	return v
+	return x, nil
 }
 
-// quotas counts the calls that clients may make (serve.limits). The zero value has none. It is
-// safe for concurrent use, and outlives a change of the settings.
-type quotas struct {
-	mu    sync.Mutex
-	spans map[quota]*span
-	swept time.Time
-}
-
-// quota is what is counted together: calls of one client, under a limit whose number of calls
-// and time may change.
-type quota struct {
-	caller, client, group, tool string
-	rank                        int
-}
-
-// span is the time in which calls are counted.
-type span struct {
-	end   time.Time
-	calls int
-}
-
-// callLimits are the limits for the calls of clients, and what was counted.
-type callLimits struct {
-	limits []settings.CallLimit
-	local  *quotas
-	shared *store.Store // what several processes count together; nil if local counts
-}
-
-// count counts a call of a client. It returns an *exec.LimitedError, and counts nothing, if one
-// of the limits for the call is reached. The person at the command line has no limits.
-func (c *callLimits) count(ctx context.Context, t *registry.Tool) error {
-	name := caller.Name(ctx)
-	if name == "" {
-		return nil
+// requester returns an executor for requests of prompts and resources. It asks and records as that of
+// tools does, but "always" is not offered, and what the settings say about tools does not apply.
+func (g *gate) requester(ctx context.Context,
+	decide func(context.Context, *registry.Tool, registry.Call) policy.Verdict) (*exec.Executor, error) {
+	x, err := g.executor(ctx, nil)
+	if err != nil {
+		return nil, err
 	}
-	var limits []settings.CallLimit
-	for _, l := range c.limits {
-		matches := func(spelling string) bool { return text.MatchNameFold(l.Tool, spelling) }
-		ofGroup := func(group string) bool { return text.MatchNameFold(l.Group, group) }
-		if (l.Client == "" || text.MatchNameFold(l.Client, name)) &&
-			(l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) &&
-			(l.Tool == "" || slices.ContainsFunc(t.Called(), matches)) {
-			limits = append(limits, l)
-		}
-	}
-	if c.shared != nil {
-		return takeShared(ctx, c.shared, t.Name, name, limits)
-	}
-	return c.local.take(t.Name, name, limits, time.Now())
-}
-
-func (q *quotas) take(tool, name string, limits []settings.CallLimit, now time.Time) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if now.Sub(q.swept) > time.Minute {
-		maps.DeleteFunc(q.spans, func(_ quota, s *span) bool { return !now.Before(s.end) })
-		q.swept = now
-	}
-	var spans []*span
-	for _, l := range limits {
-		key := quota{name, l.Client, l.Group, l.Tool, l.Rank}
-		s := q.spans[key]
-		if s == nil || !now.Before(s.end) {
-			s = &span{end: now.Add(l.Per)}
-			if q.spans == nil {
-				q.spans = map[quota]*span{}
-			}
-			q.spans[key] = s
-		}
-		if s.calls >= l.Calls {
-			return &exec.LimitedError{
-				Tool: tool, Calls: l.Calls, Per: l.Per,
-				Again: max(s.end.Sub(now).Round(time.Second), time.Second), Origin: l.Origin.String(),
-			}
-		}
-		if !slices.Contains(spans, s) { // two scopes may have the same limit
-			spans = append(spans, s)
-		}
-	}
-	for _, s := range spans {
-		s.calls++
-	}
-	return nil
-}
-
-// takeShared counts a call of a client in the store, see [callLimits.count]. If the store is
-// away, the call is denied.
-func takeShared(ctx context.Context, s *store.Store, tool, name string, limits []settings.CallLimit) error {
-	var spans []store.Span
-	var of []settings.CallLimit // each span's
-	for _, l := range limits {
-		span := store.Span{ID: strings.Join([]string{name, l.Client, l.Group, l.Tool, strconv.Itoa(l.Rank)}, "\x00"),
-			Most: l.Calls, Per: l.Per}
-		switch i := slices.IndexFunc(spans, func(other store.Span) bool { return other.ID == span.ID }); {
-		case i < 0:
-			spans, of = append(spans, span), append(of, l)
-		case span.Most < spans[i].Most: // two scopes may have the same limit
-			spans[i], of[i] = span, l
-		}
-	}
-	if len(spans) == 0 {
-		return nil
-	}
-	full, left, err := s.Count(ctx, spans)
-	switch _, away := errors.AsType[*store.AwayError](err); {
-	case away:
-		return &exec.Denied{Tool: tool, Reason: "the number of calls is limited, and " + err.Error(),
-			Origin: of[0].Origin.String(), Later: true}
-	case err != nil:
-		return err
-	case full < 0:
-		return nil
-	}
-	return &exec.LimitedError{
-		Tool: tool, Calls: of[full].Calls, Per: of[full].Per,
-		Again: max(left.Round(time.Second), time.Second), Origin: of[full].Origin.String(),
-	}
+	return &exec.Executor{
+		Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decide: decide,
+		Confirmer: x.Confirmer, Unattended: x.Unattended, Recorded: x.Recorded, Observe: x.Observe, Warn: x.Warn,
+	}, nil
 }

@@ -10,26 +10,41 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Without --timeout tools keep their own time limits; 0 removes them.
-func TestTimeoutFlag(t *testing.T) {
+// Without --timeout tools have the limits of their options, or keep their own; 0 removes them.
+func TestTimeLimit(t *testing.T) {
 	for _, tt := range []struct {
-		set         bool
-		value, want time.Duration // negative: no limit
-	}{{false, 0, 0}, {true, 0, -1}, {true, time.Minute, time.Minute}} {
+		option string
+		set    bool
+		flag   time.Duration
+		want   time.Duration // negative: no limit
+	}{
+		{"", false, 0, 0},
+		{"", true, 0, -1},
+		{"", true, time.Minute, time.Minute},
+		{"1h", false, 0, time.Hour},
+		{"1h", true, time.Minute, time.Minute},
+		{"1h", true, 0, -1},
+		{"0s", false, 0, -1},
+	} {
 		s := newWorld(t, "").session(Options{})
-		s.Settings.Globals.TimeoutSet, s.Settings.Globals.Timeout = tt.set, tt.value
-		x, err := s.gate.newExecutor(t.Context(), registry.NewLoader(registry.Options{}).Load(t.Context(), nil, true))
-		if err != nil {
-			t.Fatal(err)
+		s.Settings.Globals.TimeoutSet, s.Settings.Globals.Timeout = tt.set, tt.flag
+		if limit, err := time.ParseDuration(tt.option); err == nil {
+			s.Settings.ToolOptions = []settings.ToolOption{{Pattern: "*", Timeout: &limit}}
 		}
-		if x.Timeout != tt.want {
-			t.Errorf("%t, %s: %s, want %s", tt.set, tt.value, x.Timeout, tt.want)
+		if got := s.gate.runs.TimeLimit(&registry.Tool{Definition: registry.Definition{Name: "t"}}); got != tt.want {
+			t.Errorf("option %q, %t, %s: %s, want %s", tt.option, tt.set, tt.flag, got, tt.want)
 		}
-		if x.Confirmer != nil {
-			t.Error("the executor has a confirmer although there is no Asker")
-		}
+	}
+}
+
+// Without an Asker no person is asked.
+func TestNoAsker(t *testing.T) {
+	s := newWorld(t, "").session(Options{})
+	if x, err := s.gate.executor(t.Context(), nil); err != nil || x.Confirmer != nil {
+		t.Errorf("the executor has a confirmer: %t, %v", x.Confirmer != nil, err)
 	}
 }
 
@@ -62,7 +77,7 @@ func TestQuestionsOfServers(t *testing.T) {
 	} {
 		w := newWorld(t, "")
 		s := w.session(Options{})
-		q := &questions{tt.asker, s.gate, s.finder.reports}
+		q := &questions{tt.asker, s.programs, s.audit, nil, s.finder.reports, s.gate}
 		answer, err := q.elicit(t.Context(), ask.Elicitation{Server: "s", Message: "Your name?"})
 		if answer.Action != tt.action || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %q, %v", tt.name, answer.Action, err)

@@ -33,6 +33,29 @@ type Journal struct {
 // maxJournal is how many bytes of results a journal has in memory.
 const maxJournal = 64 << 20
 
+// openJournal returns the journal that is kept under a name, with what an earlier run has finished.
+// Without a state folder it keeps nothing.
+func openJournal(folders *state.Folders, name string, reports *reports) *Journal {
+	j := &Journal{reports: reports, name: name, earlier: map[string][]journalEntry{}}
+	folder, err := folders.State()
+	if err != nil {
+		return j
+	}
+	if j.dir, err = state.OpenDir(folder.Path + "/scripts"); err != nil {
+		return j
+	}
+	data, err := j.dir.Read(j.name)
+	var f journalFile
+	if err != nil || json.Unmarshal(data, &f) != nil || time.Now().After(f.Expires) {
+		return j
+	}
+	j.found = true
+	for _, e := range f.Calls {
+		j.earlier[e.Key] = append(j.earlier[e.Key], e)
+	}
+	return j
+}
+
 type journalFile struct {
 	Expires time.Time      `json:"expires"`
 	Calls   []journalEntry `json:"calls"`

@@ -130,7 +130,7 @@ func TestServerOfOneRunKeepsNoName(t *testing.T) {
 	if got := sourceOf(t, s, "x"); got != "mcp:a" {
 		t.Fatal(got)
 	}
-	names, err := owner.Open(&set, s.gate.programs.Folders)
+	names, err := owner.Open(&set, s.programs.Folders)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
@@ -16,8 +17,9 @@ import (
 // Offers decides what is offered to models: which tools, under which names, and which of
 // them are declared at once and which are found by a search.
 type Offers struct {
-	finder *finder
-	gate   *gate
+	finder   *finder
+	policies *policies
+	programs *programs.Set
 }
 
 // Split splits tools into those to declare and those whose every call is denied. The
@@ -25,7 +27,7 @@ type Offers struct {
 // *settings.InputError if the rules are invalid.
 func (o *Offers) Split(ctx context.Context, reg *registry.Registry,
 	tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
-	p, err := o.gate.policies.policy(reg)
+	p, err := o.policies.policy(reg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,15 +162,15 @@ func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, li
 			InputSchema: f.Tool.InputSchema, Score: f.Score,
 		}
 	}
-	argv, err := o.gate.programs.Expander.Command(o.finder.set.Search.Command)
+	argv, err := o.programs.Expander.Command(o.finder.set.Search.Command)
 	if err != nil {
 		return o.unordered(found, err)
 	}
 	command := toolsearch.Command{
 		Argv: argv, Dir: o.finder.set.ProjectRoot,
-		Env:     o.gate.programs.EnvFor(o.finder.set.Search.Command),
+		Env:     o.programs.EnvFor(o.finder.set.Search.Command),
 		Timeout: o.finder.set.Search.Timeout,
-		Confine: o.gate.programs.Confiner.ProgramsOf(confine.Processor, o.finder.set.Search.Command.Origin.Scope),
+		Confine: o.programs.Confiner.ProgramsOf(confine.Processor, o.finder.set.Search.Command.Origin.Scope),
 	}
 	order, unknown, err := command.Order(ctx, query, limit, candidates)
 	switch {

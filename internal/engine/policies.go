@@ -26,7 +26,8 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// policies makes the policies of a session. Its fields may not change.
+// policies makes the policies of a session, one for the tools of each registry. Its fields may not
+// change.
 type policies struct {
 	rules    *policyRules
 	programs *programs.Set
@@ -41,44 +42,66 @@ type policies struct {
 // which deny before anything allows; then the rules of the settings, allowedTools, and
 // approvals. The error is an *settings.InputError.
 func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
-	set, environ := s.programs.Settings, s.programs.Environ
+	set := s.programs.Settings
 	mode, err := policy.ParseMode(set.ApprovalMode)
 	if err != nil {
 		return nil, &settings.InputError{Err: err}
 	}
-	p := &policy.Policy{Mode: mode, ModeOrigin: set.ApprovalOrigin.String(),
-		Workspace: set.Workspace, Root: set.ProjectRoot, Guarded: builtin.Guarded,
-		NewHidden: func(path string) bool { return builtin.NewHidden(set.Workspace, path) }}
-	if home, ok := homeWithin(set.Workspace, environ); ok {
-		p.NewHidden = func(path string) bool {
-			rel, err := filepath.Rel(home, path)
-			return builtin.NewHidden(set.Workspace, path) ||
-				err == nil && filepath.IsLocal(rel) && builtin.StartsPrograms(rel)
-		}
-	}
+	origin := set.ApprovalOrigin.String()
 	if set.Globals.Yes && mode != policy.ModePlan {
-		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
+		mode, origin = policy.ModeYolo, "--yes"
 	}
-	p.Canonical = canonical()
-	p.Rules, p.Callers = s.rules.all, &policy.Callers{}
-	if p.Defaults, err = policyDefaults(set); err != nil {
+	defaults, err := policyDefaults(set)
+	if err != nil {
 		return nil, &settings.InputError{Err: err}
 	}
-	p.TrustOrigins = map[string]string{}
+	trusted := map[string]string{}
 	for _, server := range set.Entries() {
 		if server.Trust {
-			p.TrustOrigins[server.Name] = server.TrustOrigin.String()
+			trusted[server.Name] = server.TrustOrigin.String()
 		}
 	}
-	p.Credentials = s.credentials
-	p.Means, p.Shell = s.programs.Confiner.Means, s.programs.Shell()
-	p.Banned = set.ShellBanned.Sourced()
-	p.AskCatastrophic = set.ShellCatastrophic == "ask"
-	p.Approvals = s.approvals()
-	p.Approvals.Siblings = func(source string) []*registry.Tool { // that an approval of a server or of edits covers
+	approvals := s.approvals()
+	approvals.Siblings = func(source string) []*registry.Tool { // that an approval of a server or of edits covers
 		return slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return t.Source != source })
 	}
-	return p, nil
+	home, hasHome := homeWithin(set.Workspace, s.programs.Environ)
+	return &policy.Policy{
+		Rules: s.rules.all, Callers: &policy.Callers{}, Mode: mode, ModeOrigin: origin, Defaults: defaults,
+		Banned: set.ShellBanned.Sourced(), AskCatastrophic: set.ShellCatastrophic == "ask", Shell: s.programs.Shell(),
+		Canonical: canonical(), Guarded: builtin.Guarded,
+		NewHidden: func(path string) bool {
+			rel, err := filepath.Rel(home, path)
+			return builtin.NewHidden(set.Workspace, path) ||
+				hasHome && err == nil && filepath.IsLocal(rel) && builtin.StartsPrograms(rel)
+		},
+		Credentials: s.credentials, Workspace: set.Workspace, Root: set.ProjectRoot, TrustOrigins: trusted,
+		Means: s.programs.Confiner.Means, Approvals: approvals,
+	}, nil
+}
+
+// newest returns those of the session that has replaced this one last.
+func (s *policies) newest() *policies {
+	if next := s.next.Load(); next != nil {
+		return next.newest()
+	}
+	return s
+}
+
+// decide returns the verdict of a policy that s has made for a registry and, because a call may have
+// waited for an answer meanwhile, that of the sessions which have replaced this one since. What any
+// of them denies is denied.
+func (s *policies) decide(p *policy.Policy, reg *registry.Registry,
+	verdict func(*policy.Policy) policy.Verdict) policy.Verdict {
+	v, next := verdict(p), s.next.Load()
+	if next == nil || v.Decision == policy.Deny {
+		return v
+	}
+	changed, err := next.policy(reg)
+	if err != nil {
+		return policy.Verdict{Decision: policy.Deny, Reason: err.Error(), Origin: "the changed settings"}
+	}
+	return next.decide(changed, reg, verdict)
 }
 
 // homeWithin returns the path of the user's home folder relative to a workspace that is or holds it.

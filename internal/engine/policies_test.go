@@ -58,3 +58,18 @@ func TestBehindIsExpanded(t *testing.T) {
 		t.Error("a variable that is not set counts as some value")
 	}
 }
+
+// Stored approvals have hashes of this text. If it changes, so that a type is renamed or moved, all of
+// them are void.
+func TestBehindIsWrittenAsBefore(t *testing.T) {
+	set := &settings.Settings{Servers: []settings.Server{{Name: "s", Command: "run", Args: []string{"a b"},
+		Env: []settings.Pair{{Name: "A", Value: "1"}}, Cwd: "/c", Type: "stdio"}}}
+	p := &policies{programs: &programs.Set{Settings: set, Expander: values.NewExpander("/p", nil)}}
+	got, err := p.behind(t.Context(), &registry.Tool{
+		Definition: registry.Definition{Source: "mcp:s", Server: "s", ServerTool: "x"}})
+	const want = `[]engine.program{engine.program{Argv:[]string{"run", "a b"}, Env:[]string{"A=1"}, ` +
+		`Headers:[]string{}, Inherit:false, Cwd:"/c", Type:"stdio", URLs:[]string{"", ""}}}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+}

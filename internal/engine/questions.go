@@ -7,15 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolreg/toolreg/internal/engine/programs"
+	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
@@ -25,9 +25,12 @@ import (
 
 // questions passes servers' questions to the person.
 type questions struct {
-	asker   Asker // nil if nobody can be asked
-	gate    *gate // for questions to a model
-	reports *reports
+	asker    Asker // nil if nobody can be asked
+	programs *programs.Set
+	audit    *record.Calls
+	tape     *record.Tape
+	reports  *reports
+	gate     *gate // for questions to a model
 }
 
 // of returns what answers the questions of a server.
@@ -35,7 +38,7 @@ func (q *questions) of(server settings.Server) ask.Callbacks {
 	out := ask.Callbacks{Elicit: q.elicit, Refused: q.declined}
 	if other, ok := q.asker.(Sampler); ok {
 		out.Sample = other.Sample
-	} else if q.gate.programs.Settings.Sampling.Command.IsSet() {
+	} else if q.programs.Settings.Sampling.Command.IsSet() {
 		out.Sample = (&samplingCommand{questions: q, server: server}).Answer
 	}
 	return out
@@ -49,8 +52,8 @@ func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, 
 	if err != nil {
 		answer.Action = ask.Cancel
 	}
-	q.gate.audit.Question(ctx, e, answer.Action, start)
-	q.gate.tape.KeepServers(e, answer)
+	q.audit.Question(ctx, e, answer.Action, start)
+	q.tape.KeepServers(e, answer)
 	return answer, err
 }
 
@@ -97,11 +100,10 @@ func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawM
 		return nil, err
 	}
 	if s.executor == nil { // created on the first request, because most runs do not need it
-		x, err := s.gate.newExecutor(ctx, registry.NewLoader(registry.Options{}).Load(ctx, nil, true))
-		if err != nil {
+		var err error
+		if s.executor, err = s.gate.sampler(ctx); err != nil {
 			return nil, err
 		}
-		s.executor, x.Decider = x, decider{x.Decider}
 	}
 	tool := s.tool(q.During)
 	result, err := s.executor.Execute(ctx, tool, registry.Call{Tool: tool.Name, Params: q.Params})
@@ -126,7 +128,7 @@ func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawM
 		return result.Structured, nil
 	}
 	// A hook replaced the result with text.
-	message, err := messageOf([]byte(result.Text()), filepath.Base(s.gate.programs.Settings.Sampling.Command.Argv[0]))
+	message, err := messageOf([]byte(result.Text()), filepath.Base(s.programs.Settings.Sampling.Command.Argv[0]))
 	if err != nil {
 		s.declined("a hook replaced the answer, and " + err.Error())
 	}
@@ -137,20 +139,9 @@ func (s *samplingCommand) declined(reason string) {
 	s.questions.declined(s.server.Name, "sampling request", reason)
 }
 
-// decider restricts "always" to sampling: a person who allows sampling does not mean to
-// allow all tools of the server.
-type decider struct{ exec.Decider }
-
-// Decide implements exec.Decider.
-func (d decider) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
-	v := d.Decider.Decide(ctx, t, call)
-	v.Scopes = slices.DeleteFunc(v.Scopes, func(s policy.Scope) bool { return s.Kind == policy.ScopeServer })
-	return v
-}
-
 // tool returns the command as a tool.
 func (s *samplingCommand) tool(during string) *registry.Tool {
-	command, server := s.gate.programs.Settings.Sampling.Command, s.server
+	command, server := s.programs.Settings.Sampling.Command, s.server
 	source := registry.MCPPrefix + server.Name
 	// An approval is tied to this command for this server, as written. Strings always encode.
 	identity, _ := json.Marshal(map[string]any{"sampling": secret.Args(command.Argv), "server": server.Name,
@@ -164,7 +155,7 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 			InputSchema: json.RawMessage(`{"type":"object"}`),
 		},
 	}
-	t.Timeout = s.gate.programs.Settings.Sampling.Timeout
+	t.Timeout = s.programs.Settings.Sampling.Timeout
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return s.call(ctx, call.Params)
 	}
@@ -181,16 +172,16 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 // call runs the command: the params of the request are its stdin, the result or
 // plain text its stdout.
 func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
-	command := s.gate.programs.Settings.Sampling.Command
-	argv, err := s.gate.programs.Expander.Command(command)
+	command := s.programs.Settings.Sampling.Command
+	argv, err := s.programs.Expander.Command(command)
 	if err != nil {
 		return registry.Result{}, err
 	}
-	out, err := s.gate.programs.Confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx,
+	out, err := s.programs.Confiner.ProgramsOf(confine.Processor, command.Origin.Scope).Run(ctx,
 		process.Spec{
 			Argv:      argv,
-			Dir:       s.gate.programs.Settings.ProjectRoot,
-			Env:       s.gate.programs.EnvFor(command),
+			Dir:       s.programs.Settings.ProjectRoot,
+			Env:       s.programs.EnvFor(command),
 			Stdin:     params,
 			MaxOutput: maxOutput,
 		})

@@ -8,30 +8,11 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 )
-
-// describing is a decider that allows every call, for tools that only describe others.
-type describing struct{}
-
-func (describing) Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict {
-	return policy.Verdict{Decision: policy.Allow, Reason: "it only describes tools", Origin: "default"}
-}
-
-// executor makes the calls of search_tools and describe_tools. Rules and hooks apply only
-// to tools of the registry, and these two show only tools that are offered.
-func (r *reach) executor() *exec.Executor {
-	gate := r.offers.gate
-	return &exec.Executor{
-		Validate: r.registry.Validate, Decider: describing{}, Observe: gate.audit.Call,
-		Warn: gate.programs.Warn, Wrap: []registry.Middleware{gate.runs.LimitOutput},
-	}
-}
 
 func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result, error) {
 	var a deferred.Answer

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine/record"
@@ -29,10 +28,11 @@ import (
 // Scripts runs scripts over the tools of a session, and the steps of composites. It is safe for
 // concurrent use.
 type Scripts struct {
-	gate   *gate
-	finder *finder
-	offers *Offers
-	engine []string // see [Deps.ScriptEngine]
+	gate    *gate
+	finder  *finder
+	offers  *Offers
+	folders *state.Folders
+	engine  []string // see [Deps.ScriptEngine]
 }
 
 // Step implements [registry.Steps]. It starts only the server that the step needs.
@@ -70,8 +70,8 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:])
 	record.RunsScript(ctx, hash)
-	r := &scriptRun{Scripts: s, steps: steps, id: call.ID, progress: call.Progress, failed: map[uint32]error{}}
-	r.journal = s.openJournal(ctx, hash, jsonx.Canonical(params))
+	r := &scriptRun{Scripts: s, steps: steps, id: call.ID, progress: call.Progress,
+		journal: s.journal(ctx, hash, jsonx.Canonical(params)), failed: map[uint32]error{}}
 	clock := &script.Clock{}
 	out, err := script.Run(exec.WithPause(ctx, clock.Pause),
 		script.Script{
@@ -86,28 +86,11 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte,
 	return r.finish(ctx, out, err)
 }
 
-// openJournal returns the journal of what the parts identify, for the caller.
-func (s *Scripts) openJournal(ctx context.Context, parts ...any) *Journal {
+// journal returns the journal of what the parts identify, for the caller.
+func (s *Scripts) journal(ctx context.Context, parts ...any) *Journal {
 	set := s.finder.set
-	j := &Journal{reports: s.finder.reports, earlier: map[string][]journalEntry{}}
-	folder, err := s.gate.programs.Folders.State()
-	if err != nil {
-		return j
-	}
-	if j.dir, err = state.OpenDir(folder.Path + "/scripts"); err != nil {
-		return j
-	}
-	j.name = digest(append(parts, set.Workspace, set.ProjectRoot, caller.Name(ctx))...) + ".json"
-	data, err := j.dir.Read(j.name)
-	var f journalFile
-	if err != nil || json.Unmarshal(data, &f) != nil || time.Now().After(f.Expires) {
-		return j
-	}
-	j.found = true
-	for _, e := range f.Calls {
-		j.earlier[e.Key] = append(j.earlier[e.Key], e)
-	}
-	return j
+	name := digest(append(parts, set.Workspace, set.ProjectRoot, caller.Name(ctx))...) + ".json"
+	return openJournal(s.folders, name, s.finder.reports)
 }
 
 // scriptRun is one run of a script. It is its [script.Host].

@@ -142,10 +142,13 @@ type Session struct {
 	// [Options.Shared].
 	Store *store.Store
 
-	gate    *gate
-	finder  *finder
-	listed  *Listed
-	earlier *Session // that this one is to replace; nil if there is none
+	programs *programs.Set
+	policies *policies
+	audit    *record.Calls
+	gate     *gate
+	finder   *finder
+	listed   *Listed
+	earlier  *Session // that this one is to replace; nil if there is none
 }
 
 // New creates the sources of a run without starting them. The error is an
@@ -193,10 +196,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		Folders: deps.Folders, Warn: reports.add, Log: reports.log}, opts.Still, mask.Add)
 	var shared *store.Store
 	var before *sources.Connections
-	counted := &quotas{}
 	if earlier := opts.Earlier; earlier != nil {
 		_ = earlier.Records.Flush() // what it remembers is used; its Close reports what fails
-		counted, before = earlier.gate.limits.local, earlier.Connections
+		before = earlier.Connections
 	}
 	switch {
 	case !opts.Shared:
@@ -206,6 +208,14 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		if shared, err = sources.OpenStore(ctx, set.Serve, programs.Expander); err != nil {
 			return nil, err
 		}
+	}
+
+	limits := callLimits{set.CallLimits, &quotas{}}
+	switch {
+	case opts.Earlier != nil: // what was counted outlives a change of the settings
+		limits.counter = opts.Earlier.gate.limits.counter
+	case shared != nil:
+		limits.counter = shared
 	}
 
 	// What a call passes through.
@@ -227,25 +237,15 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		set:     set,
 		reports: reports,
 	}
-	gate := &gate{
-		programs: programs, policies: policies, audit: audit, runs: runs,
-		limits: callLimits{set.CallLimits, counted, shared}, asker: deps.Asker, tape: tape,
-	}
-	if deps.Describe != nil {
-		gate.unattended = &unattended{
-			programs: programs,
-			policies: policies,
-			reports:  reports,
-			describe: deps.Describe,
-			replayed: tape.Replays(),
-		}
-	}
+	gate := &gate{programs: programs, policies: policies, runs: runs, limits: limits,
+		asker: deps.Asker, describe: deps.Describe, audit: audit, tape: tape, reports: reports,
+		executors: map[*registry.Registry]*exec.Executor{}}
 
 	// Where tools come from.
 	listings := listing.New(listing.Options{Settings: set, Environ: deps.Environ, Folders: deps.Folders,
 		Expander: programs.Expander, Version: deps.Version, Mode: opts.Cache, Warn: reports.add, Log: reports.log,
 		Still: opts.Still, Counts: opts.Counts, Lists: opts.List || opts.Counts})
-	questions := &questions{deps.Asker, gate, reports}
+	questions := &questions{deps.Asker, programs, audit, tape, reports, gate}
 	common := commonOptions(programs, reports, deps, opts, mask)
 	base := func(server settings.Server) mcpclient.Options {
 		o := common
@@ -293,15 +293,17 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		announcer: &announcer{programs: programs, reports: reports, still: opts.Still},
 		preset:    opts.Preset, locked: opts.Locked, recording: tape.Records(), offline: opts.Cache == cache.Offline}
 	finder := &finder{finding: finding, sources: sources, clients: clients{newSources: sources.ForClients(connections)}}
-	offers := &Offers{finder, gate}
-	scripts := &Scripts{gate, finder, offers, deps.ScriptEngine}
+	offers := &Offers{finder, policies, programs}
+	scripts := &Scripts{gate, finder, offers, deps.Folders, deps.ScriptEngine}
 	tools := &Tools{finder, offers, scripts}
 	return &Session{
-		Settings: set, Expander: programs.Expander, Tools: tools, Offers: offers, Calls: &Calls{gate, tools, scripts},
+		Settings: set, Expander: programs.Expander, Tools: tools, Offers: offers,
+		Calls:   &Calls{gate, tools, scripts},
 		Scripts: scripts, Servers: sources.Servers, Connections: connections, Logins: logins,
-		Plugins: sources.Plugins, Tasks: &Tasks{finder, sources.Servers, gate, kept},
+		Plugins: sources.Plugins, Tasks: &Tasks{finder, sources.Servers, kept, programs, runs},
 		OfferOwners: owner.NewOffers(owners), Records: listings.Records, Store: shared,
-		gate: gate, finder: finder, listed: opts.Listed, earlier: opts.Earlier,
+		programs: programs, policies: policies, audit: audit, gate: gate, finder: finder,
+		listed: opts.Listed, earlier: opts.Earlier,
 	}, nil
 }
 
@@ -391,14 +393,14 @@ func (s *Session) TakeOver() {
 		return
 	}
 	s.Connections.TakeOver(s.earlier.finder.loader.Release)
-	s.earlier.gate.policies.next.Store(s.gate.policies)
+	s.earlier.policies.next.Store(s.policies)
 	s.earlier = nil
 }
 
 // Close saves what has to be stored and stops every server and child. Errors of
 // servers while they are being stopped are ignored.
 func (s *Session) Close() {
-	log := s.gate.programs.Log
+	log := s.programs.Log
 	s.finder.listings.Flush()
 	s.Connections.Release(s.finder.loader.Release)
 	if err := s.finder.loader.Close(); err != nil {
@@ -407,10 +409,10 @@ func (s *Session) Close() {
 	if err := s.Connections.Close(); err != nil {
 		log.Debug("closing the files of calls", "err", err)
 	}
-	if err := s.gate.programs.Confiner.Close(); err != nil {
+	if err := s.programs.Confiner.Close(); err != nil {
 		log.Debug("closing the workspace", "err", err)
 	}
-	if err := s.gate.audit.Close(); err != nil {
+	if err := s.audit.Close(); err != nil {
 		log.Debug("closing the audit log", "err", err)
 	}
 }

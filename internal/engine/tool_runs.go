@@ -32,14 +32,17 @@ type toolRuns struct {
 	reports *reports
 }
 
-// TimeLimit returns the time limit of a tool: 0 if no setting has one for it, -1
-// for no limit.
+// TimeLimit returns the time limit of a tool: that of the flag, else that of its options. Zero means
+// that neither has one, and a negative value that there is no limit.
 func (r *toolRuns) TimeLimit(t *registry.Tool) time.Duration {
-	d := r.set.OptionsOf(t).Timeout
-	if d != nil && *d == 0 {
+	limit := r.set.OptionsOf(t).Timeout
+	if r.set.Globals.TimeoutSet {
+		limit = &r.set.Globals.Timeout
+	}
+	if limit != nil && *limit == 0 {
 		return -1
 	}
-	return valueOf(d)
+	return valueOf(limit)
 }
 
 // LimitOutput shortens the results of a tool.

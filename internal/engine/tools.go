@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
@@ -310,10 +311,11 @@ func (taskNotFound) Unwrap() error { return registry.ErrNotFound }
 
 // Tasks are the tasks that calls were left to (call --detach). It is safe for concurrent use.
 type Tasks struct {
-	finder  *finder
-	servers *sources.Servers
-	gate    *gate
-	kept    *sources.KeptServers
+	finder   *finder
+	servers  *sources.Servers
+	kept     *sources.KeptServers
+	programs *programs.Set
+	runs     *toolRuns
 }
 
 // Detach prepares a call to be left to its server, which must outlast the run. saved is called
@@ -342,7 +344,7 @@ func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.
 		if err != nil {
 			return err
 		}
-		dir, err := t.gate.programs.Folders.State()
+		dir, err := t.programs.Folders.State()
 		if err == nil {
 			t.sweep(ctx, dir)
 			err = dir.Put(taskPrefix+task.ID+taskSuffix, data)
@@ -397,7 +399,7 @@ func ListTasks(folders *state.Folders) ([]Task, error) {
 // Find returns the task whose id begins with prefix, and its server. The error may be
 // [ErrNoTask].
 func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
-	all, err := ListTasks(t.gate.programs.Folders)
+	all, err := ListTasks(t.programs.Folders)
 	if err != nil {
 		return Task{}, nil, err
 	}
@@ -441,8 +443,8 @@ func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source,
 	tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return server.AwaitTask(ctx, task.RemoteTask, tool.Upstream(), call.Progress)
 	}
-	result, err := t.gate.runs.LimitOutput(t.gate.runs.projectResults(tool)).Run(ctx, registry.Call{Progress: progress})
-	if screen := t.gate.programs.Hooks(ctx); screen != nil && (err == nil || result.IsError) {
+	result, err := t.runs.LimitOutput(t.runs.projectResults(tool)).Run(ctx, registry.Call{Progress: progress})
+	if screen := t.programs.Hooks(ctx); screen != nil && (err == nil || result.IsError) {
 		after, hookErr := screen.After(ctx, &tool, registry.Call{Tool: task.Tool}, result)
 		return &tool, after, cmp.Or(hookErr, err)
 	}
@@ -451,7 +453,7 @@ func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source,
 
 // Forget forgets a task.
 func (t *Tasks) Forget(ctx context.Context, task Task) error {
-	dir, err := t.gate.programs.Folders.State()
+	dir, err := t.programs.Folders.State()
 	if err != nil {
 		return err
 	}

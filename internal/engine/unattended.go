@@ -83,9 +83,8 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 	if len(q.Denied) > 0 || u.replayed { // what a replay keeps, no answer reaches
 		return exec.Answer{}, nil, false
 	}
-	kept, err := u.keep(ctx, *q)
-	if err != nil {
-		u.warnUnkept(q, err)
+	kept, ok := u.keep(ctx, q)
+	if !ok {
 		return exec.Answer{}, nil, false
 	}
 	if !q.Call.Last { // the error of the only call names the question
@@ -101,15 +100,10 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 
 // Keep implements [exec.Unattended].
 func (u *unattended) Keep(ctx context.Context, q *exec.Question) string {
-	if u.replayed {
-		return ""
-	}
-	kept, err := u.keep(ctx, *q)
-	switch {
-	case err == nil:
-		return kept.ID
-	case context.Cause(ctx) == nil:
-		u.warnUnkept(q, err)
+	if !u.replayed {
+		if kept, ok := u.keep(ctx, q); ok {
+			return kept.ID
+		}
 	}
 	return ""
 }
@@ -123,16 +117,7 @@ func (u *unattended) Settled(ctx context.Context, t *registry.Tool, sent registr
 
 // Stamp implements [exec.Unattended].
 func (u *unattended) Stamp(ctx context.Context) string {
-	newest := u.policies
-	for next := newest.next.Load(); next != nil; next = next.next.Load() {
-		newest = next
-	}
-	return fmt.Sprintf("%p %s", newest, u.questions.Stamp(ctx))
-}
-
-func (u *unattended) warnUnkept(q *exec.Question, err error) {
-	u.warnOf(q, "question_not_kept",
-		fmt.Sprintf("the question about %q is not kept, so it cannot be answered later: %v", q.Tool.Name, err), "")
+	return fmt.Sprintf("%p %s", u.policies.newest(), u.questions.Stamp(ctx))
 }
 
 // warnOf reports a problem with a question while the call is running.
@@ -154,8 +139,21 @@ func AnswerHint(k *policy.KeptQuestion) string {
 	return "toolreg approvals answer " + k.ID + " yes allows it once"
 }
 
-// keep keeps a question.
-func (u *unattended) keep(ctx context.Context, q exec.Question) (policy.KeptQuestion, error) {
+// keep keeps a question. If it cannot, it warns, unless the call is over.
+func (u *unattended) keep(ctx context.Context, q *exec.Question) (policy.KeptQuestion, bool) {
+	kept, err := u.kept(ctx, *q)
+	if err == nil {
+		kept, err = u.questions.Keep(ctx, kept)
+	}
+	if err != nil && context.Cause(ctx) == nil {
+		u.warnOf(q, "question_not_kept",
+			fmt.Sprintf("the question about %q is not kept, so it cannot be answered later: %v", q.Tool.Name, err), "")
+	}
+	return kept, err == nil
+}
+
+// kept returns a question as it is kept.
+func (u *unattended) kept(ctx context.Context, q exec.Question) (policy.KeptQuestion, error) {
 	kept := policy.KeptQuestion{Client: caller.Name(ctx)}
 	var err error
 	if kept.Call, kept.State, err = u.identify(ctx, &q); err != nil {
@@ -182,7 +180,7 @@ func (u *unattended) keep(ctx context.Context, q exec.Question) (policy.KeptQues
 		return kept, err
 	}
 	kept.Question = string(question)
-	return u.questions.Keep(ctx, kept)
+	return kept, nil
 }
 
 // identify returns what identifies the call of a question, and what identifies the state

@@ -14,74 +14,106 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// This file follows a call: it is validated and decided about, confirmed, and run.
+// This file follows a call through its steps, in the order in which they are taken.
 
-func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Result, error) {
+// execute makes a call and returns what has become of it. A step that refuses the call ends it.
+// Only this function writes the record: each step returns what it has found.
+func (x *Executor) execute(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) Record {
+	r := Record{Tool: t, Start: time.Now()}
 	var err error
-	if r.Call, r.Verdict, err = x.vet(ctx, r.Tool, r.Call, h); err != nil {
-		return unasked(err)
+
+	// The params are checked, the call is decided about, and the hooks see it.
+	if r.Call, r.Verdict, err = x.vet(ctx, t, call, h); err != nil {
+		return r.refused(err)
 	}
-	var edit *contentEdit
-	asked := r.Verdict.Decision == policy.Ask
-	if asked {
+
+	// Somebody is asked, if the verdict says so.
+	agreed, asks := agreement{}, r.Verdict.Decision == policy.Ask
+	if asks {
 		began := time.Now()
-		edit, err = x.confirm(ctx, r, h)
-		r.Asked = time.Since(began)
+		agreed, err = x.dialog(h, false).confirm(ctx, t, r.Call, r.Verdict)
+		r.Asked, r.Call, r.Verdict.Confine = time.Since(began), agreed.call, agreed.confine
 		if err != nil {
-			return unasked(err)
+			return r.refused(err)
 		}
 	}
+
+	// It must be possible to run it as was decided, and now.
 	if r.Verdict.Confine.On && x.Confine == nil {
-		return registry.Result{}, &Denied{Tool: r.Tool.Name,
-			Reason: "it must run in the sandbox, which is not available", Origin: r.Verdict.Confine.By}
+		return r.refused(&Denied{Tool: t.Name,
+			Reason: "it must run in the sandbox, which is not available", Origin: r.Verdict.Confine.By})
 	}
 	if x.Quota != nil {
-		if err := x.Quota(ctx, r.Tool); err != nil {
-			return registry.Result{}, err
+		if err := x.Quota(ctx, t); err != nil {
+			return r.refused(err)
 		}
 	}
-	if sent, err := asSent(r.Tool, r.Call); err == nil && !asked && x.Unattended != nil {
-		x.Unattended.Settled(ctx, r.Tool, sent, false)
+	if !asks && x.Unattended != nil { // a question that is kept about it needs no answer any more
+		if sent, err := asSent(t, r.Call); err == nil {
+			x.Unattended.Settled(ctx, t, sent, false)
+		}
 	}
+
+	// It runs, and once more outside the sandbox if that has made it fail and a person wants it.
 	r.Ran = true
-	r.Call.Admit = x.admitting(r.Tool, r.Call, asked)
-	result, err := x.run(ctx, r.Tool, r.Call, r.Verdict.Confine)
-	if err == nil && result.IsError && len(result.Denied) > 0 && r.Verdict.Confine.Outside {
-		result, err = x.offerOutside(ctx, r, result)
+	r.Call.Admit = x.admitting(t, r.Call, asks)
+	r.Result, r.Err = x.run(ctx, t, r.Call, r.Verdict.Confine)
+	if r.Err == nil && r.Result.IsError && len(r.Result.Denied) > 0 && r.Verdict.Confine.Outside {
+		began := time.Now()
+		err := x.confirmOutside(ctx, t, r.Call, r.Result)
+		r.Asked += time.Since(began)
+		if r.Outside = err == nil; r.Outside {
+			r.Result, r.Err = x.runOutside(ctx, t, r.Call, r.Result)
+		} else {
+			r.Result, r.Err = staysInside(ctx, t, r.Result, err)
+		}
 	}
-	return edit.addTo(result), err
+	r.Result = agreed.edit.addTo(r.Result)
+	return r
+}
+
+// refused returns the record of a call that is not made. If its check or preview has found that it
+// can only fail, its result is that failure.
+func (r Record) refused(err error) Record {
+	if failed, ok := errors.AsType[*registry.FailedError](err); ok {
+		r.Result = failed.Result
+	} else {
+		r.Err = err
+	}
+	return r
 }
 
 // vet checks and decides about a call, and passes it to the hooks, unless h has what they said.
 // Params that hooks change pass every check again, including the decision.
 func (x *Executor) vet(ctx context.Context, t *registry.Tool,
 	call registry.Call, h *Held) (registry.Call, policy.Verdict, error) {
-	v, err := x.admit(ctx, t, call)
-	call.Hides, call.HidesKey, call.Paths = v.Hides, v.HidesKey, v.Paths
+	call, v, err := x.admit(ctx, t, call)
 	if err != nil || x.Hooks == nil {
 		return call, v, err
 	}
 	params, asking, err := x.before(ctx, t, call, h)
 	if err == nil && params != nil && !bytes.Equal(params, call.Params) {
 		call.Params = bytes.Clone(params)
-		if v, err = x.admit(ctx, t, call); err != nil {
+		if call, v, err = x.admit(ctx, t, call); err != nil {
 			err = fmt.Errorf("with the params from a beforeCall hook: %w", err)
 		}
 	}
-	call.Hides, call.HidesKey, call.Paths = v.Hides, v.HidesKey, v.Paths
 	return call, tightened(v, asking), err
 }
 
-// admit checks params and decides. An error means that the call must not run.
-func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Call) (policy.Verdict, error) {
-	if err := x.Check(ctx, t, call); err != nil {
-		return policy.Verdict{}, err
+// admit checks params and decides. It returns the call with what the verdict says about how the tool
+// is to read them. An error means that the call must not run.
+func (x *Executor) admit(ctx context.Context, t *registry.Tool,
+	call registry.Call) (registry.Call, policy.Verdict, error) {
+	var v policy.Verdict
+	err := Check(ctx, x.Validate, t, call)
+	if err == nil {
+		if v = x.Decide(ctx, t, call); v.Decision == policy.Deny {
+			err = denied(t, v)
+		}
 	}
-	v := x.Decider.Decide(ctx, t, call)
-	if v.Decision == policy.Deny {
-		return v, denied(t, v)
-	}
-	return v, nil
+	call.Hides, call.HidesKey, call.Paths = v.Hides, v.HidesKey, v.Paths
+	return call, v, err
 }
 
 // denied returns the error of a call that a verdict denies.
@@ -92,11 +124,11 @@ func denied(t *registry.Tool, v policy.Verdict) *Denied {
 // before passes a call to the hooks. Those of a call that was held run once.
 func (x *Executor) before(ctx context.Context, t *registry.Tool,
 	call registry.Call, h *Held) (json.RawMessage, registry.Asking, error) {
-	if h != nil && h.hooked {
+	if h.hooked {
 		return h.params, h.asking, nil
 	}
 	params, asking, err := x.Hooks.Before(ctx, t, call)
-	if h != nil && err == nil {
+	if err == nil {
 		h.hooked, h.params, h.asking = true, params, asking
 	}
 	return params, asking, err
@@ -113,66 +145,85 @@ func tightened(v policy.Verdict, asking registry.Asking) policy.Verdict {
 	return v
 }
 
-// confirm asks until the answer is yes or no. It sets the call that was accepted and how it runs,
-// and returns the person's edit, which may be nil.
-func (x *Executor) confirm(ctx context.Context, r *Record, h *Held) (*contentEdit, error) {
-	person := x.person()
-	if person == nil {
-		return nil, &NeedsConfirmation{Tool: r.Tool.Name, Verdict: r.Verdict, Hint: Hint(r.Tool, r.Verdict)}
+// agreement is what was agreed to about a call whose verdict asks.
+type agreement struct {
+	call    registry.Call      // with the person's edit
+	confine policy.Confinement // how it runs
+	edit    *contentEdit       // for the note to the model; nil means that nobody has edited anything
+}
+
+// dialog is the questions about one call, and who answers them.
+type dialog struct {
+	*Executor
+	person Confirmer // nil means that nobody answers
+	held   *Held
+	// collects says that answers are collected in held, for when the call is made. Otherwise
+	// the call is being made, and those that were collected come first.
+	collects bool
+}
+
+func (x *Executor) dialog(h *Held, collects bool) dialog {
+	return dialog{Executor: x, person: x.person(), held: h, collects: collects}
+}
+
+// confirm asks until the answer is yes or no. With an error the agreement is what it has come to by
+// then, which the log of the call has.
+func (d dialog) confirm(ctx context.Context, t *registry.Tool,
+	call registry.Call, v policy.Verdict) (agreement, error) {
+	agreed := agreement{call: call, confine: v.Confine}
+	if d.person == nil {
+		return agreed, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
 	}
 	defer paused(ctx)()
-	defer person.Turn()()
-	if len(r.Verdict.Scopes) > 0 { // another question may have been answered with "always" in the meantime
-		if now := x.Decider.Decide(ctx, r.Tool, r.Call); now.Decision == policy.Allow ||
-			now.Decision == policy.Sandbox {
-			r.Verdict.Confine = now.Confine
-			return nil, nil
+	defer d.person.Turn()()
+	if len(v.Scopes) > 0 { // another question may have been answered with "always" in the meantime
+		if now := d.Decide(ctx, t, call); now.Decision == policy.Allow || now.Decision == policy.Sandbox {
+			agreed.confine = now.Confine
+			return agreed, nil
 		}
 	}
 	var edit *contentEdit
-	for v := r.Verdict; ; {
-		q, err := x.question(ctx, r.Tool, r.Call, v, h)
+	for {
+		q, err := d.question(ctx, t, agreed.call, v)
 		if err != nil {
-			return nil, err
+			return agreed, err
 		}
-		if q.Preview.Unchanged && !h.hasAnswers() {
-			r.Verdict.Confine = v.Confine
-			return edit.agreed(q.Preview), nil
+		if q.Preview.Unchanged && (d.collects || len(d.held.answers) == 0) {
+			agreed.confine, agreed.edit = v.Confine, edit.agreed(q.Preview)
+			return agreed, nil
 		}
 		answer := Answer{Choice: Yes}
 		if !edit.accepts(&q.Preview) {
-			if answer, err = x.askPerson(ctx, person, q, h); err != nil {
-				return nil, err
+			if answer, err = d.ask(ctx, q); err != nil {
+				return agreed, err
 			}
 		}
 		if answer.Choice == Edit && !(answer.Sure && edit.repeats(&q.Preview, answer.Content)) {
 			edit = edit.next(&q.Preview, answer)
-			if r.Call, v, err = x.revise(ctx, r.Tool, r.Call, answer.Content); err != nil {
-				return nil, err
+			if agreed.call, v, err = d.revise(ctx, t, agreed.call, answer.Content); err != nil {
+				return agreed, err
 			}
 			continue
 		}
-		r.Verdict.Confine, err = x.accept(ctx, q, r.Call, answer)
-		return edit.agreed(q.Preview), err
+		agreed.confine, err = d.accept(ctx, q, agreed.call, answer)
+		agreed.edit = edit.agreed(q.Preview)
+		return agreed, err
 	}
 }
 
 // question returns the question about a call.
-func (x *Executor) question(ctx context.Context, t *registry.Tool,
-	call registry.Call, v policy.Verdict, h *Held) (*Question, error) {
-	q := &Question{Tool: t, Verdict: v}
+func (d dialog) question(ctx context.Context, t *registry.Tool,
+	call registry.Call, v policy.Verdict) (*Question, error) {
+	q := &Question{Tool: t, Verdict: v, Copy: d.held.copy}
 	var err error
 	if q.Call, err = asSent(t, call); err != nil {
 		return nil, err
 	}
-	if q.Preview, err = x.preview(ctx, t, call); err != nil {
+	if q.Preview, err = d.preview(ctx, t, call); err != nil {
 		return nil, err
 	}
-	q.Choices = q.choices(x.Approvals != nil)
-	if h != nil {
-		q.Copy = h.copy
-	}
-	q.Elsewhere = x.elsewhere(t, call, *q)
+	q.Choices = q.choices(d.Remember != nil)
+	q.Elsewhere = d.elsewhere(t, call, *q)
 	return q, nil
 }
 
@@ -222,71 +273,84 @@ func (nobody) Confirm(_ context.Context, q Question) (Answer, error) {
 	return Answer{}, &NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: Hint(q.Tool, q.Verdict)}
 }
 
-// askPerson asks one question. Anything except a clear yes is an error.
-func (x *Executor) askPerson(ctx context.Context, person Confirmer, q *Question, h *Held) (Answer, error) {
-	a, err := x.ask(ctx, person, q, h)
+// ask asks one question. Anything except a clear yes is an error.
+func (d dialog) ask(ctx context.Context, q *Question) (Answer, error) {
+	answer, err := d.answer(ctx, q)
 	if cause := context.Cause(ctx); cause != nil {
-		return a, fmt.Errorf("calling %q: %w", q.Tool.Name, cause)
+		return answer, fmt.Errorf("calling %q: %w", q.Tool.Name, cause)
 	}
 	if open, ok := errors.AsType[*NeedsConfirmation](err); ok {
-		return a, open
+		return answer, open
 	}
 	if err != nil {
-		return a, fmt.Errorf("asking about %q: %w: %w", q.Tool.Name, registry.ErrNeedsConfirmation, err)
+		return answer, fmt.Errorf("asking about %q: %w: %w", q.Tool.Name, registry.ErrNeedsConfirmation, err)
 	}
-	if v := a.Settled; v != nil && a.Choice == No {
-		return a, denied(q.Tool, *v)
+	if v := answer.Settled; v != nil && answer.Choice == No {
+		return answer, denied(q.Tool, *v)
 	}
-	if a.Choice != No && slices.Contains(q.Choices, a.Choice) {
-		return a, nil
+	if answer.Choice != No && slices.Contains(q.Choices, answer.Choice) {
+		return answer, nil
 	}
-	return a, &Denied{Tool: q.Tool.Name, Reason: a.Reason, Origin: OriginPerson, Said: a.Said}
+	return answer, &Denied{Tool: q.Tool.Name, Reason: answer.Reason, Origin: OriginPerson, Said: answer.Said}
 }
 
-// ask gets the answer to a question: the one that was collected before, or that of an
-// earlier run, or that of a kept question, or the person's, or that of the Unattended.
-func (x *Executor) ask(ctx context.Context, person Confirmer, q *Question, h *Held) (Answer, error) {
-	if h != nil {
-		h.File = q.Preview.FileName
-	}
-	if a, ok := h.next(q); ok {
-		return a, nil
-	}
-	if x.Recorded != nil {
-		if a, ok := x.Recorded.Find(q); ok {
-			h.add(q, a, "")
-			return a, nil
+// answer gets the answer to a question: the one that was collected before, or that of an
+// earlier run, or that of this one.
+func (d dialog) answer(ctx context.Context, q *Question) (Answer, error) {
+	d.held.File = q.Preview.FileName
+	if !d.collects {
+		if answer, ok := d.held.next(q); ok {
+			return answer, nil
 		}
 	}
-	a, err := x.askAnyone(ctx, person, q, h)
-	if err == nil && x.Recorded != nil {
-		x.Recorded.Keep(q, a)
+	if d.Recorded != nil {
+		if answer, ok := d.Recorded.Find(q); ok {
+			d.collect(q, answer, "")
+			return answer, nil
+		}
 	}
-	return a, err
+	answer, err := d.answerNow(ctx, q)
+	if err == nil && d.Recorded != nil {
+		d.Recorded.Keep(q, answer)
+	}
+	return answer, err
 }
 
-// askAnyone gets the answer of this run to a question.
-func (x *Executor) askAnyone(ctx context.Context, person Confirmer, q *Question, h *Held) (Answer, error) {
-	if x.Unattended != nil {
-		if a, id, ok := x.Unattended.Answered(ctx, q); ok && (h != nil && h.holding || x.Unattended.Claim(ctx, id)) {
-			h.add(q, a, id)
-			return a, nil
+// answerNow gets the answer of this run to a question: that of a kept question, or the person's, or
+// that of the Unattended.
+func (d dialog) answerNow(ctx context.Context, q *Question) (Answer, error) {
+	if d.Unattended != nil {
+		if answer, id, ok := d.Unattended.Answered(ctx, q); ok && (d.collects || d.Unattended.Claim(ctx, id)) {
+			d.collect(q, answer, id)
+			return answer, nil
 		}
 	}
-	a, err := person.Confirm(ctx, *q)
-	if absent, ok := errors.AsType[*NeedsConfirmation](err); ok && x.Unattended != nil && ctx.Err() == nil {
-		if a, absent.Kept, ok = x.Unattended.Absent(ctx, q); !ok {
-			return a, absent
+	answer, err := d.person.Confirm(ctx, *q)
+	if absent, ok := errors.AsType[*NeedsConfirmation](err); ok && d.Unattended != nil && ctx.Err() == nil {
+		if answer, absent.Kept, ok = d.Unattended.Absent(ctx, q); !ok {
+			return answer, absent
 		}
 		err = nil
 	}
 	if err == nil {
-		h.add(q, a, "")
-		if x.Unattended != nil {
-			x.Unattended.Settled(ctx, q.Tool, q.Call, true)
+		d.collect(q, answer, "")
+		if d.Unattended != nil {
+			d.Unattended.Settled(ctx, q.Tool, q.Call, true)
 		}
 	}
-	return a, err
+	return answer, err
+}
+
+// collect keeps an answer for when the call is made. claim is the id of a kept one; "" if it needs
+// no claim.
+func (d dialog) collect(q *Question, answer Answer, claim string) {
+	if !d.collects {
+		return
+	}
+	d.held.answers = append(d.held.answers, heldAnswer{answer, basisOf(q)})
+	if claim != "" {
+		d.held.Claims = append(d.held.Claims, claim)
+	}
 }
 
 // accept returns how a call runs whose question was answered with yes, and stores what the answer
@@ -295,13 +359,13 @@ func (x *Executor) accept(ctx context.Context, q *Question, call registry.Call, 
 	if a.Settled != nil {
 		return a.Settled.Confine, nil
 	}
-	if now := x.Decider.Decide(ctx, q.Tool, call); now.Decision == policy.Deny {
+	if now := x.Decide(ctx, q.Tool, call); now.Decision == policy.Deny {
 		// The rules have changed while the question was open.
 		return q.Verdict.Confine, denied(q.Tool, now)
 	}
 	scope, always := q.Scope(a.Choice)
-	if always && x.Approvals != nil {
-		x.warnUnsaved(q.Tool, x.Approvals.Remember(ctx, q.Tool, scope))
+	if always && x.Remember != nil {
+		x.warnUnsaved(q.Tool, x.Remember(ctx, q.Tool, scope))
 	}
 	if q.Verdict.Accept != nil && caller.Token(ctx) == "" {
 		// A client with a token of its own does not answer for others.
@@ -332,16 +396,7 @@ func (x *Executor) revise(ctx context.Context, t *registry.Tool,
 	}
 	next.Tool, next.Place, next.Emit, next.Progress = call.Tool, call.Place, call.Emit, call.Progress
 	next.Params = bytes.Clone(next.Params)
-	return x.vet(ctx, t, next, nil)
-}
-
-// unasked returns the outcome of a call that was not confirmed. If its check or
-// preview found that it can only fail, this is the result of that failure.
-func unasked(err error) (registry.Result, error) {
-	if failed, ok := errors.AsType[*registry.FailedError](err); ok {
-		return failed.Result, nil
-	}
-	return registry.Result{}, err
+	return x.vet(ctx, t, next, &Held{})
 }
 
 // admitting returns what decides about the params that a running call leads to; see
@@ -351,7 +406,7 @@ func (x *Executor) admitting(t *registry.Tool, call registry.Call,
 	return func(ctx context.Context, params json.RawMessage, agreed bool) error {
 		next := call
 		next.Params = params
-		vetted, v, err := x.vet(ctx, t, next, nil)
+		vetted, v, err := x.vet(ctx, t, next, &Held{})
 		switch {
 		case err != nil:
 			return err

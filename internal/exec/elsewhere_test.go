@@ -24,7 +24,7 @@ func (p *patient) Confirm(ctx context.Context, q Question) (Answer, error) {
 	return q.Elsewhere(ctx, func(id string) { p.tr.add("waits " + id) }, func() bool { return p.mayAnswer })
 }
 
-// shift is a Decider whose verdict changes.
+// shift decides with a verdict that changes.
 type shift struct{ now policy.Verdict }
 
 func (s *shift) Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict { return s.now }
@@ -53,7 +53,7 @@ func TestElsewhere(t *testing.T) {
 			r, s := newShelf()
 			person := &patient{script{tr: r.tr}, true}
 			decider := &shift{tt.asks}
-			r.x.Decider, r.x.Confirmer = decider, func() Confirmer { return person }
+			r.x.Decide, r.x.Confirmer = decider.Decide, func() Confirmer { return person }
 			s.then, s.change = time.Now().Add(3*time.Second), func() { s.stamp++; tt.change(decider, s) }
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("over"))
 			defer cancel()
@@ -99,7 +99,7 @@ func TestElsewhereIsLate(t *testing.T) {
 	r, s := newShelf()
 	decider := &shift{ask()}
 	person := &patient{script{tr: r.tr}, false}
-	r.x.Decider, r.x.Confirmer = decider, func() Confirmer { return person }
+	r.x.Decide, r.x.Confirmer = decider.Decide, func() Confirmer { return person }
 	s.answer = &Answer{Choice: Yes}
 	if a, err := r.x.elsewhere(r.tool, registry.Call{}, Question{Tool: r.tool})(t.Context(), func(string) {}, func() bool { return false }); !errors.Is(err, ErrAnswered) || a.Choice != No {
 		t.Errorf("%v, %v", a, err)

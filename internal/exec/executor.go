@@ -19,8 +19,8 @@ type Executor struct {
 	// Validate checks params against the input schema, as registry.Validate
 	// does. Required.
 	Validate func(context.Context, *registry.Tool, json.RawMessage) error
-	// Decider decides whether a call may run. Required.
-	Decider Decider
+	// Decide decides whether a call may run, as [policy.Policy.Decide] does. Required.
+	Decide func(context.Context, *registry.Tool, registry.Call) policy.Verdict
 	// Confirmer returns the Confirmer to use. It is called only if there is a
 	// question. If it is nil or returns nil, nobody can be asked.
 	Confirmer func() Confirmer
@@ -28,20 +28,17 @@ type Executor struct {
 	Unattended Unattended
 	// Recorded has the answers of an earlier run and keeps those of this one. May be nil.
 	Recorded Answers
-	// Approvals stores "always" answers. If nil, that answer is not offered.
-	Approvals Rememberer
+	// Remember stores an "always" answer. If nil, that answer is not offered.
+	Remember func(context.Context, *registry.Tool, policy.Scope) error
 	// Wrap wraps every tool; the first middleware is the outermost. The time limit is
 	// inside all of them.
 	Wrap []registry.Middleware
-	// Timeout replaces the tool's own time limit. 0 keeps it; a negative value means
-	// no limit.
-	Timeout time.Duration
-	// Grace is how long a tool may clean up after its context is done; 0 means 5 s. A
+	// TimeLimit returns what replaces a tool's own time limit. Zero keeps it; a negative value
+	// means no limit. May be nil.
+	TimeLimit func(*registry.Tool) time.Duration
+	// Grace is how long a tool may clean up after its context is done; zero means 5 s. A
 	// tool that takes longer is abandoned.
 	Grace time.Duration
-	// Limits returns the time limit of a tool from the settings, or 0 if there is
-	// none. Timeout takes precedence. May be nil.
-	Limits func(*registry.Tool) time.Duration
 	// Confine returns a tool whose Run confines its program. It is called for each
 	// call whose verdict requires the sandbox, and is inside all of Wrap. If nil,
 	// such calls are refused.
@@ -71,14 +68,15 @@ func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.
 }
 
 // ExecuteHeld is like Execute for a call that was held: the answers that were collected are
-// not asked for again. nil means it was not held.
+// not asked for again. With a nil h the call was not held.
 func (x *Executor) ExecuteHeld(ctx context.Context, t *registry.Tool,
 	call registry.Call, h *Held) (registry.Result, error) {
 	ctx, span := tracing.Start(ctx, tracing.Call, "execute_tool")
 	defer span.End()
-	r := Record{Tool: t, Call: x.prepared(t, call), Start: time.Now()}
-	r.Result, r.Err = x.execute(ctx, &r, h)
-	return x.finish(ctx, r)
+	if h == nil {
+		h = &Held{}
+	}
+	return x.finish(ctx, x.execute(ctx, t, x.prepared(t, call), h))
 }
 
 // prepared returns a call with params of its own, and without output that hooks have to
@@ -94,29 +92,20 @@ func (x *Executor) prepared(t *registry.Tool, call registry.Call) registry.Call 
 	return call
 }
 
-// Check validates the params of a call as Execute does before the decision: against
-// the schema, then with the tool's own check. It needs only the field Validate.
-func (x *Executor) Check(ctx context.Context, t *registry.Tool, call registry.Call) error {
+// Check checks the params of a call as Execute does before the decision: with validate, which checks
+// them against the schema, then with the tool's own check.
+func Check(ctx context.Context, validate func(context.Context, *registry.Tool, json.RawMessage) error,
+	t *registry.Tool, call registry.Call) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("calling %q: %w", t.Name, err)
 	}
-	if err := x.Validate(ctx, t, call.Params); err != nil {
+	if err := validate(ctx, t, call.Params); err != nil {
 		return err
 	}
 	if t.Check == nil {
 		return nil
 	}
 	return catchPanic(t, "checking params", func() error { return t.Check(ctx, call) })
-}
-
-// Decider decides about calls. It is implemented by *policy.Policy.
-type Decider interface {
-	Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict
-}
-
-// Rememberer stores "always" answers. It is implemented by *policy.Approvals.
-type Rememberer interface {
-	Remember(context.Context, *registry.Tool, policy.Scope) error
 }
 
 // catchPanic calls a function of a tool and converts a panic to an error.

@@ -106,7 +106,7 @@ func newRig(v ...policy.Verdict) *rig {
 			}
 			return nil
 		},
-		Decider: &fixed{tr, v}, Confirmer: func() Confirmer { return r.script }, Approvals: r.memory,
+		Decide: (&fixed{tr, v}).Decide, Confirmer: func() Confirmer { return r.script }, Remember: r.memory.Remember,
 		Warn: func(d registry.Diagnostic) { r.warned = append(r.warned, d.Code+": "+d.Message) },
 	}
 	return r
@@ -242,7 +242,7 @@ func TestChoices(t *testing.T) {
 	} {
 		r := newRig(tt.verdict)
 		if !tt.remember {
-			r.x.Approvals = nil
+			r.x.Remember = nil
 		}
 		if !tt.revise {
 			r.tool.Revise = nil

@@ -74,7 +74,7 @@ func (x *Executor) settlement(ctx context.Context, t *registry.Tool, call regist
 	if a, id, ok := x.Unattended.Answered(ctx, q); ok && x.Unattended.Claim(ctx, id) {
 		return a, true
 	}
-	switch now := x.Decider.Decide(ctx, t, call); {
+	switch now := x.Decide(ctx, t, call); {
 	case now.Decision == policy.Deny:
 		return Answer{Choice: No, Settled: &now}, true
 	case now.Decision != policy.Ask && !q.Verdict.Firm:
@@ -107,8 +107,7 @@ type Held struct {
 	Claims []string
 
 	copy    int
-	answers []heldAnswer
-	holding bool // answers are being collected
+	answers []heldAnswer // that were collected and not used yet
 
 	hooked bool // the hooks were run, with this outcome
 	params json.RawMessage
@@ -125,29 +124,22 @@ type heldAnswer struct {
 // are held before this one, each of which needs its own answer. The error is the cause
 // of ctx.
 func (x *Executor) Hold(ctx context.Context, t *registry.Tool, call registry.Call, copy int) (*Held, error) {
-	h := &Held{copy: copy, holding: true}
-	call = x.prepared(t, call)
-	call, v, err := x.vet(ctx, t, call, h)
+	h := &Held{copy: copy}
+	call, v, err := x.vet(ctx, t, x.prepared(t, call), h)
 	if err == nil && v.Decision == policy.Ask {
-		_, err = x.confirm(ctx, &Record{Tool: t, Call: call, Verdict: v}, h)
-		if open, ok := errors.AsType[*NeedsConfirmation](err); ok {
-			h.Open = open
-		}
+		_, err = x.dialog(h, true).confirm(ctx, t, call, v)
+		h.Open, _ = errors.AsType[*NeedsConfirmation](err)
 	}
-	h.holding = false
 	return h, context.Cause(ctx)
 }
 
 // basisOf identifies the state of the files that a question shows.
 func basisOf(q *Question) string { return q.Preview.Basis + q.Preview.OriginalContent }
 
-// hasAnswers reports whether there are answers that were collected and not used yet.
-func (h *Held) hasAnswers() bool { return h != nil && !h.holding && len(h.answers) > 0 }
-
 // next returns the answer that was collected for the question. It returns false if there is
 // none, or if the file has changed since.
 func (h *Held) next(q *Question) (Answer, bool) {
-	if !h.hasAnswers() {
+	if len(h.answers) == 0 {
 		return Answer{}, false
 	}
 	a := h.answers[0]
@@ -157,15 +149,4 @@ func (h *Held) next(q *Question) (Answer, bool) {
 		return Answer{}, false
 	}
 	return a.answer, true
-}
-
-// add collects an answer.
-func (h *Held) add(q *Question, a Answer, claim string) {
-	if h == nil || !h.holding {
-		return
-	}
-	h.answers = append(h.answers, heldAnswer{a, basisOf(q)})
-	if claim != "" {
-		h.Claims = append(h.Claims, claim)
-	}
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -53,8 +51,8 @@ func observed(h *hooked, decide func(string) policy.Verdict) (*Executor, *regist
 			}
 			return nil
 		},
-		Decider: decider(func(c registry.Call) policy.Verdict { note("decide", c.Params); return decide(string(c.Params)) }),
-		Hooks:   h,
+		Decide: decider(func(c registry.Call) policy.Verdict { note("decide", c.Params); return decide(string(c.Params)) }),
+		Hooks:  h,
 		Observe: func(_ context.Context, r Record) {
 			h.trace = append(h.trace, "observe "+string(r.Call.Params)+" "+r.Verdict.Decision.String()+" "+r.Result.Text())
 		},
@@ -65,10 +63,9 @@ func observed(h *hooked, decide func(string) policy.Verdict) (*Executor, *regist
 	}}}
 }
 
-type decider func(registry.Call) policy.Verdict
-
-func (d decider) Decide(_ context.Context, _ *registry.Tool, c registry.Call) policy.Verdict {
-	return d(c)
+// decider returns a function that decides by the call alone.
+func decider(decide func(registry.Call) policy.Verdict) func(context.Context, *registry.Tool, registry.Call) policy.Verdict {
+	return func(_ context.Context, _ *registry.Tool, c registry.Call) policy.Verdict { return decide(c) }
 }
 
 func allowAll(string) policy.Verdict { return policy.Verdict{Decision: policy.Allow} }
@@ -143,35 +140,6 @@ func TestScreenedOutputIsNotStreamed(t *testing.T) {
 		if _, err := x.Execute(t.Context(), tool, registry.Call{Emit: func(registry.Content) { n++ }}); err != nil || (n == 0) != screens {
 			t.Errorf("screened %t: %d pieces, %v", screens, n, err)
 		}
-	}
-}
-
-func TestLimitsFromSettings(t *testing.T) {
-	for name, tt := range map[string]struct {
-		own, set, flag time.Duration
-		want           time.Duration // 0 means none
-	}{
-		"the tool's own":           {time.Minute, 0, 0, time.Minute},
-		"the settings'":            {time.Minute, time.Hour, 0, time.Hour},
-		"the flag's":               {time.Minute, time.Hour, time.Second, time.Second},
-		"no limit by the settings": {time.Minute, -1, 0, 0},
-		"no limit by the flag":     {time.Minute, time.Hour, -1, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {
-					if end, ok := ctx.Deadline(); ok != (tt.want > 0) || ok && time.Until(end) != tt.want {
-						t.Errorf("deadline in %s, %t", time.Until(end), ok)
-					}
-					return registry.Result{}, nil
-				})
-				tool.Timeout, x.Timeout = tt.own, tt.flag
-				x.Limits = func(*registry.Tool) time.Duration { return tt.set }
-				if _, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil {
-					t.Fatal(err)
-				}
-			})
-		})
 	}
 }
 
@@ -250,7 +218,7 @@ func TestWhatACallLeadsToIsDecided(t *testing.T) {
 	} {
 		var got error
 		x := &Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
-			Decider: decider(func(c registry.Call) policy.Verdict {
+			Decide: decider(func(c registry.Call) policy.Verdict {
 				if string(c.Params) == "{}" {
 					return tt.first
 				}
@@ -268,7 +236,7 @@ func TestWhatACallLeadsToIsDecided(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
-	x := &Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decider: decider(func(registry.Call) policy.Verdict { return allow }),
+	x := &Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decide: decider(func(registry.Call) policy.Verdict { return allow }),
 		Hooks: &hooked{params: `{"n":2}`}}
 	if err := x.admitting(&registry.Tool{}, registry.Call{}, false)(t.Context(), json.RawMessage(`{"n":1}`), true); !errors.Is(err, registry.ErrDenied) {
 		t.Errorf("a hook changes it: %v", err)

@@ -19,10 +19,9 @@ const defaultGrace = 5 * time.Second
 // limited returns the tool's Run with its time limit and with panics caught.
 func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
 	limit := t.Timeout
-	if x.Limits != nil {
-		limit = cmp.Or(x.Limits(t), limit)
+	if x.TimeLimit != nil {
+		limit = cmp.Or(x.TimeLimit(t), limit)
 	}
-	limit = cmp.Or(x.Timeout, limit)
 	inner := t.Run
 	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		over := &TimeoutError{Tool: t.Name, Server: t.Server, Limit: limit}
@@ -127,50 +126,50 @@ func (o *emitter) close() {
 	o.closed = true
 }
 
-// offerOutside asks whether a call that failed because of the sandbox runs again
-// outside. If not, it returns the result of the first run.
-func (x *Executor) offerOutside(ctx context.Context, r *Record, first registry.Result) (registry.Result, error) {
-	start := time.Now()
-	err := x.confirmOutside(ctx, r, first)
-	r.Asked += time.Since(start)
-	if cause := context.Cause(ctx); cause != nil {
-		return canceled(r.Tool, first, cause)
+// runOutside runs a call again outside the sandbox, which has made first fail.
+func (x *Executor) runOutside(ctx context.Context, t *registry.Tool,
+	call registry.Call, first registry.Result) (registry.Result, error) {
+	if call.Emit != nil {
+		call.Emit(registry.TextContent("[again, outside the sandbox]\n"))
 	}
-	if err != nil {
-		if denied, ok := errors.AsType[*Denied](err); ok && denied.Said != "" {
-			first = first.WithNote("The user declined to run it outside the sandbox. The reason given: " + denied.Said)
-		}
-		return first, nil
-	}
-	r.Outside = true
-	if r.Call.Emit != nil {
-		r.Call.Emit(registry.TextContent("[again, outside the sandbox]\n"))
-	}
-	second, err := x.run(ctx, r.Tool, r.Call, policy.Confinement{})
+	second, err := x.run(ctx, t, call, policy.Confinement{})
 	second.Duration += first.Duration
 	if err != nil && !second.IsError {
 		return second, err
 	}
-	note := fmt.Sprintf("This is the second run, outside the sandbox, which the user allowed. The first run, in the sandbox, failed (%s). The sandbox denied: %s",
+	note := fmt.Sprintf("This is the second run, outside the sandbox, which the user allowed. "+
+		"The first run, in the sandbox, failed (%s). The sandbox denied: %s",
 		first.Summary, strings.Join(first.Denied, "; "))
 	return second.WithShownNote(note), err
 }
 
-// confirmOutside returns nil only if the call may still run and a person wants it to
-// run outside the sandbox.
-func (x *Executor) confirmOutside(ctx context.Context, r *Record, first registry.Result) error {
-	person := x.person()
-	if person == nil {
+// staysInside returns the outcome of a call that failed in the sandbox and does not run outside.
+func staysInside(ctx context.Context, t *registry.Tool, first registry.Result, why error) (registry.Result, error) {
+	if cause := context.Cause(ctx); cause != nil {
+		return canceled(t, first, cause)
+	}
+	if denied, ok := errors.AsType[*Denied](why); ok && denied.Said != "" {
+		first = first.WithNote("The user declined to run it outside the sandbox. The reason given: " + denied.Said)
+	}
+	return first, nil
+}
+
+// confirmOutside returns nil only if a call may still run and a person wants it to run outside the
+// sandbox, which has made first fail.
+func (x *Executor) confirmOutside(ctx context.Context, t *registry.Tool,
+	call registry.Call, first registry.Result) error {
+	d := x.dialog(&Held{}, false)
+	if d.person == nil {
 		return registry.ErrNeedsConfirmation
 	}
-	v, err := x.admit(ctx, r.Tool, r.Call)
+	_, v, err := x.admit(ctx, t, call)
 	if err != nil {
 		return err
 	}
 	if !v.Confine.Outside {
 		return registry.ErrDenied
 	}
-	q := &Question{Tool: r.Tool, Call: r.Call, Denied: first.Denied, Choices: []Choice{Yes, No}}
+	q := &Question{Tool: t, Call: call, Denied: first.Denied, Choices: []Choice{Yes, No}}
 	q.Verdict = policy.Verdict{Commands: v.Commands,
 		Reason: fmt.Sprintf("it failed in the sandbox (%s); outside, it can do all that you can", first.Summary)}
 	if v.Confine.Changed != nil {
@@ -179,10 +178,10 @@ func (x *Executor) confirmOutside(ctx context.Context, r *Record, first registry
 				strings.Join(changed, ", "))
 		}
 	}
-	if q.Preview, err = x.preview(ctx, r.Tool, r.Call); err != nil {
+	if q.Preview, err = x.preview(ctx, t, call); err != nil {
 		return err
 	}
-	defer person.Turn()()
-	_, err = x.askPerson(ctx, person, q, nil)
-	return err
+	defer d.person.Turn()()
+	_, err = d.ask(ctx, q)
+	return cmp.Or(err, context.Cause(ctx))
 }

@@ -20,7 +20,7 @@ import (
 func runner(run func(context.Context, registry.Call) (registry.Result, error)) (*Executor, *registry.Tool) {
 	x := &Executor{
 		Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
-		Decider:  &fixed{&trace{}, []policy.Verdict{{Decision: policy.Allow}}},
+		Decide:   (&fixed{&trace{}, []policy.Verdict{{Decision: policy.Allow}}}).Decide,
 	}
 	return x, &registry.Tool{Definition: registry.Definition{Name: "t"}, Behavior: registry.Behavior{Run: run}}
 }
@@ -47,7 +47,7 @@ func TestTimeLimit(t *testing.T) {
 						return registry.TextResult("done"), nil
 					}
 				})
-				tool.Timeout, x.Timeout = tt.own, tt.override
+				tool.Timeout, x.TimeLimit = tt.own, limit(tt.override)
 				res, err := x.Execute(t.Context(), tool, registry.Call{})
 				if errors.Is(err, ErrTimeout) != tt.over {
 					t.Fatalf("error %v", err)
@@ -69,7 +69,7 @@ func TestTimeoutErrorNamesLimit(t *testing.T) {
 			<-ctx.Done()
 			return registry.Result{}, ctx.Err()
 		})
-		x.Timeout = 3 * time.Second
+		x.TimeLimit = limit(3 * time.Second)
 		res, err := x.Execute(t.Context(), tool, registry.Call{})
 		var te *TimeoutError
 		if !errors.As(err, &te) || te.Limit != 3*time.Second || !strings.Contains(err.Error(), "--timeout") {
@@ -96,7 +96,7 @@ func TestResultBeatsTimeLimit(t *testing.T) {
 			<-ctx.Done()
 			return registry.TextResult("done anyway"), nil
 		})
-		x.Timeout = time.Second
+		x.TimeLimit = limit(time.Second)
 		if res, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil || res.IsError {
 			t.Errorf("%+v, %v", res, err)
 		}
@@ -147,7 +147,7 @@ func TestToolThatIgnoresContextIsAbandoned(t *testing.T) {
 			call.Progress(registry.Progress{})
 			return registry.TextResult("late"), nil
 		})
-		x.Timeout, x.Grace = time.Second, 2*time.Second
+		x.TimeLimit, x.Grace = limit(time.Second), 2*time.Second
 		start := time.Now()
 		res, err := x.Execute(t.Context(), tool, registry.Call{
 			Emit:     func(registry.Content) { emitted++ },
@@ -214,7 +214,7 @@ func TestTimeLimitIsInsideWrap(t *testing.T) {
 			<-ctx.Done()
 			return registry.Result{}, ctx.Err()
 		})
-		x.Timeout = time.Second
+		x.TimeLimit = limit(time.Second)
 		x.Wrap = []registry.Middleware{func(t registry.Tool) registry.Tool {
 			run := t.Run
 			t.Run = func(ctx context.Context, c registry.Call) (registry.Result, error) {
@@ -354,9 +354,9 @@ func TestDeniedCallKeepsItsResultWithoutYes(t *testing.T) {
 		{"nobody can be asked after all", func(r *rig) { r.script.err = registry.ErrNeedsConfirmation }, asked},
 		{"no terminal", func(r *rig) { r.x.Confirmer = func() Confirmer { return nil } }, inside},
 		{"no confirmer", func(r *rig) { r.x.Confirmer = nil }, inside},
-		{"not to be left", func(r *rig) { r.x.Decider = &fixed{r.tr, []policy.Verdict{confinedVerdict()}} }, inside},
-		{"denied by now", func(r *rig) { r.x.Decider = &fixed{r.tr, []policy.Verdict{mayLeave(), deny()}} }, inside + " validate check decide"},
-		{"not to be left by now", func(r *rig) { r.x.Decider = &fixed{r.tr, []policy.Verdict{mayLeave(), confinedVerdict()}} }, inside + " validate check decide"},
+		{"not to be left", func(r *rig) { r.x.Decide = (&fixed{r.tr, []policy.Verdict{confinedVerdict()}}).Decide }, inside},
+		{"denied by now", func(r *rig) { r.x.Decide = (&fixed{r.tr, []policy.Verdict{mayLeave(), deny()}}).Decide }, inside + " validate check decide"},
+		{"not to be left by now", func(r *rig) { r.x.Decide = (&fixed{r.tr, []policy.Verdict{mayLeave(), confinedVerdict()}}).Decide }, inside + " validate check decide"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -476,7 +476,7 @@ func TestQuestionNamesChangedFiles(t *testing.T) {
 func TestSecondRunHasItsOwnTimeLimit(t *testing.T) {
 	r := newDeniedRig(mayLeave())
 	r.script.answers = []Answer{{Choice: Yes}}
-	r.x.Timeout = time.Minute
+	r.x.TimeLimit = limit(time.Minute)
 	var deadlines []time.Time
 	r.tool.Run = func(ctx context.Context, _ registry.Call) (registry.Result, error) {
 		d, _ := ctx.Deadline()
@@ -486,4 +486,9 @@ func TestSecondRunHasItsOwnTimeLimit(t *testing.T) {
 	if _, err := r.execute(t, `{}`); err != nil || len(deadlines) != 2 || !deadlines[1].After(deadlines[0]) {
 		t.Errorf("%v, %v", err, deadlines)
 	}
+}
+
+// limit is a time limit for every tool.
+func limit(d time.Duration) func(*registry.Tool) time.Duration {
+	return func(*registry.Tool) time.Duration { return d }
 }

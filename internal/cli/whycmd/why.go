@@ -248,7 +248,7 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 // that takes some, it decides about the tool as a whole, and the note says so.
 func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy,
 	t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
-	err = (&exec.Executor{Validate: reg.Validate}).Check(ctx, t, call)
+	err = exec.Check(ctx, reg.Validate, t, call)
 	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && isEmptyObject(call.Params) {
 		note := "no params were given, so rules on commands, paths, addresses and params are ignored"
 		if t.Confirm != nil {

@@ -33,6 +33,7 @@ import (
 	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/store"
@@ -260,6 +261,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	noticeWorkspace(set, opts.Preset, reports)
 	sources, connections := sources.New(ctx, sources.Options{Programs: programs, Facts: facts, Logins: logins,
 		Listings: listings, Kept: kept, Base: base, Earlier: before, Notice: reports.notice, Tools: own,
+		Secrets:   func(api string) []string { return mask.Secrets(table.APIsKey, api) },
 		Evaluator: deps.Evaluator, Host: opts.Host, Replayed: replayed,
 		OnlyLocal: onlyLocal(opts.Preset), Inside: inside})
 	if err := rules.CheckExamples(ctx, sources.Builtin, programs.Shell()); err != nil {

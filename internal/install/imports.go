@@ -90,42 +90,22 @@ func refer(entry json.RawMessage, environ []string) (json.RawMessage, []string) 
 		return entry, nil
 	}
 	var notes []string
-	note := func(key string, v *jsonx.Value, masked string) {
-		if !strings.Contains(masked, secret.Masked) {
+	noted := map[string]bool{}
+	table.NewIndex().Row(table.ServersKey).Secrets(root, func(s table.Secret) {
+		if !s.Telling || noted[s.Key] || secret.Source(s.Text) == s.Text {
 			return
 		}
-		reference, variable := referenceTo(v.Text(), environ)
-		if reference == "" {
-			notes = append(notes, key+" is copied as it is; a reference such as env:NAME keeps it out of the settings")
-			return
-		}
-		*v = *jsonx.NewString(reference)
-		notes = append(notes, key+" refers to the variable "+variable+", which has the same value")
-	}
-	for _, set := range []struct{ name, separator string }{{"env", "="}, {"headers", ": "}} {
-		if pairs := root.Get(set.name); pairs != nil {
-			for _, m := range pairs.Members {
-				note(set.name+"."+m.Name, m.Value, secret.Word("", m.Name+set.separator+m.Value.Text()))
-			}
-		}
-	}
-	if args := root.Get("args"); args != nil && !slices.Equal(secret.Args(args.Strings()), args.Strings()) {
-		notes = append(notes,
-			"args has a secret, which is copied as it is; a variable such as $NAME keeps it out of the settings")
-	}
-	for _, key := range []string{"url", "httpUrl"} {
-		if address := root.Get(key).Text(); secret.MaskKnown(address) != address {
+		noted[s.Key] = true
+		if s.Text != s.At.Text() {
 			notes = append(notes,
-				key+" has a secret, which is copied as it is; a variable such as $NAME keeps it out of the settings")
+				s.Key+" has a secret, which is copied as it is; a variable such as $NAME keeps it out of the settings")
+		} else if reference, variable := referenceTo(s.Text, environ); reference == "" {
+			notes = append(notes, s.Key+" is copied as it is; a reference such as env:NAME keeps it out of the settings")
+		} else {
+			*s.At = *jsonx.NewString(reference)
+			notes = append(notes, s.Key+" refers to the variable "+variable+", which has the same value")
 		}
-	}
-	if oauth := root.Get("oauth"); oauth != nil {
-		for _, m := range oauth.Members {
-			if m.Value.Is(jsonx.String) && secret.Named(m.Name) {
-				note("oauth."+m.Name, m.Value, secret.Word("", m.Name+"="+m.Value.Text()))
-			}
-		}
-	}
+	})
 	if root.Get("trust").Is(jsonx.True) {
 		notes = append(notes, "trust: true is copied, so its tools run without a question")
 	}

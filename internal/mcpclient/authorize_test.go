@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -166,6 +167,11 @@ func repeats(next http.Handler) http.Handler {
 	})
 }
 
+// hides makes some texts the secrets of the settings.
+func hides(secrets ...string) func(*Options) {
+	return func(o *Options) { o.Hide = secret.NewReplacer(secrets).Replace }
+}
+
 // An error that repeats what was sent does not show tokens or secrets of the
 // settings.
 func TestErrorsDoNotShowSecrets(t *testing.T) {
@@ -177,7 +183,7 @@ func TestErrorsDoNotShowSecrets(t *testing.T) {
 		"MCP error -1: sent: Bearer *** ***": login,
 		"MCP error -1: sent: Basic *** ":     basic,
 	} {
-		tools, _ := discovered(t, source(t, server, (&keys{tokens: []string{"access-t0ken"}}).use))
+		tools, _ := discovered(t, source(t, server, (&keys{tokens: []string{"access-t0ken"}}).use, hides("key-secret", "ada:pass-word")))
 		if r := run(t, tools, "echo", `{"text":"hi"}`); r.Text() != want {
 			t.Errorf("%q, want %q", r.Text(), want)
 		}

@@ -50,7 +50,7 @@ func (d *dialer) dial(ctx context.Context, server settings.Server, over string, 
 // newSession returns a session without a connection, and the context for one, which does not belong
 // to the caller in ctx.
 func (d *dialer) newSession(ctx context.Context, server settings.Server, over string) (context.Context, *session) {
-	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: d.opts.newMask(server)}
+	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: d.opts.hide}
 	sess.limit.Store(d.opts.Limits.frame())
 	if over != transportStdio {
 		sess.jar = d.cookies.of(d.opts.owner(ctx), server)

@@ -205,7 +205,6 @@ func TestFilter(t *testing.T) {
 func TestServersThatDoNotStart(t *testing.T) {
 	missing := settings.Server{Name: "test", Command: "no-such-program-here"}
 	secret := stdioServer(t, "--exit", "7", "--stderr", `one\ntwo\nbad key s3cret-value\e[2J\nfour`)
-	secret.Env = append(secret.Env, settings.Pair{Name: "API_KEY", Value: "s3cret-value"})
 	tests := []struct {
 		name   string
 		server settings.Server
@@ -230,7 +229,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := source(t, tt.server, func(o *Options) {
+			s := source(t, tt.server, hides("s3cret-value"), func(o *Options) {
 				if strings.Contains(tt.want[0], "500ms") {
 					o.ConnectTimeout = 500 * time.Millisecond
 				}

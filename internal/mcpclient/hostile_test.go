@@ -283,9 +283,8 @@ func TestURLsToOpenBeforeACall(t *testing.T) {
 // settings masked.
 func TestLogging(t *testing.T) {
 	server := stdioServer(t, "--stderr", `using s3cret-value\nready`)
-	server.Env = append(server.Env, pair("API_TOKEN", "s3cret-value"))
 	var log syncBuffer
-	s := source(t, server, func(o *Options) {
+	s := source(t, server, hides("s3cret-value"), func(o *Options) {
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	discovered(t, s)

@@ -272,9 +272,7 @@ func TestHTTPRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			web := serve(t, tt.wrap)
-			server := httpServer(web.URL + "?key=tok-123456")
-			server.Headers = []settings.Pair{pair("Authorization", "Bearer tok-123456")}
-			_, _, err := source(t, server).Discover(t.Context())
+			_, _, err := source(t, httpServer(web.URL+"?key=tok-123456"), hides("tok-123456")).Discover(t.Context())
 			if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "tok-123456") {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}

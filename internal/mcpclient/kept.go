@@ -60,7 +60,7 @@ var errNotKept = errors.New("the server is not kept")
 // start a server of its own.
 func (c *connector) attach(ctx context.Context, server settings.Server) (*session, error) {
 	sess := &session{transport: transportStdio, limit: &wire.CurrentLimit{},
-		mask: c.opts.newMask(server), after: func() {}}
+		mask: c.opts.hide, after: func() {}}
 	sess.limit.Store(c.opts.Limits.frame())
 	conn, err := c.keeperOf(ctx, server, sess)
 	if conn != nil {

@@ -36,7 +36,7 @@ type Options struct {
 	Expand func(context.Context, settings.Server) (settings.Server, error)
 
 	// Hide masks the secrets of all settings in text that a server gave, which may have read
-	// them elsewhere. If nil, only those in Server are masked.
+	// them elsewhere. If nil, none are masked.
 	Hide func(string) string
 
 	// Folder returns the folder in which a stdio server without a cwd starts. nil means the

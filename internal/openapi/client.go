@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -46,9 +45,10 @@ type client struct {
 	http      *http.Client
 	login     Authorizer // nil means none
 
-	mu     sync.Mutex
-	tokens []string // of the last logins, newest first
-	mask   *strings.Replacer
+	mu      sync.Mutex
+	secrets []string // of the settings
+	tokens  []string // of the last logins, newest first
+	mask    *strings.Replacer
 }
 
 func newClient(api settings.API, o *Options) (*client, error) {
@@ -77,7 +77,15 @@ func newClient(api settings.API, o *Options) (*client, error) {
 	if api.OAuth != nil && o.Auth != nil {
 		c.login = o.Auth(api)
 	}
-	c.mask = secret.NewReplacer(c.secrets())
+	if o.Secrets != nil {
+		c.secrets = o.Secrets()
+	}
+	for _, way := range api.Auth {
+		if way.Basic != nil { // the header has both in one
+			c.secrets = append(c.secrets, way.Basic.Username+":"+way.Basic.Password)
+		}
+	}
+	c.mask = secret.NewReplacer(c.secrets)
 	return c, nil
 }
 
@@ -102,37 +110,6 @@ func (c *client) useProxy(dialer *webaddr.Dialer, proxy func(*url.URL) (*url.URL
 	}
 }
 
-// secrets returns the credentials of the settings and the tokens that were sent, in every
-// form in which they are sent.
-func (c *client) secrets() []string {
-	var out []string
-	add := func(values ...string) {
-		for _, v := range values {
-			out = append(out, v, url.QueryEscape(v), url.PathEscape(v), base64.StdEncoding.EncodeToString([]byte(v)))
-		}
-	}
-	for _, h := range c.api.Headers {
-		add(h.Value)
-		if _, token, ok := strings.Cut(h.Value, " "); ok { // "Bearer …"
-			add(token)
-		}
-	}
-	for _, way := range c.api.Auth {
-		switch {
-		case way.Bearer != "":
-			add(way.Bearer)
-		case way.Basic != nil:
-			add(way.Basic.Password, way.Basic.Username+":"+way.Basic.Password)
-		case way.APIKey != nil:
-			add(way.APIKey.Value)
-		case way.OAuth != nil:
-			add(way.OAuth.ClientSecret)
-		}
-	}
-	add(c.tokens...)
-	return out
-}
-
 // maxTokens is how many tokens are masked: calls that run at once may have sent other ones
 // than the last.
 const maxTokens = 4
@@ -143,7 +120,7 @@ func (c *client) sends(token string) {
 	defer c.mu.Unlock()
 	if !slices.Contains(c.tokens, token) {
 		c.tokens = append([]string{token}, c.tokens[:min(len(c.tokens), maxTokens-1)]...)
-		c.mask = secret.NewReplacer(c.secrets())
+		c.mask = secret.NewReplacer(slices.Concat(c.secrets, c.tokens))
 	}
 }
 
@@ -158,7 +135,7 @@ func (c *client) hide(text string) string {
 // hideIn masks the credentials in a body from the server, which has them with escapes if it
 // is JSON.
 func (c *client) hideIn(body []byte) []byte {
-	if len(c.api.Headers)+len(c.api.Auth) == 0 {
+	if len(c.secrets)+len(c.api.Auth) == 0 {
 		return body
 	}
 	body = []byte(c.hide(string(body)))

@@ -81,7 +81,8 @@ func TestAddressesThatAProxyReaches(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
-	c := testClient(t, settings.API{Server: settings.Server{URL: "https://a.example"}, Spec: "api.json", Auth: []settings.Auth{{Bearer: "secret-token"}}}, Options{})
+	c := testClient(t, settings.API{Server: settings.Server{URL: "https://a.example"}, Spec: "api.json", Auth: []settings.Auth{{Bearer: "secret-token"}}},
+		Options{Secrets: func() []string { return []string{"secret-token"} }})
 	for _, tt := range []struct {
 		method, from, to string
 		before           int
@@ -122,7 +123,8 @@ func TestRedirects(t *testing.T) {
 // What a server repeats is masked as a whole and in the parts and forms in which it was sent.
 func TestRepeatedCredentials(t *testing.T) {
 	c := testClient(t, settings.API{Server: settings.Server{URL: "https://a.example", Headers: []settings.Pair{{Name: "Authorization", Value: "Token of/header"}}}, Spec: "api.json",
-		Auth: []settings.Auth{{APIKey: &settings.APIKey{In: "query", Name: "k", Value: `a/key"&é`}}}}, Options{})
+		Auth: []settings.Auth{{APIKey: &settings.APIKey{In: "query", Name: "k", Value: `a/key"&é`}}}},
+		Options{Secrets: func() []string { return []string{"Token of/header", `a/key"&é`} }})
 	for _, tt := range []struct{ repeated, want string }{
 		{"Token of/header", "***"}, {"of/header", "***"}, {"of%2Fheader", "***"}, {"b2YvaGVhZGVy", "***"},
 		{`{"a": "a\/key\u0022&\u00e9"}`, `{"a":"***"}`}, {`{"a/key\"&é": [{"of\/header": 1}, "\n"]}`, `{"***":[{"***":1},"\n"]}`},

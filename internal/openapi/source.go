@@ -34,6 +34,9 @@ type Options struct {
 	// Expand expands the strings of an API when they are used, like values.Expander.API. If
 	// nil, they are used unchanged.
 	Expand func(context.Context, settings.API) (settings.API, error)
+	// Secrets returns the secrets of the API's entry after Expand: they are masked in what the server
+	// sends. May be nil.
+	Secrets func() []string
 
 	ProjectRoot string // absolute; a relative path of a document starts there
 	Version     string // of toolreg, for servers; empty means "dev"

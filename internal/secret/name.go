@@ -5,7 +5,8 @@
 //
 // [Named] decides which names indicate secrets. [MaskKnown] is for free text, [Args]
 // for the words of a command, [Value] for decoded JSON, and [NewReplacer] for secrets
-// whose values are known.
+// whose values are known. What of the settings is secret is decided by the rows of package
+// table, which use [Text], [Line], [Word], [Source] and [Telling].
 package secret
 
 import (
@@ -31,7 +32,7 @@ func Named(name string) bool {
 	}
 	joined := strings.Join(words, "")
 	return slices.ContainsFunc(unmistakable(), func(word string) bool { return strings.Contains(joined, word) }) ||
-		slices.ContainsFunc([]string{"key", "pass", "pwd"},
+		slices.ContainsFunc([]string{"key", "pass", "pwd", "cookie"},
 			func(end string) bool { return strings.HasSuffix(joined, end) }) ||
 		slices.ContainsFunc(words, short)
 }
@@ -51,6 +52,18 @@ func short(word string) bool {
 		return true
 	}
 	return false
+}
+
+// Telling reports whether a value is masked wherever it appears, and not only where it stands: its
+// name indicates a secret, or it is a word with letters and digits, unlike those that programs are
+// configured with. Masking "debug" or "application/json" everywhere would make logs and recordings wrong.
+func Telling(name, value string) bool {
+	if scheme, token, ok := strings.Cut(value, " "); ok && scheme != "" {
+		value = token
+	}
+	const shortest = 12
+	return Named(name) || len(value) >= shortest && !strings.ContainsAny(value, " /\\:;,") &&
+		strings.ContainsAny(value, "0123456789") && strings.ContainsFunc(value, unicode.IsLetter)
 }
 
 // tokenBody is the minimum length of a token without its prefix.

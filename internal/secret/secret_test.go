@@ -85,7 +85,7 @@ func TestMask(t *testing.T) {
 		"é=ü token=ü":                                                            "é=ü token=***",
 		"":                                                                       "",
 	} {
-		if got := mask(text); got != want {
+		if got := (masker{}).text(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -125,9 +125,50 @@ func TestValue(t *testing.T) {
 	}
 }
 
+// Each secret of a text in the settings is reported, even if a variable stands for it.
+func TestSecretsInSettingsAreReported(t *testing.T) {
+	word := func(s string, found func(string)) string { return Word("--token", s, found) }
+	for _, tt := range []struct {
+		mask        func(string, func(string)) string
+		in, want    string
+		wantSecrets []string
+	}{
+		{Text, "https://u:pw@h/?key=k1&x=abcdef123456&y=z", "https://***@h/?key=***&x=***&y=z", []string{"pw", "u:pw", "k1", "abcdef123456"}},
+		{Text, "https://h/?key=$K", "https://h/?key=$K", []string{"$K"}},
+		{Text, "the password: hunter2", "the password: hunter2", nil},
+		{Line, "x --token hunter2 --key=${K} -p", "x --token *** --key=${K} -p", []string{"hunter2", "${K}"}},
+		{Line, "mysql -phunter2", "mysql -p***", []string{"hunter2"}},
+		{word, "$K", "$K", []string{"$K"}},
+		{word, "hunter2", "***", []string{"hunter2"}},
+		{word, "--x", "--x", nil},
+	} {
+		var secrets []string
+		if got := tt.mask(tt.in, func(s string) { secrets = append(secrets, s) }); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.in, got, tt.want)
+		}
+		if diff := cmp.Diff(tt.wantSecrets, secrets); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.in, diff)
+		}
+	}
+}
+
+func TestTelling(t *testing.T) {
+	for _, tt := range []struct {
+		name, value string
+		want        bool
+	}{
+		{"API_KEY", "x", true}, {"Cookie", "a=b", true}, {"X", "abcdef123456", true}, {"X", "Bearer abcdef123456", true},
+		{"X", "debug", false}, {"X", "application/json", false}, {"X", "abcdefghijklm", false}, {"X", "123456789012", false},
+	} {
+		if Telling(tt.name, tt.value) != tt.want {
+			t.Errorf("%s %s: %t", tt.name, tt.value, !tt.want)
+		}
+	}
+}
+
 func TestNewReplacer(t *testing.T) {
-	r := NewReplacer([]string{"secret-1", "short", "secret-12", ""})
-	if got, want := r.Replace("secret-12, secret-1, short"), "***, ***, short"; got != want {
+	r := NewReplacer([]string{"secret-1", "short", "secret-12", "", "Bearer a/b c+d"})
+	if got, want := r.Replace("secret-12, secret-1, short, a/b c+d, a%2Fb+c%2Bd, YS9iIGMrZA=="), "***, ***, short, ***, ***, ***"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -136,7 +177,7 @@ func FuzzMask(f *testing.F) {
 	f.Add("https://u:p@h/?token=x --key 'y z' PASS=")
 	f.Fuzz(func(t *testing.T, s string) {
 		Args(strings.Fields(s))
-		if mask(s) == "" && s != "" {
+		if masked := (masker{}).text(s); masked == "" && s != "" {
 			t.Errorf("%q became empty", s)
 		}
 	})

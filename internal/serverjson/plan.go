@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -158,7 +158,7 @@ func (in Input) Check(value string) error {
 // reference returns the kind of the reference that a value is as a whole: env, file, cmd, or
 // variable; "" if the value is literal.
 func reference(value string) (kind, target string) {
-	if kind, target = table.Reference(value); kind != "" {
+	if kind, target = secret.Reference(value); kind != "" {
 		return kind, target
 	}
 	if expand.IsVariable(value) {
@@ -176,7 +176,7 @@ func IsReference(value string) bool {
 // Literal returns the notation of the settings for literal text.
 func Literal(s string) string {
 	s = strings.ReplaceAll(s, "$", "$$")
-	if kind, _ := table.Reference(s); kind != "" {
+	if kind, _ := secret.Reference(s); kind != "" {
 		return "${}" + s
 	}
 	return s
@@ -299,7 +299,7 @@ func (b *builder) pairValue(p piece) (value string, ok bool, err error) {
 	}
 	value, err = b.notation(p, parts)
 	if err == nil && len(parts) > 0 && !parts[0].isRef {
-		if kind, _ := table.Reference(value); kind != "" {
+		if kind, _ := secret.Reference(value); kind != "" {
 			value = "${}" + value
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/secret"
 )
 
 func options() Options {
@@ -171,7 +171,7 @@ func FuzzPlan(f *testing.F) {
 				}
 			}
 			for _, pair := range slices.Concat(p.Env, p.Headers) {
-				if kind, _ := table.Reference(pair.Value); kind != "" || len(expand.Names(pair.Value)) > 0 {
+				if kind, _ := secret.Reference(pair.Value); kind != "" || len(expand.Names(pair.Value)) > 0 {
 					t.Errorf("%q is a reference", pair.Value)
 				}
 			}

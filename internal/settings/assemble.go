@@ -201,7 +201,7 @@ func oneName(server, api *Server) {
 // WithServer returns settings in which a server of [Settings.Servers] has another entry and is
 // enabled, to try it.
 func (s *Settings) WithServer(name string, entry json.RawMessage) (*Settings, error) {
-	x := table.NewIndex()
+	x := s.Merged().Index
 	node, problem := layers.ReadEntry(x, table.ServersKey, name, entry)
 	if problem != "" {
 		return nil, errors.New(problem)
@@ -213,6 +213,8 @@ func (s *Settings) WithServer(name string, entry json.RawMessage) (*Settings, er
 		server := decodeServer(x.Row(table.ServersKey), name, node, was.Origin)
 		server.Excluded, server.Disabled = was.Excluded, false
 		s.setTimeouts(&server)
+		next.merged = s.Merged().With(layers.Setting{Row: x.Row(table.ServersKey), Key: table.ServersKey,
+			Value: jsonx.NewObject(jsonx.NewMember(name, node)), Origin: was.Origin})
 		*was = server
 	}
 	return &next, nil

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -93,5 +95,21 @@ func TestSettingsForPrograms(t *testing.T) {
 	b.projectFile(".toolreg/settings.yaml", "names: {servers: first}\n")
 	if s := b.load(o); s.For(ScopeUser) != s {
 		t.Error("there is no difference, but it has been looked for again")
+	}
+}
+
+// A server that is tried with another entry has the secrets of that entry.
+func TestWithServerHasItsSecrets(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", "mcpServers: {s: {command: x, env: {API_KEY: first-key}}}\n")
+	s := b.load(b.options())
+	next, err := s.WithServer("s", []byte(`{"command": "x", "env": {"API_KEY": "second-key"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for of, want := range map[*Settings][]string{s: {"first-key"}, next: {"first-key", "second-key"}} {
+		if diff := cmp.Diff(want, of.Merged().Secrets(nil)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }

@@ -136,7 +136,7 @@ func rooms() map[string][]string {
 		"internal/serve/replica":       {"internal/serve/auth", "internal/serve/cluster", "internal/serve/question", "internal/serve/task", "internal/serve/transport", "internal/store"},
 		"internal/serve/task":          {"internal/mcpclient/wire", "internal/serve/auth", "internal/serve/question", "internal/serve/transport", "internal/store"},
 		"internal/serve/transport":     {"internal/mcpclient/wire", "internal/serve/auth"},
-		"internal/serverjson":          {"internal/registry", "internal/settings/table", "internal/webaddr"},
+		"internal/serverjson":          {"internal/registry", "internal/webaddr"},
 		"internal/settings":            {"internal/process", "internal/registry", "internal/settings/decode", "internal/settings/document", "internal/settings/imports", "internal/settings/layers", "internal/settings/merge", "internal/settings/table", "internal/trust", "internal/trust/consent"},
 		"internal/settings/decode":     {"internal/settings/layers", "internal/settings/merge", "internal/settings/table"},
 		"internal/settings/document":   {"internal/trust"},

@@ -16,10 +16,11 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/install"
-	"github.com/toolreg/toolreg/internal/secret"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -259,23 +260,20 @@ func chooseAsking(ctx context.Context, person *cli.Person,
 
 // reach returns the command line or the URL of an entry, without secrets.
 func reach(entry json.RawMessage) string {
+	n, err := jsonx.Parse(entry, jsonx.Options{})
+	if err != nil {
+		return ""
+	}
 	var e struct {
 		Command, URL, HTTPURL string
 		Args                  []string
 	}
-	if json.Unmarshal(entry, &e) != nil {
-		return string(entry)
+	masked := table.NewIndex().Row(table.ServersKey).Masked(n)
+	if json.Unmarshal(masked, &e) != nil {
+		return string(masked)
 	}
 	if e.Command == "" {
-		return secret.MaskKnown(e.HTTPURL + e.URL)
+		return e.HTTPURL + e.URL
 	}
-	words := []string{e.Command}
-	for i, arg := range e.Args {
-		option := ""
-		if i > 0 {
-			option = e.Args[i-1]
-		}
-		words = append(words, secret.Word(option, arg))
-	}
-	return strings.Join(words, " ")
+	return strings.Join(append([]string{e.Command}, e.Args...), " ")
 }

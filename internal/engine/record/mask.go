@@ -2,15 +2,12 @@ package record
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -91,61 +88,31 @@ func (m *Mask) replacer() *strings.Replacer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
-		m.known = secret.NewReplacer(append(m.secrets(), m.seen...))
+		environ := expand.NewEnviron(m.environ)
+		secrets := append(m.set.Merged().Secrets(environ.Lookup), m.seen...)
+		m.known = secret.NewReplacer(slices.DeleteFunc(secrets, func(value string) bool {
+			return value == environ.Get("HOME") || value == m.set.ProjectRoot || value == m.set.Workspace
+		}))
 	}
 	return m.known
 }
 
+// Secrets returns the secrets of one entry of a setting, such as openapi, and all that references have
+// named.
+func (m *Mask) Secrets(setting, entry string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	environ := expand.NewEnviron(m.environ)
+	return append(m.set.Merged().SecretsOf(setting, entry, environ.Lookup), m.seen...)
+}
+
 // Add adds a secret that a reference has named.
 func (m *Mask) Add(value string) {
-	if home := expand.NewEnviron(m.environ).Get("HOME"); value == home ||
-		value == m.set.ProjectRoot || value == m.set.Workspace {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if value = strings.TrimSpace(value); !slices.Contains(m.seen, value) {
 		m.seen, m.known = append(m.seen, value), nil
 	}
-}
-
-// secrets returns the values of the settings that the table declares to be secret, both plain and in
-// base64. It does not run programs or read files to get them; Add has those that are used.
-func (m *Mask) secrets() (out []string) {
-	environ := expand.NewEnviron(m.environ)
-	for _, s := range m.set.Merged().Secrets() {
-		value := s.Text
-		switch kind, rest, _ := strings.Cut(value, ":"); kind {
-		case "cmd", "file":
-			continue
-		case "env":
-			value = environ.Get(rest)
-		}
-		value, err := expand.Text(value, environ.Lookup)
-		if err != nil || !s.Declared && !secret.Named(s.Name) && !isOpaque(value) {
-			continue
-		}
-		_, token, _ := strings.Cut(value, " ") // Bearer …
-		out = append(out, value, token, base64.StdEncoding.EncodeToString([]byte(value)))
-		if u, err := url.Parse(value); err == nil && u.User != nil {
-			password, _ := u.User.Password()
-			out = append(out, password)
-		}
-	}
-	return out
-}
-
-// isOpaque reports whether a value of a variable or a header may be a secret whatever its name is:
-// a word with letters and digits, unlike those that programs are configured with. Masking "debug" or
-// "application/json" wherever it appears would make logs and recordings wrong.
-func isOpaque(value string) bool {
-	_, token, two := strings.Cut(value, " ")
-	if two {
-		value = token
-	}
-	const shortest = 12
-	return len(value) >= shortest && !strings.ContainsAny(value, " /\\:;,") &&
-		strings.ContainsAny(value, "0123456789") && strings.ContainsFunc(value, unicode.IsLetter)
 }
 
 // Log returns a handler of log records that masks the secrets of the settings in them: what is

@@ -107,7 +107,8 @@ func (c *Connections) keep(server settings.Server, lists bool) *mcpclient.Keep {
 func (c *Connections) api(api settings.API) *openapi.Source {
 	set, p := c.opts.Programs.Settings, c.opts.Programs
 	o := openapi.Options{
-		API: api, Expand: p.Expander.API, ProjectRoot: set.ProjectRoot, Version: c.opts.Tools.Fetch.Version,
+		API: api, Expand: p.Expander.API, Secrets: func() []string { return c.opts.Secrets(api.Name) },
+		ProjectRoot: set.ProjectRoot, Version: c.opts.Tools.Fetch.Version,
 		Limits: openapi.Limits{Document: set.Limits.Document, Result: set.Limits.Result,
 			Schema: set.Limits.Schema, Tools: set.Limits.Tools},
 		AllowHosts: set.FetchAllow.Values(), Proxy: proxyOf(p.Environ),

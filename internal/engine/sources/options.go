@@ -32,7 +32,9 @@ type Options struct {
 	Kept     *KeptServers
 	// Base returns the options of a server that do not depend on how it is reached: what it may
 	// ask, what is logged, and limits.
-	Base      func(settings.Server) mcpclient.Options
+	Base func(settings.Server) mcpclient.Options
+	// Secrets returns the secrets of an entry of the setting openapi that are known.
+	Secrets   func(api string) []string
 	Notice    func(registry.Diagnostic)
 	Tools     builtin.Options // what the settings do not say about built-in tools
 	Evaluator []string        // runs jq.Evaluate for expressions of plugins and projects

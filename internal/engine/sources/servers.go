@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/text"
@@ -236,7 +237,7 @@ func (o OffServer) Hint() string {
 
 // info describes the server.
 func (o OffServer) info() mcpclient.Info {
-	info := mcpclient.Info{Name: o.Name, Transport: APITransport, BaseURL: o.URL, Origin: o.Origin.String()}
+	info := mcpclient.Info{Name: o.Name, Transport: APITransport, BaseURL: secret.Text(o.URL, nil), Origin: o.Origin.String()}
 	if !o.isAPI {
 		info = mcpclient.New(o.options).Info()
 	}
@@ -253,7 +254,7 @@ func APIInfos(ctx context.Context, reg *registry.Registry, apis []*openapi.Sourc
 	for _, api := range apis {
 		a := api.Info()
 		info := mcpclient.Info{Name: a.Name, Transport: APITransport, State: mcpclient.StateDisconnected,
-			BaseURL: a.BaseURL, Tools: len(reg.ByServer(a.Name)),
+			BaseURL: secret.Text(a.BaseURL, nil), Tools: len(reg.ByServer(a.Name)),
 			ConnectMs: a.Duration.Milliseconds(), Origin: api.Settings().Origin.String()}
 		err := a.Err
 		if a.State == openapi.Ready {

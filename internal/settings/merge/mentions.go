@@ -89,34 +89,3 @@ func (m *mentions) fields(row *table.Row, at Mention, n *jsonx.Value) {
 		m.value(field, at, f.Value)
 	}
 }
-
-// Secret is a text in the settings that the table declares to be a secret, or a reference to one.
-type Secret struct {
-	Name string // of the field, header or variable
-	Text string
-	// Declared says that the table names the field; otherwise it is one of several, such as a
-	// variable of a program, and only its name says what it is.
-	Declared bool
-}
-
-// Secrets returns what the settings have in rows that are secret, in every scope.
-func (m *Merged) Secrets() (out []Secret) {
-	add := func(row *table.Row, text string, declared bool) {
-		out = append(out, Secret{row.Name, text, declared})
-	}
-	rows := m.Index.Rows
-	for i := range rows {
-		row := &rows[i]
-		for _, e := range m.entries[row] {
-			if row.Merge != table.ByName {
-				row.Secrets(e.Value, true, add)
-				continue
-			}
-			for _, named := range e.Value.Members {
-				entry := entryRow(row, named.Name)
-				entry.Secrets(named.Value, entry == row, add)
-			}
-		}
-	}
-	return out
-}

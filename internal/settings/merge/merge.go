@@ -57,6 +57,14 @@ func (m *Merged) Of(row *table.Row) []layers.Setting { return m.entries[row] }
 // Add adds a value, which takes precedence over all others of its setting.
 func (m *Merged) Add(s layers.Setting) { m.entries[s.Row] = append(m.entries[s.Row], s) }
 
+// With returns a copy of m to which [Merged.Add] was applied.
+func (m *Merged) With(s layers.Setting) *Merged {
+	out := &Merged{Index: m.Index, entries: maps.Clone(m.entries), Faults: m.Faults}
+	out.entries[s.Row] = slices.Clip(out.entries[s.Row])
+	out.Add(s)
+	return out
+}
+
 // Remove removes all values of a setting.
 func (m *Merged) Remove(row *table.Row) { delete(m.entries, row) }
 

@@ -27,32 +27,8 @@ func (m *Merged) Effective() []Value {
 	for i := range m.Index.Rows {
 		out = append(out, m.effective(&m.Index.Rows[i])...)
 	}
-	if secrets := m.secrets(); len(secrets) > 0 {
+	if secrets := m.Secrets(nil); len(secrets) > 0 {
 		hide(out, secret.NewReplacer(secrets))
-	}
-	return out
-}
-
-// secrets returns the values in the settings whose names say that they are secret.
-func (m *Merged) secrets() []string {
-	var out []string
-	var visit func(name string, n *jsonx.Value)
-	visit = func(name string, n *jsonx.Value) {
-		if text := n.Text(); secret.Named(name) && secret.Source(text) == secret.Masked {
-			out = append(out, text)
-			if _, token, ok := strings.Cut(text, " "); ok { // after Bearer
-				out = append(out, token)
-			}
-		}
-		for _, field := range n.Members {
-			visit(field.Name, field.Value)
-		}
-		for _, item := range n.Items {
-			visit("", item)
-		}
-	}
-	for e := range m.All() {
-		visit("", e.Value)
 	}
 	return out
 }
@@ -86,7 +62,7 @@ func (m *Merged) effective(row *table.Row) []Value {
 		var out []Value
 		for _, e := range m.Named(row.Name) {
 			out = append(out, Value{Key: row.Name + "." + e.Name,
-				JSON: entryRow(row, e.Name).Masked(e.Value), Origin: e.Origin})
+				JSON: row.OfEntry(e.Name).Masked(e.Value), Origin: e.Origin})
 		}
 		return out
 	}
@@ -106,14 +82,6 @@ func (m *Merged) effective(row *table.Row) []Value {
 	}
 	out.JSON, out.Origin = row.Masked(n), last.Origin
 	return []Value{out}
-}
-
-// entryRow describes one entry of a setting that merges by name.
-func entryRow(row *table.Row, name string) *table.Row {
-	if len(row.Fields) > 0 {
-		return row
-	}
-	return row.Field(name)
 }
 
 // united combines lists, and the lists in objects of lists by key. A value of any other form
@@ -171,5 +139,5 @@ func (m *Merged) Find(key string) ([]Value, error) {
 
 // Masked returns the value as [Named.JSON] does, with secrets masked.
 func (m *Merged) Masked(setting string, n Named) json.RawMessage {
-	return entryRow(m.Index.Row(setting), n.Name).Masked(n.Value)
+	return m.Index.Row(setting).OfEntry(n.Name).Masked(n.Value)
 }

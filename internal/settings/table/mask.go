@@ -3,48 +3,78 @@ package table
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/secret"
 )
 
-// Masked renders a value of the setting as JSON with its secrets masked.
-func (r *Row) Masked(n *jsonx.Value) json.RawMessage { return r.masked(n).JSON() }
+// Secret is a secret in a value, or a variable or a reference that stands for one.
+type Secret struct {
+	Key  string       // where it is below the value, such as env.API_KEY or args
+	At   *jsonx.Value // what contains it
+	Text string       // the secret alone
+	// Telling means that it is masked wherever it appears. Otherwise it is masked only where it stands,
+	// because anything may stand there, such as LOG_LEVEL=debug in env.
+	Telling bool
+}
 
-func (r *Row) masked(n *jsonx.Value) *jsonx.Value {
-	out := *n
+// Masked renders a value of the setting as JSON with its secrets masked.
+func (r *Row) Masked(n *jsonx.Value) json.RawMessage {
+	return r.masked("", n, func(Secret) {}).JSON()
+}
+
+// Secrets calls found with each secret that Masked masks.
+func (r *Row) Secrets(n *jsonx.Value, found func(Secret)) { r.masked("", n, found) }
+
+// masked decides what of a value is secret: all that is shown, logged or copied asks here. It returns
+// the value with its secrets masked and reports them.
+func (r *Row) masked(key string, n *jsonx.Value, found func(Secret)) *jsonx.Value {
+	out, text := *n, n.Text()
+	telling := func(text string) { found(Secret{key, n, text, true}) }
 	switch {
 	case n.Kind == jsonx.String && r.Secret:
-		out.Token = jsonx.Quote(secret.Source(n.Text()))
+		declared := r.Type != Raw // by the table, which has no row for a variable or a header
+		found(Secret{key, n, text, declared || secret.Telling(r.Name, text)})
+		secret.Text(text, telling)
+		for part := range strings.SplitSeq(text, ";") { // of a cookie or a connection string
+			if _, value, ok := strings.Cut(part, "="); ok && secret.Telling("", value) {
+				telling(value)
+			}
+		}
+		out.Token = jsonx.Quote(secret.Source(text))
+	case n.Kind == jsonx.Number && r.Secret && secret.Named(r.Name):
+		found(Secret{key, n, n.Token, true})
+		out.Kind, out.Token = jsonx.String, jsonx.Quote(secret.Masked)
+	case n.Kind == jsonx.String && (r.Type == Command || r.Name == "command"):
+		out.Token = jsonx.Quote(secret.Line(text, telling))
 	case n.Kind == jsonx.String:
-		out.Token = jsonx.Quote(secret.MaskKnown(n.Text()))
+		out.Token = jsonx.Quote(secret.Text(text, telling))
 	}
 	out.Items = make([]*jsonx.Value, len(n.Items))
+	before := ""
 	for i, item := range n.Items {
-		out.Items[i] = r.maskedItem(n.Items[:i], item)
+		switch {
+		case r.Secret || len(r.Fields) > 0:
+			out.Items[i] = r.masked(key, item, found)
+		case item.Kind == jsonx.String: // it may be a word of a command
+			word := *item
+			word.Token = jsonx.Quote(secret.Word(before, item.Text(),
+				func(text string) { found(Secret{key, n, text, true}) }))
+			out.Items[i] = &word
+		default:
+			out.Items[i] = (&Row{Type: Raw}).masked(key, item, found)
+		}
+		before = item.Text()
 	}
 	out.Members = slices.Clone(n.Members)
 	for i, f := range out.Members {
-		out.Members[i].Value = r.Field(f.Name).masked(f.Value)
+		below := f.Name
+		if key != "" {
+			below = key + "." + f.Name
+		}
+		out.Members[i].Value = r.Field(f.Name).masked(below, f.Value, found)
 	}
-	return &out
-}
-
-// maskedItem masks an element of a list. In an argv it also masks the word
-// after "--token" and the text after the "=" of "TOKEN=x".
-func (r *Row) maskedItem(before []*jsonx.Value, item *jsonx.Value) *jsonx.Value {
-	if r.Secret || len(r.Fields) > 0 {
-		return r.masked(item)
-	}
-	if item.Kind != jsonx.String {
-		return (&Row{Type: Raw}).masked(item)
-	}
-	out := *item
-	option := ""
-	if len(before) > 0 {
-		option = before[len(before)-1].Text()
-	}
-	out.Token = jsonx.Quote(secret.Word(option, item.Text()))
 	return &out
 }
 
@@ -56,22 +86,17 @@ func (r *Row) Field(name string) *Row {
 			return &r.Fields[i]
 		}
 	}
-	return &Row{Name: name, Type: Raw, Secret: r.Secret || secret.Named(name) || name == "env" || name == "headers"}
+	is := r.Secret || secret.Named(name) || name == "env" || name == "headers"
+	if r.Secret && slices.Contains([]string{"const", "default", "enum"}, name) { // of a param
+		name = r.Name
+	}
+	return &Row{Name: name, Type: Raw, Secret: is}
 }
 
-// Secrets calls add with each text in a value that is a secret, the row that says so, and whether that
-// row is one of the table. declared says that about r itself.
-func (r *Row) Secrets(n *jsonx.Value, declared bool, add func(row *Row, text string, declared bool)) {
-	if n.Kind == jsonx.String && r.Secret {
-		add(r, n.Text(), declared)
+// OfEntry describes one entry of a setting that merges by name.
+func (r *Row) OfEntry(name string) *Row {
+	if len(r.Fields) > 0 {
+		return r
 	}
-	for _, item := range n.Items {
-		if r.Secret || len(r.Fields) > 0 {
-			r.Secrets(item, declared, add)
-		}
-	}
-	for _, f := range n.Members {
-		known := slices.ContainsFunc(r.Fields, func(field Row) bool { return field.Name == f.Name })
-		r.Field(f.Name).Secrets(f.Value, known, add)
-	}
+	return r.Field(name)
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -204,22 +203,4 @@ func (r *Row) FromText(text string) *jsonx.Value {
 		}
 	}
 	return jsonx.NewString(text)
-}
-
-// Reference splits the value of a secret setting into the kind of reference (env,
-// file or cmd) and its target; kind is "" for plain text. Only a whole value can
-// be a reference; a URL (file://…) or a tag such as env:a-b is not one.
-func Reference(value string) (kind, target string) {
-	kind, target, ok := strings.Cut(value, ":")
-	if !ok || strings.TrimSpace(target) == "" {
-		return "", ""
-	}
-	switch {
-	case kind == "env" && expand.IsVariable("${"+target+"}"):
-	case kind == "file" && !strings.HasPrefix(target, "//"):
-	case kind == "cmd":
-	default:
-		return "", ""
-	}
-	return kind, target
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -28,18 +28,18 @@ const (
 // Variables in PATH and in the words of ARGV are expanded first. To write plain
 // text that looks like a reference, put ${} before it: ${}file:x. scope is that of the setting.
 func (x *Expander) Secret(ctx context.Context, value string, scope settings.Scope) (string, error) {
-	kind, target := table.Reference(value)
+	kind, target := secret.Reference(value)
 	if kind == "" {
 		return x.Expand(value)
 	}
 	if kind == "cmd" && x.still {
 		return value, nil
 	}
-	secret, err := x.reference(ctx, kind, target, scope)
+	text, err := x.reference(ctx, kind, target, scope)
 	if err == nil && x.Seen != nil {
-		x.Seen(secret)
+		x.Seen(text)
 	}
-	return secret, err
+	return text, err
 }
 
 func (x *Expander) reference(ctx context.Context, kind, target string, scope settings.Scope) (string, error) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
-	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/secret"
 )
 
 func TestMentionsFindsEveryVariable(t *testing.T) {
@@ -50,7 +50,7 @@ func FuzzMentions(f *testing.F) {
 		}
 		for _, value := range []string{"", "v", "unset"} {
 			lookup := func(name string) (string, bool) {
-				if kind, _ := table.Reference(s); kind == "" && !slices.Contains(announced, name) {
+				if kind, _ := secret.Reference(s); kind == "" && !slices.Contains(announced, name) {
 					t.Errorf("%q reads %s, announced %q", s, name, announced)
 				}
 				return value, value != "unset"

@@ -8,6 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -104,7 +105,7 @@ func Expands(f *File) []string {
 // the string.
 func mentions(s string) []string {
 	var all []string
-	switch kind, target := table.Reference(s); kind {
+	switch kind, target := secret.Reference(s); kind {
 	case "env":
 		return []string{target}
 	case "file", "cmd":

@@ -175,7 +175,7 @@ func (f *File) logins(key string, oauth *jsonx.Value) []Program {
 func (f *File) references(s Setting) []Program {
 	var out []Program
 	s.Value.Walk(s.Key, func(key string, n *jsonx.Value) {
-		if kind, target := table.Reference(n.Text()); kind == "cmd" {
+		if kind, target := secret.Reference(n.Text()); kind == "cmd" {
 			out = append(out, Program{Key: key, Place: f.place(n.Pos), Argv: splitOrFields(target)})
 		}
 	})
@@ -265,7 +265,7 @@ func shown(env []string) []string {
 			return strings.HasSuffix(strings.ToUpper(name), end)
 		})
 		if !runs {
-			entry = secret.Word("", entry)
+			entry = secret.Word("", entry, nil)
 		}
 		out = append(out, quoteWord(entry))
 	}

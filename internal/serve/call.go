@@ -176,6 +176,11 @@ func (l *calls) countEnd(ctx context.Context, c *question.Client, result mcp.Res
 	}
 }
 
+// canceled reports whether a request has no answer because its client wants none any more.
+func canceled(ctx context.Context, err error) bool {
+	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, transport.ErrLeft))
+}
+
 // resultOfCall converts the outcome of a call for the client.
 func resultOfCall(c *question.Client, v any, err error) (mcp.Result, error) {
 	r, _ := v.(registry.Result)

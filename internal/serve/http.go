@@ -393,8 +393,8 @@ func (h *HTTP) pass(in *transport.Inbound) {
 		defer h.inbound.CompareAndDelete(name, in)
 	case method == "notifications/cancelled":
 		name = transport.RequestName(in.Session, jsonx.Get(jsonx.Get(in.Body, "params"), "requestId"))
-		if canceled, ok := h.inbound.Load(name); ok {
-			canceled.(*transport.Inbound).Stream.Drop() // it is not answered
+		if unwanted, ok := h.inbound.Load(name); ok {
+			unwanted.(*transport.Inbound).Stream.Drop()
 		}
 	}
 	by := h.sessions

@@ -60,6 +60,7 @@ type login struct {
 // them. It is safe for concurrent use.
 type logins struct {
 	offers  *current.Offers
+	retries *current.Retries
 	store   *store.Store // nil if they are in memory
 	replica string       // the ID of this one; empty without a store
 
@@ -241,7 +242,7 @@ func (l *logins) connect(ctx context.Context, one login) {
 	for _, o := range l.offers.All() {
 		for _, server := range o.OwnServers() {
 			if o.Client == one.Client && server.Info().Name == one.Server {
-				l.offers.Reconnect(ctx, server)
+				l.retries.Reconnect(ctx, server)
 			}
 		}
 	}
@@ -347,7 +348,7 @@ func (l *logins) logIn(ctx context.Context, server *mcpclient.Source) error {
 				_ = c.Session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id})
 			}
 			if now.Replica != l.replica {
-				l.offers.Reconnect(ctx, server)
+				l.retries.Reconnect(ctx, server)
 			}
 			return nil
 		}

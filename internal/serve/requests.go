@@ -31,6 +31,7 @@ import (
 type requests struct {
 	profile  string // of the client on stdin
 	offers   *current.Offers
+	retries  *current.Retries
 	sessions *transport.Sessions
 	clients  *question.Clients
 	lists    *lists
@@ -169,16 +170,12 @@ func (r *requests) offered(ctx context.Context, next mcp.MethodHandler, method s
 	req mcp.Request) (mcp.Result, error) {
 	c := question.From(ctx)
 	defer c.Flush()
-	v, err := r.offers.Offered(ctx)
+	v, err := r.retries.Offered(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if v, err = r.offers.WithLogins(ctx, v); err != nil {
-		return nil, err
-	}
-	r.offers.RetryFailed(v.Offer)
 	if call, ok := req.(*mcp.CallToolRequest); ok {
-		if v, err = r.offers.Resolve(ctx, v, call.Params); err != nil {
+		if v, err = r.retries.Resolve(ctx, v, call.Params); err != nil {
 			return r.calls.unresolved(ctx, call.Params.Name, err)
 		}
 		if v.Tool(call.Params.Name) != nil { // another name is the client's alone

@@ -71,6 +71,7 @@ type Server struct {
 	reap sync.Once // begins with the first Load
 
 	offers        *current.Offers
+	retries       *current.Retries
 	requests      requests
 	lists         lists
 	subscriptions subscriptions
@@ -120,8 +121,9 @@ func New(opts Options) *Server {
 		LogIn: s.logins.call, Subscriptions: &s.subscriptions, Updated: s.updates.changed, Changed: s.lists.announce,
 		Log: opts.Log, Warn: opts.Warn,
 	})
+	s.retries = current.NewRetries(s.offers)
 	s.lists = lists{offers: s.offers, bySession: map[*mcp.ServerSession]*listener{}}
-	s.logins.offers = s.offers
+	s.logins.offers, s.logins.retries = s.offers, s.retries
 	holder, tasks := "", task.Options{}
 	if opts.Questions.Store != nil {
 		s.replica = replica.New(opts.Questions.Store)
@@ -142,8 +144,8 @@ func New(opts Options) *Server {
 		},
 	}
 	s.requests = requests{
-		profile: opts.Profile, offers: s.offers, sessions: &s.sessions, clients: &s.clients, lists: &s.lists,
-		calls: &s.calls, reads: &s.reads, log: opts.Log, stopping: s.stopping,
+		profile: opts.Profile, offers: s.offers, retries: s.retries, sessions: &s.sessions, clients: &s.clients,
+		lists: &s.lists, calls: &s.calls, reads: &s.reads, log: opts.Log, stopping: s.stopping,
 	}
 	s.sdk = s.newSDKServer()
 	s.lists.sdk = s.sdk
@@ -163,8 +165,8 @@ func (s *Server) Current(f func(*engine.Session, *registry.Registry) error) erro
 	return s.offers.Current(f)
 }
 
-// Restart is [current.Offers.Restart].
-func (s *Server) Restart(ctx context.Context, name string) error { return s.offers.Restart(ctx, name) }
+// Restart is [current.Retries.Restart].
+func (s *Server) Restart(ctx context.Context, name string) error { return s.retries.Restart(ctx, name) }
 
 // Profiles returns the profiles that clients can use now.
 func (s *Server) Profiles() offer.Profiles { return s.offers.Profiles() }

@@ -71,11 +71,6 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 // maxRequestID is how much of the id of a request is exported, in bytes.
 const maxRequestID = 64
 
-// canceled reports whether a request has no answer because its client wants none any more.
-func canceled(ctx context.Context, err error) bool {
-	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, transport.ErrLeft))
-}
-
 // traced returns a context with the trace of a client's request: that of its _meta, or else
 // that of the HTTP headers.
 func traced(ctx context.Context, req mcp.Request) context.Context {

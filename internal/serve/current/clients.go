@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/text"
@@ -41,13 +40,10 @@ func (o *Offers) forCaller(ctx context.Context, base *common) (_ *offer.Offer, d
 	if own == nil {
 		own = (&client{use: &use{}}).next()
 		base.clients[name] = own
-		base.held.users++
-		o.background.Go(func() {
-			o.loadClient(o.life, base, base, name, own, nil)
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			base.held.users--
-			o.closeReplaced(base.held)
+		release := o.keep(base.held)
+		o.begin(func(ctx context.Context) {
+			defer release()
+			o.loadClient(ctx, base, base, name, own, nil)
 		})
 	}
 	own.requests++
@@ -69,7 +65,7 @@ func (o *Offers) forCaller(ctx context.Context, base *common) (_ *offer.Offer, d
 // loadClient makes the offer for a client. If that fails, it is offered what all are. now is the
 // current offer for all.
 func (o *Offers) loadClient(ctx context.Context, base, now *common, name string, c *client,
-	again []*mcpclient.Source) {
+	again []registry.Source) {
 	var before *offer.Offer
 	o.mu.Lock()
 	if was := now.clients[name]; was != nil {
@@ -111,19 +107,13 @@ func (o *Offers) refreshClients(ctx context.Context, now *common, sources []regi
 	}
 	o.mu.Unlock()
 	for name, c := range own {
-		var servers []*mcpclient.Source
-		var again []registry.Source // the same
-		for _, server := range c.offer.OwnServers() {
-			if slices.Contains(sources, registry.Source(server)) {
-				servers, again = append(servers, server), append(again, server)
-			}
-		}
+		again := slices.DeleteFunc(slices.Clone(sources), func(s registry.Source) bool { return !c.offer.Servers.Has(s) })
 		if err := now.Session.Relist(ctx, again...); err != nil {
 			o.opts.Log.Debug("a server of a client could not list its tools; its earlier tools stay",
 				"client", name, "error", err)
 		}
 		next := c.next()
-		o.loadClient(ctx, now, now, name, next, servers)
+		o.loadClient(ctx, now, now, name, next, again)
 		o.mu.Lock()
 		inUse := o.common == now && now.clients[name] == c
 		if inUse {

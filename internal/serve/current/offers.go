@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,17 +64,18 @@ type Subscriptions interface {
 // Offers are the offers in use. They are safe for concurrent use. Create them with [New].
 type Offers struct {
 	opts  Options
-	ready chan struct{}   // closed when common is set
-	life  context.Context // of the first Load, for what outlasts a request; set before ready is closed
+	ready chan struct{} // closed when common is set
+	// life is the context of the first Load. It is stored because a request begins what others use too: that
+	// must not end with the request, but with the server. It is set before ready is closed.
+	life context.Context
 
 	loading    sync.Mutex     // one offer is made at a time
 	changes    *changes       // that servers have reported
 	background sync.WaitGroup // what runs between requests, and sessions that close
 
-	mu       sync.Mutex
-	common   *common
-	failed   error // error of Load if there is no offer
-	retrying map[registry.Source]*retry
+	mu     sync.Mutex
+	common *common
+	failed error // error of Load if there is no offer
 }
 
 // common is the offer for all clients, with those for clients that have one of their own. Offers.mu guards
@@ -95,9 +97,7 @@ type held struct {
 
 // New returns offers that are empty until [Offers.Load] has returned.
 func New(opts Options) *Offers {
-	return &Offers{
-		opts: opts, ready: make(chan struct{}), changes: newChanges(), retrying: map[registry.Source]*retry{},
-	}
+	return &Offers{opts: opts, ready: make(chan struct{}), changes: newChanges()}
 }
 
 // Load runs the sources of a session and offers their tools instead of those of an
@@ -134,6 +134,9 @@ func (o *Offers) Load(ctx context.Context, from *engine.Session) error {
 	return nil
 }
 
+// begin runs f in the background, with a context that ends with the server.
+func (o *Offers) begin(f func(context.Context)) { o.background.Go(func() { f(o.life) }) }
+
 // Wait waits until what runs between requests has ended and the replaced sessions are closed.
 func (o *Offers) Wait() { o.background.Wait() }
 
@@ -148,9 +151,9 @@ func (o *Offers) Profiles() offer.Profiles {
 }
 
 // load makes the offer of a session, and the offers of the clients that have one of their own. For
-// a session that was loaded before, again are the servers to ask again; what the others listed
+// a session that was loaded before, again are the sources to ask again; what the others listed
 // stays.
-func (o *Offers) load(ctx context.Context, h *held, again ...*mcpclient.Source) (*common, error) {
+func (o *Offers) load(ctx context.Context, h *held, again ...registry.Source) (*common, error) {
 	o.mu.Lock()
 	now := o.common
 	o.mu.Unlock()
@@ -178,10 +181,80 @@ func (o *Offers) load(ctx context.Context, h *held, again ...*mcpclient.Source) 
 	return next, nil
 }
 
+// changePause is the minimum time between two checks for changes, so that a server that
+// reports changes all the time costs little.
+const changePause = 500 * time.Millisecond
+
+// followChanges updates the offer when servers report changes, until ctx is done.
+func (o *Offers) followChanges(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.changes.wake:
+		}
+		servers, uris := o.changes.take()
+		for _, what := range uris {
+			o.opts.Updated(ctx, what.server, what.uri)
+		}
+		if len(servers) > 0 {
+			o.refresh(ctx, servers)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(changePause):
+		}
+	}
+}
+
+// refresh asks servers and APIs again what they offer and updates the offer to clients. A server
+// that fails keeps what it listed before.
+func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
+	o.loading.Lock()
+	defer o.loading.Unlock()
+	o.mu.Lock()
+	now := o.common
+	o.mu.Unlock()
+	if now == nil {
+		return
+	}
+	// The others are those of clients, or belong to a session that was replaced.
+	own := slices.DeleteFunc(slices.Clone(sources), now.Servers.Has)
+	sources = slices.DeleteFunc(sources, func(source registry.Source) bool { return !now.Servers.Has(source) })
+	if len(own) > 0 {
+		o.refreshClients(ctx, now, own)
+	}
+	if len(sources) == 0 {
+		return
+	}
+	failed := now.Session.Relist(ctx, sources...)
+	next, err := o.load(ctx, now.held, sources...)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case failed == nil:
+		failed = err
+	}
+	if failed != nil {
+		o.opts.Warn(registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "change_unread",
+			Message: "a server reported a change but could not list its tools; its earlier tools stay: " +
+				failed.Error(),
+		})
+	}
+	if err == nil {
+		o.mu.Lock()
+		o.common = next
+		o.mu.Unlock()
+		o.opts.Changed(ctx, false)
+	}
+}
+
 // make makes the offer of a session for the client of ctx, or for all, in place of another one. base is
 // the one for all, if there is a client.
 func (o *Offers) make(ctx context.Context, from *engine.Session, base, before *offer.Offer,
-	again []*mcpclient.Source) (*offer.Offer, error) {
+	again []registry.Source) (*offer.Offer, error) {
 	made, err := offer.New(ctx, offer.Options{
 		Session: from, Whole: o.opts.Whole, Profiles: o.opts.Profiles(from),
 		Base: base, Before: before, Again: again, LogIn: o.opts.LogIn, Warn: o.opts.Warn,
@@ -244,13 +317,17 @@ func (o *Offers) Use(ctx context.Context) (v *offer.View, done func()) {
 func (o *Offers) hold() (base *common, release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	base = o.common
-	base.held.users++
-	return base, func() {
+	return o.common, o.keep(o.common.held)
+}
+
+// keep keeps a session open until release is called. o.mu is held.
+func (o *Offers) keep(h *held) (release func()) {
+	h.users++
+	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		base.held.users--
-		o.closeReplaced(base.held)
+		h.users--
+		o.closeReplaced(h)
 	}
 }
 

@@ -65,7 +65,7 @@ type Options struct {
 	// has are asked for prompts and resources only if they are in Again, and what they listed stays if
 	// they fail. It may be nil.
 	Before *Offer
-	Again  []*mcpclient.Source
+	Again  []registry.Source
 	// LogIn runs the tool by which the user of a client logs in to a server.
 	LogIn func(context.Context, *mcpclient.Source) (registry.Result, error)
 	// Warn receives what cannot be offered. For a client it receives nothing: the offer for all has
@@ -92,7 +92,8 @@ func New(ctx context.Context, opts Options) (*Offer, error) {
 		earlier = map[*mcpclient.Source]listed{}
 		maps.Copy(earlier, own)
 		maps.Copy(earlier, opts.Base.listed)
-		again = slices.DeleteFunc(slices.Clone(again), func(server *mcpclient.Source) bool {
+		again = slices.DeleteFunc(slices.Clone(again), func(source registry.Source) bool {
+			server, _ := source.(*mcpclient.Source)
 			_, ok := opts.Base.listed[server]
 			return ok
 		})

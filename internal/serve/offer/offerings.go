@@ -87,13 +87,13 @@ func (r *Resource) uri() string {
 // they are also in again, and keep what they had if they fail. A server that fails does not affect the
 // others.
 func (o *Offer) readOfferings(ctx context.Context, offers func(server string) bool,
-	earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) {
+	earlier map[*mcpclient.Source]listed, again []registry.Source) {
 	servers, _, _ := o.Servers.Named() // without a name there is no error
 	var given []owner.Offer
 	for _, server := range servers {
 		info := server.Info()
 		l, known := earlier[server]
-		ask := info.State == mcpclient.StateConnected && (!known || slices.Contains(again, server))
+		ask := info.State == mcpclient.StateConnected && (!known || slices.Contains(again, registry.Source(server)))
 		if offers != nil && !offers(info.Name) {
 			continue
 		}

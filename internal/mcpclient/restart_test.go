@@ -1,11 +1,15 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,5 +123,52 @@ func TestCallOfEndedSessionIsMadeOverANewOne(t *testing.T) {
 	raw, used, err := s.requests.do(t.Context(), old, r)
 	if err != nil || !strings.Contains(string(raw), "hello") || used == old {
 		t.Errorf("got %s, %v, over the old session: %t", raw, err, used == old)
+	}
+}
+
+// Listing the tools again, in a session that replaces a forgotten one, may fail. A call that runs in that
+// session is answered nevertheless.
+func TestFailedListingEndsNoCall(t *testing.T) {
+	var lost atomic.Bool
+	listing, fail, calling, answer := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	web := serve(t, func(h http.Handler) http.Handler {
+		first := ""
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			id, asks := r.Header.Get("Mcp-Session-Id"), func(method string) bool { return bytes.Contains(body, []byte(`"`+method+`"`)) }
+			switch {
+			case asks("tools/list") && !lost.Load():
+				first = id
+			case lost.Load() && id == first:
+				http.Error(w, "no such session", http.StatusNotFound)
+				return
+			case asks("tools/list"):
+				close(listing)
+				<-fail
+				http.Error(w, "overloaded", http.StatusInternalServerError)
+				return
+			case asks("tools/call"):
+				close(calling)
+				<-answer
+			}
+			h.ServeHTTP(w, r)
+		})
+	}, "--protocol", "2025-11-25", "--json-response")
+	s := source(t, httpServer(web.URL))
+	tools, _ := discovered(t, s)
+	lost.Store(true)
+	again := make(chan error, 1)
+	go func() { _, _, err := s.Discover(t.Context()); again <- err }()
+	<-listing
+	called := later(t, tools, "echo", `{"text":"hi"}`, nil)
+	<-calling
+	close(fail)
+	if err := <-again; err == nil || !strings.Contains(err.Error(), "tools/list") {
+		t.Errorf("the listing: %v", err)
+	}
+	close(answer)
+	if r := <-called; r.Text() != "hi" {
+		t.Errorf("the call: %s", r.Text())
 	}
 }

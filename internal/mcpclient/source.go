@@ -149,7 +149,7 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	s.status.set(StateListing, nil)
 	sess, tools, diags, err := s.discover(ctx, sess)
 	if err != nil {
-		if sess == before { // it is alive, and calls may be running
+		if sess == before || !sess.idle(0) { // it is alive, and calls may be running
 			s.status.set(StateConnected, nil)
 		} else {
 			s.status.set(failedState(err), err)

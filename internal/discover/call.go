@@ -41,7 +41,7 @@ func (c *command) call(ctx context.Context, d *declaration,
 	argv, err := c.expand(c.opts.Call)
 	if err != nil {
 		return registry.Result{}, &failure{cause: err, text: fmt.Sprintf(
-			"call command %q (toolCallCommand, %s): %s", asWritten(c.opts.Call), c.opts.Call.Origin, err)}
+			"call command %q (toolCallCommand, %s): %s", c.asWritten(c.opts.Call), c.opts.Call.Origin, err)}
 	}
 	spec := process.Spec{
 		Argv:      append(slices.Clone(argv), d.original),

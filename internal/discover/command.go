@@ -40,6 +40,9 @@ type CommandOptions struct {
 	Limits  Limits
 	// Confine is the sandbox for the discovery command; nil means none.
 	Confine process.Confiner
+	// Hide masks the secrets of the settings in what the discovery command says about a failure, and in
+	// the command as it is shown. nil means it masks none.
+	Hide func(string) string
 	// Outputs caches the output of the discovery command. If nil, the command always
 	// runs.
 	Outputs Outputs
@@ -67,6 +70,7 @@ type Invocation struct {
 // declaring is how a program that declares tools is run.
 type declaring struct {
 	outputs Outputs // caches what it prints; may be nil
+	hide    func(string) string
 	confine process.Confiner
 	timeout time.Duration // 0 means none
 	limit   int64         // of stdout and of stderr each, in bytes
@@ -150,8 +154,13 @@ func NewCommand(opts CommandOptions) registry.Source {
 	if opts.Expand == nil {
 		opts.Expand = func(c settings.Command) ([]string, error) { return c.Argv, nil }
 	}
+	if opts.Hide == nil {
+		opts.Hide = hideNothing
+	}
 	return &command{opts: opts}
 }
+
+func hideNothing(text string) string { return text }
 
 type command struct{ opts CommandOptions }
 
@@ -170,7 +179,7 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	i := Invocation{Argv: argv, Dir: c.opts.ProjectRoot,
 		Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
 	var found *declarations
-	how := declaring{c.opts.Outputs, c.opts.Confine, c.opts.Timeout, c.opts.Limits.Discovery}
+	how := declaring{c.opts.Outputs, c.opts.Hide, c.opts.Confine, c.opts.Timeout, c.opts.Limits.Discovery}
 	err = i.read(ctx, how, func(stdout []byte) (err error) {
 		found, err = parseDeclarations(stdout, c.opts.Limits)
 		return err
@@ -242,14 +251,17 @@ func (c *command) expand(cmd settings.Command) ([]string, error) {
 	return argv, nil
 }
 
-// asWritten formats a command for messages: the line in the settings, or the list
-// with words quoted where necessary.
+// asWritten formats a command for messages and models, with secrets masked.
+func (c *command) asWritten(cmd settings.Command) string { return c.opts.Hide(asWritten(cmd)) }
+
+// asWritten returns the line in the settings, or the list with words quoted where necessary. What
+// is secret where it stands is masked.
 func asWritten(cmd settings.Command) string {
 	if cmd.Line != "" {
-		return cmd.Line
+		return secret.Line(cmd.Line, nil)
 	}
-	words := make([]string, len(cmd.Argv))
-	for i, w := range cmd.Argv {
+	words := secret.Args(cmd.Argv)
+	for i, w := range words {
 		words[i] = quoteWord(w)
 	}
 	return strings.Join(words, " ")
@@ -274,10 +286,10 @@ func (c *command) appendix(name string) string {
 	call := ""
 	if c.opts.Call.IsSet() {
 		call = fmt.Sprintf("When called, this tool will execute the command `%s %s` on project root.\n",
-			asWritten(c.opts.Call), name)
+			c.asWritten(c.opts.Call), name)
 	}
 	return "\n\nThis tool was discovered from the project by executing the command `" +
-		asWritten(c.opts.Discovery) + "` on project root.\n" + call + appendixEnd
+		c.asWritten(c.opts.Discovery) + "` on project root.\n" + call + appendixEnd
 }
 
 const appendixEnd = `Tool discovery and call commands can be configured in project or user settings.
@@ -316,14 +328,14 @@ func (f *failure) Unwrap() []error {
 func (c *command) fail(cause error) error {
 	return &failure{
 		text: fmt.Sprintf("discovery command %q (toolDiscoveryCommand, %s): %s",
-			asWritten(c.opts.Discovery), c.opts.Discovery.Origin, cause),
+			c.asWritten(c.opts.Discovery), c.opts.Discovery.Origin, cause),
 		cause: cause,
 	}
 }
 
 // failure returns the error of a program that failed to declare tools.
 func (i Invocation) failure(o process.Outcome, err error, how declaring) error {
-	said := quoteStderr(o.Stderr)
+	said := how.hide(quoteStderr(o.Stderr))
 	var start *process.StartError
 	switch {
 	case errors.As(err, &start):

@@ -66,6 +66,9 @@ type PluginOptions struct {
 	Limits  Limits
 	// Confine is the sandbox for factories and scripts; nil means none.
 	Confine process.Confiner
+	// Hide masks the secrets of the settings in what a program says about its failure. nil means it
+	// masks none.
+	Hide func(string) string
 	// Outputs caches the output of factories and scripts. If nil, they always run.
 	Outputs Outputs
 	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Apart].
@@ -79,6 +82,9 @@ func NewPlugin(p *Plugin, opts PluginOptions) registry.Source {
 	opts.Limits = opts.Limits.orDefault()
 	if len(opts.Context) == 0 {
 		opts.Context = json.RawMessage("{}")
+	}
+	if opts.Hide == nil {
+		opts.Hide = hideNothing
 	}
 	return &plugin{Plugin: p, opts: opts}
 }

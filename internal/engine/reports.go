@@ -62,6 +62,7 @@ type reports struct {
 	add    func(registry.Diagnostic) // see [Deps.Warn]
 	log    *slog.Logger
 	screen Screen
+	hide   func(string) string // masks the secrets of the settings
 
 	mu      sync.Mutex
 	notices []registry.Diagnostic // those that are not of a registry
@@ -89,10 +90,12 @@ func (r *reports) shows(source string) (done func()) {
 	return func() { r.screen.Line(name, "") }
 }
 
-// newReports returns reports that begin with notices. log and screen may be nil.
-func newReports(warn func(registry.Diagnostic), log *slog.Logger,
-	screen Screen, notices []registry.Diagnostic) *reports {
-	r := &reports{add: warn, log: log, screen: screen, notices: slices.Clone(notices)}
+// newReports returns reports that begin with notices. hide masks the secrets of the settings in what
+// is reported. log and screen may be nil.
+func newReports(warn func(registry.Diagnostic), log *slog.Logger, screen Screen,
+	hide func(string) string, notices []registry.Diagnostic) *reports {
+	r := &reports{log: log, screen: screen, hide: hide, notices: slices.Clone(notices)}
+	r.add = func(d registry.Diagnostic) { warn(r.masked(d)) }
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -109,8 +112,14 @@ func (r *reports) whileRunning(d registry.Diagnostic) {
 	r.add(d)
 }
 
+func (r *reports) masked(d registry.Diagnostic) registry.Diagnostic {
+	d.Message, d.Hint = r.hide(d.Message), r.hide(d.Hint)
+	return d
+}
+
 // notice adds a diagnostic to those of the session, unless it was added before.
 func (r *reports) notice(d registry.Diagnostic) {
+	d = r.masked(d)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.Contains(r.notices, d) {

@@ -170,7 +170,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if opts.Still {
 		opts.Cache = cache.Offline
 	}
-	reports := newReports(deps.Warn, deps.Log, deps.Screen, opts.Noticed)
+	reports := newReports(deps.Warn, deps.Log, deps.Screen, mask.Hide, opts.Noticed)
 	kept := &sources.KeptServers{Settings: set, Folders: deps.Folders, Use: opts.Kept, Command: deps.ServerKeeper,
 		Renew: opts.Cache == cache.Live || opts.Cache == cache.Renew}
 	inside := sync.OnceValues(func() (string, bool) { return process.InsideServer(deps.Environ) })
@@ -194,7 +194,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		return nil, err
 	}
 	programs := programs.New(ctx, programs.Set{Settings: set, Dir: deps.Dir, Environ: deps.Environ,
-		Folders: deps.Folders, Warn: reports.add, Log: reports.log}, opts.Still, mask.Add)
+		Folders: deps.Folders, Warn: reports.add, Log: reports.log, Hide: mask.Hide}, opts.Still, mask.Add)
 	var shared *store.Store
 	var before *sources.Connections
 	if earlier := opts.Earlier; earlier != nil {

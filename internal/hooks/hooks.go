@@ -75,6 +75,8 @@ const maxAnswer = 16 << 20
 type Set struct {
 	Hooks []Hook
 	Dir   string // project root, where hooks run
+	// Hide masks the secrets of the settings in what a hook says about its failure. If nil, none are masked.
+	Hide func(string) string
 }
 
 // Denied reports that a hook refused a call or its result, or failed. It wraps
@@ -288,7 +290,11 @@ func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 		return answer{}, err
 	}
 	if err := out.Err(); err != nil {
-		return answer{}, fmt.Errorf("%w%s", err, lastLine(out.Stderr))
+		said := lastLine(out.Stderr)
+		if s.Hide != nil {
+			said = s.Hide(said)
+		}
+		return answer{}, fmt.Errorf("%w%s", err, said)
 	}
 	return parseAnswer(out.Stdout)
 }

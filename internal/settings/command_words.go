@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -37,7 +38,7 @@ func splitCommands(set *Settings, env expand.Environ) (out []registry.Diagnostic
 			Message: fmt.Sprintf(
 				"the command of server %q (%s) was split into words, because there is no file of that name",
 				s.Name, s.Origin)}
-		if args, err := json.Marshal(s.Args); err == nil {
+		if args, err := json.Marshal(secret.Args(s.Args)); err == nil {
 			d.Hint = fmt.Sprintf("write command: %s, args: %s", s.Command, args)
 		}
 		out = append(out, d)
@@ -95,7 +96,7 @@ func noteWindows(servers []Server) (out []registry.Diagnostic) {
 		if runtime.GOOS != "windows" {
 			switch plain := cutExtension(s.Command); {
 			case isShell:
-				args, _ := json.Marshal(s.Args[2:]) // of strings, which cannot fail
+				args, _ := json.Marshal(secret.Args(s.Args[2:])) // of strings, which cannot fail
 				note(fmt.Sprintf("write command: %s, args: %s", s.Args[1], args), "runs cmd /c, which only Windows has")
 			case isWindowsPath(s.Command):
 				note("write the path that the program has on this machine",

@@ -35,6 +35,7 @@ type Set struct {
 	Folders  *state.Folders
 	Warn     func(registry.Diagnostic)
 	Log      *slog.Logger
+	Hide     func(string) string // masks the secrets of the settings
 
 	Expander *values.Expander
 	Confiner *confine.Confiner
@@ -123,6 +124,7 @@ func (p *Set) Bytecode() string {
 func (p *Set) Hooks(ctx context.Context) *hooks.Set {
 	set := NewHooks(ctx, p.Settings, p.Expander, p.Environ)
 	if set != nil {
+		set.Hide = p.Hide
 		for i := range set.Hooks {
 			h := &set.Hooks[i]
 			h.Confine, h.Env = p.Confiner.ProgramsOf(confine.Hooks, p.Settings.Hooks[i].Origin.Scope),

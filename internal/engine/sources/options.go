@@ -91,7 +91,7 @@ func (o *Options) command() discover.CommandOptions {
 			return p.Expander.Command(c)
 		},
 		Context: o.Facts.JSON(), ProjectRoot: p.Settings.ProjectRoot, Env: append(slices.Clone(p.Env), p.Bytecode()),
-		Timeout: p.Settings.DiscoveryTimeout, Limits: o.limits(), Confine: p.Confiner.Programs(confine.Discovery),
+		Timeout: p.Settings.DiscoveryTimeout, Limits: o.limits(), Confine: p.Confiner.Programs(confine.Discovery), Hide: p.Hide,
 		Outputs:   o.Listings.OfOutput(registry.SourceCommand, ""),
 		Evaluator: o.Evaluator,
 	}
@@ -104,7 +104,7 @@ func (o *Options) plugin(id string) discover.PluginOptions {
 		Context: o.Facts.JSON(), ProjectRoot: p.Settings.ProjectRoot, Env: append(slices.Clone(p.Env), p.Bytecode()),
 		Settings: func(ctx context.Context) (json.RawMessage, error) { return p.PluginSettings(ctx, id) },
 		Timeout:  p.Settings.DiscoveryTimeout, Limits: o.limits(),
-		Confine: p.Confiner.Programs(confine.Plugins), Evaluator: o.Evaluator,
+		Confine: p.Confiner.Programs(confine.Plugins), Hide: p.Hide, Evaluator: o.Evaluator,
 	}
 }
 

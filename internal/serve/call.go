@@ -258,19 +258,9 @@ func protocolError(err error) *jsonrpc.Error {
 	return refused
 }
 
-// ownResult is part of the results of methods that this server answers in place of the SDK, which sets
-// resultType for its own results alone.
-type ownResult struct {
-	mcp.ResultBase
-	Type string `json:"resultType,omitempty"` // revisions before 2026-07-28 do not have it
-}
-
-// complete says that the client need not answer questions first, see [question.Asked].
-func (r *ownResult) complete() { r.Type = "complete" }
-
 // callResult is the result of a call.
 type callResult struct {
-	ownResult
+	offer.Result
 	Content    []registry.Content `json:"content"`
 	Structured json.RawMessage    `json:"structuredContent,omitempty"`
 	IsError    bool               `json:"isError,omitempty"`

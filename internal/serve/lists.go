@@ -120,27 +120,13 @@ func (l *lists) isNews(method string, session *mcp.ServerSession) bool {
 	return isNews
 }
 
-// announce has the SDK tell clients of lists that have changed for them. It does so when it is given an entry.
-// None of them is ever looked up there, see [requests].
+// announce has the SDK tell sessions that are offered another list than they know. It tells them when it is
+// given an entry, which is never looked up there, see [requests.answer]. Nobody has to be told of the first offer.
 func (l *lists) announce(ctx context.Context, first bool) {
-	for _, kind := range l.changed(ctx, first) {
-		switch kind {
-		case "tools":
-			l.sdk.AddTool(&mcp.Tool{Name: "any", InputSchema: map[string]any{"type": "object"}}, nil)
-		case "prompts":
-			l.sdk.AddPrompt(&mcp.Prompt{Name: "any"}, nil)
-		case "resources":
-			l.sdk.AddResource(&mcp.Resource{Name: "any", URI: "toolreg:any"}, nil)
-		}
-	}
-}
-
-// changed returns the kinds of lists of which a session is offered another one than it knows. Nobody has to
-// be told of the first offer.
-func (l *lists) changed(ctx context.Context, first bool) (kinds []string) {
 	l.mu.Lock()
 	all := slices.Collect(maps.Values(l.bySession))
 	l.mu.Unlock()
+	changed := map[string]bool{}
 	for _, to := range all {
 		ctx := caller.With(ctx, to.who)
 		of := l.offers.For(caller.Token(ctx))
@@ -152,13 +138,19 @@ func (l *lists) changed(ctx context.Context, first bool) (kinds []string) {
 		for _, kind := range listKinds() {
 			now := v.Digest(ctx, kind)
 			if before, known := to.known[kind]; !first && (!known || before != now) {
-				to.news[kind] = true
-				kinds = append(kinds, kind)
+				to.news[kind], changed[kind] = true, true
 			}
 			to.known[kind] = now
 		}
 		l.mu.Unlock()
 	}
-	slices.Sort(kinds)
-	return slices.Compact(kinds)
+	if changed["tools"] {
+		l.sdk.AddTool(&mcp.Tool{Name: "any", InputSchema: map[string]any{"type": "object"}}, nil)
+	}
+	if changed["prompts"] {
+		l.sdk.AddPrompt(&mcp.Prompt{Name: "any"}, nil)
+	}
+	if changed["resources"] {
+		l.sdk.AddResource(&mcp.Resource{Name: "any", URI: "toolreg:any"}, nil)
+	}
 }

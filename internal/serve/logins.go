@@ -61,7 +61,7 @@ type login struct {
 type logins struct {
 	offers  *current.Offers
 	retries *current.Retries
-	store   *store.Store // nil if they are in memory
+	store   *store.Store // if they are not in memory
 	replica string       // the ID of this one; empty without a store
 
 	mu   sync.Mutex

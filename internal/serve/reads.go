@@ -47,7 +47,7 @@ func notOffered(ctx context.Context, log *slog.Logger, v *offer.View, method str
 
 // promptResult is the result of prompts/get.
 type promptResult struct {
-	ownResult
+	offer.Result
 	Description string          `json:"description,omitempty"`
 	Messages    []promptMessage `json:"messages"`
 }
@@ -105,7 +105,7 @@ func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPrompt
 
 // readResult is the result of resources/read.
 type readResult struct {
-	ownResult
+	offer.Result
 	mcp.Cacheable
 	Contents []*mcp.ResourceContents `json:"contents"`
 }

@@ -25,8 +25,8 @@ import (
 //
 //  1. guard, so that a panic ends no other request, and spans;
 //  2. [replica.Replica.Remember], which records what the request changes of its session;
-//  3. handle, which finds out who sends it, and passes on what asks for nothing that is offered;
-//  4. begun, if it begins a session, or offered, which knows what the sender is offered;
+//  3. handle, which makes its sender the caller of its context, see [requests.from];
+//  4. begun, if it begins a session, or offered, which finds out what the sender is offered;
 //  5. answer, which answers it, or has the SDK do so.
 type requests struct {
 	profile  string // of the client on stdin
@@ -59,7 +59,7 @@ func (r *requests) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// handle is the innermost middleware.
+// handle is the innermost middleware. What asks for nothing that depends on the sender goes on to the SDK.
 func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		in := transport.InboundOf(req)
@@ -89,7 +89,7 @@ func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// from returns the context of a request, whose caller is its sender.
+// from returns the context of a request, with its sender as the caller.
 func (r *requests) from(ctx context.Context, req mcp.Request) context.Context {
 	sender, _ := req.(question.Sender)                  // all requests are
 	session, _ := req.GetSession().(*mcp.ServerSession) // that of a server
@@ -189,8 +189,8 @@ func (r *requests) offered(ctx context.Context, next mcp.MethodHandler, method s
 	if err != nil {
 		return nil, err
 	}
-	if own, ok := result.(interface{ complete() }); ok && c.Modern {
-		own.complete()
+	if own, ok := result.(interface{ Complete() }); ok && c.Modern {
+		own.Complete()
 	}
 	return result, nil
 }

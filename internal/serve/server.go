@@ -82,7 +82,7 @@ type Server struct {
 
 	closing  sync.WaitGroup // sessions and subscriptions that end
 	sessions transport.Sessions
-	replica  *replica.Replica // nil without a store
+	replica  *replica.Replica // if there is a store
 
 	stopping chan struct{} // closed by stop
 	stopOnce sync.Once

@@ -142,10 +142,8 @@ func (o *Offers) Wait() { o.background.Wait() }
 
 // Profiles returns the profiles that clients can use now.
 func (o *Offers) Profiles() offer.Profiles {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.common != nil {
-		return o.common.Profiles
+	if now := o.Common(); now != nil {
+		return now.Profiles
 	}
 	return o.opts.Initial
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -29,7 +28,11 @@ func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 	switch p := req.GetParams().(type) {
 	case *mcp.ListToolsParams:
 		tools, next, err := pageOf(v.tools, orZero(p).Cursor, func(d *Declaration) string { return d.Name })
-		return listedTools{&mcp.ListToolsResult{Cacheable: cacheable, NextCursor: next}, v.permitted(ctx, tools)}, err
+		page := &listedTools{Cacheable: cacheable, NextCursor: next, Tools: []json.RawMessage{}}
+		for _, t := range v.permitted(ctx, tools) {
+			page.Tools = append(page.Tools, t.Raw)
+		}
+		return page, err
 	case *mcp.ListPromptsParams:
 		var names []string
 		for _, name := range slices.Sorted(maps.Keys(v.prompts)) {
@@ -95,38 +98,23 @@ func pageOf[T any](all []T, cursor string, key func(T) string) (page []T, next s
 	return all, next, nil
 }
 
-// listedTools is a page of tools/list whose tools are written as they were
-// declared, because the SDK's type does not have all their fields.
-type listedTools struct {
-	*mcp.ListToolsResult
-	tools []*Declaration
+// Result is part of the results that this server makes itself. The SDK sets the resultType of its own results
+// alone.
+type Result struct {
+	mcp.ResultBase
+	Type string `json:"resultType,omitempty"` // revisions before 2026-07-28 do not have it
 }
 
-// MarshalJSON writes the page.
-func (l listedTools) MarshalJSON() ([]byte, error) {
-	page := *l.ListToolsResult
-	page.Tools = []*mcp.Tool{}
-	head, err := json.Marshal(&page)
-	if err != nil {
-		return nil, err
-	}
-	const none = `"tools":[]`
-	before, after, found := strings.Cut(string(head), none)
-	if !found {
-		return nil, errors.New("the SDK's page contains no tools")
-	}
-	size := len(head)
-	for _, t := range l.tools {
-		size += len(t.Raw) + 1
-	}
-	out := append(make([]byte, 0, size), before+`"tools":[`...)
-	for i, t := range l.tools {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, t.Raw...)
-	}
-	return append(append(out, ']'), after...), nil
+// Complete says that the client does not have to answer questions first.
+func (r *Result) Complete() { r.Type = "complete" }
+
+// listedTools is a page of tools/list. The tools are written as they were declared, because the SDK's type
+// does not have all their fields.
+type listedTools struct {
+	Result
+	mcp.Cacheable
+	NextCursor string            `json:"nextCursor,omitempty"`
+	Tools      []json.RawMessage `json:"tools"`
 }
 
 // Digest is the same for equal lists.

@@ -64,15 +64,15 @@ type Call struct {
 	done      chan Outcome
 	Cancel    context.CancelCauseFunc
 	asked     Question  // the question that the client was asked
-	first     *Question // asked by a task, received before it was known to be one; nil if there is none
+	first     *Question // asked by a task, received before it was known to be one; may be nil
 	since     time.Time
 	expiry    *time.Timer
 	carrier   atomic.Pointer[Client] // sender of the request that carries the call now
 
 	// The goroutine that runs the call uses these.
-	tool     *registry.Tool                // that is called; nil for other requests
-	server   string                        // that provides the result; "" if there are several or none
-	given    *given                        // what the client answered another process; nil if nothing
+	tool     *registry.Tool                // that is called, if the request is a call
+	server   string                        // that provides the result; empty if it is not one server
+	given    *given                        // what the client answered another process, if anything
 	approval *callApproval                 // of the call
 	rounds   int                           // how often the server has asked
 	task     chan struct{}                 // closed when the call goes on as a task
@@ -146,7 +146,7 @@ func (s *Calls) Make(ctx context.Context, t Turn, run func(context.Context) (any
 	return s.next(ctx, w)
 }
 
-// Start runs a request. given holds the client's answers to another process; nil for a
+// Start runs a request. given holds the client's answers to another process. It is nil for a
 // new request.
 func (s *Calls) Start(ctx context.Context, t Turn, given *given, run func(context.Context) (any, error)) *Call {
 	c := From(ctx)
@@ -229,7 +229,8 @@ func (w *Call) Stop(cause error) {
 	<-w.done
 }
 
-// Refused returns the error of its server by which the call, as a task, has failed; nil if there is none.
+// Refused returns the error of its server by which the call, as a task, has failed. It returns nil if there is
+// none.
 func (w *Call) Refused() *jsonrpc.Error { return w.failed.Load() }
 
 // Reply passes answers to the call that asks.
@@ -276,7 +277,7 @@ func NewCalls(o Options, holder string) *Calls {
 func (s *Calls) ChangeKey(secret string) { s.keys.Change(secret) }
 
 // QuestionOf returns the id of the question that a client with an account answers by a state that it
-// has got; "" if the state is not valid for it.
+// has got. It returns "" if the state is not valid for it.
 func (s *Calls) QuestionOf(sealed, account string) string {
 	if state, err := s.keys.Open(sealed); err == nil && state.Owner == account {
 		return state.ID
@@ -285,7 +286,7 @@ func (s *Calls) QuestionOf(sealed, account string) string {
 }
 
 // Holder returns the id of the process where a call waits for the answer to a question, as the store
-// knows it; "" if it does not.
+// knows it. It returns "" if it does not.
 func (s *Calls) Holder(ctx context.Context, id string) string { return s.answered.Holder(ctx, id) }
 
 // park stores a call until its client answers, and returns what to ask the client.
@@ -392,8 +393,8 @@ func (s *Calls) take(ctx context.Context, w *Call, id string) bool {
 	return true
 }
 
-// settled returns the call whose question was answered at the console, at most once; nil if
-// it was not.
+// settled returns the call whose question was answered at the console, at most once. It returns nil
+// if it was not.
 func (s *Calls) settled(id string) *Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()

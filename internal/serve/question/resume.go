@@ -138,7 +138,7 @@ func (c *Client) approve(ctx context.Context, tool *registry.Tool, q *mcp.Elicit
 	return result, nil
 }
 
-// approval returns the answer to a question about the call; nil if there is none or it
+// approval returns the answer to a question about the call. It returns nil if there is none or it
 // answers another question.
 func (g *given) approval(question requestDigest) *mcp.ElicitResult {
 	if g == nil || g.stage.Approval == nil || !g.stage.Approval.Question.Equal(question) {

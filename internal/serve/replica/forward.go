@@ -85,7 +85,7 @@ type eventsTo struct {
 	io.ReadCloser
 	request []byte
 	end     string    // the last bytes so far, which are eventEnd between two events and before the first one
-	last    io.Reader // what is read after the interruption; nil until then
+	last    io.Reader // what is read after the interruption
 }
 
 // Read implements io.Reader.
@@ -189,7 +189,7 @@ func (r *Replica) forwarded(in *transport.Inbound) bool {
 	return true
 }
 
-// findCall returns the other replica that must handle a request without a session; the zero value is this
+// findCall returns the other replica that must handle a request without a session. The zero value is this
 // one, or any. While the store is away, it is this one.
 func (r *Replica) findCall(in *transport.Inbound) cluster.Peer {
 	ctx := in.R.Context()

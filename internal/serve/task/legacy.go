@@ -24,7 +24,7 @@ const Related = "io.modelcontextprotocol/related-task"
 // initialized is the answer to initialize, with what the SDK does not declare.
 type initialized struct {
 	*mcp.InitializeResult
-	tasks map[string]any // the declared capability; nil if the client cannot have tasks
+	tasks map[string]any // the declared capability, if the client can have tasks
 }
 
 // Declare declares tasks to a client that may know them. Without tokens its tasks cannot

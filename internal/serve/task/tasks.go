@@ -63,7 +63,7 @@ type Options struct {
 // New returns no tasks.
 func New(o Options) *Tasks { return &Tasks{opts: o, byID: map[string]*Run{}} }
 
-// Holder returns the Holder with which the id of a task ends; "" if it has none.
+// Holder returns the Holder with which the id of a task ends. It returns "" if the id has none.
 func Holder(id string) string {
 	_, holder, _ := strings.Cut(id, taskSeparator)
 	return holder
@@ -98,7 +98,7 @@ type Run struct {
 	asker   *question.Client
 	changed chan struct{} // closed, and replaced, when the question or the asker is another one
 	expiry  *time.Timer
-	value   json.RawMessage // the result; nil if there is none
+	value   json.RawMessage // the result, if there is one
 	isError bool            // of the result
 	failed  *jsonrpc.Error
 }
@@ -181,8 +181,8 @@ func (t *Tasks) keep(ctx context.Context, run *Run) {
 	}
 }
 
-// ended returns a task of another process that has ended; nil if there is none of the sender of the
-// request.
+// ended returns a task of another process that has ended. It returns nil if the sender of the request has no
+// such task.
 func (t *Tasks) ended(ctx context.Context, id string, from auth.Identity) (*Run, error) {
 	if t.opts.Store == nil {
 		return nil, nil
@@ -215,7 +215,7 @@ func (t *Tasks) of(account string) []*Run {
 	return out
 }
 
-// find returns the task with an id that belongs to the sender of a request; nil if there is none.
+// find returns the task with an id that belongs to the sender of a request. It returns nil if there is none.
 // The task goes on with the token of the request.
 func (t *Tasks) find(id string, from auth.Identity) *Run {
 	t.mu.Lock()
@@ -375,7 +375,7 @@ func (r *Run) update(answers map[string]json.RawMessage) error {
 	return nil
 }
 
-// answer records the answer to a question; nil if there will be none. r.mu is held.
+// answer records the answer to a question. A nil answer means that there will be none. r.mu is held.
 func (r *Run) answer(key string, answer mcp.InputResponse) {
 	if answer != nil {
 		r.answers[r.keys[key]] = answer
@@ -573,8 +573,8 @@ func (t *Tasks) about(ctx context.Context, c *question.Client,
 	return result, nil
 }
 
-// Here returns what answers a request about a task that is in this process; nil if the client has no
-// such task here, or no such request.
+// Here returns what answers a request about a task that is in this process. It returns nil if the client has
+// no such task here, or no such request.
 func (t *Tasks) Here(c *question.Client, method string, p *Params) func(context.Context) (mcp.Result, error) {
 	answer, run := taskMethodOf(method).of(c), t.find(p.ID, c.From)
 	if answer == nil || run == nil {

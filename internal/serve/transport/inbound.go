@@ -31,7 +31,7 @@ type Inbound struct {
 	From    auth.Identity
 	Modern  bool            // it is of a revision without sessions
 	Session string          // Mcp-Session-Id; empty if the request names no session
-	Body    json.RawMessage // a message, or a batch of them; nil unless it is a POST
+	Body    json.RawMessage // a message, or a batch of them, if it is a POST
 
 	Stream *Response // is set before [Inbound.Serve]
 }

@@ -194,7 +194,7 @@ func Left(ctx context.Context) bool {
 	return ok && open.Err() != nil
 }
 
-// End forgets a session and cancels its calls. It returns the session to be closed; nil if
+// End forgets a session and cancels its calls. It returns the session to be closed, or nil if
 // there is none.
 func (s *Sessions) End(id string) Session {
 	s.mu.Lock()

@@ -14,6 +14,8 @@ func TestQuotas(t *testing.T) {
 	few, many := settings.CallLimit{Tool: "a", Calls: 1, Per: time.Minute}, settings.CallLimit{Calls: 3, Per: time.Hour}
 	longer := many
 	longer.Per = 2 * time.Hour
+	fewer := many
+	fewer.Calls = 1
 	take := func(caller string, limits ...settings.CallLimit) time.Duration {
 		t.Helper()
 		spans, _ := spansOf(caller, limits)
@@ -37,6 +39,8 @@ func TestQuotas(t *testing.T) {
 		{"x", []settings.CallLimit{many}, 0, 0},
 		{"x", []settings.CallLimit{many}, 0, 0},
 		{"x", []settings.CallLimit{many}, 0, time.Hour},
+		{"w", []settings.CallLimit{many, fewer}, 0, 0},
+		{"w", []settings.CallLimit{many, fewer}, 0, time.Hour}, // the lower number counts
 	} {
 		now = now.Add(one.after)
 		if again := take(one.caller, one.limits...); again != one.again {

@@ -171,7 +171,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("%+v, kept %+v, ran %q", h, s.kept, r.ran)
 	}
 
-	s.answer = &Answer{Choice: Yes} // kept answers are not taken before the whole response can run
+	s.answer, s.claims = &Answer{Choice: Yes}, false // kept answers are not taken before the whole response can run
 	h := hold(t, r, 0)
 	if h.Open != nil || !slices.Equal(h.Claims, []string{"id"}) || len(r.ran) > 0 {
 		t.Errorf("%+v, ran %q", h, r.ran)
@@ -188,6 +188,49 @@ func TestHold(t *testing.T) {
 	s.command = &Answer{Choice: No}
 	if err := executeHeld(t, r, hold(t, r, 0)); !errors.Is(err, registry.ErrDenied) || strings.Contains(strings.Join(r.tr.steps, " "), "command") {
 		t.Errorf("steps %q, %v", r.tr.steps, err)
+	}
+}
+
+// An edit after which the call changes nothing settles it: it runs as is decided about the edited call.
+func TestEditToNoChange(t *testing.T) {
+	confined := ask()
+	confined.Confine.On = true
+	r := newRig(ask(), confined)
+	inside := false
+	r.x.Confine = func(tool registry.Tool, _ policy.Confinement) registry.Tool { inside = true; return tool }
+	r.tool.Preview = func(_ context.Context, c registry.Call) (registry.Preview, error) {
+		edited := strings.Contains(string(c.Params), "original")
+		return registry.Preview{Kind: registry.PreviewEdit, NewContent: string(c.Params), Unchanged: edited}, nil
+	}
+	r.script.answers = []Answer{{Choice: Edit, Content: "original"}}
+	result, err := r.execute(t, `{}`)
+	if err != nil || !inside || len(r.script.asked) != 1 || !strings.Contains(result.Text(), "The user edited the content") {
+		t.Errorf("%v, in the sandbox %t, asked %d times: %s", err, inside, len(r.script.asked), result.Text())
+	}
+}
+
+// All answers about a call are collected, each for its own question, until one settles the call: a yes, or
+// an edit after which it changes nothing.
+func TestHoldCollectsEdits(t *testing.T) {
+	for content, answers := range map[string][]Answer{
+		"mine":     {{Choice: Edit, Content: "mine"}, {Choice: Yes}},
+		"original": {{Choice: Edit, Content: "original"}},
+	} {
+		r := newRig(ask())
+		r.tool.Preview = func(_ context.Context, c registry.Call) (registry.Preview, error) {
+			unchanged := strings.Contains(string(c.Params), "original")
+			return registry.Preview{Kind: registry.PreviewEdit, OriginalContent: "original", Unchanged: unchanged}, nil
+		}
+		r.script.answers = answers
+		h := hold(t, r, 0)
+		if asked := len(r.script.asked); h.Open != nil || asked != len(answers) {
+			t.Errorf("%s: open %v, asked %d times", content, h.Open, asked)
+		}
+		r.script.asked = nil
+		if err := executeHeld(t, r, h); err != nil || len(r.script.asked) > 0 ||
+			!slices.Equal(r.ran, []string{`{"content":"` + content + `"}`}) {
+			t.Errorf("%s: %v, asked %d times, ran %q", content, err, len(r.script.asked), r.ran)
+		}
 	}
 }
 

@@ -163,7 +163,14 @@ type dialog struct {
 }
 
 func (x *Executor) dialog(h *Held, collects bool) dialog {
-	return dialog{Executor: x, person: x.person(), held: h, collects: collects}
+	d := dialog{Executor: x, held: h, collects: collects}
+	if x.Confirmer != nil {
+		d.person = x.Confirmer()
+	}
+	if d.person == nil && (x.Unattended != nil || x.Recorded != nil) {
+		d.person = nobody{}
+	}
+	return d
 }
 
 // confirm asks until the answer is yes or no. With an error the agreement is what it has come to by
@@ -249,19 +256,6 @@ func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.
 	return p, err
 }
 
-// person returns what asks, or nil if nobody answers.
-func (x *Executor) person() Confirmer {
-	if x.Confirmer != nil {
-		if person := x.Confirmer(); person != nil {
-			return person
-		}
-	}
-	if x.Unattended != nil || x.Recorded != nil {
-		return nobody{}
-	}
-	return nil
-}
-
 // nobody is the Confirmer if there is no person.
 type nobody struct{}
 
@@ -296,61 +290,47 @@ func (d dialog) ask(ctx context.Context, q *Question) (Answer, error) {
 
 // answer gets the answer to a question: the one that was collected before, or that of an
 // earlier run, or that of this one.
-func (d dialog) answer(ctx context.Context, q *Question) (Answer, error) {
+func (d dialog) answer(ctx context.Context, q *Question) (answer Answer, err error) {
 	d.held.File = q.Preview.FileName
 	if !d.collects {
 		if answer, ok := d.held.next(q); ok {
 			return answer, nil
 		}
 	}
+	found, claim := false, ""
 	if d.Recorded != nil {
-		if answer, ok := d.Recorded.Find(q); ok {
-			d.collect(q, answer, "")
-			return answer, nil
+		answer, found = d.Recorded.Find(q)
+	}
+	if !found {
+		if answer, claim, err = d.answerNow(ctx, q); err == nil && d.Recorded != nil {
+			d.Recorded.Keep(q, answer)
 		}
 	}
-	answer, err := d.answerNow(ctx, q)
-	if err == nil && d.Recorded != nil {
-		d.Recorded.Keep(q, answer)
+	if err == nil && d.collects {
+		d.held.add(q, answer, claim)
 	}
 	return answer, err
 }
 
 // answerNow gets the answer of this run to a question: that of a kept question, or the person's, or
-// that of the Unattended.
-func (d dialog) answerNow(ctx context.Context, q *Question) (Answer, error) {
+// that of the Unattended. claim is the id of a kept answer.
+func (d dialog) answerNow(ctx context.Context, q *Question) (answer Answer, claim string, err error) {
 	if d.Unattended != nil {
 		if answer, id, ok := d.Unattended.Answered(ctx, q); ok && (d.collects || d.Unattended.Claim(ctx, id)) {
-			d.collect(q, answer, id)
-			return answer, nil
+			return answer, id, nil
 		}
 	}
-	answer, err := d.person.Confirm(ctx, *q)
+	answer, err = d.person.Confirm(ctx, *q)
 	if absent, ok := errors.AsType[*NeedsConfirmation](err); ok && d.Unattended != nil && ctx.Err() == nil {
 		if answer, absent.Kept, ok = d.Unattended.Absent(ctx, q); !ok {
-			return answer, absent
+			return answer, "", absent
 		}
 		err = nil
 	}
-	if err == nil {
-		d.collect(q, answer, "")
-		if d.Unattended != nil {
-			d.Unattended.Settled(ctx, q.Tool, q.Call, true)
-		}
+	if err == nil && d.Unattended != nil {
+		d.Unattended.Settled(ctx, q.Tool, q.Call, true)
 	}
-	return answer, err
-}
-
-// collect keeps an answer for when the call is made. claim is the id of a kept one; "" if it needs
-// no claim.
-func (d dialog) collect(q *Question, answer Answer, claim string) {
-	if !d.collects {
-		return
-	}
-	d.held.answers = append(d.held.answers, heldAnswer{answer, basisOf(q)})
-	if claim != "" {
-		d.held.Claims = append(d.held.Claims, claim)
-	}
+	return answer, "", err
 }
 
 // accept returns how a call runs whose question was answered with yes, and stores what the answer

@@ -150,3 +150,11 @@ func (h *Held) next(q *Question) (Answer, bool) {
 	}
 	return a.answer, true
 }
+
+// add collects an answer. claim is the id of a kept one; "" if it needs no claim.
+func (h *Held) add(q *Question, a Answer, claim string) {
+	h.answers = append(h.answers, heldAnswer{a, basisOf(q)})
+	if claim != "" {
+		h.Claims = append(h.Claims, claim)
+	}
+}

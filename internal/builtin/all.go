@@ -169,6 +169,16 @@ func Aliases() map[string]string {
 	return out
 }
 
+// Canonical returns a function that resolves a name or an alias to the name of a built-in
+// tool, or to "" if there is none.
+func Canonical() func(string) string {
+	names := Aliases()
+	for _, name := range Names() {
+		names[name] = name
+	}
+	return func(name string) string { return names[name] }
+}
+
 // Named returns the canonical name of the built-in tool with the given name or
 // alias, ignoring case. It returns "" if there is no such tool.
 func Named(name string) string {

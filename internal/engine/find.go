@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/owner"
+	"github.com/toolreg/toolreg/internal/engine/rules"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -58,7 +59,7 @@ func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, erro
 // finding is what all finders of a session have in common.
 type finding struct {
 	set       *settings.Settings
-	rules     *policyRules
+	rules     *rules.Rules
 	names     *owner.Names
 	listings  *listing.Store
 	loader    *registry.Loader
@@ -201,7 +202,7 @@ func (f *finder) mayBeLent(t *registry.Tool) bool {
 		return false
 	}
 	return f.set.OnlyTools.Set || t.Optional ||
-		!t.OfServer() && slices.ContainsFunc(f.rules.all, func(r policy.Rule) bool { return r.AllowsByName(t.Name) })
+		!t.OfServer() && slices.ContainsFunc(f.rules.All, func(r policy.Rule) bool { return r.AllowsByName(t.Name) })
 }
 
 // steps returns the registries in which to look up a name, the smallest first and the one

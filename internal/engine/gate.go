@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine/programs"
+	"github.com/toolreg/toolreg/internal/engine/quota"
 	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -22,7 +23,7 @@ type gate struct {
 	programs *programs.Set
 	policies *policies
 	runs     *toolRuns
-	limits   callLimits
+	limits   *quota.Limits
 	asker    Asker                           // nil if nobody can be asked
 	describe func(exec.Question) exec.Prompt // see [Deps.Describe]; nil if questions are not kept
 	audit    *record.Calls
@@ -86,6 +87,7 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 			return g.policies.decide(p, reg, func(p *policy.Policy) policy.Verdict { return p.Decide(ctx, t, call) })
 		},
 		Remember:  p.Approvals.Remember,
+		Quota:     g.limits.Count,
 		Confine:   g.programs.Confiner.Call,
 		TimeLimit: g.runs.TimeLimit,
 		// The middleware, outermost first.
@@ -107,9 +109,6 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	}
 	if g.tape != nil {
 		x.Recorded = g.tape
-	}
-	if len(g.limits.limits) > 0 {
-		x.Quota = g.limits.count
 	}
 	return x, nil
 }

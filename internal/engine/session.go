@@ -23,7 +23,9 @@ import (
 	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/owner"
 	"github.com/toolreg/toolreg/internal/engine/programs"
+	"github.com/toolreg/toolreg/internal/engine/quota"
 	"github.com/toolreg/toolreg/internal/engine/record"
+	"github.com/toolreg/toolreg/internal/engine/rules"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/lock"
@@ -189,7 +191,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		}
 	})
 
-	rules, err := compileRules(set, deps.Evaluator)
+	rules, err := rules.Compile(set, deps.Evaluator)
 	if err != nil {
 		return nil, err
 	}
@@ -197,9 +199,10 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		Folders: deps.Folders, Warn: reports.add, Log: reports.log, Hide: mask.Hide}, opts.Still, mask.Add)
 	var shared *store.Store
 	var before *sources.Connections
+	var counted *quota.Limits
 	if earlier := opts.Earlier; earlier != nil {
 		_ = earlier.Records.Flush() // what it remembers is used; its Close reports what fails
-		before = earlier.Connections
+		counted, before = earlier.gate.limits, earlier.Connections
 	}
 	switch {
 	case !opts.Shared:
@@ -209,14 +212,6 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		if shared, err = sources.OpenStore(ctx, set.Serve, programs.Expander); err != nil {
 			return nil, err
 		}
-	}
-
-	limits := callLimits{set.CallLimits, &quotas{}}
-	switch {
-	case opts.Earlier != nil: // what was counted outlives a change of the settings
-		limits.counter = opts.Earlier.gate.limits.counter
-	case shared != nil:
-		limits.counter = shared
 	}
 
 	// What a call passes through.
@@ -238,8 +233,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		set:     set,
 		reports: reports,
 	}
-	gate := &gate{programs: programs, policies: policies, runs: runs, limits: limits,
-		asker: deps.Asker, describe: deps.Describe, audit: audit, tape: tape, reports: reports,
+	gate := &gate{programs: programs, policies: policies, runs: runs,
+		limits: quota.New(set.CallLimits, shared, counted), asker: deps.Asker, describe: deps.Describe, audit: audit, tape: tape, reports: reports,
 		executors: map[*registry.Registry]*exec.Executor{}}
 
 	// Where tools come from.

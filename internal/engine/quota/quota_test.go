@@ -1,4 +1,4 @@
-package engine
+package quota
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 // A call counts under all of its limits or under none, and each limit begins anew after its time.
 func TestQuotas(t *testing.T) {
-	q := &quotas{}
+	c := &local{}
 	now := time.Now()
 	few, many := settings.CallLimit{Tool: "a", Calls: 1, Per: time.Minute}, settings.CallLimit{Calls: 3, Per: time.Hour}
 	longer := many
@@ -19,7 +19,7 @@ func TestQuotas(t *testing.T) {
 	take := func(caller string, limits ...settings.CallLimit) time.Duration {
 		t.Helper()
 		spans, _ := spansOf(caller, limits)
-		_, left := q.count(spans, now)
+		_, left := c.count(spans, now)
 		return left
 	}
 	for i, one := range []struct {
@@ -48,7 +48,7 @@ func TestQuotas(t *testing.T) {
 		}
 	}
 	now = now.Add(2 * time.Hour)
-	if take("z", few); len(q.spans) != 1 {
-		t.Errorf("%d counts are kept", len(q.spans))
+	if take("z", few); len(c.spans) != 1 {
+		t.Errorf("%d counts are kept", len(c.spans))
 	}
 }

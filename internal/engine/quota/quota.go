@@ -1,4 +1,6 @@
-package engine
+// Package quota counts the calls of clients, and knows whether one more is within the limits of the
+// settings (serve.limits). What was counted outlives a change of the settings.
+package quota
 
 import (
 	"context"
@@ -18,13 +20,26 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// callLimits are the limits for the calls of clients (serve.limits), and what counts the calls.
-type callLimits struct {
+// Limits are the limits for the calls of clients, and what counts the calls. They are safe for
+// concurrent use.
+type Limits struct {
 	limits  []settings.CallLimit
 	counter counter
 }
 
-// counter counts calls: those of this process (*quotas), or those of several together
+// New returns limits whose calls are counted by shared, or in this process if it is nil. If earlier is
+// not nil, the calls go on to be counted where it counts them.
+func New(limits []settings.CallLimit, shared *store.Store, earlier *Limits) *Limits {
+	switch {
+	case earlier != nil:
+		return &Limits{limits, earlier.counter}
+	case shared != nil:
+		return &Limits{limits, shared}
+	}
+	return &Limits{limits, &local{}}
+}
+
+// counter counts calls: those of this process (*local), or those of several together
 // (*store.Store).
 type counter interface {
 	// Count adds one to each span. If one of them is full, it adds nothing and returns the index
@@ -32,26 +47,26 @@ type counter interface {
 	Count(ctx context.Context, spans []store.Span) (full int, left time.Duration, err error)
 }
 
-// count counts a call of a client. It returns an *exec.LimitedError, and counts nothing, if one
+// Count counts a call of a client. It returns an *exec.LimitedError, and counts nothing, if one
 // of the limits for the call is reached. The person at the command line has no limits. If a
 // shared counter is away, the call is denied.
-func (c *callLimits) count(ctx context.Context, t *registry.Tool) error {
+func (l *Limits) Count(ctx context.Context, t *registry.Tool) error {
 	name := caller.Name(ctx)
 	if name == "" {
 		return nil
 	}
-	limits := slices.DeleteFunc(slices.Clone(c.limits), func(l settings.CallLimit) bool {
-		matches := func(spelling string) bool { return text.MatchNameFold(l.Tool, spelling) }
-		ofGroup := func(group string) bool { return text.MatchNameFold(l.Group, group) }
-		return l.Client != "" && !text.MatchNameFold(l.Client, name) ||
-			l.Group != "" && !slices.ContainsFunc(caller.Groups(ctx), ofGroup) ||
-			l.Tool != "" && !slices.ContainsFunc(t.Called(), matches)
+	limits := slices.DeleteFunc(slices.Clone(l.limits), func(one settings.CallLimit) bool {
+		matches := func(spelling string) bool { return text.MatchNameFold(one.Tool, spelling) }
+		ofGroup := func(group string) bool { return text.MatchNameFold(one.Group, group) }
+		return one.Client != "" && !text.MatchNameFold(one.Client, name) ||
+			one.Group != "" && !slices.ContainsFunc(caller.Groups(ctx), ofGroup) ||
+			one.Tool != "" && !slices.ContainsFunc(t.Called(), matches)
 	})
 	spans, of := spansOf(name, limits)
 	if len(spans) == 0 {
 		return nil
 	}
-	full, left, err := c.counter.Count(ctx, spans)
+	full, left, err := l.counter.Count(ctx, spans)
 	if _, away := errors.AsType[*store.AwayError](err); away {
 		return &exec.Denied{Tool: t.Name, Reason: "the number of calls is limited, and " + err.Error(),
 			Origin: of[0].Origin.String(), Later: true}
@@ -82,9 +97,9 @@ func spansOf(client string, limits []settings.CallLimit) (spans []store.Span, of
 	return spans, of
 }
 
-// quotas counts the calls of this process. The zero value has counted none. It is safe for concurrent
+// local counts the calls of this process. The zero value has counted none. It is safe for concurrent
 // use.
-type quotas struct {
+type local struct {
 	mu    sync.Mutex
 	spans map[string]*counted // by the id of the span
 	swept time.Time
@@ -97,33 +112,33 @@ type counted struct {
 }
 
 // Count implements [counter].
-func (q *quotas) Count(_ context.Context, spans []store.Span) (full int, left time.Duration, err error) {
-	full, left = q.count(spans, time.Now())
+func (c *local) Count(_ context.Context, spans []store.Span) (full int, left time.Duration, err error) {
+	full, left = c.count(spans, time.Now())
 	return full, left, nil
 }
 
-func (q *quotas) count(spans []store.Span, now time.Time) (full int, left time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if now.Sub(q.swept) > time.Minute {
-		maps.DeleteFunc(q.spans, func(_ string, c *counted) bool { return !now.Before(c.end) })
-		q.swept = now
+func (c *local) count(spans []store.Span, now time.Time) (full int, left time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.swept) > time.Minute {
+		maps.DeleteFunc(c.spans, func(_ string, n *counted) bool { return !now.Before(n.end) })
+		c.swept = now
 	}
-	if q.spans == nil {
-		q.spans = map[string]*counted{}
+	if c.spans == nil {
+		c.spans = map[string]*counted{}
 	}
 	for i, span := range spans {
-		c := q.spans[span.ID]
-		if c == nil || !now.Before(c.end) {
-			c = &counted{end: now.Add(span.Per)}
-			q.spans[span.ID] = c
+		n := c.spans[span.ID]
+		if n == nil || !now.Before(n.end) {
+			n = &counted{end: now.Add(span.Per)}
+			c.spans[span.ID] = n
 		}
-		if c.calls >= span.Most {
-			return i, c.end.Sub(now)
+		if n.calls >= span.Most {
+			return i, n.end.Sub(now)
 		}
 	}
 	for _, span := range spans {
-		q.spans[span.ID].calls++
+		c.spans[span.ID].calls++
 	}
 	return -1, 0
 }

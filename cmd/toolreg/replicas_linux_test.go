@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -99,12 +99,10 @@ func (r *replicas) example(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	for i := range 4 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+		port := storetest.FreePort(t)
+		for slices.Contains(r.ports, port) {
+			port = storetest.FreePort(t)
 		}
-		defer l.Close()
-		_, port, _ := net.SplitHostPort(l.Addr().String())
 		config = bytes.ReplaceAll(config, fmt.Appendf(nil, "127.0.0.1:%d", 8080+i), []byte("127.0.0.1:"+port))
 		r.ports = append(r.ports, port)
 	}

@@ -218,22 +218,16 @@ func TestServersThatDoNotStart(t *testing.T) {
 		{"npm misses a file", stdioServer(t, "--exit", "1", "--stderr", `npm ERR! code ENOENT\nnpm ERR! syscall open\nnpm ERR! errno -2\nnpm ERR! enoent Could not read package.json`),
 			[]string{`its stderr has "npm ERR! enoent Could not read package.json"`}},
 		{"prints help", stdioServer(t, "--banner", "Usage: server [flags]", "--exit", "0"), []string{"it exited (exit status 0)", `its stdout contains text that is not a message: "Usage: server [flags]"`}},
-		{"hangs", stdioServer(t, "--hang", "--stderr", "waiting for godot"), []string{`server "test": no answer within 500ms (connectTimeout)`, `"waiting for godot"`}},
 		{"no revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"capabilities":{}}}`}}), []string{"its answer to initialize has no protocolVersion"}},
 		{"unsupported revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`it speaks revision "1999-01-01" of the protocol, and toolreg speaks 2026-07-28, `}},
 		{"ill-typed answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":5,"capabilities":{}}}`}}), []string{`its answer is malformed: "protocolVersion" is a number, not a string`}},
 		{"ill-typed field in an answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":1}}}`}}), []string{`its answer is malformed: "serverInfo.version" is a number, not a string`}},
 		{"refuses", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"licence\u0007 expired"}}`}}), []string{`licence\a expired`}},
-		{"does not answer the listing", scripted(t, refuseProbe, shakeHands), []string{`server "test": tools/list: no answer within 500ms (connectTimeout)`}},
 		{"the listing is not a list", scripted(t, refuseProbe, shakeHands, step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"tools":{}}}`}}), []string{`its answer has no list "tools"`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := source(t, tt.server, hides("s3cret-value"), func(o *Options) {
-				if strings.Contains(tt.want[0], "500ms") {
-					o.ConnectTimeout = 500 * time.Millisecond
-				}
-			})
+			s := source(t, tt.server, hides("s3cret-value"))
 			tools, _, err := s.Discover(t.Context())
 			if !errors.Is(err, registry.ErrSourceFailed) || len(tools) > 0 {
 				t.Fatalf("error %v, %d tools", err, len(tools))
@@ -245,6 +239,40 @@ func TestServersThatDoNotStart(t *testing.T) {
 			}
 			if info := s.Info(); info.State != StateFailed || info.Error != err.Error() {
 				t.Errorf("info %+v", info)
+			}
+		})
+	}
+}
+
+// A server that hangs costs its connectTimeout, and the error says how far it got.
+func TestServersThatHang(t *testing.T) {
+	web := httpServer(serve(t, hangOn("tools/list")).URL)
+	for name, tt := range map[string]struct {
+		server settings.Server
+		want   []string
+	}{
+		"at once":                   {stdioServer(t, "--hang", "--stderr", "waiting for godot"), []string{`server "test": no answer within LIMIT (connectTimeout)`, `"waiting for godot"`}},
+		"on the listing":            {scripted(t, refuseProbe, shakeHands), []string{`server "test": tools/list: no answer within LIMIT (connectTimeout)`}},
+		"on the listing, over HTTP": {web, []string{`tools/list: no answer within LIMIT`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for limit := 300 * time.Millisecond; ; limit *= 2 { // a busy machine spends a short one on the start
+				s := source(t, tt.server, func(o *Options) { o.ConnectTimeout = limit })
+				tools, _, err := s.Discover(t.Context())
+				if !errors.Is(err, registry.ErrSourceFailed) || !errors.Is(err, context.DeadlineExceeded) || len(tools) > 0 {
+					t.Fatalf("error %v, %d tools", err, len(tools))
+				}
+				if info := s.Info(); info.State != StateFailed || info.Error != err.Error() {
+					t.Errorf("info %+v", info)
+				}
+				if !slices.ContainsFunc(tt.want, func(want string) bool {
+					return !strings.Contains(err.Error(), strings.ReplaceAll(want, "LIMIT", limit.String()))
+				}) {
+					return
+				}
+				if limit > 10*time.Second {
+					t.Fatalf("got  %v\nwant %s", err, tt.want)
+				}
 			}
 		})
 	}

@@ -321,7 +321,9 @@ func (c *testClient) useDialog(t *testing.T, server string, n int) {
 	}[n]
 	params := &mcp.CallToolParams{Meta: mcp.Meta{mcp.MetaKeyLogLevel: "debug"}, Name: server + dialog.tool, Arguments: dialog.args}
 	params.SetProgressToken(c.name)
-	r, err := c.CallTool(t.Context(), params)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	r, err := c.CallTool(ctx, params)
 	text := strings.NewReplacer("\\u003c", "<", "\\u003e", ">").Replace(textOf(r))
 	if err != nil || r.IsError || !strings.Contains(text, dialog.want) {
 		t.Errorf("%s: %s: %q, %v", c.name, params.Name, text, err)

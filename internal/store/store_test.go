@@ -333,7 +333,7 @@ func TestAway(t *testing.T) {
 		t.Helper()
 		start := time.Now()
 		_, isAway := errors.AsType[*AwayError](put())
-		if took := time.Since(start); !isAway || took > Timeout+500*time.Millisecond {
+		if took := time.Since(start); !isAway || took >= 2*Timeout {
 			t.Errorf("%s: %s", what, took)
 		}
 		if err := <-changes; err == nil {
@@ -358,9 +358,15 @@ func TestAway(t *testing.T) {
 	back("killed")
 	proxy.Swallow(true)
 	away("silent")
-	start := time.Now()
-	if _, err := s.Get(ctx, "k", "a"); err == nil || time.Since(start) > Timeout/2 {
-		t.Errorf("the next use takes %s: %v", time.Since(start), err)
+	for soon := false; !soon; { // a busy machine may let the pause pass
+		s.mu.Lock()
+		failed := s.failed
+		s.mu.Unlock()
+		start := time.Now()
+		soon = start.Sub(failed) < pause/2
+		if _, err := s.Get(ctx, "k", "a"); err == nil || soon && time.Since(start) > Timeout/2 {
+			t.Errorf("the next use takes %s: %v", time.Since(start), err)
+		}
 	}
 	proxy.Swallow(false)
 	proxy.Break()
@@ -412,7 +418,9 @@ func TestConnectionsBreak(t *testing.T) {
 
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !is(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not happen")
 		}

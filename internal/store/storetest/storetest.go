@@ -6,9 +6,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,15 +41,27 @@ func Start(t T, args ...string) *Server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("redis-server is not installed")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	s := &Server{t: t, args: args}
+	for started := false; !started; started = s.start() {
+		s.Address = net.JoinHostPort("127.0.0.1", FreePort(t))
 	}
-	s := &Server{Address: l.Addr().String(), t: t, args: args}
-	_ = l.Close()
-	s.Again()
 	t.Cleanup(s.Kill)
 	return s
+}
+
+// FreePort returns a loopback port that no program has. Unlike those of "127.0.0.1:0", it is none that the
+// system gives to a connection before the caller's program listens there.
+func FreePort(t T) string {
+	t.Helper()
+	for range 1000 {
+		port := strconv.Itoa(20000 + rand.IntN(10000))
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // URL returns the address as the value of serve.store.
@@ -55,6 +69,14 @@ func (s *Server) URL() string { return "redis://" + s.Address }
 
 // Again starts the server, without what it stored, after [Server.Kill].
 func (s *Server) Again() {
+	s.t.Helper()
+	if !s.start() {
+		s.t.Fatal("another program has got the port of redis-server")
+	}
+}
+
+// start reports whether the server has started. If another program has got its port, it has not.
+func (s *Server) start() bool {
 	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.Address)
 	s.process = exec.Command("redis-server",
@@ -65,12 +87,16 @@ func (s *Server) Again() {
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if answer, err := s.command("PING"); err == nil && answer == "PONG" {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatal("redis-server does not answer")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		answer, err := s.command("INFO", "server")
+		switch {
+		case err == nil && strings.Contains(answer, fmt.Sprintf("process_id:%d\r\n", s.process.Process.Pid)):
+			return true
+		case err == nil:
+			s.Kill()
+			return false
+		case time.Now().After(deadline):
+			s.t.Fatal("redis-server does not answer: ", err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/settings/imports"
@@ -64,7 +65,7 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 			for _, f := range imports.Find(agents.Importer{}, s.ProjectRoot, e.Config.Environ) {
 				for _, server := range f.Entries {
 					if f.Program == argv[0] && server.Problem == "" {
-						out = append(out, cobra.CompletionWithDesc(server.Name, reach(server.JSON)))
+						out = append(out, cobra.CompletionWithDesc(server.Name, reach(masked(server.JSON))))
 					}
 				}
 			}
@@ -239,6 +240,7 @@ func chooseAsking(ctx context.Context, person *cli.Person,
 	defer tty.Close()
 	var out additions
 	for i, f := range servers {
+		// All of the command is shown, as in the question of trust: what looks like a secret may be code.
 		about := fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n",
 			i+1, len(servers), ui.Line(f.Name), ui.Line(reach(f.JSON)), ui.Line(f.File), f.Pos.Line)
 		for _, note := range f.Notes {
@@ -258,22 +260,23 @@ func chooseAsking(ctx context.Context, person *cli.Person,
 	return out, nil
 }
 
-// reach returns the command line or the URL of an entry, without secrets.
+// reach returns the command line of an entry, or its URL without secrets.
 func reach(entry json.RawMessage) string {
-	n, err := jsonx.Parse(entry, jsonx.Options{})
-	if err != nil {
-		return ""
-	}
 	var e struct {
 		Command, URL, HTTPURL string
 		Args                  []string
 	}
-	masked := table.NewIndex().Row(table.ServersKey).Masked(n)
-	if json.Unmarshal(masked, &e) != nil {
-		return string(masked)
-	}
-	if e.Command == "" {
-		return e.HTTPURL + e.URL
+	if json.Unmarshal(entry, &e) != nil || e.Command == "" {
+		return secret.Text(e.HTTPURL+e.URL, nil)
 	}
 	return strings.Join(append([]string{e.Command}, e.Args...), " ")
+}
+
+// masked returns an entry with its secrets masked.
+func masked(entry json.RawMessage) json.RawMessage {
+	n, err := jsonx.Parse(entry, jsonx.Options{})
+	if err != nil {
+		return nil
+	}
+	return table.NewIndex().Row(table.ServersKey).Masked(n)
 }

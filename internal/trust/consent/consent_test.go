@@ -70,8 +70,8 @@ func TestDescribeShowsWhatDecides(t *testing.T) {
 		program Program
 		want    string
 	}{
-		{Program{Argv: []string{"srv"}, Cwd: "sub dir", Shown: []string{"NODE_OPTIONS=--require ./x.js", "LD_PRELOAD=x.so", "API_KEY=hunter2", "GIT_ASKPASS=./steal"}},
-			`p:1: k: srv (in "sub dir") (sets "NODE_OPTIONS=--require ./x.js", LD_PRELOAD=x.so, API_KEY=***, GIT_ASKPASS=./steal)`},
+		{Program{Argv: []string{"srv"}, Cwd: "sub dir", Shown: []string{"NODE_OPTIONS=--require ./x.js --token ./y.js", "LD_PRELOAD=x.so", "API_KEY=hunter2", "GIT_ASKPASS=./steal"}},
+			`p:1: k: srv (in "sub dir") (sets "NODE_OPTIONS=--require ./x.js --token ./y.js", LD_PRELOAD=x.so, API_KEY=***, GIT_ASKPASS=./steal)`},
 		{Program{Shown: []string{"BASH_ENV=./x", "A=\x1b[2J"}}, `p:1: k: sets BASH_ENV=./x, "A=\x1b[2J"`},
 		{Program{Env: []string{"BASH_ENV=./x"}}, ""},
 		{Program{Argv: []string{"python3", "-m", "srv"}}, "p:1: k: python3 -m srv (python may run files of the project that are not covered)"},

@@ -260,12 +260,16 @@ func Describe(programs []Program, v Variables) []string {
 func shown(env []string) []string {
 	var out []string
 	for _, entry := range env {
-		name, _, _ := strings.Cut(entry, "=")
+		name, value, _ := strings.Cut(entry, "=")
 		runs := slices.ContainsFunc([]string{"ASKPASS", "COMMAND", "CMD", "HELPER", "PROGRAM"}, func(end string) bool {
 			return strings.HasSuffix(strings.ToUpper(name), end)
 		})
-		if !runs {
-			entry = secret.Word("", entry, nil)
+		switch {
+		case runs:
+		case secret.Named(name):
+			entry = name + "=" + secret.Source(value)
+		default: // what looks like a secret in the middle of a value may be code
+			entry = secret.MaskKnown(entry)
 		}
 		out = append(out, quoteWord(entry))
 	}

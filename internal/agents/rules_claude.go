@@ -62,7 +62,7 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 						Message: "permissions." + m.Name + " is not a list",
 					}})
 				}
-				r.list(f.Path, m.Name, m.Value)
+				r.readRules(f.Path, m.Name, m.Value)
 			default:
 				r.addNote(place(f.Path, int(m.Line)),
 					"permissions."+m.Name+" is not a rule; see approvalMode and workspace")
@@ -75,7 +75,7 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 	return r.ImportedRules, nil
 }
 
-func (r *claudeReader) list(file, decision string, list *jsonx.Value) {
+func (r *claudeReader) readRules(file, decision string, list *jsonx.Value) {
 	for _, n := range list.Items {
 		from := place(file, int(n.Line)) + ": " + decision + " " + n.Text()
 		if n.Kind != jsonx.String {

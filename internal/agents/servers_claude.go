@@ -15,13 +15,13 @@ import (
 // all others in one user file, for each project or for all. Which of them are used is said in
 // that file, for each project, and in the files with permissions.
 func claudeFiles(w folders) []imports.File {
-	shared, config := read(braces, claudeEntry, "mcpServers"), w.named("CLAUDE_CONFIG_DIR")
+	shared, config := jsonServers(braces, claudeEntry, "mcpServers"), w.named("CLAUDE_CONFIG_DIR")
 	user := w.user(shared, config, ".claude.json")
 	with := slices.Concat(user, []imports.File{w.project(nil, ".claude", "settings.json"),
 		w.project(nil, ".claude", "settings.local.json")},
 		w.user(nil, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"))
 	return slices.Concat(switchedBy(
-		w.user(read(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"),
+		w.user(jsonServers(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"),
 		claudeSwitch(w.root, false), with...),
 		switchedBy([]imports.File{w.project(shared, ".mcp.json")}, claudeSwitch(w.root, true), with...),
 		switchedBy(user, claudeSwitch(w.root, false), with...))
@@ -39,7 +39,7 @@ func claudeEntry(s *server) (entry, string) {
 // claudeDesktopFiles returns the file of Claude Desktop, which has no projects. On Windows, where it is a
 // package since 2026, Windows keeps the file in the package's folder.
 func claudeDesktopFiles(w folders) []imports.File {
-	r, path := read(plain, (*server).entry, "mcpServers"), filepath.Join("Claude", "claude_desktop_config.json")
+	r, path := jsonServers(plain, (*server).entry, "mcpServers"), filepath.Join("Claude", "claude_desktop_config.json")
 	files := w.user(r, w.application(), path)
 	if runtime.GOOS == "windows" {
 		files = append(w.user(r, w.named("LOCALAPPDATA", "AppData", "Local"),

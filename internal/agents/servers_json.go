@@ -93,9 +93,9 @@ func (s *server) entry() (e entry, problem string) {
 	return e, ""
 }
 
-// read reads the servers at a path in a JSON file. convert converts each to an
+// jsonServers reads the servers at a path in a JSON file. convert converts each to an
 // entry, or returns a problem.
-func read(d dialect, convert func(s *server) (entry, string), keys ...string) reader {
+func jsonServers(d dialect, convert func(s *server) (entry, string), keys ...string) reader {
 	return func(path string, data []byte) ([]imports.Server, []document.Problem) {
 		doc, problems := document.ParseForeign(path, data)
 		if doc == nil {
@@ -161,15 +161,15 @@ func switchedBy(files []imports.File,
 		files[i].Switch = func(servers []imports.Server, with *document.Document) {
 			for i := range servers {
 				off, tools := says(with, servers[i].Name)
-				takeAway(&servers[i], off, tools)
+				disable(&servers[i], off, tools)
 			}
 		}
 	}
 	return files
 }
 
-// takeAway switches a server, or some of its tools, off.
-func takeAway(s *imports.Server, off bool, tools []string) {
+// disable switches a server, or some of its tools, off.
+func disable(s *imports.Server, off bool, tools []string) {
 	var e entry
 	if s.Problem != "" || !off && tools == nil || json.Unmarshal(s.JSON, &e) != nil {
 		return

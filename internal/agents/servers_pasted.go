@@ -22,7 +22,7 @@ import (
 // entry. Entries in toolreg's own format are unchanged; others are read like those of
 // Claude Code. The error is an [*document.Error] or says what is missing.
 func Pasted(data []byte, name string) ([]imports.Server, error) {
-	data = withBraces(unfenced(data))
+	data = withBraces(trimFence(data))
 	doc, problems := document.Parse("pasted.json", data)
 	if len(problems) > 0 {
 		for i := range problems {
@@ -61,13 +61,13 @@ func Pasted(data []byte, name string) ([]imports.Server, error) {
 		if name != "" {
 			m.Name = name
 		}
-		out = append(out, pasted(m))
+		out = append(out, pastedServer(m))
 	}
 	return out, nil
 }
 
-// unfenced removes the fence of a code block around a text.
-func unfenced(data []byte) []byte {
+// trimFence removes the fence of a code block around a text.
+func trimFence(data []byte) []byte {
 	s := strings.TrimSpace(string(data))
 	if rest, ok := strings.CutPrefix(s, "```"); ok {
 		_, rest, _ = strings.Cut(rest, "\n")
@@ -96,7 +96,7 @@ func isEntry(members []jsonx.Member) bool {
 	return false
 }
 
-func pasted(m jsonx.Member) imports.Server {
+func pastedServer(m jsonx.Member) imports.Server {
 	raw := m.Value.JSON()
 	isEditors := slices.ContainsFunc([]string{"${input:", "${env:", "${workspaceFolder", "${userHome}"},
 		func(v string) bool { return bytes.Contains(raw, []byte(v)) })

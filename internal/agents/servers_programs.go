@@ -16,7 +16,7 @@ import (
 // geminiFiles returns the settings of Gemini CLI, whose mcpServers have toolreg's own format. Each
 // file, and one that says what is disabled, switches servers of both off.
 func geminiFiles(w folders) []imports.File {
-	r, folder := read(shellLike, geminiEntry, "mcpServers"), filepath.Join(w.named("GEMINI_CLI_HOME"), ".gemini")
+	r, folder := jsonServers(shellLike, geminiEntry, "mcpServers"), filepath.Join(w.named("GEMINI_CLI_HOME"), ".gemini")
 	files := append([]imports.File{w.project(r, ".gemini", "settings.json")},
 		w.user(r, folder, "settings.json")...)
 	return switchedBy(files, geminiSwitch, w.user(nil, folder, "mcp-server-enablement.json")...)
@@ -66,7 +66,7 @@ func geminiEntry(s *server) (entry, string) {
 // antigravityFiles returns the files of Antigravity, which its command line and its editor share, and
 // behind them the one that editions before 2.0 had.
 func antigravityFiles(w folders) []imports.File {
-	r := read(braces, antigravityEntry, "mcpServers")
+	r := jsonServers(braces, antigravityEntry, "mcpServers")
 	out := append([]imports.File{w.project(r, ".agents", "mcp_config.json")},
 		w.user(r, w.named("", ".gemini"), "config", "mcp_config.json")...)
 	return append(out, w.user(r, w.named("", ".gemini"), "antigravity", "mcp_config.json")...)
@@ -82,7 +82,8 @@ func antigravityEntry(s *server) (entry, string) {
 
 // vscodeFiles returns VS Code's own files, and those of Copilot, which newer versions use instead.
 func vscodeFiles(w folders) []imports.File {
-	r, copilot := read(editorLike(w.root), (*server).entry, "servers"), read(braces, copilotEntry, "mcpServers")
+	r := jsonServers(editorLike(w.root), (*server).entry, "servers")
+	copilot := jsonServers(braces, copilotEntry, "mcpServers")
 	out := []imports.File{w.project(r, ".vscode", "mcp.json"), w.project(copilot, ".mcp.json")}
 	out = append(out, w.user(r, w.application(), "Code", "User", "mcp.json")...)
 	return append(out, w.user(copilot, w.named("COPILOT_HOME", ".copilot"), "mcp-config.json")...)
@@ -102,7 +103,7 @@ func copilotEntry(s *server) (entry, string) {
 }
 
 func cursorFiles(w folders) []imports.File {
-	r := read(editorLike(w.root), (*server).entry, "mcpServers")
+	r := jsonServers(editorLike(w.root), (*server).entry, "mcpServers")
 	return append([]imports.File{w.project(r, ".cursor", "mcp.json")},
 		w.user(r, w.named("", ".cursor"), "mcp.json")...)
 }
@@ -110,7 +111,7 @@ func cursorFiles(w folders) []imports.File {
 // windsurfFiles returns the files of Devin Desktop, which Windsurf became, and behind them
 // the one that Windsurf had.
 func windsurfFiles(w folders) []imports.File {
-	r := read(editorLike(w.root), devinEntry, "mcpServers")
+	r := jsonServers(editorLike(w.root), devinEntry, "mcpServers")
 	out := []imports.File{w.project(r, ".devin", "mcp_config.local.json"),
 		w.project(r, ".devin", "mcp_config.json")}
 	out = append(out, w.user(r, w.config(""), "devin", "mcp_config.json")...)
@@ -193,7 +194,7 @@ func opencodeEntry(s *server) (entry, string) {
 
 // mcporterFiles returns the files of mcporter.
 func mcporterFiles(w folders) []imports.File {
-	r := read(mcporterLike, mcporterEntry, "mcpServers")
+	r := jsonServers(mcporterLike, mcporterEntry, "mcpServers")
 	out := []imports.File{w.project(r, "config", "mcporter.json")}
 	for _, folder := range []string{filepath.Join(w.env.Get("XDG_CONFIG_HOME"), "mcporter"), w.named("", ".mcporter")} {
 		for _, name := range []string{"mcporter.json", "mcporter.jsonc"} {
@@ -223,7 +224,7 @@ func mcporterEntry(s *server) (entry, string) {
 }
 
 func zedFiles(w folders) []imports.File {
-	r := read(plain, zedEntry, "context_servers")
+	r := jsonServers(plain, zedEntry, "context_servers")
 	return append([]imports.File{w.project(r, ".zed", "settings.json")},
 		w.user(r, w.config("XDG_CONFIG_HOME"), "zed", "settings.json")...)
 }

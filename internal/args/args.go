@@ -79,7 +79,7 @@ type parser struct {
 }
 
 func (p *parser) apply(root *jsonx.Value, arg string) error {
-	key, value, raw, err := cut(arg)
+	key, value, raw, err := splitArg(arg)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 		return err
 	}
 	if isItem {
-		return p.add(root, arg, path, v)
+		return p.appendValue(root, arg, path, v)
 	}
 	if before > 0 {
 		return &Error{Arg: arg,
@@ -125,9 +125,9 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	return err
 }
 
-// add appends a value to a list built from arguments. The first value replaces a
+// appendValue appends a value to a list built from arguments. The first value replaces a
 // list in the base.
-func (p *parser) add(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error {
+func (p *parser) appendValue(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error {
 	at, err := parent(root, arg, path)
 	if err != nil {
 		return err
@@ -143,8 +143,8 @@ func (p *parser) add(root *jsonx.Value, arg string, path []string, value *jsonx.
 	return nil
 }
 
-// cut splits k=v and k:=v.
-func cut(arg string) (key, value string, raw bool, err error) {
+// splitArg splits k=v and k:=v.
+func splitArg(arg string) (key, value string, raw bool, err error) {
 	key, value, found := strings.Cut(arg, "=")
 	if !found {
 		return "", "", false, &Error{Arg: arg, Message: "expected key=value, key:=JSON or key=@file", Usage: true}

@@ -130,7 +130,7 @@ func (s *scanner) advance() error {
 	}
 	for i, f := range newer {
 		// A newer file exists, so no more lines are added to this one.
-		err := s.read()
+		err := s.readLines()
 		s.close()
 		s.file, s.in = f, bufio.NewReaderSize(f, 64<<10)
 		s.damage(s.partial)
@@ -142,14 +142,14 @@ func (s *scanner) advance() error {
 			return err
 		}
 	}
-	return s.read()
+	return s.readLines()
 }
 
 // newer opens the files that are newer than the one being read, and returns
 // them oldest first.
 func (s *scanner) newer() ([]*os.File, error) {
 	for {
-		out, err := s.open()
+		out, err := s.openFiles()
 		if err != nil || len(out) < 2 || s.isNewest(out[len(out)-1]) {
 			return out, err
 		}
@@ -171,9 +171,9 @@ func (s *scanner) isNewest(f *os.File) bool {
 	return sameFile(f, newest)
 }
 
-// open opens the files newest first: after a concurrent rotation a file may be
+// openFiles opens the files newest first: after a concurrent rotation a file may be
 // seen twice, which is detected, but is never missed.
-func (s *scanner) open() ([]*os.File, error) {
+func (s *scanner) openFiles() ([]*os.File, error) {
 	var out []*os.File
 	for i := range cmp.Or(s.log.Keep, DefaultKeep) + 1 {
 		name := fileName
@@ -213,8 +213,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// read reads the complete lines up to the end of the file.
-func (s *scanner) read() error {
+// readLines reads the complete lines up to the end of the file.
+func (s *scanner) readLines() error {
 	if s.in == nil {
 		return nil
 	}

@@ -60,7 +60,7 @@ func Open(name, sum string) (*Bundle, error) {
 		return nil, err
 	}
 	b := &Bundle{file: f}
-	if err := b.read(sum); err != nil {
+	if err := b.readArchive(sum); err != nil {
 		_ = f.Close() // it was only read
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func Open(name, sum string) (*Bundle, error) {
 // Close closes the file.
 func (b *Bundle) Close() error { return b.file.Close() }
 
-func (b *Bundle) read(sum string) error {
+func (b *Bundle) readArchive(sum string) error {
 	info, err := b.file.Stat()
 	switch {
 	case err != nil:

@@ -106,8 +106,8 @@ func (r Record) encode(s Source) ([]byte, error) {
 	return slices.Concat(append([][]byte{append(out, '\n')}, parts...)...), nil
 }
 
-// cut splits a file into its header and the rest.
-func cut(data []byte) (header, []byte, error) {
+// splitHeader splits a file into its header and the rest.
+func splitHeader(data []byte) (header, []byte, error) {
 	line, rest, ok := bytes.Cut(data, []byte("\n"))
 	var h header
 	if !ok || json.Unmarshal(line, &h) != nil {
@@ -122,7 +122,7 @@ func cut(data []byte) (header, []byte, error) {
 // decode decodes a file that was written for a source. The parts are slices of
 // data.
 func decode(data []byte, s Source) (Record, error) {
-	h, rest, err := cut(data)
+	h, rest, err := splitHeader(data)
 	if err != nil {
 		return nil, err
 	}

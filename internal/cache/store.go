@@ -145,7 +145,7 @@ func (s *Store) Load(source Source, keys map[Kind]string) (Record, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	record, err := s.read(source)
+	record, err := s.readRecord(source)
 	s.warnOf(source, err)
 	now := s.opts.Now()
 	maps.DeleteFunc(record, func(kind Kind, e Entry) bool {
@@ -269,7 +269,7 @@ func (s *Store) Flush() error {
 		if s.holds(source, r) {
 			continue
 		}
-		record, _ := s.read(source) // a damaged record is replaced
+		record, _ := s.readRecord(source) // a damaged record is replaced
 		if record == nil {
 			record = Record{}
 		}
@@ -283,7 +283,7 @@ func (s *Store) Flush() error {
 		if len(record) == before && r.isEmpty() {
 			continue // there was nothing to remove
 		}
-		if err := s.write(source, record); err != nil {
+		if err := s.writeRecord(source, record); err != nil {
 			return err
 		}
 		changed = true
@@ -333,7 +333,7 @@ func (s *Store) isKnown(kind Kind, e, stored Entry) bool {
 	return kind == Seen || rule.Lasting && age >= 0 && age < rule.TTL/2
 }
 
-func (s *Store) write(source Source, record Record) error {
+func (s *Store) writeRecord(source Source, record Record) error {
 	dir, err := s.dir()
 	if err != nil {
 		return err
@@ -350,8 +350,8 @@ const filePrefix = "source-"
 
 func (s Source) file() string { return filePrefix + s.Key }
 
-// read reads a record; nil without an error if there is none.
-func (s *Store) read(source Source) (Record, error) {
+// readRecord reads a record; nil without an error if there is none.
+func (s *Store) readRecord(source Source) (Record, error) {
 	dir, err := s.dir()
 	if err != nil {
 		return nil, nil // Flush reports it
@@ -406,6 +406,6 @@ func readHeader(dir *state.Dir, name string) (header, error) {
 	}
 	defer f.Close()
 	line, _ := bufio.NewReader(io.LimitReader(f, maxRecord)).ReadBytes('\n') // without a newline it is damaged
-	h, _, err := cut(line)
+	h, _, err := splitHeader(line)
 	return h, err
 }

@@ -353,9 +353,9 @@ func wantsJSON(argv []string, variable string) bool {
 	return wanted
 }
 
-// check returns an error for mistakes in the global flags that would otherwise be found
+// checkFlags returns an error for mistakes in the global flags that would otherwise be found
 // only after a command has started to work, or not at all.
-func (c *Config) check() error {
+func (c *Config) checkFlags() error {
 	if c.Globals.Refresh && c.Globals.Cached {
 		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"),
 			Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}

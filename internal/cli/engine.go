@@ -117,7 +117,7 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 	if o.ServerLog != nil {
 		serverLog = o.ServerLog(serverLog)
 	}
-	if err := x.recordings.open(ctx, set); err != nil {
+	if err := x.recordings.openFiles(ctx, set); err != nil {
 		return nil, err
 	}
 	if err := x.startTelemetry(ctx, set); err != nil {
@@ -272,9 +272,9 @@ type recordings struct {
 	apart    string // folder with what a replay stores; "" means there is none
 }
 
-// open opens what --record and --replay name, once. A file that cannot be written is found
+// openFiles opens what --record and --replay name, once. A file that cannot be written is found
 // before anything runs.
-func (r *recordings) open(ctx context.Context, set *settings.Settings) error {
+func (r *recordings) openFiles(ctx context.Context, set *settings.Settings) error {
 	g := r.config.Globals
 	if r.recorder != nil || r.recorded != nil || g.Record == "" && g.Replay == "" {
 		return nil
@@ -282,7 +282,7 @@ func (r *recordings) open(ctx context.Context, set *settings.Settings) error {
 	r.root = set.ProjectRoot
 	folders := recording.NewFolders(set.ProjectRoot, r.config.Getenv("HOME"))
 	if g.Record != "" {
-		if err := r.write(nil, false); err != nil {
+		if err := r.writeRecording(nil, false); err != nil {
 			return &UsageError{Err: fmt.Errorf("--record: %w", err)}
 		}
 		r.recorder = recording.NewRecorder(folders, record.Errors())
@@ -320,7 +320,7 @@ func (r *recordings) close() error {
 	}
 	data, err := r.recorder.Bytes()
 	if err == nil {
-		err = r.write(data, true)
+		err = r.writeRecording(data, true)
 	}
 	if err != nil {
 		return fmt.Errorf("the recording is not written: %w", err)
@@ -328,8 +328,8 @@ func (r *recordings) close() error {
 	return nil
 }
 
-// write replaces the file of --record, or only checks that it can.
-func (r *recordings) write(data []byte, commit bool) error {
+// writeRecording replaces the file of --record, or only checks that it can.
+func (r *recordings) writeRecording(data []byte, commit bool) error {
 	file := r.config.Absolute(r.config.Globals.Record)
 	folder, _, err := r.config.folder(r.root, file)
 	if err != nil {

@@ -216,7 +216,7 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	if err := e.IO.follow(e.Config.Globals, e.Config.globalFlags().Changed("jq")); err != nil {
 		return err
 	}
-	if err := e.Config.check(); err != nil {
+	if err := e.Config.checkFlags(); err != nil {
 		return err
 	}
 	e.IO.live()

@@ -103,7 +103,7 @@ func (w *Watcher) Follow(ctx context.Context, from *engine.Session,
 		case <-tick:
 		}
 		w.addDocuments(from)
-		now := w.look()
+		now := w.snapshot()
 		if maps.Equal(now, w.state) || !maps.Equal(now, settled) { // unchanged, or still being written
 			settled = now
 			continue
@@ -128,8 +128,8 @@ func (w *Watcher) Follow(ctx context.Context, from *engine.Session,
 	}
 }
 
-// look returns the current state of the watched files.
-func (w *Watcher) look() map[string]string {
+// snapshot returns the current state of the watched files.
+func (w *Watcher) snapshot() map[string]string {
 	now := make(map[string]string, len(w.state))
 	for path := range w.state {
 		now[path] = stateOf(path)

@@ -28,7 +28,7 @@ func TestTouchedFilesHaveNotChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if maps.Equal(w.look(), w.state) || !w.hasSameContent() {
+	if maps.Equal(w.snapshot(), w.state) || !w.hasSameContent() {
 		t.Error("a touched file counts as changed")
 	}
 	write("a: 2")

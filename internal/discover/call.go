@@ -58,7 +58,7 @@ func (c *command) call(ctx context.Context, d *declaration,
 	stream(&spec, d, isResult, call)
 	start := time.Now()
 	outcome, err := process.ConfinementOf(ctx).Run(ctx, spec)
-	if err == nil && isResult && ended(outcome) {
+	if err == nil && isResult && succeeded(outcome) {
 		return wholeResult(ctx, outcome.Stdout, c.opts.ProjectRoot, d.definition.OutputSchema), nil
 	}
 	result := callResult(outcome, limited(err, c.opts.Limits.Output), d.definition.Name)
@@ -112,7 +112,7 @@ func emitter(emit func(registry.Content)) func(int, []byte) {
 // callResult returns the result for the model: stdout if the call succeeded,
 // otherwise the five-line report.
 func callResult(o process.Outcome, err error, tool string) registry.Result {
-	if err == nil && ended(o) {
+	if err == nil && succeeded(o) {
 		if len(o.Stderr) == 0 {
 			return textResult(o, tool)
 		}
@@ -135,8 +135,8 @@ func limited(err error, limit int64) error {
 	return err
 }
 
-// ended reports whether a program exited successfully.
-func ended(o process.Outcome) bool { return o.ExitCode == 0 && o.Signal == "" }
+// succeeded reports whether a program exited successfully.
+func succeeded(o process.Outcome) bool { return o.ExitCode == 0 && o.Signal == "" }
 
 // interrupted returns the error category of a call that ended because its context
 // was done.

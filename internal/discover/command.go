@@ -76,9 +76,9 @@ type declaring struct {
 	limit   int64         // of stdout and of stderr each, in bytes
 }
 
-// read reads the output of a program that declares tools: what is cached, or that of a run, which it
+// readOutput reads the output of a program that declares tools: what is cached, or that of a run, which it
 // then caches.
-func (i Invocation) read(ctx context.Context, how declaring, read func([]byte) error) error {
+func (i Invocation) readOutput(ctx context.Context, how declaring, read func([]byte) error) error {
 	outputs := how.outputs
 	if outputs != nil {
 		if stdout, ok, err := outputs.Load(ctx, i); err != nil {
@@ -87,7 +87,7 @@ func (i Invocation) read(ctx context.Context, how declaring, read func([]byte) e
 			return read(stdout)
 		}
 	}
-	stdout, err := i.run(ctx, how)
+	stdout, err := i.runProgram(ctx, how)
 	if err == nil {
 		err = read(stdout)
 	}
@@ -97,8 +97,8 @@ func (i Invocation) read(ctx context.Context, how declaring, read func([]byte) e
 	return err
 }
 
-// run returns the output of a program that declares tools.
-func (i Invocation) run(ctx context.Context, how declaring) ([]byte, error) {
+// runProgram returns the output of a program that declares tools.
+func (i Invocation) runProgram(ctx context.Context, how declaring) ([]byte, error) {
 	if how.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, how.timeout, errDiscoveryTimeout)
@@ -180,7 +180,7 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 		Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
 	var found *declarations
 	how := declaring{c.opts.Outputs, c.opts.Hide, c.opts.Confine, c.opts.Timeout, c.opts.Limits.Discovery}
-	err = i.read(ctx, how, func(stdout []byte) (err error) {
+	err = i.readOutput(ctx, how, func(stdout []byte) (err error) {
 		found, err = parseDeclarations(stdout, c.opts.Limits)
 		return err
 	})

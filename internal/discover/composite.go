@@ -100,7 +100,7 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 		t.Definition, t.Identity, t.Declared, t.Quarantine = one.definition, one.identity(),
 			one.named.Origin.String(), one.err()
 		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			ctx, err := opened(ctx, one)
+			ctx, err := beginRun(ctx, one)
 			switch {
 			case err != nil:
 				return registry.Result{}, err

@@ -52,10 +52,10 @@ type compositeRun struct {
 	done    []registry.Result // results of successful steps
 }
 
-// opened returns the context of a run of a composite. A composite that is running already
+// beginRun returns the context of a run of a composite. A composite that is running already
 // calls itself, from a script or by a name that findCycles cannot resolve, such as one from
 // an override.
-func opened(ctx context.Context, one *composite) (context.Context, error) {
+func beginRun(ctx context.Context, one *composite) (context.Context, error) {
 	open, _ := ctx.Value(openRuns{}).([]*composite)
 	if slices.Contains(open, one) {
 		return nil, &document.Error{Problems: []document.Problem{one.problem("", "it calls itself again", noCycles)}}
@@ -108,11 +108,12 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 			return registry.Result{}, err
 		}
 		if failed != nil && !s.continueOnError {
-			return named(*failed, fmt.Sprintf("step %d of %d (%s) failed: ", i+1, len(r.composite.steps), s.tool)), nil
+			step := fmt.Sprintf("step %d of %d (%s) failed: ", i+1, len(r.composite.steps), s.tool)
+			return nameStep(*failed, step), nil
 		}
 	}
 	if r.result == nil {
-		return joined(r.done), nil
+		return joinResults(r.done), nil
 	}
 	v, err := r.result.Value(ctx, r.view())
 	if err != nil {
@@ -125,8 +126,8 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 	return valueResult(v)
 }
 
-// named adds the step's name to the text of its failed result.
-func named(failed registry.Result, step string) registry.Result {
+// nameStep adds the step's name to the text of its failed result.
+func nameStep(failed registry.Result, step string) registry.Result {
 	parts := failed.Content
 	if len(parts) == 0 || parts[0].Type != registry.ContentText {
 		parts = append([]registry.Content{registry.TextContent("")}, parts...)
@@ -140,10 +141,10 @@ func named(failed registry.Result, step string) registry.Result {
 	return failed
 }
 
-// joined combines the results of several steps: all their content, with an
+// joinResults combines the results of several steps: all their content, with an
 // empty line between texts. The result of a single step is unchanged. If no
 // step succeeded, the result is empty and the trace says why.
-func joined(results []registry.Result) registry.Result {
+func joinResults(results []registry.Result) registry.Result {
 	if len(results) == 1 {
 		return results[0]
 	}
@@ -188,10 +189,10 @@ func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *regist
 	wanted, result, err := r.attempt(ctx, i, s)
 	t := stepTrace{Tool: s.tool, State: stepOK, DurationMs: time.Since(start).Milliseconds()}
 	switch {
-	case err != nil && ends(ctx, err):
+	case err != nil && endsComposite(ctx, err):
 		return nil, err
 	case err != nil:
-		result = registry.ErrorResult(category(err), err.Error())
+		result = registry.ErrorResult(failureCategory(err), err.Error())
 	case !wanted:
 		t.State, t.DurationMs = stepSkipped, 0
 	}
@@ -245,9 +246,9 @@ func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool
 // errTooManySteps reports that nested composites ran too many steps.
 var errTooManySteps = errors.New("the call reached the limit on steps")
 
-// ends reports whether an error ends the whole composite even with
+// endsComposite reports whether an error ends the whole composite even with
 // continueOnError: the call is over or was denied, or the settings are wrong.
-func ends(ctx context.Context, err error) bool {
+func endsComposite(ctx context.Context, err error) bool {
 	_, wrong := errors.AsType[*document.Error](err)
 	return wrong || ctx.Err() != nil || errors.Is(err, registry.ErrDenied) ||
 		errors.Is(err, registry.ErrNeedsConfirmation) || errors.Is(err, registry.ErrNotFound) ||
@@ -261,8 +262,8 @@ func noSuchTool(err error) bool {
 	return ok && e.Hidden == nil && !errors.Is(err, registry.ErrSourceFailed)
 }
 
-// category returns the stage in which a step without a result failed.
-func category(err error) registry.ErrorCategory {
+// failureCategory returns the stage in which a step without a result failed.
+func failureCategory(err error) registry.ErrorCategory {
 	if _, ok := errors.AsType[*registry.ArgsError](err); ok {
 		return registry.ErrorValidation
 	}

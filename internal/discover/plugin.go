@@ -157,7 +157,7 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 	}
 	t.Check = func(_ context.Context, call registry.Call) error {
 		params, _ := readObject(call.Params) // validated
-		if wrong := m.check(params); len(wrong) > 0 {
+		if wrong := m.checkParams(params); len(wrong) > 0 {
 			return &registry.ArgsError{Tool: def.Name, Violations: wrong}
 		}
 		return nil

@@ -45,7 +45,7 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 	for _, v := range violations {
 		p.problem(doc, v.Pointer, v.Message, remedy(v))
 	}
-	p.adopt(raw)
+	p.readFields(raw)
 	p.checkCommands(doc)
 	p.Problems = document.SortProblems(p.Problems)
 }
@@ -57,7 +57,7 @@ func (p *Plugin) assignProblems(doc *document.Document, problems []document.Prob
 	if tools := doc.Root.Get("tools"); tools != nil {
 		for i, tool := range tools.Items {
 			for _, problem := range doc.ProblemsIn(tool) {
-				p.spoil(i, problem)
+				p.rejectTool(i, problem)
 				ofTools[problem] = true
 			}
 		}
@@ -69,16 +69,16 @@ func (p *Plugin) assignProblems(doc *document.Document, problems []document.Prob
 	}
 }
 
-// spoil records a problem of the tool at an index.
-func (p *Plugin) spoil(i int, problem document.Problem) {
+// rejectTool records a problem of the tool at an index.
+func (p *Plugin) rejectTool(i int, problem document.Problem) {
 	if p.bad == nil {
 		p.bad = map[int][]document.Problem{}
 	}
 	p.bad[i] = append(p.bad[i], problem)
 }
 
-// adopt reads the fields that have the right type; the schema reports the others.
-func (p *Plugin) adopt(raw json.RawMessage) {
+// readFields reads the fields that have the right type; the schema reports the others.
+func (p *Plugin) readFields(raw json.RawMessage) {
 	o, err := readObject(raw)
 	if err != nil {
 		return
@@ -212,11 +212,11 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 				_, err = readRunning(alone, 0, nil)
 			}
 			if err != nil {
-				p.further(doc, at+"/"+field, err.Error())
+				p.fieldProblem(doc, at+"/"+field, err.Error())
 			}
 		}
 		if _, field, err := readMapping(o); err != nil {
-			p.further(doc, at+field, err.Error())
+			p.fieldProblem(doc, at+field, err.Error())
 		}
 		p.checkSchemas(ctx, doc, at, o)
 	}
@@ -225,12 +225,12 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at string, o object) {
 	if raw := o["outputSchema"]; present(raw) {
 		if _, err := registry.NewValidator(raw).Compile(ctx); err != nil {
-			p.further(doc, at+"/outputSchema", "the schema cannot be used: "+err.Error())
+			p.fieldProblem(doc, at+"/outputSchema", "the schema cannot be used: "+err.Error())
 		}
 	}
 	validator := registry.NewValidator(o["parameters"])
 	if _, err := validator.Compile(ctx); err != nil {
-		p.further(doc, at+"/parameters", "the schema cannot be used: "+err.Error())
+		p.fieldProblem(doc, at+"/parameters", "the schema cannot be used: "+err.Error())
 		return
 	}
 	examples, _ := readList(o["examples"])
@@ -250,9 +250,9 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 	}
 }
 
-// further records a problem with a field of a tool, unless the manifest's schema
+// fieldProblem records a problem with a field of a tool, unless the manifest's schema
 // has already reported it.
-func (p *Plugin) further(doc *document.Document, pointer, message string) {
+func (p *Plugin) fieldProblem(doc *document.Document, pointer, message string) {
 	at := doc.Problem(pointer, "", "")
 	for _, problems := range p.bad {
 		for _, b := range problems {
@@ -270,7 +270,7 @@ func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) 
 	if rest, ok := strings.CutPrefix(pointer, "/tools/"); ok {
 		index, _, _ := strings.Cut(rest, "/")
 		if i, err := strconv.Atoi(index); err == nil {
-			p.spoil(i, problem)
+			p.rejectTool(i, problem)
 			return
 		}
 	}

@@ -165,9 +165,9 @@ func asWord(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// check returns what is wrong with the params: a value that the program would take as an
+// checkParams returns what is wrong with the params: a value that the program would take as an
 // option, or that cannot be an argument.
-func (m mapping) check(params object) []registry.Violation {
+func (m mapping) checkParams(params object) []registry.Violation {
 	var out []registry.Violation
 	refuse := func(param, message string) {
 		v := registry.Violation{Pointer: "/" + jsonx.EscapeToken(param), Message: message}

@@ -33,7 +33,7 @@ func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 	}
 	i := Invocation{Argv: argv, Dir: p.Dir, Env: p.environ(""), Stdin: stdin}
 	how := declaring{p.opts.Outputs, p.opts.Hide, p.opts.Confine, p.opts.Timeout, p.opts.Limits.Discovery}
-	if err := i.read(ctx, how, found.printed); err != nil {
+	if err := i.readOutput(ctx, how, found.printed); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
@@ -112,7 +112,7 @@ func (p *plugin) run(ctx context.Context, argv []string, m mapping,
 	stream(&spec, d, isResult, call)
 	start := time.Now()
 	o, err := process.ConfinementOf(ctx).Run(ctx, spec)
-	if err == nil && ended(o) {
+	if err == nil && succeeded(o) {
 		o.Stderr, o.StderrHead, o.StderrBytes = nil, 0, 0
 		if isResult {
 			return wholeResult(ctx, o.Stdout, p.opts.ProjectRoot, d.definition.OutputSchema), nil

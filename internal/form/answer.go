@@ -24,14 +24,14 @@ func (f *Field) Read(typed string) (json.RawMessage, error) {
 	if !utf8.ValidString(typed) {
 		return nil, errors.New("that is not valid UTF-8")
 	}
-	value, err := f.read(strings.TrimSpace(typed))
+	value, err := f.readAnswer(strings.TrimSpace(typed))
 	if err != nil {
 		return nil, err
 	}
 	return value, f.Check(value)
 }
 
-func (f *Field) read(typed string) (json.RawMessage, error) {
+func (f *Field) readAnswer(typed string) (json.RawMessage, error) {
 	switch f.Kind {
 	case Number, Integer:
 		if !isNumber(typed) {

@@ -121,7 +121,7 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	if err != nil {
 		return nil, errors.New("its schema is not valid JSON")
 	}
-	if err := flat(whole, 0); err != nil {
+	if err := checkFlat(whole, 0); err != nil {
 		return nil, err
 	}
 	root, err := members(schema)
@@ -154,8 +154,8 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	return f, nil
 }
 
-// flat rejects references and deep nesting anywhere in a decoded schema.
-func flat(v *jsonx.Value, depth int) error {
+// checkFlat rejects references and deep nesting anywhere in a decoded schema.
+func checkFlat(v *jsonx.Value, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("its schema is nested more than %d deep", maxDepth)
 	}
@@ -163,12 +163,12 @@ func flat(v *jsonx.Value, depth int) error {
 		if m.Name == "$ref" || m.Name == "$dynamicRef" || m.Name == "$recursiveRef" {
 			return errors.New("its schema contains references")
 		}
-		if err := flat(m.Value, depth+1); err != nil {
+		if err := checkFlat(m.Value, depth+1); err != nil {
 			return err
 		}
 	}
 	for _, item := range v.Items {
-		if err := flat(item, depth+1); err != nil {
+		if err := checkFlat(item, depth+1); err != nil {
 			return err
 		}
 	}

@@ -44,8 +44,8 @@ type answer struct {
 // maxAnswer limits the output of the evaluating process, in bytes.
 const maxAnswer = maxMemory
 
-// apart evaluates the expression in a separate process.
-func (e *Expression) apart(ctx context.Context, bytes uint64, input any) (any, error) {
+// evalSeparately evaluates the expression in a separate process.
+func (e *Expression) evalSeparately(ctx context.Context, bytes uint64, input any) (any, error) {
 	raw, err := gojq.Marshal(input)
 	if err != nil {
 		return nil, fmt.Errorf("encoding its input: %w", err)
@@ -112,5 +112,5 @@ func (r *request) value(ctx context.Context) (any, error) {
 	}
 	ctx, stop := memory.Limit(ctx, r.Memory)
 	defer stop()
-	return e.here(ctx, input, who)
+	return e.evalHere(ctx, input, who)
 }

@@ -77,37 +77,37 @@ var errNoValue = errors.New("it returned no value")
 // than 256 MiB of memory. An evaluation that was stopped may still read input
 // after Value has returned.
 func (e *Expression) Value(ctx context.Context, input any) (any, error) {
-	return e.within(ctx, maxTime, maxMemory, input)
+	return e.evalLimited(ctx, maxTime, maxMemory, input)
 }
 
-// within evaluates the expression with a time limit and a memory limit in bytes.
-func (e *Expression) within(ctx context.Context, most time.Duration, bytes uint64, input any) (any, error) {
+// evalLimited evaluates the expression with a time limit and a memory limit in bytes.
+func (e *Expression) evalLimited(ctx context.Context, most time.Duration, bytes uint64, input any) (any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than %s", most))
 	defer cancel()
 	if e.evaluator != nil {
-		return e.apart(ctx, bytes, input)
+		return e.evalSeparately(ctx, bytes, input)
 	}
-	return e.here(ctx, input, callerOf(ctx))
+	return e.evalHere(ctx, input, callerOf(ctx))
 }
 
-func (e *Expression) here(ctx context.Context, input, who any) (any, error) {
-	v, err := memory.Await(ctx, func() any { return only(e.code.RunWithContext(ctx, input, who)) })
+func (e *Expression) evalHere(ctx context.Context, input, who any) (any, error) {
+	v, err := memory.Await(ctx, func() any { return singleValue(e.code.RunWithContext(ctx, input, who)) })
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
 	if failure, failed := v.(error); failed {
 		return nil, failure
 	}
-	if deeper(v, maxDepth) {
+	if exceedsDepth(v, maxDepth) {
 		return nil, fmt.Errorf("its value is nested deeper than %d levels", maxDepth)
 	}
 	return v, err
 }
 
-// deeper reports whether a value has more than the given number of nested lists
+// exceedsDepth reports whether a value has more than the given number of nested lists
 // and objects.
-func deeper(v any, levels int) bool {
-	below := func(x any) bool { return deeper(x, levels-1) }
+func exceedsDepth(v any, levels int) bool {
+	below := func(x any) bool { return exceedsDepth(x, levels-1) }
 	switch v := v.(type) {
 	case []any:
 		return levels == 0 || slices.ContainsFunc(v, below)
@@ -124,8 +124,8 @@ func deeper(v any, levels int) bool {
 	return false
 }
 
-// only returns the single value that the iterator yields, or an error.
-func only(iter gojq.Iter) any {
+// singleValue returns the single value that the iterator yields, or an error.
+func singleValue(iter gojq.Iter) any {
 	v, ok := iter.Next()
 	if !ok {
 		return errNoValue
@@ -146,7 +146,7 @@ func only(iter gojq.Iter) any {
 // ValueBriefly is like [Expression.Value], with the limits for expressions that
 // are evaluated for every call or every start of toolreg: 1 s and 64 MiB.
 func (e *Expression) ValueBriefly(ctx context.Context, input any) (any, error) {
-	return e.within(ctx, briefTime, briefMemory, input)
+	return e.evalLimited(ctx, briefTime, briefMemory, input)
 }
 
 // Text converts a value to text for a model: a string is returned unchanged, and
@@ -169,10 +169,10 @@ func Text(v any) (text string, structured json.RawMessage, err error) {
 // Holds reports whether the expression returns a value other than false and null.
 // It returns false if there is no value.
 func (e *Expression) Holds(ctx context.Context, input any) (bool, error) {
-	return holds(e.Value(ctx, input))
+	return isTrue(e.Value(ctx, input))
 }
 
-func holds(v any, err error) (bool, error) {
+func isTrue(v any, err error) (bool, error) {
 	if errors.Is(err, errNoValue) {
 		return false, nil
 	}
@@ -192,7 +192,7 @@ const (
 // HoldsBriefly is like [Expression.Holds], with the limits of
 // [Expression.ValueBriefly].
 func (e *Expression) HoldsBriefly(ctx context.Context, input any) (bool, error) {
-	return holds(e.ValueBriefly(ctx, input))
+	return isTrue(e.ValueBriefly(ctx, input))
 }
 
 // IsTrue reports whether the expression returns true, with the limits of
@@ -205,12 +205,12 @@ func (e *Expression) IsTrue(ctx context.Context, input any) (bool, error) {
 	case bool:
 		return v, err
 	default:
-		return false, fmt.Errorf("it returned %s, not true or false", article(gojq.TypeOf(v)))
+		return false, fmt.Errorf("it returned %s, not true or false", withArticle(gojq.TypeOf(v)))
 	}
 }
 
-// article adds the indefinite article to the name of a JSON type.
-func article(name string) string {
+// withArticle adds the indefinite article to the name of a JSON type.
+func withArticle(name string) string {
 	if strings.HasPrefix(name, "a") || strings.HasPrefix(name, "o") {
 		return "an " + name
 	}

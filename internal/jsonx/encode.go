@@ -109,14 +109,14 @@ func Explain(data []byte, err error) error {
 		place = fmt.Sprintf("%.100q", wrong.Field)
 	}
 	kind, number, isNumber := strings.Cut(wrong.Value, " ") // such as "number 1.5"
-	is := article(kind)
+	is := withArticle(kind)
 	if isNumber && len(number) <= 40 {
 		is = number
 	}
-	return fmt.Errorf("%s is %s, not %s", place, is, wanted(wrong.Type, isNumber))
+	return fmt.Errorf("%s is %s, not %s", place, is, jsonType(wrong.Type, isNumber))
 }
 
-func article(kind string) string {
+func withArticle(kind string) string {
 	switch kind {
 	case "bool":
 		return "a boolean"
@@ -128,12 +128,12 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// wanted returns the JSON type that a Go type has; isNumber is set for a number that does
+// jsonType returns the JSON type that a Go type has; isNumber is set for a number that does
 // not fit.
-func wanted(t reflect.Type, isNumber bool) string {
+func jsonType(t reflect.Type, isNumber bool) string {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return wanted(t.Elem(), isNumber)
+		return jsonType(t.Elem(), isNumber)
 	case reflect.String:
 		return "a string"
 	case reflect.Bool:

@@ -212,7 +212,7 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]in
 		return seen, err
 	}
 	name := unquote(token)
-	at := p.find(base, seen, name)
+	at := p.findMember(base, seen, name)
 	if at >= 0 && p.Strict {
 		return seen, p.fail("duplicate key %s, at %s", text.Quote(name), p.place()).within(name)
 	}
@@ -239,10 +239,10 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]in
 // map.
 const maxScan = 32
 
-// find returns the index of the member with a name in the object that starts at
+// findMember returns the index of the member with a name in the object that starts at
 // base; -1 if there is none. It loops over the members in place, because a
 // function call for each costs a copy.
-func (p *Parser) find(base int, seen map[string]int, name string) int {
+func (p *Parser) findMember(base int, seen map[string]int, name string) int {
 	if seen != nil {
 		if i, ok := seen[name]; ok {
 			return i

@@ -17,7 +17,7 @@ import (
 // value that is not an object has none.
 func Members(raw json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
-		i := open(raw, '{')
+		i := firstElement(raw, '{')
 		for i > 0 && i < len(raw) && raw[i] == '"' {
 			keyEnd := skip(raw, i)
 			if keyEnd < 0 {
@@ -40,7 +40,7 @@ func Members(raw json.RawMessage) iter.Seq2[string, json.RawMessage] {
 
 // Elements returns the elements of an array; false if raw is not an array.
 func Elements(raw json.RawMessage) ([]json.RawMessage, bool) {
-	i := open(raw, '[')
+	i := firstElement(raw, '[')
 	if i < 0 {
 		return nil, false
 	}
@@ -212,9 +212,9 @@ func AppendCompact(dst []byte, raw json.RawMessage) []byte {
 // IsNull reports whether raw is null or empty.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// open returns the index of the first element after an opening bracket, or of the
+// firstElement returns the index of the first element after an opening bracket, or of the
 // closing bracket if there is no element; -1 if raw does not begin with bracket.
-func open(raw []byte, bracket byte) int {
+func firstElement(raw []byte, bracket byte) int {
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != bracket {
 		return -1

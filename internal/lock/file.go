@@ -193,9 +193,9 @@ func Write(dir string, content []byte) error {
 	return nil
 }
 
-// only returns the plain names that exactly one server of the file has, with the server;
+// uniqueNames returns the plain names that exactly one server of the file has, with the server;
 // a name that several have has the server "".
-func (f *File) only() map[string]string {
+func (f *File) uniqueNames() map[string]string {
 	out := map[string]string{}
 	for i := range f.Tools {
 		server, ok := registry.ServerOf(f.Tools[i].Source)
@@ -214,7 +214,7 @@ func (f *File) only() map[string]string {
 // Owners returns the plain names of servers' tools with the server to which each
 // belongs. It omits names of which the file does not tell.
 func (f *File) Owners() map[string]string {
-	out := f.only()
+	out := f.uniqueNames()
 	maps.Copy(out, f.Names)
 	maps.DeleteFunc(out, func(_, server string) bool { return server == "" })
 	return out
@@ -224,7 +224,7 @@ func (f *File) Owners() map[string]string {
 // returns "" for a name that belongs to nobody.
 func (f *File) SetOwners(owner func(name string) string) {
 	f.Names = nil
-	for name, only := range f.only() {
+	for name, only := range f.uniqueNames() {
 		if server := owner(name); server != "" && server != only {
 			if f.Names == nil {
 				f.Names = map[string]string{}

@@ -78,9 +78,9 @@ func (c *connector) known(ctx context.Context) string {
 	return c.protocol
 }
 
-// reached records how the server was reached. If an earlier run began the session, that run
+// recordReached records how the server was reached. If an earlier run began the session, that run
 // has stored it.
-func (c *connector) reached(ctx context.Context, sess *session) {
+func (c *connector) recordReached(ctx context.Context, sess *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	generation := sess.generation()

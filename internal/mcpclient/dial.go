@@ -53,7 +53,7 @@ func (d *dialer) newSession(ctx context.Context, server settings.Server, over st
 	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: d.opts.hide}
 	sess.limit.Store(d.opts.Limits.frame())
 	if over != transportStdio {
-		sess.jar = d.cookies.of(d.opts.owner(ctx), server)
+		sess.jar = d.cookies.jarOf(d.opts.owner(ctx), server)
 	}
 	return caller.With(context.WithoutCancel(ctx), nil), sess
 }
@@ -71,8 +71,8 @@ type cookieKey struct {
 	address, credentials string
 }
 
-// of returns the cookies for an expanded server; [wire.HTTP] sends them to its origin alone.
-func (c *cookies) of(owner any, server settings.Server) http.CookieJar {
+// jarOf returns the cookies for an expanded server; [wire.HTTP] sends them to its origin alone.
+func (c *cookies) jarOf(owner any, server settings.Server) http.CookieJar {
 	key := cookieKey{owner, cmp.Or(server.HTTPURL, server.URL), fmt.Sprintf("%q", server.Headers)}
 	c.mu.Lock()
 	defer c.mu.Unlock()

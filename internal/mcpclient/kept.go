@@ -421,7 +421,7 @@ func (ls *lister) known(sess *session) (listing, bool) {
 		return listing{}, false
 	}
 	l := listing{items: sess.record.Tools, cut: sess.record.Cut}
-	l.pages = append(l.pages, ls.opts.read(l.items))
+	l.pages = append(l.pages, ls.opts.readDefinitions(l.items))
 	return l, true
 }
 

@@ -46,9 +46,9 @@ func listMethod(key string) string {
 	return key + "/list"
 }
 
-// list requests all pages of a list. A server that does not know the method has
+// listAll requests all pages of a list. A server that does not know the method has
 // an empty list. The error is a *ServerError.
-func (ls *lister) list(ctx context.Context, sess *session, key string) (listing, error) {
+func (ls *lister) listAll(ctx context.Context, sess *session, key string) (listing, error) {
 	l, err := ls.listPages(ctx, sess, key)
 	if err == nil {
 		return l, nil
@@ -68,7 +68,7 @@ func (ls *lister) list(ctx context.Context, sess *session, key string) (listing,
 // relist is list, but starts again in a new session if the server has forgotten
 // this one, as the protocol requires. It returns the session used last.
 func (ls *lister) relist(ctx context.Context, sess *session, key string) (listing, *session, error) {
-	l, err := ls.list(ctx, sess, key)
+	l, err := ls.listAll(ctx, sess, key)
 	if _, lost := errors.AsType[*wire.SessionLostError](err); !lost {
 		return l, sess, err
 	}
@@ -77,7 +77,7 @@ func (ls *lister) relist(ctx context.Context, sess *session, key string) (listin
 	if err != nil {
 		return l, sess, err
 	}
-	l, err = ls.list(ctx, next, key)
+	l, err = ls.listAll(ctx, next, key)
 	return l, next, err
 }
 
@@ -108,7 +108,7 @@ func (ls *lister) listPages(ctx context.Context, sess *session, key string) (lis
 		}
 		l.items = append(l.items, items...)
 		if key == listTools {
-			l.pages = append(l.pages, ls.opts.read(items)) // while the server makes the next page
+			l.pages = append(l.pages, ls.opts.readDefinitions(items)) // while the server makes the next page
 		}
 		switch {
 		case len(l.items) > limits.Tools:

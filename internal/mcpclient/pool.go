@@ -76,7 +76,7 @@ func (p *pool) get(ctx context.Context) (*session, error) {
 	case sess != nil && sess.wire.Alive():
 		return sess, nil
 	case sess != nil:
-		p.lost(owner, sess)
+		p.dropSession(owner, sess)
 	case several > maxOwners:
 		return nil, p.opts.errorf("start", nil,
 			fmt.Sprintf("more than %d clients have a process of their own (perClient)", maxOwners))
@@ -107,7 +107,7 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 	}
 	p.sessions[p.opts.owner(ctx)], sess.used = sess, time.Now()
 	p.mu.Unlock()
-	p.connector.reached(ctx, sess)
+	p.connector.recordReached(ctx, sess)
 	p.opened(ctx, sess)
 	go p.report(sess)
 	return sess, nil
@@ -210,8 +210,8 @@ func (p *pool) report(sess *session) {
 	}
 }
 
-// lost ends what is left of a session and removes it.
-func (p *pool) lost(owner any, sess *session) {
+// dropSession ends what is left of a session and removes it.
+func (p *pool) dropSession(owner any, sess *session) {
 	if at, died := sess.died(); died {
 		p.restarts.failed(owner, at, p.opts.errorf("start", nil, sess.ending(io.EOF)))
 		sess.endWith(io.EOF) // the error of its calls, too
@@ -315,8 +315,8 @@ func (r *restarts) forget() {
 	clear(r.failures)
 }
 
-// answered records that an owner's process works.
-func (r *restarts) answered(ctx context.Context) {
+// recordSuccess records that an owner's process works.
+func (r *restarts) recordSuccess(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.failures) > 0 {

@@ -129,7 +129,7 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 	if err != nil {
 		return nil, fmt.Errorf("encoding the params: %w", err)
 	}
-	round, err := answered(q.opts.Server.Name, r)
+	round, err := addAnswers(q.opts.Server.Name, r)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 		raw, err := sess.wire.Do(ctx,
 			&wire.Request{
 				Method:   r.method,
-				Params:   with(params, r.input),
+				Params:   withMembers(params, r.input),
 				Name:     r.name,
 				Headers:  r.headers,
 				Asked:    r.asked,
@@ -169,17 +169,17 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 	}
 }
 
-// with adds members to an object.
-func with(object, members json.RawMessage) json.RawMessage {
+// withMembers adds members to an object.
+func withMembers(object, members json.RawMessage) json.RawMessage {
 	if len(members) == 0 || string(object) == "{}" {
 		return object
 	}
 	return slices.Concat(bytes.TrimSuffix(object, []byte("}")), []byte(","), members, []byte("}"))
 }
 
-// answered adds the answers of an earlier run of the call to a request, and returns
+// addAnswers adds the answers of an earlier run of the call to a request, and returns
 // how often the server had asked by then.
-func answered(server string, r *request) (rounds int, err error) {
+func addAnswers(server string, r *request) (rounds int, err error) {
 	members, rounds, err := r.asked.Peer().Answered(server)
 	if len(members) > 0 {
 		r.asked.MarkAsked()
@@ -287,7 +287,7 @@ func (q *requester) result(ctx context.Context, sess *session, name string,
 	if err != nil {
 		return q.callFailed(ctx, sess, name, start, err)
 	}
-	q.pool.restarts.answered(ctx)
+	q.pool.restarts.recordSuccess(ctx)
 	if last {
 		go sess.end() // Close waits for it
 	}

@@ -249,7 +249,7 @@ func (c *session) task(ctx context.Context, method string, t *task,
 	if err != nil {
 		return nil, err
 	}
-	return c.wire.Do(ctx, &wire.Request{Method: method, Params: with(params, members), Name: t.id, Asked: asked})
+	return c.wire.Do(ctx, &wire.Request{Method: method, Params: withMembers(params, members), Name: t.id, Asked: asked})
 }
 
 // TaskEnded reports whether a task in a state has ended.

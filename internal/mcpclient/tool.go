@@ -31,7 +31,7 @@ func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.
 	identity := identityOf(q.opts.Server)
 	seen := make(map[string]bool, len(l.items))
 	if l.pages == nil { // it did not come from a server
-		l.pages = []*reading{q.opts.read(l.items)}
+		l.pages = []*reading{q.opts.readDefinitions(l.items)}
 	}
 	for i, listed := range l.definitions() {
 		d, err := listed.Definition, listed.err
@@ -139,8 +139,8 @@ type definition struct {
 	err error
 }
 
-// read reads the definitions of a page, in the background if the page is large.
-func (o *Options) read(items []json.RawMessage) *reading {
+// readDefinitions reads the definitions of a page, in the background if the page is large.
+func (o *Options) readDefinitions(items []json.RawMessage) *reading {
 	r := &reading{definitions: make([]definition, len(items))}
 	some := func(from, to int) {
 		for i := from; i < to; i++ {

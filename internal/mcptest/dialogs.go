@@ -72,7 +72,7 @@ func askForm(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, er
 		Message string
 		Schema  json.RawMessage
 	}{Message: "Tell me about yourself.", Schema: json.RawMessage(everyField)}
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	answer, ask := input(r, &mcp.ElicitParams{Mode: "form", Message: p.Message, RequestedSchema: p.Schema})
@@ -93,7 +93,7 @@ func sayAnswer(answer mcp.InputResponse) (*mcp.CallToolResult, error) {
 
 func askURL(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	p := struct{ URL, Message string }{Message: "Please sign in."}
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	answer, ask := input(r, &mcp.ElicitParams{Mode: "url", Message: p.Message, URL: p.URL, ElicitationID: "e1"})
@@ -111,7 +111,7 @@ func visitFirst() handle {
 			URL      string
 			Complete bool
 		}
-		if bad := read(r, &p); bad != nil {
+		if bad := readParams(r, &p); bad != nil {
 			return bad, nil
 		}
 		if visited {
@@ -133,7 +133,7 @@ func visitFirst() handle {
 // askRounds asks count times, one after the other.
 func askRounds(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var p struct{ Count int }
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	question := func(n int) *mcp.ElicitParams {
@@ -167,7 +167,7 @@ func askRounds(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 // to revision 2025-11-25.
 func askAtOnce(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var p struct{ Count int }
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	answers := make(chan string, p.Count)
@@ -219,7 +219,7 @@ func askModel(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult,
 		Count  int
 		Tools  bool
 	}{Count: 1}
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	params := &mcp.CreateMessageWithToolsParams{MaxTokens: 100, SystemPrompt: "Be brief.",
@@ -290,7 +290,7 @@ func logTool(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, 
 		Level, Text string
 		Count       int
 	}{Level: "warning", Text: "watch out", Count: 1}
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	for range p.Count {
@@ -307,7 +307,7 @@ func work(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 		Steps, Pause int
 		Message      string
 	}{Steps: 4, Pause: 150, Message: "working"}
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	for i := range p.Steps {
@@ -330,7 +330,7 @@ func work(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 // mirror reports which params were in the header and which in the params.
 func mirror(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var p struct{ Region string }
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	header := "none"

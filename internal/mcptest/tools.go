@@ -98,8 +98,8 @@ func say(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// read decodes the params. It returns invalid params as a tool error.
-func read(r *mcp.CallToolRequest, into any) *mcp.CallToolResult {
+// readParams decodes the params. It returns invalid params as a tool error.
+func readParams(r *mcp.CallToolRequest, into any) *mcp.CallToolResult {
 	if err := json.Unmarshal(r.Params.Arguments, into); err != nil {
 		result := say("bad params: " + err.Error())
 		result.IsError = true
@@ -110,7 +110,7 @@ func read(r *mcp.CallToolRequest, into any) *mcp.CallToolResult {
 
 func echo(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var p struct{ Text string }
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	return say(p.Text), nil
@@ -118,7 +118,7 @@ func echo(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error
 
 func sum(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var p struct{ A, B float64 }
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	text := fmt.Sprintf(`{"sum":%v}`, p.A+p.B)
@@ -144,7 +144,7 @@ func slow(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 		Seconds         float64
 		Marker, Started string
 	}{Seconds: 30}
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	if p.Started != "" {
@@ -167,7 +167,7 @@ func slow(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 
 func environment(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var p struct{ Names []string }
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	lines := make([]string, len(p.Names))
@@ -183,7 +183,7 @@ func environment(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult
 
 func big(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var p struct{ Bytes int }
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	const line = "the quick brown fox jumps over the lazy dog, again and again, line by line...\n"
@@ -192,7 +192,7 @@ func big(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
 
 func progress(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	p := struct{ Steps int }{Steps: 3}
-	if bad := read(r, &p); bad != nil {
+	if bad := readParams(r, &p); bad != nil {
 		return bad, nil
 	}
 	if err := r.Session.Log(ctx,
@@ -248,7 +248,7 @@ func addChanges(s *mcp.Server) {
 	add("grow", `{"type":"object","properties":{"tools":{"type":"array","items":{"type":"string"}}}}`,
 		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var p struct{ Tools []string }
-			if bad := read(r, &p); bad != nil {
+			if bad := readParams(r, &p); bad != nil {
 				return bad, nil
 			}
 			for _, name := range slices.Sorted(slices.Values(p.Tools)) {
@@ -259,7 +259,7 @@ func addChanges(s *mcp.Server) {
 	add("touch", `{"type":"object","properties":{"uri":{"type":"string"}},"required":["uri"]}`,
 		func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var p struct{ URI string }
-			if bad := read(r, &p); bad != nil {
+			if bad := readParams(r, &p); bad != nil {
 				return bad, nil
 			}
 			return say("touched"), s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: p.URI})

@@ -89,7 +89,7 @@ func (o Output) limit(ctx context.Context, tool string, r registry.Result, s *sp
 					filepath.ToSlash(r.Whole), o.readOn(r.Content, beforeOutput)))
 		case !streamed:
 			var note string
-			note, r.Whole = o.whole(ctx, tool, r.Content)
+			note, r.Whole = o.saveText(ctx, tool, r.Content)
 			notes = append(notes, note)
 		}
 		r.Content = o.cut(ctx, r.Content, size, tool)
@@ -233,8 +233,8 @@ func addNote(parts []registry.Content, text string) []registry.Content {
 	return append(parts, registry.TextContent(text))
 }
 
-// whole writes all text to a file.
-func (o Output) whole(ctx context.Context, tool string, parts []registry.Content) (note, path string) {
+// saveText writes all text to a file.
+func (o Output) saveText(ctx context.Context, tool string, parts []registry.Content) (note, path string) {
 	s := o.spill(ctx, tool)
 	for _, c := range parts {
 		s.add(c.Text)

@@ -159,13 +159,13 @@ func shellWord(s string) string {
 
 func (c *Client) needLogin(reason string) error { return &needLoginError{c.name, c.client, reason} }
 
-// load reads the stored login once. An unreadable one is ignored.
-func (c *Client) load(ctx context.Context) {
+// loadRecord reads the stored login once. An unreadable one is ignored.
+func (c *Client) loadRecord(ctx context.Context) {
 	if c.loaded {
 		return
 	}
 	c.loaded, c.followed = true, c.now()
-	r, err := c.read(ctx)
+	r, err := c.readRecord(ctx)
 	if err != nil {
 		c.warn(fmt.Errorf("reading the login of server %q: %w", c.name, err))
 	}
@@ -185,10 +185,10 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.load(ctx)
+	c.loadRecord(ctx)
 	if c.isAPI && !c.loggedIn() {
 		c.loaded = false // the user may have logged in meanwhile
-		c.load(ctx)
+		c.loadRecord(ctx)
 	}
 	c.follow(ctx)
 	switch {
@@ -219,7 +219,7 @@ func (c *Client) follow(ctx context.Context) {
 		return
 	}
 	c.followed = c.now()
-	if r, err := c.read(ctx); err == nil && (r == nil || r.LoggedInAt != c.record.LoggedInAt) {
+	if r, err := c.readRecord(ctx); err == nil && (r == nil || r.LoggedInAt != c.record.LoggedInAt) {
 		c.record = r
 	}
 }
@@ -237,7 +237,7 @@ func (c *Client) Registered() bool {
 // Account returns what identifies the login with which requests are made, for caches of
 // their results. It changes when a user logs in again.
 func (c *Client) Account(ctx context.Context) (string, error) {
-	r, err := c.read(ctx)
+	r, err := c.readRecord(ctx)
 	if err != nil || r == nil || c.unattended() {
 		return c.key(), err
 	}
@@ -276,7 +276,7 @@ func (c *Client) Received(ctx context.Context, sent string, status int, header h
 	if !refused {
 		return false, nil
 	}
-	c.load(ctx)
+	c.loadRecord(ctx)
 	if status == 401 && ch.err == noncedError && c.record != nil && c.record.Token.Bound {
 		return nonce != "", nil
 	}
@@ -314,7 +314,7 @@ func (c *Client) Received(ctx context.Context, sent string, status int, header h
 // has renewed it, or the user has logged in meanwhile.
 func (c *Client) another(ctx context.Context, sent string) bool {
 	usable := func(r *record) bool { return r != nil && r.Token.Access != sent && r.Token.fresh(c.now()) }
-	if stored, err := c.read(ctx); err == nil && usable(stored) {
+	if stored, err := c.readRecord(ctx); err == nil && usable(stored) {
 		c.record = stored
 	}
 	return usable(c.record)

@@ -149,7 +149,7 @@ func (w *web) checkAuthority(a *authority, unattended bool) error {
 			}
 			continue
 		}
-		if err := w.check(e.address); err != nil {
+		if err := w.checkURL(e.address); err != nil {
 			return fmt.Errorf("the %s of %s: %w", e.name, a.Issuer, err)
 		}
 	}
@@ -162,7 +162,7 @@ func (c *Client) protectedResource(ctx context.Context, w *web, ch challenge, a 
 	var lost error
 	for _, address := range resourceMetadata(ch.metadata, c.server) {
 		var m oauthex.ProtectedResourceMetadata
-		err := w.get(ctx, address, &m)
+		err := w.getJSON(ctx, address, &m)
 		if err := context.Cause(ctx); err != nil {
 			return "", err
 		}
@@ -172,7 +172,7 @@ func (c *Client) protectedResource(ctx context.Context, w *web, ch challenge, a 
 			}
 			continue
 		}
-		if !covers(m.Resource, c.server) {
+		if !isForServer(m.Resource, c.server) {
 			return "", fmt.Errorf("the server's login metadata is for another server, %q", m.Resource)
 		}
 		if len(m.AuthorizationServers) == 0 {
@@ -221,9 +221,9 @@ func root(address string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// covers reports whether metadata about resource is valid for the server:
+// isForServer reports whether metadata about resource is valid for the server:
 // resource is the server's URL, or a parent of it on the same origin.
-func covers(resource, server string) bool {
+func isForServer(resource, server string) bool {
 	r, err := url.Parse(resource)
 	if err != nil || r.RawQuery != "" || r.User != nil {
 		return false
@@ -240,12 +240,12 @@ func covers(resource, server string) bool {
 // Connect Discovery 1.0). Without metadata it uses the default endpoints of
 // revision 2025-03-26.
 func (w *web) authority(ctx context.Context, issuer string, a *authority) error {
-	if err := w.check(issuer); err != nil {
+	if err := w.checkURL(issuer); err != nil {
 		return err
 	}
 	for _, address := range webaddr.IssuerMetadata(issuer) {
 		var m metadata
-		err := w.get(ctx, address, &m)
+		err := w.getJSON(ctx, address, &m)
 		if isAbsent(err) {
 			continue
 		}

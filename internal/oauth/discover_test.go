@@ -47,7 +47,7 @@ func TestCovers(t *testing.T) {
 		"https://mcp.example.com.evil.example/a/mcp": false, "http://mcp.example.com/a/mcp": false, "https://mcp.example.com:444/a/mcp": false,
 		"https://evil.example/a/mcp": false, "": false, "https://me@mcp.example.com/a/mcp": false, "https://mcp.example.com/a/mcp?x": false,
 	} {
-		if covers(resource, server) != want {
+		if isForServer(resource, server) != want {
 			t.Errorf("%q: not %v", resource, want)
 		}
 	}

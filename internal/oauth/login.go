@@ -76,7 +76,7 @@ func (c *Client) Offered(ctx context.Context) bool {
 func (c *Client) Moved(ctx context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.load(ctx)
+	c.loadRecord(ctx)
 	if c.record == nil || c.isAPI || c.config.Issuer != "" {
 		return false
 	}
@@ -126,7 +126,7 @@ func (c *Client) keep(ctx context.Context, r *record) error {
 // issuer before it locks the login.
 func (c *Client) loginUnattended(ctx context.Context, o LoginOptions) (Login, error) {
 	if c.disclosing() {
-		c.load(ctx)
+		c.loadRecord(ctx)
 		w := c.web()
 		defer w.close()
 		a, err := c.discover(ctx, w, c.challenge)
@@ -243,7 +243,7 @@ func (c *Client) Begin(ctx context.Context, redirect, prefix string) (address st
 	if err := c.checkSecure(); err != nil {
 		return "", nil, err
 	}
-	old, err := c.read(ctx)
+	old, err := c.readRecord(ctx)
 	if err != nil && !errors.Is(err, errDamaged) {
 		return "", nil, err
 	}

@@ -181,8 +181,8 @@ func parseRecord(data []byte, key string) (*record, error) {
 	return &r, nil
 }
 
-// read returns the stored login; nil if there is none.
-func (c *Client) read(ctx context.Context) (*record, error) {
+// readRecord returns the stored login; nil if there is none.
+func (c *Client) readRecord(ctx context.Context) (*record, error) {
 	place, err := c.place(ctx)
 	if err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (c *Client) update(ctx context.Context, change func(*record) (*record, erro
 	})
 }
 
-func (c *Client) remove(ctx context.Context) error {
+func (c *Client) removeRecord(ctx context.Context) error {
 	place, err := c.place(ctx)
 	if err != nil {
 		return err
@@ -234,9 +234,9 @@ type Logout struct {
 func (c *Client) Logout(ctx context.Context) (Logout, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r, err := c.read(ctx)
+	r, err := c.readRecord(ctx)
 	if errors.Is(err, errDamaged) {
-		return Logout{Had: true}, c.remove(ctx)
+		return Logout{Had: true}, c.removeRecord(ctx)
 	}
 	if err != nil || r == nil {
 		return Logout{}, err
@@ -249,7 +249,7 @@ func (c *Client) Logout(ctx context.Context) (Logout, error) {
 		return out, cause // the user interrupted it
 	}
 	c.record, c.loaded = nil, true
-	return out, c.remove(context.WithoutCancel(ctx))
+	return out, c.removeRecord(context.WithoutCancel(ctx))
 }
 
 // revoke revokes the tokens. It begins with the refresh token, which revokes
@@ -311,7 +311,7 @@ func (s *Store) LogoutRest(ctx context.Context) ([]Rest, error) {
 func logoutAll(ctx context.Context, place Place) (done []Rest, err error) {
 	var failed []error
 	err = place.Each(ctx, func(data []byte, remove func(context.Context) error) error {
-		rest := revokeLeft(ctx, data)
+		rest := revokeOrphan(ctx, data)
 		if cause := context.Cause(ctx); cause != nil {
 			return cause // the user interrupted it
 		}
@@ -326,8 +326,8 @@ func logoutAll(ctx context.Context, place Place) (done []Rest, err error) {
 	return done, errors.Join(append(failed, err)...)
 }
 
-// revokeLeft revokes the tokens of a login without a server in the settings.
-func revokeLeft(ctx context.Context, data []byte) Rest {
+// revokeOrphan revokes the tokens of a login without a server in the settings.
+func revokeOrphan(ctx context.Context, data []byte) Rest {
 	var r record
 	if json.Unmarshal(data, &r) != nil {
 		return Rest{Logout: Logout{Had: true}}

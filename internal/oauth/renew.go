@@ -22,8 +22,8 @@ import (
 // refresh token were used but not replaced, the login would be lost.
 const renewalGrace = 2 * time.Second
 
-// outliving returns a context that outlives ctx by renewalGrace.
-func outliving(ctx context.Context) (context.Context, func()) {
+// withGrace returns a context that outlives ctx by renewalGrace.
+func withGrace(ctx context.Context) (context.Context, func()) {
 	long, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*webTimeout)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(renewalGrace, cancel) })
 	return long, func() { stop(); cancel() }
@@ -43,7 +43,7 @@ func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
 			c.record, got = r, true
 			return nil, nil
 		}
-		long, done := outliving(ctx)
+		long, done := withGrace(ctx)
 		defer done()
 		next, err := c.next(long, w, r, ch)
 		if next != nil {
@@ -186,7 +186,7 @@ func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope stri
 		return "", fmt.Errorf("asking the identity provider %s: %w", o.IDPIssuer, err)
 	}
 	id := cmp.Or(o.IDPClientID, o.ClientID)
-	if err := w.check(idp.TokenEndpoint); err != nil {
+	if err := w.checkURL(idp.TokenEndpoint); err != nil {
 		return "", fmt.Errorf("asking the identity provider %s for an assertion: %w", o.IDPIssuer, err)
 	}
 	got, err := oauthex.ExchangeToken(ctx, idp.TokenEndpoint, &oauthex.TokenExchangeRequest{

@@ -124,7 +124,7 @@ func TestRefusedRenewalIsRequestedOnce(t *testing.T) {
 	stale := held(t, c)
 	s.Expire()
 	thief := s.client(t, nil)
-	thief.load(t.Context())
+	thief.loadRecord(t.Context())
 	old := *thief.record
 	if _, err := c.Received(t.Context(), stale, http.StatusUnauthorized, nil); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func isRefused(err error) bool {
 // authentication, and with a proof if there is a key for it.
 func (w *web) post(ctx context.Context, endpoint string, who credentials,
 	form url.Values, nonce string, now time.Time) (int, []byte, error) {
-	if err := w.check(endpoint); err != nil {
+	if err := w.checkURL(endpoint); err != nil {
 		return 0, nil, err
 	}
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}

@@ -161,12 +161,12 @@ func (w *web) redirect(r *http.Request, via []*http.Request) error {
 	case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":
 		return errors.New("a redirect from https to http")
 	}
-	return w.check(r.URL.String())
+	return w.checkURL(r.URL.String())
 }
 
-// check returns an error if a URL from a server must not be used: it must be
+// checkURL returns an error if a URL from a server must not be used: it must be
 // https, or http on this machine.
-func (w *web) check(address string) error {
+func (w *web) checkURL(address string) error {
 	if len(address) > maxAddress {
 		return fmt.Errorf("an address of more than %d characters", maxAddress)
 	}
@@ -203,9 +203,9 @@ func (e *statusError) Error() string {
 // errNotJSON reports a response that is not JSON.
 var errNotJSON = errors.New("its answer is not JSON")
 
-// get fetches a JSON document.
-func (w *web) get(ctx context.Context, address string, into any) error {
-	if err := w.check(address); err != nil {
+// getJSON fetches a JSON document.
+func (w *web) getJSON(ctx context.Context, address string, into any) error {
+	if err := w.checkURL(address); err != nil {
 		return err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -46,7 +46,7 @@ func TestAddressesOfServers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := tt.w.check(tt.address)
+			err := tt.w.checkURL(tt.address)
 			if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
 				t.Errorf("%s: %v", tt.address, err)
 			}
@@ -128,7 +128,7 @@ func TestResponsesAreLimited(t *testing.T) {
 		{"/inside", "", "", "not on the public internet"},
 	} {
 		body, kind = tt.body, tt.kind
-		err := w.get(t.Context(), s.URL+tt.path, &struct {
+		err := w.getJSON(t.Context(), s.URL+tt.path, &struct {
 			Issuer string `json:"issuer"`
 		}{})
 		if (err == nil) != (tt.problem == "") || err != nil && (!strings.Contains(err.Error(), tt.problem) || strings.Contains(err.Error(), "s3cret")) {

@@ -51,8 +51,8 @@ func (o *operation) load() {
 	}
 }
 
-// check reports params with which there is no request.
-func (o *operation) check(_ context.Context, call registry.Call) error {
+// checkParams reports params with which there is no request.
+func (o *operation) checkParams(_ context.Context, call registry.Call) error {
 	_, err := o.request(call, func(pointer, name string) (spec.File, error) {
 		if isDataURI(name) {
 			return dataURI(pointer, name)

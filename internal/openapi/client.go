@@ -299,8 +299,8 @@ func (c *client) authorized(r *http.Request) (*http.Response, error) {
 // documentKey marks the request for a document, which may be readable without a login.
 type documentKey struct{}
 
-// get sends a GET request for the document.
-func (c *client) get(ctx context.Context, address string, header http.Header) (*http.Response, error) {
+// getDocument sends a GET request for the document.
+func (c *client) getDocument(ctx context.Context, address string, header http.Header) (*http.Response, error) {
 	ctx = context.WithValue(ctx, documentKey{}, true)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

@@ -49,12 +49,12 @@ func TestAddressesThatAreReached(t *testing.T) {
 	api, document, other := served(), served(), served()
 	c := testClient(t, apiAt(document.URL, api.URL), Options{})
 	for _, address := range []string{api.URL, document.URL} {
-		if _, err := c.get(t.Context(), address, http.Header{}); err != nil {
+		if _, err := c.getDocument(t.Context(), address, http.Header{}); err != nil {
 			t.Errorf("%s, which the settings name: %v", address, err)
 		}
 	}
 	for _, address := range []string{other.URL, strings.Replace(api.URL, "127.0.0.1", "127.0.0.2", 1), "http://169.254.169.254/latest/meta-data", "http://[::ffff:127.0.0.1]:1", "http://10.0.0.1"} {
-		_, err := c.get(t.Context(), address, http.Header{})
+		_, err := c.getDocument(t.Context(), address, http.Header{})
 		if blocked, ok := errors.AsType[*webaddr.BlockedError](err); !ok {
 			t.Errorf("%s: %v", address, err)
 		} else if !strings.Contains(blocked.Error(), "fetch.allowHosts") {
@@ -62,7 +62,8 @@ func TestAddressesThatAreReached(t *testing.T) {
 		}
 	}
 	host := strings.TrimPrefix(other.URL, "http://")
-	if _, err := testClient(t, apiAt(document.URL, api.URL), Options{AllowHosts: []string{host}}).get(t.Context(), other.URL, http.Header{}); err != nil {
+	c = testClient(t, apiAt(document.URL, api.URL), Options{AllowHosts: []string{host}})
+	if _, err := c.getDocument(t.Context(), other.URL, http.Header{}); err != nil {
 		t.Errorf("a host of fetch.allowHosts: %v", err)
 	}
 }

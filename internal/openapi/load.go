@@ -27,8 +27,8 @@ import (
 // fileNote says in the description of a param that is a file what its value may be.
 const fileNote = "A file: its path in the workspace, or its content as a data: URI."
 
-// read reads the document, unless the operations that are known are still those of it.
-func (s *Source) read(ctx context.Context, c *client, known Known) (*spec.Document, error) {
+// readDocument reads the document, unless the operations that are known are still those of it.
+func (s *Source) readDocument(ctx context.Context, c *client, known Known) (*spec.Document, error) {
 	doc := known.document()
 	if doc != nil && known.Fresh {
 		s.mu.Lock()
@@ -70,13 +70,13 @@ func (s *Source) readLocal(ctx context.Context, o spec.Options,
 			return doc, nil
 		}
 	}
-	data, fact, err := local.read(o.Name)
+	data, fact, err := local.readFile(o.Name)
 	if err != nil {
 		return nil, s.unreadable(o.Name, err)
 	}
 	files := []fileFact{fact}
 	o.Open = func(name string) ([]byte, error) {
-		data, fact, err := local.read(name)
+		data, fact, err := local.readFile(name)
 		if err == nil {
 			files = append(files, fact)
 		}
@@ -161,7 +161,7 @@ type localFiles struct {
 func (l *localFiles) unchanged(were []fileFact) (now []fileFact, same bool) {
 	for _, was := range were {
 		if was.Stamp == "" || l.stamp(was.Name) != was.Stamp {
-			_, fact, err := l.read(was.Name)
+			_, fact, err := l.readFile(was.Name)
 			if err != nil || fact.Sum != was.Sum {
 				return nil, false
 			}
@@ -175,8 +175,8 @@ func (l *localFiles) unchanged(were []fileFact) (now []fileFact, same bool) {
 	return now, len(were) > 0
 }
 
-// read reads the document, or another file of it, which must be in its folder.
-func (l *localFiles) read(name string) ([]byte, fileFact, error) {
+// readFile reads the document, or another file of it, which must be in its folder.
+func (l *localFiles) readFile(name string) ([]byte, fileFact, error) {
 	fact := fileFact{Name: name, Stamp: l.stamp(name)}
 	if name == l.document {
 		f, err := trust.Read(name, l.opts.Limits.Document)
@@ -290,7 +290,7 @@ func (s *Source) download(ctx context.Context, c *client, address string, was fi
 	if was.Modified != "" {
 		header.Set("If-Modified-Since", was.Modified)
 	}
-	resp, err := c.get(ctx, address, header)
+	resp, err := c.getDocument(ctx, address, header)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause

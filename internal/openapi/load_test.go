@@ -22,7 +22,7 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 		return &localFiles{New(Options{Limits: Limits{Document: 1 << 20}}), path, folder}
 	}
 	old := "../../testdata/openapi/zoo.yaml"
-	_, fact, err := in(old).read(old)
+	_, fact, err := in(old).readFile(old)
 	if err != nil || fact.Stamp == "" || len(fact.Sum) != 64 {
 		t.Fatalf("%+v, %v", fact, err)
 	}
@@ -38,7 +38,7 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 	if err := os.WriteFile(fresh, []byte("a: b"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, fact, err := in(fresh).read(fresh); err != nil || fact.Stamp != "" || fact.Sum == "" {
+	if _, fact, err := in(fresh).readFile(fresh); err != nil || fact.Stamp != "" || fact.Sum == "" {
 		t.Errorf("a file that has just changed: %+v, %v", fact, err)
 	}
 }

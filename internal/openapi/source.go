@@ -215,7 +215,7 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 
 func (s *Source) discover(ctx context.Context, again bool) ([]registry.Tool, []registry.Diagnostic, error) {
 	start := time.Now()
-	tools, diags, err := s.find(ctx, again)
+	tools, diags, err := s.findTools(ctx, again)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried = time.Now()
@@ -226,8 +226,8 @@ func (s *Source) discover(ctx context.Context, again bool) ([]registry.Tool, []r
 	return tools, diags, err
 }
 
-// find is Discover without the status. If again is set, a recent failure does not count.
-func (s *Source) find(ctx context.Context, again bool) ([]registry.Tool, []registry.Diagnostic, error) {
+// findTools is Discover without the status. If again is set, a recent failure does not count.
+func (s *Source) findTools(ctx context.Context, again bool) ([]registry.Tool, []registry.Diagnostic, error) {
 	if s.opts.API.Err != nil {
 		return nil, nil, s.opts.API.Err
 	}
@@ -253,7 +253,7 @@ func (s *Source) find(ctx context.Context, again bool) ([]registry.Tool, []regis
 	known.Fresh = known.Fresh || s.opts.Unasked && s.tried.IsZero() && s.opts.API.IsRemote()
 	s.files = known.Facts.Files
 	s.mu.Unlock()
-	doc, err := s.read(ctx, client, known)
+	doc, err := s.readDocument(ctx, client, known)
 	if err != nil {
 		err = s.fail(err)
 		if run.Err() == nil {
@@ -350,7 +350,7 @@ func (s *Source) connect(ctx context.Context) (*client, error) {
 func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []registry.Diagnostic, error) {
 	operations := doc.Operations
 	var diags []registry.Diagnostic
-	s.list(operations)
+	s.noteOperations(operations)
 	if limit := s.opts.Limits.Tools; limit > 0 && len(operations) > limit {
 		operations = s.selected(operations)
 		if len(operations) > limit {
@@ -394,8 +394,8 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	return tools, diags, nil
 }
 
-// list notes the operations of the document.
-func (s *Source) list(operations []spec.Operation) {
+// noteOperations notes the operations of the document.
+func (s *Source) noteOperations(operations []spec.Operation) {
 	all := make(map[string]listed, len(operations))
 	for i := range operations {
 		op := &operations[i]
@@ -445,7 +445,7 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 		return t
 	}
 	call := &operation{source: s, client: c, op: op}
-	t.Run, t.Check, t.Subject, t.Preview = call.run, call.check, call.subject, call.preview
+	t.Run, t.Check, t.Subject, t.Preview = call.run, call.checkParams, call.subject, call.preview
 	return t
 }
 

@@ -129,7 +129,7 @@ func (s *shaping) reshape(out *registry.Tool) {
 
 // param changes the schema of one param, except its name.
 func (s *shaping) param(p *param) {
-	parts, keyword := s.schema.with(p.of), s.schema.conditional(p.of)
+	parts, keyword := s.schema.propertiesWith(p.of), s.schema.conditional(p.of)
 	if len(parts) == 0 && keyword == "" {
 		hint := ""
 		if near := registry.Near(p.of, s.schema.names()); len(near) > 0 {

@@ -106,11 +106,11 @@ func (tr *translation) wire(call registry.Call) (registry.Call, error) {
 		if raw, ok := edited[v.name]; ok {
 			v.json = raw
 		}
-		add(params, v)
+		addParam(params, v)
 	}
 	for _, v := range tr.absent {
 		if params.Get(v.name) == nil {
-			add(params, v)
+			addParam(params, v)
 		}
 	}
 	call.Params, call.Edited = params.AppendTo(nil), nil
@@ -129,7 +129,7 @@ func (tr *translation) shapes(call registry.Call) ([]json.RawMessage, error) {
 	}
 	for _, v := range tr.absent {
 		if name := tr.nameOf(v.name); declared.Get(name) == nil {
-			add(declared, value{name, v.json})
+			addParam(declared, value{name, v.json})
 		}
 	}
 	out := []json.RawMessage{declared.AppendTo(nil), w.Params}
@@ -148,8 +148,8 @@ func (tr *translation) shapes(call registry.Call) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-// add appends a param unless it has no value to send.
-func add(params *jsonx.Value, v value) {
+// addParam appends a param unless it has no value to send.
+func addParam(params *jsonx.Value, v value) {
 	if v.json == nil {
 		return
 	}

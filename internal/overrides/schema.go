@@ -91,8 +91,8 @@ func appendAllOf(s, other *jsonx.Value) {
 	all.Items = append(all.Items, other)
 }
 
-// with returns the "properties" of every part that defines a param.
-func (o *object) with(name string) []*jsonx.Value {
+// propertiesWith returns the "properties" of every part that defines a param.
+func (o *object) propertiesWith(name string) []*jsonx.Value {
 	var out []*jsonx.Value
 	for _, part := range o.parts {
 		if properties := part.Get("properties"); properties.Get(name) != nil {
@@ -151,7 +151,7 @@ func (o *object) makeOptional(name string) {
 
 // remove removes a param from the schema.
 func (o *object) remove(name string) {
-	for _, properties := range o.with(name) {
+	for _, properties := range o.propertiesWith(name) {
 		properties.Remove(name)
 	}
 	o.makeOptional(name)

@@ -33,7 +33,7 @@ func New(set *settings.Settings, evaluator []string) *Set {
 	}
 	s := &Set{named: make(map[string]*override, len(entries))}
 	for _, n := range entries {
-		o := read(n, set.Merged().Masked("overrides", n))
+		o := readEntry(n, set.Merged().Masked("overrides", n))
 		if n.At("/result").Scope == settings.ScopeProject {
 			o.result = o.result.Apart(evaluator)
 		}
@@ -135,9 +135,9 @@ func (p *param) value() json.RawMessage {
 	return p.Default
 }
 
-// read reads an entry whose types the settings have already checked. It records
+// readEntry reads an entry whose types the settings have already checked. It records
 // mistakes in problems.
-func read(n settings.Named, shown json.RawMessage) *override {
+func readEntry(n settings.Named, shown json.RawMessage) *override {
 	o := &override{named: n, shown: shown}
 	o.raw = n.JSON()
 	if err := jsonx.Unmarshal(o.raw, &o.entry); err != nil {

@@ -59,7 +59,7 @@ func translate(t, out *registry.Tool, tr *translation) {
 		}
 	}
 	if t.Revise != nil {
-		out.Revise = revised(t, tr)
+		out.Revise = reviser(t, tr)
 	}
 }
 
@@ -86,9 +86,9 @@ func checked(t *registry.Tool, tr *translation) func(context.Context, registry.C
 	}
 }
 
-// revised returns a function that converts a person's edit to a call in the new
+// reviser returns a function that converts a person's edit to a call in the new
 // shape. A person may change params that calls cannot set.
-func revised(t *registry.Tool, tr *translation) func(context.Context, registry.Call, string) (registry.Call, error) {
+func reviser(t *registry.Tool, tr *translation) func(context.Context, registry.Call, string) (registry.Call, error) {
 	return func(ctx context.Context, call registry.Call, content string) (registry.Call, error) {
 		w, err := tr.wire(call)
 		if err != nil {

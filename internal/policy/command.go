@@ -76,7 +76,7 @@ func (f *facts) aboutCall() *matter {
 }
 
 func (f *facts) aboutPart(part *shell.Command) *matter {
-	m := &matter{facts: f, part: part, elsewhere: f.elsewhere(part), doubt: f.unclearPath(part)}
+	m := &matter{facts: f, part: part, elsewhere: f.foreignFolderReason(part), doubt: f.unclearPath(part)}
 	for i := range f.policy.Banned {
 		b := &f.policy.Banned[i]
 		switch part.Names(b.Value) {
@@ -156,9 +156,9 @@ func (f *facts) folder(part *shell.Command) string {
 	return absolutePath(f.policy.Workspace, f.subject.Directory)
 }
 
-// elsewhere returns the reason why the words of a rule are not enough to allow a part: it runs what it
+// foreignFolderReason returns the reason why the words of a rule are not enough to allow a part: it runs what it
 // finds in its folder, which is not one of the project. Otherwise it returns "".
-func (f *facts) elsewhere(part *shell.Command) string {
+func (f *facts) foreignFolderReason(part *shell.Command) string {
 	dir, moved := part.Folder()
 	known := !moved || path.IsAbs(dir)
 	if f.policy.Workspace == "" || !part.RunsFolder() || known && f.isOfProject(part.Root(), f.folder(part)) {

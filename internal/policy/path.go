@@ -80,10 +80,10 @@ func appendLower(to []string, s string) []string {
 // matching folder includes its contents, and an invalid glob matches every path.
 func (f *facts) pathMatch(r *Rule, p pathname) bool {
 	if r.isNarrow() {
-		return p.certain && r.literals.in(p.absolute) && f.allowsPath(r, p)
+		return p.certain && r.literals.occurIn(p.absolute) && f.allowsPath(r, p)
 	}
 	w := f.where()
-	if w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.in) {
+	if w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.occurIn) {
 		return false // in another workspace, links may lead to a path without the literals
 	}
 	for _, glob := range f.absolute.get(r, func() []string { return w.globs(r) }) {
@@ -170,7 +170,7 @@ type literals []string
 
 const maxLiterals = 16
 
-func (l *literals) in(p string) bool {
+func (l *literals) occurIn(p string) bool {
 	return l == nil || slices.ContainsFunc(*l, func(text string) bool { return strings.Contains(p, text) })
 }
 

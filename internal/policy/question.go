@@ -179,8 +179,8 @@ func (s *Questions) prune(ctx context.Context, files QuestionFiles, client strin
 	return err
 }
 
-// list returns the questions that have not expired, oldest first.
-func (s *Questions) list(ctx context.Context, files QuestionFiles) (out []KeptQuestion, err error) {
+// listKept returns the questions that have not expired, oldest first.
+func (s *Questions) listKept(ctx context.Context, files QuestionFiles) (out []KeptQuestion, err error) {
 	err = files.Each(ctx, questionsFolder, func(data []byte, _ func(context.Context) error) error {
 		k, err := s.decode(files, data)
 		if err != nil {
@@ -280,7 +280,7 @@ func (s *Questions) warn(ctx context.Context, err error) {
 // changed.
 func (s *Questions) Claim(ctx context.Context, ids ...string) bool {
 	err := s.change(ctx, s.Approvals.Shares(ctx), func(files QuestionFiles) error {
-		list, err := s.list(ctx, files)
+		list, err := s.listKept(ctx, files)
 		if err != nil {
 			return err
 		}
@@ -334,7 +334,7 @@ func (s *Questions) Pending(ctx context.Context, all bool) (out []KeptQuestion, 
 		if err != nil {
 			return nil, err
 		}
-		list, err := s.list(ctx, files)
+		list, err := s.listKept(ctx, files)
 		if err != nil {
 			return nil, fmt.Errorf("reading the questions: %w", err)
 		}
@@ -384,11 +384,11 @@ func (s *Questions) Answer(ctx context.Context, id, choice, reason string) (answ
 
 func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason string) (answered string, err error) {
 	err = s.change(ctx, shared, func(files QuestionFiles) error {
-		list, err := s.list(ctx, files)
+		list, err := s.listKept(ctx, files)
 		if err != nil {
 			return err
 		}
-		i, err := find(list, id)
+		i, err := findUnanswered(list, id)
 		if err != nil {
 			return err
 		}
@@ -440,8 +440,8 @@ func covers(added, offered []Approval) bool {
 // ErrNotOffered is wrapped by the error for an answer that a question does not offer.
 var ErrNotOffered = errors.New("it is not one of the choices of the question")
 
-// find returns the index of the only question without an answer whose id begins with a prefix.
-func find(list []KeptQuestion, id string) (int, error) {
+// findUnanswered returns the index of the only question without an answer whose id begins with a prefix.
+func findUnanswered(list []KeptQuestion, id string) (int, error) {
 	var fits []int
 	for i, x := range list {
 		if id != "" && strings.HasPrefix(x.ID, id) {

@@ -161,7 +161,7 @@ func awaitNone(t *testing.T, entry string) {
 		}
 		for _, name := range names {
 			pid, _ := strconv.Atoi(filepath.Base(name))
-			if pid != os.Getpid() && holds(environOf(pid), []byte(entry)) {
+			if pid != os.Getpid() && hasEntry(environOf(pid), []byte(entry)) {
 				left = append(left, pid)
 			}
 		}

@@ -23,7 +23,7 @@ func (s Spec) Program() (string, error) {
 		return "", &StartError{Err: errors.New("the command is empty")}
 	}
 	name := s.Argv[0]
-	path, err := find(name, s)
+	path, err := findExecutable(name, s)
 	if err != nil {
 		return "", &StartError{Program: name, Err: err}
 	}
@@ -44,7 +44,7 @@ func executable(goos, path string, info fs.FileInfo) bool {
 	return info.Mode()&0o111 != 0
 }
 
-func find(name string, s Spec) (string, error) {
+func findExecutable(name string, s Spec) (string, error) {
 	for _, arg := range s.Argv {
 		if strings.ContainsRune(arg, 0) {
 			return "", errors.New("an argument contains a NUL byte")

@@ -28,7 +28,7 @@ func EndOrphans() {
 	for range killRounds {
 		found := false
 		for _, pid := range children() {
-			if mayGoOn(pid) {
+			if maySurvive(pid) {
 				continue
 			}
 			found = true
@@ -48,16 +48,16 @@ func EndOrphans() {
 // reaps nothing. If the kernel does not list the children, it kills none.
 func KillChildren() {
 	for _, pid := range children() {
-		if !mayGoOn(pid) {
+		if !maySurvive(pid) {
 			_ = unix.Kill(-pid, unix.SIGKILL) // ESRCH: it does not lead a group
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
 }
 
-// mayGoOn reports whether a child is in toolreg's own session, like an editor,
+// maySurvive reports whether a child is in toolreg's own session, like an editor,
 // or in one that is excluded by GoesOn.
-func mayGoOn(pid int) bool {
+func maySurvive(pid int) bool {
 	session, err := unix.Getsid(pid)
 	if err != nil {
 		return true // it is gone

@@ -54,8 +54,8 @@ func (r *running) run(ctx context.Context) (Outcome, error) {
 	go r.child.await()
 	drained := make(chan struct{})
 	var readers, writer sync.WaitGroup
-	readers.Go(func() { r.read(1, r.ends.stdout, r.stdout) })
-	readers.Go(func() { r.read(2, r.ends.stderr, r.stderr) })
+	readers.Go(func() { r.readStream(1, r.ends.stdout, r.stdout) })
+	readers.Go(func() { r.readStream(2, r.ends.stderr, r.stderr) })
 	go func() {
 		readers.Wait()
 		close(drained)
@@ -117,7 +117,7 @@ func (r *running) overOr(err error) error {
 	}
 }
 
-func (r *running) read(stream int, f *os.File, into *capture) {
+func (r *running) readStream(stream int, f *os.File, into *capture) {
 	copyChunks(f, func(p []byte) {
 		if !into.add(p) {
 			r.overOnce.Do(func() { close(r.over) })

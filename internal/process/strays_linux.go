@@ -40,7 +40,7 @@ func endMarked(mark string, candidates func() []int) {
 			switch environ := environOf(pid); {
 			case len(environ) == 0:
 				unsure = unsure || !isDead(pid)
-			case holds(environ, entry):
+			case hasEntry(environ, entry):
 				found = true
 				killMarked(pid, entry)
 			}
@@ -84,7 +84,7 @@ func newerThan(first int) []int {
 	return out
 }
 
-func holds(environ, entry []byte) bool {
+func hasEntry(environ, entry []byte) bool {
 	for e := range bytes.SplitSeq(environ, []byte{0}) {
 		if bytes.Equal(e, entry) {
 			return true
@@ -115,7 +115,7 @@ func killMarked(pid int, entry []byte) {
 		return // gone, or a kernel before 5.3
 	}
 	defer unix.Close(fd)
-	if holds(environOf(pid), entry) {
+	if hasEntry(environOf(pid), entry) {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it fails if the process has exited
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
 		_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil) // an orphan is our child

@@ -27,7 +27,7 @@ func anthropic() Format {
 		join:    joinAnthropic,
 		reply:   replyAnthropic,
 		rule:    dashedNames(),
-		layout:  list,
+		layout:  listLayout,
 		prepare: (*encoder).prepareFlat,
 		refuse:  refuseOddKeys,
 		search:  anthropicSearch,
@@ -157,7 +157,7 @@ func replyAnthropic(t *Turn, answers []Answer) []any {
 	text := func(s string) any { return textBlock{"text", s} }
 	out := make([]any, len(answers))
 	for i, a := range answers {
-		out[i] = result{"tool_result", t.Calls[i].id, t.Calls[i].given("toolset_name"),
+		out[i] = result{"tool_result", t.Calls[i].id, t.Calls[i].echoed("toolset_name"),
 			a.blocks(text, anthropicMedia), a.IsError}
 	}
 	return []any{message{"user", out}}

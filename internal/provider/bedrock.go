@@ -31,7 +31,7 @@ func bedrock() Format {
 			if o.Request {
 				return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
 			}
-			return list(o)
+			return listLayout(o)
 		},
 		prepare: (*encoder).prepareFlat,
 		refuse:  refuseOddKeys,

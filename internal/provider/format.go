@@ -116,8 +116,8 @@ type Declaration struct {
 // layout is the text around and between declarations.
 type layout struct{ open, between, close, empty string }
 
-// list is the layout of formats whose declarations are a plain JSON list.
-func list(Options) layout { return layout{open: "[", between: ",", close: "]", empty: "[]"} }
+// listLayout is the layout of formats whose declarations are a plain JSON list.
+func listLayout(Options) layout { return layout{open: "[", between: ",", close: "]", empty: "[]"} }
 
 // encoder writes the declarations of one call of Encode.
 type encoder struct {

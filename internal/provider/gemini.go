@@ -36,7 +36,7 @@ func geminiFormat() Format {
 			if o.Request {
 				return layout{open: `[{"functionDeclarations":[`, between: ",", close: "]}]", empty: "[]"}
 			}
-			return list(o)
+			return listLayout(o)
 		},
 		prepare: (*encoder).prepareGemini,
 		refuse:  func(t *tool) error { return t.unfit },
@@ -53,7 +53,7 @@ func geminiFormat() Format {
 				e.string(behavior)
 			}
 			if !e.opts.GeminiReference {
-				e.further(t, "responseJsonSchema", t.def.DeclaredOutputSchema(), e.outputSchema)
+				e.writeFurther(t, "responseJsonSchema", t.def.DeclaredOutputSchema(), e.outputSchema)
 			}
 			e.raw("}")
 		},

@@ -25,7 +25,7 @@ func geminiInteractions() Format {
 		join:    joinInteractions,
 		reply:   replyInteractions,
 		rule:    nameRule{extra: ".-", letterFirst: true, max: 64},
-		layout:  list,
+		layout:  listLayout,
 		prepare: func(e *encoder, t *tool) {
 			e.noStrict()
 			e.changed(t, rewrite.TypeRoot(t.schema))

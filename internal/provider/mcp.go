@@ -42,19 +42,19 @@ func mcp() Format {
 			}
 			e.raw(`,"inputSchema":`)
 			e.value(t.schema)
-			e.further(t, "outputSchema", t.def.MCPOutputSchema(), e.outputSchema)
-			e.further(t, "annotations", t.def.Annotations, e.object)
-			e.further(t, "execution", t.def.MCP.Execution, e.object)
-			e.further(t, "icons", t.def.MCP.Icons, e.array)
-			e.further(t, "_meta", t.def.MCP.Meta, e.object)
+			e.writeFurther(t, "outputSchema", t.def.MCPOutputSchema(), e.outputSchema)
+			e.writeFurther(t, "annotations", t.def.Annotations, e.object)
+			e.writeFurther(t, "execution", t.def.MCP.Execution, e.object)
+			e.writeFurther(t, "icons", t.def.MCP.Icons, e.array)
+			e.writeFurther(t, "_meta", t.def.MCP.Meta, e.object)
 			e.raw("}")
 		},
 	}
 }
 
-// further writes another value of a definition, or reports why it is omitted. The
+// writeFurther writes another value of a definition, or reports why it is omitted. The
 // tool's schema must not be used afterwards.
-func (e *encoder) further(t *tool, key string, raw []byte, read func([]byte) (*jsonx.Value, error)) {
+func (e *encoder) writeFurther(t *tool, key string, raw []byte, read func([]byte) (*jsonx.Value, error)) {
 	if jsonx.IsNull(raw) {
 		return
 	}

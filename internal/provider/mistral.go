@@ -19,7 +19,7 @@ func mistral() Format {
 		join:    joinOpenAI,
 		reply:   replyMistral,
 		rule:    dashedNames(),
-		layout:  list,
+		layout:  listLayout,
 		prepare: func(e *encoder, t *tool) {
 			e.noStrict()
 			e.changed(t, rewrite.TypeRoot(t.schema))

@@ -29,7 +29,7 @@ func openai() Format {
 		join:    joinOpenAI,
 		reply:   replyOpenAI,
 		rule:    dashedNames(),
-		layout:  list,
+		layout:  listLayout,
 		prepare: (*encoder).prepareOpenAI,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","function":`)
@@ -334,7 +334,7 @@ func (c *joinedChoice) add(chunk object) {
 	for _, raw := range calls {
 		part := asObject(raw)
 		call := c.byIndex[string(part["index"])]
-		if call == nil && len(c.calls) > 0 && c.calls[len(c.calls)-1].goesOn(part) {
+		if call == nil && len(c.calls) > 0 && c.calls[len(c.calls)-1].continuedBy(part) {
 			call = c.calls[len(c.calls)-1]
 			c.byIndex[string(part["index"])] = call
 		}
@@ -363,9 +363,9 @@ func (c *joinedCall) endsBefore(part object, here bool) bool {
 	return here || jsonx.KindOf(params(given["arguments"])) == jsonx.Object && c.function.isWhole()
 }
 
-// goesOn reports whether a part of another index can only be the rest of this call, because some
+// continuedBy reports whether a part of another index can only be the rest of this call, because some
 // servers count the parts.
-func (c *joinedCall) goesOn(part object) bool {
+func (c *joinedCall) continuedBy(part object) bool {
 	return asText(textID(part["id"])) == "" && asObject(part.either("function", "custom")).text("name") == "" &&
 		c.function != nil && !c.function.isWhole()
 }

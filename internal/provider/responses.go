@@ -27,7 +27,7 @@ func openaiResponses() Format {
 		join:    joinResponses,
 		reply:   replyResponses,
 		rule:    dashedNames(),
-		layout:  list,
+		layout:  listLayout,
 		prepare: (*encoder).prepareOpenAI,
 		search:  responsesSearch, namespaces: true,
 		write: func(e *encoder, t *tool) {
@@ -46,7 +46,7 @@ func openaiResponses() Format {
 			} else {
 				e.flag("async", async)
 			}
-			e.further(t, "output_schema", t.def.DeclaredOutputSchema(), e.outputSchema)
+			e.writeFurther(t, "output_schema", t.def.DeclaredOutputSchema(), e.outputSchema)
 			e.raw("}")
 		},
 	}
@@ -269,7 +269,7 @@ func replyResponses(t *Turn, answers []Answer) []any {
 // responsesItem answers one call. The registry has no counterparts of the API's own
 // tools, so the answers to their calls have a text that says so.
 func (c Call) responsesItem(a Answer) any {
-	caller := c.given("caller")
+	caller := c.echoed("caller")
 	switch c.kind {
 	case kindSearch: // this answer has no field for text
 		return searchOutput{"tool_search_output", c.id, "client", "completed", append([]json.RawMessage{}, a.Tools...)}
@@ -292,13 +292,13 @@ func (c Call) responsesItem(a Answer) any {
 	}
 	item := functionOutput{Type: c.kind + "_output", ID: c.id, Output: a.responsesOutput(), Caller: caller}
 	if c.kind == "function_call" { // a custom tool's output has no such field
-		item.Namespace = c.given("namespace")
+		item.Namespace = c.echoed("namespace")
 	}
 	return item
 }
 
-// given returns a value of the call that its answer must repeat, or nil.
-func (c Call) given(key string) json.RawMessage {
+// echoed returns a value of the call that its answer must repeat, or nil.
+func (c Call) echoed(key string) json.RawMessage {
 	if raw := c.item[key]; !jsonx.IsNull(raw) {
 		return raw
 	}
@@ -345,10 +345,10 @@ func joinResponses(events []json.RawMessage) (any, error) {
 	put := func(item object, index json.RawMessage) {
 		item["output_index"] = index
 		i := slices.IndexFunc(items,
-			func(known object) bool { return known.same(item, "id") || known.same(item, "call_id") })
+			func(known object) bool { return known.hasSame(item, "id") || known.hasSame(item, "call_id") })
 		if i < 0 {
 			i = slices.IndexFunc(items,
-				func(known object) bool { return known.same(item, "output_index") && known.same(item, "type") })
+				func(known object) bool { return known.hasSame(item, "output_index") && known.hasSame(item, "type") })
 		}
 		if i < 0 {
 			items = append(items, item)
@@ -400,7 +400,7 @@ func joinResponses(events []json.RawMessage) (any, error) {
 	return nil, errUnfinished
 }
 
-// same reports whether both objects have the same value for a key, which is not empty.
-func (o object) same(other object, key string) bool {
+// hasSame reports whether both objects have the same value for a key, which is not empty.
+func (o object) hasSame(other object, key string) bool {
 	return !jsonx.IsNull(o[key]) && string(o[key]) != `""` && bytes.Equal(o[key], other[key])
 }

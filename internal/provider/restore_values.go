@@ -73,14 +73,14 @@ func kindOf(v *jsonx.Value) kinds {
 	case jsonx.Object:
 		return anObject
 	}
-	if _, ok := whole(v.Token); ok {
+	if _, ok := wholeNumber(v.Token); ok {
 		return anInteger
 	}
 	return aFraction
 }
 
-// whole returns the digits of a number if it has no fraction.
-func whole(token string) (string, bool) {
+// wholeNumber returns the digits of a number if it has no fraction.
+func wholeNumber(token string) (string, bool) {
 	if !strings.ContainsAny(token, ".eE") {
 		return token, true
 	}
@@ -109,7 +109,8 @@ func (r *restorer) values(s, v *jsonx.Value) {
 			}
 		}
 	case jsonx.Number:
-		if digits, ok := whole(v.Token); ok && digits != v.Token && r.kinds(s, 0)&(anInteger|aFraction) == anInteger {
+		if digits, ok := wholeNumber(v.Token); ok && digits != v.Token &&
+			r.kinds(s, 0)&(anInteger|aFraction) == anInteger {
 			v.Token, r.changed = digits, true
 		}
 	case jsonx.Array:

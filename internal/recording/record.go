@@ -93,7 +93,7 @@ func (r *Recorder) Listed(ctx context.Context, o Options, source string,
 		l.Tools = append(l.Tools, listed)
 		t.Run = r.recorded(o, source, t)
 	}
-	r.add(o, &l)
+	r.addLine(o, &l)
 	return out
 }
 
@@ -140,7 +140,7 @@ func (r *Recorder) recorded(o Options, source string,
 		mu.Lock() // an abandoned tool may go on
 		defer mu.Unlock()
 		l.Output, l.Progress = output.String(), slices.Clone(reported)
-		r.add(o, &l)
+		r.addLine(o, &l)
 		return res, err
 	}
 }
@@ -152,12 +152,12 @@ func (r *Recorder) Question(o Options, source, tool string, params json.RawMessa
 	if reason != "" {
 		l.Content = json.RawMessage(jsonx.Quote(reason))
 	}
-	r.add(o, &l)
+	r.addLine(o, &l)
 }
 
 // ServerQuestion records a question of a server and the answer, whose content may be nil.
 func (r *Recorder) ServerQuestion(o Options, source, asked, answer string, content json.RawMessage) {
-	r.add(o, &line{Kind: kindQuestion, Source: source, Asked: asked, Answer: answer, Content: content})
+	r.addLine(o, &line{Kind: kindQuestion, Source: source, Asked: asked, Answer: answer, Content: content})
 }
 
 // Request records a request to a server about prompts or resources.
@@ -167,7 +167,7 @@ func (r *Recorder) Request(ctx context.Context, o Options,
 	if err != nil {
 		_, l.Error = r.errors.Encode(ctx, registry.Result{}, err)
 	}
-	r.add(o, &l)
+	r.addLine(o, &l)
 }
 
 // name is what a line is sorted and found by.
@@ -183,8 +183,8 @@ func (r *Recorder) fail(err error) {
 	r.err = cmp.Or(r.err, err)
 }
 
-// add adds a line, which is encoded while the run goes on.
-func (r *Recorder) add(o Options, l *line) {
+// addLine adds a line, which is encoded while the run goes on.
+func (r *Recorder) addLine(o Options, l *line) {
 	r.mu.Lock()
 	i := len(r.entries)
 	r.entries = append(r.entries, entry{

@@ -51,7 +51,7 @@ func Read(name string, data []byte, folders Folders, e Errors) (*Recording, erro
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		if err := r.read(text, number); err != nil {
+		if err := r.readLine(text, number); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, number, err)
 		}
 	}
@@ -63,7 +63,7 @@ func Read(name string, data []byte, folders Folders, e Errors) (*Recording, erro
 
 var errForeign = errors.New("it is not a recording of toolreg")
 
-func (r *Recording) read(text []byte, number int) error {
+func (r *Recording) readLine(text []byte, number int) error {
 	if number == 1 {
 		var h header
 		if json.Unmarshal(text, &h) != nil || h.Recording != format {
@@ -246,7 +246,7 @@ func (r *Recording) missing(key exchange) *NoCallError {
 	least := 0 // of the nearest call
 	for i := range r.lines {
 		if l := &r.lines[i]; l.Kind == key.kind && l.Source == key.source && l.name() == key.tool {
-			diff, far := differences(l.params, key.params), apart(l.params, key.params)
+			diff, far := differences(l.params, key.params), differingBytes(l.params, key.params)
 			if missing.Line == 0 ||
 				cmp.Or(cmp.Compare(len(diff), len(missing.Differences)), cmp.Compare(far, least)) < 0 {
 				missing.Line, missing.Differences, least = l.number, diff, far
@@ -315,9 +315,9 @@ func (e *NoCallError) Error() string {
 // maxShown is the length at which a value in a difference is cut.
 const maxShown = 200
 
-// apart returns how many bytes of the longer of two texts lie between what they have in common
+// differingBytes returns how many bytes of the longer of two texts lie between what they have in common
 // at the beginning and at the end.
-func apart(a, b string) int {
+func differingBytes(a, b string) int {
 	if len(a) < len(b) {
 		a, b = b, a
 	}

@@ -46,18 +46,18 @@ func (d *Definition) Spellings() []string {
 	return out
 }
 
-// wanted returns every name by which a list of the tools to keep can refer to
+// keepNames returns every name by which a list of the tools to keep can refer to
 // the tool, including names that an override may give it, but not those of a project's.
-func (t *Tool) wanted() []string { return append(t.Named().Spellings(), t.mayKeep...) }
+func (t *Tool) keepNames() []string { return append(t.Named().Spellings(), t.mayKeep...) }
 
 // unshared returns those of the wanted names that cannot mean another tool, which had them before
 // the project gave them to this one.
 func (t *Tool) unshared() []string {
 	switch {
 	case !t.OfProject || !t.Lent && (t.OfServer() && t.isPlain() || !t.OfServer() && t.Bears() == nil):
-		return t.wanted()
+		return t.keepNames()
 	case t.OfServer():
-		return slices.DeleteFunc(t.wanted(), func(name string) bool {
+		return slices.DeleteFunc(t.keepNames(), func(name string) bool {
 			return (name != t.Name || t.isPlain()) && !slices.Contains(t.mayKeep, name) &&
 				!strings.HasPrefix(name, t.Server+"__") && !strings.HasPrefix(name, ValidName(t.Server+"__"))
 		})
@@ -78,7 +78,7 @@ func (t *Tool) isListed(entries []Entry, reads func(string) string, others ...st
 		}
 		return out
 	}
-	all, own := form(t.wanted()), form(t.unshared())
+	all, own := form(t.keepNames()), form(t.unshared())
 	return slices.ContainsFunc(entries, func(e Entry) bool {
 		names := own
 		if e.OfProject || e.Value == "*" {
@@ -173,7 +173,7 @@ func OptionalFilter(allowed []Entry) Filter {
 
 // byItsOwn explains why a tool that has a listed name is not listed.
 func (t *Tool) byItsOwn() string {
-	if slices.Equal(t.wanted(), t.unshared()) {
+	if slices.Equal(t.keepNames(), t.unshared()) {
 		return ""
 	}
 	return " by a name of its own: the project gave it the name of another tool"

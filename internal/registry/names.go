@@ -103,7 +103,7 @@ func Near(name string, candidates []string) []string {
 			found[d] = append(found[d], c)
 		}
 	}
-	other := slices.DeleteFunc(elsewhere(lower), func(c string) bool { return !slices.Contains(candidates, c) })
+	other := slices.DeleteFunc(ownEquivalents(lower), func(c string) bool { return !slices.Contains(candidates, c) })
 	best := other
 	for _, c := range slices.Concat(found...) {
 		if !slices.Contains(other, c) {

@@ -234,9 +234,9 @@ func (l *Loader) upTo(sources []Source, name string) []Source {
 	return sources[:local]
 }
 
-// elsewhere returns our names for what other agents call name, in lower case: built-in tools
+// ownEquivalents returns our names for what other agents call name, in lower case: built-in tools
 // and their params.
-func elsewhere(name string) []string {
+func ownEquivalents(name string) []string {
 	switch name {
 	case "bash", "shell", "terminal", "execute_command", "run_command", "run_terminal_cmd", "local_shell":
 		return []string{"run_shell_command"}

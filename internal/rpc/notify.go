@@ -70,7 +70,7 @@ type Progress struct {
 
 // Progress tells the host the progress of the call.
 func (c *Call) Progress(p registry.Progress) {
-	c.request.server.tell("progress", Progress{c.about(), p.Done, p.Total, p.Message})
+	c.request.server.tryNotify("progress", Progress{c.about(), p.Done, p.Total, p.Message})
 }
 
 // Output is a part of the output of a call that is running.
@@ -81,7 +81,7 @@ type Output struct {
 
 // Output sends the host a part of the output. It waits for a host that reads slowly.
 func (c *Call) Output(content any) {
-	c.request.server.say("output", Output{c.about(), content})
+	c.request.server.notify("output", Output{c.about(), content})
 }
 
 // Log is a log message of an MCP server.
@@ -101,7 +101,7 @@ func (s *Server) ServerLog(func() func(mcpclient.LogMessage)) func() func(mcpcli
 			if c := callOf(m.Caller); c != nil {
 				about = c.about()
 			}
-			s.tell("log", Log{about, m.Server, m.Level, m.Logger, m.Text})
+			s.tryNotify("log", Log{about, m.Server, m.Level, m.Logger, m.Text})
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (s *Server) Diagnose(r *Request, d registry.Diagnostic) {
 	if r != nil {
 		out.RequestID = r.ID
 	}
-	s.tell("diagnostic", out)
+	s.tryNotify("diagnostic", out)
 }
 
 // Changed says that the registry has changed.
@@ -127,4 +127,4 @@ type Changed struct {
 }
 
 // Changed tells the host that tools have changed. It waits for a host that reads slowly.
-func (s *Server) Changed(names []string) { s.say("changed", Changed{names}) }
+func (s *Server) Changed(names []string) { s.notify("changed", Changed{names}) }

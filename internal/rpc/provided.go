@@ -90,16 +90,18 @@ func (p *Provided) Discover(context.Context) ([]registry.Tool, []registry.Diagno
 				InputSchema: f.InputSchema, OutputSchema: f.OutputSchema, Annotations: f.Annotations},
 			Identity: identity}
 		t.Timeout = hostTimeout
-		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) { return run(ctx, f.Name, call) }
+		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			return callHost(ctx, f.Name, call)
+		}
 		t.Category = cmp.Or(t.Category, registry.CategoryOther)
 		tools = append(tools, t)
 	}
 	return tools, nil, nil
 }
 
-// run asks the host to call one of its functions. Meanwhile the host may make requests of its own:
+// callHost asks the host to call one of its functions. Meanwhile the host may make requests of its own:
 // they do not wait for the call.
-func run(ctx context.Context, name string, call registry.Call) (registry.Result, error) {
+func callHost(ctx context.Context, name string, call registry.Call) (registry.Result, error) {
 	c := callOf(caller.From(ctx))
 	if c == nil {
 		return registry.Result{}, errors.New("the host is not asked: the call does not belong to one of its requests")
@@ -107,7 +109,7 @@ func run(ctx context.Context, name string, call registry.Call) (registry.Result,
 	defer c.request.place.lend()()
 	raw, err := c.request.ask(ctx, "run", Run{c.about(), name, call.Params})
 	if cause := context.Cause(ctx); cause != nil {
-		c.request.server.tell(cancelMethod, RunCancel{c.id})
+		c.request.server.tryNotify(cancelMethod, RunCancel{c.id})
 		return registry.Result{}, cause
 	}
 	if failed, ok := errors.AsType[*Error](err); ok { // the function failed, as far as the host knows

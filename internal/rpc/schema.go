@@ -71,13 +71,13 @@ func (m *Messages) schemaOf(t reflect.Type, closed bool) (*jsonschema.Schema, er
 	if err != nil {
 		return nil, fmt.Errorf("the schema of %s: %w", t, err)
 	}
-	open(s, closed)
+	openObjects(s, closed)
 	return s, nil
 }
 
-// open lets objects have other members, except the outermost if it is closed, and no value
+// openObjects lets objects have other members, except the outermost if it is closed, and no value
 // be null: absent ones are left out.
-func open(s *jsonschema.Schema, closed bool) {
+func openObjects(s *jsonschema.Schema, closed bool) {
 	if s == nil {
 		return
 	}
@@ -91,9 +91,9 @@ func open(s *jsonschema.Schema, closed bool) {
 		s.Type, s.Types = s.Types[0], nil
 	}
 	for _, p := range s.Properties {
-		open(p, false)
+		openObjects(p, false)
 	}
-	open(s.Items, false)
+	openObjects(s.Items, false)
 }
 
 // typeName returns the name of the type of a message.

@@ -392,15 +392,15 @@ func (s *Server) answered(m message) {
 	}
 }
 
-// say sends a notification. It waits for a host that reads slowly.
-func (s *Server) say(method string, params any) {
+// notify sends a notification. It waits for a host that reads slowly.
+func (s *Server) notify(method string, params any) {
 	if line, err := encode(call{Version: version, Method: method, Params: params}); err == nil {
 		s.out.send(line)
 	}
 }
 
-// tell sends a notification. It is dropped if the host reads too slowly.
-func (s *Server) tell(method string, params any) {
+// tryNotify sends a notification. It is dropped if the host reads too slowly.
+func (s *Server) tryNotify(method string, params any) {
 	if line, err := encode(call{Version: version, Method: method, Params: params}); err == nil {
 		s.out.post(line)
 	}

@@ -90,15 +90,15 @@ func (b *broker) close() {
 	}
 }
 
-// run makes the change of a call at places, or decides that the kernel does.
-func (b *broker) run(n notification, c watchedCall, places []place) outcome {
+// runCall makes the change of a call at places, or decides that the kernel does.
+func (b *broker) runCall(n notification, c watchedCall, places []place) outcome {
 	byKernel := outcome{kernel: true}
 	if b == nil {
 		return byKernel
 	}
 	var at []*target
 	for _, p := range places {
-		t, err := b.find(p)
+		t, err := b.findTarget(p)
 		if err != 0 {
 			return outcome{err: err}
 		}
@@ -158,8 +158,8 @@ func (c watchedCall) changes(i, flags int) []Change {
 	return []Change{Writes}
 }
 
-// find returns the target of a place; nil if it is in no folder of the broker.
-func (b *broker) find(p place) (*target, unix.Errno) {
+// findTarget returns the target of a place; nil if it is in no folder of the broker.
+func (b *broker) findTarget(p place) (*target, unix.Errno) {
 	i := slices.IndexFunc(b.roots, func(r *root) bool { return within(p.path, r.Path) })
 	if i < 0 {
 		return nil, 0

@@ -115,17 +115,19 @@ func (h *home) paths(names ...string) []string {
 // or returns the folder that a variable names, or else a path below the home folder. A
 // variable that names a folder containing the home folder is ignored.
 func (h *home) or(variable, name string) []string {
-	if value := h.environ[variable]; filepath.IsAbs(value) && !h.holds(filepath.Clean(value)) {
+	if value := h.environ[variable]; filepath.IsAbs(value) && !h.isAtOrAbove(filepath.Clean(value)) {
 		return []string{filepath.Clean(value)}
 	}
 	return h.paths(name)
 }
 
-// holds reports whether a path is or contains the home folder.
-func (h *home) holds(path string) bool { return path == "/" || h.dir != "" && within(h.dir, path) }
+// isAtOrAbove reports whether a path is or contains the home folder.
+func (h *home) isAtOrAbove(path string) bool {
+	return path == "/" || h.dir != "" && within(h.dir, path)
+}
 
-// in returns the paths of names in folders.
-func in(folders []string, names ...string) []string {
+// joinAll returns the paths of names in folders.
+func joinAll(folders []string, names ...string) []string {
 	var out []string
 	for _, folder := range folders {
 		for _, name := range names {
@@ -137,17 +139,17 @@ func in(folders []string, names ...string) []string {
 
 // settings returns the user's settings of git and go.
 func (h *home) settings() []string {
-	return append(h.paths(".gitconfig", ".rustup"), in(h.or("XDG_CONFIG_HOME", ".config"), "git", "go")...)
+	return append(h.paths(".gitconfig", ".rustup"), joinAll(h.or("XDG_CONFIG_HOME", ".config"), "git", "go")...)
 }
 
 // caches returns the caches that programs use and trust.
 func (h *home) caches() []string {
 	xdg := h.or("XDG_CACHE_HOME", ".cache")
-	out := append(in(xdg, "go-build", "pip"), h.paths(".npm")...)
-	out = append(out, in(h.or("GOPATH", "go"), "pkg")...)
+	out := append(joinAll(xdg, "go-build", "pip"), h.paths(".npm")...)
+	out = append(out, joinAll(h.or("GOPATH", "go"), "pkg")...)
 	out = append(out, h.or("CARGO_HOME", ".cargo")...)
 	for _, variable := range []string{"GOCACHE", "GOMODCACHE", "npm_config_cache", "PIP_CACHE_DIR"} {
-		if value := h.environ[variable]; filepath.IsAbs(value) && !h.holds(filepath.Clean(value)) {
+		if value := h.environ[variable]; filepath.IsAbs(value) && !h.isAtOrAbove(filepath.Clean(value)) {
 			out = append(out, filepath.Clean(value))
 		}
 	}
@@ -169,14 +171,14 @@ func (h *home) secrets() []string {
 		".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json",
 		".s3cfg", ".boto", ".kaggle", ".huggingface/token", ".terraformrc",
 		"Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support")
-	out = append(out, in(h.or("CARGO_HOME", ".cargo"), "credentials", "credentials.toml")...)
-	out = append(out, in(h.or("XDG_CONFIG_HOME", ".config"), "toolreg",
+	out = append(out, joinAll(h.or("CARGO_HOME", ".cargo"), "credentials", "credentials.toml")...)
+	out = append(out, joinAll(h.or("XDG_CONFIG_HOME", ".config"), "toolreg",
 		"git/credentials", "gh", "glab-cli", "gcloud", "pip",
 		"google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "vivaldi",
 		"opera", "op", "sops", "doctl", "hub", "rclone", "hcloud", "openstack")...)
-	out = append(out, in(h.or("XDG_CACHE_HOME", ".cache"), "toolreg", "mozilla", "google-chrome", "chromium")...)
-	out = append(out, in(h.or("XDG_STATE_HOME", ".local/state"), "toolreg")...)
-	out = append(out, in(h.or("XDG_DATA_HOME", ".local/share"), "toolreg/secrets", "keyrings")...)
+	out = append(out, joinAll(h.or("XDG_CACHE_HOME", ".cache"), "toolreg", "mozilla", "google-chrome", "chromium")...)
+	out = append(out, joinAll(h.or("XDG_STATE_HOME", ".local/state"), "toolreg")...)
+	out = append(out, joinAll(h.or("XDG_DATA_HOME", ".local/share"), "toolreg/secrets", "keyrings")...)
 	return append(out, systemSecrets()...)
 }
 
@@ -206,7 +208,7 @@ func (h *home) installations() []string {
 		}
 	}
 	for _, dir := range filepath.SplitList(h.environ["PATH"]) {
-		if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || h.holds(dir) {
+		if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || h.isAtOrAbove(dir) {
 			continue
 		}
 		if !isWithinAny(dir, known) {
@@ -215,7 +217,7 @@ func (h *home) installations() []string {
 			continue // the system's own folders have thousands of entries
 		}
 		for _, target := range h.linksIn(dir) {
-			if !isWithinAny(target, known) && !h.holds(target) {
+			if !isWithinAny(target, known) && !h.isAtOrAbove(target) {
 				add(h.installationOfTarget(target)...)
 			}
 		}
@@ -240,12 +242,12 @@ func (h *home) installationOf(dir string) []string {
 	switch name := filepath.Base(dir); {
 	case h.dir != "" && parent == filepath.Join(h.dir, ".local"):
 		// Its share and state contain much besides programs.
-		return append(in([]string{parent}, programFolders()...),
-			in([]string{parent}, "pipx", "share/pipx", "share/uv", "share/pnpm")...)
+		return append(joinAll([]string{parent}, programFolders()...),
+			joinAll([]string{parent}, "pipx", "share/pipx", "share/uv", "share/pnpm")...)
 	case h.dir != "" && filepath.Dir(parent) == h.dir && filepath.Base(parent)[0] == '.' &&
 		(name == "bin" || name == "sbin") && !h.isHub(parent):
 		// Such as ~/.fly: its tokens are beside its programs.
-		return in([]string{parent}, programFolders()...)
+		return joinAll([]string{parent}, programFolders()...)
 	case (name == "bin" || name == "sbin" || name == ".bin" || name == "shims") && !h.isHub(parent):
 		return []string{parent}
 	}
@@ -282,7 +284,7 @@ func installed(folder string) string {
 
 // isHub reports whether a folder contains much besides one installation, or is hidden.
 func (h *home) isHub(dir string) bool {
-	if h.holds(dir) || filepath.Dir(dir) == "/" || isWithinAny(dir, h.hidden) {
+	if h.isAtOrAbove(dir) || filepath.Dir(dir) == "/" || isWithinAny(dir, h.hidden) {
 		return true
 	}
 	hubs := h.paths(".local", ".local/share", ".config", ".cache", "Library")

@@ -74,7 +74,7 @@ func layOut(p Profile) ([]launcher.Op, []launcher.Rule, error) {
 	l.changes = l.paths.resolveAll(p.Write)
 	var brokers, open []string
 	for _, b := range p.Brokered {
-		brokers, open = append(brokers, b.Path), append(open, in([]string{b.Path}, b.Open...)...)
+		brokers, open = append(brokers, b.Path), append(open, joinAll([]string{b.Path}, b.Open...)...)
 	}
 	for _, list := range []struct {
 		kind  kind

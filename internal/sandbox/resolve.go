@@ -28,7 +28,7 @@ type component struct {
 	err  error
 }
 
-func (known resolver) at(path string) component {
+func (known resolver) lookup(path string) component {
 	c, ok := known[path]
 	if ok {
 		return c
@@ -52,7 +52,7 @@ func (known resolver) resolve(path string) (resolved, error) {
 	for len(rest) > 0 {
 		next := filepath.Join(r.path, rest[0])
 		rest = rest[1:]
-		c := known.at(next)
+		c := known.lookup(next)
 		if c.err != nil {
 			return resolved{}, c.err
 		}

@@ -106,7 +106,7 @@ func (w *watcher) answer(n notification, c watchedCall) {
 		}
 	}
 	r := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-	o := w.broker.run(n, c, places)
+	o := w.broker.runCall(n, c, places)
 	for _, p := range places {
 		p.close()
 	}

@@ -59,7 +59,7 @@ func (t *settling) keyword(name string, v *jsonx.Value) *problem {
 		}
 		for _, m := range v.Members {
 			if name == "dependencies" && m.Value.Is(jsonx.Array) && isNames(m.Value) {
-				t.once(m.Value)
+				t.removeRepeated(m.Value)
 				continue
 			}
 			if p := t.schema(m.Value); p != nil {
@@ -76,7 +76,7 @@ func (t *settling) keyword(name string, v *jsonx.Value) *problem {
 		}
 		if name == "dependentRequired" {
 			for _, m := range v.Members {
-				t.once(m.Value)
+				t.removeRepeated(m.Value)
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func (t *settling) types(n *jsonx.Value) {
 		for _, v := range typ.Items {
 			t.typeWord(v)
 		}
-		t.once(typ)
+		t.removeRepeated(typ)
 	}
 }
 
@@ -150,8 +150,8 @@ func (t *settling) typeWord(v *jsonx.Value) {
 	}
 }
 
-// once removes repeated strings from a list.
-func (t *settling) once(list *jsonx.Value) {
+// removeRepeated removes repeated strings from a list.
+func (t *settling) removeRepeated(list *jsonx.Value) {
 	if len(list.Items) < 2 {
 		return
 	}
@@ -195,7 +195,7 @@ func (t *settling) required(n *jsonx.Value) {
 		t.changed, list = n.Remove("required"), nil
 	}
 	if list.Is(jsonx.Array) {
-		t.once(list)
+		t.removeRepeated(list)
 	}
 	properties := n.Get("properties")
 	if !properties.Is(jsonx.Object) || list != nil && !list.Is(jsonx.Array) {

@@ -187,7 +187,7 @@ func (e *engine) ask(t *starlark.Thread, c callMessage) (replyHeader, message, u
 		return replyHeader{}, message{}, id, err
 	}
 	if only {
-		e.look(replied)
+		e.poll(replied)
 	}
 	select {
 	case m := <-replied:

@@ -124,7 +124,7 @@ func (e *engine) limit() string {
 // receive receives messages while no call does. Without the other process the script ends.
 func (e *engine) receive() {
 	for {
-		err := e.link.hear()
+		err := e.link.awaitMessage()
 		e.receiving.Lock()
 		for err == nil && e.link.ready() {
 			err = e.next()
@@ -156,15 +156,15 @@ func (e *engine) next() error {
 	return err
 }
 
-// look receives messages for a moment, until a reply has arrived.
-func (e *engine) look(replied <-chan message) {
+// poll receives messages for a moment, until a reply has arrived.
+func (e *engine) poll(replied <-chan message) {
 	if e.link.shared == nil || !e.receiving.TryLock() {
 		return
 	}
 	defer e.receiving.Unlock()
 	e.link.shared.looking.Store(1)
 	var err error
-	e.link.looker.look(func() bool {
+	e.link.poller.poll(func() bool {
 		if e.link.ready() {
 			err = e.next()
 		}

@@ -110,14 +110,14 @@ const (
 	pause = 20 * time.Microsecond
 )
 
-// looker looks for something to happen. It hardly does so while that takes longer.
-type looker struct {
+// poller looks for something to happen. It hardly does so while that takes longer.
+type poller struct {
 	vain int // times in a row that it looked in vain
 	skip int // times that it does not look from now on
 }
 
-// look reports whether done reported true within a moment.
-func (l *looker) look(done func() bool) bool {
+// poll reports whether done reported true within a moment.
+func (l *poller) poll(done func() bool) bool {
 	if done() {
 		return true
 	}

@@ -46,7 +46,7 @@ func TestSharedMemoryKeepsMessages(t *testing.T) {
 			defer other.Wait() // before the memory is freed
 			defer gone()
 			if !looks {
-				a.looker.skip, b.looker.skip = 1<<30, 1<<30
+				a.poller.skip, b.poller.skip = 1<<30, 1<<30
 			}
 			sizes := []int{0, 1, ringSize - 15, ringSize - 14, ringSize, ringSize + 1, 3*ringSize + 7, 5 << 20}
 			random := rand.New(rand.NewPCG(1, 2))

@@ -185,14 +185,14 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	}
 	if err := r.link.send(msgStart, 0,
 		startMessage{s.Name, s.Params, s.Limits, check, memory != nil}, s.Text); err != nil {
-		return endMessage{}, r.gone(ctx, child, &stderr, err)
+		return endMessage{}, r.explainEnd(ctx, child, &stderr, err)
 	}
 	if memory != nil {
 		r.link.share(&memory[1], &memory[0], r.link.await)
 	}
 	end, err := r.serve(calls)
 	if err != nil {
-		return endMessage{}, r.gone(ctx, child, &stderr, err)
+		return endMessage{}, r.explainEnd(ctx, child, &stderr, err)
 	}
 	if end.Failure != nil {
 		return end, r.cause(ctx, end.Failure)
@@ -292,8 +292,8 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 	}
 }
 
-// reached returns the last place that is known.
-func (r *running) reached() string { return cmp.Or(r.last, r.Name+":1:1") }
+// lastPlace returns the last place that is known.
+func (r *running) lastPlace() string { return cmp.Or(r.last, r.Name+":1:1") }
 
 // cause returns why a script has failed. An engine that is ended may see before it is killed that its
 // input is closed, and reports that the script has run out of time, because it does not know why.
@@ -310,10 +310,10 @@ func (r *running) cause(ctx context.Context, f *Failure) error {
 	return f
 }
 
-// gone explains the end of an engine that reported none. Its stderr is read when it has ended.
-func (r *running) gone(ctx context.Context, child *process.Child, stderr *[]byte, err error) error {
+// explainEnd explains the end of an engine that reported none. Its stderr is read when it has ended.
+func (r *running) explainEnd(ctx context.Context, child *process.Child, stderr *[]byte, err error) error {
 	if r.Clock.over() {
-		return &Failure{Kind: KindLimit, Limit: LimitTimeout, At: r.reached()}
+		return &Failure{Kind: KindLimit, Limit: LimitTimeout, At: r.lastPlace()}
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -324,7 +324,7 @@ func (r *running) gone(ctx context.Context, child *process.Child, stderr *[]byte
 		grown = grown || bytes.Contains(*stderr, []byte(sign))
 	}
 	if grown {
-		return &Failure{Kind: KindLimit, Limit: LimitMemory, At: r.reached()}
+		return &Failure{Kind: KindLimit, Limit: LimitMemory, At: r.lastPlace()}
 	}
 	if errors.Is(err, io.EOF) {
 		err = errors.New(child.Exit())

@@ -47,7 +47,7 @@ func mentions(f *syntax.File) []Mention {
 			}
 		case *syntax.DotExpr, *syntax.IndexExpr:
 			if path := toolOf(n.(syntax.Expr)); len(path) > 0 {
-				out = append(out, Mention{Path: path, At: at(n), Open: true})
+				out = append(out, Mention{Path: path, At: startOf(n), Open: true})
 				below(n.(syntax.Expr), seen)
 			}
 		}
@@ -71,7 +71,7 @@ func below(x syntax.Expr, seen map[syntax.Node]bool) {
 	}
 }
 
-func at(n syntax.Node) string { return syntax.Start(n).String() }
+func startOf(n syntax.Node) string { return syntax.Start(n).String() }
 
 // toolOf returns the path of an expression such as tools.a or tools["a"].b; nil if it is
 // another one.
@@ -124,12 +124,12 @@ func stringOf(x syntax.Expr) (string, bool) {
 
 // named returns a call of tools.NAME.
 func named(c *syntax.CallExpr, path []string) Mention {
-	m := Mention{Path: path, At: at(c), Called: true}
+	m := Mention{Path: path, At: startOf(c), Called: true}
 	for _, arg := range c.Args {
 		switch x := arg.(type) {
 		case *syntax.BinaryExpr:
 			if id, ok := x.X.(*syntax.Ident); ok && x.Op == syntax.EQ {
-				m.Params = append(m.Params, Given{id.Name, at(x), constant(x.Y)})
+				m.Params = append(m.Params, Given{id.Name, startOf(x), constant(x.Y)})
 				continue
 			}
 		case *syntax.UnaryExpr:
@@ -157,7 +157,7 @@ func byName(c *syntax.CallExpr) (Mention, bool) {
 	if !ok {
 		return Mention{}, false
 	}
-	m := Mention{Path: []string{name}, At: at(c), Called: !describes}
+	m := Mention{Path: []string{name}, At: startOf(c), Called: !describes}
 	if len(c.Args) > 1 {
 		if d, ok := unnamed(c.Args[1], "params").(*syntax.DictExpr); ok {
 			m.dict(d)
@@ -182,7 +182,7 @@ func (m *Mention) dict(d *syntax.DictExpr) {
 	for _, entry := range d.List {
 		kv := entry.(*syntax.DictEntry)
 		if name, ok := stringOf(kv.Key); ok {
-			m.Params = append(m.Params, Given{name, at(kv), constant(kv.Value)})
+			m.Params = append(m.Params, Given{name, startOf(kv), constant(kv.Value)})
 		} else {
 			m.Open = true
 		}

@@ -148,9 +148,9 @@ func (e *encoder) fail(format string, args ...any) error {
 	return &notJSONError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// in adds to an error the place of the value in its container. Values without a mistake
+// withPlace adds to an error the place of the value in its container. Values without a mistake
 // cost nothing for that.
-func in(place string, err error) error {
+func withPlace(place string, err error) error {
 	if wrong, ok := errors.AsType[*notJSONError](err); ok {
 		wrong.Path = place + wrong.Path
 	}
@@ -261,7 +261,7 @@ func (e *encoder) object(m starlark.IterableMapping) error {
 		e.out = jsonx.AppendQuote(e.out, validText(string(name)))
 		e.out = append(e.out, ':')
 		if err := e.value(v); err != nil {
-			return in("."+string(name), err)
+			return withPlace("."+string(name), err)
 		}
 	}
 	e.out = append(e.out, '}')
@@ -282,7 +282,7 @@ func (e *encoder) array(list starlark.Iterable) error {
 			e.out = append(e.out, ',')
 		}
 		if err := e.value(v); err != nil {
-			return in("["+strconv.Itoa(i)+"]", err)
+			return withPlace("["+strconv.Itoa(i)+"]", err)
 		}
 	}
 	e.out = append(e.out, ']')

@@ -105,7 +105,7 @@ type link struct {
 	most   int // bytes of a message that is read
 	pipes  pipes
 	shared *ringReader // where in reads from; nil means from the pipe
-	looker looker
+	poller poller
 	busy   bool // this process has other work, so it does not look for messages
 
 	mu  sync.Mutex
@@ -147,8 +147,8 @@ func (l *link) ready() bool {
 	return l.in.Buffered() > 0 || l.shared != nil && l.shared.ready()
 }
 
-// hear waits until a message may have arrived, or the other process is gone.
-func (l *link) hear() error {
+// awaitMessage waits until a message may have arrived, or the other process is gone.
+func (l *link) awaitMessage() error {
 	if _, err := l.pipes.in.Peek(1); err != nil || l.shared == nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (l *link) hear() error {
 
 // await waits for a message in shared memory, which only the caller receives.
 func (l *link) await() error {
-	if !l.busy && l.looker.look(l.shared.ready) {
+	if !l.busy && l.poller.poll(l.shared.ready) {
 		return nil
 	}
 	l.shared.looking.Store(0)
@@ -166,7 +166,7 @@ func (l *link) await() error {
 	if l.shared.ready() {
 		return nil
 	}
-	return l.hear()
+	return l.awaitMessage()
 }
 
 // send sends a message: its header as JSON, then the other parts as they are.

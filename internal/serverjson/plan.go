@@ -66,7 +66,7 @@ func (w Way) Plan(given Given, o Options) (*Plan, error) {
 	if len(w.pieces()) > maxValues {
 		return nil, refuse("", "it has more than %d arguments, variables and headers", maxValues)
 	}
-	if err := b.check(); err != nil {
+	if err := b.checkGiven(); err != nil {
 		return nil, err
 	}
 	if w.Remote != nil {
@@ -91,8 +91,8 @@ type builder struct {
 	within string // folder of the bundle; "" if it is none
 }
 
-// check reports the given values that do not fit, and which are missing.
-func (b *builder) check() error {
+// checkGiven reports the given values that do not fit, and which are missing.
+func (b *builder) checkGiven() error {
 	for name, values := range b.given {
 		i := slices.IndexFunc(b.inputs, func(in Input) bool { return in.Name == name })
 		if i < 0 {

@@ -275,9 +275,9 @@ func (s *scalars) global(row *table.Row) *jsonx.Value {
 	return n
 }
 
-// list returns the values of a flag that may be given several times; nil if it is
+// listOf returns the values of a flag that may be given several times; nil if it is
 // not given.
-func (s *scalars) list(key string) []string {
+func (s *scalars) listOf(key string) []string {
 	if f := s.flag(key); f != nil && f.Changed {
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			return list.GetSlice()
@@ -288,7 +288,7 @@ func (s *scalars) list(key string) []string {
 
 // files returns the settings files that the flag or its variable names.
 func (s *scalars) files(variable *jsonx.Value) []string {
-	if given := s.list("settings"); given != nil {
+	if given := s.listOf("settings"); given != nil {
 		return given
 	}
 	if text := variable.Text(); text != "" {
@@ -299,7 +299,7 @@ func (s *scalars) files(variable *jsonx.Value) []string {
 
 // parts returns the values of a flag, or the parts of its variable that are not blank.
 func (s *scalars) parts(key string, variable *jsonx.Value, separator string) []string {
-	if given := s.list(key); given != nil {
+	if given := s.listOf(key); given != nil {
 		return given
 	}
 	return parts(variable.Text(), separator)

@@ -19,7 +19,7 @@ import (
 // replaces a server of the same name. Command lines run in dir.
 func serversOfRun(m *merge.Merged, given *scalars, specs []string, dir string) (problems []document.Problem) {
 	origin := Origin{Scope: ScopeFlag, Name: "--mcp"}
-	if given.list("mcp") == nil {
+	if given.listOf("mcp") == nil {
 		origin = Origin{Scope: ScopeEnv, Name: globalVariable("mcp")}
 	}
 	object := &jsonx.Value{Kind: jsonx.Object}

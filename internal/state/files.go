@@ -17,12 +17,12 @@ import (
 // for the disk, so after a power failure a file may be truncated or empty, and
 // readers have to detect that. Errors wrap [ErrUnavailable].
 func (d *Dir) Put(name string, data []byte) error {
-	return d.with(name, func(root *os.Root) error { return replace(root, name, data, false) })
+	return d.withRoot(name, func(root *os.Root) error { return replace(root, name, data, false) })
 }
 
 // Delete removes a file without a lock. An absent file is not an error. Errors wrap [ErrUnavailable].
 func (d *Dir) Delete(name string) error {
-	return d.with(name, func(root *os.Root) error {
+	return d.withRoot(name, func(root *os.Root) error {
 		if err := root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -33,7 +33,7 @@ func (d *Dir) Delete(name string) error {
 // Create creates a new file and opens it for writing; the caller closes it. An
 // existing name is an error. Errors wrap [ErrUnavailable].
 func (d *Dir) Create(name string) (f *os.File, err error) {
-	err = d.with(name, func(root *os.Root) error {
+	err = d.withRoot(name, func(root *os.Root) error {
 		f, err = root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err == nil {
 			err = f.Chmod(0o600)
@@ -43,7 +43,7 @@ func (d *Dir) Create(name string) (f *os.File, err error) {
 	return f, err
 }
 
-func (d *Dir) with(name string, do func(*os.Root) error) error {
+func (d *Dir) withRoot(name string, do func(*os.Root) error) error {
 	if err := checkName(name); err != nil {
 		return err
 	}

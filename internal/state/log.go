@@ -174,7 +174,7 @@ func (d *Dir) Rotate(ctx context.Context, name string, size int64, keep int) err
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if !d.due(name, size) {
+	if !d.needsRotation(name, size) {
 		return nil // the usual case needs no lock
 	}
 	return d.locked(ctx, name, func(root *os.Root) error { return rotate(root, name, size, keep) })
@@ -199,7 +199,7 @@ func rotate(root *os.Root, name string, size int64, keep int) error {
 	return nil
 }
 
-func (d *Dir) due(name string, size int64) bool {
+func (d *Dir) needsRotation(name string, size int64) bool {
 	root, err := d.open(false)
 	if err != nil {
 		return false

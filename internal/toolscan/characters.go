@@ -51,7 +51,7 @@ func (s *scanner) characters(t string) {
 	if hidden := tagText(t[first:]); hidden != "" {
 		words = "hidden text: " + hidden
 	}
-	s.add("invisible-characters", worst, words)
+	s.addFinding("invisible-characters", worst, words)
 }
 
 // tagText returns the ASCII text that tag characters at the beginning of t encode.
@@ -182,9 +182,9 @@ func (s *scanner) mixed(t string) {
 	}
 	switch end(len(t)); {
 	case words > 1 || words == 1 && isName:
-		s.add("mixed-alphabets", High, excerpt(t, first, last))
+		s.addFinding("mixed-alphabets", High, excerpt(t, first, last))
 	case words == 1:
-		s.add("mixed-alphabets", Medium, excerpt(t, first, last))
+		s.addFinding("mixed-alphabets", Medium, excerpt(t, first, last))
 	}
 }
 
@@ -208,7 +208,7 @@ func (s *scanner) layout(t string) {
 		case r != 0x2800 && r != 0x3164 && text.Invisible(r):
 		default:
 			if start > 0 && (lines > farLines || blanks >= farBlanks) {
-				s.add("distant-text", High, excerpt(t, i, i+1))
+				s.addFinding("distant-text", High, excerpt(t, i, i+1))
 				return
 			}
 			blanks, lines, start = 0, 0, i+1
@@ -236,7 +236,7 @@ func (s *scanner) markup(t string) {
 	}
 	for _, m := range markups {
 		if at := m.pattern.Get().FindStringIndex(t); at != nil {
-			s.add("model-markup", m.severity, excerpt(t, at[0], min(at[1], at[0]+before)))
+			s.addFinding("model-markup", m.severity, excerpt(t, at[0], min(at[1], at[0]+before)))
 		}
 	}
 }

@@ -138,7 +138,7 @@ func (s *scanner) endText(since int) {
 	}
 	isAsSevere := func(f Finding) bool { return f.Severity.rank() <= severity.rank() }
 	if s.worst.score >= mediumScore && !slices.ContainsFunc(s.found[since:], isAsSevere) {
-		s.add(instruction, severity, s.worst.words)
+		s.addFinding(instruction, severity, s.worst.words)
 	}
 }
 
@@ -168,7 +168,7 @@ func (s *scanner) features(words []word) []uint32 {
 		out = append(out, (h^h>>15)&(1<<featureBits-1))
 	}
 	l, said := concepts.Get(), &sentence{words: words}
-	l.read(said)
+	l.findTerms(said)
 	isEnglish := slices.ContainsFunc(said.terms,
 		func(term int) bool { return l.concepts[term].number == englishConcept })
 
@@ -185,7 +185,7 @@ func (s *scanner) features(words []word) []uint32 {
 		add("words", before, stem)
 		before = stem
 		name := stem
-		for _, term := range said.of(at) {
+		for _, term := range said.termsAt(at) {
 			if c := l.concepts[term]; !c.foreign || !isEnglish {
 				name = string(rune('A' + c.number))
 				if p := (place{at, c.number}); len(places) == 0 || places[len(places)-1] != p {
@@ -193,7 +193,7 @@ func (s *scanner) features(words []word) []uint32 {
 				}
 			}
 		}
-		if len(said.of(at)) == 0 && !strings.HasPrefix(stem, "$") {
+		if len(said.termsAt(at)) == 0 && !strings.HasPrefix(stem, "$") {
 			if !isEnglish {
 				continue
 			}

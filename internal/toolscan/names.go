@@ -97,7 +97,7 @@ func (s *scanner) name() {
 		return // too short, or the same, perhaps written in another way
 	}
 	similar := func(severity Severity, how, other string) {
-		s.in("name", func() { s.add("similar-name", severity, name+how+other) })
+		s.inMember("name", func() { s.addFinding("similar-name", severity, name+how+other) })
 	}
 	if other := s.known.looks[skeleton(plain)]; other != "" {
 		similar(High, " looks like ", other)
@@ -151,7 +151,7 @@ func (s *scanner) otherTools(t string, suspect bool) {
 	called := -nearby - 1 // the last word that calls
 	words := s.sentence.words
 	for i, w := range words {
-		if s.sentence.is(i, s.rules.calling) {
+		if s.sentence.isTerm(i, s.rules.calling) {
 			called = i
 		}
 		next := ""
@@ -162,17 +162,17 @@ func (s *scanner) otherTools(t string, suspect bool) {
 		if !known && s.known.servers[w.text] && (next == "tool" || next == "tools" || next == "server") {
 			known, qualified = true, true
 		}
-		if !known && !s.known.maybe(w.text) {
+		if !known && !s.known.looksLikeTool(w.text) {
 			continue
 		}
 		steers := s.steers(i)
 		asTool := qualified || i-called <= nearby || known && s.sentence.has(s.rules.address) || next == "tool" ||
-			i > 0 && words[i-1].text == "tool" || i+2 < len(words) && s.sentence.is(i+2, s.rules.calling)
+			i > 0 && words[i-1].text == "tool" || i+2 < len(words) && s.sentence.isTerm(i+2, s.rules.calling)
 		switch {
 		case known && steers:
-			s.add("other-server", High, excerpt(t, w.start, w.end))
+			s.addFinding("other-server", High, excerpt(t, w.start, w.end))
 		case suspect && asTool && (known || steers):
-			s.add("other-server", Medium, excerpt(t, w.start, w.end))
+			s.addFinding("other-server", Medium, excerpt(t, w.start, w.end))
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (s *scanner) otherTools(t string, suspect bool) {
 // steers reports whether a word that tells what to do stands near a position.
 func (s *scanner) steers(at int) bool {
 	for i := max(0, at-2*nearby); i <= at+2*nearby && i < len(s.sentence.words); i++ {
-		if s.sentence.is(i, s.rules.steering) {
+		if s.sentence.isTerm(i, s.rules.steering) {
 			return true
 		}
 	}
@@ -208,8 +208,8 @@ func (n *names) isOther(w string) (known, qualified bool) {
 	}
 }
 
-// maybe reports whether a word looks like the name of a tool that the listing does not have.
-func (n *names) maybe(w string) bool {
+// looksLikeTool reports whether a word looks like the name of a tool that the listing does not have.
+func (n *names) looksLikeTool(w string) bool {
 	return strings.Count(w, "_") > 0 && len(w) >= minName && !n.own[w]
 }
 
@@ -223,12 +223,12 @@ func (s *scanner) eachProperty(v *jsonx.Value, depth int, f func(name string)) {
 	}
 	for i := range v.Members {
 		m := &v.Members[i]
-		s.in(m.Name, func() {
+		s.inMember(m.Name, func() {
 			switch schema.Under(m.Name) {
 			case schema.Named:
 				for j := range m.Value.Members {
 					property := &m.Value.Members[j]
-					s.in(property.Name, func() {
+					s.inMember(property.Name, func() {
 						if m.Name == "properties" {
 							f(property.Name)
 						}
@@ -238,7 +238,7 @@ func (s *scanner) eachProperty(v *jsonx.Value, depth int, f func(name string)) {
 			case schema.Schemas:
 				s.eachProperty(m.Value, depth+1, f)
 				for j, item := range m.Value.Items {
-					s.in(strconv.Itoa(j), func() { s.eachProperty(item, depth+1, f) })
+					s.inMember(strconv.Itoa(j), func() { s.eachProperty(item, depth+1, f) })
 				}
 			}
 		})
@@ -263,13 +263,13 @@ func (s *scanner) params() {
 	check := func(name string) {
 		clear(s.matched)
 		words := &sentence{words: nameWords(name)}
-		s.rules.param.read(words)
-		s.rules.param.match(words, s.isKnown, func(m *pattern, _, _ int) { s.add(m.rule, m.severity, name) })
+		s.rules.param.findTerms(words)
+		s.rules.param.match(words, s.isKnown, func(m *pattern, _, _ int) { s.addFinding(m.rule, m.severity, name) })
 	}
-	s.in("inputSchema", func() { s.eachProperty(s.item.tree.Get("inputSchema"), 0, check) })
+	s.inMember("inputSchema", func() { s.eachProperty(s.item.tree.Get("inputSchema"), 0, check) })
 	for _, hints := range []string{"annotations", "_meta"} {
 		if v := s.item.tree.Get(hints); v.Is(jsonx.Object) {
-			s.in(hints, func() { eachMember(s, v, check) })
+			s.inMember(hints, func() { eachMember(s, v, check) })
 		}
 	}
 }
@@ -278,7 +278,7 @@ func (s *scanner) params() {
 func eachMember(s *scanner, v *jsonx.Value, f func(name string)) {
 	for i := range v.Members {
 		m := &v.Members[i]
-		s.in(m.Name, func() {
+		s.inMember(m.Name, func() {
 			f(m.Name)
 			eachMember(s, m.Value, f)
 		})

@@ -83,10 +83,10 @@ func readRules() *ruleSet {
 		case "advice":
 			r.advice[rule] = rest
 		case "high", "medium", "low":
-			r.text.add(rule, Severity(keyword), rest, classes)
+			r.text.addPhrase(rule, Severity(keyword), rest, classes)
 		case "param":
 			severity, phrase, _ := strings.Cut(rest, " ")
-			r.param.add(rule, Severity(severity), phrase, classes)
+			r.param.addPhrase(rule, Severity(severity), phrase, classes)
 		default:
 			panic(fmt.Sprintf("rules.txt: unknown keyword %q", keyword))
 		}
@@ -122,8 +122,8 @@ func (r *ruleSet) isFile(chunk string) bool {
 
 func isNameByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' }
 
-// add adds a phrase.
-func (p *patterns) add(rule string, severity Severity, phrase string, classes map[string]string) {
+// addPhrase adds a phrase.
+func (p *patterns) addPhrase(rule string, severity Severity, phrase string, classes map[string]string) {
 	out := pattern{rule: rule, severity: severity}
 	gap := defaultGap
 	for t := range strings.FieldsSeq(phrase) {
@@ -187,8 +187,8 @@ type sentence struct {
 	from  []int // where the terms of each word begin
 }
 
-// read finds the terms of the words.
-func (p *patterns) read(s *sentence) {
+// findTerms finds the terms of the words.
+func (p *patterns) findTerms(s *sentence) {
 	s.terms, s.from = s.terms[:0], s.from[:0]
 	for at := range s.words {
 		s.from = append(s.from, len(s.terms))
@@ -217,11 +217,11 @@ func (p *patterns) meanings(s *sentence, at int, list []meaning) {
 	}
 }
 
-// of returns the terms that the word at a position is.
-func (s *sentence) of(at int) []int { return s.terms[s.from[at]:s.from[at+1]] }
+// termsAt returns the terms that the word at a position is.
+func (s *sentence) termsAt(at int) []int { return s.terms[s.from[at]:s.from[at+1]] }
 
-// is reports whether the word at a position is a term.
-func (s *sentence) is(at, term int) bool { return slices.Contains(s.of(at), term) }
+// isTerm reports whether the word at a position is a term.
+func (s *sentence) isTerm(at, term int) bool { return slices.Contains(s.termsAt(at), term) }
 
 // has reports whether a word of the sentence is a term.
 func (s *sentence) has(term int) bool { return slices.Contains(s.terms, term) }
@@ -230,7 +230,7 @@ func (s *sentence) has(term int) bool { return slices.Contains(s.terms, term) }
 // says that the pattern is of no interest.
 func (p *patterns) match(s *sentence, skip func(m *pattern) bool, found func(m *pattern, from, to int)) {
 	for at := range s.words {
-		for _, term := range s.of(at) {
+		for _, term := range s.termsAt(at) {
 			for _, n := range p.first[term] {
 				m := &p.all[n]
 				if skip(m) {
@@ -253,7 +253,7 @@ func (m *pattern) end(s *sentence, at int) int {
 		for left := reached; left != 0; left &= left - 1 {
 			d := bits.TrailingZeros64(left)
 			for to := d + 1; to <= d+1+m.gaps[i+1] && to < 64 && at+to < len(s.words); to++ {
-				if next&(1<<to) == 0 && s.is(at+to, term) {
+				if next&(1<<to) == 0 && s.isTerm(at+to, term) {
 					next |= 1 << to
 				}
 			}
@@ -268,7 +268,7 @@ func (m *pattern) end(s *sentence, at int) int {
 // endSentence matches the words since the last sentence, and forgets them.
 func (s *scanner) endSentence(t string) {
 	words := s.sentence.words
-	s.rules.text.read(&s.sentence)
+	s.rules.text.findTerms(&s.sentence)
 	said, prefers := s.judge(words, t), false
 	s.rules.text.match(&s.sentence, s.isKnown, func(m *pattern, from, to int) {
 		prefers = prefers || m.rule == preference
@@ -276,7 +276,7 @@ func (s *scanner) endSentence(t string) {
 			return
 		}
 		s.matched[m.rule] = m.severity
-		s.add(m.rule, m.severity, excerpt(t, words[from].start, words[to].end))
+		s.addFinding(m.rule, m.severity, excerpt(t, words[from].start, words[to].end))
 	})
 	if prefers { // a wish that is no more than medium
 		said.score = min(said.score, (mediumScore+highScore)/2)

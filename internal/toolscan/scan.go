@@ -75,14 +75,14 @@ func (s *scanner) listing(l Listing, changed map[string][]string) {
 	}
 	s.exclude(tools)
 	s.begin(item{}, Finding{Server: l.Server})
-	s.in("instructions", func() { s.text(l.Instructions) })
+	s.inMember("instructions", func() { s.text(l.Instructions) })
 	for _, tool := range tools {
 		s.begin(tool, Finding{Server: l.Server, Tool: tool.name})
 		s.definition()
 		s.name()
 		s.params()
 		if parts := changed[tool.name]; len(parts) > 0 {
-			s.add(ChangedDefinition, Medium, strings.Join(parts, ", "))
+			s.addFinding(ChangedDefinition, Medium, strings.Join(parts, ", "))
 		}
 	}
 	for _, raw := range l.Prompts {
@@ -151,8 +151,8 @@ func (s *scanner) begin(it item, of Finding) {
 // maxPlace is the depth below which all findings have the same place.
 const maxPlace = 64
 
-// in calls f for the member with a name.
-func (s *scanner) in(name string, f func()) {
+// inMember calls f for the member with a name.
+func (s *scanner) inMember(name string, f func()) {
 	n := len(s.path)
 	if n < maxPlace {
 		s.path = append(s.path, name)
@@ -161,9 +161,9 @@ func (s *scanner) in(name string, f func()) {
 	s.path = s.path[:n]
 }
 
-// add records a finding, unless there is one of the same rule in this place that is as
+// addFinding records a finding, unless there is one of the same rule in this place that is as
 // severe.
-func (s *scanner) add(rule string, severity Severity, words string) {
+func (s *scanner) addFinding(rule string, severity Severity, words string) {
 	f := s.of
 	f.Rule, f.Severity, f.Place, f.Words, f.Advice = rule, severity, s.place(), text.Escape(words), s.rules.advice[rule]
 	key := rule + " " + f.Place
@@ -203,12 +203,12 @@ func (s *scanner) value(v *jsonx.Value) {
 		s.text(v.Text())
 	case jsonx.Array:
 		for i, item := range v.Items {
-			s.in(strconv.Itoa(i), func() { s.value(item) })
+			s.inMember(strconv.Itoa(i), func() { s.value(item) })
 		}
 	case jsonx.Object:
 		for i := range v.Members {
 			m := &v.Members[i]
-			s.in(m.Name, func() {
+			s.inMember(m.Name, func() {
 				s.text(m.Name)
 				s.value(m.Value)
 			})
@@ -261,10 +261,10 @@ func (s *scanner) identifier(t string) {
 		return
 	}
 	s.keep(s.judge(said.words, t))
-	s.rules.text.read(said)
+	s.rules.text.findTerms(said)
 	s.rules.text.match(said, s.isKnown, func(m *pattern, _, _ int) {
 		s.matched[m.rule] = m.severity
-		s.add(m.rule, m.severity, t)
+		s.addFinding(m.rule, m.severity, t)
 	})
 }
 

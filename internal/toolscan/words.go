@@ -291,7 +291,7 @@ func (s *scanner) encoded(chunk string) {
 				severity = High
 			}
 		}
-		s.add("encoded-text", severity, excerpt(clear, 0, len(clear)))
+		s.addFinding("encoded-text", severity, excerpt(clear, 0, len(clear)))
 	}
 }
 

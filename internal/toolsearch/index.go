@@ -146,18 +146,18 @@ func (p *part) addDocument(d *Document, passed []string) {
 	for _, param := range d.Params {
 		p.names, p.docs = append(p.names, param.Name), append(p.docs, param.Description)
 	}
-	p.add(fieldName, d.Name)
-	p.add(fieldDisplayName, d.DisplayName)
-	p.add(fieldDescription, d.Description)
-	p.add(fieldTags, d.Tags...)
-	p.add(fieldParams, p.names...)
-	p.add(fieldParamDescriptions, p.docs...)
-	p.add(fieldServerDescription, d.ServerDescription)
+	p.addText(fieldName, d.Name)
+	p.addText(fieldDisplayName, d.DisplayName)
+	p.addText(fieldDescription, d.Description)
+	p.addText(fieldTags, d.Tags...)
+	p.addText(fieldParams, p.names...)
+	p.addText(fieldParamDescriptions, p.docs...)
+	p.addText(fieldServerDescription, d.ServerDescription)
 	p.document++
 }
 
-// add counts the words in a field of the document.
-func (p *part) add(f field, texts ...string) {
+// addText counts the words in a field of the document.
+func (p *part) addText(f field, texts ...string) {
 	p.found = p.found[:0]
 	for _, text := range texts {
 		eachWord(text, func(word string) {

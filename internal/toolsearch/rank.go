@@ -37,7 +37,7 @@ func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
 	r := ranking{Index: x, scores: make([]float64, len(x.names)), covered: make([]float64, len(x.names)),
 		weights: make([]float32, len(x.names)), bonus: make([]float64, len(x.servers))}
 	for _, t := range terms(query) {
-		r.add(t)
+		r.scoreTerm(t)
 	}
 	called := x.called[strings.ToLower(strings.TrimSpace(query))]
 	for i, score := range r.scores {
@@ -86,12 +86,12 @@ type ranking struct {
 	named   []int32   // the servers that have it in their names
 }
 
-// add scores the documents and servers that contain a word of the query.
-func (r *ranking) add(t term) {
+// scoreTerm scores the documents and servers that contain a word of the query.
+func (r *ranking) scoreTerm(t term) {
 	r.touched, r.named = r.touched[:0], r.named[:0]
-	r.find(t.stem, 1)
+	r.findWord(t.stem, 1)
 	for _, other := range t.joined {
-		r.find(other, 1)
+		r.findWord(other, 1)
 	}
 	known := len(r.touched)+len(r.named) > 0
 	if !t.exact {
@@ -102,7 +102,7 @@ func (r *ranking) add(t term) {
 	}
 	if !known && !t.exact { // also for a word that splits into two known ones by chance
 		for _, other := range r.near(t.stem) {
-			r.find(other, typoWeight)
+			r.findWord(other, typoWeight)
 		}
 	}
 	rare := r.score()
@@ -128,8 +128,8 @@ func (r *ranking) score() float64 {
 	return rarity
 }
 
-// find adds the documents and servers of a word to those of the current one.
-func (r *ranking) find(word string, factor float32) {
+// findWord adds the documents and servers of a word to those of the current one.
+func (r *ranking) findWord(word string, factor float32) {
 	r.findIn(word, factor)
 	for i, s := range r.servers {
 		if slices.Contains(s.words, word) {
@@ -246,14 +246,14 @@ func terms(query string) []term {
 			list = &all
 		}
 		if !stops || len(all) < maxWords {
-			add(list, term{word: word, stem: stem(word)}, joined)
+			addTerm(list, term{word: word, stem: stem(word)}, joined)
 		}
 		switch {
 		case joined == "":
 		case stops && beforeStops:
-			add(&telling, term{word: before + word, stem: joined, exact: true}, "")
+			addTerm(&telling, term{word: before + word, stem: joined, exact: true}, "")
 		case !beforeStops:
-			add(&telling, term{word: before, stem: stem(before)}, joined)
+			addTerm(&telling, term{word: before, stem: stem(before)}, joined)
 		}
 		before, beforeStops = word, stops
 	})
@@ -263,8 +263,8 @@ func terms(query string) []term {
 	return telling
 }
 
-// add adds a term. If a term of the same stem exists, it only adds joined to that term.
-func add(terms *[]term, t term, joined string) {
+// addTerm adds a term. If a term of the same stem exists, it only adds joined to that term.
+func addTerm(terms *[]term, t term, joined string) {
 	i := slices.IndexFunc(*terms, func(other term) bool { return other.stem == t.stem })
 	if i < 0 {
 		i = len(*terms)

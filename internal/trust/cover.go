@@ -218,7 +218,7 @@ func (c *cover) addFile(path string, whole bool) error {
 // covered: they contain the modification time of the source, which a repository
 // cannot set, and they change from run to run.
 func (c *cover) bytecode(dir, prefix string) error {
-	for _, name := range c.list(dir).names {
+	for _, name := range c.listDir(dir).names {
 		if !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, ".pyc") {
 			continue
 		}

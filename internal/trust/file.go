@@ -65,15 +65,15 @@ func plain(name string) string { return strings.Replace(name, mark, " ", 1) }
 // that are parsed. It never blocks on a pipe. It returns ErrTooLarge for a file of
 // more than limit bytes, and ErrNotRegular for a folder or device. The caller sets
 // Name.
-func Read(path string, limit int64) (File, error) { return read(path, limit, false) }
+func Read(path string, limit int64) (File, error) { return readFile(path, limit, false) }
 
 // ReadOwned is like Read, for files that the user did not name. If a user other
 // than root or the current one could have written the file, it returns an
 // [*OwnerError].
-func ReadOwned(path string, limit int64) (File, error) { return read(path, limit, true) }
+func ReadOwned(path string, limit int64) (File, error) { return readFile(path, limit, true) }
 
-func read(path string, limit int64, owned bool) (File, error) {
-	f, info, err := open(path)
+func readFile(path string, limit int64, owned bool) (File, error) {
+	f, info, err := openFile(path)
 	if err != nil {
 		return File{}, err
 	}
@@ -127,7 +127,7 @@ func Foreign(path string) string {
 
 // digest hashes a file of any size and keeps its bytes if it is a short text.
 func digest(path string, limit int64) (File, error) {
-	f, info, err := open(path)
+	f, info, err := openFile(path)
 	if err != nil {
 		return File{}, err
 	}
@@ -156,7 +156,7 @@ func isText(b []byte) bool {
 	return len(b) <= maxText && utf8.Valid(b) && bytes.IndexByte(b, 0) < 0
 }
 
-func open(path string) (*os.File, fs.FileInfo, error) {
+func openFile(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
 		return nil, nil, err // the error names the path

@@ -182,7 +182,7 @@ func (r *reach) folder(dir string) error {
 // as a pattern.
 func (r *reach) word(path string) error {
 	parent, base := filepath.Split(path)
-	names := r.list(filepath.Clean(parent)).names
+	names := r.listDir(filepath.Clean(parent)).names
 	for _, extension := range extensions() {
 		if slices.Contains(names, base+extension) {
 			if err := r.file(path + extension); err != nil {
@@ -228,9 +228,9 @@ func (r *reach) file(path string) error {
 // project.
 type listing struct{ names []string }
 
-// list reads each folder once. It returns an empty listing for a folder outside
+// listDir reads each folder once. It returns an empty listing for a folder outside
 // the project.
-func (c *cover) list(dir string) *listing {
+func (c *cover) listDir(dir string) *listing {
 	if l, ok := c.listed[dir]; ok {
 		return l
 	}
@@ -251,7 +251,7 @@ func (c *cover) list(dir string) *listing {
 func (r *reach) path() error {
 	r.onPath()
 	for _, dir := range r.folderList("PATH") {
-		for _, name := range r.list(dir).names {
+		for _, name := range r.listDir(dir).names {
 			if err := r.add(filepath.Join(dir, name)); err != nil {
 				return err
 			}
@@ -358,7 +358,7 @@ func (r *reach) loads(path string) error {
 		for _, word := range pieces(words) {
 			// Scripts often compute their own folder, as in $(dirname "$0")/x.
 			for _, from := range []string{dir, r.program.Dir, r.root} {
-				if err := r.load(filepath.Join(from, word)); err != nil {
+				if err := r.addLoaded(filepath.Join(from, word)); err != nil {
 					return err
 				}
 			}
@@ -373,7 +373,7 @@ func (r *reach) modules(dir string, names [][][]byte) error {
 		path := filepath.Join(dir, string(match[1]))
 		for _, file := range []string{path, strings.TrimSuffix(path, ".js") + ".ts",
 			filepath.Join(path, "index"), filepath.Join(path, "package.json")} {
-			if err := r.load(file); err != nil {
+			if err := r.addLoaded(file); err != nil {
 				return err
 			}
 		}
@@ -381,9 +381,9 @@ func (r *reach) modules(dir string, names [][][]byte) error {
 	return nil
 }
 
-// load covers a file, with or without an extension, and the files that it loads.
-func (r *reach) load(path string) error {
-	names := r.list(filepath.Dir(path)).names
+// addLoaded covers a file, with or without an extension, and the files that it loads.
+func (r *reach) addLoaded(path string) error {
+	names := r.listDir(filepath.Dir(path)).names
 	for _, extension := range append(extensions(), "") {
 		name := path + extension
 		if !slices.Contains(names, filepath.Base(name)) {

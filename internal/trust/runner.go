@@ -266,7 +266,7 @@ func (r *reach) code(dir, extensions string) error {
 	if r.scripts {
 		return nil
 	}
-	for _, name := range r.list(dir).names {
+	for _, name := range r.listDir(dir).names {
 		path := filepath.Join(dir, name)
 		if !slices.Contains(strings.Fields(extensions), filepath.Ext(name)) {
 			path = filepath.Join(path, "__init__.py")

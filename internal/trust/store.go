@@ -57,7 +57,7 @@ type grant struct {
 // error, the grant could not be read and the project is not trusted.
 func (s *Store) Check(root string, files []File) (Status, error) {
 	root = Real(root)
-	g, err := s.read(root)
+	g, err := s.readGrant(root)
 	if err != nil || g.Hash == "" {
 		return Status{}, err
 	}
@@ -117,7 +117,7 @@ func (s *Store) Grant(ctx context.Context, root string, files []File, at time.Ti
 // Revoke removes the grant of a project and reports whether there was one.
 func (s *Store) Revoke(ctx context.Context, root string) (bool, error) {
 	root = Real(root)
-	old, err := s.read(root)
+	old, err := s.readGrant(root)
 	if err != nil || old.Hash == "" {
 		return false, err
 	}
@@ -144,7 +144,7 @@ func newGrant(root string, files []File, at time.Time) grant {
 	return g
 }
 
-func (s *Store) read(root string) (grant, error) {
+func (s *Store) readGrant(root string) (grant, error) {
 	data, err := s.dir.Read(fileName(root))
 	if errors.Is(err, fs.ErrNotExist) {
 		return grant{}, nil

@@ -315,7 +315,7 @@ func (t *Turn) Choose(ctx context.Context, q Query, lead string) (Chosen, error)
 			return Chosen{}, err
 		}
 		first, rest, _ := strings.Cut(line, " ")
-		switch word := q.answered(first); {
+		switch word := q.parseAnswer(first); {
 		case line == "", word == no:
 			return Chosen{no, strings.TrimSpace(rest)}, nil
 		case word == "" || rest != "":
@@ -339,9 +339,9 @@ func (q *Query) words() []string {
 	return slices.Insert(slices.Clone(q.Answers), len(q.Answers)-1, viewWord)
 }
 
-// answered returns the answer that a word or letter means, ignoring case if none is
+// parseAnswer returns the answer that a word or letter means, ignoring case if none is
 // spelled so; "" if it means none.
-func (q *Query) answered(typed string) string {
+func (q *Query) parseAnswer(typed string) string {
 	is := func(w string) bool { return typed == w || typed == w[:1] }
 	words := q.words()
 	if i := slices.IndexFunc(words, is); i >= 0 {

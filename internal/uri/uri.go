@@ -14,7 +14,7 @@ import (
 // Canonical returns the form of a URI that all its spellings have in common. Text without a scheme is
 // read as a path.
 func Canonical(uri string) string {
-	return form{uri: true}.of(plain(uri)).text(true)
+	return form{uri: true}.split(plain(uri)).text(true)
 }
 
 // Readings returns what servers may take a URI for, each once: with no, some or all of its escapes
@@ -24,8 +24,9 @@ func Readings(uri string) []string {
 	var out []string
 	add := func(s string) {
 		for _, f := range []form{{uri: true}, {uri: true, backslash: true}} {
-			parts := f.of(s)
-			out = appendNew(out, parts.text(false), parts.whole(), parts.beforeQuery().text(false), parts.text(true))
+			parts := f.split(s)
+			out = appendNew(out, parts.text(false), parts.withAuthority(),
+				parts.beforeQuery().text(false), parts.text(true))
 			if !strings.Contains(s, `\`) {
 				return
 			}
@@ -45,7 +46,7 @@ func Readings(uri string) []string {
 func Loose(uri string) []string {
 	var out []string
 	levels(trim(uri), func(s string) {
-		parts := form{uri: true}.of(s)
+		parts := form{uri: true}.split(s)
 		bare, _, _ := strings.Cut(parts.rest(), "?")
 		bare, _, _ = strings.Cut(bare, "#")
 		for _, rest := range []string{parts.rest(), bare} {
@@ -65,13 +66,13 @@ func Loose(uri string) []string {
 // Patterns returns the forms of a glob over URIs: as it is written, and as the readings of the
 // URIs that it is about.
 func Patterns(glob string) []string {
-	parts, decoded := form{}.of(glob), form{}.of(decode(glob, true))
+	parts, decoded := form{}.split(glob), form{}.split(decode(glob, true))
 	return appendNew(nil, glob, parts.text(false), parts.text(true), decoded.text(true))
 }
 
 // LoosePattern is the form of a glob over URIs that is compared with [Loose].
 func LoosePattern(glob string) string {
-	parts := form{}.of(decode(glob, true))
+	parts := form{}.split(decode(glob, true))
 	if parts.scheme == "" {
 		return glob
 	}
@@ -92,8 +93,8 @@ type parts struct {
 	path      string // the rest, with the query
 }
 
-// of splits text into parts.
-func (f form) of(s string) parts {
+// split splits text into parts.
+func (f form) split(s string) parts {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || !f.isScheme(scheme) {
 		return parts{path: s}
@@ -208,8 +209,8 @@ func (p parts) text(clean bool) string {
 	return p.scheme + ":" + p.slashes + p.authority + rest
 }
 
-// whole puts the parts together as by a reader for whom the authority is part of the path.
-func (p parts) whole() string {
+// withAuthority puts the parts together as by a reader for whom the authority is part of the path.
+func (p parts) withAuthority() string {
 	if p.scheme == "" {
 		return p.path
 	}

@@ -48,7 +48,7 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 	var nd net.Dialer
 	if !d.allows(host, port) {
 		nd.Control = func(network, address string, _ syscall.RawConn) error {
-			if err := d.check(network, address); err != nil {
+			if err := d.checkAddress(network, address); err != nil {
 				at, _, _ := net.SplitHostPort(address)
 				return &BlockedError{Host: host, Port: port, Address: at}
 			}
@@ -58,8 +58,8 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return nd.DialContext(ctx, network, address)
 }
 
-// check rejects all addresses that are not public.
-func (d *Dialer) check(network, address string) error {
+// checkAddress rejects all addresses that are not public.
+func (d *Dialer) checkAddress(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (d *Dialer) CheckHost(ctx context.Context, u *url.URL) error {
 		if a.Is4() {
 			network = "tcp4"
 		}
-		if d.check(network, netip.AddrPortFrom(a, 80).String()) != nil {
+		if d.checkAddress(network, netip.AddrPortFrom(a, 80).String()) != nil {
 			return &BlockedError{Host: host, Port: port, Address: a.String()}
 		}
 	}

@@ -17,11 +17,11 @@ func TestDialerChecksTheAddressItself(t *testing.T) {
 		if strings.HasPrefix(address, "[") {
 			network = "tcp6"
 		}
-		if err := d.check(network, address); (err == nil) != public {
+		if err := d.checkAddress(network, address); (err == nil) != public {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if d.check("unix", "8.8.8.8:80") == nil {
+	if d.checkAddress("unix", "8.8.8.8:80") == nil {
 		t.Error("another network is allowed")
 	}
 }

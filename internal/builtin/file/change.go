@@ -95,8 +95,8 @@ func (c *fileChange) sum() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %x", c.rel, c.before.sum()))
 }
 
-// same reports whether the file already has the new content.
-func (c *fileChange) same() bool {
+// isUnchanged reports whether the file already has the new content.
+func (c *fileChange) isUnchanged() bool {
 	return c.before.exists && !c.before.tooBig && string(c.before.data) == string(c.data)
 }
 
@@ -114,7 +114,7 @@ func (c *fileChange) preview() registry.Preview {
 		OriginalContent: c.old,
 		NewContent:      c.new,
 		Basis:           fmt.Sprintf("%x", c.sum()),
-		Unchanged:       c.same(),
+		Unchanged:       c.isUnchanged(),
 	}
 }
 
@@ -202,12 +202,12 @@ func (s *previews) changed(call registry.Call, state [sha256.Size]byte) bool {
 	return ok && before != state
 }
 
-// misfit reports that the params do not match the current files.
-type misfit struct{ error }
+// mismatchError reports that the params do not match the current files.
+type mismatchError struct{ error }
 
 // failed returns the result of a change that could not be computed.
 func failed(text string, err error) registry.Result {
-	if _, ok := errors.AsType[misfit](err); ok {
+	if _, ok := errors.AsType[mismatchError](err); ok {
 		return tool.Misfit(text)
 	}
 	return tool.Failed(text)
@@ -215,7 +215,7 @@ func failed(text string, err error) registry.Result {
 
 // explain returns why the file with the given name cannot be changed.
 func explain(name string, err error) string {
-	if m, ok := errors.AsType[misfit](err); ok {
+	if m, ok := errors.AsType[mismatchError](err); ok {
 		return m.Error()
 	}
 	return explainWrite(name, err)
@@ -250,9 +250,9 @@ func (x *changes) refusal(call registry.Call, name string, c *fileChange, err er
 	return r, false
 }
 
-// write makes a change. done describes a change to an existing file, such as
+// writeChange makes a change. done describes a change to an existing file, such as
 // "Edited".
-func (x *changes) write(name, rel string, c *fileChange, done string) registry.Result {
+func (x *changes) writeChange(name, rel string, c *fileChange, done string) registry.Result {
 	if err := x.workspace.WriteFile(rel, c.data, 0); err != nil {
 		return tool.Failed(explainWrite(name, err))
 	}

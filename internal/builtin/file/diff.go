@@ -36,7 +36,7 @@ func compare(old, new string) *fileDiff {
 	switch {
 	case old == new:
 	case len(old)+len(new) > diffBytes:
-		d.changes = []lineChange{middle(d.old, lines(new))}
+		d.changes = []lineChange{changedLines(d.old, lines(new))}
 	default:
 		line, at := 0, 0
 		for _, e := range udiff.Lines(old, new) {
@@ -49,9 +49,9 @@ func compare(old, new string) *fileDiff {
 	return d
 }
 
-// middle returns the single change between the common start and end of two
+// changedLines returns the single change between the common start and end of two
 // texts.
-func middle(old, new []string) lineChange {
+func changedLines(old, new []string) lineChange {
 	head := 0
 	for head < len(old) && head < len(new) && old[head] == new[head] {
 		head++

@@ -98,7 +98,7 @@ type editCall struct {
 func (e *edit) prepare(call registry.Call) (*editCall, error) {
 	p, err := tool.Decode[editParams]("edit", call)
 	if err == nil {
-		err = p.check()
+		err = p.normalize()
 	}
 	if err != nil {
 		return nil, err
@@ -107,8 +107,8 @@ func (e *edit) prepare(call registry.Call) (*editCall, error) {
 	return &editCall{p, rel, call.Hides}, err
 }
 
-// check converts both forms of the params to a list of replacements.
-func (p *editParams) check() error {
+// normalize converts both forms of the params to a list of replacements.
+func (p *editParams) normalize() error {
 	single := p.Old != nil || p.New != nil || p.Expected != nil
 	switch {
 	case single && p.Edits != nil:
@@ -152,7 +152,7 @@ func (e *edit) change(p *editCall) (*fileChange, error) {
 	}
 	list := p.Edits
 	if !before.exists && list[0].Old != "" {
-		return nil, misfit{errors.New(e.workspace.Explain(p.rel, p.FilePath, fs.ErrNotExist, p.hides))}
+		return nil, mismatchError{errors.New(e.workspace.Explain(p.rel, p.FilePath, fs.ErrNotExist, p.hides))}
 	}
 	old, enc, err := textfile.Decode(before.data)
 	if err != nil {
@@ -163,10 +163,11 @@ func (e *edit) change(p *editCall) (*fileChange, error) {
 		changed, list = list[0].New, list[1:]
 	}
 	if changed, err = replaceAll(changed, list); err != nil {
-		return nil, misfit{fmt.Errorf("%s: %w; nothing was changed", text.Quote(p.FilePath), err)}
+		return nil, mismatchError{fmt.Errorf("%s: %w; nothing was changed", text.Quote(p.FilePath), err)}
 	}
 	if before.exists && changed == old {
-		return nil, misfit{fmt.Errorf("%s: the edits have no effect; nothing was changed", text.Quote(p.FilePath))}
+		return nil, mismatchError{
+			fmt.Errorf("%s: the edits have no effect; nothing was changed", text.Quote(p.FilePath))}
 	}
 	data, err := enc.Bytes(changed)
 	if err != nil {
@@ -209,6 +210,6 @@ func (e *edit) run(ctx context.Context, call registry.Call, p *editCall) (regist
 		if refusal, refused := e.refusal(call, p.FilePath, c, err); refused {
 			return refusal
 		}
-		return e.write(p.FilePath, p.rel, c, "Edited")
+		return e.writeChange(p.FilePath, p.rel, c, "Edited")
 	})
 }

@@ -62,14 +62,14 @@ func newPlan(w *workspace.Editor, list []filePatch, hides func(string) bool) (*p
 		changes = changes || f.changes()
 		for dir := path.Dir(f.rel); f.exists && dir != "."; dir = path.Dir(dir) {
 			if folder := p.files[dir]; folder != nil && folder.exists {
-				return nil, misfit{
+				return nil, mismatchError{
 					fmt.Errorf("%s cannot be written: a part of the path is a file of the patch", text.Quote(f.rel)),
 				}
 			}
 		}
 	}
 	if !changes {
-		return nil, misfit{errors.New("the patch changes nothing")}
+		return nil, mismatchError{errors.New("the patch changes nothing")}
 	}
 	return p, nil
 }
@@ -108,7 +108,7 @@ func (p *patchPlan) file(name string, created bool) (*patched, error) {
 func (p *patchPlan) existing(name string) (*patched, error) {
 	f, err := p.file(name, false)
 	if err == nil && !f.exists {
-		err = misfit{errors.New(p.workspace.Explain(f.rel, name, fs.ErrNotExist, p.hides))}
+		err = mismatchError{errors.New(p.workspace.Explain(f.rel, name, fs.ErrNotExist, p.hides))}
 	}
 	return f, err
 }
@@ -117,7 +117,7 @@ func (p *patchPlan) existing(name string) (*patched, error) {
 func (p *patchPlan) absent(name string) (*patched, error) {
 	f, err := p.file(name, true)
 	if err == nil && f.exists {
-		err = misfit{fmt.Errorf("the patch creates %s, which already exists", text.Quote(name))}
+		err = mismatchError{fmt.Errorf("the patch creates %s, which already exists", text.Quote(name))}
 	}
 	return f, err
 }
@@ -176,7 +176,7 @@ func (p *patchPlan) remove(fp *filePatch) error {
 		return err
 	}
 	if rest != "" {
-		return misfit{fmt.Errorf(
+		return mismatchError{fmt.Errorf(
 			"the patch deletes %s but leaves %s of it; to delete a file, remove every line in a hunk",
 			text.Quote(fp.old), tool.Count(len(lines(rest)), "line"))}
 	}
@@ -188,7 +188,7 @@ func (p *patchPlan) patch(name, text string, fp *filePatch) (string, error) {
 	out, notes, err := patchText(name, text, fp.hunks)
 	p.notes = append(p.notes, notes...)
 	if err != nil {
-		return "", misfit{err}
+		return "", mismatchError{err}
 	}
 	return out, nil
 }

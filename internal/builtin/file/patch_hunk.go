@@ -225,7 +225,7 @@ type patchTarget struct {
 }
 
 func (t *patchTarget) apply(h *hunk) error {
-	pos, err := t.find(h)
+	pos, err := t.findHunk(h)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (t *patchTarget) apply(h *hunk) error {
 				text = strings.TrimSuffix(text, "\n") + "\r\n"
 			}
 		}
-		if err := t.write(text); err != nil {
+		if err := t.writeLine(text); err != nil {
 			return err
 		}
 	}
@@ -256,14 +256,14 @@ func (t *patchTarget) apply(h *hunk) error {
 // keep copies the lines before the one at pos unchanged.
 func (t *patchTarget) keep(pos int) error {
 	for ; t.at < pos; t.at++ {
-		if err := t.write(t.lines[t.at]); err != nil {
+		if err := t.writeLine(t.lines[t.at]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *patchTarget) write(line string) error {
+func (t *patchTarget) writeLine(line string) error {
 	if t.open {
 		return fmt.Errorf(`%s: the patch says "\ No newline at end of file" after a line that is not the last`,
 			text.Quote(t.name))
@@ -273,10 +273,10 @@ func (t *patchTarget) write(line string) error {
 	return nil
 }
 
-// find returns the position where the hunk applies: its stated position, or
+// findHunk returns the position where the hunk applies: its stated position, or
 // otherwise the only position after the previous hunk where its lines match, or, if
 // there is none, where they match but for characters that look alike.
-func (t *patchTarget) find(h *hunk) (int, error) {
+func (t *patchTarget) findHunk(h *hunk) (int, error) {
 	var old []string
 	for _, l := range h.body {
 		if l.sign != '+' {
@@ -292,13 +292,13 @@ func (t *patchTarget) find(h *hunk) (int, error) {
 	stated := h.oldStart - 1
 	if !h.loose {
 		for _, pos := range []int{stated + t.drift, stated} {
-			if pos >= t.at && t.matches(pos, old, t.same) {
+			if pos >= t.at && t.matches(pos, old, t.equalLines) {
 				t.drift = pos - stated
 				return pos, nil
 			}
 		}
 	}
-	found := t.places(old, t.same)
+	found := t.places(old, t.equalLines)
 	if len(found) == 0 {
 		found = t.places(old, t.alike)
 	}
@@ -389,10 +389,10 @@ func (t *patchTarget) nearest(stated int, old []string) int {
 
 // alike reports whether two lines are the same but for characters that look alike.
 func (t *patchTarget) alike(have, want string) bool {
-	return t.same(have, want) || t.same(text.Alike(have), text.Alike(want))
+	return t.equalLines(have, want) || t.equalLines(text.Alike(have), text.Alike(want))
 }
 
-func (t *patchTarget) same(have, want string) bool {
+func (t *patchTarget) equalLines(have, want string) bool {
 	if t.loose && strings.HasSuffix(have, "\r\n") {
 		have = have[:len(have)-2] + "\n"
 	}

@@ -140,13 +140,13 @@ func (x *excerpt) line(in *bufio.Reader) (size int64, err error) {
 			return size, err
 		}
 		x.total++
-		x.add(kept, err == nil, size > int64(len(kept)))
+		x.addLine(kept, err == nil, size > int64(len(kept)))
 		return size, nil
 	}
 }
 
-// add keeps a line; cut means that it is longer than the given part.
-func (x *excerpt) add(line []byte, ended, cut bool) {
+// addLine keeps a line; cut means that it is longer than the given part.
+func (x *excerpt) addLine(line []byte, ended, cut bool) {
 	if ended && !cut {
 		line = line[:len(line)-1]
 	}
@@ -305,7 +305,7 @@ func (x *excerpt) note() string {
 	}
 	if x.long > 0 {
 		notes = append(notes, fmt.Sprintf("%s cut at %d characters%s",
-			tool.Count(x.long, "line"), readMaxColumns, x.wayOn()))
+			tool.Count(x.long, "line"), readMaxColumns, x.continuation()))
 	}
 	switch {
 	case x.encoding.Converted():
@@ -318,8 +318,8 @@ func (x *excerpt) note() string {
 	return strings.Join(notes, "; ")
 }
 
-// wayOn says how to get the rest of the first line that was cut.
-func (x *excerpt) wayOn() string {
+// continuation says how to get the rest of the first line that was cut.
+func (x *excerpt) continuation() string {
 	if x.form != "" || x.foreign || x.encoding != textfile.UTF8 {
 		return "; grep shows the part around a match"
 	}

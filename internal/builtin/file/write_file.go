@@ -150,12 +150,12 @@ func (f *writeFile) run(ctx context.Context, call registry.Call, p *writeCall) (
 		if refusal, refused := f.refusal(call, p.FilePath, c, err); refused {
 			return refusal
 		}
-		if c.same() {
+		if c.isUnchanged() {
 			r := registry.TextResult(fmt.Sprintf("%q already has this content; nothing was changed.", p.rel))
 			r.Summary = "nothing to change"
 			r.Locations = []registry.Location{{Path: p.rel}}
 			return r
 		}
-		return f.write(p.FilePath, p.rel, c, "Replaced the content of")
+		return f.writeChange(p.FilePath, p.rel, c, "Replaced the content of")
 	})
 }

@@ -117,7 +117,7 @@ func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (
 	if failed, ok := g.workspace.NotFolder(s.start, s.Path, call.Hides); ok {
 		return failed, nil
 	}
-	files, walked, err := g.find(ctx, s, call.Hides)
+	files, walked, err := g.findFiles(ctx, s, call.Hides)
 	if err != nil {
 		return registry.Result{}, fmt.Errorf("searching %s: %w", text.Quote(s.start), err)
 	}
@@ -129,7 +129,7 @@ func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (
 	return s.result(files, total, walked), nil
 }
 
-func (g *globTool) find(ctx context.Context, s *globSearch,
+func (g *globTool) findFiles(ctx context.Context, s *globSearch,
 	hides func(string) bool) ([]foundFile, *workspace.LeftOut, error) {
 	found := make([][]foundFile, workspace.Workers())
 	walked, err := g.workspace.Walk(ctx, workspace.WalkOptions{

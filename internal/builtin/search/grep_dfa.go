@@ -55,9 +55,9 @@ func (d *lineDFA) flush() {
 	d.start = d.state([]uint32{uint32(d.prog.Start)}, -1)
 }
 
-// find returns a position in the first matching line at or after from, which is
+// findLine returns a position in the first matching line at or after from, which is
 // the start of a line, or nowhere.
-func (d *lineDFA) find(text []byte, from int) int {
+func (d *lineDFA) findLine(text []byte, from int) int {
 	st, i, line := d.start, from, from
 	for {
 		for i < len(text) {

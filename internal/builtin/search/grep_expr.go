@@ -59,7 +59,7 @@ func compileLineExpr(pattern string, fold bool) (*lineExpr, error) {
 	}
 	e := &lineExpr{regexp: re, prog: prog}
 	texts := required(tree)
-	if worth(texts) < minWorth {
+	if score(texts) < minWorth {
 		return e, nil
 	}
 	for _, text := range texts {
@@ -75,16 +75,16 @@ func explainSyntax(pattern string, err error) error {
 		return err
 	}
 	quoted := "`" + strings.ReplaceAll(text.Escape(bad.Expr), `\\`, `\`) + "`"
-	if what, instead := lacking(bad); what != "" {
+	if what, instead := unsupportedSyntax(bad); what != "" {
 		return fmt.Errorf("has %s, %s, which RE2 syntax does not have; %s", what, quoted, instead)
 	}
 	return fmt.Errorf("is not a regular expression in RE2 syntax: %s in %s; write %s to search for the text as it is",
 		bad.Code, quoted, regexp.QuoteMeta(pattern))
 }
 
-// lacking names the part of other syntaxes that an error is about, and what to write
+// unsupportedSyntax names the part of other syntaxes that an error is about, and what to write
 // instead. what is "" if the pattern is wrong in any syntax.
-func lacking(bad *syntax.Error) (what, instead string) {
+func unsupportedSyntax(bad *syntax.Error) (what, instead string) {
 	// The parser reports the text from the mistake on, or only its first characters.
 	has := func(prefixes ...string) bool {
 		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(bad.Expr, p) })
@@ -164,7 +164,7 @@ func required(re *syntax.Regexp) []requirement {
 	case syntax.OpConcat:
 		var best []requirement
 		for _, sub := range re.Sub {
-			if r := required(sub); worth(r) > worth(best) {
+			if r := required(sub); score(r) > score(best) {
 				best = r
 			}
 		}
@@ -202,7 +202,7 @@ func requiredLiteral(re *syntax.Regexp) []requirement {
 	})
 	best := ""
 	for _, run := range runs {
-		if worthText(run) > worthText(best) {
+		if scoreText(run) > scoreText(best) {
 			best = run
 		}
 	}
@@ -212,19 +212,19 @@ func requiredLiteral(re *syntax.Regexp) []requirement {
 	return []requirement{{text: best, fold: true}}
 }
 
-// worth rates texts to search for: longer and rarer texts are better, and each
+// score rates texts to search for: longer and rarer texts are better, and each
 // additional text has a cost.
-func worth(all []requirement) int {
+func score(all []requirement) int {
 	least := 0
 	for i, r := range all {
-		if w := worthText(r.text); i == 0 || w < least {
+		if w := scoreText(r.text); i == 0 || w < least {
 			least = w
 		}
 	}
 	return least * 8 / max(1, len(all)+7)
 }
 
-func worthText(text string) int {
+func scoreText(text string) int {
 	if text == "" {
 		return 0
 	}

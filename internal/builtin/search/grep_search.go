@@ -219,7 +219,7 @@ func (s *searcher) search(text []byte, from int) {
 func (s *searcher) candidate(text []byte, from int) int {
 	if len(s.seekers) == 0 {
 		if s.dfa != nil {
-			return s.dfa.find(text, from)
+			return s.dfa.findLine(text, from)
 		}
 		return from
 	}
@@ -237,7 +237,7 @@ func (s *searcher) matches(line []byte) bool {
 	if s.dfa == nil {
 		return s.expr.regexp.Match(trimCR(line))
 	}
-	return s.dfa.find(line, 0) != nowhere || len(line) == 0 && s.dfa.start.atEnd
+	return s.dfa.findLine(line, 0) != nowhere || len(line) == 0 && s.dfa.start.atEnd
 }
 
 // match records the line text[start:end] with its context.
@@ -245,7 +245,7 @@ func (s *searcher) match(text []byte, start, end int) {
 	s.showAfter(text, start)
 	first := max(s.shown, s.lineStart(text, start, s.context))
 	s.show(text, first, start, s.context)
-	s.add(text, start, end, true)
+	s.addLine(text, start, end, true)
 	s.found.matches++
 	s.after = s.context
 }
@@ -267,13 +267,13 @@ func (s *searcher) show(text []byte, from, to, n int) int {
 		if i := bytes.IndexByte(text[from:to], '\n'); i >= 0 {
 			end = from + i
 		}
-		s.add(text, from, end, false)
+		s.addLine(text, from, end, false)
 		from = end + 1
 	}
 	return shown
 }
 
-func (s *searcher) add(text []byte, start, end int, match bool) {
+func (s *searcher) addLine(text []byte, start, end int, match bool) {
 	if start >= s.counted {
 		s.number += bytes.Count(text[s.counted:start], []byte{'\n'})
 	} else {

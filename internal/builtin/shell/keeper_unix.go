@@ -118,7 +118,7 @@ func (k *keeper) run(argv []string) error {
 			break
 		}
 	}
-	k.once.Do(func() { k.write(<-ended) })
+	k.once.Do(func() { k.writeExitCode(<-ended) })
 	return nil
 }
 
@@ -134,11 +134,11 @@ func codeOf(state *os.ProcessState, err error) int {
 }
 
 // publish writes the exit code, once.
-func (k *keeper) publish(code int) { k.once.Do(func() { k.write(code) }) }
+func (k *keeper) publish(code int) { k.once.Do(func() { k.writeExitCode(code) }) }
 
-// write writes the exit code atomically, unless the file exists: the process
+// writeExitCode writes the exit code atomically, unless the file exists: the process
 // tool writes it for the commands that it kills.
-func (k *keeper) write(code int) {
+func (k *keeper) writeExitCode(code int) {
 	temp := k.exit + ".tmp"
 	if err := os.WriteFile(temp, []byte(strconv.Itoa(code)+"\n"), 0o600); err != nil {
 		_, _ = fmt.Fprintln(k.log, err)

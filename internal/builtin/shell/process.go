@@ -105,14 +105,14 @@ func (p *processTool) preview(ctx context.Context, _ registry.Call, c *processCa
 	}
 	verb := map[string]string{"log": "Show the output of", "wait": "Wait for the end of", "kill": "Stop"}[c.Action]
 	preview.Prompt = fmt.Sprintf("%s the background process %s", verb, text.Quote(c.ID))
-	if _, r, err := p.find(ctx, c.ID); err == nil {
+	if _, r, err := p.findProcess(ctx, c.ID); err == nil {
 		preview.Prompt += ": " + r.Command
 	}
 	return preview, nil
 }
 
-// find returns the store and the record of a process of this workspace and caller.
-func (p *processTool) find(ctx context.Context, id string) (*backgroundStore, *backgroundRecord, error) {
+// findProcess returns the store and the record of a process of this workspace and caller.
+func (p *processTool) findProcess(ctx context.Context, id string) (*backgroundStore, *backgroundRecord, error) {
 	store, err := newBackgroundStore(p.opts)
 	if err != nil {
 		return nil, nil, err
@@ -127,9 +127,9 @@ func (p *processTool) find(ctx context.Context, id string) (*backgroundStore, *b
 
 func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) (registry.Result, error) {
 	if c.Action == "list" {
-		return p.list(ctx)
+		return p.listProcesses(ctx)
 	}
-	store, r, err := p.find(ctx, c.ID)
+	store, r, err := p.findProcess(ctx, c.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return tool.Misfit(fmt.Sprintf("there is no background process %s; action list shows the ids",
@@ -179,7 +179,7 @@ func (b *backgroundStore) wait(ctx context.Context, r *backgroundRecord, limit t
 	return nil
 }
 
-func (p *processTool) list(ctx context.Context) (registry.Result, error) {
+func (p *processTool) listProcesses(ctx context.Context) (registry.Result, error) {
 	store, err := newBackgroundStore(p.opts)
 	if err != nil {
 		return tool.Failed(err.Error()), nil

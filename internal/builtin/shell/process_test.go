@@ -108,7 +108,8 @@ func TestBackgroundKill(t *testing.T) {
 	opts, dir := shellPlace(t, nil)
 	id := start(t, opts, "trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & echo up > up; wait; while :; do sleep 0.05; done")
 	waitFor(t, filepath.Join(dir, "up"))
-	_, rec, err := (&processTool{opts: &opts.Options, workspace: workspace.New(workspace.Options{Dir: opts.Workspace})}).find(t.Context(), id)
+	p := &processTool{opts: &opts.Options, workspace: workspace.New(workspace.Options{Dir: opts.Workspace})}
+	_, rec, err := p.findProcess(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestReusedProcessIDIsNotTakenForTheCommand(t *testing.T) {
 	opts, _ := shellPlace(t, nil)
 	id := start(t, opts, "sleep 600")
 	tool := &processTool{opts: &opts.Options, workspace: workspace.New(workspace.Options{Dir: opts.Workspace})}
-	store, rec, err := tool.find(t.Context(), id)
+	store, rec, err := tool.findProcess(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func (l *store) readTool() registry.Tool {
 		InputSchema: json.RawMessage(readSchema),
 	}, tool.Handlers[readParams]{Prepare: func(call registry.Call) (readParams, error) {
 		return tool.Decode[readParams](readName, call)
-	}, Run: l.read})
+	}, Run: l.readTodos})
 }
 
 func (l *store) writeTool() registry.Tool {
@@ -118,7 +118,7 @@ func (l *store) writeTool() registry.Tool {
 			Description: "Two steps, the first in progress",
 			Params:      json.RawMessage(`{"todos":[{"id":"1","content":"Write the test","status":"in_progress","priority":"high"},{"id":"2","content":"Make it pass","status":"pending"}]}`),
 		}},
-	}, tool.Handlers[[]registry.Todo]{Prepare: prepareWrite, Run: l.write, Preview: l.preview})
+	}, tool.Handlers[[]registry.Todo]{Prepare: prepareWrite, Run: l.writeTodos, Preview: l.preview})
 }
 
 // prepareWrite decodes and checks a list. The schema has been checked, but not
@@ -156,7 +156,7 @@ func prepareWrite(call registry.Call) ([]registry.Todo, error) {
 	return p.Todos, nil
 }
 
-func (l *store) read(ctx context.Context, _ registry.Call, _ readParams) (registry.Result, error) {
+func (l *store) readTodos(ctx context.Context, _ registry.Call, _ readParams) (registry.Result, error) {
 	f, aside, err := l.load(ctx)
 	if err != nil {
 		return tool.Failed(err.Error()), nil
@@ -164,7 +164,7 @@ func (l *store) read(ctx context.Context, _ registry.Call, _ readParams) (regist
 	return resultOf("", f.Todos, asideNote(aside)), nil
 }
 
-func (l *store) write(ctx context.Context, _ registry.Call, todos []registry.Todo) (registry.Result, error) {
+func (l *store) writeTodos(ctx context.Context, _ registry.Call, todos []registry.Todo) (registry.Result, error) {
 	w, err := l.replace(ctx, todos)
 	switch {
 	case errors.Is(err, state.ErrUnavailable):
@@ -178,14 +178,14 @@ func (l *store) write(ctx context.Context, _ registry.Call, todos []registry.Tod
 		r.IsError, r.ErrorCategory = true, registry.ErrorValidation
 		return r, nil
 	}
-	return resultOf("Saved. ", w.after.Todos, asideNote(w.aside)+lost(w.before.Todos, todos)), nil
+	return resultOf("Saved. ", w.after.Todos, asideNote(w.aside)+droppedTodos(w.before.Todos, todos)), nil
 }
 
 func (l *store) preview(ctx context.Context, _ registry.Call, todos []registry.Todo) (registry.Preview, error) {
 	text := "Replace the todo list with:\n" + listText(todos)
 	if p, err := l.place(ctx); err == nil {
 		if before, err := p.peek(); err == nil {
-			text += lost(before.Todos, todos)
+			text += droppedTodos(before.Todos, todos)
 		}
 	}
 	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: text}, nil
@@ -235,8 +235,8 @@ func asideNote(aside string) string {
 	return fmt.Sprintf("The previous list was damaged; its file is kept as %s.\n", aside)
 }
 
-// lost lists the unfinished entries of before that are missing in after.
-func lost(before, after []registry.Todo) string {
+// droppedTodos lists the unfinished entries of before that are missing in after.
+func droppedTodos(before, after []registry.Todo) string {
 	var b strings.Builder
 	for _, t := range before {
 		kept := slices.ContainsFunc(after, func(other registry.Todo) bool { return other.ID == t.ID })

@@ -63,16 +63,16 @@ func (f *webFetch) page(ctx context.Context, u *url.URL, may admit) (*webPage, e
 		}
 		return p, nil
 	}
-	p, err := f.get(ctx, u, may)
+	p, err := f.getPage(ctx, u, may)
 	if err == nil {
 		cache.store(ctx, p)
 	}
 	return p, err
 }
 
-// get follows redirects itself, because the address of each hop must be checked
+// getPage follows redirects itself, because the address of each hop must be checked
 // and has its own headers.
-func (f *webFetch) get(ctx context.Context, u *url.URL, may admit) (*webPage, error) {
+func (f *webFetch) getPage(ctx context.Context, u *url.URL, may admit) (*webPage, error) {
 	for hop := 0; ; hop++ {
 		resp, err := f.send(ctx, u)
 		if err != nil {
@@ -80,7 +80,7 @@ func (f *webFetch) get(ctx context.Context, u *url.URL, may admit) (*webPage, er
 		}
 		next, err := redirected(u, resp)
 		if err == nil && next == nil {
-			p, err := f.read(resp, u)
+			p, err := f.readPage(resp, u)
 			_ = resp.Body.Close() // the body has been read as far as needed
 			return p, err
 		}
@@ -219,9 +219,9 @@ func staysAt(from, to string) bool {
 	return to == from || isName && strings.HasSuffix(to, "."+from)
 }
 
-// read reads the body up to the limit. The transport has already decompressed
+// readPage reads the body up to the limit. The transport has already decompressed
 // the body, so the limit applies to the decompressed size.
-func (f *webFetch) read(resp *http.Response, u *url.URL) (*webPage, error) {
+func (f *webFetch) readPage(resp *http.Response, u *url.URL) (*webPage, error) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, fmt.Errorf("the server uses the content coding %q, which was not requested", coding)
 	}

@@ -34,8 +34,8 @@ const (
 	minArticle   = 40      // bytes of data that may be content
 )
 
-// look reads the facts of a page. It returns none for a page with too many tags.
-func look(source string, at *url.URL) (f facts) {
+// readFacts reads the facts of a page. It returns none for a page with too many tags.
+func readFacts(source string, at *url.URL) (f facts) {
 	if strings.Count(source, "<") > maxMarkup {
 		return f
 	}
@@ -166,8 +166,8 @@ func (f *facts) notes(content string) string {
 	return out.String()
 }
 
-// whole returns the text of a page with the data that its scripts would show.
-func (f *facts) whole(content string) string {
+// withData returns the text of a page with the data that its scripts would show.
+func (f *facts) withData(content string) string {
 	if f.data == "" || f.isLogin || f.isCheck || !f.isEmpty(content) {
 		return content
 	}

@@ -34,7 +34,7 @@ func TestNotesOnPages(t *testing.T) {
 		"<script>plain()</script>" + long:                                                                 "",
 		strings.Repeat("<b>", maxMarkup+1) + "<title>t</title>":                                           "",
 	} {
-		f := look(page, &url.URL{Scheme: "https", Host: "example.com"})
+		f := readFacts(page, &url.URL{Scheme: "https", Host: "example.com"})
 		if got := f.notes(htmlText(page)); got != want {
 			t.Errorf("%.80s: %q, want %q", page, got, want)
 		}
@@ -44,16 +44,16 @@ func TestNotesOnPages(t *testing.T) {
 func TestDataOfPages(t *testing.T) {
 	const page = `<div id=__next></div><script id=__NEXT_DATA__ type=application/json>{"a":[1]}</script>`
 	at := &url.URL{Scheme: "https", Host: "example.com"}
-	f := look(page, at)
-	if got, want := f.whole(""), "```json\n{\n  \"a\": [\n    1\n  ]\n}\n```"; got != want {
+	f := readFacts(page, at)
+	if got, want := f.withData(""), "```json\n{\n  \"a\": [\n    1\n  ]\n}\n```"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	long := strings.Repeat("words of the page ", 30)
-	if got := f.whole(long); got != long {
+	if got := f.withData(long); got != long {
 		t.Errorf("data is added to a page with content: %q", got)
 	}
-	f = look("<input type=password>"+page, at)
-	if got := f.whole(""); got != "" {
+	f = readFacts("<input type=password>"+page, at)
+	if got := f.withData(""); got != "" {
 		t.Errorf("the data of a login page is shown: %q", got)
 	}
 }

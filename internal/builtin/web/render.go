@@ -44,14 +44,14 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 		if format == "raw" {
 			return &renderedPage{text: text, mime: kind}, nil
 		}
-		facts := look(text, p.url)
+		facts := readFacts(text, p.url)
 		var err error
 		if format == "text" {
 			text = htmlText(text)
 		} else {
 			text, err = markdown(ctx, text, p.url)
 		}
-		return &renderedPage{text: facts.whole(text), mime: kind, facts: facts, notes: facts.notes(text)}, err
+		return &renderedPage{text: facts.withData(text), mime: kind, facts: facts, notes: facts.notes(text)}, err
 	case isMedia(kind) || format == "raw" && !isText(kind, params, p):
 		if p.Cut {
 			return nil, fmt.Errorf("is %s larger than the limit of %s", kind, tool.Size(int64(len(p.Body))))

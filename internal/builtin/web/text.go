@@ -37,11 +37,11 @@ func tokenText(source string) string {
 			t.raised = false
 			t.text(text)
 		case html.StartTagToken:
-			t.open(z)
+			t.openTag(z)
 		case html.SelfClosingTagToken:
-			t.openEmpty(z)
+			t.openEmptyTag(z)
 		case html.EndTagToken:
-			t.close(z)
+			t.closeTag(z)
 		}
 	}
 }
@@ -66,7 +66,7 @@ type plainText struct {
 	raised   bool      // the next text is the start of a sup element
 }
 
-func (t *plainText) open(z *html.Tokenizer) {
+func (t *plainText) openTag(z *html.Tokenizer) {
 	name, _ := z.TagName()
 	tag := atom.Lookup(name)
 	t.raised = tag == atom.Sup
@@ -88,9 +88,9 @@ func (t *plainText) open(z *html.Tokenizer) {
 	}
 }
 
-// openEmpty handles a tag such as <br/>. HTML ignores the slash, except that an
+// openEmptyTag handles a tag such as <br/>. HTML ignores the slash, except that an
 // SVG image can end there.
-func (t *plainText) openEmpty(z *html.Tokenizer) {
+func (t *plainText) openEmptyTag(z *html.Tokenizer) {
 	name, _ := z.TagName()
 	tag := atom.Lookup(name)
 	if t.hidden == 0 && isHidden(tag) && tag != atom.Svg {
@@ -100,7 +100,7 @@ func (t *plainText) openEmpty(z *html.Tokenizer) {
 	t.space(tag)
 }
 
-func (t *plainText) close(z *html.Tokenizer) {
+func (t *plainText) closeTag(z *html.Tokenizer) {
 	name, _ := z.TagName()
 	tag := atom.Lookup(name)
 	switch {
@@ -150,7 +150,7 @@ func (t *plainText) text(s string) {
 	}
 	if t.verbatim > 0 {
 		if s != "" {
-			t.due()
+			t.writeSpace()
 			t.out.WriteString(s)
 		}
 		return
@@ -159,7 +159,7 @@ func (t *plainText) text(s string) {
 		if i > 0 || startsBlank(s) {
 			t.blank = true
 		}
-		t.due()
+		t.writeSpace()
 		t.out.WriteString(word)
 	}
 	if endsBlank(s) {
@@ -167,8 +167,8 @@ func (t *plainText) text(s string) {
 	}
 }
 
-// due writes the white space before a text.
-func (t *plainText) due() {
+// writeSpace writes the white space before a text.
+func (t *plainText) writeSpace() {
 	switch {
 	case t.out.Len() == 0:
 	case t.breaks > 0:

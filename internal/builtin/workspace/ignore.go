@@ -37,8 +37,8 @@ type IgnoreRules struct {
 	program, search, git *ignoreList
 }
 
-// list returns the list to which a file with this name belongs.
-func (g *IgnoreRules) list(name string) **ignoreList {
+// listFor returns the list to which a file with this name belongs.
+func (g *IgnoreRules) listFor(name string) **ignoreList {
 	switch name {
 	case gitIgnore:
 		return &g.git
@@ -198,7 +198,7 @@ func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreR
 		if present&ignoreBit(name) == 0 {
 			continue
 		}
-		to := out.list(name)
+		to := out.listFor(name)
 		*to = &ignoreList{base: path, rules: parseIgnore(readIgnore(dir, name)), next: *to}
 	}
 	return out
@@ -269,7 +269,7 @@ func rulesAbove(workspace string, user git.User) *IgnoreRules {
 	out := &IgnoreRules{}
 	add := func(name, above, file string) {
 		if rules := parseIgnore(git.ReadFile(file)); len(rules) > 0 {
-			to := out.list(name)
+			to := out.listFor(name)
 			*to = &ignoreList{above: above, rules: rules, next: *to}
 		}
 	}

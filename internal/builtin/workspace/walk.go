@@ -116,14 +116,14 @@ func (w *walker) work(worker int) {
 			return
 		}
 		if !w.isStopped() { // remaining tasks are still popped, to close their folders
-			w.run(worker, t)
+			w.runTask(worker, t)
 		}
 		t.folder.release()
 		w.done()
 	}
 }
 
-func (w *walker) run(worker int, t task) {
+func (w *walker) runTask(worker int, t task) {
 	switch {
 	case t.batch != nil:
 		w.eachOf(worker, t.batch)
@@ -138,15 +138,15 @@ func (w *walker) run(worker int, t task) {
 		}
 		f := &folder{dir: dir, path: Join(t.folder.path, t.below), rules: t.folder.rules}
 		f.tasks.Add(1)
-		w.read(worker, f)
+		w.readFolder(worker, f)
 		f.release()
 	default:
-		w.read(worker, t.folder)
+		w.readFolder(worker, t.folder)
 	}
 }
 
-// read reads a folder, visits its files and queues its folders as tasks.
-func (w *walker) read(worker int, f *folder) {
+// readFolder reads a folder, visits its files and queues its folders as tasks.
+func (w *walker) readFolder(worker int, f *folder) {
 	entries, err := f.dir.Entries()
 	if err != nil {
 		w.unreadable.Add(1)

@@ -82,7 +82,7 @@ func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 		return err
 	}
 	if o.html != "" {
-		return charts.write(e, set, o)
+		return charts.writePage(e, set, o)
 	}
 	return printStats(e.IO, stats.Counts())
 }
@@ -235,8 +235,8 @@ func (c *charts) page(version, selection string) *page.Charts {
 	return p
 }
 
-// write writes the page to the file of --html.
-func (c *charts) write(e *cli.Env, set *settings.Settings, o *statsOptions) error {
+// writePage writes the page to the file of --html.
+func (c *charts) writePage(e *cli.Env, set *settings.Settings, o *statsOptions) error {
 	var b bytes.Buffer
 	if err := page.WriteCharts(&b, c.page(e.Version, o.selection(set.ProjectRoot))); err != nil {
 		return err

@@ -86,7 +86,7 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 		call := b.prepare(ctx, lines.Number(), line)
 		running.Go(func() {
 			defer func() { <-slots }()
-			b.run(ctx, call)
+			b.runCall(ctx, call)
 		})
 	}
 	running.Wait()
@@ -151,7 +151,7 @@ func (b *batch) prepare(ctx context.Context, number int, data []byte) batchCall 
 	return c
 }
 
-func (b *batch) run(ctx context.Context, c batchCall) {
+func (b *batch) runCall(ctx context.Context, c batchCall) {
 	var result registry.Result
 	start, err := time.Now(), c.err
 	if err == nil {
@@ -170,10 +170,10 @@ func (b *batch) run(ctx context.Context, c batchCall) {
 			Err:    err,
 			Took:   time.Since(start),
 		})
-	b.print(ctx, c, result, err)
+	b.printResult(ctx, c, result, err)
 }
 
-func (b *batch) print(ctx context.Context, c batchCall, r registry.Result, err error) {
+func (b *batch) printResult(ctx context.Context, c batchCall, r registry.Result, err error) {
 	var line any
 	if err != nil {
 		line = batchError{c.head, cli.NewErrorBody(ctx, err)}
@@ -214,11 +214,11 @@ func (m *stdinCalls) flags(cmd *cobra.Command) {
 	complete.Flag(cmd, "format", completeFormats)
 }
 
-func (m *stdinCalls) wanted() bool { return m.format != "" || m.batch }
+func (m *stdinCalls) isSet() bool { return m.format != "" || m.batch }
 
-// check returns an error for flags and arguments that apply only to a single
+// checkFlags returns an error for flags and arguments that apply only to a single
 // call.
-func (m *stdinCalls) check(cmd *cobra.Command, argv []string) error {
+func (m *stdinCalls) checkFlags(cmd *cobra.Command, argv []string) error {
 	name := "--batch"
 	if m.format != "" {
 		name = "--format"

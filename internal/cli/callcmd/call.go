@@ -51,8 +51,8 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
   toolreg call --batch --parallel 4 < calls.jsonl`,
 		ValidArgsFunction: complete.Args(e.Complete().Tools, e.Complete().Params),
 		Args: func(cmd *cobra.Command, argv []string) error {
-			if o.stdin.wanted() {
-				return o.stdin.check(cmd, argv)
+			if o.stdin.isSet() {
+				return o.stdin.checkFlags(cmd, argv)
 			}
 			if o.stdin.selection.Narrows() {
 				return &cli.UsageError{
@@ -81,7 +81,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 			return cli.ArgsBetween(1, -1, "the name of a tool")(cmd, argv)
 		},
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			if o.stdin.wanted() {
+			if o.stdin.isSet() {
 				return o.stdin.run(cmd.Context(), e, o.preset)
 			}
 			return run(cmd.Context(), e, o, argv[0], argv[1:])
@@ -162,7 +162,7 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 	p := &printer{ios: e.IO, person: e.Person, raw: o.raw, outputDir: o.outputDir, images: images}
 	show, hide := e.IO.Screen.Progress(f.Tool.Name, f.Tool.Source)
 	request := registry.Call{Tool: name, Params: params, Progress: show, Last: o.only}
-	print := p.print
+	print := p.printResult
 	if o.stream || p.showsLive(f.Tool) {
 		live := &stream{printer: p, showMedia: func(c registry.Content) error { return p.showMedia(ctx, c) }}
 		request.Emit, request.Progress, print = live.emit, live.progress(show), live.finish
@@ -216,7 +216,7 @@ func printLeft(e *cli.Env, task *engine.Task) error {
 func Print(ctx context.Context, e *cli.Env, t *registry.Tool, result registry.Result, err error) error {
 	p := &printer{ios: e.IO, person: e.Person}
 	if err == nil || result.IsError {
-		if printErr := p.print(ctx, t, result); printErr != nil {
+		if printErr := p.printResult(ctx, t, result); printErr != nil {
 			return printErr
 		}
 		if err == nil {
@@ -231,7 +231,7 @@ func Print(ctx context.Context, e *cli.Env, t *registry.Tool, result registry.Re
 func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 	return e.Help(func(cmd *cobra.Command) error {
 		named := cmd.Flags().Args()
-		if len(named) == 0 || o.stdin.wanted() {
+		if len(named) == 0 || o.stdin.isSet() {
 			return cli.ErrOwnHelp
 		}
 		s, err := e.Engine.Session(cmd.Context(), cli.SessionOptions{Options: engine.Options{Preset: o.preset}})

@@ -260,16 +260,16 @@ func Content(parts []registry.Content) any {
 	return parts
 }
 
-func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result) error {
+func (p *printer) printResult(ctx context.Context, t *registry.Tool, r registry.Result) error {
 	if p.outputDir == "" {
-		return p.write(ctx, t, r, 0)
+		return p.writeResult(ctx, t, r, 0)
 	}
 	saved, err := cli.SaveParts(p.outputDir, t.Name, r.Content)
 	// The tool has run: print the result even if files could not be saved.
-	return errors.Join(p.write(ctx, t, r, saved), err)
+	return errors.Join(p.writeResult(ctx, t, r, saved), err)
 }
 
-func (p *printer) write(ctx context.Context, t *registry.Tool, r registry.Result, saved int) error {
+func (p *printer) writeResult(ctx context.Context, t *registry.Tool, r registry.Result, saved int) error {
 	switch {
 	case p.ios.JSON:
 		return p.ios.PrintJSON(NewDocument(t, r))
@@ -365,7 +365,7 @@ func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result
 	case s.ios.JSON:
 		return s.ios.PrintLine(resultEvent{"result", NewDocument(t, r)})
 	case !s.any:
-		return s.print(ctx, t, r)
+		return s.printResult(ctx, t, r)
 	}
 	s.streamed = true
 	if !strings.HasSuffix(s.last, "\n") && s.ios.OutTTY {

@@ -170,7 +170,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 			searches = append(searches, i)
 			continue
 		}
-		p, err := r.find(ctx, c)
+		p, err := r.findTool(ctx, c)
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, fmt.Errorf("calling %q: %w", c.Name, cause)
 		}
@@ -235,8 +235,8 @@ func (r *roundTrip) made(ctx context.Context, m Made) {
 	}
 }
 
-// find finds the tool to call; for call_tool, the one that it names.
-func (r *roundTrip) find(ctx context.Context, c provider.Call) (planned, error) {
+// findTool finds the tool to call; for call_tool, the one that it names.
+func (r *roundTrip) findTool(ctx context.Context, c provider.Call) (planned, error) {
 	f, err := r.Find(ctx, c.Name, engine.Query{Call: true, Format: r.Format.Name, Reach: true})
 	p := planned{Found: f, name: c.Name, params: c.Params}
 	if err == nil {

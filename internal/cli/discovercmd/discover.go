@@ -62,7 +62,7 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 		e.IO.DiagnoseAll(slices.DeleteFunc(slices.Clone(diags),
 			func(d registry.Diagnostic) bool { return d.Code == "source_failed" }))
 	}
-	if err := print(e.IO, reg, reports, diags); err != nil {
+	if err := printReports(e.IO, reg, reports, diags); err != nil {
 		return err
 	}
 	if err := o.NamedFailure(reg, servers); err != nil || !o.Strict {
@@ -103,7 +103,8 @@ type document struct {
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
-func print(ios *cli.IO, reg *registry.Registry, reports []engine.SourceReport, diags []registry.Diagnostic) error {
+func printReports(ios *cli.IO, reg *registry.Registry, reports []engine.SourceReport,
+	diags []registry.Diagnostic) error {
 	if ios.JSON {
 		return ios.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
 	}

@@ -101,7 +101,8 @@ func runFix(ctx context.Context, e *cli.Env) error {
 
 func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 	x := &examination{env: e}
-	x.add(stateOK, "toolreg", "", "version %s, %s, %s/%s", e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	x.addFinding(stateOK, "toolreg", "", "version %s, %s, %s/%s",
+		e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	x.folders()
 	set, diags, err := e.Config.Load(ctx) // the findings include the diagnostics
 	if cause := context.Cause(ctx); cause != nil {
@@ -128,36 +129,36 @@ func (x *examination) settingsError(err error) {
 		for _, p := range e.Problems {
 			hint := cmp.Or(p.Hint, "correct the file; toolreg settings show lists every setting, toolreg settings schema the allowed values")
 			p.Hint = ""
-			x.add(stateError, "settings", hint, "%s", p.String())
+			x.addFinding(stateError, "settings", hint, "%s", p.String())
 			x.fixable(fixFile(p.File))
 		}
 		return
 	}
-	x.add(stateError, "settings", "", "%s", err)
+	x.addFinding(stateError, "settings", "", "%s", err)
 }
 
 func (x *examination) settings(ctx context.Context, s *settings.Settings, diags []registry.Diagnostic) {
-	x.add(stateOK, "settings", "", "project root %s, workspace %s", s.ProjectRoot, s.Workspace)
+	x.addFinding(stateOK, "settings", "", "project root %s, workspace %s", s.ProjectRoot, s.Workspace)
 	x.diagnostics("settings", slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool {
 		return d.Code == settings.CodeSourceFailed // reported for the source
 	}))
 	if note, how := x.env.Config.GeminiSettings(s); note != "" {
-		x.add(stateInfo, "gemini", how, "%s", note)
+		x.addFinding(stateInfo, "gemini", how, "%s", note)
 	}
 	if p := s.Project; p != nil && p.Trusted {
-		x.add(stateOK, "trust", "", "the settings of this project are trusted")
+		x.addFinding(stateOK, "trust", "", "the settings of this project are trusted")
 	} else if p != nil && p.Obstacle != "" {
-		x.add(stateWarning, "trust", "toolreg trust status",
+		x.addFinding(stateWarning, "trust", "toolreg trust status",
 			"the settings of this project cannot be trusted as they are: %s", p.Obstacle)
 	}
 	if s.Audit.Enabled {
 		x.auditLog(ctx, s)
 	} else {
-		x.add(stateInfo, "audit", "", "the log of calls is disabled (audit.enabled)")
+		x.addFinding(stateInfo, "audit", "", "the log of calls is disabled (audit.enabled)")
 	}
 	for i := range s.ToolOptions {
 		if o := &s.ToolOptions[i]; o.Pattern == "" || strings.TrimSpace(o.Pattern) != o.Pattern {
-			x.add(stateWarning, "toolOptions", "write the name as toolreg list shows it",
+			x.addFinding(stateWarning, "toolOptions", "write the name as toolreg list shows it",
 				"%s: %q matches no tool", o.Origin, o.Pattern)
 		}
 	}
@@ -177,14 +178,14 @@ func (x *examination) hooks(set *hooks.Set) {
 			_, err = (process.Spec{Argv: argv, Dir: set.Dir, Env: h.Env}).Program()
 		}
 		if err != nil {
-			x.add(stateError, "hooks", cmp.Or(remedyForError(err), "correct the hook at "+h.Origin),
+			x.addFinding(stateError, "hooks", cmp.Or(remedyForError(err), "correct the hook at "+h.Origin),
 				"the %s cannot run: %s", h, err)
 			continue
 		}
 		found++
 	}
 	if found > 0 {
-		x.add(stateOK, "hooks", "", "%s", cli.Counted(found, "hook"))
+		x.addFinding(stateOK, "hooks", "", "%s", cli.Counted(found, "hook"))
 	}
 }
 
@@ -217,18 +218,19 @@ func (x *examination) sources(ctx context.Context) error {
 		needsLogin := i >= 0 && infos[i].State == mcpclient.StateNeedsLogin
 		switch {
 		case needsLogin:
-			x.add(stateError, r.Name, "toolreg servers login "+cli.Quote(ui.Line(name)),
+			x.addFinding(stateError, r.Name, "toolreg servers login "+cli.Quote(ui.Line(name)),
 				"%s", cli.WithoutSource(infos[i].Error, r.Name))
 			x.fixable(fix{{"servers", "login", "--", name}})
 		case r.State == registry.StateFailed:
-			x.add(stateError, r.Name, remedyFor(r.Name, reg.Failure(r.Name)), "%s", cli.WithoutSource(r.Error, r.Name))
+			x.addFinding(stateError, r.Name, remedyFor(r.Name, reg.Failure(r.Name)),
+				"%s", cli.WithoutSource(r.Error, r.Name))
 			x.fixable(x.fixFor(s.Settings, r.Name))
 		case r.State == registry.StateSkipped:
-			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)
+			x.addFinding(stateInfo, r.Name, "", "not started: %s", r.Error)
 		default:
-			x.add(stateOK, r.Name, "", "%s in %d ms", cli.Counted(r.Tools, "tool"), r.DurationMs)
+			x.addFinding(stateOK, r.Name, "", "%s in %d ms", cli.Counted(r.Tools, "tool"), r.DurationMs)
 			if i >= 0 && infos[i].Deprecated != nil {
-				x.add(stateInfo, r.Name, "", "it uses %s", infos[i].DeprecatedText())
+				x.addFinding(stateInfo, r.Name, "", "it uses %s", infos[i].DeprecatedText())
 			}
 		}
 	}
@@ -270,7 +272,7 @@ func (x *examination) texts(ctx context.Context, s *engine.Session,
 		if severe[server] {
 			state = stateWarning
 		}
-		x.add(state, "texts of "+server, "toolreg servers check "+cli.Quote(ui.Line(server)),
+		x.addFinding(state, "texts of "+server, "toolreg servers check "+cli.Quote(ui.Line(server)),
 			"they may steer a model or hide something: %s", strings.Join(rules[server], ", "))
 	}
 	return nil
@@ -292,7 +294,7 @@ func (x *examination) keptNames(reg *registry.Registry) {
 	}
 	for _, source := range sources {
 		server, _ := registry.ServerOf(source)
-		x.add(stateInfo, source, "in rules, name "+server+"__"+names[source][0]+" instead of "+names[source][0],
+		x.addFinding(stateInfo, source, "in rules, name "+server+"__"+names[source][0]+" instead of "+names[source][0],
 			"names kept for its tools: %s", strings.Join(names[source], ", "))
 	}
 }

@@ -32,20 +32,20 @@ func (x *examination) folders() {
 		err = probe(d)
 	}
 	if err != nil {
-		x.add(stateError, "state folder", "set XDG_STATE_HOME to a folder that you can write to",
+		x.addFinding(stateError, "state folder", "set XDG_STATE_HOME to a folder that you can write to",
 			"answers, trust and the audit log cannot be saved: %s", err)
 	} else {
-		x.add(stateOK, "state folder", "", "%s", d.Path)
+		x.addFinding(stateOK, "state folder", "", "%s", d.Path)
 	}
 	d, err = x.env.Config.Folders.Cache("output")
 	if err == nil {
 		err = probe(d)
 	}
 	if err != nil {
-		x.add(stateWarning, "cache folder", "set XDG_CACHE_HOME to a folder that you can write to",
+		x.addFinding(stateWarning, "cache folder", "set XDG_CACHE_HOME to a folder that you can write to",
 			"output that is too large for a result cannot be saved: %s", err)
 	} else {
-		x.add(stateOK, "cache folder", "", "%s", filepath.Dir(d.Path))
+		x.addFinding(stateOK, "cache folder", "", "%s", filepath.Dir(d.Path))
 	}
 }
 
@@ -59,16 +59,16 @@ func (x *examination) cache(s *engine.Session) {
 	}
 	switch {
 	case err != nil:
-		x.add(stateWarning, "discovery cache",
+		x.addFinding(stateWarning, "discovery cache",
 			"set XDG_CACHE_HOME to a folder that you can write to", "it cannot be read: %s", err)
 	case len(kept) == 0 && ttl == 0:
-		x.add(stateInfo, "discovery cache", "",
+		x.addFinding(stateInfo, "discovery cache", "",
 			"disabled; set cache.discovery: 1h to use cached tool lists for an hour")
 	case len(kept) == 0:
-		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", ui.AgeText(ttl.Milliseconds()))
+		x.addFinding(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", ui.AgeText(ttl.Milliseconds()))
 	default:
 		oldest := time.Since(kept[0].Stored).Milliseconds()
-		x.add(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)",
+		x.addFinding(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)",
 			cli.Counted(len(kept), "listing"), (bytes+1023)/1024, ui.AgeText(max(oldest, 0)),
 			ui.AgeText(ttl.Milliseconds()))
 	}
@@ -89,16 +89,17 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 	env, err := values.ToolEnviron(ctx, s,
 		values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ)
 	if err != nil {
-		x.add(stateError, "env", "set the variable, or give it a default as in ${NAME:-x}", "the setting env: %s", err)
+		x.addFinding(stateError, "env", "set the variable, or give it a default as in ${NAME:-x}",
+			"the setting env: %s", err)
 		env = values.Environment(x.env.Config.Environ, nil, false)
 	}
 	x.path(env)
 	shell := builtin.Shell(env)
 	if path, err := (process.Spec{Argv: []string{shell}, Env: env}).Program(); err != nil {
-		x.add(stateError, "shell", "install bash, or add its folder to PATH",
+		x.addFinding(stateError, "shell", "install bash, or add its folder to PATH",
 			"run_shell_command finds no shell: %s", err)
 	} else {
-		x.add(stateOK, "shell", "", "%s", path)
+		x.addFinding(stateOK, "shell", "", "%s", path)
 	}
 	for name, c := range map[string]settings.Command{
 		"toolDiscoveryCommand": s.DiscoveryCommand, "toolCallCommand": s.CallCommand,
@@ -107,7 +108,7 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 			continue
 		}
 		if _, err := (process.Spec{Argv: c.Argv, Dir: s.ProjectRoot, Env: env}).Program(); err != nil {
-			x.add(stateError, name, "correct the setting at "+c.Origin.String(), "%s", err)
+			x.addFinding(stateError, name, "correct the setting at "+c.Origin.String(), "%s", err)
 		}
 	}
 }
@@ -116,7 +117,7 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 func (x *examination) path(env []string) {
 	value, ok := expand.Find(env, "PATH")
 	if !ok || value == "" {
-		x.add(stateError, "PATH", "set PATH", "it is empty, so no program can be found by name")
+		x.addFinding(stateError, "PATH", "set PATH", "it is empty, so no program can be found by name")
 		return
 	}
 	good, odd := 0, []string{}
@@ -128,11 +129,11 @@ func (x *examination) path(env []string) {
 		}
 	}
 	if len(odd) > 0 {
-		x.add(stateWarning, "PATH", "remove them, or make them absolute",
+		x.addFinding(stateWarning, "PATH", "remove them, or make them absolute",
 			"entries that are not absolute are ignored: %s", strings.Join(odd, ", "))
 		return
 	}
-	x.add(stateOK, "PATH", "", "%s", cli.Counted(good, "folder"))
+	x.addFinding(stateOK, "PATH", "", "%s", cli.Counted(good, "folder"))
 }
 
 // auditLog checks the whole log.
@@ -148,13 +149,14 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	})
 	switch {
 	case err != nil:
-		x.add(stateError, "audit", "move the file away", "the log cannot be read: %s", err)
+		x.addFinding(stateError, "audit", "move the file away", "the log cannot be read: %s", err)
 	case damaged > 0:
-		x.add(stateWarning, "audit", "toolreg audit skips them", "calls in the log: %d, damaged lines: %d", n, damaged)
+		x.addFinding(stateWarning, "audit", "toolreg audit skips them",
+			"calls in the log: %d, damaged lines: %d", n, damaged)
 	case n == 0:
-		x.add(stateOK, "audit", "", "no calls in the log yet")
+		x.addFinding(stateOK, "audit", "", "no calls in the log yet")
 	default:
-		x.add(stateOK, "audit", "", "%s in the log, the last at %s",
+		x.addFinding(stateOK, "audit", "", "%s in the log, the last at %s",
 			cli.Counted(n, "call"), last.Local().Format(time.DateTime))
 	}
 }
@@ -162,17 +164,18 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 // terminal reports whether questions can be asked.
 func (x *examination) terminal() {
 	if n := process.Depth(x.env.Config.Environ); n > 0 {
-		x.add(stateInfo, "terminal", "", "%s is %d: inside a tool's run nobody can be asked", process.DepthVariable, n)
+		x.addFinding(stateInfo, "terminal", "",
+			"%s is %d: inside a tool's run nobody can be asked", process.DepthVariable, n)
 		return
 	}
 	tty, err := ui.OpenTTY()
 	if err != nil {
-		x.add(stateInfo, "terminal", "",
+		x.addFinding(stateInfo, "terminal", "",
 			"not available: calls that need an answer fail with exit code 6, or are allowed with --yes")
 		return
 	}
 	_ = tty.Close() // nothing was written
-	x.add(stateOK, "terminal", "", "questions can be asked")
+	x.addFinding(stateOK, "terminal", "", "questions can be asked")
 }
 
 // kept reports where the sockets of servers that outlast a run are, and what ends with them.
@@ -180,11 +183,11 @@ func (x *examination) kept(ctx context.Context, s *settings.Settings) {
 	names, folder, err := sources.Kept(ctx, x.env.Config.Folders, s)
 	switch {
 	case err != nil:
-		x.add(stateWarning, "kept servers",
+		x.addFinding(stateWarning, "kept servers",
 			"set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access",
 			"%s end with each run: %v", strings.Join(names, ", "), err)
 	case len(names) > 0:
-		x.add(stateOK, "kept servers", "",
+		x.addFinding(stateOK, "kept servers", "",
 			"%s; sockets in %s; if the process that keeps a server is killed, the server and its session end, or its whole sandbox",
 			strings.Join(names, ", "), folder)
 	}
@@ -205,15 +208,15 @@ func (x *examination) sandbox(s *settings.Settings) {
 		}
 	}
 	if missing == "" {
-		x.add(stateOK, "sandbox", "", "available: %s", strings.Join(has, ", "))
+		x.addFinding(stateOK, "sandbox", "", "available: %s", strings.Join(has, ", "))
 		return
 	}
 	if len(has) == 0 {
 		has = []string{"nothing"}
 	}
-	x.add(stateInfo, "sandbox", "", "the sandbox is not available: %s; the system supports %s",
+	x.addFinding(stateInfo, "sandbox", "", "the sandbox is not available: %s; the system supports %s",
 		missing, strings.Join(has, ", "))
 	for _, setting := range wanted {
-		x.add(stateWarning, "sandbox", "", "%s, but the sandbox is not available", setting)
+		x.addFinding(stateWarning, "sandbox", "", "%s, but the sandbox is not available", setting)
 	}
 }

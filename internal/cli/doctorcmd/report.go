@@ -93,7 +93,7 @@ type examination struct {
 	findings []finding
 }
 
-func (x *examination) add(state, subject, remedy, format string, args ...any) {
+func (x *examination) addFinding(state, subject, remedy, format string, args ...any) {
 	x.findings = append(x.findings,
 		finding{State: state, Subject: subject, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
@@ -112,7 +112,7 @@ func (x *examination) diagnostics(subject string, diags []registry.Diagnostic) {
 		if d.Source != "" {
 			about = d.Source
 		}
-		x.add(string(d.Severity), about, d.Hint, "%s", message)
+		x.addFinding(string(d.Severity), about, d.Hint, "%s", message)
 		if d.Code == settings.CodeProjectUntrusted && d.Hint != "" {
 			x.fixable(fix{{"trust", "grant"}})
 		}

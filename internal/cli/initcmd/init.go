@@ -168,7 +168,7 @@ func run(ctx context.Context, e *cli.Env, name string) error {
 		d.Found = nil // they matter only to the others
 	}
 	note, how := e.Config.GeminiSettings(s)
-	return print(e.IO, d, note, how)
+	return printDocument(e.IO, d, note, how)
 }
 
 // choose returns the way of a name, or asks for one.
@@ -307,7 +307,7 @@ func programsOf(found []imports.Found) []string {
 	return out
 }
 
-func print(ios *cli.IO, d initDocument, note, how string) error {
+func printDocument(ios *cli.IO, d initDocument, note, how string) error {
 	var b strings.Builder
 	if d.Created != "" {
 		fmt.Fprintf(&b, "created %s\n", ui.Line(d.Created))

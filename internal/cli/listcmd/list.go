@@ -110,7 +110,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 		return err
 	}
 	o.Tool = strings.Join(globs, "")
-	f, err := o.find(ctx, s)
+	f, err := o.findTools(ctx, s)
 	if f.reg == nil {
 		return err
 	}

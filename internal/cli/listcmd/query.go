@@ -34,7 +34,7 @@ type Query struct {
 
 // Document lists tools of a session.
 func (q *Query) Document(ctx context.Context, s *engine.Session) (Document, error) {
-	f, err := q.find(ctx, s)
+	f, err := q.findTools(ctx, s)
 	if err != nil {
 		return Document{}, err
 	}
@@ -60,10 +60,10 @@ func (q *Query) document(f found) Document {
 	return d
 }
 
-// find finds the tools and what is known of those that are hidden. If ctx ends, it
+// findTools finds the tools and what is known of those that are hidden. If ctx ends, it
 // returns what was loaded before. With an error it returns the registry, if there is one,
 // and its diagnostics.
-func (q *Query) find(ctx context.Context, s *engine.Session) (found, error) {
+func (q *Query) findTools(ctx context.Context, s *engine.Session) (found, error) {
 	reg, tools, err := q.tools(ctx, s)
 	if reg == nil {
 		return found{}, err

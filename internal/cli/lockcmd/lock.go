@@ -185,7 +185,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	} else {
 		doc.OK = len(doc.Changes) == 0 && !slices.ContainsFunc(left, func(u unasked) bool { return u.unknown })
 	}
-	if err := o.print(e.IO, doc); err != nil {
+	if err := o.printDocument(e.IO, doc); err != nil {
 		return err
 	}
 	if !doc.OK {
@@ -291,7 +291,7 @@ func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File) {
 	}
 }
 
-func (o *options) print(ios *cli.IO, doc lockDocument) error {
+func (o *options) printDocument(ios *cli.IO, doc lockDocument) error {
 	if ios.JSON {
 		return ios.PrintJSON(doc)
 	}

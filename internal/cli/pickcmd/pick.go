@@ -71,16 +71,16 @@ func pick(ctx context.Context, e *cli.Env, s *engine.Session) (name string, comp
 				loaded <- false
 			}
 		}()
-		loaded <- load(loading, s, listings, e.IO.Color(true))
+		loaded <- sendListings(loading, s, listings, e.IO.Color(true))
 	}()
 	name, err = picker.Pick(loading, picker.Options{TTY: tty, Listings: listings, Enter: "call it"})
 	cancel(nil)
 	return name, <-loaded, err
 }
 
-// load sends the available tools, beginning with the built-in ones, and reports
+// sendListings sends the available tools, beginning with the built-in ones, and reports
 // whether all sources were loaded.
-func load(ctx context.Context, s *engine.Session, listings chan<- picker.Listing, color bool) bool {
+func sendListings(ctx context.Context, s *engine.Session, listings chan<- picker.Listing, color bool) bool {
 	send := func(reg *registry.Registry, note string) bool {
 		listing, err := newListing(ctx, s, reg, note, color)
 		if err != nil { // the call will report it

@@ -58,7 +58,7 @@ func readHelp(help string) *scriptHelp {
 			var e entry
 			e, i = readEntry(lines, i)
 			for _, p := range readOption(e) {
-				h.add(p)
+				h.addParam(p)
 			}
 		case inUsage && indented:
 			usage = append(usage, trimmed)
@@ -84,7 +84,7 @@ func readHelp(help string) *scriptHelp {
 		if e, ok := described[p.name]; ok {
 			p.describe(e.description)
 		}
-		h.add(p)
+		h.addParam(p)
 	}
 	return h
 }
@@ -116,8 +116,8 @@ func readEntry(lines []string, i int) (e entry, last int) {
 // indentOf returns the number of blanks at the start of a line.
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
-// add adds a param unless there is one of its name.
-func (h *scriptHelp) add(p helpParam) {
+// addParam adds a param unless there is one of its name.
+func (h *scriptHelp) addParam(p helpParam) {
 	if p.name != "" && len(h.params) < maxHelpParams &&
 		!slices.ContainsFunc(h.params, func(have helpParam) bool { return have.name == p.name }) {
 		h.params = append(h.params, p)

@@ -57,7 +57,7 @@ Exit codes: 0, 1 (it cannot be written), 2, 5 (you said no).`,
 		Args:              cli.ArgsBetween(1, 2, "the name of the plugin"),
 		ValidArgsFunction: complete.Args(cobra.NoFileCompletions, complete.Files, cobra.NoFileCompletions),
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			if err := o.check(argv[0]); err != nil {
+			if err := o.checkArgs(argv[0]); err != nil {
 				return err
 			}
 			if len(argv) == 1 {
@@ -87,8 +87,8 @@ type newPlugin struct {
 	Files []string `json:"files"`
 }
 
-// check returns the mistakes in the arguments.
-func (o *newOptions) check(name string) error {
+// checkArgs returns the mistakes in the arguments.
+func (o *newOptions) checkArgs(name string) error {
 	switch {
 	case !discover.IsPluginID(name):
 		return &cli.UsageError{

@@ -168,7 +168,7 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	if err := checkProgram(program); err != nil {
 		return err
 	}
-	files, err := read(e, program, names)
+	files, err := readRuleFiles(e, program, names)
 	if err != nil {
 		return err
 	}
@@ -183,8 +183,8 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 		imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Notes)}, found.Notes)
 }
 
-// read reads the named file or stdin, or without a name all files of the program.
-func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error) {
+// readRuleFiles reads the named file or stdin, or without a name all files of the program.
+func readRuleFiles(e *cli.Env, program string, names []string) ([]agents.RuleFile, error) {
 	if len(names) == 1 && names[0] == "-" {
 		data, err := io.ReadAll(io.LimitReader(e.IO.In, document.MaxFile+1))
 		return []agents.RuleFile{{Path: "stdin", Data: data}}, err

@@ -176,8 +176,8 @@ func (h *host) provide(life, ctx context.Context, r *rpc.Request, p provideParam
 	})
 }
 
-// find finds a tool in a session.
-func (h *host) find(life, ctx context.Context, r *rpc.Request,
+// findTool finds a tool in a session.
+func (h *host) findTool(life, ctx context.Context, r *rpc.Request,
 	s *held, name string, q engine.Query) (engine.Found, error) {
 	f, err := within(life, ctx, h, s,
 		func(ctx context.Context, s *engine.Session) (engine.Found, error) { return s.Tools.Find(ctx, name, q) })
@@ -194,7 +194,7 @@ func (h *host) call(life, ctx context.Context, r *rpc.Request, p callParams) (ca
 	s, done := h.borrow()
 	defer done()
 	ctx, c := r.Call(ctx, &h.Host, nil)
-	f, err := h.find(life, ctx, r, s, p.Tool, engine.Query{Call: true, Reach: true})
+	f, err := h.findTool(life, ctx, r, s, p.Tool, engine.Query{Call: true, Reach: true})
 	if err != nil {
 		return callcmd.Document{}, err
 	}
@@ -256,7 +256,7 @@ func (h *host) answer(life, ctx context.Context, r *rpc.Request, p answerParams)
 	d := &callcmd.Dialogue{
 		Session: s.Session, Format: format, Declared: b.declared, Hold: p.Hold, Parallel: p.Parallel, Line: r,
 		Find: func(ctx context.Context, name string, q engine.Query) (engine.Found, error) {
-			return h.find(engine.WithScope(life, b.declared, nil), ctx, r, s, name, q) // life loads what is found
+			return h.findTool(engine.WithScope(life, b.declared, nil), ctx, r, s, name, q) // life loads what is found
 		},
 		Diagnose: func(diags []registry.Diagnostic) { h.diagnose(r, diags, nil) },
 		Begin: func(ctx context.Context, i int, call registry.Call) (context.Context, registry.Call) {

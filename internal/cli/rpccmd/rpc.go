@@ -47,7 +47,7 @@ Exit codes: 0, 1, 2, 143.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.schema || o.typescript {
-				return o.print(e)
+				return o.printSchema(e)
 			}
 			return run(cmd.Context(), e, o)
 		},
@@ -58,8 +58,8 @@ Exit codes: 0, 1, 2, 143.`,
 	return cmd
 }
 
-// print prints the description of the messages.
-func (o *options) print(e *cli.Env) error {
+// printSchema prints the description of the messages.
+func (o *options) printSchema(e *cli.Env) error {
 	if o.schema && o.typescript {
 		return &cli.UsageError{Err: errors.New("--schema and --typescript cannot be used together")}
 	}

@@ -86,7 +86,7 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 		return &cli.UsageError{Err: errors.New("the script is read from stdin, which is a terminal"),
 			Hint: "toolreg run - < FILE"}
 	}
-	text, err := read(ctx, e, file)
+	text, err := readScript(ctx, e, file)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 		name = "stdin"
 	}
 	if o.check {
-		return check(ctx, e, s, name, text)
+		return checkScript(ctx, e, s, name, text)
 	}
 	f := s.Scripts.Tool(ctx, name)
 	if params, err = json.Marshal(map[string]any{"script": string(text), "params": json.RawMessage(params)}); err != nil {
@@ -124,8 +124,8 @@ func (e paramsError) Unwrap() error { return e.error }
 // Hint says where the params are explained.
 func (paramsError) Hint() string { return "see toolreg run --help" }
 
-// read reads the script.
-func read(ctx context.Context, e *cli.Env, file string) (text []byte, err error) {
+// readScript reads the script.
+func readScript(ctx context.Context, e *cli.Env, file string) (text []byte, err error) {
 	if text, err = e.Config.ReadInput(ctx, file, "the script", maxScript); err != nil {
 		err = &cli.UsageError{Err: fmt.Errorf("reading the script: %w", err)}
 	}
@@ -186,8 +186,8 @@ type Document struct {
 	Findings []engine.Finding `json:"findings"` // in the order of the script
 }
 
-// check reports the mistakes in a script without running it.
-func check(ctx context.Context, e *cli.Env, s *engine.Session, name string, text []byte) error {
+// checkScript reports the mistakes in a script without running it.
+func checkScript(ctx context.Context, e *cli.Env, s *engine.Session, name string, text []byte) error {
 	findings, reg, err := s.Scripts.Check(ctx, name, text)
 	if reg != nil {
 		e.IO.DiagnoseExcept(s.Tools.Diagnostics(reg), err)

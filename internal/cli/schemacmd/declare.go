@@ -98,7 +98,7 @@ func (r *Request) Names(ctx context.Context, s *engine.Session) (names []string,
 // denied ones.
 func (r *Request) offered(ctx context.Context, s *engine.Session, names []string,
 	note noteFunc) (*registry.Registry, []*registry.Tool, error) {
-	reg, tools, err := r.wanted(ctx, s, names)
+	reg, tools, err := r.selectTools(ctx, s, names)
 	if reg != nil {
 		note(s.Tools.Diagnostics(reg), err)
 	}
@@ -117,9 +117,9 @@ func (r *Request) offered(ctx context.Context, s *engine.Session, names []string
 	return reg, tools, err
 }
 
-// wanted returns the tools in registry order. If there is a registry, it is returned even
+// selectTools returns the tools in registry order. If there is a registry, it is returned even
 // with an error.
-func (r *Request) wanted(ctx context.Context, s *engine.Session,
+func (r *Request) selectTools(ctx context.Context, s *engine.Session,
 	names []string) (*registry.Registry, []*registry.Tool, error) {
 	if len(names) > 0 {
 		reg, tools, err := s.Tools.FindAll(ctx, names...)

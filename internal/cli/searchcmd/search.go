@@ -110,8 +110,8 @@ type found struct {
 	noticed  []registry.Diagnostic
 }
 
-// find searches the tools of a session.
-func (q *Query) find(ctx context.Context, s *engine.Session) (f found, err error) {
+// findTools searches the tools of a session.
+func (q *Query) findTools(ctx context.Context, s *engine.Session) (f found, err error) {
 	if f.reg, err = q.Load(ctx, s); err != nil {
 		return f, err
 	}
@@ -130,7 +130,7 @@ func (q *Query) Document(ctx context.Context, s *engine.Session) (Document, erro
 	if err := q.check(); err != nil {
 		return Document{}, err
 	}
-	f, err := q.find(ctx, s)
+	f, err := q.findTools(ctx, s)
 	return q.document(f), err
 }
 
@@ -169,7 +169,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	f, err := o.find(ctx, s)
+	f, err := o.findTools(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 		if err := engine.CheckPreset(o.preset); err != nil {
 			return err
 		}
-		args, err := given(e.Config, cmd.Flags())
+		args, err := givenFlags(e.Config, cmd.Flags())
 		if err != nil {
 			return err
 		}
@@ -114,14 +114,14 @@ func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 			args = append([]string{"--preset", builtin.PresetMCP}, args...)
 			e.IO.Notef("%s has file and shell tools of its own, so the built-in ones are left out; --preset full keeps them", c.name)
 		}
-		return o.print(e, c, append([]string{"serve"}, args...), set.Serve)
+		return o.printEntry(e, c, append([]string{"serve"}, args...), set.Serve)
 	}
 	return &cli.UsageError{Err: fmt.Errorf("unknown client %q", o.printConfig),
 		Hint: "one of " + strings.Join(clientNames(), ", ")}
 }
 
-// print prints the entry of a client for a command line of toolreg.
-func (o *options) print(e *cli.Env, c clientConfig, args []string, set settings.Serve) error {
+// printEntry prints the entry of a client for a command line of toolreg.
+func (o *options) printEntry(e *cli.Env, c clientConfig, args []string, set settings.Serve) error {
 	entry, file := c.stdio, c.file
 	url, login := "", o.http != "" && usesOAuth(set.OAuth)
 	noToken := o.noAuth || login
@@ -175,8 +175,8 @@ func quoteAll(words []string) string {
 	return "[" + strings.Join(quoted, ",") + "]"
 }
 
-// given returns the flags of the command line, with absolute paths, except --print-config.
-func given(config *cli.Config, flags *pflag.FlagSet) (args []string, err error) {
+// givenFlags returns the flags of the command line, with absolute paths, except --print-config.
+func givenFlags(config *cli.Config, flags *pflag.FlagSet) (args []string, err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
 		if list, ok := f.Value.(pflag.SliceValue); ok {

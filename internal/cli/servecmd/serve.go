@@ -99,7 +99,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 			if cmd.Flags().Changed("token-file") && o.tokenFile == "" {
 				return &cli.UsageError{Err: errors.New("--token-file: the name of the file is empty")}
 			}
-			if err := o.check(); err != nil {
+			if err := o.checkFlags(); err != nil {
 				return err
 			}
 			if o.printConfig != "" {
@@ -143,8 +143,8 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	return cmd
 }
 
-// check returns an error for flags that cannot be used together.
-func (o *options) check() error {
+// checkFlags returns an error for flags that cannot be used together.
+func (o *options) checkFlags() error {
 	switch {
 	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"),

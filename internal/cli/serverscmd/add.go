@@ -93,7 +93,7 @@ Refer to secrets instead of writing them into the file, as in
 			if err != nil {
 				return &cli.UsageError{Err: err, Hint: "see toolreg servers add --help"}
 			}
-			return o.target.run(cmd.Context(), e, additions{entry}, false)
+			return o.target.addServers(cmd.Context(), e, additions{entry}, false)
 		},
 	}
 	f := cmd.Flags()
@@ -264,8 +264,8 @@ func (a additions) apply(file string, data []byte) (out []byte, err error) {
 	return data, nil
 }
 
-// run adds servers. If list is set, the JSON output is a list.
-func (t *target) run(ctx context.Context, e *cli.Env, all additions, list bool) error {
+// addServers adds servers. If list is set, the JSON output is a list.
+func (t *target) addServers(ctx context.Context, e *cli.Env, all additions, list bool) error {
 	s, err := beforeChange(ctx, e.Config)
 	if err != nil {
 		return err
@@ -308,7 +308,7 @@ toolreg connects to each at once, as servers add does.`, editCodes),
 			if err != nil {
 				return err
 			}
-			return t.run(cmd.Context(), e, all, true)
+			return t.addServers(cmd.Context(), e, all, true)
 		},
 	}
 	t.flags(cmd)

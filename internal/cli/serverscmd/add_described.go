@@ -79,7 +79,7 @@ func addDescribed(ctx context.Context, e *cli.Env, t *target, o *describedOption
 	if err := q.confirm(ctx, e, q.about(true), "Add it?"); err != nil {
 		return err
 	}
-	if err := write(ctx, e, t, s, in); err != nil {
+	if err := writeInstalled(ctx, e, t, s, in); err != nil {
 		return err
 	}
 	return i.Remember(ctx, d)
@@ -404,8 +404,8 @@ func openTTY(e *cli.Env) (*ui.TTY, error) {
 	return e.Person.Open()
 }
 
-// write stores the secrets and writes the entry.
-func write(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, in *install.Installation) error {
+// writeInstalled stores the secrets and writes the entry.
+func writeInstalled(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, in *install.Installation) error {
 	entry, err := in.Entry()
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 	if err != nil {
 		return err
 	}
-	return t.run(ctx, e, chosen, true)
+	return t.addServers(ctx, e, chosen, true)
 }
 
 // toImport returns the servers to copy. If there are none, it prints why.

@@ -119,7 +119,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 			Code: "not_kept", Message: "servers with keep end with each run: " + err.Error(),
 			Hint: "set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access"})
 	}
-	if err := print(e.IO, doc); err != nil {
+	if err := printServers(e.IO, doc); err != nil {
 		return err
 	}
 	return o.NamedFailure(reg, names)
@@ -145,7 +145,7 @@ func State(ctx context.Context, s *engine.Session, names []string) (Document, *r
 	return Document{append(sources.Infos(reg, on, off), sources.APIInfos(ctx, reg, apis)...)}, reg, nil
 }
 
-func print(ios *cli.IO, doc Document) error {
+func printServers(ios *cli.IO, doc Document) error {
 	if ios.JSON {
 		return ios.PrintJSON(map[string][]mcpclient.Info{"servers": doc.Servers})
 	}

@@ -98,7 +98,7 @@ type upgrade struct {
 }
 
 func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedServer, error) {
-	file, err := u.find(e, name)
+	file, err := u.findServer(e, name)
 	if err != nil {
 		return upgradedServer{}, err
 	}
@@ -189,8 +189,8 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 		i.Remember(ctx, latest)
 }
 
-// find finds the server and the file with its entry.
-func (u *upgrade) find(e *cli.Env, name string) (file string, err error) {
+// findServer finds the server and the file with its entry.
+func (u *upgrade) findServer(e *cli.Env, name string) (file string, err error) {
 	if u.settings.API(name) != nil {
 		return "", &cli.UsageError{Err: fmt.Errorf("%q is an API, which was not added from a registry", name)}
 	}

@@ -95,19 +95,19 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	if e.IO.JSON {
 		shown := []shownSetting{}
 		for _, v := range values {
-			shown = append(shown, shownSetting{v.Key, v.JSON, v.Origin.String(), others(v), v.Origin.Scope})
+			shown = append(shown, shownSetting{v.Key, v.JSON, v.Origin.String(), earlierOrigins(v), v.Origin.Scope})
 		}
 		return e.IO.PrintJSON(map[string][]shownSetting{"settings": shown})
 	}
 	t := ui.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}, Whole: []string{"VALUE"}}
 	for _, v := range values {
-		t.Add(v.Key, string(v.JSON), strings.Join(append(others(v), v.Origin.String()), ", "))
+		t.Add(v.Key, string(v.JSON), strings.Join(append(earlierOrigins(v), v.Origin.String()), ", "))
 	}
 	return e.IO.PrintTable(&t)
 }
 
-// others returns the origins of a combined value in earlier scopes.
-func others(v merge.Value) []string {
+// earlierOrigins returns the origins of a combined value in earlier scopes.
+func earlierOrigins(v merge.Value) []string {
 	var out []string
 	for _, o := range v.Others {
 		out = append(out, o.String())

@@ -46,13 +46,13 @@ failed), 124 (time limit).`,
 		ValidArgsFunction: complete.Args(completeIDs(e)),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if len(argv) > 0 {
-				return show(cmd.Context(), e, argv[0], o.wait)
+				return showTask(cmd.Context(), e, argv[0], o.wait)
 			}
 			if o.wait {
 				return &cli.UsageError{Err: errors.New("--wait needs the id of a task"),
 					Hint: "toolreg tasks lists them"}
 			}
-			return list(e)
+			return listTasks(e)
 		},
 	}
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the task is done")
@@ -65,7 +65,7 @@ A task that has ended is not canceled: "toolreg tasks ID" prints its result.
 Exit codes: 0 (also if the task had ended), 2, 3 (no such task), 5 (inside a tool's
 run), 7, 8 (its server failed).`,
 		Example: "  toolreg tasks cancel 3f9a",
-		RunE:    func(cmd *cobra.Command, argv []string) error { return cancel(cmd.Context(), e, argv[0]) },
+		RunE:    func(cmd *cobra.Command, argv []string) error { return cancelTask(cmd.Context(), e, argv[0]) },
 	})
 	return cmd
 }
@@ -90,7 +90,7 @@ type canceled struct {
 	Canceled bool `json:"canceled"` // false if the task had already ended
 }
 
-func list(e *cli.Env) error {
+func listTasks(e *cli.Env) error {
 	all, err := engine.ListTasks(e.Config.Folders)
 	if err != nil {
 		return err
@@ -116,8 +116,8 @@ func completeIDs(e *cli.Env) cobra.CompletionFunc {
 	}
 }
 
-// find returns a task and its server.
-func find(ctx context.Context, e *cli.Env, id string) (*engine.Session, engine.Task, *mcpclient.Source, error) {
+// findTask returns a task and its server.
+func findTask(ctx context.Context, e *cli.Env, id string) (*engine.Session, engine.Task, *mcpclient.Source, error) {
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return nil, engine.Task{}, nil, err
@@ -126,8 +126,8 @@ func find(ctx context.Context, e *cli.Env, id string) (*engine.Session, engine.T
 	return s, task, server, err
 }
 
-func show(ctx context.Context, e *cli.Env, id string, wait bool) error {
-	s, task, server, err := find(ctx, e, id)
+func showTask(ctx context.Context, e *cli.Env, id string, wait bool) error {
+	s, task, server, err := findTask(ctx, e, id)
 	if err != nil {
 		return err
 	}
@@ -189,11 +189,11 @@ func forgotten(ctx context.Context, s *engine.Session, task engine.Task, err err
 		task.Server, engine.ErrNoTask)
 }
 
-func cancel(ctx context.Context, e *cli.Env, id string) error {
+func cancelTask(ctx context.Context, e *cli.Env, id string) error {
 	if err := e.Config.RefuseInside("canceling tasks"); err != nil {
 		return err
 	}
-	s, task, server, err := find(ctx, e, id)
+	s, task, server, err := findTask(ctx, e, id)
 	if err != nil {
 		return err
 	}

@@ -64,8 +64,8 @@ type holders struct {
 	standing map[state.Holder]settings.Standing
 }
 
-// read reads the holders from a record. If there is no record, err says why.
-func (o *Options) read(record *state.Names, err error) (holders, error) {
+// readHolders reads the holders from a record. If there is no record, err says why.
+func (o *Options) readHolders(record *state.Names, err error) (holders, error) {
 	h := holders{set: o.Settings, record: record, standing: map[state.Holder]settings.Standing{}}
 	if err == nil {
 		h.held, err = record.Read()
@@ -86,8 +86,8 @@ func (h *holders) first(all []state.Holder) *state.Holder {
 	return nil
 }
 
-// left returns a copy of the holders without those whose entries were removed from the settings.
-func (h *holders) left(all []state.Holder) []state.Holder {
+// remaining returns a copy of the holders without those whose entries were removed from the settings.
+func (h *holders) remaining(all []state.Holder) []state.Holder {
 	return slices.DeleteFunc(slices.Clone(all),
 		func(one state.Holder) bool { return h.stands(one) == settings.EntryGone })
 }
@@ -151,7 +151,7 @@ func (n *Names) load() {
 		unread = nil
 	}
 	var err error
-	if n.holders, err = n.opts.read(Open(n.opts.Settings, n.opts.Folders)); err != nil && n.record != nil {
+	if n.holders, err = n.opts.readHolders(Open(n.opts.Settings, n.opts.Folders)); err != nil && n.record != nil {
 		unread, hint = err, hintForget
 	}
 	if n.blind = unread != nil; n.blind {
@@ -297,6 +297,6 @@ func (n *Names) merge(all map[string][]state.Holder, given []registry.GivenName,
 		if stored && file == "" {
 			continue
 		}
-		all[g.Name] = append(n.left(all[g.Name]), state.Holder{Server: g.Server, File: file, Unsure: g.Unsure})
+		all[g.Name] = append(n.remaining(all[g.Name]), state.Holder{Server: g.Server, File: file, Unsure: g.Unsure})
 	}
 }

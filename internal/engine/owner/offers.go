@@ -70,7 +70,7 @@ func (o *Offers) load() {
 	}
 	o.loaded = true
 	var err error
-	if o.holders, err = o.opts.read(o.opts.Folders.OfferNames(realRoot(o.opts.Settings))); err != nil {
+	if o.holders, err = o.opts.readHolders(o.opts.Folders.OfferNames(realRoot(o.opts.Settings))); err != nil {
 		o.opts.unknown("it is not known to which server resources and prompts belong: "+err.Error(), hintForget)
 	}
 }
@@ -118,7 +118,7 @@ func (o *Offers) Keep(ctx context.Context, given []Offer) {
 		for _, name := range given {
 			key := name.key()
 			file := o.fileOf(name.Server)
-			if len(o.left(all[key])) > 0 || len(key) > maxOffer ||
+			if len(o.remaining(all[key])) > 0 || len(key) > maxOffer ||
 				count[name.Server] >= maxOffers || stored && file == "" {
 				continue
 			}

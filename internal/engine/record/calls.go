@@ -58,8 +58,8 @@ type Calls struct {
 // NewCalls returns what records the calls of a session. It opens nothing.
 func NewCalls(o Options) *Calls { return &Calls{opts: o} }
 
-// open returns the log. It fails if there is no state folder.
-func (a *Calls) open() (*audit.Log, error) {
+// openLog returns the log. It fails if there is no state folder.
+func (a *Calls) openLog() (*audit.Log, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.log != nil {
@@ -108,10 +108,10 @@ func OpenLog(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
 	return &audit.Log{Dir: d, MaxSize: set.MaxSize, Keep: set.Keep}, nil
 }
 
-// add writes an entry to the audit log if there is one.
-func (a *Calls) add(ctx context.Context, e audit.Entry) {
+// addEntry writes an entry to the audit log if there is one.
+func (a *Calls) addEntry(ctx context.Context, e audit.Entry) {
 	e.Project = a.opts.Settings.ProjectRoot
-	log, err := a.open()
+	log, err := a.openLog()
 	if err == nil {
 		err = log.Add(context.WithoutCancel(ctx), e)
 	}
@@ -175,7 +175,7 @@ func (a *Calls) Call(ctx context.Context, r exec.Record) {
 			e.Params = a.opts.Mask.Params(r.Call.Params)
 		}
 	}
-	a.add(ctx, e)
+	a.addEntry(ctx, e)
 }
 
 // Refused logs a call that was refused without a policy decision because its params could
@@ -194,7 +194,7 @@ func (a *Calls) Refused(ctx context.Context, t *registry.Tool, err error) error 
 		}
 		if a.opts.Settings.Audit.Enabled && e.Outcome == audit.Invalid {
 			e.ParamsSHA256 = ""
-			a.add(ctx, e)
+			a.addEntry(ctx, e)
 		}
 	}
 	return err
@@ -335,7 +335,7 @@ func (a *Calls) Question(ctx context.Context, q ask.Elicitation, action string, 
 	if e.Code != "" {
 		_, e.Exit = a.opts.Outcome(ctx, registry.ErrDenied)
 	}
-	a.add(ctx, e)
+	a.addEntry(ctx, e)
 }
 
 // Denied logs a request for a prompt or a resource that a rule denied; t is the tool as which it is
@@ -352,7 +352,7 @@ func (a *Calls) Denied(ctx context.Context, t *registry.Tool, o policy.Offer, re
 		e.URI = a.opts.Mask.Message(form)
 	}
 	e.Code, e.Exit = a.opts.Outcome(ctx, registry.ErrDenied)
-	a.add(ctx, e)
+	a.addEntry(ctx, e)
 }
 
 // errorText returns the error of a failed call; "" if the call did not fail.

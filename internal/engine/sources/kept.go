@@ -250,7 +250,7 @@ func (a *links) server(o mcpclient.Options, client string) *mcpclient.Source {
 	defer a.mu.Unlock()
 	at := place{o.Server.Name, client}
 	if a.earlier != nil {
-		if l := a.earlier.all[at]; l != nil && goesOn(l, &o) &&
+		if l := a.earlier.all[at]; l != nil && canContinue(l, &o) &&
 			a.confiner.Same(confine.Server(at.server), a.earlier.confiner) {
 			a.all[at], a.shared[l] = l, &o
 			return l.source
@@ -260,9 +260,9 @@ func (a *links) server(o mcpclient.Options, client string) *mcpclient.Source {
 	return a.all[at].source
 }
 
-// goesOn reports whether a server can go on with other options, because nothing that matters to
+// canContinue reports whether a server can go on with other options, because nothing that matters to
 // its process differs. One that failed does not: the change may have mended it.
-func goesOn(l *link, o *mcpclient.Options) bool {
+func canContinue(l *link, o *mcpclient.Options) bool {
 	before := l.now.Load()
 	return l.source.Info().State != mcpclient.StateFailed &&
 		(before.Folder == nil) == (o.Folder == nil) && (before.Sample == nil) == (o.Sample == nil) &&

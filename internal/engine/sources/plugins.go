@@ -87,11 +87,11 @@ type pluginFinder struct {
 func (f *pluginFinder) find(ctx context.Context) {
 	if p := f.programs.Settings.Project; p != nil && !f.programs.Settings.Globals.NoProject {
 		dir := filepath.Join(f.programs.Settings.ProjectRoot, ".toolreg", "plugins")
-		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
+		f.addPlugins(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
 	}
 	if user := settings.UserFolder(f.programs.Environ); user != "" && !f.programs.Settings.Globals.NoUser {
 		dir := filepath.Join(user, "plugins")
-		f.add(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
+		f.addPlugins(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
 	}
 	for _, e := range f.programs.Settings.PluginPaths.Entries {
 		f.addSetting(ctx, e)
@@ -99,9 +99,10 @@ func (f *pluginFinder) find(ctx context.Context) {
 	f.markUnusable()
 }
 
-// add adds the plugins of one place; project is set if they are covered by a
+// addPlugins adds the plugins of one place; project is set if they are covered by a
 // grant of the project.
-func (f *pluginFinder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
+func (f *pluginFinder) addPlugins(ctx context.Context, place string, at discover.PluginPlace,
+	project *settings.Project) {
 	f.searched = append(f.searched, at.Path)
 	if project != nil {
 		at.Root = f.programs.Settings.ProjectRoot
@@ -139,9 +140,9 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 				e.Value),
 			"write it relative to the project root")
 	case inside:
-		f.add(ctx, PlaceSetting, at, f.programs.Settings.Project)
+		f.addPlugins(ctx, PlaceSetting, at, f.programs.Settings.Project)
 	default:
-		f.add(ctx, PlaceSetting, at, nil)
+		f.addPlugins(ctx, PlaceSetting, at, nil)
 	}
 }
 

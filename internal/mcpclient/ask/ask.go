@@ -224,8 +224,8 @@ func (r *Request) Declined() []string {
 	return r.declined
 }
 
-// answered stores the reason in an answer, if there is one.
-func (r *Request) answered(a Answer) {
+// setReason stores the reason in an answer, if there is one.
+func (r *Request) setReason(a Answer) {
 	if a.Said == "" {
 		return
 	}

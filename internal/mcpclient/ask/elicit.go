@@ -68,7 +68,7 @@ func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMe
 	}
 	e.During = during.name
 	a := h.askUser(ctx, e)
-	during.answered(a)
+	during.setReason(a)
 	if a.Action != Accept || e.Mode != modeForm {
 		return elicitResult(Answer{Action: a.Action})
 	}
@@ -179,7 +179,7 @@ func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawM
 		var forget func()
 		e.Done, forget = completion(e.ID)
 		a := h.askUser(ctx, e)
-		during.answered(a)
+		during.setReason(a)
 		forget()
 		if a.Action != Accept {
 			return false
@@ -221,7 +221,7 @@ func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMe
 	}
 	result, err := h.opts.Sample(ctx, Sampling{Server: h.opts.Server, During: during.name, Params: params})
 	if declined, ok := errors.AsType[*DeclinedError](err); ok {
-		during.answered(Answer{Said: declined.Said})
+		during.setReason(Answer{Said: declined.Said})
 	}
 	if err != nil { // the callback has reported the refusal
 		return nil, samplingError(codeRefusedByUser, err)

@@ -64,7 +64,7 @@ func (k *Keeper) serve(ctx context.Context, conn *net.UnixConn) {
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer c.leave()
-	working.Go(c.write)
+	working.Go(c.writeLines)
 	lines := jsonx.NewStream(conn, math.MaxInt)
 	first, err := lines.Next()
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *client) send(line ...[]byte) {
 	}
 }
 
-func (c *client) write() {
+func (c *client) writeLines() {
 	defer c.leave()
 	for {
 		select {
@@ -229,7 +229,7 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 	var err error
 	switch method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
-		result, err = c.list(ctx, r)
+		result, err = c.listPage(ctx, r)
 	case "logging/setLevel":
 		result, err = c.setLevel(ctx, r)
 	case "resources/subscribe", "resources/unsubscribe":

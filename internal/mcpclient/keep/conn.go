@@ -91,7 +91,7 @@ func (f *Folder) Attach(ctx context.Context, a Attach, start *Start, stderr func
 		return nil, err
 	}
 	c.stderr = stderr
-	return c, c.open(ctx)
+	return c, c.awaitHandshake(ctx)
 }
 
 // start starts a keeper, unless another run has just done so.
@@ -153,8 +153,8 @@ func dial(ctx context.Context, path string, first []byte) (*Conn, error) {
 	return c, nil
 }
 
-// open waits for the result of the handshake with the server.
-func (c *Conn) open(ctx context.Context) error {
+// awaitHandshake waits for the result of the handshake with the server.
+func (c *Conn) awaitHandshake(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })()
 	for {
 		method, params, err := c.next()
@@ -325,7 +325,7 @@ func Runs(ctx context.Context, socket string, since time.Time) (bool, error) {
 	c, err := dial(ctx, socket, notification(methodAttach, Attach{Name: filepath.Base(socket), Looks: true}))
 	if err == nil {
 		defer c.Stop(0, 0)
-		err = c.open(ctx)
+		err = c.awaitHandshake(ctx)
 	}
 	if _, failed := errors.AsType[*Failure](err); failed || isGone(err) {
 		return false, nil

@@ -343,9 +343,9 @@ func (l *lists) changed() int {
 	return l.changes
 }
 
-// list returns a page of a list. If it is out of date as soon as it comes, a run that
+// listPage returns a page of a list. If it is out of date as soon as it comes, a run that
 // calls a tool gets the last one, and the server is asked beside the call.
-func (c *client) list(ctx context.Context, r *wire.Request) (json.RawMessage, error) {
+func (c *client) listPage(ctx context.Context, r *wire.Request) (json.RawMessage, error) {
 	key := r.Method + " " + string(r.Params)
 	_, fresh := r.Meta[FreshMeta]
 	delete(r.Meta, FreshMeta)

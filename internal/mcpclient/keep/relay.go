@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
-// of returns the run that made a request; nil if it is unknown.
-func of(during *ask.Request) *client {
+// clientOf returns the run that made a request; nil if it is unknown.
+func clientOf(during *ask.Request) *client {
 	if who := during.Caller(); who != nil {
 		c, _ := who.ID.(*client)
 		return c
@@ -23,8 +23,8 @@ func of(during *ask.Request) *client {
 	return nil
 }
 
-// only returns the attached run if there is just one, otherwise nil. k.mu is held.
-func (k *Keeper) only() (only *client) {
+// onlyClient returns the attached run if there is just one, otherwise nil. k.mu is held.
+func (k *Keeper) onlyClient() (only *client) {
 	if len(k.attached) == 1 {
 		for only = range k.attached {
 		}
@@ -36,7 +36,7 @@ func (k *Keeper) only() (only *client) {
 // unknown, the question is declined, except that about the roots, which all runs share.
 func (k *Keeper) Answer(ctx context.Context, during *ask.Request,
 	method string, params json.RawMessage) (json.RawMessage, error) {
-	if c := of(during); c != nil {
+	if c := clientOf(during); c != nil {
 		return c.ask(ctx, method, params)
 	}
 	return k.alone.Handle(ctx, during, method, params)
@@ -46,7 +46,7 @@ func (k *Keeper) Answer(ctx context.Context, during *ask.Request,
 func (k *Keeper) declined(_, what, reason string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if c := k.only(); c != nil {
+	if c := k.onlyClient(); c != nil {
 		c.offer(notification(methodDeclined, note{What: what, Reason: reason}))
 	}
 }
@@ -65,9 +65,9 @@ func (k *Keeper) Notified(during *ask.Request, method string, params json.RawMes
 	case "notifications/resources/updated", "notifications/elicitation/complete":
 		k.broadcast(line)
 	default:
-		c := of(during)
+		c := clientOf(during)
 		if during == nil {
-			c = k.only()
+			c = k.onlyClient()
 		}
 		if c != nil && (method != "notifications/message" || c.wants(params)) {
 			c.offer(line)

@@ -148,9 +148,9 @@ type eventStream struct {
 	pause time.Duration // before the next connection
 }
 
-// read passes on the data of each message event until the stream ends, and
+// readEvents passes on the data of each message event until the stream ends, and
 // reports whether there was any. It discards an event that is not terminated.
-func (s *eventStream) read(r io.Reader, limit int64, event func([]byte)) bool {
+func (s *eventStream) readEvents(r io.Reader, limit int64, event func([]byte)) bool {
 	any := false
 	for events := newEventReader(r, func() int64 { return limit }); ; {
 		e, err := events.next()
@@ -186,7 +186,7 @@ func (h *HTTP) receiveStream(ctx context.Context, s *Session, m message, resp *h
 	a := answerStream{pause: listenPause}
 	for {
 		last := a.last
-		end := a.read(ctx, s, m.request, resp.Body, h.limit)
+		end := a.readAnswer(ctx, s, m.request, resp.Body, h.limit)
 		s.drain(resp.Body)
 		if a.stalls++; a.last != last {
 			a.stalls = 0
@@ -218,7 +218,7 @@ func (h *HTTP) resume(ctx context.Context, revision string, a *answerStream) (*h
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		resp, err := h.get(ctx, revision, a.last)
+		resp, err := h.getStream(ctx, revision, a.last)
 		if lost, ok := errors.AsType[*SessionLostError](err); ok {
 			lost.MayHaveRun = true
 		}
@@ -244,9 +244,10 @@ type answerStream struct {
 	bad    error         // error of the last event that was not a valid message
 }
 
-// read receives events until the request has its answer or the connection ends. It returns the
+// readAnswer receives events until the request has its answer or the connection ends. It returns the
 // reason for the end.
-func (a *answerStream) read(ctx context.Context, s *Session, r *Request, body io.Reader, limit *CurrentLimit) error {
+func (a *answerStream) readAnswer(ctx context.Context, s *Session, r *Request, body io.Reader,
+	limit *CurrentLimit) error {
 	events := newEventReader(body, func() int64 { return limit.Load().Bytes })
 	for !r.isAnswered() {
 		e, err := events.next()
@@ -295,7 +296,7 @@ func NewSSE(h *HTTP) *SSE { return &SSE{http: h, named: newSignal()} }
 
 // run implements [Link].
 func (l *SSE) run(ctx context.Context, s *Session) error {
-	resp, err := l.http.get(ctx, "", "")
+	resp, err := l.http.getStream(ctx, "", "")
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestEventStream(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var s eventStream
 			var got []string
-			any := s.read(strings.NewReader(tt.text), 100, func(data []byte) { got = append(got, string(data)) })
+			any := s.readEvents(strings.NewReader(tt.text), 100, func(data []byte) { got = append(got, string(data)) })
 			if diff := cmp.Diff(tt.want, got); diff != "" || any != (len(tt.want) > 0) {
 				t.Errorf("events, any %v (-want +got):\n%s", any, diff)
 			}

@@ -183,9 +183,9 @@ func noMessage(data []byte) error {
 	return errors.New("its answer is not a JSON-RPC message: " + text.Valid(text.Head(bytes.TrimSpace(data), 100)))
 }
 
-// get requests the stream of the session's own messages or, if last is set, the rest of any
+// getStream requests the stream of the session's own messages or, if last is set, the rest of any
 // stream after the event with that id.
-func (h *HTTP) get(ctx context.Context, revision, last string) (*http.Response, error) {
+func (h *HTTP) getStream(ctx context.Context, revision, last string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.endpoint, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (h *HTTP) get(ctx context.Context, revision, last string) (*http.Response, 
 // openOwn opens the stream of the session's own messages after the event with the id last, or
 // from the beginning if last is "".
 func (h *HTTP) openOwn(ctx context.Context, s *Session, last string) (io.ReadCloser, error) {
-	return streamOf(h.get(ctx, s.Revision(), last))
+	return streamOf(h.getStream(ctx, s.Revision(), last))
 }
 
 func streamOf(resp *http.Response, err error) (io.ReadCloser, error) {

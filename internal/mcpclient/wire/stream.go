@@ -215,7 +215,7 @@ func (s *Session) listenUntil(ctx context.Context, maxEvent int64,
 			return
 		}
 		stream.pause = listenPause
-		if stream.read(body, maxEvent, func(data []byte) { s.receiveUnasked(ctx, data) }) {
+		if stream.readEvents(body, maxEvent, func(data []byte) { s.receiveUnasked(ctx, data) }) {
 			empty = 0
 		}
 		_ = body.Close()

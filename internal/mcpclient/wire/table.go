@@ -112,7 +112,7 @@ func (t *table) answerMalformed(bad *badMessageError) bool {
 	n, _ := idOf(bad.id)
 	r := t.pending[n]
 	if !bad.id.IsValid() && bad.answer {
-		r = t.only()
+		r = t.onlyRequest()
 	}
 	if r == nil { // the request may have been canceled
 		return bad.id.IsValid() || len(t.pending) == 0
@@ -150,8 +150,8 @@ func idOf(id jsonrpc.ID) (int64, bool) {
 	return 0, false
 }
 
-// only returns the only unanswered request, or nil if there is not exactly one. t.mu is held.
-func (t *table) only() (only *Request) {
+// onlyRequest returns the only unanswered request, or nil if there is not exactly one. t.mu is held.
+func (t *table) onlyRequest() (only *Request) {
 	for _, r := range t.pending {
 		switch {
 		case r.Method == methodListen:

@@ -48,15 +48,16 @@ type keySet struct {
 	running  chan struct{}     // closed at its end; nil means none is running
 }
 
-// find returns the keys that may have signed a token: those with its key id, or all if it has
+// findKeys returns the keys that may have signed a token: those with its key id, or all if it has
 // none, that are for its algorithm. If there are none, it fetches the keys, but only once every
 // fetchPause however many requests wait for that.
-func (s *keySet) find(ctx context.Context, id string, algorithm jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+func (s *keySet) findKeys(ctx context.Context, id string,
+	algorithm jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
 	s.mu.Lock()
 	for asked := s.fetches; ; s.mu.Lock() {
 		keys, err := s.fitting(id, algorithm), s.err
 		done := s.running == nil && s.fetches > asked // one that had begun may have missed the key
-		away := s.running == nil && s.keys == nil && s.left(s.pause) > 0
+		away := s.running == nil && s.keys == nil && s.remaining(s.pause) > 0
 		switch {
 		case len(keys) > 0:
 			s.mu.Unlock()
@@ -74,8 +75,8 @@ func (s *keySet) find(ctx context.Context, id string, algorithm jose.SignatureAl
 	}
 }
 
-// left returns how much is left of a pause since the latest fetch has begun. s.mu is held.
-func (s *keySet) left(pause time.Duration) time.Duration {
+// remaining returns how much is left of a pause since the latest fetch has begun. s.mu is held.
+func (s *keySet) remaining(pause time.Duration) time.Duration {
 	if s.fetches == 0 {
 		return 0
 	}
@@ -86,11 +87,11 @@ func (s *keySet) left(pause time.Duration) time.Duration {
 // pause, or of a fetch that is running, or until the channel is closed. The error is the cause of ctx.
 // Others wait for a fetch too, so it has a context of its own. s.mu is held, and step unlocks it.
 func (s *keySet) step(ctx, fetching context.Context, pause time.Duration, until <-chan struct{}) error {
-	running, left := s.running, s.left(pause)
+	running, left := s.running, s.remaining(pause)
 	if running == nil && left <= 0 {
 		s.fetches, s.began, s.running = s.fetches+1, time.Now(), make(chan struct{})
 		s.mu.Unlock()
-		s.load(fetching)
+		s.loadKeys(fetching)
 		return context.Cause(ctx)
 	}
 	s.mu.Unlock()
@@ -107,10 +108,10 @@ func (s *keySet) step(ctx, fetching context.Context, pause time.Duration, until 
 	return context.Cause(ctx)
 }
 
-// load fetches the keys and keeps them, or else the earlier ones. The caller has set s.running.
-func (s *keySet) load(ctx context.Context) {
+// loadKeys fetches the keys and keeps them, or else the earlier ones. The caller has set s.running.
+func (s *keySet) loadKeys(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, fetchTime)
-	keys, err := s.get(limited)
+	keys, err := s.fetchKeys(limited)
 	cancel()
 	s.mu.Lock()
 	known := s.err != nil && err != nil && s.err.Error() == err.Error()
@@ -173,8 +174,8 @@ func algorithmOf(key jose.JSONWebKey) jose.SignatureAlgorithm {
 	return ""
 }
 
-// get fetches the keys.
-func (s *keySet) get(ctx context.Context) ([]jose.JSONWebKey, error) {
+// fetchKeys fetches the keys.
+func (s *keySet) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	address := s.address
 	if address == "" {
 		var err error
@@ -183,7 +184,7 @@ func (s *keySet) get(ctx context.Context) ([]jose.JSONWebKey, error) {
 		}
 	}
 	var set struct{ Keys []json.RawMessage }
-	if err := s.read(ctx, address, &set); err != nil {
+	if err := s.fetchJSON(ctx, address, &set); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", address, err)
 	}
 	if len(set.Keys) > maxKeys {
@@ -217,7 +218,7 @@ func (s *keySet) discover(ctx context.Context) (string, error) {
 			Issuer string `json:"issuer"`
 			Keys   string `json:"jwks_uri"`
 		}
-		err := s.read(ctx, address, &m)
+		err := s.fetchJSON(ctx, address, &m)
 		if status, ok := errors.AsType[statusError](err); ok && status >= 400 && status < 500 ||
 			errors.Is(err, errNotJSON) {
 			continue
@@ -271,8 +272,8 @@ func (e statusError) Error() string { return fmt.Sprintf("it answered %d", int(e
 // errNotJSON reports an answer that is something else, such as a page.
 var errNotJSON = errors.New("it is not the JSON that was expected")
 
-// read fetches a JSON document. Its address has been checked.
-func (s *keySet) read(ctx context.Context, address string, into any) error {
+// fetchJSON fetches a JSON document. Its address has been checked.
+func (s *keySet) fetchJSON(ctx context.Context, address string, into any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err

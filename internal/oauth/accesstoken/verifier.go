@@ -201,13 +201,13 @@ func (v *Verifier) verify(ctx context.Context, token string, more []string) (Tok
 		return Token{}, err
 	}
 	algorithm := jose.SignatureAlgorithm(header.Algorithm)
-	keys, err := v.keys.find(ctx, header.KeyID, algorithm)
+	keys, err := v.keys.findKeys(ctx, header.KeyID, algorithm)
 	if err != nil {
 		return Token{}, err
 	}
 	for _, key := range keys {
 		if payload, err := signed.Verify(key.Key); err == nil {
-			return v.read(payload, more)
+			return v.readClaims(payload, more)
 		}
 	}
 	if len(keys) == 0 {
@@ -236,8 +236,8 @@ func checkHeader(h jose.Header) error {
 	return nil
 }
 
-// read checks the claims of a token whose signature is right.
-func (v *Verifier) read(payload []byte, more []string) (t Token, err error) {
+// readClaims checks the claims of a token whose signature is right.
+func (v *Verifier) readClaims(payload []byte, more []string) (t Token, err error) {
 	claims, err := jsonx.Parse(payload, jsonx.Options{Depth: 32, Strict: true})
 	if err != nil || !claims.Is(jsonx.Object) {
 		return t, invalid("the claims of the token are not a JSON object")
@@ -276,9 +276,9 @@ func (v *Verifier) read(payload []byte, more []string) (t Token, err error) {
 // maxName is the maximum length of the name of a caller or a group, in bytes.
 const maxName = 256
 
-// find returns the claim of a name or, if there is none, the nested one whose names have dots
+// findClaim returns the claim of a name or, if there is none, the nested one whose names have dots
 // between them; nil if there is none of both.
-func find(claims *jsonx.Value, name string) *jsonx.Value {
+func findClaim(claims *jsonx.Value, name string) *jsonx.Value {
 	if !claims.Is(jsonx.Object) {
 		return nil
 	}
@@ -289,7 +289,7 @@ func find(claims *jsonx.Value, name string) *jsonx.Value {
 		if name[i] != '.' {
 			continue
 		}
-		if v := find(claims.Get(name[:i]), name[i+1:]); v != nil {
+		if v := findClaim(claims.Get(name[:i]), name[i+1:]); v != nil {
 			return v
 		}
 	}
@@ -298,7 +298,7 @@ func find(claims *jsonx.Value, name string) *jsonx.Value {
 
 // name returns the name of the caller.
 func (v *Verifier) name(claims *jsonx.Value) (string, error) {
-	is := find(claims, v.config.Name)
+	is := findClaim(claims, v.config.Name)
 	if !is.Is(jsonx.String) || !isName(is.Text()) {
 		return "", invalid("the claim %s of the token is not a name", v.config.Name)
 	}
@@ -308,9 +308,9 @@ func (v *Verifier) name(claims *jsonx.Value) (string, error) {
 // groups returns the groups of the caller: a list, or one. A claim that is elsewhere (OpenID
 // Connect Core 1.0 section 5.6.2) is an error, because rules may deny by group.
 func (v *Verifier) groups(claims *jsonx.Value) ([]string, error) {
-	is := find(claims, v.config.Groups)
+	is := findClaim(claims, v.config.Groups)
 	if is == nil || is.Is(jsonx.Null) {
-		if isElsewhere(claims, v.config.Groups) {
+		if isDistributed(claims, v.config.Groups) {
 			return nil, invalid("the token does not have the claim %s itself, but says where it is", v.config.Groups)
 		}
 		return nil, nil
@@ -327,9 +327,9 @@ func (v *Verifier) groups(claims *jsonx.Value) ([]string, error) {
 	return groups, nil
 }
 
-// isElsewhere reports whether an object of claims says of a claim, or of one that contains it, that it
+// isDistributed reports whether an object of claims says of a claim, or of one that contains it, that it
 // is elsewhere. Claims within others may have been distributed, too.
-func isElsewhere(claims *jsonx.Value, name string) bool {
+func isDistributed(claims *jsonx.Value, name string) bool {
 	if !claims.Is(jsonx.Object) {
 		return false
 	}
@@ -338,7 +338,7 @@ func isElsewhere(claims *jsonx.Value, name string) bool {
 		return true
 	}
 	for i := range len(name) {
-		if name[i] == '.' && (names.Get(name[:i]) != nil || isElsewhere(claims.Get(name[:i]), name[i+1:])) {
+		if name[i] == '.' && (names.Get(name[:i]) != nil || isDistributed(claims.Get(name[:i]), name[i+1:])) {
 			return true
 		}
 	}

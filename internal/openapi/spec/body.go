@@ -69,7 +69,7 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 	if b.plan.Kind <= kindMultipart && r.isSpread(s, resolved) && r.spread(b, p, resolved) {
 		return b, nil
 	}
-	r.whole(b, p, s, description)
+	r.bodyParam(b, p, s, description)
 	return b, nil
 }
 
@@ -99,7 +99,7 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 		if best == kindJSON && r.isSpread(s, resolved) && r.spread(b, p, resolved) {
 			return b, nil
 		}
-		r.whole(b, p, s, p.raw.get("description").Text())
+		r.bodyParam(b, p, s, p.raw.get("description").Text())
 		return b, nil
 	}
 	if len(p.form) == 0 {
@@ -230,8 +230,8 @@ func (r *reader) spread(b *bodyParams, p *params, s node) bool {
 	return true
 }
 
-// whole makes the whole body one param.
-func (r *reader) whole(b *bodyParams, p *params, s node, description string) {
+// bodyParam makes the whole body one param.
+func (r *reader) bodyParam(b *bodyParams, p *params, s node, description string) {
 	var f *fragment
 	switch {
 	case b.plan.Kind == kindBytes:
@@ -322,7 +322,7 @@ func (r *reader) fields(b *bodyParams, s, encoding node) error {
 
 // responses notes which media types the operation responds with, and returns the schema of
 // its JSON responses; nil if there is none. What is wrong with it costs the schema alone.
-func (r *reader) responses(n node, op *Operation) *whole {
+func (r *reader) responses(n node, op *Operation) *bundledSchema {
 	var types []string
 	var kinds, others []Output // default stands for errors too, so it counts only where nothing else means success
 	schemas := map[string]node{}
@@ -375,7 +375,7 @@ func (r *reader) responses(n node, op *Operation) *whole {
 	if f == nil {
 		return nil
 	}
-	output, err := r.output.whole(f, n)
+	output, err := r.output.bundle(f, n)
 	if err != nil {
 		return nil
 	}

@@ -75,7 +75,7 @@ type fragment struct {
 // schema writes a schema with another description; "" keeps its own.
 func (c *converter) schema(n node, description string) *fragment {
 	w := &writer{converter: c, from: n}
-	w.write(n.Value, description, 0, true)
+	w.writeSchema(n.Value, description, 0, true)
 	return &fragment{w.buf, w.refs, w.err}
 }
 
@@ -132,24 +132,24 @@ const (
 	maxOutputs = 64 << 20
 )
 
-// whole is a schema with the definitions that it needs. Many schemas share definitions, so
+// bundledSchema is a schema with the definitions that it needs. Many schemas share definitions, so
 // they are put together last.
-type whole struct {
+type bundledSchema struct {
 	own  []byte
 	defs []*def
 	kept int // number of defs that are written; the others accept everything
 }
 
-// whole adds to a schema the definitions that it needs, in the order in which they are
+// bundle adds to a schema the definitions that it needs, in the order in which they are
 // referenced. The error is that of a definition that cannot be used, or at is what the
 // schema is too large for.
-func (c *converter) whole(of *fragment, at node) (*whole, error) {
+func (c *converter) bundle(of *fragment, at node) (*bundledSchema, error) {
 	if of.err != nil {
 		return nil, of.err
 	}
 	c.drain()
 	c.round++
-	out := &whole{own: of.json}
+	out := &bundledSchema{own: of.json}
 	size := len(of.json) + len(`,"$defs":{}`)
 	defer func() { c.total += size }()
 	add := func(refs []*def) {
@@ -183,7 +183,7 @@ func (c *converter) whole(of *fragment, at node) (*whole, error) {
 }
 
 // size returns the length of a schema with definitions, or a little more.
-func (w *whole) size() int {
+func (w *bundledSchema) size() int {
 	size := len(w.own) + len(`,"$defs":{}`)
 	for i, d := range w.defs {
 		size += len(d.name) + len(`"":true,`)
@@ -195,7 +195,7 @@ func (w *whole) size() int {
 }
 
 // appendTo appends a schema with definitions.
-func (w *whole) appendTo(out []byte) []byte {
+func (w *bundledSchema) appendTo(out []byte) []byte {
 	out = append(out, w.own[:len(w.own)-1]...)
 	if len(w.own) > len("{}") {
 		out = append(out, ',')
@@ -224,7 +224,7 @@ func (c *converter) drain() {
 			continue
 		}
 		w := &writer{converter: c, from: d.from}
-		w.write(d.from.Value, "", 0, true)
+		w.writeSchema(d.from.Value, "", 0, true)
 		d.json, d.refs, d.inPlace, d.err = w.buf, w.refs, w.inPlace, w.err
 	}
 }
@@ -306,9 +306,9 @@ func (w *writer) string(name, s string) {
 	w.buf = jsonx.AppendQuote(w.buf, s)
 }
 
-// write writes a schema. same reports whether it applies to the same value as the schema
+// writeSchema writes a schema. same reports whether it applies to the same value as the schema
 // that is written as a whole.
-func (w *writer) write(n *jsonx.Value, description string, depth int, same bool) {
+func (w *writer) writeSchema(n *jsonx.Value, description string, depth int, same bool) {
 	switch {
 	case depth > maxSchemaDepth:
 		w.fail(w.from.problem("the schema is nested deeper than %d levels", maxSchemaDepth))
@@ -451,7 +451,7 @@ func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, n
 func (w *writer) sub(name string, v *jsonx.Value, depth int, same bool) {
 	if v.Is(jsonx.Object) || v.Is(jsonx.True) || v.Is(jsonx.False) {
 		w.key(name)
-		w.write(v, "", depth+1, same)
+		w.writeSchema(v, "", depth+1, same)
 	} else if !isAbsent(v) {
 		w.mistake("%s must be a schema: an object or a boolean", name)
 	}
@@ -468,7 +468,7 @@ func (w *writer) list(name string, v *jsonx.Value, depth int, same bool) {
 	w.key(name)
 	for i := range v.Items {
 		w.text([]string{"[", ","}[min(i, 1)])
-		w.write(v.Items[i], "", depth+1, same)
+		w.writeSchema(v.Items[i], "", depth+1, same)
 	}
 	w.text("]")
 }
@@ -486,7 +486,7 @@ func (w *writer) alternatives(name string, n, v *jsonx.Value, depth int, same bo
 		w.text([]string{"[", ","}[min(i, 1)])
 		values := w.discriminated(n, item.Get("$ref"))
 		if len(values) == 0 || w.isSettled(item, property.Text()) {
-			w.write(item, "", depth+1, same)
+			w.writeSchema(item, "", depth+1, same)
 			continue
 		}
 		w.text("{")
@@ -605,7 +605,7 @@ func (w *writer) named(name string, v *jsonx.Value, left map[string]bool, depth 
 			continue
 		}
 		w.key(v.Members[i].Name)
-		w.write(v.Members[i].Value, "", depth+1, same)
+		w.writeSchema(v.Members[i].Value, "", depth+1, same)
 	}
 	w.text("}")
 }

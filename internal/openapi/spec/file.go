@@ -198,12 +198,12 @@ func (r *reader) locate(n node, ref string) (target, error) {
 	if name == "" {
 		return target{n.file, pointer}, nil
 	}
-	f, err := r.open(n, name)
+	f, err := r.openFile(n, name)
 	return target{f, pointer}, err
 }
 
-// open returns another file of the document.
-func (r *reader) open(n node, ref string) (*file, error) {
+// openFile returns another file of the document.
+func (r *reader) openFile(n node, ref string) (*file, error) {
 	name := path.Join(path.Dir(n.file.name), ref)
 	if base, err := url.Parse(n.file.name); err == nil && base.Host != "" {
 		address, err := base.Parse(ref)

@@ -220,7 +220,7 @@ var errDamaged = errors.New("the encoded operations are damaged")
 // Encode returns the operations of a document that [Read] returned, for [Decode].
 func Encode(d *Document) ([]byte, error) {
 	numbers := map[*def]int{}
-	add := func(defs *[]encodedDef, w *whole) *encodedSchema {
+	add := func(defs *[]encodedDef, w *bundledSchema) *encodedSchema {
 		if w == nil {
 			return nil
 		}
@@ -266,11 +266,11 @@ func Decode(data []byte) ([]Operation, error) {
 		return out
 	}
 	inputs, outputs := shared(all.Inputs), shared(all.Outputs)
-	schema := func(s *encodedSchema, defs []def) *whole {
+	schema := func(s *encodedSchema, defs []def) *bundledSchema {
 		if s == nil {
 			return nil
 		}
-		out := &whole{own: s.Own, kept: s.Kept, defs: make([]*def, len(s.Defs))}
+		out := &bundledSchema{own: s.Own, kept: s.Kept, defs: make([]*def, len(s.Defs))}
 		for i, n := range s.Defs {
 			if damaged = damaged || n < 0 || n >= len(defs); damaged {
 				return nil

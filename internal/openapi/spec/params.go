@@ -244,7 +244,7 @@ type property struct {
 }
 
 // schema returns the schema of all params.
-func (p *params) schema(c *converter, of node) (*whole, error) {
+func (p *params) schema(c *converter, of node) (*bundledSchema, error) {
 	var all []property
 	for i, param := range p.params {
 		all = append(all, property{param.Name,
@@ -257,7 +257,7 @@ func (p *params) schema(c *converter, of node) (*whole, error) {
 			rest = p.body.rest
 		}
 	}
-	return c.whole(object(all, rest), of)
+	return c.bundle(object(all, rest), of)
 }
 
 // object returns the schema of an object with the given properties and the schema of others;

@@ -45,7 +45,7 @@ type Document struct {
 	Server         string      // of the first operation that has one
 	Operations     []Operation // in the order of the document
 
-	inputs, outputs []*whole // of the operations, as Read found them
+	inputs, outputs []*bundledSchema // of the operations, as Read found them
 }
 
 // reader reads a document.
@@ -96,7 +96,7 @@ func Read(data []byte, o Options) (*Document, error) {
 // compose makes the schemas of all operations, in one piece of memory.
 func (d *Document) compose() {
 	total := 0
-	for _, schemas := range [][]*whole{d.inputs, d.outputs} {
+	for _, schemas := range [][]*bundledSchema{d.inputs, d.outputs} {
 		for _, schema := range schemas {
 			if schema != nil && len(schema.defs) > 0 {
 				total += schema.size()
@@ -104,7 +104,7 @@ func (d *Document) compose() {
 		}
 	}
 	memory := make([]byte, 0, total)
-	next := func(schema *whole) []byte {
+	next := func(schema *bundledSchema) []byte {
 		if len(schema.defs) == 0 {
 			return schema.own
 		}
@@ -142,11 +142,11 @@ func versionOf(root node) int {
 	return 0
 }
 
-// add adds an operation to the document. An error is why it cannot be used.
-func (r *reader) add(op Operation, input, output *whole, err error) {
+// addOperation adds an operation to the document. An error is why it cannot be used.
+func (r *reader) addOperation(op Operation, input, output *bundledSchema, err error) {
 	if err != nil {
 		op.Problem, op.Plan, op.Server = problemOf(err), Plan{}, ""
-		input, output = &whole{own: []byte(noParams)}, nil
+		input, output = &bundledSchema{own: []byte(noParams)}, nil
 	}
 	r.doc.Operations = append(r.doc.Operations, op)
 	r.doc.inputs, r.doc.outputs = append(r.doc.inputs, input), append(r.doc.outputs, output)
@@ -181,7 +181,8 @@ const noParams = `{"type":"object","properties":{},"additionalProperties":false}
 
 // broken adds an operation that cannot be used.
 func (r *reader) broken(method, route string, err error) {
-	r.add(Operation{Name: r.unique(nameOf(method, route), method, route), Method: method, Path: route}, nil, nil, err)
+	op := Operation{Name: r.unique(nameOf(method, route), method, route), Method: method, Path: route}
+	r.addOperation(op, nil, nil, err)
 }
 
 // problemOf returns the problem that an error is about.
@@ -226,11 +227,11 @@ func (r *reader) operation(n, item node, method, route string) {
 		op.Tags = tags.Strings()
 	}
 	input, output, err := r.use(n, item, &op)
-	r.add(op, input, output, err)
+	r.addOperation(op, input, output, err)
 }
 
 // use reads what is needed to use an operation: its params, its server, and its results.
-func (r *reader) use(n, item node, op *Operation) (input, output *whole, err error) {
+func (r *reader) use(n, item node, op *Operation) (input, output *bundledSchema, err error) {
 	if err := checkRoute(n, op.Path); err != nil {
 		return nil, nil, err
 	}

@@ -146,7 +146,7 @@ func (b *builder) segment(p *Param) (string, error) {
 	if v == nil {
 		return "", invalid(p.Name, "the path needs it")
 	}
-	plain := pathText(p, v, asItIs)
+	plain := pathText(p, v, noEscape)
 	if plain == "" || leaves(plain) {
 		return "", invalid(p.Name, "a part of the path must not be empty, . or ..")
 	}
@@ -158,7 +158,7 @@ func pathText(p *Param, v *jsonx.Value, escape func(string) string) string {
 	if p.JSON {
 		return escape(string(v.JSON()))
 	}
-	parts, paired := flat(v, p.Explode, escape)
+	parts, paired := flatten(v, p.Explode, escape)
 	switch p.Style {
 	case "label":
 		if p.Explode {
@@ -192,12 +192,12 @@ func separator(style string, escape func(string) string) string {
 	return ","
 }
 
-// asItIs is the escape of places in which nothing is encoded.
-func asItIs(s string) string { return s }
+// noEscape is the escape of places in which nothing is encoded.
+func noEscape(s string) string { return s }
 
-// flat returns the texts of a value: one for a scalar, one for each element, and for an
+// flatten returns the texts of a value: one for a scalar, one for each element, and for an
 // object names and values, as name=value if explode is set (paired).
-func flat(v *jsonx.Value, explode bool, escape func(string) string) (parts []string, paired bool) {
+func flatten(v *jsonx.Value, explode bool, escape func(string) string) (parts []string, paired bool) {
 	switch v.Kind {
 	case jsonx.Array:
 		for _, item := range v.Items {
@@ -256,7 +256,7 @@ func pairs(name string, v *jsonx.Value, s shape, key, escape func(string) string
 		}
 		return out
 	}
-	parts, _ := flat(v, false, escape)
+	parts, _ := flatten(v, false, escape)
 	switch {
 	case s.explode:
 		out := make([]pair, len(parts))
@@ -337,8 +337,8 @@ func (b *builder) headers() error {
 		case inHeader:
 			text := string(v.JSON())
 			if !p.JSON {
-				parts, _ := flat(v, p.Explode, asItIs)
-				text = strings.Join(parts, separator(p.Style, asItIs))
+				parts, _ := flatten(v, p.Explode, noEscape)
+				text = strings.Join(parts, separator(p.Style, noEscape))
 			}
 			if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 				return invalid(p.Name, "a header must not have line ends or other control characters")
@@ -445,7 +445,7 @@ func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
 	for _, m := range v.Members {
 		f := plan.field(m.Name)
 		if !f.File && f.Type == "" && (f.Style != "" || !f.Explode && m.Value.Is(jsonx.Array)) {
-			for _, p := range pairs(m.Name, m.Value, shape{style: f.Style, explode: f.Explode}, asItIs, asItIs) {
+			for _, p := range pairs(m.Name, m.Value, shape{style: f.Style, explode: f.Explode}, noEscape, noEscape) {
 				parts = append(parts, part{name: p.name, data: []byte(p.value)})
 			}
 			continue

@@ -37,26 +37,27 @@ type findings struct {
 	isOfProject func(program, dir string) bool // see [ReadIn]
 }
 
-func (a *analysis) add(c Command) {
+func (a *analysis) addCommand(c Command) {
 	c.outer, c.dir, c.moved = a.outer, a.dir, a.location != a.begin
 	a.commands = append(a.commands, c)
 }
 
 func (a *analysis) doubt(text, format string, args ...any) {
-	a.add(Command{Text: text, Doubt: fmt.Sprintf(format, args...)})
+	a.addCommand(Command{Text: text, Doubt: fmt.Sprintf(format, args...)})
 }
 
 func (a *analysis) unread(line, format string, args ...any) {
-	a.add(Command{Text: line, Unread: true, Doubt: "the command line cannot be read: " + fmt.Sprintf(format, args...)})
+	a.addCommand(Command{Text: line, Unread: true,
+		Doubt: "the command line cannot be read: " + fmt.Sprintf(format, args...)})
 }
 
 func (a *analysis) refuse(format string, args ...any) {
-	a.add(Command{Refused: true, Doubt: fmt.Sprintf(format, args...)})
+	a.addCommand(Command{Refused: true, Doubt: fmt.Sprintf(format, args...)})
 }
 
-// write adds a file that the line writes, relative to the folder that cd changed
+// addWrite adds a file that the line writes, relative to the folder that cd changed
 // to.
-func (a *analysis) write(name string) {
+func (a *analysis) addWrite(name string) {
 	if name != "" {
 		a.writes = append(a.writes, a.placed(name))
 	}

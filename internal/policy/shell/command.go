@@ -108,7 +108,7 @@ func (c *Command) Starts() []string {
 	}
 	words := c.short
 	if t := tableOf(programName(words[0].text)); t != nil && !t.has("lead") &&
-		!t.has("stdin") && t.read(words[1:], false).runner == nil {
+		!t.has("stdin") && t.readArgs(words[1:], false).runner == nil {
 		return []string{words[0].text}
 	}
 	argv := make([]string, len(words))
@@ -191,7 +191,7 @@ func (c *Command) names(command string) Certainty {
 		return unknown
 	}
 	t := tableOf(programName(c.words[0].text))
-	rest := restNamed(t, want[1:], t.apart(c.words[1:]))
+	rest := restNamed(t, want[1:], t.splitCluster(c.words[1:]))
 	if rest == No && t != nil && t.has("aliases") && t.mayBeAlias(c.words[1:]) {
 		rest = Maybe
 	}
@@ -253,7 +253,7 @@ func restNamed(t *table, want []string, words []word) Certainty {
 			if !certain {
 				sure = Maybe
 			}
-			if words[i].text != "" && text.MatchNameFold(w, words[i].text) || t.means(words[i].text, w) {
+			if words[i].text != "" && text.MatchNameFold(w, words[i].text) || t.isNameOf(words[i].text, w) {
 				at = i
 				break
 			}

@@ -43,7 +43,7 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	case t.has("wraps"):
 		return t.wrapped(name, words, stdin)
 	}
-	args = t.apart(args)
+	args = t.splitCluster(args)
 	r := t.readCommand(args)
 	if name == "git" {
 		return gitRuns(&r, args)

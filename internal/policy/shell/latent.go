@@ -46,7 +46,7 @@ func (a *analysis) evaluated() {
 		deeper.script(Bash, "cat <<TOOLREG\n"+a.latent[i]+"\nTOOLREG\n")
 		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") {
 			// It is expanded if the text becomes a list, but not in a here-document.
-			a.add(Command{Text: a.latent[i], Doubt: "its text may be run as a command", dynamic: true})
+			a.addCommand(Command{Text: a.latent[i], Doubt: "its text may be run as a command", dynamic: true})
 		}
 	}
 }

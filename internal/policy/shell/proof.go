@@ -81,24 +81,24 @@ func (p *proof) register(n syntax.Node) error {
 			p.lits[i] = true
 		}
 	case *syntax.SglQuoted:
-		p.add(n, choose(n.Dollar, ansiQuoted, single))
+		p.addNode(n, kindIf(n.Dollar, ansiQuoted, single))
 	case *syntax.DblQuoted:
-		p.add(n, choose(n.Dollar, localeQuoted, double))
+		p.addNode(n, kindIf(n.Dollar, localeQuoted, double))
 	case *syntax.CmdSubst:
-		p.add(n, choose(n.Backquotes, backquoted, substitution))
+		p.addNode(n, kindIf(n.Backquotes, backquoted, substitution))
 	case *syntax.ProcSubst:
-		p.add(n, processSubst)
+		p.addNode(n, processSubst)
 	case *syntax.ParamExp:
 		if n.Dollar.IsValid() { // names in arithmetic have no dollar sign
-			p.add(n, parameter)
+			p.addNode(n, parameter)
 		}
 	case *syntax.ArithmExp:
 		if n.Bracket {
 			return errors.New("$[ is arithmetic in some shells only")
 		}
-		p.add(n, arithmetic)
+		p.addNode(n, arithmetic)
 	case *syntax.ArithmCmd:
-		p.add(n, arithmetic)
+		p.addNode(n, arithmetic)
 	case *syntax.CStyleLoop:
 		p.nodes[int(n.Lparen.Offset())] = node{kind: loopHead, end: int(n.Rparen.Offset()) + 2}
 	case *syntax.Redirect:
@@ -122,11 +122,11 @@ func (p *proof) register(n syntax.Node) error {
 	return nil
 }
 
-func (p *proof) add(n syntax.Node, k kind) {
+func (p *proof) addNode(n syntax.Node, k kind) {
 	p.nodes[int(n.Pos().Offset())] = node{kind: k, end: int(n.End().Offset())}
 }
 
-func choose(dollar bool, yes, no kind) kind {
+func kindIf(dollar bool, yes, no kind) kind {
 	if dollar {
 		return yes
 	}

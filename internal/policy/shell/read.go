@@ -113,7 +113,7 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 		inner.walk(stmt)
 	}
 	if why := inner.forkBomb(stmts); why != "" {
-		a.add(Command{Text: line, Catastrophic: why, Doubt: "it declares a function"})
+		a.addCommand(Command{Text: line, Catastrophic: why, Doubt: "it declares a function"})
 	}
 	if broken {
 		return
@@ -175,7 +175,7 @@ func (a *analysis) foreign(shell, line string) {
 			words = append(words, word{text: strings.Trim(f, `"'`)})
 		}
 		if len(words) > 0 {
-			a.add(Command{Text: strings.TrimSpace(piece), words: words,
+			a.addCommand(Command{Text: strings.TrimSpace(piece), words: words,
 				short: words, Doubt: "commands of " + shell + " are not analyzed"})
 		}
 	}
@@ -261,7 +261,7 @@ func (a *analysis) node(n syntax.Node) {
 		if !c.Passes {
 			c.Doubt = n.Variant.Value + " changes variables"
 		}
-		a.add(c)
+		a.addCommand(c)
 		a.evaluate = true // in a subscript, an integer variable or a list
 		for _, as := range n.Args {
 			a.runVariable(as)
@@ -270,17 +270,17 @@ func (a *analysis) node(n syntax.Node) {
 	case *syntax.FuncDecl:
 		a.doubt(a.textOf(n), "it declares a function")
 	case *syntax.CoprocClause:
-		a.add(Command{Text: a.textOf(n), Doubt: "it starts a coprocess", dynamic: true})
+		a.addCommand(Command{Text: a.textOf(n), Doubt: "it starts a coprocess", dynamic: true})
 	case *syntax.TimeClause:
-		a.add(Command{Text: a.textOf(n), Passes: true})
+		a.addCommand(Command{Text: a.textOf(n), Passes: true})
 	case *syntax.WordIter:
-		items := a.list(n.Items...)
+		items := a.listWords(n.Items...)
 		if len(items) > 0 {
 			a.consts[n.Name.Value] = items[0].text
 		}
 		a.pieces(items...)
 		if isLocalVariable(n.Name.Value) {
-			a.add(Command{Text: a.textOf(n), Passes: true})
+			a.addCommand(Command{Text: a.textOf(n), Passes: true})
 		} else {
 			a.doubt(a.textOf(n), "a loop sets the variable %s", n.Name.Value)
 		}
@@ -292,7 +292,7 @@ func (a *analysis) node(n syntax.Node) {
 	case *syntax.Word:
 		a.quoted(n)
 	case *syntax.ArrayElem:
-		a.list(n.Value)
+		a.listWords(n.Value)
 	case *syntax.BinaryArithm, *syntax.UnaryArithm:
 		a.arithmetic(n)
 	case *syntax.ParamExp:
@@ -331,7 +331,7 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 			stdin = &w
 		}
 	}
-	a.command(a.textOf(call), a.fields(a.list(call.Args...)), stdin)
+	a.command(a.textOf(call), a.fields(a.listWords(call.Args...)), stdin)
 }
 
 // command adds a simple command and the commands that it runs in turn.
@@ -351,7 +351,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	}
 	c.words = words
 	if len(words) == 0 {
-		a.add(c)
+		a.addCommand(c)
 		return
 	}
 	if short, where := a.enter(words); where != a.location {
@@ -376,9 +376,9 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	if run.unclear || slices.ContainsFunc(run.writes, a.isUnplaced) {
 		c.Unclear = "what " + name + " writes is not known before it runs"
 	}
-	a.add(c)
+	a.addCommand(c)
 	for _, name := range run.writes {
-		a.write(name)
+		a.addWrite(name)
 	}
 	for _, f := range run.inside {
 		if f.Folder != "" {
@@ -445,7 +445,7 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 		}
 		if a.isPlainVariable(as) ||
 			len(c.Args) == 0 && isLocalVariable(as.Name.Value) && as.Index == nil && as.Array == nil {
-			a.add(Command{Text: a.textOf(c), Passes: true})
+			a.addCommand(Command{Text: a.textOf(c), Passes: true})
 		} else {
 			a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
 		}
@@ -455,9 +455,9 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 	}
 }
 
-// list converts words in a place where shells expand braces. If the expansion of a
+// listWords converts words in a place where shells expand braces. If the expansion of a
 // word is not known, the word becomes a part that is unread.
-func (a *analysis) list(words ...*syntax.Word) []word {
+func (a *analysis) listWords(words ...*syntax.Word) []word {
 	var out []word
 	for _, w := range words {
 		out = append(out, a.expanded(w)...)
@@ -485,7 +485,7 @@ func (a *analysis) declare(as *syntax.Assign) {
 	if as.Name != nil {
 		arg.Parts = slices.Concat([]syntax.WordPart{&syntax.Lit{Value: as.Name.Value + "="}}, arg.Parts)
 	}
-	for _, w := range a.list(arg) {
+	for _, w := range a.listWords(arg) {
 		if name, value, ok := strings.Cut(w.text, "="); ok {
 			a.variable(a.textOf(as), strings.TrimSuffix(name, "+"), word{text: value})
 		}
@@ -519,7 +519,7 @@ func (a *analysis) variable(text, name string, w word) {
 	}
 	if !w.known || has("TAR_OPTIONS MAKEFLAGS BASH_ENV ENV GIT_CONFIG_PARAMETERS", name) ||
 		strings.HasPrefix(name, "BASH_FUNC_") {
-		a.add(Command{Text: text, dynamic: true, Doubt: "it sets a variable whose value other programs run"})
+		a.addCommand(Command{Text: text, dynamic: true, Doubt: "it sets a variable whose value other programs run"})
 	}
 }
 

@@ -43,7 +43,7 @@ func (r *runs) splits(w word) {
 // tried. This may deny too much, but never too little.
 func (t *table) wrapped(name string, words []word, stdin *word) runs {
 	args := words[1:]
-	o := t.read(args, true)
+	o := t.readArgs(args, true)
 	r := o.runs()
 	vague := t.has("vague") || t.has("joins") && (o.unlisted != "" || !arePlain(args[o.rest:]))
 	switch {
@@ -82,7 +82,7 @@ func (t *table) wrapped(name string, words []word, stdin *word) runs {
 		}
 	}
 	if vague { // options may also follow operands, as in sg GROUP -c LINE
-		all := t.read(args, false)
+		all := t.readArgs(args, false)
 		more := all.runs()
 		r.scripts, r.dynamic = append(r.scripts, more.scripts...), r.dynamic || more.dynamic
 	}
@@ -191,7 +191,7 @@ func (r *reading) runsCommands(args []word) runs {
 			if !inner.has("runs") {
 				continue
 			}
-			at := slices.IndexFunc(args, func(a word) bool { return a.text == sub || t.means(a.text, sub) })
+			at := slices.IndexFunc(args, func(a word) bool { return a.text == sub || t.isNameOf(a.text, sub) })
 			if r.lead == 0 && r.rest < len(args) && !args[r.rest].known && args[r.rest].text == "" { // any subcommand
 				at = r.rest
 			}
@@ -206,7 +206,7 @@ func (r *reading) runsCommands(args []word) runs {
 // runner adds the command in the arguments of a runner. With anywhere, it may begin at any of
 // them.
 func (r *runs) runner(t *table, args []word, anywhere bool) {
-	o := t.read(args, true)
+	o := t.readArgs(args, true)
 	start := min(o.rest+t.skip(), len(args))
 	last := min(start+1, len(args))
 	if anywhere || t.has("vague") || o.unsure || o.shifted {

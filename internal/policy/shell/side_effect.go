@@ -18,7 +18,7 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		return
 	}
-	targets := a.list(r.Word)
+	targets := a.listWords(r.Word)
 	if len(targets) == 0 {
 		a.doubt(text, "its target is not known before the line runs")
 	}
@@ -52,14 +52,14 @@ func (a *analysis) redirected(text string, op syntax.RedirOperator, target word)
 		return
 	}
 	if a.isDisk(target) {
-		a.add(Command{Text: text, Catastrophic: "it writes to the disk " + target.text})
+		a.addCommand(Command{Text: text, Catastrophic: "it writes to the disk " + target.text})
 	}
-	a.write(target.text)
+	a.addWrite(target.text)
 	c := Command{Text: text, Doubt: "it writes to a file by redirection"}
 	if !target.isFile() || a.isUnplaced(target.text) {
 		c.Unclear = "the file that it writes to is not known before the line runs"
 	}
-	a.add(c)
+	a.addCommand(c)
 }
 
 // isFile reports whether a word is the name of one file, as it is written. Shells replace a tilde.
@@ -155,7 +155,7 @@ func (a *analysis) param(p *syntax.ParamExp) {
 		a.doubt(a.textOf(p), "the expansion sets a variable")
 	case syntax.OtherParamOps:
 		a.evaluate = true
-		a.add(Command{Text: a.textOf(p), Doubt: "the expansion may run what a variable holds",
+		a.addCommand(Command{Text: a.textOf(p), Doubt: "the expansion may run what a variable holds",
 			dynamic: a.word(p.Exp.Word).text == "P"})
 	}
 }
@@ -186,5 +186,5 @@ func (a *analysis) test(n syntax.Node) {
 			c.dynamic = c.dynamic || evaluated(a.word(w))
 		}
 	}
-	a.add(c)
+	a.addCommand(c)
 }

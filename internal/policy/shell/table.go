@@ -116,7 +116,7 @@ func readTables() *tableFile {
 		}
 	}
 	for p := range out {
-		file.table[p] = sync.OnceValue(func() *table { return file.read(p) })
+		file.table[p] = sync.OnceValue(func() *table { return file.readTable(p) })
 	}
 	return file
 }
@@ -138,8 +138,8 @@ func tableOf(name string) *table {
 	return nil
 }
 
-// read returns the table of a path.
-func (f *tableFile) read(path string) *table {
+// readTable returns the table of a path.
+func (f *tableFile) readTable(path string) *table {
 	t := &table{
 		path:    path,
 		options: map[string]option{},
@@ -150,7 +150,7 @@ func (f *tableFile) read(path string) *table {
 	if i := strings.LastIndexByte(path, ' '); i > 0 {
 		t.parent = f.table[path[:i]]()
 	}
-	t.add(f.lines, f.lines[path])
+	t.addTokens(f.lines, f.lines[path])
 	for pair := range strings.SplitSeq(t.attrs["alias"], ",") {
 		name, of, _ := strings.Cut(pair, ":")
 		t.names[name] = of
@@ -158,15 +158,15 @@ func (f *tableFile) read(path string) *table {
 	return t
 }
 
-// add reads the tokens of a table. lines are those of the groups that it inserts.
-func (t *table) add(lines map[string]string, text string) {
+// addTokens reads the tokens of a table. lines are those of the groups that it inserts.
+func (t *table) addTokens(lines map[string]string, text string) {
 	for token := range strings.FieldsSeq(text) {
 		switch {
 		case token[0] == '@':
 			name, value, _ := strings.Cut(token[1:], "=")
 			t.attrs[name] = value
 		case token[0] == '$':
-			t.add(lines, lines[token])
+			t.addTokens(lines, lines[token])
 		default:
 			end := strings.IndexAny(token, "=?!~^*")
 			if end < 0 {
@@ -268,10 +268,10 @@ func (r *reading) dashed(w word) {
 	}
 }
 
-// read divides arguments into options, subcommands and operands. If first is set,
+// readArgs divides arguments into options, subcommands and operands. If first is set,
 // the first operand ends the options, as in programs that run the words after it.
 // A value that begins with a dash is read as an option as well.
-func (t *table) read(args []word, first bool) reading {
+func (t *table) readArgs(args []word, first bool) reading {
 	r := reading{rest: -1}
 	r.enter(t)
 	for i := 0; i < len(args); i++ {
@@ -293,7 +293,7 @@ func (t *table) read(args []word, first bool) reading {
 			r.rest = i
 			return r
 		case a.text == "--" && hasKey(r.table.subs, "--") && !(r.table.has("lead") && len(r.operands) == 0):
-			r.check()
+			r.checkOperands()
 			r.table, r.operands = tables.Get().table[r.table.subs["--"]](), nil
 		case a.text == "--":
 			r.ended = true
@@ -310,13 +310,13 @@ func (t *table) read(args []word, first bool) reading {
 	if r.rest < 0 {
 		r.rest = len(args)
 	}
-	r.check()
+	r.checkOperands()
 	return r
 }
 
-// apart makes separate words of a cluster of options that ends in a subcommand, as in
+// splitCluster makes separate words of a cluster of options that ends in a subcommand, as in
 // python -Im pip and python -mpip.
-func (t *table) apart(args []word) []word {
+func (t *table) splitCluster(args []word) []word {
 	if t == nil || !t.hasSubcommands() {
 		return args
 	}
@@ -530,8 +530,8 @@ var (
 	linkerFlags = lazy.NewRegexp(`^((-s|-w|-X[ =][A-Za-z0-9_./-]+=[A-Za-z0-9_./+-]*)( |$))*$`)
 )
 
-// check compares the number and form of the operands with the table.
-func (r *reading) check() {
+// checkOperands compares the number and form of the operands with the table.
+func (r *reading) checkOperands() {
 	t := r.table
 	if t.has("deny") {
 		r.doubt("the arguments of %s are not known to be harmless", t.path)
@@ -691,7 +691,7 @@ func (t *table) readCommand(args []word) reading {
 	if strings.HasSuffix(t.path, "tar") {
 		args = t.dashed(args)
 	}
-	r := t.read(args, false)
+	r := t.readArgs(args, false)
 	switch r.table.attrs["script"] {
 	case "sed":
 		r.sedScripts()
@@ -743,9 +743,9 @@ func (r *reading) scripts() []word {
 	return out
 }
 
-// means reports whether the program takes a word for the subcommand that a rule
+// isNameOf reports whether the program takes a word for the subcommand that a rule
 // names, because the word is another name for it or an abbreviation.
-func (t *table) means(word, sub string) bool {
+func (t *table) isNameOf(word, sub string) bool {
 	if t == nil || word == "" || t.attrs["alias"] == "" {
 		return false
 	}

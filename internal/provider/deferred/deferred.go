@@ -107,21 +107,21 @@ const callSchema = `{"type":"object","properties":{` +
 
 // Rest says that there are more tools than those shown, and where they come from.
 func (o Overview) Rest(more int) string {
-	return fmt.Sprintf("%s more; search and describe find them. All tools: %s.", counted(more), o.list())
+	return fmt.Sprintf("%s more; search and describe find them. All tools: %s.", counted(more), o.listSources())
 }
 
 // searchText describes the tools that a search can find, so that a model knows
 // about tools that it does not see.
 func (o Overview) searchText() string {
 	return fmt.Sprintf("Finds tools that are not listed here. There are %s: %s. Search before you conclude that there is no tool for a task.",
-		counted(o.Tools), o.list())
+		counted(o.Tools), o.listSources())
 }
 
 // maxListed is the maximum number of sources to name.
 const maxListed = 60
 
-// list lists the sources with their numbers of tools, servers last.
-func (o Overview) list() string {
+// listSources lists the sources with their numbers of tools, servers last.
+func (o Overview) listSources() string {
 	var parts, servers []string
 	more := 0
 	for i, s := range o.Sources {

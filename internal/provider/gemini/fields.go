@@ -180,10 +180,10 @@ func branches(n *jsonx.Value) []*jsonx.Value {
 	return nil
 }
 
-// unites reports whether the alternatives describe the value. If n itself describes
+// isUnion reports whether the alternatives describe the value. If n itself describes
 // it and the alternatives only add conditions, such as which properties belong
 // together, they are left to validation.
-func unites(n *jsonx.Value, list []*jsonx.Value) bool {
+func isUnion(n *jsonx.Value, list []*jsonx.Value) bool {
 	if n.Get("type") == nil {
 		return true
 	}
@@ -271,7 +271,7 @@ func (f *Fitter) withRest(branch, n *jsonx.Value) *jsonx.Value {
 	have := merged.ByName()
 	for _, m := range n.Members {
 		switch {
-		case ofUnion(m.Name), m.Name == "type" && saysMoreThanType(have):
+		case ofUnion(m.Name), m.Name == "type" && isConstrained(have):
 		case have[m.Name] == nil:
 			merged.Members = append(merged.Members, m)
 		case m.Name == "properties", m.Name == "required":
@@ -292,7 +292,7 @@ func ofUnion(name string) bool {
 	return false
 }
 
-func saysMoreThanType(have map[string]*jsonx.Value) bool {
+func isConstrained(have map[string]*jsonx.Value) bool {
 	return have["$ref"] != nil || have["anyOf"] != nil ||
 		have["oneOf"] != nil || have["enum"] != nil || have["const"] != nil
 }

@@ -122,15 +122,15 @@ func (f *Fitter) object(n int) *jsonx.Value {
 }
 
 // changed records a change without duplicates.
-func (f *Fitter) changed(what string) { f.changes = noted(f.changes, what) }
+func (f *Fitter) changed(what string) { f.changes = addNote(f.changes, what) }
 
 // lose records a part that cannot be expressed, without duplicates.
-func (f *Fitter) lose(what string) { f.lost = noted(f.lost, what) }
+func (f *Fitter) lose(what string) { f.lost = addNote(f.lost, what) }
 
-// noted adds a text to a list unless the list has it already. The list is limited,
+// addNote adds a text to a list unless the list has it already. The list is limited,
 // because an untrusted schema can have any number of changes; its last entry then
 // says that there are more.
-func noted(list []string, what string) []string {
+func addNote(list []string, what string) []string {
 	const more, most = "and more", 20
 	switch {
 	case slices.Contains(list, what):
@@ -163,7 +163,7 @@ func (f *Fitter) schema(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 		return nil, errTooLarge
 	}
 	list := branches(n)
-	if list != nil && unites(n, list) {
+	if list != nil && isUnion(n, list) {
 		return f.union(n, list, depth)
 	} else if list != nil {
 		f.changed("conditions of anyOf and oneOf dropped")

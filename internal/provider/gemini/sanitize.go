@@ -79,11 +79,11 @@ func sanitizeEnum(n *jsonx.Value, changes *[]string) {
 	for _, v := range enum.Items {
 		switch v.Kind {
 		case jsonx.Null:
-			*changes = noted(*changes, "null omitted from an enum")
+			*changes = addNote(*changes, "null omitted from an enum")
 		case jsonx.String:
 			values = append(values, v)
 		default:
-			*changes = noted(*changes, "values of an enum written as strings")
+			*changes = addNote(*changes, "values of an enum written as strings")
 			values = append(values, jsonx.NewString(String(v)))
 		}
 	}

@@ -127,7 +127,7 @@ func (s *stricter) schema(n *jsonx.Value, depth int) error {
 		if n.Get("properties") != nil || n.Get("anyOf") != nil || n.Get("enum") != nil {
 			return errSeveral // keywords next to a reference also apply
 		}
-		s.only(n, append(kept, "$ref"))
+		s.keepOnly(n, append(kept, "$ref"))
 		_, err := s.refs.Resolve(n)
 		return err
 	}
@@ -229,9 +229,9 @@ func (s *stricter) definitions(n *jsonx.Value) (kept []string, err error) {
 	return kept, nil
 }
 
-// only removes all keywords except the given ones. A reference must be the only
+// keepOnly removes all keywords except the given ones. A reference must be the only
 // keyword.
-func (s *stricter) only(n *jsonx.Value, names []string) {
+func (s *stricter) keepOnly(n *jsonx.Value, names []string) {
 	n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {
 		if slices.Contains(names, m.Name) {
 			return false
@@ -419,25 +419,25 @@ func nullable(n *jsonx.Value) *jsonx.Value {
 	switch {
 	case anyOf != nil && typ == nil:
 		if !slices.ContainsFunc(anyOf.Items, func(b *jsonx.Value) bool { return schema.HasType(b, "null") }) {
-			n.Set("anyOf", with(anyOf, schema.OfType("null")))
+			n.Set("anyOf", withItem(anyOf, schema.OfType("null")))
 		}
 		return n
 	case typ == nil || anyOf != nil || n.Get("const") != nil:
 		return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(n, schema.OfType("null"))))
 	case schema.HasType(n, "null"):
 	case typ.Is(jsonx.Array):
-		n.Set("type", with(typ, jsonx.NewString("null")))
+		n.Set("type", withItem(typ, jsonx.NewString("null")))
 	default:
 		n.Set("type", jsonx.NewArray(typ, jsonx.NewString("null")))
 	}
 	if enum := n.Get("enum"); enum != nil && !schema.HoldsNull(enum.Items) {
-		n.Set("enum", with(enum, jsonx.NewNull()))
+		n.Set("enum", withItem(enum, jsonx.NewNull()))
 	}
 	return n
 }
 
-// with returns a list with another item.
-func with(list, item *jsonx.Value) *jsonx.Value {
+// withItem returns a list with another item.
+func withItem(list, item *jsonx.Value) *jsonx.Value {
 	return jsonx.NewArray(append(slices.Clone(list.Items), item)...)
 }
 

@@ -91,8 +91,8 @@ func (k known) is(now known) bool {
 	return k.ID == now.ID && k.Born == now.Born && k.Target == now.Target
 }
 
-// look returns the file at rel, without following a link.
-func (t *Tree) look(rel string) (known, error) {
+// lookup returns the file at rel, without following a link.
+func (t *Tree) lookup(rel string) (known, error) {
 	info, err := t.root.Lstat(rel)
 	if err != nil {
 		return known{}, err
@@ -127,7 +127,7 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 	if err != nil {
 		return nil, err
 	}
-	self, err := t.look(".")
+	self, err := t.lookup(".")
 	if err != nil {
 		return nil, err
 	}
@@ -153,15 +153,15 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 		g.Private = t.appendInside(g.Private, path)
 	}
 	for _, rel := range found.guarded {
-		if k, err := t.look(rel); err == nil && k.Target != "" {
+		if k, err := t.lookup(rel); err == nil && k.Target != "" {
 			g.Named = t.appendChain(g.Named, t.absolute(rel))
 		}
 	}
 	for _, rel := range slices.Concat(found.shortcuts, t.named(g.Private)) { // what is private is hidden
-		g.add(rel)
+		g.addPath(rel)
 	}
 	for _, rel := range slices.Concat(found.guarded, found.closed, t.named(g.Named)) {
-		g.add(rel)
+		g.addPath(rel)
 		if slices.Contains(found.closed, rel) {
 			g.Closed = append(g.Closed, g.Known[rel])
 		}
@@ -174,13 +174,13 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 		}
 	}
 	for _, rel := range found.repositories {
-		g.add(rel)
+		g.addPath(rel)
 		g.Fixed = append(g.Fixed, t.absolute(rel))
 		for _, steps := range unfinished(rel) {
 			g.Steps[steps] = t.commandsOf(steps)
 		}
 		for _, inner := range t.existing(insideRepository(rel)) {
-			g.add(inner)
+			g.addPath(inner)
 			g.ReadOnly = append(g.ReadOnly, t.absolute(inner))
 		}
 	}
@@ -215,9 +215,9 @@ func (g *Guards) Log() *os.File { return g.log }
 // Forget is called instead of Clean if the program was not started.
 func (g *Guards) Forget() { g.endLog() }
 
-func (g *Guards) add(rel string) {
-	k, err := g.tree.look(rel)
-	around, failed := g.tree.look(path.Dir(rel))
+func (g *Guards) addPath(rel string) {
+	k, err := g.tree.lookup(rel)
+	around, failed := g.tree.lookup(path.Dir(rel))
 	if errors.Join(err, failed) == nil {
 		g.Known[rel], g.Around[rel] = k, around
 	}
@@ -282,7 +282,7 @@ func (g *Guards) addOthers(ctx context.Context, scope Scope) error {
 // isKnown reports whether the file at rel existed before, perhaps at another
 // path: a parent folder may have been renamed.
 func (g *Guards) isKnown(rel string) bool {
-	now, err := g.tree.look(rel)
+	now, err := g.tree.lookup(rel)
 	if err != nil {
 		return true // nothing to remove
 	}
@@ -297,10 +297,10 @@ func (g *Guards) isKnown(rel string) bool {
 	return false
 }
 
-// stays reports whether the file at rel was there before, and no other program is to remove it. One
+// mustStay reports whether the file at rel was there before, and no other program is to remove it. One
 // that was running then may have created it, and ended while this program had moved it away.
-func (g *Guards) stays(rel string, created created) bool {
-	if _, err := g.tree.look(rel); err != nil {
+func (g *Guards) mustStay(rel string, created created) bool {
+	if _, err := g.tree.lookup(rel); err != nil {
 		return true // nothing to remove
 	}
 	return g.isKnown(rel) &&
@@ -313,7 +313,7 @@ type created func(folder, name string) bool
 // isMoved reports whether the program has moved a folder with the file at rel.
 func (g *Guards) isMoved(rel string, created created) bool {
 	for at := path.Dir(rel); at != "."; at = path.Dir(at) {
-		if folder, err := g.tree.look(path.Dir(at)); err == nil && created(folder.ID, sandbox.Renamed+path.Base(at)) {
+		if folder, err := g.tree.lookup(path.Dir(at)); err == nil && created(folder.ID, sandbox.Renamed+path.Base(at)) {
 			return true
 		}
 	}
@@ -322,7 +322,7 @@ func (g *Guards) isMoved(rel string, created created) bool {
 
 // used reports whether the program has used the name of rel in its folder.
 func (g *Guards) used(rel string, created created) bool {
-	folder, err := g.tree.look(path.Dir(rel))
+	folder, err := g.tree.lookup(path.Dir(rel))
 	return err == nil && created(folder.ID, path.Base(rel))
 }
 
@@ -385,7 +385,7 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 		failed = append(failed, err)
 	}
 	remove := func(rel string) {
-		if g.stays(rel, created) {
+		if g.mustStay(rel, created) {
 			return
 		}
 		made := g.isCreatedByProgram(rel, created)
@@ -413,7 +413,7 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 			commands, err := g.tree.disarmSteps(steps, g.Steps[steps], made)
 			note(made, commands, err)
 		}
-		if !g.stays(rel, created) {
+		if !g.mustStay(rel, created) {
 			for _, inner := range insideRepository(rel) {
 				_ = g.unlock(inner) // if this fails, so does disarm
 			}
@@ -443,7 +443,7 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 // isLostWorktree reports whether the program has added a linked worktree in a folder that does not
 // exist any more, such as its own /tmp.
 func (g *Guards) isLostWorktree(rel string, created created) bool {
-	if path.Base(path.Dir(rel)) != "worktrees" || g.stays(rel, created) || !g.isCreatedByProgram(rel, created) {
+	if path.Base(path.Dir(rel)) != "worktrees" || g.mustStay(rel, created) || !g.isCreatedByProgram(rel, created) {
 		return false
 	}
 	_, err := os.Lstat(g.tree.worktreeOf(rel))
@@ -463,7 +463,7 @@ func (g *Guards) isChangedSince(rel string) bool {
 func (g *Guards) isCreatedByProgram(rel string, created created) bool {
 	if was, ok := g.Known[rel]; ok && was.Target == "" {
 		// The sandbox keeps programs from replacing a file unless they replace its folder.
-		if now, err := g.tree.look(path.Dir(rel)); err == nil && g.Around[rel].is(now) {
+		if now, err := g.tree.lookup(path.Dir(rel)); err == nil && g.Around[rel].is(now) {
 			return false
 		}
 	}
@@ -523,7 +523,7 @@ func (g *Guards) isCheckedOut(rel string) bool {
 		if _, before := g.Known[path.Join(other, ".git")]; !ok || !before || common(other) != common(top) {
 			continue
 		}
-		if now, err := g.tree.look(known); err == nil && was.is(now) && g.tree.isPart(rel, known) {
+		if now, err := g.tree.lookup(known); err == nil && was.is(now) && g.tree.isPart(rel, known) {
 			return true
 		}
 	}

@@ -245,7 +245,7 @@ func TestFilesInOtherFoldersAreKept(t *testing.T) {
 	}
 	var his []string
 	for _, folder := range []string{"his", "his/.git", "his/.git/rebase-merge"} {
-		k, err := tree.look(folder)
+		k, err := tree.lookup(folder)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -205,7 +205,7 @@ func (g *Guards) cleanUnlessMoved(ctx context.Context, created created) (Cleaned
 		if err := at.tree.open(); err != nil {
 			return Cleaned{}, unlessGone(err)
 		}
-		if self, err := at.tree.look("."); err != nil {
+		if self, err := at.tree.lookup("."); err != nil {
 			return Cleaned{}, err
 		} else if self.ID != at.ID {
 			return Cleaned{}, nil

@@ -262,7 +262,7 @@ func (g *Guards) removeAll(ctx context.Context, rel string) error {
 // folder, until lock. Folders that were already unreadable before the program ran stay unchanged.
 func (g *Guards) unlock(rel string) error {
 	for _, at := range []string{path.Dir(rel), rel} {
-		now, err := g.tree.look(at)
+		now, err := g.tree.lookup(at)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func leadsSession(pid int) bool {
 // calledAsLauncher reports whether argv[0] is Name. Package os, which knows it,
 // must not be imported.
 func calledAsLauncher() bool {
-	fd, err := open("/proc/self/cmdline")
+	fd, err := openFile("/proc/self/cmdline")
 	if err != nil {
 		return false
 	}
@@ -93,7 +93,7 @@ func start() (pid, mounts int, f *failure) {
 	if f != nil {
 		return 0, 0, f
 	}
-	mounts, err := open("/proc/self/ns/mnt")
+	mounts, err := openFile("/proc/self/ns/mnt")
 	if err != nil {
 		return 0, 0, fail("opening the mount namespace", err)
 	}
@@ -259,8 +259,8 @@ func report(r Report, fd int) {
 	_ = syscall.Sendmsg(StatusFD, r.Encode(), rights, nil, syscall.MSG_NOSIGNAL)
 }
 
-// open opens a file for reading.
-func open(path string) (int, error) {
+// openFile opens a file for reading.
+func openFile(path string) (int, error) {
 	return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 }
 

@@ -46,7 +46,7 @@ func listen(port int) *failure {
 // share passes the net namespace to toolreg, for other sandboxes to join.
 func share() *failure {
 	const step = "sharing the loopback interface"
-	fd, err := open("/proc/self/ns/net")
+	fd, err := openFile("/proc/self/ns/net")
 	if err != nil {
 		return fail(step, err)
 	}

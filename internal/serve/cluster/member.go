@@ -85,7 +85,7 @@ func (m *Member) Join(ctx context.Context, opts Options) (leave func(), err erro
 	running.Go(func() { _ = server.ServeTLS(listener, "", "") }) // until Shutdown
 	address := listener.Addr().String()
 	m.stale.Store(true)
-	m.say(ctx, address)
+	m.announce(ctx, address)
 	running.Go(func() { m.beat(ctx, address, opts.Renew) })
 	return func() {
 		m.left.Store(true)
@@ -101,8 +101,8 @@ func (m *Member) Join(ctx context.Context, opts Options) (leave func(), err erro
 	}, nil
 }
 
-// say says that this replica lives. It reports whether that could be said.
-func (m *Member) say(ctx context.Context, address string) bool {
+// announce says that this replica lives. It reports whether that could be said.
+func (m *Member) announce(ctx context.Context, address string) bool {
 	before, err := m.store.Get(ctx, replicaKind, m.ID)
 	if err == nil {
 		err = m.store.Put(ctx, replicaKind, m.ID, []byte(address), Alive)
@@ -124,7 +124,7 @@ func (m *Member) beat(ctx context.Context, address string, renew func(context.Co
 		case <-ctx.Done():
 			return
 		}
-		if m.say(ctx, address) && (m.stale.Swap(false) || time.Since(renewed) > renewEvery) {
+		if m.announce(ctx, address) && (m.stale.Swap(false) || time.Since(renewed) > renewEvery) {
 			renew(ctx)
 			renewed = time.Now()
 		}

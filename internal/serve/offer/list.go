@@ -52,14 +52,14 @@ func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 		}
 		return page, err
 	case *mcp.ListResourcesParams:
-		all, next, err := pageOf(v.shown(ctx).list(false), orZero(p).Cursor, (*Resource).uri)
+		all, next, err := pageOf(v.shown(ctx).listResources(false), orZero(p).Cursor, (*Resource).uri)
 		page := &mcp.ListResourcesResult{Cacheable: cacheable, NextCursor: next, Resources: []*mcp.Resource{}}
 		for _, r := range all {
 			page.Resources = append(page.Resources, r.is)
 		}
 		return page, err
 	case *mcp.ListResourceTemplatesParams:
-		all, next, err := pageOf(v.shown(ctx).list(true), orZero(p).Cursor, (*Resource).uri)
+		all, next, err := pageOf(v.shown(ctx).listResources(true), orZero(p).Cursor, (*Resource).uri)
 		page := &mcp.ListResourceTemplatesResult{
 			Cacheable: cacheable, NextCursor: next, ResourceTemplates: []*mcp.ResourceTemplate{},
 		}

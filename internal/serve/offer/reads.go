@@ -72,9 +72,9 @@ func (s *shown) since(server string, r *Resource) (since int, ok bool) {
 	return math.MaxInt, true
 }
 
-// list returns the resources, or the templates, that the caller is offered: of each URI the one that
+// listResources returns the resources, or the templates, that the caller is offered: of each URI the one that
 // would be read.
-func (s *shown) list(templates bool) []*Resource {
+func (s *shown) listResources(templates bool) []*Resource {
 	var out []*Resource
 	seen := map[string]bool{}
 	for _, one := range s.offerings {
@@ -86,7 +86,7 @@ func (s *shown) list(templates bool) []*Resource {
 				if _, ok := s.since(one.name, r); !ok {
 					continue
 				}
-			} else if read, _ := s.find(r.uri()); read != r {
+			} else if read, _ := s.findResource(r.uri()); read != r {
 				continue
 			}
 			seen[r.uri()] = true
@@ -97,11 +97,11 @@ func (s *shown) list(templates bool) []*Resource {
 	return out
 }
 
-// find returns the resource or the template by which a URI is read: the one that was seen first, which
+// findResource returns the resource or the template by which a URI is read: the one that was seen first, which
 // is that of the first server in the order of the settings, and a URI before a template, where servers
 // came together. What a server has offered before stays with it while it is away; then the
 // resource is nil.
-func (s *shown) find(u string) (found *Resource, from *offering) {
+func (s *shown) findResource(u string) (found *Resource, from *offering) {
 	first, canonical := 0, uri.Canonical(u)
 	for _, one := range s.offerings {
 		try := func(r *Resource, listed bool) {
@@ -137,7 +137,7 @@ func (s *shown) find(u string) (found *Resource, from *offering) {
 // of an unknown resource, an [*engine.OfferDenied] if a rule denies it, or an internal error if its server
 // could not say whether it has it.
 func (v *View) Resource(ctx context.Context, uri string) (*Resource, error) {
-	r, from := v.shown(ctx).find(uri)
+	r, from := v.shown(ctx).findResource(uri)
 	if r == nil && from != nil && !from.known {
 		return nil, &jsonrpc.Error{
 			Code: jsonrpc.CodeInternalError,
@@ -187,7 +187,7 @@ func hasPage(t *registry.Tool, u string) bool {
 // Template returns what the caller of ctx is offered under a URI or a template, for completion. The error
 // is that of [View.Resource].
 func (v *View) Template(ctx context.Context, u string) (*Resource, error) {
-	for _, r := range v.shown(ctx).list(true) {
+	for _, r := range v.shown(ctx).listResources(true) {
 		if r.uri() == u {
 			return r, nil
 		}

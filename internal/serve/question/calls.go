@@ -72,7 +72,7 @@ type Call struct {
 	// The goroutine that runs the call uses these.
 	tool     *registry.Tool                // that is called, if the request is a call
 	server   string                        // that provides the result; empty if it is not one server
-	given    *given                        // what the client answered another process, if anything
+	given    *earlierAnswers               // what the client answered another process, if anything
 	approval *callApproval                 // of the call
 	rounds   int                           // how often the server has asked
 	task     chan struct{}                 // closed when the call goes on as a task
@@ -148,7 +148,8 @@ func (s *Calls) Make(ctx context.Context, t Turn, run func(context.Context) (any
 
 // Start runs a request. given holds the client's answers to another process. It is nil for a
 // new request.
-func (s *Calls) Start(ctx context.Context, t Turn, given *given, run func(context.Context) (any, error)) *Call {
+func (s *Calls) Start(ctx context.Context, t Turn, given *earlierAnswers,
+	run func(context.Context) (any, error)) *Call {
 	c := From(ctx)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	w := &Call{
@@ -309,16 +310,16 @@ func (s *Calls) park(ctx context.Context, w *Call) (*Asked, error) {
 		return nil, err
 	}
 	s.waiting[id], w.since = w, time.Now()
-	w.expiry = time.AfterFunc(lookEvery, func() { s.look(later, w, id) })
+	w.expiry = time.AfterFunc(lookEvery, func() { s.endIfAnswered(later, w, id) })
 	return askFor(w.asked.Requests, state), nil
 }
 
 // lookEvery is how often a waiting call looks for what may end it.
 const lookEvery = time.Second
 
-// look ends a call that waits for the answer to a question if the client has answered another process,
+// endIfAnswered ends a call that waits for the answer to a question if the client has answered another process,
 // or nobody in time.
-func (s *Calls) look(ctx context.Context, w *Call, id string) {
+func (s *Calls) endIfAnswered(ctx context.Context, w *Call, id string) {
 	s.mu.Lock()
 	taken := w.asked.stage != nil && s.keys.Shared()
 	s.mu.Unlock()

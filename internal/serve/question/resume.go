@@ -19,9 +19,9 @@ import (
 // ours. If it is larger, the call can only continue in this process.
 const maxServerState = 256 << 10
 
-// given holds a client's answers to questions of a call in another process. The call runs
+// earlierAnswers holds a client's answers to questions of a call in another process. The call runs
 // again here from its beginning without repeating these questions.
-type given struct {
+type earlierAnswers struct {
 	stage   callStage
 	answers mcp.InputResponseMap // to the last question
 }
@@ -90,7 +90,7 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 	case state.Stage == nil: // it expired just now
 		return nil, nil, refusedState(errExpired.Error())
 	}
-	return s.Start(ctx, t, &given{*state.Stage, t.Answers}, run), nil, nil
+	return s.Start(ctx, t, &earlierAnswers{*state.Stage, t.Answers}, run), nil, nil
 }
 
 func answersAll(asked mcp.InputRequestMap, answers mcp.InputResponseMap) bool {
@@ -140,7 +140,7 @@ func (c *Client) approve(ctx context.Context, tool *registry.Tool, q *mcp.Elicit
 
 // approval returns the answer to a question about the call. It returns nil if there is none or it
 // answers another question.
-func (g *given) approval(question requestDigest) *mcp.ElicitResult {
+func (g *earlierAnswers) approval(question requestDigest) *mcp.ElicitResult {
 	if g == nil || g.stage.Approval == nil || !g.stage.Approval.Question.Equal(question) {
 		return nil
 	}

@@ -150,7 +150,7 @@ func (r *Replica) handle(w http.ResponseWriter, req *http.Request) bool {
 	case tasksPath:
 		return r.aboutTask(in)
 	}
-	return r.answered(strings.TrimPrefix(req.URL.Path, answersPath), in.Body)
+	return r.passAnswer(strings.TrimPrefix(req.URL.Path, answersPath), in.Body)
 }
 
 // tellSender sets the header that says who sends a request. Only another replica gets it.

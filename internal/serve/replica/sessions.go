@@ -113,7 +113,7 @@ func (r *Replica) change(ctx context.Context, id string, change func(*sessionRec
 		return
 	}
 	change(&one.now)
-	if held, err := r.write(ctx, id, one); err == nil && !held {
+	if held, err := r.writeRecord(ctx, id, one); err == nil && !held {
 		one.over = true
 		r.forget(id)
 		r.end(id)
@@ -134,8 +134,8 @@ func (r *Replica) end(id string) {
 	})
 }
 
-// write writes a record. It reports false if another replica holds the session. one.mu is held.
-func (r *Replica) write(ctx context.Context, id string, one *record) (held bool, err error) {
+// writeRecord writes a record. It reports false if another replica holds the session. one.mu is held.
+func (r *Replica) writeRecord(ctx context.Context, id string, one *record) (held bool, err error) {
 	data, err := json.Marshal(one.now)
 	if err != nil {
 		return false, err
@@ -188,7 +188,7 @@ func (r *Replica) giveUp(ctx context.Context, id string, one *record) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.over, one.now.Holder = true, ""
-	_, _ = r.write(ctx, id, one) // otherwise this replica must have ended first
+	_, _ = r.writeRecord(ctx, id, one) // otherwise this replica must have ended first
 }
 
 // FindSession returns the other replica that holds the session of a request; the zero value is this one. If

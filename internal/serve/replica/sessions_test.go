@@ -59,7 +59,7 @@ func TestSessionThatWasTakenOverIsNotUsed(t *testing.T) {
 	}
 	taken := &record{now: one.now, value: one.value}
 	taken.now.Holder = other.ID
-	if held, err := other.write(ctx, "s", taken); !held || err != nil {
+	if held, err := other.writeRecord(ctx, "s", taken); !held || err != nil {
 		t.Fatal(held, err)
 	}
 	within, cancel := context.WithTimeout(ctx, 20*time.Second)

@@ -222,9 +222,9 @@ func (t *taskEvents) Ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResp
 	}
 }
 
-// answered passes the answer of another replica's client on to the request that waits for it. It reports
+// passAnswer passes the answer of another replica's client on to the request that waits for it. It reports
 // false if none does.
-func (r *Replica) answered(id string, body json.RawMessage) bool {
+func (r *Replica) passAnswer(id string, body json.RawMessage) bool {
 	waits, ok := r.asked.LoadAndDelete(id)
 	if ok {
 		var answers mcp.InputResponseMap

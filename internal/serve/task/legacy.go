@@ -88,7 +88,7 @@ func (t *Tasks) listLegacy(_ context.Context, c *question.Client, _ *Params) (mc
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 	}
 	out := &legacyTasks{Tasks: []*legacyTask{}}
-	for _, run := range t.of(c.From.Account()) {
+	for _, run := range t.ofAccount(c.From.Account()) {
 		out.Tasks = append(out.Tasks, run.legacyState())
 	}
 	return out, nil

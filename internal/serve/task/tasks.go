@@ -201,8 +201,8 @@ func (t *Tasks) ended(ctx context.Context, id string, from auth.Identity) (*Run,
 	return run, nil
 }
 
-// of returns the tasks of an account, oldest first.
-func (t *Tasks) of(account string) []*Run {
+// ofAccount returns the tasks of an account, oldest first.
+func (t *Tasks) ofAccount(account string) []*Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []*Run
@@ -542,8 +542,8 @@ func taskMethodOf(method string) taskMethod {
 	return taskMethod{}
 }
 
-// of returns what answers the requests of a client.
-func (m taskMethod) of(c *question.Client) answerAboutTask {
+// answerFor returns what answers the requests of a client.
+func (m taskMethod) answerFor(c *question.Client) answerAboutTask {
 	if c.Modern {
 		return m.modern
 	}
@@ -558,7 +558,7 @@ func (t *Tasks) about(ctx context.Context, c *question.Client,
 	}
 	run, err := t.ended(ctx, p.ID, c.From)
 	if run != nil {
-		return taskMethodOf(method).of(c)(ctx, run, p)
+		return taskMethodOf(method).answerFor(c)(ctx, run, p)
 	}
 	if err == nil && t.opts.Elsewhere != nil {
 		result, err = t.opts.Elsewhere(ctx, c, method, p)
@@ -576,7 +576,7 @@ func (t *Tasks) about(ctx context.Context, c *question.Client,
 // Here returns what answers a request about a task that is in this process. It returns nil if the client has
 // no such task here, or no such request.
 func (t *Tasks) Here(c *question.Client, method string, p *Params) func(context.Context) (mcp.Result, error) {
-	answer, run := taskMethodOf(method).of(c), t.find(p.ID, c.From)
+	answer, run := taskMethodOf(method).answerFor(c), t.find(p.ID, c.From)
 	if answer == nil || run == nil {
 		return nil
 	}

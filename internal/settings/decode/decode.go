@@ -57,14 +57,14 @@ func Setting(m *merge.Merged, to any, row *table.Row) { setting(m, reflect.Value
 // Entry sets the fields of a struct to the members of an object that their tags name and the row
 // has, or to the defaults of the table. Its field Origin is set to in, the place of the object.
 func Entry(to any, row *table.Row, name string, n *jsonx.Value, in layers.Origin) {
-	entry(reflect.ValueOf(to).Elem(), row, name, n, in)
+	decodeEntry(reflect.ValueOf(to).Elem(), row, name, n, in)
 }
 
 // Value sets what to points to, of one of the types used for settings, to a checked value; null is
 // the zero value. To a slice of structs it adds one for each object of the value. in is the file of
 // the value, or the place of the entry that it belongs to.
 func Value(to any, row *table.Row, n *jsonx.Value, in layers.Origin) {
-	set(reflect.ValueOf(to).Elem(), row, n, in)
+	setField(reflect.ValueOf(to).Elem(), row, n, in)
 }
 
 func settings(m *merge.Merged, v reflect.Value) {
@@ -94,24 +94,24 @@ func setting(m *merge.Merged, field reflect.Value, row *table.Row) {
 	switch all := m.Of(row); {
 	case row.Merge == table.ByName:
 		for _, n := range m.Named(row.Name) {
-			add(field, row, n.Name, n.Value, n.Origin)
+			appendEntry(field, row, n.Name, n.Value, n.Origin)
 		}
 	case row.Merge == table.Unite:
 		for _, e := range all {
-			set(field, row, e.Value, e.Origin)
+			setField(field, row, e.Value, e.Origin)
 		}
 	case len(all) > 0:
 		last := all[len(all)-1]
-		set(field, row, last.Value, last.Origin)
+		setField(field, row, last.Value, last.Origin)
 		if c, ok := field.Addr().Interface().(*Command); ok && m.Faults.Of(last.Value) != nil {
 			c.Argv, c.Err = nil, m.Faults.Of(last.Value)
 		}
 	default:
-		set(field, row, row.DefaultValue(), layers.Origin{})
+		setField(field, row, row.DefaultValue(), layers.Origin{})
 	}
 }
 
-func entry(v reflect.Value, row *table.Row, name string, n *jsonx.Value, in layers.Origin) {
+func decodeEntry(v reflect.Value, row *table.Row, name string, n *jsonx.Value, in layers.Origin) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		switch of := field.Tag.Get(Tag); {
@@ -122,14 +122,14 @@ func entry(v reflect.Value, row *table.Row, name string, n *jsonx.Value, in laye
 			if value == nil || value.Kind == jsonx.Null || known.Doc == "" { // an API has not all fields of a server
 				value = known.DefaultValue()
 			}
-			set(v.Field(i), known, value, in)
+			setField(v.Field(i), known, value, in)
 		case field.Name == "Origin":
 			v.Field(i).Set(reflect.ValueOf(in))
 		}
 	}
 }
 
-func set(v reflect.Value, row *table.Row, n *jsonx.Value, in layers.Origin) {
+func setField(v reflect.Value, row *table.Row, n *jsonx.Value, in layers.Origin) {
 	switch to := v.Addr().Interface().(type) {
 	case *string:
 		*to = n.Text()
@@ -163,10 +163,10 @@ func set(v reflect.Value, row *table.Row, n *jsonx.Value, in layers.Origin) {
 		case reflect.Pointer:
 			if n.Kind != jsonx.Null && (v.Type().Elem().Kind() != reflect.Struct || n.Is(jsonx.Object)) {
 				v.Set(reflect.New(v.Type().Elem()))
-				set(v.Elem(), row, n, in)
+				setField(v.Elem(), row, n, in)
 			}
 		case reflect.Struct:
-			entry(v, row, "", n, in)
+			decodeEntry(v, row, "", n, in)
 		case reflect.Slice:
 			items := n.Items
 			if n.Is(jsonx.Object) { // table.OneOrMore
@@ -177,16 +177,16 @@ func set(v reflect.Value, row *table.Row, n *jsonx.Value, in layers.Origin) {
 				if row.Type == table.Addresses && item.Is(jsonx.String) {
 					item = jsonx.NewObject(jsonx.NewMember("url", item))
 				}
-				add(v, row, "", item, in)
+				appendEntry(v, row, "", item, in)
 			}
 		}
 	}
 }
 
-// add adds a struct to a slice.
-func add(slice reflect.Value, row *table.Row, name string, n *jsonx.Value, in layers.Origin) {
+// appendEntry adds a struct to a slice.
+func appendEntry(slice reflect.Value, row *table.Row, name string, n *jsonx.Value, in layers.Origin) {
 	v := reflect.New(slice.Type().Elem()).Elem()
-	entry(v, row, name, n, in)
+	decodeEntry(v, row, name, n, in)
 	slice.Set(reflect.Append(slice, v))
 }
 

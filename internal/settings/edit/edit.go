@@ -156,7 +156,7 @@ func (c placed) apply(file string, data []byte, before tree) ([]byte, error) {
 			c.path = c.path[:len(c.path)-1]
 		}
 	}
-	want := c.wanted(before).JSON()
+	want := c.intended(before).JSON()
 	for _, edit := range editors(file) {
 		out, err := edit(c, data)
 		if err != nil {
@@ -211,8 +211,8 @@ func parseForEdit(file string, data []byte) (tree, error) {
 	return tree{doc.Root}, nil
 }
 
-// wanted returns the intended content of the file, in the right order.
-func (c placed) wanted(before tree) *jsonx.Value {
+// intended returns the intended content of the file, in the right order.
+func (c placed) intended(before tree) *jsonx.Value {
 	root := before.Clone()
 	n := root
 	for _, name := range c.path[:len(c.path)-1] {

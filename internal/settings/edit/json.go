@@ -62,7 +62,7 @@ func (f *jsonFile) change(c placed) error {
 	for depth, name := range c.path[:last] {
 		i := memberOf(object, name)
 		if i < 0 {
-			return f.add(object, name, c.nested(depth+1).JSON(), false)
+			return f.addMember(object, name, c.nested(depth+1).JSON(), false)
 		}
 		object = &object.Value.(*hujson.Object).Members[i].Value
 		if l, ok := object.Value.(hujson.Literal); ok && l.Kind() == 'n' {
@@ -77,7 +77,7 @@ func (f *jsonFile) change(c placed) error {
 	case c.value == nil:
 		return f.remove(object, c.path)
 	case i < 0:
-		return f.add(object, c.path[last], c.value.JSON(), c.first)
+		return f.addMember(object, c.path[last], c.value.JSON(), c.first)
 	}
 	return f.replace(&object.Value.(*hujson.Object).Members[i].Value, c)
 }
@@ -105,9 +105,9 @@ func (f *jsonFile) replace(old *hujson.Value, c placed) error {
 	return nil
 }
 
-// add adds a member to an object, after the last one and its comments, or
+// addMember adds a member to an object, after the last one and its comments, or
 // before the first one.
-func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage, first bool) error {
+func (f *jsonFile) addMember(object *hujson.Value, name string, value json.RawMessage, first bool) error {
 	o, ok := object.Value.(*hujson.Object)
 	if !ok {
 		return errOtherWay

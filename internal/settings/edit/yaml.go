@@ -73,7 +73,7 @@ func keyOf(n *yaml.Node, name string) int {
 
 func (t *yamlText) change(c placed) error {
 	if t.root == nil {
-		return t.add(c, 0, len(t.lines), 0)
+		return t.insertNested(c, 0, len(t.lines), 0)
 	}
 	n, limit := t.root, len(t.lines) // the mapping, and the line after it
 	for depth, name := range c.path {
@@ -85,7 +85,7 @@ func (t *yamlText) change(c placed) error {
 			if c.first {
 				at = n.Content[0].Line - 1
 			}
-			return t.add(c, depth, at, n.Content[0].Column-1)
+			return t.insertNested(c, depth, at, n.Content[0].Column-1)
 		case i < 0 && last && c.first && len(n.Content) > 0:
 			return t.addFirstInFlow(c, n)
 		case i < 0:
@@ -102,15 +102,15 @@ func (t *yamlText) change(c placed) error {
 		case last:
 			return t.replaceMember(c, key, value, limit)
 		case isBlock(n) && value.Kind == yaml.ScalarNode && value.Value == "":
-			return t.add(c, depth+1, key.Line, key.Column-1+2)
+			return t.insertNested(c, depth+1, key.Line, key.Column-1+2)
 		}
 		n = value
 	}
 	return errOtherWay
 }
 
-// add inserts lines with the value and the names from depth on.
-func (t *yamlText) add(c placed, depth, at, indent int) error {
+// insertNested inserts lines with the value and the names from depth on.
+func (t *yamlText) insertNested(c placed, depth, at, indent int) error {
 	lines, err := t.render(c.nested(depth), indent)
 	if err == nil {
 		t.lines = slices.Insert(t.lines, at, lines...)

@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// check reports what is wrong with the value of a setting.
-func (r *reader) check(row *table.Row, key string, n *jsonx.Value) {
+// checkValue reports what is wrong with the value of a setting.
+func (r *reader) checkValue(row *table.Row, key string, n *jsonx.Value) {
 	if row.Apart && row.Type == table.Command {
 		r.source = n
 		defer func() { r.source = nil }()
@@ -94,7 +94,7 @@ func (r *reader) checkObject(row *table.Row, key string, n *jsonx.Value) {
 		}
 		for _, f := range n.Members {
 			if r.checkName(row, key, f); row.Entry != nil {
-				r.check(row.Entry, key+"."+f.Name, f.Value)
+				r.checkValue(row.Entry, key+"."+f.Name, f.Value)
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func (r *reader) object(row *table.Row, key string, n *jsonx.Value) {
 			present[f.Name] = true // reported once
 			r.fail(f.Pos, "give it a value or remove it", "%s is empty", key+"."+f.Name)
 		case present[f.Name]:
-			r.check(&row.Fields[i], key+"."+f.Name, f.Value)
+			r.checkValue(&row.Fields[i], key+"."+f.Name, f.Value)
 		}
 	}
 	for _, s := range row.Fields {
@@ -241,7 +241,7 @@ func (r *reader) addresses(row *table.Row, key string, n *jsonx.Value) {
 		case jsonx.Object:
 			r.object(row, at, item)
 		case jsonx.String:
-			r.check(row.Field("url"), at, item)
+			r.checkValue(row.Field("url"), at, item)
 		default:
 			r.wrongType(item, at, "an address, or an object with url and headers")
 		}

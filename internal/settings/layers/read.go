@@ -57,7 +57,7 @@ func FromDocument(x *table.Index, scope Scope, file string,
 // of what sets it. x may be nil if the value is no object.
 func CheckValue(x *table.Index, row *table.Row, key string, n *jsonx.Value, at Origin) *Layer {
 	r := reader{index: x, layer: &Layer{Scope: at.Scope, File: at.Name}}
-	r.check(row, key, n)
+	r.checkValue(row, key, n)
 	return r.layer
 }
 
@@ -151,7 +151,7 @@ func (r *reader) setting(row *table.Row, key string, f jsonx.Member) {
 			return
 		}
 	}
-	r.check(row, key, f.Value)
+	r.checkValue(row, key, f.Value)
 	r.layer.Settings = append(r.layer.Settings, Setting{Row: row, Key: key, Value: f.Value, Origin: r.origin(f.Pos)})
 }
 

@@ -147,7 +147,7 @@ func (n Named) JSON() json.RawMessage { return n.Value.JSON() }
 // At returns the origin of the value that a JSON pointer names, or of the nearest
 // enclosing value.
 func (n Named) At(pointer string) layers.Origin {
-	if n.Added != nil && find(n.Own, pointer) == nil && find(n.Added.Value, pointer) != nil {
+	if n.Added != nil && valueAt(n.Own, pointer) == nil && valueAt(n.Added.Value, pointer) != nil {
 		return n.Added.At(pointer)
 	}
 	o := n.Origin
@@ -157,8 +157,8 @@ func (n Named) At(pointer string) layers.Origin {
 	return o
 }
 
-// find returns the value that a JSON pointer names; nil if there is none.
-func find(v *jsonx.Value, pointer string) *jsonx.Value {
+// valueAt returns the value that a JSON pointer names; nil if there is none.
+func valueAt(v *jsonx.Value, pointer string) *jsonx.Value {
 	for token := range jsonx.Tokens(pointer) {
 		if v = v.Step(token); v == nil {
 			break

@@ -79,7 +79,7 @@ func addField(own *jsonx.Value, f jsonx.Member) jsonx.Member {
 	case f.Name == "enum" && has.Is(jsonx.Array) && f.Value.Is(jsonx.Array):
 		both := *f.Value
 		both.Items = slices.DeleteFunc(slices.Clone(f.Value.Items),
-			func(item *jsonx.Value) bool { return !holds(has, item) })
+			func(item *jsonx.Value) bool { return !listHas(has, item) })
 		if f.Value = &both; len(both.Items) == 0 {
 			f.Value = nil
 		}
@@ -90,8 +90,8 @@ func addField(own *jsonx.Value, f jsonx.Member) jsonx.Member {
 	return f
 }
 
-// holds reports whether a list has a value.
-func holds(list, value *jsonx.Value) bool {
+// listHas reports whether a list has a value.
+func listHas(list, value *jsonx.Value) bool {
 	text := jsonx.Canonical(value.JSON())
 	return slices.ContainsFunc(list.Items, func(item *jsonx.Value) bool { return jsonx.Canonical(item.JSON()) == text })
 }

@@ -49,7 +49,7 @@ func (x *Expander) reference(ctx context.Context, kind, target string, scope set
 	case "file":
 		return x.file(target)
 	}
-	return x.run(ctx, target, scope)
+	return x.runCommand(ctx, target, scope)
 }
 
 func (x *Expander) file(target string) (string, error) {
@@ -74,7 +74,7 @@ func (x *Expander) file(target string) (string, error) {
 	return trimLineEnd(string(f.Data)), nil
 }
 
-func (x *Expander) run(ctx context.Context, target string, scope settings.Scope) (string, error) {
+func (x *Expander) runCommand(ctx context.Context, target string, scope settings.Scope) (string, error) {
 	argv, err := process.Split(target)
 	if err == nil {
 		argv, err = x.words(argv)

@@ -138,7 +138,7 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int,
 		case line == "" && f.Kind != form.Choices:
 			err = errors.New("an answer is required")
 		default:
-			value, err = d.read(f, line)
+			value, err = d.readAnswer(f, line)
 		}
 		if err == nil {
 			return value, nil

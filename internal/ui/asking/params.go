@@ -166,7 +166,7 @@ func (d *dialog) change(ctx context.Context, q *ParamsForm, typed string, filled
 	case !given:
 		return false, d.param(ctx, f, -1, filled)
 	}
-	read, err := d.read(f, strings.TrimSpace(value))
+	read, err := d.readAnswer(f, strings.TrimSpace(value))
 	if err != nil {
 		d.v.Line("Please try again: " + ui.Line(err.Error()) + ".")
 		return false, nil
@@ -185,9 +185,9 @@ func (q *ParamsForm) field(name string) *form.Field {
 	return nil
 }
 
-// read reads the answer for a field. @FILE means the content of the file, whose
+// readAnswer reads the answer for a field. @FILE means the content of the file, whose
 // name is stored; @@ means @.
-func (d *dialog) read(f *form.Field, typed string) (json.RawMessage, error) {
+func (d *dialog) readAnswer(f *form.Field, typed string) (json.RawMessage, error) {
 	d.file = ""
 	file, named := strings.CutPrefix(typed, "@")
 	if strings.ContainsRune(typed, '\x1b') { // these keys insert sequences such as ^[[A, which are never intended

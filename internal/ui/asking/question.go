@@ -130,12 +130,12 @@ func changes(v *ui.View, list []policy.Change) {
 			v.Printf("Changed: %s (too long to show, or not stored)", part)
 		default:
 			v.Printf("Changed: %s", part)
-			v.Diff(udiff.Unified("when you allowed it", "now", lines(c.Old), lines(c.New)))
+			v.Diff(udiff.Unified("when you allowed it", "now", withNewline(c.Old), withNewline(c.New)))
 		}
 	}
 }
 
-func lines(s string) string {
+func withNewline(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s
 	}

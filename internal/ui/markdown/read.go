@@ -34,9 +34,9 @@ type document struct {
 	tasks map[ast.Node]bool
 }
 
-// read parses text that is safe to show and has no tabs. HTML and link
+// parse parses text that is safe to show and has no tabs. HTML and link
 // definitions are ordinary text. Without emphasis, its marks are text as well.
-func read(source string, emphasis bool) *document {
+func parse(source string, emphasis bool) *document {
 	d := &document{source: []byte(source), indents: map[int]int{}, tasks: map[ast.Node]bool{}}
 	inline := []util.PrioritizedValue{
 		util.Prioritized(parser.NewCodeSpanParser(), 100),

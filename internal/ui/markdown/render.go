@@ -29,12 +29,12 @@ const maxText = 1 << 20
 // escaped.
 func Render(text string, o Options) string {
 	if len(text) > maxText || isJSON(text) {
-		return ended(ui.Visible(text))
+		return withNewline(ui.Visible(text))
 	}
 	if o.Width <= 0 {
 		o.Width = 80
 	}
-	r := &renderer{document: read(source(text), o.Color), color: o.Color}
+	r := &renderer{document: parse(source(text), o.Color), color: o.Color}
 	r.blocks(r.root, frame{width: max(o.Width, 20)})
 	return r.b.String()
 }
@@ -264,7 +264,7 @@ func (r *renderer) table(t *tableBlock, f frame) {
 	}
 }
 
-func ended(s string) string {
+func withNewline(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s
 	}

@@ -23,14 +23,14 @@ func tableLines(rows [][][]ui.Span, align []string, width int) ([][]ui.Span, boo
 		rows[0][n] = restyled(cell, ui.Bold)
 	}
 	out := tableRow(rows[0], widths, align)
-	out = append(out, []ui.Span{{Text: underHead(widths), Style: ui.Dim}})
+	out = append(out, []ui.Span{{Text: headRule(widths), Style: ui.Dim}})
 	for _, row := range rows[1:] {
 		out = append(out, tableRow(row, widths, align)...)
 	}
 	return out, true
 }
 
-func underHead(widths []int) string {
+func headRule(widths []int) string {
 	parts := make([]string, len(widths))
 	for i, w := range widths {
 		parts[i] = strings.Repeat("─", w)

@@ -86,7 +86,7 @@ func (d *charts) write() {
 		d.table(t)
 	}
 	d.put("</main>\n")
-	d.made(d.Version, d.Made)
+	d.footer(d.Version, d.Made)
 }
 
 // series is one kind of value in a chart over time.

@@ -61,8 +61,8 @@ func (m *markup) number(n int, what string) {
 	m.put("<li><b>%s</b> %s</li>\n", grouped(n), what)
 }
 
-// made writes the end of a page.
-func (m *markup) made(version string, at time.Time) {
+// footer writes the end of a page.
+func (m *markup) footer(version string, at time.Time) {
 	m.put("<footer>Made by toolreg %s on <time datetime=\"%s\">%s</time>.</footer>\n", version,
 		at.UTC().Format(time.RFC3339), at.Format("2 January 2006, 15:04 MST"))
 }
@@ -89,7 +89,7 @@ func (d *document) write() {
 	d.hidden()
 	d.notices()
 	d.put("</main>\n")
-	d.made(p.Version, p.Made)
+	d.footer(p.Version, p.Made)
 }
 
 func (d *document) header() {

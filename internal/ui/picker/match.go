@@ -56,7 +56,7 @@ func (c *candidate) match(words []string) (m match, ok bool) {
 	for _, word := range words {
 		score, marks := inName(word, c.name)
 		if score == 0 {
-			_, score = within(word, c.text, scoreInText, scoreText)
+			_, score = findWord(word, c.text, scoreInText, scoreText)
 		}
 		if score == 0 {
 			return match{}, false
@@ -71,7 +71,7 @@ func (c *candidate) match(words []string) (m match, ok bool) {
 // inName finds a word in a name, either contiguous or as letters with others in
 // between.
 func inName(word, name string) (score int, marks []int) {
-	at, score := within(word, name, scoreWithin, scoreWord)
+	at, score := findWord(word, name, scoreWithin, scoreWord)
 	switch {
 	case score == 0:
 		return spread(word, name)
@@ -86,8 +86,8 @@ func inName(word, name string) (score int, marks []int) {
 	return score, marks
 }
 
-// within finds a word in a text, preferring the beginning of a word.
-func within(word, text string, anywhere, atWord int) (at, score int) {
+// findWord finds a word in a text, preferring the beginning of a word.
+func findWord(word, text string, anywhere, atWord int) (at, score int) {
 	for from := 0; from < len(text); {
 		i := strings.Index(text[from:], word)
 		if i < 0 {

@@ -100,7 +100,7 @@ func (p *picker) step(ctx context.Context) (done bool, err error) {
 			p.options.Listings = nil
 			return false, nil
 		}
-		p.list(listing)
+		p.setListing(listing)
 	case <-p.screen.Resized():
 		return false, p.screen.Clear(ctx)
 	case key, open := <-p.screen.Keys():
@@ -112,8 +112,8 @@ func (p *picker) step(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// list replaces the items. The selected item stays selected if it still exists.
-func (p *picker) list(l Listing) {
+// setListing replaces the items. The selected item stays selected if it still exists.
+func (p *picker) setListing(l Listing) {
 	was, moved := p.current(), p.selected > 0
 	p.listing = l
 	p.candidates = make([]candidate, len(l.Items))

@@ -32,22 +32,22 @@ func listing(names ...string) Listing {
 // TestLaterListings replaces the items while the picker is in use.
 func TestLaterListings(t *testing.T) {
 	p := &picker{rows: 10}
-	p.list(listing("b", "d"))
-	p.list(listing("a", "b", "d"))
+	p.setListing(listing("b", "d"))
+	p.setListing(listing("a", "b", "d"))
 	if got := p.current(); got != "a" {
 		t.Errorf("%q is selected although no key was pressed", got)
 	}
 	press(p, key(ui.KeyDown), key(ui.KeyDown), key(ui.KeyDown))
-	p.list(listing("a", "b", "c", "d", "e"))
+	p.setListing(listing("a", "b", "c", "d", "e"))
 	if got := p.current(); got != "d" {
 		t.Errorf("%q is selected, not d", got)
 	}
 	press(p, key(ui.KeyEnter))
-	p.list(listing("d", "e"))
+	p.setListing(listing("d", "e"))
 	if p.shown != "d" || p.page != nil {
 		t.Errorf("%q is shown, not the new page of d", p.shown)
 	}
-	p.list(listing("e"))
+	p.setListing(listing("e"))
 	if p.shown != "" || p.current() != "e" {
 		t.Errorf("%q is shown although it was removed", p.shown)
 	}
@@ -55,7 +55,7 @@ func TestLaterListings(t *testing.T) {
 
 func TestQuery(t *testing.T) {
 	p := &picker{rows: 2}
-	p.list(listing("read_file", "write_file", "grep"))
+	p.setListing(listing("read_file", "write_file", "grep"))
 	press(p, typed("file"), typed(" "), typed("wr"))
 	if p.current() != "write_file" {
 		t.Errorf("%q for %q", p.current(), p.query)

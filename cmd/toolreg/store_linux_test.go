@@ -220,7 +220,8 @@ var portGroups atomic.Int64
 func sixPorts(t *testing.T) int {
 	t.Helper()
 	for {
-		first, free := 20000+6*((os.Getpid()+int(portGroups.Add(1)))%2000), true
+		// Test programs that run at the same time, which have similar ids, get groups that are far apart.
+		first, free := 20000+6*((os.Getpid()*331+int(portGroups.Add(1)))%2000), true
 		for i := range 6 {
 			l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+i))
 			if free = free && err == nil; err == nil {

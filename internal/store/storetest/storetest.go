@@ -54,7 +54,7 @@ func Start(t T, args ...string) *Server {
 func FreePort(t T) string {
 	t.Helper()
 	for range 1000 {
-		port := strconv.Itoa(20000 + rand.IntN(10000))
+		port := strconv.Itoa(10000 + rand.IntN(10000))
 		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
 			_ = l.Close()
 			return port

@@ -27,7 +27,7 @@ const (
 
 // entry lets in requests over HTTP that have a valid token, and refuses others.
 type entry struct {
-	tokens auth.Verifier // nil if clients need no token
+	tokens auth.Verifier // if clients need tokens
 	log    *slog.Logger
 }
 

@@ -465,6 +465,7 @@ func TestCanceledCallsAreNotAnswered(t *testing.T) {
 		}()
 		if !tt.answered {
 			waitFor(t, func() bool { return s.running() == 1 })
+			send(`{"jsonrpc":"2.0","id":` + tt.id + `,"result":{}}`) // questions of the server have ids of their own
 		}
 		send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + tt.cancels + `}}`)
 		if got := <-done; strings.Contains(got, `"id":`+tt.id) != tt.answered {

@@ -75,7 +75,7 @@ const (
 	waitingKind = "waiting"
 )
 
-// Holder returns the id of the process that has asked a question; "" if the store does not know.
+// Holder returns the id of the process that has asked a question. It returns "" if the store does not know.
 func (a *answeredStates) Holder(ctx context.Context, id string) string {
 	v, err := a.store.Get(ctx, waitingKind, id)
 	if err != nil || !v.Exists() {

@@ -48,7 +48,7 @@ type Console interface {
 type Asker struct {
 	// Console is asked too. If it is nil, only clients are asked.
 	Console Console
-	// Patience is how long the console shows a question; 0 means without a limit.
+	// Patience is how long the console shows a question. Zero means no limit.
 	Patience time.Duration
 	// Log is told of questions that wait. nil discards them.
 	Log *slog.Logger

@@ -39,17 +39,17 @@ type Client struct {
 	Request  context.Context // context of its request; notifications sent with it belong to the request
 	call     *Call
 	console  bool // people at the console are asked too
-	// progress is the progress token of its request; nil if it did not ask for progress.
+	// progress is the progress token of its request. It is nil if it did not ask for progress.
 	progress any
 	out      outbox
 	open     *transport.Calls // counts the open questions to people; may be nil
 	// closed is closed when no more answers are read from the client on stdin. It is nil for
 	// other clients.
 	closed <-chan struct{}
-	remote Remote // of a request that another process received; nil for one of this process
+	remote Remote // of a request that another process received
 }
 
-// From returns the client whose request ctx is of; nil if there is none.
+// From returns the client whose request ctx is of. It returns nil if there is none.
 func From(ctx context.Context) *Client {
 	if who := caller.From(ctx); who != nil {
 		c, _ := who.Peer.(*Client)
@@ -391,7 +391,7 @@ func (c *Client) KnowsTasks() bool {
 func (c *Client) KnowsLegacyTasks() bool { return c.Revision == wire.LastLegacy }
 
 // WantedTask returns the member task of the params of a call, which the SDK does not read (revision
-// 2025-11-25, tasks, "Creating Tasks"); nil if there is none, or the client knows no tasks.
+// 2025-11-25, tasks, "Creating Tasks"). It returns nil if there is none, or the client knows no tasks.
 func (c *Client) WantedTask(req mcp.Request) (task json.RawMessage) {
 	if !c.KnowsLegacyTasks() {
 		return nil

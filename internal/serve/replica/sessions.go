@@ -45,14 +45,14 @@ type record struct {
 	over  bool        // the session has ended here
 }
 
-// record returns the record of a session; nil if this replica does not hold it.
+// record returns the record of a session. It returns nil if this replica does not hold it.
 func (r *Replica) record(id string) *record {
 	one, _ := r.records.Load(id)
 	held, _ := one.(*record)
 	return held
 }
 
-// forget removes and returns the record of a session; nil if this replica does not hold it.
+// forget removes and returns the record of a session. It returns nil if this replica does not hold it.
 func (r *Replica) forget(id string) *record {
 	one, _ := r.records.LoadAndDelete(id)
 	held, _ := one.(*record)

@@ -29,7 +29,7 @@ const (
 // Bodies limits how many large bodies a client sends at a time, which bounds the memory
 // for them. It is safe for concurrent use; the zero value is ready to use.
 type Bodies struct {
-	Time time.Duration // the limit for one body; 0 means a minute
+	Time time.Duration // the limit for one body. Zero means a minute
 
 	mu     sync.Mutex
 	places map[string]chan struct{} // by the name of the client's token

@@ -24,19 +24,19 @@ const (
 type Response struct {
 	http.ResponseWriter
 	timing    *http.ResponseController
-	keepAlive time.Duration // between comments; 0 means that none are sent
+	keepAlive time.Duration // between comments. Zero means that none are sent
 	header    http.Header   // as the handler sets it, without s.mu
 
 	mu    sync.Mutex
-	begun http.Header // a copy of header for the timer; nil before [Response.Begin]
+	begun http.Header // a copy of header for the timer, made by [Response.Begin]
 	sent  bool        // the headers
 	open  bool        // the headers that were sent are those of a stream
-	beat  *time.Timer // sends the next comment; nil if the response is not a stream
+	beat  *time.Timer // sends the next comment, if the response is a stream
 	ended bool
 	void  bool // what is written from now on is dropped
 }
 
-// NewResponse returns the response to a request. keepAlive is the time between comments; 0 means that
+// NewResponse returns the response to a request. keepAlive is the time between comments. Zero means that
 // none are sent.
 func NewResponse(w http.ResponseWriter, keepAlive time.Duration) *Response {
 	return &Response{ResponseWriter: w, timing: http.NewResponseController(w),

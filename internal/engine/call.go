@@ -51,7 +51,7 @@ func (c *Calls) Hold(ctx context.Context, f Found, call registry.Call, copy int)
 		return &exec.Held{}, nil // it needs no answer
 	}
 	call.Params = Restored(f.Tool, params)
-	x, err := c.gate.executor(ctx, f.Registry)
+	x, err := c.gate.executor(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (c *Calls) Claim(ctx context.Context, held ...*exec.Held) (bool, error) {
 	if len(ids) == 0 {
 		return true, nil
 	}
-	x, err := c.gate.executor(ctx, nil)
+	x, err := c.gate.executor(ctx, Found{})
 	return err == nil && x.Unattended.Claim(ctx, ids...), err
 }
 

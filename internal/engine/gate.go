@@ -38,27 +38,27 @@ type gate struct {
 func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
 	ctx, ended := g.audit.Begin(ctx, f.Tool)
 	defer ended()
-	if f.reach != nil {
-		return g.describer(f.Registry).Execute(ctx, f.Tool, call)
-	}
-	x, err := g.executor(ctx, f.Registry)
+	x, err := g.executor(ctx, f)
 	if err != nil {
 		return registry.Result{}, err
 	}
 	return x.ExecuteHeld(ctx, f.Tool, call, h)
 }
 
-// executor returns the executor for the tools of a registry. It is kept until [gate.forget],
-// because its policy is costly to put together. The error is an *settings.InputError.
-func (g *gate) executor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
+// executor returns the executor for a tool that was found. That of a registry's tools is kept until
+// [gate.forget], because its policy is costly to put together. The error is an *settings.InputError.
+func (g *gate) executor(ctx context.Context, f Found) (*exec.Executor, error) {
+	if f.reach != nil {
+		return g.describer(f.Registry), nil
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if x := g.executors[reg]; x != nil {
+	if x := g.executors[f.Registry]; x != nil {
 		return x, nil
 	}
-	x, err := g.newExecutor(ctx, reg)
+	x, err := g.newExecutor(ctx, f.Registry)
 	if err == nil {
-		g.executors[reg] = x
+		g.executors[f.Registry] = x
 	}
 	return x, err
 }
@@ -158,7 +158,7 @@ func (g *gate) sampler(ctx context.Context) (*exec.Executor, error) {
 // tools does, but "always" is not offered, and what the settings say about tools does not apply.
 func (g *gate) requester(ctx context.Context,
 	decide func(context.Context, *registry.Tool, registry.Call) policy.Verdict) (*exec.Executor, error) {
-	x, err := g.executor(ctx, nil)
+	x, err := g.executor(ctx, Found{})
 	if err != nil {
 		return nil, err
 	}

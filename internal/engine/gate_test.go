@@ -43,7 +43,7 @@ func TestTimeLimit(t *testing.T) {
 // Without an Asker no person is asked.
 func TestNoAsker(t *testing.T) {
 	s := newWorld(t, "").session(Options{})
-	if x, err := s.gate.executor(t.Context(), nil); err != nil || x.Confirmer != nil {
+	if x, err := s.gate.executor(t.Context(), Found{}); err != nil || x.Confirmer != nil {
 		t.Errorf("the executor has a confirmer: %t, %v", x.Confirmer != nil, err)
 	}
 }

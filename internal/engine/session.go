@@ -225,14 +225,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		})}
 	audit := record.NewCalls(record.Options{Settings: set, Folders: deps.Folders, Mask: mask,
 		Warn: reports.add, Log: reports.log, Outcome: deps.Outcome, Began: deps.Began})
-	runs := &toolRuns{
-		outputs: outputs,
-		logins:  logins,
-		uncut:   opts.Uncut,
-		renew:   opts.Cache == cache.Renew,
-		set:     set,
-		reports: reports,
-	}
+	runs := &toolRuns{outputs: outputs, logins: logins, uncut: opts.Uncut, renew: opts.Cache == cache.Renew,
+		set: set, reports: reports}
 	gate := &gate{programs: programs, policies: policies, runs: runs,
 		limits: quota.New(set.CallLimits, shared, counted), asker: deps.Asker, describe: deps.Describe, audit: audit, tape: tape, reports: reports,
 		executors: map[*registry.Registry]*exec.Executor{}}

@@ -88,13 +88,18 @@ func (m *Mask) replacer() *strings.Replacer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
-		environ := expand.NewEnviron(m.environ)
-		secrets := append(m.set.Merged().Secrets(environ.Lookup), m.seen...)
-		m.known = secret.NewReplacer(slices.DeleteFunc(secrets, func(value string) bool {
-			return value == environ.Get("HOME") || value == m.set.ProjectRoot || value == m.set.Workspace
-		}))
+		m.known = secret.NewReplacer(m.withSeen(m.set.Merged().Secrets))
 	}
 	return m.known
+}
+
+// withSeen returns secrets of the settings and those that references have named, without folders that
+// nearly every message has: the name of PWD says that it is a password.
+func (m *Mask) withSeen(secrets func(expand.Lookup) []string) []string {
+	environ := expand.NewEnviron(m.environ)
+	folders := []string{environ.Home(), environ.Get("PWD"), environ.Get("OLDPWD"), m.set.ProjectRoot, m.set.Workspace}
+	return slices.DeleteFunc(append(secrets(environ.Lookup), m.seen...),
+		func(value string) bool { return slices.Contains(folders, value) })
 }
 
 // Secrets returns the secrets of one entry of a setting, such as openapi, and all that references have
@@ -102,8 +107,9 @@ func (m *Mask) replacer() *strings.Replacer {
 func (m *Mask) Secrets(setting, entry string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	environ := expand.NewEnviron(m.environ)
-	return append(m.set.Merged().SecretsOf(setting, entry, environ.Lookup), m.seen...)
+	return m.withSeen(func(environ expand.Lookup) []string {
+		return m.set.Merged().SecretsOf(setting, entry, environ)
+	})
 }
 
 // Add adds a secret that a reference has named.

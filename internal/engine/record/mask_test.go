@@ -180,10 +180,10 @@ func TestSecretRowsAreMaskedEverywhere(t *testing.T) {
 // Secrets are masked in the forms in which they are sent, and what only names them is not.
 func TestFormsOfSecrets(t *testing.T) {
 	set := loadSettings(t, `{"env": {"API_KEY": "plain-in-settings", "COLOR": "not-a-secret", "CMD_TOKEN": "cmd:password-manager"}, "mcpServers": {"s": {"command": "x",
-		"env": {"DB_PASS": "env:PASS", "OTHER_PASS": "${PASS2}", "UNSET_PASS": "$UNSET", "NUMBER_PASS": "12345678", "HOME_KEY": "env:HOME"}, "headers": {"Authorization": "Bearer header-value"}}}}`)
-	m := NewMask(set, []string{"PASS=from-the-environment", `PASS2=quoted"value"`, "HOME=/home/me"})
-	message := `plain-in-settings, not-a-secret, from-the-environment, quoted"value", header-value, password-manager, cGxhaW4taW4tc2V0dGluZ3M= $UNSET /home/me`
-	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** $UNSET /home/me`, m.Hide(message)); diff != "" {
+		"env": {"DB_PASS": "env:PASS", "OTHER_PASS": "${PASS2}", "UNSET_PASS": "$UNSET", "NUMBER_PASS": "12345678", "HOME_KEY": "env:HOME"}, "args": ["-v", "$PWD:/w", "-e", "PWD=$PWD"], "headers": {"Authorization": "Bearer header-value"}}}}`)
+	m := NewMask(set, []string{"PASS=from-the-environment", `PASS2=quoted"value"`, "HOME=/home/me", "PWD=/work/sub"})
+	message := `plain-in-settings, not-a-secret, from-the-environment, quoted"value", header-value, password-manager, cGxhaW4taW4tc2V0dGluZ3M= $UNSET /home/me /work/sub`
+	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** $UNSET /home/me /work/sub`, m.Hide(message)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	got := m.Params(json.RawMessage(`{"a":"x plain-in-settings","b":["quoted\"value\""],"c":12345678,"d":[7]}`))

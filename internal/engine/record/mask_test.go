@@ -170,8 +170,9 @@ func TestSecretRowsAreMaskedEverywhere(t *testing.T) {
 	if rows < 20 {
 		t.Errorf("only %d rows are secret", rows)
 	}
-	set := loadSettings(t, `{"env": {"LOG_LEVEL": "verbose"}, "telemetry": {"headers": {"Accept": "application/json"}}}`)
-	const said = "verbose application/json"
+	set := loadSettings(t, `{"env": {"LOG_LEVEL": "verbose"}, "telemetry": {"headers": {"Accept": "application/json"}},
+		"mcpServers": {"postgres": {"command": "x", "args": ["--auth", "postgres"]}}}`)
+	const said = "verbose application/json postgres"
 	if got := NewMask(set, nil).Hide(said); got != said {
 		t.Errorf("ordinary words are masked: %s", got)
 	}

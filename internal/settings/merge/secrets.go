@@ -1,6 +1,8 @@
 package merge
 
 import (
+	"slices"
+
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/secret"
@@ -9,12 +11,20 @@ import (
 
 // Secrets returns what is masked wherever it appears: the secrets in the settings of every scope that
 // are telling ([table.Secret]), expanded by lookup, and the values of variables that the settings mention
-// and whose names indicate secrets. It runs no commands and reads no files that references name.
+// and whose names indicate secrets. It runs no commands and reads no files that references name. A name
+// that the settings give to something, such as a server, is not among them, because messages need it.
 func (m *Merged) Secrets(lookup expand.Lookup) (out []string) {
+	names := map[string]bool{}
 	for i := range m.Index.Rows {
-		out = append(out, m.secrets(&m.Index.Rows[i], lookup, func(string) bool { return true })...)
+		row := &m.Index.Rows[i]
+		out = append(out, m.secrets(row, lookup, func(string) bool { return true })...)
+		if row.Merge == table.ByName {
+			for _, n := range m.Named(row.Name) {
+				names[n.Name] = true
+			}
+		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(text string) bool { return names[text] })
 }
 
 // SecretsOf is Secrets for one entry of a setting that merges by name.

@@ -96,6 +96,7 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 	var opened atomic.Int32
 	count := h.Config.ConnContext
 	h.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context { opened.Add(1); return count(ctx, conn) }
+	var closed atomic.Int32
 	var busy sync.Map // connections on which the server has not yet ended a request
 	changed := h.Config.ConnState
 	h.Config.ConnState = func(conn net.Conn, state http.ConnState) {
@@ -105,6 +106,9 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 		} else {
 			busy.Delete(conn)
 		}
+		if state == http.StateClosed {
+			closed.Add(1)
+		}
 	}
 	h.Start()
 	defer h.Close()
@@ -113,15 +117,19 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 	}
 	clients := []*http.Client{{Transport: &http.Transport{}}, {Transport: &http.Transport{}}, {Transport: &http.Transport{}}}
 	for i, client := range []int{0, 1, 0, 2, 0, 1} { // the second connection is idle for longest when the third comes
+		if i == 5 {
+			clients[client].CloseIdleConnections() // it may not have seen yet that its connection was closed
+		}
 		if err := call(t.Context(), clients[client], "echo", map[string]any{"text": "hello"}); err != nil {
 			t.Errorf("request %d: %v", i, err)
 		}
 		waitFor(t, func() bool {
 			idle := true
 			busy.Range(func(any, any) bool { idle = false; return false })
-			return idle
+			return idle && closed.Load() >= []int32{0, 0, 0, 1, 1, 2}[i]
 		})
 	}
+	clients[2].CloseIdleConnections()
 	if n := opened.Load(); n != 4 {
 		t.Errorf("%d connections, want those of three clients and another one of the second", n)
 	}

@@ -36,9 +36,6 @@ type Executor struct {
 	// TimeLimit returns what replaces a tool's own time limit. Zero keeps it; a negative value
 	// means no limit. May be nil.
 	TimeLimit func(*registry.Tool) time.Duration
-	// Grace is how long a tool may clean up after its context is done; zero means 5 s. A
-	// tool that takes longer is abandoned.
-	Grace time.Duration
 	// Confine returns a tool whose Run confines its program. It is called for each
 	// call whose verdict requires the sandbox, and is inside all of Wrap. If nil,
 	// such calls are refused.

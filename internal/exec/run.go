@@ -14,7 +14,9 @@ import (
 	"github.com/toolreg/toolreg/internal/stack"
 )
 
-const defaultGrace = 5 * time.Second
+// grace is how long a tool may clean up after its context is done. A tool that takes longer is
+// abandoned.
+const grace = 5 * time.Second
 
 // limited returns the tool's Run with its time limit and with panics caught.
 func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
@@ -22,7 +24,6 @@ func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call
 	if x.TimeLimit != nil {
 		limit = cmp.Or(x.TimeLimit(t), limit)
 	}
-	inner := t.Run
 	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		over := &TimeoutError{Tool: t.Name, Server: t.Server, Limit: limit}
 		if limit > 0 {
@@ -30,7 +31,7 @@ func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call
 			ctx, cancel = context.WithTimeoutCause(ctx, limit, over)
 			defer cancel()
 		}
-		result, err := x.runWithGrace(ctx, t, inner, call)
+		result, err := runWithGrace(ctx, t, call)
 		if failed := err != nil || result.IsError; failed && context.Cause(ctx) == error(over) {
 			return over.Stopped(result), over
 		}
@@ -38,31 +39,25 @@ func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call
 	}
 }
 
-type outcome struct {
-	result registry.Result
-	err    error
-}
-
 // runWithGrace runs the tool and waits until it returns. After ctx is done it waits
 // only for the grace period, because a tool that ignores its context must not block
 // the program.
-func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool,
-	run func(context.Context, registry.Call) (registry.Result, error), call registry.Call) (registry.Result, error) {
+func runWithGrace(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
+	type outcome struct {
+		result registry.Result
+		err    error
+	}
 	done := make(chan outcome, 1)
 	go func() {
 		stack.Reserve()
 		var o outcome
-		o.err = catchPanic(t, "calling a tool", func() (err error) { o.result, err = run(ctx, call); return err })
+		o.err = catchPanic(t, "calling a tool", func() (err error) { o.result, err = t.Run(ctx, call); return err })
 		done <- o
 	}()
 	select {
 	case o := <-done:
 		return o.result, o.err
 	case <-ctx.Done():
-	}
-	grace := x.Grace
-	if grace <= 0 {
-		grace = defaultGrace
 	}
 	select {
 	case o := <-done:

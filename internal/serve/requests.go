@@ -83,7 +83,11 @@ func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 			if ctx = r.from(ctx, req); kind == "tasks" {
 				return next(ctx, method, req)
 			}
-			return r.offered(ctx, next, method, req)
+			result, err := r.offered(ctx, next, method, req)
+			if own, ok := result.(interface{ Complete() }); ok && question.From(ctx).Modern {
+				own.Complete()
+			}
+			return result, err
 		}
 		return next(ctx, method, req)
 	}
@@ -185,14 +189,7 @@ func (r *requests) offered(ctx context.Context, next mcp.MethodHandler, method s
 	if isLasting(c.Session, req) {
 		r.lists.follow(ctx, c.Session, v.Offer)
 	}
-	result, err := r.answer(ctx, v, next, method, req)
-	if err != nil {
-		return nil, err
-	}
-	if own, ok := result.(interface{ Complete() }); ok && c.Modern {
-		own.Complete()
-	}
-	return result, nil
+	return r.answer(ctx, v, next, method, req)
 }
 
 // answer answers a request with what its sender is offered, which v is. Only what is passed to next reaches the

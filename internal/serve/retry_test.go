@@ -58,7 +58,8 @@ func TestFailedServersAreTriedAgain(t *testing.T) {
 			start := time.Now()
 			s := newServer(t, map[string]string{"down": d.url + ";legacy", "works": ""})
 			first := d.tries.Load() // of one attempt to connect
-			c, changed, _ := newFollower(t, listen(t, s, nil).URL, revision)
+			web := listen(t, s, nil)
+			c, changed, _ := newFollower(t, web.URL, revision)
 			for range 20 {
 				if _, err := c.ListTools(t.Context(), nil); err != nil {
 					t.Fatal(err)
@@ -68,6 +69,9 @@ func TestFailedServersAreTriedAgain(t *testing.T) {
 			if err != nil || !r.IsError || !strings.Contains(textOf(r), `server "down": `) || !strings.Contains(textOf(r), "being deployed") ||
 				!strings.Contains(textOf(r), "in a row; the first call in ") {
 				t.Errorf("a call during the pause: %v, %v", textOf(r), err)
+			}
+			if r := send(t, web, sent{tool: "down__crash", args: `{}`}); string(r.result["resultType"]) != `"complete"` {
+				t.Errorf("a call of a modern client during the pause: %s", r.stream)
 			}
 			attempts := int32(2) // the second is immediate
 			for pause := time.Second; pause < time.Since(start); pause = 2*pause + time.Second {

@@ -15,13 +15,13 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Pasted reads servers from JSON as shown in a server's documentation: an object
+// ParsePasted reads servers from JSON as shown in a server's documentation: an object
 // "mcpServers" or "servers", as such or within "mcp" as in the settings of VS Code,
 // "context_servers" of Zed, an object of entries by name, with or without its braces, or a
 // single entry without a name. If name is not empty, it becomes the name of a single
 // entry. Entries in toolreg's own format are unchanged; others are read like those of
 // Claude Code. The error is an [*document.Error] or says what is missing.
-func Pasted(data []byte, name string) ([]imports.Server, error) {
+func ParsePasted(data []byte, name string) ([]imports.Server, error) {
 	data = withBraces(trimFence(data))
 	doc, problems := document.Parse("pasted.json", data)
 	if len(problems) > 0 {

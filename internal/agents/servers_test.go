@@ -157,7 +157,7 @@ func TestPastedJSON(t *testing.T) {
 		{`["q"]`, "x", "error: JSON:1:1: "},
 	}
 	for _, test := range tests {
-		servers, err := Pasted([]byte(test.data), test.name)
+		servers, err := ParsePasted([]byte(test.data), test.name)
 		var got []string
 		for _, s := range servers {
 			got = append(got, s.Name+" "+s.Problem+string(s.JSON))

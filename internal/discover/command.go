@@ -46,7 +46,7 @@ type CommandOptions struct {
 	// Outputs caches the output of the discovery command. If nil, the command always
 	// runs.
 	Outputs Outputs
-	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Apart].
+	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Isolated].
 	Evaluator []string
 }
 

@@ -24,7 +24,7 @@ type CompositeOptions struct {
 	// ProjectRoot is the folder that the paths of scripts are relative to.
 	ProjectRoot string
 	// Evaluator evaluates the expressions of projects' composites; see
-	// [jq.Expression.Apart].
+	// [jq.Expression.Isolated].
 	Evaluator []string
 }
 

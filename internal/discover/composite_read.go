@@ -130,5 +130,5 @@ func (r *compositeReader) expression(pointer string, o object) *jq.Expression {
 	if err != nil {
 		r.fail(pointer, err.Error(), "it is a jq expression over {params, steps, context}")
 	}
-	return e.Apart(r.evaluator)
+	return e.Isolated(r.evaluator)
 }

@@ -71,7 +71,7 @@ type PluginOptions struct {
 	Hide func(string) string
 	// Outputs caches the output of factories and scripts. If nil, they always run.
 	Outputs Outputs
-	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Apart].
+	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Isolated].
 	Evaluator []string
 }
 

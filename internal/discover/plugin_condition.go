@@ -23,7 +23,7 @@ type condition struct {
 }
 
 // readCondition reads the fields channels and when of a declaration; evaluator is
-// for [jq.Expression.Apart].
+// for [jq.Expression.Isolated].
 func readCondition(o object, evaluator []string) (condition, error) {
 	var c condition
 	if raw := o["channels"]; present(raw) && json.Unmarshal(raw, &c.channels) != nil {
@@ -44,7 +44,7 @@ func readCondition(o object, evaluator []string) (condition, error) {
 		if c.when, err = jq.Compile(v); err != nil {
 			return c, fmt.Errorf("its when is %w", err)
 		}
-		c.when = c.when.Apart(evaluator)
+		c.when = c.when.Isolated(evaluator)
 	default:
 		return c, fmt.Errorf("its when is %s, not an object or a jq expression", jsonx.KindOf(raw))
 	}

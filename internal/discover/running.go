@@ -25,7 +25,7 @@ type running struct {
 }
 
 // readRunning reads the fields timeout, confirm and output of a declaration;
-// timeout is the default, evaluator is for [jq.Expression.Apart].
+// timeout is the default, evaluator is for [jq.Expression.Isolated].
 func readRunning(o object, timeout time.Duration, evaluator []string) (running, error) {
 	r := running{timeout: timeout}
 	var err error
@@ -47,7 +47,7 @@ func readRunning(o object, timeout time.Duration, evaluator []string) (running, 
 		if r.confirm, err = readConfirmation(raw); err != nil {
 			return r, fmt.Errorf("its confirm: %w", err)
 		}
-		r.confirm.when = r.confirm.when.Apart(evaluator)
+		r.confirm.when = r.confirm.when.Isolated(evaluator)
 	}
 	return r, nil
 }

@@ -67,14 +67,14 @@ func (s *Session) Check(ctx context.Context, known *registry.Registry,
 		return out, nil, err
 	}
 	for _, l := range listings {
-		about := others(known, listed, l.Server)
+		about := otherTools(known, listed, l.Server)
 		for i := range listed.tools {
 			if t := &listed.tools[i]; t.Server == l.Server {
 				l.Tools = append(l.Tools, definitionOf(t))
 				about.Changed[t.ServerTool] = changed(t)
 			}
 		}
-		s.sort(toolscan.Scan(l, about), &out)
+		s.sortFindings(toolscan.Scan(l, about), &out)
 	}
 	return out, slices.DeleteFunc(failed, func(err error) bool { return err == nil }), nil
 }
@@ -129,9 +129,9 @@ func encoded(v any) json.RawMessage {
 	return data
 }
 
-// others returns what the tools of a server could be taken for, or refer to: tools of other
+// otherTools returns what the tools of a server could be taken for, or refer to: tools of other
 // servers and built-in ones.
-func others(known *registry.Registry, listed *Listed, server string) toolscan.Known {
+func otherTools(known *registry.Registry, listed *Listed, server string) toolscan.Known {
 	out := toolscan.Known{Changed: map[string][]string{}}
 	add := func(t *registry.Tool) {
 		if t.Server == server || !t.OfServer() && t.Source != registry.SourceBuiltin {
@@ -188,8 +188,8 @@ func (s *Session) Instructions(reg *registry.Registry, servers []*mcpclient.Sour
 			continue
 		}
 		one, checked := Instructions{Server: info.Name, Text: info.Instructions}, Checked{}
-		s.sort(toolscan.Scan(toolscan.Listing{Server: info.Name, Instructions: info.Instructions},
-			others(reg, &Listed{}, info.Name)), &checked)
+		s.sortFindings(toolscan.Scan(toolscan.Listing{Server: info.Name, Instructions: info.Instructions},
+			otherTools(reg, &Listed{}, info.Name)), &checked)
 		if checked.High() {
 			one.Text, one.Withheld = "", &checked.Findings[0]
 		}
@@ -215,8 +215,8 @@ func (s *Session) checkSilences() error {
 	return nil
 }
 
-// sort adds findings to those that are silenced, or to the others.
-func (s *Session) sort(found []toolscan.Finding, out *Checked) {
+// sortFindings adds findings to those that are silenced, or to the others.
+func (s *Session) sortFindings(found []toolscan.Finding, out *Checked) {
 	for _, f := range found {
 		about := f.Tool + f.Prompt + f.Resource // one of them
 		i := slices.IndexFunc(s.Settings.Silences, func(entry settings.Silence) bool {

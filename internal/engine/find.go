@@ -173,7 +173,7 @@ func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *reg
 func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Registry, *registry.Tool, error) {
 	steps := f.steps(name, q)
 	for i, step := range steps {
-		reg := f.load(ctx, step, name, q)
+		reg := f.loadRegistry(ctx, step, name, q)
 		t, err := f.lookupIn(reg, step.name, name, q)
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok &&
 			step.name == stepUntil && missing.Hidden != nil && missing.Hidden.Kept {
@@ -219,7 +219,7 @@ func (f *finder) steps(name string, q Query) []step {
 	}
 	switch one := all.server; {
 	case len(f.sources.InUse()) == 0:
-	case f.sources.OffOf(name) != nil && len(f.set.RawNamed("overrides")) == 0:
+	case f.sources.FindDisabled(name) != nil && len(f.set.RawNamed("overrides")) == 0:
 		// An override could give the name to any tool.
 		return append(out, step{stepLocal, f.sources.Local, nil})
 	case one == nil:
@@ -234,8 +234,8 @@ func (f *finder) steps(name string, q Query) []step {
 	return append(out, all)
 }
 
-// load loads the registry of a step once; name is the tool to look up.
-func (f *finder) load(ctx context.Context, step step, name string, q Query) *registry.Registry {
+// loadRegistry loads the registry of a step once; name is the tool to look up.
+func (f *finder) loadRegistry(ctx context.Context, step step, name string, q Query) *registry.Registry {
 	key := step.name
 	if reg := f.registries[key]; reg != nil {
 		if _, err := q.lookup(reg, name); err == nil || key != stepUntil {
@@ -341,7 +341,7 @@ func (e *maybeFailedError) Unwrap() []error { return []error{registry.ErrSourceF
 func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.load(ctx, step, "", Query{})
+	return f.loadRegistry(ctx, step, "", Query{})
 }
 
 // renew queries those of the wanted sources again whose listings came from the
@@ -388,9 +388,9 @@ type clients struct {
 	finders map[string]*finder // by the name of the client
 }
 
-// of returns the finder for the caller of ctx: that of its client, if there are servers with a
+// forCaller returns the finder for the caller of ctx: that of its client, if there are servers with a
 // login for each client.
-func (f *finder) of(ctx context.Context) *finder {
+func (f *finder) forCaller(ctx context.Context) *finder {
 	client := caller.Token(ctx)
 	if client == "" || f.clients.newSources == nil {
 		return f

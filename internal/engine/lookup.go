@@ -11,7 +11,7 @@ import (
 
 // registered looks up a tool of the registry; see [Tools.Find].
 func (f *finder) registered(ctx context.Context, name string, q Query) (Found, error) {
-	reg, tool, err := f.of(ctx).find(ctx, name, q)
+	reg, tool, err := f.forCaller(ctx).find(ctx, name, q)
 	if cause := context.Cause(ctx); cause != nil {
 		return Found{}, cause
 	}
@@ -28,7 +28,7 @@ func (f *finder) shown(ctx context.Context, name string, q Query, found Found, e
 	if !q.Scope || len(s.tools)+len(s.servers) == 0 {
 		return found, err
 	}
-	named := f.of(ctx).sources.Of(name)
+	named := f.forCaller(ctx).sources.Of(name)
 	if err == nil && found.reach == nil && !s.showsTool(found.Tool) ||
 		err != nil && named != nil && !s.showsSource(named.Name()) {
 		err = &registry.NotFoundError{Name: name}
@@ -45,7 +45,7 @@ func (f *finder) Find(ctx context.Context, name string, q Query) (Found, error) 
 // All loads the whole registry. The error is the cause of ctx; the registry
 // then has what was loaded before.
 func (f *finder) All(ctx context.Context) (*registry.Registry, error) {
-	own := f.of(ctx)
+	own := f.forCaller(ctx)
 	reg := own.loadStep(ctx, step{name: stepAll, sources: own.sources.All()})
 	if err := context.Cause(ctx); err != nil {
 		return reg, err

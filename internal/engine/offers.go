@@ -59,7 +59,7 @@ func (o *Offers) inScope(ctx context.Context, reg *registry.Registry) ([]*regist
 // Declared maps the names of the whole registry to those in declarations of a
 // format.
 func (o *Offers) Declared(ctx context.Context, whole *registry.Registry, format string) map[string]string {
-	f := o.finder.of(ctx)
+	f := o.finder.forCaller(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := map[string]string{}

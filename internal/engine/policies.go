@@ -159,7 +159,7 @@ type program struct {
 // values that [registry.Tool.Identity] masks; cmd: references as written. It is nil for tools of
 // our own that start no program.
 func (s *policies) behind(ctx context.Context, t *registry.Tool) ([]byte, error) {
-	all, err := s.programsOf(ctx, s.programs.Expander.Still(), t)
+	all, err := s.programsOf(ctx, s.programs.Expander.WithoutCommands(), t)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}

@@ -33,8 +33,8 @@ type questions struct {
 	gate     *gate // for questions to a model
 }
 
-// of returns what answers the questions of a server.
-func (q *questions) of(server settings.Server) ask.Callbacks {
+// callbacks returns what answers the questions of a server.
+func (q *questions) callbacks(server settings.Server) ask.Callbacks {
 	out := ask.Callbacks{Elicit: q.elicit, Refused: q.declined}
 	if other, ok := q.asker.(Sampler); ok {
 		out.Sample = other.Sample

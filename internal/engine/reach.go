@@ -17,7 +17,7 @@ import (
 func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result, error) {
 	var a deferred.Answer
 	var err error
-	if r, err = r.of(ctx); err != nil {
+	if r, err = r.forClient(ctx); err != nil {
 		return registry.Result{}, err
 	}
 	switch r.kind {
@@ -37,8 +37,8 @@ func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result
 	return registry.Result{Content: []registry.Content{registry.TextContent(text)}}, err
 }
 
-// of returns what the client of ctx reaches.
-func (r *reach) of(ctx context.Context) (*reach, error) {
+// forClient returns what the client of ctx reaches.
+func (r *reach) forClient(ctx context.Context) (*reach, error) {
 	if !caller.Known(ctx) {
 		return r, nil
 	}

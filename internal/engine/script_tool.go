@@ -89,9 +89,9 @@ func (s *Scripts) Has(ctx context.Context, name string) (bool, error) {
 	return err == nil && s.name(whole, "") == name, err
 }
 
-// find returns the tool run_script if a name is that of it and it may be called: always by a model
+// findRunScript returns the tool run_script if a name is that of it and it may be called: always by a model
 // whose response is answered in a format, else if the settings declare it.
-func (s *Scripts) find(whole *registry.Registry, name, format string) (Found, bool) {
+func (s *Scripts) findRunScript(whole *registry.Registry, name, format string) (Found, bool) {
 	if !isScriptName(name) || format == "" && !s.finder.set.Script.Declared() || s.name(whole, format) != name {
 		return Found{}, false
 	}
@@ -208,7 +208,7 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 }
 
 func (s *Scripts) isServer(ctx context.Context, name string) bool {
-	return slices.ContainsFunc(s.finder.of(ctx).sources.All(), func(source registry.Source) bool {
+	return slices.ContainsFunc(s.finder.forCaller(ctx).sources.All(), func(source registry.Source) bool {
 		server, ok := registry.ServerOf(source.Name())
 		return ok && server == name
 	})

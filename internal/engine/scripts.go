@@ -188,7 +188,7 @@ func (s *Scripts) noServer(ctx context.Context, path []string, err error) error 
 	if !ok || len(path) != 2 || missing.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
 		return err
 	}
-	known := slices.DeleteFunc(s.finder.of(ctx).sources.Names(),
+	known := slices.DeleteFunc(s.finder.forCaller(ctx).sources.Names(),
 		func(name string) bool { return !scopeOf(ctx).showsServer(name) })
 	if !slices.Contains(known, path[0]) {
 		return &sources.NoServerError{Name: path[0], Known: known}
@@ -211,7 +211,7 @@ func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
 	}
 	if t, err := local.Lookup(server); err == nil {
 		taken = r.steps || scopeOf(ctx).showsTool(t)
-	} else if own := server + "__" + server; r.finder.of(ctx).sources.Of(own) != nil {
+	} else if own := server + "__" + server; r.finder.forCaller(ctx).sources.Of(own) != nil {
 		f, err := r.finder.Find(ctx, own, Query{Scope: !r.steps})
 		taken = err == nil && f.Tool.Name == server
 	}

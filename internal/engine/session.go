@@ -239,7 +239,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	common := commonOptions(programs, reports, deps, opts, mask)
 	base := func(server settings.Server) mcpclient.Options {
 		o := common
-		o.Callbacks, o.Exchange = questions.of(server), tape.Exchange(server.Name)
+		o.Callbacks, o.Exchange = questions.callbacks(server), tape.Exchange(server.Name)
 		if deps.ServerLog != nil {
 			o.OnLog = deps.ServerLog()
 		}
@@ -345,7 +345,7 @@ func (s *Session) HasClients() bool { return s.finder.clients.newSources != nil 
 // ServersFor returns the servers and APIs that the caller of ctx can use, see
 // [Options.ClientLogins].
 func (s *Session) ServersFor(ctx context.Context) *sources.Servers {
-	return s.finder.of(ctx).sources.Servers
+	return s.finder.forCaller(ctx).sources.Servers
 }
 
 // Forget ends the sessions with servers that were made with logins of a client, and forgets what

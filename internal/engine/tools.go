@@ -43,7 +43,7 @@ func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 	f, err := t.registered(ctx, name, q)
 	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok &&
 		(q.Reach || q.Script) && missing.Hidden == nil {
-		own, ok := t.scripts.find(f.Registry, name, q.Format)
+		own, ok := t.scripts.findRunScript(f.Registry, name, q.Format)
 		var reachErr error
 		if !ok && q.Reach {
 			own, ok, reachErr = t.offers.reaching(ctx, f.Registry, name, q.Format)
@@ -187,7 +187,7 @@ type SourceReport struct {
 
 // Reports returns the outcome of each source of a registry, with servers that
 // are turned off last.
-func (t *Tools) Reports(reg *registry.Registry, off []sources.OffServer) []SourceReport {
+func (t *Tools) Reports(reg *registry.Registry, off []sources.DisabledServer) []SourceReport {
 	out := []SourceReport{}
 	for _, r := range reg.Reports() {
 		kind, _, _ := strings.Cut(r.Name, ":")
@@ -266,7 +266,7 @@ func (t *Tools) Unasked(reg *registry.Registry, source string) Unasked {
 	switch {
 	case t.set.Globals.NoProject:
 		return Unasked{"the settings of the project are not read", true}
-	case !t.ReadsProject(), ofServer && t.set.Standing(server, "") == settings.EntryUntrusted:
+	case !t.ReadsProject(), ofServer && t.set.EntryState(server, "") == settings.EntryUntrusted:
 		return Unasked{"the settings of this project are not trusted", true}
 	case t.set.Globals.NoUser:
 		return Unasked{"the settings of the user are not read", true}

@@ -91,7 +91,7 @@ func mentioned(n merge.Mention, known []string) bool {
 // failed, so that its tools are unknown.
 func (m *nameCheck) isOfAbsent(name string) bool {
 	server := m.sources.Of(name)
-	return server != nil && m.registry.Failure(server.Name()) != nil || m.sources.OffOf(name) != nil
+	return server != nil && m.registry.Failure(server.Name()) != nil || m.sources.FindDisabled(name) != nil
 }
 
 // checkName warns if a name matches none of the known ones.

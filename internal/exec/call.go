@@ -57,7 +57,7 @@ func (x *Executor) execute(ctx context.Context, t *registry.Tool, call registry.
 	// It runs, and once more outside the sandbox if that has made it fail and a person wants it.
 	r.Ran = true
 	r.Call.Admit = x.admitting(t, r.Call, asks)
-	r.Result, r.Err = x.run(ctx, t, r.Call, r.Verdict.Confine)
+	r.Result, r.Err = x.runAdmitted(ctx, t, r.Call, r.Verdict.Confine)
 	if r.Err == nil && r.Result.IsError && len(r.Result.Denied) > 0 && r.Verdict.Confine.Outside {
 		began := time.Now()
 		err := x.confirmOutside(ctx, t, r.Call, r.Result)
@@ -181,7 +181,7 @@ func (d dialog) confirm(ctx context.Context, t *registry.Tool,
 	if d.person == nil {
 		return agreed, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
 	}
-	defer paused(ctx)()
+	defer pauseTimer(ctx)()
 	defer d.person.Turn()()
 	if len(v.Scopes) > 0 { // another question may have been answered with "always" in the meantime
 		if now := d.Decide(ctx, t, call); now.Decision == policy.Allow || now.Decision == policy.Sandbox {
@@ -307,7 +307,7 @@ func (d dialog) answer(ctx context.Context, q *Question) (answer Answer, err err
 		}
 	}
 	if err == nil && d.collects {
-		d.held.add(q, answer, claim)
+		d.held.addAnswer(q, answer, claim)
 	}
 	return answer, err
 }
@@ -399,9 +399,9 @@ func (x *Executor) admitting(t *registry.Tool, call registry.Call,
 	}
 }
 
-// run makes a call that was admitted. The wrappers are outermost, then the sandbox,
+// runAdmitted makes a call that was admitted. The wrappers are outermost, then the sandbox,
 // the time limit and the tool.
-func (x *Executor) run(ctx context.Context, t *registry.Tool,
+func (x *Executor) runAdmitted(ctx context.Context, t *registry.Tool,
 	call registry.Call, confine policy.Confinement) (registry.Result, error) {
 	out := &emitter{emit: call.Emit, progress: call.Progress}
 	defer out.close()
@@ -442,8 +442,8 @@ func WithPause(ctx context.Context, pause func() (resume func())) context.Contex
 	return context.WithValue(ctx, pauseKey{}, pause)
 }
 
-// paused calls the function of [WithPause].
-func paused(ctx context.Context) (resume func()) {
+// pauseTimer calls the function of [WithPause].
+func pauseTimer(ctx context.Context) (resume func()) {
 	if pause, ok := ctx.Value(pauseKey{}).(func() func()); ok {
 		return pause()
 	}

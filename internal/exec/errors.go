@@ -253,7 +253,7 @@ func Explain(err error) string {
 		if e, ok := errors.AsType[*Denied](err); ok && e.Later {
 			return "This call was not run: " + e.Reason + "."
 		} else if ok && e.Origin == OriginPerson {
-			return explainNo(e)
+			return explainRefusal(e)
 		} else if ok {
 			return "This call is not allowed, so it was not run: " + e.Reason + ". Do not repeat it; find another way."
 		}
@@ -287,8 +287,8 @@ func explainScript(e *ScriptError) string {
 	return text
 }
 
-// explainNo describes a person's refusal, or that there was no answer.
-func explainNo(e *Denied) string {
+// explainRefusal describes a person's refusal, or that there was no answer.
+func explainRefusal(e *Denied) string {
 	const goOn = " Do not repeat it; find another way or ask the user."
 	switch {
 	case e.Said != "":

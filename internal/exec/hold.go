@@ -133,8 +133,8 @@ func (x *Executor) Hold(ctx context.Context, t *registry.Tool, call registry.Cal
 	return h, context.Cause(ctx)
 }
 
-// basisOf identifies the state of the files that a question shows.
-func basisOf(q *Question) string { return q.Preview.Basis + q.Preview.OriginalContent }
+// stateShown identifies the state of the files that a question shows.
+func stateShown(q *Question) string { return q.Preview.Basis + q.Preview.OriginalContent }
 
 // next returns the answer that was collected for the question. It returns false if there is
 // none, or if the file has changed since.
@@ -144,16 +144,16 @@ func (h *Held) next(q *Question) (Answer, bool) {
 	}
 	a := h.answers[0]
 	h.answers = h.answers[1:]
-	if a.basis != basisOf(q) && !h.Again {
+	if a.basis != stateShown(q) && !h.Again {
 		h.answers = nil
 		return Answer{}, false
 	}
 	return a.answer, true
 }
 
-// add collects an answer. claim is the id of a kept one; "" if it needs no claim.
-func (h *Held) add(q *Question, a Answer, claim string) {
-	h.answers = append(h.answers, heldAnswer{a, basisOf(q)})
+// addAnswer collects an answer. claim is the id of a kept one; "" if it needs no claim.
+func (h *Held) addAnswer(q *Question, a Answer, claim string) {
+	h.answers = append(h.answers, heldAnswer{a, stateShown(q)})
 	if claim != "" {
 		h.Claims = append(h.Claims, claim)
 	}

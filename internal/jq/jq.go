@@ -73,7 +73,7 @@ var errNoValue = errors.New("it returned no value")
 
 // Value returns the single value of the expression for input, which must consist
 // of JSON types, as [Decode] returns them. It returns an error if the evaluation
-// takes longer than 10 s or, for an expression from [Expression.Apart], uses more
+// takes longer than 10 s or, for an expression from [Expression.Isolated], uses more
 // than 256 MiB of memory. An evaluation that was stopped may still read input
 // after Value has returned.
 func (e *Expression) Value(ctx context.Context, input any) (any, error) {
@@ -85,7 +85,7 @@ func (e *Expression) evalLimited(ctx context.Context, most time.Duration, bytes 
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than %s", most))
 	defer cancel()
 	if e.evaluator != nil {
-		return e.evalSeparately(ctx, bytes, input)
+		return e.evalIsolated(ctx, bytes, input)
 	}
 	return e.evalHere(ctx, input, callerOf(ctx))
 }

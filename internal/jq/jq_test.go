@@ -103,7 +103,7 @@ func TestValueEndsAfterTenSeconds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Apart([]string{"/bin/sleep", "600"}).Value(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "it took longer than 10s") {
+	if _, err := e.Isolated([]string{"/bin/sleep", "600"}).Value(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "it took longer than 10s") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestSeparateProcess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := e.Apart(evaluator(t)).ValueBriefly(t.Context(), input)
+			got, err := e.Isolated(evaluator(t)).ValueBriefly(t.Context(), input)
 			if (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
 				t.Fatalf("%v, %v, want %q", got, err, tt.wrong)
 			}
@@ -160,14 +160,14 @@ func TestSeparateProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = large.Apart(evaluator(t)).Value(t.Context(), nil)
+	_, err = large.Isolated(evaluator(t)).Value(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "it took") && !strings.Contains(err.Error(), "output limit reached") { // the memory, the time on a busy machine, or the output: what is noticed first
 		t.Errorf("%v", err)
 	}
-	if _, err := e.Apart([]string{"/nonexistent"}).Value(t.Context(), nil); err == nil {
+	if _, err := e.Isolated([]string{"/nonexistent"}).Value(t.Context(), nil); err == nil {
 		t.Error("no error without the program")
 	}
-	if _, err := e.Apart([]string{"/bin/true"}).Value(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "failed") {
+	if _, err := e.Isolated([]string{"/bin/true"}).Value(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "failed") {
 		t.Errorf("%v from a program that prints nothing", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestCaller(t *testing.T) {
 		{caller.With(t.Context(), &caller.Caller{Name: "alice", Client: "agent", Version: "1"}), `{"client":"agent","groups":[],"name":"alice","version":"1"}`},
 		{caller.With(t.Context(), &caller.Caller{Client: "host"}), `{"client":"host","groups":[]}`},
 	} {
-		for _, e := range []*jq.Expression{e, e.Apart(evaluator(t))} {
+		for _, e := range []*jq.Expression{e, e.Isolated(evaluator(t))} {
 			got, err := e.ValueBriefly(one.ctx, nil)
 			if text, _, _ := jq.Text(got); text != one.want || err != nil {
 				t.Errorf("%s, %v, want %s", text, err, one.want)
@@ -201,7 +201,7 @@ func TestOtherMemoryDoesNotCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, e := range map[string]*jq.Expression{"here": e, "apart": e.Apart(evaluator(t))} {
+	for name, e := range map[string]*jq.Expression{"here": e, "apart": e.Isolated(evaluator(t))} {
 		t.Run(name, func(t *testing.T) {
 			done, ended := make(chan struct{}), make(chan struct{})
 			go func() {

@@ -25,7 +25,7 @@ type Set struct{ named map[string]*override }
 
 // New returns the overrides in merged settings, or nil if there are none.
 // evaluator is the command that evaluates the expressions of projects; see
-// [jq.Expression.Apart].
+// [jq.Expression.Isolated].
 func New(set *settings.Settings, evaluator []string) *Set {
 	entries := set.RawNamed("overrides")
 	if len(entries) == 0 {
@@ -35,7 +35,7 @@ func New(set *settings.Settings, evaluator []string) *Set {
 	for _, n := range entries {
 		o := readEntry(n, set.Merged().Masked("overrides", n))
 		if n.At("/result").Scope == settings.ScopeProject {
-			o.result = o.result.Apart(evaluator)
+			o.result = o.result.Isolated(evaluator)
 		}
 		s.named[n.Name] = o
 	}

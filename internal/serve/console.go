@@ -55,7 +55,7 @@ type browser struct {
 	until time.Time
 }
 
-func (c *console) add(one browser) (cookie string) {
+func (c *console) addBrowser(one browser) (cookie string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var first auth.Hash
@@ -74,7 +74,7 @@ func (c *console) add(one browser) (cookie string) {
 	return cookie
 }
 
-func (c *console) find(r *http.Request) (id auth.Hash, one browser, ok bool) {
+func (c *console) findBrowser(r *http.Request) (id auth.Hash, one browser, ok bool) {
 	cookie, err := r.Cookie(c.cookie)
 	if err != nil {
 		return id, one, false
@@ -105,7 +105,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.signIn(w, r)
 		return
 	}
-	id, one, ok := c.find(r)
+	id, one, ok := c.findBrowser(r)
 	now, valid := c.tokens.Renew(one.from)
 	if !ok || !valid || !now.Console {
 		c.remove(id)
@@ -157,7 +157,7 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request) {
 	case !from.Console:
 		reason = "This token may not enter the console: its line in the token file lacks the word console."
 	default:
-		c.setCookie(w, r, c.add(browser{from, time.Now().Add(browserTime)}), int(browserTime/time.Second))
+		c.setCookie(w, r, c.addBrowser(browser{from, time.Now().Add(browserTime)}), int(browserTime/time.Second))
 		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}

@@ -211,8 +211,9 @@ func (u *updates) changed(ctx context.Context, server *mcpclient.Source, changed
 	}
 }
 
-// mayHear reports whether a session is to be told of a change of a server's resource.
-func (u *updates) mayHear(ctx context.Context, server *mcpclient.Source, uri string, session *mcp.ServerSession) bool {
+// mayReceive reports whether a session is to be told of a change of a server's resource.
+func (u *updates) mayReceive(ctx context.Context, server *mcpclient.Source, uri string,
+	session *mcp.ServerSession) bool {
 	for _, o := range u.offers.All() {
 		if !o.Has(server) {
 			continue
@@ -232,7 +233,7 @@ func (u *updates) dropDenied(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
 			session, _ := req.GetSession().(*mcp.ServerSession)
-			if server := u.reporting.Load(); server != nil && !u.mayHear(ctx, server, p.URI, session) {
+			if server := u.reporting.Load(); server != nil && !u.mayReceive(ctx, server, p.URI, session) {
 				return nil, nil
 			}
 		}

@@ -413,8 +413,8 @@ func (s *Settings) ownCache(t *registry.Tool) (limit *time.Duration) {
 	return limit
 }
 
-// Standing returns what has become of the entry of a server that was in a file.
-func (s *Settings) Standing(server, file string) Standing {
+// EntryState returns what has become of the entry of a server that was in a file.
+func (s *Settings) EntryState(server, file string) EntryState {
 	if s.Entry(server) != nil {
 		return EntryInEffect
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Standing is what has become of a server's entry.
-type Standing int
+// EntryState is what has become of a server's entry.
+type EntryState int
 
 // What an entry may be.
 const (
 	// EntryElsewhere is an entry in a file that exists but is not read in this run.
-	EntryElsewhere Standing = iota
+	EntryElsewhere EntryState = iota
 	// EntryGone is an entry that was removed.
 	EntryGone
 	// EntryUntrusted is an entry in settings of the project, which are not trusted.

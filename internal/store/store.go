@@ -32,17 +32,17 @@ const Timeout = 2 * time.Second
 // answer in time, counts: what is asked for one thing after the other does not wait for each.
 const pause = 200 * time.Millisecond
 
-// AwayError reports that the server cannot be used now: it cannot be reached, is too slow, or
+// UnavailableError reports that the server cannot be used now: it cannot be reached, is too slow, or
 // refuses to store anything. What was asked for may have happened nevertheless.
-type AwayError struct{ Err error }
+type UnavailableError struct{ Err error }
 
 // Error does not disclose the cause, which clients are not to know.
-func (e *AwayError) Error() string {
+func (e *UnavailableError) Error() string {
 	return "what the replicas of this server share (serve.store) cannot be used now; try again later"
 }
 
 // Unwrap returns the cause.
-func (e *AwayError) Unwrap() error { return e.Err }
+func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Store is the connections to a server. Create it with [Open]. It is safe for concurrent use.
 type Store struct {
@@ -231,7 +231,7 @@ func (s *Store) failing() error {
 }
 
 // do sends a command and returns the answer; nil means there is no value. What goes wrong is an
-// *AwayError, unless ctx was done before. A command is never sent twice.
+// *UnavailableError, unless ctx was done before. A command is never sent twice.
 func (s *Store) do(ctx context.Context, command string, args ...any) (any, error) {
 	answer, err := s.send(ctx, command, args...)
 	switch {
@@ -247,7 +247,7 @@ func (s *Store) do(ctx context.Context, command string, args ...any) (any, error
 		s.refuses.Store(true) // until it has stored something, see [Store.Put]
 	}
 	s.report(err)
-	return nil, &AwayError{err}
+	return nil, &UnavailableError{err}
 }
 
 func (s *Store) send(ctx context.Context, command string, args ...any) (any, error) {

@@ -332,7 +332,7 @@ func TestAway(t *testing.T) {
 	away := func(what string) {
 		t.Helper()
 		start := time.Now()
-		_, isAway := errors.AsType[*AwayError](put())
+		_, isAway := errors.AsType[*UnavailableError](put())
 		if took := time.Since(start); !isAway || took >= 2*Timeout {
 			t.Errorf("%s: %s", what, took)
 		}
@@ -376,7 +376,7 @@ func TestAway(t *testing.T) {
 	if _, err := s.Get(ctx, "k", "a"); err != nil {
 		t.Errorf("reading from a full store: %v", err)
 	}
-	if _, isAway := errors.AsType[*AwayError](put()); !isAway || len(changes) > 0 {
+	if _, isAway := errors.AsType[*UnavailableError](put()); !isAway || len(changes) > 0 {
 		t.Error("a full store is said to be back")
 	}
 	server.Do("CONFIG", "SET", "maxmemory", "0")
@@ -408,7 +408,7 @@ func TestConnectionsBreak(t *testing.T) {
 	}
 	proxy.Break()
 	put := func() error { return s.Put(ctx, "k", "a", []byte("1"), time.Minute) }
-	if _, isAway := errors.AsType[*AwayError](put()); !isAway {
+	if _, isAway := errors.AsType[*UnavailableError](put()); !isAway {
 		t.Error("it does not fail")
 	}
 	if err := put(); err != nil {

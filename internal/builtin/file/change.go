@@ -208,7 +208,7 @@ type mismatchError struct{ error }
 // failed returns the result of a change that could not be computed.
 func failed(text string, err error) registry.Result {
 	if _, ok := errors.AsType[mismatchError](err); ok {
-		return tool.Misfit(text)
+		return tool.Mismatch(text)
 	}
 	return tool.Failed(text)
 }

@@ -232,7 +232,7 @@ func (x *excerpt) result(rel, name string) registry.Result {
 		return empty(name)
 	}
 	if x.last == 0 {
-		return tool.Misfit(fmt.Sprintf(
+		return tool.Mismatch(fmt.Sprintf(
 			"offset %d is past the end of %s, which has %s", x.first, text.Quote(name), tool.Count(x.total, "line")))
 	}
 	note := x.note()

@@ -132,7 +132,7 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 	store, r, err := p.findProcess(ctx, c.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tool.Misfit(fmt.Sprintf("there is no background process %s; action list shows the ids",
+		return tool.Mismatch(fmt.Sprintf("there is no background process %s; action list shows the ids",
 			text.Quote(c.ID))), nil
 	case err != nil:
 		return tool.Failed(err.Error()), nil

@@ -117,10 +117,10 @@ func Failed(text string) registry.Result {
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 
-// Misfit returns a failed result for params that are well formed but do not
+// Mismatch returns a failed result for params that are well formed but do not
 // match the file or object, for example an edit of text that the file does not
 // contain. Repeating the call cannot help.
-func Misfit(text string) registry.Result {
+func Mismatch(text string) registry.Result {
 	return registry.ErrorResult(registry.ErrorValidation, text)
 }
 

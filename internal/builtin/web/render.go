@@ -193,7 +193,7 @@ func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 		return out
 	}
 	if c.offset >= total {
-		return tool.Misfit(fmt.Sprintf("offset %d is past the end of %s, which has %s",
+		return tool.Mismatch(fmt.Sprintf("offset %d is past the end of %s, which has %s",
 			c.offset, p.url.Redacted(), tool.Count(total, "character")))
 	}
 	start := tool.RuneIndex(r.text, c.offset)

@@ -341,7 +341,7 @@ func readServers(ios *cli.IO, argv []string) (additions, error) {
 		}
 		data = string(read)
 	}
-	servers, err := agents.Pasted([]byte(data), name)
+	servers, err := agents.ParsePasted([]byte(data), name)
 	if err != nil {
 		return nil, &cli.UsageError{Err: err, Hint: hint}
 	}

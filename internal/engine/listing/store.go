@@ -61,7 +61,7 @@ type Store struct {
 
 // New returns a store without opening any file.
 func New(o Options) *Store {
-	return &Store{opts: o, still: o.Expander.Still(), Records: cache.NewStore(cache.Options{
+	return &Store{opts: o, still: o.Expander.WithoutCommands(), Records: cache.NewStore(cache.Options{
 		Dir: func() (*state.Dir, error) { return o.Folders.Cache("discovery") }, Rules: rules(&o), Warn: o.Warn})}
 }
 

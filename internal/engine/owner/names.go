@@ -58,15 +58,15 @@ func realRoot(set *settings.Settings) string {
 
 // holders are the servers that have had each name, the first one first.
 type holders struct {
-	set      *settings.Settings
-	record   *state.Names // nil if nothing can be remembered
-	held     map[string][]state.Holder
-	standing map[state.Holder]settings.Standing
+	set    *settings.Settings
+	record *state.Names // nil if nothing can be remembered
+	held   map[string][]state.Holder
+	states map[state.Holder]settings.EntryState
 }
 
 // readHolders reads the holders from a record. If there is no record, err says why.
 func (o *Options) readHolders(record *state.Names, err error) (holders, error) {
-	h := holders{set: o.Settings, record: record, standing: map[state.Holder]settings.Standing{}}
+	h := holders{set: o.Settings, record: record, states: map[state.Holder]settings.EntryState{}}
 	if err == nil {
 		h.held, err = record.Read()
 	}
@@ -79,7 +79,7 @@ func (o *Options) readHolders(record *state.Names, err error) (holders, error) {
 // first returns the first of the holders whose entry is still in the settings; nil if there is none.
 func (h *holders) first(all []state.Holder) *state.Holder {
 	for i := range all {
-		if h.stands(all[i]) > settings.EntryGone {
+		if h.entryState(all[i]) > settings.EntryGone {
 			return &all[i]
 		}
 	}
@@ -89,16 +89,16 @@ func (h *holders) first(all []state.Holder) *state.Holder {
 // remaining returns a copy of the holders without those whose entries were removed from the settings.
 func (h *holders) remaining(all []state.Holder) []state.Holder {
 	return slices.DeleteFunc(slices.Clone(all),
-		func(one state.Holder) bool { return h.stands(one) == settings.EntryGone })
+		func(one state.Holder) bool { return h.entryState(one) == settings.EntryGone })
 }
 
-// stands returns what has become of the entry of a holder.
-func (h *holders) stands(one state.Holder) settings.Standing {
+// entryState returns what has become of the entry of a holder.
+func (h *holders) entryState(one state.Holder) settings.EntryState {
 	one.Unsure, one.Since = false, 0
-	s, ok := h.standing[one]
+	s, ok := h.states[one]
 	if !ok {
-		s = h.set.Standing(one.Server, one.File)
-		h.standing[one] = s
+		s = h.set.EntryState(one.Server, one.File)
+		h.states[one] = s
 	}
 	return s
 }
@@ -246,7 +246,7 @@ func (n *Names) absent(server, file string) (why, setting string) {
 	switch {
 	case file == "":
 		return "not in the settings, but in " + lock.Name, ""
-	case n.stands(state.Holder{Server: server, File: file}) == settings.EntryUntrusted:
+	case n.entryState(state.Holder{Server: server, File: file}) == settings.EntryUntrusted:
 		return "in the settings of this project, which are not trusted", file
 	}
 	return "in settings of this project that cannot be read", file

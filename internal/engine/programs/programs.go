@@ -59,7 +59,7 @@ func New(ctx context.Context, given Set, still bool, seen func(value string)) *S
 		return p.Confiner.ProgramsOf(confine.References, scope)
 	}
 	if still {
-		p.Expander = p.Expander.Still()
+		p.Expander = p.Expander.WithoutCommands()
 	}
 	p.Expander.Seen = seen
 	p.Env, p.EnvErr = values.ToolEnviron(ctx, p.Settings, p.Expander, p.Environ)

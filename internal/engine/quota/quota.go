@@ -67,7 +67,7 @@ func (l *Limits) Count(ctx context.Context, t *registry.Tool) error {
 		return nil
 	}
 	full, left, err := l.counter.Count(ctx, spans)
-	if _, away := errors.AsType[*store.AwayError](err); away {
+	if _, away := errors.AsType[*store.UnavailableError](err); away {
 		return &exec.Denied{Tool: t.Name, Reason: "the number of calls is limited, and " + err.Error(),
 			Origin: of[0].Origin.String(), Later: true}
 	}

@@ -29,7 +29,7 @@ type Rules struct {
 // Compile compiles the rules in their order: exclusions deny before anything
 // allows; then the rules of the settings, then allowedTools. The error is a
 // *document.Error with all mistakes. evaluator evaluates the conditions of projects;
-// see [jq.Expression.Apart].
+// see [jq.Expression.Isolated].
 func Compile(set *settings.Settings, evaluator []string) (*Rules, error) {
 	var problems []document.Problem
 	out := entryRules(nil, set.ExcludeTools, policy.Deny, &problems)
@@ -40,7 +40,7 @@ func Compile(set *settings.Settings, evaluator []string) (*Rules, error) {
 			problems = append(problems, r.Origin.Problem(err.Error(), ""))
 		}
 		if r.Origin.Scope == settings.ScopeProject {
-			rule.When = rule.When.Apart(evaluator)
+			rule.When = rule.When.Isolated(evaluator)
 		}
 		out = append(out, rule)
 	}

@@ -47,7 +47,7 @@ func (e *NoServerError) Is(target error) bool { return target == registry.ErrNot
 // Servers are the MCP servers and the APIs of a run, in the order of the settings.
 type Servers struct {
 	on       []*mcpclient.Source // started only if needed
-	Off      []OffServer         // disabled or not allowed, never started
+	Off      []DisabledServer    // disabled or not allowed, never started
 	apis     []*openapi.Source
 	listings *listing.Store
 	// recorded are the servers of a recording that is replayed. Their tools are those of
@@ -88,7 +88,7 @@ func (s *Servers) APIs(patterns ...string) []*openapi.Source {
 // servers without patterns; those that are turned off, APIs too, are returned separately.
 // A pattern that matches neither a server nor an API is a *NoServerError. It starts no
 // server.
-func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffServer, err error) {
+func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []DisabledServer, err error) {
 	if len(patterns) == 0 {
 		return slices.Concat(s.on, s.recorded), s.Off, nil
 	}
@@ -110,7 +110,7 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffSe
 		for _, server := range s.Off {
 			if text.MatchName(pattern, server.Name) {
 				matched = true
-				if !slices.ContainsFunc(off, func(o OffServer) bool { return o.Name == server.Name }) {
+				if !slices.ContainsFunc(off, func(o DisabledServer) bool { return o.Name == server.Name }) {
 					off = append(off, server)
 				}
 			}
@@ -132,7 +132,7 @@ func (s *Servers) Has(source registry.Source) bool { return slices.Contains(s.In
 
 // Infos describes the servers of a registry, with servers that are turned off
 // last. Their tools are the registered ones.
-func Infos(reg *registry.Registry, on []*mcpclient.Source, off []OffServer) []mcpclient.Info {
+func Infos(reg *registry.Registry, on []*mcpclient.Source, off []DisabledServer) []mcpclient.Info {
 	out := make([]mcpclient.Info, 0, len(on)+len(off))
 	for _, server := range on {
 		info := server.Info()
@@ -158,10 +158,10 @@ func (s *Servers) Of(name string) registry.Source {
 	return found
 }
 
-// OffOf returns the server that is turned off to which a name of the form server__tool
+// FindDisabled returns the server that is turned off to which a name of the form server__tool
 // refers, or nil. The longest server name wins, that of a server in use too.
-func (s *Servers) OffOf(name string) *OffServer {
-	var found *OffServer
+func (s *Servers) FindDisabled(name string) *DisabledServer {
+	var found *DisabledServer
 	longest := 0
 	if on := s.Of(name); on != nil {
 		raw, _ := registry.ServerOf(on.Name())
@@ -196,9 +196,9 @@ func (s *Servers) Names() []string {
 	return out
 }
 
-// OffServer is a server that is not started, or an API that is not used: the settings turn
+// DisabledServer is a server that is not started, or an API that is not used: the settings turn
 // it off, or it is skipped.
-type OffServer struct {
+type DisabledServer struct {
 	settings.Server
 	isAPI   bool
 	options mcpclient.Options // of a server
@@ -206,7 +206,7 @@ type OffServer struct {
 }
 
 // Source returns the name of its source.
-func (o OffServer) Source() string {
+func (o DisabledServer) Source() string {
 	if o.isAPI {
 		return registry.APIPrefix + o.Name
 	}
@@ -214,13 +214,13 @@ func (o OffServer) Source() string {
 }
 
 // Reason says which setting turns it off, or why it is skipped.
-func (o OffServer) Reason() string {
+func (o DisabledServer) Reason() string {
 	why, _ := o.Off()
 	return why
 }
 
 // Off returns the same, and the place of that setting, or of the entry.
-func (o OffServer) Off() (why, setting string) {
+func (o DisabledServer) Off() (why, setting string) {
 	if o.skipped != "" {
 		return o.skipped, o.Origin.String()
 	}
@@ -228,7 +228,7 @@ func (o OffServer) Off() (why, setting string) {
 }
 
 // Hint returns the command that turns it on; "" for a skipped server.
-func (o OffServer) Hint() string {
+func (o DisabledServer) Hint() string {
 	if o.skipped != "" {
 		return ""
 	}
@@ -236,7 +236,7 @@ func (o OffServer) Hint() string {
 }
 
 // info describes the server.
-func (o OffServer) info() mcpclient.Info {
+func (o DisabledServer) info() mcpclient.Info {
 	info := mcpclient.Info{Name: o.Name, Transport: APITransport, BaseURL: secret.Text(o.URL, nil), Origin: o.Origin.String()}
 	if !o.isAPI {
 		info = mcpclient.New(o.options).Info()

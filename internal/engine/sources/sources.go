@@ -70,7 +70,7 @@ func (s *Set) Hidden(reg *registry.Registry, name string) *registry.Hidden {
 	if other != nil && reg.Versions(plain) == nil {
 		return other
 	}
-	if off := s.OffOf(plain); off != nil {
+	if off := s.FindDisabled(plain); off != nil {
 		why, setting := off.Off()
 		return &registry.Hidden{Name: plain, Source: off.Source(), Reason: "its server is " + why, Setting: setting}
 	}
@@ -143,7 +143,7 @@ func (s *Set) declared(ctx context.Context, o *Options, c *Connections) {
 		s.Local = append(s.Local, discover.NewCommand(o.command()))
 	}
 	for _, server := range set.Servers {
-		off := OffServer{Server: server, options: c.Options(ctx, server)}
+		off := DisabledServer{Server: server, options: c.Options(ctx, server)}
 		if !server.IsOff() {
 			switch off.skipped = skipped(o.Programs, o.Inside, &server); {
 			case off.skipped == "" && c.opts.Logins.PerClient && server.LoginPerClient():
@@ -159,7 +159,7 @@ func (s *Set) declared(ctx context.Context, o *Options, c *Connections) {
 	}
 	for _, api := range set.APIs {
 		if api.Disabled {
-			s.Off = append(s.Off, OffServer{Server: api.Server, isAPI: true})
+			s.Off = append(s.Off, DisabledServer{Server: api.Server, isAPI: true})
 			continue
 		}
 		s.apis = append(s.apis, c.api(api))
@@ -167,7 +167,7 @@ func (s *Set) declared(ctx context.Context, o *Options, c *Connections) {
 }
 
 // reportSkipped reports a skipped server: as a warning if it was given for this run.
-func reportSkipped(opts *Options, o *OffServer) {
+func reportSkipped(opts *Options, o *DisabledServer) {
 	message := fmt.Sprintf("server %q (%s) is %s", o.Name, o.Origin, o.skipped)
 	if o.Origin.Scope == settings.ScopeFlag || o.Origin.Scope == settings.ScopeEnv {
 		opts.Programs.Warn(registry.Warning("server_skipped", registry.MCPPrefix+o.Name, message, ""))
@@ -184,7 +184,7 @@ const perClient = "reached only with the login of a client (oauth.per: client)"
 // that are reached with its own logins, at their places in the settings. It returns nil if there
 // are no such servers.
 func (s *Set) ForClients(c *Connections) func(ctx context.Context, client string) *Set {
-	isOwn := func(off OffServer) bool { return off.skipped == perClient }
+	isOwn := func(off DisabledServer) bool { return off.skipped == perClient }
 	if !slices.ContainsFunc(s.Off, isOwn) {
 		return nil
 	}
@@ -197,7 +197,8 @@ func (s *Set) ForClients(c *Connections) func(ctx context.Context, client string
 			if i := slices.IndexFunc(s.on,
 				func(server *mcpclient.Source) bool { return named(server.Settings().Name) }); i >= 0 {
 				servers.on = append(servers.on, s.on[i])
-			} else if slices.ContainsFunc(s.Off, func(off OffServer) bool { return isOwn(off) && named(off.Name) }) {
+			} else if slices.ContainsFunc(s.Off,
+				func(off DisabledServer) bool { return isOwn(off) && named(off.Name) }) {
 				servers.on = append(servers.on, c.serverFor(ctx, entry, client))
 			}
 		}

@@ -150,11 +150,13 @@ func (m *Member) Settling(ctx context.Context) bool {
 		m.stale.Store(true)
 		m.emptied.Store(time.Now().UnixMilli())
 	}
-	return m.Doubted()
+	return m.PresumedDead()
 }
 
-// Doubted reports whether others may have taken this replica for dead lately, and may have what it had.
-func (m *Member) Doubted() bool { return time.Since(time.UnixMilli(m.emptied.Load())) < 3*beatEvery }
+// PresumedDead reports whether others may have taken this replica for dead lately, and may have what it had.
+func (m *Member) PresumedDead() bool {
+	return time.Since(time.UnixMilli(m.emptied.Load())) < 3*beatEvery
+}
 
 var (
 	// ErrNotThere reports that a replica cannot be reached. It has not got the request.

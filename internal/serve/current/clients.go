@@ -74,7 +74,7 @@ func (o *Offers) loadClient(ctx context.Context, base, now *common, name string,
 	o.mu.Unlock()
 	ctx = caller.With(ctx, &caller.Caller{Name: name, Token: name})
 	o.changes.follow(offer.OwnOf(base.Session.ServersFor(ctx)))
-	made, err := o.make(ctx, base.Session, base.Offer, before, again)
+	made, err := o.makeOffer(ctx, base.Session, base.Offer, before, again)
 	if err != nil {
 		o.opts.Warn(registry.Diagnostic{
 			Severity: registry.SeverityWarning, Code: "client_unread",

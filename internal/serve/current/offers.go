@@ -110,7 +110,7 @@ func (o *Offers) Load(ctx context.Context, from *engine.Session) error {
 	defer o.loading.Unlock()
 	servers, _, _ := from.Servers.Named() // without a name there is no error
 	o.changes.follow(servers)
-	next, err := o.load(ctx, &held{session: from})
+	next, err := o.loadOffer(ctx, &held{session: from})
 	o.mu.Lock()
 	old, isFirst := o.common, o.life == nil
 	if isFirst {
@@ -148,17 +148,17 @@ func (o *Offers) Profiles() offer.Profiles {
 	return o.opts.Initial
 }
 
-// load makes the offer of a session, and the offers of the clients that have one of their own. For
+// loadOffer makes the offer of a session, and the offers of the clients that have one of their own. For
 // a session that was loaded before, again are the sources to ask again; what the others listed
 // stays.
-func (o *Offers) load(ctx context.Context, h *held, again ...registry.Source) (*common, error) {
+func (o *Offers) loadOffer(ctx context.Context, h *held, again ...registry.Source) (*common, error) {
 	o.mu.Lock()
 	now := o.common
 	o.mu.Unlock()
 	if now == nil {
 		now = &common{}
 	}
-	made, err := o.make(ctx, h.session, nil, now.Offer, again)
+	made, err := o.makeOffer(ctx, h.session, nil, now.Offer, again)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
 		return
 	}
 	failed := now.Session.Relist(ctx, sources...)
-	next, err := o.load(ctx, now.held, sources...)
+	next, err := o.loadOffer(ctx, now.held, sources...)
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -249,9 +249,9 @@ func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
 	}
 }
 
-// make makes the offer of a session for the client of ctx, or for all, in place of another one. base is
+// makeOffer makes the offer of a session for the client of ctx, or for all, in place of another one. base is
 // the one for all, if there is a client.
-func (o *Offers) make(ctx context.Context, from *engine.Session, base, before *offer.Offer,
+func (o *Offers) makeOffer(ctx context.Context, from *engine.Session, base, before *offer.Offer,
 	again []registry.Source) (*offer.Offer, error) {
 	made, err := offer.New(ctx, offer.Options{
 		Session: from, Whole: o.opts.Whole, Profiles: o.opts.Profiles(from),

@@ -55,17 +55,17 @@ func (r *Retries) Offered(ctx context.Context) (*offer.View, error) {
 	}
 	for _, source := range v.Failed {
 		if server, ok := source.(*mcpclient.Source); ok && !server.Paused() {
-			r.begin(server, reach)
+			r.begin(server, reconnect)
 		}
 	}
 	for _, api := range v.Servers.APIs() {
 		if api.Due() {
-			r.begin(api, reach)
+			r.begin(api, reconnect)
 		}
 	}
 	for _, server := range r.offers.opts.Subscriptions.Servers(v.Offer) {
 		if server.Lost() && !server.Paused() {
-			r.begin(server, reach)
+			r.begin(server, reconnect)
 		}
 	}
 	return v, nil
@@ -111,9 +111,9 @@ func (r *retry) wait(ctx context.Context) error {
 	}
 }
 
-// reach connects to a server or reads the document of an API, and reports whether there may
+// reconnect connects to a server or reads the document of an API, and reports whether there may
 // be other tools.
-func reach(ctx context.Context, source registry.Source) (changed bool, err error) {
+func reconnect(ctx context.Context, source registry.Source) (changed bool, err error) {
 	switch source := source.(type) {
 	case *openapi.Source:
 		return source.Again(ctx)
@@ -140,7 +140,7 @@ func (r *Retries) Resolve(ctx context.Context, v *offer.View, call *mcp.CallTool
 	if server == nil {
 		return v, err
 	}
-	if err := r.begin(server, reach).wait(ctx); err != nil {
+	if err := r.begin(server, reconnect).wait(ctx); err != nil {
 		return v, v.LoginFirst(server, err)
 	}
 	if v, err = r.offers.Offered(ctx); err != nil {

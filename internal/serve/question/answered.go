@@ -114,7 +114,7 @@ func (a *answeredStates) Release(owner, id string) {
 }
 
 // Record makes a claim visible to the other processes. It returns [errAnswered] or [errVoid]
-// if one of them may have been first, and a *store.AwayError if that cannot be told.
+// if one of them may have been first, and a *store.UnavailableError if that cannot be told.
 func (a *answeredStates) Record(ctx context.Context, id string) error {
 	if a.store != nil {
 		v, err := a.store.Take(ctx, questionKind, id)

@@ -71,7 +71,7 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 	if s.keys.Shared() {
 		err = s.answered.Record(ctx, state.ID)
 	}
-	if _, away := errors.AsType[*store.AwayError](err); away { // the call waits on
+	if _, away := errors.AsType[*store.UnavailableError](err); away { // the call waits on
 		s.answered.Release(c.From.Account(), state.ID)
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "requestState: " + err.Error()}
 	}

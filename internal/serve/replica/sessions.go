@@ -210,7 +210,7 @@ func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, ok bo
 func (r *Replica) locate(in *transport.Inbound) (holder cluster.Peer, ok bool, err error) {
 	ctx := in.R.Context()
 	for {
-		if r.isHere(in) && r.Doubted() {
+		if r.isHere(in) && r.PresumedDead() {
 			r.confirm(in)
 		}
 		if r.isHere(in) {

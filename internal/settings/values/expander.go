@@ -35,9 +35,9 @@ type Expander struct {
 	still bool // run nothing and leave cmd: references unexpanded
 }
 
-// Still returns an Expander that runs nothing: it leaves cmd: references
+// WithoutCommands returns an Expander that runs nothing: it leaves cmd: references
 // unexpanded.
-func (x *Expander) Still() *Expander {
+func (x *Expander) WithoutCommands() *Expander {
 	still := *x
 	still.still = true
 	return &still

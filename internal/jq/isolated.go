@@ -13,11 +13,11 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// Apart returns a copy of the expression that is evaluated in a separate process,
+// Isolated returns a copy of the expression that is evaluated in a separate process,
 // whose memory can be limited independently of this process. It is meant for
 // expressions that the user did not write. argv is the command of that process,
-// which must call [Evaluate]. If argv is empty or e is nil, Apart returns e.
-func (e *Expression) Apart(argv []string) *Expression {
+// which must call [Evaluate]. If argv is empty or e is nil, Isolated returns e.
+func (e *Expression) Isolated(argv []string) *Expression {
 	if e == nil || len(argv) == 0 {
 		return e
 	}
@@ -44,8 +44,8 @@ type answer struct {
 // maxAnswer limits the output of the evaluating process, in bytes.
 const maxAnswer = maxMemory
 
-// evalSeparately evaluates the expression in a separate process.
-func (e *Expression) evalSeparately(ctx context.Context, bytes uint64, input any) (any, error) {
+// evalIsolated evaluates the expression in a separate process.
+func (e *Expression) evalIsolated(ctx context.Context, bytes uint64, input any) (any, error) {
 	raw, err := gojq.Marshal(input)
 	if err != nil {
 		return nil, fmt.Errorf("encoding its input: %w", err)
@@ -78,7 +78,7 @@ func (e *Expression) evalSeparately(ctx context.Context, bytes uint64, input any
 }
 
 // Evaluate reads a request from in, evaluates its expression and writes the answer
-// to out. It is the main function of the process that [Expression.Apart] starts.
+// to out. It is the main function of the process that [Expression.Isolated] starts.
 // The process must do nothing else, because the limit applies to all of its
 // memory.
 func Evaluate(ctx context.Context, in io.Reader, out io.Writer) error {

@@ -71,8 +71,8 @@ func (g *gate) forget() {
 	clear(g.executors)
 }
 
-// newExecutor returns an executor with everything that the settings say about calls, in the order of
-// the steps of a call.
+// newExecutor returns an executor with everything that the settings say about calls. What is nil in it
+// is left out of a call.
 func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
 	p, err := g.policies.policy(reg)
 	if err != nil {
@@ -86,16 +86,16 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 			}
 			return g.policies.decide(p, reg, func(p *policy.Policy) policy.Verdict { return p.Decide(ctx, t, call) })
 		},
-		Remember:  p.Approvals.Remember,
-		Quota:     g.limits.Count,
-		Confine:   g.programs.Confiner.Call,
-		TimeLimit: g.runs.TimeLimit,
+		Remember: p.Approvals.Remember,
+		Quota:    g.limits.Count,
 		// The middleware, outermost first.
 		Wrap: []registry.Middleware{
 			g.runs.LimitOutput, g.runs.cacheResults, g.runs.projectResults, g.runs.retryCalls,
 		},
-		Observe: g.audit.Call,
-		Warn:    g.programs.Warn,
+		Confine:   g.programs.Confiner.Call,
+		TimeLimit: g.runs.TimeLimit,
+		Observe:   g.audit.Call,
+		Warn:      g.programs.Warn,
 	}
 	if set := g.programs.Hooks(ctx); set != nil {
 		x.Hooks = set

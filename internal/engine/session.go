@@ -228,8 +228,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	runs := &toolRuns{outputs: outputs, logins: logins, uncut: opts.Uncut, renew: opts.Cache == cache.Renew,
 		set: set, reports: reports}
 	gate := &gate{programs: programs, policies: policies, runs: runs,
-		limits: quota.New(set.CallLimits, shared, counted), asker: deps.Asker, describe: deps.Describe, audit: audit, tape: tape, reports: reports,
-		executors: map[*registry.Registry]*exec.Executor{}}
+		limits: quota.New(set.CallLimits, shared, counted), asker: deps.Asker, describe: deps.Describe,
+		audit: audit, tape: tape, reports: reports, executors: map[*registry.Registry]*exec.Executor{}}
 
 	// Where tools come from.
 	listings := listing.New(listing.Options{Settings: set, Environ: deps.Environ, Folders: deps.Folders,

@@ -13,43 +13,43 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
-// Executor runs calls. Set its fields before the first call. Execute is safe
-// for concurrent use if the values of the fields are.
+// Executor runs calls. Its fields are in the order in which a call needs them; set them before the
+// first call. Execute is safe for concurrent use if the values of the fields are.
 type Executor struct {
 	// Validate checks params against the input schema, as registry.Validate
 	// does. Required.
 	Validate func(context.Context, *registry.Tool, json.RawMessage) error
 	// Decide decides whether a call may run, as [policy.Policy.Decide] does. Required.
 	Decide func(context.Context, *registry.Tool, registry.Call) policy.Verdict
+	// Hooks may refuse a call, change its params and change its result. Without them nothing does.
+	Hooks Hooks
 	// Confirmer returns the Confirmer to use. It is called only if there is a
 	// question. If it is nil or returns nil, nobody can be asked.
 	Confirmer func() Confirmer
 	// Unattended answers questions that no person could be asked. If nil, such calls fail.
 	Unattended Unattended
-	// Recorded has the answers of an earlier run and keeps those of this one. May be nil.
+	// Recorded has the answers of an earlier run and keeps those of this one. A nil Recorded has
+	// none and keeps none.
 	Recorded Answers
 	// Remember stores an "always" answer. If nil, that answer is not offered.
 	Remember func(context.Context, *registry.Tool, policy.Scope) error
+	// Quota may refuse a call that is about to run, with a *LimitedError. A nil Quota refuses none.
+	Quota func(context.Context, *registry.Tool) error
 	// Wrap wraps every tool; the first middleware is the outermost. The time limit is
 	// inside all of them.
 	Wrap []registry.Middleware
-	// TimeLimit returns what replaces a tool's own time limit. Zero keeps it; a negative value
-	// means no limit. May be nil.
-	TimeLimit func(*registry.Tool) time.Duration
 	// Confine returns a tool whose Run confines its program. It is called for each
 	// call whose verdict requires the sandbox, and is inside all of Wrap. If nil,
 	// such calls are refused.
 	Confine func(registry.Tool, policy.Confinement) registry.Tool
-	// Hooks may refuse a call, change its params and change its result. May be
-	// nil.
-	Hooks Hooks
-	// Quota may refuse a call that is about to run, with a *LimitedError. May be nil.
-	Quota func(context.Context, *registry.Tool) error
+	// TimeLimit returns what replaces a tool's own time limit. Zero keeps it; a negative value
+	// means no limit. Without it tools have their own limits.
+	TimeLimit func(*registry.Tool) time.Duration
 	// Observe receives every finished call, including refused ones, before the hooks
-	// receive its result. May be nil.
+	// receive its result. A nil Observe drops them.
 	Observe func(context.Context, Record)
 	// Warn reports problems that do not affect the call, such as an answer that
-	// could not be stored. May be nil.
+	// could not be stored. A nil Warn drops them.
 	Warn func(registry.Diagnostic)
 }
 

@@ -34,7 +34,7 @@ func (r *Row) masked(key string, n *jsonx.Value, found func(Secret)) *jsonx.Valu
 	telling := func(text string) { found(Secret{key, n, text, true}) }
 	switch {
 	case n.Kind == jsonx.String && r.Secret:
-		declared := r.Type != Raw // by the table, which has no row for a variable or a header
+		declared := r.Type != Raw // by the table, which has no row for a variable
 		found(Secret{key, n, text, declared || secret.Telling(r.Name, text)})
 		secret.Text(text, telling)
 		for part := range strings.SplitSeq(text, ";") { // of a cookie or a connection string
@@ -90,7 +90,24 @@ func (r *Row) Field(name string) *Row {
 	if r.Secret && slices.Contains([]string{"const", "default", "enum"}, name) { // of a param
 		name = r.Name
 	}
-	return &Row{Name: name, Type: Raw, Secret: is}
+	row := &Row{Name: name, Type: Raw, Secret: is}
+	if name := r.Name[strings.LastIndexByte(r.Name, '.')+1:]; name == "headers" {
+		switch {
+		case strings.Contains(row.Name, "://"): // the headers of an origin
+			row.Name = name
+		case !isAboutContent(row.Name):
+			row.Type = String
+		}
+	}
+	return row
+}
+
+// isAboutContent reports whether a header is one of those that say what a body is or may be, or who
+// sends it. The values of all others may be credentials.
+func isAboutContent(header string) bool {
+	header = strings.ToLower(header)
+	return strings.HasPrefix(header, "accept") || strings.HasPrefix(header, "content-") ||
+		slices.Contains([]string{"cache-control", "user-agent", "origin", "referer"}, header)
 }
 
 // OfEntry describes one entry of a setting that merges by name.

@@ -61,8 +61,8 @@ func settle(t *testing.T, variable string, expected func(map[int]string) bool) {
 }
 
 // Runs share a kept server while it, the process that keeps it or one of the runs is killed.
-// Each call runs once or its run says that it failed, the next run finds or starts a server, and
-// nothing is left when it is stopped.
+// Each call runs once or its run says that it failed, the next run finds or starts a server as soon
+// as the end of the last one was noticed, and nothing is left when it is stopped.
 func TestKeptServersAreKilled(t *testing.T) {
 	rounds := 4
 	if sessions, err := strconv.Atoi(os.Getenv("TOOLREG_SOAK")); err == nil {
@@ -103,9 +103,12 @@ func TestKeptServersAreKilled(t *testing.T) {
 			runs[id] = call(id)
 		}
 		time.Sleep(rand.N(150 * time.Millisecond))
-		victim := []string{"keep-server", "mcp-testserver", " call "}[round%3]
+		victim, keeper := []string{"keep-server", "mcp-testserver", " call "}[round%3], 0
 		for pid, line := range marked(home) {
 			if strings.Contains(line, victim) {
+				if victim == "mcp-testserver" {
+					keeper = parentOf(pid)
+				}
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 				break
 			}
@@ -117,6 +120,7 @@ func TestKeptServersAreKilled(t *testing.T) {
 				t.Errorf("a %s was killed: run %s exited with %d, and its call ran %d times", victim, id, code, n)
 			}
 		}
+		settle(t, home, func(left map[int]string) bool { return left[keeper] == "" }) // it ends with its server
 		after := fmt.Sprintf("%d.after", round)
 		if err := call(after).Wait(); err != nil || ran(after) != 1 {
 			t.Errorf("a %s was killed: the next call ran %d times, %v", victim, ran(after), err)
@@ -135,6 +139,13 @@ func TestKeptServersAreKilled(t *testing.T) {
 		t.Error(err)
 	}
 	settle(t, home, func(left map[int]string) bool { return len(left) == 0 })
+}
+
+// parentOf returns the id of a process's parent; 0 if it has ended.
+func parentOf(pid int) (parent int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, _ = fmt.Sscanf(string(text[bytes.LastIndexByte(text, ')')+1:]), " %c %d", new(rune), &parent)
+	return parent
 }
 
 // soakStdio runs a client, which starts serve, makes a call and exits, or kills serve.

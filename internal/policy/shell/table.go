@@ -51,7 +51,7 @@ const (
 	kindNear    = 'f'
 	kindProgram = 's'
 	kindWrites  = '>'
-	kindFile    = 'w'
+	kindStdout  = '-'
 	kindOutput  = '.'
 	kindRuns    = '|'
 	kindScript  = '$'
@@ -455,7 +455,7 @@ func (r *reading) abbreviated(args []word, name, value string, attached bool) (t
 }
 
 func (o option) isDangerous() bool {
-	return strings.IndexByte(string([]byte{kindWrites, kindFile, kindOutput, kindRuns,
+	return strings.IndexByte(string([]byte{kindWrites, kindStdout, kindOutput, kindRuns,
 		kindScript, kindSplits, kindSub, kindActs, kindCode}), o.kind) >= 0
 }
 
@@ -487,7 +487,7 @@ func (r *reading) value(o option, v word, attached bool, next []word) int {
 	switch {
 	case o.kind == 0 || o.kind == kindSilent || o.kind == kindBars ||
 		o.arity == attachedValue && v.text == "" && !o.isDangerous() || o.takes(v):
-	case o.kind == kindWrites || o.kind == kindFile || o.kind == kindOutput:
+	case o.kind == kindWrites || o.kind == kindStdout || o.kind == kindOutput:
 		r.doubt("%s %s writes a file", r.table.path, o.name)
 	case o.kind == kindCode:
 		r.doubt("%s %s runs code that no rule on the program covers", r.table.path, o.name)
@@ -519,9 +519,9 @@ func (o option) takes(v word) bool {
 	case kindProgram:
 		return !strings.HasPrefix(v.text, "-")
 	case kindWrites:
-		return v.text == "/dev/null" || v.text == "-"
-	case kindFile:
 		return v.text == "/dev/null"
+	case kindStdout:
+		return v.text == "/dev/null" || v.text == "-"
 	case kindOutput:
 		return v.text == "/dev/null" || v.text != "" && !strings.HasPrefix(v.text, "~") && filepath.IsLocal(v.text)
 	}
@@ -584,7 +584,7 @@ func (r *reading) runs() runs {
 			}
 			// If it is empty, the next word may take its place.
 			out.dynamic = out.dynamic || !x.value.known || x.value.text == ""
-		case kindWrites, kindFile, kindOutput:
+		case kindWrites, kindStdout, kindOutput:
 			if x.value.text != "" && (x.kind == kindOutput || !x.takes(x.value)) {
 				out.written(x.value)
 			}

@@ -10,7 +10,7 @@ import (
 // known kind, and no table is there twice: a mistyped line could allow more than it
 // says.
 func TestTablesAreWellFormed(t *testing.T) {
-	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*)(,(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*))*(==|[=?])?[#@lhfscw>.|$:!~^*]?$`)
+	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*)(,(-|--?[A-Za-z0-9#][A-Za-z0-9._-]*))*(==|[=?])?[#@lhfsc>.|$:!~^*-]?$`)
 	attribute := regexp.MustCompile(`^@(any|named=[a-z]+|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|exec|wraps|passes|runs|package|aliases|plus|folder|vague|assigns|joins|shell|extra|writes=(all|last|moved)|max=[0-9]|skip=[0-9]+|script=(sed|awk)|into=-C(,--[a-z]+)?|(ops|first|alias)=\S+)$`)
 	for path, line := range tables.Get().lines {
 		if path == "$variables" || path == "$local" {
@@ -56,8 +56,11 @@ func TestTableOptions(t *testing.T) {
 		"git log -5 --oneline":  "",
 		"git log --output=x":    "--output=x is not among the options of git log that are known to be harmless",
 		"sort -o x":             "sort -o writes a file",
-		"sort -o -":             "",
+		"sort -o -":             "sort -o writes a file",
 		"shuf -o -":             "shuf -o writes a file",
+		"shuf -o /dev/null":     "",
+		"iconv -o - f":          "",
+		"iconv -o f":            "iconv -o writes a file",
 		"jq --arg a":            "jq --arg lacks its value",
 		"head -n x f":           "the value of head -n is not known to be harmless",
 		"head -n=5 f":           "the value of head -n is not known to be harmless",

@@ -9,6 +9,18 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
+// The places of credentials are not looked for when a tool of a server is called, which cannot leave
+// anything out.
+func TestCredentialsOfOtherTools(t *testing.T) {
+	p := Policy{Workspace: "/home", Credentials: func() func(string) string {
+		t.Error("looked for")
+		return nil
+	}}
+	if v := p.Decide(t.Context(), mcpTool("s", "t", "t"), registry.Call{}); v.Hides != nil || v.HidesKey != "" {
+		t.Error("something is hidden")
+	}
+}
+
 func TestCredentials(t *testing.T) {
 	asked := func(path string) string {
 		if path == "/home/.ssh" || strings.HasPrefix(path, "/home/.ssh/") {

@@ -45,7 +45,7 @@ type Verdict struct {
 	InSandbox Confinement
 	// Hides reports whether the call must not show a path although it may run,
 	// because a rule denies the path or asks about it. It is safe for concurrent
-	// use. It is nil if no rule hides anything.
+	// use. It is nil if no rule hides anything, and for all but built-in tools.
 	Hides func(path string) bool
 	// HidesKey is the same for calls from which Hides hides the same; "" if nothing is hidden.
 	HidesKey string

@@ -175,8 +175,8 @@ type Call struct {
 	// tool must not access another file if one of these names has come to refer to
 	// one, for example through a new link.
 	Paths []string
-	// Hides reports whether rules deny access to a path, relative to the workspace. A
-	// search omits such files and counts them. It may be called from several
+	// Hides reports, to a built-in tool, whether rules deny access to a path, relative to the
+	// workspace. A search omits such files and counts them. It may be called from several
 	// goroutines. If nil, no path is hidden. HidesKey is the same for calls with the same
 	// rules, so that a stored result is not shown to a call that has other ones.
 	Hides    func(path string) bool

@@ -34,8 +34,8 @@ func (r *Row) masked(key string, n *jsonx.Value, found func(Secret)) *jsonx.Valu
 	telling := func(text string) { found(Secret{key, n, text, true}) }
 	switch {
 	case n.Kind == jsonx.String && r.Secret:
-		declared := r.Type != Raw // by the table, which has no row for a variable
-		found(Secret{key, n, text, declared || secret.Telling(r.Name, text)})
+		// A value of any type, such as that of a variable, need not be a secret.
+		found(Secret{key, n, text, r.Type != Raw || secret.Telling(r.Name, text)})
 		secret.Text(text, telling)
 		for part := range strings.SplitSeq(text, ";") { // of a cookie or a connection string
 			if _, value, ok := strings.Cut(part, "="); ok && secret.Telling("", value) {
@@ -78,26 +78,23 @@ func (r *Row) masked(key string, n *jsonx.Value, found func(Secret)) *jsonx.Valu
 	return &out
 }
 
-// Field returns the row of a member. An unknown member is a raw value; it is a
-// secret if its name suggests so, or if it belongs to a secret.
+// Field returns the row of a member. An unknown member is a raw value, or text if it is a header that may
+// be a credential. It is a secret if its name suggests so, or if it belongs to a secret.
 func (r *Row) Field(name string) *Row {
 	for i := range r.Fields {
 		if r.Fields[i].Name == name {
 			return &r.Fields[i]
 		}
 	}
-	is := r.Secret || secret.Named(name) || name == "env" || name == "headers"
-	if r.Secret && slices.Contains([]string{"const", "default", "enum"}, name) { // of a param
-		name = r.Name
-	}
-	row := &Row{Name: name, Type: Raw, Secret: is}
-	if name := r.Name[strings.LastIndexByte(r.Name, '.')+1:]; name == "headers" {
-		switch {
-		case strings.Contains(row.Name, "://"): // the headers of an origin
-			row.Name = name
-		case !isAboutContent(row.Name):
-			row.Type = String
-		}
+	row := &Row{Name: name, Type: Raw, Secret: r.Secret || secret.Named(name) || name == "env" || name == "headers"}
+	headers := r.Name == "headers" || strings.HasSuffix(r.Name, ".headers")
+	switch {
+	case r.Secret && slices.Contains([]string{"const", "default", "enum"}, name): // of a param
+		row.Name = r.Name
+	case headers && strings.Contains(name, "://"): // those of an origin
+		row.Name = "headers"
+	case headers && !isAboutContent(name):
+		row.Type = String
 	}
 	return row
 }

@@ -1,16 +1,13 @@
 package exec
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // Executor runs calls. Its fields are in the order in which a call needs them; set them before the
@@ -53,71 +50,48 @@ type Executor struct {
 	Warn func(registry.Diagnostic)
 }
 
-// Execute makes one call: it validates the params, decides, asks if necessary, and
-// runs the tool. The params that were validated and shown are those that the tool
-// receives, byte for byte.
-//
-// Errors: *registry.ArgsError, *Denied, *NeedsConfirmation, *LimitedError, *TimeoutError, the
-// cause of ctx, or the error of Run. If the call timed out or was canceled, the
-// result is also set, with IsError and its category; with other errors it is zero.
-func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
-	return x.ExecuteHeld(ctx, t, call, nil)
+// Hooks run the programs of the setting hooks around a call. An error of Before
+// stops the call; an error of After withholds its result.
+type Hooks interface {
+	// Before returns the params to use, or nil to leave them unchanged, and why a
+	// person has to confirm the call.
+	Before(context.Context, *registry.Tool, registry.Call) (json.RawMessage, registry.Asking, error)
+	// After returns the result to use.
+	After(context.Context, *registry.Tool, registry.Call, registry.Result) (registry.Result, error)
+	// Screens reports whether After checks the results of a tool. If so, no output
+	// may be shown before.
+	Screens(*registry.Tool) bool
 }
 
-// ExecuteHeld is like Execute for a call that was held: the answers that were collected are
-// not asked for again. With a nil h the call was not held.
-func (x *Executor) ExecuteHeld(ctx context.Context, t *registry.Tool,
-	call registry.Call, h *Held) (registry.Result, error) {
-	ctx, span := tracing.Start(ctx, tracing.Call, "execute_tool")
-	defer span.End()
-	if h == nil {
-		h = &Held{}
-	}
-	return x.finish(ctx, x.execute(ctx, t, x.prepared(t, call), h))
+// Unattended answers questions that no person could be asked, and keeps those that nobody
+// answers.
+type Unattended interface {
+	// Answered returns the answer to a kept question that is the same as q, and its id.
+	Answered(ctx context.Context, q *Question) (a Answer, id string, ok bool)
+	// Claim takes the answers with these ids, so that no other call gets them: all of
+	// them, or none if one is not there any more.
+	Claim(ctx context.Context, ids ...string) bool
+	// Absent answers a question that no person could be asked. If it cannot, it keeps
+	// the question and returns it, or nil if that is not possible either.
+	Absent(ctx context.Context, q *Question) (a Answer, kept *policy.KeptQuestion, ok bool)
+	// Keep keeps a question while a person is asked, and returns its id; "" if that is not
+	// possible.
+	Keep(ctx context.Context, q *Question) (id string)
+	// Settled forgets the question that is kept about a call, because it needs no answer any
+	// more. asked says that there was a question in this run.
+	Settled(ctx context.Context, t *registry.Tool, sent registry.Call, asked bool)
+	// Stamp returns a value, never "", that is another one after kept questions were answered,
+	// or approvals or settings have changed.
+	Stamp(ctx context.Context) string
 }
 
-// prepared returns a call with params of its own, and without output that hooks have to
-// screen first.
-func (x *Executor) prepared(t *registry.Tool, call registry.Call) registry.Call {
-	call.Params = bytes.Clone(call.Params)
-	if len(call.Params) == 0 {
-		call.Params = json.RawMessage("{}")
-	}
-	if x.Hooks != nil && x.Hooks.Screens(t) {
-		call.Emit = nil
-	}
-	return call
+// Answers are the answers of an earlier run, and those of this one for a later run.
+type Answers interface {
+	// Find returns the earlier answer to a question, if there is one.
+	Find(q *Question) (Answer, bool)
+	// Keep keeps an answer.
+	Keep(q *Question, a Answer)
 }
-
-// Check checks the params of a call as Execute does before the decision: with validate, which checks
-// them against the schema, then with the tool's own check.
-func Check(ctx context.Context, validate func(context.Context, *registry.Tool, json.RawMessage) error,
-	t *registry.Tool, call registry.Call) error {
-	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("calling %q: %w", t.Name, err)
-	}
-	if err := validate(ctx, t, call.Params); err != nil {
-		return err
-	}
-	if t.Check == nil {
-		return nil
-	}
-	return catchPanic(t, "checking params", func() error { return t.Check(ctx, call) })
-}
-
-// catchPanic calls a function of a tool and converts a panic to an error.
-func catchPanic(t *registry.Tool, doing string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s of %q: %w: %v", doing, t.Name, ErrPanic, p)
-		}
-	}()
-	return f()
-}
-
-// ErrPanic reports that a tool's own code panicked; the rest of the program
-// continues.
-var ErrPanic = errors.New("panic in the tool")
 
 // Record is the outcome of one call, made or refused.
 type Record struct {
@@ -132,17 +106,15 @@ type Record struct {
 	Err     error           // error of the call, before afterCall hooks
 }
 
-// Hooks run the programs of the setting hooks around a call. An error of Before
-// stops the call; an error of After withholds its result.
-type Hooks interface {
-	// Before returns the params to use, or nil to leave them unchanged, and why a
-	// person has to confirm the call.
-	Before(context.Context, *registry.Tool, registry.Call) (json.RawMessage, registry.Asking, error)
-	// After returns the result to use.
-	After(context.Context, *registry.Tool, registry.Call, registry.Result) (registry.Result, error)
-	// Screens reports whether After checks the results of a tool. If so, no output
-	// may be shown before.
-	Screens(*registry.Tool) bool
+// refused returns the record of a call that is not made. If its check or preview has found that it
+// can only fail, its result is that failure.
+func (r Record) refused(err error) Record {
+	if failed, ok := errors.AsType[*registry.FailedError](err); ok {
+		r.Result = failed.Result
+	} else {
+		r.Err = err
+	}
+	return r
 }
 
 type observerKey struct{}
@@ -153,21 +125,56 @@ func Observing(ctx context.Context, observe func(Record)) context.Context {
 	return context.WithValue(ctx, observerKey{}, observe)
 }
 
-// finish reports a call to the observers and passes its result to the hooks.
-func (x *Executor) finish(ctx context.Context, r Record) (registry.Result, error) {
-	if x.Observe != nil {
-		x.Observe(ctx, r)
+// Held is a call that has not run yet, with the answers to the questions about it. Create it
+// with [Executor.Hold].
+type Held struct {
+	// Open is the error of a question that nobody has answered yet; nil if there is none.
+	Open *NeedsConfirmation
+	// File is the file that the call is to change, as far as the question says; "" if
+	// there was none.
+	File string
+	// Again is set by the caller if another call that was asked about before this one
+	// changes the same file, so that what was shown of the file may change until this one runs.
+	Again bool
+	// Claims are the ids of the kept answers, which the call does not have before
+	// [Unattended.Claim].
+	Claims []string
+
+	copy    int
+	answers []heldAnswer // that were collected and not used yet
+
+	hooked bool // the hooks were run, with this outcome
+	params json.RawMessage
+	asking registry.Asking
+}
+
+type heldAnswer struct {
+	answer Answer
+	basis  string // state of the files that were shown
+}
+
+// stateShown identifies the state of the files that a question shows.
+func stateShown(q *Question) string { return q.Preview.Basis + q.Preview.OriginalContent }
+
+// next returns the answer that was collected for the question. It returns false if there is
+// none, or if the file has changed since.
+func (h *Held) next(q *Question) (Answer, bool) {
+	if len(h.answers) == 0 {
+		return Answer{}, false
 	}
-	if observe, ok := ctx.Value(observerKey{}).(func(Record)); ok {
-		observe(r)
+	a := h.answers[0]
+	h.answers = h.answers[1:]
+	if a.basis != stateShown(q) && !h.Again {
+		h.answers = nil
+		return Answer{}, false
 	}
-	if x.Hooks == nil || r.Err != nil && !r.Result.IsError || r.Result.Detached {
-		return r.Result, r.Err
+	return a.answer, true
+}
+
+// addAnswer collects an answer. claim is the id of a kept one; "" if it needs no claim.
+func (h *Held) addAnswer(q *Question, a Answer, claim string) {
+	h.answers = append(h.answers, heldAnswer{a, stateShown(q)})
+	if claim != "" {
+		h.Claims = append(h.Claims, claim)
 	}
-	result, err := x.Hooks.After(ctx, r.Tool, r.Call, r.Result)
-	if err != nil {
-		return registry.Result{}, err
-	}
-	result.Duration = r.Result.Duration
-	return result, r.Err
 }

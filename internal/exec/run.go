@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +12,41 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/stack"
 )
+
+// runAdmitted makes a call that was admitted. The wrappers are outermost, then the sandbox,
+// the time limit and the tool.
+func (x *Executor) runAdmitted(ctx context.Context, t *registry.Tool,
+	call registry.Call, confine policy.Confinement) (registry.Result, error) {
+	out := &emitter{emit: call.Emit, progress: call.Progress}
+	defer out.close()
+	call.Emit, call.Progress = out.Emit, out.Progress
+
+	tool := *t
+	tool.Run = x.limited(t)
+	if confine.On {
+		tool = x.Confine(tool, confine)
+	}
+	var result registry.Result
+	start := time.Now()
+	err := catchPanic(t, "calling a tool", func() (err error) {
+		for i := len(x.Wrap) - 1; i >= 0; i-- {
+			tool = x.Wrap[i](tool)
+		}
+		result, err = tool.Run(ctx, call)
+		return err
+	})
+	if x.Recorded == nil || result.Duration == 0 { // a recorded call took as long as it says
+		result.Duration = time.Since(start)
+	}
+	failed := err != nil || result.IsError
+	if cause := context.Cause(ctx); failed && cause != nil && !errors.Is(err, ErrTimeout) {
+		return canceled(t, result, cause)
+	}
+	if err != nil && !errors.Is(err, ErrTimeout) {
+		return registry.Result{Duration: result.Duration}, err
+	}
+	return result, err
+}
 
 // grace is how long a tool may clean up after its context is done. A tool that takes longer is
 // abandoned.
@@ -119,64 +153,4 @@ func (o *emitter) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-}
-
-// runOutside runs a call again outside the sandbox, which has made first fail.
-func (x *Executor) runOutside(ctx context.Context, t *registry.Tool,
-	call registry.Call, first registry.Result) (registry.Result, error) {
-	if call.Emit != nil {
-		call.Emit(registry.TextContent("[again, outside the sandbox]\n"))
-	}
-	second, err := x.runAdmitted(ctx, t, call, policy.Confinement{})
-	second.Duration += first.Duration
-	if err != nil && !second.IsError {
-		return second, err
-	}
-	note := fmt.Sprintf("This is the second run, outside the sandbox, which the user allowed. "+
-		"The first run, in the sandbox, failed (%s). The sandbox denied: %s",
-		first.Summary, strings.Join(first.Denied, "; "))
-	return second.WithShownNote(note), err
-}
-
-// staysInside returns the outcome of a call that failed in the sandbox and does not run outside.
-func staysInside(ctx context.Context, t *registry.Tool, first registry.Result, why error) (registry.Result, error) {
-	if cause := context.Cause(ctx); cause != nil {
-		return canceled(t, first, cause)
-	}
-	if denied, ok := errors.AsType[*Denied](why); ok && denied.Said != "" {
-		first = first.WithNote("The user declined to run it outside the sandbox. The reason given: " + denied.Said)
-	}
-	return first, nil
-}
-
-// confirmOutside returns nil only if a call may still run and a person wants it to run outside the
-// sandbox, which has made first fail.
-func (x *Executor) confirmOutside(ctx context.Context, t *registry.Tool,
-	call registry.Call, first registry.Result) error {
-	d := x.dialog(&Held{}, false)
-	if d.person == nil {
-		return registry.ErrNeedsConfirmation
-	}
-	_, v, err := x.admit(ctx, t, call)
-	if err != nil {
-		return err
-	}
-	if !v.Confine.Outside {
-		return registry.ErrDenied
-	}
-	q := &Question{Tool: t, Call: call, Denied: first.Denied, Choices: []Choice{Yes, No}}
-	q.Verdict = policy.Verdict{Commands: v.Commands,
-		Reason: fmt.Sprintf("it failed in the sandbox (%s); outside, it can do all that you can", first.Summary)}
-	if v.Confine.Changed != nil {
-		if changed := v.Confine.Changed(); len(changed) > 0 {
-			q.Verdict.Reason += fmt.Sprintf("; a sandboxed program may have changed %s since you saw it",
-				strings.Join(changed, ", "))
-		}
-	}
-	if q.Preview, err = x.preview(ctx, t, call); err != nil {
-		return err
-	}
-	defer d.person.Turn()()
-	_, err = d.ask(ctx, q)
-	return cmp.Or(err, context.Cause(ctx))
 }

@@ -17,9 +17,9 @@ import (
 // the time limit and the tool.
 func (x *Executor) runAdmitted(ctx context.Context, t *registry.Tool,
 	call registry.Call, confine policy.Confinement) (registry.Result, error) {
-	out := &emitter{emit: call.Emit, progress: call.Progress}
+	var out output
 	defer out.close()
-	call.Emit, call.Progress = out.Emit, out.Progress
+	call.Emit, call.Progress = until(&out, call.Emit), until(&out, call.Progress)
 
 	tool := *t
 	tool.Run = x.limited(t)
@@ -122,35 +122,26 @@ func canceled(t *registry.Tool, r registry.Result, cause error) (registry.Result
 	return stopped(r, registry.ErrorCancellation, "the call was canceled"), fmt.Errorf("calling %q: %w", t.Name, cause)
 }
 
-// emitter passes on the output of a running tool, but nothing after the call is
-// over: an abandoned tool must not write to the output of a later call.
-type emitter struct {
-	mu       sync.Mutex
-	closed   bool
-	emit     func(registry.Content)
-	progress func(registry.Progress)
+// output is that of a running tool. It ends with the call: an abandoned tool must not write to the
+// output of a later one.
+type output struct {
+	mu     sync.Mutex
+	closed bool
 }
 
-// Emit passes on one piece of output.
-func (o *emitter) Emit(c registry.Content) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.closed && o.emit != nil {
-		o.emit(c)
-	}
-}
-
-// Progress passes on one progress notification.
-func (o *emitter) Progress(p registry.Progress) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.closed && o.progress != nil {
-		o.progress(p)
-	}
-}
-
-func (o *emitter) close() {
+func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
+}
+
+// until returns emit, which may be nil, as a function that does nothing after out is closed.
+func until[T any](out *output, emit func(T)) func(T) {
+	return func(v T) {
+		out.mu.Lock()
+		defer out.mu.Unlock()
+		if !out.closed && emit != nil {
+			emit(v)
+		}
+	}
 }

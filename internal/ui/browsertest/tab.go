@@ -1,13 +1,11 @@
 package browsertest
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -20,12 +18,6 @@ type Tab struct {
 	session string
 }
 
-type browser struct {
-	in     *os.File
-	out    *bufio.Reader
-	serial int
-}
-
 // Open opens a page in a new browser with a window of the given size. env is added to its
 // environment. Without Chromium the test is skipped.
 func Open(t *testing.T, url string, width, height int, env ...string) *Tab {
@@ -34,44 +26,24 @@ func Open(t *testing.T, url string, width, height int, env ...string) *Tab {
 	if err != nil {
 		t.Skip("chromium is not installed; make page installs it")
 	}
-	cmd := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-		"--allow-file-access-from-files", "--remote-debugging-pipe",
-		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), fmt.Sprintf("--window-size=%d,%d", width, height))
-	theirs, in, err := os.Pipe()
+	b, session, err := start(chromium, t.Logf, width, height, env...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, theirOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Env = append(os.Environ(), env...)
-	cmd.ExtraFiles = []*os.File{theirs, theirOut}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = theirs.Close(), theirOut.Close()
-	tab := &Tab{t: t, browser: &browser{in: in, out: bufio.NewReaderSize(out, 1<<20)}}
-	t.Cleanup(func() {
-		_ = tab.try("Browser.close", map[string]any{}, nil) // ends all of its processes
-		_ = cmd.Wait()
-		_, _ = in.Close(), out.Close()
-	})
-	return tab.Another(url)
+	t.Cleanup(b.close)
+	tab := &Tab{t: t, browser: b, session: session}
+	tab.Go(url)
+	return tab
 }
 
 // Another opens a page in a new tab of the same browser, which has cookies of its own.
 func (tab *Tab) Another(url string) *Tab {
 	tab.t.Helper()
-	next := &Tab{t: tab.t, browser: tab.browser}
-	var person struct{ BrowserContextID string }
-	next.send("Target.createBrowserContext", map[string]any{}, &person)
-	var target struct{ TargetID string }
-	next.send("Target.createTarget",
-		map[string]any{"url": "about:blank", "browserContextId": person.BrowserContextID}, &target)
-	var attached struct{ SessionID string }
-	next.send("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
-	next.session = attached.SessionID
+	session, err := tab.browser.newTab()
+	if err != nil {
+		tab.t.Fatal(err)
+	}
+	next := &Tab{t: tab.t, browser: tab.browser, session: session}
 	next.Go(url)
 	return next
 }
@@ -99,7 +71,7 @@ func (tab *Tab) eval(script string) (string, error) {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	if err := tab.try("Runtime.evaluate",
+	if err := tab.browser.command(tab.session, "Runtime.evaluate",
 		map[string]any{"expression": script, "awaitPromise": true, "returnByValue": true, "userGesture": true},
 		&out); err != nil {
 		return "", err // such as that of a page that is being left
@@ -117,11 +89,14 @@ func (tab *Tab) eval(script string) (string, error) {
 // Wait waits until a condition in JavaScript is true.
 func (tab *Tab) Wait(condition string) {
 	tab.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(limit)
 	for {
 		value, err := tab.eval("Boolean(" + condition + ")")
 		if value == "true" {
 			return
+		}
+		if tab.browser.ended != nil {
+			tab.t.Fatalf("%s: %v", condition, err)
 		}
 		if time.Now().After(deadline) {
 			tab.t.Fatalf("never true: %s (%v); the page says: %.2000s",
@@ -170,41 +145,7 @@ func (tab *Tab) Send(method string, params map[string]any) {
 
 func (tab *Tab) send(method string, params map[string]any, result any) {
 	tab.t.Helper()
-	if err := tab.try(method, params, result); err != nil {
-		tab.t.Fatalf("%s: %v", method, err)
+	if err := tab.browser.command(tab.session, method, params, result); err != nil {
+		tab.t.Fatal(err)
 	}
-}
-
-func (tab *Tab) try(method string, params map[string]any, result any) error {
-	b := tab.browser
-	b.serial++
-	message := map[string]any{"id": b.serial, "method": method, "params": params}
-	if tab.session != "" {
-		message["sessionId"] = tab.session
-	}
-	data, err := json.Marshal(message)
-	if err == nil {
-		_, err = b.in.Write(append(data, 0))
-	}
-	for err == nil {
-		var line []byte
-		if line, err = b.out.ReadBytes(0); err != nil {
-			break
-		}
-		var answer struct {
-			ID     int
-			Result json.RawMessage
-			Error  json.RawMessage
-		}
-		if err = json.Unmarshal(line[:len(line)-1], &answer); err != nil || answer.ID != b.serial {
-			continue
-		}
-		if answer.Error != nil {
-			err = fmt.Errorf("%s", answer.Error)
-		} else if result != nil {
-			err = json.Unmarshal(answer.Result, result)
-		}
-		break
-	}
-	return err
 }

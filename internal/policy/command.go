@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path"
@@ -10,8 +11,25 @@ import (
 
 	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/policy/shell"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/trust"
 )
+
+// factsOf returns the facts of a call.
+func (p *Policy) factsOf(ctx context.Context, t *registry.Tool, call registry.Call) (*facts, error) {
+	f := p.factsOfTool(ctx, t, false)
+	f.call = &call
+	if t.Subject != nil {
+		var err error
+		if f.subject, err = t.Subject(call); err != nil {
+			return nil, fmt.Errorf("cannot determine what the call would access: %w", err)
+		}
+	}
+	if f.subject.Command != "" {
+		f.readLine()
+	}
+	return f, nil
+}
 
 // readLine analyzes the command line and adds the files that it writes to the
 // paths of the call.

@@ -2,9 +2,9 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +71,37 @@ type stored struct {
 	away error
 }
 
+// evaluated is the result of an expression for the params of the call: whether it is true in all
+// and in any of their shapes.
+type evaluated struct {
+	all, any bool
+	err      error
+}
+
+// shapes are the params in the different shapes of the tool, or why they are not known.
+type shapes struct {
+	list []*shape
+	err  error
+}
+
+// shape has the params of the call in one shape; see [registry.Tool.Shapes].
+type shape struct {
+	params  json.RawMessage
+	decoded any // nil if it was not needed yet
+}
+
+func (s *shape) isTrue(ctx context.Context, when *jq.Expression) (ok bool, err error) {
+	if s.decoded == nil {
+		if s.decoded, err = jq.Decode(s.params); err != nil {
+			return false, err
+		}
+	}
+	if ok, err = when.IsTrue(ctx, s.decoded); err != nil {
+		s.decoded = nil // an expression that was stopped may still be reading it
+	}
+	return ok, err
+}
+
 // fact is a value that is computed when it is first needed. The zero value is ready to use.
 type fact[T any] struct {
 	once  sync.Once
@@ -91,22 +122,6 @@ func (f *factOf[K, V]) get(key K, compute func() V) V {
 		x, _ = f.facts.LoadOrStore(key, &fact[V]{})
 	}
 	return x.(*fact[V]).get(compute)
-}
-
-// factsOf returns the facts of a call.
-func (p *Policy) factsOf(ctx context.Context, t *registry.Tool, call registry.Call) (*facts, error) {
-	f := p.factsOfTool(ctx, t, false)
-	f.call = &call
-	if t.Subject != nil {
-		var err error
-		if f.subject, err = t.Subject(call); err != nil {
-			return nil, fmt.Errorf("cannot determine what the call would access: %w", err)
-		}
-	}
-	if f.subject.Command != "" {
-		f.readLine()
-	}
-	return f, nil
 }
 
 // factsOfTool returns the facts of a tool as a whole. If anyone is set, the caller is not known.
@@ -165,13 +180,6 @@ func (f *facts) contested() string {
 		return ""
 	}
 	return f.tool.Contested
-}
-
-// inside reports whether a workspace-relative path stays inside the workspace
-// lexically. The tools themselves check symbolic links.
-func inside(p string) bool {
-	p = path.Clean(strings.ReplaceAll(p, `\`, "/"))
-	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") && !strings.Contains(p, ":")
 }
 
 // changes returns the first path that the call may change and that is meant; "" if there is none.

@@ -3,10 +3,13 @@ package policy
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -180,19 +183,6 @@ func (f *facts) ruleWhen(r *Rule) bool {
 	return e.any || e.err != nil
 }
 
-// evaluated is the result of an expression for the params of the call: whether it is true in all
-// and in any of their shapes.
-type evaluated struct {
-	all, any bool
-	err      error
-}
-
-// shape has the params of the call in one shape; see [registry.Tool.Shapes].
-type shape struct {
-	params  json.RawMessage
-	decoded any // nil if it was not needed yet
-}
-
 // evaluate evaluates an expression over the params, once for all parts of a
 // command line.
 func (f *facts) evaluate(when *jq.Expression) evaluated {
@@ -207,12 +197,6 @@ func (f *facts) evaluate(when *jq.Expression) evaluated {
 	})
 }
 
-// shapes are the params in the different shapes of the tool, or why they are not known.
-type shapes struct {
-	list []*shape
-	err  error
-}
-
 func (f *facts) inShapes() (out shapes) {
 	all := []json.RawMessage{f.call.Params}
 	if f.tool.Shapes != nil {
@@ -224,18 +208,6 @@ func (f *facts) inShapes() (out shapes) {
 		}
 	}
 	return out
-}
-
-func (s *shape) isTrue(ctx context.Context, when *jq.Expression) (ok bool, err error) {
-	if s.decoded == nil {
-		if s.decoded, err = jq.Decode(s.params); err != nil {
-			return false, err
-		}
-	}
-	if ok, err = when.IsTrue(ctx, s.decoded); err != nil {
-		s.decoded = nil // an expression that was stopped may still be reading it
-	}
-	return ok, err
 }
 
 // ruleAnnotations reports whether the tool has the annotations of the rule. For a
@@ -264,4 +236,68 @@ func (f *facts) ruleAnnotations(r *Rule) bool {
 		}
 	}
 	return true
+}
+
+// where returns the folders that paths are relative to.
+func (f *facts) where() *places {
+	return f.places.get(func() *places {
+		workspace := filepath.ToSlash(f.policy.Workspace)
+		p := &places{root: filepath.ToSlash(cmp.Or(f.policy.Root, f.policy.Workspace)), workspace: workspace}
+		p.realRoot, p.realWorkspace = realPath(p.root), realPath(workspace)
+		return p
+	})
+}
+
+func (f *facts) pathname(p string) pathname {
+	w := f.where()
+	out := pathname{absolute: absolutePath(w.workspace, p), certain: inside(p) || path.IsAbs(filepath.ToSlash(p))}
+	out.real = out.absolute
+	if w.realWorkspace != w.workspace {
+		out.real = absolutePath(w.realWorkspace, p)
+	}
+	for _, name := range []string{out.absolute, out.real} {
+		out.lower = appendLower(out.lower, name)
+	}
+	return out
+}
+
+// pathMatch reports whether the path of a rule matches a path of the call. Unless
+// the rule loosens, case is ignored because the file system may ignore it, a
+// matching folder includes its contents, and an invalid glob matches every path.
+func (f *facts) pathMatch(r *Rule, p pathname) bool {
+	if r.isNarrow() {
+		return p.certain && r.literals.occurIn(p.absolute) && f.allowsPath(r, p)
+	}
+	w := f.where()
+	if w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.occurIn) {
+		return false // in another workspace, links may lead to a path without the literals
+	}
+	for _, glob := range f.absolute.get(r, func() []string { return w.globs(r.Path) }) {
+		for _, name := range p.lower {
+			ok, err := doublestar.Match(glob, name)
+			if err != nil || ok {
+				return true
+			}
+			if ok, _ = doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", name); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// allowsPath reports whether a rule that loosens matches a path, also with the links in the path
+// of the workspace resolved: a link must not lead what is allowed to another folder.
+func (f *facts) allowsPath(r *Rule, p pathname) bool {
+	w := f.where()
+	glob := absolutePath(quoteGlob(w.root), r.Path)
+	ok, err := doublestar.Match(glob, p.absolute)
+	if !ok || err != nil || p.real == p.absolute {
+		return ok && err == nil
+	}
+	if rest, below := strings.CutPrefix(glob, quoteGlob(w.root)+"/"); below {
+		glob = quoteGlob(w.realRoot) + "/" + rest
+	}
+	ok, err = doublestar.Match(glob, p.real)
+	return ok && err == nil
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"path"
 	"path/filepath"
 	"slices"
@@ -26,14 +25,24 @@ type places struct {
 	realRoot, realWorkspace string // with links resolved
 }
 
-// where returns the folders that paths are relative to.
-func (f *facts) where() *places {
-	return f.places.get(func() *places {
-		workspace := filepath.ToSlash(f.policy.Workspace)
-		p := &places{root: filepath.ToSlash(cmp.Or(f.policy.Root, f.policy.Workspace)), workspace: workspace}
-		p.realRoot, p.realWorkspace = realPath(p.root), realPath(workspace)
-		return p
-	})
+// globs returns the absolute forms of the path of a rule that does not loosen, in lower case: as
+// it counts from the project root and from the workspace, both also with links resolved in what
+// precedes the first wildcard.
+func (w *places) globs(rule string) (out []string) {
+	add := func(glob string) { out = appendLower(out, glob) }
+	for _, base := range []string{w.root, w.workspace} {
+		glob := absolutePath(quoteGlob(base), rule)
+		add(glob)
+		literal, rest := glob, ""
+		if i := strings.IndexAny(glob, globMeta); i >= 0 {
+			at := strings.LastIndexByte(glob[:i], '/') + 1
+			literal, rest = glob[:at], glob[at:]
+		}
+		if real := realPath(path.Clean(literal)); real != path.Clean(literal) {
+			add(path.Join(quoteGlob(real), rest))
+		}
+	}
+	return out
 }
 
 // realPath resolves the links in the longest part of an absolute path that exists.
@@ -51,19 +60,6 @@ func realPath(p string) string {
 	}
 }
 
-func (f *facts) pathname(p string) pathname {
-	w := f.where()
-	out := pathname{absolute: absolutePath(w.workspace, p), certain: inside(p) || path.IsAbs(filepath.ToSlash(p))}
-	out.real = out.absolute
-	if w.realWorkspace != w.workspace {
-		out.real = absolutePath(w.realWorkspace, p)
-	}
-	for _, name := range []string{out.absolute, out.real} {
-		out.lower = appendLower(out.lower, name)
-	}
-	return out
-}
-
 // appendLower appends a path or a glob in lower case and as file systems that ignore case may
 // read it, each if it is new.
 func appendLower(to []string, s string) []string {
@@ -73,67 +69,6 @@ func appendLower(to []string, s string) []string {
 		}
 	}
 	return to
-}
-
-// pathMatch reports whether the path of a rule matches a path of the call. Unless
-// the rule loosens, case is ignored because the file system may ignore it, a
-// matching folder includes its contents, and an invalid glob matches every path.
-func (f *facts) pathMatch(r *Rule, p pathname) bool {
-	if r.isNarrow() {
-		return p.certain && r.literals.occurIn(p.absolute) && f.allowsPath(r, p)
-	}
-	w := f.where()
-	if w.root == w.workspace && !slices.ContainsFunc(p.lower, r.literals.occurIn) {
-		return false // in another workspace, links may lead to a path without the literals
-	}
-	for _, glob := range f.absolute.get(r, func() []string { return w.globs(r) }) {
-		for _, name := range p.lower {
-			ok, err := doublestar.Match(glob, name)
-			if err != nil || ok {
-				return true
-			}
-			if ok, _ = doublestar.Match(strings.TrimSuffix(glob, "/")+"/**", name); ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// allowsPath reports whether a rule that loosens matches a path, also with the links in the path
-// of the workspace resolved: a link must not lead what is allowed to another folder.
-func (f *facts) allowsPath(r *Rule, p pathname) bool {
-	w := f.where()
-	glob := absolutePath(quoteGlob(w.root), r.Path)
-	ok, err := doublestar.Match(glob, p.absolute)
-	if !ok || err != nil || p.real == p.absolute {
-		return ok && err == nil
-	}
-	if rest, below := strings.CutPrefix(glob, quoteGlob(w.root)+"/"); below {
-		glob = quoteGlob(w.realRoot) + "/" + rest
-	}
-	ok, err = doublestar.Match(glob, p.real)
-	return ok && err == nil
-}
-
-// globs returns the absolute forms of the path of a rule that does not loosen, in lower case: as
-// it counts from the project root and from the workspace, both also with links resolved in what
-// precedes the first wildcard.
-func (w *places) globs(r *Rule) (out []string) {
-	add := func(glob string) { out = appendLower(out, glob) }
-	for _, base := range []string{w.root, w.workspace} {
-		glob := absolutePath(quoteGlob(base), r.Path)
-		add(glob)
-		literal, rest := glob, ""
-		if i := strings.IndexAny(glob, globMeta); i >= 0 {
-			at := strings.LastIndexByte(glob[:i], '/') + 1
-			literal, rest = glob[:at], glob[at:]
-		}
-		if real := realPath(path.Clean(literal)); real != path.Clean(literal) {
-			add(path.Join(quoteGlob(real), rest))
-		}
-	}
-	return out
 }
 
 // absolutePath returns an absolute path with slashes. workspace must have slashes
@@ -215,4 +150,11 @@ func longestLiteral(glob string) string {
 		}
 	}
 	return longest
+}
+
+// inside reports whether a workspace-relative path stays inside the workspace
+// lexically. The tools themselves check symbolic links.
+func inside(p string) bool {
+	p = path.Clean(strings.ReplaceAll(p, `\`, "/"))
+	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") && !strings.Contains(p, ":")
 }

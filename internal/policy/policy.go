@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -174,4 +175,29 @@ func (m *Means) missing() string {
 		return "no sandbox is available"
 	}
 	return m.Missing()
+}
+
+// Mode is the setting approvalMode. The zero value is ModeDefault.
+type Mode string
+
+// The approval modes.
+const (
+	ModeDefault  Mode = "default"
+	ModeAutoEdit Mode = "auto-edit" // allows edits inside the workspace
+	ModePlan     Mode = "plan"      // denies everything except reading
+	ModeYolo     Mode = "yolo"      // allows calls that would ask, as --yes does
+)
+
+// ParseMode parses a mode; "" means ModeDefault. It also accepts the spellings
+// "autoEdit" and "auto_edit", which other programs use.
+func ParseMode(s string) (Mode, error) {
+	switch m := Mode(s); m {
+	case "":
+		return ModeDefault, nil
+	case "autoEdit", "auto_edit":
+		return ModeAutoEdit, nil
+	case ModeDefault, ModeAutoEdit, ModePlan, ModeYolo:
+		return m, nil
+	}
+	return ModeDefault, fmt.Errorf("unknown approval mode %q; use default, auto-edit, plan or yolo", s)
 }

@@ -232,29 +232,24 @@ func remedy(err error) string {
 // load returns the approvals that apply to the caller. If the file cannot be read, it warns and
 // returns none; the error is that of the shared ones.
 func (a *Approvals) load(ctx context.Context) ([]Approval, error) {
-	client := caller.Name(ctx)
-	if a.Shares(ctx) {
+	client, shares := caller.Name(ctx), a.Shares(ctx)
+	var list []Approval
+	var err error
+	if shares {
 		data, err := a.Shared.Read(ctx, approvalsFile)
 		if err != nil {
 			return nil, err
 		}
-		list, _ := a.sharedIn(data, false) // the next remembered answer replaces what is damaged
-		return slices.DeleteFunc(list,
-			func(x Approval) bool { return x.Workspace != a.Workspace || x.Client != client }), nil
-	}
-	list, err := a.stored(false)
-	if err == nil {
-		return slices.DeleteFunc(list, func(x Approval) bool {
-			return x.Folder != a.Folder || x.Workspace != a.Workspace || x.Client != client
-		}), nil
-	}
-	if a.Warn != nil {
+		list, _ = a.sharedIn(data, false) // the next remembered answer replaces what is damaged
+	} else if list, err = a.stored(false); err != nil && a.Warn != nil {
 		a.warned.Do(func() {
 			a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_unreadable",
 				Message: "remembered approvals are ignored: " + err.Error()})
 		})
 	}
-	return nil, nil
+	return slices.DeleteFunc(list, func(x Approval) bool {
+		return !shares && x.Folder != a.Folder || x.Workspace != a.Workspace || x.Client != client
+	}), nil
 }
 
 func (a *Approvals) clock() time.Time {

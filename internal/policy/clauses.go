@@ -392,11 +392,36 @@ func noAnswers(m *matter, v Verdict) (Verdict, bool) {
 		Reason: "it needs an answer, and " + m.approvals().away.Error()}, true
 }
 
-// verdictOf returns the verdict of a rule that matches.
+// verdictOf returns the verdict of a rule that matches. A rule with the decision Sandbox asks if the
+// call cannot be confined.
 func (f *facts) verdictOf(r *Rule) Verdict {
 	v := Verdict{Origin: r.Origin, Rule: r}
-	v.Decision, v.Reason = f.ruled(r)
+	switch r.Decision {
+	case Allow:
+		v.Decision, v.Reason = Allow, cmp.Or(r.Reason, "a rule allows it")
+	case Deny:
+		v.Decision, v.Reason = Deny, f.because(r, cmp.Or(r.Reason, "a rule denies it"))
+	case Sandbox:
+		const runs = "a rule runs it in the sandbox"
+		v.Decision, v.Reason = f.sandboxed(cmp.Or(r.Reason, runs), runs)
+	default:
+		v.Reason = f.because(r, cmp.Or(r.Reason, "a rule requires confirmation"))
+	}
 	return v
+}
+
+// because adds to the reason of a rule that it applies because something is not known: what the
+// call touches, or the value of its expression.
+func (f *facts) because(r *Rule, reason string) string {
+	if f.isBlindTo(r) {
+		reason = f.underName(reason)
+	}
+	if r.When != nil && f.call != nil {
+		if err := f.evaluate(r.When).err; err != nil {
+			reason = fmt.Sprintf("%s; its condition counts as met because when failed: %v", reason, err)
+		}
+	}
+	return reason
 }
 
 // byDefault returns the verdict if no rule and no approval matches.

@@ -80,7 +80,7 @@ func (p *Policy) HasCallers() bool {
 func (f *facts) verdict() Verdict {
 	v := f.decideParts()
 	if v.Decision == Sandbox {
-		v.Confine = f.inSandbox(v.Origin) // even if a later clause asks
+		v.Confine = f.inSandbox(v.Origin, false) // even if a later clause asks
 	}
 	v = (&matter{facts: f}).amend(v, ofCall())
 	switch {
@@ -97,7 +97,7 @@ func (f *facts) verdict() Verdict {
 	if v.Decision == Ask && f.policy.Approvals != nil {
 		v.Scopes = f.scopes(v)
 		if len(v.Scopes) > 0 && v.Scopes[0].Confined {
-			v.InSandbox = f.inSandbox(originApproval)
+			v.InSandbox = f.inSandbox(originApproval, false)
 		}
 	}
 	return v

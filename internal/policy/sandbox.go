@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -55,49 +54,17 @@ func (f *facts) unconfinable() string {
 	return m.missing()
 }
 
-// inSandbox returns how the call runs in the sandbox because of a rule or answer.
-func (f *facts) inSandbox(by string) Confinement {
+// inSandbox returns how the call runs in the sandbox. Only a shell tool may run again outside it.
+func (f *facts) inSandbox(by string, online bool) Confinement {
 	return Confinement{
-		On:      true,
-		By:      by,
-		Outside: f.mayLeave(),
+		On:     true,
+		By:     by,
+		Online: online,
+		Outside: f.tool.Program == registry.ProgramShell && f.policy.Mode != ModeYolo &&
+			!f.person && !f.means.Require,
 		Changed: f.changedPrograms,
-		Allows:  f.means.allows(false),
+		Allows:  f.means.allows(online),
 	}
-}
-
-// mayLeave reports whether a person may let the call run again outside the sandbox.
-func (f *facts) mayLeave() bool {
-	return f.tool.Program == registry.ProgramShell && f.policy.Mode != ModeYolo && !f.person && !f.means.Require
-}
-
-// ruled returns the decision of a matching rule and the reason. A rule with the
-// decision Sandbox asks if the call cannot be confined.
-func (f *facts) ruled(r *Rule) (Decision, string) {
-	switch r.Decision {
-	case Allow:
-		return Allow, cmp.Or(r.Reason, "a rule allows it")
-	case Deny:
-		return Deny, f.because(r, cmp.Or(r.Reason, "a rule denies it"))
-	case Sandbox:
-		return f.sandboxed(cmp.Or(r.Reason, "a rule runs it in the sandbox"), "a rule runs it in the sandbox")
-	}
-	return Ask, f.because(r, cmp.Or(r.Reason, "a rule requires confirmation"))
-}
-
-// because adds to the reason of a rule that it applies because something is not known: what the
-// call touches, or the value of its expression.
-func (f *facts) because(r *Rule, reason string) string {
-	if f.isBlindTo(r) {
-		reason = f.underName(reason)
-	}
-	if r.When == nil || f.call == nil {
-		return reason
-	}
-	if err := f.evaluate(r.When).err; err != nil {
-		return fmt.Sprintf("%s; its condition counts as met because when failed: %v", reason, err)
-	}
-	return reason
 }
 
 // confinement returns how the call runs unless a rule or an answer confines it, and whether it may not
@@ -124,12 +91,5 @@ func (f *facts) confinement() (c Confinement, required bool) {
 	if missing := m.missing(); missing != "" {
 		return Confinement{By: by, Missing: missing}, require
 	}
-	return Confinement{
-		On:      true,
-		By:      by,
-		Online:  online,
-		Outside: f.mayLeave(),
-		Changed: f.changedPrograms,
-		Allows:  m.allows(online),
-	}, require
+	return f.inSandbox(by, online), require
 }

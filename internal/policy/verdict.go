@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Verdict is the decision on one call and the reason for it. The zero value
@@ -78,10 +79,8 @@ func (v *Verdict) Scope(kind ScopeKind) (Scope, bool) {
 // duplicates.
 func (v *Verdict) Roots() []string {
 	var out []string
-	seen := map[string]bool{}
 	for _, c := range v.Commands {
-		if c.Root != "" && !seen[c.Root] {
-			seen[c.Root] = true
+		if c.Root != "" && !slices.Contains(out, c.Root) {
 			out = append(out, c.Root)
 		}
 	}

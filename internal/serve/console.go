@@ -42,9 +42,9 @@ func Visitor(ctx context.Context) string {
 type console struct {
 	entry
 	pages  ConsolePages
-	scoped bool          // tokens have scopes
-	visits *auth.Running // requests
-	cookie string        // its name
+	scoped bool         // tokens have scopes
+	visits auth.Running // requests
+	cookie string       // its name
 
 	mu   sync.Mutex
 	byID map[auth.Hash]browser // by the hash of the cookie
@@ -98,7 +98,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// of the same origin, see checkOrigin
 	if r.Method != http.MethodGet && r.Method != http.MethodHead &&
 		(r.Method != http.MethodPost || r.Header.Get("Origin") == "") {
-		c.refuse(w, r, http.StatusForbidden, "forbidden: only pages of the console may change something")
+		c.refuse(w, r, forbidden("only pages of the console may change something"))
 		return
 	}
 	if r.URL.Path == ConsolePath+"/sign-in" && r.Method == http.MethodPost {

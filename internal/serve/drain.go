@@ -93,7 +93,7 @@ func (h *HTTP) Drain(ctx context.Context) int {
 		<-notice.Done()
 		cancel()
 	}
-	h.draining.Store(true)
+	h.endpoint.draining.Store(true)
 	if h.server.replica != nil {
 		h.server.replica.Drain(ctx)
 	}
@@ -104,7 +104,7 @@ func (h *HTTP) Drain(ctx context.Context) int {
 // busy reports whether requests or tasks are running, or calls wait whose answers arrive through
 // other replicas and that none of them can run again.
 func (h *HTTP) busy() bool {
-	return h.calls.Load() > 0 || h.server.tasks.Running() > 0 || h.server.replica != nil && h.server.states.OnlyHere("")
+	return h.endpoint.calls.Load() > 0 || h.server.tasks.Running() > 0 || h.server.replica != nil && h.server.states.OnlyHere("")
 }
 
 // wait waits until no request and no task is running, or ctx is done, and returns how many
@@ -123,5 +123,5 @@ func (h *HTTP) wait(ctx context.Context) int {
 		}
 	}
 	giveUp(true)
-	return int(h.calls.Load()) + h.server.tasks.Running()
+	return int(h.endpoint.calls.Load()) + h.server.tasks.Running()
 }

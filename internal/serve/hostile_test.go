@@ -30,7 +30,7 @@ func hostileServer(t *testing.T, headers, body time.Duration) (address string) {
 	t.Helper()
 	s := newServer(t, nil)
 	h := s.HTTP(HTTPOptions{Tokens: auth.NewTokens(map[string]string{"me": hostileToken}), Loopback: true})
-	h.bodies.Time = body
+	h.endpoint.bodies.Time = body
 	hs := h.Server()
 	hs.ReadHeaderTimeout = headers
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -191,7 +191,7 @@ func TestSlowRequestsTimeOut(t *testing.T) {
 // Messages wait for a slot; a health check does not.
 func TestMessagesTakeSlots(t *testing.T) {
 	h := newServer(t, nil).HTTP(HTTPOptions{})
-	h.slots.Processors = 0
+	h.endpoint.slots.Processors = 0
 	answer := func(method, target string) int {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
@@ -203,7 +203,7 @@ func TestMessagesTakeSlots(t *testing.T) {
 	if code := answer(http.MethodGet, "/healthz"); code != http.StatusOK {
 		t.Errorf("healthz: %d", code)
 	}
-	if code := answer(http.MethodPost, auth.Endpoint); code != 0 {
+	if code := answer(http.MethodPost, auth.Endpoint); code != http.StatusServiceUnavailable {
 		t.Errorf("a message was answered with %d although it had no slot", code)
 	}
 }
@@ -274,7 +274,7 @@ func TestUnreadRefusalHoldsUpNoSession(t *testing.T) {
 	go func() {
 		defer close(over)
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, auth.Endpoint, strings.NewReader("{}")) // without Accept
-		handler.server.ids.Begin(handler.sessions, "x").ServeHTTP(transport.BeforeAnswer{ResponseWriter: httptest.NewRecorder(), Do: sync.OnceFunc(func() { close(unread); <-read })}, req)
+		handler.server.ids.Begin(handler.endpoint.handlers.sessions, "x").ServeHTTP(transport.BeforeAnswer{ResponseWriter: httptest.NewRecorder(), Do: sync.OnceFunc(func() { close(unread); <-read })}, req)
 	}()
 	<-unread
 	_ = newRawSession(t, h, "")

@@ -142,7 +142,7 @@ func (l *loginPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	one, ok, err := l.logins.find(r.Context(), id)
 	switch {
 	case err != nil:
-		transport.TryLater(w, err)
+		transport.Refuse(w, err)
 	case !ok || one.Done:
 		l.page(w, http.StatusNotFound,
 			LoginPage{Heading: "There is no such login", Text: "It was completed, took too long, or was never begun. " +
@@ -152,7 +152,7 @@ func (l *loginPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet:
 		l.page(w, http.StatusOK, one.form(r.URL.Path, ""))
 	case r.Method != http.MethodPost || r.Header.Get("Origin") == "": // of the same origin, see checkOrigin
-		l.refuse(w, r, http.StatusForbidden, "forbidden: only the page of the login may go on with it")
+		l.refuse(w, r, forbidden("only the page of the login may go on with it"))
 	default:
 		l.begin(w, r, id, one)
 	}

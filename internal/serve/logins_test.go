@@ -388,10 +388,10 @@ func TestBaseOf(t *testing.T) {
 		{"localhost", true, ""},
 		{"tools.example.com:80", false, ""},
 	} {
-		h := &HTTP{opts: HTTPOptions{Loopback: tt.loopback}}
+		e := &endpoint{opts: HTTPOptions{Loopback: tt.loopback}}
 		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80})
 		r := (&http.Request{Host: tt.host}).WithContext(ctx)
-		if got := h.baseOf(r); got != tt.want {
+		if got := e.baseOf(r); got != tt.want {
 			t.Errorf("%+v: %q", tt, got)
 		}
 	}

@@ -21,30 +21,30 @@ import (
 // Join makes this process one of the replicas that share the server's store, if there is one. It returns when
 // others can reach it. The caller calls leave, which waits.
 func (h *HTTP) Join(ctx context.Context) (leave func(), err error) {
-	s := h.server
+	s, e := h.server, &h.endpoint
 	if s.replica == nil {
 		return func() {}, nil
 	}
 	return s.replica.Join(ctx, replica.Options{
 		Sessions: &s.sessions, Calls: s.states, Tasks: s.tasks, Closing: &s.closing, Log: h.opts.Log,
-		ProcessOf: h.processOf, Pass: h.pass, Begin: h.begin, Room: h.room, Replay: h.replay,
+		ProcessOf: e.processOf, Pass: e.handlers.pass, Begin: e.begin, Room: e.room, Replay: e.handlers.replay,
 	})
 }
 
 // begin counts a request that another replica has forwarded until done is called, and waits for its turn.
 // The error says that its client is gone.
-func (h *HTTP) begin(in *transport.Inbound) (done func(), err error) {
-	if h.opts.OAuth != nil {
-		in.From = h.opts.OAuth.Vouched(in.From)
+func (e *endpoint) begin(in *transport.Inbound) (done func(), err error) {
+	if e.opts.OAuth != nil {
+		in.From = e.opts.OAuth.Vouched(in.From)
 	}
-	ctx, over := h.requests.Add(auth.With(in.R.Context(), in.From), in.From)
+	ctx, over := e.running.Add(auth.With(in.R.Context(), in.From), in.From)
 	in.R = in.R.WithContext(ctx)
 	if in.R.Method != http.MethodPost {
 		return over, nil
 	}
-	h.calls.Add(1)
-	end := func() { h.calls.Add(-1); over() }
-	release, err := h.slots.Take(ctx, in.From.Name, cmp.Or(in.Session, "forwarded"))
+	e.calls.Add(1)
+	end := func() { e.calls.Add(-1); over() }
+	release, err := e.slots.Take(ctx, in.From.Name, cmp.Or(in.Session, "forwarded"))
 	if err != nil {
 		end()
 		return nil, err
@@ -53,11 +53,11 @@ func (h *HTTP) begin(in *transport.Inbound) (done func(), err error) {
 }
 
 // room makes room for a session that this process takes over. The error says why there is none.
-func (h *HTTP) room(token string) error {
+func (e *endpoint) room(token string) error {
 	switch {
-	case h.draining.Load():
+	case e.draining.Load():
 		return errLeaving
-	case !h.server.sessions.MakeRoom(token, h.server.limits().MaxClients, true):
+	case !e.server.sessions.MakeRoom(token, e.server.limits().MaxClients, true):
 		return errFull
 	}
 	return nil
@@ -65,8 +65,8 @@ func (h *HTTP) room(token string) error {
 
 // processOf names the caller's own process of a server that a request needs (perClient). It returns "" if the
 // request needs none.
-func (h *HTTP) processOf(in *transport.Inbound) string {
-	server := providerOf(h.server.offers, in)
+func (e *endpoint) processOf(in *transport.Inbound) string {
+	server := providerOf(e.server.offers, in)
 	if server == nil || !server.Settings().PerClient {
 		return ""
 	}
@@ -109,7 +109,7 @@ func providerOf(offers *current.Offers, in *transport.Inbound) *mcpclient.Source
 
 // replay passes to the SDK a message that the client of a session has sent to another replica. The SDK has no
 // other way to make a session known to its handler.
-func (h *HTTP) replay(ctx context.Context, session, method string, params any) {
+func (h *handlers) replay(ctx context.Context, session, method string, params any) {
 	message := map[string]any{"jsonrpc": "2.0", "method": method, "params": params}
 	if !strings.HasPrefix(method, "notifications/") {
 		message["id"] = "toolreg-replay"

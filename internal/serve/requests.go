@@ -64,7 +64,7 @@ func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		in := transport.InboundOf(req)
 		if in != nil {
-			in.Stream.Begin() // the SDK has set its headers by now; it stays alive until its first event
+			in.Begin()
 		}
 		kind, _, _ := strings.Cut(method, "/")
 		switch kind {

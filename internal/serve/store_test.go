@@ -270,7 +270,7 @@ func TestIdleSessionsMoveFirst(t *testing.T) {
 	<-begun
 	ended := make(chan int, 1)
 	go func() { ended <- replicas[0].handler.Drain(t.Context()) }()
-	waitFor(t, func() bool { return replicas[0].handler.draining.Load() })
+	waitFor(t, func() bool { return replicas[0].handler.endpoint.draining.Load() })
 	if r := idle.raw(t, second.url, "slow", `{"seconds":0}`); !strings.Contains(r.stream, "slept") {
 		t.Errorf("%+v", r)
 	}
@@ -438,7 +438,7 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	}
 	ended := make(chan int, 1)
 	go func() { ended <- first.handler.Drain(t.Context()) }()
-	waitFor(t, func() bool { return first.handler.draining.Load() })
+	waitFor(t, func() bool { return first.handler.endpoint.draining.Load() })
 	b.without(first)
 	for range 2 {
 		alice.useDialog(t, "l__", 0)

@@ -48,7 +48,7 @@ func TestListenersDoNotDelayShutdown(t *testing.T) {
 		handler := s.HTTP(HTTPOptions{Loopback: true})
 		h := serveHandler(t, handler)
 		newListener(t, &mcp.StreamableClientTransport{Endpoint: h.URL + "/mcp"})
-		waitFor(t, func() bool { return handler.calls.Load() == 1 })
+		waitFor(t, func() bool { return handler.endpoint.calls.Load() == 1 })
 		if left := handler.Drain(t.Context()); left != 0 {
 			t.Errorf("%d requests are left", left)
 		}

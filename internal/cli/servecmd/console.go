@@ -86,7 +86,7 @@ func restart(ctx context.Context, server *serve.Server, name string) error {
 func loginPage(w io.Writer, p serve.LoginPage) { _ = page.WriteLogin(w, page.Login(p)) } // the browser may be gone
 
 // pages returns the pages of the console.
-func pages(e *cli.Env, server *serve.Server, c *console.Console) serve.ConsolePages {
+func pages(e *cli.Env, server *serve.Server, c *console.Console) *serve.ConsolePages {
 	title := filepath.Base(e.Config.Dir)
 	mux := http.NewServeMux()
 	html := func(path string, write func(*http.Request) ([]byte, error)) {
@@ -134,7 +134,7 @@ func pages(e *cli.Env, server *serve.Server, c *console.Console) serve.ConsolePa
 		Restart: func(ctx context.Context, name string) error { return restart(ctx, server, name) },
 		Visitor: serve.Visitor, Stopping: server.Stopping(), Log: e.IO.Log,
 	}))
-	return serve.ConsolePages{
+	return &serve.ConsolePages{
 		SignIn: func(w http.ResponseWriter, reason string) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			if reason != "" {

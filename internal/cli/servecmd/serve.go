@@ -497,20 +497,21 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	if made != "" {
 		ios.Announce("bearer token: %s", made)
 	}
-	handler := server.HTTP(serve.HTTPOptions{
+	opts := serve.HTTPOptions{
 		Tokens:    tokens,
 		OAuth:     o.oauth,
 		Loopback:  loopback,
 		LoginPage: loginPage,
 		Log:       ios.Log,
-	})
+	}
 	if o.metrics == metricsOn {
-		handler.Metrics(metricsOf(e, server))
+		opts.Metrics = metricsOf(e, server)
 	}
 	if view != nil {
-		handler.Console(pages(e, server, view))
+		opts.Console = pages(e, server, view)
 		ios.Announce("console at %s://%s%s", scheme, listener.Addr(), serve.ConsolePath)
 	}
+	handler := server.HTTP(opts)
 	stop, err := o.serveMetrics(ctx, e, server, handler)
 	if err != nil {
 		_ = listener.Close()

@@ -75,13 +75,16 @@ type Verifier interface {
 	Challenge(no *Rejection, path string) string
 }
 
-// Rejection is the answer to a request that is not accepted because of its token.
+// Rejection is why a request is refused because of who sends it, and the answer to it.
 type Rejection struct {
 	Status int
 	Reason string
 	code   string   // error code of RFC 6750, or ""
 	scopes []string // that the request needs
 }
+
+// Error implements error.
+func (r *Rejection) Error() string { return r.Reason }
 
 // Authenticate returns who sends a request, or why it is rejected. If by is nil, no token is needed.
 func Authenticate(r *http.Request, by Verifier) (Identity, *Rejection) {

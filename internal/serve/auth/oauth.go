@@ -168,7 +168,7 @@ func (s *oauthState) scopes(spellings ...string) (out []string) {
 
 // Challenge implements [Verifier] (RFC 6750 section 3, RFC 9728 section 5.1).
 func (o *OAuth) Challenge(no *Rejection, path string) string {
-	if no.Status == http.StatusServiceUnavailable {
+	if no.Status != http.StatusUnauthorized && no.code == "" {
 		return ""
 	}
 	var params []string

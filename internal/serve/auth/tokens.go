@@ -266,7 +266,12 @@ func (t *Tokens) Renew(from Identity) (Identity, bool) {
 }
 
 // Challenge implements [Verifier].
-func (t *Tokens) Challenge(*Rejection, string) string { return `Bearer realm="toolreg"` }
+func (t *Tokens) Challenge(no *Rejection, _ string) string {
+	if no.Status != http.StatusUnauthorized {
+		return ""
+	}
+	return `Bearer realm="toolreg"`
+}
 
 // identity returns whose token it is.
 func (t token) identity(name string) Identity {

@@ -129,37 +129,35 @@ func answerInterrupted(w http.ResponseWriter, message []byte) {
 // Forward passes a request to the replica that must handle it: to, which has its session, or the one that
 // [Replica.findCall] finds. It looks again which one that is until the request can be sent there, or handled
 // here.
-func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) {
+func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) (err error) {
 	ctx := in.R.Context()
 	if in.Modern {
 		to = r.findCall(in)
 	}
 	for deadline := time.Now().Add(2 * cluster.Alive); to != (cluster.Peer{}); {
-		err := r.send(in, to)
-		if err == nil || ctx.Err() != nil {
-			return
+		failed := r.send(in, to)
+		if failed == nil {
+			return nil
 		}
 		if time.Now().After(deadline) {
-			r.opts.Log.Warn("request not forwarded", "to", to.Address, "reason", err.Error())
-			transport.TryLater(in.W, cluster.ErrNotThere)
-			return
+			r.opts.Log.Warn("request not forwarded", "to", to.Address, "reason", failed.Error())
+			return cluster.ErrNotThere
 		}
-		if pause(ctx, lookAgain) != nil {
-			return
+		if err := pause(ctx, lookAgain); err != nil {
+			return err
 		}
 		switch {
-		case in.Modern && errors.Is(err, cluster.ErrRefused): // the call ended just now
+		case in.Modern && errors.Is(failed, cluster.ErrRefused): // the call ended just now
 			to = cluster.Peer{}
 		case in.Modern:
 			to = r.findCall(in)
 		default:
-			var found bool
-			if to, found = r.FindSession(in); !found {
-				return
+			if to, err = r.FindSession(in); err != nil {
+				return err
 			}
 		}
 	}
-	r.opts.Pass(in)
+	return r.opts.Pass(in)
 }
 
 // forwarded handles a request that another replica forwards. It reports false, and does nothing, if what
@@ -182,7 +180,9 @@ func (r *Replica) forwarded(in *transport.Inbound) bool {
 	} else {
 		return false
 	}
-	r.opts.Pass(in)
+	if err := r.opts.Pass(in); err != nil {
+		transport.Refuse(in.W, err)
+	}
 	if canceled.Err() != nil {
 		panic(http.ErrAbortHandler) // the answer would look like a whole one
 	}

@@ -74,8 +74,8 @@ type Options struct {
 	// ProcessOf names the caller's own process of a server that a request needs. It returns "" if the
 	// request needs none.
 	ProcessOf func(*transport.Inbound) string
-	// Pass handles a request in this process.
-	Pass func(*transport.Inbound)
+	// Pass handles a request in this process. The error says why it was not, see [transport.Refuse].
+	Pass func(*transport.Inbound) error
 	// Begin counts a request of another replica among those that this process handles, and waits for
 	// its turn. The error says that its client is gone.
 	Begin func(*transport.Inbound) (done func(), err error)

@@ -5,6 +5,7 @@ package replica
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -26,7 +27,7 @@ import (
 const key = "0123456789abcdef0123456789abcdef"
 
 // join starts a replica that handles requests by pass. Each needs the same process.
-func join(t *testing.T, address string, pass func(*transport.Inbound)) (r *Replica, leave func()) {
+func join(t *testing.T, address string, pass func(*transport.Inbound) error) (r *Replica, leave func()) {
 	t.Helper()
 	shared, err := store.Open(address, key)
 	if err != nil {
@@ -53,7 +54,7 @@ func join(t *testing.T, address string, pass func(*transport.Inbound)) (r *Repli
 // A request of another replica has to say who sends it.
 func TestForwardedRequestsNeedASender(t *testing.T) {
 	address := storetest.Start(t).URL()
-	pass := func(*transport.Inbound) { t.Error("it was handled") }
+	pass := func(*transport.Inbound) error { t.Error("it was handled"); return nil }
 	r, _ := join(t, address, pass)
 	other, _ := join(t, address, pass)
 	to, err := other.Find(t.Context(), r.ID)
@@ -91,8 +92,8 @@ func TestForwardedRequestsNeedASender(t *testing.T) {
 // A client gets an error if the replica that runs its call ends before it.
 func TestStoppedCallIsAnError(t *testing.T) {
 	address, began := storetest.Start(t).URL(), make(chan struct{})
-	r, leave := join(t, address, func(in *transport.Inbound) { close(began); <-in.R.Context().Done() })
-	other, _ := join(t, address, func(*transport.Inbound) { t.Error("the call runs at the replica where it arrived") })
+	r, leave := join(t, address, func(in *transport.Inbound) error { close(began); <-in.R.Context().Done(); return nil })
+	other, _ := join(t, address, func(*transport.Inbound) error { return errors.New("the call runs at the replica where it arrived") })
 	call := func() (*transport.Inbound, *httptest.ResponseRecorder) {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, auth.Endpoint, nil)
 		req.Header.Set("Mcp-Protocol-Version", wire.FirstModern)
@@ -110,7 +111,9 @@ func TestStoppedCallIsAnError(t *testing.T) {
 		t.Fatalf("the other replica finds it at %+v", at)
 	}
 	go func() { <-began; leave() }()
-	other.Forward(in, cluster.Peer{})
+	if err := other.Forward(in, cluster.Peer{}); err != nil {
+		t.Error(err)
+	}
 	if !strings.Contains(w.Body.String(), "was interrupted") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

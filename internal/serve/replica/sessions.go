@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -191,53 +190,40 @@ func (r *Replica) giveUp(ctx context.Context, id string, one *record) {
 	_, _ = r.writeRecord(ctx, id, one) // otherwise this replica must have ended first
 }
 
-// FindSession returns the other replica that holds the session of a request; the zero value is this one. If
-// there is no such session, or the store does not say where it is, it answers the request and reports false.
-func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, ok bool) {
-	holder, ok, err := r.locate(in)
-	switch {
-	case err != nil:
-		transport.TryLater(in.W, err)
-		return cluster.Peer{}, false
-	case !ok:
-		http.Error(in.W, "session not found", http.StatusNotFound)
-	}
-	return holder, ok
-}
-
-// locate is FindSession without the answers. If the holder of the session has ended or given it up, this
-// replica takes it over. The error says that the store cannot be used, or why this replica takes no session.
-func (r *Replica) locate(in *transport.Inbound) (holder cluster.Peer, ok bool, err error) {
+// FindSession returns the other replica that holds the session of a request. The zero value is this one, which
+// takes the session over if its holder has ended or given it up. The error says that there is no such session,
+// that the store cannot be used, or why this replica takes no session, see [transport.Refuse].
+func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, err error) {
 	ctx := in.R.Context()
 	for {
 		if r.isHere(in) && r.PresumedDead() {
 			r.confirm(in)
 		}
 		if r.isHere(in) {
-			return cluster.Peer{}, true, nil
+			return cluster.Peer{}, nil
 		}
 		v, err := r.store.Get(ctx, sessionKind, in.Session)
 		if err != nil {
-			return cluster.Peer{}, false, err
+			return cluster.Peer{}, err
 		}
 		now, ok := readRecord(v)
 		if !ok && r.Settling(ctx) { // the record may be written again
 			if err := pause(ctx, lookAgain); err != nil {
-				return cluster.Peer{}, false, err
+				return cluster.Peer{}, err
 			}
 			continue
 		}
 		if !ok || now.Account != in.From.Account() {
-			return cluster.Peer{}, false, nil
+			return cluster.Peer{}, transport.ErrNoSession
 		}
 		if now.Holder != "" && now.Holder != r.ID {
 			holder, err := r.Find(ctx, now.Holder)
 			if err != nil || holder != (cluster.Peer{}) {
-				return holder, err == nil, err
+				return holder, err
 			}
 		}
 		if err := r.takeOver(in, v, now); err != nil {
-			return cluster.Peer{}, false, err
+			return cluster.Peer{}, err
 		}
 	}
 }

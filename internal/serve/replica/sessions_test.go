@@ -50,8 +50,8 @@ func TestSessionThatWasTakenOverIsNotUsed(t *testing.T) {
 	req.Header.Set("Mcp-Session-Id", "s")
 	in := transport.NewInbound(httptest.NewRecorder(), req, alice)
 	r.Settling(ctx) // others find that it does not live
-	if holder, ok := r.FindSession(in); !ok || holder.ID != "" {
-		t.Errorf("before: %+v %v", holder, ok)
+	if holder, err := r.FindSession(in); err != nil || holder.ID != "" {
+		t.Errorf("before: %+v %v", holder, err)
 	}
 	other := New(shared)
 	if err := shared.Put(ctx, "replica", other.ID, []byte("127.0.0.1:1"), time.Minute); err != nil {
@@ -64,9 +64,9 @@ func TestSessionThatWasTakenOverIsNotUsed(t *testing.T) {
 	}
 	within, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	for holder, ok := r.FindSession(in); holder.ID != other.ID; holder, ok = r.FindSession(in) {
-		if !ok || within.Err() != nil { // a store under load may answer too late for one request
-			t.Fatalf("after: %+v %v", holder, ok)
+	for holder, err := r.FindSession(in); holder.ID != other.ID; holder, err = r.FindSession(in) {
+		if err != nil || within.Err() != nil { // a store under load may answer too late for one request
+			t.Fatalf("after: %+v %v", holder, err)
 		}
 		r.Settling(ctx)
 	}
@@ -77,12 +77,12 @@ func TestSessionThatWasTakenOverIsNotUsed(t *testing.T) {
 	}
 	briefly, stop := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer stop()
-	if _, ok := r.FindSession(transport.NewInbound(httptest.NewRecorder(), req.WithContext(briefly), alice)); ok {
+	if _, err := r.FindSession(transport.NewInbound(httptest.NewRecorder(), req.WithContext(briefly), alice)); err == nil {
 		t.Error("it is found before it is closed")
 	}
 	close(mayClose)
-	if _, ok := r.FindSession(in); ok || !asked {
-		t.Errorf("found: %v, asked for room: %v", ok, asked)
+	if _, err := r.FindSession(in); err == nil || !asked {
+		t.Errorf("found: %v, asked for room: %v", err, asked)
 	}
 }
 

@@ -78,28 +78,28 @@ func (b *Bodies) read(ctx context.Context, name string, body io.Reader) ([]byte,
 	return whole.Bytes(), err
 }
 
-// Read reads the body of a request of a client within its limits; name is that of its token. If there
-// is an error, the request is answered with the status.
-func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, name string) (body []byte, status int, err error) {
-	errLarge := errors.New("the request is larger than 16 MiB")
+// Read reads the body of a request of a client within its limits; name is that of its token.
+func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, name string) ([]byte, error) {
+	tooLarge := &Refusal{Status: http.StatusRequestEntityTooLarge, Reason: "the request is larger than 16 MiB"}
 	if r.ContentLength > MaxBody {
-		return nil, http.StatusRequestEntityTooLarge, errLarge
+		return nil, tooLarge
 	}
 	within := cmp.Or(b.Time, bodyTime)
 	timing := http.NewResponseController(w)
 	_ = timing.SetReadDeadline(time.Now().Add(within))
 	ctx, cancel := context.WithTimeoutCause(r.Context(), within, os.ErrDeadlineExceeded)
 	defer cancel()
-	body, err = b.read(ctx, name, http.MaxBytesReader(w, r.Body, MaxBody))
-	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	body, err := b.read(ctx, name, http.MaxBytesReader(w, r.Body, MaxBody))
+	_, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case err == nil:
 		_ = timing.SetReadDeadline(time.Time{})
-		return body, 0, nil
-	case tooLarge:
-		return nil, http.StatusRequestEntityTooLarge, errLarge
+		return body, nil
+	case isTooLarge:
+		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", within)
+		return nil, &Refusal{Status: http.StatusRequestTimeout,
+			Reason: fmt.Sprintf("the request was not received within %s", within)}
 	}
-	return nil, http.StatusBadRequest, errors.New("the request body ended early")
+	return nil, badRequest(errors.New("the request body ended early"))
 }

@@ -10,27 +10,71 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
+// Refusal is why a request goes no further, and the answer to it.
+type Refusal struct {
+	Status     int
+	Reason     string
+	RetryAfter int             // in seconds. Zero means that the client is not told to try again
+	Code       int64           // of the JSON-RPC error that is the answer. Zero means that it is the Reason
+	ID         json.RawMessage // of the message that has a JSON-RPC error
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Reason }
+
+// ErrNoSession refuses a request of a session that has ended, or is not that of its sender.
+var ErrNoSession error = &Refusal{Status: http.StatusNotFound, Reason: "session not found"}
+
+// Refuse answers a request that goes no further. An error other than a [Refusal] means that the request cannot
+// be handled now, but may be in a moment.
+func Refuse(w http.ResponseWriter, err error) {
+	no, ok := errors.AsType[*Refusal](err)
+	if !ok {
+		no = &Refusal{Status: http.StatusServiceUnavailable, Reason: err.Error(), RetryAfter: 1}
+	}
+	if no.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(no.RetryAfter))
+	}
+	if no.Code == 0 {
+		http.Error(w, no.Reason, no.Status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(no.Status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": no.ID,
+		"error": jsonrpc.Error{Code: no.Code, Message: no.Reason}})
+}
+
+// badRequest refuses a request that is malformed.
+func badRequest(err error) error { return &Refusal{Status: http.StatusBadRequest, Reason: err.Error()} }
+
 // CheckBody returns an error if there is not exactly one JSON value, of which the SDK would
 // read the first, or if a message, or one of a batch, fails [checkMessage].
 func CheckBody(body json.RawMessage) error {
 	if err := jsonx.Check(body, jsonx.Options{}); err != nil {
-		return err
+		return badRequest(err)
 	}
-	batch, ok := jsonx.Elements(body)
-	if !ok {
-		batch = []json.RawMessage{body}
-	}
-	for _, message := range batch {
+	for _, message := range Messages(body) {
 		if err := checkMessage(message); err != nil {
-			return err
+			return badRequest(err)
 		}
 	}
 	return nil
+}
+
+// Messages returns the message of a body, or those of the batch.
+func Messages(body json.RawMessage) []json.RawMessage {
+	if batch, ok := jsonx.Elements(body); ok {
+		return batch
+	}
+	return []json.RawMessage{body}
 }
 
 // checkMessage returns an error if a message could be understood in two ways, or has an
@@ -73,7 +117,7 @@ func NameOf(h http.Header) string { return wire.DecodeHeader(h.Get("Mcp-Name")) 
 func CheckHeaders(r *http.Request) error {
 	for name, values := range r.Header {
 		if len(values) > 1 && (name == "Content-Type" || strings.HasPrefix(name, "Mcp-")) {
-			return fmt.Errorf("the header %s is given more than once", name)
+			return badRequest(fmt.Errorf("the header %s is given more than once", name))
 		}
 	}
 	return nil
@@ -84,12 +128,12 @@ func CheckHeaders(r *http.Request) error {
 // says that only this machine can reach the server.
 func CheckOrigin(r *http.Request, loopback bool) error {
 	if loopback && !IsLoopback(r.Host) {
-		return errors.New("forbidden: this server accepts only requests for localhost")
+		return errors.New("this server accepts only requests for localhost")
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host != r.Host {
-			return errors.New("forbidden: requests from web pages of other origins are refused")
+			return errors.New("requests from web pages of other origins are refused")
 		}
 	}
 	return nil

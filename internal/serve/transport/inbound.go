@@ -12,7 +12,9 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -31,9 +33,9 @@ type Inbound struct {
 	From    auth.Identity
 	Modern  bool            // it is of a revision without sessions
 	Session string          // Mcp-Session-Id; empty if the request names no session
-	Body    json.RawMessage // a message, or a batch of them, if it is a POST
+	Body    json.RawMessage // a message, or a batch of them, of a POST that was read
 
-	Stream *Response // is set before [Inbound.Serve]
+	answer *Response // of [Open.Serve]
 }
 
 // NewInbound returns a request whose sender is known.
@@ -51,13 +53,8 @@ func (in *Inbound) Member(name string) string {
 	return value
 }
 
-// Messages returns the message, or those of the batch.
-func (in *Inbound) Messages() []json.RawMessage {
-	if batch, ok := jsonx.Elements(in.Body); ok {
-		return batch
-	}
-	return []json.RawMessage{in.Body}
-}
+// Begin is called when the SDK has set the headers of the answer, whose first event may take a while.
+func (in *Inbound) Begin() { in.answer.Begin() }
 
 // underway is a request until its response has ended, and nil from then on, so that the request can
 // be freed: the SDK keeps the pointer as long as the session that began with the request.
@@ -80,7 +77,7 @@ func originOf(req mcp.Request) any {
 
 type infoKey struct{}
 
-// Handler makes a handler of the SDK pass on the requests of [Inbound.Serve], as it does with what it
+// Handler makes a handler of the SDK pass on the requests of [Open.Serve], as it does with what it
 // has found out about a token.
 func Handler(of http.Handler) http.Handler {
 	known := func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
@@ -97,8 +94,29 @@ func Handler(of http.Handler) http.Handler {
 	})
 }
 
-// Serve answers the request by one of [Handler], after it has got a Stream.
-func (in *Inbound) Serve(by http.Handler) {
+// Open has the requests of sessions that the SDK is answering. The zero value has none. It is safe for
+// concurrent use.
+type Open struct {
+	byName sync.Map // *Inbound by [nameOf]
+}
+
+// Serve has one of [Handler] answer a request, whose stream gets a comment after each keepAlive without an event.
+// A request that its client cancels is not answered.
+func (o *Open) Serve(in *Inbound, by http.Handler, keepAlive time.Duration) {
+	in.answer = NewResponse(in.W, keepAlive)
+	defer in.answer.End()
+	method := in.Member("method")
+	switch name := nameOf(in.Session, jsonx.Get(in.Body, "id")); {
+	case in.Session == "" || method == "":
+	case name != "":
+		o.byName.Store(name, in)
+		defer o.byName.CompareAndDelete(name, in)
+	case method == "notifications/cancelled":
+		name = nameOf(in.Session, jsonx.Get(jsonx.Get(in.Body, "params"), "requestId"))
+		if unwanted, ok := o.byName.Load(name); ok {
+			unwanted.(*Inbound).answer.drop()
+		}
+	}
 	info, over := in.underway()
 	defer over()
 	r := in.R.WithContext(context.WithValue(in.R.Context(), infoKey{}, info))
@@ -108,7 +126,15 @@ func (in *Inbound) Serve(by http.Handler) {
 	if in.Body != nil {
 		r.Body = io.NopCloser(bytes.NewReader(in.Body))
 	}
-	by.ServeHTTP(in.Stream, r)
+	by.ServeHTTP(in.answer, r)
+}
+
+// nameOf returns what names a request among those of all sessions, "" if the id is none.
+func nameOf(session string, id json.RawMessage) string {
+	if kind := jsonx.KindOf(id); kind != jsonx.String && kind != jsonx.Number {
+		return ""
+	}
+	return session + " " + jsonx.Canonical(id)
 }
 
 // underway returns what the SDK passes on with the messages of the request, which they have until over
@@ -155,37 +181,20 @@ func RequestID(req mcp.Request) string {
 	return ""
 }
 
-// RequestName returns what names a request among those of all sessions, "" if the id is none.
-func RequestName(session string, id json.RawMessage) string {
-	if kind := jsonx.KindOf(id); kind != jsonx.String && kind != jsonx.Number {
-		return ""
-	}
-	return session + " " + jsonx.Canonical(id)
-}
-
 // SameRevision reports whether each message and the header of its request agree on whether
 // the revision has sessions.
 func (in *Inbound) SameRevision() bool {
-	return !slices.ContainsFunc(in.Messages(), func(message json.RawMessage) bool {
+	return !slices.ContainsFunc(Messages(in.Body), func(message json.RawMessage) bool {
 		inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(message, "params"), "_meta"),
 			mcp.MetaKeyProtocolVersion))
 		return ok && inBody >= wire.FirstModern != in.Modern
 	})
 }
 
-// Refuse answers a message that does not agree with the headers of its request.
-func (in *Inbound) Refuse(code int64, reason string) {
-	in.W.Header().Set("Content-Type", "application/json")
-	in.W.WriteHeader(http.StatusBadRequest)
-	_ = json.NewEncoder(in.W).Encode(map[string]any{"jsonrpc": "2.0",
-		"id": jsonx.Get(in.Body, "id"), "error": jsonrpc.Error{
-			Code: code, Message: reason}})
-}
-
-// TryLater answers a request that cannot be handled now, but may be in a moment.
-func TryLater(w http.ResponseWriter, reason error) {
-	w.Header().Set("Retry-After", "1")
-	http.Error(w, reason.Error(), http.StatusServiceUnavailable)
+// Refusal refuses the message with a JSON-RPC error, such as if it does not agree with the headers of its
+// request.
+func (in *Inbound) Refusal(code int64, reason string) error {
+	return &Refusal{Status: http.StatusBadRequest, Reason: reason, Code: code, ID: jsonx.Get(in.Body, "id")}
 }
 
 // MetaOf returns metadata as they came: a number may not fit into a float. It returns nil for

@@ -53,9 +53,9 @@ func (s *Response) limit() func() {
 	return func() { _ = s.timing.SetWriteDeadline(time.Time{}) }
 }
 
-// Drop drops what is written from now on: the request was canceled, so it is not answered
+// drop drops what is written from now on: the request was canceled, so it is not answered
 // (revision 2025-11-25, utilities, "Cancellation").
-func (s *Response) Drop() {
+func (s *Response) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.void = true

@@ -104,8 +104,12 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 		x.Confirmer = sync.OnceValue(g.asker.Confirmer)
 	}
 	if g.describe != nil {
-		x.Unattended = &unattended{programs: g.programs, policies: g.policies, reports: g.reports, describe: g.describe,
-			replayed: g.tape.Replays(), questions: &policy.Questions{Approvals: p.Approvals}}
+		x.Unattended = &unattended{
+			command:  newApprovalCommand(g.programs, g.reports, g.describe),
+			policies: g.policies, reports: g.reports, describe: g.describe,
+			workspace: g.programs.Settings.Workspace, replayed: g.tape.Replays(),
+			questions: &policy.Questions{Approvals: p.Approvals},
+		}
 	}
 	if g.tape != nil {
 		x.Recorded = g.tape

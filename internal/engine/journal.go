@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -223,4 +225,11 @@ func (j *Journal) Drop(ctx context.Context) {
 	if j.found {
 		_ = j.dir.Remove(ctx, j.name) // it expires
 	}
+}
+
+// digest returns the hash of values, which JSON can encode.
+func digest(values ...any) string {
+	data, _ := json.Marshal(values)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }

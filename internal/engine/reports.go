@@ -112,6 +112,13 @@ func (r *reports) whileRunning(d registry.Diagnostic) {
 	r.add(d)
 }
 
+// aboutCall is whileRunning for a warning about a call of a tool.
+func (r *reports) aboutCall(t *registry.Tool, code, message, hint string) {
+	d := registry.Warning(code, "", message, hint)
+	d.Tool = t.Name
+	r.whileRunning(d)
+}
+
 func (r *reports) masked(d registry.Diagnostic) registry.Diagnostic {
 	d.Message, d.Hint = r.hide(d.Message), r.hide(d.Hint)
 	return d
@@ -157,4 +164,15 @@ func (a *announcer) announce(ctx context.Context, reg *registry.Registry) {
 		set.Noticed(ctx, a.reports.with(reg.Diagnostics()))); err != nil {
 		a.reports.add(registry.Warning("hook_failed", "", err.Error(), ""))
 	}
+}
+
+// tailOf quotes the end of what a command wrote to stderr, to show how it failed; "" if it wrote
+// nothing.
+func tailOf(stderr []byte) string {
+	const tail = 500 // bytes
+	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-tail):]), ""))
+	if said == "" {
+		return ""
+	}
+	return "; its stderr ends:\n" + said
 }

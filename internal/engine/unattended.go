@@ -1,26 +1,17 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/values"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // KeptQuestion is a question about a call that waits for an answer.
@@ -45,14 +36,15 @@ func NewKeptQuestion(k policy.KeptQuestion) (KeptQuestion, error) {
 	return q, nil
 }
 
-// unattended answers questions about calls that no person could be asked: with approval.command,
-// or later. It implements [exec.Unattended].
+// unattended keeps questions about calls that no person could be asked, and has their answers. It
+// implements [exec.Unattended].
 type unattended struct {
-	programs  *programs.Set
+	command   *approvalCommand // answers at once instead; may be nil
 	policies  *policies
 	reports   *reports
 	describe  func(exec.Question) exec.Prompt // see [Deps.Describe]
-	replayed  bool                            // the calls are those of a recording
+	workspace string
+	replayed  bool // the calls are those of a recording
 	questions *policy.Questions
 }
 
@@ -76,9 +68,8 @@ func (u *unattended) Claim(ctx context.Context, ids ...string) bool {
 
 // Absent implements [exec.Unattended].
 func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer, *policy.KeptQuestion, bool) {
-	if u.programs.Settings.Approval.Command.IsSet() &&
-		!u.programs.Settings.Globals.NonInteractive && !process.InsideTool(u.programs.Environ) {
-		return u.command(ctx, q), nil, true
+	if u.command != nil {
+		return u.command.answer(ctx, q), nil, true
 	}
 	if len(q.Denied) > 0 || u.replayed { // what a replay keeps, no answer reaches
 		return exec.Answer{}, nil, false
@@ -92,7 +83,7 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 		if kept.Choice != "" {
 			state = "has an answer, which could not be taken"
 		}
-		u.warnOf(q, "question_kept",
+		u.reports.aboutCall(q.Tool, "question_kept",
 			fmt.Sprintf("question %s about %q %s", kept.ID, q.Tool.Name, state), AnswerHint(&kept))
 	}
 	return exec.Answer{}, &kept, false
@@ -120,17 +111,6 @@ func (u *unattended) Stamp(ctx context.Context) string {
 	return fmt.Sprintf("%p %s", u.policies.newest(), u.questions.Stamp(ctx))
 }
 
-// warnOf reports a problem with a question while the call is running.
-func (u *unattended) warnOf(q *exec.Question, code, message, hint string) {
-	u.reports.whileRunning(registry.Diagnostic{
-		Severity: registry.SeverityWarning,
-		Code:     code,
-		Tool:     q.Tool.Name,
-		Message:  message,
-		Hint:     hint,
-	})
-}
-
 // AnswerHint says how to answer a kept question, or what to do if its answer was not taken.
 func AnswerHint(k *policy.KeptQuestion) string {
 	if k.Choice != "" {
@@ -146,7 +126,7 @@ func (u *unattended) keep(ctx context.Context, q *exec.Question) (policy.KeptQue
 		kept, err = u.questions.Keep(ctx, kept)
 	}
 	if err != nil && context.Cause(ctx) == nil {
-		u.warnOf(q, "question_not_kept",
+		u.reports.aboutCall(q.Tool, "question_not_kept",
 			fmt.Sprintf("the question about %q is not kept, so it cannot be answered later: %v", q.Tool.Name, err), "")
 	}
 	return kept, err == nil
@@ -213,89 +193,5 @@ func (u *unattended) callID(ctx context.Context, t *registry.Tool, sent registry
 		folder = ""
 	}
 	return digest(t.Source, t.OriginalName(), jsonx.Canonical(sent.Params),
-		u.programs.Settings.Workspace, a.Project, folder, caller.Name(ctx), copy)
-}
-
-// digest returns the hash of values, which JSON can encode.
-func digest(values ...any) string {
-	data, _ := json.Marshal(values)
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// command asks approval.command. Anything but a valid answer is no.
-func (u *unattended) command(ctx context.Context, q *exec.Question) exec.Answer {
-	defer u.reports.screen.Watch()()
-	u.reports.screen.Line("approval.command", "asking about "+q.Tool.Name)
-	answer, stderr, err := u.ask(ctx, q)
-	u.reports.screen.Line("approval.command", "")
-	if err == nil || context.Cause(ctx) != nil {
-		return answer
-	}
-	u.warnOf(q, "approval_command_failed",
-		fmt.Sprintf("approval.command gave no answer about %q, which means no: %v%s", q.Tool.Name, err, tailOf(stderr)),
-		"set at "+u.programs.Settings.Approval.Command.Origin.String())
-	return exec.Answer{Reason: "there was no valid answer"}
-}
-
-func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, stderr []byte, err error) {
-	command := u.programs.Settings.Approval.Command
-	argv, err := u.programs.Expander.Command(command)
-	if err != nil {
-		return a, nil, err
-	}
-	dir := u.programs.Settings.ProjectRoot
-	if command.Origin.Scope != settings.ScopeFile { // it is for every project, and may run what it finds in its folder
-		if dir, err = u.programs.Folders.Neutral(); err != nil {
-			return a, nil, err
-		}
-	}
-	env, err := values.ToolEnviron(ctx, u.programs.Settings.For(command.Origin.Scope),
-		u.programs.Expander, u.programs.Environ)
-	if err != nil {
-		return a, nil, err
-	}
-	question, err := jsonx.Marshal(struct {
-		CallID json.RawMessage `json:"callId,omitempty"`
-		exec.Prompt
-	}{q.Call.ID, u.describe(*q)})
-	if err != nil {
-		return a, nil, err
-	}
-	if limit := u.programs.Settings.Approval.Timeout; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit,
-			fmt.Errorf("time limit of %s reached (approval.timeout)", limit))
-		defer cancel()
-	}
-	// It runs outside the sandbox, because it has to reach a person.
-	out, err := process.Run(ctx, process.Spec{
-		Argv: argv, Dir: dir, Env: env, NotFrom: u.programs.Settings.Workspace,
-		Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes,
-	})
-	if err = cmp.Or(err, out.Err()); err != nil {
-		return a, out.Stderr, err
-	}
-	if err := jsonx.Check(out.Stdout, jsonx.Options{Strict: true}); err != nil {
-		return a, out.Stderr, fmt.Errorf("its output is not JSON: %w", err)
-	}
-	var reply exec.Reply
-	if err := jsonx.DecodeKnown(out.Stdout, &reply); err != nil {
-		return a, out.Stderr, fmt.Errorf("its output is not an answer: %w", err)
-	}
-	if a, err = reply.Answer(q); err != nil {
-		err = fmt.Errorf("its output is not an answer: %w", err)
-	}
-	return a, out.Stderr, err
-}
-
-// tailOf quotes the end of what a command wrote to stderr, to show how it failed; "" if it wrote
-// nothing.
-func tailOf(stderr []byte) string {
-	const tail = 500 // bytes
-	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-tail):]), ""))
-	if said == "" {
-		return ""
-	}
-	return "; its stderr ends:\n" + said
+		u.workspace, a.Project, folder, caller.Name(ctx), copy)
 }

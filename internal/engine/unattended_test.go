@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/engine/programs"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -38,7 +37,7 @@ func TestKeptQuestionIsOfOneCall(t *testing.T) {
 			Verdict: policy.Verdict{Reason: "r", Origin: "s.yaml:1", Rule: &policy.Rule{Tool: "t", Decision: policy.Ask, When: when(".a")}, Commands: []policy.CommandVerdict{{Text: "ls", Origin: "default"}}},
 		}
 		change(s)
-		k := &unattended{programs: &programs.Set{Settings: &s.set}, questions: &policy.Questions{Approvals: &policy.Approvals{Project: "/p"}}}
+		k := &unattended{workspace: s.set.Workspace, questions: &policy.Questions{Approvals: &policy.Approvals{Project: "/p"}}}
 		call, state, err := k.identify(s.ctx, &s.q)
 		if err != nil {
 			t.Fatal(err)

@@ -138,19 +138,18 @@ func (c *Calls) Refused(ctx context.Context, t *registry.Tool, err error) error 
 // invalid.
 func (c *Calls) Resolve(ctx context.Context, f Found, name string,
 	raw json.RawMessage) (Found, string, json.RawMessage, error) {
-	r := reachOf(f)
-	if r == nil || r.kind != deferred.CallTool {
+	if !f.isCallTool() {
 		return f, name, raw, nil
 	}
-	inner, params, err := r.called(ctx, f.Tool, raw)
+	inner, params, err := f.called(ctx, raw)
 	if err != nil {
 		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
-	found, err := c.tools.Find(ctx, inner, Query{Call: true, Format: r.format, Reach: true, Scope: true})
+	found, err := c.tools.Find(ctx, inner, Query{Call: true, Format: f.reach.format, Reach: true, Scope: true})
 	if errors.Is(err, registry.ErrNotFound) && found.Tool != nil { // it is not in the scope
 		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
-	if again := reachOf(found); err == nil && again != nil && again.kind == deferred.CallTool {
+	if err == nil && found.isCallTool() {
 		err = c.Refused(ctx, f.Tool, registry.Invalid(f.Tool.Name, "/name",
 			"%s cannot call itself; give the name of the tool to call", f.Tool.Name))
 	}
@@ -171,7 +170,7 @@ func (c *Calls) SearchDeclarations(ctx context.Context, format provider.Format, 
 		return whole, nil, err
 	}
 	f.Tool.Run = func(ctx context.Context, call registry.Call) (_ registry.Result, err error) {
-		tools, err = reachOf(f).declarations(ctx, format, call.Params)
+		tools, err = c.tools.offers.declarations(ctx, f, format, call.Params)
 		return registry.Result{}, err
 	}
 	_, err = c.CallJSON(ctx, f, registry.Call{Tool: f.Tool.Name, Params: raw})

@@ -52,7 +52,25 @@ func Definition(reg *registry.Registry, t *registry.Tool) registry.Definition {
 type Found struct {
 	Registry *registry.Registry
 	Tool     *registry.Tool
-	reach    any // a *reach; nil if Tool belongs to Registry
+	reach    *reach // nil if Tool belongs to Registry
+}
+
+// reach says which one of the three tools, through which a model reaches tools that are not declared,
+// a found tool is.
+type reach struct {
+	kind     string // such as deferred.SearchTools
+	format   string // format of the names that the model knows; "" stands for those of the registry
+	offered  []*registry.Tool
+	names    map[string]string // names of the three tools, by kind
+	declared map[string]string // declared names, by name; nil if they are the same
+}
+
+// nameOf returns the name by which the model knows a tool.
+func (r *reach) nameOf(t *registry.Tool) string {
+	if name := r.declared[t.Name]; name != "" {
+		return name
+	}
+	return t.Name
 }
 
 // FoundIn returns tools of a registry as if they had been looked up in it.

@@ -14,42 +14,35 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result, error) {
+// answer makes a call of one of the three tools.
+func (o *Offers) answer(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
+	r := *f.reach
 	var a deferred.Answer
 	var err error
-	if r, err = r.forClient(ctx); err != nil {
-		return registry.Result{}, err
+	if caller.Known(ctx) { // a client reaches what it is offered
+		if r.offered, _, err = o.Split(ctx, f.Registry, r.offered); err != nil {
+			return registry.Result{}, err
+		}
 	}
 	switch r.kind {
 	case deferred.SearchTools:
-		a, err = r.search(ctx, call.Params)
+		a, err = o.answerSearch(ctx, &r, call.Params)
 	case deferred.DescribeTools:
-		a, err = r.describe(call.Params)
+		a, err = r.describe(f.Registry, call.Params)
 	default:
 		err = errors.New("the tool to call was not resolved")
 	}
 	if err != nil {
 		return registry.Result{}, err
 	}
-	a.Unavailable = slices.DeleteFunc(r.registry.Failed(),
+	a.Unavailable = slices.DeleteFunc(f.Registry.Failed(),
 		func(source string) bool { return !scopeOf(ctx).showsSource(source) })
 	text, err := a.Text()
 	return registry.Result{Content: []registry.Content{registry.TextContent(text)}}, err
 }
 
-// forClient returns what the client of ctx reaches.
-func (r *reach) forClient(ctx context.Context) (*reach, error) {
-	if !caller.Known(ctx) {
-		return r, nil
-	}
-	own := *r
-	var err error
-	own.offered, _, err = r.offers.Split(ctx, r.registry, r.offered)
-	return &own, err
-}
-
 // checkQuery rejects a blank query, which the schema accepts.
-func (r *reach) checkQuery(_ context.Context, call registry.Call) error {
+func checkQuery(_ context.Context, call registry.Call) error {
 	query, _ := jsonx.Text(jsonx.Get(call.Params, "query"))
 	if strings.TrimSpace(query) == "" {
 		return registry.Invalid(call.Tool, "/query", "is blank; describe in a few words what the tool should do")
@@ -69,12 +62,12 @@ func readSearch(raw json.RawMessage) (searchParams, error) {
 	return p, json.Unmarshal(raw, &p)
 }
 
-func (r *reach) search(ctx context.Context, raw json.RawMessage) (deferred.Answer, error) {
+func (o *Offers) answerSearch(ctx context.Context, r *reach, raw json.RawMessage) (deferred.Answer, error) {
 	p, err := readSearch(raw)
 	if err != nil {
 		return deferred.Answer{}, err
 	}
-	found, matched, err := r.offers.Search(ctx, r.offered, p.Query, int(p.Limit))
+	found, matched, err := o.Search(ctx, r.offered, p.Query, int(p.Limit))
 	if err != nil {
 		return deferred.Answer{}, err
 	}
@@ -93,7 +86,7 @@ func (r *reach) search(ctx context.Context, raw json.RawMessage) (deferred.Answe
 
 // describe describes tools by the names that the model knows, or by any other name that
 // they have.
-func (r *reach) describe(raw json.RawMessage) (deferred.Answer, error) {
+func (r *reach) describe(reg *registry.Registry, raw json.RawMessage) (deferred.Answer, error) {
 	var p struct{ Names []string }
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return deferred.Answer{}, err
@@ -110,7 +103,7 @@ func (r *reach) describe(raw json.RawMessage) (deferred.Answer, error) {
 			continue
 		}
 		t := tools[name]
-		if other, err := r.registry.Lookup(name); t == nil && err == nil && slices.Contains(r.offered, other) {
+		if other, err := reg.Lookup(name); t == nil && err == nil && slices.Contains(r.offered, other) {
 			t = other
 		}
 		if t != nil {
@@ -122,64 +115,39 @@ func (r *reach) describe(raw json.RawMessage) (deferred.Answer, error) {
 	return a, nil
 }
 
-// nameOf returns the name by which the model knows a tool.
-func (r *reach) nameOf(t *registry.Tool) string {
-	if name := r.declared[t.Name]; name != "" {
-		return name
-	}
-	return t.Name
-}
-
 // declarations declares the tools that a search finds.
-func (r *reach) declarations(ctx context.Context, format provider.Format,
+func (o *Offers) declarations(ctx context.Context, f Found, format provider.Format,
 	raw json.RawMessage) ([]json.RawMessage, error) {
 	p, err := readSearch(raw)
 	if err != nil {
 		return nil, err
 	}
-	always := r.offers.alwaysDeclared()
-	hidden := slices.DeleteFunc(slices.Clone(r.offered), func(t *registry.Tool) bool {
+	always := o.alwaysDeclared()
+	hidden := slices.DeleteFunc(slices.Clone(f.reach.offered), func(t *registry.Tool) bool {
 		said := t.Provider.DeferLoading
 		return said != nil && !*said || always(&t.Definition)
 	})
-	found, _, err := r.offers.Search(ctx, hidden, p.Query, int(p.Limit))
+	found, _, err := o.Search(ctx, hidden, p.Query, int(p.Limit))
 	tools := make([]*registry.Tool, len(found))
 	for i := range found {
 		tools[i] = found[i].Tool
 	}
-	return r.offers.overview(r.offered).Found(format, Definitions(r.registry, tools), Names(r.registry)), err
+	return o.overview(f.reach.offered).Found(format, Definitions(f.Registry, tools), Names(f.Registry)), err
 }
 
-// reach is one of the three tools through which a model reaches tools that are
-// not declared, for one registry.
-type reach struct {
-	offers   *Offers
-	kind     string // such as deferred.SearchTools
-	format   string // format of the names that the model knows; "" stands for those of the registry
-	registry *registry.Registry
-	offered  []*registry.Tool
-	names    map[string]string // names of the three tools, by kind
-	declared map[string]string // declared names, by name; nil if they are the same
-}
-
-// reachOf returns what a found tool is, if it is one of the three; otherwise nil.
-func reachOf(f Found) *reach {
-	r, _ := f.reach.(*reach)
-	return r
-}
+func (f Found) isCallTool() bool { return f.reach != nil && f.reach.kind == deferred.CallTool }
 
 // called reads the params of call_tool.
-func (r *reach) called(ctx context.Context, t *registry.Tool,
-	raw json.RawMessage) (name string, params json.RawMessage, err error) {
-	all, err := registry.DecodeParams(t.Name, raw)
+func (f Found) called(ctx context.Context, raw json.RawMessage) (name string, params json.RawMessage, err error) {
+	all, err := registry.DecodeParams(f.Tool.Name, raw)
 	if err != nil {
 		return "", nil, err
 	}
 	if given := jsonx.Get(all, "params"); jsonx.KindOf(given) == jsonx.String {
-		return "", nil, registry.Invalid(t.Name, "/params",
+		return "", nil, registry.Invalid(f.Tool.Name, "/params",
 			`must be an object, such as {"path":"a.txt"}, not a string that contains JSON`)
 	}
-	if err := r.registry.Validate(ctx, t, all); err != nil {
+	if err := f.Registry.Validate(ctx, f.Tool, all); err != nil {
 		return "", nil, err
 	}
 	name, _ = jsonx.Text(jsonx.Get(all, "name"))
@@ -189,19 +157,18 @@ func (r *reach) called(ctx context.Context, t *registry.Tool,
 // reaching returns the one of the three tools with this name, if the registry has no tool
 // of that name. ok is false for all other names.
 func (o *Offers) reaching(ctx context.Context, whole *registry.Registry,
-	name, format string) (found Found, ok bool, err error) {
+	name, format string) (f Found, ok bool, err error) {
 	kind := deferred.Kind(name)
 	if kind == "" {
 		return Found{}, false, nil
 	}
-	r := &reach{offers: o, kind: kind, format: format, registry: whole, names: map[string]string{}}
+	t, r := &registry.Tool{}, &reach{kind: kind, format: format, names: map[string]string{}}
 	if r.offered, err = o.inScope(ctx, whole); err != nil {
 		return Found{}, false, err
 	}
 	if format != "" {
 		r.declared = o.Declared(ctx, whole, format)
 	}
-	t := &registry.Tool{Behavior: registry.Behavior{Run: r.answer}}
 	for _, d := range o.overview(r.offered).Definitions(deferred.Taken(format, Names(whole))) {
 		r.names[deferred.Kind(d.Name)] = d.Name
 		if deferred.Kind(d.Name) == kind {
@@ -209,9 +176,11 @@ func (o *Offers) reaching(ctx context.Context, whole *registry.Registry,
 		}
 	}
 	if kind == deferred.SearchTools {
-		t.Check = r.checkQuery
+		t.Check = checkQuery
 	}
-	return Found{Registry: whole, Tool: t, reach: r}, true, nil
+	f = Found{Registry: whole, Tool: t, reach: r}
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) { return o.answer(ctx, f, call) }
+	return f, true, nil
 }
 
 // Reaching returns the three tools through which a model reaches the tools of
@@ -242,7 +211,7 @@ func (o *Offers) Reaching(ctx context.Context, whole *registry.Registry,
 // Inner returns the name of the tool that call_tool calls with these params. It returns
 // "" if f is another tool or the params are invalid.
 func (f Found) Inner(raw json.RawMessage) string {
-	if r := reachOf(f); r == nil || r.kind != deferred.CallTool || !jsonx.Valid(raw) {
+	if !f.isCallTool() || !jsonx.Valid(raw) {
 		return ""
 	}
 	name, _ := jsonx.Text(jsonx.Get(raw, "name"))

@@ -74,11 +74,9 @@ func noWorkspaceFilter(set *settings.Settings) registry.Filter {
 func noticeWorkspace(set *settings.Settings, preset string, reports *reports) {
 	reader := &registry.Tool{Definition: registry.Definition{Name: "read_file", Source: registry.SourceBuiltin}}
 	if set.NoWorkspace && InPreset(preset, reader) {
-		reports.notice(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "no_workspace", Source: registry.SourceBuiltin,
-			Message: fmt.Sprintf("there is no workspace in %s, so file and shell tools are left out", set.Workspace),
-			Hint:    hintWorkspace,
-		})
+		reports.notice(registry.Warning("no_workspace", registry.SourceBuiltin,
+			fmt.Sprintf("there is no workspace in %s, so file and shell tools are left out", set.Workspace),
+			hintWorkspace))
 	}
 }
 

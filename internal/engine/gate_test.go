@@ -77,7 +77,7 @@ func TestQuestionsOfServers(t *testing.T) {
 	} {
 		w := newWorld(t, "")
 		s := w.session(Options{})
-		q := &questions{tt.asker, s.programs, s.audit, nil, s.finder.reports, s.gate}
+		q := &questions{asker: tt.asker, programs: s.programs, audit: s.audit, reports: s.finder.reports, gate: s.gate}
 		answer, err := q.elicit(t.Context(), ask.Elicitation{Server: "s", Message: "Your name?"})
 		if answer.Action != tt.action || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %q, %v", tt.name, answer.Action, err)

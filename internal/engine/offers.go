@@ -162,27 +162,27 @@ func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, li
 			InputSchema: f.Tool.InputSchema, Score: f.Score,
 		}
 	}
-	argv, err := o.programs.Expander.Command(o.finder.set.Search.Command)
-	if err != nil {
-		return o.unordered(found, err)
+	set := o.finder.set.Search
+	argv, err := o.programs.Expander.Command(set.Command)
+	var order []int
+	var unknown []string
+	if err == nil {
+		order, unknown, err = toolsearch.Command{
+			Argv: argv, Dir: o.finder.set.ProjectRoot, Env: o.programs.EnvFor(set.Command), Timeout: set.Timeout,
+			Confine: o.programs.Confiner.ProgramsOf(confine.Processor, set.Command.Origin.Scope),
+		}.Order(ctx, query, limit, candidates)
 	}
-	command := toolsearch.Command{
-		Argv: argv, Dir: o.finder.set.ProjectRoot,
-		Env:     o.programs.EnvFor(o.finder.set.Search.Command),
-		Timeout: o.finder.set.Search.Timeout,
-		Confine: o.programs.Confiner.ProgramsOf(confine.Processor, o.finder.set.Search.Command.Origin.Scope),
-	}
-	order, unknown, err := command.Order(ctx, query, limit, candidates)
 	switch {
 	case context.Cause(ctx) != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return o.unordered(found, err)
+		o.finder.reports.notice(registry.Warning("search_command_failed", "",
+			fmt.Sprintf("search.command failed: %v; tools are listed by score", err),
+			"set at "+set.Command.Origin.String()))
+		return found, nil
 	case len(unknown) > 0:
-		o.finder.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning,
-			Code: "search_command_unknown_tool",
-			Message: fmt.Sprintf("search.command named unknown tools, which are ignored: %s",
-				text.Quote(strings.Join(unknown, ", ")))})
+		o.finder.reports.notice(registry.Warning("search_command_unknown_tool", "",
+			"search.command named unknown tools, which are ignored: "+text.Quote(strings.Join(unknown, ", ")), ""))
 	}
 	out := make([]Ranked, 0, len(found))
 	for _, i := range order {
@@ -194,11 +194,4 @@ func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, li
 		}
 	}
 	return out, nil
-}
-
-func (o *Offers) unordered(found []Ranked, err error) ([]Ranked, error) {
-	o.finder.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_failed",
-		Message: fmt.Sprintf("search.command failed: %v; tools are listed by score", err),
-		Hint:    "set at " + o.finder.set.Search.Command.Origin.String()})
-	return found, nil
 }

@@ -72,9 +72,8 @@ func (q *questions) askPerson(ctx context.Context, e ask.Elicitation) (ask.Answe
 // declined reports that a server's question was declined without asking
 // anybody.
 func (q *questions) declined(server, what, reason string) {
-	q.reports.whileRunning(registry.Diagnostic{Severity: registry.SeverityWarning,
-		Code: "request_declined", Source: registry.MCPPrefix + server,
-		Message: fmt.Sprintf("a %s of server %q was declined: %s", what, server, reason)})
+	q.reports.whileRunning(registry.Warning("request_declined", registry.MCPPrefix+server,
+		fmt.Sprintf("a %s of server %q was declined: %s", what, server, reason), ""))
 }
 
 const maxOutput = 1 << 20
@@ -206,9 +205,7 @@ func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (reg
 // it did.
 func (s *samplingCommand) failed(why error, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why.Error()
-	s.reports.whileRunning(
-		registry.Diagnostic{Severity: registry.SeverityWarning,
-			Code: "sampling_failed", Message: text + tailOf(stderr)})
+	s.reports.whileRunning(registry.Warning("sampling_failed", "", text+tailOf(stderr), ""))
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 

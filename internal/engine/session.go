@@ -216,7 +216,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 
 	// What a call passes through.
 	facts := programs.Facts(opts.Context)
-	outputs := outputs{programs, facts}
+	outputs := outputs{programs: programs, facts: facts}
 	logins := &sources.Logins{Programs: programs, Shared: shared,
 		PerClient: opts.ClientLogins || opts.Shared && set.Serve.OAuth.Issuer.Value != ""}
 	policies := &policies{rules: rules, programs: programs, clients: shared,
@@ -226,7 +226,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	audit := record.NewCalls(record.Options{Settings: set, Folders: deps.Folders, Mask: mask,
 		Warn: reports.add, Log: reports.log, Outcome: deps.Outcome, Began: deps.Began})
 	runs := &toolRuns{outputs: outputs, logins: logins, uncut: opts.Uncut, renew: opts.Cache == cache.Renew,
-		set: set, reports: reports}
+		reports: reports}
 	gate := &gate{programs: programs, policies: policies, runs: runs,
 		limits: quota.New(set.CallLimits, shared, counted), asker: deps.Asker, describe: deps.Describe,
 		audit: audit, tape: tape, reports: reports, executors: map[*registry.Registry]*exec.Executor{}}
@@ -235,7 +235,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	listings := listing.New(listing.Options{Settings: set, Environ: deps.Environ, Folders: deps.Folders,
 		Expander: programs.Expander, Version: deps.Version, Mode: opts.Cache, Warn: reports.add, Log: reports.log,
 		Still: opts.Still, Counts: opts.Counts, Lists: opts.List || opts.Counts})
-	questions := &questions{deps.Asker, programs, audit, tape, reports, gate}
+	questions := &questions{asker: deps.Asker, programs: programs, audit: audit, tape: tape, reports: reports,
+		gate: gate}
 	common := commonOptions(programs, reports, deps, opts, mask)
 	base := func(server settings.Server) mcpclient.Options {
 		o := common
@@ -284,14 +285,15 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		announcer: &announcer{programs: programs, reports: reports, still: opts.Still},
 		preset:    opts.Preset, locked: opts.Locked, recording: tape.Records(), offline: opts.Cache == cache.Offline}
 	finder := &finder{finding: finding, sources: sources, clients: clients{newSources: sources.ForClients(connections)}}
-	offers := &Offers{finder, policies, programs}
-	scripts := &Scripts{gate, finder, offers, deps.Folders, deps.ScriptEngine}
-	tools := &Tools{finder, offers, scripts}
+	offers := &Offers{finder: finder, policies: policies, programs: programs}
+	scripts := &Scripts{gate: gate, finder: finder, offers: offers, folders: deps.Folders, engine: deps.ScriptEngine}
+	tools := &Tools{finder: finder, offers: offers, scripts: scripts}
 	return &Session{
 		Settings: set, Expander: programs.Expander, Tools: tools, Offers: offers,
-		Calls:   &Calls{gate, tools, scripts},
+		Calls:   &Calls{gate: gate, tools: tools, scripts: scripts},
 		Scripts: scripts, Servers: sources.Servers, Connections: connections, Logins: logins,
-		Plugins: sources.Plugins, Tasks: &Tasks{finder, sources.Servers, kept, programs, runs},
+		Plugins:     sources.Plugins,
+		Tasks:       &Tasks{finder: finder, servers: sources.Servers, kept: kept, programs: programs, runs: runs},
 		OfferOwners: owner.NewOffers(owners), Records: listings.Records, Store: shared,
 		programs: programs, policies: policies, audit: audit, gate: gate, finder: finder,
 		listed: opts.Listed, earlier: opts.Earlier,

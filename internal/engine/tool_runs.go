@@ -24,20 +24,20 @@ import (
 
 // toolRuns wraps tools in the middleware that the settings configure.
 type toolRuns struct {
-	outputs outputs
+	outputs
 	logins  *sources.Logins // results are cached for each
 	uncut   bool            // see [Options.Uncut]
 	renew   bool            // whether cached results are not used
-	set     *settings.Settings
 	reports *reports
 }
 
 // TimeLimit returns the time limit of a tool: that of the flag, else that of its options. Zero means
 // that neither has one, and a negative value that there is no limit.
 func (r *toolRuns) TimeLimit(t *registry.Tool) time.Duration {
-	limit := r.set.OptionsOf(t).Timeout
-	if r.set.Globals.TimeoutSet {
-		limit = &r.set.Globals.Timeout
+	set := r.programs.Settings
+	limit := set.OptionsOf(t).Timeout
+	if set.Globals.TimeoutSet {
+		limit = &set.Globals.Timeout
 	}
 	if limit != nil && *limit == 0 {
 		return -1
@@ -47,8 +47,8 @@ func (r *toolRuns) TimeLimit(t *registry.Tool) time.Duration {
 
 // LimitOutput shortens the results of a tool.
 func (r *toolRuns) LimitOutput(t registry.Tool) registry.Tool {
-	o := r.outputs.cut(r.set.Limits.Output)
-	if m := r.set.OptionsOf(&t).MaxOutput; m != nil {
+	o := r.cut(r.programs.Settings.Limits.Output)
+	if m := r.programs.Settings.OptionsOf(&t).MaxOutput; m != nil {
 		o.Limit = *m
 	}
 	if r.uncut {
@@ -69,14 +69,14 @@ func (r *toolRuns) LimitOutput(t registry.Tool) registry.Tool {
 // Answer shortens a result of a tool for a model (limits.answer). A tool with maxOutput has
 // its own limit.
 func (r *toolRuns) Answer(ctx context.Context, t *registry.Tool, result registry.Result) registry.Result {
-	if r.uncut || r.set.OptionsOf(t).MaxOutput != nil {
+	if r.uncut || r.programs.Settings.OptionsOf(t).MaxOutput != nil {
 		return result
 	}
-	return r.outputs.cut(r.set.Limits.Answer).Answer(ctx, t.Name, result)
+	return r.cut(r.programs.Settings.Limits.Answer).Answer(ctx, t.Name, result)
 }
 
 func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
-	o := r.set.OptionsOf(&t)
+	o := r.programs.Settings.OptionsOf(&t)
 	if o.Shortened && o.Named {
 		r.reports.add(registry.Diagnostic{Severity: registry.SeverityWarning,
 			Code: "option_ignored", Source: t.Source, Tool: t.Name,
@@ -92,12 +92,13 @@ func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
 		r.optionIgnored(&t, o, "cache", "only results of read-only tools are cached")
 		return t
 	}
-	dir, err := r.outputs.programs.Folders.Cache("results")
+	dir, err := r.programs.Folders.Cache("results")
 	if err != nil {
 		r.resultNotCached(err)
 		return t
 	}
-	scope := strings.Join([]string{r.set.ProjectRoot, r.set.Workspace, r.set.Globals.Channel}, "\x00")
+	set := r.programs.Settings
+	scope := strings.Join([]string{set.ProjectRoot, set.Workspace, set.Globals.Channel}, "\x00")
 	return middleware.Cache{
 		Dir: dir, TTL: *o.Cache, Renew: r.renew, Scope: scope, Credentials: r.logins.Credentials,
 		Key: r.cacheKey, Failed: r.resultNotCached,
@@ -106,7 +107,7 @@ func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
 
 // cacheKey returns the key of the hashes in the names of cached results.
 func (r *toolRuns) cacheKey(ctx context.Context) ([]byte, error) {
-	d, err := r.outputs.programs.Folders.State()
+	d, err := r.programs.Folders.State()
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (r *toolRuns) resultNotCached(err error) {
 }
 
 func (r *toolRuns) retryCalls(t registry.Tool) registry.Tool {
-	o := r.set.OptionsOf(&t)
+	o := r.programs.Settings.OptionsOf(&t)
 	if valueOf(o.Retries) <= 0 {
 		return t
 	}
@@ -160,7 +161,7 @@ func (r *toolRuns) unprojected(ctx context.Context, t *registry.Tool,
 	whole registry.Result, failure error) registry.Result {
 	note := "the unchanged result cannot be saved"
 	if raw, err := overrides.Raw(whole); err == nil {
-		if path, err := r.outputs.cut(0).Save(ctx, t.Name, raw); err == nil {
+		if path, err := r.cut(0).Save(ctx, t.Name, raw); err == nil {
 			note = "the unchanged result is in " + path
 		}
 	}

@@ -107,8 +107,8 @@ func (m *nameCheck) checkName(n merge.Mention, known []string, what string, comp
 	if len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
-	m.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
-		Message: fmt.Sprintf("%s: %s: %q matches no %s", n.Origin, n.Setting, n.Value, what), Hint: hint})
+	m.reports.notice(registry.Warning("name_unmatched", "",
+		fmt.Sprintf("%s: %s: %q matches no %s", n.Origin, n.Setting, n.Value, what), hint))
 }
 
 // tools returns the names by which the settings can refer to tools, including hidden ones.
@@ -219,8 +219,7 @@ func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) 
 		} else {
 			return false
 		}
-		f.reports.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
-			Source: registry.SourceComposite, Message: p.String(), Hint: hint})
+		f.reports.notice(registry.Warning(code, registry.SourceComposite, p.String(), hint))
 		return true
 	}
 	resolve := func(name string) error { // the error says which setting hides the tool of a step

@@ -55,6 +55,7 @@ func newSharingReplica(t *testing.T, opts HTTPOptions, servers map[string]string
 	if err != nil {
 		t.Fatal(err)
 	}
+	shared.Limit = time.Minute // a busy machine may take longer than a use of the store may
 	t.Cleanup(shared.Close)
 	from := newSession(t, servers)
 	t.Cleanup(from.Close)

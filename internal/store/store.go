@@ -25,7 +25,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Timeout is how long a method waits for the server at most.
+// Timeout is how long a method waits for the server at most, unless [Store.Limit] says otherwise.
 const Timeout = 2 * time.Second
 
 // pause is how long [Store.Wait] waits between attempts, and how long a failure to connect, or to
@@ -52,6 +52,9 @@ type Store struct {
 	sealer sealer
 	fresh  freshness
 
+	// Limit is how long a method waits for the server at most, [Timeout] at first. It is set before the
+	// first use.
+	Limit time.Duration
 	// Changed is called when the server goes away, with the cause, and with nil when it is
 	// back: can be used for everything. It is set before the first use; nil means nobody is told.
 	Changed  func(err error)
@@ -91,7 +94,7 @@ func Open(address, secret string) (*Store, error) {
 	if err != nil {
 		return nil, errors.New("it is not a URL such as redis://HOST:6379")
 	}
-	s := &Store{prefix: "toolreg", sealer: newSealer(secret)}
+	s := &Store{prefix: "toolreg", sealer: newSealer(secret), Limit: Timeout}
 	switch {
 	case u.Scheme != "redis" && u.Scheme != "rediss":
 		return nil, errors.New("it must begin with redis:// or rediss://")
@@ -133,7 +136,7 @@ func Open(address, secret string) (*Store, error) {
 // connect returns a new connection.
 func (s *Store) connect(ctx context.Context) (redis.Conn, error) {
 	return redis.DialContext(ctx, "tcp", s.server.address, redis.DialContextFunc(s.dial),
-		redis.DialReadTimeout(Timeout), redis.DialWriteTimeout(Timeout),
+		redis.DialReadTimeout(s.Limit), redis.DialWriteTimeout(s.Limit),
 		redis.DialUsername(s.server.user), redis.DialPassword(s.server.password), redis.DialDatabase(s.server.database))
 }
 
@@ -152,7 +155,7 @@ func (s *Store) answers(ctx context.Context, c redis.Conn, used time.Time) error
 
 // dial connects to the server, and remembers from where.
 func (s *Store) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
-	dialer := &net.Dialer{Timeout: Timeout}
+	dialer := &net.Dialer{Timeout: s.Limit}
 	if s.server.tls != nil {
 		conn, err = (&tls.Dialer{NetDialer: dialer, Config: s.server.tls}).DialContext(ctx, network, address)
 	} else {
@@ -254,7 +257,7 @@ func (s *Store) send(ctx context.Context, command string, args ...any) (any, err
 	if err := s.failing(); err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeout(ctx, Timeout)
+	limited, cancel := context.WithTimeout(ctx, s.Limit)
 	defer cancel()
 	conn, err := s.pool.GetContext(limited)
 	if err != nil {

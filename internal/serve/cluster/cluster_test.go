@@ -32,15 +32,22 @@ type replica struct {
 	leave   func()
 }
 
-// join starts a replica. handle may be nil.
-func join(t *testing.T, address, secret string, handle func(http.ResponseWriter, *http.Request) bool) *replica {
+// outsider returns a replica that has not joined, and waits that long for another one to answer.
+func outsider(t *testing.T, address, secret string, limit time.Duration) *replica {
 	t.Helper()
 	shared, err := store.Open(address, secret)
 	if err != nil {
 		t.Fatal(err)
 	}
+	shared.Limit = limit
 	t.Cleanup(shared.Close)
-	r := &replica{Member: New(shared)}
+	return &replica{Member: New(shared)}
+}
+
+// join starts a replica. handle may be nil.
+func join(t *testing.T, address, secret string, handle func(http.ResponseWriter, *http.Request) bool) *replica {
+	t.Helper()
+	r := outsider(t, address, secret, time.Minute) // a busy machine may take longer than a use of the store may
 	leave, err := r.Join(context.WithoutCancel(t.Context()), Options{Log: slog.New(slog.DiscardHandler), Renew: func(context.Context) { r.renewed.Add(1) },
 		Handle: func(w http.ResponseWriter, req *http.Request) bool {
 			if handle != nil && !handle(w, req) {
@@ -124,8 +131,9 @@ func TestOnlyReplicasReachEachOther(t *testing.T) {
 	trap.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	trap.StartTLS()
 	defer trap.Close()
+	impatient := outsider(t, redis.URL(), secret, store.Timeout)
 	for _, address := range []string{trap.Listener.Addr().String(), redis.Address, other.find(t, other).Address} {
-		if _, err := a.post(t.Context(), Peer{"x", address}); !errors.Is(err, ErrNotThere) {
+		if _, err := impatient.post(t.Context(), Peer{"x", address}); !errors.Is(err, ErrNotThere) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -186,7 +194,8 @@ func TestSendErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if _, err := a.post(t.Context(), Peer{"x", l.Addr().String()}); !errors.Is(err, ErrNotThere) {
+	impatient := outsider(t, redis.URL(), secret, store.Timeout)
+	if _, err := impatient.post(t.Context(), Peer{"x", l.Addr().String()}); !errors.Is(err, ErrNotThere) {
 		t.Errorf("a process that does not answer: %v", err)
 	}
 }

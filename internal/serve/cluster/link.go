@@ -100,11 +100,11 @@ func newServer(ctx context.Context, m *Member, opts Options) *http.Server {
 	}
 }
 
-func newClient(key []byte) *http.Client {
+func newClient(shared *store.Store) *http.Client {
 	protocols, pings := onlyHTTP2()
-	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: store.Timeout}, Config: credentials(key)}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: shared.Limit}, Config: credentials(shared.Derive(linkPurpose))}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, store.Timeout)
+		ctx, cancel := context.WithTimeout(ctx, shared.Limit)
 		defer cancel()
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {

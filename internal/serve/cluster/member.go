@@ -53,7 +53,7 @@ type Member struct {
 
 // New returns a Member that nobody knows until [Member.Join].
 func New(shared *store.Store) *Member {
-	return &Member{ID: rand.Text(), store: shared, client: newClient(shared.Derive(linkPurpose))}
+	return &Member{ID: rand.Text(), store: shared, client: newClient(shared)}
 }
 
 // Options are what a [Member] does for its server. All are required.

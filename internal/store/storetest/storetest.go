@@ -17,6 +17,9 @@ import (
 	"time"
 )
 
+// patience is how long a server that was started may take to answer. It only bounds a failure.
+const patience = time.Minute
+
 // T is what is used of a test.
 type T interface {
 	Helper()
@@ -32,6 +35,7 @@ type Server struct {
 	t       T
 	args    []string
 	process *exec.Cmd
+	ended   chan struct{} // closed when the process has ended
 }
 
 // Start starts an empty server, with additional arguments. The test is skipped where
@@ -42,11 +46,15 @@ func Start(t T, args ...string) *Server {
 		t.Skip("redis-server is not installed")
 	}
 	s := &Server{t: t, args: args}
-	for started := false; !started; started = s.start() {
+	for range 10 {
 		s.Address = net.JoinHostPort("127.0.0.1", FreePort(t))
+		if s.start() {
+			t.Cleanup(s.Kill)
+			return s
+		}
 	}
-	t.Cleanup(s.Kill)
-	return s
+	t.Fatal("redis-server ends at its start")
+	return nil
 }
 
 // FreePort returns a loopback port that no program has. Unlike those of "127.0.0.1:0", it is none that the
@@ -71,11 +79,11 @@ func (s *Server) URL() string { return "redis://" + s.Address }
 func (s *Server) Again() {
 	s.t.Helper()
 	if !s.start() {
-		s.t.Fatal("another program has got the port of redis-server")
+		s.t.Fatal("redis-server ends at its start, or another program has got its port")
 	}
 }
 
-// start reports whether the server has started. If another program has got its port, it has not.
+// start reports whether the server has started. If it ended, or another program has got its port, it has not.
 func (s *Server) start() bool {
 	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.Address)
@@ -87,7 +95,13 @@ func (s *Server) start() bool {
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	process, ended := s.process, make(chan struct{})
+	s.ended = ended
+	go func() {
+		_ = process.Wait()
+		close(ended)
+	}()
+	for deadline := time.Now().Add(patience); ; {
 		answer, err := s.command("INFO", "server")
 		switch {
 		case err == nil && strings.Contains(answer, fmt.Sprintf("process_id:%d\r\n", s.process.Process.Pid)):
@@ -98,13 +112,18 @@ func (s *Server) start() bool {
 		case time.Now().After(deadline):
 			s.t.Fatal("redis-server does not answer: ", err)
 		}
+		select {
+		case <-ended:
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 }
 
 // Kill ends the server at once.
 func (s *Server) Kill() {
 	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
+	<-s.ended
 }
 
 // Pause lets the server do nothing until [Server.Continue].
@@ -125,12 +144,12 @@ func (s *Server) Do(words ...string) string {
 }
 
 func (s *Server) command(words ...string) (string, error) {
-	conn, err := net.DialTimeout("tcp", s.Address, time.Second)
+	conn, err := net.DialTimeout("tcp", s.Address, patience)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	message := fmt.Sprintf("*%d\r\n", len(words))
 	for _, word := range words {
 		message += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
@@ -180,6 +199,7 @@ type Proxy struct {
 	mu    sync.Mutex
 	to    string
 	cut   bool // nothing passes
+	broke int  // how many times Break was called
 	conns []net.Conn
 }
 
@@ -216,6 +236,7 @@ func (p *Proxy) Break() {
 		_ = c.Close()
 	}
 	p.conns = nil
+	p.broke++
 }
 
 // Swallow lets connections stay open without anything passing, or ends that.
@@ -235,7 +256,7 @@ func (p *Proxy) To(address string) {
 
 func (p *Proxy) serve(client net.Conn) {
 	p.mu.Lock()
-	to := p.to
+	to, broke := p.to, p.broke
 	p.mu.Unlock()
 	server, err := net.Dial("tcp", to)
 	if err != nil {
@@ -243,6 +264,9 @@ func (p *Proxy) serve(client net.Conn) {
 		return
 	}
 	p.mu.Lock()
+	if p.broke != broke {
+		_, _ = client.Close(), server.Close()
+	}
 	p.conns = append(p.conns, client, server)
 	p.mu.Unlock()
 	var both sync.WaitGroup

@@ -250,10 +250,10 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		Outputs: outputs, Fetch: builtin.FetchOptions{Version: deps.Version, Refresh: opts.Cache == cache.Renew}}
 	noticeWorkspace(set, opts.Preset, reports)
 	sources, connections := sources.New(ctx, sources.Options{Programs: programs, Facts: facts, Logins: logins,
-		Listings: listings, Kept: kept, Base: base, Earlier: before, Notice: reports.notice, Tools: own,
+		Listings: listings, Kept: kept, Base: base, Notice: reports.notice, Tools: own,
 		Secrets:   func(api string) []string { return mask.Secrets(table.APIsKey, api) },
 		Evaluator: deps.Evaluator, Host: opts.Host, Replayed: replayed,
-		OnlyLocal: onlyLocal(opts.Preset), Inside: inside})
+		OnlyLocal: onlyLocal(opts.Preset), Inside: inside}, before)
 	if err := rules.CheckExamples(ctx, sources.Builtin, programs.Shell()); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // Errors returns how errors are written to recordings.
 func Errors() recording.Errors {
-	return recording.Errors{Encode: encodeFailure, Decode: func(f *recording.Failure) error { return decodeFailure(f) }}
+	return recording.Errors{Encode: encodeFailure, Decode: decodeFailure}
 }
 
 // The kinds of recorded errors that are not in failureKinds.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -22,18 +24,19 @@ import (
 // Connections reaches the servers of the settings: it has their options, logins and cached
 // records. It starts none. Its user must call Close.
 type Connections struct {
-	opts  *Options
-	files *builtin.Files // for calls of APIs
-	links *links
-	apis  []*openapi.Source // that were created
+	opts    *Options
+	earlier *Connections   // of the session that this one is to replace; nil if there is none
+	files   *builtin.Files // for calls of APIs
+	links   *links
+	apis    []*openapi.Source // that were created
 }
 
-func newConnections(o *Options) *Connections {
-	c := &Connections{opts: o, links: &links{confiner: o.Programs.Confiner,
+func newConnections(o *Options, earlier *Connections) *Connections {
+	c := &Connections{opts: o, earlier: earlier, links: &links{confiner: o.Programs.Confiner,
 		all: map[place]*link{}, shared: map[*link]*mcpclient.Options{}},
 		files: builtin.NewFiles(builtin.Options{Workspace: o.Programs.Workspace()})}
-	if o.Earlier != nil {
-		c.links.earlier = o.Earlier.links
+	if earlier != nil {
+		c.links.earlier = earlier.links
 	}
 	return c
 }
@@ -42,7 +45,7 @@ func newConnections(o *Options) *Connections {
 // released is called with each.
 func (c *Connections) TakeOver(released func(registry.Source)) {
 	c.links.takeOver(released)
-	c.opts.Earlier = nil
+	c.earlier = nil
 }
 
 // Drop ends the sessions of servers that were made with logins of a client. released is called with
@@ -79,6 +82,48 @@ func (c *Connections) Options(ctx context.Context, server settings.Server) mcpcl
 		o.Extra = []string{p.Bytecode()}
 	}
 	return o
+}
+
+// serverFor returns a server that is reached with the login of a client. Nothing of it is stored.
+func (c *Connections) serverFor(ctx context.Context, entry settings.Server, client string) *mcpclient.Source {
+	o := c.Options(ctx, entry)
+	o.Memory, o.Keep = nil, nil // these do not know clients
+	o.Auth = func(expanded settings.Server) wire.Authorizer { return c.opts.Logins.Client(expanded).For(client) }
+	return c.links.server(o, client)
+}
+
+// BeginLogin begins the login of a client to a server; see [oauth.Client.Begin]. The error is that
+// of [Logins.To], or why the server offers no login.
+func (c *Connections) BeginLogin(ctx context.Context,
+	name, client, redirect, prefix string) (address string, pending []byte, err error) {
+	server, err := c.opts.Logins.Remote(name)
+	if err == nil {
+		err = CheckClient(server, client)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	o := c.Options(ctx, server)
+	o.Memory, o.Keep, o.OnState = nil, nil, nil
+	var login *oauth.Client
+	o.Auth = func(expanded settings.Server) wire.Authorizer {
+		login = c.opts.Logins.Client(expanded).For(client)
+		return oauth.Probe{Client: login} // the answer says where to log in
+	}
+	source := mcpclient.New(o)
+	defer source.Close()
+	_, _, err = source.Discover(ctx)
+	switch {
+	case err != nil && !errors.Is(err, registry.ErrNeedsLogin):
+		return "", nil, err
+	case login == nil:
+		return "", nil, &settings.InputError{Err: fmt.Errorf(
+			"server %q needs no login: its settings have an Authorization header (%s)", name, server.Origin)}
+	}
+	if address, pending, err = login.Begin(ctx, redirect, prefix); err != nil {
+		return "", nil, fmt.Errorf("logging in to server %q: %w", name, err)
+	}
+	return address, pending, nil
 }
 
 // keep returns how a server is kept between runs; nil if it is not. lists says that the run does not
@@ -125,8 +170,8 @@ func (c *Connections) api(api settings.API) *openapi.Source {
 	if api.Origin.Scope == settings.ScopeProject && set.Project != nil {
 		o.Granted = c.granted
 	}
-	if c.opts.Earlier != nil {
-		o.Unasked = slices.ContainsFunc(c.opts.Earlier.apis, func(earlier *openapi.Source) bool {
+	if c.earlier != nil {
+		o.Unasked = slices.ContainsFunc(c.earlier.apis, func(earlier *openapi.Source) bool {
 			return earlier.Info().State == openapi.Ready && sameAPI(earlier.Settings(), api)
 		})
 	}

@@ -12,8 +12,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine/programs"
-	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
@@ -153,14 +151,6 @@ func CheckClient(server settings.Server, client string) error {
 	return nil
 }
 
-// serverFor returns a server that is reached with the login of a client. Nothing of it is stored.
-func (c *Connections) serverFor(ctx context.Context, entry settings.Server, client string) *mcpclient.Source {
-	o := c.Options(ctx, entry)
-	o.Memory, o.Keep = nil, nil // these do not know clients
-	o.Auth = func(expanded settings.Server) wire.Authorizer { return c.opts.Logins.Client(expanded).For(client) }
-	return c.links.server(o, client)
-}
-
 // RedirectURI returns the setting oauth.redirectUri of a server, expanded; "" if it is not set.
 func (l *Logins) RedirectURI(ctx context.Context, name string) (string, error) {
 	server, err := l.Remote(name)
@@ -171,40 +161,6 @@ func (l *Logins) RedirectURI(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	return server.OAuth.RedirectURI, nil
-}
-
-// BeginLogin begins the login of a client to a server; see [oauth.Client.Begin]. The error is that
-// of [Logins.To], or why the server offers no login.
-func (c *Connections) BeginLogin(ctx context.Context,
-	name, client, redirect, prefix string) (address string, pending []byte, err error) {
-	server, err := c.opts.Logins.Remote(name)
-	if err == nil {
-		err = CheckClient(server, client)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	o := c.Options(ctx, server)
-	o.Memory, o.Keep, o.OnState = nil, nil, nil
-	var login *oauth.Client
-	o.Auth = func(expanded settings.Server) wire.Authorizer {
-		login = c.opts.Logins.Client(expanded).For(client)
-		return oauth.Probe{Client: login} // the answer says where to log in
-	}
-	source := mcpclient.New(o)
-	defer source.Close()
-	_, _, err = source.Discover(ctx)
-	switch {
-	case err != nil && !errors.Is(err, registry.ErrNeedsLogin):
-		return "", nil, err
-	case login == nil:
-		return "", nil, &settings.InputError{Err: fmt.Errorf(
-			"server %q needs no login: its settings have an Authorization header (%s)", name, server.Origin)}
-	}
-	if address, pending, err = login.Begin(ctx, redirect, prefix); err != nil {
-		return "", nil, fmt.Errorf("logging in to server %q: %w", name, err)
-	}
-	return address, pending, nil
 }
 
 // Finish ends a login that [Connections.BeginLogin] began; see [oauth.Client.Finish].

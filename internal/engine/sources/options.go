@@ -44,7 +44,6 @@ type Options struct {
 	Replayed  []registry.Source
 	OnlyLocal bool                  // neither plugins nor servers are used
 	Inside    func() (string, bool) // see [process.InsideServer]
-	Earlier   *Connections          // of the session that this one is to replace; nil if there is none
 }
 
 // builtin returns the options of the built-in tools.

@@ -99,9 +99,10 @@ func withReplayed(local, replayed []registry.Source) []registry.Source {
 	return local
 }
 
-// New creates the sources without starting any, and what reaches their servers.
-func New(ctx context.Context, o Options) (*Set, *Connections) {
-	set, c := o.Programs.Settings, newConnections(&o)
+// New creates the sources without starting any, and what reaches their servers. earlier are the
+// connections of the session that this one is to replace; nil if there is none.
+func New(ctx context.Context, o Options, earlier *Connections) (*Set, *Connections) {
+	set, c := o.Programs.Settings, newConnections(&o, earlier)
 	out := &Set{Servers: &Servers{listings: o.Listings}, Plugins: newPlugins(ctx, &o),
 		Composites: o.composites(ctx), newComposites: o.composites}
 	own := o.builtin()

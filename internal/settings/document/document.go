@@ -11,7 +11,7 @@ package document
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -105,14 +105,35 @@ func (d *Document) Problem(pointer, message, hint string) Problem {
 // ProblemsIn returns the problems in a value and in the values below it.
 func (d *Document) ProblemsIn(n *jsonx.Value) []Problem { return d.problems[n] }
 
-// TypeName returns the name of a value's type, for messages.
-func TypeName(n *jsonx.Value) string {
-	switch n.Kind {
-	case jsonx.True, jsonx.False:
-		return "boolean"
-	case jsonx.Array:
-		return "list"
+// document parses a file. Every failure has a position.
+func (p *parser) document(data []byte) (*Document, []Problem) {
+	root := p.root(bytes.TrimPrefix(data, []byte("\ufeff")))
+	problems := slices.Clone(p.problems) // copy: within shares the slice
+	SortByPlace(problems)
+	if root == nil {
+		return nil, problems
 	}
-	name := n.Kind.String() // with its article
-	return name[strings.IndexByte(name, ' ')+1:]
+	return &Document{File: p.file, Root: root, problems: p.within}, problems
+}
+
+func (p *parser) root(data []byte) *jsonx.Value {
+	if line, ok := badUTF8(data); ok {
+		p.fail(jsonx.NewPos(line, 1), "the file is not valid UTF-8", "save it as UTF-8")
+		return nil
+	}
+	read := p.yaml
+	if p.isJSON {
+		read = p.json
+	}
+	root := read(data)
+	switch {
+	case root == nil || p.overflow:
+		return nil
+	case root.Kind == jsonx.Null:
+		return &jsonx.Value{Kind: jsonx.Object, Pos: jsonx.NewPos(1, 1)}
+	case root.Kind != jsonx.Object:
+		p.fail(root.Pos, "expected an object, got "+TypeName(root), "")
+		return nil
+	}
+	return root
 }

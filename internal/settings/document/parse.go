@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -34,17 +33,6 @@ type parser struct {
 	within   map[*jsonx.Value][]Problem // for each value, the problems in it and below it
 }
 
-// document parses a file. Every failure has a position.
-func (p *parser) document(data []byte) (*Document, []Problem) {
-	root := p.root(bytes.TrimPrefix(data, []byte("\ufeff")))
-	problems := slices.Clone(p.problems) // copy: within shares the slice
-	SortByPlace(problems)
-	if root == nil {
-		return nil, problems
-	}
-	return &Document{File: p.file, Root: root, problems: p.within}, problems
-}
-
 // found records that the problems after the first n are in a value.
 func (p *parser) found(n int, v *jsonx.Value) {
 	if len(p.problems) == n {
@@ -54,28 +42,6 @@ func (p *parser) found(n int, v *jsonx.Value) {
 		p.within = map[*jsonx.Value][]Problem{}
 	}
 	p.within[v] = p.problems[n:len(p.problems):len(p.problems)]
-}
-
-func (p *parser) root(data []byte) *jsonx.Value {
-	if line, ok := badUTF8(data); ok {
-		p.fail(jsonx.NewPos(line, 1), "the file is not valid UTF-8", "save it as UTF-8")
-		return nil
-	}
-	read := p.yaml
-	if p.isJSON {
-		read = p.json
-	}
-	root := read(data)
-	switch {
-	case root == nil || p.overflow:
-		return nil
-	case root.Kind == jsonx.Null:
-		return &jsonx.Value{Kind: jsonx.Object, Pos: jsonx.NewPos(1, 1)}
-	case root.Kind != jsonx.Object:
-		p.fail(root.Pos, "expected an object, got "+TypeName(root), "")
-		return nil
-	}
-	return root
 }
 
 // IsJSON reports whether a file is JSON with comments rather than YAML, according
@@ -192,4 +158,16 @@ func badUTF8(data []byte) (line int, bad bool) {
 		at += size
 	}
 	return 1 + bytes.Count(data[:at], []byte("\n")), true
+}
+
+// TypeName returns the name of a value's type, for messages.
+func TypeName(n *jsonx.Value) string {
+	switch n.Kind {
+	case jsonx.True, jsonx.False:
+		return "boolean"
+	case jsonx.Array:
+		return "list"
+	}
+	name := n.Kind.String() // with its article
+	return name[strings.IndexByte(name, ' ')+1:]
 }

@@ -33,16 +33,6 @@ func Entry(file string, data []byte, name string) ([]byte, error) {
 	return encodeYAML(toYAML(root.at(path)))
 }
 
-// pathOf returns the path of a server's or an API's entry; nil if there is none.
-func (t tree) pathOf(name string) []string {
-	for _, key := range []string{table.ServersKey, table.APIsKey} {
-		if path := []string{key, name}; t.at(path) != nil {
-			return path
-		}
-	}
-	return nil
-}
-
 // Setting returns the setting that holds a server's entry in a file, such as mcpServers.NAME;
 // "" if there is none.
 func Setting(file string, data []byte, name string) string {

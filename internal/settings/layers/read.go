@@ -11,18 +11,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// maxProblems is the maximum number of mistakes, and of unknown keys, that are
-// reported per file.
-const maxProblems = 100
-
-// reader checks one file against the table of settings.
-type reader struct {
-	index   *table.Index
-	layer   *Layer
-	foreign []string
-	source  *jsonx.Value // the source that is being checked; nil if none
-}
-
 // Read parses and checks a settings file. The layer records all mistakes in it.
 func Read(x *table.Index, scope Scope, file string, data []byte) *Layer {
 	doc, problems := document.Parse(file, data)
@@ -88,31 +76,6 @@ func ReadEntry(x *table.Index, key, name string, entry json.RawMessage) (n *json
 	return doc.Root, ""
 }
 
-func (r *reader) origin(at jsonx.Pos) Origin {
-	line, col := at.Place()
-	return Origin{Scope: r.layer.Scope, Name: r.layer.File, Line: line, Col: col}
-}
-
-func (r *reader) fail(at jsonx.Pos, hint, format string, args ...any) {
-	line, col := at.Place()
-	p := document.Problem{
-		File:    r.layer.File,
-		Line:    line,
-		Col:     col,
-		Message: document.Visible(fmt.Sprintf(format, args...)),
-		Hint:    hint,
-	}
-	switch {
-	case r.source == nil:
-		r.layer.Problems = append(r.layer.Problems, p)
-	case len(r.layer.Faults[r.source]) < maxProblems:
-		if r.layer.Faults == nil {
-			r.layer.Faults = Faults{}
-		}
-		r.layer.Faults[r.source] = append(r.layer.Faults[r.source], p)
-	}
-}
-
 // group reads the settings under a prefix of the table's dotted names.
 func (r *reader) group(n *jsonx.Value, prefix string) {
 	for _, f := range n.Members {
@@ -153,53 +116,4 @@ func (r *reader) setting(row *table.Row, key string, f jsonx.Member) {
 	}
 	r.checkValue(row, key, f.Value)
 	r.layer.Settings = append(r.layer.Settings, Setting{Row: row, Key: key, Value: f.Value, Origin: r.origin(f.Pos)})
-}
-
-// unknown warns about a key that is not in the table, and suggests the nearest
-// one that is.
-func (r *reader) unknown(f jsonx.Member, key, group string, candidates []string) {
-	if len(r.layer.Unknown) >= maxProblems {
-		return
-	}
-	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "unknown_setting",
-		Message: fmt.Sprintf("%s:%d:%d: unknown setting %q", r.layer.File, f.Line, f.Col, key)}
-	if r.index.Row(f.Name) != nil && strings.Contains(f.Name, ".") {
-		d.Hint = "write it nested, as in " + strings.ReplaceAll(f.Name, ".", ": {") +
-			": …" + strings.Repeat("}", strings.Count(f.Name, "."))
-	} else {
-		d.Hint = nearKey(f.Name, group, candidates)
-	}
-	r.layer.Unknown = append(r.layer.Unknown, d)
-}
-
-// nearKey suggests the key of a group ("" means the top level) that is nearest to a
-// name. If none is near, it lists the keys of a group that has few.
-func nearKey(name, group string, candidates []string) string {
-	near := registry.Near(name, candidates)
-	switch {
-	case len(near) > 0:
-	case group != "" && 0 < len(candidates) && len(candidates) <= 12:
-		return fmt.Sprintf("%s has the keys %s", group, strings.Join(candidates, ", "))
-	default:
-		return ""
-	}
-	if group != "" {
-		near[0] = group + "." + near[0]
-	}
-	return fmt.Sprintf("did you mean %q?", near[0])
-}
-
-func (r *reader) wrongType(n *jsonx.Value, key, want string) {
-	if r.layer.Scope >= ScopeEnv { // variables and flags are always text
-		r.fail(jsonx.Pos{}, "", "%s: expected %s", key, want)
-		return
-	}
-	hint := ""
-	switch {
-	case want == "a string" && (n.Kind == jsonx.Number || n.Is(jsonx.True) || n.Is(jsonx.False)):
-		hint = "put it in quotes"
-	case want == "true or false" && n.Kind == jsonx.String:
-		hint = "write true or false without quotes"
-	}
-	r.fail(n.Pos, hint, "%s: expected %s, got %s", key, want, document.TypeName(n))
 }

@@ -12,10 +12,6 @@ const (
 	defaultCallTimeout      = "10m"
 	defaultConnectTimeout   = "30s"
 	defaultDiscoveryTimeout = "30s"
-	defaultShellTimeout     = "120s"
-	defaultShellMaxTimeout  = "1h"
-	defaultFetchTimeout     = "30s"
-	defaultBanned           = `["sudo","su","doas","pkexec","rm","mkfs","fdisk","parted","dd","shutdown","reboot","halt","poweroff"]`
 )
 
 // all returns every setting, in the order of the documentation.
@@ -292,51 +288,6 @@ func policyRows() []Row {
 
 // ApprovalModes lists the values of approvalMode.
 func ApprovalModes() []string { return []string{"default", "auto-edit", "plan", "yolo"} }
-
-func ruleFields() []Row {
-	return []Row{
-		{Name: "tool", Type: String, Names: Tools, Doc: "Name or glob of tools."},
-		{Name: "source", Type: String, Names: Sources, Doc: "Source: builtin, plugin:ID, command, composite, mcp:SERVER, or a glob."},
-		{Name: "server", Type: String, Names: Servers, Doc: "Name or glob of MCP servers."},
-		{Name: "category", Type: String, Doc: "Category: read, write, command, network, other."},
-		{Name: "annotations", Type: Object, Strict: true, Doc: "Annotations of the tool. A rule that allows by them must name the server.", Fields: []Row{
-			{Name: "readOnlyHint", Type: Bool, Doc: "The tool says that it changes nothing."},
-			{Name: "destructiveHint", Type: Bool, Doc: "The tool says that it may destroy something; by default true for tools of servers."},
-			{Name: "idempotentHint", Type: Bool, Doc: "The tool says that repeating a call changes nothing more."},
-			{Name: "openWorldHint", Type: Bool, Doc: "The tool says that it deals with the world outside; by default true for tools of servers."},
-		}},
-		{Name: "command", Type: String, Doc: "Prefix of a shell command, matched by whole words."},
-		{Name: "path", Type: String, Doc: "Glob of paths."},
-		{
-			Name: "client", Type: String, Names: Others,
-			Doc: "Name or glob of the callers: the names of tokens of serve, stdio, or local. Other calls do not match.",
-		},
-		{Name: "group", Type: String, Names: Others, Doc: "Name or glob of groups that the caller's token names (serve.oauth). Other calls do not match."},
-		{Name: "prompt", Type: String, Names: Others, Doc: "Name or glob of prompts of servers. The rule is about prompts alone, and allows, asks or denies."},
-		{
-			Name: "resource", Type: String, Names: Others,
-			Doc: "URI or glob of resources of servers. The rule is about resources alone, and allows, asks or denies.",
-		},
-		{
-			Name: "when", Type: String,
-			Doc: "A jq expression over the params that must return true. An error is treated as true for deny and ask, and as false for allow and sandbox.",
-		},
-		{
-			Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"},
-			Required: true,
-			Doc:      "What to do. sandbox runs a program in the sandbox without asking, or asks if that is not possible.",
-		},
-		{Name: "reason", Type: String, Doc: "Shown with the decision."},
-		{Name: "match", Type: Calls, Entry: callRow(), Doc: "Example calls that the rule must match: objects with tool and params, or shell lines."},
-		{Name: "notMatch", Type: Calls, Entry: callRow(), Doc: "Example calls that the rule must not match."},
-	}
-}
-
-// callRow is an example call that is an object.
-func callRow() *Row {
-	return &Row{Strict: true,
-		Fields: []Row{{Name: "tool", Type: String, Required: true}, {Name: "params", Type: RawNamed}}}
-}
 
 func callRows() []Row {
 	return []Row{

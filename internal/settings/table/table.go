@@ -9,8 +9,6 @@
 package table
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -168,72 +166,6 @@ func (r *Row) DefaultValue() *jsonx.Value {
 	}
 }
 
-// Index finds settings by either of their names, and the groups formed by the
-// dots in them.
-type Index struct {
-	Rows   []Row // in the order of the documentation
-	byName map[string]*Row
-	groups map[string]bool
-}
-
-// NewIndex returns an Index of all settings.
-func NewIndex() *Index {
-	rows := all()
-	x := &Index{Rows: rows, byName: make(map[string]*Row, 2*len(rows)), groups: map[string]bool{}}
-	for i := range rows {
-		r := &rows[i]
-		for _, name := range []string{r.Name, r.Twin} {
-			if name == "" {
-				continue
-			}
-			x.byName[name] = r
-			for j, c := range name {
-				if c == '.' {
-					x.groups[name[:j]] = true
-				}
-			}
-		}
-	}
-	return x
-}
-
-// Row returns the setting with a name or alternative name, or nil if there is
-// none.
-func (x *Index) Row(name string) *Row { return x.byName[name] }
-
-// IsGroup reports whether name is a group, that is, a prefix of dotted names.
-func (x *Index) IsGroup(name string) bool { return x.groups[name] }
-
-// Names lists the keys that a group ("" means the top level) may contain in a file,
-// sorted.
-func (x *Index) Names(group string) []string {
-	var out []string
-	for _, key := range x.Keys() {
-		rest, ok := key, true
-		if group != "" {
-			rest, ok = strings.CutPrefix(key, group+".")
-		}
-		if ok {
-			first, _, _ := strings.Cut(rest, ".")
-			out = append(out, first)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// Keys lists the names and alternative names of all settings in use, sorted.
-func (x *Index) Keys() []string {
-	var out []string
-	for name, r := range x.byName {
-		if !r.Foreign {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // FieldNames lists the names of the row's fields.
 func (r *Row) FieldNames() []string {
 	out := make([]string, len(r.Fields))
@@ -242,66 +174,3 @@ func (r *Row) FieldNames() []string {
 	}
 	return out
 }
-
-// UnknownKeyError reports that a name is neither a setting nor a group of
-// settings.
-type UnknownKeyError struct {
-	Key  string
-	Near []string // similar names
-}
-
-func (e *UnknownKeyError) Error() string {
-	msg := fmt.Sprintf("unknown setting %q", e.Key)
-	if len(e.Near) > 0 {
-		msg += fmt.Sprintf("; did you mean %q?", e.Near[0])
-	}
-	return msg
-}
-
-// The functions below are values of Row.Loosens: they report whether a value
-// allows more than the default.
-
-func always(*jsonx.Value) bool { return true }
-
-func whenTrue(n *jsonx.Value) bool { return n.Is(jsonx.True) }
-
-func whenFalse(n *jsonx.Value) bool { return n.Is(jsonx.False) }
-
-func whenFilled(n *jsonx.Value) bool { return len(n.Items)+len(n.Members) > 0 || literal(n) != "" }
-
-func whenText(text string) func(*jsonx.Value) bool {
-	return func(n *jsonx.Value) bool { return n.Text() == text }
-}
-
-func whenNot(text string) func(*jsonx.Value) bool {
-	return func(n *jsonx.Value) bool { return n.Text() != text }
-}
-
-// whenLonger is true for a duration beyond the default, and for no limit.
-func whenLonger(def string) func(*jsonx.Value) bool {
-	limit, _ := ParseDuration(jsonx.NewString(def))
-	return func(n *jsonx.Value) bool {
-		d, err := ParseDuration(n)
-		return err == nil && (d == 0 || d > limit)
-	}
-}
-
-// whenKept is true for a value of type Keep with which something is kept.
-func whenKept(n *jsonx.Value) bool {
-	d, err := ParseKeep(n)
-	return err == nil && d > 0
-}
-
-// hasAllow is true for a list of rules if at least one of them lets a call run
-// without asking.
-func hasAllow(rules *jsonx.Value) bool {
-	for _, rule := range rules.Items {
-		if d := rule.Get("decision"); d != nil && (d.Text() == "allow" || d.Text() == "sandbox") {
-			return true
-		}
-	}
-	return false
-}
-
-// notByProject is a Row.Looser for settings that a project cannot set.
-func notByProject(_, _ *jsonx.Value) bool { return true }

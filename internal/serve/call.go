@@ -38,8 +38,10 @@ type calls struct {
 	log      *slog.Logger
 
 	running transport.Calls
-	ended   callCounts
 	claimed atomic.Bool // the names of clients are claims of access tokens
+
+	mu    sync.Mutex
+	ended map[[2]string]int // calls that have ended, by label of the client and outcome
 }
 
 // call answers a request to call a tool, which is part of v. Errors become results for the model, unless the
@@ -61,8 +63,7 @@ func (l *calls) call(ctx context.Context, v *offer.View, req *mcp.CallToolReques
 	}
 	t := question.Turn{
 		Method: "tools/call", Name: req.Params.Name, Params: req.Params.Arguments,
-		Progress: req.Params.GetProgressToken(), State: req.Params.RequestState,
-		Answers: req.Params.InputResponses,
+		State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	}
 	run := func(ctx context.Context) (any, error) { return l.execute(ctx, req, true) }
 	var value any
@@ -119,22 +120,6 @@ func (l *calls) unresolved(ctx context.Context, name string, err error) (mcp.Res
 // settings, such as those of access tokens: there may be any number of them.
 const otherClients = "other"
 
-// callCounts counts the calls that have ended. The zero value has none. It is safe for concurrent
-// use.
-type callCounts struct {
-	mu sync.Mutex
-	of map[[2]string]int // by label of the client and outcome
-}
-
-func (c *callCounts) add(client, outcome string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = map[[2]string]int{}
-	}
-	c.of[[2]string{client, outcome}]++
-}
-
 // label returns the label of a client.
 func (l *calls) label(client string) string {
 	return labelOf(client, l.claimed.Load(), l.offers.Common())
@@ -157,23 +142,23 @@ func labelOf(client string, claimed bool, o *offer.Offer) string {
 
 // countEnd counts a request for a call that has been answered, for the metrics.
 func (l *calls) countEnd(ctx context.Context, c *question.Client, result mcp.Result, err error) {
-	label := l.label(c.From.Name)
-	if err != nil {
-		if !canceled(ctx, err) {
-			l.ended.add(label, "error")
-		}
+	r, isResult := result.(*callResult)
+	_, isTask := result.(*task.Created)
+	outcome := "ok"
+	switch {
+	case canceled(ctx, err), err == nil && !isResult && !isTask: // a client that is asked has not got its result
 		return
+	case isTask:
+		outcome = "task" // it goes on
+	case err != nil || r.IsError:
+		outcome = "error"
 	}
-	switch result := result.(type) { // a client that is asked something has not got its result
-	case *task.Created:
-		l.ended.add(label, "task") // it goes on
-	case *callResult:
-		outcome := "ok"
-		if result.IsError {
-			outcome = "error"
-		}
-		l.ended.add(label, outcome)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended == nil {
+		l.ended = map[[2]string]int{}
 	}
+	l.ended[[2]string{l.label(c.From.Name), outcome}]++
 }
 
 // canceled reports whether a request has no answer because its client wants none any more.
@@ -260,7 +245,7 @@ func protocolError(err error) *jsonrpc.Error {
 
 // callResult is the result of a call.
 type callResult struct {
-	offer.Result
+	ownResult
 	Content    []registry.Content `json:"content"`
 	Structured json.RawMessage    `json:"structuredContent,omitempty"`
 	IsError    bool               `json:"isError,omitempty"`

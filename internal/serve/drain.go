@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/serve/auth"
@@ -22,25 +21,6 @@ const (
 	checksWithin = time.Minute
 )
 
-// healthChecks remembers when the latest two health checks arrived.
-type healthChecks struct {
-	mu             sync.Mutex
-	latest, before time.Time
-}
-
-func (c *healthChecks) add(now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.before, c.latest = c.latest, now
-}
-
-// regular reports whether health checks arrive often enough to come from a load balancer.
-func (c *healthChecks) regular(now time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.before.IsZero() && now.Sub(c.before) < checksWithin
-}
-
 // health reports whether new requests are accepted.
 func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 	switch {
@@ -50,7 +30,7 @@ func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 	case h.leaving.Load():
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
 	default:
-		h.checks.add(time.Now())
+		h.checkBefore.Store(h.lastCheck.Swap(time.Now().UnixMilli()))
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, "ok\n")
 	}
@@ -88,7 +68,7 @@ func unreachable(ctx context.Context, o *offer.Offer) (out []string) {
 // the number of requests and tasks that are still running when ctx is done.
 func (h *HTTP) Drain(ctx context.Context) int {
 	h.leaving.Store(true)
-	if h.checks.regular(time.Now()) {
+	if time.Since(time.UnixMilli(h.checkBefore.Load())) < checksWithin {
 		notice, cancel := context.WithTimeout(ctx, noticeTime)
 		<-notice.Done()
 		cancel()

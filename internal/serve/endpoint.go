@@ -207,7 +207,7 @@ func (e *endpoint) checkScopes(in *transport.Inbound) error {
 func spellings(ctx context.Context, offers *current.Offers, from auth.Identity, name string,
 	arguments json.RawMessage) []string {
 	out := []string{name}
-	ctx = caller.With(ctx, &caller.Caller{Name: from.Name, Token: from.Name, Profile: from.Profile})
+	ctx = caller.With(ctx, from.Caller())
 	if _, err := offers.Offered(ctx); err != nil { // the call fails too
 		return out
 	}

@@ -43,10 +43,11 @@ type HTTP struct {
 	server   *Server
 	opts     HTTPOptions
 	endpoint endpoint
-	checks   healthChecks
-	leaving  atomic.Bool  // the health check fails
 	console  *console     // answers /console and what is below, unless it is nil
 	logins   http.Handler // answers what is below /login, unless it is nil
+	leaving  atomic.Bool  // the health check fails
+
+	lastCheck, checkBefore atomic.Int64 // when the latest two health checks arrived, in ms of Unix time
 }
 
 // HTTP returns the handler for HTTP.

@@ -28,9 +28,9 @@ func (s *Server) Measure(ctx context.Context, to Numbers) {
 		"Questions to people that wait for an answer.", s.asked.Counts(), s.calls.label)
 	measure(to, "toolreg_sessions", "Sessions of clients, which revisions from 2026-07-28 on have none of.",
 		s.sessions.Counts(), s.calls.label)
-	s.calls.ended.mu.Lock()
-	ended := maps.Clone(s.calls.ended.of)
-	s.calls.ended.mu.Unlock()
+	s.calls.mu.Lock()
+	ended := maps.Clone(s.calls.ended)
+	s.calls.mu.Unlock()
 	to.Begin("toolreg_calls_total", "counter", "Calls that have ended.")
 	for _, key := range slices.SortedFunc(maps.Keys(ended),
 		func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {

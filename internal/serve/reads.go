@@ -47,7 +47,7 @@ func notOffered(ctx context.Context, log *slog.Logger, v *offer.View, method str
 
 // promptResult is the result of prompts/get.
 type promptResult struct {
-	offer.Result
+	ownResult
 	Description string          `json:"description,omitempty"`
 	Messages    []promptMessage `json:"messages"`
 }
@@ -70,7 +70,7 @@ func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPrompt
 		return nil, err
 	}
 	got, ask, err := r.states.Make(ctx, question.Turn{
-		Method: "prompts/get", Name: is.Declared, Params: arguments, Progress: req.Params.GetProgressToken(),
+		Method: "prompts/get", Name: is.Declared, Params: arguments,
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	},
 		func(ctx context.Context) (any, error) {
@@ -105,7 +105,7 @@ func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPrompt
 
 // readResult is the result of resources/read.
 type readResult struct {
-	offer.Result
+	ownResult
 	mcp.Cacheable
 	Contents []*mcp.ResourceContents `json:"contents"`
 }
@@ -118,7 +118,7 @@ func (r *reads) readResource(ctx context.Context, v *offer.View, req *mcp.ReadRe
 	}
 	var from *offer.Resource
 	got, ask, err := r.states.Make(ctx, question.Turn{
-		Method: "resources/read", Name: name, Progress: req.Params.GetProgressToken(),
+		Method: "resources/read", Name: name,
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	},
 		func(ctx context.Context) (any, error) {
@@ -170,10 +170,7 @@ func (r *reads) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.Co
 	defer done()
 	params := *req.Params
 	none := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}
-	if params.Ref == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref is missing"}
-	}
-	ref := *params.Ref
+	ref := *params.Ref // which the SDK has found
 	params.Ref = &ref
 	var server *mcpclient.Source
 	switch ref.Type {

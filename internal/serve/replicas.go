@@ -82,8 +82,7 @@ func providerOf(offers *current.Offers, in *transport.Inbound) *mcpclient.Source
 	}
 	params := jsonx.Get(in.Body, "params")
 	name, _ := jsonx.Text(jsonx.Get(params, "name"))
-	who := &caller.Caller{Name: in.From.Name, Groups: in.From.Groups, Profile: in.From.Profile}
-	ctx := caller.With(in.R.Context(), who)
+	ctx := caller.With(in.R.Context(), in.From.Caller())
 	switch in.Member("method") {
 	case "tools/call":
 		t, err := o.Registry.Lookup(name)

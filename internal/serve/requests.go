@@ -84,8 +84,8 @@ func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 				return next(ctx, method, req)
 			}
 			result, err := r.offered(ctx, next, method, req)
-			if own, ok := result.(interface{ Complete() }); ok && question.From(ctx).Modern {
-				own.Complete()
+			if own, ok := result.(interface{ complete() }); ok && question.From(ctx).Modern {
+				own.complete()
 			}
 			return result, err
 		}
@@ -93,11 +93,20 @@ func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// ownResult is part of the results that this server makes itself. The SDK sets the resultType of its own types
+// alone.
+type ownResult struct {
+	mcp.ResultBase
+	Type string `json:"resultType,omitempty"` // revisions before 2026-07-28 do not have it
+}
+
+// complete says that the client does not have to answer questions first.
+func (r *ownResult) complete() { r.Type = "complete" }
+
 // from returns the context of a request, with its sender as the caller.
 func (r *requests) from(ctx context.Context, req mcp.Request) context.Context {
-	sender, _ := req.(question.Sender)                  // all requests are
-	session, _ := req.GetSession().(*mcp.ServerSession) // that of a server
-	return r.clients.With(ctx, r.identify(ctx, req), session, sender)
+	sender, _ := req.(question.Sender) // all requests are
+	return r.clients.With(ctx, r.identify(ctx, req), sender)
 }
 
 // identify returns who sends a message: the sender of its request over HTTP or, if that has

@@ -479,9 +479,9 @@ func TestCanceledCallsAreNotAnswered(t *testing.T) {
 	}
 	end.Header.Set("Mcp-Session-Id", session)
 	answerTo(t, end)
-	s.calls.ended.mu.Lock()
-	defer s.calls.ended.mu.Unlock()
-	if got := fmt.Sprint(s.calls.ended.of); got != "map[[local ok]:2]" {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	if got := fmt.Sprint(s.calls.ended); got != "map[[local ok]:2]" {
 		t.Errorf("the metrics count %s", got)
 	}
 }

@@ -66,33 +66,31 @@ type Limits struct {
 // Server offers the tools of a session to MCP clients. It is safe for concurrent
 // use.
 type Server struct {
-	opts Options
-	max  atomic.Pointer[Limits]
-	reap sync.Once // begins with the first Load
-
-	offers        *current.Offers
-	retries       *current.Retries
-	requests      requests
-	lists         lists
-	subscriptions subscriptions
-	updates       updates
-	reads         reads
-	calls         calls
-	logins        logins
-
-	closing  sync.WaitGroup // sessions and subscriptions that end
-	sessions transport.Sessions
-	replica  *replica.Replica // if there is a store
-
+	opts     Options
+	max      atomic.Pointer[Limits]
+	reap     sync.Once     // begins with the first Load
 	stopping chan struct{} // closed by stop
 	stopOnce sync.Once
+	closing  sync.WaitGroup  // sessions and subscriptions that end
+	asked    transport.Calls // the questions to people about calls, and of servers
 
-	asked   transport.Calls // the questions to people about calls, and of servers
-	tasks   *task.Tasks
-	clients question.Clients
-	states  *question.Calls
-	ids     transport.SessionIDs
-	sdk     *mcp.Server
+	sessions      transport.Sessions
+	ids           transport.SessionIDs
+	clients       question.Clients
+	subscriptions subscriptions
+	offers        *current.Offers
+	retries       *current.Retries
+	replica       *replica.Replica // nil without a store
+	states        *question.Calls
+	tasks         *task.Tasks
+	logins        logins
+	calls         calls
+	reads         reads
+	subscriber    subscriber
+	sdk           *mcp.Server
+	lists         lists
+	updates       updates
+	requests      requests
 }
 
 // New returns a server that offers nothing until [Server.Load] has returned.
@@ -117,38 +115,41 @@ func New(opts Options) *Server {
 	}
 	s.offers = current.New(current.Options{
 		Whole: opts.Whole, Profiles: opts.Profiles, Initial: opts.Initial,
-		Idle:  func() time.Duration { return s.limits().Idle },
-		LogIn: s.logins.call, Subscriptions: &s.subscriptions, Updated: s.updates.changed, Changed: s.lists.announce,
+		Idle: func() time.Duration { return s.limits().Idle }, Subscriptions: &s.subscriptions,
+		// These parts use the offers, and are made below. They are called from the first Load on.
+		LogIn: s.logins.call, Updated: s.updates.changed, Changed: s.lists.announce,
 		Log: opts.Log, Warn: opts.Warn,
 	})
 	s.retries = current.NewRetries(s.offers)
-	s.lists = lists{offers: s.offers, bySession: map[*mcp.ServerSession]*listener{}}
-	s.logins.offers, s.logins.retries = s.offers, s.retries
-	holder, tasks := "", task.Options{}
-	if opts.Questions.Store != nil {
-		s.replica = replica.New(opts.Questions.Store)
-		s.logins.store, s.logins.replica = opts.Questions.Store, s.replica.ID
-		tasks = task.Options{Holder: s.replica.ID, Store: opts.Questions.Store, Elsewhere: s.replica.AskAboutTask}
-		holder = s.replica.ID
+	tasks := task.Options{Store: opts.Questions.Store}
+	if tasks.Store != nil {
+		s.replica = replica.New(tasks.Store)
+		tasks.Holder, tasks.Elsewhere = s.replica.ID, s.replica.AskAboutTask
 	}
-	s.states, s.tasks = question.NewCalls(opts.Questions, holder), task.New(tasks)
+	s.states, s.tasks = question.NewCalls(opts.Questions, tasks.Holder), task.New(tasks)
+	s.logins = logins{offers: s.offers, retries: s.retries, store: tasks.Store, replica: tasks.Holder}
 	s.calls = calls{
 		offers: s.offers, states: s.states, tasks: s.tasks, sessions: &s.sessions, logins: &s.logins,
 		most: func() int { return s.limits().MaxCalls }, log: opts.Log,
 	}
 	s.reads = reads{offers: s.offers, states: s.states, log: opts.Log}
-	s.updates = updates{
+	s.subscriber = subscriber{
 		subscriptions: &s.subscriptions, offers: s.offers, ending: &s.closing, stopping: s.stopping, log: opts.Log,
-		send: func(ctx context.Context, uri string) {
-			_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
-		},
 	}
+	s.sdk = s.newSDKServer()
+	s.tasks.AddTo(s.sdk)
+	s.lists = lists{offers: s.offers, sdk: s.sdk, bySession: map[*mcp.ServerSession]*listener{}}
+	s.updates = updates{subscriptions: &s.subscriptions, offers: s.offers, sdk: s.sdk}
 	s.requests = requests{
 		profile: opts.Profile, offers: s.offers, retries: s.retries, sessions: &s.sessions, clients: &s.clients,
 		lists: &s.lists, calls: &s.calls, reads: &s.reads, log: opts.Log, stopping: s.stopping,
 	}
-	s.sdk = s.newSDKServer()
-	s.lists.sdk = s.sdk
+	way := []mcp.Middleware{s.requests.guard, spans} // in the order in which a request passes them
+	if s.replica != nil {
+		way = append(way, s.replica.Remember(s.requests.identify))
+	}
+	s.sdk.AddReceivingMiddleware(append(way, s.requests.handle)...)
+	s.sdk.AddSendingMiddleware(s.lists.dropOldNews, s.updates.dropDenied, question.ReadOnce)
 	return s
 }
 
@@ -192,7 +193,7 @@ func (s *Server) reapUnused(ctx context.Context) {
 		case <-tick:
 		}
 		s.sessions.EndUnused(s.limits().Session)
-		s.updates.end(ctx, s.gone)
+		s.subscriber.end(ctx, s.gone)
 		s.lists.forget(s.gone)
 		s.closeIdle()
 	}
@@ -223,7 +224,7 @@ func (s *Server) isBound(from auth.Identity) bool {
 func (s *Server) newSDKServer() *mcp.Server {
 	extensions := wire.Extensions()
 	extensions[wire.AppsExtension] = struct{}{}
-	server := mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
+	return mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       s.opts.Messages,
 		Capabilities: &mcp.ServerCapabilities{
@@ -234,20 +235,12 @@ func (s *Server) newSDKServer() *mcp.Server {
 		},
 		GetSessionID:       s.ids.Next,
 		CompletionHandler:  s.reads.complete,
-		SubscribeHandler:   s.updates.subscribe,
-		UnsubscribeHandler: s.updates.unsubscribe,
+		SubscribeHandler:   s.subscriber.subscribe,
+		UnsubscribeHandler: s.subscriber.unsubscribe,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 			c.CacheScope = offer.CacheScope
 		},
 	})
-	s.tasks.AddTo(server)
-	way := []mcp.Middleware{s.requests.guard, spans} // in the order in which a request passes them
-	if s.replica != nil {
-		way = append(way, s.replica.Remember(s.requests.identify))
-	}
-	server.AddReceivingMiddleware(append(way, s.requests.handle)...)
-	server.AddSendingMiddleware(s.lists.dropOldNews, s.updates.dropDenied, question.ReadOnce)
-	return server
 }
 
 // Stdio serves the client on a pair of streams until in ends or ctx is done. Calls that

@@ -682,7 +682,7 @@ func TestLeavingReplicaLeavesWaitingCalls(t *testing.T) {
 	if r := send(t, replicas[1].Server, question); !strings.Contains(r.stream, "accept") {
 		t.Errorf("%+v", r)
 	}
-	if got := fmt.Sprint(replicas[0].server.calls.ended.of, replicas[1].server.calls.ended.of); got != "map[] map[[alice ok]:1]" {
+	if got := fmt.Sprint(replicas[0].server.calls.ended, replicas[1].server.calls.ended); got != "map[] map[[alice ok]:1]" {
 		t.Errorf("calls have ended: %s", got)
 	}
 }

@@ -45,8 +45,8 @@ func (s *subscriptions) add(to subscribed, session *mcp.ServerSession, who *call
 	s.byURI[to][session] = who
 }
 
-// subscriber returns the caller that subscribed in a session. It returns nil if none did.
-func (s *subscriptions) subscriber(to subscribed, session *mcp.ServerSession) *caller.Caller {
+// callerOf returns the caller that subscribed in a session. It returns nil if none did.
+func (s *subscriptions) callerOf(to subscribed, session *mcp.ServerSession) *caller.Caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byURI[to][session]
@@ -109,34 +109,30 @@ func (s *subscriptions) Renew(ctx context.Context, o *offer.Offer) {
 	}
 }
 
-// updates tells clients of changes of resources. It handles their subscriptions, which it also ends at the
-// servers.
-type updates struct {
+// subscriber handles the subscriptions of clients, also at the servers.
+type subscriber struct {
 	*subscriptions
 	offers   *current.Offers
-	send     func(ctx context.Context, uri string) // to all sessions that have subscribed, each by dropDenied
-	stopping <-chan struct{}                       // closed when nothing has to be ended any more
+	stopping <-chan struct{} // closed when nothing has to be ended any more
 	ending   *sync.WaitGroup
 	log      *slog.Logger
-	// reporting is the server that has reported the change of which clients are being notified.
-	reporting atomic.Pointer[mcpclient.Source]
 }
 
 // subscribe subscribes to the updates of a resource.
-func (u *updates) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
-	if _, err := u.offers.Offered(ctx); err != nil { // the request itself may not have waited for the offer
+func (s *subscriber) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
+	if _, err := s.offers.Offered(ctx); err != nil { // the request itself may not have waited for the offer
 		return err
 	}
-	v, done := u.offers.Use(ctx)
+	v, done := s.offers.Use(ctx)
 	defer done()
 	r, err := v.Resource(ctx, req.Params.URI)
 	if err != nil {
-		return notOffered(ctx, u.log, v, "resources/subscribe", err)
+		return notOffered(ctx, s.log, v, "resources/subscribe", err)
 	}
 	to := subscribed{req.Params.URI, r.Server.Info().Name, v.ClientOf(r.Server)}
-	u.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
+	s.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
 	if err := refusal(r.Server.Subscribe(ctx, req.Params.URI)); err != nil {
-		u.unsubscribeFrom(ctx, u.remove(func(other subscribed, of *mcp.ServerSession) bool {
+		s.unsubscribeFrom(ctx, s.remove(func(other subscribed, of *mcp.ServerSession) bool {
 			return other == to && of == req.Session
 		}))
 		return err
@@ -146,45 +142,45 @@ func (u *updates) subscribe(ctx context.Context, req *mcp.SubscribeRequest) erro
 
 // unsubscribe ends the subscription of one client. The SDK tracks which other clients to
 // notify.
-func (u *updates) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
-	u.unsubscribeFrom(ctx, u.remove(func(to subscribed, of *mcp.ServerSession) bool {
+func (s *subscriber) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
+	s.unsubscribeFrom(ctx, s.remove(func(to subscribed, of *mcp.ServerSession) bool {
 		return to.uri == req.Params.URI && of == req.Session
 	}))
 	return nil
 }
 
 // end ends the subscriptions of sessions that have ended.
-func (u *updates) end(ctx context.Context, gone func(*mcp.ServerSession) bool) {
-	u.unsubscribeFrom(ctx, u.remove(func(_ subscribed, session *mcp.ServerSession) bool {
+func (s *subscriber) end(ctx context.Context, gone func(*mcp.ServerSession) bool) {
+	s.unsubscribeFrom(ctx, s.remove(func(_ subscribed, session *mcp.ServerSession) bool {
 		return gone(session)
 	}))
 }
 
 // unsubscribeFrom ends the subscriptions to resources at their servers, which may be
 // slow.
-func (u *updates) unsubscribeFrom(ctx context.Context, from []subscribed) {
+func (s *subscriber) unsubscribeFrom(ctx context.Context, from []subscribed) {
 	select {
-	case <-u.stopping:
+	case <-s.stopping:
 		return
 	default:
 	}
 	for _, to := range from {
-		v, done := u.offers.Use(caller.With(ctx, &caller.Caller{Token: to.client}))
+		v, done := s.offers.Use(caller.With(ctx, &caller.Caller{Token: to.client}))
 		server := v.ServerOf(to.server, to.client, to.uri)
 		if server == nil {
 			done()
 			continue
 		}
-		u.ending.Go(func() {
+		s.ending.Go(func() {
 			defer done()
 			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeWithin)
 			defer stop()
 			err := server.Unsubscribe(ctx, to.uri)
-			if slices.Contains(u.all(), to) { // a client has subscribed meanwhile
+			if slices.Contains(s.all(), to) { // a client has subscribed meanwhile
 				err = cmp.Or(err, server.Subscribe(ctx, to.uri))
 			}
 			if err != nil {
-				u.log.Debug("not unsubscribed", "uri", to.uri, "error", err)
+				s.log.Debug("not unsubscribed", "uri", to.uri, "error", err)
 			}
 		})
 	}
@@ -198,15 +194,24 @@ const (
 	unsubscribeWithin = 5 * time.Second
 )
 
+// updates tells clients of changes of resources.
+type updates struct {
+	*subscriptions
+	offers *current.Offers
+	sdk    *mcp.Server
+	// reporting is the server that has reported the change of which clients are being notified.
+	reporting atomic.Pointer[mcpclient.Source]
+}
+
 // changed notifies the clients that have subscribed to a resource of a server, each under
-// the spelling of its URI that it has subscribed to.
+// the spelling of its URI that it has subscribed to. The SDK notifies all of them, each by [updates.dropDenied].
 func (u *updates) changed(ctx context.Context, server *mcpclient.Source, changed string) {
 	u.reporting.Store(server) // until the SDK has notified all
 	told := map[string]bool{}
 	for _, to := range u.all() {
 		if to.server == server.Info().Name && !told[to.uri] && uri.Canonical(to.uri) == uri.Canonical(changed) {
 			told[to.uri] = true
-			u.send(ctx, to.uri)
+			_ = u.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: to.uri})
 		}
 	}
 }
@@ -218,7 +223,7 @@ func (u *updates) mayReceive(ctx context.Context, server *mcpclient.Source, uri 
 		if !o.Has(server) {
 			continue
 		}
-		if who := u.subscriber(subscribed{uri, server.Info().Name, o.ClientOf(server)}, session); who != nil {
+		if who := u.callerOf(subscribed{uri, server.Info().Name, o.ClientOf(server)}, session); who != nil {
 			ctx := caller.With(ctx, who)
 			r, err := u.offers.ViewOf(ctx, o).Resource(ctx, uri)
 			return err == nil && r.Server == server

@@ -46,8 +46,17 @@ func (i Identity) AnyToken() Identity {
 // Account is what sessions, and states of requests, belong to: a name and a profile.
 func (i Identity) Account() string { return i.Name + "\x00" + i.Profile }
 
-// Scoped reports whether scopes may limit what the sender can do.
-func (i Identity) Scoped() bool { return i.under != nil }
+// Caller returns the caller of calls that an identity makes.
+func (i Identity) Caller() *caller.Caller {
+	who := &caller.Caller{Name: i.Name, Groups: i.Groups, Profile: i.Profile}
+	if i.Name != caller.Stdio && i.Name != caller.Local {
+		who.Token = i.Name
+	}
+	if i.under != nil {
+		who.Scopes = append([]string{}, i.Scopes...)
+	}
+	return who
+}
 
 type identityKey struct{}
 

@@ -28,7 +28,7 @@ func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 	switch p := req.GetParams().(type) {
 	case *mcp.ListToolsParams:
 		tools, next, err := pageOf(v.tools, orZero(p).Cursor, func(d *Declaration) string { return d.Name })
-		page := &listedTools{Cacheable: cacheable, NextCursor: next, Tools: []json.RawMessage{}}
+		page := &listedTools{mcp.ListToolsResult{Cacheable: cacheable, NextCursor: next}, []json.RawMessage{}}
 		for _, t := range v.permitted(ctx, tools) {
 			page.Tools = append(page.Tools, t.Raw)
 		}
@@ -98,23 +98,11 @@ func pageOf[T any](all []T, cursor string, key func(T) string) (page []T, next s
 	return all, next, nil
 }
 
-// Result is part of the results that this server makes itself. The SDK sets the resultType of its own results
-// alone.
-type Result struct {
-	mcp.ResultBase
-	Type string `json:"resultType,omitempty"` // revisions before 2026-07-28 do not have it
-}
-
-// Complete says that the client does not have to answer questions first.
-func (r *Result) Complete() { r.Type = "complete" }
-
 // listedTools is a page of tools/list. The tools are written as they were declared, because the SDK's type
 // does not have all their fields.
 type listedTools struct {
-	Result
-	mcp.Cacheable
-	NextCursor string            `json:"nextCursor,omitempty"`
-	Tools      []json.RawMessage `json:"tools"`
+	mcp.ListToolsResult
+	Tools []json.RawMessage `json:"tools"`
 }
 
 // Digest is the same for equal lists.

@@ -98,7 +98,7 @@ func (o *Offer) readOfferings(ctx context.Context, offers func(server string) bo
 			continue
 		}
 		if ask {
-			l.ask(ctx, server, o.noteFailure)
+			o.ask(ctx, server, &l)
 		}
 		one := &offering{server: server, name: info.Name, known: known || ask, exact: map[string]*Resource{}}
 		o.offerings = append(o.offerings, one)
@@ -259,17 +259,17 @@ func (r *Resource) ownedAs(server string) owner.Offer {
 
 // ask asks a server for its prompts and resources. Lists that it fails to return stay as
 // they were.
-func (l *listed) ask(ctx context.Context, server *mcpclient.Source, note func(*mcpclient.Source, error)) {
+func (o *Offer) ask(ctx context.Context, server *mcpclient.Source, l *listed) {
 	prompts, _, err := server.Prompts(ctx)
 	if err == nil {
 		l.prompts = prompts
 	}
-	note(server, err)
+	o.noteFailure(server, err)
 	resources, templates, _, err := server.Resources(ctx)
 	if err == nil {
 		l.resources, l.templates = resources, templates
 	}
-	note(server, err)
+	o.noteFailure(server, err)
 }
 
 // noteFailure warns about a server's prompts or resources that cannot be offered.

@@ -38,24 +38,22 @@ func (v *View) Prompt(ctx context.Context, name string) (*Prompt, error) {
 // shown is what a caller is offered to read of the servers of its view.
 type shown struct {
 	*View
-	ctx       context.Context
 	offerings []*offering
+	// permits reports whether the rules let the caller know of a server's resource or template.
+	permits func(server, uri string) bool
 }
 
 // shown returns what the caller of ctx is offered to read.
 func (v *View) shown(ctx context.Context) *shown {
-	out := &shown{View: v, ctx: ctx}
+	out := &shown{View: v, permits: func(server, uri string) bool {
+		return v.permit(ctx, engine.Offer{Server: server, URI: uri}) == nil
+	}}
 	for _, one := range v.offerings {
 		if v.profile.showsServer(one.name) {
 			out.offerings = append(out.offerings, one)
 		}
 	}
 	return out
-}
-
-// permits reports whether the rules let the caller know of a server's resource or template.
-func (s *shown) permits(server, uri string) bool {
-	return s.permit(s.ctx, engine.Offer{Server: server, URI: uri}) == nil
 }
 
 // since returns when, compared with others, a resource or a template of a server was first seen there.

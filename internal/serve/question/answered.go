@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/state"
-	"github.com/toolreg/toolreg/internal/store"
 )
 
 const (
@@ -25,10 +24,8 @@ const (
 // that each is answered only once. Create it with [newAnsweredStates]. It is safe for
 // concurrent use.
 type answeredStates struct {
-	store  *store.Store // used in place of dir unless it is nil
-	holder string       // the id of this replica in the store
-	dir    *state.Dir
-	warn   func(error)
+	Options
+	holder string // the id of this replica in the store
 
 	mu      sync.Mutex
 	byOwner map[string]map[string]time.Time // when the state expires, by ID
@@ -40,13 +37,7 @@ type answeredStates struct {
 // which questions were answered in a store or, if that is nil, in a folder; if both are nil,
 // each process knows only its own. Warn is called at most once, if the folder cannot be used.
 func newAnsweredStates(o Options, holder string) *answeredStates {
-	return &answeredStates{
-		store:   o.Store,
-		holder:  holder,
-		dir:     o.Answered,
-		warn:    o.Warn,
-		byOwner: map[string]map[string]time.Time{},
-	}
+	return &answeredStates{Options: o, holder: holder, byOwner: map[string]map[string]time.Time{}}
 }
 
 var (
@@ -59,13 +50,13 @@ var (
 // Asked records that a question can be answered, so that it can be recorded once that it was.
 // It returns an error if it cannot.
 func (a *answeredStates) Asked(ctx context.Context, id string) error {
-	if a.store == nil {
+	if a.Store == nil {
 		return nil
 	}
-	if err := a.store.Put(ctx, waitingKind, id, []byte(a.holder), AnswerTime+sweepEvery); err != nil {
+	if err := a.Store.Put(ctx, waitingKind, id, []byte(a.holder), AnswerTime+sweepEvery); err != nil {
 		return err
 	}
-	return a.store.Offer(ctx, questionKind, id, nil, AnswerTime+sweepEvery)
+	return a.Store.Offer(ctx, questionKind, id, nil, AnswerTime+sweepEvery)
 }
 
 const (
@@ -74,15 +65,6 @@ const (
 	// waitingKind is the kind of values that say where a call waits for the answer to a question.
 	waitingKind = "waiting"
 )
-
-// Holder returns the id of the process that has asked a question. It returns "" if the store does not know.
-func (a *answeredStates) Holder(ctx context.Context, id string) string {
-	v, err := a.store.Get(ctx, waitingKind, id)
-	if err != nil || !v.Exists() {
-		return ""
-	}
-	return string(v.Data)
-}
 
 // Claim records that a question is being answered. It returns [errAnswered] if the
 // question was already answered in this process, or another error if the owner has
@@ -116,17 +98,17 @@ func (a *answeredStates) Release(owner, id string) {
 // Record makes a claim visible to the other processes. It returns [errAnswered] or [errVoid]
 // if one of them may have been first, and a *store.UnavailableError if that cannot be told.
 func (a *answeredStates) Record(ctx context.Context, id string) error {
-	if a.store != nil {
-		v, err := a.store.Take(ctx, questionKind, id)
+	if a.Store != nil {
+		v, err := a.Store.Take(ctx, questionKind, id)
 		if err == nil && !v.Exists() {
 			return errVoid
 		}
 		return err
 	}
-	if a.dir == nil {
+	if a.Answered == nil {
 		return nil
 	}
-	file, err := a.dir.Create(id)
+	file, err := a.Answered.Create(id)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return errAnswered
@@ -140,10 +122,10 @@ func (a *answeredStates) Record(ctx context.Context, id string) error {
 
 // Taken reports whether the folder says that another process has taken the answer to a question.
 func (a *answeredStates) Taken(id string) bool {
-	if a.store != nil || a.dir == nil {
+	if a.Store != nil || a.Answered == nil {
 		return false
 	}
-	_, err := a.dir.Read(id)
+	_, err := a.Answered.Read(id)
 	return err == nil && !a.claimed(id) // this process claims before it records
 }
 
@@ -165,8 +147,8 @@ func (a *answeredStates) Has(ctx context.Context, id string) bool {
 	if a.claimed(id) {
 		return true
 	}
-	if a.store != nil {
-		v, err := a.store.Look(ctx, questionKind, id)
+	if a.Store != nil {
+		v, err := a.Store.Look(ctx, questionKind, id)
 		return err == nil && !v.Exists()
 	}
 	return a.Taken(id)
@@ -179,7 +161,7 @@ func (a *answeredStates) report(err error) {
 	a.failed = true
 	a.mu.Unlock()
 	if first {
-		a.warn(err)
+		a.Warn(err)
 	}
 }
 
@@ -197,7 +179,7 @@ func (a *answeredStates) sweep(now time.Time) {
 		}
 	}
 	a.mu.Unlock()
-	if due && a.dir != nil {
-		_ = a.dir.Sweep(now, state.Bounds{Age: AnswerTime}) // the next one tries again
+	if due && a.Answered != nil {
+		_ = a.Answered.Sweep(now, state.Bounds{Age: AnswerTime}) // the next one tries again
 	}
 }

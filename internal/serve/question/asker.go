@@ -72,20 +72,18 @@ func (a Asker) waits(ctx context.Context, about, id string, asked bool) {
 }
 
 // Confirmer implements [engine.Asker].
-func (a Asker) Confirmer() exec.Confirmer { return confirmer{a} }
-
-type confirmer struct{ Asker }
+func (a Asker) Confirmer() exec.Confirmer { return a }
 
 // answerOnce is the answer for [exec.WordYes] in the forms of earlier versions, which clients may still send.
 const answerOnce = "once"
 
 // Turn implements exec.Confirmer. Questions need not take turns, because each client has
 // its own user.
-func (confirmer) Turn() func() { return func() {} }
+func (Asker) Turn() func() { return func() {} }
 
 // Confirm implements exec.Confirmer. If nobody can be asked, the error says what would
 // allow the call.
-func (a confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
+func (a Asker) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	c := From(ctx)
 	again := len(q.Denied) > 0 // a client that continues the call after the answer would begin it anew
 	asked := c != nil && c.canFill() && !again
@@ -113,7 +111,7 @@ func (a confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, e
 			return q.Elsewhere(ctx, func(id string) { a.waits(ctx, q.Tool.Name, id, asked) }, first)
 		}
 	}
-	return firstAnswer(ctx, a.Asker, asked, client, console, kept)
+	return firstAnswer(ctx, a, asked, client, console, kept)
 }
 
 // confirm asks the client's user whether a call may run.

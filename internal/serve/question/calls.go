@@ -37,7 +37,6 @@ const (
 type Turn struct {
 	Method, Name string
 	Params       []byte // the part that is the same when it is sent again
-	Progress     any    // the client's token for progress
 	State        string
 	Answers      mcp.InputResponseMap
 }
@@ -130,9 +129,7 @@ func (t *Turn) digest() requestDigest {
 // answers; run does the work. It returns the result of run, or what to ask the client
 // first, or the *Call if it goes on as a task.
 func (s *Calls) Make(ctx context.Context, t Turn, run func(context.Context) (any, error)) (any, *Asked, error) {
-	c := From(ctx)
-	c.progress = t.Progress
-	if !c.Modern {
+	if !From(ctx).Modern {
 		v, err := run(ctx)
 		return v, nil, err
 	}
@@ -146,8 +143,8 @@ func (s *Calls) Make(ctx context.Context, t Turn, run func(context.Context) (any
 	return s.next(ctx, w)
 }
 
-// Start runs a request. given holds the client's answers to another process. It is nil for a
-// new request.
+// Start runs a request, within which its client is asked by way of the call. given holds the client's answers to
+// another process. It is nil for a new request.
 func (s *Calls) Start(ctx context.Context, t Turn, given *earlierAnswers,
 	run func(context.Context) (any, error)) *Call {
 	c := From(ctx)
@@ -156,8 +153,10 @@ func (s *Calls) Start(ctx context.Context, t Turn, given *earlierAnswers,
 		owner: c.From.Account(), request: t.digest(), questions: make(chan Question),
 		done: make(chan Outcome, 1), Cancel: cancel, given: given, task: make(chan struct{}),
 	}
-	c.call = w
 	w.carrier.Store(c)
+	who, within := *caller.From(ctx), *c
+	within.call, who.Peer = w, &within
+	ctx = caller.With(ctx, &who)
 	go func() {
 		defer cancel(nil)
 		v, err := run(ctx)
@@ -288,7 +287,13 @@ func (s *Calls) QuestionOf(sealed, account string) string {
 
 // Holder returns the id of the process where a call waits for the answer to a question, as the store
 // knows it. It returns "" if it does not.
-func (s *Calls) Holder(ctx context.Context, id string) string { return s.answered.Holder(ctx, id) }
+func (s *Calls) Holder(ctx context.Context, id string) string {
+	v, err := s.answered.Store.Get(ctx, waitingKind, id)
+	if err != nil || !v.Exists() {
+		return ""
+	}
+	return string(v.Data)
+}
 
 // park stores a call until its client answers, and returns what to ask the client.
 func (s *Calls) park(ctx context.Context, w *Call) (*Asked, error) {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -37,11 +38,10 @@ type Client struct {
 	Revision string
 	Modern   bool
 	Request  context.Context // context of its request; notifications sent with it belong to the request
-	call     *Call
-	console  bool // people at the console are asked too
-	// progress is the progress token of its request. It is nil if it did not ask for progress.
-	progress any
-	out      outbox
+	call     *Call           // within which the client is asked, see [Calls.Start]
+	console  bool            // people at the console are asked too
+	progress any             // the progress token of its request. It is nil if it did not ask for progress
+	out      *outbox
 	open     *transport.Calls // counts the open questions to people; may be nil
 	// closed is closed when no more answers are read from the client on stdin. It is nil for
 	// other clients.
@@ -58,8 +58,9 @@ func From(ctx context.Context) *Client {
 	return nil
 }
 
-// Sender describes the sender of a request.
+// Sender is a request that describes its sender.
 type Sender interface {
+	mcp.Request
 	ProtocolVersion() string
 	ClientInfo() *mcp.Implementation
 	ClientCapabilities() *mcp.ClientCapabilities
@@ -75,19 +76,23 @@ type Clients struct {
 }
 
 // With returns a context for the request of a client.
-func (o *Clients) With(ctx context.Context, from auth.Identity,
-	session *mcp.ServerSession, req Sender) context.Context {
+func (o *Clients) With(ctx context.Context, from auth.Identity, req Sender) context.Context {
+	session, _ := req.GetSession().(*mcp.ServerSession) // that of a server
 	c := &Client{
 		From:     from,
 		Session:  session,
 		asking:   o.Asking,
 		Revision: req.ProtocolVersion(),
 		Request:  ctx,
+		out:      &outbox{},
 		open:     o.Open,
 		console:  o.Console,
 	}
 	if from.Name == caller.Stdio {
 		c.closed = o.Stopping
+	}
+	if p, ok := req.GetParams().(mcp.RequestParams); ok && !reflect.ValueOf(p).IsNil() {
+		c.progress = p.GetProgressToken()
 	}
 	c.Modern = c.Revision >= wire.FirstModern
 	// Over HTTP the session has what the client declared, even if it was created only for this request, which
@@ -106,21 +111,8 @@ func (o *Clients) With(ctx context.Context, from auth.Identity,
 	if c.asking == AskNobody {
 		c.can.Elicitation = nil
 	}
-	// each modern request has its own session
-	who := &caller.Caller{
-		ID:      session,
-		Name:    from.Name,
-		Groups:  from.Groups,
-		Profile: from.Profile,
-		Owner:   c.owner(),
-		Peer:    c,
-	}
-	if from.Name != caller.Stdio && from.Name != caller.Local {
-		who.Token = from.Name
-	}
-	if from.Scoped() {
-		who.Scopes = append([]string{}, from.Scopes...)
-	}
+	who := from.Caller()
+	who.ID, who.Owner, who.Peer = session, c.owner(), c // each modern request has its own session
 	if info != nil {
 		who.Client, who.Version = info.Name, info.Version
 	}
@@ -135,7 +127,7 @@ type Remote interface {
 // WithRemote returns a context for a request of a client that is at another process.
 func WithRemote(ctx context.Context, from auth.Identity, revision string, by Remote) context.Context {
 	return caller.With(ctx,
-		&caller.Caller{Peer: &Client{From: from, Revision: revision, Modern: revision >= wire.FirstModern, remote: by}})
+		&caller.Caller{Peer: &Client{From: from, Revision: revision, Modern: revision >= wire.FirstModern, out: &outbox{}, remote: by}})
 }
 
 // Capabilities implements [caller.Peer]: what the client declared, and what people at the console

@@ -24,7 +24,7 @@ func TestClientIsNotAskedToLeaveTheSandbox(t *testing.T) {
 	c := &Client{can: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}}
 	ctx := caller.With(t.Context(), &caller.Caller{Peer: c})
 	q := exec.Question{Tool: &registry.Tool{}, Denied: []string{"reading /x"}, Choices: []exec.Choice{exec.Yes, exec.No}}
-	if answer, err := (confirmer{}).Confirm(ctx, q); answer.Choice != exec.No || err != nil {
+	if answer, err := (Asker{}).Confirm(ctx, q); answer.Choice != exec.No || err != nil {
 		t.Errorf("%v, %v", answer, err)
 	}
 }

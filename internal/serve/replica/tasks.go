@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -93,8 +92,8 @@ func (r *Replica) askPeer(ctx context.Context, c *question.Client, to cluster.Pe
 		case event.Error != nil:
 			return nil, event.Error
 		case event.Result != nil:
-			result := &peerResult{}
-			return result, json.Unmarshal(event.Result, &result.members)
+			result := &task.Raw{}
+			return result, json.Unmarshal(event.Result, result)
 		}
 		settle()
 		until, cancel := context.WithCancel(c.Request)
@@ -134,25 +133,6 @@ func (r *Replica) post(ctx context.Context, to cluster.Peer, path string, from a
 		return nil, errInterrupted
 	}
 	return answer, err
-}
-
-// peerResult is the result that another replica has sent.
-type peerResult struct {
-	mcp.ResultBase
-	members map[string]json.RawMessage
-}
-
-// MarshalJSON implements json.Marshaler.
-func (p *peerResult) MarshalJSON() ([]byte, error) {
-	all := maps.Clone(p.members)
-	if len(p.Meta) > 0 {
-		meta, err := json.Marshal(p.Meta)
-		if err != nil {
-			return nil, err
-		}
-		all["_meta"] = meta
-	}
-	return json.Marshal(all)
 }
 
 // aboutTask answers a request about a task that arrived at another replica. It reports false, and does

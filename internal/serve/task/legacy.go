@@ -199,34 +199,45 @@ func (r *Run) related(meta mcp.Meta) mcp.Meta {
 	return out
 }
 
-// legacyResult returns the result of the call when it is over.
+// legacyResult returns the result of the call when it is over. It names the task.
 func (r *Run) legacyResult() (mcp.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.value != nil:
-		return &relatedResult{task: r}, nil
+		out := &Raw{}
+		err := json.Unmarshal(r.value, out)
+		out.Meta = r.related(out.Meta)
+		return out, err
 	case r.failed != nil:
 		return nil, r.failed
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the task was canceled"}
 }
 
-// relatedResult is the result of the call of a task, and names the task.
-type relatedResult struct {
+// Raw is a result as JSON, of which only the metadata can be changed.
+type Raw struct {
 	mcp.ResultBase
-	task *Run
+	members map[string]json.RawMessage
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Raw) UnmarshalJSON(data []byte) error {
+	err := json.Unmarshal(data, &r.members)
+	r.Meta = transport.MetaOf(r.members["_meta"])
+	return err
 }
 
 // MarshalJSON implements json.Marshaler.
-func (r *relatedResult) MarshalJSON() ([]byte, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(r.task.value, &all); err != nil {
-		return nil, err
-	}
-	var err error
-	if all["_meta"], err = json.Marshal(r.task.related(transport.MetaOf(all["_meta"]))); err != nil {
-		return nil, err
+func (r *Raw) MarshalJSON() ([]byte, error) {
+	all := map[string]json.RawMessage{}
+	maps.Copy(all, r.members)
+	if len(r.Meta) > 0 {
+		meta, err := json.Marshal(r.Meta)
+		if err != nil {
+			return nil, err
+		}
+		all["_meta"] = meta
 	}
 	return json.Marshal(all)
 }

@@ -90,21 +90,11 @@ func checkMessage(message json.RawMessage) error {
 			seen[name] = true
 		}
 	}
-	return checkID(message)
-}
-
-var errID = errors.New("the id of a request must be a string, or an integer between -(2^53-1) and 2^53-1")
-
-// checkID returns an error if a message is a request whose id the SDK would change: it
-// reads ids as float64 and drops fractions, so the response would have another id.
-func checkID(message json.RawMessage) error {
-	const most = 1<<53 - 1
-	id := jsonx.Get(message, "id")
-	if jsonx.KindOf(id) != jsonx.Number || jsonx.Get(message, "method") == nil {
-		return nil
-	}
-	if n, err := strconv.ParseInt(string(id), 10, 64); err != nil || n < -most || n > most {
-		return errID
+	const most = 1<<53 - 1 // the SDK reads ids as float64 and drops fractions, so the response would have another id
+	if id := jsonx.Get(message, "id"); jsonx.KindOf(id) == jsonx.Number && jsonx.Get(message, "method") != nil {
+		if n, err := strconv.ParseInt(string(id), 10, 64); err != nil || n < -most || n > most {
+			return errors.New("the id of a request must be a string, or an integer between -(2^53-1) and 2^53-1")
+		}
 	}
 	return nil
 }

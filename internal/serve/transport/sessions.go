@@ -133,8 +133,7 @@ func (s *Sessions) Request(id string, from auth.Identity, stream bool) (done fun
 	}, true
 }
 
-// call returns a context for a call that is canceled at the end of the session. The caller calls done
-// at the end of the call.
+// call is [Sessions.Call] without a request.
 func (s *Sessions) call(ctx context.Context, id string) (_ context.Context, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

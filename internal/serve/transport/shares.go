@@ -13,13 +13,7 @@ type shares struct {
 	of  map[string]int // by the name of the token
 }
 
-// All returns how many there are.
-func (s *shares) All() int { return s.all }
-
-// Of returns how many a token has.
-func (s *shares) Of(name string) int { return s.of[name] }
-
-// Room reports whether a token may have one more if most is the limit for all tokens; 0
+// Room reports whether a token may have one more if most is the limit for all tokens. Zero
 // means no limit. A tenth of most is reserved for the other tokens.
 func (s *shares) Room(name string, most int) bool {
 	return most <= 0 || s.all < most && s.of[name] < most-most/10
@@ -57,17 +51,17 @@ type Calls struct {
 	held shares
 }
 
-// Add counts a call of a token unless the limit of one token, or that of all, is reached; 0
+// Add counts a call of a token unless the limit of one token, or that of all, is reached. Zero
 // means no limit.
 func (r *Calls) Add(token string, limit int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case limit > 0 && r.held.Of(token) >= limit:
+	case limit > 0 && r.held.of[token] >= limit:
 		return fmt.Errorf("%d calls with this token are running (serve.maxCalls); wait for one of them to end", limit)
-	case limit > 0 && r.held.All() >= limit*clientsAtOnce:
+	case limit > 0 && r.held.all >= limit*clientsAtOnce:
 		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end",
-			r.held.All(), clientsAtOnce)
+			r.held.all, clientsAtOnce)
 	}
 	r.held.Add(token)
 	return nil

@@ -31,10 +31,10 @@ type Stdio struct {
 // Connect implements mcp.Transport.
 func (t *Stdio) Connect(context.Context) (mcp.Connection, error) {
 	c := &stdioConn{
-		out: t.Out, drain: t.Drain, ended: t.Ended, stop: t.Stop, answered: make(chan struct{}, 1),
+		Stdio: t, answered: make(chan struct{}, 1),
 		lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{},
 	}
-	go c.readLines(t.In)
+	go c.readLines()
 	return c, nil
 }
 
@@ -44,10 +44,7 @@ type line struct {
 }
 
 type stdioConn struct {
-	out      io.Writer
-	drain    time.Duration
-	ended    func()
-	stop     <-chan struct{} // closed when no more messages are read
+	*Stdio
 	lines    chan line
 	closed   chan struct{}
 	once     sync.Once
@@ -59,8 +56,8 @@ type stdioConn struct {
 }
 
 // readLines passes lines on until the input ends.
-func (c *stdioConn) readLines(in io.Reader) {
-	lines := jsonx.NewStream(in, maxLine)
+func (c *stdioConn) readLines() {
+	lines := jsonx.NewStream(c.In, maxLine)
 	for {
 		data, err := lines.Next()
 		select {
@@ -110,7 +107,7 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 	var l line
 	select {
 	case l = <-c.lines:
-	case <-c.stop:
+	case <-c.Stop:
 		l.err = ErrStopped
 	case <-c.closed:
 		return io.EOF
@@ -122,8 +119,8 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 		c.refuse(nil, fmt.Errorf("the line is longer than %d MiB", maxLine>>20))
 		return c.nextLine(ctx)
 	case l.err != nil:
-		c.ended()
-		giveUp := c.stop
+		c.Ended()
+		giveUp := c.Stop
 		if !errors.Is(l.err, io.EOF) {
 			giveUp = nil // the client waits for the answers
 		}
@@ -140,7 +137,7 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 // awaitAnswers waits for a limited time, or until giveUp is closed, until all requests
 // except canceled ones are answered.
 func (c *stdioConn) awaitAnswers(ctx context.Context, giveUp <-chan struct{}) {
-	limit := time.After(c.drain)
+	limit := time.After(c.Drain)
 	for c.unanswered() {
 		select {
 		case <-c.answered:
@@ -180,7 +177,7 @@ func (c *stdioConn) refuse(data []byte, err error) {
 	message, _ := json.Marshal(fmt.Sprintf("not a JSON-RPC 2.0 message: %v", err))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = fmt.Fprintf(c.out, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, message)
+	_, _ = fmt.Fprintf(c.Out, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, message)
 }
 
 // received keeps track of requests, because canceled ones are not answered.
@@ -225,7 +222,7 @@ func (c *stdioConn) Write(_ context.Context, m jsonrpc.Message) error {
 			return nil
 		}
 	}
-	_, err = c.out.Write(append(data, '\n'))
+	_, err = c.Out.Write(append(data, '\n'))
 	return err
 }
 

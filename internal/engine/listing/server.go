@@ -40,14 +40,8 @@ func (l *Server) keyOf(ctx context.Context, files bool) (string, error) {
 	}
 	root := l.store.opts.Settings.ProjectRoot
 	k := cache.NewKey("server", l.store.opts.Version, root, l.store.opts.Settings.Workspace,
-		s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
+		s.Name, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
 		fmt.Sprint(s.InheritEnv, l.store.opts.Settings.StartsOutside(s), l.store.opts.Settings.Limits))
-	k.Add(s.Args...)
-	var given []string
-	for _, p := range s.Env {
-		k.Add("env", p.Name, p.Value)
-		given = append(given, p.Name+"="+p.Value)
-	}
 	for _, p := range s.Headers {
 		k.Add("header", p.Name, p.Value)
 	}
@@ -55,7 +49,8 @@ func (l *Server) keyOf(ctx context.Context, files bool) (string, error) {
 		return k.String(), nil
 	}
 	p := cache.Program{Root: root, Dir: values.Folder(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
-		Env: values.Environment(process.ChildEnviron(l.store.opts.Environ), s.Env, s.InheritEnv), Given: given}
+		Env:   values.Environment(process.ChildEnviron(l.store.opts.Environ), s.Env, s.InheritEnv),
+		Given: values.Pairs(s.Env)}
 	err = k.AddProgram(p)
 	if err == nil && files {
 		err = k.AddFiles(p)

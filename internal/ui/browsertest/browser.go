@@ -24,7 +24,7 @@ const (
 var flags = []string{
 	"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--allow-file-access-from-files",
 	"--remote-debugging-pipe", "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check",
-	"--disable-breakpad", "--disable-crashpad-for-testing", "--disable-background-networking", "--disable-component-update",
+	"--disable-breakpad", "--disable-background-networking", "--disable-component-update",
 	"--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-field-trial-config",
 	"--metrics-recording-only", "--password-store=basic", "--use-mock-keychain", "--disable-hang-monitor",
 	"--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",

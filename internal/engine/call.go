@@ -253,8 +253,8 @@ func (e *OfferDenied) Error() string {
 	return fmt.Sprintf("%s is not allowed: %s (%s)", e.Offer, e.Reason, e.Origin)
 }
 
-// Check returns why the caller of ctx may not use a prompt or a resource; nil if it may.
-func (r *OfferRules) Check(ctx context.Context, o Offer) *OfferDenied {
+// Check returns an [*OfferDenied] if the caller of ctx may not use a prompt or a resource.
+func (r *OfferRules) Check(ctx context.Context, o Offer) error {
 	v := r.policy.DecideOffer(ctx, policy.Offer(o))
 	if v.Decision != policy.Deny {
 		return nil

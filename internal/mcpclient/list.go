@@ -230,8 +230,8 @@ func (s *Source) ReadResource(ctx context.Context, uri string, progress func(reg
 
 // Message is one message of a prompt.
 type Message struct {
-	Role    string           // user or assistant
-	Content registry.Content // unknown content has its JSON text
+	Role    string           `json:"role"`    // user or assistant
+	Content registry.Content `json:"content"` // unknown content has its JSON text
 }
 
 // Filled is a prompt with its arguments filled in.

@@ -243,6 +243,16 @@ func protocolError(err error) *jsonrpc.Error {
 	return refused
 }
 
+// ownResult is part of the results that this server makes itself. The SDK sets the resultType of its own types
+// alone.
+type ownResult struct {
+	mcp.ResultBase
+	Type string `json:"resultType,omitempty"` // revisions before 2026-07-28 do not have it
+}
+
+// complete says that the client does not have to answer questions first.
+func (r *ownResult) complete() { r.Type = "complete" }
+
 // callResult is the result of a call.
 type callResult struct {
 	ownResult

@@ -84,7 +84,8 @@ func (h *HTTP) Drain(ctx context.Context) int {
 // busy reports whether requests or tasks are running, or calls wait whose answers arrive through
 // other replicas and that none of them can run again.
 func (h *HTTP) busy() bool {
-	return h.endpoint.calls.Load() > 0 || h.server.tasks.Running() > 0 || h.server.replica != nil && h.server.states.OnlyHere("")
+	return h.endpoint.calls.Load() > 0 || h.server.tasks.Running() > 0 ||
+		h.server.replica != nil && h.server.states.OnlyHere("")
 }
 
 // wait waits until no request and no task is running, or ctx is done, and returns how many

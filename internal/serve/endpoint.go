@@ -37,7 +37,8 @@ import (
 type endpoint struct {
 	entry
 	server      *Server
-	opts        HTTPOptions
+	oauth       *auth.OAuth  // nil unless clients have access tokens
+	loopback    bool         // only this machine can reach the address
 	running     auth.Running // all requests
 	calls       atomic.Int64 // the number of messages that are handled
 	draining    atomic.Bool  // new messages are refused
@@ -95,8 +96,8 @@ func (e *endpoint) sender(r *http.Request, profile string) (auth.Identity, error
 // this machine can reach it, that of the request. Otherwise it returns "", because a client could
 // name another host, which would get the codes of logins.
 func (e *endpoint) baseOf(r *http.Request) string {
-	if e.opts.OAuth != nil {
-		if base, ok := strings.CutSuffix(e.opts.OAuth.Settings().Audience.Value, auth.Endpoint); ok {
+	if e.oauth != nil {
+		if base, ok := strings.CutSuffix(e.oauth.Settings().Audience.Value, auth.Endpoint); ok {
 			return base
 		}
 		return ""
@@ -104,7 +105,7 @@ func (e *endpoint) baseOf(r *http.Request) string {
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	host, port, err := net.SplitHostPort(r.Host)
 	switch {
-	case !e.opts.Loopback || !ok || err != nil || port != strconv.Itoa(at.Port):
+	case !e.loopback || !ok || err != nil || port != strconv.Itoa(at.Port):
 		return ""
 	case !strings.EqualFold(host, "localhost") && !at.IP.Equal(net.ParseIP(host)):
 		// Another program may listen at 127.0.0.2.
@@ -184,8 +185,7 @@ func checkBegun(in *transport.Inbound) error {
 // checkScopes returns an error if a message calls tools for which its token lacks a scope (serve.oauth.scopes).
 // Calls within a call, such as those of scripts, are checked when they are made, see package caller.
 func (e *endpoint) checkScopes(in *transport.Inbound) error {
-	o := e.opts.OAuth
-	if o == nil || len(o.Settings().Scopes) == 0 {
+	if e.oauth == nil || len(e.oauth.Settings().Scopes) == 0 {
 		return nil
 	}
 	for _, message := range transport.Messages(in.Body) {
@@ -195,7 +195,7 @@ func (e *endpoint) checkScopes(in *transport.Inbound) error {
 		params := jsonx.Get(message, "params")
 		name, _ := jsonx.Text(jsonx.Get(params, "name"))
 		spellings := spellings(in.R.Context(), e.server.offers, in.From, name, jsonx.Get(params, "arguments"))
-		if no := o.Permit(in.From, spellings...); no != nil {
+		if no := e.oauth.Permit(in.From, spellings...); no != nil {
 			return no
 		}
 	}

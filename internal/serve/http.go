@@ -64,8 +64,8 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 		e.tokens = opts.Tokens
 	}
 	h := &HTTP{entry: e, server: s, opts: opts, endpoint: endpoint{
-		entry: e, server: s, opts: opts, slots: transport.Slots{Processors: runtime.GOMAXPROCS(0)},
-		handlers: s.newHandlers(),
+		entry: e, server: s, oauth: opts.OAuth, loopback: opts.Loopback, handlers: s.newHandlers(),
+		slots: transport.Slots{Processors: runtime.GOMAXPROCS(0)},
 	}}
 	if opts.LoginPage != nil && e.tokens != nil {
 		h.logins = &loginPages{entry: e, logins: &s.logins, write: opts.LoginPage}
@@ -167,7 +167,10 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 		}
 		invalid := func(from auth.Identity) bool { _, ok := h.tokens.Renew(from); return !ok }
 		if h.console != nil {
-			h.console.visits.CancelOf(func(from auth.Identity) bool { now, ok := h.tokens.Renew(from); return !ok || !now.Console })
+			h.console.visits.CancelOf(func(from auth.Identity) bool {
+				now, ok := h.tokens.Renew(from)
+				return !ok || !now.Console
+			})
 		}
 		h.endpoint.running.CancelOf(invalid)
 		h.server.tasks.EndOf(func(from auth.Identity) bool { return invalid(from.AnyToken()) }, auth.ErrRevoked)

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
+	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // lists is what sessions know of the lists that they are offered, so that they are not told of
@@ -70,15 +71,8 @@ func (l *lists) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Requ
 	session := question.From(ctx).Session
 	l.follow(ctx, session, l.offers.For(caller.Token(ctx)))
 	defer l.forget(func(other *mcp.ServerSession) bool { return other == session })
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, stop := transport.Until(ctx, stopping, transport.ErrStopped)
+	defer stop()
 	return next(ctx, listenMethod, req)
 }
 

@@ -388,7 +388,7 @@ func TestBaseOf(t *testing.T) {
 		{"localhost", true, ""},
 		{"tools.example.com:80", false, ""},
 	} {
-		e := &endpoint{opts: HTTPOptions{Loopback: tt.loopback}}
+		e := &endpoint{loopback: tt.loopback}
 		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80})
 		r := (&http.Request{Host: tt.host}).WithContext(ctx)
 		if got := e.baseOf(r); got != tt.want {

@@ -88,8 +88,7 @@ func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 		}
 		out = append(out, one)
 	}
-	on, off, _ := o.Session.Servers.Named() // without a name there is no error
-	for _, server := range on {
+	for _, server := range o.Session.Servers.On() {
 		info := server.Info()
 		add(server, info.Name, info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin,
 			server.Settings().Optional)
@@ -98,7 +97,7 @@ func sourcesOf(ctx context.Context, o *offer.Offer) (out []sourceState) {
 		entry := api.Settings()
 		add(api, entry.Name, api.Info().State == openapi.Failed || api.NeedsLogin(ctx) != nil, entry.Optional)
 	}
-	for _, server := range off {
+	for _, server := range o.Session.Servers.Off {
 		out = append(out, sourceState{name: server.Source(), state: sourceDisabled, server: server.Name})
 	}
 	for _, report := range o.Registry.Reports() {

@@ -48,14 +48,8 @@ func notOffered(ctx context.Context, log *slog.Logger, v *offer.View, method str
 // promptResult is the result of prompts/get.
 type promptResult struct {
 	ownResult
-	Description string          `json:"description,omitempty"`
-	Messages    []promptMessage `json:"messages"`
-}
-
-// promptMessage is an [mcpclient.Message] in JSON.
-type promptMessage struct {
-	Role    string           `json:"role"`
-	Content registry.Content `json:"content"`
+	Description string              `json:"description,omitempty"`
+	Messages    []mcpclient.Message `json:"messages"`
 }
 
 // getPrompt has the server of a prompt, which is part of v, fill it in.
@@ -96,11 +90,8 @@ func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPrompt
 		return ask, nil
 	}
 	filled, _ := got.(mcpclient.Filled)
-	out := &promptResult{Description: filled.Description, Messages: []promptMessage{}}
-	for _, m := range filled.Messages {
-		out.Messages = append(out.Messages, promptMessage(m))
-	}
-	return out, nil
+	messages := append([]mcpclient.Message{}, filled.Messages...) // not null
+	return &promptResult{Description: filled.Description, Messages: messages}, nil
 }
 
 // readResult is the result of resources/read.
@@ -158,7 +149,7 @@ func (r *reads) readResource(ctx context.Context, v *offer.View, req *mcp.ReadRe
 			c.URI = name
 		}
 		if c.MIMEType == "" && from != nil { // nil if another request read it
-			c.MIMEType = from.MIMEType()
+			c.MIMEType = from.MIMEType
 		}
 	}
 	return out, nil

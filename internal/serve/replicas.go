@@ -34,8 +34,8 @@ func (h *HTTP) Join(ctx context.Context) (leave func(), err error) {
 // begin counts a request that another replica has forwarded until done is called, and waits for its turn.
 // The error says that its client is gone.
 func (e *endpoint) begin(in *transport.Inbound) (done func(), err error) {
-	if e.opts.OAuth != nil {
-		in.From = e.opts.OAuth.Vouched(in.From)
+	if e.oauth != nil {
+		in.From = e.oauth.Vouched(in.From)
 	}
 	ctx, over := e.running.Add(auth.With(in.R.Context(), in.From), in.From)
 	in.R = in.R.WithContext(ctx)

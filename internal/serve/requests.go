@@ -93,16 +93,6 @@ func (r *requests) handle(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// ownResult is part of the results that this server makes itself. The SDK sets the resultType of its own types
-// alone.
-type ownResult struct {
-	mcp.ResultBase
-	Type string `json:"resultType,omitempty"` // revisions before 2026-07-28 do not have it
-}
-
-// complete says that the client does not have to answer questions first.
-func (r *ownResult) complete() { r.Type = "complete" }
-
 // from returns the context of a request, with its sender as the caller.
 func (r *requests) from(ctx context.Context, req mcp.Request) context.Context {
 	sender, _ := req.(question.Sender) // all requests are

@@ -84,13 +84,16 @@ func (s *Servers) APIs(patterns ...string) []*openapi.Source {
 	return out
 }
 
+// On returns the MCP servers that are not turned off.
+func (s *Servers) On() []*mcpclient.Source { return slices.Concat(s.on, s.recorded) }
+
 // Named returns the MCP servers whose names match one of the patterns, or all
 // servers without patterns; those that are turned off, APIs too, are returned separately.
 // A pattern that matches neither a server nor an API is a *NoServerError. It starts no
 // server.
 func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []DisabledServer, err error) {
 	if len(patterns) == 0 {
-		return slices.Concat(s.on, s.recorded), s.Off, nil
+		return s.On(), s.Off, nil
 	}
 	for _, pattern := range patterns {
 		apis := s.APIs(pattern)
@@ -98,7 +101,7 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []Disab
 		for _, api := range apis {
 			s.listings.ForgetFailure(api.Name())
 		}
-		for _, server := range slices.Concat(s.on, s.recorded) {
+		for _, server := range s.On() {
 			if text.MatchName(pattern, server.Info().Name) {
 				matched = true
 				s.listings.ForgetFailure(server.Name()) // a named server is started even if it failed recently

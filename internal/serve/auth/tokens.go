@@ -40,7 +40,7 @@ func (h Hash) Is(other Hash) bool { return subtle.ConstantTimeCompare(h[:], othe
 // Tokens are the tokens of HTTP clients. Create them with [NewTokens] or [ReadTokens].
 // They are safe for concurrent use.
 type Tokens struct {
-	path string // "" if they are not from a file
+	path string // empty if they are not from a file
 	has  func(profile string) bool
 	warn func(error)
 
@@ -100,6 +100,9 @@ func noProfile(profile, name string) error {
 // refresh reads the file if it has changed. If it cannot be read, the tokens stay unchanged. If
 // it has none any more, all are taken back.
 func (t *Tokens) refresh() error {
+	if t.path == "" {
+		return nil
+	}
 	info, err := os.Stat(t.path)
 	if err != nil {
 		return fmt.Errorf("reading the tokens: %w", err)
@@ -235,10 +238,8 @@ func MakeToken(name string) (token, line string, err error) {
 func (t *Tokens) Find(_ context.Context, text, _ string) (Identity, *Rejection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.path != "" {
-		if err := t.refresh(); err != nil {
-			t.warn(err)
-		}
+	if err := t.refresh(); err != nil {
+		t.warn(err)
 	}
 	var from Identity
 	sum := HashOf(text)
@@ -258,9 +259,7 @@ func (t *Tokens) Find(_ context.Context, text, _ string) (Identity, *Rejection) 
 func (t *Tokens) Renew(from Identity) (Identity, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.path != "" {
-		_ = t.refresh()
-	}
+	_ = t.refresh()
 	now, ok := t.byName[from.Name]
 	return now.identity(from.Name), ok && now.isValid() && (from.Sum == Hash{} || from.Sum.Is(now.hash))
 }

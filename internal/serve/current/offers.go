@@ -108,8 +108,7 @@ func New(opts Options) *Offers {
 func (o *Offers) Load(ctx context.Context, from *engine.Session) error {
 	o.loading.Lock()
 	defer o.loading.Unlock()
-	servers, _, _ := from.Servers.Named() // without a name there is no error
-	o.changes.follow(servers)
+	o.changes.follow(from.Servers.On())
 	next, err := o.loadOffer(ctx, &held{session: from})
 	o.mu.Lock()
 	old, isFirst := o.common, o.life == nil
@@ -384,7 +383,7 @@ func (o *Offers) CloseUnused(gone func(owner any) bool) {
 	for _, one := range o.All() {
 		servers := one.OwnServers()
 		if one.Client == "" {
-			servers, _, _ = one.Servers.Named() // without a name there is no error
+			servers = one.Servers.On()
 		}
 		for _, server := range servers {
 			server.CloseIdle(idle, gone)

@@ -17,8 +17,7 @@ const maxInstructions = 8 << 10
 
 // readInstructions reads what the servers say to models. It warns about what is withheld.
 func (o *Offer) readInstructions() {
-	servers, _, _ := o.Servers.Named() // without a name there is no error
-	for _, one := range o.Session.Instructions(o.Registry, servers) {
+	for _, one := range o.Session.Instructions(o.Registry, o.Servers.On()) {
 		if f := one.Withheld; f != nil {
 			o.warn(registry.Diagnostic{
 				Severity: registry.SeverityWarning, Code: "instructions_withheld",

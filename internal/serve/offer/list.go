@@ -25,6 +25,7 @@ const pageSize = 1000
 // List answers a request for a list with what the caller of ctx is offered.
 func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 	cacheable := mcp.Cacheable{CacheScope: CacheScope}
+	uriOf := func(r *Resource) string { return r.URI }
 	switch p := req.GetParams().(type) {
 	case *mcp.ListToolsParams:
 		tools, next, err := pageOf(v.tools, orZero(p).Cursor, func(d *Declaration) string { return d.Name })
@@ -38,7 +39,7 @@ func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 		for _, name := range slices.Sorted(maps.Keys(v.prompts)) {
 			one := v.prompts[name]
 			if name == one.Declared && v.profile.showsServer(one.Server.Info().Name) &&
-				v.permit(ctx, one.Offer()) == nil {
+				v.Rules.Check(ctx, one.Offer()) == nil {
 				names = append(names, name)
 			}
 		}
@@ -52,14 +53,14 @@ func (v *View) List(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 		}
 		return page, err
 	case *mcp.ListResourcesParams:
-		all, next, err := pageOf(v.shown(ctx).listResources(false), orZero(p).Cursor, (*Resource).uri)
+		all, next, err := pageOf(v.shown(ctx).listResources(false), orZero(p).Cursor, uriOf)
 		page := &mcp.ListResourcesResult{Cacheable: cacheable, NextCursor: next, Resources: []*mcp.Resource{}}
 		for _, r := range all {
 			page.Resources = append(page.Resources, r.is)
 		}
 		return page, err
 	case *mcp.ListResourceTemplatesParams:
-		all, next, err := pageOf(v.shown(ctx).listResources(true), orZero(p).Cursor, (*Resource).uri)
+		all, next, err := pageOf(v.shown(ctx).listResources(true), orZero(p).Cursor, uriOf)
 		page := &mcp.ListResourceTemplatesResult{
 			Cacheable: cacheable, NextCursor: next, ResourceTemplates: []*mcp.ResourceTemplate{},
 		}
@@ -144,7 +145,7 @@ func (v *View) digest(kind string, tools []*Declaration) Digest {
 	case "resources":
 		for _, one := range v.offerings {
 			for _, r := range one.all() {
-				add(r.uri(), one.server, []any{r.is, r.like})
+				add(r.URI, one.server, []any{r.is, r.like})
 			}
 		}
 	}

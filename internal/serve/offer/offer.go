@@ -137,8 +137,9 @@ func (o *Offer) profilesInUse() []string {
 
 // OwnOf returns the servers of a client that are reached with its logins.
 func OwnOf(servers *sources.Servers) []*mcpclient.Source {
-	on, _, _ := servers.Named() // without a name there is no error
-	return slices.DeleteFunc(on, func(server *mcpclient.Source) bool { return !server.Settings().LoginPerClient() })
+	return slices.DeleteFunc(servers.On(), func(server *mcpclient.Source) bool {
+		return !server.Settings().LoginPerClient()
+	})
 }
 
 // OwnServers returns those of the offer for a client. It returns nil for that for all, in which the

@@ -53,34 +53,20 @@ func (p *Prompt) Offer() engine.Offer {
 
 // Resource is a resource of a server, or a template.
 type Resource struct {
-	Server  *mcpclient.Source
-	is      *mcp.Resource
-	like    *mcp.ResourceTemplate
-	matches func(uri string) bool // of a template
+	Server   *mcpclient.Source
+	URI      string // or the template
+	MIMEType string // that the contents have unless they say otherwise
+	is       *mcp.Resource
+	like     *mcp.ResourceTemplate
+	matches  func(uri string) bool // nil unless it is a template
 }
 
 // IsTemplate reports whether it is a template.
-func (r *Resource) IsTemplate() bool { return r.like != nil }
-
-// MIMEType returns the type that the contents have unless they say otherwise.
-func (r *Resource) MIMEType() string {
-	if r.like != nil {
-		return r.like.MIMEType
-	}
-	return r.is.MIMEType
-}
+func (r *Resource) IsTemplate() bool { return r.matches != nil }
 
 // Offer describes what is read under a URI for the policy.
 func (r *Resource) Offer(uri string) engine.Offer {
 	return engine.Offer{Server: r.Server.Info().Name, URI: uri}
-}
-
-// uri returns the URI of a resource, or a template.
-func (r *Resource) uri() string {
-	if r.like != nil {
-		return r.like.URITemplate
-	}
-	return r.is.URI
 }
 
 // readOfferings lists what the connected servers offer besides tools. Servers in earlier are asked only if
@@ -88,9 +74,8 @@ func (r *Resource) uri() string {
 // others.
 func (o *Offer) readOfferings(ctx context.Context, offers func(server string) bool,
 	earlier map[*mcpclient.Source]listed, again []registry.Source) {
-	servers, _, _ := o.Servers.Named() // without a name there is no error
 	var given []owner.Offer
-	for _, server := range servers {
+	for _, server := range o.Servers.On() {
 		info := server.Info()
 		l, known := earlier[server]
 		ask := info.State == mcpclient.StateConnected && (!known || slices.Contains(again, registry.Source(server)))
@@ -157,13 +142,13 @@ func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []o
 			continue
 		}
 		if _, twice := s.exact[r.URI]; is != nil && !twice {
-			s.exact[r.URI] = &Resource{Server: s.server, is: is}
+			s.exact[r.URI] = &Resource{Server: s.server, URI: is.URI, MIMEType: is.MIMEType, is: is}
 			given = append(given, owner.Offer{Server: s.name, URI: r.URI})
 		}
 	}
 	for _, t := range l.templates {
 		like := convert[mcp.ResourceTemplate](t)
-		same := func(other *Resource) bool { return other.uri() == t.URITemplate }
+		same := func(other *Resource) bool { return other.URI == t.URITemplate }
 		if like == nil || slices.ContainsFunc(s.templates, same) {
 			continue
 		}
@@ -172,7 +157,9 @@ func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []o
 			leftOut(like.URITemplate, err)
 			continue
 		}
-		s.templates = append(s.templates, &Resource{Server: s.server, like: like, matches: matches})
+		s.templates = append(s.templates, &Resource{
+			Server: s.server, URI: like.URITemplate, MIMEType: like.MIMEType, like: like, matches: matches,
+		})
 		given = append(given, owner.Offer{Server: s.name, Template: like.URITemplate})
 	}
 	return given
@@ -185,18 +172,16 @@ func (s *offering) remember(before []owner.Offer) {
 		listsNow[owner.Offer{Server: s.name, URI: uri.Canonical(u)}] = true
 	}
 	for _, t := range s.templates {
-		listsNow[owner.Offer{Server: s.name, Template: t.like.URITemplate}] = true
+		listsNow[owner.Offer{Server: s.name, Template: t.URI}] = true
 	}
 	for _, name := range before {
 		switch {
 		case listsNow[name]:
 		case name.URI != "":
-			s.before = append(s.before, &Resource{Server: s.server, is: &mcp.Resource{URI: name.URI}})
+			s.before = append(s.before, &Resource{Server: s.server, URI: name.URI})
 		case name.Template != "":
 			if matches, err := matcherOf(name.Template); err == nil {
-				s.before = append(s.before, &Resource{
-					Server: s.server, like: &mcp.ResourceTemplate{URITemplate: name.Template}, matches: matches,
-				})
+				s.before = append(s.before, &Resource{Server: s.server, URI: name.Template, matches: matches})
 			}
 		}
 	}
@@ -218,7 +203,7 @@ func (o *Offer) noteTaken() {
 	seen := map[string]string{} // the first server that lists a URI
 	for _, one := range o.offerings {
 		for _, r := range one.all() {
-			u := r.uri()
+			u := r.URI
 			has, _ := o.Session.OfferOwners.Owner(r.ownedAs(one.name))
 			first := seen[u]
 			if first == "" {
@@ -251,10 +236,10 @@ func (s *offering) all() []*Resource {
 
 // ownedAs returns the name by which the owner of a resource or a template is known.
 func (r *Resource) ownedAs(server string) owner.Offer {
-	if r.like != nil {
-		return owner.Offer{Server: server, Template: r.like.URITemplate}
+	if r.IsTemplate() {
+		return owner.Offer{Server: server, Template: r.URI}
 	}
-	return owner.Offer{Server: server, URI: uri.Canonical(r.is.URI)}
+	return owner.Offer{Server: server, URI: uri.Canonical(r.URI)}
 }
 
 // ask asks a server for its prompts and resources. Lists that it fails to return stay as

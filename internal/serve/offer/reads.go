@@ -16,15 +16,6 @@ import (
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
-// permit returns an [*engine.OfferDenied] if the policy denies a prompt or a resource to the caller of
-// ctx.
-func (o *Offer) permit(ctx context.Context, about engine.Offer) error {
-	if denied := o.Rules.Check(ctx, about); denied != nil {
-		return denied
-	}
-	return nil
-}
-
 // Prompt returns the prompt of a name that the caller of ctx is offered. The error is that of an unknown
 // prompt or, if a rule denies it, an [*engine.OfferDenied].
 func (v *View) Prompt(ctx context.Context, name string) (*Prompt, error) {
@@ -32,7 +23,7 @@ func (v *View) Prompt(ctx context.Context, name string) (*Prompt, error) {
 	if p == nil || !v.profile.showsServer(p.Server.Info().Name) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)}
 	}
-	return p, v.permit(ctx, p.Offer())
+	return p, v.Rules.Check(ctx, p.Offer())
 }
 
 // shown is what a caller is offered to read of the servers of its view.
@@ -46,7 +37,7 @@ type shown struct {
 // shown returns what the caller of ctx is offered to read.
 func (v *View) shown(ctx context.Context) *shown {
 	out := &shown{View: v, permits: func(server, uri string) bool {
-		return v.permit(ctx, engine.Offer{Server: server, URI: uri}) == nil
+		return v.Rules.Check(ctx, engine.Offer{Server: server, URI: uri}) == nil
 	}}
 	for _, one := range v.offerings {
 		if v.profile.showsServer(one.name) {
@@ -63,7 +54,7 @@ func (s *shown) since(server string, r *Resource) (since int, ok bool) {
 	switch {
 	case owner == server:
 		return since, true
-	case owner != "" && s.permits(owner, r.uri()) &&
+	case owner != "" && s.permits(owner, r.URI) &&
 		slices.ContainsFunc(s.offerings, func(one *offering) bool { return one.name == owner }):
 		return 0, false
 	}
@@ -77,21 +68,21 @@ func (s *shown) listResources(templates bool) []*Resource {
 	seen := map[string]bool{}
 	for _, one := range s.offerings {
 		for _, r := range one.all() {
-			if (r.like != nil) != templates || seen[r.uri()] || !s.permits(one.name, r.uri()) {
+			if r.IsTemplate() != templates || seen[r.URI] || !s.permits(one.name, r.URI) {
 				continue
 			}
 			if templates {
 				if _, ok := s.since(one.name, r); !ok {
 					continue
 				}
-			} else if read, _ := s.findResource(r.uri()); read != r {
+			} else if read, _ := s.findResource(r.URI); read != r {
 				continue
 			}
-			seen[r.uri()] = true
+			seen[r.URI] = true
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *Resource) int { return strings.Compare(a.uri(), b.uri()) })
+	slices.SortStableFunc(out, func(a, b *Resource) int { return strings.Compare(a.URI, b.URI) })
 	return out
 }
 
@@ -103,7 +94,7 @@ func (s *shown) findResource(u string) (found *Resource, from *offering) {
 	first, canonical := 0, uri.Canonical(u)
 	for _, one := range s.offerings {
 		try := func(r *Resource, listed bool) {
-			if !s.permits(one.name, r.uri()) {
+			if !s.permits(one.name, r.URI) {
 				return
 			}
 			since, ok := s.since(one.name, r)
@@ -123,7 +114,7 @@ func (s *shown) findResource(u string) (found *Resource, from *offering) {
 			}
 		}
 		for _, r := range one.before {
-			if r.is != nil && r.is.URI == canonical || r.like != nil && r.matches(u) {
+			if !r.IsTemplate() && r.URI == canonical || r.IsTemplate() && r.matches(u) {
 				try(r, false)
 			}
 		}
@@ -147,11 +138,11 @@ func (v *View) Resource(ctx context.Context, uri string) (*Resource, error) {
 		r = v.page(uri)
 	}
 	if r != nil {
-		return r, v.permit(ctx, r.Offer(uri))
+		return r, v.Rules.Check(ctx, r.Offer(uri))
 	}
 	for _, one := range v.offerings { // it may be denied to this caller
 		if r := one.exact[uri]; r != nil && v.profile.showsServer(one.name) {
-			if err := v.permit(ctx, r.Offer(uri)); err != nil {
+			if err := v.Rules.Check(ctx, r.Offer(uri)); err != nil {
 				return nil, err
 			}
 		}
@@ -162,14 +153,13 @@ func (v *View) Resource(ctx context.Context, uri string) (*Resource, error) {
 // page returns the page of a tool that the caller is offered (MCP Apps), which its server need not list. It
 // returns nil if the URI is not that of one.
 func (v *View) page(u string) *Resource {
-	servers, _, _ := v.Servers.Named() // without a name there is no error
 	for _, t := range v.tools {
 		if !hasPage(t.Tool, u) {
 			continue
 		}
-		for _, server := range servers {
+		for _, server := range v.Servers.On() {
 			if server.Name() == t.Tool.Source {
-				return &Resource{Server: server, is: &mcp.Resource{URI: u}}
+				return &Resource{Server: server, URI: u}
 			}
 		}
 	}
@@ -186,7 +176,7 @@ func hasPage(t *registry.Tool, u string) bool {
 // is that of [View.Resource].
 func (v *View) Template(ctx context.Context, u string) (*Resource, error) {
 	for _, r := range v.shown(ctx).listResources(true) {
-		if r.uri() == u {
+		if r.URI == u {
 			return r, nil
 		}
 	}

@@ -44,7 +44,8 @@ var (
 	// errAnswered is the error for a state whose question was already answered.
 	errAnswered = errors.New("it was already answered")
 	// errVoid is that for a question that the store does not have (any more).
-	errVoid = errors.New("it was already answered, or serve.store does not have the question: it was started again since, which makes earlier answers void, or this process uses another database or prefix than the one that asked")
+	errVoid = errors.New("it was already answered, or serve.store does not have the question: it was started again " +
+		"since, which makes earlier answers void, or this process uses another database or prefix than the one that asked")
 )
 
 // Asked records that a question can be answered, so that it can be recorded once that it was.

@@ -50,7 +50,7 @@ type Asker struct {
 	Console Console
 	// Patience is how long the console shows a question. Zero means no limit.
 	Patience time.Duration
-	// Log is told of questions that wait. nil discards them.
+	// Log receives questions that wait. A nil Log discards them.
 	Log *slog.Logger
 }
 

@@ -120,14 +120,13 @@ func (o *Clients) With(ctx context.Context, from auth.Identity, req Sender) cont
 }
 
 // Remote asks a client whose request is at another process. It stands for that request.
-type Remote interface {
-	Ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error)
-}
+type Remote func(context.Context, mcp.InputRequest) (mcp.InputResponse, error)
 
 // WithRemote returns a context for a request of a client that is at another process.
-func WithRemote(ctx context.Context, from auth.Identity, revision string, by Remote) context.Context {
-	return caller.With(ctx,
-		&caller.Caller{Peer: &Client{From: from, Revision: revision, Modern: revision >= wire.FirstModern, out: &outbox{}, remote: by}})
+func WithRemote(ctx context.Context, from auth.Identity, revision string, ask Remote) context.Context {
+	return caller.With(ctx, &caller.Caller{Peer: &Client{
+		From: from, Revision: revision, Modern: revision >= wire.FirstModern, out: &outbox{}, remote: ask,
+	}})
 }
 
 // Capabilities implements [caller.Peer]: what the client declared, and what people at the console
@@ -247,15 +246,8 @@ func (c *Client) ask(ctx context.Context, questions mcp.InputRequestMap,
 	if c.closed == nil {
 		return c.askOpen(ctx, questions, stage)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-c.closed:
-			cancel(errInputEnded)
-		case <-ctx.Done():
-		}
-	}()
+	ctx, stop := transport.Until(ctx, c.closed, errInputEnded)
+	defer stop()
 	answers, err := c.askOpen(ctx, questions, stage)
 	if err != nil && errors.Is(context.Cause(ctx), errInputEnded) {
 		err = errInputEnded // the SDK does not return the cause
@@ -286,7 +278,7 @@ func (c *Client) askOpen(ctx context.Context, questions mcp.InputRequestMap,
 // Send asks the client a question by a request of its own, until that context is done.
 func (c *Client) Send(until context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	if c.remote != nil {
-		return c.remote.Ask(until, q)
+		return c.remote(until, q)
 	}
 	ctx, cancel := context.WithCancelCause(c.Request) // over HTTP it is sent in the response to that request
 	defer cancel(nil)

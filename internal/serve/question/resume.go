@@ -28,7 +28,8 @@ type earlierAnswers struct {
 
 var (
 	// errOtherProcess rejects an answer to a call that has begun to run in another process.
-	errOtherProcess = errors.New("this answer (requestState) belongs to a call that waits in another process of this server, or ended with it, and may have run in part; make the call again if that is safe")
+	errOtherProcess = errors.New("this answer (requestState) belongs to a call that waits in another process of " +
+		"this server, or ended with it, and may have run in part; make the call again if that is safe")
 	// errOtherServer rejects an answer that is meant for another server.
 	errOtherServer = errors.New(
 		"this answer (requestState) belongs to a question of another MCP server; make the call again")

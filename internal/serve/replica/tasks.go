@@ -149,7 +149,7 @@ func (r *Replica) aboutTask(in *transport.Inbound) bool {
 	}
 	defer done()
 	events := &taskEvents{to: json.NewEncoder(in.W), flush: http.NewResponseController(in.W).Flush, replica: r}
-	ctx := question.WithRemote(in.R.Context(), in.From, is.Revision, events)
+	ctx := question.WithRemote(in.R.Context(), in.From, is.Revision, events.ask)
 	answer := r.opts.Tasks.Here(question.From(ctx), is.Method, &task.Params{ID: is.ID, Answers: is.Answers})
 	if answer == nil {
 		return false
@@ -184,8 +184,8 @@ func (t *taskEvents) write(e taskEvent) {
 	_ = t.flush()
 }
 
-// Ask implements remotely: it asks the client of the request a question at its replica.
-func (t *taskEvents) Ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+// ask asks the client of the request a question at its replica.
+func (t *taskEvents) ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	id, answer := rand.Text(), make(chan mcp.InputResponse, 1)
 	t.replica.asked.Store(id, answer)
 	defer t.replica.asked.Delete(id)

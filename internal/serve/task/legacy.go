@@ -120,16 +120,9 @@ func awaitLegacy(ctx context.Context, run *Run, _ *Params) (mcp.Result, error) {
 	for {
 		questions, changed := run.take(c)
 		if len(questions) > 0 {
-			until, settle := context.WithCancel(ctx)
-			go func() {
-				select {
-				case <-changed:
-				case <-until.Done():
-				}
-				settle()
-			}()
+			until, stop := transport.Until(ctx, changed, nil)
 			run.askLegacy(until, c, questions)
-			settle()
+			stop()
 		}
 		select {
 		case <-run.over:
@@ -204,13 +197,13 @@ func (r *Run) legacyResult() (mcp.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.value != nil:
+	case r.is.Value != nil:
 		out := &Raw{}
-		err := json.Unmarshal(r.value, out)
+		err := json.Unmarshal(r.is.Value, out)
 		out.Meta = r.related(out.Meta)
 		return out, err
-	case r.failed != nil:
-		return nil, r.failed
+	case r.is.Failed != nil:
+		return nil, r.is.Failed
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the task was canceled"}
 }

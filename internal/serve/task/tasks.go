@@ -75,18 +75,15 @@ const taskSeparator = "-"
 // Run is a call that its server, or that of one of its steps, continues as a task, or that
 // its client wants as one.
 type Run struct {
-	id      string
-	account string        // see [auth.Identity.Account]
-	from    auth.Identity // the last who asked for it; tasks.mu guards it
-	call    *question.Call
-	result  func(any, error) (mcp.Result, error) // for the outcome of the call
-	created time.Time
-	over    chan struct{} // closed at its end
+	is     kept
+	id     string
+	from   auth.Identity // the last who asked for it; tasks.mu guards it
+	call   *question.Call
+	result func(any, error) (mcp.Result, error) // for the outcome of the call
+	over   chan struct{}                        // closed at its end
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the following fields and, but for Account and Created, those of is
 	updated  time.Time
-	status   string
-	ended    time.Time // zero as long as it runs
 	question *question.Question
 	pending  mcp.InputRequestMap // questions without an answer
 	answers  mcp.InputResponseMap
@@ -98,19 +95,16 @@ type Run struct {
 	asker   *question.Client
 	changed chan struct{} // closed, and replaced, when the question or the asker is another one
 	expiry  *time.Timer
-	value   json.RawMessage // the result, if there is one
-	isError bool            // of the result
-	failed  *jsonrpc.Error
 }
 
-// endedTask is a task that has ended, as it is in the store.
-type endedTask struct {
-	Account string          `json:"account"`
+// kept is what the store keeps of a task that has ended.
+type kept struct {
+	Account string          `json:"account"` // see [auth.Identity.Account]
 	Created time.Time       `json:"created"`
-	Ended   time.Time       `json:"ended"`
+	Ended   time.Time       `json:"ended"` // zero as long as it runs
 	Status  string          `json:"status"`
-	Value   json.RawMessage `json:"value,omitempty"`
-	IsError bool            `json:"isError,omitempty"`
+	Value   json.RawMessage `json:"value,omitempty"`   // the result, if there is one
+	IsError bool            `json:"isError,omitempty"` // of the result
 	Failed  *jsonrpc.Error  `json:"failed,omitempty"`
 }
 
@@ -131,9 +125,9 @@ func (t *Tasks) Add(ctx context.Context, from auth.Identity, call *question.Call
 	for id, other := range t.byID {
 		if other.isOver(now) {
 			delete(t.byID, id)
-		} else if other.account == from.Account() {
+		} else if other.is.Account == from.Account() {
 			own++
-			if !other.runs() && (oldest == nil || other.created.Before(oldest.created)) {
+			if !other.runs() && (oldest == nil || other.is.Created.Before(oldest.is.Created)) {
 				oldest = other
 			}
 		}
@@ -151,9 +145,9 @@ func (t *Tasks) Add(ctx context.Context, from auth.Identity, call *question.Call
 		id += taskSeparator + t.opts.Holder
 	}
 	run := &Run{
-		id: id, account: from.Account(), from: from, call: call, result: result, created: now, updated: now,
-		status: "working", over: make(chan struct{}), changed: make(chan struct{}),
-		keys: map[string]string{},
+		is: kept{Account: from.Account(), Created: now, Status: "working"},
+		id: id, from: from, call: call, result: result, updated: now,
+		over: make(chan struct{}), changed: make(chan struct{}), keys: map[string]string{},
 	}
 	t.byID[run.id] = run
 	go func() {
@@ -172,9 +166,8 @@ func (t *Tasks) keep(ctx context.Context, run *Run) {
 		return
 	}
 	run.mu.Lock()
-	data, err := json.Marshal(endedTask{run.account, run.created,
-		run.ended, run.status, run.value, run.isError, run.failed})
-	left := run.lifetime() - time.Since(run.created)
+	data, err := json.Marshal(run.is)
+	left := run.lifetime() - time.Since(run.is.Created)
 	run.mu.Unlock()
 	if err == nil {
 		_ = t.opts.Store.Put(ctx, taskKind, run.id, data, left)
@@ -188,15 +181,11 @@ func (t *Tasks) ended(ctx context.Context, id string, from auth.Identity) (*Run,
 		return nil, nil
 	}
 	v, err := t.opts.Store.Get(ctx, taskKind, id)
-	var e endedTask
-	if err != nil || !v.Exists() || json.Unmarshal(v.Data, &e) != nil || e.Account != from.Account() {
+	run := &Run{id: id, from: from, over: make(chan struct{}), changed: make(chan struct{})}
+	if err != nil || !v.Exists() || json.Unmarshal(v.Data, &run.is) != nil || run.is.Account != from.Account() {
 		return nil, err
 	}
-	run := &Run{
-		id: id, account: e.Account, from: from, created: e.Created, updated: e.Ended, status: e.Status,
-		ended: e.Ended, over: make(chan struct{}), changed: make(chan struct{}), value: e.Value,
-		isError: e.IsError, failed: e.Failed,
-	}
+	run.updated = run.is.Ended
 	close(run.over)
 	return run, nil
 }
@@ -207,11 +196,11 @@ func (t *Tasks) ofAccount(account string) []*Run {
 	defer t.mu.Unlock()
 	var out []*Run
 	for _, run := range t.byID {
-		if run.account == account && !run.isOver(time.Now()) {
+		if run.is.Account == account && !run.isOver(time.Now()) {
 			out = append(out, run)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Run) int { return a.created.Compare(b.created) })
+	slices.SortFunc(out, func(a, b *Run) int { return a.is.Created.Compare(b.is.Created) })
 	return out
 }
 
@@ -221,7 +210,7 @@ func (t *Tasks) find(id string, from auth.Identity) *Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	run := t.byID[id]
-	if run == nil || run.account != from.Account() || run.isOver(time.Now()) {
+	if run == nil || run.is.Account != from.Account() || run.isOver(time.Now()) {
 		return nil
 	}
 	run.from = from
@@ -274,16 +263,16 @@ func (r *Run) runs() bool {
 func (r *Run) isOver(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.ended.IsZero() && now.After(r.created.Add(r.lifetime()))
+	return !r.is.Ended.IsZero() && now.After(r.is.Created.Add(r.lifetime()))
 }
 
 // lifetime returns how long after its creation the task can be asked for. r.mu is held.
 func (r *Run) lifetime() time.Duration {
-	until := r.ended
+	until := r.is.Ended
 	if until.IsZero() {
 		until = time.Now()
 	}
-	return max(taskTime, until.Sub(r.created)+taskTime/6).Truncate(time.Second)
+	return max(taskTime, until.Sub(r.is.Created)+taskTime/6).Truncate(time.Second)
 }
 
 // cancel cancels the call, unless it is over.
@@ -326,7 +315,7 @@ func (r *Run) ask(q *question.Question) {
 		}
 		r.keys[unique], r.pending[unique] = key, request
 	}
-	r.status, r.updated = "input_required", time.Now()
+	r.is.Status, r.updated = "input_required", time.Now()
 	r.expiry = time.AfterFunc(question.AnswerTime, func() { r.call.Cancel(question.ErrNoAnswer) })
 	r.change()
 	r.mu.Unlock()
@@ -341,7 +330,7 @@ func (r *Run) working() {
 		r.expiry.Stop()
 	}
 	r.question, r.pending = nil, nil
-	r.status, r.updated = "working", time.Now()
+	r.is.Status, r.updated = "working", time.Now()
 	r.change()
 }
 
@@ -401,19 +390,19 @@ func (r *Run) end(o *question.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.working()
-	r.ended = r.updated
+	r.is.Ended = r.updated
 	failed := r.call.Refused()
 	switch refused, isRefused := errors.AsType[*jsonrpc.Error](err); {
 	case errors.Is(o.Err, errTaskCancelled):
-		r.status = "cancelled"
+		r.is.Status = "cancelled"
 	case failed != nil:
-		r.status, r.failed = "failed", failed
+		r.is.Status, r.is.Failed = "failed", failed
 	case isRefused:
-		r.status, r.failed = "failed", refused
+		r.is.Status, r.is.Failed = "failed", refused
 	case err != nil:
-		r.status, r.failed = "failed", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+		r.is.Status, r.is.Failed = "failed", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	default:
-		r.status, r.value, r.isError = "completed", value, string(jsonx.Get(value, "isError")) == "true"
+		r.is.Status, r.is.Value, r.is.IsError = "completed", value, string(jsonx.Get(value, "isError")) == "true"
 	}
 }
 
@@ -438,9 +427,9 @@ func (r *Run) state() *taskState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &taskState{
-		Type: "complete", ID: r.id, Status: r.status, Created: r.created.UTC(), Updated: r.updated.UTC(),
+		Type: "complete", ID: r.id, Status: r.is.Status, Created: r.is.Created.UTC(), Updated: r.updated.UTC(),
 		TTL: r.lifetime().Milliseconds(), Poll: taskPoll.Milliseconds(),
-		Requests: maps.Clone(r.pending), Result: r.value, Error: r.failed, isError: r.isError,
+		Requests: maps.Clone(r.pending), Result: r.is.Value, Error: r.is.Failed, isError: r.is.IsError,
 	}
 }
 

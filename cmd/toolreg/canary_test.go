@@ -211,7 +211,7 @@ func TestSecretsStayInTheSettings(t *testing.T) {
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
-				limit := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+				limit := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 				if args[0] == "serve" { // it tries to reach the store for ever
 					limit.Reset(2 * time.Second)
 				}

@@ -213,7 +213,7 @@ func (s *shellTerminal) types(t *testing.T, text, want string) {
 	if _, err := s.control.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	limit := time.After(30 * time.Second)
+	limit := time.After(patience)
 	var shown []byte
 	for !bytes.Contains(shown, []byte(want)) {
 		select {

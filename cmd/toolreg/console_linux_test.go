@@ -122,7 +122,7 @@ func begin(t *testing.T, c *mcp.ClientSession, tool string, params any) (text fu
 		select {
 		case text := <-done:
 			return text
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Fatalf("%s did not end", tool)
 		}
 		return ""

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -245,7 +244,7 @@ func (p *docsProject) runnable(script string) string {
 // command returns a shell that runs a script in the project, after ../profile if
 // the page's archive wrote one.
 func (p *docsProject) command(t *testing.T, script string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", "[ ! -f ../profile ] || . ../profile\n"+script)
 	cmd.Dir, cmd.Env = p.dir, append(p.environ, "PWD="+p.dir)

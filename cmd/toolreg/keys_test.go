@@ -69,7 +69,7 @@ func typeKeys(cmd *exec.Cmd, steps [][2]string) (shown string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer time.AfterFunc(terminalLimit, func() { _ = cmd.Process.Kill() }).Stop() // fails the test instead of hanging it
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop() // fails the test instead of hanging it
 	var screen bytes.Buffer
 	seen, buf := 0, make([]byte, 4096)
 	for {

@@ -73,7 +73,7 @@ func loginAt(t *testing.T, cmd *exec.Cmd, paste func(string) string) (shown stri
 		t.Fatal(err)
 	}
 	tty.Close()
-	defer time.AfterFunc(terminalLimit, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }).Stop()
+	defer time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }).Stop()
 	address := regexp.MustCompile(`(?m)^http://\S+/authorize\?\S+`)
 	var screen bytes.Buffer
 	var reading sync.WaitGroup

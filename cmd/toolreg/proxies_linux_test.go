@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -103,7 +102,7 @@ func (r *replicas) connect(t *testing.T, revision string) *proxied {
 }
 
 func (c *proxied) call(name string, params any) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	p := &mcp.CallToolParams{Name: name, Arguments: params}
 	p.SetProgressToken(name)

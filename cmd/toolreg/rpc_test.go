@@ -149,8 +149,8 @@ func (h *rpcHost) next() rpcMessage {
 			h.t.Fatal("toolreg rpc has ended")
 		}
 		return m
-	case <-time.After(30 * time.Second):
-		h.t.Fatal("no message within 30 s")
+	case <-time.After(patience):
+		h.t.Fatal("no message within ", patience)
 	}
 	panic("unreachable")
 }
@@ -879,7 +879,7 @@ func TestRPCEndOfInput(t *testing.T) {
 		if err != nil {
 			t.Errorf("a host that does not read: %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		_ = silent.Process.Kill()
 		t.Error("a host that does not read keeps rpc from exiting")
 	}

@@ -218,10 +218,6 @@ func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// terminalLimit is how long a program may run at a terminal: many times longer than any
-// program needs on a busy machine.
-const terminalLimit = 2 * time.Minute
-
 // keyboard marks the terminal as the stdin of a command.
 type keyboard struct{ io.Reader }
 
@@ -254,7 +250,7 @@ func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
 	tty.Close()
 	// A program that waits forever would hang all tests. SIGQUIT makes it print its stacks
 	// to the screen, and the terminal hangs up when its leader ends.
-	limit := time.AfterFunc(terminalLimit, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
+	limit := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 	defer limit.Stop()
 	var screen bytes.Buffer
 	var wg sync.WaitGroup

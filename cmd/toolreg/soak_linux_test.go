@@ -47,7 +47,7 @@ func TestNothingOutlivesItsClient(t *testing.T) {
 // settle waits until the processes with a variable in their environment are as expected.
 func settle(t *testing.T, variable string, expected func(map[int]string) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -4,12 +4,15 @@ package main
 
 import "time"
 
-// waitFor polls until done returns true, at most 30 s, and reports whether it did. If
+// patience is longer than anything takes on a busy machine. It only bounds a failure.
+const patience = 3 * time.Minute
+
+// waitFor polls until done returns true, as long as patience lasts, and reports whether it did. If
 // ended is not nil, the end of that process ends the wait.
 func waitFor(done func() bool, ended chan error) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	limit := time.After(30 * time.Second)
+	limit := time.After(patience)
 	for {
 		if done() {
 			return true

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/itchyny/gojq"
 
@@ -29,6 +30,7 @@ func (e *Expression) Isolated(argv []string) *Expression {
 // request is the input of the evaluating process.
 type request struct {
 	Expression string          `json:"expression"`
+	Time       time.Duration   `json:"time"`
 	Input      json.RawMessage `json:"input"`
 	Caller     json.RawMessage `json:"caller"`
 	Memory     uint64          `json:"memory"` // bytes
@@ -45,7 +47,10 @@ type answer struct {
 const maxAnswer = maxMemory
 
 // evalIsolated evaluates the expression in a separate process.
-func (e *Expression) evalIsolated(ctx context.Context, bytes uint64, input any) (any, error) {
+func (e *Expression) evalIsolated(ctx context.Context, most time.Duration, bytes uint64, input any) (any, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, most+startTime,
+		fmt.Errorf("the process that evaluates it did not answer within %s", most+startTime))
+	defer cancel()
 	raw, err := gojq.Marshal(input)
 	if err != nil {
 		return nil, fmt.Errorf("encoding its input: %w", err)
@@ -54,7 +59,7 @@ func (e *Expression) evalIsolated(ctx context.Context, bytes uint64, input any) 
 	if err != nil {
 		return nil, fmt.Errorf("encoding its caller: %w", err)
 	}
-	asked, err := json.Marshal(request{e.Text, raw, who, bytes})
+	asked, err := json.Marshal(request{e.Text, most, raw, who, bytes})
 	if err != nil {
 		return nil, fmt.Errorf("encoding its input: %w", err)
 	}
@@ -112,5 +117,5 @@ func (r *request) value(ctx context.Context) (any, error) {
 	}
 	ctx, stop := memory.Limit(ctx, r.Memory)
 	defer stop()
-	return e.evalHere(ctx, input, who)
+	return e.evalHere(ctx, r.Time, input, who)
 }

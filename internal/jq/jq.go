@@ -82,15 +82,15 @@ func (e *Expression) Value(ctx context.Context, input any) (any, error) {
 
 // evalLimited evaluates the expression with a time limit and a memory limit in bytes.
 func (e *Expression) evalLimited(ctx context.Context, most time.Duration, bytes uint64, input any) (any, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than %s", most))
-	defer cancel()
 	if e.evaluator != nil {
-		return e.evalIsolated(ctx, bytes, input)
+		return e.evalIsolated(ctx, most, bytes, input)
 	}
-	return e.evalHere(ctx, input, callerOf(ctx))
+	return e.evalHere(ctx, most, input, callerOf(ctx))
 }
 
-func (e *Expression) evalHere(ctx context.Context, input, who any) (any, error) {
+func (e *Expression) evalHere(ctx context.Context, most time.Duration, input, who any) (any, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than %s", most))
+	defer cancel()
 	v, err := memory.Await(ctx, func() any { return singleValue(e.code.RunWithContext(ctx, input, who)) })
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
@@ -187,6 +187,8 @@ const (
 	maxDepth    = 10_000 // the limit of encoding/json; encoding a much deeper value would overflow the stack
 	briefMemory = 64 << 20
 	briefTime   = time.Second
+	// startTime is what the start of a separate process, and its answer, may take in addition.
+	startTime = 10 * time.Second
 )
 
 // HoldsBriefly is like [Expression.Holds], with the limits of

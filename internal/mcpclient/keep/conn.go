@@ -22,8 +22,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// within limits how long a run waits for a keeper, before it starts a server of its own.
-const within = 2 * time.Second
+// within limits how long a run waits for the answer of a keeper, and startWithin how long for a keeper
+// that it, or another run, starts, before it starts a server of its own.
+const within, startWithin = 2 * time.Second, 10 * time.Second
 
 // stderrTail is how much of the server's stderr a run keeps, in bytes.
 const stderrTail = 8 << 10
@@ -78,7 +79,9 @@ func (f *Folder) Attach(ctx context.Context, a Attach, start *Start, stderr func
 	defer cancel()
 	c, err := f.attach(soon, a)
 	if err != nil && start != nil && soon.Err() == nil {
-		if c, err = f.start(soon, a, start); err == nil {
+		starting, cancel := context.WithTimeoutCause(ctx, startWithin, fmt.Errorf("not started within %s", startWithin))
+		defer cancel()
+		if c, err = f.start(starting, a, start); err == nil {
 			c.Started = true
 		}
 	}
@@ -284,7 +287,7 @@ func (c *Conn) Stop(_, _ time.Duration) {
 }
 
 // maxStop limits how long a keeper may take to end.
-const maxStop = 5 * time.Second
+const maxStop = 15 * time.Second
 
 // Stop ends a keeper and its server, and reports whether there was one. It returns when the
 // server has ended. dir is the folder of the socket.

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// starts is how many times a browser is started that ends, or does not answer, before it has a tab.
-	// Up to there it has seen nothing of the page under test: such an end is a matter of the machine.
+	// starts is how many times a browser is started that ends, or does not answer, before it has opened
+	// its first page: that is a matter of the machine. A page that ends it would do so each time.
 	starts = 5
 	// limit is how long an answer may take. It only bounds a failure.
 	limit = 2 * time.Minute
@@ -42,14 +42,16 @@ type browser struct {
 	ended  error // why it can be used no more
 }
 
-// start starts a browser and opens its first tab.
-func start(chromium string, logf func(format string, args ...any), width, height int, env ...string) (*browser, string, error) {
+// start starts a browser and opens a page in its first tab, whose session it returns.
+func start(
+	chromium, url string, logf func(format string, args ...any), width, height int, env ...string,
+) (*browser, string, error) {
 	for n := 1; ; n++ {
 		b, err := run(chromium, width, height, env...)
 		if err != nil {
 			return nil, "", err
 		}
-		session, err := b.newTab()
+		session, err := b.newTab(url)
 		if err == nil {
 			return b, session, nil
 		}
@@ -83,7 +85,8 @@ func run(chromium string, width, height int, env ...string) (*browser, error) {
 	}
 	defer theirOut.Close()
 	cmd := exec.Command(chromium, flags...)
-	cmd.Args = append(cmd.Args, "--user-data-dir="+filepath.Join(dir, "profile"), fmt.Sprintf("--window-size=%d,%d", width, height))
+	cmd.Args = append(cmd.Args,
+		"--user-data-dir="+filepath.Join(dir, "profile"), fmt.Sprintf("--window-size=%d,%d", width, height))
 	cmd.Env = append(append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
 		"XDG_CACHE_HOME="+filepath.Join(dir, "cache")), env...)
 	cmd.Stderr, cmd.ExtraFiles = stderr, []*os.File{theirs, theirOut}
@@ -93,8 +96,8 @@ func run(chromium string, width, height int, env ...string) (*browser, error) {
 	return &browser{cmd: cmd, dir: dir, in: in, out: out, lines: bufio.NewReaderSize(out, 1<<20)}, nil
 }
 
-// newTab opens a tab with cookies of its own, and returns its session.
-func (b *browser) newTab() (string, error) {
+// newTab opens a page in a tab with cookies of its own, and returns its session.
+func (b *browser) newTab(url string) (string, error) {
 	var person struct{ BrowserContextID string }
 	var target struct{ TargetID string }
 	var attached struct{ SessionID string }
@@ -105,6 +108,9 @@ func (b *browser) newTab() (string, error) {
 	}
 	if err == nil {
 		err = b.command("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	}
+	if err == nil {
+		err = b.command(attached.SessionID, "Page.navigate", map[string]any{"url": url}, nil)
 	}
 	return attached.SessionID, err
 }

@@ -78,9 +78,9 @@ func install(t *testing.T, starts ...string) (answers string) {
 	return answers
 }
 
-// TestEndsBeforeTab has browsers that end before they have a tab: they are started again.
-func TestEndsBeforeTab(t *testing.T) {
-	answers := install(t, "0", "1", "0", "2")
+// TestEndsBeforePage has browsers that end before they have opened a page: they are started again.
+func TestEndsBeforePage(t *testing.T) {
+	answers := install(t, "0", "1", "3", "2")
 	tab := Open(t, "about:blank", 100, 100, "ANSWERS="+answers)
 	if got := tab.Eval("true"); got != "true" {
 		t.Errorf("got %s", got)
@@ -92,13 +92,13 @@ func TestEndsBeforeTab(t *testing.T) {
 
 // TestEndsAlways has a browser that always ends: the error says how.
 func TestEndsAlways(t *testing.T) {
-	answers := install(t, "0", "0", "1", "2", "2", "-1")
+	answers := install(t, "0", "0", "1", "2", "3", "-1")
 	again := 0
-	_, _, err := start("chromium", func(string, ...any) { again++ }, 100, 100, "ANSWERS="+answers)
+	_, _, err := start("chromium", "about:blank", func(string, ...any) { again++ }, 100, 100, "ANSWERS="+answers)
 	if err == nil || again != starts-1 {
 		t.Fatalf("%v after %d more starts", err, again)
 	}
-	for _, want := range []string{"5 attempts", "Target.attachToTarget", "exit status 7", "no shared memory"} {
+	for _, want := range []string{"5 attempts", "Page.navigate", "exit status 7", "no shared memory"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q lacks %q", err, want)
 		}
@@ -111,14 +111,11 @@ func TestEndsAlways(t *testing.T) {
 // TestEndsWithPage has a browser that ends once it has a page: that may be the page's doing.
 func TestEndsWithPage(t *testing.T) {
 	answers := install(t, "4", "-1")
-	b, session, err := start("chromium", t.Logf, 100, 100, "ANSWERS="+answers)
+	b, session, err := start("chromium", "about:blank", t.Logf, 100, 100, "ANSWERS="+answers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.close()
-	if err := b.command(session, "Page.navigate", map[string]any{}, nil); err != nil {
-		t.Fatal(err)
-	}
 	for range 2 {
 		err := b.command(session, "Runtime.evaluate", map[string]any{}, nil)
 		if err == nil || !strings.Contains(err.Error(), "Runtime.evaluate: ") || !strings.Contains(err.Error(), "exit status 7") {

@@ -26,25 +26,25 @@ func Open(t *testing.T, url string, width, height int, env ...string) *Tab {
 	if err != nil {
 		t.Skip("chromium is not installed; make page installs it")
 	}
-	b, session, err := start(chromium, t.Logf, width, height, env...)
+	b, session, err := start(chromium, url, t.Logf, width, height, env...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.close)
 	tab := &Tab{t: t, browser: b, session: session}
-	tab.Go(url)
+	tab.loaded(url)
 	return tab
 }
 
 // Another opens a page in a new tab of the same browser, which has cookies of its own.
 func (tab *Tab) Another(url string) *Tab {
 	tab.t.Helper()
-	session, err := tab.browser.newTab()
+	session, err := tab.browser.newTab(url)
 	if err != nil {
 		tab.t.Fatal(err)
 	}
 	next := &Tab{t: tab.t, browser: tab.browser, session: session}
-	next.Go(url)
+	next.loaded(url)
 	return next
 }
 
@@ -52,6 +52,12 @@ func (tab *Tab) Another(url string) *Tab {
 func (tab *Tab) Go(url string) {
 	tab.t.Helper()
 	tab.Send("Page.navigate", map[string]any{"url": url})
+	tab.loaded(url)
+}
+
+// loaded waits until the page is there.
+func (tab *Tab) loaded(url string) {
+	tab.t.Helper()
 	tab.Wait(fmt.Sprintf("document.readyState === 'complete' && location.href.startsWith(%q)", url))
 }
 

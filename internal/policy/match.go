@@ -80,9 +80,8 @@ func (f *facts) namesTool(r *Rule) bool {
 		}
 		return out
 	})
-	prefix, _ := r.prefixes()
 	for _, name := range spellings {
-		if beginsFold(name, prefix) && foldMatch(r.Tool, name) {
+		if beginsFold(name, r.toolPrefix) && foldMatch(r.Tool, name) {
 			return true
 		}
 	}
@@ -102,9 +101,8 @@ func (f *facts) allowsTool(r *Rule) bool {
 	if f.bears != nil {
 		return false // the name means the built-in tool
 	}
-	prefix, _ := r.prefixes()
 	return slices.ContainsFunc(f.names.get(f.unambiguousNames),
-		func(name string) bool { return strings.HasPrefix(name, prefix) && text.MatchName(r.Tool, name) })
+		func(name string) bool { return strings.HasPrefix(name, r.toolPrefix) && text.MatchName(r.Tool, name) })
 }
 
 // unambiguousNames returns the names that can only mean this tool. "a__b__c" could

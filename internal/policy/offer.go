@@ -84,7 +84,7 @@ func (r *Rule) matchesURI(u string) bool {
 		return !r.isNarrow()
 	}
 	patterns := r.resources
-	if !r.compiled {
+	if patterns == nil {
 		patterns = uri.Patterns(r.Resource)
 	}
 	match := func(reading string) bool {

@@ -110,10 +110,10 @@ type Rule struct {
 	Origin      string // file:line, flag or "default"
 	Personal    bool   // it is not of a project's settings
 
+	// What Compile sets, to be faster:
 	literals                *literals // of Path, in lower case unless the rule loosens
-	compiled                bool
-	toolPrefix, groupPrefix string   // literalPrefix of Tool and Group
-	resources               []string // uri.Patterns of Resource
+	toolPrefix, groupPrefix string    // literalPrefix of Tool and Group
+	resources               []string  // uri.Patterns of Resource
 }
 
 // The conditions of a rule, by their keys in the settings.
@@ -163,19 +163,11 @@ func (r *Rule) Compile() error {
 		path = text.Folded(path)
 	}
 	r.literals = literalsOf(path)
-	r.toolPrefix, r.groupPrefix, r.compiled = literalPrefix(r.Tool), literalPrefix(r.Group), true
+	r.toolPrefix, r.groupPrefix = literalPrefix(r.Tool), literalPrefix(r.Group)
 	if r.Resource != "" {
 		r.resources = uri.Patterns(r.Resource)
 	}
 	return nil
-}
-
-// prefixes returns what the names of tools and groups that match begin with.
-func (r *Rule) prefixes() (tool, group string) {
-	if r.compiled {
-		return r.toolPrefix, r.groupPrefix
-	}
-	return literalPrefix(r.Tool), literalPrefix(r.Group)
 }
 
 // AllowsByName reports whether the rule loosens, is the person's, and knows a tool by a plain name
@@ -237,7 +229,8 @@ func EntryRule(entry registry.Entry, decision Decision) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	r := Rule{Tool: e.Tool, Command: e.Command, Decision: decision, Origin: entry.Setting}
+	r := Rule{Tool: e.Tool, Command: e.Command, Decision: decision, Origin: entry.Setting,
+		toolPrefix: literalPrefix(e.Tool)}
 	switch decision {
 	case Allow:
 		r.Reason = fmt.Sprintf("allowedTools names %q", entry.Value)
@@ -302,9 +295,8 @@ func (r *Rule) unmetCaller(who *caller.Caller, any bool) string {
 }
 
 func (r *Rule) matchesGroup(groups []string) bool {
-	_, prefix := r.prefixes()
 	return slices.ContainsFunc(groups, func(group string) bool {
-		return beginsFold(group, prefix) && r.matcher()(r.Group, group)
+		return beginsFold(group, r.groupPrefix) && r.matcher()(r.Group, group)
 	})
 }
 

@@ -147,8 +147,7 @@ func (m *nameCheck) knownNames(of func(*registry.Definition) []string) []string 
 			out = append(out, of(&given[i].Definition)...)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // upstream returns the names by which an override can refer to its tool, also those that a

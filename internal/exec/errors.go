@@ -250,14 +250,16 @@ func Explain(err error) string {
 		}
 		return "There is no such tool. Call only declared tools."
 	case errors.Is(err, registry.ErrDenied):
-		if e, ok := errors.AsType[*Denied](err); ok && e.Later {
+		why := ""
+		switch e, ok := errors.AsType[*Denied](err); {
+		case ok && e.Later:
 			return "This call was not run: " + e.Reason + "."
-		} else if ok && e.Origin == OriginPerson {
+		case ok && e.Origin == OriginPerson:
 			return explainRefusal(e)
-		} else if ok {
-			return "This call is not allowed, so it was not run: " + e.Reason + ". Do not repeat it; find another way."
+		case ok:
+			why = ": " + e.Reason
 		}
-		return "This call is not allowed, so it was not run. Do not repeat it; find another way."
+		return "This call is not allowed, so it was not run" + why + ". Do not repeat it; find another way."
 	case errors.Is(err, registry.ErrNeedsConfirmation):
 		if e, ok := errors.AsType[*NeedsConfirmation](err); ok && e.Kept != nil {
 			return "A person must approve this call, which has not happened yet, so it was not run. Tell the user; once it is approved, make exactly the same call again. Until then, continue without it."

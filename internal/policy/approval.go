@@ -243,8 +243,7 @@ func (a *Approvals) load(ctx context.Context) ([]Approval, error) {
 		list, _ = a.sharedIn(data, false) // the next remembered answer replaces what is damaged
 	} else if list, err = a.stored(false); err != nil && a.Warn != nil {
 		a.warned.Do(func() {
-			a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_unreadable",
-				Message: "remembered approvals are ignored: " + err.Error()})
+			a.Warn(registry.Warning("approvals_unreadable", "", "remembered approvals are ignored: "+err.Error(), ""))
 		})
 	}
 	return slices.DeleteFunc(list, func(x Approval) bool {
@@ -383,9 +382,8 @@ func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approv
 		return append(text, '\n'), err
 	})
 	if aside != "" && a.Warn != nil {
-		a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_set_aside",
-			Message: "the file " + approvalsFile +
-				" was damaged and has been replaced; the old file is kept as " + aside})
+		a.Warn(registry.Warning("approvals_set_aside", "", "the file "+approvalsFile+
+			" was damaged and has been replaced; the old file is kept as "+aside, ""))
 	}
 	if errors.Is(err, errNewer) {
 		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, remedy(err))

@@ -269,8 +269,8 @@ const clockTick = 2 * time.Second
 func (s *Questions) warn(ctx context.Context, err error) {
 	if s.Approvals.Warn != nil && ctx.Err() == nil {
 		s.warned.Do(func() {
-			s.Approvals.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "questions_unavailable",
-				Message: "questions that wait for an answer cannot be kept or read: " + err.Error()})
+			s.Approvals.Warn(registry.Warning("questions_unavailable", "",
+				"questions that wait for an answer cannot be kept or read: "+err.Error(), ""))
 		})
 	}
 }

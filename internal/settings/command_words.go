@@ -87,9 +87,8 @@ func noteWindows(servers []Server) (out []registry.Diagnostic) {
 			continue
 		}
 		note := func(hint, format string, args ...any) {
-			out = append(out, registry.Diagnostic{Severity: registry.SeverityWarning,
-				Code: "windows_entry", Source: registry.MCPPrefix + s.Name,
-				Message: fmt.Sprintf("server %q (%s) ", s.Name, s.Origin) + fmt.Sprintf(format, args...), Hint: hint})
+			out = append(out, registry.Warning("windows_entry", registry.MCPPrefix+s.Name,
+				fmt.Sprintf("server %q (%s) ", s.Name, s.Origin)+fmt.Sprintf(format, args...), hint))
 		}
 		program := strings.TrimSuffix(strings.ToLower(s.Command), ".exe")
 		isShell := program == "cmd" && len(s.Args) > 1 && strings.EqualFold(s.Args[0], "/c")

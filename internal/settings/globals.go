@@ -152,8 +152,8 @@ func unknownVariables(x *table.Index, environ []string) (out []registry.Diagnost
 		if near := registry.Near(strings.TrimPrefix(name, prefix), bare); len(near) > 0 {
 			hint = fmt.Sprintf("did you mean %q?", prefix+near[0])
 		}
-		out = append(out, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "unknown_variable",
-			Message: fmt.Sprintf("unknown variable %q has no effect", name), Hint: hint})
+		out = append(out, registry.Warning("unknown_variable", "",
+			fmt.Sprintf("unknown variable %q has no effect", name), hint))
 	}
 	return out
 }

@@ -116,8 +116,7 @@ func (l *loader) count(layer *layers.Layer) {
 }
 
 func (l *loader) warn(code, message, hint string) {
-	l.diags = append(l.diags,
-		registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: message, Hint: hint})
+	l.diags = append(l.diags, registry.Warning(code, "", message, hint))
 }
 
 // place records what happened to a file.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
@@ -270,8 +269,7 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layers.Layer) {
 		return
 	}
 	for _, problem := range fromProject.Mistakes() {
-		l.diags = append(l.diags, registry.Diagnostic{Severity: registry.SeverityWarning,
-			Code: "project_settings_invalid", Message: problem.String()})
+		l.warn("project_settings_invalid", problem.String(), "")
 	}
 }
 

@@ -36,7 +36,7 @@ type Options struct {
 
 // unknown warns that it is not known which server names belong to.
 func (o *Options) unknown(message, hint string) {
-	o.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "names_unknown", Message: message, Hint: hint})
+	o.Warn(registry.Warning("names_unknown", "", message, hint))
 }
 
 // hintForget says how to get rid of a record that cannot be read.

@@ -76,7 +76,6 @@ type Switches map[string]*serverSwitch
 type serverSwitch struct {
 	on   bool
 	at   string // file and line
-	pos  jsonx.Pos
 	used bool
 }
 
@@ -89,8 +88,7 @@ func (s Switches) Add(l *Layer) {
 
 func (s Switches) add(file string, server Server) {
 	if s[server.Name] == nil {
-		s[server.Name] = &serverSwitch{on: *server.Enabled,
-			at: fmt.Sprintf("%s:%d", file, server.Pos.Line), pos: server.Pos}
+		s[server.Name] = &serverSwitch{on: *server.Enabled, at: fmt.Sprintf("%s:%d", file, server.Pos.Line)}
 	}
 }
 
@@ -127,5 +125,5 @@ func ignored(program, why string) registry.Diagnostic {
 }
 
 func warning(message string) registry.Diagnostic {
-	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped", Message: message}
+	return registry.Warning("import_skipped", "", message, "")
 }

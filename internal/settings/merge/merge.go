@@ -334,10 +334,9 @@ func (m *Merged) IgnoredOverrides() []registry.Diagnostic {
 		}
 		_, ignored := withAdded(was, now)
 		for _, pointer := range ignored {
-			out = append(out, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "override_ignored",
-				Message: fmt.Sprintf(
-					"%s: overrides.%s%s is ignored, because %s overrides it and a project can only add to that",
-					now.At(pointer), now.Name, strings.ReplaceAll(pointer, "/", "."), was.At(pointer))})
+			out = append(out, registry.Warning("override_ignored", "", fmt.Sprintf(
+				"%s: overrides.%s%s is ignored, because %s overrides it and a project can only add to that",
+				now.At(pointer), now.Name, strings.ReplaceAll(pointer, "/", "."), was.At(pointer)), ""))
 		}
 	})
 	return out

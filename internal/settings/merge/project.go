@@ -109,10 +109,12 @@ func (m *Merged) looserServer(row *table.Row, origin layers.Origin, now jsonx.Me
 	return nil
 }
 
+// hintElsewhere says where to make a setting that a project cannot make.
+const hintElsewhere = "set it in your user settings or in a file of --settings"
+
 func notForProjects(key string, origin layers.Origin) registry.Diagnostic {
-	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_not_for_projects",
-		Message: fmt.Sprintf("%s: %s is ignored, because a project cannot set it", origin, key),
-		Hint:    "set it in your user settings or in a file of --settings"}
+	return registry.Warning("setting_not_for_projects", "",
+		fmt.Sprintf("%s: %s is ignored, because a project cannot set it", origin, key), hintElsewhere)
 }
 
 func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Origin) registry.Diagnostic {
@@ -120,11 +122,9 @@ func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Or
 	if was.Kind != jsonx.Null {
 		value = string(was.JSON())
 	}
-	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_loosened",
-		Message: fmt.Sprintf(
-			"%s: %s is ignored, because a project can only tighten the sandbox; without it the value is %s (%s)",
-			origin, key, value, at),
-		Hint: "set it in your user settings or in a file of --settings"}
+	return registry.Warning("sandbox_loosened", "", fmt.Sprintf(
+		"%s: %s is ignored, because a project can only tighten the sandbox; without it the value is %s (%s)",
+		origin, key, value, at), hintElsewhere)
 }
 
 // OverPerson describes what a project's settings change about those of the system and of the

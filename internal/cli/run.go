@@ -61,6 +61,7 @@ func (p Program) Run(ctx context.Context, args []string, s Streams, environ []st
 		p.Version = moduleVersion()
 	}
 	e := newEnv(p.Version, s, environ)
+	defer func() { *e = Env{} }() // cobra keeps what completes flags, and thereby e, for ever
 	e.Argv, e.Config.CalledAs = argv, args[0]
 	// This counts until the flags are parsed.
 	e.IO.JSON = wantsJSON(argv, e.Config.Getenv("TOOLREG_JSON")) || e.Config.Getenv("TOOLREG_JQ") != ""

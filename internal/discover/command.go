@@ -17,20 +17,13 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// CommandOptions are the options of a project's discovery and call commands.
-type CommandOptions struct {
-	// Discovery and Call are the settings toolDiscoveryCommand and
-	// toolCallCommand, unexpanded. Discovery is required; without Call the tools
-	// are listed but cannot be called.
-	Discovery, Call settings.Command
-	// Expand expands the words of a command when it is used. If nil, the words are
-	// used unchanged.
-	Expand func(settings.Command) ([]string, error)
-	// Context is the JSON object that the conditions of tools refer to.
+// Options are what the programs that declare tools are run with.
+type Options struct {
+	// Context is the JSON object that the conditions of tools refer to. Factories receive it on stdin.
 	Context json.RawMessage
-	// ProjectRoot is the absolute path where both commands run.
+	// ProjectRoot is the absolute path that programs receive. The discovery and call commands run there.
 	ProjectRoot string
-	// Env is the complete environment of both commands, except for TOOLREG_TOOL and
+	// Env is the complete environment of the programs, except for TOOLREG_TOOL, TOOLREG_PLUGIN and
 	// TOOLREG_PROJECT_ROOT, which are added.
 	Env []string
 	// Timeout limits discovery; 0 means no limit (setting
@@ -38,16 +31,39 @@ type CommandOptions struct {
 	// timeout of its tool.
 	Timeout time.Duration
 	Limits  Limits
-	// Confine is the sandbox for the discovery command; nil means none.
+	// Confine is the sandbox for programs that declare tools; nil means none.
 	Confine process.Confiner
-	// Hide masks the secrets of the settings in what the discovery command says about a failure, and in
-	// the command as it is shown. nil means it masks none.
+	// Hide masks the secrets of the settings in what such a program says about a failure, and in
+	// the discovery command as it is shown. nil means it masks none.
 	Hide func(string) string
-	// Outputs caches the output of the discovery command. If nil, the command always
-	// runs.
+	// Outputs caches the output of such programs. If nil, they always run.
 	Outputs Outputs
 	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Isolated].
 	Evaluator []string
+}
+
+// orDefault returns the options with what was not given replaced by its default.
+func (o Options) orDefault() Options {
+	o.Limits = o.Limits.orDefault()
+	if len(o.Context) == 0 {
+		o.Context = json.RawMessage("{}")
+	}
+	if o.Hide == nil {
+		o.Hide = func(text string) string { return text }
+	}
+	return o
+}
+
+// CommandOptions are the options of a project's discovery and call commands.
+type CommandOptions struct {
+	Options
+	// Discovery and Call are the settings toolDiscoveryCommand and
+	// toolCallCommand, unexpanded. Discovery is required; without Call the tools
+	// are listed but cannot be called.
+	Discovery, Call settings.Command
+	// Expand expands the words of a command when it is used. If nil, the words are
+	// used unchanged.
+	Expand func(settings.Command) ([]string, error)
 }
 
 // Outputs is the discovery cache for the output of programs that declare tools.
@@ -67,49 +83,39 @@ type Invocation struct {
 	Stdin []byte
 }
 
-// declaring is how a program that declares tools is run.
-type declaring struct {
-	outputs Outputs // caches what it prints; may be nil
-	hide    func(string) string
-	confine process.Confiner
-	timeout time.Duration // 0 means none
-	limit   int64         // of stdout and of stderr each, in bytes
-}
-
 // readOutput reads the output of a program that declares tools: what is cached, or that of a run, which it
 // then caches.
-func (i Invocation) readOutput(ctx context.Context, how declaring, read func([]byte) error) error {
-	outputs := how.outputs
-	if outputs != nil {
-		if stdout, ok, err := outputs.Load(ctx, i); err != nil {
+func (i Invocation) readOutput(ctx context.Context, o *Options, read func([]byte) error) error {
+	if o.Outputs != nil {
+		if stdout, ok, err := o.Outputs.Load(ctx, i); err != nil {
 			return err
 		} else if ok {
 			return read(stdout)
 		}
 	}
-	stdout, err := i.runProgram(ctx, how)
+	stdout, err := i.runProgram(ctx, o)
 	if err == nil {
 		err = read(stdout)
 	}
-	if outputs != nil && ctx.Err() == nil {
-		outputs.Save(ctx, i, stdout, err)
+	if o.Outputs != nil && ctx.Err() == nil {
+		o.Outputs.Save(ctx, i, stdout, err)
 	}
 	return err
 }
 
 // runProgram returns the output of a program that declares tools.
-func (i Invocation) runProgram(ctx context.Context, how declaring) ([]byte, error) {
-	if how.timeout > 0 {
+func (i Invocation) runProgram(ctx context.Context, o *Options) ([]byte, error) {
+	if o.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, how.timeout, errDiscoveryTimeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, errDiscoveryTimeout)
 		defer cancel()
 	}
-	o, err := how.confine.Run(ctx,
-		process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: how.limit})
-	if err != nil || o.Err() != nil {
-		return nil, i.failure(o, err, how)
+	out, err := o.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin,
+		MaxOutput: o.Limits.Discovery})
+	if err != nil || out.Err() != nil {
+		return nil, i.failure(out, err, o)
 	}
-	return o.Stdout, nil
+	return out.Stdout, nil
 }
 
 // Limits are limits on a source's programs and declarations.
@@ -147,20 +153,12 @@ const (
 // before Discover. If the command fails, the error wraps
 // [registry.ErrSourceFailed].
 func NewCommand(opts CommandOptions) registry.Source {
-	opts.Limits = opts.Limits.orDefault()
-	if len(opts.Context) == 0 {
-		opts.Context = json.RawMessage("{}")
-	}
+	opts.Options = opts.orDefault()
 	if opts.Expand == nil {
 		opts.Expand = func(c settings.Command) ([]string, error) { return c.Argv, nil }
 	}
-	if opts.Hide == nil {
-		opts.Hide = hideNothing
-	}
 	return &command{opts: opts}
 }
-
-func hideNothing(text string) string { return text }
 
 type command struct{ opts CommandOptions }
 
@@ -179,8 +177,7 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	i := Invocation{Argv: argv, Dir: c.opts.ProjectRoot,
 		Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
 	var found *declarations
-	how := declaring{c.opts.Outputs, c.opts.Hide, c.opts.Confine, c.opts.Timeout, c.opts.Limits.Discovery}
-	err = i.readOutput(ctx, how, func(stdout []byte) (err error) {
+	err = i.readOutput(ctx, &c.opts.Options, func(stdout []byte) (err error) {
 		found, err = parseDeclarations(stdout, c.opts.Limits)
 		return err
 	})
@@ -334,21 +331,21 @@ func (c *command) fail(cause error) error {
 }
 
 // failure returns the error of a program that failed to declare tools.
-func (i Invocation) failure(o process.Outcome, err error, how declaring) error {
-	said := how.hide(quoteStderr(o.Stderr))
+func (i Invocation) failure(o process.Outcome, err error, opts *Options) error {
+	said := opts.Hide(quoteStderr(o.Stderr))
 	var start *process.StartError
 	switch {
 	case errors.As(err, &start):
 		return &failure{cause: err, text: fmt.Sprintf("cannot start %q in %s: %s", start.Program, i.Dir, start.Err)}
 	case errors.Is(err, errDiscoveryTimeout):
-		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", how.timeout, said)
+		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", opts.Timeout, said)
 	case errors.Is(err, process.ErrOutputLimit):
 		overflowed := "stderr"
-		if o.StdoutBytes > how.limit {
+		if o.StdoutBytes > opts.Limits.Discovery {
 			overflowed = "stdout"
 		}
 		return fmt.Errorf("it was killed at the size limit of %d bytes on %s (limits.discoveryOutput)%s",
-			how.limit, overflowed, said)
+			opts.Limits.Discovery, overflowed, said)
 	case errors.Is(err, registry.ErrDenied): // it was not started
 		return err
 	case err != nil:

@@ -26,7 +26,7 @@ func source(t testing.TB, script string, tune func(*CommandOptions)) registry.So
 	t.Helper()
 	dir := t.TempDir()
 	writeFile(t, dir, "discover.sh", "#!/bin/sh\n"+script)
-	opts := CommandOptions{Discovery: commandLine(t, "./discover.sh"), Call: commandLine(t, "./call.sh"), ProjectRoot: dir, Env: environ()}
+	opts := CommandOptions{Discovery: commandLine(t, "./discover.sh"), Call: commandLine(t, "./call.sh"), Options: Options{ProjectRoot: dir, Env: environ()}}
 	if tune != nil {
 		tune(&opts)
 	}

@@ -120,7 +120,7 @@ func checkDiscovery(t *testing.T, v discoveryVectors, c discoveryCase, b better)
 		return
 	}
 	src := NewCommand(CommandOptions{
-		Discovery: commandLine(t, line), Call: commandLine(t, v.CallCommand), ProjectRoot: dir, Env: environ(),
+		Discovery: commandLine(t, line), Call: commandLine(t, v.CallCommand), Options: Options{ProjectRoot: dir, Env: environ()},
 		Expand: values.NewExpander(dir, []string{"HOME=/h"}).Command,
 	})
 	reg := registry.NewLoader(registry.Options{}).Load(t.Context(), []registry.Source{src}, false)

@@ -67,8 +67,8 @@ func checkExecute(t *testing.T, c executeCase, differ map[string]string) {
 	for _, name := range []string{"npm", "node"} { // a program that prints its arguments
 		writeFile(t, dir, "bin/"+name, "#!/bin/sh\necho "+name+" \"$@\"\n")
 	}
-	source := NewCommand(CommandOptions{Call: callCommand(t, c, dir), ProjectRoot: dir,
-		Env: []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}).(*command)
+	source := NewCommand(CommandOptions{Call: callCommand(t, c, dir), Options: Options{ProjectRoot: dir,
+		Env: []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}}).(*command)
 	tool := source.tool(&declaration{original: c.Tool, definition: registry.Definition{Name: c.Tool}}, running{})
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, c.Params); c.Params != nil && err != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
@@ -46,46 +45,20 @@ func (p *Plugin) Tools() (n int, more bool) { return len(p.tools), p.script || p
 
 // PluginOptions are the options of a plugin's source.
 type PluginOptions struct {
-	// Context is the JSON object that factories receive on stdin and that conditions
-	// refer to.
-	Context json.RawMessage
+	Options
 	// Settings returns the plugin's own settings as JSON when they are needed. If
 	// Settings or its result is nil, the plugin has no settings.
 	Settings func(context.Context) (json.RawMessage, error)
-	// ProjectRoot is the absolute path that the plugin's programs receive.
-	ProjectRoot string
-	// Env is the complete environment of the plugin's programs, except for
-	// TOOLREG_TOOL, TOOLREG_PLUGIN and TOOLREG_PROJECT_ROOT, which are added.
-	Env []string
 	// Disabled prevents factories and scripts from running; only tools of the
 	// manifest are declared.
 	Disabled bool
-	// Timeout limits a factory or description; 0 means no limit (setting
-	// toolDiscoveryTimeout).
-	Timeout time.Duration
-	Limits  Limits
-	// Confine is the sandbox for factories and scripts; nil means none.
-	Confine process.Confiner
-	// Hide masks the secrets of the settings in what a program says about its failure. nil means it
-	// masks none.
-	Hide func(string) string
-	// Outputs caches the output of factories and scripts. If nil, they always run.
-	Outputs Outputs
-	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Isolated].
-	Evaluator []string
 }
 
 // NewPlugin returns the source of a plugin's tools. Its name is "plugin:ID". It
 // holds no resources and starts nothing before Discover. A plugin with problems
 // fails with all of them, one per line.
 func NewPlugin(p *Plugin, opts PluginOptions) registry.Source {
-	opts.Limits = opts.Limits.orDefault()
-	if len(opts.Context) == 0 {
-		opts.Context = json.RawMessage("{}")
-	}
-	if opts.Hide == nil {
-		opts.Hide = hideNothing
-	}
+	opts.Options = opts.orDefault()
 	return &plugin{Plugin: p, opts: opts}
 }
 

@@ -32,8 +32,7 @@ func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 		return err
 	}
 	i := Invocation{Argv: argv, Dir: p.Dir, Env: p.environ(""), Stdin: stdin}
-	how := declaring{p.opts.Outputs, p.opts.Hide, p.opts.Confine, p.opts.Timeout, p.opts.Limits.Discovery}
-	if err := i.readOutput(ctx, how, found.printed); err != nil {
+	if err := i.readOutput(ctx, &p.opts.Options, found.printed); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil

@@ -159,7 +159,7 @@ tools:
 		`{"n": 1, "n": 2}`:            "did not print a JSON object: ",
 		"{\"n\": 1, \"s\": \"\xff\"}": "did not print a JSON object: ",
 	} {
-		tools, _ := toolsOf(t, p, PluginOptions{Env: []string{"OUT=" + out}})
+		tools, _ := toolsOf(t, p, PluginOptions{Options: Options{Env: []string{"OUT=" + out}}})
 		r := run(t, tools["typed"], "{}")
 		switch {
 		case want == "" && (r.IsError || string(r.Structured) != out):
@@ -182,7 +182,7 @@ func TestFactoryReceivesContext(t *testing.T) {
 	p := manifestPlugin(t, "id: fac\nfactory: [./make.sh]\ncall: [./run.sh, first]\n",
 		"make.sh", "#!/bin/sh\nprintf '{\"name\":\"seen\",\"description\":'; cat | sed 's/\"/\\\\\"/g; s/^/\"/; s/$/\"/'; printf ',\"when\":{\"channel\":\"slack\"}}'\n",
 		"run.sh", "#!/bin/sh\necho \"$1 $2\"\ncat\n")
-	o := PluginOptions{Context: json.RawMessage(`{"channel":"slack","sandboxed":true}`),
+	o := PluginOptions{Options: Options{Context: json.RawMessage(`{"channel":"slack","sandboxed":true}`)},
 		Settings: func(context.Context) (json.RawMessage, error) { return json.RawMessage(`{"key":"k1"}`), nil }}
 	tools, reported := toolsOf(t, p, o)
 	if len(reported) > 0 {
@@ -261,7 +261,7 @@ func TestMisbehavingFactories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := manifestPlugin(t, "id: p\nfactory: [sh, f.sh]\ncall: [cat]\ntools: [{name: kept}]\n", "f.sh", c.script)
-			o := PluginOptions{Limits: Limits{Discovery: 4096}, Timeout: 30 * time.Second}
+			o := PluginOptions{Options: Options{Limits: Limits{Discovery: 4096}, Timeout: 30 * time.Second}}
 			if name == "hangs" {
 				o.Timeout = 50 * time.Millisecond
 			}
@@ -308,7 +308,7 @@ func TestCanceledCallEndsSoon(t *testing.T) {
 
 func TestCallOutputIsLimited(t *testing.T) {
 	p := manifestPlugin(t, "id: p\ntools: [{name: flood, command: ['yes']}]\n")
-	tools, _ := toolsOf(t, p, PluginOptions{Limits: Limits{Output: 1000}})
+	tools, _ := toolsOf(t, p, PluginOptions{Options: Options{Limits: Limits{Output: 1000}}})
 	result := run(t, tools["flood"], "{}")
 	if !result.IsError || !strings.Contains(result.Summary, process.ErrOutputLimit.Error()) {
 		t.Errorf("result %+v", result)

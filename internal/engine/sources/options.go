@@ -77,40 +77,37 @@ func shellOutput(set *settings.Settings) int64 {
 	return max(limit/2-labels, limit/4, 1)
 }
 
+// declaring returns what plugins and the discovery command are run with.
+func (o *Options) declaring(kind string) discover.Options {
+	p, limits := o.Programs, o.Programs.Settings.Limits
+	return discover.Options{
+		Context: o.Facts.JSON(), ProjectRoot: p.Settings.ProjectRoot, Env: append(slices.Clone(p.Env), p.Bytecode()),
+		Timeout: p.Settings.DiscoveryTimeout, Hide: p.Hide, Confine: p.Confiner.Programs(kind), Evaluator: o.Evaluator,
+		Limits: discover.Limits{Discovery: limits.DiscoveryOutput, Output: limits.Result, Tools: limits.Tools,
+			Schema: limits.Schema},
+	}
+}
+
 // command returns the options of the discovery and call commands. A
 // variable that is not set disables only this source, when it is used.
 func (o *Options) command() discover.CommandOptions {
 	p := o.Programs
-	return discover.CommandOptions{
+	out := discover.CommandOptions{Options: o.declaring(confine.Discovery),
 		Discovery: p.Settings.DiscoveryCommand, Call: p.Settings.CallCommand,
 		Expand: func(c settings.Command) ([]string, error) {
 			if p.EnvErr != nil {
 				return nil, p.EnvErr
 			}
 			return p.Expander.Command(c)
-		},
-		Context: o.Facts.JSON(), ProjectRoot: p.Settings.ProjectRoot, Env: append(slices.Clone(p.Env), p.Bytecode()),
-		Timeout: p.Settings.DiscoveryTimeout, Limits: o.limits(), Confine: p.Confiner.Programs(confine.Discovery), Hide: p.Hide,
-		Outputs:   o.Listings.OfOutput(registry.SourceCommand, ""),
-		Evaluator: o.Evaluator,
-	}
+		}}
+	out.Outputs = o.Listings.OfOutput(registry.SourceCommand, "")
+	return out
 }
 
 // plugin returns the options for running the plugin with an id.
 func (o *Options) plugin(id string) discover.PluginOptions {
-	p := o.Programs
-	return discover.PluginOptions{
-		Context: o.Facts.JSON(), ProjectRoot: p.Settings.ProjectRoot, Env: append(slices.Clone(p.Env), p.Bytecode()),
-		Settings: func(ctx context.Context) (json.RawMessage, error) { return p.PluginSettings(ctx, id) },
-		Timeout:  p.Settings.DiscoveryTimeout, Limits: o.limits(),
-		Confine: p.Confiner.Programs(confine.Plugins), Hide: p.Hide, Evaluator: o.Evaluator,
-	}
-}
-
-// limits returns the limits of plugins and of the discovery command.
-func (o *Options) limits() discover.Limits {
-	l := o.Programs.Settings.Limits
-	return discover.Limits{Discovery: l.DiscoveryOutput, Output: l.Result, Tools: l.Tools, Schema: l.Schema}
+	return discover.PluginOptions{Options: o.declaring(confine.Plugins),
+		Settings: func(ctx context.Context) (json.RawMessage, error) { return o.Programs.PluginSettings(ctx, id) }}
 }
 
 // fetch returns the settings of web_fetch. References in them are

@@ -56,7 +56,7 @@ func (s *Scripts) limits() script.Limits {
 		Output: s.finder.set.Limits.Output, Result: s.finder.set.Limits.Result}
 }
 
-// Run runs a script. steps: it may call what only the steps of composites can. The error is an
+// Run runs a script. With steps it may call what only the steps of composites can. The error is an
 // *settings.InputError if the script cannot be parsed, a *exec.ScriptError if a call ended it, or the
 // cause of ctx.
 func (s *Scripts) Run(ctx context.Context, file string, text []byte,

@@ -243,8 +243,8 @@ func Explain(err error) string {
 			return fmt.Sprintf("The tool %q is now named %q. Call it by that name.", e.Name, e.Hidden.Now)
 		case e.Hidden.Kept:
 			server, _ := registry.ServerOf(e.Hidden.Source)
-			return fmt.Sprintf("The tool %q of server %q is not available. Continue without it; a tool of another server is not the same.",
-				e.Name, server)
+			return fmt.Sprintf("The tool %q of server %q is not available. "+
+				"Continue without it; a tool of another server is not the same.", e.Name, server)
 		default:
 			return fmt.Sprintf("The tool %q is disabled. Continue without it.", e.Name)
 		}
@@ -262,11 +262,14 @@ func Explain(err error) string {
 		return "This call is not allowed, so it was not run" + why + ". Do not repeat it; find another way."
 	case errors.Is(err, registry.ErrNeedsConfirmation):
 		if e, ok := errors.AsType[*NeedsConfirmation](err); ok && e.Kept != nil {
-			return "A person must approve this call, which has not happened yet, so it was not run. Tell the user; once it is approved, make exactly the same call again. Until then, continue without it."
+			return "A person must approve this call, which has not happened yet, so it was not run. Tell the user; " +
+				"once it is approved, make exactly the same call again. Until then, continue without it."
 		}
-		return "This call needs the user's approval, but nobody can be asked, so it was not run. Continue without it, and tell the user what you would have done."
+		return "This call needs the user's approval, but nobody can be asked, so it was not run. " +
+			"Continue without it, and tell the user what you would have done."
 	case errors.Is(err, ErrTimeout):
-		return "The call reached its time limit and was stopped; it may have taken effect in part. Check before you repeat it, or request less."
+		return "The call reached its time limit and was stopped; it may have taken effect in part. " +
+			"Check before you repeat it, or request less."
 	}
 	return "The call failed: " + err.Error()
 }

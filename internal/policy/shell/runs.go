@@ -174,7 +174,7 @@ func (t *table) inner(o reading, args []word) []word {
 // environment of a project, a language or a loader, as in "uv run pytest". Unlike a wrapper,
 // it is the program of a rule that allows it. Rules that deny also apply to what it runs.
 
-// runs returns what a program runs because of its options, and the command that a runner among
+// runsCommands returns what a program runs because of its options, and the command that a runner among
 // its subcommands runs. If an option or the subcommand is unknown, any word may be a runner.
 func (r *reading) runsCommands(args []word) runs {
 	out := r.runs()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/serve/auth"
-	"github.com/toolreg/toolreg/internal/serve/offer"
 )
 
 const (
@@ -40,7 +39,12 @@ func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 // be reached. A server that was not started yet, or was closed because it was unused, counts as
 // reachable. Only clients with a token learn the names of the others.
 func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
-	failed := unreachable(r.Context(), h.server.offers.Common())
+	var failed []string // when they were last tried
+	for _, source := range sourcesOf(r.Context(), h.server.offers.Common()) {
+		if source.server != "" && source.state == sourceFailed && !source.optional {
+			failed = append(failed, source.server)
+		}
+	}
 	if len(failed) == 0 || h.leaving.Load() {
 		h.health(w, r)
 		return
@@ -50,17 +54,6 @@ func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
 		text += " (" + strings.Join(failed, ", ") + ")"
 	}
 	http.Error(w, text, http.StatusServiceUnavailable)
-}
-
-// unreachable returns the names of the servers and APIs of an offer that failed when they were last tried and
-// are not optional.
-func unreachable(ctx context.Context, o *offer.Offer) (out []string) {
-	for _, source := range sourcesOf(ctx, o) {
-		if source.server != "" && source.state == sourceFailed && !source.optional {
-			out = append(out, source.server)
-		}
-	}
-	return out
 }
 
 // Drain makes the health check fail, gives a load balancer time to notice, refuses

@@ -202,3 +202,23 @@ func TestFailuresOfServersAreExplained(t *testing.T) {
 		t.Errorf("completion: %v", err)
 	}
 }
+
+// Contents that lack their URI or type have those of what was read.
+func TestContentsOf(t *testing.T) {
+	const sent = `[{"text":"a"},{"uri":"b:","mimeType":"text/html","text":"b","_meta":{"n":1}}]`
+	got, err := contentsOf([]byte(sent), "a:", "text/plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(got.Contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"uri":"a:","mimeType":"text/plain","text":"a"},{"uri":"b:","mimeType":"text/html","text":"b","_meta":{"n":1}}]`
+	if string(data) != want {
+		t.Errorf("%s, want %s", data, want)
+	}
+	if _, err := contentsOf([]byte(`{}`), "a:", ""); err == nil {
+		t.Error("an object is taken for contents")
+	}
+}

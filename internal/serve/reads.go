@@ -63,35 +63,43 @@ func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPrompt
 	if err != nil {
 		return nil, err
 	}
-	got, ask, err := r.states.Make(ctx, question.Turn{
+	return r.make(ctx, question.Turn{
 		Method: "prompts/get", Name: is.Declared, Params: arguments,
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
-	},
-		func(ctx context.Context) (any, error) {
-			v, done := r.offers.Use(ctx)
-			defer done()
-			p, err := v.Prompt(ctx, is.Declared)
-			if err != nil {
-				return nil, notOffered(ctx, r.log, v, "prompts/get", err)
-			}
-			var filled mcpclient.Filled
-			err = useOffer(ctx, v.Session, "prompts/get", p.Offer(),
-				map[string]any{"name": p.Name, "arguments": req.Params.Arguments},
-				func(ctx context.Context) (err error) {
-					filled, err = p.Server.GetPrompt(ctx, p.Name, req.Params.Arguments, question.Progress(ctx))
-					return err
-				})
-			return filled, err
-		})
+	}, func(ctx context.Context, v *offer.View) (any, error) {
+		p, err := v.Prompt(ctx, is.Declared)
+		if err != nil {
+			return nil, notOffered(ctx, r.log, v, "prompts/get", err)
+		}
+		var filled mcpclient.Filled
+		err = useOffer(ctx, v.Session, "prompts/get", p.Offer(),
+			map[string]any{"name": p.Name, "arguments": req.Params.Arguments},
+			func(ctx context.Context) (err error) {
+				filled, err = p.Server.GetPrompt(ctx, p.Name, req.Params.Arguments, question.Progress(ctx))
+				return err
+			})
+		messages := append([]mcpclient.Message{}, filled.Messages...) // not null
+		return &promptResult{Description: filled.Description, Messages: messages}, err
+	})
+}
+
+// make has run answer a request for a client, with what it is offered then, and asks the client what is asked
+// meanwhile.
+func (r *reads) make(ctx context.Context, t question.Turn,
+	run func(context.Context, *offer.View) (any, error)) (mcp.Result, error) {
+	got, ask, err := r.states.Make(ctx, t, func(ctx context.Context) (any, error) {
+		v, done := r.offers.Use(ctx)
+		defer done()
+		return run(ctx, v)
+	})
 	switch {
 	case err != nil:
 		return nil, refusal(err)
 	case ask != nil:
 		return ask, nil
 	}
-	filled, _ := got.(mcpclient.Filled)
-	messages := append([]mcpclient.Message{}, filled.Messages...) // not null
-	return &promptResult{Description: filled.Description, Messages: messages}, nil
+	result, _ := got.(mcp.Result)
+	return result, nil
 }
 
 // readResult is the result of resources/read.
@@ -107,50 +115,40 @@ func (r *reads) readResource(ctx context.Context, v *offer.View, req *mcp.ReadRe
 	if _, err := v.Resource(ctx, name); err != nil {
 		return nil, notOffered(ctx, r.log, v, "resources/read", err)
 	}
-	var from *offer.Resource
-	got, ask, err := r.states.Make(ctx, question.Turn{
-		Method: "resources/read", Name: name,
-		State: req.Params.RequestState, Answers: req.Params.InputResponses,
-	},
-		func(ctx context.Context) (any, error) {
-			v, done := r.offers.Use(ctx)
-			defer done()
-			found, err := v.Resource(ctx, name)
-			if err != nil {
-				return nil, notOffered(ctx, r.log, v, "resources/read", err)
-			}
-			var reading mcpclient.Reading
-			err = useOffer(ctx, v.Session, "resources/read", found.Offer(name), map[string]string{"uri": name},
-				func(ctx context.Context) (err error) {
-					from = found
-					reading, err = found.Server.ReadResource(ctx, name, question.Progress(ctx))
-					return err
-				})
-			return reading, err
-		})
-	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
-	switch {
-	case isRefused && refused.Missing():
-		return nil, mcp.ResourceNotFoundError(name)
-	case err != nil:
-		return nil, refusal(err)
-	case ask != nil:
-		return ask, nil
-	}
-	reading, _ := got.(mcpclient.Reading)
+	return r.make(ctx, question.Turn{
+		Method: "resources/read", Name: name, State: req.Params.RequestState, Answers: req.Params.InputResponses,
+	}, func(ctx context.Context, v *offer.View) (any, error) {
+		found, err := v.Resource(ctx, name)
+		if err != nil {
+			return nil, notOffered(ctx, r.log, v, "resources/read", err)
+		}
+		var reading mcpclient.Reading
+		err = useOffer(ctx, v.Session, "resources/read", found.Offer(name), map[string]string{"uri": name},
+			func(ctx context.Context) (err error) {
+				reading, err = found.Server.ReadResource(ctx, name, question.Progress(ctx))
+				return err
+			})
+		if refused, ok := errors.AsType[*mcpclient.RefusedError](err); ok && refused.Missing() {
+			return nil, mcp.ResourceNotFoundError(name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return contentsOf(reading.Raw, name, found.MIMEType)
+	})
+}
+
+// contentsOf returns contents that a server has sent, with the URI and the type of what was read where they have
+// none.
+func contentsOf(sent json.RawMessage, uri, mimeType string) (*readResult, error) {
 	out := &readResult{Cacheable: mcp.Cacheable{CacheScope: offer.CacheScope}}
-	if err := jsonx.Unmarshal(reading.Raw, &out.Contents); err != nil {
-		return nil, refusal(fmt.Errorf("the server's contents cannot be read: %w", err))
+	if err := jsonx.Unmarshal(sent, &out.Contents); err != nil {
+		return nil, fmt.Errorf("the server's contents cannot be read: %w", err)
 	}
-	raw, _ := jsonx.Elements(reading.Raw)
+	raw, _ := jsonx.Elements(sent)
 	for i, c := range out.Contents {
 		c.Meta = transport.MetaOf(jsonx.Get(raw[i], "_meta"))
-		if c.URI == "" {
-			c.URI = name
-		}
-		if c.MIMEType == "" && from != nil { // nil if another request read it
-			c.MIMEType = from.MIMEType
-		}
+		c.URI, c.MIMEType = cmp.Or(c.URI, uri), cmp.Or(c.MIMEType, mimeType)
 	}
 	return out, nil
 }

@@ -28,10 +28,6 @@ type changedResource struct {
 	uri    string
 }
 
-func newChanges() *changes {
-	return &changes{wake: make(chan struct{}, 1), servers: map[registry.Source]bool{}, uris: map[changedResource]bool{}}
-}
-
 func (c *changes) add(server *mcpclient.Source, what mcpclient.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

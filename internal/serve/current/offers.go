@@ -97,7 +97,9 @@ type held struct {
 
 // New returns offers that are empty until [Offers.Load] has returned.
 func New(opts Options) *Offers {
-	return &Offers{opts: opts, ready: make(chan struct{}), changes: newChanges()}
+	return &Offers{opts: opts, ready: make(chan struct{}), changes: &changes{
+		wake: make(chan struct{}, 1), servers: map[registry.Source]bool{}, uris: map[changedResource]bool{},
+	}}
 }
 
 // Load runs the sources of a session and offers their tools instead of those of an

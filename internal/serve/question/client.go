@@ -112,7 +112,10 @@ func (o *Clients) With(ctx context.Context, from auth.Identity, req Sender) cont
 		c.can.Elicitation = nil
 	}
 	who := from.Caller()
-	who.ID, who.Owner, who.Peer = session, c.owner(), c // each modern request has its own session
+	who.ID, who.Owner, who.Peer = session, session, c
+	if c.Modern { // each request has its own session
+		who.Owner = from.Name
+	}
 	if info != nil {
 		who.Client, who.Version = info.Name, info.Version
 	}
@@ -152,15 +155,6 @@ func (c *Client) Capabilities() json.RawMessage {
 	caps["extensions"] = extensions
 	out, _ := json.Marshal(caps) // plain structs: cannot fail
 	return out
-}
-
-// owner returns the key of what belongs to the client alone, such as its own process of a
-// server: for a modern client, which has no session, its token.
-func (c *Client) owner() any {
-	if c.Modern {
-		return c.From.Name
-	}
-	return c.Session
 }
 
 // canFill reports whether the client can show forms to its user. A client that

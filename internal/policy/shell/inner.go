@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -339,4 +340,38 @@ func evaluates(name string, args []word) runs {
 		}
 	}
 	return runs{}
+}
+
+// harmless explains why the arguments of a command are not known to be harmless; ""
+// if they are. named explains why the first lead words, which determine what it does, must
+// all be in a rule; "" if the program is enough. short are the words without harmless options
+// between those.
+func harmless(words []word) (why, named string, lead int, short []word) {
+	name := programName(words[0].text)
+	t := tableOf(name)
+	if t == nil || !t.isNamed(words[0].text) {
+		return fmt.Sprintf("the arguments of %s are not known to be harmless", words[0].text), "", len(words), words
+	}
+	if t.has("any") {
+		return "", "", 1, words
+	}
+	if t.has("wraps") { // as in command -v, which runs nothing
+		return "", "", len(words), words
+	}
+	args := words[1:]
+	if t.has("exec") {
+		if rest, _, ok := findActions(args); ok {
+			args = rest
+		}
+	}
+	r := t.readCommand(args)
+	// What is missing is the subcommand or the script.
+	missing := r.table.has("lead") && len(r.operands) == 0 || r.lead == 0 && t.hasSubcommands()
+	switch {
+	case missing && len(words) == 1+r.lead:
+		return r.unlisted, r.named, len(words) + 1, words
+	case missing || r.unlisted != "":
+		return r.unlisted, r.named, len(words), words
+	}
+	return "", r.named, 1 + len(r.path), slices.Concat(words[:1], r.path, words[1+r.lead:])
 }

@@ -37,20 +37,6 @@ func (a *analysis) pieces(values ...word) {
 	}
 }
 
-// evaluated adds the commands that the quoted texts of a line would run, if
-// anything in the line evaluates them.
-func (a *analysis) evaluated() {
-	deeper := *a
-	deeper.depth++
-	for i := 0; i < len(a.latent) && a.evaluate; i++ { // one text may contain another
-		deeper.script(Bash, "cat <<TOOLREG\n"+a.latent[i]+"\nTOOLREG\n")
-		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") {
-			// It is expanded if the text becomes a list, but not in a here-document.
-			a.addCommand(Command{Text: a.latent[i], Doubt: "its text may be run as a command", dynamic: true})
-		}
-	}
-}
-
 // variableTable contains the variables in tables.txt that a line may set.
 type variableTable struct {
 	harmless map[string]*regexp.Regexp // which values are harmless, by name

@@ -249,7 +249,3 @@ const keywords = "if then elif else fi do done while until for in case esac sele
 func (p *proof) startsWord(i int) bool {
 	return i == 0 || strings.IndexByte(" \t\n;&|()<>`", p.src[i-1]) >= 0
 }
-
-func isNameByte(c byte) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-}

@@ -14,20 +14,6 @@ import (
 	"github.com/toolreg/toolreg/internal/lazy"
 )
 
-const (
-	// maxCommandLine is the length of the longest argument that Linux accepts, so
-	// that no longer line can run.
-	maxCommandLine = 128 << 10
-	// maxNesting limits how deep shells may be nested.
-	maxNesting = 16
-	// maxParens limits runs of "(", which the parser reads in quadratic time.
-	maxParens = 64
-	// maxInner limits the number of commands found inside wrappers, which
-	// ambiguous options can multiply, and maxInnerWords the number of their words.
-	maxInner      = 2000
-	maxInnerWords = 1 << 20
-)
-
 // Read finds everything that a line would run, and the files that it would write.
 // The grammar "" means Bash. dir is the folder in which the line runs, or "" if it
 // is not known. Read never fails: a part that it cannot parse becomes a command
@@ -527,3 +513,36 @@ func (a *analysis) variable(text, name string, w word) {
 // because most runs of toolreg do not analyze a command.
 var runsText = lazy.NewRegexp(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
 	`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*|BASH_CMDS|BASH_ALIASES)$`)
+
+// evaluated adds the commands that the quoted texts of a line would run, if
+// anything in the line evaluates them.
+func (a *analysis) evaluated() {
+	deeper := *a
+	deeper.depth++
+	for i := 0; i < len(a.latent) && a.evaluate; i++ { // one text may contain another
+		deeper.script(Bash, "cat <<TOOLREG\n"+a.latent[i]+"\nTOOLREG\n")
+		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") {
+			// It is expanded if the text becomes a list, but not in a here-document.
+			a.addCommand(Command{Text: a.latent[i], Doubt: "its text may be run as a command", dynamic: true})
+		}
+	}
+}
+
+// redirect adds redirections that write files, or that read from the network.
+func (a *analysis) redirect(r *syntax.Redirect) {
+	text := a.textOf(r)
+	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
+		a.doubt(text, "it sets the variable %s", r.N.Value)
+	}
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return
+	}
+	targets := a.listWords(r.Word)
+	if len(targets) == 0 {
+		a.doubt(text, "its target is not known before the line runs")
+	}
+	for _, target := range targets {
+		a.redirected(text, r.Op, target)
+	}
+}

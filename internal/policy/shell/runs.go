@@ -240,3 +240,50 @@ func packageCommand(words []word) []word {
 	named.text = path.Base(text)
 	return append([]word{named}, words[1:]...)
 }
+
+// runs returns what a program runs and writes because of its options.
+func (r *reading) runs() runs {
+	out := runs{doubt: r.stdin, shell: POSIX, dynamic: r.dynamic, variables: r.variables}
+	for _, x := range r.options {
+		switch x.kind {
+		case kindRuns:
+			out.scripts = append(out.scripts, x.value.text)
+			if _, value, ok := strings.Cut(x.value.text, "="); ok {
+				out.scripts = append(out.scripts, strings.TrimPrefix(value, "!"))
+			}
+			// If it is empty, the next word may take its place.
+			out.dynamic = out.dynamic || !x.value.known || x.value.text == ""
+		case kindWrites, kindStdout, kindOutput:
+			if x.value.text != "" && (x.kind == kindOutput || !x.takes(x.value)) {
+				out.written(x.value)
+			}
+		case kindSplits:
+			out.splits(x.value)
+		case kindSub:
+			program, _, _ := strings.Cut(r.table.path, " ")
+			out.commands = append(out.commands, append([]word{{text: program, known: true}}, split(x.value)...))
+		case kindScript:
+			out.shell = Bash
+			out.scripts = append(out.scripts, x.value.text)
+			out.dynamic = out.dynamic || !x.value.known
+		}
+	}
+	r.written(&out)
+	return out
+}
+
+// written adds the files that a program writes because its operands name them.
+func (r *reading) written(out *runs) {
+	files, folder, from := r.targets()
+	for _, w := range files {
+		out.written(w)
+	}
+	for _, w := range from {
+		out.inside = append(out.inside, Inside{folder.text, path.Base(w.text)})
+	}
+}
+
+// written adds a file that a program writes.
+func (r *runs) written(w word) {
+	r.writes, r.unclear = append(r.writes, w.text), r.unclear || !w.isFile()
+}

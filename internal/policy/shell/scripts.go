@@ -7,6 +7,22 @@ import (
 	"github.com/toolreg/toolreg/internal/lazy"
 )
 
+// readCommand reads the arguments of a program that runs no other command, and
+// checks its scripts.
+func (t *table) readCommand(args []word) reading {
+	if strings.HasSuffix(t.path, "tar") {
+		args = t.dashed(args)
+	}
+	r := t.readArgs(args, false)
+	switch r.table.attrs["script"] {
+	case "sed":
+		r.sedScripts()
+	case "awk":
+		r.awkScripts()
+	}
+	return r
+}
+
 // sedPlain matches sed scripts that only read, print and change text. Other
 // scripts can run programs (e) and write files (w). Each command must end at a
 // place where all versions of sed see its end, because text after it could

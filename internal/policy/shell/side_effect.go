@@ -8,25 +8,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirect adds redirections that write files, or that read from the network.
-func (a *analysis) redirect(r *syntax.Redirect) {
-	text := a.textOf(r)
-	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
-		a.doubt(text, "it sets the variable %s", r.N.Value)
-	}
-	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-		return
-	}
-	targets := a.listWords(r.Word)
-	if len(targets) == 0 {
-		a.doubt(text, "its target is not known before the line runs")
-	}
-	for _, target := range targets {
-		a.redirected(text, r.Op, target)
-	}
-}
-
 // redirected adds the effect of a redirection to one target, as far as the target
 // is known.
 func (a *analysis) redirected(text string, op syntax.RedirOperator, target word) {
@@ -62,18 +43,10 @@ func (a *analysis) redirected(text string, op syntax.RedirOperator, target word)
 	a.addCommand(c)
 }
 
-// isFile reports whether a word is the name of one file, as it is written. Shells replace a tilde.
-func (w word) isFile() bool { return (w.known || w.expanded) && !strings.HasPrefix(w.text, "~") }
-
 // isUnplaced reports whether a file is relative to a folder that is not known, to which a cd
 // has changed.
 func (a *analysis) isUnplaced(name string) bool {
 	return a.location != a.begin && a.dir == "" && !path.IsAbs(name)
-}
-
-// written adds a file that a program writes.
-func (r *runs) written(w word) {
-	r.writes, r.unclear = append(r.writes, w.text), r.unclear || !w.isFile()
 }
 
 // changes adds the files that well-known programs change although they have no harmless

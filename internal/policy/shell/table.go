@@ -572,48 +572,6 @@ func (r *reading) checkOperands() {
 	}
 }
 
-// runs returns what a program runs and writes because of its options.
-func (r *reading) runs() runs {
-	out := runs{doubt: r.stdin, shell: POSIX, dynamic: r.dynamic, variables: r.variables}
-	for _, x := range r.options {
-		switch x.kind {
-		case kindRuns:
-			out.scripts = append(out.scripts, x.value.text)
-			if _, value, ok := strings.Cut(x.value.text, "="); ok {
-				out.scripts = append(out.scripts, strings.TrimPrefix(value, "!"))
-			}
-			// If it is empty, the next word may take its place.
-			out.dynamic = out.dynamic || !x.value.known || x.value.text == ""
-		case kindWrites, kindStdout, kindOutput:
-			if x.value.text != "" && (x.kind == kindOutput || !x.takes(x.value)) {
-				out.written(x.value)
-			}
-		case kindSplits:
-			out.splits(x.value)
-		case kindSub:
-			program, _, _ := strings.Cut(r.table.path, " ")
-			out.commands = append(out.commands, append([]word{{text: program, known: true}}, split(x.value)...))
-		case kindScript:
-			out.shell = Bash
-			out.scripts = append(out.scripts, x.value.text)
-			out.dynamic = out.dynamic || !x.value.known
-		}
-	}
-	r.written(&out)
-	return out
-}
-
-// written adds the files that a program writes because its operands name them.
-func (r *reading) written(out *runs) {
-	files, folder, from := r.targets()
-	for _, w := range files {
-		out.written(w)
-	}
-	for _, w := range from {
-		out.inside = append(out.inside, Inside{folder.text, path.Base(w.text)})
-	}
-}
-
 // targets returns the operands that name files which the program writes, and the folder
 // in which it writes files with the names of others, if it is a folder.
 func (r *reading) targets() (files []word, folder word, from []word) {
@@ -643,40 +601,6 @@ func (x optionValue) isTrial() bool {
 		(x.arity == noValue || x.value.known && x.value.text != "" && !has("none false", x.value.text))
 }
 
-// harmless explains why the arguments of a command are not known to be harmless; ""
-// if they are. named explains why the first lead words, which determine what it does, must
-// all be in a rule; "" if the program is enough. short are the words without harmless options
-// between those.
-func harmless(words []word) (why, named string, lead int, short []word) {
-	name := programName(words[0].text)
-	t := tableOf(name)
-	if t == nil || !t.isNamed(words[0].text) {
-		return fmt.Sprintf("the arguments of %s are not known to be harmless", words[0].text), "", len(words), words
-	}
-	if t.has("any") {
-		return "", "", 1, words
-	}
-	if t.has("wraps") { // as in command -v, which runs nothing
-		return "", "", len(words), words
-	}
-	args := words[1:]
-	if t.has("exec") {
-		if rest, _, ok := findActions(args); ok {
-			args = rest
-		}
-	}
-	r := t.readCommand(args)
-	// What is missing is the subcommand or the script.
-	missing := r.table.has("lead") && len(r.operands) == 0 || r.lead == 0 && t.hasSubcommands()
-	switch {
-	case missing && len(words) == 1+r.lead:
-		return r.unlisted, r.named, len(words) + 1, words
-	case missing || r.unlisted != "":
-		return r.unlisted, r.named, len(words), words
-	}
-	return "", r.named, 1 + len(r.path), slices.Concat(words[:1], r.path, words[1+r.lead:])
-}
-
 // isNamed reports whether a word certainly means the program of the table: by its
 // name alone, or in a folder of the system.
 func (t *table) isNamed(word string) bool {
@@ -686,22 +610,6 @@ func (t *table) isNamed(word string) bool {
 	}
 	return name == t.path && (dir == "" || t.has("local") ||
 		has("/bin/ /usr/bin/ /usr/local/bin/ /sbin/ /usr/sbin/ /usr/local/sbin/ /opt/homebrew/bin/", dir))
-}
-
-// readCommand reads the arguments of a program that runs no other command, and
-// checks its scripts.
-func (t *table) readCommand(args []word) reading {
-	if strings.HasSuffix(t.path, "tar") {
-		args = t.dashed(args)
-	}
-	r := t.readArgs(args, false)
-	switch r.table.attrs["script"] {
-	case "sed":
-		r.sedScripts()
-	case "awk":
-		r.awkScripts()
-	}
-	return r
 }
 
 // dashed converts the old style of tar, where the first word is a cluster of

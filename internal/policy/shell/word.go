@@ -405,3 +405,6 @@ func numeric(b *strings.Builder, s string, start, digits, base int) int {
 	}
 	return end
 }
+
+// isFile reports whether a word is the name of one file, as it is written. Shells replace a tilde.
+func (w word) isFile() bool { return (w.known || w.expanded) && !strings.HasPrefix(w.text, "~") }

@@ -29,6 +29,7 @@ func TestDeniesAll(t *testing.T) {
 		"a rule on some clients":          {Policy{Rules: []Rule{{Tool: "write_file", Client: "ci", Decision: Deny}}}, write, false},
 		"all but some clients":            {Policy{Rules: []Rule{{Tool: "write_file", Client: "ci", Decision: Allow}, {Tool: "write_file", Decision: Deny}}}, write, false},
 		"some clients, then all":          {Policy{Rules: []Rule{{Client: "ci", Decision: Deny}, {Tool: "write_file", Decision: Deny}}}, write, true},
+		"denied unless a condition asks":  {Policy{Rules: []Rule{{Tool: "write_file", When: when(t, ".a"), Decision: Ask}, {Tool: "write_file", Decision: Deny}}}, write, false},
 		"a default":                       {Policy{Defaults: map[registry.Category]Rule{registry.CategoryWrite: {Decision: Deny}}}, write, true},
 		"a default of another category":   {Policy{Defaults: map[registry.Category]Rule{registry.CategoryNetwork: {Decision: Deny}}}, write, false},
 	} {

@@ -62,12 +62,11 @@ func joined(all []engine.Instructions) string {
 			one.Text = one.Text[:most] + " […]"
 		}
 		fmt.Fprintf(&b, "\n\nInstructions of the MCP server %s:", text.Quote(one.Server))
-		for _, line := range strings.FieldsFunc(text.Valid(one.Text), isLineBreak) {
+		for _, line := range strings.FieldsFunc(text.Valid(one.Text), func(r rune) bool {
+			return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) // what may begin a line where a text is shown
+		}) {
 			b.WriteString("\n  " + line)
 		}
 	}
 	return b.String()
 }
-
-// isLineBreak reports whether a character may begin a line where a text is shown.
-func isLineBreak(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }

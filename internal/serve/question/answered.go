@@ -30,7 +30,7 @@ type answeredStates struct {
 	mu      sync.Mutex
 	byOwner map[string]map[string]time.Time // when the state expires, by ID
 	swept   time.Time
-	failed  bool // the state folder cannot be used, which was reported
+	failed  sync.Once // warns that the state folder cannot be used
 }
 
 // newAnsweredStates returns an empty answeredStates. Processes with the same key record
@@ -114,7 +114,7 @@ func (a *answeredStates) Record(ctx context.Context, id string) error {
 	case errors.Is(err, fs.ErrExist):
 		return errAnswered
 	case err != nil:
-		a.report(err)
+		a.failed.Do(func() { a.Warn(err) })
 	default:
 		_ = file.Close()
 	}
@@ -153,17 +153,6 @@ func (a *answeredStates) Has(ctx context.Context, id string) bool {
 		return err == nil && !v.Exists()
 	}
 	return a.Taken(id)
-}
-
-// report warns, once, that other processes do not see what was answered here.
-func (a *answeredStates) report(err error) {
-	a.mu.Lock()
-	first := !a.failed
-	a.failed = true
-	a.mu.Unlock()
-	if first {
-		a.Warn(err)
-	}
 }
 
 // sweep forgets states that have expired.

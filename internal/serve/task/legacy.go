@@ -83,15 +83,18 @@ type legacyTasks struct {
 	Tasks []*legacyTask `json:"tasks"`
 }
 
-func (t *Tasks) listLegacy(_ context.Context, c *question.Client, _ *Params) (mcp.Result, error) {
-	if c.From.Name == caller.Local {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
-	}
+// listLegacy returns the tasks of a client, oldest first.
+func (t *Tasks) listLegacy(c *question.Client) *legacyTasks {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	out := &legacyTasks{Tasks: []*legacyTask{}}
-	for _, run := range t.ofAccount(c.From.Account()) {
-		out.Tasks = append(out.Tasks, run.legacyState())
+	for _, run := range t.byID {
+		if run.is.Account == c.From.Account() && !run.isOver(time.Now()) {
+			out.Tasks = append(out.Tasks, run.legacyState())
+		}
 	}
-	return out, nil
+	slices.SortFunc(out.Tasks, func(a, b *legacyTask) int { return a.Created.Compare(b.Created) })
+	return out
 }
 
 // cancelLegacy cancels a task and waits for its end.

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
@@ -188,20 +188,6 @@ func (t *Tasks) ended(ctx context.Context, id string, from auth.Identity) (*Run,
 	run.updated = run.is.Ended
 	close(run.over)
 	return run, nil
-}
-
-// ofAccount returns the tasks of an account, oldest first.
-func (t *Tasks) ofAccount(account string) []*Run {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var out []*Run
-	for _, run := range t.byID {
-		if run.is.Account == account && !run.isOver(time.Now()) {
-			out = append(out, run)
-		}
-	}
-	slices.SortFunc(out, func(a, b *Run) int { return a.is.Created.Compare(b.is.Created) })
-	return out
 }
 
 // find returns the task with an id that belongs to the sender of a request. It returns nil if there is none.
@@ -488,55 +474,55 @@ type acknowledged struct {
 	Type string `json:"resultType"`
 }
 
-// answerAboutTask answers a request about a task.
-type answerAboutTask func(context.Context, *Run, *Params) (mcp.Result, error)
-
 // AddTo adds the methods of the extension, and those of revision 2025-11-25, to the SDK's
 // server.
 func (t *Tasks) AddTo(server *mcp.Server) {
-	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"} {
-		by := taskMethodOf(method)
-		addTaskMethod(server, method, by.modern != nil, by.legacy != nil,
-			func(ctx context.Context, c *question.Client, p *Params) (mcp.Result, error) {
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", "tasks/result", listMethod} {
+		_ = mcp.AddReceivingCustomMethod(server, method,
+			func(ctx context.Context, _ *mcp.ServerSession, p *Params) (mcp.Result, error) {
+				c := question.From(ctx)
+				lists := method == listMethod && c != nil && !c.Modern && c.From.Name != caller.Local
+				switch {
+				case c == nil || !c.Modern && !c.KnowsLegacyTasks() || !lists && answerOf(method, c.Modern) == nil:
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+				case c.Modern && !c.KnowsTasks():
+					return nil, NeedsExtension()
+				case p.wrong != "":
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: p.wrong}
+				case lists:
+					return t.listLegacy(c), nil
+				}
 				return t.about(ctx, c, method, p)
-			})
+			}) // only names of the protocol are errors
 	}
-	addTaskMethod(server, "tasks/list", false, true, t.listLegacy)
 }
 
-// taskMethod answers a request about a task: modern those of clients of 2026-07-28, legacy those of
-// clients of 2025-11-25. One of them is nil if its revision has no such request.
-type taskMethod struct{ modern, legacy answerAboutTask }
+// listMethod is the request of clients of 2025-11-25 that lists their tasks.
+const listMethod = "tasks/list"
 
-// taskMethodOf returns what answers a request about a task; the zero value if it is about none.
-func taskMethodOf(method string) taskMethod {
-	switch method {
-	case "tasks/get":
-		return taskMethod{func(_ context.Context, run *Run, _ *Params) (mcp.Result, error) { return run.state(), nil },
-			func(_ context.Context, run *Run, _ *Params) (mcp.Result, error) {
-				return run.legacyState(), nil
-			}}
-	case "tasks/update":
-		return taskMethod{modern: func(_ context.Context, run *Run, p *Params) (mcp.Result, error) {
+// answerOf returns what answers a request about a task, of a client of 2026-07-28, which is modern, or of one of
+// 2025-11-25. It returns nil if the revision has no such request.
+func answerOf(method string, modern bool) func(context.Context, *Run, *Params) (mcp.Result, error) {
+	switch {
+	case method == "tasks/get" && modern:
+		return func(_ context.Context, run *Run, _ *Params) (mcp.Result, error) { return run.state(), nil }
+	case method == "tasks/get":
+		return func(_ context.Context, run *Run, _ *Params) (mcp.Result, error) { return run.legacyState(), nil }
+	case method == "tasks/update" && modern:
+		return func(_ context.Context, run *Run, p *Params) (mcp.Result, error) {
 			return &acknowledged{Type: "complete"}, run.update(p.Answers)
-		}}
-	case "tasks/cancel":
-		return taskMethod{func(_ context.Context, run *Run, _ *Params) (mcp.Result, error) {
+		}
+	case method == "tasks/cancel" && modern:
+		return func(_ context.Context, run *Run, _ *Params) (mcp.Result, error) {
 			run.cancel()
 			return &acknowledged{Type: "complete"}, nil
-		}, cancelLegacy}
-	case "tasks/result":
-		return taskMethod{legacy: awaitLegacy}
+		}
+	case method == "tasks/cancel":
+		return cancelLegacy
+	case method == "tasks/result" && !modern:
+		return awaitLegacy
 	}
-	return taskMethod{}
-}
-
-// answerFor returns what answers the requests of a client.
-func (m taskMethod) answerFor(c *question.Client) answerAboutTask {
-	if c.Modern {
-		return m.modern
-	}
-	return m.legacy
+	return nil
 }
 
 // about answers a request about a task, which may have ended or be in another process.
@@ -547,7 +533,7 @@ func (t *Tasks) about(ctx context.Context, c *question.Client,
 	}
 	run, err := t.ended(ctx, p.ID, c.From)
 	if run != nil {
-		return taskMethodOf(method).answerFor(c)(ctx, run, p)
+		return answerOf(method, c.Modern)(ctx, run, p)
 	}
 	if err == nil && t.opts.Elsewhere != nil {
 		result, err = t.opts.Elsewhere(ctx, c, method, p)
@@ -565,7 +551,7 @@ func (t *Tasks) about(ctx context.Context, c *question.Client,
 // Here returns what answers a request about a task that is in this process. It returns nil if the client has
 // no such task here, or no such request.
 func (t *Tasks) Here(c *question.Client, method string, p *Params) func(context.Context) (mcp.Result, error) {
-	answer, run := taskMethodOf(method).answerFor(c), t.find(p.ID, c.From)
+	answer, run := answerOf(method, c.Modern), t.find(p.ID, c.From)
 	if answer == nil || run == nil {
 		return nil
 	}
@@ -578,24 +564,6 @@ func ProtocolError(err error) *jsonrpc.Error {
 		return is
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-}
-
-// addTaskMethod adds a method about tasks, which only some clients have.
-func addTaskMethod(server *mcp.Server, method string, modern, legacy bool,
-	answer func(context.Context, *question.Client, *Params) (mcp.Result, error)) {
-	_ = mcp.AddReceivingCustomMethod(server, method,
-		func(ctx context.Context, _ *mcp.ServerSession, p *Params) (mcp.Result, error) {
-			c := question.From(ctx)
-			switch {
-			case c == nil || c.Modern && !modern || !c.Modern && !(legacy && c.KnowsLegacyTasks()):
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
-			case c.Modern && !c.KnowsTasks():
-				return nil, NeedsExtension()
-			case p.wrong != "":
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: p.wrong}
-			}
-			return answer(ctx, c, p)
-		}) // only names of the protocol are errors
 }
 
 // NeedsExtension is the error for a client that has to declare the extension.
@@ -612,5 +580,5 @@ func NeedsExtension() error {
 func Same(header string, body json.RawMessage) bool {
 	method, _ := jsonx.Text(jsonx.Get(body, "method"))
 	id, _ := jsonx.Text(jsonx.Get(jsonx.Get(body, "params"), "taskId"))
-	return header == id || taskMethodOf(method).modern == nil
+	return header == id || answerOf(method, true) == nil
 }

@@ -48,8 +48,7 @@ const maxAnswer = maxMemory
 
 // evalIsolated evaluates the expression in a separate process.
 func (e *Expression) evalIsolated(ctx context.Context, most time.Duration, bytes uint64, input any) (any, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, most+startTime,
-		fmt.Errorf("the process that evaluates it did not answer within %s", most+startTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, most+startTime, tookLonger(most))
 	defer cancel()
 	raw, err := gojq.Marshal(input)
 	if err != nil {

@@ -89,7 +89,7 @@ func (e *Expression) evalLimited(ctx context.Context, most time.Duration, bytes 
 }
 
 func (e *Expression) evalHere(ctx context.Context, most time.Duration, input, who any) (any, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than %s", most))
+	ctx, cancel := context.WithTimeoutCause(ctx, most, tookLonger(most))
 	defer cancel()
 	v, err := memory.Await(ctx, func() any { return singleValue(e.code.RunWithContext(ctx, input, who)) })
 	if cause := context.Cause(ctx); cause != nil {
@@ -103,6 +103,8 @@ func (e *Expression) evalHere(ctx context.Context, most time.Duration, input, wh
 	}
 	return v, err
 }
+
+func tookLonger(most time.Duration) error { return fmt.Errorf("it took longer than %s", most) }
 
 // exceedsDepth reports whether a value has more than the given number of nested lists
 // and objects.

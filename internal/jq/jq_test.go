@@ -102,7 +102,7 @@ func TestEvaluatorIsLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Isolated([]string{"/bin/sleep", "600"}).Value(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "did not answer within 20s") {
+	if _, err := e.Isolated([]string{"/bin/sleep", "600"}).Value(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "it took longer than 10s") {
 		t.Errorf("error %v", err)
 	}
 }

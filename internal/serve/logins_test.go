@@ -76,6 +76,7 @@ func (a *accounts) serveShared(t *testing.T, replicas int) []*sharing {
 			t.Fatal(err)
 		}
 		from := sessionWith(t, dir, question.Asker{}, set, engine.Options{ClientLogins: true, Shared: true})
+		from.Store.Limit = time.Minute // a busy machine may take longer than a use of the store may
 		t.Cleanup(func() { from.Close(); from.Store.Close() })
 		out[i] = sharingOf(t, a.options(), from, from.Store)
 	}

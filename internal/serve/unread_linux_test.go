@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
-	"github.com/toolreg/toolreg/internal/serve/transport"
 )
 
 // A client that does not read its responses does not delay other clients of the same
@@ -153,7 +152,10 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 // other tokens are not, and large bodies within the limit are accepted.
 func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
-	h := listen(t, s, auth.NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
+	handler := s.HTTP(HTTPOptions{Loopback: true,
+		Tokens: auth.NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"})})
+	handler.endpoint.bodies.Max = 1 << 20 // all of the bodies are in memory at once
+	h := serveHandler(t, handler)
 	send := func(ctx context.Context, token string, size int) (int, error) {
 		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"` + strings.Repeat("x", size) + `","protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+auth.Endpoint, struct{ io.Reader }{strings.NewReader(body)}) // hides the length, so that it is not sent
@@ -173,9 +175,9 @@ func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var attack sync.WaitGroup
 	for range 5 { // one more than are read at the same time
-		attack.Go(func() { _, _ = send(ctx, "0123456789abcdef", transport.MaxBody) })
+		attack.Go(func() { _, _ = send(ctx, "0123456789abcdef", 1<<20) })
 	}
-	if status, err := send(t.Context(), "fedcba9876543210", 4<<20); status != http.StatusOK || err != nil {
+	if status, err := send(t.Context(), "fedcba9876543210", 512<<10); status != http.StatusOK || err != nil {
 		t.Errorf("another client: status %d, %v", status, err)
 	}
 	cancel()

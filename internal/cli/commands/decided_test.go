@@ -264,7 +264,7 @@ func (w *world) save() {
 // cost more than the run.
 func (w *world) run(stdin string, args ...string) string {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	w.t.Chdir(filepath.Join(w.dir, "project"))
 	environ := []string{"HOME=" + w.dir, "XDG_CONFIG_HOME=" + filepath.Join(w.dir, "config"), "XDG_STATE_HOME=" + filepath.Join(w.dir, "state"),
@@ -281,7 +281,7 @@ func (w *world) run(stdin string, args ...string) string {
 	shown := ui.NewWriter(out)
 	commands.Program("test").Run(ctx, append([]string{"toolreg"}, args...), cli.Streams{In: in, Out: shown, Err: shown}, environ) // the log says what came of the call
 	if ctx.Err() != nil {
-		w.t.Fatalf("%q did not end within a minute:\n%s", args, out)
+		w.t.Fatalf("%q did not end within five minutes:\n%s", args, out)
 	}
 	return out.String()
 }

@@ -30,6 +30,7 @@ const (
 // for them. It is safe for concurrent use; the zero value is ready to use.
 type Bodies struct {
 	Time time.Duration // the limit for one body. Zero means a minute
+	Max  int64         // the size of one body at most. Zero means MaxBody
 
 	mu     sync.Mutex
 	places map[string]chan struct{} // by the name of the client's token
@@ -80,8 +81,10 @@ func (b *Bodies) read(ctx context.Context, name string, body io.Reader) ([]byte,
 
 // Read reads the body of a request of a client within its limits; name is that of its token.
 func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, name string) ([]byte, error) {
-	tooLarge := &Refusal{Status: http.StatusRequestEntityTooLarge, Reason: "the request is larger than 16 MiB"}
-	if r.ContentLength > MaxBody {
+	largest := cmp.Or(b.Max, MaxBody)
+	tooLarge := &Refusal{Status: http.StatusRequestEntityTooLarge,
+		Reason: fmt.Sprintf("the request is larger than %d MiB", largest>>20)}
+	if r.ContentLength > largest {
 		return nil, tooLarge
 	}
 	within := cmp.Or(b.Time, bodyTime)
@@ -89,7 +92,7 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, name string) ([]by
 	_ = timing.SetReadDeadline(time.Now().Add(within))
 	ctx, cancel := context.WithTimeoutCause(r.Context(), within, os.ErrDeadlineExceeded)
 	defer cancel()
-	body, err := b.read(ctx, name, http.MaxBytesReader(w, r.Body, MaxBody))
+	body, err := b.read(ctx, name, http.MaxBytesReader(w, r.Body, largest))
 	_, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case err == nil:

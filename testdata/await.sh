@@ -1,8 +1,8 @@
 #!/bin/sh
-# await.sh FILE [TEXT]: waits until FILE has content, or holds TEXT, for 30 s at most.
+# await.sh FILE [TEXT]: waits until FILE has content, or holds TEXT, for three minutes at most.
 i=0
 until grep -q "${2:-.}" "$1" 2>/dev/null; do
 	i=$((i + 1))
-	[ $i -gt 1500 ] && exit 1
+	[ $i -gt 9000 ] && exit 1
 	sleep 0.02
 done

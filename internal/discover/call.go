@@ -25,53 +25,6 @@ const (
 	callLinger = time.Second
 )
 
-// call runs the call command for one tool, with its original name as the last
-// argument and the params on stdin. If the tool prints whole results, stderr is
-// ignored unless the command fails.
-func (c *command) call(ctx context.Context, d *declaration,
-	isResult bool, call registry.Call) (registry.Result, error) {
-	if err := c.opts.Call.Err; err != nil {
-		return registry.Result{}, err
-	}
-	if !c.opts.Call.IsSet() {
-		return registry.Result{}, &failure{text: fmt.Sprintf(
-			"tool %q was discovered, but toolCallCommand is not set; set it to the program that runs a tool by its name",
-			d.definition.Name)}
-	}
-	argv, err := c.expand(c.opts.Call)
-	if err != nil {
-		return registry.Result{}, &failure{cause: err, text: fmt.Sprintf(
-			"call command %q (toolCallCommand, %s): %s", c.asWritten(c.opts.Call), c.opts.Call.Origin, err)}
-	}
-	spec := process.Spec{
-		Argv:      append(slices.Clone(argv), d.original),
-		Dir:       c.opts.ProjectRoot,
-		Env:       append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot, envTool+"="+d.original),
-		Stdin:     call.Params,
-		MaxOutput: c.opts.Limits.Output,
-		Grace:     callGrace,
-		Linger:    callLinger,
-	}
-	if spec.Stdin == nil {
-		spec.Stdin = []byte("{}")
-	}
-	stream(&spec, d, isResult, call)
-	start := time.Now()
-	outcome, err := process.ConfinementOf(ctx).Run(ctx, spec)
-	if err == nil && isResult && succeeded(outcome) {
-		return wholeResult(ctx, outcome.Stdout, c.opts.ProjectRoot, d.definition.OutputSchema), nil
-	}
-	result := callResult(outcome, limited(err, c.opts.Limits.Output), d.definition.Name)
-	switch {
-	case result.IsError && ctx.Err() != nil:
-		result.ErrorCategory = interrupted(ctx.Err())
-	case !result.IsError && len(d.definition.OutputSchema) > 0:
-		result = structured(ctx, d.definition.OutputSchema, outcome.Stdout, result)
-	}
-	result.Duration = time.Since(start)
-	return result, nil
-}
-
 // stream passes the program's output to the call's Emit and Spill, so that only its
 // beginning and end are kept in memory. Output that is parsed as a whole is not
 // cut.
@@ -190,25 +143,6 @@ func startCode(err error) string {
 		return strconv.Itoa(-int(number))
 	}
 	return "(none)"
-}
-
-// printed returns a program's output as text, or a description of output that is
-// not text.
-func printed(kept []byte, head int, total int64) string {
-	if mime := mediaType(kept); mime != "" {
-		return binaryNote(mime, max(total, int64(len(kept))))
-	}
-	return cutText(kept, head, total)
-}
-
-// cutText returns the text of a stream of total bytes. If it was cut, kept has its
-// first head bytes and its end.
-func cutText(kept []byte, head int, total int64) string {
-	missing := total - int64(len(kept))
-	if missing <= 0 || head >= len(kept) {
-		return decode(kept)
-	}
-	return decode(kept[:head]) + fmt.Sprintf("\n[… %d of %d bytes cut here …]\n", missing, total) + decode(kept[head:])
 }
 
 func orEmpty(s string) string {

@@ -1,7 +1,6 @@
 package discover
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,45 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/text"
 )
-
-// Options are what the programs that declare tools are run with.
-type Options struct {
-	// Context is the JSON object that the conditions of tools refer to. Factories receive it on stdin.
-	Context json.RawMessage
-	// ProjectRoot is the absolute path that programs receive. The discovery and call commands run there.
-	ProjectRoot string
-	// Env is the complete environment of the programs, except for TOOLREG_TOOL, TOOLREG_PLUGIN and
-	// TOOLREG_PROJECT_ROOT, which are added.
-	Env []string
-	// Timeout limits discovery; 0 means no limit (setting
-	// toolDiscoveryTimeout). A call is limited by [DefaultTimeout] or the
-	// timeout of its tool.
-	Timeout time.Duration
-	Limits  Limits
-	// Confine is the sandbox for programs that declare tools; nil means none.
-	Confine process.Confiner
-	// Hide masks the secrets of the settings in what such a program says about a failure, and in
-	// the discovery command as it is shown. nil means it masks none.
-	Hide func(string) string
-	// Outputs caches the output of such programs. If nil, they always run.
-	Outputs Outputs
-	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Isolated].
-	Evaluator []string
-}
-
-// orDefault returns the options with what was not given replaced by its default.
-func (o Options) orDefault() Options {
-	o.Limits = o.Limits.orDefault()
-	if len(o.Context) == 0 {
-		o.Context = json.RawMessage("{}")
-	}
-	if o.Hide == nil {
-		o.Hide = func(text string) string { return text }
-	}
-	return o
-}
 
 // CommandOptions are the options of a project's discovery and call commands.
 type CommandOptions struct {
@@ -64,82 +25,6 @@ type CommandOptions struct {
 	// Expand expands the words of a command when it is used. If nil, the words are
 	// used unchanged.
 	Expand func(settings.Command) ([]string, error)
-}
-
-// Outputs is the discovery cache for the output of programs that declare tools.
-type Outputs interface {
-	// Load returns cached output; ok is false if the program has to run. An error
-	// means that the program must not run or failed recently.
-	Load(context.Context, Invocation) (stdout []byte, ok bool, err error)
-	// Save stores usable output of a run, or why the run failed.
-	Save(ctx context.Context, i Invocation, stdout []byte, failure error)
-}
-
-// Invocation is a command with its folder and environment.
-type Invocation struct {
-	Argv  []string
-	Dir   string
-	Env   []string // the complete environment
-	Stdin []byte
-}
-
-// readOutput reads the output of a program that declares tools: what is cached, or that of a run, which it
-// then caches.
-func (i Invocation) readOutput(ctx context.Context, o *Options, read func([]byte) error) error {
-	if o.Outputs != nil {
-		if stdout, ok, err := o.Outputs.Load(ctx, i); err != nil {
-			return err
-		} else if ok {
-			return read(stdout)
-		}
-	}
-	stdout, err := i.runProgram(ctx, o)
-	if err == nil {
-		err = read(stdout)
-	}
-	if o.Outputs != nil && ctx.Err() == nil {
-		o.Outputs.Save(ctx, i, stdout, err)
-	}
-	return err
-}
-
-// runProgram returns the output of a program that declares tools.
-func (i Invocation) runProgram(ctx context.Context, o *Options) ([]byte, error) {
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, errDiscoveryTimeout)
-		defer cancel()
-	}
-	out, err := o.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin,
-		MaxOutput: o.Limits.Discovery})
-	if err != nil || out.Err() != nil {
-		return nil, i.failure(out, err, o)
-	}
-	return out.Stdout, nil
-}
-
-// Limits are limits on a source's programs and declarations.
-type Limits struct {
-	// Discovery limits stdout and stderr of a program that declares tools each,
-	// in bytes; 0 means 10 MiB (setting limits.discoveryOutput).
-	Discovery int64
-	// Output limits stdout and stderr of a call each, in bytes; 0 means 64 MiB
-	// (setting limits.result).
-	Output int64
-	// Tools limits the number of tools; 0 means 10,000 (setting limits.tools).
-	Tools int
-	// Schema limits a schema, in bytes; 0 means 1 MiB (setting limits.schema).
-	Schema int64
-}
-
-// orDefault returns the limits with each 0 replaced by its default.
-func (l Limits) orDefault() Limits {
-	return Limits{
-		Discovery: cmp.Or(l.Discovery, process.DefaultMaxOutput),
-		Output:    cmp.Or(l.Output, 64<<20),
-		Tools:     cmp.Or(l.Tools, 10_000),
-		Schema:    cmp.Or(l.Schema, registry.MaxSchemaBytes),
-	}
 }
 
 // Environment variables of the commands.
@@ -302,25 +187,6 @@ Exit Code: Exit code or ` + "`(none)`" + ` if terminated by signal.
 Signal: Signal number or ` + "`(none)`" + ` if no signal was received.
 `
 
-// errDiscoveryTimeout is the context's cause when discovery exceeds its time limit.
-var errDiscoveryTimeout = errors.New("toolDiscoveryTimeout reached")
-
-// failure is the error of a source that failed. It wraps [registry.ErrSourceFailed]
-// and the cause.
-type failure struct {
-	text  string
-	cause error
-}
-
-func (f *failure) Error() string { return f.text }
-
-func (f *failure) Unwrap() []error {
-	if f.cause == nil {
-		return []error{registry.ErrSourceFailed}
-	}
-	return []error{registry.ErrSourceFailed, f.cause}
-}
-
 // fail returns an error with the command, the origin of its setting and the reason.
 func (c *command) fail(cause error) error {
 	return &failure{
@@ -330,54 +196,49 @@ func (c *command) fail(cause error) error {
 	}
 }
 
-// failure returns the error of a program that failed to declare tools.
-func (i Invocation) failure(o process.Outcome, err error, opts *Options) error {
-	said := opts.Hide(quoteStderr(o.Stderr))
-	var start *process.StartError
+// call runs the call command for one tool, with its original name as the last
+// argument and the params on stdin. If the tool prints whole results, stderr is
+// ignored unless the command fails.
+func (c *command) call(ctx context.Context, d *declaration,
+	isResult bool, call registry.Call) (registry.Result, error) {
+	if err := c.opts.Call.Err; err != nil {
+		return registry.Result{}, err
+	}
+	if !c.opts.Call.IsSet() {
+		return registry.Result{}, &failure{text: fmt.Sprintf(
+			"tool %q was discovered, but toolCallCommand is not set; set it to the program that runs a tool by its name",
+			d.definition.Name)}
+	}
+	argv, err := c.expand(c.opts.Call)
+	if err != nil {
+		return registry.Result{}, &failure{cause: err, text: fmt.Sprintf(
+			"call command %q (toolCallCommand, %s): %s", c.asWritten(c.opts.Call), c.opts.Call.Origin, err)}
+	}
+	spec := process.Spec{
+		Argv:      append(slices.Clone(argv), d.original),
+		Dir:       c.opts.ProjectRoot,
+		Env:       append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot, envTool+"="+d.original),
+		Stdin:     call.Params,
+		MaxOutput: c.opts.Limits.Output,
+		Grace:     callGrace,
+		Linger:    callLinger,
+	}
+	if spec.Stdin == nil {
+		spec.Stdin = []byte("{}")
+	}
+	stream(&spec, d, isResult, call)
+	start := time.Now()
+	outcome, err := process.ConfinementOf(ctx).Run(ctx, spec)
+	if err == nil && isResult && succeeded(outcome) {
+		return wholeResult(ctx, outcome.Stdout, c.opts.ProjectRoot, d.definition.OutputSchema), nil
+	}
+	result := callResult(outcome, limited(err, c.opts.Limits.Output), d.definition.Name)
 	switch {
-	case errors.As(err, &start):
-		return &failure{cause: err, text: fmt.Sprintf("cannot start %q in %s: %s", start.Program, i.Dir, start.Err)}
-	case errors.Is(err, errDiscoveryTimeout):
-		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", opts.Timeout, said)
-	case errors.Is(err, process.ErrOutputLimit):
-		overflowed := "stderr"
-		if o.StdoutBytes > opts.Limits.Discovery {
-			overflowed = "stdout"
-		}
-		return fmt.Errorf("it was killed at the size limit of %d bytes on %s (limits.discoveryOutput)%s",
-			opts.Limits.Discovery, overflowed, said)
-	case errors.Is(err, registry.ErrDenied): // it was not started
-		return err
-	case err != nil:
-		return fmt.Errorf("it was stopped: %w%s", err, said)
-	case o.Signal != "":
-		return fmt.Errorf("it was ended by %s%s", o.Signal, said)
+	case result.IsError && ctx.Err() != nil:
+		result.ErrorCategory = interrupted(ctx.Err())
+	case !result.IsError && len(d.definition.OutputSchema) > 0:
+		result = structured(ctx, d.definition.OutputSchema, outcome.Stdout, result)
 	}
-	return fmt.Errorf("it ended with exit code %d%s", o.ExitCode, said)
-}
-
-// Limits on the part of a program's stderr that is shown.
-const (
-	shownLines = 5
-	shownBytes = 1000
-)
-
-// quoteStderr quotes the last lines of stderr on one line, or says that stderr was
-// empty.
-func quoteStderr(stderr []byte) string {
-	var lines []string
-	for line := range strings.Lines(decode(stderr[max(0, len(stderr)-8<<10):])) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 0 {
-		return "; it printed nothing on stderr"
-	}
-	lines = lines[max(0, len(lines)-shownLines):]
-	said := strings.Join(lines, " | ")
-	if len(said) > shownBytes {
-		said = text.Ellipsis + text.Tail(said, shownBytes)
-	}
-	return "; its stderr ends with: " + said
+	result.Duration = time.Since(start)
+	return result, nil
 }

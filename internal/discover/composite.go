@@ -1,7 +1,6 @@
 package discover
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -57,24 +56,6 @@ type step struct {
 	continueOnError bool
 }
 
-// ParseComposites parses the entries of the setting composites. A composite
-// with mistakes, such as unknown keys, wrong types, invalid expressions or a
-// call of itself, is quarantined.
-func ParseComposites(ctx context.Context, entries []settings.Named, opts CompositeOptions) *Composites {
-	out := &Composites{opts: opts}
-	for _, n := range entries {
-		r := compositeReader{named: n, root: opts.ProjectRoot}
-		if n.Origin.Scope == settings.ScopeProject {
-			r.evaluator = opts.Evaluator
-		}
-		c := r.read(ctx)
-		c.problems = document.SortProblems(r.problems)
-		out.list = append(out.list, c)
-	}
-	out.findCycles()
-	return out
-}
-
 // identity identifies what runs: the entry, and the content of its script.
 func (c *composite) identity() json.RawMessage {
 	if c.file == "" {
@@ -89,33 +70,6 @@ func (c *Composites) Len() int { return len(c.list) }
 
 // Name returns "composite".
 func (c *Composites) Name() string { return registry.SourceComposite }
-
-// Discover returns the tools, including quarantined ones. It runs nothing and
-// never fails.
-func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
-	tools := make([]registry.Tool, len(c.list))
-	var diags []registry.Diagnostic
-	for i, one := range c.list {
-		t := &tools[i]
-		t.Definition, t.Identity, t.Declared, t.Quarantine = one.definition, one.identity(),
-			one.named.Origin.String(), one.err()
-		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			ctx, err := beginRun(ctx, one)
-			switch {
-			case err != nil:
-				return registry.Result{}, err
-			case one.file != "":
-				return call.Steps.Script(ctx, one.file, one.script, call)
-			}
-			return c.run(ctx, one, call)
-		}
-		for _, p := range one.problems {
-			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityError, Code: "composite_invalid",
-				Source: registry.SourceComposite, Tool: one.named.Name, Message: p.String()})
-		}
-	}
-	return tools, diags, nil
-}
 
 // Resolve quarantines composites with a step whose tool does not exist, and reports
 // whether there are any. lookup looks up a name in the registry of all sources. If

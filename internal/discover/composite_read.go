@@ -15,6 +15,24 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
+// ParseComposites parses the entries of the setting composites. A composite
+// with mistakes, such as unknown keys, wrong types, invalid expressions or a
+// call of itself, is quarantined.
+func ParseComposites(ctx context.Context, entries []settings.Named, opts CompositeOptions) *Composites {
+	out := &Composites{opts: opts}
+	for _, n := range entries {
+		r := compositeReader{named: n, root: opts.ProjectRoot}
+		if n.Origin.Scope == settings.ScopeProject {
+			r.evaluator = opts.Evaluator
+		}
+		c := r.read(ctx)
+		c.problems = document.SortProblems(r.problems)
+		out.list = append(out.list, c)
+	}
+	out.findCycles()
+	return out
+}
+
 // compositeReader parses one entry of composites and collects its mistakes.
 type compositeReader struct {
 	named     settings.Named

@@ -18,6 +18,33 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
+// Discover returns the tools, including quarantined ones. It runs nothing and
+// never fails.
+func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+	tools := make([]registry.Tool, len(c.list))
+	var diags []registry.Diagnostic
+	for i, one := range c.list {
+		t := &tools[i]
+		t.Definition, t.Identity, t.Declared, t.Quarantine = one.definition, one.identity(),
+			one.named.Origin.String(), one.err()
+		t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			ctx, err := beginRun(ctx, one)
+			switch {
+			case err != nil:
+				return registry.Result{}, err
+			case one.file != "":
+				return call.Steps.Script(ctx, one.file, one.script, call)
+			}
+			return c.run(ctx, one, call)
+		}
+		for _, p := range one.problems {
+			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityError, Code: "composite_invalid",
+				Source: registry.SourceComposite, Tool: one.named.Name, Message: p.String()})
+		}
+	}
+	return tools, diags, nil
+}
+
 // stepTrace is the outcome of one step, an entry of "steps" in the _meta of a
 // composite's result.
 type stepTrace struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -11,54 +12,83 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxOriginal is the maximum length of a declared name in bytes. Names are passed
-// as arguments.
-const maxOriginal = 4096
+// object is a JSON object with case-sensitive keys. The last of duplicate keys
+// wins, as in JavaScript.
+type object map[string]json.RawMessage
 
-// declare reads the declaration of one tool, o, parsed from the JSON raw. Unusable
-// fields are reported and ignored. The tool is skipped only if it could not be
-// called, and quarantined if its schema exceeds a limit or it has a duplicate key.
-func (d *declarations) declare(place string, o object, raw json.RawMessage) {
-	var name string
-	if json.Unmarshal(o["name"], &name) != nil {
-		d.skip(place, "has a name that is %s, not a string", jsonx.KindOf(o["name"]))
+// declaration is one tool as a program declared it.
+type declaration struct {
+	original   string // the name as declared, which the call command receives
+	definition registry.Definition
+	fields     object // all fields, including those that only plugins have
+	quarantine error  // why the tool cannot be used, or nil
+	printed    bool   // by a program, not read from a manifest
+}
+
+// declarations collects the declarations in a program's output.
+type declarations struct {
+	source  string // source of the tools and diagnostics
+	limits  Limits
+	unnamed string // name for a tool that has none; if empty, such a tool is skipped
+	tools   []declaration
+	left    int // tools beyond the limit
+	diags   []registry.Diagnostic
+	dropped int // diagnostics beyond maxDiagnostics
+}
+
+// maxDiagnostics limits the number of diagnostics of one source.
+const maxDiagnostics = 100
+
+// skip reports an item that is not a tool.
+func (d *declarations) skip(place, format string, args ...any) {
+	d.diagnose(registry.SeverityWarning, "declaration_skipped",
+		"", place+" "+fmt.Sprintf(format, args...)+"; skipped", "")
+}
+
+// diagnose adds a diagnostic, up to maxDiagnostics.
+func (d *declarations) diagnose(severity registry.Severity, code, tool, message, hint string) {
+	if len(d.diags) >= maxDiagnostics {
+		d.dropped++
 		return
 	}
-	if strings.ContainsRune(name, 0) || len(name) > maxOriginal {
-		d.skip(place, "has a name that cannot be an argument of the call command (a NUL byte, or over %d bytes)",
-			maxOriginal)
-		return
+	d.diags = append(d.diags, registry.Diagnostic{
+		Severity: severity, Code: code, Source: d.source, Tool: tool, Message: message, Hint: hint,
+	})
+}
+
+// diagnostics returns all diagnostics.
+func (d *declarations) diagnostics() []registry.Diagnostic {
+	out := d.diags
+	if d.left > 0 {
+		out = append(out, registry.Diagnostic{
+			Severity: registry.SeverityError, Code: "too_many_tools", Source: d.source,
+			Message: fmt.Sprintf(
+				"%d tools were declared, which is over the limit of %d (limits.tools); the others were left out",
+				d.limits.Tools+d.left, d.limits.Tools),
+		})
 	}
-	if len(d.tools) >= d.limits.Tools {
-		d.left++
-		return
+	if d.dropped > 0 {
+		out = append(out, registry.Diagnostic{
+			Severity: registry.SeverityWarning, Code: "more_diagnostics", Source: d.source,
+			Message: fmt.Sprintf("%d more problems were found in the declarations", d.dropped),
+		})
 	}
-	r := fieldReader{d: d, tool: registry.ValidName(name), o: o}
-	def := registry.Definition{
-		Name:            r.tool,
-		DisplayName:     r.text("displayName", name),
-		Description:     r.description(),
-		Category:        r.category(),
-		Tags:            r.texts("tags"),
-		Version:         r.text("version", ""),
-		Author:          r.text("author", ""),
-		Icon:            r.text("icon", ""),
-		Optional:        r.boolean("optional"),
-		Permissions:     r.texts("permissions"),
-		Examples:        r.examples(),
-		Annotations:     r.objectOf("annotations"),
-		OutputMarkdown:  r.boolean("isOutputMarkdown"),
-		CanUpdateOutput: r.boolean("canUpdateOutput"),
-		InputSchema:     r.parameters(),
-		OutputSchema:    r.objectOf("outputSchema"),
+	return out
+}
+
+func readObject(raw json.RawMessage) (object, error) {
+	if jsonx.KindOf(raw) != jsonx.Object {
+		return nil, errors.New("not an object")
 	}
-	quarantine := unusable(&def, raw, d.limits.Schema)
-	if quarantine != nil {
-		d.diagnose(registry.SeverityError, "tool_quarantined", r.tool, quarantine.Error()+"; the tool was left out", "")
-		def.InputSchema, def.OutputSchema, def.Annotations = json.RawMessage(noParams), nil, nil
+	return maps.Collect(jsonx.Members(raw)), nil
+}
+
+func readList(raw json.RawMessage) ([]json.RawMessage, error) {
+	list, ok := jsonx.Elements(raw)
+	if !ok {
+		return nil, errors.New("not an array")
 	}
-	d.tools = append(d.tools,
-		declaration{original: name, definition: def, fields: o, quarantine: quarantine, printed: raw != nil})
+	return list, nil
 }
 
 // noParams is the schema of a tool without params.

@@ -154,3 +154,46 @@ func mediaType(data []byte) string {
 	}
 	return mime
 }
+
+// printed returns a program's output as text, or a description of output that is
+// not text.
+func printed(kept []byte, head int, total int64) string {
+	if mime := mediaType(kept); mime != "" {
+		return binaryNote(mime, max(total, int64(len(kept))))
+	}
+	return cutText(kept, head, total)
+}
+
+// structured checks a tool's output against the output schema that it declares.
+func structured(ctx context.Context, schema json.RawMessage, stdout []byte, result registry.Result) registry.Result {
+	output := registry.NewOutputValidator(schema)
+	if !output.Judges(ctx) {
+		return result
+	}
+	doc := trim(stdout)
+	refused := func(format string, args ...any) registry.Result {
+		return refusedOutput(registry.Ran+fmt.Sprintf(format, args...), result.Text())
+	}
+	if err := registry.CheckJSON(doc); err != nil {
+		return refused("the tool declares an outputSchema but did not print a JSON object: %s", err)
+	}
+	if doc[0] != '{' {
+		return refused("the tool declares an outputSchema but printed %s, not a JSON object", jsonx.KindOf(doc))
+	}
+	if violations, err := output.Validate(ctx, doc); err == nil && len(violations) > 0 {
+		return refused("the tool's output does not match its outputSchema: %s%s",
+			place(violations[0].Pointer), violations[0].Message)
+	}
+	result.Structured = doc
+	return result
+}
+
+// cutText returns the text of a stream of total bytes. If it was cut, kept has its
+// first head bytes and its end.
+func cutText(kept []byte, head int, total int64) string {
+	missing := total - int64(len(kept))
+	if missing <= 0 || head >= len(kept) {
+		return decode(kept)
+	}
+	return decode(kept[:head]) + fmt.Sprintf("\n[… %d of %d bytes cut here …]\n", missing, total) + decode(kept[head:])
+}

@@ -1,12 +1,12 @@
 package discover
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -70,73 +70,9 @@ type plugin struct {
 // Name returns "plugin:ID".
 func (p *plugin) Name() string { return registry.PluginPrefix + p.ID }
 
-// Discover returns the tools of the manifest and of the factory or script. If a
-// factory fails, this is a diagnostic if the manifest also declares tools, and an
-// error of the source otherwise.
-func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
-	if len(p.Problems) > 0 {
-		cause := &document.Error{Problems: p.Problems} // each problem names its file
-		return nil, nil, &failure{text: fmt.Sprintf("%s: %s", p.Name(), cause), cause: cause}
-	}
-	found := &declarations{source: p.Name(), limits: p.opts.Limits}
-	for i, o := range p.tools {
-		if problems := p.bad[i]; len(problems) > 0 {
-			var name string
-			_ = json.Unmarshal(o["name"], &name) // the schema checks the type
-			found.quarantine(name, (&document.Error{Problems: problems}).Error(),
-				"toolreg plugins check shows every mistake")
-			continue
-		}
-		// raw is nil: the document has no duplicate keys.
-		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil)
-	}
-	if _, more := p.Tools(); more && !p.opts.Disabled {
-		err := p.runDeclaring(ctx, found)
-		switch {
-		case err != nil && len(p.tools) == 0:
-			return nil, nil, p.fail(err)
-		case err != nil:
-			found.diagnose(registry.SeverityError, "factory_failed", "",
-				p.fail(err).Error(), "the tools of its manifest are registered")
-		}
-	}
-	tools := make([]registry.Tool, len(found.tools))
-	for i := range found.tools {
-		tools[i] = p.tool(ctx, found, &found.tools[i])
-	}
-	return tools, found.diagnostics(), nil
-}
-
 // fail adds the plugin and its path to an error.
 func (p *plugin) fail(cause error) error {
 	return &failure{text: fmt.Sprintf("%s (%s): %s", p.Name(), p.Path, cause), cause: cause}
-}
-
-// tool converts a declaration to a tool. A tool that cannot be run is quarantined.
-func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) (t registry.Tool) {
-	def := d.definition
-	def.Source, def.Plugin = p.Name(), p.ID
-	def.Version = cmp.Or(def.Version, p.Version)
-	def.Author = cmp.Or(def.Author, p.Author)
-	argv, m, r, c, err := p.reads(d)
-	if err != nil && d.quarantine == nil {
-		found.spoil(d, err)
-	}
-	t.Definition, t.Identity, t.Declared, t.Quarantine = def, p.identity(argv, d.fields), p.Path, d.quarantine
-	t.Program, t.Folder = registry.ProgramPlugins, p.Dir
-	t.Unmet = c.unmet(ctx, p.opts.Context)
-	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		return p.run(ctx, argv, m, d, r.isResult, call)
-	}
-	t.Check = func(_ context.Context, call registry.Call) error {
-		params, _ := readObject(call.Params) // validated
-		if wrong := m.checkParams(params); len(wrong) > 0 {
-			return &registry.ArgsError{Tool: def.Name, Violations: wrong}
-		}
-		return nil
-	}
-	r.apply(&t, p.Path)
-	return t
 }
 
 // reads reads the command, the conditions and the other fields that say how a tool
@@ -177,22 +113,6 @@ func (p *plugin) command(d *declaration) ([]string, error) {
 	return append(p.call[:len(p.call):len(p.call)], d.original), nil
 }
 
-// readDuration reads an integer in milliseconds or text such as "30s".
-func readDuration(raw json.RawMessage) (time.Duration, error) {
-	const most = int64(1<<63-1) / int64(time.Millisecond)
-	var ms int64
-	if json.Unmarshal(raw, &ms) == nil && ms >= 0 && ms <= most {
-		return time.Duration(ms) * time.Millisecond, nil
-	}
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-			return d, nil
-		}
-	}
-	return 0, fmt.Errorf(`not milliseconds, 0 or more, or a duration such as "30s"`)
-}
-
 // identity returns the identity of a tool of this plugin, so that an approval
 // applies only to this command in this folder. A folder in the project is relative
 // to its root, so that a lock file is valid for every copy of the project.
@@ -216,4 +136,11 @@ func (p *plugin) identity(argv []string, fields object) json.RawMessage {
 		return json.RawMessage("null") // cannot happen: strings always encode
 	}
 	return data
+}
+
+// leadsOutside reports whether a word of a command is a relative path that
+// leaves the folder.
+func leadsOutside(word string) bool {
+	return strings.Contains(word, "..") && strings.ContainsAny(word, `/\`) &&
+		!filepath.IsAbs(word) && !filepath.IsLocal(filepath.FromSlash(word))
 }

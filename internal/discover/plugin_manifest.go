@@ -181,13 +181,6 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 	}
 }
 
-// leadsOutside reports whether a word of a command is a relative path that
-// leaves the folder.
-func leadsOutside(word string) bool {
-	return strings.Contains(word, "..") && strings.ContainsAny(word, `/\`) &&
-		!filepath.IsAbs(word) && !filepath.IsLocal(filepath.FromSlash(word))
-}
-
 // checkTools finds unusable schemas, examples that violate them, invalid conditions
 // and name conflicts.
 func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {

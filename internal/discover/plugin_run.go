@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,72 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
 )
+
+// Discover returns the tools of the manifest and of the factory or script. If a
+// factory fails, this is a diagnostic if the manifest also declares tools, and an
+// error of the source otherwise.
+func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+	if len(p.Problems) > 0 {
+		cause := &document.Error{Problems: p.Problems} // each problem names its file
+		return nil, nil, &failure{text: fmt.Sprintf("%s: %s", p.Name(), cause), cause: cause}
+	}
+	found := &declarations{source: p.Name(), limits: p.opts.Limits}
+	for i, o := range p.tools {
+		if problems := p.bad[i]; len(problems) > 0 {
+			var name string
+			_ = json.Unmarshal(o["name"], &name) // the schema checks the type
+			found.quarantine(name, (&document.Error{Problems: problems}).Error(),
+				"toolreg plugins check shows every mistake")
+			continue
+		}
+		// raw is nil: the document has no duplicate keys.
+		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil)
+	}
+	if _, more := p.Tools(); more && !p.opts.Disabled {
+		err := p.runDeclaring(ctx, found)
+		switch {
+		case err != nil && len(p.tools) == 0:
+			return nil, nil, p.fail(err)
+		case err != nil:
+			found.diagnose(registry.SeverityError, "factory_failed", "",
+				p.fail(err).Error(), "the tools of its manifest are registered")
+		}
+	}
+	tools := make([]registry.Tool, len(found.tools))
+	for i := range found.tools {
+		tools[i] = p.tool(ctx, found, &found.tools[i])
+	}
+	return tools, found.diagnostics(), nil
+}
+
+// tool converts a declaration to a tool. A tool that cannot be run is quarantined.
+func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) (t registry.Tool) {
+	def := d.definition
+	def.Source, def.Plugin = p.Name(), p.ID
+	def.Version = cmp.Or(def.Version, p.Version)
+	def.Author = cmp.Or(def.Author, p.Author)
+	argv, m, r, c, err := p.reads(d)
+	if err != nil && d.quarantine == nil {
+		found.spoil(d, err)
+	}
+	t.Definition, t.Identity, t.Declared, t.Quarantine = def, p.identity(argv, d.fields), p.Path, d.quarantine
+	t.Program, t.Folder = registry.ProgramPlugins, p.Dir
+	t.Unmet = c.unmet(ctx, p.opts.Context)
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		return p.run(ctx, argv, m, d, r.isResult, call)
+	}
+	t.Check = func(_ context.Context, call registry.Call) error {
+		params, _ := readObject(call.Params) // validated
+		if wrong := m.checkParams(params); len(wrong) > 0 {
+			return &registry.ArgsError{Tool: def.Name, Violations: wrong}
+		}
+		return nil
+	}
+	r.apply(&t, p.Path)
+	return t
+}
 
 // describeFlag is the argument that asks a script for its declarations.
 const describeFlag = "--toolreg-describe"
@@ -126,28 +192,4 @@ func (p *plugin) run(ctx context.Context, argv []string, m mapping,
 	}
 	result.Duration = time.Since(start)
 	return result, nil
-}
-
-// structured checks a tool's output against the output schema that it declares.
-func structured(ctx context.Context, schema json.RawMessage, stdout []byte, result registry.Result) registry.Result {
-	output := registry.NewOutputValidator(schema)
-	if !output.Judges(ctx) {
-		return result
-	}
-	doc := trim(stdout)
-	refused := func(format string, args ...any) registry.Result {
-		return refusedOutput(registry.Ran+fmt.Sprintf(format, args...), result.Text())
-	}
-	if err := registry.CheckJSON(doc); err != nil {
-		return refused("the tool declares an outputSchema but did not print a JSON object: %s", err)
-	}
-	if doc[0] != '{' {
-		return refused("the tool declares an outputSchema but printed %s, not a JSON object", jsonx.KindOf(doc))
-	}
-	if violations, err := output.Validate(ctx, doc); err == nil && len(violations) > 0 {
-		return refused("the tool's output does not match its outputSchema: %s%s",
-			place(violations[0].Pointer), violations[0].Message)
-	}
-	result.Structured = doc
-	return result
 }

@@ -122,3 +122,19 @@ func (c *confirmation) holds(ctx context.Context, params json.RawMessage) (bool,
 	}
 	return c.when.HoldsBriefly(ctx, v)
 }
+
+// readDuration reads an integer in milliseconds or text such as "30s".
+func readDuration(raw json.RawMessage) (time.Duration, error) {
+	const most = int64(1<<63-1) / int64(time.Millisecond)
+	var ms int64
+	if json.Unmarshal(raw, &ms) == nil && ms >= 0 && ms <= most {
+		return time.Duration(ms) * time.Millisecond, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+			return d, nil
+		}
+	}
+	return 0, fmt.Errorf(`not milliseconds, 0 or more, or a duration such as "30s"`)
+}

@@ -1,0 +1,216 @@
+package discover
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	utf "golang.org/x/text/encoding/unicode"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Options are what the programs that declare tools are run with.
+type Options struct {
+	// Context is the JSON object that the conditions of tools refer to. Factories receive it on stdin.
+	Context json.RawMessage
+	// ProjectRoot is the absolute path that programs receive. The discovery and call commands run there.
+	ProjectRoot string
+	// Env is the complete environment of the programs, except for TOOLREG_TOOL, TOOLREG_PLUGIN and
+	// TOOLREG_PROJECT_ROOT, which are added.
+	Env []string
+	// Timeout limits discovery; 0 means no limit (setting
+	// toolDiscoveryTimeout). A call is limited by [DefaultTimeout] or the
+	// timeout of its tool.
+	Timeout time.Duration
+	Limits  Limits
+	// Confine is the sandbox for programs that declare tools; nil means none.
+	Confine process.Confiner
+	// Hide masks the secrets of the settings in what such a program says about a failure, and in
+	// the discovery command as it is shown. nil means it masks none.
+	Hide func(string) string
+	// Outputs caches the output of such programs. If nil, they always run.
+	Outputs Outputs
+	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Isolated].
+	Evaluator []string
+}
+
+// orDefault returns the options with what was not given replaced by its default.
+func (o Options) orDefault() Options {
+	o.Limits = o.Limits.orDefault()
+	if len(o.Context) == 0 {
+		o.Context = json.RawMessage("{}")
+	}
+	if o.Hide == nil {
+		o.Hide = func(text string) string { return text }
+	}
+	return o
+}
+
+// Limits are limits on a source's programs and declarations.
+type Limits struct {
+	// Discovery limits stdout and stderr of a program that declares tools each,
+	// in bytes; 0 means 10 MiB (setting limits.discoveryOutput).
+	Discovery int64
+	// Output limits stdout and stderr of a call each, in bytes; 0 means 64 MiB
+	// (setting limits.result).
+	Output int64
+	// Tools limits the number of tools; 0 means 10,000 (setting limits.tools).
+	Tools int
+	// Schema limits a schema, in bytes; 0 means 1 MiB (setting limits.schema).
+	Schema int64
+}
+
+// orDefault returns the limits with each 0 replaced by its default.
+func (l Limits) orDefault() Limits {
+	return Limits{
+		Discovery: cmp.Or(l.Discovery, process.DefaultMaxOutput),
+		Output:    cmp.Or(l.Output, 64<<20),
+		Tools:     cmp.Or(l.Tools, 10_000),
+		Schema:    cmp.Or(l.Schema, registry.MaxSchemaBytes),
+	}
+}
+
+// Outputs is the discovery cache for the output of programs that declare tools.
+type Outputs interface {
+	// Load returns cached output; ok is false if the program has to run. An error
+	// means that the program must not run or failed recently.
+	Load(context.Context, Invocation) (stdout []byte, ok bool, err error)
+	// Save stores usable output of a run, or why the run failed.
+	Save(ctx context.Context, i Invocation, stdout []byte, failure error)
+}
+
+// Invocation is a command with its folder and environment.
+type Invocation struct {
+	Argv  []string
+	Dir   string
+	Env   []string // the complete environment
+	Stdin []byte
+}
+
+// readOutput reads the output of a program that declares tools: what is cached, or that of a run, which it
+// then caches.
+func (i Invocation) readOutput(ctx context.Context, o *Options, read func([]byte) error) error {
+	if o.Outputs != nil {
+		if stdout, ok, err := o.Outputs.Load(ctx, i); err != nil {
+			return err
+		} else if ok {
+			return read(stdout)
+		}
+	}
+	stdout, err := i.runProgram(ctx, o)
+	if err == nil {
+		err = read(stdout)
+	}
+	if o.Outputs != nil && ctx.Err() == nil {
+		o.Outputs.Save(ctx, i, stdout, err)
+	}
+	return err
+}
+
+// runProgram returns the output of a program that declares tools.
+func (i Invocation) runProgram(ctx context.Context, o *Options) ([]byte, error) {
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, errDiscoveryTimeout)
+		defer cancel()
+	}
+	out, err := o.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin,
+		MaxOutput: o.Limits.Discovery})
+	if err != nil || out.Err() != nil {
+		return nil, i.failure(out, err, o)
+	}
+	return out.Stdout, nil
+}
+
+// failure returns the error of a program that failed to declare tools.
+func (i Invocation) failure(o process.Outcome, err error, opts *Options) error {
+	said := opts.Hide(quoteStderr(o.Stderr))
+	var start *process.StartError
+	switch {
+	case errors.As(err, &start):
+		return &failure{cause: err, text: fmt.Sprintf("cannot start %q in %s: %s", start.Program, i.Dir, start.Err)}
+	case errors.Is(err, errDiscoveryTimeout):
+		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", opts.Timeout, said)
+	case errors.Is(err, process.ErrOutputLimit):
+		overflowed := "stderr"
+		if o.StdoutBytes > opts.Limits.Discovery {
+			overflowed = "stdout"
+		}
+		return fmt.Errorf("it was killed at the size limit of %d bytes on %s (limits.discoveryOutput)%s",
+			opts.Limits.Discovery, overflowed, said)
+	case errors.Is(err, registry.ErrDenied): // it was not started
+		return err
+	case err != nil:
+		return fmt.Errorf("it was stopped: %w%s", err, said)
+	case o.Signal != "":
+		return fmt.Errorf("it was ended by %s%s", o.Signal, said)
+	}
+	return fmt.Errorf("it ended with exit code %d%s", o.ExitCode, said)
+}
+
+// errDiscoveryTimeout is the context's cause when discovery exceeds its time limit.
+var errDiscoveryTimeout = errors.New("toolDiscoveryTimeout reached")
+
+// failure is the error of a source that failed. It wraps [registry.ErrSourceFailed]
+// and the cause.
+type failure struct {
+	text  string
+	cause error
+}
+
+func (f *failure) Error() string { return f.text }
+
+func (f *failure) Unwrap() []error {
+	if f.cause == nil {
+		return []error{registry.ErrSourceFailed}
+	}
+	return []error{registry.ErrSourceFailed, f.cause}
+}
+
+// Limits on the part of a program's stderr that is shown.
+const (
+	shownLines = 5
+	shownBytes = 1000
+)
+
+// quoteStderr quotes the last lines of stderr on one line, or says that stderr was
+// empty.
+func quoteStderr(stderr []byte) string {
+	var lines []string
+	for line := range strings.Lines(decode(stderr[max(0, len(stderr)-8<<10):])) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return "; it printed nothing on stderr"
+	}
+	lines = lines[max(0, len(lines)-shownLines):]
+	said := strings.Join(lines, " | ")
+	if len(said) > shownBytes {
+		said = text.Ellipsis + text.Tail(said, shownBytes)
+	}
+	return "; its stderr ends with: " + said
+}
+
+// decode decodes UTF-8 and replaces each invalid sequence with U+FFFD, as browsers
+// and Node.js do. It keeps a byte order mark.
+func decode(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	out, err := utf.UTF8.NewDecoder().Bytes(b)
+	if err != nil {
+		out = bytes.ToValidUTF8(b, []byte("\uFFFD"))
+	}
+	return string(out)
+}

@@ -63,7 +63,7 @@ func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPrompt
 	if err != nil {
 		return nil, err
 	}
-	return r.make(ctx, question.Turn{
+	return r.reply(ctx, question.Turn{
 		Method: "prompts/get", Name: is.Declared, Params: arguments,
 		State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	}, func(ctx context.Context, v *offer.View) (any, error) {
@@ -83,9 +83,9 @@ func (r *reads) getPrompt(ctx context.Context, v *offer.View, req *mcp.GetPrompt
 	})
 }
 
-// make has run answer a request for a client, with what it is offered then, and asks the client what is asked
+// reply has run answer a request for a client, with what it is offered then, and asks the client what is asked
 // meanwhile.
-func (r *reads) make(ctx context.Context, t question.Turn,
+func (r *reads) reply(ctx context.Context, t question.Turn,
 	run func(context.Context, *offer.View) (any, error)) (mcp.Result, error) {
 	got, ask, err := r.states.Make(ctx, t, func(ctx context.Context) (any, error) {
 		v, done := r.offers.Use(ctx)
@@ -115,7 +115,7 @@ func (r *reads) readResource(ctx context.Context, v *offer.View, req *mcp.ReadRe
 	if _, err := v.Resource(ctx, name); err != nil {
 		return nil, notOffered(ctx, r.log, v, "resources/read", err)
 	}
-	return r.make(ctx, question.Turn{
+	return r.reply(ctx, question.Turn{
 		Method: "resources/read", Name: name, State: req.Params.RequestState, Answers: req.Params.InputResponses,
 	}, func(ctx context.Context, v *offer.View) (any, error) {
 		found, err := v.Resource(ctx, name)

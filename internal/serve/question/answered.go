@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/store"
 )
 
 const (
@@ -19,6 +20,23 @@ const (
 	// sweepEvery is how often expired states are forgotten.
 	sweepEvery = time.Minute
 )
+
+// Options configure questions to clients of revision 2026-07-28 and later, which
+// return a state with each answer.
+type Options struct {
+	// Key is the secret that protects the states. Processes with the same key can
+	// continue each other's calls. With an empty key, only this process can continue its calls.
+	Key string
+	// Store is where processes with the same key record which questions were answered. If it
+	// is nil, they use Answered.
+	Store *store.Store
+	// Answered is the folder in which processes with the same key record which questions
+	// were answered. If it is nil too, each process knows only its own answers.
+	Answered *state.Dir
+	// Warn is called at most once, if Answered cannot be used. It is required with
+	// Answered.
+	Warn func(error)
+}
 
 // answeredStates remembers which questions were answered until their states expire, so
 // that each is answered only once. Create it with [newAnsweredStates]. It is safe for

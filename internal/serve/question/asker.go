@@ -21,20 +21,6 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
-// Asking controls whether the clients of a server may be asked. A server that a tool has
-// started must not let the tool approve its own calls.
-type Asking int
-
-const (
-	// AskAll puts every question to the client's user and remembers "always".
-	AskAll Asking = iota
-	// AskOnce remembers no answer: the client is the toolreg process that started
-	// this one, and asks its own user.
-	AskOnce
-	// AskNobody treats every client as one that cannot ask its user.
-	AskNobody
-)
-
 // Console is a place where people answer the questions of all clients. Its methods show a
 // question until it is answered or ctx is done. first reports whether an answer is the first
 // one; if it is not, somebody else has answered, and it is dropped.
@@ -111,7 +97,7 @@ func (a Asker) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error
 			return q.Elsewhere(ctx, func(id string) { a.waits(ctx, q.Tool.Name, id, asked) }, first)
 		}
 	}
-	return firstAnswer(ctx, a, asked, client, console, kept)
+	return firstAnswer(ctx, a.Patience, asked, client, console, kept)
 }
 
 // confirm asks the client's user whether a call may run.
@@ -204,7 +190,7 @@ func (a Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error
 		}
 	}
 	a.waits(ctx, "MCP server "+e.Server, "", asked)
-	return firstAnswer(ctx, a, asked, client, console, nil)
+	return firstAnswer(ctx, a.Patience, asked, client, console, nil)
 }
 
 // pass passes a server's question to the client's user.

@@ -17,8 +17,6 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/state"
-	"github.com/toolreg/toolreg/internal/store"
 )
 
 const (
@@ -239,23 +237,6 @@ func (q *Question) Reply(answers mcp.InputResponseMap) { q.answer <- answers } /
 // Asked records that the client gets the question, unless it was answered elsewhere before. claim takes
 // the answer from the client.
 func (q *Question) Asked(claim func() bool) bool { return q.settled.asked(claim) }
-
-// Options configure questions to clients of revision 2026-07-28 and later, which
-// return a state with each answer.
-type Options struct {
-	// Key is the secret that protects the states. Processes with the same key can
-	// continue each other's calls. With an empty key, only this process can continue its calls.
-	Key string
-	// Store is where processes with the same key record which questions were answered. If it
-	// is nil, they use Answered.
-	Store *store.Store
-	// Answered is the folder in which processes with the same key record which questions
-	// were answered. If it is nil too, each process knows only its own answers.
-	Answered *state.Dir
-	// Warn is called at most once, if Answered cannot be used. It is required with
-	// Answered.
-	Warn func(error)
-}
 
 // Calls are the questions that modern clients were asked, and the calls that wait for
 // the answers.

@@ -49,6 +49,20 @@ type Client struct {
 	remote Remote // of a request that another process received
 }
 
+// Asking controls whether the clients of a server may be asked. A server that a tool has
+// started must not let the tool approve its own calls.
+type Asking int
+
+const (
+	// AskAll puts every question to the client's user and remembers "always".
+	AskAll Asking = iota
+	// AskOnce remembers no answer: the client is the toolreg process that started
+	// this one, and asks its own user.
+	AskOnce
+	// AskNobody treats every client as one that cannot ask its user.
+	AskNobody
+)
+
 // From returns the client whose request ctx is of. It returns nil if there is none.
 func From(ctx context.Context) *Client {
 	if who := caller.From(ctx); who != nil {

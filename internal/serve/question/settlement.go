@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // settlement decides which answer to a question counts if it can be given by a client and
@@ -64,9 +65,9 @@ var errSettled = errors.New("the question was answered elsewhere")
 type answering[T any] func(ctx context.Context, first func() bool) (T, error)
 
 // firstAnswer returns the first answer: that of the client, that of the console, which shows the question
-// until the Patience of a is over, or that of the place where the question is kept. Console and kept may
+// until patience is over, or that of the place where the question is kept. Console and kept may
 // be nil. If asked is false, the client cannot be asked, and client says what happens without an answer.
-func firstAnswer[T any](ctx context.Context, a Asker, asked bool,
+func firstAnswer[T any](ctx context.Context, patience time.Duration, asked bool,
 	client func(context.Context) (T, error), console, kept answering[T],
 ) (T, error) {
 	if console == nil && !asked {
@@ -77,9 +78,9 @@ func firstAnswer[T any](ctx context.Context, a Asker, asked bool,
 	both, cancel := context.WithCancelCause(context.WithValue(ctx, settlementKey{}, s))
 	defer cancel(nil)
 	patient := both
-	if a.Patience > 0 {
+	if patience > 0 {
 		var expire context.CancelFunc
-		patient, expire = context.WithTimeout(both, a.Patience)
+		patient, expire = context.WithTimeout(both, patience)
 		defer expire()
 	}
 	type result struct {

@@ -97,7 +97,7 @@ func Handler(of http.Handler) http.Handler {
 // Open has the requests of sessions that the SDK is answering. The zero value has none. It is safe for
 // concurrent use.
 type Open struct {
-	byName sync.Map // *Inbound by [nameOf]
+	byName sync.Map // *Inbound by [requestName]
 }
 
 // Serve has one of [Handler] answer a request, whose stream gets a comment after each keepAlive without an event.
@@ -106,13 +106,13 @@ func (o *Open) Serve(in *Inbound, by http.Handler, keepAlive time.Duration) {
 	in.answer = NewResponse(in.W, keepAlive)
 	defer in.answer.End()
 	method := in.Member("method")
-	switch name := nameOf(in.Session, jsonx.Get(in.Body, "id")); {
+	switch name := requestName(in.Session, jsonx.Get(in.Body, "id")); {
 	case in.Session == "" || method == "":
 	case name != "":
 		o.byName.Store(name, in)
 		defer o.byName.CompareAndDelete(name, in)
 	case method == "notifications/cancelled":
-		name = nameOf(in.Session, jsonx.Get(jsonx.Get(in.Body, "params"), "requestId"))
+		name = requestName(in.Session, jsonx.Get(jsonx.Get(in.Body, "params"), "requestId"))
 		if unwanted, ok := o.byName.Load(name); ok {
 			unwanted.(*Inbound).answer.drop()
 		}
@@ -129,8 +129,8 @@ func (o *Open) Serve(in *Inbound, by http.Handler, keepAlive time.Duration) {
 	by.ServeHTTP(in.answer, r)
 }
 
-// nameOf returns what names a request among those of all sessions, "" if the id is none.
-func nameOf(session string, id json.RawMessage) string {
+// requestName returns what names a request among those of all sessions, "" if the id is none.
+func requestName(session string, id json.RawMessage) string {
 	if kind := jsonx.KindOf(id); kind != jsonx.String && kind != jsonx.Number {
 		return ""
 	}

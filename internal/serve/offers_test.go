@@ -40,6 +40,7 @@ func newOffering(t *testing.T, name string, uris ...string) string {
 	server.AddPrompt(&mcp.Prompt{Name: "review"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Description: name, Messages: []*mcp.PromptMessage{}}, nil
 	})
+	endSessions(t, server)
 	return serveUpstream(t, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 }
 

@@ -67,6 +67,15 @@ type upstream struct {
 
 const pageURI = "test://page"
 
+// endSessions ends, when the test is over, the sessions whose client has not waited until they were ended.
+func endSessions(t testing.TB, server *mcp.Server) {
+	t.Cleanup(func() {
+		for session := range server.Sessions() {
+			_ = session.Close()
+		}
+	})
+}
+
 func newUpstream(t *testing.T, uris ...string) *upstream {
 	t.Helper()
 	u := &upstream{uri: pageURI, added: make(chan string, 100), removed: make(chan string, 100)}
@@ -79,6 +88,7 @@ func newUpstream(t *testing.T, uris ...string) *upstream {
 			return &mcp.ReadResourceResult{}, nil
 		})
 	}
+	endSessions(t, u.Server)
 	legacy := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return u.Server }, nil)
 	modern := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return u.Server }, &mcp.StreamableHTTPOptions{Stateless: true})
 	u.url = serveUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -164,9 +164,7 @@ func (r *Rule) Compile() error {
 	}
 	r.literals = literalsOf(path)
 	r.toolPrefix, r.groupPrefix = literalPrefix(r.Tool), literalPrefix(r.Group)
-	if r.Resource != "" {
-		r.resources = uri.Patterns(r.Resource)
-	}
+	r.resources = uri.Patterns(r.Resource)
 	return nil
 }
 

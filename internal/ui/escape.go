@@ -61,20 +61,22 @@ func isPlain(s string, lines bool) bool {
 }
 
 func escapeInto(b *strings.Builder, s string, lines bool) {
-	var prev rune
+	var prev rune // the character before; 0 if it is escaped
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
+		before := prev
+		prev = 0
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(b, `\x%02x`, s[i])
 		case lines && (r == '\n' || r == '\t'):
 			b.WriteByte(byte(r))
-		case text.Invisible(r) && !(r == emojiStyle && symbol(prev)):
+		case text.Invisible(r) && !(r == emojiStyle && symbol(before)):
 			b.WriteString(escape(r))
 		default:
 			b.WriteString(s[i : i+n])
+			prev = r
 		}
-		prev = r
 		i += n
 	}
 }

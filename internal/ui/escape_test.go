@@ -26,6 +26,7 @@ func TestVisible(t *testing.T) {
 		{"tags", "a\U000e0041\U000e007f", `a\U000e0041\U000e007f`, `a\U000e0041\U000e007f`},
 		{"variation selectors", "a\ufe01\U000e0100", `a\ufe01\U000e0100`, `a\ufe01\U000e0100`},
 		{"emoji keep theirs", "☀\ufe0f", "☀\ufe0f", "☀\ufe0f"},
+		{"escapes do not", "\xef\ufe0f\u2800\ufe0f", `\xef\ufe0f\u2800\ufe0f`, `\xef\ufe0f\u2800\ufe0f`},
 		{"letters do not", "a\ufe0f", `a\ufe0f`, `a\ufe0f`},
 		{"separators", "a\u2028b\u2029c", `a\u2028b\u2029c`, `a\u2028b\u2029c`},
 		{"fillers", "\u3164\u115f\u2800\u034f", `\u3164\u115f\u2800\u034f`, `\u3164\u115f\u2800\u034f`},

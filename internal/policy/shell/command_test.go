@@ -50,6 +50,7 @@ func TestCover(t *testing.T) {
 		"awk '{print $1}' a":       "awk",
 		"gawk -F: -f a.awk b":      "gawk -F: -f a.awk b",
 		"gawk -F: NF b":            "gawk",
+		"awk --assign x=1 NF b":    "awk --assign 'x=1' NF b", // one of the implementations takes x=1 for the script
 		"bash run.sh":              "",
 		"node -e '" + strings.Repeat("x", 200) + "'": "",
 	} {

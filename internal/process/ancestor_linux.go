@@ -19,7 +19,7 @@ const maxAncestors = 1000
 func hasAncestor(name string) bool {
 	own, parent := parentOf(os.Getpid())
 	for range maxAncestors {
-		if parent <= 1 {
+		if parent == 0 { // the first process, which may be toolreg, has none
 			return false
 		}
 		var called string
@@ -36,7 +36,7 @@ func hasAncestor(name string) bool {
 func ancestorVariable(name string) (value string, ok bool) {
 	parent := os.Getppid()
 	for range maxAncestors {
-		if parent <= 1 {
+		if parent == 0 {
 			break
 		}
 		for entry := range bytes.SplitSeq(environOf(parent), []byte{0}) {

@@ -97,9 +97,6 @@ func InsideServer(environ []string) (name string, ok bool) {
 	if name, ok = expand.Find(environ, ServerVariable); ok {
 		return name, true
 	}
-	if !hasAncestor(programName) { // the one that started the server
-		return "", false
-	}
 	if name, ok = ancestorVariable(ServerVariable); ok {
 		return name, true
 	}

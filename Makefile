@@ -30,14 +30,13 @@ RELEASE := tools/release
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
-TESTFLAGS := -timeout 30m -exec 'env -u GOGC'
+TESTFLAGS := -timeout 30m
 # The packages that run the most side by side.
 RACED := $(addprefix ./internal/,serve/... mcpclient/wire process script)
 # Everything that is built for the tests is built without data for debuggers, which would
 # take a sixth of the time, by a compiler that collects its garbage less often, which takes
-# another sixth. What is tested does not run so.
-test race race-short: export GOGC := 400
-test race race-short: export GOFLAGS := $(shell go env GOFLAGS) -ldflags=-w -gcflags=all=-dwarf=false
+# another sixth.
+test race race-short: export GOFLAGS := $(shell go env GOFLAGS) '-ldflags=-s -w' -gcflags=all=-dwarf=false '-toolexec=env GOGC=400'
 # With the race detector a program sleeps for a second before it exits.
 race race-short: export GORACE = atexit_sleep_ms=0
 
@@ -70,9 +69,10 @@ share: build man ## write completions, compressed man pages and licenses to bin/
 	cd $(RELEASE) && go build -o ../../bin/release .
 	bin/release licenses >bin/share/THIRD-PARTY-LICENSES.txt
 
+# The two packages that wait the longest come first.
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
-	go test $(TESTFLAGS) -vet=off -p "$$(($$(getconf _NPROCESSORS_ONLN) + 1))" -parallel 3 $(or $(PACKAGES),./...) </dev/null
+	go test $(TESTFLAGS) -vet=off -p "$$(($$(getconf _NPROCESSORS_ONLN) + 1))" -parallel 3 ./cmd/toolreg $(or $(PACKAGES),./internal/serve ./...) </dev/null
 
 race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)
 	go test $(TESTFLAGS) -timeout 1h -vet=off -race ./... </dev/null

@@ -3,6 +3,6 @@
 i=0
 until grep -q "${2:-.}" "$1" 2>/dev/null; do
 	i=$((i + 1))
-	[ $i -gt 9000 ] && exit 1
-	sleep 0.02
+	[ $i -gt 3600 ] && exit 1
+	sleep 0.05
 done

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
 	"os/exec"
@@ -81,6 +82,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lookAt(t, filepath.Join(repo, "testdata"))
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join(repo, "testdata", "script"),
 		RequireExplicitExec: true,
@@ -122,6 +124,24 @@ func TestScripts(t *testing.T) {
 			return sandbox.Probe().Full(), nil
 		},
 	})
+}
+
+// lookAt looks at each file of a folder. Much of testdata is read only by the programs that tests
+// start, of which go test knows nothing: after a change of such a file it would print the result of an
+// earlier run.
+func lookAt(t *testing.T, dir string) {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "node_modules" {
+			return fs.SkipDir
+		}
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // stopKept stops the servers that a script has left running because it failed.

@@ -220,8 +220,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 		{"prints help", stdioServer(t, "--banner", "Usage: server [flags]", "--exit", "0"), []string{"it exited (exit status 0)", `its stdout contains text that is not a message: "Usage: server [flags]"`}},
 		{"no revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"capabilities":{}}}`}}), []string{"its answer to initialize has no protocolVersion"}},
 		{"unsupported revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`it speaks revision "1999-01-01" of the protocol, and toolreg speaks 2026-07-28, `}},
-		{"ill-typed answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":5,"capabilities":{}}}`}}), []string{`its answer is malformed: "protocolVersion" is a number, not a string`}},
-		{"ill-typed field in an answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":1}}}`}}), []string{`its answer is malformed: "serverInfo.version" is a number, not a string`}},
+		{"ill-typed revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":5,"capabilities":{}}}`}}), []string{"its answer to initialize has no protocolVersion"}},
 		{"refuses", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"licence\u0007 expired"}}`}}), []string{`licence\a expired`}},
 		{"the listing is not a list", scripted(t, refuseProbe, shakeHands, step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"tools":{}}}`}}), []string{`its answer has no list "tools"`}},
 	}
@@ -241,6 +240,40 @@ func TestServersThatDoNotStart(t *testing.T) {
 				t.Errorf("info %+v", info)
 			}
 		})
+	}
+}
+
+// Servers that describe themselves in another form than the protocol's, or declare nothing, are used all the same.
+func TestOddHandshakes(t *testing.T) {
+	tests := []struct{ name, result string }{
+		{"lists for objects, as PHP writes them", `"capabilities":{"tools":[],"logging":[],"experimental":[]}`},
+		{"booleans", `"capabilities":{"tools":true,"completions":true,"prompts":false}`},
+		{"null", `"capabilities":{"tools":{},"logging":null},"instructions":null,"serverInfo":null`},
+		{"ill-typed members", `"capabilities":{"tools":{"listChanged":"yes"},"resources":{"subscribe":1}}`},
+		{"an ill-typed version", `"capabilities":{"tools":{}},"serverInfo":{"name":"x","version":1},"instructions":["a"]`},
+		{"nothing declared", `"capabilities":{}`},
+		{"an empty list", `"capabilities":[]`},
+		{"no capabilities", `"serverInfo":{"name":"x","version":"1"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			initialize := step{On: "initialize", Print: []string{
+				`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18",` + tt.result + `}}`}}
+			tools, diags := discovered(t, source(t, scripted(t, refuseProbe, initialize, listingOf(oneTool))))
+			if len(tools) != 1 || len(diags) > 0 {
+				t.Errorf("%d tools, diagnostics %v", len(tools), diags)
+			}
+		})
+	}
+}
+
+// A server that declares only what is not tools is not asked for them.
+func TestDeclaredWithoutTools(t *testing.T) {
+	initialize := step{On: "initialize", Print: []string{
+		`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"prompts":{}}}}`}}
+	tools, _ := discovered(t, source(t, scripted(t, refuseProbe, initialize, listingOf(oneTool))))
+	if len(tools) != 0 {
+		t.Errorf("%d tools", len(tools))
 	}
 }
 

@@ -213,11 +213,13 @@ func (c *session) close(cause error) {
 	}
 }
 
-// offers reports whether the server declares the capability what: prompts,
-// resources or completions.
+// offers reports whether the server declares the capability what: tools, prompts, resources or completions. One
+// that declares neither of the first three is taken to have tools, which some forget to declare.
 func (c *session) offers(what string) bool {
 	caps := c.wire.Server().Capabilities
 	switch what {
+	case "tools":
+		return caps.Tools != nil || caps.Prompts == nil && caps.Resources == nil
 	case "prompts":
 		return caps.Prompts != nil
 	case "completions":

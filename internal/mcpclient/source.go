@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -171,11 +169,10 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 // resources. It returns the session used last.
 func (s *Source) discover(ctx context.Context,
 	sess *session) (*session, []registry.Tool, []registry.Diagnostic, error) {
-	caps := sess.wire.Server().Capabilities
 	var l listing
 	if known, ok := s.lists.known(sess); ok {
 		l = known
-	} else if caps.Tools != nil {
+	} else if sess.offers("tools") {
 		var err error
 		if l, sess, err = s.lists.relist(ctx, sess, listTools); err != nil {
 			return sess, nil, nil, err
@@ -186,7 +183,7 @@ func (s *Source) discover(ctx context.Context,
 	counted := s.opts.Counts
 	if counted {
 		var failed []registry.Diagnostic
-		sess, failed = s.countOthers(ctx, sess, caps)
+		sess, failed = s.countOthers(ctx, sess)
 		counted = len(failed) == 0
 		diags = append(diags, failed...)
 	}
@@ -194,11 +191,10 @@ func (s *Source) discover(ctx context.Context,
 	return sess, tools, diags, nil
 }
 
-func (s *Source) countOthers(ctx context.Context, sess *session,
-	caps mcp.ServerCapabilities) (*session, []registry.Diagnostic) {
+func (s *Source) countOthers(ctx context.Context, sess *session) (*session, []registry.Diagnostic) {
 	var diags []registry.Diagnostic
-	count := func(offered bool, key string) int {
-		if !offered {
+	count := func(key string) int {
+		if !sess.offers(key) {
 			return 0
 		}
 		l, last, err := s.lists.relist(ctx, sess, key)
@@ -210,7 +206,7 @@ func (s *Source) countOthers(ctx context.Context, sess *session,
 		}
 		return len(l.items)
 	}
-	prompts, resources := count(caps.Prompts != nil, listPrompts), count(caps.Resources != nil, listResources)
+	prompts, resources := count(listPrompts), count(listResources)
 	s.status.update(func(i *Info) { i.Prompts, i.Resources = prompts, resources })
 	return sess, diags
 }

@@ -221,39 +221,54 @@ func (e answerError) Error() string { return string(e) }
 // Is reports that the error is an errAnswer.
 func (e answerError) Is(target error) bool { return target == errAnswer }
 
-// initialize performs the handshake of revisions up to 2025-11-25.
+// initialize performs the handshake of revisions up to 2025-11-25. A server that refuses the revision and names
+// older ones, which it should have answered with, is asked again for the newest of them.
 func (s *Session) initialize(ctx context.Context) (opening, error) {
-	raw, err := s.Do(ctx, &Request{Method: methodInitialize, revision: new(string), Params: marshal(map[string]any{
-		"protocolVersion": LastLegacy, "capabilities": s.opts.capabilities(LastLegacy), "clientInfo": &s.opts.Client,
-	})})
+	begin := func(revision string) (json.RawMessage, error) {
+		return s.Do(ctx, &Request{Method: methodInitialize, revision: new(string), Params: marshal(map[string]any{
+			"protocolVersion": revision, "capabilities": s.opts.capabilities(revision), "clientInfo": &s.opts.Client,
+		})})
+	}
+	raw, err := begin(LastLegacy)
+	if older := olderIn(err); older != "" {
+		raw, err = begin(older)
+	}
 	if err != nil {
 		return opening{}, err
 	}
-	var result struct {
-		ProtocolVersion string                 `json:"protocolVersion"`
-		Capabilities    mcp.ServerCapabilities `json:"capabilities"`
-		Instructions    string                 `json:"instructions"`
-		ServerInfo      mcp.Implementation     `json:"serverInfo"`
-	}
-	if err := decodeAnswer(raw, &result); err != nil {
+	server, err := serverOf(raw)
+	if err != nil {
 		return opening{}, err
 	}
+	revision, _ := jsonx.Text(jsonx.Get(raw, "protocolVersion"))
 	switch {
-	case result.ProtocolVersion == "":
+	case revision == "":
 		return opening{}, answerError("its answer to initialize has no protocolVersion")
-	case !slices.Contains(Revisions(), result.ProtocolVersion):
+	case !slices.Contains(Revisions(), revision):
 		return opening{}, answerError(fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
-			text.Quote(result.ProtocolVersion), strings.Join(Revisions(), ", ")))
+			text.Quote(revision), strings.Join(Revisions(), ", ")))
 	}
 	tasks := jsonx.Get(raw, "capabilities") // the SDK's type does not have them
 	for _, name := range []string{"tasks", "requests", "tools", "call"} {
 		tasks = jsonx.Get(tasks, name)
 	}
-	return opening{
-		revision: result.ProtocolVersion,
-		server: Server{result.Capabilities, result.Instructions,
-			jsonx.Get(raw, "serverInfo"), jsonx.KindOf(tasks) == jsonx.Object},
-	}, nil
+	server.Tasks = jsonx.KindOf(tasks) == jsonx.Object
+	return opening{revision: revision, server: server}, nil
+}
+
+// olderIn returns the newest revision before LastLegacy that a refusal of initialize names, in its words or its
+// data; "" if it names none.
+func olderIn(err error) string {
+	refused, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		return ""
+	}
+	for _, ours := range Revisions() {
+		if ours < LastLegacy && strings.Contains(refused.Message+string(refused.Data), ours) {
+			return ours
+		}
+	}
+	return ""
 }
 
 // discover performs the handshake of later revisions. If the server names another revision
@@ -271,23 +286,24 @@ func (s *Session) discover(ctx context.Context) (opening, error) {
 	if err != nil {
 		return opening{}, err
 	}
-	var result struct {
-		SupportedVersions []string               `json:"supportedVersions"`
-		Capabilities      mcp.ServerCapabilities `json:"capabilities"`
-		Instructions      string                 `json:"instructions"`
-	}
-	if err := decodeAnswer(raw, &result); err != nil {
+	server, err := serverOf(raw)
+	if err != nil {
 		return opening{}, err
 	}
-	revision := shared(result.SupportedVersions, asked)
+	var supported []string
+	versions, _ := jsonx.Elements(jsonx.Get(raw, "supportedVersions"))
+	for _, name := range versions {
+		revision, _ := jsonx.Text(name)
+		supported = append(supported, revision)
+	}
+	revision := shared(supported, asked)
 	if revision == "" {
 		return opening{}, answerError("it supports no protocol revision that toolreg supports")
 	}
-	info := jsonx.Get(raw, "serverInfo")
-	if info == nil {
-		info = jsonx.Get(jsonx.Get(raw, "_meta"), mcp.MetaKeyServerInfo)
+	if server.Info == nil {
+		server.Info = jsonx.Get(jsonx.Get(raw, "_meta"), mcp.MetaKeyServerInfo)
 	}
-	return opening{revision: revision, server: Server{result.Capabilities, result.Instructions, info, false}}, nil
+	return opening{revision: revision, server: server}, nil
 }
 
 // shared returns a modern revision that both sides speak: asked if possible, otherwise the
@@ -304,9 +320,27 @@ func shared(theirs []string, asked string) string {
 	return ""
 }
 
-func decodeAnswer(raw json.RawMessage, into any) error {
-	if err := jsonx.Unmarshal(raw, into); err != nil {
-		return answerError("its answer is malformed: " + err.Error())
+// serverOf reads how a server describes itself in its answer to initialize or server/discover. A part in another
+// form than the protocol's costs that part alone: a capability is declared by its name, because some languages
+// write {"tools": []} for {"tools": {}}.
+func serverOf(answer json.RawMessage) (Server, error) {
+	if jsonx.KindOf(answer) != jsonx.Object {
+		return Server{}, answerError("its answer is not an object")
 	}
-	return nil
+	var s Server
+	s.Instructions, _ = jsonx.Text(jsonx.Get(answer, "instructions"))
+	if info := jsonx.Get(answer, "serverInfo"); jsonx.KindOf(info) == jsonx.Object {
+		s.Info = info
+	}
+	for name, value := range jsonx.Members(jsonx.Get(answer, "capabilities")) {
+		if jsonx.IsNull(value) || jsonx.KindOf(value) == jsonx.False {
+			continue
+		}
+		for _, form := range []string{string(value), "{}"} {
+			if json.Unmarshal([]byte("{"+jsonx.Quote(name)+":"+form+"}"), &s.Capabilities) == nil {
+				break
+			}
+		}
+	}
+	return s, nil
 }

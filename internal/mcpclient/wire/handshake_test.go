@@ -130,3 +130,34 @@ func TestClientIdentifiesItself(t *testing.T) {
 		s.Close(ErrClosed)
 	})
 }
+
+// A server should answer with a revision that it speaks. One that refuses and names it is asked again, once.
+func TestRefusedRevision(t *testing.T) {
+	tests := []struct{ name, refusal, want string }{
+		{"in the data", `"code":-32602,"message":"Unsupported protocol version","data":{"supported":["2024-11-05","2025-03-26"],"requested":"2025-11-25"}`, "2025-03-26"},
+		{"in the words", `"code":-32602,"message":"unsupported version 2025-11-25 (supported: 2025-06-18)"`, "2025-06-18"},
+		{"nowhere", `"code":-32602,"message":"unsupported version 2025-11-25"`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, server := connected(t, Options{})
+				ended := make(chan error, 1)
+				go func() { ended <- s.Handshake(t.Context(), ModeLegacy, window) }()
+				server.gets()
+				server.says(`"id":1,"error":{` + tt.refusal + `}`)
+				if tt.want != "" {
+					if got := server.gets(); !strings.Contains(got, `"protocolVersion":"`+tt.want+`"`) {
+						t.Errorf("sent %s, want %s", got, tt.want)
+					}
+					server.says(`"id":2,"result":{"protocolVersion":"` + tt.want + `"}`)
+					server.gets() // notifications/initialized
+				}
+				if err := <-ended; (err == nil) != (tt.want != "") || s.Revision() != tt.want {
+					t.Errorf("revision %q, error %v", s.Revision(), err)
+				}
+				s.Close(ErrClosed)
+			})
+		})
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -134,7 +133,7 @@ func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 	case "tool_result":
 		return false, errors.New("it contains answers to calls; send the assistant's message")
 	case "tool_use":
-		c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"]), item: block}
+		c := Call{id: idOf(block["id"]), Name: block.text("name"), Params: params(block["input"]), item: block}
 		if set := block.text("toolset_name"); set != "" { // tools of the API, whatever their names are
 			c.Fault = "Calls of the toolset " + set + " are not supported. Call a declared tool."
 		}
@@ -192,7 +191,7 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 		Details    json.RawMessage `json:"stop_details,omitempty"`
 	}
 	out := message{Type: "message", Role: "assistant", Content: []object{}}
-	inputs := map[int]*strings.Builder{}
+	inputs := map[int]*pieces{}
 	for _, event := range events {
 		o := asObject(event)
 		var index int
@@ -218,10 +217,10 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 				return nil, errors.New("a content block of the stream is missing")
 			}
 			if inputs[index] == nil {
-				inputs[index] = &strings.Builder{}
+				inputs[index] = &pieces{}
 			}
 			delta, block := asObject(o["delta"]), out.Content[index]
-			inputs[index].WriteString(delta.text("partial_json"))
+			inputs[index].add([]byte(delta.text("partial_json")))
 			for _, key := range []string{"text", "thinking", "signature"} {
 				block.joinText(key, delta[key])
 			}
@@ -240,8 +239,8 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 			}
 		case "message_stop":
 			for i, input := range inputs {
-				if input.Len() > 0 {
-					out.Content[i]["input"] = joinedParams(input.String())
+				if len(input.text()) > 0 {
+					out.Content[i]["input"] = input.params()
 				}
 			}
 			return out, nil

@@ -113,7 +113,7 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 	case use == nil || use.text("type") == "server_tool_use":
 		return false, nil
 	default:
-		c := Call{id: textID(use["toolUseId"]), Name: use.text("name"), Params: params(use["input"])}
+		c := Call{id: idOf(use["toolUseId"]), Name: use.text("name"), Params: params(use["input"])}
 		if kind := use.text("type"); kind != "" {
 			c.Fault = "Calls of type " + kind + " are not supported. Call a declared tool."
 		}
@@ -136,9 +136,9 @@ func replyBedrock(t *Turn, answers []Answer) []any {
 	text := func(s string) any { return bedrockText{s} }
 	out := make([]block, len(answers))
 	for i, a := range answers {
-		id := t.Calls[i].id
-		out[i].Result = result{ID: id, Content: a.blocks(text,
-			func(n int, p part) []any { return bedrockMedia(p, fmt.Sprintf("%s %d", asText(id), n+1)) })}
+		c := t.Calls[i]
+		out[i].Result = result{ID: c.id, Content: a.blocks(text,
+			func(n int, p part) []any { return bedrockMedia(p, fmt.Sprintf("%s %d", c.idText(), n+1)) })}
 		if a.IsError {
 			out[i].Result.Status = "error"
 		}
@@ -256,7 +256,7 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 		Use       *use              `json:"toolUse,omitempty"`
 		Reasoning *bedrockReasoning `json:"reasoningContent,omitempty"`
 
-		input strings.Builder
+		input pieces
 	}
 	type message struct {
 		Role    string   `json:"role"`
@@ -294,7 +294,7 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 		case delta != nil:
 			b, d := blockOf(delta), asObject(delta["delta"])
 			if input := asObject(d["toolUse"]); b.Use != nil {
-				b.input.WriteString(input.text("input"))
+				b.input.add([]byte(input.text("input")))
 			} else if input != nil {
 				return nil, errors.New("the beginning of a call is missing in the stream")
 			}
@@ -310,7 +310,7 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 		case o.has("messageStop"):
 			for _, b := range m.Content {
 				if b.Use != nil {
-					b.Use.Input = joinedParams(b.input.String())
+					b.Use.Input = b.input.params()
 				}
 			}
 			out.StopReason = asObject(o["messageStop"]).text("stopReason")

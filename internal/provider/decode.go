@@ -29,9 +29,8 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	}
 	events, err := f.splitStream(data)
 	if err == nil && events != nil {
-		var joined any
-		if joined, err = f.join(events); err == nil {
-			data, err = jsonx.Marshal(joined)
+		if err = foreign(asObject(events[0])); err == nil {
+			data, err = f.joined(events)
 		}
 	}
 	if err != nil {
@@ -64,6 +63,15 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	}
 	t.message = f.messageOf(data)
 	return t, nil
+}
+
+// joined returns the response that the events of a stream are together.
+func (f Format) joined(events []json.RawMessage) (json.RawMessage, error) {
+	response, err := f.join(events)
+	if err != nil {
+		return nil, err
+	}
+	return jsonx.Marshal(response)
 }
 
 // identify gives an id to a single call without one: some servers write an empty one.

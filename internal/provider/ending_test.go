@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // answers writes, for each format, a response with one call f of id x, or with text alone,
@@ -222,6 +224,27 @@ func TestDecodeWithoutID(t *testing.T) {
 		}
 		if id := asText(turn.Calls[0].ID()); len(id) != 9 || strings.Trim(id, "abcdef0123456789") != "" {
 			t.Errorf("%s %s: id %q", tt.format, tt.data, id)
+		}
+	}
+}
+
+// Some models number their calls; the answers repeat the numbers.
+func TestDecodeNumbered(t *testing.T) {
+	for _, tt := range []struct{ format, data, key string }{
+		{"openai", `[{"id":1,"function":{"name":"f"}},{"id":2,"function":{"name":"g"}}]`, "tool_call_id"},
+		{"openai-responses", `[{"type":"function_call","call_id":1,"name":"f"},{"type":"function_call","call_id":2,"name":"g"}]`, "call_id"},
+		{"anthropic", `[{"type":"tool_use","id":1,"name":"f"},{"type":"tool_use","id":2,"name":"g"}]`, "tool_use_id"},
+		{"bedrock", `[{"toolUse":{"toolUseId":1,"name":"f"}},{"toolUse":{"toolUseId":2,"name":"g"}}]`, "toolUseId"},
+		{"mistral", `[{"id":1,"function":{"name":"f"}},{"id":2,"function":{"name":"g"}}]`, "tool_call_id"},
+	} {
+		turn, err := decode(t, tt.format, tt.data)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		out, err := jsonx.Marshal(turn.Reply(nil))
+		if err != nil || !strings.Contains(string(out), `"`+tt.key+`":1`) || !strings.Contains(string(out), `"`+tt.key+`":2`) {
+			t.Errorf("%s: %s, %v", tt.format, out, err)
 		}
 	}
 }

@@ -256,7 +256,7 @@ func (t *Turn) addGemini(call object) error {
 	if call.has("partialArgs") || string(call["willContinue"]) == "true" {
 		return errors.New("a call in it has its args in pieces; request it without streamFunctionCallArguments")
 	}
-	t.Calls = append(t.Calls, Call{id: textID(call["id"]), Name: call.text("name"), Params: params(call["args"])})
+	t.Calls = append(t.Calls, Call{id: idOf(call["id"]), Name: call.text("name"), Params: params(call["args"])})
 	return nil
 }
 

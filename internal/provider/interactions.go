@@ -91,7 +91,7 @@ func isStepCall(step object) bool {
 }
 
 func (t *Turn) addStep(step object) {
-	c := Call{id: textID(step["id"]), Name: step.text("name"),
+	c := Call{id: idOf(step["id"]), Name: step.text("name"),
 		Params: params(step["arguments"]), kind: step.text("type")}
 	if c.kind != "function_call" {
 		c.Fault = "Calls of type " + strings.TrimSuffix(c.kind, "_call") +
@@ -117,7 +117,7 @@ func (t *Turn) interactionEnded(o object, last bool) error {
 // reached the limit of one request, the events of all its requests follow one another.
 func joinInteractions(events []json.RawMessage) (any, error) {
 	var steps []object
-	var arguments []string // of each step, as far as they came in pieces
+	var arguments []pieces // of each step
 	byIndex := map[string]int{}
 	whole := object{}
 	for _, event := range events {
@@ -138,7 +138,7 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 				return nil, errors.New("a step of the stream is missing")
 			}
 			byIndex[string(o["index"])] = len(steps)
-			steps, arguments = append(steps, step), append(arguments, "")
+			steps, arguments = append(steps, step), append(arguments, pieces{})
 		case "step.delta":
 			i, ok := byIndex[string(o["index"])]
 			if !ok {
@@ -146,7 +146,7 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 			}
 			delta := asObject(o["delta"])
 			if delta.text("type") == "arguments_delta" {
-				arguments[i] += delta.text("arguments")
+				arguments[i].add([]byte(delta.text("arguments")))
 			} else if err := steps[i].joinStep(delta); err != nil {
 				return nil, err
 			}
@@ -156,9 +156,9 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 	case "", "queued", "in_progress":
 		return nil, errUnfinished
 	}
-	for i, text := range arguments {
-		if text != "" {
-			steps[i]["arguments"] = joinedParams(text)
+	for i, given := range arguments {
+		if len(given.text()) > 0 {
+			steps[i]["arguments"] = given.params()
 		}
 	}
 	if len(steps) > 0 {

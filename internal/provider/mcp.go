@@ -94,7 +94,7 @@ func (t *Turn) addMCP(o object) error {
 	request := o
 	c := Call{kind: kindBare}
 	if o.has("method") || o.has("jsonrpc") {
-		if c.id = requestID(o["id"]); c.id == nil {
+		if c.id = idOf(o["id"]); c.id == nil {
 			return errors.New("a request in it has no id")
 		}
 		if method := o.text("method"); method != "tools/call" {

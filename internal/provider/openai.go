@@ -146,7 +146,7 @@ func (t *Turn) addOpenAI(list []json.RawMessage, inMessage bool) error {
 	for _, raw := range list {
 		o := asObject(raw)
 		function := asObject(o["function"])
-		c := Call{id: textID(o["id"]), Name: function.text("name"), Params: params(function["arguments"])}
+		c := Call{id: idOf(o["id"]), Name: function.text("name"), Params: params(function["arguments"])}
 		switch {
 		case o.has("role"):
 			return errors.New("it is a list of messages; send only the last message")
@@ -197,7 +197,7 @@ func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string,
 		}
 		if blocks == nil {
 			blocks = []any{textBlock{"text",
-				"From the call " + asText(t.Calls[i].id) + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"}}
+				"From the call " + t.Calls[i].idText() + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"}}
 		}
 		lines.add(p.note() + " in the message below")
 		blocks = append(blocks, m)
@@ -236,23 +236,24 @@ func openAIMedia(p part) any {
 
 // joinedCall is a call of a chat completion, joined from parts.
 type joinedCall struct {
-	id, kind         string
+	id               json.RawMessage
+	kind             string
 	function, custom *joinedInput
 }
 
 type joinedInput struct {
 	name      string
-	arguments []byte
+	arguments pieces
 }
 
 // MarshalJSON writes the call as decoding reads it.
 func (c *joinedCall) MarshalJSON() ([]byte, error) {
 	out := map[string]any{"id": c.id, "type": c.kind}
 	if c.function != nil {
-		out["function"] = map[string]string{"name": c.function.name, "arguments": string(c.function.arguments)}
+		out["function"] = map[string]string{"name": c.function.name, "arguments": string(c.function.arguments.text())}
 	}
 	if c.custom != nil {
-		out["custom"] = map[string]string{"name": c.custom.name, "input": string(c.custom.arguments)}
+		out["custom"] = map[string]string{"name": c.custom.name, "input": string(c.custom.arguments.text())}
 	}
 	return jsonx.Marshal(out)
 }
@@ -339,7 +340,7 @@ func (c *joinedChoice) add(chunk object) {
 			c.byIndex[string(part["index"])] = call
 		}
 		if call == nil || call.endsBefore(part, here[call]) {
-			call = &joinedCall{}
+			call = &joinedCall{id: quoted("")}
 			c.byIndex[string(part["index"])] = call
 			c.calls = append(c.calls, call)
 		}
@@ -356,9 +357,8 @@ func (c *joinedCall) endsBefore(part object, here bool) bool {
 	if given.text("name") == "" {
 		return false
 	}
-	id := asText(textID(part["id"]))
-	if id != "" && c.id != "" {
-		return id != c.id
+	if id := idOf(part["id"]); id != nil && idOf(c.id) != nil {
+		return !bytes.Equal(id, c.id)
 	}
 	return here || jsonx.KindOf(params(given["arguments"])) == jsonx.Object && c.function.isWhole()
 }
@@ -366,16 +366,18 @@ func (c *joinedCall) endsBefore(part object, here bool) bool {
 // continuedBy reports whether a part of another index can only be the rest of this call, because some
 // servers count the parts.
 func (c *joinedCall) continuedBy(part object) bool {
-	return asText(textID(part["id"])) == "" && asObject(part.either("function", "custom")).text("name") == "" &&
+	return idOf(part["id"]) == nil && asObject(part.either("function", "custom")).text("name") == "" &&
 		c.function != nil && !c.function.isWhole()
 }
 
 // isWhole reports whether nothing can follow.
-func (i *joinedInput) isWhole() bool { return i != nil && registry.CheckJSON(i.arguments) == nil }
+func (i *joinedInput) isWhole() bool { return i != nil && i.arguments.isWhole() }
 
 // add adds a part of a call.
 func (c *joinedCall) add(part object) {
-	c.id = cmp.Or(asText(textID(part["id"])), c.id)
+	if id := idOf(part["id"]); id != nil {
+		c.id = id
+	}
 	c.kind = cmp.Or(part.text("type"), c.kind)
 	for key, input := range map[string]**joinedInput{"function": &c.function, "custom": &c.custom} {
 		if o := asObject(part[key]); o != nil {
@@ -387,14 +389,12 @@ func (c *joinedCall) add(part object) {
 	}
 }
 
-// add adds the rest of a name or of arguments. Some servers repeat them from their beginning
+// add adds the rest of a name or of arguments. Some servers repeat the name from its beginning
 // instead.
 func (i *joinedInput) add(name string, arguments []byte) {
 	if !strings.HasPrefix(name, i.name) {
 		name = i.name + name
 	}
 	i.name = cmp.Or(name, i.name)
-	if !bytes.Equal(i.arguments, arguments) || !i.isWhole() {
-		i.arguments = append(i.arguments, arguments...)
-	}
+	i.arguments.add(arguments)
 }

@@ -137,7 +137,7 @@ func (t *Turn) responsesEnded(o object, items []object) error {
 // answer.
 func (t *Turn) addResponses(item object) error {
 	c := Call{
-		id:     textID(item["call_id"]),
+		id:     idOf(item["call_id"]),
 		Name:   item.text("name"),
 		Params: params(item["arguments"]),
 		kind:   item.text("type"),
@@ -156,7 +156,7 @@ func (t *Turn) addResponses(item object) error {
 			c.Fault = cutOff
 		}
 	case kindApproval:
-		c.id = textID(item["id"])
+		c.id = idOf(item["id"])
 		c.Fault = "toolreg does not approve calls to servers that the API contacts itself, so it was not run. Call a declared function."
 	default:
 		if runByServer(item) {
@@ -185,7 +185,7 @@ func runByServer(item object) bool {
 	case kindLocalShell, kindPatch, kindComputer, "custom_tool_call":
 		return false
 	default: // a kind that is newer than this program
-		return !strings.HasSuffix(kind, "_call") || textID(item["call_id"]) == nil
+		return !strings.HasSuffix(kind, "_call") || idOf(item["call_id"]) == nil
 	}
 }
 
@@ -337,37 +337,57 @@ func responsesMedia(p part) any {
 	return nil
 }
 
+// streamItem is an output item in a stream, and its arguments that came in pieces.
+type streamItem struct {
+	object    // at first only what identifies it
+	index     json.RawMessage
+	arguments pieces
+	seen      bool // an event had the item itself
+}
+
+// is reports whether an event is about the item: by its ids, or by its index in the output, because
+// some servers give it another id in each event.
+func (i *streamItem) is(other object, index json.RawMessage, byIndex bool) bool {
+	if byIndex {
+		return len(index) > 0 && bytes.Equal(i.index, index) && i.hasSame(other, "type")
+	}
+	return i.hasSame(other, "id") || i.hasSame(other, "call_id")
+}
+
 // joinResponses joins the events of a stream of the Responses API: the response in the event
 // that ends it, and the output items that only earlier events have.
 func joinResponses(events []json.RawMessage) (any, error) {
-	var items []object // in the order of their first event
-	arguments := map[string]string{}
-	put := func(item object, index json.RawMessage) {
-		item["output_index"] = index
-		i := slices.IndexFunc(items,
-			func(known object) bool { return known.hasSame(item, "id") || known.hasSame(item, "call_id") })
-		if i < 0 {
-			i = slices.IndexFunc(items,
-				func(known object) bool { return known.hasSame(item, "output_index") && known.hasSame(item, "type") })
+	var items []*streamItem // in the order of their first event
+	find := func(about object, index json.RawMessage) *streamItem {
+		for _, byIndex := range []bool{false, true} {
+			for _, known := range items {
+				if known.is(about, index, byIndex) {
+					return known
+				}
+			}
 		}
-		if i < 0 {
-			items = append(items, item)
-		} else {
-			items[i] = item
+		items = append(items, &streamItem{object: about, index: index})
+		return items[len(items)-1]
+	}
+	put := func(item object, index json.RawMessage) {
+		if item != nil {
+			known := find(item, index)
+			known.object, known.index, known.seen = item, index, true
 		}
 	}
 	for _, event := range events {
 		o := asObject(event)
-		item := asObject(o["item"])
 		switch kind := o.text("type"); kind {
 		case "response.output_item.added", "response.output_item.done":
-			if item != nil {
-				put(item, o["output_index"])
+			put(asObject(o["item"]), o["output_index"])
+		case "response.function_call_arguments.delta", "response.function_call_arguments.done":
+			item := find(object{"type": quoted("function_call"), "id": o["item_id"], "call_id": o["call_id"]},
+				o["output_index"])
+			if whole := o.text("arguments"); whole != "" {
+				item.arguments = pieces{}
+				item.arguments.add([]byte(whole))
 			}
-		case "response.function_call_arguments.delta":
-			arguments[o.text("item_id")] += o.text("delta")
-		case "response.function_call_arguments.done":
-			arguments[o.text("item_id")] = o.text("arguments")
+			item.arguments.add([]byte(o.text("delta")))
 		case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
 			response := asObject(o["response"])
 			if response == nil {
@@ -378,19 +398,18 @@ func joinResponses(events []json.RawMessage) (any, error) {
 			}
 			last, _ := jsonx.Elements(response["output"])
 			for i, raw := range last {
-				if item := asObject(raw); item != nil {
-					put(item, strconv.AppendInt(nil, int64(i), 10))
+				put(asObject(raw), strconv.AppendInt(nil, int64(i), 10))
+			}
+			output := []object{}
+			for _, item := range items {
+				if given := item.text("arguments"); len(item.arguments.text()) > 0 && (given == "" || given == "{}") {
+					item.object["arguments"] = quoted(string(item.arguments.text()))
+				}
+				if item.seen {
+					output = append(output, item.object)
 				}
 			}
-			for _, item := range items {
-				if text := arguments[item.text("id")]; text != "" && item.text("arguments") == "" {
-					item["arguments"] = quoted(text)
-				}
-			}
-			for _, item := range items {
-				delete(item, "output_index")
-			}
-			raw, err := jsonx.Marshal(append([]object{}, items...))
+			raw, err := jsonx.Marshal(output)
 			response["output"] = raw
 			return response, err
 		case "error":

@@ -96,13 +96,42 @@ func splitLines(data []byte) []json.RawMessage {
 	return events
 }
 
-// joinedParams returns the params of a call that came in pieces: as a JSON string if they are cut
-// off, so that the response stays valid JSON.
-func joinedParams(text string) json.RawMessage {
-	if registry.CheckJSON([]byte(text)) != nil {
-		return quoted(text)
+// pieces are the params of a call that come in pieces. Some servers send an empty object before
+// them, or begin anew in each piece.
+type pieces struct {
+	all, last []byte
+	repeated  bool // each piece begins with the one before it
+}
+
+func (p *pieces) add(next []byte) {
+	if len(next) == 0 {
+		return
 	}
-	return json.RawMessage(text)
+	if string(p.all) == "{}" {
+		*p = pieces{}
+	}
+	p.repeated = (p.last == nil || p.repeated) && bytes.HasPrefix(next, p.last)
+	p.all, p.last = append(p.all, next...), next
+}
+
+// text returns what the pieces are together.
+func (p *pieces) text() []byte {
+	if p.repeated && registry.CheckJSON(p.all) != nil && registry.CheckJSON(p.last) == nil {
+		return p.last
+	}
+	return p.all
+}
+
+// isWhole reports whether nothing can follow.
+func (p *pieces) isWhole() bool { return registry.CheckJSON(p.text()) == nil }
+
+// params returns the params as JSON: as a string if they are cut off, so that the response stays
+// valid JSON.
+func (p *pieces) params() json.RawMessage {
+	if !p.isWhole() {
+		return quoted(string(p.text()))
+	}
+	return p.text()
 }
 
 // quoted returns s as a JSON string.

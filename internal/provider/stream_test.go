@@ -109,6 +109,12 @@ func TestDecodeStreamOf(t *testing.T) {
 		{"two calls of one index without ids, by turns", "openai", chunk(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}]}`, `"tool_calls"`), "error: 2 calls, of which at least one has no id"},
 		{"a message instead of a delta", "openai", `data: {"choices":[{"index":0,"message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}},{"id":"y","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, "f{} g{}"},
 		{"a message after deltas", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, "null") + `data: {"choices":[{"index":0,"delta":{},"message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, "f{}"},
+		{"an empty object before the params", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`, "null") +
+			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`, `"tool_calls"`), `f{"a":1}`},
+		{"the params so far in each chunk", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]}`, "null") +
+			chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}`, `"tool_calls"`), `f{"a":1}`},
+		{"params that begin as what is in them", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":1}}"}}]}`, `"tool_calls"`), `f{"a":{"a":1}}`},
+		{"numbers as ids", "openai", chunk(`{"tool_calls":[{"index":0,"id":1,"function":{"name":"f","arguments":"{}"}},{"index":0,"id":2,"function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`), "f{} f{}"},
 		{"a custom call", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","type":"custom","custom":{"name":"f","input":"a"}}]}`, `"tool_calls"`), "f!"},
 		{"params as an object", "mistral", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":{"a":1}}}]}`, `"tool_calls"`), `f{"a":1}`},
 		{"params cut off", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a"}}]}`, "null") + chunk("{}", `"length"`), `f{"a!`},
@@ -128,6 +134,13 @@ func TestDecodeStreamOf(t *testing.T) {
 			`data: {"type":"response.function_call_arguments.delta","item_id":"i","delta":"{\"a\":"}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","item_id":"i","delta":"1}"}` + "\n\n" + completed(`null`), `f{"a":1}`},
 		{"items that have only begun, cut off", "openai-responses", item("added", "0", `{"type":"function_call","id":"i","status":"in_progress","call_id":"x","name":"f","arguments":""}`) +
 			`data: {"type":"response.function_call_arguments.delta","item_id":"i","delta":"{\"a\":"}` + "\n\n" + `data: {"type":"response.incomplete","response":{"output":[]}}`, `f{"a":!`},
+		{"an empty object before the params", "openai-responses", item("added", "0", `{"type":"function_call","id":"i","call_id":"x","name":"f","arguments":"{}"}`) +
+			`data: {"type":"response.function_call_arguments.delta","item_id":"i","delta":"{}"}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","item_id":"i","delta":"{\"a\":1}"}` + "\n\n" +
+			`data: {"type":"response.function_call_arguments.done","item_id":"i","arguments":""}` + "\n\n" + completed(`[]`), `f{"a":1}`},
+		{"another id in each event", "openai-responses", item("added", "0", `{"type":"function_call","id":"i","call_id":"x","name":"f","arguments":""}`) + item("added", "1", `{"type":"function_call","id":"j","call_id":"y","name":"g","arguments":""}`) +
+			`data: {"type":"response.function_call_arguments.delta","item_id":"k","output_index":1,"delta":"{\"b\":1}"}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","item_id":"l","output_index":0,"delta":"{\"a\":1}"}` + "\n\n" + completed(`[]`), `f{"a":1} g{"b":1}`},
+		{"params before their item", "openai-responses", `data: {"type":"response.function_call_arguments.delta","item_id":"i","output_index":0,"delta":"{\"a\":1}"}` + "\n\n" +
+			item("added", "0", `{"type":"function_call","id":"i","call_id":"x","name":"f","arguments":""}`) + completed(`[]`), `f{"a":1}`},
 		{"no response at the end", "openai-responses", item("done", "0", `{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}`) + `data: {"type":"response.completed"}`, "f{}"},
 		{"failed", "openai-responses", `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Broken"},"output":[]}}`, "error: the API returned an error: Broken"},
 		{"failed without a reason", "openai-responses", `data: {"type":"response.failed","response":{"status":"failed","error":null,"output":[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}]}}`, "error: it ended with failed, so nothing was run"},
@@ -137,6 +150,8 @@ func TestDecodeStreamOf(t *testing.T) {
 			block("1", `{"type":"tool_use","id":"y","name":"g","input":{}}`, "") + stop, `f{"a":1} g{}`},
 		{"no params", "anthropic", block("0", `{"type":"tool_use","id":"x","name":"f","input":{}}`, "") + stop, "f{}"},
 		{"params cut off", "anthropic", block("0", `{"type":"tool_use","id":"x","name":"f","input":{}}`, `{\"a`) + `data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"}}` + "\n\n" + stop, `f{"a!`},
+		{"an empty object before the params", "anthropic", block("0", `{"type":"tool_use","id":"x","name":"f","input":{}}`, `{}`) +
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}` + "\n\n" + stop, `f{"a":1}`},
 		{"what the server runs", "anthropic", block("0", `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, `{}`) + stop, ""},
 		{"an error", "anthropic", "event: error\ndata: " + `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n", "error: the API returned an error: Overloaded"},
 		{"a block is missing", "anthropic", block("1", `{"type":"tool_use","id":"x","name":"f","input":{}}`, "") + stop, "error: a content block of the stream is missing"},
@@ -145,12 +160,15 @@ func TestDecodeStreamOf(t *testing.T) {
 		{"blocked", "gemini", `data: {"promptFeedback":{"blockReason":"SAFETY"}}`, "error: it ended with SAFETY (the prompt was blocked), so nothing was run"},
 		{"cut off", "gemini", `[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},"finishReason":"MAX_TOKENS"}]}]`, "f{}!"},
 		{"an error", "gemini", `[{"candidates":[{"content":{"parts":[{"text":"x"}]}}]},{"error":{"code":503,"message":"Overloaded"}}]`, "error: the API returned an error: Overloaded"},
+		{"responses in a member", "gemini", `data: {"response":{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},"finishReason":"STOP"}]}}`, "error: the response is in its member response; send that"},
 		{"an error first", "gemini", `[{"error":{"code":503,"message":"Overloaded"}}]`, "error: the API returned an error: Overloaded"},
 
 		{"an exception", "bedrock", `{"messageStart":{"role":"assistant"}}` + "\n" + `{"throttlingException":{"message":"Slow down"}}`, "error: the API returned an error: throttlingException: Slow down"},
 		{"a recorded exception", "bedrock", string(streamFile(t, "recorded/bedrock-exception.frames")), "error: the API returned an error: modelStreamErrorException: Model Stream Error"},
 		{"no beginning of a call", "bedrock", `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}}` + "\n" + `{"messageStop":{"stopReason":"tool_use"}}`, "error: the beginning of a call is missing"},
 		{"cut off", "bedrock", `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"f"}}}}` + "\n" + `{"messageStop":{"stopReason":"max_tokens"}}`, "f!"},
+		{"an empty object before the params", "bedrock", `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"f"}}}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}}` + "\n" +
+			`{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{\"a\":1}"}}}}` + "\n" + `{"messageStop":{"stopReason":"tool_use"}}`, `f{"a":1}`},
 		{"damaged lengths", "bedrock", frames[:3] + "\xff" + frames[4:], "error: frame 1 of the stream is damaged"},
 		{"damaged text", "bedrock", strings.Replace(frames, "assistant", "assisTant", 1), "error: frame 1 of the stream is damaged: its checksum is wrong"},
 		{"another format's stream", "mcp", "data: {}\n\n", "error: not valid JSON"},

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -343,19 +344,14 @@ func params(raw json.RawMessage) []byte {
 	return raw
 }
 
-// textID returns an id that the answer must repeat, or nil if there is none: "null" is what
-// Mistral's streams have in place of one.
-func textID(raw json.RawMessage) json.RawMessage {
-	if id := asText(raw); id == "" || id == "null" {
+// idOf returns an id that the answer must repeat, or nil if there is none: "null" is what
+// Mistral's streams have in place of one. JSON-RPC and some models number their calls.
+func idOf(raw json.RawMessage) json.RawMessage {
+	if id := asText(raw); jsonx.KindOf(raw) != jsonx.Number && (id == "" || id == "null") {
 		return nil
 	}
 	return raw
 }
 
-// requestID returns an id that is a string or, as in JSON-RPC, a number.
-func requestID(raw json.RawMessage) json.RawMessage {
-	if jsonx.KindOf(raw) == jsonx.Number {
-		return raw
-	}
-	return textID(raw)
-}
+// idText returns the id of a call for texts.
+func (c Call) idText() string { return cmp.Or(asText(c.id), string(c.id)) }

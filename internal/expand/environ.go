@@ -32,11 +32,14 @@ func (e Environ) Lookup(name string) (string, bool) {
 func (e Environ) Get(name string) string { return e[Key(name)] }
 
 // Home returns the user's home folder; "" if the environment has none.
-func (e Environ) Home() string {
+func (e Environ) Home() string { return e.Get(homeVariable()) }
+
+// homeVariable is the variable with the home folder.
+func homeVariable() string {
 	if runtime.GOOS == "windows" {
-		return e.Get("USERPROFILE")
+		return "USERPROFILE"
 	}
-	return e.Get("HOME")
+	return "HOME"
 }
 
 // Find returns the value of one variable in a list of "K=V" entries and whether

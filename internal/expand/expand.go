@@ -191,6 +191,17 @@ func Names(s string) []string {
 // Escape returns text that expands to s.
 func Escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
+// Word is Text for a path, or a word of a command line: ~ that is written at its beginning is the
+// home folder, as in a shell. What a variable contains stays as it is.
+func Word(s string, lookup Lookup) (string, error) {
+	out, err := Text(s, lookup)
+	if err == nil && strings.HasPrefix(s, "~") {
+		home, _ := lookup.Value(homeVariable()) // without one the word stays as it is
+		out = Home(out, home)
+	}
+	return out, err
+}
+
 // Home replaces ~ at the beginning of a path with home. Other paths, and those of
 // other users (~name), are unchanged.
 func Home(path, home string) string {

@@ -135,12 +135,9 @@ type Place struct {
 	Reason string     `json:"reason,omitempty"` // why it is ignored
 }
 
-// expandKnown returns what expands the variables in a word, and ~ at its beginning.
+// expandKnown returns what expands a word as it is when a program is run.
 func expandKnown(env expand.Environ) func(string) (string, error) {
-	return func(s string) (string, error) {
-		out, err := expand.Text(s, env.Lookup)
-		return expand.Home(out, env.Home()), err
-	}
+	return func(s string) (string, error) { return expand.Word(s, env.Lookup) }
 }
 
 // FileIn returns the settings file in a folder, or "" if there is none. Two of

@@ -210,7 +210,7 @@ func (l *loader) workspace(s *Settings) {
 	if !ok || e.Value.Kind != jsonx.String || strings.TrimSpace(e.Value.Text()) == "" {
 		return
 	}
-	path, err := expand.Text(e.Value.Text(), l.env.Lookup)
+	path, err := expand.Word(e.Value.Text(), l.env.Lookup)
 	if err != nil {
 		l.problems = append(l.problems, e.Origin.Problem("workspace.root: "+err.Error(), ""))
 		return

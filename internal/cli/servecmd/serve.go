@@ -568,8 +568,13 @@ func (o *options) useTLS(e *cli.Env, set settings.Serve) error {
 
 // certificateFiles returns the files of serve.tls.
 func certificateFiles(e *cli.Env, set settings.Serve) (transport.CertificateFiles, error) {
+	environ := expand.NewEnviron(e.Config.Environ)
+	var failed []error
 	path := func(from settings.Entry) string {
-		name := expand.Home(from.Value, expand.NewEnviron(e.Config.Environ).Home())
+		name, err := expand.Word(from.Value, environ.Lookup)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: serve.tls: %w", from.Origin, err))
+		}
 		if from.Value == "" || filepath.IsAbs(name) || from.Origin.Line == 0 { // not of a file
 			return name
 		}
@@ -582,7 +587,11 @@ func certificateFiles(e *cli.Env, set settings.Serve) (transport.CertificateFile
 			Hint: "toolreg settings show serve.tls shows what is set",
 		}
 	}
-	return transport.CertificateFiles{Cert: path(set.Cert), Key: path(set.Key), ClientCA: path(set.ClientCA)}, nil
+	files := transport.CertificateFiles{Cert: path(set.Cert), Key: path(set.Key), ClientCA: path(set.ClientCA)}
+	if failed != nil {
+		return transport.CertificateFiles{}, &cli.UsageError{Err: errors.Join(failed...)}
+	}
+	return files, nil
 }
 
 // drained waits for running requests, at most as long as --drain allows.

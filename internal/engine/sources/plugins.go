@@ -8,7 +8,6 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/engine/programs"
-	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -154,15 +153,9 @@ func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 
 // pathOf returns the absolute path of an entry.
 func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
-	path, err := f.programs.Expander.Expand(e.Value)
-	if err != nil {
-		return "", err
-	}
-	if home, known := expand.Find(f.programs.Environ, "HOME"); known {
-		path = expand.Home(path, home)
-	}
-	if filepath.IsAbs(path) {
-		return path, nil
+	path, err := f.programs.Expander.Word(e.Value)
+	if err != nil || filepath.IsAbs(path) {
+		return path, err
 	}
 	base := f.programs.Settings.ProjectRoot
 	if e.Origin.Scope == settings.ScopeUser || e.Origin.Scope == settings.ScopeSystem {

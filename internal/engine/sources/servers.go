@@ -366,7 +366,7 @@ func skipped(p *programs.Set, inside func() (server string, ok bool), server *se
 	}
 	argv := append([]string{server.Command}, server.Args...)
 	for i, word := range argv {
-		if text, err := p.Expander.Expand(word); err == nil {
+		if text, err := p.Expander.Word(word); err == nil {
 			argv[i] = text
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -56,42 +55,23 @@ func NewExpander(dir string, environ []string) *Expander {
 // Expand replaces $VAR, ${VAR} and ${VAR:-default}, as [expand.Text] does.
 func (x *Expander) Expand(s string) (string, error) { return expand.Text(s, x.Lookup) }
 
-// word is Expand for a word of a command line: ~ at its beginning is the home folder, as in
-// a shell.
-func (x *Expander) word(s string) (string, error) {
-	out, err := x.Expand(s)
-	if err == nil && strings.HasPrefix(s, "~") {
-		home, _ := x.Lookup.Value(homeVariable()) // without one the word stays as it is
-		out = expand.Home(out, home)
-	}
-	return out, err
-}
-
-// homeVariable is the variable with the home folder.
-func homeVariable() string {
-	if runtime.GOOS == "windows" {
-		return "USERPROFILE"
-	}
-	return "HOME"
-}
+// Word is Expand for paths and the words of commands, as [expand.Word] is.
+func (x *Expander) Word(s string) (string, error) { return expand.Word(s, x.Lookup) }
 
 // Command expands the words of a command. For an unset command it returns nil.
 func (x *Expander) Command(c settings.Command) ([]string, error) {
-	words, err := x.words(c.Argv)
+	words, err := each(c.Argv, x.Word)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Origin, err)
 	}
 	return words, nil
 }
 
-func (x *Expander) words(in []string) ([]string, error) {
-	if in == nil {
-		return nil, nil
-	}
-	out := make([]string, len(in))
-	for i, word := range in {
-		var err error
-		if out[i], err = x.Expand(word); err != nil {
+// each expands strings. For nil it returns nil.
+func each(in []string, expand func(string) (string, error)) (out []string, err error) {
+	out = slices.Clone(in)
+	for i := range out {
+		if out[i], err = expand(out[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -157,19 +137,17 @@ func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err er
 			return err
 		}
 	}
-	word := x.word
+	word := x.Word
 	if s.From != nil { // what comes from a registry is literal
 		word = x.Expand
 	}
-	s.Args = slices.Clone(s.Args)
-	fields := []*string{&s.Command, &s.Cwd}
-	for i := range s.Args {
-		fields = append(fields, &s.Args[i])
-	}
-	for _, field := range fields {
+	for _, field := range []*string{&s.Command, &s.Cwd} {
 		if *field, err = word(*field); err != nil {
 			return err
 		}
+	}
+	if s.Args, err = each(s.Args, word); err != nil {
+		return err
 	}
 	for _, address := range []string{s.URL, s.HTTPURL} {
 		if err := table.CheckURL(strings.ReplaceAll(address, "$", "")); err != nil {
@@ -195,7 +173,10 @@ func (x *Expander) API(ctx context.Context, a settings.API) (settings.API, error
 }
 
 func (x *Expander) expandAPI(ctx context.Context, a *settings.API) (err error) {
-	for _, field := range []*string{&a.Spec, &a.URL, &a.Description} {
+	if a.Spec, err = x.Word(a.Spec); err != nil {
+		return err
+	}
+	for _, field := range []*string{&a.URL, &a.Description} {
 		if *field, err = x.Expand(*field); err != nil {
 			return err
 		}
@@ -298,8 +279,8 @@ func (x *Expander) oauth(ctx context.Context, in *settings.OAuth, scope settings
 	if err := table.CheckRedirectURI(o.RedirectURI); err != nil { // it may have had variables
 		return nil, err
 	}
-	if o.Scopes, err = x.words(o.Scopes); err == nil {
-		o.Audiences, err = x.words(o.Audiences)
+	if o.Scopes, err = each(o.Scopes, x.Expand); err == nil {
+		o.Audiences, err = each(o.Audiences, x.Expand)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("oauth: %w", err)
@@ -345,16 +326,9 @@ func (x *Expander) reference(ctx context.Context, kind, target string, scope set
 }
 
 func (x *Expander) file(target string) (string, error) {
-	path, err := x.Expand(target)
+	path, err := x.Word(target)
 	if err != nil {
 		return "", err
-	}
-	if strings.HasPrefix(path, "~/") {
-		home, err := x.Lookup.Value("HOME")
-		if err != nil {
-			return "", err
-		}
-		path = expand.Home(path, home)
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(x.Dir, path)
@@ -369,7 +343,7 @@ func (x *Expander) file(target string) (string, error) {
 func (x *Expander) runCommand(ctx context.Context, target string, scope settings.Scope) (string, error) {
 	argv, err := process.Split(target)
 	if err == nil {
-		argv, err = x.words(argv)
+		argv, err = each(argv, x.Word)
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading a cmd: reference: %w", err)

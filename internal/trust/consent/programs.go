@@ -123,6 +123,12 @@ func (f *File) servers(s Setting) []Program {
 		out = append(out, f.logins(p.Key, v.Get("oauth"))...)
 		if command := v.Get("command").Text(); command != "" {
 			p.Argv = append([]string{command}, v.Get("args").Strings()...)
+			if v.Get("from") != nil { // its ~ is no home folder
+				for i, word := range p.Argv {
+					p.Argv[i] = literal(word)
+				}
+				p.Cwd = literal(p.Cwd)
+			}
 			if words := table.CommandWords(command); words != nil {
 				p.Whole, p.Argv = p.Argv, append(words, p.Argv[1:]...)
 			}
@@ -130,6 +136,14 @@ func (f *File) servers(s Setting) []Program {
 		}
 	}
 	return out
+}
+
+// literal returns a word that begins with ~ so that it expands to itself.
+func literal(word string) string {
+	if strings.HasPrefix(word, "~") {
+		return "${}" + word
+	}
+	return word
 }
 
 // apis lists what the entries of openapi connect to.

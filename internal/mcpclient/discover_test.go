@@ -267,6 +267,29 @@ func TestOddHandshakes(t *testing.T) {
 	}
 }
 
+// A list that is null is an empty one.
+func TestNullLists(t *testing.T) {
+	initialize := step{On: "initialize", Print: []string{
+		`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{}}}}`}}
+	null := func(method, list string) step {
+		return step{On: method, Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"` + list + `":null}}`}}
+	}
+	s := source(t, scripted(t, refuseProbe, initialize, null("tools/list", "tools"), null("prompts/list", "prompts"),
+		null("resources/read", "contents"), null("prompts/get", "messages")))
+	if tools, diags := discovered(t, s); len(tools) > 0 || len(diags) > 0 {
+		t.Errorf("%d tools, diagnostics %v", len(tools), diags)
+	}
+	if prompts, diags, err := s.Prompts(t.Context()); err != nil || len(prompts) > 0 || len(diags) > 0 {
+		t.Errorf("prompts %v, diagnostics %v, error %v", prompts, diags, err)
+	}
+	if r, err := s.ReadResource(t.Context(), "a:b", nil); err != nil || len(r.Contents) > 0 {
+		t.Errorf("contents %v, error %v", r, err)
+	}
+	if p, err := s.GetPrompt(t.Context(), "p", nil, nil); err != nil || len(p.Messages) > 0 {
+		t.Errorf("messages %v, error %v", p, err)
+	}
+}
+
 // A server that declares only what is not tools is not asked for them.
 func TestDeclaredWithoutTools(t *testing.T) {
 	initialize := step{On: "initialize", Print: []string{

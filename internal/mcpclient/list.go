@@ -141,7 +141,7 @@ func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.R
 			cursor = value
 		}
 	}
-	items, ok := jsonx.Elements(list)
+	items, ok := content.List(list)
 	if !ok {
 		return nil, "", fmt.Errorf("its answer has no list %q", key)
 	}
@@ -214,7 +214,7 @@ func (s *Source) ReadResource(ctx context.Context, uri string, progress func(reg
 		return Reading{}, err
 	}
 	r := Reading{Raw: jsonx.Get(raw, "contents")}
-	items, ok := jsonx.Elements(r.Raw)
+	items, ok := content.List(r.Raw)
 	if !ok {
 		return r, s.opts.malformed("resources/read", "its answer has no list \"contents\"")
 	}
@@ -256,7 +256,7 @@ func (s *Source) GetPrompt(ctx context.Context, name string,
 	}
 	f := Filled{Raw: jsonx.Get(raw, "messages")}
 	f.Description, _ = jsonx.Text(jsonx.Get(raw, "description"))
-	items, ok := jsonx.Elements(f.Raw)
+	items, ok := content.List(f.Raw)
 	if !ok {
 		return f, s.opts.malformed("prompts/get", "its answer has no list \"messages\"")
 	}

@@ -116,6 +116,8 @@ type (
 		Size        int64
 		Annotations json.RawMessage `json:",omitempty"`
 		Meta        json.RawMessage `json:",omitempty"`
+
+		ResourceMeta json.RawMessage `json:",omitempty"`
 	}
 )
 

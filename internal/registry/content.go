@@ -51,10 +51,11 @@ type part struct {
 	Description string      `json:"description"`
 	Size        int64       `json:"size"`
 	Resource    *struct {
-		URI      string     `json:"uri"`
-		MIMEType string     `json:"mimeType"`
-		Text     string     `json:"text"`
-		Blob     base64Text `json:"blob"`
+		URI      string          `json:"uri"`
+		MIMEType string          `json:"mimeType"`
+		Text     string          `json:"text"`
+		Blob     base64Text      `json:"blob"`
+		Meta     json.RawMessage `json:"_meta"`
 	} `json:"resource"`
 	Annotations json.RawMessage `json:"annotations"`
 	Meta        json.RawMessage `json:"_meta"`
@@ -94,6 +95,7 @@ func (p *part) content() (Content, error) {
 		}
 		c.URI, c.MIMEType, c.Text, c.Data = p.Resource.URI, cmp.Or(p.Resource.MIMEType, p.Resource.Blob.kind),
 			p.Resource.Text, p.Resource.Blob.data
+		c.ResourceMeta = p.Resource.Meta
 	case ContentResourceLink:
 		if p.URI == "" {
 			return c, errors.New("a resource_link must have a uri")

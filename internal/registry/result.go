@@ -38,6 +38,26 @@ type Content struct {
 	Size        int64           // resource_link, bytes; 0 unknown
 	Annotations json.RawMessage // as sent, nil if none
 	Meta        json.RawMessage // _meta as sent, nil if none
+
+	ResourceMeta json.RawMessage // resource: the _meta of its contents as sent, nil if none
+}
+
+// Contents are the contents of a resource, as MCP encodes them.
+type Contents struct {
+	URI      string          `json:"uri"`
+	MIMEType string          `json:"mimeType,omitempty"`
+	Text     *string         `json:"text,omitempty"`
+	Blob     []byte          `json:"blob,omitzero"`
+	Meta     json.RawMessage `json:"_meta,omitempty"`
+}
+
+// Contents returns those of a part that is a resource.
+func (c Content) Contents() *Contents {
+	out := &Contents{URI: c.URI, MIMEType: c.MIMEType, Blob: c.Data, Meta: c.ResourceMeta}
+	if c.Data == nil {
+		out.Text = &c.Text // also if it is empty
+	}
+	return out
 }
 
 // TextContent returns a text part.
@@ -45,12 +65,6 @@ func TextContent(text string) Content { return Content{Type: ContentText, Text: 
 
 // MarshalJSON encodes c as an MCP content block.
 func (c Content) MarshalJSON() ([]byte, error) {
-	type resource struct {
-		URI      string  `json:"uri"`
-		MIMEType string  `json:"mimeType,omitempty"`
-		Text     *string `json:"text,omitempty"`
-		Blob     []byte  `json:"blob,omitempty"`
-	}
 	out := struct {
 		Type        ContentType     `json:"type"`
 		Text        *string         `json:"text,omitempty"`
@@ -61,7 +75,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 		Description string          `json:"description,omitempty"`
 		MIMEType    string          `json:"mimeType,omitempty"`
 		Size        int64           `json:"size,omitempty"`
-		Resource    *resource       `json:"resource,omitempty"`
+		Resource    *Contents       `json:"resource,omitempty"`
 		Annotations json.RawMessage `json:"annotations,omitempty"`
 		Meta        json.RawMessage `json:"_meta,omitempty"`
 	}{Type: c.Type, Annotations: c.Annotations, Meta: c.Meta}
@@ -75,10 +89,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 		}
 		out.Data, out.MIMEType = &data, c.MIMEType
 	case ContentResource:
-		out.Resource = &resource{URI: c.URI, MIMEType: c.MIMEType, Blob: c.Data}
-		if c.Data == nil {
-			out.Resource.Text = &c.Text
-		}
+		out.Resource = c.Contents()
 	default:
 		out.URI, out.Name, out.Title, out.Description = c.URI, c.Name, c.Title, c.Description
 		out.MIMEType, out.Size = c.MIMEType, c.Size

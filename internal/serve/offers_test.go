@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -204,22 +205,22 @@ func TestFailuresOfServersAreExplained(t *testing.T) {
 	}
 }
 
-// Contents that lack their URI or type have those of what was read.
+// Contents that lack their URI or type have those of what was read, and an empty text is one.
 func TestContentsOf(t *testing.T) {
-	const sent = `[{"text":"a"},{"uri":"b:","mimeType":"text/html","text":"b","_meta":{"n":1}}]`
-	got, err := contentsOf([]byte(sent), "a:", "text/plain")
+	sent := mcpclient.Reading{Contents: []registry.Content{
+		{Text: "a"},
+		{URI: "b:", MIMEType: "text/html", ResourceMeta: json.RawMessage(`{"n":1}`)},
+		{URI: "c:", MIMEType: "image/png", Data: []byte{0xfb, 0xff}},
+	}}
+	data, err := json.Marshal(contentsOf(sent, "a:", "text/plain").Contents)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := json.Marshal(got.Contents)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `[{"uri":"a:","mimeType":"text/plain","text":"a"},{"uri":"b:","mimeType":"text/html","text":"b","_meta":{"n":1}}]`
+	want := `[{"uri":"a:","mimeType":"text/plain","text":"a"},{"uri":"b:","mimeType":"text/html","text":"","_meta":{"n":1}},{"uri":"c:","mimeType":"image/png","blob":"+/8="}]`
 	if string(data) != want {
 		t.Errorf("%s, want %s", data, want)
 	}
-	if _, err := contentsOf([]byte(`{}`), "a:", ""); err == nil {
-		t.Error("an object is taken for contents")
+	if data, err := json.Marshal(contentsOf(mcpclient.Reading{}, "a:", "").Contents); err != nil || string(data) != "[]" {
+		t.Errorf("no contents: %s, %v", data, err)
 	}
 }

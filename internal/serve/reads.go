@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -13,13 +12,11 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/current"
 	"github.com/toolreg/toolreg/internal/serve/offer"
 	"github.com/toolreg/toolreg/internal/serve/question"
-	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
@@ -106,7 +103,7 @@ func (r *reads) reply(ctx context.Context, t question.Turn,
 type readResult struct {
 	ownResult
 	mcp.Cacheable
-	Contents []*mcp.ResourceContents `json:"contents"`
+	Contents []*registry.Contents `json:"contents"`
 }
 
 // readResource reads a resource, which is part of v.
@@ -134,23 +131,22 @@ func (r *reads) readResource(ctx context.Context, v *offer.View, req *mcp.ReadRe
 		if err != nil {
 			return nil, err
 		}
-		return contentsOf(reading.Raw, name, found.MIMEType)
+		return contentsOf(reading, name, found.MIMEType), nil
 	})
 }
 
-// contentsOf returns contents that a server has sent, with the URI and the type of what was read where they have
-// none.
-func contentsOf(sent json.RawMessage, uri, mimeType string) (*readResult, error) {
-	out := &readResult{Cacheable: mcp.Cacheable{CacheScope: offer.CacheScope}}
-	if err := jsonx.Unmarshal(sent, &out.Contents); err != nil {
-		return nil, fmt.Errorf("the server's contents cannot be read: %w", err)
+// contentsOf returns what was read for the client, with the URI and the type of the resource where the server's
+// contents have none.
+func contentsOf(reading mcpclient.Reading, uri, mimeType string) *readResult {
+	out := &readResult{
+		Cacheable: mcp.Cacheable{CacheScope: offer.CacheScope},
+		Contents:  []*registry.Contents{}, // not null
 	}
-	raw, _ := jsonx.Elements(sent)
-	for i, c := range out.Contents {
-		c.Meta = transport.MetaOf(jsonx.Get(raw[i], "_meta"))
+	for _, c := range reading.Contents {
 		c.URI, c.MIMEType = cmp.Or(c.URI, uri), cmp.Or(c.MIMEType, mimeType)
+		out.Contents = append(out.Contents, c.Contents())
 	}
-	return out, nil
+	return out
 }
 
 // complete has the server complete an argument of a prompt or a template.

@@ -40,7 +40,7 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 	if jsonx.IsNull(r.Meta) {
 		r.Meta = nil
 	}
-	blocks, listed := jsonx.Elements(content)
+	blocks, listed := List(content)
 	var texts []string
 	if listed {
 		texts = make([]string, 0, len(blocks))
@@ -68,6 +68,15 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 	return r
 }
 
+// List returns the elements of a list in a server's answer; false if it is none. null is an empty one, which is
+// what servers in Go send for it.
+func List(raw json.RawMessage) ([]json.RawMessage, bool) {
+	if jsonx.KindOf(raw) == jsonx.Null {
+		return nil, true
+	}
+	return jsonx.Elements(raw)
+}
+
 // Block converts one content block and reports whether it was understood;
 // if not, it is kept as text.
 func Block(raw json.RawMessage) (registry.Content, bool) {
@@ -83,7 +92,7 @@ func Block(raw json.RawMessage) (registry.Content, bool) {
 	ok := false
 	switch c.Type {
 	case registry.ContentText:
-		c.Text, ok = jsonx.Text(fields["text"])
+		c.Text, ok = textOf(raw)
 	case registry.ContentImage, registry.ContentAudio:
 		c.MIMEType, _ = jsonx.Text(fields["mimeType"])
 		ok = decode(&c, fields["data"])
@@ -99,20 +108,38 @@ func Block(raw json.RawMessage) (registry.Content, bool) {
 }
 
 // Resource adds the URI and the text or bytes of a resource to c, and reports
-// whether the resource has text or bytes.
+// whether the resource has text, which may be empty, or bytes.
 func Resource(c *registry.Content, resource json.RawMessage) bool {
 	if jsonx.KindOf(resource) != jsonx.Object {
 		return false
 	}
 	c.URI, _ = jsonx.Text(jsonx.Get(resource, "uri"))
 	c.MIMEType, _ = jsonx.Text(jsonx.Get(resource, "mimeType"))
+	if meta := jsonx.Get(resource, "_meta"); jsonx.KindOf(meta) == jsonx.Object {
+		c.ResourceMeta = meta
+	}
 	var ok bool
 	if blob := jsonx.Get(resource, "blob"); !jsonx.IsNull(blob) {
 		ok = decode(c, blob)
 	} else {
-		c.Text, ok = jsonx.Text(jsonx.Get(resource, "text"))
+		c.Text, ok = textOf(resource)
 	}
 	return ok
+}
+
+// textOf returns the text of a block or a resource, and reports whether it has one. If there is nothing but what
+// describes it, the text is empty: some servers omit it then.
+func textOf(raw json.RawMessage) (string, bool) {
+	for name, value := range jsonx.Members(raw) {
+		switch name {
+		case "type", "uri", "mimeType", "name", "title", "description", "size", "annotations", "icons", "_meta":
+		default:
+			if !jsonx.IsNull(value) {
+				return jsonx.Text(jsonx.Get(raw, "text"))
+			}
+		}
+	}
+	return "", true
 }
 
 func link(c *registry.Content, fields map[string]json.RawMessage) bool {

@@ -116,6 +116,10 @@ func TestResult(t *testing.T) {
 			},
 		},
 		{
+			"content null", `{"content":null}`,
+			registry.Result{Summary: "t returned no content"},
+		},
+		{
 			"structured null", `{"content":[],"structuredContent":null}`,
 			registry.Result{Summary: "t returned 1 text", Content: text("null"), Structured: json.RawMessage("null")},
 		},
@@ -170,7 +174,14 @@ func TestBlock(t *testing.T) {
 			"resource", `{"type":"resource","resource":{"uri":"u","text":""}}`,
 			registry.Content{Type: registry.ContentResource, URI: "u"},
 		},
-		{"resource without contents", `{"type":"resource","resource":{"uri":"u"}}`, registry.TextContent(`{"type":"resource","resource":{"uri":"u"}}`)},
+		{
+			"resource with metadata", `{"type":"resource","resource":{"uri":"u","text":"a","_meta":{"k":1}},"_meta":{"k":2}}`,
+			registry.Content{Type: registry.ContentResource, URI: "u", Text: "a", Meta: json.RawMessage(`{"k":2}`), ResourceMeta: json.RawMessage(`{"k":1}`)},
+		},
+		{"resource whose empty text was omitted", `{"type":"resource","resource":{"uri":"u","mimeType":"text/plain"}}`, registry.Content{Type: registry.ContentResource, URI: "u", MIMEType: "text/plain"}},
+		{"resource with other contents", `{"type":"resource","resource":{"uri":"u","data":"a"}}`, registry.TextContent(`{"type":"resource","resource":{"uri":"u","data":"a"}}`)},
+		{"omitted empty text", `{"type":"text","annotations":{"priority":1}}`, registry.Content{Type: registry.ContentText, Annotations: json.RawMessage(`{"priority":1}`)}},
+		{"text under another name", `{"type":"text","value":"a"}`, registry.TextContent(`{"type":"text","value":"a"}`)},
 		{
 			"link", `{"type":"resource_link","uri":"u","name":"n","size":7}`,
 			registry.Content{Type: registry.ContentResourceLink, URI: "u", Name: "n", Size: 7},

@@ -21,10 +21,33 @@ func claudeFiles(w folders) []imports.File {
 		w.project(nil, ".claude", "settings.local.json")},
 		w.user(nil, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"))
 	return slices.Concat(switchedBy(
-		w.user(jsonServers(braces, claudeEntry, "projects", w.root, "mcpServers"), config, ".claude.json"),
+		w.user(serversIn(braces, claudeEntry, func(doc *document.Document) (out []jsonx.Member) {
+			for _, m := range claudeProject(doc, w.root) {
+				if m.Name == "mcpServers" {
+					out = append(out, m.Value.Members...)
+				}
+			}
+			return out
+		}), config, ".claude.json"),
 		claudeSwitch(w.root, false), with...),
 		switchedBy([]imports.File{w.project(shared, ".mcp.json")}, claudeSwitch(w.root, true), with...),
 		switchedBy(user, claudeSwitch(w.root, false), with...))
+}
+
+// claudeProject returns what a file says about the project at root. Claude Code names a project by its
+// path without links, on Windows mostly with slashes, so that one project may be there several times.
+func claudeProject(doc *document.Document, root string) (out []jsonx.Member) {
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		real = root
+	}
+	for _, project := range doc.Members("projects") {
+		path := filepath.Clean(filepath.FromSlash(project.Name))
+		if path == root || path == real || runtime.GOOS == "windows" && strings.EqualFold(path, real) {
+			out = append(out, project.Value.Members...)
+		}
+	}
+	return out
 }
 
 // claudeEntry handles time limits, of which Claude Code ignores those below a second.
@@ -54,7 +77,7 @@ func claudeDesktopFiles(w folders) []imports.File {
 func claudeSwitch(root string, team bool) func(doc *document.Document, name string) (off bool, tools []string) {
 	claude := Importer{}.Program("claude")
 	return func(doc *document.Document, name string) (off bool, tools []string) {
-		here := doc.Members("projects", root)
+		here := claudeProject(doc, root)
 		for i, m := range slices.Concat(here, doc.Members()) {
 			switch m.Name {
 			case "disabledMcpServers": // at the top it has no effect

@@ -17,6 +17,7 @@ func TestClaudeSwitchesServersAndToolsOff(t *testing.T) {
 		user, project string // the server a in the user's file, and in .mcp.json
 	}{
 		"nothing":                     {`{}`, server, server},
+		"disabled, written otherwise": {`{"projects":{"/srv/project/":{},"/srv/project":{"disabledMcpServers":["a"]}}}`, off, off},
 		"disabled in this project":    {`{"projects":{"/srv/project":{"disabledMcpServers":["a"]}}}`, off, off},
 		"disabled in another":         {`{"projects":{"` + apart + `":{"disabledMcpServers":["a"]}}}`, server, server},
 		"disabled at the top":         {`{"disabledMcpServers":["a"]}`, server, server},

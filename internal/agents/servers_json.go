@@ -96,12 +96,18 @@ func (s *server) entry() (e entry, problem string) {
 // jsonServers reads the servers at a path in a JSON file. convert converts each to an
 // entry, or returns a problem.
 func jsonServers(d dialect, convert func(s *server) (entry, string), keys ...string) reader {
+	return serversIn(d, convert, func(doc *document.Document) []jsonx.Member { return doc.Members(keys...) })
+}
+
+// serversIn reads the servers among the members that find returns.
+func serversIn(d dialect, convert func(s *server) (entry, string),
+	find func(doc *document.Document) []jsonx.Member) reader {
 	return func(path string, data []byte) ([]imports.Server, []document.Problem) {
 		doc, problems := document.ParseForeign(path, data)
 		if doc == nil {
 			return nil, problems
 		}
-		return servers(doc.Members(keys...), d, convert), nil
+		return servers(find(doc), d, convert), nil
 	}
 }
 

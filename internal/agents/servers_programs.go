@@ -129,12 +129,12 @@ func devinEntry(s *server) (entry, string) {
 // with two possible names.
 func opencodeFiles(w folders) []imports.File {
 	var out []imports.File
-	names := []string{"opencode.json", "opencode.jsonc"}
+	r, names := serversIn(opencodeLike, opencodeEntry, opencodeServers), []string{"opencode.json", "opencode.jsonc"}
 	for _, name := range names {
-		out = append(out, w.project(readOpencode, name), w.project(readOpencode, ".opencode", name))
+		out = append(out, w.project(r, name), w.project(r, ".opencode", name))
 	}
 	for _, name := range names {
-		out = append(out, w.user(readOpencode, w.named("XDG_CONFIG_HOME", ".config"), "opencode", name)...)
+		out = append(out, w.user(r, w.named("XDG_CONFIG_HOME", ".config"), "opencode", name)...)
 	}
 	return switchedBy(out, opencodeSwitch)
 }
@@ -157,18 +157,13 @@ func opencodeSwitch(doc *document.Document, name string) (off bool, tools []stri
 	return off, tools
 }
 
-func readOpencode(path string, data []byte) ([]imports.Server, []document.Problem) {
-	doc, problems := document.ParseForeign(path, data)
-	if doc == nil {
-		return nil, problems
-	}
-	members := doc.Members("mcp")
-	// In version 2 the servers are one level deeper.
+// opencodeServers returns the servers in opencode's format. In version 2 they are one level deeper.
+func opencodeServers(doc *document.Document) []jsonx.Member {
 	if nested := doc.Members("mcp", "servers"); nested != nil &&
 		!slices.ContainsFunc(nested, func(m jsonx.Member) bool { return m.Name == "command" || m.Name == "url" }) {
-		members = nested
+		return nested
 	}
-	return servers(members, opencodeLike, opencodeEntry), nil
+	return doc.Members("mcp")
 }
 
 func opencodeEntry(s *server) (entry, string) {

@@ -67,12 +67,17 @@ func readCodexServers(path string, data []byte) ([]imports.Server, []document.Pr
 		return nil, []document.Problem{problem(path, err)}
 	}
 	var out []imports.Server
-	for _, name := range tables(data) {
+	names := tables(data)
+	for _, name := range slices.Sorted(maps.Keys(file.Servers)) { // those of an inline table have no place of their own
+		if !slices.ContainsFunc(names, func(m jsonx.Member) bool { return m.Name == name }) {
+			names = append(names, jsonx.Member{Name: name, Pos: jsonx.NewPos(1, 1)})
+		}
+	}
+	for _, name := range names {
 		table, known := file.Servers[name.Name]
 		if !known {
 			continue
 		}
-		delete(file.Servers, name.Name) // the table may be declared more than once
 		fields, _ := table.(map[string]any)
 		if on, ok := fields["enabled"].(bool); ok && len(fields) == 1 {
 			out = append(out, imports.Server{Name: name.Name, Pos: name.Pos, Enabled: &on})

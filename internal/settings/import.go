@@ -80,7 +80,7 @@ func (l *loader) imports(m *merge.Merged) {
 	names := l.importNames(m)
 	trusted := l.project != nil && l.project.Trusted && !l.withoutImports
 	for _, program := range names {
-		l.switches = imports.Switches{}
+		l.switches, l.faulty = imports.Switches{}, nil
 		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
 			l.importPaths = append(l.importPaths, f.Path)
 			if f.Project {
@@ -130,13 +130,18 @@ func (l *loader) importFile(scope Scope, program string, f imports.File) (trust.
 	return file, file.Path != ""
 }
 
-// addImported adds the servers of a layer whose names are not taken.
+// addImported adds the servers of a layer whose names are not taken. A server that cannot be imported
+// takes its name from the program's other files: there it would be another one than the program has.
 func (l *loader) addImported(m *merge.Merged, program string, from *imports.Layer) {
 	l.importedFrom[from.File] = program
 	l.found[program] += from.Servers
 	l.diags = append(l.diags, from.Unknown...)
 	l.switches.Add(from)
-	taken := append(m.Named(table.ServersKey), m.Named(table.APIsKey)...)
+	taken := slices.Concat(m.Named(table.ServersKey), m.Named(table.APIsKey), l.faulty)
+	for _, s := range from.Faulty {
+		l.faulty = append(l.faulty, Named{Name: s.Name,
+			Origin: Origin{Scope: from.Scope, Name: from.File, Line: int(s.Pos.Line)}})
+	}
 	for _, e := range from.Settings {
 		e.Value = &jsonx.Value{Kind: jsonx.Object, Members: slices.Clone(e.Value.Members)}
 		e.Value.Members = slices.DeleteFunc(e.Value.Members, func(f jsonx.Member) bool {

@@ -73,6 +73,7 @@ type loader struct {
 
 	imported       []*imports.Layer // of other programs' files in the project, in order
 	switches       imports.Switches // of the program whose files are being added
+	faulty         []Named          // of that program, the servers that cannot be imported
 	withoutImports bool             // the project is trusted except for imported files
 	importPaths    []string         // where to look for other programs' files
 

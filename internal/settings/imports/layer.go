@@ -16,6 +16,7 @@ import (
 type Layer struct {
 	*layers.Layer
 	Servers  int      // number of servers in the file, whether or not they can be imported
+	Faulty   []Server // those that cannot be imported
 	switched []Server // entries that only switch servers on or off
 }
 
@@ -35,6 +36,7 @@ func (f *File) Layer(x *table.Index, scope layers.Scope, program string, data []
 		}
 		value, problem := s.entry(x)
 		if problem != "" {
+			out.Faulty = append(out.Faulty, s)
 			out.Unknown = append(out.Unknown,
 				warning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s",
 					f.Path, s.Pos.Line, s.Name, program, problem))))

@@ -212,6 +212,12 @@ func AppendCompact(dst []byte, raw json.RawMessage) []byte {
 // IsNull reports whether raw is null or empty.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
+// IsEmptyList reports whether raw is a list without elements, as which PHP also writes an empty object.
+func IsEmptyList(raw json.RawMessage) bool {
+	i := firstElement(raw, '[')
+	return i >= 0 && i < len(raw) && raw[i] == ']'
+}
+
 // firstElement returns the index of the first element after an opening bracket, or of the
 // closing bracket if there is no element; -1 if raw does not begin with bracket.
 func firstElement(raw []byte, bracket byte) int {

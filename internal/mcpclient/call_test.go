@@ -78,6 +78,15 @@ func TestOutputThatBreaksItsSchemaIsAnError(t *testing.T) {
 	}
 }
 
+// PHP writes an empty object as a list.
+func TestOutputOfPHP(t *testing.T) {
+	r := checkOutput(t.Context(), registry.Result{Structured: json.RawMessage("[]")},
+		registry.NewOutputValidator(json.RawMessage(`{"type":"object"}`)))
+	if r.IsError || string(r.Structured) != "{}" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestUnknownToolIsAToolError(t *testing.T) {
 	s := source(t, stdioServer(t))
 	discovered(t, s)

@@ -340,6 +340,9 @@ func checkOutput(ctx context.Context, r registry.Result, output *registry.Valida
 		return r
 	}
 	problem := registry.Ran + "its result has no structuredContent, although the tool declares an outputSchema"
+	if jsonx.IsEmptyList(r.Structured) { // the schema is one of an object
+		r.Structured = json.RawMessage("{}")
+	}
 	if r.Structured != nil {
 		violations, err := output.Validate(ctx, r.Structured)
 		if err != nil || len(violations) == 0 {

@@ -169,7 +169,7 @@ func (o *Options) definition(raw json.RawMessage) (registry.Definition, error) {
 	}
 	var name, description json.RawMessage
 	for key, value := range jsonx.Members(raw) {
-		if jsonx.IsNull(value) {
+		if jsonx.IsNull(value) || jsonx.IsEmptyList(value) && key != "icons" { // the others are no lists
 			continue
 		}
 		switch key {

@@ -14,7 +14,8 @@ import (
 
 // RestoreValues repairs what models and their clients do to values: a string with JSON in it
 // becomes that JSON if the schema allows no string there, and the JSON is of a type that it
-// allows; a whole number such as 5000.0 becomes 5000 if the schema allows only integers.
+// allows; a whole number such as 5000.0 becomes 5000 if the schema allows only integers; an empty
+// list, as PHP writes an empty object, becomes one if the schema allows objects and no lists.
 // Like [RestoreEnums] it changes nothing else.
 func RestoreValues(inputSchema, params json.RawMessage) json.RawMessage {
 	if !mayNeedRepair(params) {
@@ -23,13 +24,13 @@ func RestoreValues(inputSchema, params json.RawMessage) json.RawMessage {
 	return restore(inputSchema, params, func(r *restorer, s, v *jsonx.Value) { r.values(s, v) })
 }
 
-// mayNeedRepair reports whether params have a number with a point or an exponent, or a
-// string that may be JSON. Most have neither, and need not be parsed.
+// mayNeedRepair reports whether params have a number with a point or an exponent, an empty list, or
+// a string that may be JSON. Most have none of these, and need not be parsed.
 func mayNeedRepair(params []byte) bool {
 	for i, c := range params {
 		switch {
 		case i == 0:
-		case (c == '.' || c|0x20 == 'e') && params[i-1]-'0' <= 9:
+		case (c == '.' || c|0x20 == 'e') && params[i-1]-'0' <= 9, c == ']' && params[i-1] == '[':
 			return true
 		case params[i-1] == '"':
 			switch {
@@ -114,6 +115,9 @@ func (r *restorer) values(s, v *jsonx.Value) {
 			v.Token, r.changed = digits, true
 		}
 	case jsonx.Array:
+		if len(v.Items) == 0 && r.kinds(s, 0)&(anObject|anArray) == anObject {
+			*v, r.changed = *jsonx.NewObject(), true
+		}
 		for i, item := range v.Items {
 			r.values(r.within(s, 0, func(s *jsonx.Value) *jsonx.Value { return itemSchema(s, i) }), item)
 		}

@@ -19,6 +19,8 @@ func TestRestoreValues(t *testing.T) {
 		"huge exponent":            {obj + `"n":{"type":"integer"}}}`, `{"n": 1e999999999}`, `{"n": 1e999999999}`},
 		"list in a string":         {obj + `"l":{"type":"array","items":{"type":"integer"}}}}`, `{"l":"[1, 2.0, \"3\"]"}`, `{"l":[1,2,3]}`},
 		"object in a string":       {obj + `"o":{"type":"object","properties":{"l":{"type":"array"}}}}}`, `{"o":"{\"l\":\"[]\"}"}`, `{"o":{"l":[]}}`},
+		"empty object of PHP":      {obj + `"o":{"type":"object"},"l":{"type":"array","items":{"type":["object","null"]}},"a":{}}}`, `{"o":[],"l":[[],[]],"a":[]}`, `{"o":{},"l":[{},{}],"a":[]}`},
+		"a list is allowed":        {obj + `"a":{"type":["object","array"]}}}`, `{"a": []}`, `{"a": []}`},
 		"number in a string":       {obj + `"n":{"type":"integer"},"f":{"type":"number"},"b":{"type":"boolean"}}}`, `{"n":"5","f":"-0.5","b":"true"}`, `{"n":5,"f":-0.5,"b":true}`},
 		"whole number in a string": {obj + `"n":{"type":"integer"}}}`, `{"n":"5.0"}`, `{"n":5}`},
 		"null in a string":         {obj + `"n":{"type":["integer","null"]}}}`, `{"n":"null"}`, `{"n":null}`},

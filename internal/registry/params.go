@@ -20,7 +20,7 @@ const (
 
 // DecodeParams checks that data is one JSON object that can be used as params:
 // valid UTF-8, without duplicate keys and trailing data, and within the limits on
-// size, depth and exponents. Empty input and null mean {}, and a string
+// size, depth and exponents. Empty input, null and an empty list mean {}, and a string
 // with an object in it is that object. It returns the bytes of the
 // object unchanged, without a byte order mark. The error is an *ArgsError.
 func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
@@ -33,6 +33,9 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	}
 	if err := CheckJSON(data); err != nil {
 		return nil, Invalid(tool, err.Pointer, "params are not valid JSON: %s", err.Message)
+	}
+	if jsonx.IsEmptyList(data) {
+		return json.RawMessage("{}"), nil
 	}
 	if text, ok := jsonx.Text(data); ok && strings.HasPrefix(strings.TrimSpace(text), "{") {
 		// Some models write an object so.

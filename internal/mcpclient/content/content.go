@@ -37,7 +37,7 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 			r.Meta = value
 		}
 	}
-	if jsonx.IsNull(r.Meta) {
+	if jsonx.IsNull(r.Meta) || jsonx.IsEmptyList(r.Meta) {
 		r.Meta = nil
 	}
 	blocks, listed := List(content)
@@ -82,7 +82,7 @@ func List(raw json.RawMessage) ([]json.RawMessage, bool) {
 func Block(raw json.RawMessage) (registry.Content, bool) {
 	fields := map[string]json.RawMessage{}
 	for k, v := range jsonx.Members(raw) {
-		if !jsonx.IsNull(v) {
+		if !jsonx.IsNull(v) && !jsonx.IsEmptyList(v) {
 			fields[k] = v
 		}
 	}

@@ -160,6 +160,7 @@ func TestBlock(t *testing.T) {
 			"annotated", `{"type":"text","text":"a","annotations":{"priority":0.50},"_meta":{"k":[1e400]}}`,
 			registry.Content{Type: registry.ContentText, Text: "a", Annotations: json.RawMessage(`{"priority":0.50}`), Meta: json.RawMessage(`{"k":[1e400]}`)},
 		},
+		{"annotated by PHP", `{"type":"text","text":"a","annotations":[],"_meta":[]}`, registry.TextContent("a")},
 		{"image", `{"type":"image","data":"iVBORw==","mimeType":"image/png"}`, registry.Content{Type: registry.ContentImage, Data: []byte("\x89PNG"), MIMEType: "image/png"}},
 		{"base64 without padding", `{"type":"audio","data":"AAE","mimeType":"audio/wav"}`, registry.Content{Type: registry.ContentAudio, Data: []byte{0, 1}, MIMEType: "audio/wav"}},
 		{"base64 in lines, escaped", `{"type":"image","data":"iVBO\nRw\u003d=","mimeType":"image/png"}`, registry.Content{Type: registry.ContentImage, Data: []byte("\x89PNG"), MIMEType: "image/png"}},

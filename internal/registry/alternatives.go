@@ -12,6 +12,12 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
+// Limits, in bytes, on the untrusted text that an error repeats.
+const (
+	maxPointer = 200
+	maxMessage = 1000 // the library's messages list all allowed values
+)
+
 // alternatives explains errors about anyOf and oneOf of one schema.
 type alternatives struct{ refs *schema.Refs }
 
@@ -173,4 +179,21 @@ func keywordOf(e *jsonschema.ValidationError) string {
 		return parts[n-3]
 	}
 	return parts[len(parts)-1]
+}
+
+// valueMustBe returns the message for a value that is none of the allowed ones.
+func valueMustBe(values []*jsonx.Value) string {
+	var texts []string
+	for _, value := range values {
+		if text := string(value.AppendTo(nil)); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+		if len(texts) == maxMessage { // more would be cut
+			break
+		}
+	}
+	if len(texts) == 1 {
+		return "value must be " + texts[0]
+	}
+	return "value must be one of " + strings.Join(texts, ", ")
 }

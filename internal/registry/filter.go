@@ -224,3 +224,35 @@ func withoutArgs(entries []Entry) []Entry {
 	}
 	return out
 }
+
+// Called returns every name by which a setting that denies, asks, excludes or runs a hook
+// refers to the tool: its spellings, its display name, and the names of the built-in tools that have one
+// of its own.
+func (d *Definition) Called() []string {
+	out := d.Spellings()
+	if d.DisplayName != "" {
+		out = append(out, d.DisplayName)
+	}
+	for i := range d.Namesakes {
+		out = append(append(out, d.Namesakes[i].Name), d.Namesakes[i].Aliases...)
+	}
+	return out
+}
+
+// namesakes returns the built-in tools that have a name of a tool. builtin finds one by its
+// name or alias, ignoring case; it may be nil.
+func namesakes(d *Definition, builtin func(name string) *Namesake) []Namesake {
+	if builtin == nil {
+		return nil
+	}
+	var out []Namesake
+	for _, name := range append(d.Spellings(), ValidName(d.Name)) {
+		n := builtin(name)
+		if n == nil || d.Source == SourceBuiltin && n.Name == d.OriginalName() ||
+			slices.ContainsFunc(out, func(o Namesake) bool { return o.Name == n.Name }) {
+			continue
+		}
+		out = append(out, *n)
+	}
+	return out
+}

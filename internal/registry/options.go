@@ -3,40 +3,7 @@ package registry
 import (
 	"context"
 	"sync"
-	"time"
 )
-
-// State is the state of a source, as discover shows it.
-type State string
-
-// The states of a source.
-const (
-	StateOK      State = "ok"
-	StateFailed  State = "failed"
-	StateSkipped State = "skipped"
-)
-
-// SourceReport describes the outcome of one source.
-type SourceReport struct {
-	Name     string
-	State    State
-	Tools    int // tools found, before filters and conflicts
-	Duration time.Duration
-	Err      error // why it failed
-}
-
-// Hidden is a tool that a setting excludes from the registry, or that is
-// quarantined.
-type Hidden struct {
-	Name    string `json:"name"`
-	Version string `json:"version,omitempty"`
-	Source  string `json:"source"`
-	Reason  string `json:"reason"`            // why it is not registered
-	Setting string `json:"setting,omitempty"` // origin of the setting that hides it: file:line, a flag or "default"
-	Now     string `json:"-"`                 // the new name, if Name is the one that an override replaced
-	Err     error  `json:"-"`                 // why the tool is quarantined, or the failure of its server
-	Kept    bool   `json:"-"`                 // the name is kept for the server of Source
-}
 
 // Filter decides whether a tool is registered. It returns nil to register it. It
 // may leave Name, Version and Source of Hidden empty; they are filled in.

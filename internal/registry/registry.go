@@ -10,7 +10,6 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,15 +92,6 @@ func (e *NotFoundError) Unwrap() []error {
 	return []error{ErrNotFound}
 }
 
-// cutVersion splits name@version.
-func cutVersion(text string) (name, version string, ok bool) {
-	i := strings.LastIndexByte(text, '@')
-	if i <= 0 {
-		return text, "", false
-	}
-	return text[:i], text[i+1:], true
-}
-
 // Lookup finds a tool by its registered name, an alias, server__tool or
 // name@version, where name@latest is the highest version. The error is a *NotFoundError.
 func (r *Registry) Lookup(name string) (*Tool, error) {
@@ -147,9 +137,6 @@ func (r *Registry) version(name, version string) *Tool {
 	}
 	return nil
 }
-
-// latest is the version that means the highest one.
-const latest = "latest"
 
 func (r *Registry) notFound(name string) error {
 	e := &NotFoundError{Name: name, Count: len(r.tools), Versions: r.otherVersions(name)}
@@ -387,70 +374,4 @@ func (r *Registry) CompileAll(ctx context.Context) []Diagnostic {
 		}
 	}
 	return out
-}
-
-// Sentinel errors. The exit codes depend on them.
-var (
-	ErrNotFound          = errors.New("no such tool")
-	ErrDenied            = errors.New("denied")
-	ErrNeedsConfirmation = errors.New("approval is needed and nobody can be asked")
-	ErrSourceFailed      = errors.New("source failed")
-	// ErrNeedsLogin reports that a person has to log in to a source first. It
-	// is combined with ErrSourceFailed.
-	ErrNeedsLogin = errors.New("needs login")
-)
-
-// FailedError is returned by [Tool.Preview] if the call would fail because the
-// params do not match the current state, for example if a file does not contain the
-// text to replace. The caller returns Result instead of asking for confirmation.
-type FailedError struct {
-	Result Result // with IsError set
-}
-
-func (e *FailedError) Error() string { return e.Result.Text() }
-
-// Violation is one way in which params do not match their schema.
-type Violation struct {
-	Pointer  string `json:"pointer"`            // JSON pointer into the params; "" for the whole
-	Keyword  string `json:"keyword,omitempty"`  // schema keyword; "" if a tool's own check failed
-	Message  string `json:"message"`            // what is wrong
-	Expected string `json:"expected,omitempty"` // what was expected
-	Setting  string `json:"setting,omitempty"`  // file:line of an override that is the reason; not for models
-}
-
-// ArgsError reports that params are invalid. Violations is sorted by pointer
-// and never empty.
-type ArgsError struct {
-	Tool       string
-	Violations []Violation
-}
-
-func (e *ArgsError) Error() string {
-	return fmt.Sprintf("invalid params for %s: %s", e.Tool, Describe(e.Violations))
-}
-
-// Hint says where the params are described.
-func (e *ArgsError) Hint() string { return "see toolreg call " + e.Tool + " --help" }
-
-// Describe returns violations as one line.
-func Describe(violations []Violation) string {
-	var b strings.Builder
-	for i, v := range violations {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		if v.Pointer != "" {
-			b.WriteString(v.Pointer + ": ")
-		}
-		b.WriteString(v.Message)
-		if v.Setting != "" {
-			b.WriteString(" (" + v.Setting + ")")
-		}
-	}
-	return b.String()
-}
-
-// Invalid returns an ArgsError with one violation.
-func Invalid(tool, pointer, format string, args ...any) *ArgsError {
-	return &ArgsError{Tool: tool, Violations: []Violation{{Pointer: pointer, Message: fmt.Sprintf(format, args...)}}}
 }

@@ -261,3 +261,6 @@ type Preview struct {
 
 // Middleware wraps a tool. It copies the value, replaces Run and returns it.
 type Middleware func(Tool) Tool
+
+// isPlain reports whether a server's tool has its name without the server.
+func (t *Tool) isPlain() bool { return t.OfServer() && t.Name == ValidName(t.PlainName()) }

@@ -22,12 +22,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Limits, in bytes, on the untrusted text that an error repeats.
-const (
-	maxPointer = 200
-	maxMessage = 1000 // the library's messages list all allowed values
-)
-
 // validateLimit is the time limit of one compilation or validation. The library
 // does not accept a context, so its goroutine is abandoned; a process that
 // makes one call ends soon after.
@@ -285,23 +279,6 @@ func messageOf(keyword string, rule, value *jsonx.Value) string {
 		return "the schema forbids such a value"
 	}
 	return ""
-}
-
-// valueMustBe returns the message for a value that is none of the allowed ones.
-func valueMustBe(values []*jsonx.Value) string {
-	var texts []string
-	for _, value := range values {
-		if text := string(value.AppendTo(nil)); !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-		if len(texts) == maxMessage { // more would be cut
-			break
-		}
-	}
-	if len(texts) == 1 {
-		return "value must be " + texts[0]
-	}
-	return "value must be one of " + strings.Join(texts, ", ")
 }
 
 // boundOf returns the comparison operator for a keyword that limits a number, or ""

@@ -101,21 +101,6 @@ func runCheck(ctx context.Context, e *cli.Env, names []string) error {
 	return nil
 }
 
-// lastListed returns the tools of all sources as they were listed last. Nothing is started
-// for it; nil if it fails.
-func lastListed(ctx context.Context, e *cli.Env, s *engine.Session) *registry.Registry {
-	s.Records.Flush() // Close reports what fails
-	still, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Still: true}, InDocs: true})
-	if err != nil {
-		return nil
-	}
-	reg, err := still.Tools.All(ctx)
-	if err != nil {
-		return nil
-	}
-	return reg
-}
-
 func printChecked(ios *cli.IO, found engine.Checked, checked int) error {
 	if ios.JSON {
 		return ios.PrintJSON(found)

@@ -262,3 +262,8 @@ func describe(title, description string) string {
 	}
 	return title + ": " + description
 }
+
+type options struct {
+	cli.Selection
+	prompts, resources bool
+}

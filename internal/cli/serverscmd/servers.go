@@ -14,17 +14,14 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/ui"
 )
-
-type options struct {
-	cli.Selection
-	prompts, resources bool
-}
 
 // New returns the command servers, which lists them if it has no subcommand.
 func New(e *cli.Env) *cobra.Command {
@@ -184,4 +181,47 @@ func printServers(ios *cli.IO, doc Document) error {
 	}
 	ios.Summary("%s", summary)
 	return ios.PrintTable(t.For(ios.OutTTY))
+}
+
+// editCommands returns the subcommands of servers that change a settings file.
+func editCommands(e *cli.Env) []*cobra.Command {
+	scope := ""
+	flag := func(cmd *cobra.Command) *cobra.Command {
+		settingsfile.ScopeFlag(cmd, &scope, "", whereFound)
+		return cmd
+	}
+	on, off := false, true
+	return []*cobra.Command{
+		newAddCommand(e), newAddJSONCommand(e), newImportCommand(e), newEditCommand(e),
+		flag(&cobra.Command{
+			Use: "remove NAME", Example: "  toolreg servers remove github",
+			Short:             "Remove a server or an API from the settings",
+			Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
+			ValidArgsFunction: complete.Arg(e.Complete().Servers),
+			Long: editHelp("Remove a server from the settings file that contains it.",
+				editCodes),
+			RunE: func(cmd *cobra.Command, argv []string) error {
+				return runEdit(cmd.Context(), e, scope, actionRemoved, edit.Change{Name: argv[0], Drop: true})
+			},
+		}),
+		flag(&cobra.Command{
+			Use: "enable NAME", Example: "  toolreg servers enable github",
+			Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"),
+			ValidArgsFunction: complete.Arg(e.Complete().Servers),
+			Long:              editHelp("Enable a server by removing disabled from its entry.", editCodes),
+			RunE: func(cmd *cobra.Command, argv []string) error {
+				return runEdit(cmd.Context(), e, scope, "enabled", edit.Change{Name: argv[0], Off: &on})
+			},
+		}),
+		flag(&cobra.Command{
+			Use: "disable NAME", Example: "  toolreg servers disable github --scope user",
+			Short:             "Disable a server without removing it",
+			Args:              cli.ArgsBetween(1, 1, "the NAME of a server"),
+			ValidArgsFunction: complete.Arg(e.Complete().Servers),
+			Long:              editHelp("Disable a server by setting disabled to true.", editCodes),
+			RunE: func(cmd *cobra.Command, argv []string) error {
+				return runEdit(cmd.Context(), e, scope, "disabled", edit.Change{Name: argv[0], Off: &off})
+			},
+		}),
+	}
 }

@@ -38,16 +38,6 @@ Exit codes: 0, 2, 3 (no such server), 8 (it failed, or it needs a login).`,
 	}
 }
 
-// trial is the result of connecting to a server; it is the JSON of servers
-// test.
-type trial struct {
-	mcpclient.Info
-	ToolNames []string `json:"toolNames"`       // names for calls
-	Tried     string   `json:"tried,omitempty"` // of an API: how the call of an operation ended
-
-	err error // the error of connecting
-}
-
 func runTest(ctx context.Context, e *cli.Env, name string) error {
 	s, err := e.Engine.Session(ctx, testOptions())
 	if err != nil {
@@ -258,4 +248,19 @@ func (t *trial) String() string {
 	}
 	return fmt.Sprintf("server %q works%s: %s, connected in %d ms over %s",
 		t.Name, ui.Line(what), strings.Join(about, ", "), t.ConnectMs, t.Transport)
+}
+
+// lastListed returns the tools of all sources as they were listed last. Nothing is started
+// for it; nil if it fails.
+func lastListed(ctx context.Context, e *cli.Env, s *engine.Session) *registry.Registry {
+	s.Records.Flush() // Close reports what fails
+	still, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Still: true}, InDocs: true})
+	if err != nil {
+		return nil
+	}
+	reg, err := still.Tools.All(ctx)
+	if err != nil {
+		return nil
+	}
+	return reg
 }

@@ -1,0 +1,309 @@
+package serverscmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/form"
+	"github.com/toolreg/toolreg/internal/install"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serverjson"
+	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/asking"
+)
+
+// questions asks the person for what an installation lacks.
+type questions struct {
+	*install.Installation
+	verb  string   // for messages, such as "adding"
+	lacks []string // options of the command line that are missing because nobody can be asked
+}
+
+// choose chooses the way to run the server and makes the plan. Without somebody to ask, the
+// way or the plan may be missing; confirm says so.
+func (q *questions) choose(ctx context.Context, e *cli.Env, runtime string) error {
+	ways, err := q.Ways(runtime)
+	if err != nil {
+		return err
+	}
+	way := &ways[0]
+	if runtime == "" {
+		if way, err = q.chooseWay(ctx, e, ways); err != nil || way == nil {
+			return err
+		}
+	}
+	if err := q.Use(ctx, *way); err != nil || len(q.Plan.Missing) == 0 {
+		return err
+	}
+	tty, err := openTTY(e)
+	if err != nil {
+		for _, missing := range q.Plan.Missing {
+			q.lacks = append(q.lacks, "--set "+cli.Quote(missing.Name+"="+placeholder(missing)))
+		}
+		return nil
+	}
+	defer tty.Close()
+	if err := q.fill(ctx, tty); err != nil {
+		return err
+	}
+	return q.MakePlan()
+}
+
+// chooseWay returns the way that the person wants; nil if nobody can be asked.
+func (q *questions) chooseWay(ctx context.Context, e *cli.Env, ways []serverjson.Way) (*serverjson.Way, error) {
+	var names, lines []string
+	for _, way := range ways {
+		if !slices.Contains(names, way.Runtime) {
+			names = append(names, way.Runtime)
+			lines = append(lines, fmt.Sprintf("  %-7s %s", way.Runtime, ui.Line(way.Origin())))
+		}
+	}
+	if len(names) == 1 {
+		return &ways[0], nil
+	}
+	tty, err := openTTY(e)
+	if err != nil {
+		q.lacks = append(q.lacks, "--runtime "+strings.Join(names, "|"))
+		return nil, nil
+	}
+	defer tty.Close()
+	line, err := tty.Ask(ctx, fmt.Sprintf("\n%s can be run in several ways:\n%s\nWhich one?\n> ",
+		ui.Line(q.Server.Name), strings.Join(lines, "\n")))
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(ways, func(w serverjson.Way) bool { return w.Runtime == strings.TrimSpace(line) })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: you chose none; nothing was written", registry.ErrDenied)
+	}
+	return &ways[i], nil
+}
+
+// placeholder says what a value looks like.
+func placeholder(in serverjson.Input) string {
+	switch {
+	case in.Secret:
+		return "env:VARIABLE"
+	case len(in.Choices) > 0:
+		return strings.Join(in.Choices, "|")
+	}
+	return strings.ToUpper(cmp.Or(in.Format, "value"))
+}
+
+// fill asks for the values by a form.
+func (q *questions) fill(ctx context.Context, tty *ui.TTY) error {
+	needed, more := &form.Form{}, &form.Form{}
+	for _, input := range q.Way.Inputs() {
+		if _, given := q.Given[input.Name]; given {
+			continue
+		}
+		field := fieldOf(input)
+		if input.Required && input.Default == "" {
+			needed.Fields = append(needed.Fields, field)
+		} else {
+			more.Fields = append(more.Fields, field)
+		}
+	}
+	with := func(filled *asking.Filled) *install.Installation {
+		next := *q.Installation
+		next.Given = maps.Clone(q.Given)
+		for name, value := range filled.Values {
+			next.Given[name] = textsOf(value)
+		}
+		return &next
+	}
+	filled, err := asking.Params(ctx, tty, asking.ParamsForm{
+		Tool: q.Server.Name, Description: q.Server.Description, Needed: needed,
+		More: more, Subject: &asking.Subject{Noun: "value", Enter: "continues"},
+		Line: func(filled *asking.Filled) string {
+			next := with(filled)
+			if err := next.MakePlan(); err != nil {
+				return err.Error()
+			}
+			return runsLine(next.Plan)
+		},
+	})
+	if errors.Is(err, ui.ErrNoAnswer) {
+		return fmt.Errorf("%w: you canceled; nothing was written", registry.ErrDenied)
+	}
+	if err != nil {
+		return err
+	}
+	q.Given = with(filled).Given
+	return nil
+}
+
+// fieldOf returns the field of a form for an input.
+func fieldOf(in serverjson.Input) form.Field {
+	f := form.Field{
+		Name:        in.Name,
+		Description: in.Description,
+		Kind:        form.Text,
+		Required:    in.Required && in.Default == "",
+		Secret:      in.Secret,
+	}
+	switch {
+	case in.Secret && in.Argument:
+		f.Description += "\nA secret: give a reference, env:VARIABLE."
+	case in.Secret:
+		f.Description += "\nA secret: give a reference, env:VARIABLE, file:PATH or cmd:COMMAND, or the secret itself, which is kept in a file that only you can read."
+	case len(in.Choices) > 0:
+		f.Kind = form.Choice
+		for _, choice := range in.Choices {
+			f.Options = append(f.Options, form.Option{Value: choice})
+		}
+	case in.Format == "number":
+		f.Kind = form.Number
+	case in.Format == "boolean":
+		f.Kind = form.Boolean
+	case in.Format == "filepath":
+		f.Description += "\nA path."
+	}
+	if in.Placeholder != "" {
+		f.Example = in.Placeholder
+	}
+	if in.Default != "" {
+		f.Description += "\nDefault: " + in.Default
+	}
+	if in.Repeated {
+		item := f
+		f.Kind, f.Item, f.Options = form.List, &item, nil
+	}
+	return f
+}
+
+// textsOf returns the values of an answer as text.
+func textsOf(value json.RawMessage) []string {
+	v, err := jsonx.Parse(value, jsonx.Options{})
+	if err != nil {
+		return nil
+	}
+	if v.Is(jsonx.Array) {
+		var out []string
+		for _, item := range v.Items {
+			out = append(out, textOf(item))
+		}
+		return out
+	}
+	return []string{textOf(v)}
+}
+
+func textOf(v *jsonx.Value) string {
+	if v.Is(jsonx.String) {
+		return v.Text()
+	}
+	return string(v.JSON())
+}
+
+// isPlainOption reports whether a word with = needs no quotes.
+func isPlainOption(word string) bool {
+	name, value, ok := strings.Cut(word, "=")
+	return ok && name != "" && value != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
+			(r < '0' || r > '9') && !strings.ContainsRune("@.,:/_=-", r)
+	})
+}
+
+// runsLine is the command line or the address of a plan, for people.
+func runsLine(p *serverjson.Plan) string {
+	if p.URL != "" {
+		return serverjson.Denote(p.URL)
+	}
+	line := p.Command
+	for _, word := range p.Args {
+		if word = serverjson.Denote(word); !isPlainOption(word) {
+			word = cli.Quote(word)
+		}
+		line += " " + word
+	}
+	return line
+}
+
+// about describes the server for the question, with the variables and headers that it gets or
+// without them.
+func (q *questions) about(values bool) string {
+	var b strings.Builder
+	row := func(title, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "  %-11s %s\n", title, ui.Line(value))
+		}
+	}
+	fmt.Fprintf(&b, "%s %s\n", ui.Line(q.Server.Name), ui.Line(q.Server.Version))
+	row("description", q.Server.Description)
+	row("publisher", strings.TrimPrefix(q.Server.Namespace()+", "+q.Source, ", "))
+	row("repository", q.Server.Repository.URL)
+	if !q.Published.IsZero() {
+		row("published", q.Published.Format("2006-01-02"))
+	}
+	if p := q.Plan; p != nil {
+		if p.URL != "" {
+			row("address", runsLine(p))
+		} else {
+			row("command", runsLine(p))
+		}
+		if values {
+			for _, v := range p.Env {
+				row("variable", v.Name+"="+shownValue(p, v))
+			}
+			for _, v := range p.Headers {
+				row("header", v.Name+": "+shownValue(p, v))
+			}
+		}
+		for _, input := range q.Way.Inputs() {
+			if len(input.Choices) > 0 {
+				row("choices", input.Name+": "+strings.Join(input.Choices, ", "))
+			}
+		}
+		for _, note := range append(slices.Clone(p.Notes), q.Notes...) {
+			row("note", note)
+		}
+	}
+	for _, warning := range q.Warnings {
+		row("warning", warning)
+	}
+	return b.String()
+}
+
+// shownValue is a value for the question; a secret in a file is not shown.
+func shownValue(p *serverjson.Plan, v serverjson.Pair) string {
+	if slices.ContainsFunc(p.Secrets, func(s serverjson.Secret) bool { return s.Name == v.Name }) {
+		return "(kept in " + strings.TrimPrefix(v.Value, "file:") + ")"
+	}
+	return serverjson.Denote(v.Value)
+}
+
+// confirm shows a change and asks. Without a terminal it needs --yes and everything that
+// would have been asked for.
+func (q *questions) confirm(ctx context.Context, e *cli.Env, about, question string) error {
+	if !e.Config.Globals.Yes {
+		if tty, err := openTTY(e); err == nil {
+			defer tty.Close()
+			return cli.AskToWrite(ctx, tty, ui.Query{Text: "\n" + about, Question: question})
+		}
+		q.lacks = append(q.lacks, "--yes")
+	}
+	if !e.IO.JSON && !e.IO.Quiet {
+		e.IO.Note(about)
+	}
+	if len(q.lacks) > 0 {
+		return &cli.NoTerminalError{What: q.verb + " " + q.Server.Name,
+			Instead: "or give " + strings.Join(q.lacks, " ")}
+	}
+	return nil
+}
+
+// openTTY opens the terminal for a question about a server that is added. With --json nobody is asked.
+func openTTY(e *cli.Env) (*ui.TTY, error) {
+	if e.IO.JSON {
+		return nil, errors.New("--json is given")
+	}
+	return e.Person.Open()
+}

@@ -2,13 +2,11 @@ package provider
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -198,73 +196,6 @@ func openAIChoice(o object) json.RawMessage {
 	return asObject(choices[max(i, 0)])["message"]
 }
 
-// joinText adds the text of a part of a stream to a member of what is put together.
-func (o object) joinText(key string, part json.RawMessage) {
-	if isText(part) {
-		o[key] = quoted(o.text(key) + asText(part))
-	}
-}
-
-// alternatives decodes the list of that name in a response, each item with decode. One of them at
-// most may have calls; rule says what to do with several that have.
-func (t *Turn) alternatives(o object, name, rule string, decode func(object) error) error {
-	list, ok := jsonx.Elements(o[name])
-	if !ok {
-		return fmt.Errorf("%s is not a list", name)
-	}
-	if len(list) == 0 {
-		return fmt.Errorf("%s is empty; request the response again", name)
-	}
-	calling := 0
-	for _, raw := range list {
-		before := len(t.Calls)
-		if err := decode(asObject(raw)); err != nil {
-			return err
-		}
-		if len(t.Calls) > before {
-			calling++
-		}
-	}
-	if calling > 1 {
-		return fmt.Errorf("%d of its %s %s", calling, name, rule)
-	}
-	return nil
-}
-
-// ended notes the reason for which a response, or one of several choices, has ended: OpenAI's
-// finish_reason, the status of the Responses API, Anthropic's stop_reason, Gemini's
-// finishReason, Bedrock's stopReason. detail is what the provider says about it, "" for nothing.
-// has says whether calls were found in it, and last whether one of them is the last of its
-// parts. The error says why none of the calls may run, or why there are none.
-func (t *Turn) ended(reason, detail string, has, last bool) error {
-	if detail != "" {
-		detail = fmt.Sprintf(" (%.500s)", detail)
-	}
-	switch strings.ToLower(reason) {
-	case "", "null", "stop", "end_turn", "stop_sequence", "completed", "complete", "steered", "eos", "eos_token":
-	case "tool_calls", "tool_call", "tool_use", "function_call", "requires_action":
-		if !has {
-			return fmt.Errorf("it ended with %s, but has no call; request the response again", reason)
-		}
-	case "length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded":
-		if !has {
-			return fmt.Errorf("the limit on tokens cut it off (%s) before any call; request the response again with a higher limit", reason)
-		}
-		if last {
-			t.Calls[len(t.Calls)-1].Fault = cutOff
-		}
-	case "queued", "in_progress":
-		return fmt.Errorf("it is not finished (%s); send it when it is", reason)
-	case "requires_continuation":
-		return fmt.Errorf("it is not finished (%s); continue it with its continuation_token", reason)
-	case "pause_turn", "compaction":
-		return fmt.Errorf("it is not finished (%s); send the message back to the API, which goes on with it", reason)
-	default: // also reasons that are newer than this program
-		return fmt.Errorf("it ended with %.100s%s, so nothing was run", reason, detail)
-	}
-	return nil
-}
-
 // foreign says what a value is that programs keep responses in, or an API of no format of
 // ours returns; nil if it is none of them.
 func foreign(o object) error {
@@ -295,19 +226,37 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("reading a response of format %s: %s", e.Format, e.Reason)
 }
 
-// errUnrecognized reports that the data has no element of the format.
-var errUnrecognized = errors.New("it is not in this format")
-
-// apiError returns the error that an API returned instead of a message.
-func apiError(o object) error {
-	raw, ok := o["error"]
-	if !ok || jsonx.IsNull(raw) {
-		return nil
+// splitStream returns the events of a stream; nil if the data is not a stream.
+func (f Format) splitStream(data []byte) ([]json.RawMessage, error) {
+	var events []json.RawMessage
+	switch {
+	case f.join == nil:
+		return nil, nil
+	case isSSE(data):
+		events = splitSSE(data)
+	case f.Name == "bedrock" && bytes.HasPrefix(data, []byte{0}): // the first byte of a length
+		var err error
+		if events, err = splitFrames(data); err != nil {
+			return nil, err
+		}
+	case f.Name == "bedrock" && isBedrockEvent(data):
+		events = splitLines(data)
+	case f.Name == "gemini" && isGeminiChunks(data):
+		events, _ = jsonx.Elements(data)
+	default:
+		return nil, nil
 	}
-	text := asText(raw)
-	if e := asObject(raw); e != nil {
-		text = e.text("message")
+	for i, event := range events {
+		err := registry.CheckJSON(event)
+		if err != nil && i == len(events)-1 {
+			return nil, errUnfinished // it is cut off
+		}
+		if err != nil {
+			return nil, fmt.Errorf("event %d of the stream is not valid JSON: %s", i+1, err.Message)
+		}
 	}
-	text = cmp.Or(text, string(raw))
-	return fmt.Errorf("the API returned an error: %.500s", text)
+	if len(events) == 0 {
+		return nil, errUnfinished
+	}
+	return events, nil
 }

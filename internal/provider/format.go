@@ -21,11 +21,7 @@
 package provider
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -147,62 +143,6 @@ type tool struct {
 
 	byParameters bool  // gemini: declared with the field parameters
 	unfit        error // gemini: why the schema cannot be declared
-}
-
-// DefaultFormat is the format that is used if none is given.
-const DefaultFormat = "gemini"
-
-// Formats returns all formats, the default first. The caller owns the slice.
-func Formats() []Format {
-	return []Format{
-		geminiFormat(), geminiInteractions(), openai(), openaiResponses(), anthropic(), bedrock(), mistral(),
-		mcp(), jsonSchema(), prompt(), typescriptFormat(),
-	}
-}
-
-// Lookup returns the format with a name; "" means [DefaultFormat]. The error is
-// an *UnknownFormatError.
-func Lookup(name string) (Format, error) {
-	name = cmp.Or(name, DefaultFormat)
-	names := make([]string, 0, 10)
-	for _, f := range Formats() {
-		if f.Name == name {
-			return f, nil
-		}
-		names = append(names, f.Name)
-	}
-	return Format{}, &UnknownFormatError{Name: name, Near: registry.Near(name, names), Known: names}
-}
-
-// CallFormats returns the formats in which models call tools. The caller owns the slice.
-func CallFormats() []Format {
-	return slices.DeleteFunc(Formats(), func(f Format) bool { return f.decode == nil })
-}
-
-// LookupCallFormat returns the format with a name, if it has calls.
-func LookupCallFormat(name string) (Format, error) {
-	var names []string
-	for _, f := range CallFormats() {
-		if f.Name == name {
-			return f, nil
-		}
-		names = append(names, f.Name)
-	}
-	return Format{}, fmt.Errorf("unknown format %q for a model's calls; use one of %s", name, strings.Join(names, ", "))
-}
-
-// UnknownFormatError reports that no format has a name.
-type UnknownFormatError struct {
-	Name  string
-	Near  []string // similar names, best first
-	Known []string // all names
-}
-
-func (e *UnknownFormatError) Error() string {
-	if len(e.Near) > 0 {
-		return fmt.Sprintf("unknown declaration format %q; did you mean %s?", e.Name, strings.Join(e.Near, ", "))
-	}
-	return fmt.Sprintf("unknown declaration format %q; use one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
 // density is the number of ASCII characters per token, and of tokens per other

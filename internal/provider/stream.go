@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -18,41 +17,6 @@ import (
 
 // errUnfinished reports that a stream has no event that ends the response.
 var errUnfinished = errors.New("the stream ended before the response was finished; request the response again")
-
-// splitStream returns the events of a stream; nil if the data is not a stream.
-func (f Format) splitStream(data []byte) ([]json.RawMessage, error) {
-	var events []json.RawMessage
-	switch {
-	case f.join == nil:
-		return nil, nil
-	case isSSE(data):
-		events = splitSSE(data)
-	case f.Name == "bedrock" && bytes.HasPrefix(data, []byte{0}): // the first byte of a length
-		var err error
-		if events, err = splitFrames(data); err != nil {
-			return nil, err
-		}
-	case f.Name == "bedrock" && isBedrockEvent(data):
-		events = splitLines(data)
-	case f.Name == "gemini" && isGeminiChunks(data):
-		events, _ = jsonx.Elements(data)
-	default:
-		return nil, nil
-	}
-	for i, event := range events {
-		err := registry.CheckJSON(event)
-		if err != nil && i == len(events)-1 {
-			return nil, errUnfinished // it is cut off
-		}
-		if err != nil {
-			return nil, fmt.Errorf("event %d of the stream is not valid JSON: %s", i+1, err.Message)
-		}
-	}
-	if len(events) == 0 {
-		return nil, errUnfinished
-	}
-	return events, nil
-}
 
 // isSSE reports whether data begins with a field or a comment of server-sent events.
 func isSSE(data []byte) bool {
@@ -138,4 +102,11 @@ func (p *pieces) params() json.RawMessage {
 func quoted(s string) json.RawMessage {
 	raw, _ := jsonx.Marshal(s) // cannot fail
 	return raw
+}
+
+// joinText adds the text of a part of a stream to a member of what is put together.
+func (o object) joinText(key string, part json.RawMessage) {
+	if isText(part) {
+		o[key] = quoted(o.text(key) + asText(part))
+	}
 }

@@ -83,6 +83,10 @@ func TestApplyPatch(t *testing.T) {
 			tree{"f": "a\r\nb\r\nc\r\n"}, tree{"f": "a\r\nB\r\nc\r\n"}, nil,
 		},
 		{
+			"LF file, CRLF patch", "--- a/f\r\n+++ b/f\r\n@@ -1,3 +1,3 @@\r\n a\r\n-b\r\n+B\r\n end\r\n\\ No newline at end of file\r\n",
+			tree{"f": "a\nb\nend"}, tree{"f": "a\nB\nend"}, nil,
+		},
+		{
 			"CRLF patch of line breaks", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\r\n-b\r\n+b\n",
 			tree{"f": "a\r\nb\r\n"}, tree{"f": "a\r\nb\n"}, nil,
 		},

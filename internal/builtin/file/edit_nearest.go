@@ -78,7 +78,7 @@ func disguised(content, old string) string {
 
 // plainLines splits a text at its line breaks. It returns at least one line.
 func plainLines(text string) []string {
-	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(toLF(text), "\n"), "\n")
 }
 
 // quoteLine quotes a line, shortened to a readable length.

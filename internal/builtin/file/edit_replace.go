@@ -37,10 +37,13 @@ func replaceAll(text string, list []replacement) (string, error) {
 // apply replaces every occurrence if there are as many as expected. If old has
 // no carriage return, a line break in it matches both LF and CRLF. A line break
 // in new becomes the kind that it replaces, or otherwise the most frequent kind
-// in the text.
+// in the text. Where the text has only LF, so do old and new if old has CRLF.
 func (r replacement) apply(content string) (string, error) {
 	if r.Old == "" {
 		return "", fmt.Errorf("old_string is empty, but the file is not; give the text to replace, or use write_file to replace the whole file")
+	}
+	if strings.Contains(r.Old, "\r\n") && !strings.Contains(content, "\r") {
+		r.Old, r.New = toLF(r.Old), toLF(r.New)
 	}
 	v := view{text: content}
 	if !strings.Contains(r.Old, "\r") {
@@ -226,6 +229,7 @@ func (v view) findAlike(s string) []area {
 }
 
 // toCRLF converts every line break to CRLF.
-func toCRLF(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
-}
+func toCRLF(s string) string { return strings.ReplaceAll(toLF(s), "\n", "\r\n") }
+
+// toLF converts every line break to LF.
+func toLF(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }

@@ -33,6 +33,7 @@ func TestEdit(t *testing.T) {
 		{"CRLF: new_string may have its own", "one\r\ntwo\r\n", "one\r\n2\r\n3\r\n", one{"old_string": "two", "new_string": "2\r\n3"}},
 		{"CRLF: with a return in old_string everything is literal", "one\r\ntwo\r\n", "one\ntwo\r\n", one{"old_string": "one\r\n", "new_string": "one\n"}},
 		{"mixed line breaks elsewhere stay", "a\nb\r\nc\r\nd\n", "a\nb\r\nX\r\nY\r\nd\n", one{"old_string": "b\nc\n", "new_string": "b\nX\nY\n"}},
+		{"LF: returns in both strings are not the file's", "one\ntwo\nthree\n", "one\n2\n2b\nthree\n", one{"old_string": "one\r\ntwo\r\n", "new_string": "one\r\n2\r\n2b\r\n"}},
 		{"LF: a return in new_string stays", "a\nb\n", "a\r\nb\n", one{"old_string": "a\n", "new_string": "a\r\n"}},
 		{"byte order mark", textfile.BOM + "a\n", textfile.BOM + "b\n", one{"old_string": "a", "new_string": "b"}},
 		{"UTF-16 little endian", "\xff\xfea\x00\r\x00\n\x00", "\xff\xfe\xac\x20\r\x00\n\x00", one{"old_string": "a", "new_string": "€"}},

@@ -138,13 +138,17 @@ func (r *patchReader) isBodyLine(line string) bool {
 	return line != "" && strings.IndexByte("+- ", line[0]) >= 0 && line != "-- " && line != "--" && !r.atNames()
 }
 
-// noNewline removes the line break from the previous line.
+// noNewline removes the line break from the previous line: all of it if the line that says so has
+// a carriage return, which a patch gets only where it is converted as a whole.
 func (r *patchReader) noNewline(h *hunk) error {
 	if len(h.body) == 0 || !strings.HasSuffix(h.body[len(h.body)-1].text, "\n") {
 		return r.fail(`hunk %d: "\ No newline" must follow a line`, h.number)
 	}
 	last := &h.body[len(h.body)-1]
 	last.text = strings.TrimSuffix(last.text, "\n")
+	if strings.HasSuffix(r.lines[r.at], "\r") {
+		last.text = strings.TrimSuffix(last.text, "\r")
+	}
 	r.at++
 	return nil
 }
@@ -183,6 +187,13 @@ func lineRange(text string, start, n *int) bool {
 // that were applied at another line than their header says.
 func patchText(name, text string, hunks []hunk) (out string, notes []string, err error) {
 	t := &patchTarget{name: name, lines: lines(text)}
+	if text != "" && !strings.Contains(text, "\r") && allCRLF(hunks) {
+		for i := range hunks {
+			for j := range hunks[i].body {
+				hunks[i].body[j].text = toLF(hunks[i].body[j].text)
+			}
+		}
+	}
 	if looseLines(hunks) && strings.Contains(text, "\r\n") {
 		v := looseView(text)
 		t.loose, t.crlf = true, v.mostlyCRLF()
@@ -196,6 +207,19 @@ func patchText(name, text string, hunks []hunk) (out string, notes []string, err
 		return "", nil, err
 	}
 	return t.out.String(), t.notes, nil
+}
+
+// allCRLF reports whether all lines of the hunks have CRLF, as those of a patch that was converted
+// as a whole. In a file that has none these are LF.
+func allCRLF(hunks []hunk) bool {
+	for i := range hunks {
+		for _, l := range hunks[i].body {
+			if strings.HasSuffix(l.text, "\n") && !strings.HasSuffix(l.text, "\r\n") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // looseLines reports whether the hunks have no carriage returns. Then the line

@@ -163,6 +163,15 @@ func (a *Authority) Expire() {
 	clear(a.access)
 }
 
+// Forget forgets the clients that were registered, and what they were granted.
+func (a *Authority) Forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.clients)
+	clear(a.access)
+	clear(a.refresh)
+}
+
 // ServeHTTP serves the authorization server.
 func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.o.hang != "" && r.URL.Path == a.o.hang {

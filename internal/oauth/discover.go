@@ -277,9 +277,9 @@ func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect st
 	switch {
 	case o.ClientID != "" && (!document || a.ClientIDMetadataDocumentSupported):
 		return own, nil
-	case old != nil && old.Client.Registered && old.Issuer == a.Issuer &&
+	case old != nil && old.Client.Registered && !old.Client.Doubted && old.Issuer == a.Issuer &&
 		old.Client.RedirectURI == redirect && !c.expired(old.Client.SecretExpires):
-		return old.Client, nil
+		return old.Client, c.doubt(ctx, old.Client.ID)
 	case a.RegistrationEndpoint != "":
 		id, err := c.register(ctx, w, a, redirect)
 		if err != nil {
@@ -292,6 +292,16 @@ func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect st
 	}
 	return identity{}, fmt.Errorf("the authorization server %s does not support client registration; register a client there and set its id as oauth.clientId",
 		a.Issuer)
+}
+
+// doubt notes in the stored login that its client may be unknown to the issuer. A login that succeeds replaces it.
+func (c *Client) doubt(ctx context.Context, id string) error {
+	return c.update(ctx, func(r *record) (*record, error) {
+		if r != nil && r.Client.ID == id {
+			r.Client.Doubted = true
+		}
+		return r, nil
+	})
 }
 
 func (c *Client) expired(expires int64) bool { return expires != 0 && c.now().Unix() >= expires }

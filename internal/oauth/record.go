@@ -43,6 +43,10 @@ type identity struct {
 	RedirectURI   string `json:"redirectUri,omitempty"`
 	Registered    bool   `json:"registered,omitempty"`    // by us, at the issuer of the record
 	SecretExpires int64  `json:"secretExpires,omitempty"` // Unix seconds; 0 means never
+
+	// Doubted says that a login with a registered client has begun and not succeeded. Issuers forget clients,
+	// and show that to nobody but the person in the browser, so the next login registers another one.
+	Doubted bool `json:"doubted,omitempty"`
 }
 
 // token is the response of a token endpoint.

@@ -1,7 +1,9 @@
 package oauth
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // The client metadata document in docs says of the client what a registration says.
@@ -70,4 +74,63 @@ func TestRegistrationThatFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An authorization server that has forgotten the registered client says so only to the person in the browser, or
+// refuses to renew the token. The next login registers another client, instead of failing in the same way.
+func TestForgottenClients(t *testing.T) {
+	// login returns the error of a login by a person who gives up when the browser shows an error.
+	login := func(c *Client) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := c.Login(ctx, LoginOptions{Browse: func(ctx context.Context, address string) error {
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+			if err != nil {
+				return err
+			}
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode >= http.StatusBadRequest {
+				cancel()
+			}
+			return nil
+		}})
+		return err
+	}
+	t.Run("in the browser", func(t *testing.T) {
+		s := newSite(t)
+		if err := login(s.client(t, nil)); err != nil {
+			t.Fatal(err)
+		}
+		s.Forget()
+		if err := login(s.client(t, nil)); !errors.Is(err, context.Canceled) {
+			t.Errorf("the first login after that ends with %v", err)
+		}
+		for range 2 { // the client that works is not replaced again
+			if err := login(s.client(t, nil)); err != nil {
+				t.Error(err)
+			}
+			if n := s.Count("register"); n != 2 {
+				t.Errorf("%d clients were registered", n)
+			}
+		}
+	})
+	t.Run("at a renewal", func(t *testing.T) {
+		s := newSite(t)
+		c := s.client(t, nil)
+		if err := login(c); err != nil {
+			t.Fatal(err)
+		}
+		token := held(t, c)
+		s.Forget()
+		if _, err := c.Received(t.Context(), token, http.StatusUnauthorized, nil); !errors.Is(err, registry.ErrNeedsLogin) {
+			t.Errorf("the renewal ends with %v", err)
+		}
+		if err := login(s.client(t, nil)); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -86,6 +86,7 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	switch {
 	case isRefused(err):
 		r.Token = token{Scopes: r.Token.Scopes} // so that it is not used again
+		r.Client.Doubted = true
 		return r, c.needLogin("your login has expired")
 	case err != nil:
 		return nil, fmt.Errorf("renewing its token at %s: %w", r.Issuer, err)
@@ -94,7 +95,7 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	if len(t.Scopes) == 0 {
 		t.Scopes = r.Token.Scopes
 	}
-	r.Token = t
+	r.Token, r.Client.Doubted = t, false
 	return r, nil
 }
 

@@ -30,7 +30,7 @@ func newStdioClient(ctx context.Context, t *testing.T, s *Server) *stdioClient {
 		_ = out.Close()
 	}()
 	t.Cleanup(func() { _ = requests.Close() })
-	c.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	c.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"experimental":[]},"clientInfo":{"name":"c","version":"1"}}}`)
 	c.expect(`"id":"init","result"`)
 	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return c
@@ -112,4 +112,15 @@ func TestStdioStopsAfterInput(t *testing.T) {
 	if err := <-c.ended; err != context.Canceled {
 		t.Error(err)
 	}
+}
+
+// Clients in PHP send an empty list for an empty object, as newStdioClient does.
+func TestEmptyListsForObjects(t *testing.T) {
+	c := newStdioClient(t.Context(), t, newServer(t, map[string]string{"m": ""}))
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":[]}`)
+	c.expect(`"id":2,"result"`)
+	c.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"roots","arguments":[]}}`)
+	c.expect(`"id":3,"result"`)
+	c.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"roots","arguments":[1]}}`)
+	c.expect(`params must be a JSON object, not an array`)
 }

@@ -56,7 +56,8 @@ func Refuse(w http.ResponseWriter, err error) {
 func badRequest(err error) error { return &Refusal{Status: http.StatusBadRequest, Reason: err.Error()} }
 
 // CheckBody returns an error if there is not exactly one JSON value, of which the SDK would
-// read the first, or if a message, or one of a batch, fails [checkMessage].
+// read the first, or if a message, or one of a batch, fails [checkMessage]. Otherwise it makes each
+// message what [mendEmpty] says, in place.
 func CheckBody(body json.RawMessage) error {
 	if err := jsonx.Check(body, jsonx.Options{}); err != nil {
 		return badRequest(err)
@@ -65,8 +66,25 @@ func CheckBody(body json.RawMessage) error {
 		if err := checkMessage(message); err != nil {
 			return badRequest(err)
 		}
+		mendEmpty(message)
 	}
 	return nil
+}
+
+// mendEmpty makes an empty object of each empty list where the protocol has objects alone. Clients in PHP
+// cannot tell the two apart.
+func mendEmpty(message json.RawMessage) {
+	params := jsonx.Get(message, "params")
+	capabilities := jsonx.Get(params, "capabilities")
+	objects := []json.RawMessage{params, jsonx.Get(params, "_meta"), jsonx.Get(params, "arguments"), capabilities}
+	for _, capability := range jsonx.Members(capabilities) {
+		objects = append(objects, capability)
+	}
+	for _, object := range objects {
+		if items, ok := jsonx.Elements(object); ok && len(items) == 0 {
+			object[0], object[len(object)-1] = '{', '}'
+		}
+	}
 }
 
 // Messages returns the message of a body, or those of the batch.

@@ -45,3 +45,20 @@ func TestRequestID(t *testing.T) {
 		t.Errorf("a request of which nothing is known: %q", got)
 	}
 }
+
+// Empty lists become empty objects in each message of a batch, but not within what clients have tools work on.
+func TestEmptyListsBecomeObjects(t *testing.T) {
+	const first = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`
+	for body, want := range map[string]string{
+		first + `[]}`: first + `{}}`,
+		`[` + first + "[ \n]}," + first + `[1]}]`:     `[` + first + "{ \n}}," + first + `[1]}]`,
+		first + `{"arguments":[],"_meta":[]}}`:        first + `{"arguments":{},"_meta":{}}}`,
+		first + `{"arguments":{"a":[]},"list":[]}}`:   first + `{"arguments":{"a":[]},"list":[]}}`,
+		first + `{"capabilities":{"x":[],"y":[{}]}}}`: first + `{"capabilities":{"x":{},"y":[{}]}}}`,
+	} {
+		got := json.RawMessage(body)
+		if err := CheckBody(got); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", body, got, err)
+		}
+	}
+}

@@ -85,9 +85,10 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		data := c.queue[0]
 		c.queue = c.queue[1:]
-		m, err := jsonrpc.DecodeMessage(data)
+		var m jsonrpc.Message
+		err := CheckBody(data)
 		if err == nil {
-			err = CheckBody(data)
+			m, err = jsonrpc.DecodeMessage(data)
 		}
 		if err != nil {
 			c.refuse(data, err)

@@ -143,10 +143,10 @@ func (p *parser) appendValue(root *jsonx.Value, arg string, path []string, value
 	return nil
 }
 
-// splitArg splits k=v and k:=v.
+// splitArg splits k=v and k:=v. JSON is refused, also where it contains a =.
 func splitArg(arg string) (key, value string, raw bool, err error) {
 	key, value, found := strings.Cut(arg, "=")
-	if !found {
+	if !found || strings.HasPrefix(arg, "{") {
 		return "", "", false, &Error{Arg: arg, Message: "expected key=value, key:=JSON or key=@file", Usage: true}
 	}
 	if k, ok := strings.CutSuffix(key, ":"); ok {

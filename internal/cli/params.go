@@ -67,8 +67,12 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 				return c.ReadInput(ctx, name, "params", registry.MaxParamsBytes)
 			},
 		})
-		if wrong, ok := errors.AsType[*args.Error](err); ok && wrong.Usage && !strings.Contains(wrong.Arg, "=") {
-			if name := firstParam(t.InputSchema); name != "" {
+		if wrong, ok := errors.AsType[*args.Error](err); ok && wrong.Usage {
+			name := firstParam(t.InputSchema)
+			switch {
+			case strings.HasPrefix(wrong.Arg, "{"):
+				return nil, &UsageError{Err: err, Hint: "did you mean --params " + Quote(wrong.Arg) + "?"}
+			case name != "" && !strings.Contains(wrong.Arg, "="):
 				return nil, &UsageError{Err: err, Hint: "did you mean " + Quote(name+"="+wrong.Arg) + "?"}
 			}
 		}

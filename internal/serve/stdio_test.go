@@ -119,8 +119,8 @@ func TestEmptyListsForObjects(t *testing.T) {
 	c := newStdioClient(t.Context(), t, newServer(t, map[string]string{"m": ""}))
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":[]}`)
 	c.expect(`"id":2,"result"`)
-	c.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"roots","arguments":[]}}`)
+	c.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"image","arguments":[]}}`)
 	c.expect(`"id":3,"result"`)
-	c.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"roots","arguments":[1]}}`)
+	c.send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"image","arguments":[1]}}`)
 	c.expect(`params must be a JSON object, not an array`)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
@@ -22,6 +23,7 @@ type Calls struct {
 	gate    *gate
 	tools   *Tools
 	scripts *Scripts
+	outputs sync.Map // validators by output schema
 }
 
 // Policy returns the policy for the calls of a registry's tools. The error is
@@ -90,17 +92,47 @@ func (c *Calls) Answer(ctx context.Context, t *registry.Tool, r registry.Result)
 }
 
 // AnswerMCP is like Answer for an MCP client. If the tool declares an output schema, the
-// protocol allows a result without structured content only as an error, so one that was
-// too long makes the result an error, whose text says that the call has succeeded.
+// protocol allows a result without structured content that matches it only as an error, and
+// clients refuse anything else. So such a result becomes an error, whose text says that the
+// call has succeeded.
 func (c *Calls) AnswerMCP(ctx context.Context, t *registry.Tool, r registry.Result) registry.Result {
 	answer := c.Answer(ctx, t, r)
-	if answer.Structured == nil && r.Structured != nil && !r.IsError && len(t.MCPOutputSchema()) > 0 {
+	misfit := c.misfit(ctx, t, r, answer)
+	if misfit == "" {
+		return answer
+	}
+	answer.Structured = nil
+	if !answer.IsError {
 		answer.IsError = true
-		answer.Content = append(slices.Clone(answer.Content),
-			registry.TextContent("[The call succeeded; do not repeat it. "+
-				"It is marked as an error only because its structured result is too long to be sent (limits.answer).]"))
+		answer.Content = append(slices.Clone(answer.Content), registry.TextContent("[The call succeeded; do not repeat it. "+
+			"It is marked as an error only because "+misfit+".]"))
 	}
 	return answer
+}
+
+// misfit says why the answer of a call does not match the output schema that is declared to MCP
+// clients; "" if it does.
+func (c *Calls) misfit(ctx context.Context, t *registry.Tool, r, answer registry.Result) string {
+	declared := t.MCPOutputSchema()
+	known, ok := c.outputs.Load(string(declared))
+	if !ok {
+		known, _ = c.outputs.LoadOrStore(string(declared), registry.NewOutputValidator(declared))
+	}
+	output := known.(*registry.Validator)
+	if !output.Judges(ctx) {
+		return ""
+	}
+	switch {
+	case r.Structured == nil:
+		return "it has no structured result"
+	case answer.Structured == nil:
+		return "its structured result is too long to be sent (limits.answer)"
+	}
+	violations, err := output.Validate(ctx, answer.Structured)
+	if err == nil && len(violations) == 0 {
+		return ""
+	}
+	return "its structured result does not match the tool's output schema"
 }
 
 // Journal returns the journal of a response of a model with these calls.

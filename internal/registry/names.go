@@ -187,7 +187,7 @@ func cutVersion(text string) (name, version string, ok bool) {
 const latest = "latest"
 
 // ownEquivalents returns our names for what other agents call name, in lower case: built-in tools
-// and their params.
+// and their params, and the members of a declaration.
 func ownEquivalents(name string) []string {
 	switch name {
 	case "bash", "shell", "terminal", "execute_command", "run_command", "run_terminal_cmd", "local_shell":
@@ -232,6 +232,8 @@ func ownEquivalents(name string) []string {
 		return []string{"include"}
 	case "timeout_ms":
 		return []string{"timeout"}
+	case "inputschema", "input_schema": // of a declaration
+		return []string{"parameters"}
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type Program struct {
 	API      bool     // whether the requests of an API go to URL, or without one to the servers that Document names
 	Document string   // relative to the project root
 	Cwd      string   // folder in which it runs, relative to the project root
+	Tilde    bool     // ~ at the beginning of Argv's words and of Cwd is no home folder
 	Env      []string // "NAME=value" from the settings
 	Shown    []string // those entries of Env to show with the program
 }
@@ -114,7 +115,7 @@ func (f *File) servers(s Setting) []Program {
 	var out []Program
 	for _, entry := range s.Value.Members {
 		v := entry.Value
-		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos),
+		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos), Tilde: v.Get("from") != nil,
 			Cwd: v.Get("cwd").Text(), Env: valuesOf(v.Get("env"))}
 		p.Shown = p.Env
 		if address := v.Get("httpUrl").Text() + v.Get("url").Text(); address != "" {
@@ -123,12 +124,6 @@ func (f *File) servers(s Setting) []Program {
 		out = append(out, f.logins(p.Key, v.Get("oauth"))...)
 		if command := v.Get("command").Text(); command != "" {
 			p.Argv = append([]string{command}, v.Get("args").Strings()...)
-			if v.Get("from") != nil { // its ~ is no home folder
-				for i, word := range p.Argv {
-					p.Argv[i] = literal(word)
-				}
-				p.Cwd = literal(p.Cwd)
-			}
 			if words := table.CommandWords(command); words != nil {
 				p.Whole, p.Argv = p.Argv, append(words, p.Argv[1:]...)
 			}
@@ -136,14 +131,6 @@ func (f *File) servers(s Setting) []Program {
 		}
 	}
 	return out
-}
-
-// literal returns a word that begins with ~ so that it expands to itself.
-func literal(word string) string {
-	if strings.HasPrefix(word, "~") {
-		return "${}" + word
-	}
-	return word
 }
 
 // apis lists what the entries of openapi connect to.
@@ -261,7 +248,7 @@ func Describe(programs []Program, v Variables) []string {
 		if p.holdsCode() {
 			line += " (files that this code uses without naming them are not covered)"
 		}
-		if runners := trust.Runners(slices.Concat(p.Argv, v.expandAll(p.Argv))); len(runners) > 0 {
+		if runners := trust.Runners(slices.Concat(p.Argv, p.words(v).expandAll(p.Argv))); len(runners) > 0 {
 			line += " (" + strings.Join(runners, ", ") + " may run files of the project that are not covered)"
 		}
 		out = append(out, line)
@@ -334,6 +321,18 @@ func (v Variables) expandAll(in []string) []string {
 	return out
 }
 
+// words returns what expands the program's words.
+func (p *Program) words(v Variables) Variables {
+	if !p.Tilde {
+		return v
+	}
+	return func(s string) (string, error) {
+		rest := strings.TrimLeft(s, "~")
+		out, err := v(rest)
+		return s[:len(s)-len(rest)] + out, err
+	}
+}
+
 // Expand expands the words of the programs of the project at root, as far as the
 // variables are known, to find the files that they name. inherited is the part of
 // our environment that the programs receive.
@@ -346,11 +345,12 @@ func Expand(programs []Program, root string, v Variables, inherited []string) []
 			}
 			continue
 		}
-		dir := absolute(root, v.expand(p.Cwd))
-		out = append(out, trust.Program{Argv: v.expandAll(p.Argv),
+		words := p.words(v)
+		dir := absolute(root, words.expand(p.Cwd))
+		out = append(out, trust.Program{Argv: words.expandAll(p.Argv),
 			Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
 		if p.Whole != nil {
-			out = append(out, trust.Program{Argv: v.expandAll(p.Whole),
+			out = append(out, trust.Program{Argv: words.expandAll(p.Whole),
 				Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
 		}
 	}

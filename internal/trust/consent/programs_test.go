@@ -143,6 +143,23 @@ func TestExpandKeepsBothMeanings(t *testing.T) {
 	}
 }
 
+// In an entry of a registry ~ is no home folder, neither for what is covered nor in the question.
+func TestExpandKeepsTildesOfRegistries(t *testing.T) {
+	programs := Programs(parse(t, "mcpServers: {own: {command: ~/run, cwd: ~/in}, s: {command: ~/run, args: [~~/$HERE, $HERE], cwd: ~/in, from: {name: s}}}"))
+	home := func(s string) (string, error) { return known(strings.Replace(s, "~/", "/home/", 1)) }
+	want := []trust.Program{
+		{Argv: []string{"/home/run"}, Dir: "/home/in", Env: []string{}},
+		{Argv: []string{"~/run", "~~/here", "here"}, Dir: "/r/~/in", Env: []string{}},
+	}
+	if diff := cmp.Diff(want, Expand(programs, "/r", home, nil)); diff != "" {
+		t.Error(diff)
+	}
+	const shown = "p:1: mcpServers.s: ~/run ~~/$HERE $HERE (in ~/in)"
+	if got := Describe(programs, home)[1]; got != shown {
+		t.Errorf("the question shows %s, want %s", got, shown)
+	}
+}
+
 // A document of an API is a file that is covered, unless it is at an address; what follows it is
 // covered, too.
 func TestExpandCoversDocuments(t *testing.T) {

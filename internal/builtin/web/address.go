@@ -30,6 +30,9 @@ func parseAddress(raw string) (*url.URL, error) {
 		func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) || r == unicode.ReplacementChar }); i >= 0 {
 		return nil, fmt.Errorf("contains a space or a control character at byte %d; percent-encode it, such as %%20", i)
 	}
+	if isHostPort(raw) { // its host could be read as a scheme
+		return nil, errNoScheme
+	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		if reason, ok := errors.AsType[*url.Error](err); ok {
@@ -40,7 +43,7 @@ func parseAddress(raw string) (*url.URL, error) {
 	switch u.Scheme {
 	case "http", "https":
 	case "":
-		return nil, errors.New("has no scheme; begin it with https://")
+		return nil, errNoScheme
 	default:
 		return nil, fmt.Errorf("begins with %s; only http and https are supported", text.Quote(u.Scheme+":"))
 	}
@@ -55,6 +58,17 @@ func parseAddress(raw string) (*url.URL, error) {
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
+}
+
+var errNoScheme = errors.New("has no scheme; begin it with https:// or http://")
+
+// isHostPort reports whether an address begins with a host and a port, as in localhost:3000/x.
+func isHostPort(raw string) bool {
+	host, rest, _ := strings.Cut(raw, ":")
+	port := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+	after := rest[len(port):]
+	return host != "" && port != "" && !strings.ContainsAny(host, "/?#") &&
+		(after == "" || strings.ContainsAny(after[:1], "/?#"))
 }
 
 // cleanHost returns the host as it is dialed, with full-width digits and

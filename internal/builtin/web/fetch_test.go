@@ -193,7 +193,9 @@ func TestFetchParams(t *testing.T) {
 	tool := NewFetch(opts)
 	for params, want := range map[string]string{
 		`{"url":"example.com"}`:                                "has no scheme",
-		`{"url":"localhost:80/x"}`:                             `begins with "localhost:"`,
+		`{"url":"localhost:80/x"}`:                             "has no scheme",
+		`{"url":"127.0.0.1:8080"}`:                             "has no scheme",
+		`{"url":"mailto:a@b.example"}`:                         `begins with "mailto:"`,
 		`{"url":"file:///etc/passwd"}`:                         "only http and https",
 		`{"url":"FILE:///etc/passwd"}`:                         "only http and https",
 		`{"url":"http://"}`:                                    "has no host",

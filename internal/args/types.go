@@ -102,11 +102,6 @@ func alternatives(s *jsonx.Value) []*jsonx.Value {
 			out = append(out, list.Items...)
 		}
 	}
-	for _, keyword := range []string{"then", "else"} {
-		if v := s.Get(keyword); v != nil {
-			out = append(out, v)
-		}
-	}
 	return out
 }
 

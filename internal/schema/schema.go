@@ -85,7 +85,8 @@ type Refs struct {
 	keys map[*jsonx.Value]map[string]*jsonx.Value // members of large objects
 
 	names  map[string]*jsonx.Value       // schemas by their own names; nil until needed
-	merged map[*jsonx.Value]*jsonx.Value // results of Resolve with keywords of several schemas
+	merged map[*jsonx.Value]*jsonx.Value // results of Resolve with what several schemas say
+	work   int                           // on conditions so far
 }
 
 // NewRefs returns the Refs of root.
@@ -96,7 +97,8 @@ func (r *Refs) Root() *jsonx.Value { return r.root }
 
 // Resolve follows the $ref of s, and those of its targets, to a schema without
 // one. If a schema has other keywords next to its reference, the result has them too,
-// so that it describes the same values as s.
+// so that it describes the same values as s. Its properties include those that only
+// schemas under a condition describe: then, else and dependentSchemas.
 func (r *Refs) Resolve(s *jsonx.Value) (*jsonx.Value, error) {
 	if found := r.merged[s]; found != nil {
 		return found, nil
@@ -106,7 +108,7 @@ func (r *Refs) Resolve(s *jsonx.Value) (*jsonx.Value, error) {
 	for range maxChain {
 		ref := s.Get("$ref")
 		if !ref.Is(jsonx.String) {
-			return r.merge(start, append(beside, s)), nil
+			return r.withConditions(start, r.merge(start, append(beside, s))), nil
 		}
 		target := r.Lookup(ref.Text())
 		if target == nil {
@@ -225,6 +227,97 @@ func (r *Refs) merge(start *jsonx.Value, list []*jsonx.Value) *jsonx.Value {
 		r.merged = map[*jsonx.Value]*jsonx.Value{}
 	}
 	r.merged[start] = out
+	return out
+}
+
+// maxConditionWork limits the work on conditions, which is about the number of properties visited and
+// bytes compared, because an untrusted schema can require any amount.
+const maxConditionWork = 1 << 20
+
+// withConditions returns s, to which start leads, with the properties that only schemas under a
+// condition describe. A property may have any value that one of them allows. The result is
+// cached for start.
+func (r *Refs) withConditions(start, s *jsonx.Value) *jsonx.Value {
+	parts := conditional(s)
+	if all := s.Get("allOf"); all != nil {
+		for _, item := range all.Items {
+			parts = append(parts, conditional(item)...)
+		}
+	}
+	if len(parts) == 0 {
+		return s
+	}
+	if r.merged == nil {
+		r.merged = map[*jsonx.Value]*jsonx.Value{}
+	}
+	r.merged[start] = s // a condition can refer back
+	own := s.Get("properties")
+	var names []string
+	more := map[string][]*jsonx.Value{}
+	for _, part := range parts {
+		part, err := r.Resolve(part)
+		if r.work++; err != nil || !part.Get("properties").Is(jsonx.Object) {
+			continue
+		}
+		for _, m := range part.Get("properties").Members {
+			if r.work++; r.work > maxConditionWork {
+				return s
+			}
+			known := more[m.Name]
+			if known == nil && r.Get(own, m.Name) == nil {
+				names = append(names, m.Name)
+			}
+			if !slices.ContainsFunc(known, func(v *jsonx.Value) bool { return r.same(v, m.Value) }) {
+				more[m.Name] = append(known, m.Value)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return s
+	}
+	properties := jsonx.NewObject()
+	if own != nil {
+		properties.Members = slices.Clone(own.Members)
+		r.work += len(own.Members)
+	}
+	for _, name := range names {
+		value := more[name][0]
+		if len(more[name]) > 1 {
+			value = jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(more[name]...)))
+		}
+		properties.Members = append(properties.Members, jsonx.NewMember(name, value))
+	}
+	out := jsonx.NewObject(slices.Clone(s.Members)...)
+	out.Set("properties", properties)
+	r.merged[start] = out
+	return out
+}
+
+// same reports whether two schemas have the same text.
+func (r *Refs) same(a, b *jsonx.Value) bool {
+	if a == b || r.work > maxConditionWork {
+		return true
+	}
+	text, other := a.AppendTo(nil), b.AppendTo(nil)
+	r.work += len(text) + len(other)
+	return string(text) == string(other)
+}
+
+// conditional returns the schemas in s that apply to the same value under a condition.
+func conditional(s *jsonx.Value) (out []*jsonx.Value) {
+	if !s.Is(jsonx.Object) {
+		return nil
+	}
+	for _, m := range s.Members {
+		switch m.Name {
+		case "then", "else":
+			out = append(out, m.Value)
+		case "dependentSchemas":
+			for _, d := range m.Value.Members {
+				out = append(out, d.Value)
+			}
+		}
+	}
 	return out
 }
 

@@ -88,13 +88,16 @@ func TestResolve(t *testing.T) {
 // TestResolveMerges resolves references that have keywords next to them.
 func TestResolveMerges(t *testing.T) {
 	for name, c := range map[string]struct{ beside, target, want string }{
-		"text":          {`"description":"own"`, `{"description":"d","type":"string"}`, `{"description":"own","type":"string"}`},
-		"properties":    {`"properties":{"a":{},"b":{}},"required":["a","b"]`, `{"properties":{"b":true,"c":{}},"required":["b","c"]}`, `{"properties":{"a":{},"b":{},"c":{}},"required":["a","b","c"]}`},
-		"enum":          {`"enum":[1]`, `{"enum":[1,2],"allOf":[{}]}`, `{"enum":[1],"allOf":[{"enum":[1,2]},{}]}`},
-		"definitions":   {`"$defs":{}`, `{"type":"string"}`, `{"type":"string"}`},
-		"next further":  {`"title":"t"`, `{"$ref":"#/$defs/end","default":1}`, `{"title":"t","default":1,"type":"string"}`},
-		"no object":     {`"title":"t"`, `true`, `true`},
-		"within itself": {`"title":"t"`, `{"properties":{"a":{"$ref":"#/$defs/at"}}}`, `{"title":"t","properties":{"a":{"$ref":"#/$defs/at"}}}`},
+		"text":         {`"description":"own"`, `{"description":"d","type":"string"}`, `{"description":"own","type":"string"}`},
+		"properties":   {`"properties":{"a":{},"b":{}},"required":["a","b"]`, `{"properties":{"b":true,"c":{}},"required":["b","c"]}`, `{"properties":{"a":{},"b":{},"c":{}},"required":["a","b","c"]}`},
+		"enum":         {`"enum":[1]`, `{"enum":[1,2],"allOf":[{}]}`, `{"enum":[1],"allOf":[{"enum":[1,2]},{}]}`},
+		"definitions":  {`"$defs":{}`, `{"type":"string"}`, `{"type":"string"}`},
+		"next further": {`"title":"t"`, `{"$ref":"#/$defs/end","default":1}`, `{"title":"t","default":1,"type":"string"}`},
+		"no object":    {`"title":"t"`, `true`, `true`},
+		"conditions": {`"title":"t"`, `{"properties":{"a":{}},"then":{"properties":{"a":false,"b":{}}},"allOf":[{"else":{"properties":{"b":true,"c":{}}}}]}`,
+			`{"title":"t","properties":{"a":{},"b":{"anyOf":[{},true]},"c":{}},"then":{"properties":{"a":false,"b":{}}},"allOf":[{"else":{"properties":{"b":true,"c":{}}}}]}`},
+		"a condition on itself": {`"title":"t"`, `{"dependentSchemas":{"x":{"$ref":"#/$defs/at"},"y":{"$ref":"#/$defs/end"}}}`, `{"title":"t","dependentSchemas":{"x":{"$ref":"#/$defs/at"},"y":{"$ref":"#/$defs/end"}}}`},
+		"within itself":         {`"title":"t"`, `{"properties":{"a":{"$ref":"#/$defs/at"}}}`, `{"title":"t","properties":{"a":{"$ref":"#/$defs/at"}}}`},
 	} {
 		refs := NewRefs(parse(t, `{"$defs":{"at":{"$ref":"#/$defs/to",`+c.beside+`},"to":`+c.target+`,"end":{"type":"string"}}}`))
 		at := refs.Root().Get("$defs").Get("at")
@@ -108,6 +111,29 @@ func TestResolveMerges(t *testing.T) {
 		if text := string(got.AppendTo(nil)); text != c.want {
 			t.Errorf("%s: %s, want %s", name, text, c.want)
 		}
+	}
+}
+
+// Conditions that are made to cost much cost little.
+func TestConditionsAreBounded(t *testing.T) {
+	var properties, conditions strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&properties, `"p%d":{"title":"%d"},`, i, i)
+		fmt.Fprintf(&conditions, `{"then":{"$ref":"#/$defs/a"},"else":{"$ref":"#/$defs/b"}},`)
+	}
+	refs := NewRefs(parse(t, `{"$defs":{"a":{"properties":{`+properties.String()+`"z":{}}},"b":{"properties":{`+properties.String()+`"z":{}}}},"oneOf":[`+conditions.String()+`{}]}`))
+	members := 0
+	for _, one := range refs.Root().Get("oneOf").Items {
+		s, err := refs.Resolve(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := s.Get("properties"); p != nil {
+			members += len(p.Members)
+		}
+	}
+	if members == 0 || members > maxConditionWork {
+		t.Errorf("%d properties", members)
 	}
 }
 

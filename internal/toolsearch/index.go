@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // Document is the searchable text of one tool. The zero value matches nothing.
@@ -264,28 +265,32 @@ func isDeprecated(d *registry.Definition) bool {
 	return len(text) >= len(mark) && strings.EqualFold(text[:len(mark)], mark)
 }
 
-// addParams adds the properties of a schema, and those of the schemas in it.
-func (d *Document) addParams(schema json.RawMessage, depth int) {
+// addParams adds the properties of a schema, and those of the schemas in it: below definitions once, however
+// many references lead to them.
+func (d *Document) addParams(raw json.RawMessage, depth int) {
 	if depth == maxDepth {
 		return
 	}
-	for key, value := range jsonx.Members(schema) {
-		switch key {
-		case "properties":
+	for key, value := range jsonx.Members(raw) {
+		switch schema.Under(key) {
+		case schema.Named:
 			for name, property := range jsonx.Members(value) {
 				if len(d.Params) == maxParams {
 					return
 				}
-				description, _ := jsonx.Text(jsonx.Get(property, "description"))
-				d.Params = append(d.Params, Param{name, description})
+				if key == "properties" {
+					description, _ := jsonx.Text(jsonx.Get(property, "description"))
+					d.Params = append(d.Params, Param{name, description})
+				}
 				d.addParams(property, depth+1)
 			}
-		case "items", "additionalProperties":
-			d.addParams(value, depth+1)
-		case "anyOf", "oneOf", "allOf":
-			branches, _ := jsonx.Elements(value)
-			for _, branch := range branches {
-				d.addParams(branch, depth+1)
+		case schema.Schemas:
+			if branches, ok := jsonx.Elements(value); ok {
+				for _, branch := range branches {
+					d.addParams(branch, depth+1)
+				}
+			} else if key != "if" && key != "not" {
+				d.addParams(value, depth+1)
 			}
 		}
 	}

@@ -284,6 +284,10 @@ func TestParamsAtAnyDepth(t *testing.T) {
 	if diff := cmp.Diff([]Param{{"a", "first"}, {"b", ""}, {"c", "deep"}, {"d", ""}, {"e", ""}}, d.Params); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	referred := json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{"properties":{"f":{"$ref":"#/$defs/b"}}},"b":{"properties":{"g":{}}}},"then":{"properties":{"h":{}}}}`)
+	if diff := cmp.Diff([]Param{{"f", ""}, {"g", ""}, {"h", ""}}, Of(&registry.Definition{InputSchema: referred}, "").Params); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
 	deep := strings.Repeat(`{"properties":{"p":`, 5000) + "{}" + strings.Repeat("}}", 5000)
 	if n := len(Of(&registry.Definition{InputSchema: json.RawMessage(deep)}, "").Params); n != maxDepth {
 		t.Errorf("%d params of a deeply nested schema", n)

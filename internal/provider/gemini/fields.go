@@ -300,6 +300,10 @@ func isConstrained(have map[string]*jsonx.Value) bool {
 // merged returns n with the schemas of allOf merged into it. The result is
 // incomplete if the limit on work is exceeded.
 func (f *Fitter) merged(n *jsonx.Value) *jsonx.Value {
+	if whole, err := f.refs.Resolve(n); err == nil && whole != n {
+		f.changed("properties of conditions declared")
+		n = whole
+	}
 	if n.Get("allOf") == nil {
 		return n
 	}

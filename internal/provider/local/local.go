@@ -150,6 +150,10 @@ func (f *fitter) reference(n *jsonx.Value, at place) *jsonx.Value {
 // merged returns a schema with those of its allOf, which none of the targets takes beside other
 // keywords. The first of several values of a keyword counts.
 func (f *fitter) merged(n *jsonx.Value) *jsonx.Value {
+	if whole, err := f.refs.Resolve(n); err == nil && whole != n {
+		f.changed("properties of conditions declared")
+		n = whole
+	}
 	all := n.Get("allOf")
 	if !all.Is(jsonx.Array) {
 		return n

@@ -32,6 +32,7 @@ var (
 	errAnyValue = errors.New("a part of it accepts any value")
 	errAnyName  = errors.New("an object in it accepts properties of any name")
 	errSeveral  = errors.New("a part of it must match several schemas at once")
+	errDepends  = errors.New("properties in it depend on others")
 )
 
 // Strict makes root an OpenAI strict schema and returns its changes. It returns an
@@ -115,6 +116,11 @@ func (s *stricter) schema(n *jsonx.Value, depth int) error {
 	}
 	if depth > maxStrictDepth {
 		return fmt.Errorf("it is nested deeper than %d", maxStrictDepth)
+	}
+	if n.Get("$ref") == nil {
+		if whole, err := s.refs.Resolve(n); err == nil && whole != n {
+			return errDepends // they would be lost
+		}
 	}
 	if err := s.prune(n); err != nil {
 		return err

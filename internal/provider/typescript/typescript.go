@@ -82,6 +82,9 @@ func (w *writer) keywords(n *jsonx.Value, indent string, depth int) {
 			if w.full() {
 				break
 			}
+			if isCondition(branch) { // its properties are among those of n
+				continue
+			}
 			and()
 			w.schema(branch, indent, depth+1)
 		}
@@ -93,6 +96,17 @@ func (w *writer) keywords(n *jsonx.Value, indent string, depth int) {
 	if len(w.out) == start {
 		w.raw("unknown")
 	}
+}
+
+// isCondition reports whether a schema only says what applies under a condition.
+func isCondition(n *jsonx.Value) bool {
+	return n.Is(jsonx.Object) && len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m jsonx.Member) bool {
+		switch m.Name {
+		case "if", "then", "else", "dependentSchemas", "dependentRequired", "description", "$comment":
+			return false
+		}
+		return true
+	})
 }
 
 func (w *writer) union(branches []*jsonx.Value, indent string, depth int) {

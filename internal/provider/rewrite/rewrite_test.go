@@ -115,6 +115,8 @@ func TestStrict(t *testing.T) {
 			"dropped: description next to $ref"},
 		"allOf of one": {`{"type":"object","properties":{"a":{"description":"x","allOf":[{"$ref":"#/$defs/d"}]}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"string"}}}`,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"string"}}}`, "allOf of one schema merged"},
+		"values of another type": {`{"type":"object","properties":{"a":{"type":"integer","enum":[1,2.0,"3",null]}},"required":["a"],` + closedEnd + `}`,
+			`{"type":"object","properties":{"a":{"type":"integer","enum":[1,2.0]}},"required":["a"],` + closedEnd + `}`, "values of another type removed from an enum"},
 		"required without property": {`{"type":"object","properties":{"a":{"type":"string"}},"required":["a","zz"],` + closedEnd + `}`,
 			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],` + closedEnd + `}`, ""},
 	} {
@@ -135,6 +137,9 @@ func TestStrict(t *testing.T) {
 func TestStrictImpossible(t *testing.T) {
 	for schema, why := range map[string]string{
 		`{"type":"object","properties":{"a":{}}}`:                                                                                                     "accepts any value",
+		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"},"enum":[0,1]}}}`:                                               "no value of its type",
+		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string","enum":["x"]},{"type":"null","enum":["x"]}]}}}`:                                "no value of its type",
+		`{"type":"object","properties":{"a":{}},"else":{"properties":{"b":{}}}}`:                                                                      "properties in it depend on others",
 		`{"type":"object","properties":{"a":true}}`:                                                                                                   "accepts any value",
 		`{"type":"object","properties":{"a":{"type":"object"}}}`:                                                                                      "properties of any name",
 		`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":{"type":"string"}}`:                                             "properties of any name",

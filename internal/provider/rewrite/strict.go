@@ -196,7 +196,31 @@ func (s *stricter) prune(n *jsonx.Value) error {
 	if n.Get("type") == nil && n.Get("properties") != nil {
 		n.Prepend("type", jsonx.NewString("object"))
 	}
+	if err := s.ofType(n); err != nil {
+		return err
+	}
 	return s.drop(n)
+}
+
+// ofType removes the values of an enum that are not of the schema's type, for which OpenAI rejects the
+// request.
+func (s *stricter) ofType(n *jsonx.Value) error {
+	typ, enum := n.Get("type"), n.Get("enum")
+	if typ == nil || enum == nil {
+		return nil
+	}
+	kept := slices.DeleteFunc(slices.Clone(enum.Items), func(v *jsonx.Value) bool {
+		isNumber := v.Is(jsonx.Number) && (schema.HasType(n, "number") || schema.HasType(n, "integer"))
+		return !isNumber && !schema.HasType(n, schema.TypeOf(v))
+	})
+	switch {
+	case len(kept) == 0:
+		return errors.New("an enum in it has no value of its type")
+	case len(kept) < len(enum.Items):
+		n.Set("enum", jsonx.NewArray(kept...))
+		s.note("values of another type removed from an enum")
+	}
+	return nil
 }
 
 // drop removes the keywords that are not in the subset.

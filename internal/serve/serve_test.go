@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -562,4 +563,24 @@ func answerTo(t *testing.T, req *http.Request) (string, http.Header) {
 		t.Fatal(err)
 	}
 	return string(answer), resp.Header
+}
+
+// What the SDK does not take is answered over HTTP as on stdin: a request with a JSON-RPC error, which clients do not
+// take for a failure of the connection. A notification that is not known is dropped.
+func TestUnknownMethodsOverHTTP(t *testing.T) {
+	to := listen(t, newServer(t, nil), nil)
+	c := newRawSession(t, to, "")
+	for message, want := range map[string]string{
+		`"id":1,"method":"no/such"`:                   `200 {"error":{"code":-32601,"message":"method not found: \"no/such\""},"id":1,"jsonrpc":"2.0"}`,
+		`"id":"a","method":"tools/call"`:              `200 {"error":{"code":-32600,"message":"invalid request: missing required \"params\""},"id":"a","jsonrpc":"2.0"}`,
+		`"id":2,"method":"notifications/initialized"`: `200 {"error":{"code":-32600,"message":"invalid request: unexpected id for \"notifications/initialized\""},"id":2,"jsonrpc":"2.0"}`,
+		`"method":"notifications/no/such"`:            `202 `,
+		`"method":"tools/list"`:                       `400 invalid request: missing id for "tools/list"`,
+	} {
+		resp := c.send(t, to, `{"jsonrpc":"2.0",`+message+`}`)
+		body, err := io.ReadAll(resp.Body)
+		if got := fmt.Sprintf("%d %s", resp.StatusCode, bytes.TrimSpace(body)); err != nil || got != want {
+			t.Errorf("%s: %s, %v", message, got, err)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/serve/auth"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Inbound is a request of a client over HTTP to the MCP endpoint, from its check until its response
@@ -126,7 +128,51 @@ func (o *Open) Serve(in *Inbound, by http.Handler, keepAlive time.Duration) {
 	if in.Body != nil {
 		r.Body = io.NopCloser(bytes.NewReader(in.Body))
 	}
-	by.ServeHTTP(in.answer, r)
+	if method != "" {
+		by.ServeHTTP(&refusals{Response: in.answer, method: method, id: jsonx.Get(in.Body, "id")}, r)
+	} else {
+		by.ServeHTTP(in.answer, r)
+	}
+}
+
+// refusals are the response to a message. Where the SDK refuses one with a status and a text, which clients take
+// for a failure of the connection, it becomes what the SDK does on stdin: a request has a JSON-RPC error, and a
+// notification that is not known is dropped.
+type refusals struct {
+	*Response
+	method string
+	id     json.RawMessage // of the request; nil for a notification
+	text   bool            // the refusal is written next
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *refusals) WriteHeader(status int) {
+	w.text = status == http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain")
+	if !w.text {
+		w.Response.WriteHeader(status)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *refusals) Write(p []byte) (int, error) {
+	if !w.text {
+		return w.Response.Write(p)
+	}
+	reason := strings.TrimSpace(string(p))
+	no := &Refusal{Status: http.StatusBadRequest, Reason: reason, ID: w.id}
+	switch unknown := strings.HasPrefix(reason, "JSON RPC not handled"); {
+	case unknown && w.id == nil:
+		w.Header().Del("Content-Type")
+		w.Response.WriteHeader(http.StatusAccepted)
+		return len(p), nil
+	case unknown:
+		no.Status, no.Code = http.StatusOK, jsonrpc.CodeMethodNotFound
+		no.Reason = "method not found: " + text.Quote(text.Head(w.method, 100))
+	case w.id != nil && strings.HasPrefix(reason, "invalid request"):
+		no.Status, no.Code = http.StatusOK, jsonrpc.CodeInvalidRequest
+	}
+	Refuse(w.Response, no)
+	return len(p), nil
 }
 
 // requestName returns what names a request among those of all sessions, "" if the id is none.

@@ -116,6 +116,36 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 	}
 }
 
+// TestOddAnswersOverHTTP checks that an answer is used although it lacks what its place says already: a label of
+// JSON, or the id of the only request that an error can be about.
+func TestOddAnswersOverHTTP(t *testing.T) {
+	const failed = `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"out of paper"}}`
+	say := func(kind, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Type"] = []string{kind}
+			fmt.Fprint(w, body)
+		}
+	}
+	tests := []struct {
+		name   string
+		answer http.HandlerFunc
+	}{
+		{"an error without an id", say("application/json", failed)},
+		{"an error without an id, as an event", say("text/event-stream", "data: "+failed+"\n\n")},
+		{"labelled as text", say("text/plain; charset=utf-8", failed)},
+		{"without a label", say("", failed)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			web := serve(t, onCall("odd", tt.answer))
+			tools, _ := discovered(t, source(t, httpServer(web.URL)))
+			if r := run(t, tools, "echo", `{"text":"odd"}`); !r.IsError || said(r) != "MCP error -32603: out of paper" {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+}
+
 // TestResumedStreams checks that a stream is resumed after its last event, even if
 // nothing arrives at first; a server that never continues fails only that call.
 func TestResumedStreams(t *testing.T) {

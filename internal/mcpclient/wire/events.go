@@ -258,7 +258,7 @@ func (a *answerStream) readAnswer(ctx context.Context, s *Session, r *Request, b
 			if e.retry > 0 {
 				a.pause = e.retry
 			}
-			if e.isMessage() && (!jsonx.Valid(e.data) || s.receiveAll(ctx, e.data) != nil) {
+			if e.isMessage() && (!jsonx.Valid(e.data) || s.receiveResponse(ctx, r, e.data) != nil) {
 				a.bad = noMessage(e.data)
 			}
 		}

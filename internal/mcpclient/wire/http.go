@@ -162,13 +162,13 @@ func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *ht
 		return httpError(err)
 	case len(body) == 0:
 		return httpError(fmt.Errorf("its answer (%s) is empty", resp.Status))
-	case contentType(resp) != "application/json":
+	case !jsonx.Valid(body) && contentType(resp) != "application/json":
 		return httpError(fmt.Errorf("its answer (%s) has the content type %q instead of application/json",
 			resp.Status, contentType(resp)))
 	case !jsonx.Valid(body):
 		return httpError(noMessage(body))
 	}
-	err = s.receiveAll(ctx, body)
+	err = s.receiveResponse(ctx, r, body)
 	switch {
 	case r.isAnswered():
 		return nil

@@ -42,6 +42,19 @@ func (s *Session) receiveAll(ctx context.Context, data json.RawMessage) error {
 	return malformed
 }
 
+// receiveResponse is receiveAll for what came in the response to a request. An error without an id can only be
+// that of the request.
+func (s *Session) receiveResponse(ctx context.Context, r *Request, data json.RawMessage) error {
+	refused := &jsonrpc.Error{}
+	failure := jsonx.Get(data, "error")
+	if jsonx.KindOf(failure) == jsonx.Object && jsonx.IsNull(jsonx.Get(data, "id")) &&
+		jsonx.Get(data, "method") == nil && json.Unmarshal(failure, refused) == nil {
+		s.table.Fail(r.id, refused)
+		return nil
+	}
+	return s.receiveAll(ctx, data)
+}
+
 // receive receives one message from any stream. Messages are passed on in the order of
 // their arrival, so that progress precedes its result.
 func (s *Session) receive(ctx context.Context, m jsonrpc.Message) {

@@ -65,7 +65,7 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	}
 	home, hasHome := homeWithin(set.Workspace, s.programs.Environ)
 	return &policy.Policy{
-		Rules: s.rules.All, Callers: &policy.Callers{}, Mode: mode, ModeOrigin: origin, Defaults: defaults,
+		Rules: s.rules.All, Core: s.rules.Core, Callers: &policy.Callers{}, Mode: mode, ModeOrigin: origin, Defaults: defaults,
 		Banned: set.ShellBanned.Sourced(), AskCatastrophic: set.ShellCatastrophic == "ask", Shell: s.programs.Shell(),
 		Canonical: builtin.Canonical(), Guarded: builtin.Guarded,
 		NewHidden: func(path string) bool {

@@ -31,6 +31,7 @@ func deciding() []clause {
 		{name: "too-large", says: tooLarge},
 		{name: "catastrophic", says: catastrophic},
 		{name: "banned", says: runsBanned},
+		{name: "core", says: outsideCore},
 		{name: "rule", says: byRule},
 		{name: "no-effect", says: withoutEffect},
 		{name: "auto-edit", says: autoEdit},
@@ -133,6 +134,19 @@ func runsBanned(m *matter, _ Verdict) (Verdict, bool) {
 		v.Reason += "; the tool apply_patch deletes files"
 	}
 	return v, true
+}
+
+// outsideCore denies a part of a command line that coreTools does not have.
+func outsideCore(m *matter, _ Verdict) (Verdict, bool) {
+	if !m.outside {
+		return Verdict{}, false
+	}
+	var core []string
+	for _, r := range m.policy.Core {
+		core = append(core, r.Command)
+	}
+	return Verdict{Decision: Deny, Origin: m.policy.Core[0].Origin,
+		Reason: "coreTools allows only commands that begin with " + strings.Join(core, ", ")}, true
 }
 
 func byRule(m *matter, _ Verdict) (Verdict, bool) {

@@ -105,6 +105,8 @@ func (f *facts) aboutPart(part *shell.Command) *matter {
 			m.doubt = fmt.Sprintf("%s, so setting shell.banned cannot be checked", part.Doubt)
 		}
 	}
+	m.outside = len(f.policy.Core) > 0 && !part.Passes &&
+		!slices.ContainsFunc(f.policy.Core, func(r Rule) bool { return part.Is(r.Command) })
 	m.rule = decidingRule(f.rules, func(r *Rule) bool {
 		certain := f.ruleCommand(r, part)
 		if certain == shell.No || f.unmet(r) != "" {

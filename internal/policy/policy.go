@@ -42,6 +42,9 @@ type Policy struct {
 	// Banned are programs that no shell command may run, regardless of rules and
 	// mode (setting shell.banned).
 	Banned []registry.Entry
+	// Core are the only commands that the shell tool may run, regardless of rules and mode (setting
+	// coreTools); all if there are none.
+	Core []Rule
 	// AskCatastrophic makes commands that would ruin the machine ask a person,
 	// regardless of the mode, instead of being denied (setting
 	// shell.catastrophic).

@@ -17,11 +17,15 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
 )
+
+const shellTool = "run_shell_command"
 
 // Rules are the compiled rules of settings.
 type Rules struct {
-	All []policy.Rule // in the order in which they are tried; must not be changed
+	All  []policy.Rule // in the order in which they are tried; must not be changed
+	Core []policy.Rule // see [policy.Policy.Core]
 
 	set *settings.Settings
 }
@@ -45,7 +49,27 @@ func Compile(set *settings.Settings, evaluator []string) (*Rules, error) {
 		out = append(out, rule)
 	}
 	out = entryRules(out, set.AllowedTools, policy.Allow, &problems)
-	return &Rules{All: out, set: set}, document.NewError(problems)
+	return &Rules{All: out, Core: coreCommands(set.CoreTools, names, &problems), set: set}, document.NewError(problems)
+}
+
+// coreCommands returns the commands to which coreTools limits the shell tool; none if it also has the
+// tool without a command.
+func coreCommands(list settings.List, names func(string) string, problems *[]document.Problem) (out []policy.Rule) {
+	for i, e := range list.Sourced() {
+		name, _, _ := strings.Cut(registry.NameIn(e.Value), "(")
+		if names(name) != shellTool && !(text.IsGlob(name) && text.MatchName(name, shellTool)) {
+			continue
+		}
+		r, err := policy.EntryRule(e, policy.Deny)
+		switch {
+		case err != nil:
+			*problems = append(*problems, list.Entries[i].Origin.Problem("coreTools: "+err.Error(), ""))
+		case r.Command == "":
+			return nil
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 // entryRules appends a rule for each entry of a list such as excludeTools.
@@ -115,7 +139,7 @@ type exampleCheck struct {
 }
 
 func (c *exampleCheck) check(ctx context.Context, r *policy.Rule, example settings.ExampleCall, want bool) {
-	tool := c.tool(r, cmp.Or(example.Tool, "run_shell_command"))
+	tool := c.tool(r, cmp.Or(example.Tool, shellTool))
 	params := example.Params
 	if example.Line != "" {
 		params, _ = json.Marshal(map[string]string{"command": example.Line})

@@ -232,7 +232,7 @@ func filterRows() []Row {
 	return []Row{
 		{
 			Name: "coreTools", Shapes: true, Twin: "tools.core", Type: Strings, Names: Tools, Loosens: always,
-			Doc: "The only built-in tools to register; by default all. tools.only does the same for tools of every source.",
+			Doc: "The only built-in tools to register; by default all. run_shell_command(git status) registers the shell tool for commands that begin with these words alone. tools.only does the same for tools of every source.",
 		},
 		{Name: "excludeTools", Shapes: true, Twin: "tools.exclude", Type: Strings, Names: Tools, Match: FoldedGlobs, Merge: Unite,
 			Doc: "Tools not to register: names or globs. run_shell_command(rm) denies that command."},

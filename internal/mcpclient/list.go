@@ -245,11 +245,15 @@ type Filled struct {
 // progress may be nil. Errors are those of ReadResource.
 func (s *Source) GetPrompt(ctx context.Context, name string,
 	arguments map[string]string, progress func(registry.Progress)) (Filled, error) {
+	about := &mcp.GetPromptParams{Name: name, Arguments: arguments}
+	if arguments == nil {
+		arguments = map[string]string{} // many servers need the object, although it is optional
+	}
 	request := &request{
 		method: "prompts/get", name: name, progress: progress, asked: ask.NewRequest(ctx, "prompt "+text.Quote(name)),
-		params: &mcp.GetPromptParams{Name: name, Arguments: arguments},
+		params: map[string]any{"name": name, "arguments": arguments},
 	}
-	raw, err := s.opts.exchange(ctx, request.method, request.params,
+	raw, err := s.opts.exchange(ctx, request.method, about, // recordings have no empty arguments
 		func() (json.RawMessage, error) { return s.requests.fetch(ctx, request, "prompts") })
 	if err != nil {
 		return Filled{}, err

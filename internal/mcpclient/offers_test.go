@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -86,5 +87,23 @@ func TestMalformedOffers(t *testing.T) {
 	}
 	if _, err := s.GetPrompt(t.Context(), "good", nil, nil); err == nil || !strings.Contains(err.Error(), `prompts/get: its answer has no list "messages"`) {
 		t.Errorf("get: %v", err)
+	}
+}
+
+// A prompt without arguments is asked for with an empty object, without which servers refuse the request that
+// validate the arguments as those of a tool.
+func TestPromptWithoutArguments(t *testing.T) {
+	initialize := step{On: "initialize", Print: []string{
+		`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"prompts":{}}}}`}}
+	get := step{On: "prompts/get", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"description":"x","messages":[{"role":"user","content":{"type":"text","text":"got","_meta":$PARAMS}}]}}`}}
+	s := source(t, scripted(t, refuseProbe, initialize, get))
+	for _, arguments := range []map[string]string{nil, {}} {
+		p, err := s.GetPrompt(t.Context(), "p", arguments, nil)
+		if err != nil || len(p.Messages) != 1 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		if got := string(jsonx.Get(p.Messages[0].Content.Meta, "arguments")); got != "{}" {
+			t.Errorf("the server gets the arguments %s", got)
+		}
 	}
 }

@@ -151,20 +151,23 @@ func (f Format) messageOf(data json.RawMessage) json.RawMessage {
 		if jsonx.KindOf(data) == jsonx.Array {
 			return data
 		}
-		return o[map[string]string{"openai-responses": "output", "gemini-interactions": "steps"}[f.Name]]
+		if f.Name == "gemini-interactions" {
+			return asObject(sendable(data, "steps"))["steps"]
+		}
+		return o["output"]
 	case "anthropic":
 		return f.assistant(o["content"], data)
 	case "gemini":
 		candidates, _ := jsonx.Elements(o["candidates"])
 		if len(candidates) > 0 {
-			return asObject(candidates[0])["content"]
+			return sendable(asObject(candidates[0])["content"], "parts")
 		}
 		if o.has("parts") {
-			return data
+			return sendable(data, "parts")
 		}
 	case "bedrock":
 		if message := asObject(o["output"])["message"]; message != nil {
-			return message
+			return sendable(message, "content")
 		}
 		return f.assistant(o["content"], data)
 	}
@@ -181,6 +184,60 @@ func (f Format) assistant(content, data json.RawMessage) json.RawMessage {
 		return nil
 	}
 	out, _ := jsonx.Marshal(message{"assistant", content}) // nil if it fails
+	return sendable(out, "content")
+}
+
+// sendable returns a message with a list of blocks as its API takes it back: without blank texts beside
+// other blocks, which models write before a call, and with an object as params that were cut off.
+func sendable(message json.RawMessage, list string) json.RawMessage {
+	o := asObject(message)
+	blocks, _ := jsonx.Elements(o[list])
+	kept := make([]json.RawMessage, 0, len(blocks))
+	changed := false
+	for _, raw := range blocks {
+		block := asObject(raw)
+		if isText(block["text"]) && isBlank(block.text("text")) && (len(block) == 1 || block.text("type") == "text") {
+			changed = true
+			continue
+		}
+		mended := false
+		switch use := asObject(block["toolUse"]); {
+		case use.mendParams("input"):
+			block["toolUse"], mended = use.json(), true
+		case block.text("type") == "tool_use":
+			mended = block.mendParams("input")
+		case block.text("type") == "function_call":
+			mended = block.mendParams("arguments")
+		}
+		if mended {
+			raw, changed = block.json(), true
+		}
+		kept = append(kept, raw)
+	}
+	if !changed || len(kept) == 0 {
+		return message
+	}
+	o[list], _ = jsonx.Marshal(kept) // of valid JSON
+	return o.json()
+}
+
+// mendParams writes params that are a string as the object in it, or as an empty one. It reports
+// whether there were such.
+func (o object) mendParams(key string) bool {
+	if !isText(o[key]) {
+		return false
+	}
+	given := params(o[key])
+	if jsonx.KindOf(given) != jsonx.Object || registry.CheckJSON(given) != nil {
+		given = []byte("{}")
+	}
+	o[key] = given
+	return true
+}
+
+// json returns the object as JSON.
+func (o object) json() json.RawMessage {
+	out, _ := jsonx.Marshal(o) // of valid JSON
 	return out
 }
 

@@ -80,7 +80,16 @@ func TestMessageOfResponse(t *testing.T) {
 		{"gemini", `{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]},"finishReason":"STOP"}]}`, `{"role":"model","parts":[{"text":"x"}]}`},
 		{"bedrock", `{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn"}`, `{"role":"assistant","content":[{"text":"x"}]}`},
 		{"gemini-interactions", `{"status":"completed","steps":[{"type":"model_output"}]}`, `[{"type":"model_output"}]`},
+		{"gemini-interactions", `{"status":"incomplete","steps":[{"type":"function_call","id":"x","name":"f","arguments":"{\"a"}]}`, `[{"arguments":{},"id":"x","name":"f","type":"function_call"}]`},
 		{"openai-responses", `{"status":"completed","output":[{"type":"message","content":[]}]}`, `[{"type":"message","content":[]}]`},
+		{"anthropic", `{"role":"assistant","content":[{"type":"text","text":""},{"type":"tool_use","id":"x","name":"f","input":{}}]}`, `{"content":[{"type":"tool_use","id":"x","name":"f","input":{}}],"role":"assistant"}`},
+		{"bedrock", `{"output":{"message":{"role":"assistant","content":[{"text":"\n"},{"toolUse":{"toolUseId":"x","name":"f","input":{}}}]}}}`, `{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{}}}],"role":"assistant"}`},
+		{"gemini", `{"candidates":[{"content":{"role":"model","parts":[{"text":""},{"text":"","thoughtSignature":"s"},{"functionCall":{"name":"f"}}]},"finishReason":"STOP"}]}`,
+			`{"parts":[{"text":"","thoughtSignature":"s"},{"functionCall":{"name":"f"}}],"role":"model"}`},
+		{"anthropic", `[{"type":"tool_use","id":"x","name":"f","input":"{\"a"},{"type":"tool_use","id":"y","name":"f","input":"{\"a\":1}"}]`,
+			`{"content":[{"id":"x","input":{},"name":"f","type":"tool_use"},{"id":"y","input":{"a":1},"name":"f","type":"tool_use"}],"role":"assistant"}`},
+		{"bedrock", `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"x","name":"f","input":""}}]}}}`, `{"content":[{"toolUse":{"input":{},"name":"f","toolUseId":"x"}}],"role":"assistant"}`},
+		{"anthropic", `{"role":"assistant","content":[{"type":"text","text":""}]}`, `{"role":"assistant","content":[{"type":"text","text":""}]}`},
 		{"mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`, ""},
 	} {
 		if got := messageOf(t, tt.format, []byte(tt.response)); got != tt.want {

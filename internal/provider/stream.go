@@ -89,9 +89,12 @@ func (p *pieces) text() []byte {
 // isWhole reports whether nothing can follow.
 func (p *pieces) isWhole() bool { return registry.CheckJSON(p.text()) == nil }
 
-// params returns the params as JSON: as a string if they are cut off, so that the response stays
-// valid JSON.
+// params returns the params as JSON: {} for none, and a string if they are cut off, so that the
+// response stays valid JSON.
 func (p *pieces) params() json.RawMessage {
+	if len(p.all) == 0 {
+		return json.RawMessage("{}")
+	}
 	if !p.isWhole() {
 		return quoted(string(p.text()))
 	}

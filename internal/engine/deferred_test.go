@@ -41,12 +41,13 @@ func TestResolveCallTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	for raw, want := range map[string]struct{ tool, params, fails string }{
-		`{"name":"x","params":{"text":"hi"}}`:            {tool: "x", params: `{"text":"hi"}`},
-		`{"name":"search_tools","params":{"query":"x"}}`: {tool: "search_tools", params: `{"query":"x"}`},
-		`{"name":"call_tool","params":{"name":"x"}}`:     {fails: "/name: call_tool cannot call itself"},
-		`{"name":"x","params":"{\"text\":\"hi\"}"}`:      {fails: "/params: must be an object"},
-		`{"params":{}}`:                  {fails: "name"},
-		`{"name":"nothing","params":{}}`: {fails: `no tool named "nothing"`},
+		`{"name":"x","params":{"text":"hi"}}`:                   {tool: "x", params: `{"text":"hi"}`},
+		`{"name":"search_tools","params":{"query":"x"}}`:        {tool: "search_tools", params: `{"query":"x"}`},
+		`{"name":"call_tool","params":{"name":"x"}}`:            {fails: "/name: call_tool cannot call itself"},
+		`{"name":"x","params":"{\"text\":\"hi\"}"}`:             {tool: "x", params: `{"text":"hi"}`},
+		`{"name":"x","params":"hi"}`:                            {fails: "/params: expected object"},
+		`{"params":{}}`:                                         {fails: "name"},
+		`{"name":"nothing","params":{}}`:                        {fails: `no tool named "nothing"`},
 		`{"name":"x","params":{"text":"hi"},"name":"read_file"`: {fails: ""},
 	} {
 		found, name, params, err := s.Calls.Resolve(t.Context(), f, "call_tool", json.RawMessage(raw))

@@ -143,10 +143,7 @@ func (f Found) called(ctx context.Context, raw json.RawMessage) (name string, pa
 	if err != nil {
 		return "", nil, err
 	}
-	if given := jsonx.Get(all, "params"); jsonx.KindOf(given) == jsonx.String {
-		return "", nil, registry.Invalid(f.Tool.Name, "/params",
-			`must be an object, such as {"path":"a.txt"}, not a string that contains JSON`)
-	}
+	all = Restored(f.Tool, all)
 	if err := f.Registry.Validate(ctx, f.Tool, all); err != nil {
 		return "", nil, err
 	}

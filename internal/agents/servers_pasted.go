@@ -27,9 +27,6 @@ func ParsePasted(data []byte, name string) ([]imports.Server, error) {
 	if len(problems) > 0 {
 		for i := range problems {
 			problems[i].File = "JSON"
-			if bytes.ContainsRune(data, '\\') && strings.Contains(problems[i].Message, "escape") {
-				problems[i].Hint = `write \\ or / for a backslash in a path`
-			}
 		}
 		return nil, document.NewError(problems)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -51,10 +52,32 @@ func (p *parser) jsonSyntax(err error, lines *places, size int) {
 		message = inner.Error()
 	}
 	hint := ""
-	if strings.HasSuffix(message, " after top-level value") {
+	literal, isText := strings.CutPrefix(message, `invalid literal: "`)
+	switch {
+	case strings.HasSuffix(message, " after top-level value"):
 		message, hint = "text after the JSON value", "a file has one object; remove what follows it"
+	case isText && hasBadEscape(literal):
+		message, hint = "a backslash in a text that is no escape of JSON", `write \\ or / for a backslash in a path`
 	}
 	p.fail(jsonx.NewPos(max(line, 1), max(col, 1)), "invalid JSON: "+message, hint)
+}
+
+// hasBadEscape reports whether a text has a backslash that begins no escape, as in C:\Users.
+func hasBadEscape(literal string) bool {
+	for {
+		_, rest, found := strings.Cut(literal, `\`)
+		switch {
+		case !found || rest == "":
+			return false
+		case rest[0] == 'u':
+			if _, err := strconv.ParseUint(rest[1:min(5, len(rest))], 16, 16); err != nil {
+				return true
+			}
+		case !strings.Contains(`"\/bfnrt`, rest[:1]):
+			return true
+		}
+		literal = rest[1:]
+	}
 }
 
 func (p *parser) fromJSON(v *hujson.Value, lines *places, depth int) *jsonx.Value {

@@ -106,7 +106,7 @@ func (f *facts) aboutPart(part *shell.Command) *matter {
 		}
 	}
 	m.outside = len(f.policy.Core) > 0 && !part.Passes &&
-		!slices.ContainsFunc(f.policy.Core, func(r Rule) bool { return part.Is(r.Command) })
+		!slices.ContainsFunc(f.policy.Core, func(r Rule) bool { return part.Begins(r.Command, true) })
 	m.rule = decidingRule(f.rules, func(r *Rule) bool {
 		certain := f.ruleCommand(r, part)
 		if certain == shell.No || f.unmet(r) != "" {

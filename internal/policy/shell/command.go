@@ -99,13 +99,6 @@ func (c *Command) begins(words []word, want []string, confined bool) bool {
 	return true
 }
 
-// Is reports whether the part certainly is the command of a rule, whatever its options are. Its program
-// must be written as in the rule.
-func (c *Command) Is(command string) bool {
-	first, ok := firstWord(command)
-	return ok && len(c.words) > 0 && c.words[0].text == first && c.Names(command) == Yes
-}
-
 // Names reports whether the part is, or may be, the command of a rule. It compares
 // only the last path element of the program, ignores case, and skips options
 // between the words.

@@ -52,15 +52,17 @@ func TestDocumentRecordsPositions(t *testing.T) {
 
 func TestMistakesInDocuments(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
-		"syntax":    {"p.yaml", "a: [1,\nb: }", ":"},
-		"not a map": {"p.json", "[1]", ":1:1: expected an object"},
-		"path":      {"p.json", `{"a": "\u00e9\"C:\users"}`, `:1:7: invalid JSON: a backslash in a text that is no escape of JSON (write \\ or / `},
-		"line":      {"p.json", "{\"a\": \"C:\\\\x\n\"}", ":1:7: invalid JSON: invalid literal"},
-		"anchor":    {"p.yaml", "a: 1\nb: *none\n", ":2:1: invalid YAML: unknown anchor 'none' referenced"},
-		"duplicate": {"p.yaml", "a: 1\na: 2\n", `:2:1: duplicate key "a", first on line 1`},
-		"tag":       {"p.yaml", "a: !!python/object x\n", ":1:"},
-		"big":       {"p.yaml", strings.Repeat("# x\n", 1<<19), ": is larger than 1 MiB"},
-		"deep":      {"p.json", `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}", "nested deeper"},
+		"syntax":                     {"p.yaml", "a: [1,\nb: }", ":"},
+		"not a map":                  {"p.json", "[1]", ":1:1: expected an object"},
+		"path":                       {"p.json", `{"a": "\u00e9\"C:\users"}`, `:1:7: invalid JSON: a backslash in a text that is no escape of JSON (write \\ or / `},
+		"yaml path":                  {"p.yaml", "a: 1\nb: \"C:\\Users\"\n", ":2:1: invalid YAML: a backslash in double quotes that is no escape of YAML (put "},
+		"yaml path of another drive": {"p.yaml", "b: \"C:\\dev\"\n", ":1:1: invalid YAML: a backslash in double quotes that is no escape of YAML (put "},
+		"line":                       {"p.json", "{\"a\": \"C:\\\\x\n\"}", ":1:7: invalid JSON: invalid literal"},
+		"anchor":                     {"p.yaml", "a: 1\nb: *none\n", ":2:1: invalid YAML: unknown anchor 'none' referenced"},
+		"duplicate":                  {"p.yaml", "a: 1\na: 2\n", `:2:1: duplicate key "a", first on line 1`},
+		"tag":                        {"p.yaml", "a: !!python/object x\n", ":1:"},
+		"big":                        {"p.yaml", strings.Repeat("# x\n", 1<<19), ": is larger than 1 MiB"},
+		"deep":                       {"p.json", `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}", "nested deeper"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, told := readDoc(t, c.file, c.text)

@@ -56,10 +56,10 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	if len(t.Calls) > maxCalls {
 		return nil, f.unreadable("it contains %d calls, but the limit is %d", len(t.Calls), maxCalls)
 	}
+	t.message = f.messageOf(data)
 	if err := t.identify(data); err != nil {
 		return nil, f.unreadable("%s", err)
 	}
-	t.message = f.messageOf(data)
 	return t, nil
 }
 
@@ -72,7 +72,7 @@ func (f Format) joined(events []json.RawMessage) (json.RawMessage, error) {
 	return jsonx.Marshal(response)
 }
 
-// identify gives an id to a single call without one: some servers write an empty one.
+// identify gives an id to a single call without one, also in the message: some servers write an empty one.
 func (t *Turn) identify(data []byte) error {
 	anonymous := slices.IndexFunc(t.Calls, func(c Call) bool { return c.id == nil })
 	switch {
@@ -82,7 +82,28 @@ func (t *Turn) identify(data []byte) error {
 		return fmt.Errorf("%d calls, of which at least one has no %s, cannot be answered; request the response again",
 			len(t.Calls), t.format.callID)
 	}
-	t.Calls[0].id = quoted(fmt.Sprintf("c%08x", crc32.ChecksumIEEE(data))) // of a form that every API takes
+	id := fmt.Sprintf("c%08x", crc32.ChecksumIEEE(data)) // of a form that every API takes
+	t.Calls[0].id = quoted(id)
+	message, err := jsonx.Parse(t.message, jsonx.Options{})
+	if err != nil { // there is no message
+		return nil
+	}
+	items := message.Items
+	for _, list := range []string{"tool_calls", "content"} {
+		if v := message.Get(list); v.Is(jsonx.Array) {
+			items = append(items, v.Items...)
+		}
+	}
+	for _, call := range items {
+		if use := call.Get("toolUse"); use != nil {
+			call = use
+		}
+		own := call.Get(t.format.callID)
+		if (call.Get("function") != nil || call.Get("name").IsText(t.Calls[0].Name)) && (own == nil || idOf(own.JSON()) == nil) {
+			call.Set(t.format.callID, jsonx.NewString(id))
+			t.message = message.JSON()
+		}
+	}
 	return nil
 }
 

@@ -210,6 +210,7 @@ func TestDecodeWithoutID(t *testing.T) {
 	for _, tt := range []struct{ format, data string }{
 		{"openai", `[{"id":"","function":{"name":"f","arguments":"{}"}}]`},
 		{"openai", `[{"id":{"a":1},"function":{"name":"f"}}]`},
+		{"openai", `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"","type":"function","function":{"name":"f","arguments":"{}"}}]}}]}`},
 		{"openai", `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":null,"function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`},
 		{"openai-responses", `[{"type":"function_call","name":"f"}]`},
 		{"gemini-interactions", `{"type":"function_call","name":"f","arguments":{}}`},
@@ -222,8 +223,12 @@ func TestDecodeWithoutID(t *testing.T) {
 			t.Errorf("%s %s: %v", tt.format, tt.data, err)
 			continue
 		}
-		if id := asText(turn.Calls[0].ID()); len(id) != 9 || strings.Trim(id, "abcdef0123456789") != "" {
+		id := asText(turn.Calls[0].ID())
+		if len(id) != 9 || strings.Trim(id, "abcdef0123456789") != "" {
 			t.Errorf("%s %s: id %q", tt.format, tt.data, id)
+		}
+		if message := string(turn.Message()); message != "" && !strings.Contains(message, `"`+id+`"`) {
+			t.Errorf("%s %s: message %s without id %q", tt.format, tt.data, message, id)
 		}
 	}
 }

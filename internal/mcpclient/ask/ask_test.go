@@ -131,6 +131,8 @@ func TestSampling(t *testing.T) {
 		want, fails  string
 	}{
 		{"unchanged", ask, good, `{"role":"assistant","content":{"z":1,"a":2}}`, ""},
+		{"several blocks", ask, answer(`{"role":"assistant","content":[{"a":1},{"b":2}]}`, nil), `{"role":"assistant","content":[{"a":1},{"b":2}]}`, ""},
+		{"no blocks", ask, answer(`{"role":"assistant","content":[]}`, nil), "", "not a message with a role and content"},
 		{"not available", ask, nil, "", "sampling is not available"},
 		{"no messages", `{"messages":[]}`, good, "", "it has no messages"},
 		{"too long", `{"messages":[1],"x":"` + strings.Repeat("x", 200) + `"}`, good, "", "it has 223 bytes, but the limit is 200"},

@@ -227,8 +227,9 @@ func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMe
 		return nil, samplingError(codeRefusedByUser, err)
 	}
 	role, _ := jsonx.Text(jsonx.Get(result, "role"))
-	if content := jsonx.Get(result, "content"); role == "" ||
-		jsonx.KindOf(content) != jsonx.Object || !json.Valid(result) {
+	content := jsonx.Get(result, "content")
+	blocks, several := jsonx.Elements(content) // since revision 2025-11-25
+	if role == "" || jsonx.KindOf(content) != jsonx.Object && (!several || len(blocks) == 0) || !json.Valid(result) {
 		return nil, h.refuseSampling(jsonrpc.CodeInternalError,
 			errors.New("the answer is not a message with a role and content"))
 	}

@@ -72,6 +72,10 @@ type Field struct {
 // Form is a question with fields. One without fields asks only for yes or no.
 type Form struct {
 	Fields []Field // in the order of the schema
+
+	// Schema is the schema of the question with each field as the protocol has it, which clients check. It
+	// differs from the given one where that says in another way that a value is optional, or that choices are text.
+	Schema json.RawMessage
 }
 
 // Encode returns the content of an answer: the values by the names of fields,
@@ -131,7 +135,7 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	if kind := root.text("type"); root.has("type") && kind != "object" {
 		return nil, errors.New("its schema must have type object")
 	}
-	f := &Form{}
+	f := &Form{Schema: schema}
 	if !root.has("properties") {
 		return f, nil
 	}
@@ -142,16 +146,43 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	if len(properties) > maxFields {
 		return nil, fmt.Errorf("it has %d fields, but the limit is %d", len(properties), maxFields)
 	}
-	required := root.texts("required")
-	for _, p := range properties {
+	required, settled := root.texts("required"), false
+	for i, p := range properties {
 		field, err := parseField(p.key, p.value)
 		if err != nil {
 			return nil, fmt.Errorf("field %q: %w", text.Clip(p.key, maxTitle), err)
 		}
 		field.Required = slices.Contains(required, p.key)
 		f.Fields = append(f.Fields, field)
+		if plain := plainField(p.value); plain != nil {
+			properties[i].value, settled = plain, true
+		}
+	}
+	if settled {
+		f.Schema = root.with("properties", properties.encode()).encode()
 	}
 	return f, nil
+}
+
+// plainField returns the schema of a field with a type that is its kind; nil if it has one.
+func plainField(raw json.RawMessage) json.RawMessage {
+	o, _ := members(raw) // it was parsed
+	if o.text("type") != "" {
+		return nil
+	}
+	if inner := optional(o); inner != nil {
+		o = o.without("anyOf")
+		for _, m := range inner {
+			if !o.has(m.key) {
+				o = o.with(m.key, m.value)
+			}
+		}
+	}
+	o = o.with("type", json.RawMessage(jsonx.Quote(kindOf(o))))
+	if !o.has("default") { // null, for a value that may be absent
+		o = o.without("default")
+	}
+	return o.encode()
 }
 
 // checkFlat rejects references and deep nesting anywhere in a decoded schema.
@@ -247,10 +278,13 @@ func (f *Field) parseKind(o object) error {
 	return nil
 }
 
-// kindOf returns the type of a field, which may be a list of the type and null.
+// kindOf returns the type of a field, which may be a list of the type and null. Choices are text.
 func kindOf(o object) string {
-	if kind := o.text("type"); kind != "" {
+	switch kind := o.text("type"); {
+	case kind != "":
 		return kind
+	case !o.has("type") && (o.has("enum") || o.has("oneOf") || o.has("anyOf")):
+		return "string"
 	}
 	list := o.texts("type")
 	if len(list) == 2 && list[0] == "null" {

@@ -130,6 +130,29 @@ func TestUnsupportedFormsAreRejected(t *testing.T) {
 	}
 }
 
+// Clients take only fields as the protocol has them, so what libraries write instead is settled for them.
+func TestSettledSchemas(t *testing.T) {
+	for field, want := range map[string]string{
+		`{"type":"string"}`:                            `{"type":"string"}`,
+		`{ "type":"string", "oneOf":[{"const":"x"}] }`: `{ "type":"string", "oneOf":[{"const":"x"}] }`,
+		`{"oneOf":[{"const":"x","title":"X"}]}`:        `{"oneOf":[{"const":"x","title":"X"}],"type":"string"}`,
+		`{"enum":["a"],"title":"E"}`:                   `{"enum":["a"],"title":"E","type":"string"}`,
+		`{"type":["integer","null"],"default":null}`:   `{"type":"integer"}`,
+		`{"anyOf":[{"type":"string","title":"in"},{"type":"null"}],"default":null,"title":"Note"}`: `{"title":"Note","type":"string"}`,
+		`{"anyOf":[{"type":"null"},{"enum":["a","b"]}],"default":"a"}`:                             `{"default":"a","enum":["a","b"],"type":"string"}`,
+	} {
+		const head, tail = `{"type":"object","properties":{"f":`, `},"required":["f"],"x":1e400}`
+		f, err := Parse(json.RawMessage(head + field + tail))
+		if err != nil || string(f.Schema) != head+want+tail {
+			t.Errorf("%s: %s, %v", field, f.Schema, err)
+			continue
+		}
+		if again, err := Parse(f.Schema); err != nil || !cmp.Equal(again.Fields, f.Fields, cmp.AllowUnexported(Field{})) {
+			t.Errorf("%s: the settled schema is another form: %v, %v", field, again, err)
+		}
+	}
+}
+
 func TestFieldsKeepTheirOrder(t *testing.T) {
 	f, err := Parse(json.RawMessage(`{"properties":{"z":{"type":"string","default":"d"},"a":{"type":"integer","default":"no"},"m":{"type":"boolean","default":true}},"required":["m"]}`))
 	if err != nil {

@@ -135,6 +135,34 @@ func members(raw json.RawMessage) (object, error) {
 	return o, nil
 }
 
+// with returns the object with a value for a key.
+func (o object) with(key string, value json.RawMessage) object {
+	for i, m := range o {
+		if m.key == key {
+			o = slices.Clone(o)
+			o[i].value = value
+			return o
+		}
+	}
+	return append(slices.Clip(o), member{key, value})
+}
+
+// without returns the object without a key.
+func (o object) without(key string) object {
+	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.key == key })
+}
+
+func (o object) encode() json.RawMessage {
+	out := []byte("{")
+	for i, m := range o {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonx.AppendQuote(out, m.key), ':'), m.value...)
+	}
+	return append(out, '}')
+}
+
 func (o object) get(key string) json.RawMessage {
 	for _, m := range o {
 		if m.key == key {

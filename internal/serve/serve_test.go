@@ -584,3 +584,20 @@ func TestUnknownMethodsOverHTTP(t *testing.T) {
 		}
 	}
 }
+
+// A form whose field is optional in the words of a library reaches clients in those of the protocol, which their SDKs
+// check. The SDK's servers before 2026-07-28 check them as well, see package ask.
+func TestFormsAreSettledForClients(t *testing.T) {
+	const schema = `{"type":"object","properties":{"who":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null}}}`
+	h := listen(t, newServer(t, map[string]string{"m": "--dialogs;modern"}), nil)
+	for _, revision := range []string{"2025-11-25", ""} {
+		c := newClient(t, h.URL, "", "ada", revision)
+		r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "form", Arguments: map[string]any{"schema": json.RawMessage(schema)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Content[0].(*mcp.TextContent).Text; got != `accept {"who":"ada"}` {
+			t.Errorf("client of %q: %s", revision, got)
+		}
+	}
+}

@@ -88,7 +88,9 @@ func TestElicitationShownToTheUser(t *testing.T) {
 	if request.Asked() {
 		t.Error("asked before anything was")
 	}
-	if _, err := h.Handle(t.Context(), request, "elicitation/create", json.RawMessage(`{"message":"`+long+`"}`)); err != nil {
+	const asked = `{"message":"%s","requestedSchema":{"type":"object","properties":{"f":{"enum":["a"]}}}}`
+	params := json.RawMessage(fmt.Sprintf(asked, long))
+	if _, err := h.Handle(t.Context(), request, "elicitation/create", params); err != nil {
 		t.Fatal(err)
 	}
 	if !request.Asked() {
@@ -97,6 +99,9 @@ func TestElicitationShownToTheUser(t *testing.T) {
 	want := fmt.Sprintf("%s…\n(cut at %d of %d bytes)", long[:maxMessage], maxMessage, len(long))
 	if seen.Server != "srv" || seen.During != "tool x" || seen.Mode != "form" || seen.Message != want || seen.Form == nil {
 		t.Errorf("seen %.200v", seen)
+	}
+	if want := `{"type":"object","properties":{"f":{"enum":["a"],"type":"string"}}}`; string(seen.Schema) != want {
+		t.Errorf("schema %s, want %s", seen.Schema, want)
 	}
 }
 

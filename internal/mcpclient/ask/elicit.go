@@ -38,7 +38,7 @@ type Elicitation struct {
 	Mode    string          // "form" or "url"
 	Message string          // the server's words, not to be trusted
 	Form    *form.Form      // form: the requested fields
-	Schema  json.RawMessage // form: its schema, as sent
+	Schema  json.RawMessage // form: its schema, see [form.Form]
 	URL     string          // url: the address to open, which passed [webaddr.Check]
 	ID      string          // url: the server's id of this question
 
@@ -113,10 +113,22 @@ func (h *Handler) elicitation(params json.RawMessage) (Elicitation, error) {
 			e.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
 		var err error
-		e.Form, err = form.Parse(e.Schema)
+		if e.Form, err = form.Parse(e.Schema); err == nil {
+			e.Schema = e.Form.Schema
+		}
 		return e, err
 	}
 	return e, fmt.Errorf("its mode %s is not supported", text.Quote(e.Mode))
+}
+
+// SettledSchema returns a requested schema as clients take it, see [form.Form], or the given one if it cannot be
+// shown as a form.
+func SettledSchema(requested json.RawMessage) json.RawMessage {
+	f, err := form.Parse(requested)
+	if err != nil {
+		return requested
+	}
+	return f.Schema
 }
 
 // shorten cuts text that is too long to read, and says so.

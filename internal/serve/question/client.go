@@ -328,6 +328,10 @@ func (c *Client) Input(ctx context.Context, server string, result json.RawMessag
 		}
 		if e, ok := q.(*mcp.ElicitParams); ok {
 			e.Message = messageOf(server, e.Message)
+			sent := jsonx.Get(jsonx.Get(jsonx.Get(result, "inputRequests"), key), "params")
+			if schema := jsonx.Get(sent, "requestedSchema"); !jsonx.IsNull(schema) {
+				e.RequestedSchema = ask.SettledSchema(schema)
+			}
 		}
 	}
 	answers := mcp.InputResponseMap{}

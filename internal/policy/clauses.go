@@ -136,17 +136,17 @@ func runsBanned(m *matter, _ Verdict) (Verdict, bool) {
 	return v, true
 }
 
-// outsideCore denies a part of a command line that coreTools does not have.
+// outsideCore denies a part of a command line that coreTools or tools.only does not have.
 func outsideCore(m *matter, _ Verdict) (Verdict, bool) {
-	if !m.outside {
+	if m.outside == nil {
 		return Verdict{}, false
 	}
 	var core []string
-	for _, r := range m.policy.Core {
+	for _, r := range m.outside.Commands {
 		core = append(core, r.Command)
 	}
-	return Verdict{Decision: Deny, Origin: m.policy.Core[0].Origin,
-		Reason: "coreTools allows only commands that begin with " + strings.Join(core, ", ")}, true
+	return Verdict{Decision: Deny, Origin: m.outside.Commands[0].Origin,
+		Reason: m.outside.Setting + " allows only commands that begin with " + strings.Join(core, ", ")}, true
 }
 
 func byRule(m *matter, _ Verdict) (Verdict, bool) {

@@ -71,7 +71,7 @@ func TestEachClauseDecides(t *testing.T) {
 		{"catastrophic", Policy{}, shell("chmod -R 000 /"), Deny},
 		{"catastrophic", Policy{AskCatastrophic: true, Mode: ModeYolo}, shell("chmod -R 000 /"), Ask},
 		{"banned", Policy{Banned: banned()}, shell("rm x"), Deny},
-		{"core", Policy{Core: rules(Rule{Command: "git"}), Mode: ModeYolo}, shell("git log && make"), Deny},
+		{"core", Policy{Core: []Limit{{"coreTools", rules(Rule{Command: "git"})}}, Mode: ModeYolo}, shell("git log && make"), Deny},
 		{"rule", Policy{Rules: rules(Rule{Decision: Allow})}, write, Allow},
 		{"no-effect", Policy{Rules: rules(Rule{Command: "ls", Decision: Allow})}, shell("timeout 5 ls"), Allow},
 		{"auto-edit", Policy{Mode: ModeAutoEdit}, write, Allow},

@@ -105,8 +105,12 @@ func (f *facts) aboutPart(part *shell.Command) *matter {
 			m.doubt = fmt.Sprintf("%s, so setting shell.banned cannot be checked", part.Doubt)
 		}
 	}
-	m.outside = len(f.policy.Core) > 0 && !part.Passes &&
-		!slices.ContainsFunc(f.policy.Core, func(r Rule) bool { return part.Begins(r.Command, true) })
+	for i := range f.policy.Core {
+		limit := &f.policy.Core[i]
+		if !part.Passes && !slices.ContainsFunc(limit.Commands, func(r Rule) bool { return part.Begins(r.Command, true) }) {
+			m.outside = limit
+		}
+	}
 	m.rule = decidingRule(f.rules, func(r *Rule) bool {
 		certain := f.ruleCommand(r, part)
 		if certain == shell.No || f.unmet(r) != "" {

@@ -51,7 +51,7 @@ type matter struct {
 	*facts
 	part      *shell.Command  // nil is the whole call
 	banned    *registry.Entry // the program that the part certainly runs; nil if there is none
-	outside   bool            // Core does not have the part
+	outside   *Limit          // one of Core that does not have the part; nil if all have it
 	rule      *Rule           // the rule that decides; nil if none matches
 	doubt     string          // why a ban or another rule may apply to the part; "" if none may
 	elsewhere string          // see [facts.elsewhere]

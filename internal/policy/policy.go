@@ -23,6 +23,12 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
+// Limit is a setting, coreTools or tools.only, that has the shell tool for some commands alone.
+type Limit struct {
+	Setting  string
+	Commands []Rule // not empty
+}
+
 // Policy decides whether calls may run. Its fields must not change once it is in
 // use; it is then safe for concurrent use. The zero value allows tools that only
 // read and asks about others.
@@ -42,9 +48,8 @@ type Policy struct {
 	// Banned are programs that no shell command may run, regardless of rules and
 	// mode (setting shell.banned).
 	Banned []registry.Entry
-	// Core are the only commands that the shell tool may run, regardless of rules and mode (setting
-	// coreTools); all if there are none.
-	Core []Rule
+	// Core limit the commands that the shell tool may run, regardless of rules and mode.
+	Core []Limit
 	// AskCatastrophic makes commands that would ruin the machine ask a person,
 	// regardless of the mode, instead of being denied (setting
 	// shell.catastrophic).

@@ -25,7 +25,7 @@ const shellTool = "run_shell_command"
 // Rules are the compiled rules of settings.
 type Rules struct {
 	All  []policy.Rule // in the order in which they are tried; must not be changed
-	Core []policy.Rule // see [policy.Policy.Core]
+	Core []policy.Limit
 
 	set *settings.Settings
 }
@@ -49,12 +49,22 @@ func Compile(set *settings.Settings, evaluator []string) (*Rules, error) {
 		out = append(out, rule)
 	}
 	out = entryRules(out, set.AllowedTools, policy.Allow, &problems)
-	return &Rules{All: out, Core: coreCommands(set.CoreTools, names, &problems), set: set}, document.NewError(problems)
+	compiled := &Rules{All: out, set: set}
+	for _, only := range []struct {
+		setting string
+		list    settings.List
+	}{{"coreTools", set.CoreTools}, {"tools.only", set.OnlyTools}} {
+		if commands := coreCommands(only.setting, only.list, names, &problems); commands != nil {
+			compiled.Core = append(compiled.Core, policy.Limit{Setting: only.setting, Commands: commands})
+		}
+	}
+	return compiled, document.NewError(problems)
 }
 
-// coreCommands returns the commands to which coreTools limits the shell tool; none if it also has the
-// tool without a command.
-func coreCommands(list settings.List, names func(string) string, problems *[]document.Problem) (out []policy.Rule) {
+// coreCommands returns the commands to which a list of the only tools limits the shell tool; none if it
+// also has the tool without a command.
+func coreCommands(setting string, list settings.List, names func(string) string,
+	problems *[]document.Problem) (out []policy.Rule) {
 	for i, e := range list.Sourced() {
 		name, _, _ := strings.Cut(registry.NameIn(e.Value), "(")
 		if names(name) != shellTool && !(text.IsGlob(name) && text.MatchName(name, shellTool)) {
@@ -63,7 +73,7 @@ func coreCommands(list settings.List, names func(string) string, problems *[]doc
 		r, err := policy.EntryRule(e, policy.Deny)
 		switch {
 		case err != nil:
-			*problems = append(*problems, list.Entries[i].Origin.Problem("coreTools: "+err.Error(), ""))
+			*problems = append(*problems, list.Entries[i].Origin.Problem(setting+": "+err.Error(), ""))
 		case r.Command == "":
 			return nil
 		}

@@ -601,3 +601,25 @@ func TestFormsAreSettledForClients(t *testing.T) {
 		}
 	}
 }
+
+// A client is not sent to an address that hides its host, whichever way its server asks.
+func TestAddressesAreCheckedForClients(t *testing.T) {
+	for _, flags := range []string{"--dialogs;modern", "--dialogs;legacy"} {
+		h := listen(t, newServer(t, map[string]string{"m": flags}), nil)
+		client := mcp.NewClient(&mcp.Implementation{Name: "ada", Version: "1"}, &mcp.ClientOptions{
+			Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
+			ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				t.Errorf("%s: the client is asked to open %s", flags, r.Params.URL)
+				return &mcp.ElicitResult{Action: "decline"}, nil
+			},
+		})
+		c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: h.URL + "/mcp", DisableStandaloneSSE: true, MaxRetries: -1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "open", Arguments: map[string]any{"url": "https://bank@evil.example/"}}); err != nil {
+			t.Errorf("%s: %v", flags, err)
+		}
+	}
+}

@@ -58,7 +58,7 @@ type Answer struct {
 // elicit asks the user the server's question and returns the result of
 // elicitation/create. A question that cannot be shown is declined and reported.
 func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMessage) json.RawMessage {
-	e, err := h.elicitation(params)
+	e, err := Read(h.opts.Server, params)
 	if refused := during.allow(); refused != nil {
 		err = refused
 	}
@@ -88,10 +88,10 @@ func elicitResult(a Answer) json.RawMessage {
 	return json.RawMessage(`{"action":"` + a.Action + `","content":` + string(a.Content) + `}`)
 }
 
-// elicitation reads the params of elicitation/create. Revision 2025-06-18 does
-// not have a mode.
-func (h *Handler) elicitation(params json.RawMessage) (Elicitation, error) {
-	e := Elicitation{Server: h.opts.Server, Mode: modeForm}
+// Read reads the params of elicitation/create, of a server's request or of its input_required. The error says why
+// nobody can be asked that. Revision 2025-06-18 does not have a mode.
+func Read(server string, params json.RawMessage) (Elicitation, error) {
+	e := Elicitation{Server: server, Mode: modeForm}
 	if jsonx.KindOf(params) != jsonx.Object {
 		return e, errors.New("it has no params")
 	}
@@ -119,16 +119,6 @@ func (h *Handler) elicitation(params json.RawMessage) (Elicitation, error) {
 		return e, err
 	}
 	return e, fmt.Errorf("its mode %s is not supported", text.Quote(e.Mode))
-}
-
-// SettledSchema returns a requested schema as clients take it, see [form.Form], or the given one if it cannot be
-// shown as a form.
-func SettledSchema(requested json.RawMessage) json.RawMessage {
-	f, err := form.Parse(requested)
-	if err != nil {
-		return requested
-	}
-	return f.Schema
 }
 
 // shorten cuts text that is too long to read, and says so.
@@ -175,7 +165,7 @@ type Completion func(elicitationID string) (done <-chan struct{}, forget func())
 func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawMessage, completion Completion) bool {
 	questions, _ := jsonx.Elements(jsonx.Get(data, "elicitations"))
 	for _, raw := range questions {
-		e, err := h.elicitation(raw)
+		e, err := Read(h.opts.Server, raw)
 		switch {
 		case err == nil && e.Mode != modeURL:
 			err = errors.New("it is not a usable address")

@@ -327,10 +327,14 @@ func (c *Client) Input(ctx context.Context, server string, result json.RawMessag
 			}
 		}
 		if e, ok := q.(*mcp.ElicitParams); ok {
-			e.Message = messageOf(server, e.Message)
 			sent := jsonx.Get(jsonx.Get(jsonx.Get(result, "inputRequests"), key), "params")
-			if schema := jsonx.Get(sent, "requestedSchema"); !jsonx.IsNull(schema) {
-				e.RequestedSchema = ask.SettledSchema(schema)
+			read, err := ask.Read(server, sent)
+			if err != nil {
+				return nil, &ask.InputError{Reason: "its request for input was not passed on: " + err.Error()}
+			}
+			e.Message = messageOf(server, read.Message)
+			if read.Form != nil {
+				e.RequestedSchema = read.Schema
 			}
 		}
 	}

@@ -413,7 +413,8 @@ func TestApprovalsDamaged(t *testing.T) {
 			if err := p.Approvals.Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
 				t.Fatal(err)
 			}
-			if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != Allow {
+			saved := Policy{Approvals: &Approvals{Dir: dir, Warn: func(d registry.Diagnostic) { t.Errorf("after saving it warns: %s", d.Code) }}}
+			if v := saved.Decide(t.Context(), tool, registry.Call{}); v.Decision != Allow {
 				t.Errorf("after saving: %+v", v)
 			}
 			kept, _ := filepath.Glob(filepath.Join(dir.Path, "*.bad-*[0-9a-f]"))

@@ -214,6 +214,35 @@ func TestReplicasExample(t *testing.T) {
 	}
 	_ = run.Process.Signal(syscall.SIGTERM)
 	_ = run.Wait()
+	seeFree(t, port)
+}
+
+// Nothing is left either if the example is ended while it starts.
+func TestReplicasExampleEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip(err)
+	}
+	proxy, err := exec.LookPath("haproxy")
+	if err != nil {
+		t.Skip(err)
+	}
+	port, data := sixPorts(t), t.TempDir()
+	ending := "#!/bin/sh\n" + proxy + " \"$@\" && kill $PPID\n"
+	if err := os.WriteFile(filepath.Join(data, "haproxy"), []byte(ending), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.CommandContext(t.Context(), "../../examples/replicas/run.sh")
+	run.Env = []string{"HOME=" + data, "PATH=" + data + ":" + os.Getenv("PATH"), fmt.Sprint("PORT=", port), "DATA=" + data}
+	if err := run.Run(); run.ProcessState.ExitCode() != 143 {
+		t.Errorf("%v", err)
+	}
+	seeFree(t, port)
+}
+
+// seeFree fails the test if one of the ports of the example is used.
+func seeFree(t *testing.T, port int) {
+	t.Helper()
 	for i := range 5 {
 		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port+i)); err == nil {
 			_ = c.Close()

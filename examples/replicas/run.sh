@@ -36,9 +36,9 @@ if [ "${1:-}" = docker ]; then
 	RUN_AS="$(id -u):$(id -g)" exec docker compose up --build
 fi
 
+rm -f "$DATA/haproxy.pid"
 first=
 last=
-proxy=
 parts=
 # start NAME COMMAND...: runs a part, which logs to NAME.log.
 start() {
@@ -67,6 +67,7 @@ check() {
 # stop ends the proxy and the replicas, and then what they need until they have ended.
 stop() {
 	trap - EXIT INT TERM
+	proxy=$(cat "$DATA/haproxy.pid" 2>/dev/null || :)
 	kill $last $proxy 2>/dev/null || :
 	wait $last || :
 	while [ "$proxy" ] && runs $proxy; do sleep 0.1; done
@@ -93,7 +94,7 @@ for i in 1 2 3; do
 done
 # The daemon is in the background when it has its port.
 haproxy -D -p "$DATA/haproxy.pid" -f haproxy.cfg >"$DATA/haproxy.log" 2>&1 || ended haproxy
-proxy=$(cat "$DATA/haproxy.pid") parts="$parts haproxy:$proxy"
+parts="$parts haproxy:$(cat "$DATA/haproxy.pid")"
 until [ "$(cat "$DATA"/toolreg-[123].log | grep -c 'listening on http')" = 3 ]; do
 	check
 	sleep 0.1

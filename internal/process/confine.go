@@ -81,6 +81,17 @@ func ConfinementOf(ctx context.Context) *Confinement {
 	return c
 }
 
+// Run is like [Run], but confines the program. If c is nil, the program is not confined.
+func (c *Confinement) Run(ctx context.Context, spec Spec) (Outcome, error) {
+	if c == nil {
+		return Run(ctx, spec)
+	}
+	spec.Confine = c.Profile
+	o, err := Run(ctx, spec)
+	c.Refused = o.Refused
+	return o, err
+}
+
 // Confiner confines programs of one kind that run outside of calls, such as hooks:
 // it sets Spec.Confine unless they are not confined. If err is nil, after must be
 // called when the program has exited. A nil Confiner does not confine anything.
@@ -92,4 +103,14 @@ func (c Confiner) Apply(ctx context.Context, spec *Spec) (after func(), err erro
 		return func() {}, nil
 	}
 	return c(ctx, spec)
+}
+
+// Run is like [Run], but confines the program.
+func (c Confiner) Run(ctx context.Context, spec Spec) (Outcome, error) {
+	after, err := c.Apply(ctx, &spec)
+	if err != nil {
+		return Outcome{ExitCode: -1}, err
+	}
+	defer after()
+	return Run(ctx, spec)
 }

@@ -111,6 +111,3 @@ func reapGroup(group int) {
 		}
 	}
 }
-
-// endMarkedOrphans is EndStrays for the orphans that we adopted.
-func endMarkedOrphans(mark string) { endMarked(mark, orphans) }

@@ -39,27 +39,6 @@ func Run(ctx context.Context, spec Spec) (Outcome, error) {
 	return r.run(ctx)
 }
 
-// Run is like [Run], but confines the program. If c is nil, the program is not confined.
-func (c *Confinement) Run(ctx context.Context, spec Spec) (Outcome, error) {
-	if c == nil {
-		return Run(ctx, spec)
-	}
-	spec.Confine = c.Profile
-	o, err := Run(ctx, spec)
-	c.Refused = o.Refused
-	return o, err
-}
-
-// Run is like [Run], but confines the program.
-func (c Confiner) Run(ctx context.Context, spec Spec) (Outcome, error) {
-	after, err := c.Apply(ctx, &spec)
-	if err != nil {
-		return Outcome{ExitCode: -1}, err
-	}
-	defer after()
-	return Run(ctx, spec)
-}
-
 // running is the state of one Run.
 type running struct {
 	child          *launched

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/toolscan"
 )
 
 // change is a change to servers in a settings file. Each command that changes servers
@@ -34,6 +35,20 @@ type change struct {
 
 // actionRemoved is the action of servers remove.
 const actionRemoved = "removed"
+
+// editedServer is the JSON of the commands that change a server.
+type editedServer struct {
+	Name   string `json:"name"`
+	Action string `json:"action"` // added, edited, removed, enabled, disabled
+	File   string `json:"file"`
+	Runs   string `json:"runs,omitempty"` // for a server of a registry or a bundle: its command or address
+	Test   *trial `json:"test,omitempty"` // for an added server: the result of connecting to it
+
+	// Findings are what an added server says to steer a model; see servers check.
+	Findings []toolscan.Finding `json:"findings,omitempty"`
+	// Disabled says that an added server was disabled because of a finding of severity high.
+	Disabled bool `json:"disabled,omitempty"`
+}
 
 // run writes the change, after showing it and asking if that is required, reports it, and
 // connects to the servers. s holds the settings before the change; nil if the command

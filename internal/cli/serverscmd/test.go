@@ -38,6 +38,16 @@ Exit codes: 0, 2, 3 (no such server), 8 (it failed, or it needs a login).`,
 	}
 }
 
+// trial is the result of connecting to a server; it is the JSON of servers
+// test.
+type trial struct {
+	mcpclient.Info
+	ToolNames []string `json:"toolNames"`       // names for calls
+	Tried     string   `json:"tried,omitempty"` // of an API: how the call of an operation ended
+
+	err error // the error of connecting
+}
+
 func runTest(ctx context.Context, e *cli.Env, name string) error {
 	s, err := e.Engine.Session(ctx, testOptions())
 	if err != nil {

@@ -83,6 +83,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	lookAt(t, filepath.Join(repo, "testdata"))
+	lookAt(t, filepath.Join(repo, "examples"))
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join(repo, "testdata", "script"),
 		RequireExplicitExec: true,
@@ -126,7 +127,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// lookAt looks at each file of a folder. Much of testdata is read only by the programs that tests
+// lookAt looks at each file of a folder. Many are read only by the programs that tests
 // start, of which go test knows nothing: after a change of such a file it would print the result of an
 // earlier run.
 func lookAt(t *testing.T, dir string) {

@@ -149,7 +149,7 @@ func TestPastedJSON(t *testing.T) {
 		{`{"servers": {"a": {"url": "https://h/mcp", "headers": {"K": "${env:K}"}}}}`, "", `a {"url":"https://h/mcp","headers":{"K":"${K:-}"}}`},
 		{`{"servers": {"a": {"url": "https://h/mcp", "headers": {"K": "${input:k}"}}}}`, "", "a it asks for the input \"k\", which only the editor can give; add the server with `toolreg servers add` and env:NAME"},
 		{`{"a": {"enabled": true}}`, "", `a its entry has neither a command nor a url`},
-		{`{"a": {"command": "C:\Users\q.exe"}}`, "", `error: JSON:1:19: invalid JSON: a backslash in a text that is no escape of JSON (write \\ or / for`},
+		{`{"a": {"command": "C:\Users\q.exe"}}`, "", `error: JSON:1:19: invalid JSON: a string has a backslash that does not begin an escape (write \\ or / for`},
 		{`{"a": {"type": "odd", "url": "https://h/mcp"}}`, "", `a its type must be stdio, http or sse`},
 		{`{"command": "q"}`, "", "error: the JSON is a single entry without a name"},
 		{`{"a": {"command": "q"}, "b": {"command": "r"}}`, "x", `error: the JSON contains 2 servers, but you gave one name, "x"`},

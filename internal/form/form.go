@@ -139,14 +139,18 @@ func Parse(schema json.RawMessage) (*Form, error) {
 	if !root.has("properties") {
 		return f, nil
 	}
-	properties, err := members(root.get("properties"))
+	given, settled := root.get("properties"), false
+	if jsonx.IsEmptyList(given) {
+		given, settled = json.RawMessage("{}"), true
+	}
+	properties, err := members(given)
 	if err != nil {
 		return nil, fmt.Errorf("the properties of its schema: %w", err)
 	}
 	if len(properties) > maxFields {
 		return nil, fmt.Errorf("it has %d fields, but the limit is %d", len(properties), maxFields)
 	}
-	required, settled := root.texts("required"), false
+	required := root.texts("required")
 	for i, p := range properties {
 		field, err := parseField(p.key, p.value)
 		if err != nil {

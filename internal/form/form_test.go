@@ -153,6 +153,17 @@ func TestSettledSchemas(t *testing.T) {
 	}
 }
 
+// A form without fields is one that asks for yes or no, also as PHP writes an empty object.
+func TestPropertiesOfPHP(t *testing.T) {
+	f, err := Parse(json.RawMessage(`{"type":"object","properties":[ ]}`))
+	if err != nil || len(f.Fields) > 0 || string(f.Schema) != `{"type":"object","properties":{}}` {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if _, err := Parse(json.RawMessage(`{"type":"object","properties":["a"]}`)); err == nil {
+		t.Error("a list is taken for fields")
+	}
+}
+
 func TestFieldsKeepTheirOrder(t *testing.T) {
 	f, err := Parse(json.RawMessage(`{"properties":{"z":{"type":"string","default":"d"},"a":{"type":"integer","default":"no"},"m":{"type":"boolean","default":true}},"required":["m"]}`))
 	if err != nil {

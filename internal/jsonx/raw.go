@@ -212,7 +212,7 @@ func AppendCompact(dst []byte, raw json.RawMessage) []byte {
 // IsNull reports whether raw is null or empty.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// IsEmptyList reports whether raw is a list without elements, as which PHP also writes an empty object.
+// IsEmptyList reports whether raw is a list without elements, which is also how PHP writes an empty object.
 func IsEmptyList(raw json.RawMessage) bool {
 	i := firstElement(raw, '[')
 	return i >= 0 && i < len(raw) && raw[i] == ']'

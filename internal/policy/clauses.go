@@ -118,8 +118,8 @@ func catastrophic(m *matter, _ Verdict) (Verdict, bool) {
 // runsBanned denies a part that runs a banned program. It denies a tool that has the name of the shell tool
 // if any program is banned: what it runs is not known.
 func runsBanned(m *matter, _ Verdict) (Verdict, bool) {
-	b, n := m.banned, m.bears
-	if m.part == nil && n != nil && n.Name == shellToolName && len(m.policy.Banned) > 0 {
+	b := m.banned
+	if m.bearsShell() && len(m.policy.Banned) > 0 {
 		b = &m.policy.Banned[0]
 	}
 	if b == nil {
@@ -128,25 +128,45 @@ func runsBanned(m *matter, _ Verdict) (Verdict, bool) {
 	v := Verdict{Decision: Deny, Origin: b.Setting, Reason: fmt.Sprintf("setting shell.banned denies %q", b.Value)}
 	switch {
 	case m.part == nil:
-		v.Reason = m.underName(v.Reason) +
-			fmt.Sprintf("; give the tool another name where it is defined, or with overrides.%s.name", m.tool.Name)
+		v.Reason = m.rename(v.Reason)
 	case slices.Contains([]string{"rm", "rmdir", "unlink"}, b.Value):
 		v.Reason += "; the tool apply_patch deletes files"
 	}
 	return v, true
 }
 
-// outsideCore denies a part of a command line that coreTools or tools.only does not have.
+// outsideCore denies a part of a command line that coreTools or tools.only does not have, and a tool that
+// has the name of the shell tool if one of them limits that.
 func outsideCore(m *matter, _ Verdict) (Verdict, bool) {
-	if m.outside == nil {
+	limit := m.outside
+	if m.bearsShell() && len(m.policy.Core) > 0 {
+		limit = &m.policy.Core[0]
+	}
+	if limit == nil {
 		return Verdict{}, false
 	}
 	var core []string
-	for _, r := range m.outside.Commands {
+	for _, r := range limit.Commands {
 		core = append(core, r.Command)
 	}
-	return Verdict{Decision: Deny, Origin: m.outside.Commands[0].Origin,
-		Reason: m.outside.Setting + " allows only commands that begin with " + strings.Join(core, ", ")}, true
+	v := Verdict{Decision: Deny, Origin: limit.Commands[0].Origin,
+		Reason: limit.Setting + " allows only commands that begin with " + strings.Join(core, ", ")}
+	if m.part == nil {
+		v.Reason = m.rename(v.Reason)
+	}
+	return v, true
+}
+
+// bearsShell reports whether the whole call is one of another tool that has the name of the shell tool. What it
+// runs is not known.
+func (m *matter) bearsShell() bool {
+	return m.part == nil && m.bears != nil && m.bears.Name == shellToolName
+}
+
+// rename adds to a reason that is about the name of the tool how to give it another.
+func (m *matter) rename(reason string) string {
+	return m.underName(reason) +
+		fmt.Sprintf("; give the tool another name where it is defined, or with overrides.%s.name", m.tool.Name)
 }
 
 func byRule(m *matter, _ Verdict) (Verdict, bool) {

@@ -55,6 +55,7 @@ func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool
 	m := &matter{facts: f, rule: f.ruleOnAll()}
 	v := m.amend(m.decide([]clause{
 		{name: "banned", says: runsBanned},
+		{name: "core", says: outsideCore},
 		{name: "rule", says: byRule},
 		{name: "auto-edit", says: autoEdit},
 		{name: "default", says: func(m *matter, _ Verdict) (Verdict, bool) { return m.byDefault(), true }},

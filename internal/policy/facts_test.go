@@ -38,6 +38,8 @@ func TestNamesakes(t *testing.T) {
 		{"a command, of a tool that runs none", "read_file", read, rule(Rule{Command: "git", Decision: Deny}), Allow},
 		{"a path, of a tool that has none", "web_fetch", fetch, rule(Rule{Path: "secret/**", Decision: Deny}), Ask},
 		{"a banned command", "bash", run, &Policy{Mode: ModeYolo, Banned: []registry.Entry{{Value: "rm"}}}, Deny},
+		{"commands that the shell tool is limited to", "bash", run, &Policy{Mode: ModeYolo, Core: []Limit{{"tools.only", []Rule{{Command: "git"}}}}}, Deny},
+		{"commands that the shell tool is limited to, of another tool", "process", registry.Namesake{Name: "process", Category: registry.CategoryCommand}, &Policy{Mode: ModeYolo, Core: []Limit{{"tools.only", []Rule{{Command: "git"}}}}}, Allow},
 		{"a banned command, of another tool", "process", registry.Namesake{Name: "process", Category: registry.CategoryCommand}, &Policy{Mode: ModeYolo, Banned: []registry.Entry{{Value: "rm"}}}, Allow},
 	} {
 		t.Run(tt.what, func(t *testing.T) {

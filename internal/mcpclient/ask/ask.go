@@ -103,7 +103,7 @@ func (h *Handler) Handle(ctx context.Context, during *Request,
 
 // refuse reports that a question was refused without asking the user.
 func (h *Handler) refuse(what string, err error) {
-	h.opts.Logger.Warn(what+"from the server declined", "reason", err.Error())
+	h.opts.Logger.Warn(what+" from the server declined", "reason", err.Error())
 	if h.opts.Refused != nil {
 		h.opts.Refused(h.opts.Server, what, err.Error())
 	}

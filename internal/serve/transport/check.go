@@ -81,7 +81,7 @@ func mendEmpty(message json.RawMessage) {
 		objects = append(objects, capability)
 	}
 	for _, object := range objects {
-		if items, ok := jsonx.Elements(object); ok && len(items) == 0 {
+		if jsonx.IsEmptyList(object) {
 			object[0], object[len(object)-1] = '{', '}'
 		}
 	}

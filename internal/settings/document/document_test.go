@@ -54,9 +54,9 @@ func TestMistakesInDocuments(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
 		"syntax":                     {"p.yaml", "a: [1,\nb: }", ":"},
 		"not a map":                  {"p.json", "[1]", ":1:1: expected an object"},
-		"path":                       {"p.json", `{"a": "\u00e9\"C:\users"}`, `:1:7: invalid JSON: a backslash in a text that is no escape of JSON (write \\ or / `},
-		"yaml path":                  {"p.yaml", "a: 1\nb: \"C:\\Users\"\n", ":2:1: invalid YAML: a backslash in double quotes that is no escape of YAML (put "},
-		"yaml path of another drive": {"p.yaml", "b: \"C:\\dev\"\n", ":1:1: invalid YAML: a backslash in double quotes that is no escape of YAML (put "},
+		"path":                       {"p.json", `{"a": "\u00e9\"C:\users"}`, `:1:7: invalid JSON: a string has a backslash that does not begin an escape (write \\ or / `},
+		"yaml path":                  {"p.yaml", "a: 1\nb: \"C:\\Users\"\n", ":2:1: invalid YAML: text in double quotes has a backslash that does not begin an escape (put "},
+		"yaml path of another drive": {"p.yaml", "b: \"C:\\dev\"\n", ":1:1: invalid YAML: text in double quotes has a backslash that does not begin an escape (put "},
 		"line":                       {"p.json", "{\"a\": \"C:\\\\x\n\"}", ":1:7: invalid JSON: invalid literal"},
 		"anchor":                     {"p.yaml", "a: 1\nb: *none\n", ":2:1: invalid YAML: unknown anchor 'none' referenced"},
 		"duplicate":                  {"p.yaml", "a: 1\na: 2\n", `:2:1: duplicate key "a", first on line 1`},

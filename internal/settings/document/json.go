@@ -57,7 +57,7 @@ func (p *parser) jsonSyntax(err error, lines *places, size int) {
 	case strings.HasSuffix(message, " after top-level value"):
 		message, hint = "text after the JSON value", "a file has one object; remove what follows it"
 	case isText && hasBadEscape(literal):
-		message, hint = "a backslash in a text that is no escape of JSON", `write \\ or / for a backslash in a path`
+		message, hint = `a string has a backslash that does not begin an escape`, `write \\ or / for a backslash in a path`
 	}
 	p.fail(jsonx.NewPos(max(line, 1), max(col, 1)), "invalid JSON: "+message, hint)
 }

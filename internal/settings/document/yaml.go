@@ -59,7 +59,7 @@ func (p *parser) yamlSyntax(err error, data []byte) {
 	case strings.Contains(message, "cannot start any token"):
 		hint = "put text that begins with @, % or ` in quotes"
 	case strings.Contains(message, "unknown escape character"), strings.Contains(message, "hexdecimal number"):
-		message, hint = "a backslash in double quotes that is no escape of YAML", "put a path with backslashes in single quotes"
+		message, hint = "text in double quotes has a backslash that does not begin an escape", "put a path with backslashes in single quotes"
 	}
 	if lines := bytes.Split(data, []byte("\n")); line <= len(lines) &&
 		bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {

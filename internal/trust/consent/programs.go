@@ -32,7 +32,7 @@ type Program struct {
 	API      bool     // whether the requests of an API go to URL, or without one to the servers that Document names
 	Document string   // relative to the project root
 	Cwd      string   // folder in which it runs, relative to the project root
-	Tilde    bool     // ~ at the beginning of Argv's words and of Cwd is no home folder
+	Literal  bool     // ~ at the beginning of a word of Argv, or of Cwd, is not the home folder
 	Env      []string // "NAME=value" from the settings
 	Shown    []string // those entries of Env to show with the program
 }
@@ -115,7 +115,7 @@ func (f *File) servers(s Setting) []Program {
 	var out []Program
 	for _, entry := range s.Value.Members {
 		v := entry.Value
-		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos), Tilde: v.Get("from") != nil,
+		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos), Literal: v.Get("from") != nil,
 			Cwd: v.Get("cwd").Text(), Env: valuesOf(v.Get("env"))}
 		p.Shown = p.Env
 		if address := v.Get("httpUrl").Text() + v.Get("url").Text(); address != "" {
@@ -323,7 +323,7 @@ func (v Variables) expandAll(in []string) []string {
 
 // words returns what expands the program's words.
 func (p *Program) words(v Variables) Variables {
-	if !p.Tilde {
+	if !p.Literal {
 		return v
 	}
 	return func(s string) (string, error) {

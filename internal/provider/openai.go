@@ -52,6 +52,9 @@ func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 
 func (e *encoder) prepareOpenAI(t *tool) {
 	changes := openAIRoot(t)
+	if e.opts.Target == "" { // other servers have their own rules
+		changes = append(changes, rewrite.DropPatterns(t.schema)...)
+	}
 	if e.requiresStrict(t) {
 		strict := t.schema.Clone()
 		if done, err := rewrite.Strict(strict); err != nil {
@@ -77,6 +80,18 @@ func openAIRoot(t *tool) []string {
 		changes = append(changes, "properties added at the root")
 	}
 	return append(changes, rewrite.ForOpenAI(root)...)
+}
+
+// openAIOutput is outputSchema for OpenAI, which checks both schemas of a tool alike.
+func (e *encoder) openAIOutput(raw []byte) (*jsonx.Value, error) {
+	n, err := e.outputSchema(raw)
+	if err == nil {
+		rewrite.ForOpenAI(n)
+		if e.opts.Target == "" {
+			rewrite.DropPatterns(n)
+		}
+	}
+	return n, err
 }
 
 // decodeOpenAI decodes a chat completion, its message, or a list of tool calls.

@@ -46,7 +46,7 @@ func openaiResponses() Format {
 			} else {
 				e.flag("async", async)
 			}
-			e.writeFurther(t, "output_schema", t.def.DeclaredOutputSchema(), e.outputSchema)
+			e.writeFurther(t, "output_schema", t.def.DeclaredOutputSchema(), e.openAIOutput)
 			e.raw("}")
 		},
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -153,7 +152,10 @@ func (t *Tool) keepSent(sent, now *json.RawMessage, settled json.RawMessage) {
 
 // checkable turns a settled schema into one that the library compiles, with a note for each
 // pattern that cannot be checked.
-type checkable struct{ notes []string }
+type checkable struct {
+	notes []string
+	open  map[*jsonx.Value]bool // schemas without a pattern of theirs
+}
 
 // walk changes v and everything below it; is is the kind of v. The value of an
 // unknown keyword is treated as a schema, because a reference may lead there.
@@ -192,10 +194,11 @@ func isUnchecked(keyword string) bool {
 // patterns rewrites or removes the regular expressions of one schema.
 func (c *checkable) patterns(n *jsonx.Value) {
 	if p := n.Get("pattern"); p.Is(jsonx.String) {
-		if re, ok := toRE2(p.Text()); ok {
+		if re, ok := schema.RE2(p.Text()); ok {
 			n.Set("pattern", jsonx.NewString(re))
 		} else {
 			n.Remove("pattern")
+			c.open[n] = true
 			c.notes = append(c.notes, fmt.Sprintf("pattern %q is not checked: RE2 does not support it", p.Text()))
 		}
 	}
@@ -204,7 +207,7 @@ func (c *checkable) patterns(n *jsonx.Value) {
 		return
 	}
 	for _, m := range slices.Clone(props.Members) {
-		re, ok := toRE2(m.Name)
+		re, ok := schema.RE2(m.Name)
 		if ok && re == m.Name {
 			continue
 		}
@@ -216,32 +219,7 @@ func (c *checkable) patterns(n *jsonx.Value) {
 		// Without the pattern, it is unknown which keys are additional.
 		n.Remove("additionalProperties")
 		n.Remove("unevaluatedProperties")
+		c.open[n] = true
 		c.notes = append(c.notes, fmt.Sprintf("patternProperties %q is not checked: RE2 does not support it", m.Name))
 	}
 }
-
-// toRE2 converts an ECMAScript regular expression to RE2 syntax. It returns false
-// if this is not possible.
-func toRE2(p string) (string, bool) {
-	if _, err := regexp.Compile(p); err == nil {
-		return p, true
-	}
-	var b strings.Builder
-	for i := 0; i < len(p); i++ {
-		if p[i] != '\\' || i+1 == len(p) {
-			b.WriteByte(p[i])
-			continue
-		}
-		if p[i+1] == 'u' && i+6 <= len(p) && isHex(p[i+2:i+6]) {
-			b.WriteString(`\x{` + p[i+2:i+6] + `}`)
-			i += 5
-			continue
-		}
-		b.WriteString(p[i : i+2])
-		i++
-	}
-	_, err := regexp.Compile(b.String())
-	return b.String(), err == nil
-}
-
-func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }

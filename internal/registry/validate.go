@@ -119,8 +119,9 @@ func (v *Validator) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := checkable{notes: settled.Open}
+	c := checkable{notes: settled.Open, open: map[*jsonx.Value]bool{}}
 	c.walk(settled.Tree, schema.Schemas)
+	schema.Loosen(settled.Tree, c.open)
 	slices.Sort(c.notes)
 	v.refs, v.notes = schema.NewRefs(settled.Tree), c.notes
 	text := settled.Tree.AppendTo(nil)

@@ -298,6 +298,30 @@ func TestUnsupportedPatternsAreRemovedAndReported(t *testing.T) {
 	}
 }
 
+// A value that the tool takes is not refused because a pattern or a reference is not checked.
+func TestUncheckedPartsRefuseNothing(t *testing.T) {
+	for schema, c := range map[string]struct{ takes, refuses string }{
+		`{"not":{"pattern":"^(?=b)"}}`: {`"a"`, ""},
+		`{"oneOf":[{"type":"string","pattern":"^(?!a)"},{"type":"string","pattern":"^a"}]}`:                 {`"abc"`, `1`},
+		`{"if":{"type":"string","pattern":"^(?=b)"},"then":{"maxLength":1},"type":"string"}`:                {`"abc"`, `1`},
+		`{"not":{"required":["a"],"properties":{"a":{"patternProperties":{"^(?=b)":{}}}}},"type":"object"}`: {`{"a":{}}`, `1`},
+		`{"not":{"$ref":"#/$defs/a"},"type":"string","$defs":{"a":{"pattern":"^(?=b)"}}}`:                   {`"a"`, `1`},
+		`{"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}],"type":"object"}`:                             {`{}`, `1`},
+		`{"oneOf":[{"type":"string","pattern":"^a"},{"type":"string"}]}`:                                    {`"b"`, `"a"`},
+	} {
+		v := NewValidator(json.RawMessage(schema))
+		if got, err := v.Validate(t.Context(), json.RawMessage(c.takes)); err != nil || len(got) > 0 {
+			t.Errorf("%s refuses %s: %v, %v", schema, c.takes, got, err)
+		}
+		if c.refuses == "" {
+			continue
+		}
+		if got, err := v.Validate(t.Context(), json.RawMessage(c.refuses)); err != nil || len(got) == 0 {
+			t.Errorf("%s takes %s: %v", schema, c.refuses, err)
+		}
+	}
+}
+
 // The cost of a recursive schema grows with the depth of the params, so it cannot
 // be limited by looking at the schema alone. When the deadline expires, validation
 // must fail.

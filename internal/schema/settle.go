@@ -87,6 +87,7 @@ type settling struct {
 	changed bool
 	modern  bool // words of an older draft were replaced
 	open    []string
+	opened  map[*jsonx.Value]bool // schemas without their reference
 
 	known  map[*jsonx.Value]bool // schemas in which references were looked for
 	links  []*link
@@ -158,6 +159,7 @@ func (t *settling) settle() error {
 	for _, l := range t.links {
 		c.cut(l.from)
 	}
+	Loosen(t.root, t.opened)
 	slices.Sort(t.open)
 	t.open = slices.Compact(t.open)
 	if more := len(t.open) - maxOpen; more > 0 {
@@ -272,6 +274,10 @@ func (t *settling) drop(n *jsonx.Value, why string) {
 	t.open = append(t.open,
 		fmt.Sprintf("the reference %.80q %s; what is there is not checked", n.Get("$ref").Text(), why))
 	n.Remove("$ref")
+	if t.opened == nil {
+		t.opened = map[*jsonx.Value]bool{}
+	}
+	t.opened[n] = true
 	t.changed = true
 }
 

@@ -96,6 +96,53 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// TestPatterns checks that OpenAI is sent no pattern for which it would reject the whole request.
+func TestPatterns(t *testing.T) {
+	const params = `{"type":"object","properties":{"a":%s},"required":["a"],"additionalProperties":false}`
+	for schema, want := range map[string]string{
+		`{"type":"string","pattern":"^\\d{3}[\\w.-]\\u0041(?:a|b)\\/$"}`:                            `{"type":"string","pattern":"^\\d{3}[\\w.-]\\u0041(?:a|b)\\/$"}`,
+		`{"type":"string","pattern":"^(?!\\.)[a-z]+$"}`:                                             `{"type":"string"}`,
+		`{"type":"string","pattern":"(?<=a)b"}`:                                                     `{"type":"string"}`,
+		`{"type":"string","pattern":"^[^\\p{Cc}\"]{1,200}$"}`:                                       `{"type":"string"}`,
+		`{"type":"string","pattern":"^\\P{L}$"}`:                                                    `{"type":"string"}`,
+		`{"type":"string","pattern":"(?<year>[0-9]+)"}`:                                             `{"type":"string"}`,
+		`{"type":"string","pattern":"^\\u{1F600}$"}`:                                                `{"type":"string"}`,
+		`{"type":"string","pattern":"^[\\w-.]+$"}`:                                                  `{"type":"string"}`,
+		`{"type":"string","pattern":"^[a-z[\\]{}|]*$"}`:                                             `{"type":"string"}`,
+		`{"type":"string","pattern":"*.go"}`:                                                        `{"type":"string"}`,
+		`{"type":"string","const":"(?=a)"}`:                                                         `{"type":"string","const":"(?=a)"}`,
+		`{"type":"object","patternProperties":{"^\\p{L}":{},"^x":{}},"additionalProperties":false}`: `{"type":"object","patternProperties":{"^x":{}}}`,
+		`{"type":"string","not":{"pattern":"^(?!a)"}}`:                                              `{"type":"string"}`,
+		`{"oneOf":[{"type":"string","pattern":"^(?!a)"},{"type":"string","pattern":"^a"}]}`:         `{"anyOf":[{"type":"string"},{"type":"string","pattern":"^a"}]}`,
+	} {
+		for _, format := range []string{"openai", "openai-responses"} {
+			got, diags := declaredSchema(t, format, fmt.Sprintf(params, schema), provider.Options{})
+			if got != fmt.Sprintf(params, want) || (schema == want) != (diags == "") {
+				t.Errorf("%s: %s is declared as\n%s; %s", format, schema, got, diags)
+			}
+		}
+	}
+	const email = `{"type":"string","pattern":"^(?!\\.)[a-z]+$"}`
+	got, diags := declaredSchema(t, "openai", fmt.Sprintf(params, email), provider.Options{Strict: true})
+	if got != fmt.Sprintf(params, `{"type":"string"}`) || !strings.Contains(diags, "patterns removed") {
+		t.Errorf("strict: %s; %s", got, diags)
+	}
+	if got, _ := declaredSchema(t, "anthropic", fmt.Sprintf(params, email), provider.Options{}); got != fmt.Sprintf(params, email) {
+		t.Errorf("anthropic takes all patterns, but is sent %s", got)
+	}
+
+	f, err := provider.Lookup("openai-responses")
+	if err != nil {
+		t.Fatal(err)
+	}
+	def := registry.Definition{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{}}`)}
+	def.Provider.OutputSchema = json.RawMessage(fmt.Sprintf(params, email))
+	out, _ := f.Encode([]registry.Definition{def}, provider.Options{})
+	if want := `"output_schema":` + fmt.Sprintf(params, `{"type":"string"}`); !strings.Contains(string(out.Data), want) {
+		t.Errorf("declared as %s, want %s in it", out.Data, want)
+	}
+}
+
 func TestStrict(t *testing.T) {
 	const closedEnd = `"additionalProperties":false`
 	for name, c := range map[string]struct{ schema, want, diag string }{

@@ -85,6 +85,39 @@ func ForOpenAI(root *jsonx.Value) (changes []string) {
 	return changes
 }
 
+// DropPatterns removes regular expressions that OpenAI's checks do not compile, because one of them makes the
+// API reject the whole request: some of its endpoints take them for Python's, others forbid lookaround.
+func DropPatterns(root *jsonx.Value) (changes []string) {
+	open := map[*jsonx.Value]bool{}
+	dropPatterns(root, open)
+	if len(open) == 0 {
+		return nil
+	}
+	schema.Loosen(root, open)
+	return []string{"patterns removed that not all dialects of regular expressions have"}
+}
+
+// dropPatterns adds the schemas without one of their patterns to open.
+func dropPatterns(n *jsonx.Value, open map[*jsonx.Value]bool) {
+	if p := n.Get("pattern"); p.Is(jsonx.String) && !schema.IsCommonPattern(p.Text()) {
+		n.Remove("pattern")
+		open[n] = true
+	}
+	if named := n.Get("patternProperties"); named.Is(jsonx.Object) {
+		kept := slices.DeleteFunc(slices.Clone(named.Members),
+			func(m jsonx.Member) bool { return !schema.IsCommonPattern(m.Name) })
+		if len(kept) < len(named.Members) {
+			n.Set("patternProperties", jsonx.NewObject(kept...))
+			n.Remove("additionalProperties") // without the pattern, it is unknown which names are additional
+			n.Remove("unevaluatedProperties")
+			open[n] = true
+		}
+	}
+	for sub := range schema.Within(n) {
+		dropPatterns(sub, open)
+	}
+}
+
 // ObjectProperties rewrites properties whose schema is true or false as equivalent
 // objects. Some MCP clients expect objects there and otherwise reject the whole
 // list of tools.
@@ -331,23 +364,24 @@ func DropDeadRefs(root *jsonx.Value, source []byte) (changes []string) {
 	if !bytes.Contains(source, []byte(`$ref"`)) {
 		return nil // most schemas have no references
 	}
-	d := deadRefs{refs: schema.NewRefs(root)}
+	d := deadRefs{refs: schema.NewRefs(root), open: map[*jsonx.Value]bool{}}
 	d.drop(root)
-	if d.found {
-		return []string{"dangling references dropped"}
+	if len(d.open) == 0 {
+		return nil
 	}
-	return nil
+	schema.Loosen(root, d.open)
+	return []string{"dangling references dropped"}
 }
 
 type deadRefs struct {
-	refs  *schema.Refs
-	found bool
+	refs *schema.Refs
+	open map[*jsonx.Value]bool // schemas without their reference
 }
 
 func (d *deadRefs) drop(n *jsonx.Value) {
 	if ref := n.Get("$ref"); ref != nil && !d.leads(n, ref) {
 		n.Remove("$ref")
-		d.found = true
+		d.open[n] = true
 	}
 	for sub := range schema.Within(n) {
 		d.drop(sub)

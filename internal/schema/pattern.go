@@ -1,0 +1,73 @@
+package schema
+
+import (
+	"regexp"
+	"strings"
+)
+
+// RE2 converts an ECMAScript regular expression to RE2 syntax. It returns false
+// if this is not possible.
+func RE2(pattern string) (string, bool) {
+	if _, err := regexp.Compile(pattern); err == nil {
+		return pattern, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '\\' || i+1 == len(pattern) {
+			b.WriteByte(pattern[i])
+			continue
+		}
+		if pattern[i+1] == 'u' && i+6 <= len(pattern) && isHex(pattern[i+2:i+6]) {
+			b.WriteString(`\x{` + pattern[i+2:i+6] + `}`)
+			i += 5
+			continue
+		}
+		b.WriteString(pattern[i : i+2])
+		i++
+	}
+	_, err := regexp.Compile(b.String())
+	return b.String(), err == nil
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
+
+// IsCommonPattern reports whether the regular expressions of ECMAScript, Python, RE2 and Rust all have what
+// a pattern uses. That excludes lookaround, references to groups, names of groups and Unicode classes.
+func IsCommonPattern(pattern string) bool {
+	if _, ok := RE2(pattern); !ok {
+		return false
+	}
+	inClass := false
+	for i := 0; i < len(pattern); i++ {
+		rest := pattern[i:]
+		switch {
+		case rest[0] == '\\':
+			if len(rest) < 2 || strings.IndexByte("AzZQECpP123456789", rest[1]) >= 0 || strings.HasPrefix(rest, `\x{`) {
+				return false
+			}
+			if i++; inClass && strings.IndexByte("dDsSwW", rest[1]) >= 0 && isRange(rest[2:]) {
+				return false
+			}
+		case inClass:
+			inClass = rest[0] != ']'
+			if rest[0] == '[' {
+				return false
+			}
+		case rest[0] == '[':
+			inClass = true
+			if body := strings.TrimPrefix(rest[1:], "^"); strings.HasPrefix(body, "]") {
+				return false
+			}
+		case strings.HasPrefix(rest, "(?"):
+			if !strings.HasPrefix(rest, "(?:") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isRange reports whether a class goes on with the second part of a range.
+func isRange(class string) bool {
+	return len(class) > 1 && class[0] == '-' && class[1] != ']'
+}

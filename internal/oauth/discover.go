@@ -1,9 +1,12 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -80,8 +83,33 @@ func cleanScopes(in []string) []string {
 
 // metadata is what an authorization server publishes (RFC 8414).
 type metadata struct {
-	oauthex.AuthServerMeta
-	ProofAlgorithms []string `json:"dpop_signing_alg_values_supported"` // RFC 9449 section 5.1
+	Issuer                string
+	AuthorizationEndpoint string
+	TokenEndpoint         string
+	RegistrationEndpoint  string
+	RevocationEndpoint    string
+	Scopes                []string
+	AuthMethods           []string // of clients, at the token endpoint
+	ChallengeMethods      []string // of PKCE
+	ProofAlgorithms       []string // RFC 9449 section 5.1
+	SendsIssuer           bool     // RFC 9207
+	ReadsClientDocuments  bool     // draft-ietf-oauth-client-id-metadata-document
+}
+
+func readMetadata(d document) metadata {
+	return metadata{
+		Issuer:                d.text("issuer"),
+		AuthorizationEndpoint: d.text("authorization_endpoint"),
+		TokenEndpoint:         d.text("token_endpoint"),
+		RegistrationEndpoint:  d.text("registration_endpoint"),
+		RevocationEndpoint:    d.text("revocation_endpoint"),
+		Scopes:                d.words("scopes_supported"),
+		AuthMethods:           d.words("token_endpoint_auth_methods_supported"),
+		ChallengeMethods:      d.words("code_challenge_methods_supported"),
+		ProofAlgorithms:       d.words("dpop_signing_alg_values_supported"),
+		SendsIssuer:           d.flag("authorization_response_iss_parameter_supported"),
+		ReadsClientDocuments:  d.flag("client_id_metadata_document_supported"),
+	}
 }
 
 // authority is the authorization server of an MCP server.
@@ -157,31 +185,24 @@ func (w *web) checkAuthority(a *authority, unattended bool) error {
 }
 
 // protectedResource reads the metadata of the MCP server (RFC 9728) into a and
-// returns its issuer; "" if there is no metadata.
+// returns its issuer; "" if there is no metadata, or none that names an issuer.
 func (c *Client) protectedResource(ctx context.Context, w *web, ch challenge, a *authority) (issuer string, err error) {
-	var lost error
-	for _, address := range resourceMetadata(ch.metadata, c.server) {
-		var m oauthex.ProtectedResourceMetadata
-		err := w.getJSON(ctx, address, &m)
-		if err := context.Cause(ctx); err != nil {
-			return "", err
-		}
+	_, err = webaddr.FirstDocument(ctx, resourceMetadata(ch.metadata, c.server), func(address string) error {
+		d, err := w.getJSON(ctx, address)
 		if err != nil {
-			if lost == nil && !isAbsent(err) {
-				lost = fmt.Errorf("reading the server's login metadata: %w", err)
-			}
-			continue
+			return fmt.Errorf("reading the server's login metadata: %w", err)
 		}
-		if !isForServer(m.Resource, c.server) {
-			return "", fmt.Errorf("the server's login metadata is for another server, %q", m.Resource)
+		resource := d.text("resource")
+		if !isForServer(resource, c.server) {
+			return fmt.Errorf("the server's login metadata is for another server, %q", resource)
 		}
-		if len(m.AuthorizationServers) == 0 {
-			return "", errors.New("the server names no authorization server")
+		a.resource, a.scopes = resource, cleanScopes(d.words("scopes_supported"))
+		if issuers := d.words("authorization_servers"); len(issuers) > 0 {
+			issuer = issuers[0]
 		}
-		a.resource, a.scopes = m.Resource, cleanScopes(m.ScopesSupported)
-		return m.AuthorizationServers[0], nil
-	}
-	return "", lost
+		return nil
+	}, isAbsent)
+	return issuer, err
 }
 
 // isAbsent reports whether an error means that a document does not exist,
@@ -243,23 +264,23 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 	if err := w.checkURL(issuer); err != nil {
 		return err
 	}
-	for _, address := range webaddr.IssuerMetadata(issuer) {
-		var m metadata
-		err := w.getJSON(ctx, address, &m)
-		if isAbsent(err) {
-			continue
-		}
+	found, err := webaddr.FirstDocument(ctx, webaddr.IssuerMetadata(issuer), func(address string) error {
+		d, err := w.getJSON(ctx, address)
 		if err != nil {
 			return err
 		}
+		m := readMetadata(d)
 		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
 			return fmt.Errorf("its metadata is for another issuer, %q", m.Issuer)
 		}
 		a.metadata = m
 		return nil
+	}, isAbsent)
+	if found || err != nil {
+		return err
 	}
 	base := strings.TrimSuffix(issuer, "/")
-	a.metadata.AuthServerMeta = oauthex.AuthServerMeta{
+	a.metadata = metadata{
 		Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token",
 		RegistrationEndpoint: base + "/register",
 	}
@@ -272,10 +293,10 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 // registered, or a newly registered client.
 func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect string, old *record) (identity, error) {
 	o := c.config
-	own := identity{ID: o.ClientID, Method: method(o.ClientSecret, o.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
+	own := identity{ID: o.ClientID, Method: method(o.ClientSecret, o.PrivateKey, a.AuthMethods)}
 	document := isDocument(o.ClientID)
 	switch {
-	case o.ClientID != "" && (!document || a.ClientIDMetadataDocumentSupported):
+	case o.ClientID != "" && (!document || a.ReadsClientDocuments):
 		return own, nil
 	case old != nil && old.Client.Registered && !old.Client.Doubted && old.Issuer == a.Issuer &&
 		old.Client.RedirectURI == redirect && !c.expired(old.Client.SecretExpires):
@@ -316,30 +337,43 @@ func isDocument(id string) bool {
 // register registers a new client (RFC 7591), without a secret if the server
 // supports that.
 func (c *Client) register(ctx context.Context, w *web, a *authority, redirect string) (identity, error) {
-	takes := a.TokenEndpointAuthMethodsSupported
+	takes := a.AuthMethods
 	wanted := methodNone
 	if len(takes) > 0 && !slices.Contains(takes, methodNone) {
 		wanted = method("a secret", "", takes)
 	}
-	got, err := oauthex.RegisterClient(ctx, a.RegistrationEndpoint, clientMetadata(redirect, wanted), w.client)
+	body, err := json.Marshal(clientMetadata(redirect, wanted))
 	if err != nil {
-		return identity{}, w.withoutAnswer(ctx, err)
+		return identity{}, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.RegistrationEndpoint, bytes.NewReader(body))
+	if err != nil { // cannot happen: the URL was checked
+		return identity{}, errors.New("its registration endpoint is not a web address")
+	}
+	r.Header.Set("Content-Type", "application/json")
+	status, data, err := w.do(r)
+	if err != nil {
+		return identity{}, err
+	}
+	got, err := answered(status, data)
+	if err != nil {
+		return identity{}, err
 	}
 	id := identity{
-		ID:          got.ClientID,
-		Secret:      got.ClientSecret,
-		Method:      got.TokenEndpointAuthMethod,
-		RedirectURI: redirect,
-		Registered:  true,
+		ID:            got.text("client_id"),
+		Secret:        got.text("client_secret"),
+		Method:        got.text("token_endpoint_auth_method"),
+		RedirectURI:   redirect,
+		Registered:    true,
+		SecretExpires: int64(got.number("client_secret_expires_at")),
 	}
-	if id.Method == "" {
-		id.Method = method(id.Secret, "", takes)
-	}
-	if id.Secret == "" {
+	switch {
+	case id.ID == "":
+		return identity{}, errors.New("its answer has no client_id")
+	case id.Secret == "":
 		id.Method = methodNone
-	}
-	if !got.ClientSecretExpiresAt.IsZero() {
-		id.SecretExpires = got.ClientSecretExpiresAt.Unix()
+	case id.Method == "":
+		id.Method = method(id.Secret, "", takes)
 	}
 	return id, nil
 }

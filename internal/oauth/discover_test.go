@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -96,6 +97,65 @@ func TestDiscoveryWithSettings(t *testing.T) {
 	c = New(settings.Server{URL: broken.URL + "/mcp"}, nil, nil)
 	if _, err := c.discover(t.Context(), w, challenge{}); err == nil || !strings.Contains(err.Error(), "502 Bad Gateway") {
 		t.Errorf("a server in trouble: %v", err)
+	}
+}
+
+// Hosts answer an address that has no document with that of another, or with an error, and get types wrong. What is needed
+// of a login is found nevertheless, and nothing that belongs to another is used.
+func TestOddMetadata(t *testing.T) {
+	const resource, issuer, openID = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	for _, tt := range []struct {
+		name  string
+		pages map[string]string // $ is the origin; "500" is that status
+		want  string            // the token endpoint, the issuer and the scopes
+		err   string
+	}{
+		{"another server's first", map[string]string{resource + "/mcp": `{"resource":"$/other","authorization_servers":["$/x"]}`,
+			resource: `{"resource":"$","authorization_servers":["$/t"]}`, issuer + "/t": `{"issuer":"$/t","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a /t []", ""},
+		{"another issuer's first", map[string]string{resource: `{"resource":"$","authorization_servers":["$/t"]}`,
+			issuer + "/t": `{"issuer":"$","token_endpoint":"$/no"}`, "/t" + openID: `{"issuer":"$/t","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a /t []", ""},
+		{"errors first", map[string]string{resource + "/mcp": "500", resource: `{"resource":"$","authorization_servers":["$"]}`, issuer: "500",
+			openID: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a  []", ""},
+		{"only another server's", map[string]string{resource: `{"resource":"$/other","authorization_servers":["$"]}`,
+			issuer: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "", "is for another server"},
+		{"only another issuer's", map[string]string{issuer: `{"issuer":"$/x","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "", "is for another issuer"},
+		{"types", map[string]string{resource + "/mcp": `{"resource":"$/mcp","authorization_servers":"$","scopes_supported":"x y","bearer_methods_supported":5}`,
+			issuer: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b","scopes_supported":false,"registration_endpoint":{},"jwks_uri":[],"response_types_supported":"code"}`}, "/a  [x y]", ""},
+		{"no authorization server named", map[string]string{resource: `{"resource":"$/mcp"}`,
+			issuer: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a  []", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			origin := ""
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page, ok := tt.pages[r.URL.Path]
+				switch {
+				case !ok:
+					w.WriteHeader(http.StatusNotFound)
+				case page == "500":
+					w.WriteHeader(http.StatusInternalServerError)
+				default:
+					_, _ = w.Write([]byte(strings.ReplaceAll(page, "$", origin)))
+				}
+			}))
+			defer s.Close()
+			origin = s.URL
+			c := New(settings.Server{URL: s.URL + "/mcp"}, nil, nil)
+			w := c.web()
+			defer w.close()
+			a, err := c.discover(t.Context(), w, challenge{})
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Error(err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.ReplaceAll(fmt.Sprint(a.TokenEndpoint, " ", a.Issuer, " ", a.scopes), origin, ""); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -6,14 +6,14 @@
 // asks the user: if a login is needed, the error wraps registry.ErrNeedsLogin.
 // [Client.Login] performs the login.
 //
-// Registration, the exchange of identity tokens, the header parser and the
-// types come from the SDK. Its OAuth handler is not used, because it cannot
-// send a refresh token together with its resource or store a token under its
-// issuer, registers a new client at each login, does not sign assertions, and
-// refuses every server on a private address. Its metadata readers are not used
-// either: they fail on a web page in place of a document, require PKCE of
-// servers that no browser visits, and support neither a resource above the
-// server's URL nor settings that replace missing metadata.
+// The exchange of identity tokens and the header parser come from the SDK. Its OAuth
+// handler is not used, because it cannot send a refresh token together with its
+// resource or store a token under its issuer, registers a new client at each login,
+// does not sign assertions, and refuses every server on a private address. Its
+// readers of metadata and registrations are not used either: they fail on a web page
+// in place of a document and on a member of another type, require PKCE of servers that
+// no browser visits, and support neither a resource above the server's URL nor settings
+// that replace missing metadata.
 //
 // All data from servers is untrusted: URLs must be https or on loopback, other
 // machines on the local network are refused unless the settings name them,

@@ -192,7 +192,7 @@ func (c *Client) begin(ctx context.Context, w *web, a *authority, old *record,
 	}
 	b := &begun{
 		State: state, Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Unnamed: a.unnamed,
-		SendsIssuer: a.AuthorizationResponseIssParameterSupported,
+		SendsIssuer: a.SendsIssuer,
 		Login: record{
 			Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint,
 			RevokeURL: c.revocation(a), Client: id, ProofKey: key,
@@ -283,7 +283,7 @@ func (c *Client) Finish(ctx context.Context, pending []byte, answer url.Values) 
 // PKCE, as the MCP specification demands. Endpoints from the settings, and
 // servers that publish no metadata, are accepted.
 func (c *Client) checkPKCE(a *authority) error {
-	if a.guessed || c.config.AuthorizationURL != "" || slices.Contains(a.CodeChallengeMethodsSupported, "S256") {
+	if a.guessed || c.config.AuthorizationURL != "" || slices.Contains(a.ChallengeMethods, "S256") {
 		return nil
 	}
 	return fmt.Errorf("the authorization server %s does not advertise PKCE with S256, which a login requires; if it is supported, set oauth.authorizationUrl to %s",

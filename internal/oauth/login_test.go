@@ -385,9 +385,16 @@ func TestTokensExpire(t *testing.T) {
 			t.Error(name)
 		}
 	}
-	for raw, want := range map[string]int64{"": 0, "3600": 3600, `"3600"`: 3600, "3600.5": 3600, "-1": 0, "0": 0, "null": 0, `"x"`: 0, "1e300": 315360000, `"NaN"`: 0} {
-		if got := lifetime(json.RawMessage(raw)); got != want {
-			t.Errorf("expires_in %s: %d", raw, got)
+	answer := ""
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(answer)) }))
+	defer s.Close()
+	w := newWeb(s.URL)
+	defer w.close()
+	for raw, want := range map[string]int64{"3600": 3600, `"3600"`: 3600, "3600.5": 3600, "0.5": 1, "-1": 0, "0": 0, "null": 0, `"x"`: 0, "[]": 0, "1e300": 315360000, `"NaN"`: 0} {
+		answer = `{"access_token":"t","expires_in":` + raw + `}`
+		got, err := w.tokens(t.Context(), s.URL, credentials{}, url.Values{}, now)
+		if err != nil || want == 0 && got.Expires != 0 || want > 0 && got.Expires != now.Unix()+want {
+			t.Errorf("expires_in %s: %d, %v", raw, got.Expires, err)
 		}
 	}
 }

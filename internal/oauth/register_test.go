@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // The client metadata document in docs says of the client what a registration says.
@@ -50,8 +52,9 @@ func TestRegistrationThatFails(t *testing.T) {
 		{"refused", 400, `{"error":"invalid_redirect_uri","error_description":"s3cret"}`, `it returned "invalid_redirect_uri"`},
 		{"not allowed", 403, `s3cret`, "it returned 403 Forbidden"},
 		{"redirected", 307, ``, "it returned 307 Temporary Redirect"},
-		{"broken", 201, `{"client_id":"a","client_secret":"s3cret"`, "its answer cannot be used"},
-		{"no client id", 201, `{"client_secret":"s3cret"}`, "its answer cannot be used"},
+		{"broken", 201, `{"client_id":"a","client_secret":"s3cret"`, "its answer is not JSON"},
+		{"no client id", 201, `{"client_secret":"s3cret"}`, "its answer has no client_id"},
+		{"refused with another status", 403, `{"error":"invalid_client_metadata","error_description":"s3cret"}`, `it returned "invalid_client_metadata"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,6 +76,63 @@ func TestRegistrationThatFails(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// Answers to registrations repeat the request, and servers get the types of what few clients read wrong.
+func TestOddRegistrations(t *testing.T) {
+	for _, body := range []string{
+		`{"client_id":"a","client_id_issued_at":1700000000.5,"redirect_uris":"http://127.0.0.1/callback","scope":["read"]}`,
+		`{"client_id":"a","client_id_issued_at":"2026-01-01T00:00:00Z","client_secret":null,"client_secret_expires_at":null,"contacts":null}`,
+		`{"client_id":"a","client_secret":"","client_secret_expires_at":"0","token_endpoint_auth_method":"client_secret_basic","logo_uri":""}`,
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			_, _ = w.Write([]byte(body))
+		}))
+		c := New(settings.Server{URL: s.URL + "/mcp"}, nil, nil)
+		w := c.web()
+		got, err := c.register(t.Context(), w, &authority{metadata: metadata{RegistrationEndpoint: s.URL}}, "http://127.0.0.1/callback")
+		w.close()
+		s.Close()
+		want := identity{ID: "a", Method: methodNone, RedirectURI: "http://127.0.0.1/callback", Registered: true}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", body, err, diff)
+		}
+	}
+}
+
+// A refresh token that is refused needs a login, whatever the authorization server calls that; trouble of its own does not.
+func TestRenewalsThatAreRefused(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		body   string
+		needed bool
+	}{
+		{400, `{"error":"invalid_grant"}`, true},
+		{200, `{"error":"bad_refresh_token","error_description":"s3cret"}`, true},
+		{400, `{"error":"invalid_request"}`, true},
+		{400, `{"error":{"code":"invalid_grant"}}`, true},
+		{400, `refresh token s3cret has expired`, true},
+		{401, `{"message":"Unauthorized"}`, true},
+		{429, `{"error":"slow_down"}`, false},
+		{400, `{"error":"temporarily_unavailable"}`, false},
+		{500, `{"error":"server_error"}`, false},
+		{502, `<html>`, false},
+	} {
+		s := newSite(t)
+		c := s.client(t, nil)
+		s.login(t, c)
+		s.wrapped(func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(tt.status)
+				_, _ = w.Write([]byte(tt.body))
+			})
+		})
+		_, err := c.Received(t.Context(), held(t, c), http.StatusUnauthorized, nil)
+		if err == nil || errors.Is(err, registry.ErrNeedsLogin) != tt.needed || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%d %s: %v", tt.status, tt.body, err)
+		}
 	}
 }
 

@@ -83,11 +83,14 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {r.Token.Refresh}}
 	c.target(form, r.Resource)
 	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer, r.ProofKey), form, c.now())
+	refused, isRefused := errors.AsType[*tokenError](err)
 	switch {
-	case isRefused(err):
+	case isRefused && refused.endsLogin():
 		r.Token = token{Scopes: r.Token.Scopes} // so that it is not used again
 		r.Client.Doubted = true
 		return r, c.needLogin("your login has expired")
+	case isRefused && !refused.mayPass(): // many servers refuse an expired refresh token with a code of their own, or none
+		return nil, c.needLogin(fmt.Sprintf("its token cannot be renewed at %s (%s)", r.Issuer, refused))
 	case err != nil:
 		return nil, fmt.Errorf("renewing its token at %s: %w", r.Issuer, err)
 	}
@@ -140,7 +143,7 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 		LoggedInAt: c.now().Unix(),
 	}
 	next.Client = identity{ID: c.config.ClientID,
-		Method: method(c.config.ClientSecret, c.config.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
+		Method: method(c.config.ClientSecret, c.config.PrivateKey, a.AuthMethods)}
 	before := ""
 	if r != nil {
 		before = r.ProofKey
@@ -218,7 +221,7 @@ func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string)
 		out = slices.Concat(old.Token.Scopes, old.Wanted, ch.scopes, out)
 	}
 	// Request a refresh token if the server supports that scope (SEP-2207).
-	if len(asked) == 0 && slices.Contains(a.ScopesSupported, "offline_access") {
+	if len(asked) == 0 && slices.Contains(a.Scopes, "offline_access") {
 		out = append(out, "offline_access")
 	}
 	return cleanScopes(out)

@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -67,12 +66,17 @@ func (e *tokenError) Error() string {
 	return fmt.Sprintf("it returned %q", e.code)
 }
 
-// isRefused reports whether a token endpoint refused permanently, so that it is
-// useless to try again.
-func isRefused(err error) bool {
-	e, ok := errors.AsType[*tokenError](err)
-	return ok && slices.Contains([]string{"invalid_grant", "invalid_client",
+// endsLogin reports whether a token endpoint refused a token for good, so that it is useless to try again.
+func (e *tokenError) endsLogin() bool {
+	return slices.Contains([]string{"invalid_grant", "invalid_client",
 		"unauthorized_client", "access_denied", "invalid_scope"}, e.code)
+}
+
+// mayPass reports whether the same request may succeed later.
+func (e *tokenError) mayPass() bool {
+	return e.status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooEarly,
+		http.StatusTooManyRequests}, e.status) ||
+		slices.Contains([]string{"server_error", "temporarily_unavailable", "slow_down"}, e.code)
 }
 
 // post sends a form to an endpoint of the authorization server with client
@@ -114,57 +118,26 @@ func (w *web) post(ctx context.Context, endpoint string, who credentials,
 	return w.do(r)
 }
 
-// answer is a response of a token endpoint (RFC 6749 section 5).
-type answer struct {
-	AccessToken  string          `json:"access_token"`
-	TokenType    string          `json:"token_type"`
-	RefreshToken string          `json:"refresh_token"`
-	ExpiresIn    json.RawMessage `json:"expires_in"`
-	Scope        *scopes         `json:"scope"`
-	Error        string          `json:"error"`
-}
-
-// scopes are the words of a scope, or of a list of them, which some servers send.
-type scopes []string
-
-// UnmarshalJSON implements [json.Unmarshaler]. A scope of another type says nothing.
-func (s *scopes) UnmarshalJSON(data []byte) error {
-	list, ok := jsonx.Elements(data)
-	if !ok {
-		list = []json.RawMessage{data}
-	}
-	for _, raw := range list {
-		words, _ := jsonx.Text(raw)
-		*s = append(*s, strings.Fields(words)...)
-	}
-	return nil
-}
-
-// ask sends a request to a token endpoint. If the endpoint returns an error, it
+// ask sends a request to a token endpoint (RFC 6749 section 5). If the endpoint returns an error, it
 // is a *tokenError.
 func (w *web) ask(ctx context.Context, endpoint string,
-	who credentials, form url.Values, now time.Time) (answer, error) {
-	var a answer
+	who credentials, form url.Values, now time.Time) (document, error) {
 	status, data, err := w.post(ctx, endpoint, who, form, "", now)
-	if err == nil && who.proofKey != "" && w.nonce != "" && decode(data, &a) == nil && a.Error == noncedError {
-		a = answer{}
+	if err == nil && who.proofKey != "" && w.nonce != "" && document(data).text("error") == noncedError {
 		status, data, err = w.post(ctx, endpoint, who, form, w.nonce, now)
 	}
 	if err != nil {
-		return a, err
+		return nil, err
 	}
-	err = decode(data, &a)
+	a, err := answered(status, data)
+	refresh := a.text("refresh_token")
 	switch {
-	case a.Error != "": // some servers return errors with status 200
-		return a, &tokenError{status, a.Error}
-	case status != http.StatusOK && status != http.StatusCreated:
-		return a, &tokenError{status: status}
 	case err != nil:
-		return a, err
-	case !isToken(a.AccessToken):
-		return a, errors.New("its answer has no usable access token")
-	case a.RefreshToken != "" && !isToken(a.RefreshToken):
-		return a, errors.New("its answer has no usable refresh token")
+		return nil, err
+	case !isToken(a.text("access_token")):
+		return nil, errors.New("its answer has no usable access token")
+	case refresh != "" && !isToken(refresh):
+		return nil, errors.New("its answer has no usable refresh token")
 	}
 	return a, nil
 }
@@ -181,37 +154,29 @@ func (w *web) tokens(ctx context.Context, endpoint string,
 	if err != nil {
 		return token{}, err
 	}
-	bound := strings.EqualFold(a.TokenType, "dpop") && who.proofKey != ""
+	kind := a.text("token_type")
+	bound := strings.EqualFold(kind, "dpop") && who.proofKey != ""
 	switch {
-	case !bound && a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer"):
-		return token{}, fmt.Errorf("it issued a token of type %q, which is not supported", a.TokenType)
+	case !bound && kind != "" && !strings.EqualFold(kind, "bearer"):
+		return token{}, fmt.Errorf("it issued a token of type %q, which is not supported", kind)
 	case !bound && who.mustProve:
 		return token{}, errors.New("it issued a bearer token, but oauth.dpop requires one that is bound to a key")
 	}
 	t := token{
-		Access:  a.AccessToken,
-		Refresh: a.RefreshToken,
+		Access:  a.text("access_token"),
+		Refresh: a.text("refresh_token"),
 		Given:   now.Unix(),
 		Scopes:  strings.Fields(form.Get("scope")),
 		Bound:   bound,
 	}
-	if a.Scope != nil {
-		t.Scopes = cleanScopes(*a.Scope)
+	if !jsonx.IsNull(jsonx.Get(json.RawMessage(a), "scope")) {
+		t.Scopes = cleanScopes(a.words("scope"))
 	}
-	if seconds := lifetime(a.ExpiresIn); seconds > 0 {
-		t.Expires = now.Unix() + seconds
+	if seconds := a.number("expires_in"); seconds > 0 {
+		const most = 10 * 365 * 24 * 3600
+		t.Expires = now.Unix() + int64(min(max(seconds, 1), most))
 	}
 	return t, nil
-}
-
-// lifetime reads expires_in, which some servers send as a string; 0 means unknown.
-func lifetime(raw json.RawMessage) int64 {
-	seconds, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
-	if err != nil || !(seconds > 0) {
-		return 0
-	}
-	const most = 10 * 365 * 24 * 3600
-	return int64(min(max(seconds, 1), most))
 }
 
 // method chooses how the client authenticates, from the methods that the server

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,11 +11,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -204,22 +205,22 @@ func (e *statusError) Error() string {
 var errNotJSON = errors.New("its answer is not JSON")
 
 // getJSON fetches a JSON document.
-func (w *web) getJSON(ctx context.Context, address string, into any) error {
+func (w *web) getJSON(ctx context.Context, address string) (document, error) {
 	if err := w.checkURL(address); err != nil {
-		return err
+		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fmt.Errorf("%q is not a web address", address)
+		return nil, fmt.Errorf("%q is not a web address", address)
 	}
 	status, data, err := w.do(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if status != http.StatusOK {
-		return &statusError{status}
+		return nil, &statusError{status}
 	}
-	return decode(data, into)
+	return decode(data)
 }
 
 // do sends a request and reads the response, which must be JSON. data is nil if
@@ -268,9 +269,6 @@ func (w *web) withoutAnswer(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if e, ok := errors.AsType[*oauthex.ClientRegistrationError](err); ok {
-		return &tokenError{w.status, e.ErrorCode}
-	}
 	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return &tokenError{w.status, e.ErrorCode}
 	}
@@ -283,16 +281,62 @@ func (w *web) withoutAnswer(ctx context.Context, err error) error {
 	return errors.New("its answer cannot be used")
 }
 
-// decode decodes an answer. Its errors name no values, which could be secrets.
-func decode(data []byte, into any) error {
+// decode checks that an answer is an object. Its errors name no values, which could be secrets.
+func decode(data []byte) (document, error) {
 	switch {
 	case !jsonx.Valid(data):
-		return errNotJSON
+		return nil, errNotJSON
 	case jsonx.KindOf(data) != jsonx.Object:
-		return errors.New("its answer is not a JSON object")
+		return nil, errors.New("its answer is not a JSON object")
 	}
-	if err := jsonx.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("its answer cannot be used: %w", err)
+	return data, nil
+}
+
+// answered returns the answer to a request that changes something; an error response is a *tokenError.
+func answered(status int, data []byte) (document, error) {
+	d, err := decode(data)
+	switch code := d.text("error"); {
+	case code != "": // some servers return errors with status 200
+		return nil, &tokenError{status, code}
+	case status != http.StatusOK && status != http.StatusCreated:
+		return nil, &tokenError{status: status}
 	}
-	return nil
+	return d, err
+}
+
+// document is a JSON object of a server. Members of another type than the standards give them count as missing, because
+// servers get wrong what few clients read.
+type document []byte
+
+func (d document) text(name string) string {
+	s, _ := jsonx.Text(jsonx.Get(json.RawMessage(d), name))
+	return s
+}
+
+// words returns the words of a text, or of a list of texts.
+func (d document) words(name string) []string {
+	raw := jsonx.Get(json.RawMessage(d), name)
+	list, ok := jsonx.Elements(raw)
+	if !ok {
+		list = []json.RawMessage{raw}
+	}
+	var out []string
+	for _, element := range list {
+		s, _ := jsonx.Text(element)
+		out = append(out, strings.Fields(s)...)
+	}
+	return out
+}
+
+func (d document) flag(name string) bool {
+	return strings.Trim(string(jsonx.Get(json.RawMessage(d), name)), `"`) == "true"
+}
+
+// number returns a number that may be written as a text; 0 if it is none, or not positive.
+func (d document) number(name string) float64 {
+	n, err := strconv.ParseFloat(strings.Trim(string(jsonx.Get(json.RawMessage(d), name)), `"`), 64)
+	if err != nil || !(n > 0) {
+		return 0
+	}
+	return min(n, 1<<53)
 }

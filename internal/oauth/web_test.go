@@ -120,7 +120,6 @@ func TestResponsesAreLimited(t *testing.T) {
 		{"/", "text/html", `{}`, ""},
 		{"/", "text/html", `<html>s3cret`, "not JSON"},
 		{"/", "application/x-www-form-urlencoded", `access_token=s3cret`, "not JSON"},
-		{"/", "application/json", `{"issuer":5}`, `"issuer" is a number, not a string`},
 		{"/", "application/json", `["s3cret"]`, "not a JSON object"},
 		{"/", "application/json", `<html>s3cret`, "not JSON"},
 		{"/", "application/json", strings.Repeat(" ", maxBody+1), "the response exceeds 1048576 bytes"},
@@ -128,9 +127,7 @@ func TestResponsesAreLimited(t *testing.T) {
 		{"/inside", "", "", "not on the public internet"},
 	} {
 		body, kind = tt.body, tt.kind
-		err := w.getJSON(t.Context(), s.URL+tt.path, &struct {
-			Issuer string `json:"issuer"`
-		}{})
+		_, err := w.getJSON(t.Context(), s.URL+tt.path)
 		if (err == nil) != (tt.problem == "") || err != nil && (!strings.Contains(err.Error(), tt.problem) || strings.Contains(err.Error(), "s3cret")) {
 			t.Errorf("%s %.40q: %v", tt.path, tt.body, err)
 		}

@@ -5,6 +5,7 @@ package webaddr
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/netip"
 	"net/url"
@@ -80,4 +81,24 @@ func IssuerMetadata(issuer string) []string {
 		return []string{base + oauth, base + openID}
 	}
 	return []string{base + oauth + "/" + path, base + openID + "/" + path, base + "/" + path + openID}
+}
+
+// FirstDocument calls read with each possible address of a document until it returns no error. A host may answer an address
+// that has no document with one that belongs elsewhere, a page or an error, so no answer at one address ends the search.
+// The error is the first that is not isAbsent; found is false without one if no address has a document.
+func FirstDocument(ctx context.Context, addresses []string,
+	read func(address string) error, isAbsent func(error) bool) (found bool, err error) {
+	for _, address := range addresses {
+		e := read(address)
+		if e == nil {
+			return true, nil
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			return false, cause
+		}
+		if err == nil && !isAbsent(e) {
+			err = e
+		}
+	}
+	return false, err
 }

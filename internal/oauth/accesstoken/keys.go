@@ -212,31 +212,35 @@ func (s *keySet) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 }
 
 // discover returns the address of the keys in the metadata of the issuer.
-func (s *keySet) discover(ctx context.Context) (string, error) {
-	for _, address := range webaddr.IssuerMetadata(s.issuer) {
+func (s *keySet) discover(ctx context.Context) (keys string, err error) {
+	errNoKeys := errors.New("no metadata of it names the address of its keys (serve.oauth.jwksUri)")
+	found, err := webaddr.FirstDocument(ctx, webaddr.IssuerMetadata(s.issuer), func(address string) error {
 		var m struct {
 			Issuer string `json:"issuer"`
 			Keys   string `json:"jwks_uri"`
 		}
 		err := s.fetchJSON(ctx, address, &m)
-		if status, ok := errors.AsType[statusError](err); ok && status >= 400 && status < 500 ||
-			errors.Is(err, errNotJSON) {
-			continue
-		}
 		switch {
 		case err != nil:
-			return "", fmt.Errorf("reading %s: %w", address, err)
+			return fmt.Errorf("reading %s: %w", address, err)
 		case m.Issuer != s.issuer:
-			return "", fmt.Errorf("%s is the metadata of another issuer, %q", address, m.Issuer)
+			return fmt.Errorf("%s is the metadata of another issuer, %q", address, m.Issuer)
 		case m.Keys == "":
-			continue
+			return errNoKeys
 		}
 		if err := checkAddress(m.Keys); err != nil {
-			return "", fmt.Errorf("%s: jwks_uri: %w", address, err)
+			return fmt.Errorf("%s: jwks_uri: %w", address, err)
 		}
-		return m.Keys, nil
+		keys = m.Keys
+		return nil
+	}, func(err error) bool {
+		status, ok := errors.AsType[statusError](err)
+		return ok && status >= 400 && status < 500 || errors.Is(err, errNotJSON) || errors.Is(err, errNoKeys)
+	})
+	if !found && err == nil {
+		err = errNoKeys
 	}
-	return "", errors.New("no metadata of it names the address of its keys (serve.oauth.jwksUri)")
+	return keys, err
 }
 
 const (

@@ -177,6 +177,7 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 		{"keys at another origin, as the metadata say", map[string]func() *http.Response{metadata: document(map[string]any{"issuer": testIssuer, "jwks_uri": "https://keys.example/k"}), "https://keys.example/k": document(map[string]any{"keys": []any{key.public}})}, ""},
 		{"keys over http", map[string]func() *http.Response{metadata: document(map[string]any{"issuer": testIssuer, "jwks_uri": "http://login.example/keys"})}, "jwks_uri: must begin with https"},
 		{"metadata of another issuer", map[string]func() *http.Response{metadata: document(map[string]any{"issuer": testIssuer + "/", "jwks_uri": keysAddress})}, "another issuer"},
+		{"that of another issuer first", map[string]func() *http.Response{metadata: document(map[string]any{"issuer": "https://login.example", "jwks_uri": "https://login.example/no"}), openID: document(map[string]any{"issuer": testIssuer, "jwks_uri": keysAddress})}, ""},
 		{"OpenID discovery", map[string]func() *http.Response{metadata: status(http.StatusNotFound), openID: document(map[string]any{"issuer": testIssuer, "jwks_uri": keysAddress})}, ""},
 		{"a page in place of metadata", map[string]func() *http.Response{metadata: page, openID: document(map[string]any{"issuer": testIssuer, "jwks_uri": keysAddress})}, ""},
 		{"no metadata", map[string]func() *http.Response{metadata: status(http.StatusNotFound)}, "serve.oauth.jwksUri"},

@@ -114,12 +114,16 @@ func (c *Command) names(command string) Certainty {
 	if !ok {
 		return Yes // fail closed: a malformed rule matches everything
 	}
+	for len(want) > 1 && strings.Trim(want[len(want)-1], "*") == "" {
+		want = want[:len(want)-1] // nothing needs to follow
+	}
 	unknown := No
 	if c.dynamic {
 		unknown = Maybe
 	}
+	program := strings.TrimSuffix(want[0], anyRest)
 	if len(c.words) == 0 ||
-		!text.MatchName(programName(want[0]), programName(c.words[0].text)) && !c.words[0].globs(want[0]) {
+		!text.MatchName(programName(program), programName(c.words[0].text)) && !c.words[0].globs(program) {
 		return unknown
 	}
 	t := tableOf(programName(c.words[0].text))
@@ -174,6 +178,14 @@ func firstLetter(program string) byte {
 	return name[0]
 }
 
+// anyRest ends the commands of other programs' rules: "git push:*" is what begins with "git push".
+const anyRest = ":*"
+
+// isWord reports whether a word of a command is the one that a rule names.
+func (t *table) isWord(word, want string) bool {
+	return word != "" && text.MatchNameFold(want, word) || t.isNameOf(word, want)
+}
+
 // restNamed looks for the remaining words of a rule, in order, among the words of
 // a command. Each may be preceded by options, with or without values.
 func restNamed(t *table, want []string, words []word) Certainty {
@@ -185,7 +197,7 @@ func restNamed(t *table, want []string, words []word) Certainty {
 			if !certain {
 				sure = Maybe
 			}
-			if words[i].text != "" && text.MatchNameFold(w, words[i].text) || t.isNameOf(words[i].text, w) {
+			if t.isWord(words[i].text, w) || t.isWord(words[i].text, strings.TrimSuffix(w, anyRest)) {
 				at = i
 				break
 			}

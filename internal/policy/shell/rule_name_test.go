@@ -78,6 +78,17 @@ func TestCommandOfRule(t *testing.T) {
 		{"$x log", "git log", false, Maybe},
 		{"gi* log", "git log", false, Yes},
 		{"./git log", "git log", false, Yes},
+		{"git push", "git push *", false, Yes},
+		{"git push a/b", "git push **", false, Yes},
+		{"git pull", "git push *", false, No},
+		{"git", "git *", false, Yes},
+		{"git push", "git push:*", false, Yes},
+		{"git -C x push -f", "git push:*", false, Yes},
+		{"git pull", "git push:*", false, No},
+		{"npm run test:unit", "npm run test:*", true, Yes},
+		{"npm run test", "npm run test:*", false, Yes},
+		{"rm x", "rm:*", false, Yes},
+		{"rmdir x", "rm:*", false, No},
 		{`C:\\bin\\git log`, "git log", false, Yes},
 	} {
 		for i, c := range Read(Bash, tt.line, "").Commands {

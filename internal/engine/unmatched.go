@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolreg/toolreg/internal/engine/rules"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/merge"
@@ -32,9 +33,11 @@ func (f *finder) checkNames(reg *registry.Registry) {
 	complete := len(m.sources.Off) == 0 && len(m.registry.Failed()) == 0
 	tools := sync.OnceValue(m.tools)
 	called := sync.OnceValue(func() []string { return m.knownNames((*registry.Definition).Called) })
+	shell := sync.OnceValue(m.shellTool)
 	for _, n := range m.set.Merged().Mentions() {
-		if n.Of == table.Tools || n.Of == table.OwnTools {
-			n.Value, _, _ = strings.Cut(n.Value, "(") // run_shell_command(git)
+		entry, inParens := n.Value, false
+		if n.Parens {
+			n.Value, _, inParens = strings.Cut(entry, "(") // run_shell_command(git)
 		}
 		if n.Of != table.Servers && n.Of != table.Sources && n.Of != table.Plugins {
 			n.Value = registry.NameIn(n.Value)
@@ -44,8 +47,13 @@ func (f *finder) checkNames(reg *registry.Registry) {
 		}
 		switch n.Of {
 		case table.Tools:
-			if !m.isOfAbsent(n.Value) && (n.Match != table.FoldedGlobs || !mentioned(n, called())) {
-				// What denies knows more names.
+			if n.Match == table.FoldedGlobs && mentioned(n, called()) || mentioned(n, tools()) { // what denies knows more names
+				if inParens && !mentioned(n, shell()) {
+					m.reports.notice(registry.Warning("name_unmatched", "", fmt.Sprintf(
+						"%s: %s: %q: only commands of the shell tool can be in parentheses",
+						n.Origin, n.Setting, entry), "use a rule in policy.rules with path or when"))
+				}
+			} else if !m.isOfAbsent(n.Value) {
 				m.checkName(n, tools(), "tool", complete)
 			}
 		case table.Upstream:
@@ -106,6 +114,8 @@ func (m *nameCheck) checkName(n merge.Mention, known []string, what string, comp
 	hint := ""
 	if len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
+	} else if strings.ContainsRune(n.Value, '(') {
+		hint = "only excludeTools, allowedTools, coreTools and tools.only have commands in parentheses; a rule has command"
 	}
 	m.reports.notice(registry.Warning("name_unmatched", "",
 		fmt.Sprintf("%s: %s: %q matches no %s", n.Origin, n.Setting, n.Value, what), hint))
@@ -119,6 +129,23 @@ func (m *nameCheck) tools() []string {
 	}
 	slices.Sort(known)
 	return slices.Compact(known)
+}
+
+// shellTool returns the names of the shell tool, and of tools that have one of them.
+func (m *nameCheck) shellTool() []string {
+	isShell := func(name string) bool { return name == rules.ShellTool }
+	known := m.knownNames(func(d *registry.Definition) []string {
+		if names := d.Called(); slices.ContainsFunc(names, isShell) {
+			return names
+		}
+		return nil
+	})
+	for _, t := range m.registry.Tools() {
+		if names := t.Called(); isShell(t.Upstream().Name) || slices.ContainsFunc(names, isShell) {
+			known = append(known, names...)
+		}
+	}
+	return known
 }
 
 // knownSources returns the names of all sources, including those that are turned

@@ -20,7 +20,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-const shellTool = "run_shell_command"
+// ShellTool is the tool whose commands lists such as excludeTools can have in parentheses.
+const ShellTool = "run_shell_command"
 
 // Rules are the compiled rules of settings.
 type Rules struct {
@@ -67,7 +68,7 @@ func coreCommands(setting string, list settings.List, names func(string) string,
 	problems *[]document.Problem) (out []policy.Rule) {
 	for i, e := range list.Sourced() {
 		name, _, _ := strings.Cut(registry.NameIn(e.Value), "(")
-		if names(name) != shellTool && !(text.IsGlob(name) && text.MatchName(name, shellTool)) {
+		if names(name) != ShellTool && !(text.IsGlob(name) && text.MatchName(name, ShellTool)) {
 			continue
 		}
 		r, err := policy.EntryRule(e, policy.Deny)
@@ -149,7 +150,7 @@ type exampleCheck struct {
 }
 
 func (c *exampleCheck) check(ctx context.Context, r *policy.Rule, example settings.ExampleCall, want bool) {
-	tool := c.tool(r, cmp.Or(example.Tool, shellTool))
+	tool := c.tool(r, cmp.Or(example.Tool, ShellTool))
 	params := example.Params
 	if example.Line != "" {
 		params, _ = json.Marshal(map[string]string{"command": example.Line})

@@ -15,6 +15,7 @@ type Mention struct {
 	Value   string // as written
 	Of      table.Names
 	Match   table.Match
+	Parens  bool // text in parentheses may follow the name
 	Origin  layers.Origin
 }
 
@@ -48,7 +49,7 @@ func (m *Merged) Mentions() []Mention {
 type mentions []Mention
 
 func (m *mentions) add(row *table.Row, at Mention, name string, line, col int) {
-	at.Value, at.Of = name, row.Names
+	at.Value, at.Of, at.Parens = name, row.Names, row.Parens
 	at.Origin.Line, at.Origin.Col = line, col
 	same := func(have Mention) bool {
 		return have.Setting == at.Setting && have.Value == name && have.Of == at.Of && have.Match == at.Match

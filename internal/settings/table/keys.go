@@ -124,7 +124,7 @@ func serverFields() []Row {
 		},
 		{Name: "lifecycle", Type: Keep, Loosens: whenKept, Doc: "mcporter's form of keep: keep-alive, ephemeral, or an object with mode and idleTimeoutMs."},
 		{Name: "description", Type: String, Doc: "Purpose of the server."},
-		{Name: "includeTools", Type: Strings, Globs: true, Names: OwnTools, Doc: "The only tools to register, as the server names them; by default all."},
+		{Name: "includeTools", Type: Strings, Globs: true, Names: OwnTools, Parens: true, Doc: "The only tools to register, as the server names them; by default all."},
 		{
 			Name: "excludeTools", Type: Strings, Globs: true, Names: OwnTools,
 			Doc: "Tools not to register, as excludeTools with server__tool; overrides includeTools.",
@@ -231,14 +231,14 @@ func authFields() []Row {
 func filterRows() []Row {
 	return []Row{
 		{
-			Name: "coreTools", Shapes: true, Twin: "tools.core", Type: Strings, Names: Tools, Loosens: always,
+			Name: "coreTools", Shapes: true, Twin: "tools.core", Type: Strings, Names: Tools, Parens: true, Loosens: always,
 			Doc: "The only built-in tools to register; by default all. run_shell_command(git status) registers the shell tool for commands that begin with these words alone. tools.only does the same for tools of every source.",
 		},
-		{Name: "excludeTools", Shapes: true, Twin: "tools.exclude", Type: Strings, Names: Tools, Match: FoldedGlobs, Merge: Unite,
+		{Name: "excludeTools", Shapes: true, Twin: "tools.exclude", Type: Strings, Names: Tools, Parens: true, Match: FoldedGlobs, Merge: Unite,
 			Doc: "Tools not to register: names or globs. run_shell_command(rm) denies that command."},
-		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Names: Tools, Loosens: whenFilled,
+		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Names: Tools, Parens: true, Loosens: whenFilled,
 			Doc: "Tools that run without asking. run_shell_command(git status) allows commands that begin with these words."},
-		{Name: "tools.only", Shapes: true, Type: Strings, Names: Tools, Loosens: always, Doc: "The only tools to register, from any source: names or globs. By default all."},
+		{Name: "tools.only", Shapes: true, Type: Strings, Names: Tools, Parens: true, Loosens: always, Doc: "The only tools to register, from any source: names or globs. By default all."},
 		{
 			Name: "tools.allow", Shapes: true, Type: Strings, Names: Optional, Match: FoldedGlobs, Loosens: whenFilled,
 			Doc: "Optional tools to enable: a tool, a plugin id, or group:plugins.",

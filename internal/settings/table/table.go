@@ -101,6 +101,7 @@ type Row struct {
 	Globs  bool  // a malformed glob is an error
 	Names  Names // whose names the texts are
 	Match  Match // how these are compared; in an object with a decision, that tells
+	Parens bool  // text in parentheses may follow a name
 	Secret bool  // values are masked wherever they are shown
 	// Runs says that its paths, or the commands anywhere in it, are run: the trust question shows
 	// them.

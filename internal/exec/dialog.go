@@ -6,15 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
-
-	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // agreement is what was agreed to about a call whose verdict asks.
@@ -249,124 +244,6 @@ func (x *Executor) revise(ctx context.Context, t *registry.Tool,
 	next.Tool, next.Place, next.Emit, next.Progress = call.Tool, call.Place, call.Emit, call.Progress
 	next.Params = bytes.Clone(next.Params)
 	return x.vet(ctx, t, next, &Held{})
-}
-
-// lookEvery is how often a question that waits looks for what may settle it.
-const lookEvery = time.Second
-
-// elsewhere is the [Elsewhere] of a question about a call.
-func (x *Executor) elsewhere(t *registry.Tool, call registry.Call, q Question) Elsewhere {
-	if x.Unattended == nil {
-		return nil
-	}
-	return func(ctx context.Context, kept func(string), first func() bool) (Answer, error) {
-		tick := time.Tick(lookEvery)
-		for before, looks := "", 0; ; looks++ {
-			if looks == 1 { // most programs have answered by now, and need no file for that
-				kept(x.Unattended.Keep(ctx, &q))
-			}
-			if now := x.Unattended.Stamp(ctx); now != before {
-				before = now
-				if a, ok := x.settlement(ctx, t, call, &q); ok {
-					if !first() {
-						return Answer{}, ErrAnswered
-					}
-					return a, nil
-				}
-			}
-			select {
-			case <-tick:
-			case <-ctx.Done():
-				if errors.Is(context.Cause(ctx), caller.ErrTaken) { // the call may be over by now
-					x.Unattended.Settled(context.WithoutCancel(ctx), t, q.Call, true)
-				}
-				return Answer{}, context.Cause(ctx)
-			}
-		}
-	}
-}
-
-// settlement returns the answer to a kept question or, if the verdict about the call is another
-// one by now, what that makes the answer.
-func (x *Executor) settlement(ctx context.Context, t *registry.Tool, call registry.Call, q *Question) (Answer, bool) {
-	if a, id, ok := x.Unattended.Answered(ctx, q); ok && x.Unattended.Claim(ctx, id) {
-		return a, true
-	}
-	switch now := x.Decide(ctx, t, call); {
-	case now.Decision == policy.Deny:
-		return Answer{Choice: No, Settled: &now}, true
-	case now.Decision != policy.Ask && !q.Verdict.Firm:
-		return Answer{Choice: Yes, Settled: &now}, true
-	}
-	return Answer{}, false
-}
-
-// contentEdit is a person's edit of the content that a call proposed. nil means
-// no edit.
-type contentEdit struct {
-	file            string
-	proposed, final string
-	accepted        *registry.Preview // the change that the person accepted with the new content; nil means none
-}
-
-// Limits, in bytes, on the contents to compare and on the diff in the note about an
-// edit.
-const (
-	maxCompared = 1 << 20
-	maxDiff     = 64 << 10
-)
-
-// next returns the edit after another answer with new content to a question that shows p.
-func (e *contentEdit) next(p *registry.Preview, a Answer) *contentEdit {
-	if e == nil {
-		e = &contentEdit{proposed: p.NewContent}
-	}
-	if a.Sure {
-		e.accepted = &registry.Preview{FileName: p.FileName, OriginalContent: p.OriginalContent, NewContent: a.Content}
-	}
-	return e
-}
-
-// accepts reports whether the person has accepted a change. The tool may end the last line
-// and each line as the file does.
-func (e *contentEdit) accepts(p *registry.Preview) bool {
-	lines := func(s string) string { return strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
-	return e != nil && e.accepted != nil && e.accepted.FileName == p.FileName &&
-		e.accepted.OriginalContent == p.OriginalContent && lines(e.accepted.NewContent) == lines(p.NewContent)
-}
-
-// repeats reports whether new content changes nothing about what p shows, or is what the person accepted before.
-func (e *contentEdit) repeats(p *registry.Preview, content string) bool {
-	return content == p.NewContent ||
-		e != nil && e.accepted != nil && e.accepted.FileName == p.FileName && e.accepted.NewContent == content
-}
-
-// agreed returns the edit with the content that was finally accepted, or nil if
-// that is the proposed content.
-func (e *contentEdit) agreed(p registry.Preview) *contentEdit {
-	if e == nil || p.NewContent == e.proposed {
-		return nil
-	}
-	return &contentEdit{file: p.FileName, proposed: e.proposed, final: p.NewContent}
-}
-
-// addTo adds a note for the model to the result of the call, which says that
-// the person changed the content.
-func (e *contentEdit) addTo(r registry.Result) registry.Result {
-	if e == nil {
-		return r
-	}
-	note := "The user edited the content before approving it."
-	if len(e.proposed)+len(e.final) > maxCompared {
-		note += " It is too long to show the difference; read the file."
-	} else {
-		diff := udiff.Unified("yours", "the user's", e.proposed, e.final)
-		if len(diff) > maxDiff {
-			diff = text.Head(diff, maxDiff) + "\n… (cut; read the file)\n"
-		}
-		note += " The difference from yours, in " + e.file + ":\n" + diff
-	}
-	return r.WithNote(note)
 }
 
 type pauseKey struct{}

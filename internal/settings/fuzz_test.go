@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/settings/consent"
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
-	"github.com/toolreg/toolreg/internal/trust/consent"
 )
 
 // addSeeds adds the settings files of the other tests to the corpus.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings/consent"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/trust"
-	"github.com/toolreg/toolreg/internal/trust/consent"
 )
 
 // readProject reads the project's own settings, and applies them only if the

@@ -20,13 +20,13 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/consent"
 	"github.com/toolreg/toolreg/internal/settings/decode"
 	"github.com/toolreg/toolreg/internal/settings/imports"
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
-	"github.com/toolreg/toolreg/internal/trust/consent"
 )
 
 // Settings holds the merged, unexpanded settings. Load fills it: a tag names the

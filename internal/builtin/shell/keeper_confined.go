@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/confine/guards"
 	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/sandbox"
-	"github.com/toolreg/toolreg/internal/sandbox/guards"
 )
 
 // confined describes the sandbox of a background command. The keeper reads it from a

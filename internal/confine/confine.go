@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/confine/guards"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox"
-	"github.com/toolreg/toolreg/internal/sandbox/guards"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/trust"
 )

@@ -176,8 +176,22 @@ func isVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
 }
 
-// maxStalls is how often in a row the stream of an answer may end without a new
-// event.
+// lasting is how long a stream is open that ends because something on the way closes what is idle. Many balancers do after a
+// minute, so the end of such a stream says nothing about the server.
+const lasting = 5 * time.Second
+
+// stalls counts how often in a row a stream has ended soon and without anything new.
+type stalls int
+
+// ended counts the end of a stream that was opened at a time.
+func (n *stalls) ended(opened time.Time, hadNew bool) {
+	*n++
+	if hadNew || time.Since(opened) >= lasting {
+		*n = 0
+	}
+}
+
+// maxStalls is how many stalls end the wait for an answer.
 const maxStalls = 2
 
 // receiveStream receives the stream of an answer, and resumes it after its last event if it
@@ -185,12 +199,10 @@ const maxStalls = 2
 func (h *HTTP) receiveStream(ctx context.Context, s *Session, m message, resp *http.Response) error {
 	a := answerStream{pause: listenPause}
 	for {
-		last := a.last
+		last, opened := a.last, time.Now()
 		end := a.readAnswer(ctx, s, m.request, resp.Body, h.limit)
 		s.drain(resp.Body)
-		if a.stalls++; a.last != last {
-			a.stalls = 0
-		}
+		a.stalls.ended(opened, a.last != last)
 		switch {
 		case m.request.isAnswered():
 			return nil
@@ -240,7 +252,7 @@ func (h *HTTP) resume(ctx context.Context, revision string, a *answerStream) (*h
 type answerStream struct {
 	last   string        // id of the last event
 	pause  time.Duration // before the next connection
-	stalls int           // connections in a row without a new event
+	stalls stalls        // without a new event
 	bad    error         // error of the last event that was not a valid message
 }
 

@@ -199,32 +199,48 @@ func whenWritten(ctx context.Context, written *signal) context.Context {
 		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.close() }})
 }
 
-// maxListens limits how often in a row a stream that delivers nothing is
-// reopened.
-const maxListens = 3
+const (
+	// maxListens is how many stalls end the attempts to listen.
+	maxListens = 3
+	// maxAway is how often in a row a server may be away that had a stream before, which with growing pauses is long
+	// enough for it to start again.
+	maxAway = 6
+)
 
 // listenUntil receives from streams that open returns, each after the event with the id
 // last, until ctx is done or the stream is not available.
 func (s *Session) listenUntil(ctx context.Context, maxEvent int64,
 	open func(ctx context.Context, last string) (io.ReadCloser, error)) {
 	var stream eventStream
-	for empty := 0; empty < maxListens; empty++ {
+	var empty stalls
+	away := maxAway // before the first stream, an error means that there is none
+	for empty < maxListens {
+		opened := time.Now()
 		body, err := open(ctx, stream.last)
-		if err != nil {
+		switch {
+		case err == nil:
+			away, stream.pause = 0, listenPause
+			empty.ended(opened, stream.readEvents(body, maxEvent, func(data []byte) { s.receiveUnasked(ctx, data) }))
+			_ = body.Close()
+		case away < maxAway && isAway(err):
+			away++
+			stream.pause = min(2*stream.pause, maxListenPause)
+		default:
 			s.opts.Logger.Debug("no stream for messages from the server", "error", err)
 			return
 		}
-		stream.pause = listenPause
-		if stream.readEvents(body, maxEvent, func(data []byte) { s.receiveUnasked(ctx, data) }) {
-			empty = 0
-		}
-		_ = body.Close()
 		select {
 		case <-time.After(stream.pause):
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// isAway reports whether a request has not reached the server, or something on the way says that it is away.
+func isAway(err error) bool {
+	failed, ok := errors.AsType[*HTTPError](err)
+	return ok && (failed.Status == 0 || failed.Status >= http.StatusInternalServerError)
 }
 
 // receiveUnasked receives a message from a stream that does not belong to a request, on

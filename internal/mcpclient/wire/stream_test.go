@@ -277,3 +277,66 @@ func TestStreamIsOpenBeforeAnyQuestion(t *testing.T) {
 		}
 	})
 }
+
+// Balancers end streams on which nothing happens for a while, and servers are away while they start again. Neither ends the
+// wait for an answer, or for what the server sends on its own.
+func TestIdleStreamsAreOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const idle = time.Minute
+		answered := make(chan struct{})
+		var call json.RawMessage
+		resumed, listened := 0, 0
+		s := sessionWith(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			stream := func(text string) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, text)
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(idle):
+				case <-r.Context().Done():
+				}
+			}
+			body, _ := io.ReadAll(r.Body)
+			method, _ := jsonx.Text(jsonx.Get(body, "method"))
+			switch {
+			case r.Method == http.MethodGet && r.Header.Get("Last-Event-ID") == "begun":
+				if resumed++; resumed < 5 {
+					stream("")
+					return
+				}
+				stream(fmt.Sprintf(`data: {"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n\n", call))
+			case r.Method == http.MethodGet:
+				switch listened++; listened {
+				case 3, 4, 5:
+					w.WriteHeader(http.StatusBadGateway)
+				case 6:
+					panic(http.ErrAbortHandler)
+				case 12:
+					stream(`data: {"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}` + "\n\n")
+				default:
+					stream("")
+				}
+			case method == "initialize":
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set(sessionHeader, "1")
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`, jsonx.Get(body, "id"))
+			case method == "tools/call":
+				call = jsonx.Get(body, "id")
+				stream("id: begun\ndata:\n\n")
+			case jsonx.Get(body, "result") != nil:
+				close(answered)
+				fallthrough
+			default:
+				w.WriteHeader(http.StatusAccepted)
+			}
+		}), 0)
+		if _, err := s.Do(t.Context(), &Request{Method: "tools/call", Params: json.RawMessage(`{"name":"x"}`)}); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-answered:
+		case <-time.After(time.Hour):
+			t.Error("the server's question was not answered")
+		}
+	})
+}

@@ -66,6 +66,8 @@ func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call
 			defer cancel()
 		}
 		result, err := runWithGrace(ctx, t, call)
+		result.Structured = registry.MendSurrogates(result.Structured)
+		result.Meta = registry.MendSurrogates(result.Meta)
 		if failed := err != nil || result.IsError; failed && context.Cause(ctx) == error(over) {
 			return over.Stopped(result), over
 		}

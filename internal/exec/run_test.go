@@ -175,6 +175,23 @@ func TestPanicIsAnError(t *testing.T) {
 	}
 }
 
+// Half of a surrogate pair in a result would break every later request of a conversation.
+func TestStructuredResultIsText(t *testing.T) {
+	x, tool := runner(func(context.Context, registry.Call) (registry.Result, error) {
+		return registry.Result{Structured: json.RawMessage(`{"a\ud83d": ["\ud83d\udc4d", 1e2]}`), Meta: json.RawMessage(`{"b":"\udc4d"}`)}, nil
+	})
+	got, err := x.Execute(t.Context(), tool, registry.Call{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"a�":["\ud83d\udc4d",1e2]}`; string(got.Structured) != want {
+		t.Errorf("structured content %s, want %s", got.Structured, want)
+	}
+	if want := `{"b":"�"}`; string(got.Meta) != want {
+		t.Errorf("_meta %s, want %s", got.Meta, want)
+	}
+}
+
 func TestWrapOrder(t *testing.T) {
 	var order []string
 	wrap := func(name string) registry.Middleware {

@@ -252,7 +252,7 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 		Input json.RawMessage `json:"input,omitempty"`
 	}
 	type block struct {
-		Text      *string           `json:"text,omitempty"`
+		Text      json.RawMessage   `json:"text,omitempty"`
 		Use       *use              `json:"toolUse,omitempty"`
 		Reasoning *bedrockReasoning `json:"reasoningContent,omitempty"`
 
@@ -274,7 +274,7 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 	blockOf := func(o object) *block {
 		index := string(o["contentBlockIndex"])
 		if byIndex[index] == nil {
-			byIndex[index] = &block{Text: new(string)}
+			byIndex[index] = &block{Text: quoted("")}
 			m.Content = append(m.Content, byIndex[index])
 		}
 		return byIndex[index]
@@ -299,7 +299,7 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 				return nil, errors.New("the beginning of a call is missing in the stream")
 			}
 			if isText(d["text"]) && b.Text != nil {
-				*b.Text += d.text("text")
+				b.Text = joinTexts(b.Text, d["text"])
 			}
 			if r := asObject(d["reasoningContent"]); r != nil {
 				if b.Reasoning == nil {

@@ -56,7 +56,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	if len(t.Calls) > maxCalls {
 		return nil, f.unreadable("it contains %d calls, but the limit is %d", len(t.Calls), maxCalls)
 	}
-	t.message = f.messageOf(data)
+	t.message = registry.MendSurrogates(f.messageOf(data))
 	if err := t.identify(data); err != nil {
 		return nil, f.unreadable("%s", err)
 	}

@@ -429,6 +429,13 @@ func joinGemini(events []json.RawMessage) (any, error) {
 func joinParts(parts []json.RawMessage) []json.RawMessage {
 	var out []json.RawMessage
 	var last object // of the last part, if a text can be added to it
+	joined := false // last differs from the last part
+	write := func() {
+		if joined {
+			out[len(out)-1] = last.json()
+		}
+		joined = false
+	}
 	for _, raw := range parts {
 		part := asObject(raw)
 		plain := isText(part["text"]) && (len(part) == 1 || len(part) == 2 && part.has("thought"))
@@ -437,16 +444,16 @@ func joinParts(parts []json.RawMessage) []json.RawMessage {
 		}
 		if plain && last != nil && string(last["thought"]) == string(part["thought"]) {
 			last.joinText("text", part["text"])
-			if joined, err := jsonx.Marshal(last); err == nil {
-				out[len(out)-1] = joined
-				continue
-			}
+			joined = true
+			continue
 		}
+		write()
 		last = nil
 		if plain {
 			last = part
 		}
 		out = append(out, raw)
 	}
+	write()
 	return out
 }

@@ -116,8 +116,7 @@ func (t *Turn) interactionEnded(o object, last bool) error {
 // joinInteractions joins the events of a stream. Where the SDK continues an interaction that
 // reached the limit of one request, the events of all its requests follow one another.
 func joinInteractions(events []json.RawMessage) (any, error) {
-	var steps []object
-	var arguments []pieces // of each step
+	var steps []*joinedStep
 	byIndex := map[string]int{}
 	whole := object{}
 	for _, event := range events {
@@ -138,28 +137,18 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 				return nil, errors.New("a step of the stream is missing")
 			}
 			byIndex[string(o["index"])] = len(steps)
-			steps, arguments = append(steps, step), append(arguments, pieces{})
+			steps = append(steps, &joinedStep{object: step})
 		case "step.delta":
 			i, ok := byIndex[string(o["index"])]
 			if !ok {
 				return nil, errors.New("a step of the stream is missing")
 			}
-			delta := asObject(o["delta"])
-			if delta.text("type") == "arguments_delta" {
-				arguments[i].add([]byte(delta.text("arguments")))
-			} else if err := steps[i].joinStep(delta); err != nil {
-				return nil, err
-			}
+			steps[i].add(asObject(o["delta"]))
 		}
 	}
 	switch whole.text("status") {
 	case "", "queued", "in_progress":
 		return nil, errUnfinished
-	}
-	for i, given := range arguments {
-		if len(given.text()) > 0 {
-			steps[i]["arguments"] = given.params()
-		}
 	}
 	if len(steps) > 0 {
 		raw, err := jsonx.Marshal(steps)
@@ -172,34 +161,61 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 	return whole, nil
 }
 
-// joinStep adds a delta to a step: text to the text that it has, a summary or signature to a
-// thought, other content beside it. The deltas of calls that the server runs are left out.
-func (step object) joinStep(delta object) error {
+// joinedStep is a step, joined from its beginning and deltas.
+type joinedStep struct {
+	object
+	blocks    map[string][]object // those of the members to which deltas added
+	arguments pieces
+}
+
+// add adds a delta: text to the text that there is, a summary or signature to a thought, other content beside
+// it. The deltas of calls that the server runs are left out.
+func (s *joinedStep) add(delta object) {
 	member, block := "content", delta
 	switch delta.text("type") {
+	case "arguments_delta":
+		s.arguments.add([]byte(delta.text("arguments")))
+		return
 	case "thought_signature":
-		step["signature"] = delta["signature"]
-		return nil
+		s.object["signature"] = delta["signature"]
+		return
 	case "thought_summary":
 		member, block = "summary", asObject(delta["content"])
 	case "text", "image", "audio", "document", "video":
 	default:
-		return nil
+		return
 	}
-	blocks, _ := jsonx.Elements(step[member])
-	blocks = append([]json.RawMessage{}, blocks...)
-	if n := len(blocks); n > 0 && block.text("type") == "text" {
-		if last := asObject(blocks[n-1]); last.text("type") == "text" {
-			last.joinText("text", block["text"])
-			block, blocks = last, blocks[:n-1]
+	blocks, begun := s.blocks[member]
+	if !begun {
+		given, _ := jsonx.Elements(s.object[member])
+		for _, raw := range given {
+			blocks = append(blocks, asObject(raw))
 		}
 	}
-	raw, err := jsonx.Marshal(block)
-	if err != nil {
-		return err
+	if n := len(blocks); n > 0 && block.text("type") == "text" && blocks[n-1].text("type") == "text" {
+		blocks[n-1].joinText("text", block["text"])
+	} else {
+		blocks = append(blocks, block)
 	}
-	step[member], err = jsonx.Marshal(append(blocks, raw))
-	return err
+	if s.blocks == nil {
+		s.blocks = map[string][]object{}
+	}
+	s.blocks[member] = blocks
+}
+
+// MarshalJSON writes the step as decoding reads it.
+func (s *joinedStep) MarshalJSON() ([]byte, error) {
+	for member, blocks := range s.blocks {
+		raw, err := jsonx.Marshal(blocks)
+		if err != nil {
+			return nil, err
+		}
+		s.object[member] = raw
+	}
+	if len(s.arguments.text()) > 0 {
+		s.object["arguments"] = s.arguments.params()
+	}
+	return jsonx.Marshal(s.object)
 }
 
 // A function_result step and the content in it.

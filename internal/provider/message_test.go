@@ -3,6 +3,8 @@ package provider
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +59,11 @@ func TestMessageOfStreamParts(t *testing.T) {
 		"a custom tool": {"openai", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"custom","custom":{"name":"sql","input":"select "}}]}}]}` + "\n\n" +
 			`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"custom":{"input":"1"}}]},"finish_reason":"tool_calls"}]}` + "\n\n",
 			`{"content":null,"role":"assistant","tool_calls":[{"custom":{"input":"select 1","name":"sql"},"id":"c","type":"custom"}]}`},
+		"a character in two parts": {"openai", `data: {"choices":[{"index":0,"delta":{"content":"a\ud83d"}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"content":"\udc4db \udc4d"},"finish_reason":"stop"}]}` + "\n\n", `{"content":"a👍b �","role":"assistant"}`},
+		"calls without a type": {"openai", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"a","arguments":"{}"}},` +
+			`{"index":1,"id":"d","custom":{"name":"b","input":"x"}}]},"finish_reason":"tool_calls"}]}` + "\n\n",
+			`{"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"a"},"id":"c","type":"function"},{"custom":{"input":"x","name":"b"},"id":"d","type":"custom"}]}`},
 		"thoughts apart": {"gemini", `[{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}]},{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},` +
 			`{"candidates":[{"content":{"parts":[{"text":"b"},{"text":"c","thoughtSignature":"s"}]},"finishReason":"STOP"}]}]`,
 			`{"role":"model","parts":[{"text":"hm","thought":true},{"text":"ab"},{"text":"c","thoughtSignature":"s"}]}`},
@@ -70,12 +77,43 @@ func TestMessageOfStreamParts(t *testing.T) {
 	}
 }
 
+// A text in many parts costs no more than its length.
+func TestLongStreams(t *testing.T) {
+	const parts = 10_000
+	for format, s := range map[string]struct{ begin, part, end string }{
+		"openai":    {"", `{"choices":[{"index":0,"delta":{"content":"word "}}]}`, `{"choices":[{"index":0,"finish_reason":"stop"}]}`},
+		"mistral":   {"", `{"choices":[{"index":0,"delta":{"content":"word "}}]}`, `{"choices":[{"index":0,"finish_reason":"stop"}]}`},
+		"anthropic": {`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}`, `{"type":"message_stop"}`},
+		"gemini":    {"", `{"candidates":[{"content":{"parts":[{"text":"word "}]}}]}`, `{"candidates":[{"finishReason":"STOP"}]}`},
+		"bedrock":   {"", `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"word "}}}`, `{"messageStop":{"stopReason":"end_turn"}}`},
+		"gemini-interactions": {`{"event_type":"step.start","index":0,"step":{"type":"model_output"}}`,
+			`{"event_type":"step.delta","index":0,"delta":{"type":"text","text":"word "}}`, `{"event_type":"interaction.completed","interaction":{"status":"completed"}}`},
+	} {
+		stream := s.begin + "\n\n" + strings.Repeat(s.part+"\n\n", parts) + s.end
+		if format != "bedrock" {
+			stream = strings.ReplaceAll("\n\n"+stream, "\n\n{", "\n\ndata: {") + "\n\n"
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		message := messageOf(t, format, []byte(stream))
+		runtime.ReadMemStats(&after)
+		if n := strings.Count(message, "word "); n != parts {
+			t.Errorf("%s: the text has %d of %d words", format, n, parts)
+		}
+		if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 100 {
+			t.Errorf("%s: %d MiB were allocated for a stream of %d bytes", format, allocated, len(stream))
+		}
+	}
+}
+
 // A response has its message as it was written, numbers too large for a float included.
 func TestMessageOfResponse(t *testing.T) {
 	for _, tt := range []struct{ format, response, want string }{
 		{"openai", `{"choices":[{"message":{"role":"assistant","content":"x","n":12345678901234567890},"finish_reason":"stop"}]}`, `{"role":"assistant","content":"x","n":12345678901234567890}`},
 		{"openai", `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"a","arguments":"{}"}}]}`, `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"a","arguments":"{}"}}]}`},
 		{"openai", `[{"id":"c","type":"function","function":{"name":"a","arguments":"{}"}}]`, ""},
+		{"anthropic", `{"role":"assistant","stop_reason":"tool_use","content":[{"type":"tool_use","id":"c","name":"a","input":{"x":"\ud99c","n":1e2}}]}`,
+			`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"a","input":{"x":"�","n":1e2}}]}`},
 		{"anthropic", `{"id":"m","role":"assistant","stop_reason":"end_turn","content":[{"type":"text","text":"x"}]}`, `{"role":"assistant","content":[{"type":"text","text":"x"}]}`},
 		{"gemini", `{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]},"finishReason":"STOP"}]}`, `{"role":"model","parts":[{"text":"x"}]}`},
 		{"bedrock", `{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn"}`, `{"role":"assistant","content":[{"text":"x"}]}`},

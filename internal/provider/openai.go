@@ -263,11 +263,12 @@ type joinedInput struct {
 
 // MarshalJSON writes the call as decoding reads it.
 func (c *joinedCall) MarshalJSON() ([]byte, error) {
-	out := map[string]any{"id": c.id, "type": c.kind}
+	out := map[string]any{"id": c.id, "type": cmp.Or(c.kind, "function")}
 	if c.function != nil {
 		out["function"] = map[string]string{"name": c.function.name, "arguments": string(c.function.arguments.text())}
 	}
 	if c.custom != nil {
+		out["type"] = cmp.Or(c.kind, "custom")
 		out["custom"] = map[string]string{"name": c.custom.name, "input": string(c.custom.arguments.text())}
 	}
 	return jsonx.Marshal(out)

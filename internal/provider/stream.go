@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -110,6 +111,19 @@ func quoted(s string) json.RawMessage {
 // joinText adds the text of a part of a stream to a member of what is put together.
 func (o object) joinText(key string, part json.RawMessage) {
 	if isText(part) {
-		o[key] = quoted(o.text(key) + asText(part))
+		o[key] = joinTexts(o[key], part)
 	}
+}
+
+// joinTexts returns two JSON strings as one; the first may be missing. They are joined without being decoded, so that
+// a text in many parts costs no more than its length, and halves of a surrogate pair become one character. The memory
+// of each must end where it does, as for [jsonx.Members], and the first must not be used again.
+func joinTexts(whole, part json.RawMessage) json.RawMessage {
+	if !utf8.Valid(part) {
+		part = quoted(asText(part))
+	}
+	if !isText(whole) {
+		return part
+	}
+	return append(whole[:len(whole)-1], part[1:]...)
 }

@@ -77,6 +77,19 @@ func CheckSurrogates(data []byte) error {
 	}
 }
 
+// MendSurrogates returns valid JSON with U+FFFD in place of halves of surrogate pairs: APIs of models refuse a request
+// with one, and so every later request of the conversation.
+func MendSurrogates(data json.RawMessage) json.RawMessage {
+	if CheckSurrogates(data) == nil {
+		return data
+	}
+	v, err := jsonx.Parse(data, jsonx.Options{})
+	if err != nil {
+		return data
+	}
+	return v.AppendTo(nil)
+}
+
 // CheckJSON checks that data is one strict JSON value. It returns an error for
 // invalid UTF-8, duplicate keys, trailing data, nesting over [MaxDepth] and numbers
 // with too large exponents.

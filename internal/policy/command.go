@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -43,14 +44,12 @@ func (f *facts) readLine() {
 	})
 	writes := line.Writes
 	for _, in := range line.Inside {
-		if isFolder(absolutePath(dir, in.Folder)) {
+		if isFolder(absolutePath(dir, f.atHome(in.Folder))) {
 			writes = append(writes, path.Join(in.Folder, in.Name))
 		}
 	}
 	for _, w := range writes {
-		if !path.IsAbs(w) {
-			w = path.Join(f.subject.Directory, w)
-		}
+		w = f.written(w)
 		f.subject.Paths = append(f.subject.Paths, w)
 		if real := f.linked(w); real != "" {
 			f.subject.Paths = append(f.subject.Paths, real)
@@ -67,6 +66,19 @@ func (f *facts) readLine() {
 		f.parts = append(f.parts, m)
 		f.unsure = f.unsure || m.doubt != "" && m.banned == nil && !part.Refused && part.Catastrophic == ""
 	}
+}
+
+// atHome returns a name with the home folder in place of ~.
+func (f *facts) atHome(name string) string {
+	return filepath.ToSlash(expand.Home(name, f.policy.ShellHome))
+}
+
+// written returns a file that the line names, absolute or relative to the workspace.
+func (f *facts) written(name string) string {
+	if name = f.atHome(name); path.IsAbs(name) || filepath.IsAbs(name) {
+		return name
+	}
+	return path.Join(f.subject.Directory, name)
 }
 
 func isFolder(name string) bool {
@@ -126,12 +138,20 @@ func (f *facts) aboutPart(part *shell.Command) *matter {
 
 // unclearPath returns the doubt whether a part writes a file that a rule denies; "" if there is none.
 func (f *facts) unclearPath(s *shell.Command) string {
-	if s.Unclear == "" {
+	if s.Unclear == "" && len(s.Elsewhere) == 0 {
 		return ""
 	}
 	for _, r := range f.rules {
-		if r.Decision == Deny && r.Path != "" && f.ruleCommand(r, s) != shell.No && f.ruleNames(r) && f.ruleWhen(r) {
+		if r.Decision != Deny || r.Path == "" || f.ruleCommand(r, s) == shell.No || !f.ruleNames(r) || !f.ruleWhen(r) {
+			continue
+		}
+		if s.Unclear != "" {
 			return fmt.Sprintf("%s, and a rule denies %q", s.Unclear, r.Path)
+		}
+		for _, name := range s.Elsewhere {
+			if name = f.written(name); f.pathMatch(r, f.pathname(name)) {
+				return fmt.Sprintf("it writes %q if a cd before it fails or does not run, and a rule denies %q", name, r.Path)
+			}
 		}
 	}
 	return ""

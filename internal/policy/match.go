@@ -288,13 +288,13 @@ func (f *facts) pathMatch(r *Rule, p pathname) bool {
 // of the workspace resolved: a link must not lead what is allowed to another folder.
 func (f *facts) allowsPath(r *Rule, p pathname) bool {
 	w := f.where()
-	glob := absolutePath(quoteGlob(w.root), r.Path)
+	glob := absolutePath(QuoteGlob(w.root), r.Path)
 	ok, err := doublestar.Match(glob, p.absolute)
 	if !ok || err != nil || p.real == p.absolute {
 		return ok && err == nil
 	}
-	if rest, below := strings.CutPrefix(glob, quoteGlob(w.root)+"/"); below {
-		glob = quoteGlob(w.realRoot) + "/" + rest
+	if rest, below := strings.CutPrefix(glob, QuoteGlob(w.root)+"/"); below {
+		glob = QuoteGlob(w.realRoot) + "/" + rest
 	}
 	ok, err = doublestar.Match(glob, p.real)
 	return ok && err == nil

@@ -31,7 +31,7 @@ type places struct {
 func (w *places) globs(rule string) (out []string) {
 	add := func(glob string) { out = appendLower(out, glob) }
 	for _, base := range []string{w.root, w.workspace} {
-		glob := absolutePath(quoteGlob(base), rule)
+		glob := absolutePath(QuoteGlob(base), rule)
 		add(glob)
 		literal, rest := glob, ""
 		if i := strings.IndexAny(glob, globMeta); i >= 0 {
@@ -39,7 +39,7 @@ func (w *places) globs(rule string) (out []string) {
 			literal, rest = glob[:at], glob[at:]
 		}
 		if real := realPath(path.Clean(literal)); real != path.Clean(literal) {
-			add(path.Join(quoteGlob(real), rest))
+			add(path.Join(QuoteGlob(real), rest))
 		}
 	}
 	return out
@@ -84,8 +84,8 @@ func absolutePath(workspace, p string) string {
 // globMeta are the characters with a meaning in globs.
 const globMeta = `*?[]{}\`
 
-// quoteGlob returns a glob that matches exactly the text.
-func quoteGlob(text string) string {
+// QuoteGlob returns a glob that matches exactly the text.
+func QuoteGlob(text string) string {
 	if !strings.ContainsAny(text, globMeta) {
 		return text
 	}

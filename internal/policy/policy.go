@@ -76,6 +76,8 @@ type Policy struct {
 	// Root is the absolute path of the project root, which paths of rules are relative to;
 	// "" means Workspace. Those of rules that deny or ask are relative to Workspace as well.
 	Root string
+	// ShellHome is the home folder that a shell puts in place of ~; "" if it is not known.
+	ShellHome string
 	// TrustOrigins maps the name of each trusted server to the setting that trusts
 	// it.
 	TrustOrigins map[string]string

@@ -232,6 +232,26 @@ func TestShellWritesElsewhere(t *testing.T) {
 	}
 }
 
+// In a shell, ~ and $HOME are the home folder, which a rule on a path may name.
+func TestShellWritesInHome(t *testing.T) {
+	for line, want := range map[string]Decision{
+		"cd; echo x > secret/a":              Deny,
+		"cd ~ && cp /etc/hosts secret/a":     Deny,
+		"cd ~/secret && echo x > a":          Deny,
+		"cd $HOME; sort -o secret/a b":       Deny,
+		"cp b ~/secret/a":                    Deny,
+		"echo x > ~/secret/a":                Deny,
+		"cd ~/other && echo x > secret/a":    Allow,
+		"cd ~ && cd /w; echo x > /w/secret/": Allow,
+	} {
+		p := &Policy{Workspace: "/w", ShellHome: "/home/me", Rules: []Rule{
+			{Path: "/home/me/secret/**", Decision: Deny}, {Tool: "run_shell_command", Decision: Allow}}}
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
+			t.Errorf("%q: %s (%s), want %s", line, v.Decision, v.Reason, want)
+		}
+	}
+}
+
 // A line that may write a file which a rule denies is asked about, although a rule allows the line, and denied if nobody is
 // asked. Files that are named are denied.
 func TestWritesThatAreNotKnown(t *testing.T) {
@@ -243,6 +263,9 @@ func TestWritesThatAreNotKnown(t *testing.T) {
 		`echo a | xargs truncate -s0`: Ask, `find . -exec truncate -s0 {} \;`: Ask, `perl -i -pe s/a/b/ $f`: Ask,
 		`truncate -s0 secrets/x`: Deny, `install a secrets/x`: Deny, `install -t secrets a`: Deny, `sed -i s/a/b/ secrets/x`: Deny, `sed -i -e s/a/b/ secrets/x`: Deny,
 		`sed --in-place s/a/b/ secrets/x`: Deny, `dd if=a of=secrets/x`: Deny, `rm -r secrets/`: Deny, `shred secrets/x`: Deny, `cd secrets && truncate -s0 x`: Deny, `perl -i -pe s/a/b/ secrets/x`: Deny,
+		`cd x; echo x > secrets/x`: Ask, `cd x || :; cp a secrets/x`: Ask, `cd secrets; cd ..; echo x > x`: Ask,
+		`cd - && echo x > x`: Ask, `pushd x; popd; echo x > x`: Ask, `cd ~u && echo x > x`: Ask, `cd s* && echo x > x`: Ask,
+		`cd x && echo x > secrets/x`: Allow, `cd x; echo x > b`: Allow, `(cd x); echo x > b`: Allow,
 		`echo $d`: Allow, `cat $d/x`: Allow, `ls *`: Allow, `echo x > b`: Allow, `cp a b`: Allow, `cd $d && echo x > /w/b`: Allow, `sed s/a/b/ $f`: Allow, `perl -e 1 $f`: Allow, `truncate -s0 b`: Allow,
 		`echo x > /dev/null`: Allow, `dd if="$d"`: Allow, `tee`: Allow, `sed -i s/secrets/b/ a`: Allow,
 	} {

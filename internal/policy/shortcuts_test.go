@@ -28,7 +28,7 @@ func assemble(choice []byte) string {
 
 // matchWithoutLiterals is a straightforward version of pathMatch, for comparison.
 func matchWithoutLiterals(workspace string, r *Rule, p pathname) bool {
-	glob := absolutePath(quoteGlob(workspace), r.Path)
+	glob := absolutePath(QuoteGlob(workspace), r.Path)
 	if r.isNarrow() {
 		ok, err := doublestar.Match(glob, p.absolute)
 		return ok && err == nil && p.certain

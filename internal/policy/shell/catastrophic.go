@@ -17,6 +17,7 @@ import (
 type location struct {
 	dir   string // the folder that cd changed to; "" if there was no cd or its target is unknown
 	start string // the folder in which the line starts; "" if it is unknown or the target of a cd is
+	glob  bool   // dir has a pattern in it
 }
 
 // ruins returns the reason why a command would ruin the machine, or "" if it would
@@ -24,8 +25,8 @@ type location struct {
 // folder, a system folder or a home folder.
 func (l *location) ruins(name string, args []word) string {
 	switch name {
-	case "cd", "pushd":
-		l.cd(args)
+	case "cd", "pushd", "popd":
+		l.cd(name, args)
 	case "chmod", "chown", "chgrp", "chattr", "chcon", "setfacl", "rm":
 		letters := "R"
 		if name == "rm" {
@@ -52,18 +53,19 @@ func (l *location) ruins(name string, args []word) string {
 	return l.writesDisk(name, args)
 }
 
-// cd updates the location after a cd with these arguments.
-func (l *location) cd(args []word) {
+// cd updates the location after a cd with these arguments, or after a pushd or popd.
+func (l *location) cd(name string, args []word) {
 	to := operands(args)
+	isOld := func(w word) bool { return w.text == "-" } // where the cd before started
 	switch {
-	case len(to) == 0:
-		l.dir = "~"
-	case to[0].gap || to[0].text == "":
+	case len(to) == 0 && name == "cd" && !slices.ContainsFunc(args, isOld):
+		l.dir, l.glob = "~", false
+	case len(to) == 0 || name == "popd" || to[0].gap || to[0].text == "" || name == "pushd" && to[0].text[0] == '+':
 		*l = location{}
 	case path.IsAbs(to[0].text) || to[0].text[0] == '~':
-		l.dir = to[0].text
+		l.dir, l.glob = to[0].text, to[0].glob
 	case l.dir != "" || l.start != "":
-		l.dir = path.Join(cmp.Or(l.dir, l.start), to[0].text)
+		l.dir, l.glob = path.Join(cmp.Or(l.dir, l.start), to[0].text), l.glob || to[0].glob
 	}
 }
 

@@ -41,6 +41,9 @@ type Command struct {
 	// Unclear is the reason why the part may write files that are not in [Line.Writes]; "" if it
 	// writes none, as far as its words say.
 	Unclear string
+	// Elsewhere are the files that the part writes instead of those in [Line.Writes] if a cd before
+	// it fails or does not run.
+	Elsewhere []string
 	// Passes is set if the part has no effect besides the other parts: a wrapper such as timeout
 	// whose command is a part of its own, or a variable that no program acts on. It needs no
 	// rule that allows it.
@@ -62,5 +65,5 @@ type Command struct {
 func (c Command) equal(o Command) bool {
 	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) &&
 		c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Passes == o.Passes &&
-		c.Unclear == o.Unclear && c.Catastrophic == o.Catastrophic
+		c.Unclear == o.Unclear && slices.Equal(c.Elsewhere, o.Elsewhere) && c.Catastrophic == o.Catastrophic
 }

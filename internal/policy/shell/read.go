@@ -61,10 +61,10 @@ func (a *analysis) script(shell, line string) {
 	case "", Bash:
 		a.reading(Bash, syntax.LangBash, line)
 	case POSIX: // sh may be dash, busybox or bash, so read it in both grammars
-		first, start := len(a.commands), a.location
+		first, start, others := len(a.commands), a.location, a.detours.clone()
 		a.reading(POSIX, syntax.LangPOSIX, line)
 		second := len(a.commands)
-		a.location = start
+		a.location, a.detours = start, others
 		a.reading(POSIX, syntax.LangBash, line)
 		if slices.EqualFunc(a.commands[first:second], a.commands[second:], Command.equal) {
 			a.commands = a.commands[:second]
@@ -172,8 +172,9 @@ func (a *analysis) foreign(shell, line string) {
 // has no effect outside.
 func (a *analysis) walk(root syntax.Node) {
 	type entered struct {
-		node  syntax.Node
-		where location
+		node   syntax.Node
+		where  location
+		others detours
 	}
 	var path []entered
 	syntax.Walk(root, func(n syntax.Node) bool {
@@ -181,18 +182,42 @@ func (a *analysis) walk(root syntax.Node) {
 			return false
 		}
 		if n != nil {
-			path = append(path, entered{n, a.location})
+			path = append(path, entered{n, a.location, a.detours.clone()})
 			a.node(n)
 			return true
 		}
 		last := path[len(path)-1]
 		path = path[:len(path)-1]
-		switch last.node.(type) {
+		switch n := last.node.(type) {
 		case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
-			a.location = last.where
+			a.location, a.detours = last.where, last.others
+		case *syntax.Stmt:
+			before := len(last.others.failed)
+			above := func(i int) syntax.Node { return path[len(path)-i].node }
+			if len(a.failed) > before && !onlyIf(n, len(path), above) {
+				a.settle(before, a.location)
+			}
 		}
 		return true
 	})
+}
+
+// onlyIf reports whether what follows a statement runs only if it succeeds. above returns the nodes that
+// have it, up to depth: 1 is the innermost.
+func onlyIf(s *syntax.Stmt, depth int, above func(int) syntax.Node) bool {
+	for i := 1; i < depth && !s.Negated && !s.Background; i += 2 {
+		list, ok := above(i).(*syntax.BinaryCmd)
+		if !ok || list.Op != syntax.AndStmt {
+			return false
+		}
+		if list.X == s {
+			return true
+		}
+		if s, ok = above(i + 1).(*syntax.Stmt); !ok {
+			return false
+		}
+	}
+	return false
 }
 
 // maxRounds is the number of times that the bodies of loops are analyzed for single values.
@@ -346,7 +371,10 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		words, a.location = short, where
 	}
 	name := programName(words[0].text)
-	c.Catastrophic = a.ruins(name, words[1:])
+	at := a.location
+	if c.Catastrophic = a.ruins(name, words[1:]); a.location != at {
+		a.detours.cd(name, words[1:], at)
+	}
 	run := runsOf(a.shell, name, words, stdin)
 	c.Doubt = cmp.Or(c.Doubt, run.doubt)
 	if name == "read" && slices.ContainsFunc(words, func(w word) bool { return a.fixed[w.text] != "" }) {
@@ -361,6 +389,12 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	run.changes(name, words[1:])
 	if run.unclear || slices.ContainsFunc(run.writes, a.isUnplaced) {
 		c.Unclear = "what " + name + " writes is not known before it runs"
+	}
+	for _, name := range run.writes {
+		c.Elsewhere = a.elsewhere(c.Elsewhere, name)
+	}
+	for _, f := range run.inside {
+		c.Elsewhere = a.elsewhere(c.Elsewhere, path.Join(f.Folder, f.Name))
 	}
 	a.addCommand(c)
 	for _, name := range run.writes {
@@ -413,7 +447,7 @@ func (a *analysis) enter(words []word) (short []word, where location) {
 	if t == nil || !t.isNamed(words[0].text) || !slices.Contains(strings.Split(t.attrs["into"], ","), words[1].text) {
 		return words, where
 	}
-	if where.cd(words[2:3]); !path.IsAbs(where.dir) || !a.isOfProject(t.path, where.dir) {
+	if where.cd("cd", words[2:3]); !path.IsAbs(where.dir) || !a.isOfProject(t.path, where.dir) {
 		return words, a.location
 	}
 	return append(words[:1:1], words[3:]...), where

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -124,6 +125,52 @@ func TestWrittenFiles(t *testing.T) {
 	} {
 		if got := Read(Bash, line, "/w").Writes; !slices.Equal(got, want) {
 			t.Errorf("%q writes %q, want %q", line, got, want)
+		}
+	}
+}
+
+// After a cd that may fail or not run, a part may write where the line was before.
+func TestFilesWrittenElsewhere(t *testing.T) {
+	for line, want := range map[string][]string{
+		"echo >a":                               nil,
+		"cd sub && echo >a":                     nil,
+		"cd sub && ls && echo >a":               nil,
+		"cd sub && { ls; echo >a; }":            nil,
+		"cd sub && for f in *; do cp x a; done": nil,
+		"cd sub && (ls; echo >a)":               nil,
+		"cd sub && cd deeper && echo >a":        nil,
+		"cd sub; echo >/tmp/a":                  nil,
+		"cd sub; echo >~/a":                     nil,
+		"(cd sub); echo >a":                     nil,
+		"x=$(cd sub; pwd); echo >a":             nil,
+		"cd sub; echo >a":                       {"a"},
+		"cd sub\necho >a":                       {"a"},
+		"! cd sub && echo >a":                   {"a"},
+		"cd sub || echo >a":                     {"a"},
+		"cd sub & echo >a":                      {"a"},
+		"cd sub | ls; echo >a":                  {"a"},
+		"ls && cd sub; echo >a":                 {"a"},
+		"if cd sub; then echo >a; fi":           {"a"},
+		"sh -c 'cd sub'; echo >a":               {"a"},
+		"cd sub && ls; echo >a":                 {"a"},
+		"cd sub; cp x a":                        {"a", "a/x"},
+		"cd sub; cd deeper; echo >a":            {"a", "/w/deeper/a", "/w/sub/a"},
+		"cd sub; cd deeper && echo >a":          {"/w/deeper/a"},
+		"cd /tmp; cd deeper; cd ..; echo >a":    {"a", "/a", "/tmp/deeper/a", "/w/a", "/w/deeper/a"},
+	} {
+		commands := Read(Bash, strings.ReplaceAll(line, "\\n", "\n"), "/w").Commands
+		if got := commands[len(commands)-1].Elsewhere; !slices.Equal(got, want) {
+			t.Errorf("%q writes elsewhere %q, want %q", line, got, want)
+		}
+	}
+	for line, unclear := range map[string]bool{
+		"cd -; echo >a": true, "pushd; echo >a": true, "pushd +1; echo >a": true, "cd a; popd; echo >a": true,
+		"cd ~x; echo >a": true, "cd s*; echo >a": true, "cd ~; echo >a": false, "cd; echo >a": false,
+		"pushd a; echo >a": false, "cd s*; cd /tmp; echo >a": false, strings.Repeat("cd a; ", 40) + "echo >a": true,
+	} {
+		commands := Read(Bash, line, "/w").Commands
+		if got := commands[len(commands)-1].Unclear != ""; got != unclear {
+			t.Errorf("%q: what it writes is not known: %t", line, got)
 		}
 	}
 }

@@ -40,14 +40,18 @@ func (a *analysis) redirected(text string, op syntax.RedirOperator, target word)
 	if !target.isFile() || a.isUnplaced(target.text) {
 		c.Unclear = "the file that it writes to is not known before the line runs"
 	}
+	c.Elsewhere = a.elsewhere(nil, target.text)
 	a.addCommand(c)
 }
 
 // isUnplaced reports whether a file is relative to a folder that is not known, to which a cd
 // has changed.
 func (a *analysis) isUnplaced(name string) bool {
-	return a.location != a.begin && a.dir == "" && !path.IsAbs(name)
+	return a.location != a.begin && !path.IsAbs(name) && (a.dir == "" || a.glob || a.tooMany || isOfOther(a.dir))
 }
+
+// isOfOther reports whether a path begins with the home folder of a user who is named.
+func isOfOther(name string) bool { return len(name) > 1 && name[0] == '~' && name[1] != '/' }
 
 // changes adds the files that well-known programs change although they have no harmless
 // arguments.

@@ -74,7 +74,7 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 				hasHome && err == nil && filepath.IsLocal(rel) && builtin.StartsPrograms(rel)
 		},
 		Credentials: s.credentials, Workspace: set.Workspace, Root: set.ProjectRoot, TrustOrigins: trusted,
-		Means: s.programs.Confiner.Means, Approvals: approvals,
+		ShellHome: homeOf(s.programs.ToolEnv()), Means: s.programs.Confiner.Means, Approvals: approvals,
 	}, nil
 }
 
@@ -102,13 +102,18 @@ func (s *policies) decide(p *policy.Policy, reg *registry.Registry,
 	return next.decide(changed, reg, verdict)
 }
 
+// homeOf returns the home folder in an environment; "" if it has none.
+func homeOf(environ []string) string {
+	env := expand.NewEnviron(environ)
+	return cmp.Or(env.Get("HOME"), env.Get("USERPROFILE"))
+}
+
 // homeWithin returns the path of the user's home folder relative to a workspace that is or holds it.
 func homeWithin(workspace string, environ []string) (rel string, ok bool) {
 	if real, err := filepath.EvalSymlinks(workspace); err == nil {
 		workspace = real
 	}
-	env := expand.NewEnviron(environ)
-	home := cmp.Or(env.Get("HOME"), env.Get("USERPROFILE"))
+	home := homeOf(environ)
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
 	}

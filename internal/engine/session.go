@@ -28,6 +28,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine/rules"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/overrides"
@@ -191,7 +192,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		}
 	})
 
-	rules, err := rules.Compile(set, deps.Evaluator)
+	rules, err := rules.Compile(set, expand.NewEnviron(deps.Environ).Lookup, deps.Evaluator)
 	if err != nil {
 		return nil, err
 	}

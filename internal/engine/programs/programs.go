@@ -51,7 +51,7 @@ func New(ctx context.Context, given Set, still bool, seen func(value string)) *S
 	p := &given
 	p.Expander = values.NewExpander(p.Settings.ProjectRoot, p.Environ)
 	p.Confiner = confine.New(confine.Options{Settings: p.Settings,
-		Environ: p.Environ, Env: p.programEnv, Expand: p.Expander.Expand,
+		Environ: p.Environ, Env: p.ToolEnv, Expand: p.Expander.Expand,
 		Hide: p.privateFolders, Closed: p.Folders.SocketFolders, Protect: p.guardedPaths, Neutral: p.Folders.Neutral,
 		Logs: p.Folders.Sandbox, Warn: p.Warn, Log: p.Log})
 	p.Expander.Environ = append(slices.Clone(p.Expander.Environ), p.Bytecode())
@@ -78,9 +78,9 @@ func New(ctx context.Context, given Set, still bool, seen func(value string)) *S
 	return p
 }
 
-// programEnv returns the environment of commands, or that of the process as long as the
+// ToolEnv returns the environment of commands, or that of the process as long as the
 // former is unknown.
-func (p *Set) programEnv() []string {
+func (p *Set) ToolEnv() []string {
 	if p.Env == nil {
 		return p.Expander.Environ
 	}

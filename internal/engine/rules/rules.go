@@ -8,10 +8,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -33,14 +35,14 @@ type Rules struct {
 
 // Compile compiles the rules in their order: exclusions deny before anything
 // allows; then the rules of the settings, then allowedTools. The error is a
-// *document.Error with all mistakes. evaluator evaluates the conditions of projects;
-// see [jq.Expression.Isolated].
-func Compile(set *settings.Settings, evaluator []string) (*Rules, error) {
+// *document.Error with all mistakes. lookup finds the variables in paths. evaluator evaluates the
+// conditions of projects; see [jq.Expression.Isolated].
+func Compile(set *settings.Settings, lookup expand.Lookup, evaluator []string) (*Rules, error) {
 	var problems []document.Problem
 	out := entryRules(nil, set.ExcludeTools, policy.Deny, &problems)
 	names := builtin.Canonical()
 	for _, r := range set.Rules {
-		rule, err := compileRule(r, names)
+		rule, err := compileRule(r, lookup, names)
 		if err != nil {
 			problems = append(problems, r.Origin.Problem(err.Error(), ""))
 		}
@@ -98,7 +100,23 @@ func entryRules(out []policy.Rule, list settings.List,
 	return out
 }
 
-func compileRule(r settings.Rule, canonical func(string) string) (policy.Rule, error) {
+// expandPath replaces ~ and variables in the path of a rule. What they contain is no glob.
+func expandPath(glob string, lookup expand.Lookup) (string, error) {
+	quoted := func(name string) (string, bool) {
+		value, err := lookup.Value(name)
+		if filepath.Separator == '/' { // elsewhere, a path in a rule cannot be quoted
+			value = policy.QuoteGlob(value)
+		}
+		return value, err == nil
+	}
+	out, err := expand.Word(glob, quoted)
+	if err != nil {
+		return "", fmt.Errorf("path %q: %w; $$ is a dollar sign", glob, err)
+	}
+	return out, nil
+}
+
+func compileRule(r settings.Rule, lookup expand.Lookup, canonical func(string) string) (policy.Rule, error) {
 	rule := policy.Rule{
 		Tool: registry.NameIn(r.Tool), Source: r.Source, Server: r.Server, Category: r.Category,
 		Annotations: r.Annotations, Command: r.Command, Path: r.Path, Client: r.Client, Group: r.Group,
@@ -107,6 +125,9 @@ func compileRule(r settings.Rule, canonical func(string) string) (policy.Rule, e
 	}
 	var err error
 	if rule.Decision, err = policy.ParseDecision(r.Decision); err != nil {
+		return rule, err
+	}
+	if rule.Path, err = expandPath(r.Path, lookup); err != nil {
 		return rule, err
 	}
 	if r.When != "" {

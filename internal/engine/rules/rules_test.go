@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -50,7 +52,7 @@ excludeTools: [web_fetch]
 policy:
   rules: [{tool: grep, decision: deny}]
 `)
-	compiled, err := Compile(set, nil)
+	compiled, err := Compile(set, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ policy:
 allowedTools:
   - x)
 `, "")
-	_, err := Compile(set, nil)
+	_, err := Compile(set, nil, nil)
 	if err == nil {
 		t.Fatal("the rules are compiled")
 	}
@@ -116,7 +118,7 @@ func TestExamplesOfRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := "excludeTools: [web_fetch]\nallowedTools: [glob]\npolicy: {rules: [{" + tt.rule + "}]}"
-			compiled, err := Compile(load(t, given, ""), nil)
+			compiled, err := Compile(load(t, given, ""), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,5 +130,23 @@ func TestExamplesOfRules(t *testing.T) {
 				t.Errorf("%v, want %q", err, tt.wrong)
 			}
 		})
+	}
+}
+
+// What a variable contains is no glob, and ~ is the home folder at the beginning alone.
+func TestPathsOfRules(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the home folder is that of USERPROFILE, and a path cannot be quoted")
+	}
+	environ := expand.NewEnviron([]string{"HOME=/home/[me]", "D=a*b", "EMPTY="})
+	for path, want := range map[string]string{
+		"~/x/**": `/home/\[me\]/x/**`, "~": `/home/\[me\]`, "$HOME/*": `/home/\[me\]/*`, "${D}/*": `a\*b/*`, "${EMPTY:-x}": "x",
+		"x/~/y": "x/~/y", "~you/x": "~you/x", "a$$b": "a$b", "src/**": "src/**",
+	} {
+		set := load(t, "policy: {rules: [{path: '"+path+"', decision: deny}]}", "")
+		compiled, err := Compile(set, environ.Lookup, nil)
+		if err != nil || compiled.All[0].Path != want {
+			t.Errorf("%s: %v, %v, want %s", path, compiled, err, want)
+		}
 	}
 }

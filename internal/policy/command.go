@@ -55,6 +55,12 @@ func (f *facts) readLine() {
 			f.subject.Paths = append(f.subject.Paths, real)
 		}
 	}
+	for i := range line.Commands {
+		f.unplaced = f.unplaced || line.Commands[i].Unplaced
+		for _, name := range line.Commands[i].Elsewhere {
+			f.perhaps = append(f.perhaps, f.written(name))
+		}
+	}
 	// A line of parts that need no rule is decided by the rules on all commands.
 	alone := !slices.ContainsFunc(line.Commands, func(c shell.Command) bool { return !c.Passes })
 	for i := range line.Commands {

@@ -30,6 +30,8 @@ type facts struct {
 	bears    *registry.Namesake // see [registry.Definition.Bears]; nil if the tool has a name of its own
 	means    Means              // to confine the program that the call starts
 	subject  registry.Subject   // what the call touches, with the files that its command line writes
+	perhaps  []string           // files that it writes if a cd in it fails
+	unplaced bool               // it writes files in a folder that is not known
 	parts    []*matter          // of the command line
 	unread   bool               // the command line could not be parsed
 	unsure   bool               // a ban or a rule may apply to a part

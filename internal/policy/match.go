@@ -158,7 +158,9 @@ func (f *facts) rulePaths(r *Rule) bool {
 		return out
 	})
 	if r.isNarrow() {
-		return len(paths) > 0 && !slices.ContainsFunc(paths, func(p pathname) bool { return !f.pathMatch(r, p) })
+		return len(paths) > 0 && !f.unplaced &&
+			!slices.ContainsFunc(paths, func(p pathname) bool { return !f.pathMatch(r, p) }) &&
+			!slices.ContainsFunc(f.perhaps, func(p string) bool { return !f.pathMatch(r, f.pathname(p)) })
 	}
 	return slices.ContainsFunc(paths, func(p pathname) bool { return f.pathMatch(r, p) })
 }

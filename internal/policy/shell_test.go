@@ -252,6 +252,28 @@ func TestShellWritesInHome(t *testing.T) {
 	}
 }
 
+// A rule that allows a path holds only if the line writes there whether a cd in it succeeds or not.
+func TestAllowedPathAfterCd(t *testing.T) {
+	p := &Policy{Workspace: "/w", Shell: "bash", Rules: []Rule{
+		{Command: "cp", Path: "build/**", Decision: Allow}, {Command: "ls", Decision: Allow}, {Command: "cd", Decision: Allow},
+		{Command: "popd", Decision: Allow}, {Command: "pushd", Decision: Allow}}}
+	for line, want := range map[string]Decision{
+		"cp a build/x":                   Allow,
+		"cd build && cp a x":             Allow,
+		"cd build && ls && cp a x":       Allow,
+		"(cd build && ls); cp a build/x": Allow,
+		"cd build; cp a x":               Ask,
+		"cp a build/x; cd sub; cp a y":   Ask,
+		"cd sub; cp a ../build/x":        Ask,
+		"cd -; cp a build/x":             Ask,
+		"pushd a; popd; cp a build/x":    Ask,
+	} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
+			t.Errorf("%q: %s (%s), want %s", line, v.Decision, v.Reason, want)
+		}
+	}
+}
+
 // A line that may write a file which a rule denies is asked about, although a rule allows the line, and denied if nobody is
 // asked. Files that are named are denied.
 func TestWritesThatAreNotKnown(t *testing.T) {

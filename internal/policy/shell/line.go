@@ -44,6 +44,8 @@ type Command struct {
 	// Elsewhere are the files that the part writes instead of those in [Line.Writes] if a cd before
 	// it fails or does not run.
 	Elsewhere []string
+	// Unplaced is set if the part writes files in a folder that is not known, because a cd led there.
+	Unplaced bool
 	// Passes is set if the part has no effect besides the other parts: a wrapper such as timeout
 	// whose command is a part of its own, or a variable that no program acts on. It needs no
 	// rule that allows it.
@@ -65,5 +67,6 @@ type Command struct {
 func (c Command) equal(o Command) bool {
 	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) &&
 		c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Passes == o.Passes &&
-		c.Unclear == o.Unclear && slices.Equal(c.Elsewhere, o.Elsewhere) && c.Catastrophic == o.Catastrophic
+		c.Unclear == o.Unclear && slices.Equal(c.Elsewhere, o.Elsewhere) && c.Unplaced == o.Unplaced &&
+		c.Catastrophic == o.Catastrophic
 }

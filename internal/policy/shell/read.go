@@ -387,7 +387,8 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		c.Doubt = c.Exact
 	}
 	run.changes(name, words[1:])
-	if run.unclear || slices.ContainsFunc(run.writes, a.isUnplaced) {
+	c.Unplaced = slices.ContainsFunc(run.writes, a.isUnplaced)
+	if run.unclear || c.Unplaced {
 		c.Unclear = "what " + name + " writes is not known before it runs"
 	}
 	for _, name := range run.writes {

@@ -170,8 +170,7 @@ func (r *Rule) fields() []string {
 	return out
 }
 
-// isLiteral reports whether the words can be a rule's command, which does not
-// support globs.
+// isLiteral reports whether the words can be a rule's command, in which nothing is a glob.
 func isLiteral(words string) bool {
 	return shell.IsPlain(words) && !strings.ContainsAny(words, "*?[{")
 }

@@ -1,13 +1,16 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 )
 
 // exporter converts rules to the format of another program. An entry is exact only
@@ -31,6 +34,9 @@ func ExportRules(ctx context.Context, program string, rules []Rule) (text string
 		confined := r.Decision == sandbox
 		if confined { // the result must not allow more
 			r.Decision = ask
+		}
+		if r.Decision != allow {
+			r.Command = shell.Beginning(r.Command)
 		}
 		decision := r.Decision
 		allowed = allowed || decision == allow
@@ -67,19 +73,30 @@ func exporters(ctx context.Context) map[string]exporter {
 			return []Rule{*rule}
 		}},
 		"codex": {
-			exact: codexEntries, wide: func(r Rule) []string { r.When = ""; return codexEntries(r) },
+			exact: codexEntries, wide: func(r Rule) []string { return codexEntries(widened(r)) },
 			join: codexText, read: func(_, entry string) []Rule {
 				got, _ := readCodexRules(ctx, []RuleFile{{Data: []byte(entry)}})
 				return got.Rules
 			},
 		},
 		"gemini": {order: true, exact: geminiEntries,
-			wide: func(r Rule) []string { r.When = ""; return geminiEntries(r) }, join: geminiText,
+			wide: func(r Rule) []string { return geminiEntries(widened(r)) }, join: geminiText,
 			read: func(_, entry string) []Rule {
 				got, _ := readGeminiRules([]RuleFile{{Data: []byte(entry)}})
 				return got.Rules
 			}},
 	}
+}
+
+// widened returns a rule without its condition, and without the words of its command from the first that
+// has a wildcard on: the other programs compare words as they are.
+func widened(r Rule) Rule {
+	r.When = ""
+	words := strings.Fields(r.Command)
+	if i := slices.IndexFunc(words, func(w string) bool { return !isLiteral(w) }); i >= 0 {
+		r.Command = strings.Join(words[:i], " ")
+	}
+	return r
 }
 
 // entry returns the entry for a rule, or "" if there is none, and a note about it.
@@ -257,6 +274,9 @@ func geminiEntries(r Rule) []string {
 	add("mcpName", r.Server)
 	if r.Command == "" && r.Server+r.Tool+r.Source+r.Category+r.Path+r.When == "" && len(r.Annotations) == 0 {
 		r.Tool = "*"
+	}
+	if r.Server == "" {
+		r.Tool = cmp.Or(map[string]string{"edit": "replace", "grep": "search_file_content", "todo_write": "write_todos"}[r.Tool], r.Tool)
 	}
 	add("toolName", r.Tool)
 	add("decision", decision)

@@ -229,6 +229,35 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// The command of a rule may have wildcards, and other programs compare words as they are.
+func TestExportedCommands(t *testing.T) {
+	for command, want := range map[string][3]string{ // of Claude Code, Codex and Gemini CLI
+		"git push":    {"Bash(git push:*)", `pattern = ["git","push"]`, `commandPrefix = "git push"`},
+		"git push *":  {"Bash(git push:*)", `pattern = ["git","push"]`, `commandPrefix = "git push"`},
+		"git push:*":  {`"Bash"`, `pattern = ["git"]`, `commandPrefix = "git"`},
+		"git pus* -f": {`"Bash"`, `pattern = ["git"]`, `commandPrefix = "git"`},
+		"g* push":     {`"Bash"`, "", `"run_shell_command"`},
+	} {
+		for i, program := range []string{"claude", "codex", "gemini"} {
+			text, _ := ExportRules(t.Context(), program, []Rule{{Tool: shellTool, Command: command, Decision: deny}})
+			if !strings.Contains(text, want[i]) || strings.Contains(text, "pus*") || want[i] == "" && text != "" {
+				t.Errorf("%s: %s: %s", program, command, text)
+			}
+			text, _ = ExportRules(t.Context(), program, []Rule{{Tool: shellTool, Command: command, Decision: allow}})
+			if strings.ContainsAny(command, "*") && strings.Contains(text, "git") {
+				t.Errorf("%s: %s is allowed: %s", program, command, text)
+			}
+		}
+	}
+	for tool, want := range map[string]string{"edit": "replace", "grep": "search_file_content", "glob": "glob"} {
+		text, notes := ExportRules(t.Context(), "gemini", []Rule{{Tool: tool, Decision: deny}, {Server: "s", Tool: tool, Decision: ask}})
+		if !strings.Contains(text, "\ntoolName = \""+want+"\"\n") || !strings.Contains(text, "mcpName = \"s\"\ntoolName = \""+tool) ||
+			len(notes) > 0 {
+			t.Errorf("%s: %s, %q", tool, text, notes)
+		}
+	}
+}
+
 // A rule that a program cannot express is omitted if it allows, and becomes broader
 // otherwise.
 func TestExportNeverLoosens(t *testing.T) {

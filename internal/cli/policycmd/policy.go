@@ -3,6 +3,7 @@
 package policycmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/agents"
+	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -131,7 +133,7 @@ func result(ios *cli.IO, text string, doc any, notes []string) error {
 	return err
 }
 
-// rulesOf returns the rules of the settings in order of precedence.
+// rulesOf returns the rules of the settings in order of precedence. They name built-in tools by their own names.
 func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
 	var out []agents.Rule
 	entries := func(list settings.List, decision string) error {
@@ -153,7 +155,16 @@ func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
 			Resource: r.Resource, When: r.When, Decision: r.Decision, Reason: r.Reason,
 			From: r.Origin.String()})
 	}
-	return out, errors.Join(err, entries(set.AllowedTools, "allow"))
+	err = errors.Join(err, entries(set.AllowedTools, "allow"))
+	canonical := builtin.Canonical()
+	for i := range out {
+		name := canonical(out[i].Tool)
+		if out[i].Decision == "deny" || out[i].Decision == "ask" { // these ignore case
+			name = builtin.Named(out[i].Tool)
+		}
+		out[i].Tool = cmp.Or(name, out[i].Tool)
+	}
+	return out, err
 }
 
 func checkProgram(program string) error {

@@ -110,12 +110,9 @@ func (c *Command) Names(command string) Certainty {
 }
 
 func (c *Command) names(command string) Certainty {
-	want, ok := ruleWords(command)
+	want, ok := ruleWords(Beginning(command))
 	if !ok {
 		return Yes // fail closed: a malformed rule matches everything
-	}
-	for len(want) > 1 && strings.Trim(want[len(want)-1], "*") == "" {
-		want = want[:len(want)-1] // nothing needs to follow
 	}
 	unknown := No
 	if c.dynamic {
@@ -132,6 +129,22 @@ func (c *Command) names(command string) Certainty {
 		rest = Maybe
 	}
 	return max(unknown, rest)
+}
+
+// Beginning returns the command of a rule that denies or asks without a "*" at its end, where
+// nothing needs to follow.
+func Beginning(command string) string {
+	for {
+		command = strings.TrimRight(command, " ")
+		rest := strings.TrimRight(command, "*")
+		if rest == command || !strings.HasSuffix(rest, " ") || strings.HasSuffix(rest, `\ `) {
+			return command
+		}
+		if strings.Trim(rest, " *") == "" {
+			return "*"
+		}
+		command = rest
+	}
 }
 
 // firstWord returns the first word of a rule's command if the word is plain.

@@ -83,6 +83,7 @@ func TestCommandOfRule(t *testing.T) {
 		{"git push a/b", "git push **", false, Yes},
 		{"git pull", "git push *", false, No},
 		{"git", "git *", false, Yes},
+		{"git", "* *", false, Yes},
 		{"git push", "git push:*", false, Yes},
 		{"git -C x push -f", "git push:*", false, Yes},
 		{"git pull", "git push:*", false, No},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/cookiejar"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/text"
@@ -140,6 +142,10 @@ func (d *dialer) link(ctx context.Context, server settings.Server, sess *session
 		return nil, err
 	}
 	sess.http = h
+	if given := d.opts.Server; d.opts.Expand != nil &&
+		slices.ContainsFunc(given.Headers, func(p settings.Pair) bool { return secret.CanChange(p.Value) }) {
+		h.Reread(func(ctx context.Context) (settings.Server, error) { return d.opts.Expand(ctx, given) })
+	}
 	// An Authorization header in the settings decides how to log in.
 	if d.opts.Auth != nil && !h.HasAuthorization() {
 		param := ""

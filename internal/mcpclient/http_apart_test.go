@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // onCall handles calls of tools whose params contain a word, and passes on everything else.
@@ -390,5 +392,62 @@ func TestServerWithoutKnownTransport(t *testing.T) {
 	_, _, err := source(t, server).Discover(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "400 Bad Request: no API key") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestHeadersThatExpire checks that headers from a file or a command are read again when the server refuses them, and
+// that others are not.
+func TestHeadersThatExpire(t *testing.T) {
+	for _, tt := range []struct {
+		name, value, token, want string
+		reads                    int // after the connection
+	}{
+		{"a command with another token", "cmd:print-token", "Bearer new", "hi", 1},
+		{"a file with another token", "file:token", "Bearer new", "hi", 1},
+		{"a command with the same token", "cmd:print-token", "Bearer old", "401 Unauthorized", 1},
+		{"a command that fails", "cmd:print-token", "", "401 Unauthorized, and its credentials cannot be read again: not logged in", 1},
+		{"a variable", "Bearer ${TOKEN}", "Bearer new", "401 Unauthorized", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var mu sync.Mutex
+			good, token, reads := "Bearer old", "Bearer old", -1
+			web := serve(t, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					mu.Lock()
+					ok := r.Header.Get("Authorization") == good
+					mu.Unlock()
+					if !ok {
+						w.WriteHeader(http.StatusUnauthorized)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			})
+			server := httpServer(web.URL)
+			server.Headers = []settings.Pair{{Name: "Authorization", Value: tt.value}}
+			tools, _ := discovered(t, source(t, server, func(o *Options) {
+				o.Expand = func(_ context.Context, s settings.Server) (settings.Server, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if reads++; token == "" {
+						return s, errors.New("not logged in")
+					}
+					s.Headers = []settings.Pair{{Name: "Authorization", Value: token}}
+					return s, nil
+				}
+			}))
+			mu.Lock()
+			good, token = "Bearer new", tt.token
+			mu.Unlock()
+			r, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"hi"}`)})
+			if got := fmt.Sprint(r.Text(), err); !strings.Contains(got, tt.want) {
+				t.Errorf("got %s", got)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if reads != tt.reads {
+				t.Errorf("read %d times", reads)
+			}
+		})
 	}
 }

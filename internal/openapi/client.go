@@ -41,6 +41,7 @@ type client struct {
 	base      string       // address that the settings name for the API; "" means the document's servers
 	origin    string       // that gets credentials; "" means none
 	version   string
+	creds     *secret.Current[credentials]
 	transport *http.Transport
 	http      *http.Client
 	login     Authorizer // nil means none
@@ -77,6 +78,20 @@ func newClient(api settings.API, o *Options) (*client, error) {
 	if api.OAuth != nil && o.Auth != nil {
 		c.login = o.Auth(api)
 	}
+	c.creds = secret.NewCurrent(c.credentialsOf(api, o))
+	return c, nil
+}
+
+// credentials are what is added to each request.
+type credentials struct {
+	headers []settings.Pair
+	auth    []settings.Auth
+}
+
+// credentialsOf returns the credentials of an expanded API, and masks them from now on.
+func (c *client) credentialsOf(api settings.API, o *Options) credentials {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if o.Secrets != nil {
 		c.secrets = o.Secrets()
 	}
@@ -85,8 +100,17 @@ func newClient(api settings.API, o *Options) (*client, error) {
 			c.secrets = append(c.secrets, way.Basic.Username+":"+way.Basic.Password)
 		}
 	}
-	c.mask = secret.NewReplacer(c.secrets)
-	return c, nil
+	c.mask = secret.NewReplacer(slices.Concat(c.secrets, c.tokens))
+	return credentials{api.Headers, api.Auth}
+}
+
+// canChange reports whether the credentials of an API that is not expanded may change while a process runs.
+func canChange(api settings.API) bool {
+	return slices.ContainsFunc(api.Headers, func(h settings.Pair) bool { return secret.CanChange(h.Value) }) ||
+		slices.ContainsFunc(api.Auth, func(a settings.Auth) bool {
+			return secret.CanChange(a.Bearer) || a.APIKey != nil && secret.CanChange(a.APIKey.Value) ||
+				a.Basic != nil && (secret.CanChange(a.Basic.Username) || secret.CanChange(a.Basic.Password))
+		})
 }
 
 // useProxy sends requests through a proxy. The address that is reached through one cannot be
@@ -135,7 +159,10 @@ func (c *client) hide(text string) string {
 // hideIn masks the credentials in a body from the server, which has them with escapes if it
 // is JSON.
 func (c *client) hideIn(body []byte) []byte {
-	if len(c.secrets)+len(c.api.Auth) == 0 {
+	c.mu.Lock()
+	none := len(c.secrets)+len(c.api.Auth) == 0
+	c.mu.Unlock()
+	if none {
 		return body
 	}
 	body = []byte(c.hide(string(body)))
@@ -199,11 +226,14 @@ func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 		return c.transport.RoundTrip(r)
 	}
 	tracing.Inject(r.Context(), r.Header.Set)
-	c.authenticate(r)
-	if c.login == nil {
-		return c.transport.RoundTrip(r)
-	}
-	return c.authorized(r)
+	return c.creds.Send(r, func(r *http.Request, with credentials) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		with.authenticate(r)
+		if c.login == nil {
+			return c.transport.RoundTrip(r)
+		}
+		return c.authorized(r)
+	})
 }
 
 // isOwn reports whether a request is to the API's own origin and no redirect on the way to it
@@ -217,16 +247,16 @@ func (c *client) isOwn(r *http.Request) bool {
 	return false
 }
 
-// authenticate adds the headers and credentials of the settings.
-func (c *client) authenticate(r *http.Request) {
-	for _, h := range c.api.Headers {
+// authenticate adds the credentials to a request.
+func (c credentials) authenticate(r *http.Request) {
+	for _, h := range c.headers {
 		if strings.EqualFold(h.Name, "Host") {
 			r.Host = h.Value
 			continue
 		}
 		r.Header.Set(h.Name, h.Value)
 	}
-	for _, way := range c.api.Auth {
+	for _, way := range c.auth {
 		switch {
 		case way.Bearer != "":
 			r.Header.Set("Authorization", "Bearer "+way.Bearer)

@@ -342,6 +342,15 @@ func (s *Source) connect(ctx context.Context) (*client, error) {
 	if err != nil {
 		return nil, s.failure(nil, err)
 	}
+	if s.opts.Expand != nil && canChange(s.opts.API) {
+		c.creds.Reread(func(ctx context.Context) (credentials, error) {
+			api, err := s.opts.Expand(ctx, s.opts.API)
+			if err != nil {
+				return credentials{}, err
+			}
+			return c.credentialsOf(api, &s.opts), nil
+		})
+	}
 	s.client = c
 	return c, nil
 }

@@ -1,19 +1,25 @@
 package openapi
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/openapi/spec"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // memory remembers like the cache of a run.
@@ -133,5 +139,55 @@ func TestIdentity(t *testing.T) {
 	}
 	if a, b := of("api.json", "https://a.example", "GET", "/a", "https://x"), of("api.json", "https://a.example", "GET", "/a", "https://y"); a != b {
 		t.Errorf("the servers of the document count although there is baseUrl: %s, %s", a, b)
+	}
+}
+
+// Credentials from a file or a command are read again when the API refuses them.
+func TestCredentialsThatExpire(t *testing.T) {
+	for name, auth := range map[string]settings.Auth{
+		"bearer": {Bearer: "cmd:print-token"}, "basic": {Basic: &settings.Basic{Username: "me", Password: "file:password"}},
+		"key": {APIKey: &settings.APIKey{In: "query", Name: "key", Value: "cmd:print-token"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			good, token := "old", "old"
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/spec" {
+					_, _ = io.WriteString(w, `{"openapi":"3.0.0","info":{"title":"x","version":"1"},"paths":{"/it":{"post":{"operationId":"put","requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"a":{"type":"string"}}}}}},"responses":{}}}}}`)
+					return
+				}
+				_, password, _ := r.BasicAuth()
+				if !slices.Contains([]string{"Bearer " + good, good}, cmp.Or(password, r.Header.Get("Authorization"), r.URL.Query().Get("key"))) {
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				_, _ = io.Copy(w, r.Body)
+			}))
+			defer s.Close()
+			api := apiAt(s.URL+"/spec", s.URL)
+			api.Auth = []settings.Auth{auth}
+			source := New(Options{API: api, Limits: Limits{Document: 1 << 20, Result: 1 << 20, Schema: 1 << 20, Tools: 10},
+				Expand: func(_ context.Context, a settings.API) (settings.API, error) {
+					way := a.Auth[0]
+					switch {
+					case way.Bearer != "":
+						way.Bearer = token
+					case way.Basic != nil:
+						way.Basic = &settings.Basic{Username: "me", Password: token}
+					default:
+						way.APIKey = &settings.APIKey{In: "query", Name: "key", Value: token}
+					}
+					a.Auth = []settings.Auth{way}
+					return a, nil
+				}, Secrets: func() []string { return []string{token} }})
+			tools, _, err := source.Discover(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			good, token = "new-secret", "new-secret"
+			r, err := tools[0].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"a":"b new-secret"}`)})
+			if err != nil || r.IsError || !strings.Contains(r.Text(), `"b `) || strings.Contains(r.Text(), "new-secret") {
+				t.Errorf("%q, %v", r.Text(), err)
+			}
+		})
 	}
 }

@@ -42,7 +42,7 @@ func (h *HTTP) Authorize(a Authorizer, tokenParam string) { h.auth, h.tokenParam
 
 // HasAuthorization reports whether the settings contain an Authorization
 // header.
-func (h *HTTP) HasAuthorization() bool { return h.headers.Get("Authorization") != "" }
+func (h *HTTP) HasAuthorization() bool { return h.headers.Load().Get("Authorization") != "" }
 
 // maxSends limits how often a request is sent: with a proof that lacks the server's nonce,
 // with a token that has expired, and with a new one.
@@ -52,7 +52,7 @@ const maxSends = 3
 // led to another token or proof. r is ours and goes to the configured origin.
 func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
 	if h.auth == nil {
-		return h.base.RoundTrip(r)
+		return h.roundTrip(r)
 	}
 	for sends := 1; ; sends++ {
 		token, err := h.auth.Token(r.Context())
@@ -113,7 +113,7 @@ func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
 		h.sent = token
 		h.mu.Unlock()
 	}
-	return h.base.RoundTrip(r)
+	return h.roundTrip(r)
 }
 
 // withoutToken masks the token of a request in a text that may be shown.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
@@ -45,7 +47,7 @@ const (
 type HTTP struct {
 	endpoint string
 	origin   string // scheme://host:port
-	headers  http.Header
+	headers  *secret.Current[http.Header]
 	limit    *CurrentLimit // bytes of a body, or of one event of the stream of an answer
 	maxEvent int64         // bytes of one event of other streams
 	base     *http.Transport
@@ -72,22 +74,11 @@ func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64, jar http.Co
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("its URL is not an http or https address (%s)", s.Origin)
 	}
-	h := &HTTP{origin: webaddr.Origin(u), headers: http.Header{}, limit: limit, maxEvent: maxEvent}
-	for _, header := range s.Headers {
-		if !httpguts.ValidHeaderFieldName(header.Name) {
-			return nil, fmt.Errorf("%s: %q is not a valid HTTP header name", header.Origin, header.Name)
-		}
-		if !httpguts.ValidHeaderFieldValue(header.Value) {
-			return nil, fmt.Errorf("%s: the value of header %s contains a control character",
-				header.Origin, header.Name)
-		}
-		h.headers.Add(header.Name, header.Value)
+	headers, err := headersOf(s)
+	if err != nil {
+		return nil, err
 	}
-	if u.User != nil && !h.HasAuthorization() {
-		password, _ := u.User.Password()
-		r := http.Request{Header: h.headers}
-		r.SetBasicAuth(u.User.Username(), password)
-	}
+	h := &HTTP{origin: webaddr.Origin(u), headers: secret.NewCurrent(headers), limit: limit, maxEvent: maxEvent}
 	u.User, u.Fragment = nil, ""
 	h.endpoint = u.String()
 	h.base = &http.Transport{
@@ -100,6 +91,39 @@ func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64, jar http.Co
 	}
 	h.client = &http.Client{Transport: h, CheckRedirect: h.checkRedirect, Jar: jar}
 	return h, nil
+}
+
+// headersOf returns the headers of a server whose strings are expanded.
+func headersOf(s settings.Server) (http.Header, error) {
+	headers := http.Header{}
+	for _, header := range s.Headers {
+		if !httpguts.ValidHeaderFieldName(header.Name) {
+			return nil, fmt.Errorf("%s: %q is not a valid HTTP header name", header.Origin, header.Name)
+		}
+		if !httpguts.ValidHeaderFieldValue(header.Value) {
+			return nil, fmt.Errorf("%s: the value of header %s contains a control character",
+				header.Origin, header.Name)
+		}
+		headers.Add(header.Name, header.Value)
+	}
+	if u, err := url.Parse(cmp.Or(s.HTTPURL, s.URL)); err == nil && u.User != nil && headers.Get("Authorization") == "" {
+		password, _ := u.User.Password()
+		r := http.Request{Header: headers}
+		r.SetBasicAuth(u.User.Username(), password)
+	}
+	return headers, nil
+}
+
+// Reread makes requests whose headers the server refuses be sent again, with those of the server that expand returns
+// then, if they differ. Call it before the first request.
+func (h *HTTP) Reread(expand func(context.Context) (settings.Server, error)) {
+	h.headers.Reread(func(ctx context.Context) (http.Header, error) {
+		s, err := expand(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return headersOf(s)
+	})
 }
 
 // send implements [Link]: it sends a message in a request of its own, and receives the
@@ -340,16 +364,23 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there",
 			webaddr.Origin(r.URL))
 	}
-	r = r.Clone(r.Context())
-	cookies := append(h.headers["Cookie"], r.Header["Cookie"]...)
-	maps.Copy(r.Header, h.headers)
-	if host := h.headers.Get("Host"); host != "" {
-		r.Host = host
-	}
-	if len(cookies) > 0 {
-		r.Header["Cookie"] = []string{strings.Join(cookies, "; ")}
-	}
-	return h.sendAuthorized(r)
+	return h.sendAuthorized(r.Clone(r.Context()))
+}
+
+// roundTrip sends a request with the headers of the settings.
+func (h *HTTP) roundTrip(r *http.Request) (*http.Response, error) {
+	return h.headers.Send(r, func(r *http.Request, headers http.Header) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		cookies := append(slices.Clone(headers["Cookie"]), r.Header["Cookie"]...)
+		maps.Copy(r.Header, headers)
+		if host := headers.Get("Host"); host != "" {
+			r.Host = host
+		}
+		if len(cookies) > 0 {
+			r.Header["Cookie"] = []string{strings.Join(cookies, "; ")}
+		}
+		return h.base.RoundTrip(r)
+	})
 }
 
 func (h *HTTP) checkRedirect(r *http.Request, via []*http.Request) error {

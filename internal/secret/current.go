@@ -1,0 +1,83 @@
+package secret
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"sync"
+	"sync/atomic"
+)
+
+// Current has the credentials of requests to one server. Those that were read from files and commands are only good for
+// a time, which a process that serves others outlasts. It is safe for concurrent use.
+type Current[T any] struct {
+	value atomic.Pointer[T]
+	read  func(context.Context) (T, error)
+
+	reading sync.Mutex // one at a time
+}
+
+// NewCurrent returns credentials that do not change.
+func NewCurrent[T any](value T) *Current[T] {
+	c := &Current[T]{}
+	c.value.Store(&value)
+	return c
+}
+
+// Reread says how the credentials are read again. Call it before the first request.
+func (c *Current[T]) Reread(read func(context.Context) (T, error)) { c.read = read }
+
+// Load returns the credentials.
+func (c *Current[T]) Load() T { return *c.value.Load() }
+
+// Send sends a request with the credentials. If the server refuses them and there are others now, it sends the
+// request again with those.
+func (c *Current[T]) Send(r *http.Request, send func(*http.Request, T) (*http.Response, error)) (*http.Response, error) {
+	used := c.value.Load()
+	resp, err := send(r, *used)
+	isBodyGone := r.Body != nil && r.Body != http.NoBody && r.GetBody == nil
+	if err != nil || c.read == nil || isBodyGone ||
+		resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+		return resp, err
+	}
+	now, err := c.other(r.Context(), used)
+	if err == nil && now == used {
+		return resp, nil
+	}
+	const mostDrained = 4 << 10 // bytes, for the connection to be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, mostDrained))
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("it answers %s, and its credentials cannot be read again: %w", resp.Status, err)
+	}
+	r = r.Clone(r.Context())
+	if r.GetBody != nil {
+		if r.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return send(r, *now)
+}
+
+// other returns the credentials after those that were used, which it returns itself if there are no others.
+func (c *Current[T]) other(ctx context.Context, used *T) (*T, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if now := c.value.Load(); now != used { // another request was faster
+		return now, nil
+	}
+	now, err := c.read(ctx)
+	if err != nil || reflect.DeepEqual(now, *used) {
+		return used, err
+	}
+	c.value.Store(&now)
+	return &now, nil
+}
+
+// CanChange reports whether a value of the settings is a reference to what may change while a process runs.
+func CanChange(value string) bool {
+	kind, _ := Reference(value)
+	return kind == "file" || kind == "cmd"
+}

@@ -1,10 +1,14 @@
 package oauth
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -44,5 +48,50 @@ func TestAPILogins(t *testing.T) {
 	}
 	if again := program.Moved(t.Context()); again {
 		t.Error("an API named another authorization server")
+	}
+}
+
+// An assertion from a file or a command is read again when it is refused, because it is good for a time only.
+func TestSecretsThatExpire(t *testing.T) {
+	for name, tt := range map[string]struct {
+		now    string
+		failed error
+		want   string // of the error; "" means a token
+	}{
+		"another":  {now: "second"},
+		"the same": {now: "first", want: `it returned "invalid_grant"`},
+		"none":     {failed: errors.New("no such file"), want: `it returned "invalid_grant", and its secrets cannot be read again: no such file`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			good := "first"
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.FormValue("assertion") != good {
+					w.WriteHeader(http.StatusBadRequest)
+					_, _ = w.Write([]byte(`{"error":"invalid_grant"}`))
+					return
+				}
+				_, _ = w.Write([]byte(`{"access_token":"token-` + good + `","token_type":"Bearer","expires_in":60}`))
+			}))
+			defer s.Close()
+			o := settings.OAuth{Grant: settings.GrantJWTBearer, ClientID: "me", Issuer: s.URL, TokenURL: s.URL + "/token", Assertion: "first"}
+			c := New(settings.Server{Name: "test", URL: s.URL + "/mcp", OAuth: &o}, storeAt(t.TempDir()), nil)
+			reads := 0
+			c.Reread(func(context.Context) (*settings.OAuth, error) {
+				reads++
+				now := o
+				now.Assertion = tt.now
+				return &now, tt.failed
+			})
+			if again, err := c.Received(t.Context(), "", http.StatusUnauthorized, nil); err != nil || !again || reads != 0 {
+				t.Fatalf("the first token: %v, %v, read again %d times", again, err, reads)
+			}
+			good = "second"
+			c.now = func() time.Time { return time.Now().Add(time.Hour) }
+			token, err := c.Token(t.Context())
+			if tt.want == "" && (err != nil || token != "token-second") ||
+				tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tt.want)) {
+				t.Errorf("got %q, %v", token, err)
+			}
+		})
 	}
 }

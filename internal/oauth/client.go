@@ -28,11 +28,13 @@ type Client struct {
 	query  string // query of its URL, which may contain a secret
 	client string // client of serve whose login it is; "" means the person's
 	config settings.OAuth
+	reread func(context.Context) (*settings.OAuth, error) // see Reread; nil means that secrets do not change
 	store  *Store
 	now    func() time.Time
 	warn   func(error) // never nil
 
 	mu        sync.Mutex // one renewal at a time
+	secrets   secrets    // for tokens without a user
 	loaded    bool
 	record    *record   // nil means not logged in
 	followed  time.Time // when it was last compared with the stored one
@@ -49,6 +51,7 @@ func New(s settings.Server, store *Store, warn func(error)) *Client {
 	if s.OAuth != nil {
 		c.config = *s.OAuth
 	}
+	c.secrets = secretsOf(c.config)
 	endpoint := cmp.Or(s.HTTPURL, s.URL)
 	c.server, c.query = address(endpoint)
 	if c.warn == nil {
@@ -69,6 +72,10 @@ func ForAPI(a settings.API, store *Store, warn func(error)) *Client {
 	c.isAPI = true
 	return c
 }
+
+// Reread says how the settings are expanded again when the authorization server refuses a login without a user:
+// secrets from files and commands are good for a time only. Call it before anything else.
+func (c *Client) Reread(expand func(context.Context) (*settings.OAuth, error)) { c.reread = expand }
 
 // For makes the login that of a client of serve (oauth.per: client); "" is the person's. Call
 // it before anything else.

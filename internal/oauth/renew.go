@@ -112,6 +112,13 @@ func (c *Client) target(form url.Values, resource string) {
 	}
 }
 
+// secrets are those of the settings.
+type secrets struct{ client, privateKey, assertion, idToken string }
+
+func secretsOf(o settings.OAuth) secrets {
+	return secrets{o.ClientSecret, o.PrivateKey, o.Assertion, o.IDToken}
+}
+
 // credentials adds the secrets of the settings and the key of the login to an identity.
 func (c *Client) credentials(id identity, issuer, proofKey string) credentials {
 	who := credentials{identity: id, audience: issuer, proofKey: proofKey,
@@ -122,8 +129,25 @@ func (c *Client) credentials(id identity, issuer, proofKey string) credentials {
 	return who
 }
 
-// obtain gets a token without the user.
+// obtain gets a token without the user. If the secrets are refused, and there are others now, it tries those.
 func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*record, error) {
+	next, err := c.obtainWith(ctx, w, r, ch, c.secrets)
+	refused, isRefused := errors.AsType[*tokenError](err)
+	if !isRefused || refused.mayPass() || c.reread == nil {
+		return next, err
+	}
+	switch now, readErr := c.reread(ctx); {
+	case readErr != nil:
+		return nil, fmt.Errorf("%w, and its secrets cannot be read again: %w", err, readErr)
+	case now == nil || secretsOf(*now) == c.secrets:
+		return nil, err
+	default:
+		c.secrets = secretsOf(*now)
+	}
+	return c.obtainWith(ctx, w, r, ch, c.secrets)
+}
+
+func (c *Client) obtainWith(ctx context.Context, w *web, r *record, ch challenge, has secrets) (*record, error) {
 	if c.config.ClientID == "" {
 		return nil, fmt.Errorf("oauth.grant %s needs oauth.clientId", c.config.Grant)
 	}
@@ -152,13 +176,14 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 		return nil, err
 	}
 	who := c.credentials(next.Client, a.Issuer, next.ProofKey)
+	who.Secret, who.privateKey = has.client, has.privateKey
 	form := url.Values{"grant_type": {grantCredentials}}
 	c.target(form, a.resource)
 	if scopes := cleanScopes(c.config.Scopes); len(scopes) > 0 { // never those that the server names
 		form.Set("scope", strings.Join(scopes, " "))
 	}
 	if c.config.Grant == settings.GrantJWTBearer {
-		assertion, err := c.assertion(ctx, w, a, form.Get("scope"))
+		assertion, err := c.assertion(ctx, w, a, has, form.Get("scope"))
 		if err != nil {
 			return nil, err
 		}
@@ -177,12 +202,12 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 // assertion returns the assertion for the user or the workload: the one of the
 // settings, or one that their identity provider issues for an identity token
 // (MCP extension enterprise-managed authorization).
-func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope string) (string, error) {
+func (c *Client) assertion(ctx context.Context, w *web, a *authority, has secrets, scope string) (string, error) {
 	o := c.config
 	switch {
-	case o.Assertion != "":
-		return o.Assertion, nil
-	case o.IDToken == "" || o.IDPIssuer == "":
+	case has.assertion != "":
+		return has.assertion, nil
+	case has.idToken == "" || o.IDPIssuer == "":
 		return "", errors.New("oauth.grant jwt_bearer needs oauth.assertion, or oauth.idToken and oauth.idpIssuer")
 	}
 	var idp authority
@@ -195,7 +220,7 @@ func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope stri
 	}
 	got, err := oauthex.ExchangeToken(ctx, idp.TokenEndpoint, &oauthex.TokenExchangeRequest{
 		RequestedTokenType: oauthex.TokenTypeIDJAG, Audience: a.Issuer, Resource: a.resource,
-		Scope: strings.Fields(scope), SubjectToken: o.IDToken, SubjectTokenType: oauthex.TokenTypeIDToken,
+		Scope: strings.Fields(scope), SubjectToken: has.idToken, SubjectTokenType: oauthex.TokenTypeIDToken,
 	}, &oauthex.ClientCredentials{ClientID: id}, w.client)
 	if err != nil {
 		return "", fmt.Errorf("asking the identity provider %s for an assertion: %w",

@@ -75,9 +75,21 @@ func (l *Logins) clientOf(ctx context.Context, server settings.Server) string {
 
 // Client returns the login to an expanded server. It reads nothing until it is used.
 func (l *Logins) Client(server settings.Server) *oauth.Client {
-	return oauth.New(server, l.Store(), func(err error) {
+	c := oauth.New(server, l.Store(), func(err error) {
 		l.Programs.Warn(registry.Warning("login_unkept", registry.MCPPrefix+server.Name, err.Error(), ""))
 	})
+	if given := l.Programs.Settings.Server(server.Name); given != nil && canChange(given.OAuth) {
+		c.Reread(func(ctx context.Context) (*settings.OAuth, error) {
+			now, err := l.Programs.Expander.Server(ctx, *given)
+			return now.OAuth, err
+		})
+	}
+	return c
+}
+
+// canChange reports whether secrets of a setting oauth may change while a process runs.
+func canChange(o *settings.OAuth) bool {
+	return o != nil && slices.ContainsFunc([]string{o.ClientSecret, o.PrivateKey, o.Assertion, o.IDToken}, secret.CanChange)
 }
 
 // Remote returns a server of the settings that uses HTTP. The error is a
@@ -99,9 +111,16 @@ func (l *Logins) Remote(name string) (settings.Server, error) {
 
 // apiClient returns the login to an expanded API. It reads nothing until it is used.
 func (l *Logins) apiClient(api settings.API) *oauth.Client {
-	return oauth.ForAPI(api, l.Store(), func(err error) {
+	c := oauth.ForAPI(api, l.Store(), func(err error) {
 		l.Programs.Warn(registry.Warning("login_unkept", registry.APIPrefix+api.Name, err.Error(), ""))
 	})
+	if given := l.Programs.Settings.API(api.Name); given != nil && canChange(given.OAuth) {
+		c.Reread(func(ctx context.Context) (*settings.OAuth, error) {
+			now, err := l.Programs.Expander.API(ctx, *given)
+			return now.OAuth, err
+		})
+	}
+	return c
 }
 
 // To returns the login to the server or API with a name: that of a client of serve, or,

@@ -15,6 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/openapi/spec"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -339,15 +343,12 @@ func mediaOf(body []byte) string {
 	return kind
 }
 
-// decoded returns text in UTF-8.
+// decoded returns text in UTF-8. A byte order mark says more than the name of a charset.
 func decoded(body []byte, charset string) string {
-	switch strings.ToLower(charset) {
-	case "iso-8859-1", "latin1", "us-ascii":
-		out := make([]rune, len(body))
-		for i, c := range body {
-			out[i] = rune(c)
+	if enc, err := htmlindex.Get(charset); err == nil {
+		if out, _, err := transform.Bytes(unicode.BOMOverride(enc.NewDecoder()), body); err == nil {
+			return text.Valid(string(out))
 		}
-		return string(out)
 	}
 	return text.Valid(string(bytes.TrimPrefix(body, []byte("\ufeff"))))
 }

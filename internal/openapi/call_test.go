@@ -11,6 +11,26 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
+// Text is decoded as its type or its byte order mark says.
+func TestDecoded(t *testing.T) {
+	for _, c := range []struct{ charset, body, want string }{
+		{"", "\ufeffé", "é"},
+		{"UTF-8", "\xe9", "\ufffd"},
+		{"latin1", "caf\xe9", "café"},
+		{"iso-8859-1", "\x80", "€"}, // as browsers read it
+		{"Shift_JIS", "\x93\xfa\x96\x7b", "日本"},
+		{"gbk", "\xc4\xe3", "你"},
+		{"windows-1251", "\xc4\xe0", "Да"},
+		{"utf-16", "a\x00,\x00", "a,"},
+		{"utf-16", "\xfe\xff\x00a", "a"},
+		{"nothing", "é\xff", "é\ufffd"},
+	} {
+		if got := decoded([]byte(c.body), c.charset); got != c.want {
+			t.Errorf("%q in %q is %q, want %q", c.body, c.charset, got, c.want)
+		}
+	}
+}
+
 // BenchmarkCall measures a call of an operation beside the request that it sends.
 func BenchmarkCall(b *testing.B) {
 	const answer = `{"id":1,"number":7,"title":"It fails","state":"open","labels":[{"name":"bug"}]}`

@@ -411,6 +411,12 @@ func HasType(s *jsonx.Value, name string) bool {
 	return slices.ContainsFunc(typ.Items, func(t *jsonx.Value) bool { return t.IsText(name) })
 }
 
+// IsOfType reports whether the type keyword of s includes the type of a value. Any number may be an integer,
+// because 2.0 is one.
+func IsOfType(s, v *jsonx.Value) bool {
+	return HasType(s, TypeOf(v)) || v.Is(jsonx.Number) && (HasType(s, "number") || HasType(s, "integer"))
+}
+
 // TypeOf returns the type of a value as in the type keyword; a number is an
 // integer if it is written as one.
 func TypeOf(v *jsonx.Value) string {

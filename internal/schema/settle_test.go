@@ -63,6 +63,14 @@ func TestSettle(t *testing.T) {
 			{`{"type":["string","string"],"required":["a","a"]}`, `{"type":["string"],"required":["a"]}`},
 			{`{"description":["a"],"title":5,"examples":"x","deprecated":"yes","$ref":5}`, `{}`},
 		},
+		"values of another type": {
+			{`{"type":"string","enum":[1.10,true,"a",null,["b"]],"default":2,"const":false}`, `{"type":"string","enum":["1.10","true","a",null,["b"]],"default":"2","const":"false"}`},
+			{`{"type":"integer","enum":["1","2.5","x",3.0],"default":"1"}`, `{"type":"integer","enum":[1,"2.5","x",3.0],"default":1}`},
+			{`{"type":["number","boolean","null"],"enum":["1","2.5","true","null",null]}`, `{"type":["number","boolean","null"],"enum":[1,2.5,true,"null",null]}`},
+			{`{"type":["string","integer"],"enum":["1",2,true]}`, `{"type":["string","integer"],"enum":["1",2,"true"]}`},
+			{`{"type":"array","default":"[]","enum":["{}",1]}`, ""}, {`{"enum":["1",1],"default":"2"}`, ""},
+			{`{"type":"string","nullable":true,"enum":[1]}`, `{"type":["string","null"],"enum":["1",null]}`},
+		},
 		"older references": {
 			{`{` + draft4 + `,"properties":{"a":{"id":"#a","type":"string"},"b":{"$ref":"#a"}}}`, `{"properties":{"a":{"id":"#a","type":"string"},"b":{"$ref":"#/properties/a"}}}`},
 			{`{` + draft7 + `,"definitions":{"a":{}},"properties":{"b":{"$ref":"#/definitions/a","description":"d","minLength":5}}}`, `{"definitions":{"a":{}},"properties":{"b":{"$ref":"#/definitions/a","description":"d"}}}`},

@@ -29,6 +29,7 @@ func (t *settling) schema(n *jsonx.Value) *problem {
 	}
 	t.absent(n)
 	t.types(n)
+	t.values(n)
 	t.older(n)
 	t.required(n)
 	t.reference(n)
@@ -148,6 +149,45 @@ func (t *settling) typeWord(v *jsonx.Value) {
 	if name, ok := TypeOfWord(v.Text()); ok && name != v.Text() {
 		*v, t.changed = *jsonx.NewString(name), true
 	}
+}
+
+// values writes the values that n names as its type has them: text as a number or a boolean, or the other way
+// round. YAML without quotes is read as a number, and some generators write all values as text. As they are,
+// no value would be valid.
+func (t *settling) values(n *jsonx.Value) {
+	if n.Get("type") == nil {
+		return
+	}
+	for _, m := range n.Members {
+		switch {
+		case m.Name == "enum" && m.Value.Is(jsonx.Array):
+			for _, v := range m.Value.Items {
+				t.retype(n, v)
+			}
+		case m.Name == "const", m.Name == "default":
+			t.retype(n, m.Value)
+		}
+	}
+}
+
+// retype writes a value that n names as its type has it, if it is not of that type.
+func (t *settling) retype(n, v *jsonx.Value) {
+	switch {
+	case IsOfType(n, v):
+	case v.Is(jsonx.String):
+		meant, err := jsonx.Parse([]byte(v.Text()), jsonx.Options{})
+		if err == nil && isScalar(meant) &&
+			(HasType(n, TypeOf(meant)) || meant.Is(jsonx.Number) && HasType(n, "number")) {
+			*v, t.changed = *meant, true
+		}
+	case isScalar(v) && HasType(n, "string"):
+		*v, t.changed = *jsonx.NewString(v.Token), true
+	}
+}
+
+// isScalar reports whether v is a number or a boolean.
+func isScalar(v *jsonx.Value) bool {
+	return v.Is(jsonx.Number) || v.Is(jsonx.True) || v.Is(jsonx.False)
 }
 
 // removeRepeated removes repeated strings from a list.

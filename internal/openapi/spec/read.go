@@ -121,23 +121,13 @@ func (d *Document) compose() {
 }
 
 func versionOf(root node) int {
-	version := root.Value.Get("openapi")
-	switch text := version.Text() + root.Value.Get("swagger").Text(); {
+	switch text := root.get("openapi").Text() + root.get("swagger").Text(); {
 	case strings.HasPrefix(text, "3.0"):
 		return 30
-	case strings.HasPrefix(text, "3."):
+	case strings.HasPrefix(text, "3"): // also 3, which is what YAML has of 3.0 or 3.1 in some writers
 		return 31
-	case strings.HasPrefix(text, "2."):
+	case strings.HasPrefix(text, "2"):
 		return 20
-	}
-	if n := root.Value.Get("swagger"); n.Is(jsonx.Number) && strings.HasPrefix(n.Token, "2") { // unquoted in YAML
-		return 20
-	}
-	if version.Is(jsonx.Number) && strings.HasPrefix(version.Token, "3.0") {
-		return 30
-	}
-	if version.Is(jsonx.Number) && strings.HasPrefix(version.Token, "3") {
-		return 31
 	}
 	return 0
 }
@@ -355,7 +345,13 @@ func (r *reader) server(n, item node) (string, error) {
 		server := servers.item(0)
 		address := server.get("url").Text()
 		for _, v := range server.get("variables").members() {
-			address = strings.ReplaceAll(address, "{"+v.name()+"}", v.get("default").Text())
+			value := v.get("default")
+			if values := v.get("enum").items(); !value.exists() && len(values) > 0 {
+				value = values[0]
+			}
+			if value.exists() {
+				address = strings.ReplaceAll(address, "{"+v.name()+"}", value.Text())
+			}
 		}
 		return r.checkServer(server, address)
 	}

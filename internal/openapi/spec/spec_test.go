@@ -241,3 +241,30 @@ func TestNamesOfOperations(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// YAML without quotes has numbers and booleans where text is meant.
+func TestTextWithoutQuotes(t *testing.T) {
+	ops := operations(t, `
+openapi: 3.0
+info: {title: 5, version: 1.10}
+servers: [{url: "https://x.example:{port}", variables: {port: {default: 8443}}}]
+paths:
+  /e/{10}:
+    get:
+      operationId: 404
+      summary: 12
+      parameters:
+        - {name: 10, in: path, required: true, schema: {type: string, enum: [1.10, true]}}
+      responses: {200: {description: ok}}
+`, Options{Name: "x.yaml"})
+	x := ops["404"]
+	if x == nil || x.Problem != nil {
+		t.Fatalf("operations %v", ops)
+	}
+	if r, err := x.Request([]byte(`{"10":"1.10"}`), nil); err != nil || r.URL != "https://x.example:8443/e/1.10" {
+		t.Errorf("request %v, %v", r, err)
+	}
+	if x.Summary != "12" {
+		t.Errorf("summary %q", x.Summary)
+	}
+}

@@ -209,10 +209,7 @@ func (s *stricter) ofType(n *jsonx.Value) error {
 	if typ == nil || enum == nil {
 		return nil
 	}
-	kept := slices.DeleteFunc(slices.Clone(enum.Items), func(v *jsonx.Value) bool {
-		isNumber := v.Is(jsonx.Number) && (schema.HasType(n, "number") || schema.HasType(n, "integer"))
-		return !isNumber && !schema.HasType(n, schema.TypeOf(v))
-	})
+	kept := slices.DeleteFunc(slices.Clone(enum.Items), func(v *jsonx.Value) bool { return !schema.IsOfType(n, v) })
 	switch {
 	case len(kept) == 0:
 		return errors.New("an enum in it has no value of its type")

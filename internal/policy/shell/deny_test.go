@@ -35,6 +35,11 @@ func TestRuleAllowsRunner(t *testing.T) {
 		{"npx", "curl", "npx -p evil tsc --noEmit", policy.Ask},
 		{"pnpm build", "curl", "pnpm build", policy.Allow},
 		{"npx uv run id", "curl", "npx uv run id", policy.Allow},
+		{"go run", "rm", "go run .", policy.Allow},
+		{"go run", "rm", "go run -race .", policy.Allow},
+		{"go run . -f x", "rm", "go run . -f x", policy.Allow},
+		{"bun run", "rm", "bun run .", policy.Allow},
+		{"go run", "rm", "go run $x", policy.Ask},
 	} {
 		p := &policy.Policy{Rules: append(entries(t, policy.Deny, "run_shell_command("+tt.deny+")"), entries(t, policy.Allow, "run_shell_command("+tt.allow+")")...)}
 		if v := p.Decide(t.Context(), shellTool(tt.line), registry.Call{}); v.Decision != tt.want {

@@ -221,6 +221,9 @@ func (r *runs) runner(t *table, args []word, anywhere bool) {
 			r.commands[first+i] = packageCommand(c)
 		}
 	}
+	if (t.has("package") || t.has("lead")) && !t.has("vague") { // "go run ." names a folder, no builtin of a shell
+		r.commands = slices.DeleteFunc(r.commands, func(c []word) bool { return c[0].known && c[0].text == "." })
+	}
 	for _, a := range args[start:last] {
 		if t.has("vague") && strings.Contains(a.text, " ") { // it may be a command line
 			r.commands = append(r.commands, split(a))

@@ -1,12 +1,16 @@
 package toolsearch
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/kljensen/snowball/english"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxWord is the length in bytes at which a word is cut: longer ones are identifiers or
@@ -46,13 +50,14 @@ func kindOf(r rune) kind {
 	return separator
 }
 
-// eachWord calls f with each word of text as written: runs of letters and
+// eachWord calls f with each word of s as written: runs of letters and
 // digits, split where the case changes (readFile, HTMLPage). In scripts without
 // spaces between words, each character is a word.
-func eachWord(text string, f func(string)) {
+func eachWord(s string, f func(string)) {
+	s = text.Composed(s)
 	start, last := -1, separator // start of the word, -1 if none has begun
 	before := 0                  // start of the last letter
-	for i, r := range text {
+	for i, r := range s {
 		k := kindOf(r)
 		if start >= 0 {
 			from := i
@@ -60,7 +65,7 @@ func eachWord(text string, f func(string)) {
 				from = before // The last of several capitals begins the next word: HTML, Page.
 			}
 			if k == separator || k == single || k == upper && last == lower || from < i && from > start {
-				f(text[start:from])
+				f(s[start:from])
 				start = from
 			}
 		}
@@ -68,7 +73,7 @@ func eachWord(text string, f func(string)) {
 		case k == separator:
 			start = -1
 		case k == single:
-			f(text[i : i+utf8.RuneLen(r)])
+			f(s[i : i+utf8.RuneLen(r)])
 			start = -1
 		case start < 0:
 			start = i
@@ -76,22 +81,33 @@ func eachWord(text string, f func(string)) {
 		last, before = k, i
 	}
 	if start >= 0 {
-		f(text[start:])
+		f(s[start:])
 	}
 }
 
-// folded returns a word in lower case, cut to the maximum length.
+// folded returns a word in lower case and without accents, which many people do not type, cut to the maximum
+// length.
 func folded(word string) string {
 	if len(word) > maxWord {
 		word = strings.ToValidUTF8(word[:maxWord], "")
 	}
-	return strings.ToLower(word)
+	word = text.Folded(word)
+	if strings.IndexFunc(word, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return word
+	}
+	letters := strings.Map(func(r rune) rune {
+		if '\u0300' <= r && r <= '\u036f' { // accents apart from their letters
+			return -1
+		}
+		return r
+	}, norm.NFD.String(word))
+	return cmp.Or(text.Composed(letters), word)
 }
 
-// isUnspaced reports whether a letter belongs to a script without spaces
-// between words.
+// isUnspaced reports whether a letter belongs to a script without spaces between words, or
+// in which words are written together with what follows them.
 func isUnspaced(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 

@@ -118,7 +118,7 @@ func optionsOfShell(name string, args []word) runs {
 	if name == "set" && isStrictMode(args) {
 		return runs{passes: true}
 	}
-	harmless := "-- - pipefail errexit nounset xtrace errtrace functrace nullglob globstar dotglob failglob inherit_errexit lastpipe"
+	harmless := "-- - pipefail errexit nounset xtrace allexport verbose errtrace functrace nullglob globstar dotglob failglob inherit_errexit lastpipe"
 	for i, a := range args {
 		flags := strings.TrimLeft(a.text, "-+")
 		switch {
@@ -127,7 +127,7 @@ func optionsOfShell(name string, args []word) runs {
 		case a.text == "--" && name == "set":
 			return r
 		case has(harmless, a.text):
-		case name == "set" && flags != a.text && strings.Trim(flags, "eufxoETC") == "":
+		case name == "set" && flags != a.text && strings.Trim(flags, "eufxoETCav") == "":
 		case name == "shopt" && has("-s -u -q -p", a.text):
 		case name == "set" && flags == a.text && (i == 0 || !strings.HasSuffix(args[i-1].text, "o")):
 			return r // positional parameters

@@ -238,6 +238,7 @@ func TestLimitsOfCovers(t *testing.T) {
 // not to trust the reading, unlike parameters.
 func TestOptionsThatChangeReading(t *testing.T) {
 	for line, want := range map[string]bool{
+		"set -a; . ./.env; set +a": false, "set -o allexport": false, "set -v": false,
 		"set -eu": false, "set -o pipefail": false, "set -- posix x": false, "set a -o posix": false, "set -e a posix": false, "shopt -s nullglob": false,
 		"set -o posix": true, "set -k": true, "set -e -o posix": true, "set +o posix": true, "set \"$x\"": true, "shopt -s extglob": true, "shopt extglob": true, "shopt -e": true, "set -s": true, "set -q": true,
 	} {

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,7 +59,7 @@ type ResourceTemplate struct {
 // diagnostic. The error is a *ServerError.
 func (s *Source) Prompts(ctx context.Context) ([]Prompt, []registry.Diagnostic, error) {
 	list, diags, err := offered(ctx, s, "prompts", listPrompts, func(p *Prompt) bool {
-		p.Server = s.opts.Server.Name
+		p.Server, p.Icons, p.Meta = s.opts.Server.Name, registry.Icons(p.Icons), registry.Meta(p.Meta)
 		return p.Name != ""
 	})
 	s.status.update(func(i *Info) { i.Prompts = len(list) })
@@ -69,7 +70,8 @@ func (s *Source) Prompts(ctx context.Context) ([]Prompt, []registry.Diagnostic, 
 // like Prompts. A server without templates is not an error.
 func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate, []registry.Diagnostic, error) {
 	list, diags, err := offered(ctx, s, "resources", listResources, func(r *Resource) bool {
-		r.Server = s.opts.Server.Name
+		r.Server, r.Icons, r.Meta = s.opts.Server.Name, registry.Icons(r.Icons), registry.Meta(r.Meta)
+		r.Annotations = registry.ReadHints(r.Annotations)
 		return r.URI != ""
 	})
 	s.status.update(func(i *Info) { i.Resources = len(list) })
@@ -77,7 +79,8 @@ func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate,
 		return nil, nil, diags, err
 	}
 	templates, more, err := offered(ctx, s, "resources", listTemplates, func(t *ResourceTemplate) bool {
-		t.Server = s.opts.Server.Name
+		t.Server, t.Icons, t.Meta = s.opts.Server.Name, registry.Icons(t.Icons), registry.Meta(t.Meta)
+		t.Annotations = registry.ReadHints(t.Annotations)
 		return t.URITemplate != ""
 	})
 	return list, templates, append(diags, more...), err
@@ -111,7 +114,11 @@ func offered[T any](ctx context.Context, s *Source, what, key string,
 	out = make([]T, 0, len(items))
 	for i, raw := range items {
 		var item T
-		if err := json.Unmarshal(raw, &item); err != nil || jsonx.KindOf(raw) != jsonx.Object || !usable(&item) {
+		err := json.Unmarshal(raw, &item)
+		if _, isType := errors.AsType[*json.UnmarshalTypeError](err); isType {
+			err = nil // a member of another type is as good as missing
+		}
+		if err != nil || jsonx.KindOf(raw) != jsonx.Object || !usable(&item) {
 			diagnose("listing_malformed",
 				fmt.Sprintf("%s: item %d was left out: it is malformed or has no name", method, i+1),
 				"report this to the server's author")

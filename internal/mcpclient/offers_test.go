@@ -61,26 +61,27 @@ func TestServerWithoutOffers(t *testing.T) {
 	}
 }
 
-// TestMalformedOffers checks that each malformed item is left out by itself,
-// and that a malformed answer is an error that names the request.
+// TestMalformedOffers checks that each item without a name is left out by itself, that other members of another type
+// count as missing, and that a malformed answer is an error that names the request.
 func TestMalformedOffers(t *testing.T) {
 	hands := step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"prompts":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}}`}}
 	reply := func(method, result string) step {
 		return step{On: method, Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":` + result + `}`}}
 	}
 	s := source(t, scripted(t, refuseProbe, hands,
-		reply("prompts/list", `{"prompts":[{"name":"good"},{"name":5},{},null,[],{"name":"bad","arguments":{}}]}`),
-		reply("resources/list", `{"resources":[{"uri":"a:b","size":1.5},{"uri":"a:c"},{"name":"x"}]}`),
+		reply("prompts/list", `{"prompts":[{"name":"good"},{"name":5},{},null,[],{"name":"odd","arguments":{}}]}`),
+		reply("resources/list", `{"resources":[{"uri":"a:b","size":1.5,"name":"b"},{"uri":"a:c","annotations":[],"_meta":[],"icons":{}},{"name":"x"}]}`),
 		step{On: "resources/templates/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}}`}},
 		reply("resources/read", `{"contents":[{"uri":"a:c","blob":"!!"}]}`),
 		reply("prompts/get", `{"messages":"none"}`)))
 	prompts, diags, err := s.Prompts(t.Context())
-	if len(prompts) != 1 || prompts[0].Name != "good" || len(diags) != 5 || err != nil {
+	if len(prompts) != 2 || prompts[0].Name != "good" || prompts[1].Name != "odd" || len(diags) != 4 || err != nil {
 		t.Errorf("%v, %d diagnostics, %v", prompts, len(diags), err)
 	}
 	resources, templates, diags, err := s.Resources(t.Context())
-	if len(resources) != 1 || resources[0].URI != "a:c" || len(templates) != 0 || len(diags) != 2 || err != nil {
-		t.Errorf("%v, %v, %v, %v", resources, templates, diags, err)
+	want := []Resource{{Server: "test", URI: "a:b", Name: "b"}, {Server: "test", URI: "a:c"}}
+	if diff := cmp.Diff(want, resources); diff != "" || len(templates) != 0 || len(diags) != 1 || err != nil {
+		t.Errorf("%s, %v, %v, %v", diff, templates, diags, err)
 	}
 	if _, err := s.ReadResource(t.Context(), "a:c", nil); err == nil || !strings.Contains(err.Error(), "resources/read: content 1 is neither text nor base64") {
 		t.Errorf("read: %v", err)

@@ -43,9 +43,9 @@ func mcp() Format {
 			e.raw(`,"inputSchema":`)
 			e.value(t.schema)
 			e.writeFurther(t, "outputSchema", t.def.MCPOutputSchema(), e.outputSchema)
-			e.writeFurther(t, "annotations", t.def.Annotations, e.object)
+			e.writeFurther(t, "annotations", registry.ToolHints(t.def.Annotations), e.object)
 			e.writeFurther(t, "execution", t.def.MCP.Execution, e.object)
-			e.writeFurther(t, "icons", t.def.MCP.Icons, e.array)
+			e.writeFurther(t, "icons", registry.Icons(t.def.MCP.Icons), e.array)
 			e.writeFurther(t, "_meta", t.def.MCP.Meta, e.object)
 			e.raw("}")
 		},

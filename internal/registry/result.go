@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 		Resource    *Contents       `json:"resource,omitempty"`
 		Annotations json.RawMessage `json:"annotations,omitempty"`
 		Meta        json.RawMessage `json:"_meta,omitempty"`
-	}{Type: c.Type, Annotations: c.Annotations, Meta: c.Meta}
+	}{Type: c.Type, Annotations: ReadHints(c.Annotations), Meta: Meta(c.Meta)}
 	switch c.Type {
 	case ContentText:
 		out.Text = &c.Text
@@ -91,7 +92,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	case ContentResource:
 		out.Resource = c.Contents()
 	default:
-		out.URI, out.Name, out.Title, out.Description = c.URI, c.Name, c.Title, c.Description
+		out.URI, out.Name, out.Title, out.Description = c.URI, cmp.Or(c.Name, c.URI), c.Title, c.Description
 		out.MIMEType, out.Size = c.MIMEType, c.Size
 	}
 	return jsonx.Marshal(out)

@@ -37,9 +37,7 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 			r.Meta = value
 		}
 	}
-	if jsonx.IsNull(r.Meta) || jsonx.IsEmptyList(r.Meta) {
-		r.Meta = nil
-	}
+	r.Meta = registry.Meta(r.Meta)
 	blocks, listed := List(content)
 	var texts []string
 	if listed {

@@ -72,6 +72,7 @@ func TestEachClauseDecides(t *testing.T) {
 		{"catastrophic", Policy{AskCatastrophic: true, Mode: ModeYolo}, shell("chmod -R 000 /"), Ask},
 		{"banned", Policy{Banned: banned()}, shell("rm x"), Deny},
 		{"core", Policy{Core: []Limit{{"coreTools", rules(Rule{Command: "git"})}}, Mode: ModeYolo}, shell("git log && make"), Deny},
+		{"no-effect", Policy{Core: []Limit{{"coreTools", rules(Rule{Command: "ls"})}}, Rules: rules(Rule{Command: "ls", Decision: Allow})}, shell("timeout 5 ls"), Allow},
 		{"rule", Policy{Rules: rules(Rule{Decision: Allow})}, write, Allow},
 		{"no-effect", Policy{Rules: rules(Rule{Command: "ls", Decision: Allow})}, shell("timeout 5 ls"), Allow},
 		{"auto-edit", Policy{Mode: ModeAutoEdit}, write, Allow},

@@ -19,8 +19,8 @@ import (
 // "mcpServers" or "servers", as such or within "mcp" as in the settings of VS Code,
 // "context_servers" of Zed, an object of entries by name, with or without its braces, or a
 // single entry without a name. If name is not empty, it becomes the name of a single
-// entry. Entries in toolreg's own format are unchanged; others are read like those of
-// Claude Code. The error is an [*document.Error] or says what is missing.
+// entry. Entries in toolreg's own format are unchanged, except for a time limit that can only be in
+// seconds; others are read like those of Claude Code. The error is an [*document.Error] or says what is missing.
 func ParsePasted(data []byte, name string) ([]imports.Server, error) {
 	data = withBraces(trimFence(data))
 	doc, problems := document.Parse("pasted.json", data)
@@ -93,7 +93,17 @@ func isEntry(members []jsonx.Member) bool {
 	return false
 }
 
+// minPasted is the least time limit in milliseconds that documentation gives. A lower one is in seconds, in which Cline,
+// Roo Code and others count.
+const minPasted = 1000
+
 func pastedServer(m jsonx.Member) imports.Server {
+	var limit float64
+	if n := m.Value.Get("timeout"); n.Is(jsonx.Number) && json.Unmarshal(n.JSON(), &limit) == nil && limit > 0 &&
+		limit < minPasted && !m.Value.Get("command").Is(jsonx.Object) { // an object is Zed's, which is read below
+		text, _ := seconds(&limit).(string)
+		m.Value.Set("timeout", jsonx.NewString(text))
+	}
 	raw := m.Value.JSON()
 	isEditors := slices.ContainsFunc([]string{"${input:", "${env:", "${workspaceFolder", "${userHome}"},
 		func(v string) bool { return bytes.Contains(raw, []byte(v)) })

@@ -19,7 +19,7 @@ func featureRows() []Row {
 			Doc: "Time limit of a shell command; 0 for none."},
 		{Name: "shell.maxTimeout", Type: Duration, Default: `"` + defaultShellMaxTimeout + `"`, Loosens: whenLonger(defaultShellMaxTimeout),
 			Doc: "Longest time limit that a call may request; 0 for no limit."},
-		{Name: "fetch.allowHosts", Type: Strings, Loosens: whenFilled, Doc: "Private hosts that web_fetch may reach: host or host:port."},
+		{Name: "fetch.allowHosts", Type: Strings, Check: checkHosts, Loosens: whenFilled, Doc: "Private hosts that web_fetch may reach: host or host:port."},
 		{Name: "fetch.processor", Type: Command, Doc: "Command that answers a prompt about fetched content."},
 		{Name: "fetch.headers", Type: RawNamed, Merge: ByName, Secret: true, CheckName: checkOrigin, Entry: &Row{Type: Pairs, Secret: true, CheckName: checkHeaderName, CheckEntry: checkHeader},
 			Doc: "Headers by origin (https://host[:port]), sent only to that origin. Values may be references."},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -108,25 +109,56 @@ func ParseNetwork(n *jsonx.Value) (word string, hosts []string, err error) {
 	return "", nil, errors.New("expected none, loopback, all or a list of hosts, got " + document.TypeName(n))
 }
 
-// parseHost returns a host in lower case, with the port if it has one.
+// parseHost returns a host in lower case, with the port if it has one. Names may begin with "*.", and
+// "*" is any port.
 func parseHost(n *jsonx.Value) (string, error) {
 	text := strings.ToLower(literal(n))
-	host, port, err := net.SplitHostPort(text)
-	if err != nil {
-		host, port = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), "*"
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	isPort := port == "*" || err == nil && number > 0
-	name := strings.TrimPrefix(host, "*.")
-	isName := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && strings.Trim(name, ".") != ""
-	ip := net.ParseIP(host)
-	if n.Kind != jsonx.String || !isPort || !isName && ip == nil {
+	host, port := splitHost(text)
+	if n.Kind != jsonx.String || !isHost(strings.TrimPrefix(host, "*.")) || port != "*" && !isPort(port) {
 		return "", fmt.Errorf(`%q is not a host; write it as "example.com" or "example.com:8443"`, literal(n))
 	}
-	if ip != nil && text == host && strings.Contains(host, ":") {
+	if text == host && strings.Contains(host, ":") {
 		return "[" + host + "]", nil
 	}
 	return text, nil
+}
+
+// checkHosts checks a list of hosts that are compared as they are.
+func checkHosts(n *jsonx.Value) (problem, hint string) {
+	for _, item := range n.Items {
+		host, port := splitHost(strings.ToLower(item.Text()))
+		letter := func(r rune) rune { // names may be international
+			if r >= utf8.RuneSelf {
+				return 'x'
+			}
+			return r
+		}
+		if !isHost(strings.Map(letter, host)) || port != "*" && !isPort(port) || strings.HasSuffix(item.Text(), ":*") {
+			return fmt.Sprintf("%q is not a host", document.Printable(item.Text())),
+				`write it as "localhost" or "localhost:3000"`
+		}
+	}
+	return "", ""
+}
+
+// splitHost returns a host without brackets, and its port, or "*" if it has none.
+func splitHost(text string) (host, port string) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), "*"
+	}
+	return host, port
+}
+
+// isHost reports whether text is an address, or can be the name of a host.
+func isHost(text string) bool {
+	return net.ParseIP(text) != nil ||
+		strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && strings.Trim(text, ".") != ""
+}
+
+func isPort(text string) bool {
+	number, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && number > 0
 }
 
 // The functions below are values of Row.Looser. A project may only tighten such a

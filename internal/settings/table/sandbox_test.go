@@ -32,6 +32,24 @@ func TestParseNetwork(t *testing.T) {
 	}
 }
 
+// A list of hosts that are compared as they are has no patterns and no addresses of pages.
+func TestCheckHosts(t *testing.T) {
+	for value, want := range map[string]bool{
+		"localhost": true, "LOCALHOST:3000": true, "127.0.0.1": true, "::1": true, "[::1]:80": true, "a.internal.": true,
+		"bücher.example:80": true, "my_host": true,
+		"http://localhost:3000": false, "localhost/": false, "localhost:3000/x": false, "*": false, "*.internal": false,
+		"localhost:*": false, "localhost:0": false, "localhost:99999": false, "10.0.0.0/8": false, "": false, ":80": false, "a b": false,
+	} {
+		doc, problems := document.Parse("x.json", []byte(`{"n": ["a", "`+value+`"]}`))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if problem, hint := checkHosts(doc.Root.Members[0].Value); (problem == "") != want || (problem == "") != (hint == "") {
+			t.Errorf("%q: %q, %q", value, problem, hint)
+		}
+	}
+}
+
 func TestLooserNetwork(t *testing.T) {
 	order := []string{`"none"`, `"loopback"`, `["a:1"]`, `["a:1","b:1"]`, `"all"`}
 	node := func(text string) *jsonx.Value {

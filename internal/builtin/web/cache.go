@@ -23,7 +23,7 @@ const (
 )
 
 // pageCache is the slot for one page. A page that was stored with another list
-// of allowed hosts or with other headers is ignored. If the cache cannot be
+// of allowed hosts, with other headers or with another limit of its size is ignored. If the cache cannot be
 // used, it is treated as empty, because it only saves time.
 type pageCache struct {
 	refresh bool       // ignore stored pages
@@ -49,7 +49,8 @@ func (f *webFetch) cache(ctx context.Context, u *url.URL) *pageCache {
 	if err != nil {
 		return &pageCache{}
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t", u.String(), f.opts.AllowHosts, headers, f.opts.Proxy != nil))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %t %d",
+		u.String(), f.opts.AllowHosts, headers, f.opts.Proxy != nil, f.opts.MaxBytes))
 	return &pageCache{dir: dir, refresh: f.opts.Refresh, key: fmt.Sprintf("%x", sum)}
 }
 

@@ -54,6 +54,12 @@ func TestFetchCache(t *testing.T) {
 	if r := fetch(t, opts, s.URL+"/moved"); !strings.Contains(r.Summary, "cached") {
 		t.Errorf("summary: %s", r.Summary)
 	}
+	opts.MaxBytes = 3
+	expect("cut", "/", "", "[the page is larger than 3 B")
+	opts.MaxBytes = 0
+	if r := fetch(t, opts, s.URL+"/"); strings.Contains(r.Text(), "larger") {
+		t.Errorf("not cut any more: %q", r.Text())
+	}
 	opts.AllowHosts = nil
 	expect("no longer allowed", "/", "", "fetch.allowHosts")
 

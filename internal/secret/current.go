@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Current has the credentials of requests to one server. Those that were read from files and commands are only good for
@@ -16,8 +17,13 @@ type Current[T any] struct {
 	value atomic.Pointer[T]
 	read  func(context.Context) (T, error)
 
-	reading sync.Mutex // one at a time
+	reading   sync.Mutex // one at a time
+	unchanged time.Time  // when they were last read and the same; guarded by reading
 }
+
+// rereadEvery is how long the same credentials are not read again: a server may refuse one request for good, and a
+// command that prints them may ask the person.
+const rereadEvery = time.Minute
 
 // NewCurrent returns credentials that do not change.
 func NewCurrent[T any](value T) *Current[T] {
@@ -68,9 +74,16 @@ func (c *Current[T]) other(ctx context.Context, used *T) (*T, error) {
 	if now := c.value.Load(); now != used { // another request was faster
 		return now, nil
 	}
+	if !c.unchanged.IsZero() && time.Since(c.unchanged) < rereadEvery {
+		return used, nil
+	}
 	now, err := c.read(ctx)
-	if err != nil || reflect.DeepEqual(now, *used) {
+	if err != nil {
 		return used, err
+	}
+	if reflect.DeepEqual(now, *used) {
+		c.unchanged = time.Now()
+		return used, nil
 	}
 	c.value.Store(&now)
 	return &now, nil

@@ -23,14 +23,52 @@ type alternatives struct{ refs *schema.Refs }
 
 // causes returns the causes of an error to report. If a constant distinguishes the
 // alternatives, as in {"kind":"a"} and {"kind":"b"}, these are the mistakes in the
-// alternative that the value selects, or the wrong constants if it selects none.
+// alternative that the value selects, or the wrong constants if it selects none. Alternatives for values
+// of other types do not count if there is one for the value's.
 func (a alternatives) causes(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if _, ok := a.ofConstants(e); ok {
 		return nil
 	}
-	wrong := a.wrong(e)
-	return slices.DeleteFunc(slices.Clone(e.Causes),
-		func(c *jsonschema.ValidationError) bool { return wrong[branchOf(c, e)] != nil })
+	wrong, mistyped := a.wrong(e), a.mistyped(e)
+	if len(mistyped) > 0 && len(mistyped) == len(a.branches(e)) {
+		return nil // ofTypes
+	}
+	return slices.DeleteFunc(slices.Clone(e.Causes), func(c *jsonschema.ValidationError) bool {
+		return wrong[branchOf(c, e)] != nil || mistyped[branchOf(c, e)]
+	})
+}
+
+// mistyped returns the alternatives of e that are for values of another type, by their index; nil if the others
+// only say which constants they are.
+func (a alternatives) mistyped(e *jsonschema.ValidationError) map[string]bool {
+	branches := a.branches(e)
+	if branches == nil {
+		return nil
+	}
+	out, others := map[string]bool{}, false
+	for _, c := range e.Causes {
+		if isAbout(c, e.InstanceLocation, "type") {
+			out[branchOf(c, e)] = true
+		} else {
+			others = others || !isAbout(c, e.InstanceLocation, "const", "enum")
+		}
+	}
+	if !others && len(out) < len(branches) {
+		return nil
+	}
+	return out
+}
+
+// isAbout reports whether an error is about one of the keywords for the value at a location, in all alternatives.
+func isAbout(e *jsonschema.ValidationError, at string, keywords ...string) bool {
+	about := func(c *jsonschema.ValidationError) bool { return isAbout(c, at, keywords...) }
+	switch keyword := keywordOf(e); {
+	case len(e.Causes) == 0:
+		return slices.Contains(keywords, keyword) && e.InstanceLocation == at
+	case keyword == "anyOf" || keyword == "oneOf":
+		return !slices.ContainsFunc(e.Causes, func(c *jsonschema.ValidationError) bool { return !about(c) })
+	}
+	return slices.ContainsFunc(e.Causes, about)
 }
 
 // wrong returns the errors about the constant that tells the alternatives of e apart, by the index of the
@@ -151,6 +189,29 @@ func (a alternatives) ofConstants(e *jsonschema.ValidationError) (Violation, boo
 	}
 	return Violation{Pointer: pointerOf(at), Keyword: keyword, Message: valueMustBe(values),
 		Expected: describe(jsonx.NewArray(values...))}, true
+}
+
+// ofTypes returns a single violation for alternatives that are all for values of other types.
+func (a alternatives) ofTypes(e *jsonschema.ValidationError) (Violation, bool) {
+	if n := len(a.branches(e)); n == 0 || len(a.mistyped(e)) < n {
+		return Violation{}, false
+	}
+	var types []string
+	got := ""
+	for _, leaf := range leavesOf(e, func(c *jsonschema.ValidationError) []*jsonschema.ValidationError { return c.Causes }) {
+		expected, found, ok := strings.Cut(strings.TrimPrefix(leaf.Message, "expected "), ", but got ")
+		if keywordOf(leaf) != "type" || leaf.InstanceLocation != e.InstanceLocation || !ok {
+			continue
+		}
+		got = found
+		for name := range strings.SplitSeq(expected, " or ") {
+			if !slices.Contains(types, name) {
+				types = append(types, name)
+			}
+		}
+	}
+	return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: keywordOf(e),
+		Message: "expected " + strings.Join(types, " or ") + ", but got " + got}, true
 }
 
 // constants returns the values that a schema allows, or nil if it does not

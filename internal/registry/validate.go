@@ -237,8 +237,12 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 }
 
 func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.Refs) []Violation {
-	if union, ok := (alternatives{v.refs}).ofConstants(leaf); ok {
-		return []Violation{union}
+	for _, of := range []func(*jsonschema.ValidationError) (Violation, bool){
+		alternatives{v.refs}.ofConstants, alternatives{v.refs}.ofTypes,
+	} {
+		if union, ok := of(leaf); ok {
+			return []Violation{union}
+		}
 	}
 	base := Violation{Pointer: text.Clip(pointerOf(leaf.InstanceLocation), maxPointer),
 		Message: text.Clip(leaf.Message, maxMessage), Keyword: keywordOf(leaf)}
@@ -272,6 +276,8 @@ func messageOf(keyword string, rule, value *jsonx.Value) string {
 		return valueMustBe([]*jsonx.Value{rule})
 	case keyword == "enum" && rule.Is(jsonx.Array):
 		return valueMustBe(rule.Items)
+	case keyword == "pattern" && rule.Is(jsonx.String): // the library's has each backslash twice
+		return "does not match pattern '" + rule.Text() + "'"
 	case keyword == "minContains":
 		return "at least " + describe(rule) + " items must match the schema of contains"
 	case keyword == "maxContains":

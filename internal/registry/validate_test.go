@@ -111,6 +111,30 @@ func TestUnionsOfConstants(t *testing.T) {
 	}
 }
 
+// In a union, only the alternatives for values of the given type are reported, if there are any.
+func TestUnionsOfTypes(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"anyOf":[{"$ref":"#/$defs/o"},{"type":"array","items":{"type":"string"}},
+		{"anyOf":[{"type":"string","pattern":"^\\d$"},{"type":["null","boolean"]}]}],"$defs":{"o":{"type":"object","required":["a"]}}}`))
+	for doc, want := range map[string][]string{
+		`{"b":1}`: {` missing property "a"`},
+		`[1]`:     {`/0 expected string, but got number`},
+		`"x"`:     {` does not match pattern '^\d$'`},
+		`5`:       {` expected object or array or string or null or boolean, but got number`},
+	} {
+		found, err := v.Validate(t.Context(), json.RawMessage(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range found {
+			got = append(got, f.Pointer+" "+f.Message)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", doc, diff)
+		}
+	}
+}
+
 // Params of other agents' tools get a message with our names.
 func TestNamesOfOtherAgents(t *testing.T) {
 	v := NewValidator(json.RawMessage(`{"properties":{"command":{},"background":{},"file_path":{},"expected_replacements":{},"pattern":{}},"additionalProperties":false}`))

@@ -221,7 +221,8 @@ func (r *Registry) get(ctx context.Context, path string, into any) (status int, 
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", r.Agent)
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10,
+		Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: webaddr.ProxyAnswer,
+		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10,
 		TLSHandshakeTimeout: 10 * time.Second,
 	}
 	defer transport.CloseIdleConnections()

@@ -54,7 +54,8 @@ func newWeb(addresses ...string) *web {
 	}
 	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect,
 		Transport: &webTransport{web: w, base: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: w.dial, ForceAttemptHTTP2: true,
+			Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: webaddr.ProxyAnswer,
+			DialContext: w.dial, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		}}}
 	return w

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -81,6 +83,16 @@ func IssuerMetadata(issuer string) []string {
 		return []string{base + oauth, base + openID}
 	}
 	return []string{base + oauth + "/" + path, base + openID + "/" + path, base + "/" + path + openID}
+}
+
+// ProxyAnswer is for [http.Transport.OnProxyConnectResponse]. It says that a proxy refuses a connection, which would read
+// as if the server did.
+func ProxyAnswer(_ context.Context, proxy *url.URL, _ *http.Request, answer *http.Response) error {
+	if answer.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the proxy %s refuses the connection (%s)", proxy.Host,
+		strings.TrimSpace(fmt.Sprint(answer.StatusCode, " ", http.StatusText(answer.StatusCode))))
 }
 
 // FirstDocument calls read with each possible address of a document until it returns no error. A host may answer an address

@@ -109,6 +109,7 @@ func (f *webFetch) client(ctx context.Context, u *url.URL) (*http.Client, error)
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyURL(proxy),
+			OnProxyConnectResponse: webaddr.ProxyAnswer,
 			DialContext:            d.Dial,
 			ForceAttemptHTTP2:      true,
 			DisableKeepAlives:      true,

@@ -83,6 +83,7 @@ func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64, jar http.Co
 	h.endpoint = u.String()
 	h.base = &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
+		OnProxyConnectResponse: webaddr.ProxyAnswer,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,

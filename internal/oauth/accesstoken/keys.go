@@ -254,7 +254,8 @@ const (
 // newClient returns a client that follows redirects only within an origin.
 func newClient() *http.Client {
 	return &http.Client{
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true,
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: webaddr.ProxyAnswer,
+			DisableKeepAlives: true, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: fetchTime, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			switch {

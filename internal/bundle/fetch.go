@@ -63,11 +63,14 @@ func fetch(ctx context.Context, address, agent string, allow []string, pinned bo
 		return err
 	}
 	req.Header.Set("User-Agent", agent)
-	dialer := &webaddr.Dialer{Allow: allow}
 	transport := &http.Transport{
-		DialContext: dialer.Dial, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10,
+		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10,
 		TLSHandshakeTimeout: 10 * time.Second, DisableCompression: true,
 	}
+	dialer := &webaddr.Dialer{Allow: allow}
+	dialer.Through(transport, func(u *url.URL) (*url.URL, error) {
+		return http.ProxyFromEnvironment(&http.Request{URL: u})
+	})
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		switch {

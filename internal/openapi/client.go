@@ -70,10 +70,9 @@ func newClient(api settings.API, o *Options) (*client, error) {
 		c.origin = webaddr.Origin(u) // that of baseUrl, else of the document
 	}
 	c.transport = &http.Transport{
-		DialContext: dialer.Dial, OnProxyConnectResponse: webaddr.ProxyAnswer,
 		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaderBytes, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 8,
 	}
-	c.useProxy(dialer, o.Proxy)
+	dialer.Through(c.transport, o.Proxy)
 	c.http = &http.Client{Transport: c, CheckRedirect: c.checkRedirect}
 	if api.OAuth != nil && o.Auth != nil {
 		c.login = o.Auth(api)
@@ -111,27 +110,6 @@ func canChange(api settings.API) bool {
 			return secret.CanChange(a.Bearer) || a.APIKey != nil && secret.CanChange(a.APIKey.Value) ||
 				a.Basic != nil && (secret.CanChange(a.Basic.Username) || secret.CanChange(a.Basic.Password))
 		})
-}
-
-// useProxy sends requests through a proxy. The address that is reached through one cannot be
-// checked when it is dialed, so it is checked before.
-func (c *client) useProxy(dialer *webaddr.Dialer, proxy func(*url.URL) (*url.URL, error)) {
-	if proxy == nil {
-		return
-	}
-	guard := &webaddr.Dialer{Allow: dialer.Allow}
-	for _, scheme := range []string{"http", "https"} {
-		if p, err := proxy(&url.URL{Scheme: scheme, Host: "proxy.invalid"}); err == nil && p != nil {
-			dialer.Allow = append(dialer.Allow, net.JoinHostPort(p.Hostname(), webaddr.PortOf(p)))
-		}
-	}
-	c.transport.Proxy = func(r *http.Request) (*url.URL, error) {
-		p, err := proxy(r.URL)
-		if err != nil || p == nil {
-			return nil, err
-		}
-		return p, guard.CheckHost(r.Context(), r.URL)
-	}
 }
 
 // maxTokens is how many tokens are masked: calls that run at once may have sent other ones

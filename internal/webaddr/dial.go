@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,6 +58,28 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 		}
 	}
 	return nd.DialContext(ctx, network, address)
+}
+
+// Through makes a transport dial with d, and go through the proxy that a function returns for an address, if any. An address
+// that is reached through a proxy cannot be checked when it is dialed, so it is checked before.
+func (d *Dialer) Through(t *http.Transport, proxy func(*url.URL) (*url.URL, error)) {
+	t.DialContext, t.OnProxyConnectResponse = d.Dial, ProxyAnswer
+	if proxy == nil {
+		return
+	}
+	guard := &Dialer{Allow: slices.Clone(d.Allow)}
+	for _, scheme := range []string{"http", "https"} {
+		if p, err := proxy(&url.URL{Scheme: scheme, Host: "proxy.invalid"}); err == nil && p != nil {
+			d.Allow = append(d.Allow, net.JoinHostPort(p.Hostname(), PortOf(p)))
+		}
+	}
+	t.Proxy = func(r *http.Request) (*url.URL, error) {
+		p, err := proxy(r.URL)
+		if err != nil || p == nil {
+			return nil, err
+		}
+		return p, guard.CheckHost(r.Context(), r.URL)
+	}
 }
 
 // checkAddress rejects all addresses that are not public.

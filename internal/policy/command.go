@@ -55,6 +55,9 @@ func (f *facts) readLine() {
 			f.subject.Paths = append(f.subject.Paths, real)
 		}
 	}
+	for _, name := range line.Trees {
+		f.trees = append(f.trees, f.written(name))
+	}
 	for i := range line.Commands {
 		f.unplaced = f.unplaced || line.Commands[i].Unplaced
 		for _, name := range line.Commands[i].Elsewhere {

@@ -31,6 +31,7 @@ type facts struct {
 	means    Means              // to confine the program that the call starts
 	subject  registry.Subject   // what the call touches, with the files that its command line writes
 	perhaps  []string           // files that it writes if a cd in it fails
+	trees    []string           // what it moves or removes with all that is in it
 	unplaced bool               // it writes files in a folder that is not known
 	parts    []*matter          // of the command line
 	unread   bool               // the command line could not be parsed

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -162,7 +163,32 @@ func (f *facts) rulePaths(r *Rule) bool {
 			!slices.ContainsFunc(paths, func(p pathname) bool { return !f.pathMatch(r, p) }) &&
 			!slices.ContainsFunc(f.perhaps, func(p string) bool { return !f.pathMatch(r, f.pathname(p)) })
 	}
-	return slices.ContainsFunc(paths, func(p pathname) bool { return f.pathMatch(r, p) })
+	return slices.ContainsFunc(paths, func(p pathname) bool { return f.pathMatch(r, p) }) ||
+		slices.ContainsFunc(f.trees, func(p string) bool { return f.mayHold(p, r) })
+}
+
+// mayHold reports whether what the path of a rule names is, or may be, in a folder.
+func (f *facts) mayHold(folder string, r *Rule) bool {
+	w := f.where()
+	literal, _ := cutGlob(filepath.ToSlash(r.Path))
+	exists := func(base string) bool {
+		_, err := os.Lstat(filepath.FromSlash(absolutePath(base, literal)))
+		return err == nil
+	}
+	if !strings.Contains(r.Path, `\`) && !exists(w.root) && !exists(w.workspace) {
+		return false
+	}
+	names := f.pathname(folder).lower
+	for _, glob := range f.absolute.get(r, func() []string { return w.globs(r.Path) }) {
+		literal, rest := cutGlob(glob)
+		literal = path.Clean(literal)
+		if slices.ContainsFunc(names, func(name string) bool {
+			return strings.HasPrefix(literal, strings.TrimSuffix(name, "/")+"/") || literal == name && rest != ""
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // ruleWhen reports whether the rule's expression is true for the params: for a rule that loosens

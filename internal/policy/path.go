@@ -33,16 +33,21 @@ func (w *places) globs(rule string) (out []string) {
 	for _, base := range []string{w.root, w.workspace} {
 		glob := absolutePath(QuoteGlob(base), rule)
 		add(glob)
-		literal, rest := glob, ""
-		if i := strings.IndexAny(glob, globMeta); i >= 0 {
-			at := strings.LastIndexByte(glob[:i], '/') + 1
-			literal, rest = glob[:at], glob[at:]
-		}
+		literal, rest := cutGlob(glob)
 		if real := realPath(path.Clean(literal)); real != path.Clean(literal) {
 			add(path.Join(QuoteGlob(real), rest))
 		}
 	}
 	return out
+}
+
+// cutGlob divides a glob into the folders before the first wildcard and what follows them.
+func cutGlob(glob string) (literal, rest string) {
+	if i := strings.IndexAny(glob, globMeta); i >= 0 {
+		at := strings.LastIndexByte(glob[:i], '/') + 1
+		return glob[:at], glob[at:]
+	}
+	return glob, ""
 }
 
 // realPath resolves the links in the longest part of an absolute path that exists.

@@ -252,6 +252,39 @@ func TestShellWritesInHome(t *testing.T) {
 	}
 }
 
+// What a rule on a path denies is not moved or removed with the folder that has it.
+func TestMovedWithTheirFolder(t *testing.T) {
+	workspace := trust.Real(t.TempDir())
+	for _, dir := range []string{"a/b", "other"} {
+		if err := os.MkdirAll(filepath.Join(workspace, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &Policy{Workspace: workspace, Mode: ModeYolo, Rules: []Rule{
+		{Path: "a/b/**", Decision: Deny}, {Path: "other/*.pem", Decision: Deny}, {Path: "none/x", Decision: Deny}}}
+	for line, want := range map[string]Decision{
+		"mv a x":               Deny,
+		"mv ./A/ x":            Deny,
+		"git mv a x":           Deny,
+		"cd a && mv ../a ../x": Deny,
+		"rm -rf a":             Deny,
+		"rm -r .":              Deny,
+		"rm -rf other":         Deny,
+		"mv other x":           Deny,
+		"mv a/c x":             Allow,
+		"rm a":                 Allow,
+		"mv none x":            Allow,
+		"mv x a":               Allow,
+		"cp -r x a":            Allow,
+		"ln -s a x":            Allow,
+		"rm -r abc":            Allow,
+	} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
+			t.Errorf("%q: %s (%s), want %s", line, v.Decision, v.Reason, want)
+		}
+	}
+}
+
 // A rule that allows a path holds only if the line writes there whether a cd in it succeeds or not.
 func TestAllowedPathAfterCd(t *testing.T) {
 	p := &Policy{Workspace: "/w", Shell: "bash", Rules: []Rule{

@@ -25,6 +25,7 @@ type findings struct {
 	commands   []Command
 	writes     []string // files named by output redirections, options and operands
 	inside     []Inside
+	trees      []string          // files and folders that are moved or removed with all that is in them
 	rounds     int               // of the bodies of loops
 	inner      int               // commands found inside wrappers
 	innerWords int               // number of words in these commands

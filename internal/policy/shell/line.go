@@ -14,6 +14,8 @@ type Line struct {
 	Writes []string
 	// Inside are files that are written if their folder exists, as f in "mv f x".
 	Inside []Inside
+	// Trees are the files and folders of Writes that are moved or removed with all that is in them.
+	Trees []string
 }
 
 // Inside is a file in a folder, which is spelled as in Writes.

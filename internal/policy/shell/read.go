@@ -29,7 +29,7 @@ func ReadIn(grammar, line, dir string, isOfProject func(program, dir string) boo
 	}}
 	a.script(grammar, line)
 	a.evaluated()
-	return Line{Commands: a.commands, Writes: a.writes, Inside: a.inside}
+	return Line{Commands: a.commands, Writes: a.writes, Inside: a.inside, Trees: a.trees}
 }
 
 // script analyzes a complete script.
@@ -400,6 +400,11 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	a.addCommand(c)
 	for _, name := range run.writes {
 		a.addWrite(name)
+	}
+	for _, name := range run.trees {
+		if name != "" {
+			a.trees = append(a.trees, a.placed(name))
+		}
 	}
 	for _, f := range run.inside {
 		if f.Folder != "" {

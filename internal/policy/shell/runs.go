@@ -17,6 +17,7 @@ type runs struct {
 	shell    string   // the grammar of scripts
 	writes   []string // files that its options and operands name
 	inside   []Inside // files that it writes if a folder exists
+	trees    []string // what it moves or removes with all that is in it
 	unclear  bool     // it writes files whose names are not known before the line runs
 
 	passes    bool   // it does nothing besides running the commands
@@ -283,6 +284,9 @@ func (r *reading) written(out *runs) {
 	}
 	for _, w := range from {
 		out.inside = append(out.inside, Inside{folder.text, path.Base(w.text)})
+		if r.table.path == "mv" || r.table.path == "git mv" {
+			out.trees = append(out.trees, w.text)
+		}
 	}
 }
 

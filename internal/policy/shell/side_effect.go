@@ -101,6 +101,9 @@ func (r *runs) changes(name string, args []word) {
 			w.known = false // find and xargs replace it
 		}
 		r.written(w)
+		if name == "rm" && hasOption(args, "rR", "--recursive") {
+			r.trees = append(r.trees, w.text)
+		}
 	}
 	r.unclear = r.unclear || len(files) == 0 // they come from xargs, or an option has them
 }

@@ -160,6 +160,10 @@ func TestStrict(t *testing.T) {
 		"reference": {`{"type":"object","properties":{"a":{"$ref":"#/$defs/d","description":"x"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"object","properties":{},` + closedEnd + `}}}`,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"object","properties":{},` + closedEnd + `,"required":[]}}}`,
 			"dropped: description next to $ref"},
+		"references to properties": {`{"type":"object","properties":{"a":{"type":"object","properties":{"k":{"type":"string"},"n":{"$ref":"#/properties/a"}}},"b":{"$ref":"#/properties/a/properties/k"},"c":{"$ref":"#/$defs/ref1"},"d":{"$ref":"#"}},"required":["b","c","d"],"$defs":{"ref1":{"type":"integer"}}}`,
+			`{"type":"object","properties":{"a":{"type":["object","null"],"properties":{"k":{"type":["string","null"]},"n":{"anyOf":[{"$ref":"#/$defs/ref1_"},{"type":"null"}]}},` + closedEnd + `,"required":["k","n"]},"b":{"$ref":"#/$defs/ref2"},"c":{"$ref":"#/$defs/ref1"},"d":{"$ref":"#"}},"required":["a","b","c","d"],` +
+				`"$defs":{"ref1":{"type":"integer"},"ref1_":{"type":"object","properties":{"k":{"type":["string","null"]},"n":{"anyOf":[{"$ref":"#/$defs/ref1_"},{"type":"null"}]}},` + closedEnd + `,"required":["k","n"]},"ref2":{"type":"string"}},` + closedEnd + `}`,
+			"the targets of references copied to $defs"},
 		"allOf of one": {`{"type":"object","properties":{"a":{"description":"x","allOf":[{"$ref":"#/$defs/d"}]}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"string"}}}`,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"string"}}}`, "allOf of one schema merged"},
 		"values of another type": {`{"type":"object","properties":{"a":{"type":"integer","enum":[1,2.0,"x",null]}},"required":["a"],` + closedEnd + `}`,

@@ -39,11 +39,69 @@ var (
 // error if the schema's meaning would be lost or the schema exceeds OpenAI's
 // limits; root must not be used then.
 func Strict(root *jsonx.Value) (changes []string, err error) {
-	s := stricter{refs: schema.NewRefs(root), dropped: map[string]bool{}}
+	s := newStricter(root)
 	if err := s.schema(root, 0); err != nil {
 		return nil, err
 	}
 	return s.changes(), s.size.check()
+}
+
+func newStricter(root *jsonx.Value) stricter {
+	var other []string
+	if define(root) {
+		other = []string{"the targets of references copied to $defs"}
+	}
+	return stricter{refs: schema.NewRefs(root), dropped: map[string]bool{}, other: other}
+}
+
+// define copies the targets of references that are not definitions of root to its $defs, because strict schemas may
+// only refer to those. Generators refer to the first use of a part, such as #/properties/a.
+func define(root *jsonx.Value) (changed bool) {
+	refs := schema.NewRefs(root)
+	defs := root.Get("$defs")
+	names := map[*jsonx.Value]string{} // of the copies, by their targets
+	var copies []jsonx.Member
+	var visit func(n *jsonx.Value)
+	visit = func(n *jsonx.Value) {
+		if ref := n.Get("$ref"); ref.Is(jsonx.String) && !isDefinition(ref.Text()) {
+			if target := refs.Lookup(ref.Text()); target.Is(jsonx.Object) {
+				name, known := names[target]
+				if !known {
+					name = fmt.Sprintf("ref%d", len(names)+1)
+					for defs.Get(name) != nil {
+						name += "_"
+					}
+					names[target] = name
+					one := target.Clone()
+					copies = append(copies, jsonx.NewMember(name, one))
+					visit(one)
+				}
+				n.Set("$ref", jsonx.NewString("#/$defs/"+name))
+			}
+		}
+		for sub := range schema.Within(n) {
+			visit(sub)
+		}
+	}
+	visit(root)
+	if len(copies) == 0 {
+		return false
+	}
+	if defs != nil {
+		copies = append(slices.Clone(defs.Members), copies...)
+	}
+	root.Set("$defs", jsonx.NewObject(copies...))
+	return true
+}
+
+// isDefinition reports whether a reference leads to the root or one of its definitions.
+func isDefinition(ref string) bool {
+	for _, keyword := range []string{"#/$defs/", "#/definitions/"} {
+		if name, ok := strings.CutPrefix(ref, keyword); ok {
+			return !strings.Contains(name, "/")
+		}
+	}
+	return ref == "#"
 }
 
 // Grammar is the contribution of a schema to the grammar that Anthropic compiles
@@ -60,7 +118,8 @@ func (g Grammar) Add(other Grammar) Grammar {
 
 // StrictGrammar makes root a strict schema for Anthropic's models, like [Strict].
 func StrictGrammar(root *jsonx.Value) (changes []string, cost Grammar, err error) {
-	s := stricter{refs: schema.NewRefs(root), grammar: true, dropped: map[string]bool{}}
+	s := newStricter(root)
+	s.grammar = true
 	if err := s.schema(root, 0); err != nil {
 		return nil, Grammar{}, err
 	}

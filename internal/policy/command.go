@@ -158,7 +158,8 @@ func (f *facts) unclearPath(s *shell.Command) string {
 			return fmt.Sprintf("%s, and a rule denies %q", s.Unclear, r.Path)
 		}
 		for _, name := range s.Elsewhere {
-			if name = f.written(name); f.pathMatch(r, f.pathname(name)) {
+			name = f.written(name)
+			if f.pathMatch(r, f.pathname(name)) || len(f.trees) > 0 && f.mayHold(name, r) {
 				return fmt.Sprintf("it writes %q if a cd before it fails or does not run, and a rule denies %q", name, r.Path)
 			}
 		}

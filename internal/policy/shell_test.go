@@ -270,6 +270,8 @@ func TestMovedWithTheirFolder(t *testing.T) {
 		"rm -rf a":             Deny,
 		"rm -r .":              Deny,
 		"rm -rf other":         Deny,
+		"cd nowhere; mv a x":   Deny,
+		"cd nowhere && mv a x": Allow,
 		"mv other x":           Deny,
 		"mv a/c x":             Allow,
 		"rm a":                 Allow,

@@ -186,7 +186,14 @@ func TestStrict(t *testing.T) {
 // TestStrictImpossible checks that a schema that cannot be strict is declared
 // unchanged, with a diagnostic.
 func TestStrictImpossible(t *testing.T) {
+	nested := `{"type":"string","description":"` + strings.Repeat("x", 1<<15) + `"}`
+	var references []string
+	for i := range 40 {
+		nested = `{"type":"object","properties":{"a":` + nested + `}}`
+		references = append(references, fmt.Sprintf(`"r%d":{"$ref":"#%s"}`, i, strings.Repeat("/properties/a", i+1)))
+	}
 	for schema, why := range map[string]string{
+		strings.TrimSuffix(nested, "}}") + `,` + strings.Join(references, ",") + `}}`:                                                                 "too large to be copied",
 		`{"type":"object","properties":{"a":{}}}`:                                                                                                     "accepts any value",
 		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"},"enum":[0,1]}}}`:                                               "no value of its type",
 		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string","enum":["x"]},{"type":"null","enum":["x"]}]}}}`:                                "no value of its type",

@@ -39,30 +39,41 @@ var (
 // error if the schema's meaning would be lost or the schema exceeds OpenAI's
 // limits; root must not be used then.
 func Strict(root *jsonx.Value) (changes []string, err error) {
-	s := newStricter(root)
-	if err := s.schema(root, 0); err != nil {
+	s, err := newStricter(root)
+	if err == nil {
+		err = s.schema(root, 0)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s.changes(), s.size.check()
 }
 
-func newStricter(root *jsonx.Value) stricter {
-	var other []string
-	if define(root) {
-		other = []string{"the targets of references copied to $defs"}
+func newStricter(root *jsonx.Value) (stricter, error) {
+	changed, err := define(root)
+	s := stricter{refs: schema.NewRefs(root), dropped: map[string]bool{}}
+	if changed {
+		s.note("the targets of references copied to $defs")
 	}
-	return stricter{refs: schema.NewRefs(root), dropped: map[string]bool{}, other: other}
+	return s, err
 }
+
+// maxDefined is the most that the targets of references may have in all, in bytes: one may be within another.
+const maxDefined = 1 << 20
 
 // define copies the targets of references that are not definitions of root to its $defs, because strict schemas may
 // only refer to those. Generators refer to the first use of a part, such as #/properties/a.
-func define(root *jsonx.Value) (changed bool) {
+func define(root *jsonx.Value) (changed bool, err error) {
+	size := 0
 	refs := schema.NewRefs(root)
 	defs := root.Get("$defs")
 	names := map[*jsonx.Value]string{} // of the copies, by their targets
 	var copies []jsonx.Member
 	var visit func(n *jsonx.Value)
 	visit = func(n *jsonx.Value) {
+		if err != nil {
+			return
+		}
 		if ref := n.Get("$ref"); ref.Is(jsonx.String) && !isDefinition(ref.Text()) {
 			if target := refs.Lookup(ref.Text()); target.Is(jsonx.Object) {
 				name, known := names[target]
@@ -72,6 +83,10 @@ func define(root *jsonx.Value) (changed bool) {
 						name += "_"
 					}
 					names[target] = name
+					if size += len(target.AppendTo(nil)); size > maxDefined {
+						err = errors.New("the targets of its references are too large to be copied")
+						return
+					}
 					one := target.Clone()
 					copies = append(copies, jsonx.NewMember(name, one))
 					visit(one)
@@ -83,15 +98,14 @@ func define(root *jsonx.Value) (changed bool) {
 			visit(sub)
 		}
 	}
-	visit(root)
-	if len(copies) == 0 {
-		return false
+	if visit(root); err != nil || len(copies) == 0 {
+		return false, err
 	}
 	if defs != nil {
 		copies = append(slices.Clone(defs.Members), copies...)
 	}
 	root.Set("$defs", jsonx.NewObject(copies...))
-	return true
+	return true, nil
 }
 
 // isDefinition reports whether a reference leads to the root or one of its definitions.
@@ -118,9 +132,12 @@ func (g Grammar) Add(other Grammar) Grammar {
 
 // StrictGrammar makes root a strict schema for Anthropic's models, like [Strict].
 func StrictGrammar(root *jsonx.Value) (changes []string, cost Grammar, err error) {
-	s := newStricter(root)
+	s, err := newStricter(root)
 	s.grammar = true
-	if err := s.schema(root, 0); err != nil {
+	if err == nil {
+		err = s.schema(root, 0)
+	}
+	if err != nil {
 		return nil, Grammar{}, err
 	}
 	if s.recursive(root, map[*jsonx.Value]bool{}) {

@@ -15,12 +15,12 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// ParsePasted reads servers from JSON as shown in a server's documentation: an object
-// "mcpServers" or "servers", as such or within "mcp" as in the settings of VS Code,
-// "context_servers" of Zed, an object of entries by name, with or without its braces, or a
-// single entry without a name. If name is not empty, it becomes the name of a single
-// entry. Entries in toolreg's own format are unchanged, except for a time limit that can only be in
-// seconds; others are read like those of Claude Code. The error is an [*document.Error] or says what is missing.
+// ParsePasted reads servers from JSON as shown in a server's documentation: an object "mcpServers" or
+// "servers", as such or within "mcp" as in the settings of VS Code, "context_servers" of Zed, an object of
+// entries by name, with or without its braces, or a single entry without a name. If name is not empty, it
+// becomes the name of a single entry. Entries in toolreg's own format are unchanged, except for a time limit
+// that can only be in seconds; others are read like those of Claude Code. The error is an [*document.Error] or
+// says what is missing.
 func ParsePasted(data []byte, name string) ([]imports.Server, error) {
 	data = withBraces(trimFence(data))
 	doc, problems := document.Parse("pasted.json", data)
@@ -93,8 +93,8 @@ func isEntry(members []jsonx.Member) bool {
 	return false
 }
 
-// minPasted is the least time limit in milliseconds that documentation gives. A lower one is in seconds, in which Cline,
-// Roo Code and others count.
+// minPasted is the least time limit in milliseconds that documentation gives. A lower one is in seconds, in
+// which Cline, Roo Code and others count.
 const minPasted = 1000
 
 func pastedServer(m jsonx.Member) imports.Server {

@@ -43,7 +43,8 @@ func (e *contentEdit) accepts(p *registry.Preview) bool {
 		e.accepted.OriginalContent == p.OriginalContent && lines(e.accepted.NewContent) == lines(p.NewContent)
 }
 
-// repeats reports whether new content changes nothing about what p shows, or is what the person accepted before.
+// repeats reports whether new content changes nothing about what p shows, or is what the person accepted
+// before.
 func (e *contentEdit) repeats(p *registry.Preview, content string) bool {
 	return content == p.NewContent ||
 		e != nil && e.accepted != nil && e.accepted.FileName == p.FileName && e.accepted.NewContent == content

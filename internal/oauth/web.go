@@ -305,8 +305,8 @@ func answered(status int, data []byte) (document, error) {
 	return d, err
 }
 
-// document is a JSON object of a server. Members of another type than the standards give them count as missing, because
-// servers get wrong what few clients read.
+// document is a JSON object of a server. Members of another type than the standards give them count as missing,
+// because servers get wrong what few clients read.
 type document []byte
 
 func (d document) text(name string) string {

@@ -70,7 +70,8 @@ func newClient(api settings.API, o *Options) (*client, error) {
 		c.origin = webaddr.Origin(u) // that of baseUrl, else of the document
 	}
 	c.transport = &http.Transport{
-		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaderBytes, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 8,
+		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaderBytes,
+		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 8,
 	}
 	dialer.Through(c.transport, o.Proxy)
 	c.http = &http.Client{Transport: c, CheckRedirect: c.checkRedirect}

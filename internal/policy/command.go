@@ -60,8 +60,8 @@ func (f *facts) readLine() {
 	}
 	for i := range line.Commands {
 		f.unplaced = f.unplaced || line.Commands[i].Unplaced
-		for _, name := range line.Commands[i].Elsewhere {
-			f.perhaps = append(f.perhaps, f.written(name))
+		for _, name := range line.Commands[i].Fallbacks {
+			f.fallbacks = append(f.fallbacks, f.written(name))
 		}
 	}
 	// A line of parts that need no rule is decided by the rules on all commands.
@@ -147,7 +147,7 @@ func (f *facts) aboutPart(part *shell.Command) *matter {
 
 // unclearPath returns the doubt whether a part writes a file that a rule denies; "" if there is none.
 func (f *facts) unclearPath(s *shell.Command) string {
-	if s.Unclear == "" && len(s.Elsewhere) == 0 {
+	if s.Unclear == "" && len(s.Fallbacks) == 0 {
 		return ""
 	}
 	for _, r := range f.rules {
@@ -157,7 +157,7 @@ func (f *facts) unclearPath(s *shell.Command) string {
 		if s.Unclear != "" {
 			return fmt.Sprintf("%s, and a rule denies %q", s.Unclear, r.Path)
 		}
-		for _, name := range s.Elsewhere {
+		for _, name := range s.Fallbacks {
 			name = f.written(name)
 			if f.pathMatch(r, f.pathname(name)) || len(f.trees) > 0 && f.mayHold(name, r) {
 				return fmt.Sprintf("it writes %q if a cd before it fails or does not run, and a rule denies %q", name, r.Path)

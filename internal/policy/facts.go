@@ -19,25 +19,25 @@ import (
 // do not change. Those that are costly are computed when they are first needed. They are safe for
 // concurrent use.
 type facts struct {
-	ctx      context.Context
-	policy   *Policy
-	tool     *registry.Tool
-	call     *registry.Call     // nil if they are about the tool as a whole
-	who      *caller.Caller     // nil is the person at the command line
-	anyone   bool               // the caller is not known, so that rules about clients may match
-	rules    []*Rule            // about the caller, in order
-	category registry.Category  // see [categoryOf]
-	bears    *registry.Namesake // see [registry.Definition.Bears]; nil if the tool has a name of its own
-	means    Means              // to confine the program that the call starts
-	subject  registry.Subject   // what the call touches, with the files that its command line writes
-	perhaps  []string           // files that it writes if a cd in it fails
-	trees    []string           // what it moves or removes with all that is in it
-	unplaced bool               // it writes files in a folder that is not known
-	parts    []*matter          // of the command line
-	unread   bool               // the command line could not be parsed
-	unsure   bool               // a ban or a rule may apply to a part
-	person   bool               // only a person may answer
-	asking   registry.Asking    // the question that the tool itself asks
+	ctx       context.Context
+	policy    *Policy
+	tool      *registry.Tool
+	call      *registry.Call     // nil if they are about the tool as a whole
+	who       *caller.Caller     // nil is the person at the command line
+	anyone    bool               // the caller is not known, so that rules about clients may match
+	rules     []*Rule            // about the caller, in order
+	category  registry.Category  // see [categoryOf]
+	bears     *registry.Namesake // see [registry.Definition.Bears]; nil if the tool has a name of its own
+	means     Means              // to confine the program that the call starts
+	subject   registry.Subject   // what the call touches, with the files that its command line writes
+	fallbacks []string           // files that it writes if a cd in it fails
+	trees     []string           // what it moves or removes with all that is in it
+	unplaced  bool               // it writes files in a folder that is not known
+	parts     []*matter          // of the command line
+	unread    bool               // the command line could not be parsed
+	unsure    bool               // a ban or a rule may apply to a part
+	person    bool               // only a person may answer
+	asking    registry.Asking    // the question that the tool itself asks
 
 	stored           fact[stored]            // see [facts.approvals]
 	spellings, names fact[[]string]          // of the tool: in lower case for strict rules, exact for rules that loosen

@@ -161,7 +161,7 @@ func (f *facts) rulePaths(r *Rule) bool {
 	if r.isNarrow() {
 		return len(paths) > 0 && !f.unplaced &&
 			!slices.ContainsFunc(paths, func(p pathname) bool { return !f.pathMatch(r, p) }) &&
-			!slices.ContainsFunc(f.perhaps, func(p string) bool { return !f.pathMatch(r, f.pathname(p)) })
+			!slices.ContainsFunc(f.fallbacks, func(p string) bool { return !f.pathMatch(r, f.pathname(p)) })
 	}
 	return slices.ContainsFunc(paths, func(p pathname) bool { return f.pathMatch(r, p) }) ||
 		slices.ContainsFunc(f.trees, func(p string) bool { return f.mayHold(p, r) })

@@ -115,9 +115,10 @@ func (o object) joinText(key string, part json.RawMessage) {
 	}
 }
 
-// joinTexts returns two JSON strings as one; the first may be missing. They are joined without being decoded, so that
-// a text in many parts costs no more than its length, and halves of a surrogate pair become one character. The memory
-// of each must end where it does, as for [jsonx.Members], and the first must not be used again.
+// joinTexts returns two JSON strings as one; the first may be missing. They are joined without being decoded,
+// so that a text in many parts costs no more than its length, and halves of a surrogate pair become one
+// character. The memory of each must end where it does, as for [jsonx.Members], and the first must not be used
+// again.
 func joinTexts(whole, part json.RawMessage) json.RawMessage {
 	if !utf8.Valid(part) {
 		part = quoted(asText(part))

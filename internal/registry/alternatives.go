@@ -59,7 +59,8 @@ func (a alternatives) mistyped(e *jsonschema.ValidationError) map[string]bool {
 	return out
 }
 
-// isAbout reports whether an error is about one of the keywords for the value at a location, in all alternatives.
+// isAbout reports whether an error is about one of the keywords for the value at a location, in all
+// alternatives.
 func isAbout(e *jsonschema.ValidationError, at string, keywords ...string) bool {
 	about := func(c *jsonschema.ValidationError) bool { return isAbout(c, at, keywords...) }
 	switch keyword := keywordOf(e); {

@@ -8,8 +8,9 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// A shape says what some members of an object are in MCP. Clients made with SDKs refuse a whole list of tools, or a
-// whole result, for one member that is null or of another type, and servers get those wrong that few clients read.
+// A shape says what some members of an object are in MCP. Clients made with SDKs refuse a whole list of tools,
+// or a whole result, for one member that is null or of another type, and servers get those wrong that few
+// clients read.
 type shape map[string]func(json.RawMessage) bool
 
 // of returns an object without the members that are not as the shape says; nil for what is no object.
@@ -55,8 +56,8 @@ var (
 // ToolHints returns the annotations of a tool as clients of MCP take them; nil if there are none.
 func ToolHints(raw json.RawMessage) json.RawMessage { return toolHints.of(raw) }
 
-// ReadHints returns the annotations of a resource or of a part of a result, as clients of MCP take them; nil if there
-// are none.
+// ReadHints returns the annotations of a resource or of a part of a result, as clients of MCP take them; nil if
+// there are none.
 func ReadHints(raw json.RawMessage) json.RawMessage { return readHints.of(raw) }
 
 // Icons returns the icons of an item as clients of MCP take them; nil if there are none.

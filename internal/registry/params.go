@@ -77,8 +77,8 @@ func CheckSurrogates(data []byte) error {
 	}
 }
 
-// MendSurrogates returns valid JSON with U+FFFD in place of halves of surrogate pairs: APIs of models refuse a request
-// with one, and so every later request of the conversation.
+// MendSurrogates returns valid JSON with U+FFFD in place of halves of surrogate pairs: APIs of models refuse a
+// request with one, and so every later request of the conversation.
 func MendSurrogates(data json.RawMessage) json.RawMessage {
 	if CheckSurrogates(data) == nil {
 		return data

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Current has the credentials of requests to one server. Those that were read from files and commands are only good for
-// a time, which a process that serves others outlasts. It is safe for concurrent use.
+// Current has the credentials of requests to one server. Those that were read from files and commands are only
+// good for a time, which a process that serves others outlasts. It is safe for concurrent use.
 type Current[T any] struct {
 	value atomic.Pointer[T]
 	read  func(context.Context) (T, error)
@@ -21,8 +21,8 @@ type Current[T any] struct {
 	unchanged time.Time  // when they were last read and the same; guarded by reading
 }
 
-// rereadEvery is how long the same credentials are not read again: a server may refuse one request for good, and a
-// command that prints them may ask the person.
+// rereadEvery is how long the same credentials are not read again: a server may refuse one request for good,
+// and a command that prints them may ask the person.
 const rereadEvery = time.Minute
 
 // NewCurrent returns credentials that do not change.

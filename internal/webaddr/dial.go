@@ -60,8 +60,8 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return nd.DialContext(ctx, network, address)
 }
 
-// Through makes a transport dial with d, and go through the proxy that a function returns for an address, if any. An address
-// that is reached through a proxy cannot be checked when it is dialed, so it is checked before.
+// Through makes a transport dial with d, and go through the proxy that a function returns for an address, if
+// any. An address that is reached through a proxy cannot be checked when it is dialed, so it is checked before.
 func (d *Dialer) Through(t *http.Transport, proxy func(*url.URL) (*url.URL, error)) {
 	t.DialContext, t.OnProxyConnectResponse = d.Dial, ProxyAnswer
 	if proxy == nil {

@@ -85,8 +85,8 @@ func IssuerMetadata(issuer string) []string {
 	return []string{base + oauth + "/" + path, base + openID + "/" + path, base + "/" + path + openID}
 }
 
-// ProxyAnswer is for [http.Transport.OnProxyConnectResponse]. It says that a proxy refuses a connection, which would read
-// as if the server did.
+// ProxyAnswer is for [http.Transport.OnProxyConnectResponse]. It says that a proxy refuses a connection, which
+// would read as if the server did.
 func ProxyAnswer(_ context.Context, proxy *url.URL, _ *http.Request, answer *http.Response) error {
 	if answer.StatusCode == http.StatusOK {
 		return nil
@@ -95,9 +95,10 @@ func ProxyAnswer(_ context.Context, proxy *url.URL, _ *http.Request, answer *htt
 		strings.TrimSpace(fmt.Sprint(answer.StatusCode, " ", http.StatusText(answer.StatusCode))))
 }
 
-// FirstDocument calls read with each possible address of a document until it returns no error. A host may answer an address
-// that has no document with one that belongs elsewhere, a page or an error, so no answer at one address ends the search.
-// The error is the first that is not isAbsent; found is false without one if no address has a document.
+// FirstDocument calls read with each possible address of a document until it returns no error. A host may
+// answer an address that has no document with one that belongs elsewhere, a page or an error, so no answer at
+// one address ends the search. The error is the first that is not isAbsent; found is false without one if no
+// address has a document.
 func FirstDocument(ctx context.Context, addresses []string,
 	read func(address string) error, isAbsent func(error) bool) (found bool, err error) {
 	for _, address := range addresses {

@@ -133,7 +133,8 @@ func result(ios *cli.IO, text string, doc any, notes []string) error {
 	return err
 }
 
-// rulesOf returns the rules of the settings in order of precedence. They name built-in tools by their own names.
+// rulesOf returns the rules of the settings in order of precedence. They name built-in tools by their own
+// names.
 func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
 	var out []agents.Rule
 	entries := func(list settings.List, decision string) error {

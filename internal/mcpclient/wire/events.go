@@ -176,8 +176,8 @@ func isVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
 }
 
-// lasting is how long a stream is open that ends because something on the way closes what is idle. Many balancers do after a
-// minute, so the end of such a stream says nothing about the server.
+// lasting is how long a stream is open that ends because something on the way closes what is
+// idle. Many balancers do after a minute, so the end of such a stream says nothing about the server.
 const lasting = 5 * time.Second
 
 // stalls counts how often in a row a stream has ended soon and without anything new.

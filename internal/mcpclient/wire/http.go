@@ -115,8 +115,8 @@ func headersOf(s settings.Server) (http.Header, error) {
 	return headers, nil
 }
 
-// Reread makes requests whose headers the server refuses be sent again, with those of the server that expand returns
-// then, if they differ. Call it before the first request.
+// Reread makes requests whose headers the server refuses be sent again, with those of the server that expand
+// returns then, if they differ. Call it before the first request.
 func (h *HTTP) Reread(expand func(context.Context) (settings.Server, error)) {
 	h.headers.Reread(func(ctx context.Context) (http.Header, error) {
 		s, err := expand(ctx)

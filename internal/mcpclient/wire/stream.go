@@ -202,8 +202,8 @@ func whenWritten(ctx context.Context, written *signal) context.Context {
 const (
 	// maxListens is how many stalls end the attempts to listen.
 	maxListens = 3
-	// maxAway is how often in a row a server may be away that had a stream before, which with growing pauses is long
-	// enough for it to start again.
+	// maxAway is how often in a row a server may be away that had a stream before, which with growing pauses is
+	// long enough for it to start again.
 	maxAway = 6
 )
 

@@ -132,7 +132,8 @@ func (n node) member(i int) node {
 // item returns an element of an array.
 func (n node) item(i int) node { return node{n.Items[i], n.file, fmt.Sprintf("%s/%d", n.at, i)} }
 
-// Text returns the value of a string, also of one that is a number or a boolean because YAML has it without quotes.
+// Text returns the value of a string, also of one that is a number or a boolean because YAML has it without
+// quotes.
 func (n node) Text() string {
 	if n.Is(jsonx.Number) || n.Is(jsonx.True) || n.Is(jsonx.False) {
 		return n.Token

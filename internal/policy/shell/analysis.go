@@ -3,7 +3,6 @@ package shell
 import (
 	"fmt"
 	"path"
-	"slices"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -35,7 +34,7 @@ type findings struct {
 	evaluate   bool              // the line evaluates the values of variables as code
 	room       expandable        // how much braces may still expand to
 	location
-	detours
+	fallbacks
 	begin       location
 	isOfProject func(program, dir string) bool // see [ReadIn]
 }
@@ -56,54 +55,6 @@ func (a *analysis) unread(line, format string, args ...any) {
 
 func (a *analysis) refuse(format string, args ...any) {
 	a.addCommand(Command{Refused: true, Doubt: fmt.Sprintf(format, args...)})
-}
-
-// detours are where a line may be as well, because a cd in it may fail or not run.
-type detours struct {
-	dirs    []string // "" is where the line starts
-	failed  []string // where it is if a cd of a statement that has not ended fails
-	tooMany bool
-}
-
-// maxDetours is the number of folders that are followed.
-const maxDetours = 16
-
-func (d *detours) clone() detours {
-	return detours{slices.Clone(d.dirs), slices.Clone(d.failed), d.tooMany}
-}
-
-// cd follows a cd that was made at a location.
-func (d *detours) cd(name string, args []word, at location) {
-	d.failed = append(append(d.failed, d.dirs...), at.dir)
-	for i, dir := range d.dirs {
-		from := at
-		from.dir = dir
-		from.cd(name, args)
-		d.dirs[i] = from.dir
-	}
-}
-
-// settle ends a statement after which the line goes on whether its cd failed or not. before is the number
-// of failed when it began.
-func (d *detours) settle(before int, where location) {
-	all := slices.Concat(d.dirs, d.failed[before:])
-	slices.Sort(all)
-	d.dirs = slices.DeleteFunc(slices.Compact(all), func(dir string) bool { return dir == where.dir })
-	d.failed = d.failed[:before]
-	if len(d.dirs) > maxDetours {
-		d.dirs, d.tooMany = nil, true
-	}
-}
-
-// elsewhere appends what a name means in these folders.
-func (d *detours) elsewhere(to []string, name string) []string {
-	if name == "" || path.IsAbs(name) || name[0] == '~' {
-		return to
-	}
-	for _, dir := range d.dirs {
-		to = append(to, path.Join(dir, name))
-	}
-	return to
 }
 
 // addWrite adds a file that the line writes, relative to the folder that cd changed

@@ -43,9 +43,9 @@ type Command struct {
 	// Unclear is the reason why the part may write files that are not in [Line.Writes]; "" if it
 	// writes none, as far as its words say.
 	Unclear string
-	// Elsewhere are the files that the part writes instead of those in [Line.Writes] if a cd before
+	// Fallbacks are the files that the part writes instead of those in [Line.Writes] if a cd before
 	// it fails or does not run.
-	Elsewhere []string
+	Fallbacks []string
 	// Unplaced is set if the part writes files in a folder that is not known, because a cd led there.
 	Unplaced bool
 	// Passes is set if the part has no effect besides the other parts: a wrapper such as timeout
@@ -69,6 +69,6 @@ type Command struct {
 func (c Command) equal(o Command) bool {
 	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) &&
 		c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Passes == o.Passes &&
-		c.Unclear == o.Unclear && slices.Equal(c.Elsewhere, o.Elsewhere) && c.Unplaced == o.Unplaced &&
+		c.Unclear == o.Unclear && slices.Equal(c.Fallbacks, o.Fallbacks) && c.Unplaced == o.Unplaced &&
 		c.Catastrophic == o.Catastrophic
 }

@@ -61,10 +61,10 @@ func (a *analysis) script(shell, line string) {
 	case "", Bash:
 		a.reading(Bash, syntax.LangBash, line)
 	case POSIX: // sh may be dash, busybox or bash, so read it in both grammars
-		first, start, others := len(a.commands), a.location, a.detours.clone()
+		first, start, others := len(a.commands), a.location, a.fallbacks
 		a.reading(POSIX, syntax.LangPOSIX, line)
 		second := len(a.commands)
-		a.location, a.detours = start, others
+		a.location, a.fallbacks = start, others
 		a.reading(POSIX, syntax.LangBash, line)
 		if slices.EqualFunc(a.commands[first:second], a.commands[second:], Command.equal) {
 			a.commands = a.commands[:second]
@@ -174,7 +174,7 @@ func (a *analysis) walk(root syntax.Node) {
 	type entered struct {
 		node   syntax.Node
 		where  location
-		others detours
+		others fallbacks
 	}
 	var path []entered
 	syntax.Walk(root, func(n syntax.Node) bool {
@@ -182,7 +182,7 @@ func (a *analysis) walk(root syntax.Node) {
 			return false
 		}
 		if n != nil {
-			path = append(path, entered{n, a.location, a.detours.clone()})
+			path = append(path, entered{n, a.location, a.fallbacks})
 			a.node(n)
 			return true
 		}
@@ -190,7 +190,7 @@ func (a *analysis) walk(root syntax.Node) {
 		path = path[:len(path)-1]
 		switch n := last.node.(type) {
 		case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
-			a.location, a.detours = last.where, last.others
+			a.location, a.fallbacks = last.where, last.others
 		case *syntax.Stmt:
 			before := len(last.others.failed)
 			above := func(i int) syntax.Node { return path[len(path)-i].node }
@@ -373,7 +373,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	name := programName(words[0].text)
 	at := a.location
 	if c.Catastrophic = a.ruins(name, words[1:]); a.location != at {
-		a.detours.cd(name, words[1:], at)
+		a.fallbacks.cd(name, words[1:], at)
 	}
 	run := runsOf(a.shell, name, words, stdin)
 	c.Doubt = cmp.Or(c.Doubt, run.doubt)
@@ -392,10 +392,10 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		c.Unclear = "what " + name + " writes is not known before it runs"
 	}
 	for _, name := range run.writes {
-		c.Elsewhere = a.elsewhere(c.Elsewhere, name)
+		c.Fallbacks = a.appendNames(c.Fallbacks, name)
 	}
 	for _, f := range run.inside {
-		c.Elsewhere = a.elsewhere(c.Elsewhere, path.Join(f.Folder, f.Name))
+		c.Fallbacks = a.appendNames(c.Fallbacks, path.Join(f.Folder, f.Name))
 	}
 	a.addCommand(c)
 	for _, name := range run.writes {

@@ -131,7 +131,7 @@ func TestWrittenFiles(t *testing.T) {
 }
 
 // After a cd that may fail or not run, a part may write where the line was before.
-func TestFilesWrittenElsewhere(t *testing.T) {
+func TestFilesWrittenIfCdFails(t *testing.T) {
 	for line, want := range map[string][]string{
 		"echo >a":                               nil,
 		"cd sub && echo >a":                     nil,
@@ -160,7 +160,7 @@ func TestFilesWrittenElsewhere(t *testing.T) {
 		"cd /tmp; cd deeper; cd ..; echo >a":    {"a", "/a", "/tmp/deeper/a", "/w/a", "/w/deeper/a"},
 	} {
 		commands := Read(Bash, strings.ReplaceAll(line, "\\n", "\n"), "/w").Commands
-		if got := commands[len(commands)-1].Elsewhere; !slices.Equal(got, want) {
+		if got := commands[len(commands)-1].Fallbacks; !slices.Equal(got, want) {
 			t.Errorf("%q writes elsewhere %q, want %q", line, got, want)
 		}
 	}
@@ -168,6 +168,7 @@ func TestFilesWrittenElsewhere(t *testing.T) {
 		"cd -; echo >a": true, "pushd; echo >a": true, "pushd +1; echo >a": true, "cd a; popd; echo >a": true,
 		"cd ~x; echo >a": true, "cd s*; echo >a": true, "cd ~; echo >a": false, "cd; echo >a": false,
 		"pushd a; echo >a": false, "cd s*; cd /tmp; echo >a": false, strings.Repeat("cd a; ", 40) + "echo >a": true,
+		strings.Repeat("cd a && ", 40) + "echo >a": false, strings.Repeat("cd a && ", 80) + "echo >a": true,
 	} {
 		commands := Read(Bash, line, "/w").Commands
 		if got := commands[len(commands)-1].Unclear != ""; got != unclear {

@@ -40,7 +40,7 @@ func (a *analysis) redirected(text string, op syntax.RedirOperator, target word)
 	if !target.isFile() || c.Unplaced {
 		c.Unclear = "the file that it writes to is not known before the line runs"
 	}
-	c.Elsewhere = a.elsewhere(nil, target.text)
+	c.Fallbacks = a.appendNames(nil, target.text)
 	a.addCommand(c)
 }
 

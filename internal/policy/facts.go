@@ -44,7 +44,8 @@ type facts struct {
 	places           fact[*places]           // see [facts.where]
 	paths            fact[[]pathname]        // of subject
 	shapes           fact[shapes]            // see [facts.inShapes]
-	absolute         factOf[*Rule, []string] // see [facts.globs]
+	absolute         factOf[*Rule, []string] // see [places.globs]
+	onPaths          factOf[*Rule, bool]     // see [facts.rulePaths]
 	evaluations      factOf[*jq.Expression, evaluated]
 	tracked          factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
 }

@@ -152,6 +152,10 @@ func (f *facts) rulePaths(r *Rule) bool {
 	if f.isBlindTo(r) {
 		return !r.isNarrow()
 	}
+	return f.onPaths.get(r, func() bool { return f.matchPaths(r) }) // the same for each part of a line
+}
+
+func (f *facts) matchPaths(r *Rule) bool {
 	paths := f.paths.get(func() (out []pathname) {
 		for _, p := range f.subject.Paths {
 			out = append(out, f.pathname(p))

@@ -67,7 +67,13 @@ func (l *location) cd(name string, args []word) {
 	case l.dir != "" || l.start != "":
 		l.dir, l.glob = path.Join(cmp.Or(l.dir, l.start), to[0].text), l.glob || to[0].glob
 	}
+	if len(l.dir) > maxFolder {
+		*l = location{}
+	}
 }
+
+// maxFolder is the most bytes of a folder that is followed: looking up each file in a deep one takes long.
+const maxFolder = 512
 
 func (l *location) findRuins(args []word) string {
 	args = args[findOptions(args):]

@@ -169,6 +169,7 @@ func TestFilesWrittenIfCdFails(t *testing.T) {
 		"cd ~x; echo >a": true, "cd s*; echo >a": true, "cd ~; echo >a": false, "cd; echo >a": false,
 		"pushd a; echo >a": false, "cd s*; cd /tmp; echo >a": false, strings.Repeat("cd a; ", 40) + "echo >a": true,
 		strings.Repeat("cd a && ", 40) + "echo >a": false, strings.Repeat("cd a && ", 80) + "echo >a": true,
+		"cd " + strings.Repeat("a/", 255) + " && echo >a": false, "cd " + strings.Repeat("a/", 256) + " && echo >a": true,
 	} {
 		commands := Read(Bash, line, "/w").Commands
 		if got := commands[len(commands)-1].Unclear != ""; got != unclear {

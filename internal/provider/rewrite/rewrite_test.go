@@ -136,10 +136,14 @@ func TestPatterns(t *testing.T) {
 		t.Fatal(err)
 	}
 	def := registry.Definition{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{}}`)}
-	def.Provider.OutputSchema = json.RawMessage(fmt.Sprintf(params, email))
-	out, _ := f.Encode([]registry.Definition{def}, provider.Options{})
-	if want := `"output_schema":` + fmt.Sprintf(params, `{"type":"string"}`); !strings.Contains(string(out.Data), want) {
-		t.Errorf("declared as %s, want %s in it", out.Data, want)
+	for schema, want := range map[string]string{
+		email: `{"type":"string"}`, `{"type":"array"}`: `{"type":"array","items":{}}`, // and what else OpenAI refuses
+	} {
+		def.Provider.OutputSchema = json.RawMessage(fmt.Sprintf(params, schema))
+		out, _ := f.Encode([]registry.Definition{def}, provider.Options{})
+		if want := `"output_schema":` + fmt.Sprintf(params, want); !strings.Contains(string(out.Data), want) {
+			t.Errorf("declared as %s, want %s in it", out.Data, want)
+		}
 	}
 }
 

@@ -206,7 +206,7 @@ func (r *restorer) optional(s, v *jsonx.Value, depth int) {
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
 		if list := s.Get(keyword); list != nil {
 			for _, branch := range list.Items {
-				if keyword == "allOf" || !v.Is(jsonx.Object) || r.possible(branch, v, depth) {
+				if keyword == "allOf" || r.possible(branch, v, depth) {
 					r.optional(branch, v, depth+1)
 				}
 			}
@@ -287,14 +287,17 @@ func (r *restorer) nullIn(list []*jsonx.Value, v *jsonx.Value, name string, dept
 	return out
 }
 
-// possible reports whether an alternative may describe v: v has every required
-// member, and the constants match.
+// possible reports whether an alternative may describe v, a list or an object: it allows the type,
+// v has every required member, and the constants match.
 func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
-	if s = r.enter(s, depth); s == nil {
+	if r.kinds(s, depth)&kindOf(v) == 0 {
+		return false
+	}
+	if s = r.enter(s, depth); s == nil || !v.Is(jsonx.Object) {
 		return true
 	}
-	if s.Get("type") != nil && !schema.HasType(s, "object") {
-		return false
+	if required := s.Get("required"); required != nil && !r.spend(len(required.Items)) || !r.spend(len(v.Members)) {
+		return true
 	}
 	properties, given := s.Get("properties"), v.ByName()
 	for name := range schema.Required(s) {

@@ -118,12 +118,14 @@ func (r *restorer) values(s, v *jsonx.Value) {
 		if len(v.Items) == 0 && r.kinds(s, 0)&(anObject|anArray) == anObject {
 			*v, r.changed = *jsonx.NewObject(), true
 		}
+		within := r.alternativesOf(v)
 		for i, item := range v.Items {
-			r.values(r.within(s, 0, func(s *jsonx.Value) *jsonx.Value { return itemSchema(s, i) }), item)
+			r.values(within(s, 0, func(s *jsonx.Value) *jsonx.Value { return itemSchema(s, i) }), item)
 		}
 	case jsonx.Object:
+		within := r.alternativesOf(v)
 		for _, m := range v.Members {
-			r.values(r.within(s, 0, func(s *jsonx.Value) *jsonx.Value { return r.member(s, m.Name) }), m.Value)
+			r.values(within(s, 0, func(s *jsonx.Value) *jsonx.Value { return r.member(s, m.Name) }), m.Value)
 		}
 	}
 }
@@ -143,42 +145,67 @@ func (r *restorer) member(s *jsonx.Value, name string) *jsonx.Value {
 	return s.Get("additionalProperties")
 }
 
-// within returns a schema for a part of the values of s, which part finds in the keywords of
+// describing returns a schema for a part of the values of s, which part finds in the keywords of
 // one schema: it combines what all schemas that apply to the value say. nil allows anything.
-func (r *restorer) within(s *jsonx.Value, depth int, part func(s *jsonx.Value) *jsonx.Value) *jsonx.Value {
-	if s = r.enter(s, depth); s == nil {
-		return nil
-	}
-	var all []*jsonx.Value
-	if sub := part(s); sub != nil {
-		all = append(all, sub)
-	}
-	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
-		list := s.Get(keyword)
-		if list == nil {
-			continue
+type describing func(s *jsonx.Value, depth int, part func(s *jsonx.Value) *jsonx.Value) *jsonx.Value
+
+// alternativesOf returns a function for the parts of v. Of several alternatives only those count
+// that may describe v, if there are any: null says nothing about the members of an object. This
+// is decided once for all parts of v.
+func (r *restorer) alternativesOf(v *jsonx.Value) describing {
+	decided := map[*jsonx.Value]bool{}
+	impossible := func(branch *jsonx.Value, depth int) bool {
+		possible, known := decided[branch]
+		if !known {
+			possible = r.possible(branch, v, depth)
+			decided[branch] = possible
 		}
-		var parts []*jsonx.Value
-		for _, branch := range list.Items {
-			sub := r.within(branch, depth+1, part)
-			if sub == nil {
-				sub = jsonx.NewBool(true)
+		return !possible
+	}
+	var within describing
+	within = func(s *jsonx.Value, depth int, part func(s *jsonx.Value) *jsonx.Value) *jsonx.Value {
+		if s = r.enter(s, depth); s == nil {
+			return nil
+		}
+		var all []*jsonx.Value
+		if sub := part(s); sub != nil {
+			all = append(all, sub)
+		}
+		for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+			list := s.Get(keyword)
+			if list == nil {
+				continue
 			}
-			parts = append(parts, sub)
-		}
-		if keyword == "allOf" {
-			all = append(all, parts...)
-		} else {
+			var parts, others []*jsonx.Value
+			for _, branch := range list.Items {
+				sub := within(branch, depth+1, part)
+				if sub == nil {
+					sub = jsonx.NewBool(true)
+				}
+				if keyword != "allOf" && impossible(branch, depth) {
+					others = append(others, sub)
+				} else {
+					parts = append(parts, sub)
+				}
+			}
+			if keyword == "allOf" {
+				all = append(all, parts...)
+				continue
+			}
+			if parts == nil {
+				parts = others
+			}
 			all = append(all, jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(parts...))))
 		}
+		switch len(all) {
+		case 0:
+			return nil
+		case 1:
+			return all[0]
+		}
+		return jsonx.NewObject(jsonx.NewMember("allOf", jsonx.NewArray(all...)))
 	}
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return all[0]
-	}
-	return jsonx.NewObject(jsonx.NewMember("allOf", jsonx.NewArray(all...)))
+	return within
 }
 
 // kinds returns the types that a schema may allow.

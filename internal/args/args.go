@@ -59,8 +59,14 @@ func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
 		options: o,
 		types:   t,
 		below:   map[string]string{},
+		given:   map[string]int{},
 		seen:    map[string]int{},
 		lists:   map[*jsonx.Value]bool{},
+	}
+	for _, arg := range arguments {
+		if key, _, _, err := splitArg(arg); err == nil {
+			p.given[key]++
+		}
 	}
 	for _, arg := range arguments {
 		if err := p.apply(root, arg); err != nil {
@@ -74,7 +80,8 @@ type parser struct {
 	options Options
 	types   types
 	below   map[string]string     // the key of an argument by the keys that it is a member of
-	seen    map[string]int        // number of arguments per key: a second one appends, or is an error
+	given   map[string]int        // number of arguments per key
+	seen    map[string]int        // number of those so far: a second one appends, or is an error
 	lists   map[*jsonx.Value]bool // lists built by arguments
 }
 
@@ -99,7 +106,8 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	}
 	before := p.seen[key]
 	p.seen[key]++
-	isItem := typ.isList() && !raw && !isJSONList(given)
+	several := p.given[key] > 1
+	isItem := typ.isList(several) && !raw && !typ.isWhole(given, several)
 	if isItem {
 		typ = typ.item(before)
 	}
@@ -111,35 +119,28 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	if err != nil {
 		return err
 	}
-	if isItem {
-		return p.appendValue(root, arg, path, v)
-	}
-	if before > 0 {
-		return &Error{Arg: arg,
-			Message: fmt.Sprintf("%s is given twice, but is not a list in the schema", text.Quote(key))}
-	}
-	at, err := parent(root, arg, path)
-	if err == nil {
-		at.Set(path[len(path)-1], v)
-	}
-	return err
-}
-
-// appendValue appends a value to a list built from arguments. The first value replaces a
-// list in the base.
-func (p *parser) appendValue(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error {
 	at, err := parent(root, arg, path)
 	if err != nil {
 		return err
 	}
-	key := path[len(path)-1]
-	list := at.Get(key)
-	if list == nil || !p.lists[list] {
-		list = jsonx.NewArray()
+	last := path[len(path)-1]
+	list := at.Get(last)
+	switch {
+	case before > 0 && isItem && p.lists[list]:
+		list.Items = append(list.Items, v)
+	case before > 0:
+		why := "but is not a list in the schema"
+		if typ.isList(true) || isItem {
+			why = "once as a whole; give either its items or the whole"
+		}
+		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, %s", text.Quote(key), why)}
+	case isItem: // replaces a list in the base
+		list = jsonx.NewArray(v)
 		p.lists[list] = true
-		at.Set(key, list)
+		at.Set(last, list)
+	default:
+		at.Set(last, v)
 	}
-	list.Items = append(list.Items, value)
 	return nil
 }
 
@@ -208,11 +209,6 @@ func (p *parser) value(arg string, typ schemaType, text string, raw bool) (*json
 		return nil, &Error{Arg: arg, Message: err.Error()}
 	}
 	return v, nil
-}
-
-func isJSONList(text string) bool {
-	v, err := parseStrict(text)
-	return err == nil && v.Is(jsonx.Array)
 }
 
 // Error reports an argument that cannot be used. It is an error in the params

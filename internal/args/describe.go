@@ -165,7 +165,7 @@ func (s schemaType) String() string {
 
 // values returns all possible values, if they can be listed.
 func (s schemaType) values() []string {
-	if s.isList() {
+	if s.isList(false) {
 		return s.items.values()
 	}
 	var out []string
@@ -187,7 +187,7 @@ func (d *describer) allowed(s *jsonx.Value, typ schemaType) string {
 			parts = append(parts, text)
 		}
 	}
-	if values := typ.values(); len(typ.enum) > 0 || typ.isList() && len(typ.items.enum) > 0 {
+	if values := typ.values(); len(typ.enum) > 0 || typ.isList(false) && len(typ.items.enum) > 0 {
 		add(strings.Join(values, ", "))
 	}
 	add(between(number(s, "minimum"), number(s, "maximum"), ""))

@@ -185,8 +185,16 @@ func (s schemaType) isFile() bool { return s.file || s.items != nil && s.items.f
 
 func (s schemaType) has(name string) bool { return slices.Contains(s.names, name) }
 
-// isList reports whether a value given for s is one element of a list.
-func (s schemaType) isList() bool { return s.items != nil && !s.has("string") }
+// isList reports whether a value given for s is one element of a list: if s allows text too, only if
+// there are several.
+func (s schemaType) isList(several bool) bool { return s.items != nil && (several || !s.has("string")) }
+
+// isWhole reports whether the text given for a list is the whole of it: a list as JSON, or null in
+// place of one.
+func (s schemaType) isWhole(given string, several bool) bool {
+	v, err := parseStrict(given)
+	return err == nil && (v.Is(jsonx.Array) || v.Is(jsonx.Null) && !several && s.fits(v.Token))
+}
 
 // item returns the type of the item at an index.
 func (s schemaType) item(i int) schemaType {

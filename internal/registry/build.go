@@ -217,7 +217,7 @@ func (b *builder) conflict(t, old *Tool) {
 	case t.OfServer():
 		b.qualify(t, old, t.Qualified())
 	case t.Source == SourceCommand && b.opts.Conflicts == ConflictQualify:
-		b.qualify(t, old, ValidName(SourceCommand+"__"+t.Name))
+		b.qualify(t, old, ValidName(qualifiedPrefix+t.Name))
 	case t.Source == SourceCommand && b.opts.Conflicts != ConflictReject:
 		b.diagnose(SeverityWarning, "name_overwritten", t.Source, t.Name,
 			fmt.Sprintf("tool with name %q is already registered (%s); overwriting", t.Name, owned(t.Name, old)),

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,10 +26,17 @@ func MatchAny(entries []Entry, names ...string) (Entry, bool) {
 	return Entry{}, false
 }
 
+// discoveredPrefix begins the names that Gemini CLI gives to the tools of a discovery command, in its
+// settings and policies too. The call command never sees it.
+const discoveredPrefix = "discovered_tool_"
+
+// qualifiedPrefix begins the names of discovered tools whose own name is taken.
+const qualifiedPrefix = SourceCommand + "__"
+
 // Spellings returns every name that can refer to the tool: its name, its
 // aliases, name@version, the server's own name for it, and server__tool, raw
-// and cleaned. For a tool with an override, it also returns its names without
-// the override.
+// and cleaned; for a discovered tool also the name that Gemini CLI gives it. For a tool with an
+// override, it also returns its names without the override.
 func (d *Definition) Spellings() []string {
 	out := append([]string{d.Name}, d.Aliases...)
 	if d.Version != "" {
@@ -39,6 +47,9 @@ func (d *Definition) Spellings() []string {
 	}
 	if d.OfServer() {
 		out = append(out, d.PlainName(), d.Server+"__"+d.PlainName(), d.Qualified(), ValidName(d.PlainName()))
+	}
+	if d.Source == SourceCommand {
+		out = append(out, discoveredPrefix+cmp.Or(d.Given, strings.TrimPrefix(d.Name, qualifiedPrefix)))
 	}
 	if d.Reshaped != nil {
 		out = append(out, d.Reshaped.Upstream.Spellings()...)

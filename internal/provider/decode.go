@@ -2,11 +2,13 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -60,6 +62,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	if err := t.identify(data); err != nil {
 		return nil, f.unreadable("%s", err)
 	}
+	t.rename()
 	return t, nil
 }
 
@@ -88,23 +91,63 @@ func (t *Turn) identify(data []byte) error {
 	if err != nil { // there is no message
 		return nil
 	}
-	items := message.Items
+	for _, call := range callsIn(message) {
+		own := call.Get(t.format.callID)
+		if (call.Get("function") != nil || call.Get("name").IsText(t.Calls[0].Name)) && (own == nil || idOf(own.JSON()) == nil) {
+			call.Set(t.format.callID, jsonx.NewString(id))
+		}
+	}
+	t.message = message.JSON()
+	return nil
+}
+
+// rename writes names in the message that the API does not take as it takes them. Models invent such
+// names of tools, and the API would reject every later request of the conversation.
+func (t *Turn) rename() {
+	if !slices.ContainsFunc(t.Calls, func(c Call) bool { return t.format.repeated(c.Name) != c.Name }) {
+		return
+	}
+	message, err := jsonx.Parse(t.message, jsonx.Options{})
+	if err != nil { // there is no message
+		return
+	}
+	wrong := map[string]bool{}
+	for _, c := range t.Calls {
+		wrong[c.Name] = t.format.repeated(c.Name) != c.Name
+	}
+	for _, call := range callsIn(message) {
+		for _, named := range []*jsonx.Value{call, call.Get("function"), call.Get("custom")} {
+			if name := named.Get("name"); name.Is(jsonx.String) && wrong[name.Text()] {
+				named.Set("name", jsonx.NewString(t.format.repeated(name.Text())))
+			}
+		}
+	}
+	t.message = message.JSON()
+}
+
+// repeated returns the name of a call as the API takes it in the messages after it. Gemini's answers
+// are matched with the calls by name, so names of its calls stay.
+func (f Format) repeated(name string) string {
+	if strings.HasPrefix(f.Name, "gemini") || f.Name == "mcp" {
+		return name
+	}
+	return f.rule.fit(cmp.Or(name, "_"))
+}
+
+// callsIn returns what may be a call in a model's message.
+func callsIn(message *jsonx.Value) []*jsonx.Value {
+	items := slices.Clone(message.Items)
 	for _, list := range []string{"tool_calls", "content"} {
 		if v := message.Get(list); v.Is(jsonx.Array) {
 			items = append(items, v.Items...)
 		}
 	}
-	for _, call := range items {
+	for i, call := range items {
 		if use := call.Get("toolUse"); use != nil {
-			call = use
-		}
-		own := call.Get(t.format.callID)
-		if (call.Get("function") != nil || call.Get("name").IsText(t.Calls[0].Name)) && (own == nil || idOf(own.JSON()) == nil) {
-			call.Set(t.format.callID, jsonx.NewString(id))
-			t.message = message.JSON()
+			items[i] = use
 		}
 	}
-	return nil
+	return items
 }
 
 // Reply returns the messages to append to the conversation after the model's own

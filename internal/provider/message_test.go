@@ -128,6 +128,14 @@ func TestMessageOfResponse(t *testing.T) {
 			`{"content":[{"id":"x","input":{},"name":"f","type":"tool_use"},{"id":"y","input":{"a":1},"name":"f","type":"tool_use"}],"role":"assistant"}`},
 		{"bedrock", `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"x","name":"f","input":""}}]}}}`, `{"content":[{"toolUse":{"input":{},"name":"f","toolUseId":"x"}}],"role":"assistant"}`},
 		{"anthropic", `{"role":"assistant","content":[{"type":"text","text":""}]}`, `{"role":"assistant","content":[{"type":"text","text":""}]}`},
+		{"openai", `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"a.b c","arguments":"{}"}},{"id":"d","type":"function","function":{"name":"","arguments":"{}"}}]}`,
+			`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"a_b_c","arguments":"{}"}},{"id":"d","type":"function","function":{"name":"_","arguments":"{}"}}]}`},
+		{"mistral", `{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"a\" p=\"x","arguments":{}}}]}`, `{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"a__p__x","arguments":{}}}]}`},
+		{"openai-responses", `[{"type":"function_call","call_id":"c","name":"a.b","arguments":"{}"}]`, `[{"type":"function_call","call_id":"c","name":"a_b","arguments":"{}"}]`},
+		{"anthropic", `{"role":"assistant","content":[{"type":"text","text":"a.b"},{"type":"tool_use","id":"x","name":"a.b","input":{"name":"a.b"}}]}`,
+			`{"role":"assistant","content":[{"type":"text","text":"a.b"},{"type":"tool_use","id":"x","name":"a_b","input":{"name":"a.b"}}]}`},
+		{"bedrock", `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"x","name":"$f","input":{}}}]}}}`, `{"role":"assistant","content":[{"toolUse":{"toolUseId":"x","name":"_f","input":{}}}]}`},
+		{"gemini", `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a b"}}]},"finishReason":"STOP"}]}`, `{"parts":[{"functionCall":{"name":"a b"}}]}`},
 		{"mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`, ""},
 	} {
 		if got := messageOf(t, tt.format, []byte(tt.response)); got != tt.want {

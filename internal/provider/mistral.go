@@ -64,7 +64,7 @@ func replyMistral(t *Turn, answers []Answer) []any {
 	var messages, media []any
 	for i, a := range answers {
 		text, blocks := t.textAndMedia(i, a, mistralMedia)
-		messages = append(messages, toolMessage{"tool", t.Calls[i].Name, t.Calls[i].id, text})
+		messages = append(messages, toolMessage{"tool", t.format.repeated(t.Calls[i].Name), t.Calls[i].id, text})
 		media = append(media, blocks...)
 	}
 	if len(media) > 0 {

@@ -179,7 +179,7 @@ func (f *facts) mayHold(folder string, r *Rule) bool {
 		_, err := os.Lstat(filepath.FromSlash(absolutePath(base, literal)))
 		return err == nil
 	}
-	if !strings.Contains(r.Path, `\`) && !exists(w.root) && !exists(w.workspace) {
+	if !exists(w.root) && !exists(w.workspace) {
 		return false
 	}
 	names := f.pathname(folder).lower

@@ -280,10 +280,29 @@ func TestMovedWithTheirFolder(t *testing.T) {
 		"cp -r x a":            Allow,
 		"ln -s a x":            Allow,
 		"rm -r abc":            Allow,
+		"cd nowhere; cp x a":   Allow,
 	} {
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
 			t.Errorf("%q: %s (%s), want %s", line, v.Decision, v.Reason, want)
 		}
+	}
+
+	// A path of a rule counts from the project root and from the workspace, and may be in one of them.
+	p = &Policy{Root: workspace, Workspace: filepath.Join(workspace, "a"), Mode: ModeYolo, Rules: []Rule{
+		{Command: "ls", Path: "x", Decision: Deny}, {Path: "b/**", Decision: Deny}, {Path: "other/x", Decision: Deny}, {Path: "other", Decision: Deny}}}
+	for line, want := range map[string]Decision{"rm -r .": Deny, "rm -r ../other": Deny, "rm -r ../x": Allow} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
+			t.Errorf("in a: %q: %s (%s), want %s", line, v.Decision, v.Reason, want)
+		}
+	}
+}
+
+// A rule that denies a path is found also behind others that say nothing about it.
+func TestFallbackThatALaterRuleDenies(t *testing.T) {
+	p := &Policy{Workspace: "/w", Mode: ModeYolo, Rules: []Rule{
+		{Path: "other/**", Decision: Allow}, {Path: "secret/**", Decision: Deny}}}
+	if v := p.Decide(t.Context(), shellTool("cd x; sort -o secret/a b"), registry.Call{}); v.Decision != Deny {
+		t.Errorf("%s (%s)", v.Decision, v.Reason)
 	}
 }
 

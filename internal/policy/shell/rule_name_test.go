@@ -130,6 +130,18 @@ func TestWrittenFiles(t *testing.T) {
 	}
 }
 
+func TestTrees(t *testing.T) {
+	for line, want := range map[string][]string{
+		"mv a b": {"a"}, "mv a b c": {"a", "b"}, "git mv a b": {"a"}, "cd x && mv a b": {"/w/x/a"},
+		"rm -r a": {"a"}, "rm -rf a/ b": {"a", "b"}, "rm --recursive ''": nil,
+		"rm a": nil, "rmdir a": nil, "cp a b": nil, "ln a b": nil, "git add a": nil, "sed -i -r s/a/b/ a": nil, "truncate -r x a": nil,
+	} {
+		if got := Read(Bash, line, "/w").Trees; !slices.Equal(got, want) {
+			t.Errorf("%q moves or removes %q, want %q", line, got, want)
+		}
+	}
+}
+
 // After a cd that may fail or not run, a part may write where the line was before.
 func TestFilesWrittenIfCdFails(t *testing.T) {
 	for line, want := range map[string][]string{
@@ -167,8 +179,8 @@ func TestFilesWrittenIfCdFails(t *testing.T) {
 	for line, unclear := range map[string]bool{
 		"cd -; echo >a": true, "pushd; echo >a": true, "pushd +1; echo >a": true, "cd a; popd; echo >a": true,
 		"cd ~x; echo >a": true, "cd s*; echo >a": true, "cd ~; echo >a": false, "cd; echo >a": false,
-		"pushd a; echo >a": false, "cd s*; cd /tmp; echo >a": false, strings.Repeat("cd a; ", 40) + "echo >a": true,
-		strings.Repeat("cd a && ", 40) + "echo >a": false, strings.Repeat("cd a && ", 80) + "echo >a": true,
+		"pushd a; echo >a": false, "cd s*; cd /tmp; echo >a": false, strings.Repeat("cd a; ", 16) + "echo >a": false, strings.Repeat("cd a; ", 17) + "echo >a": true,
+		strings.Repeat("cd a && ", 64) + "echo >a": false, strings.Repeat("cd a && ", 65) + "echo >a": true,
 		"cd " + strings.Repeat("a/", 255) + " && echo >a": false, "cd " + strings.Repeat("a/", 256) + " && echo >a": true,
 	} {
 		commands := Read(Bash, line, "/w").Commands

@@ -121,6 +121,7 @@ func (s *shaping) reshape(out *registry.Tool) {
 		return
 	}
 	s.rename(names)
+	s.schema.dropUnused()
 	out.InputSchema, out.SentInput = s.schema.root.AppendTo(nil), nil
 	if s.Examples == nil {
 		out.Examples = s.examples(out.Examples)

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -155,6 +157,64 @@ func (o *object) remove(name string) {
 		properties.Remove(name)
 	}
 	o.makeOptional(name)
+}
+
+// dropUnused removes definitions to which nothing refers: those of params that are no longer
+// declared, and what was copied from them. If a reference is not a path, all stay.
+func (o *object) dropUnused() {
+	keywords := []string{"$defs", "definitions"}
+	unused := map[string]*jsonx.Value{}
+	for _, keyword := range keywords {
+		if defs := o.root.Get(keyword); defs.Is(jsonx.Object) {
+			for _, m := range defs.Members {
+				unused[keyword+"/"+m.Name] = m.Value
+			}
+		}
+	}
+	if len(unused) == 0 {
+		return
+	}
+	take := func(path string) *jsonx.Value {
+		keyword, rest, _ := strings.Cut(path, "/")
+		name, _, _ := strings.Cut(rest, "/")
+		key := keyword + "/" + strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		def := unused[key]
+		delete(unused, key)
+		return def
+	}
+	var use func(v *jsonx.Value) bool
+	use = func(v *jsonx.Value) bool {
+		switch {
+		case v == nil:
+			return true
+		case v.Is(jsonx.String):
+			path, isPath := strings.CutPrefix(v.Text(), "#/")
+			if !isPath {
+				return true
+			}
+			decoded, err := url.PathUnescape(path)
+			return use(take(path)) && (err != nil || use(take(decoded)))
+		}
+		return !slices.ContainsFunc(v.Items, func(item *jsonx.Value) bool { return !use(item) }) &&
+			!slices.ContainsFunc(v.Members, func(m jsonx.Member) bool {
+				isRef := m.Value.Is(jsonx.String) && slices.Contains([]string{"$ref", "$dynamicRef", "$recursiveRef"}, m.Name)
+				return isRef && !strings.HasPrefix(m.Value.Text(), "#/") ||
+					!(v == o.root && slices.Contains(keywords, m.Name)) && !use(m.Value)
+			})
+	}
+	if !use(o.root) {
+		return
+	}
+	for _, keyword := range keywords {
+		defs := o.root.Get(keyword)
+		if !defs.Is(jsonx.Object) {
+			continue
+		}
+		defs.Members = slices.DeleteFunc(defs.Members, func(m jsonx.Member) bool { return unused[keyword+"/"+m.Name] != nil })
+		if len(defs.Members) == 0 {
+			o.root.Remove(keyword)
+		}
+	}
 }
 
 // rename renames all given params at once, so that names can be swapped.

@@ -174,35 +174,45 @@ func (o *object) dropUnused() {
 	if len(unused) == 0 {
 		return
 	}
-	take := func(path string) *jsonx.Value {
+	pending := []*jsonx.Value{o.root}
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	take := func(path string) {
 		keyword, rest, _ := strings.Cut(path, "/")
 		name, _, _ := strings.Cut(rest, "/")
-		key := keyword + "/" + strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
-		def := unused[key]
-		delete(unused, key)
-		return def
-	}
-	var use func(v *jsonx.Value) bool
-	use = func(v *jsonx.Value) bool {
-		switch {
-		case v == nil:
-			return true
-		case v.Is(jsonx.String):
-			path, isPath := strings.CutPrefix(v.Text(), "#/")
-			if !isPath {
-				return true
-			}
-			decoded, err := url.PathUnescape(path)
-			return use(take(path)) && (err != nil || use(take(decoded)))
+		key := keyword + "/" + unescape.Replace(name)
+		if def := unused[key]; def != nil {
+			delete(unused, key)
+			pending = append(pending, def)
 		}
-		return !slices.ContainsFunc(v.Items, func(item *jsonx.Value) bool { return !use(item) }) &&
-			!slices.ContainsFunc(v.Members, func(m jsonx.Member) bool {
-				isRef := m.Value.Is(jsonx.String) && slices.Contains([]string{"$ref", "$dynamicRef", "$recursiveRef"}, m.Name)
-				return isRef && !strings.HasPrefix(m.Value.Text(), "#/") ||
-					!(v == o.root && slices.Contains(keywords, m.Name)) && !use(m.Value)
-			})
 	}
-	if !use(o.root) {
+	isOther := false // whether a reference is not a path
+	var use func(v *jsonx.Value)
+	use = func(v *jsonx.Value) {
+		if path, isPath := strings.CutPrefix(v.Text(), "#/"); isPath {
+			take(path)
+			if decoded, err := url.PathUnescape(path); err == nil {
+				take(decoded)
+			}
+		}
+		for _, item := range v.Items {
+			use(item)
+		}
+		for _, m := range v.Members {
+			if v == o.root && slices.Contains(keywords, m.Name) {
+				continue
+			}
+			isRef := m.Value.Is(jsonx.String) && slices.Contains([]string{"$ref", "$dynamicRef", "$recursiveRef"}, m.Name)
+			isOther = isOther || isRef && !strings.HasPrefix(m.Value.Text(), "#/")
+			use(m.Value)
+		}
+	}
+	for len(pending) > 0 {
+		last := len(pending) - 1
+		v := pending[last]
+		pending = pending[:last]
+		use(v)
+	}
+	if isOther {
 		return
 	}
 	for _, keyword := range keywords {

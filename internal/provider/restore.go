@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -33,6 +34,8 @@ type restorer struct {
 	steps   int // steps left
 	changed bool
 
+	patterns map[string]*regexp.Regexp // those of properties; nil for one that cannot be compiled
+
 	byString map[*jsonx.Value]map[string]*jsonx.Value // values of each enum by the strings with which they are declared
 }
 
@@ -49,7 +52,11 @@ func restore(rawSchema, params json.RawMessage, walk func(r *restorer, s, v *jso
 	if err != nil || p.Duplicate {
 		return params
 	}
-	r := &restorer{refs: schema.NewRefs(s), steps: minSteps + stepsPerByte*len(params)}
+	r := &restorer{
+		refs:     schema.NewRefs(s),
+		steps:    minSteps + stepsPerByte*len(params),
+		patterns: map[string]*regexp.Regexp{},
+	}
 	walk(r, s, v)
 	if !r.changed {
 		return params

@@ -135,14 +135,31 @@ func (r *restorer) member(s *jsonx.Value, name string) *jsonx.Value {
 	if sub := r.refs.Get(s.Get("properties"), name); sub != nil {
 		return sub
 	}
-	if patterns := s.Get("patternProperties"); patterns.Is(jsonx.Object) {
-		for _, m := range patterns.Members {
-			if re, err := regexp.Compile(m.Name); err != nil || re.MatchString(name) {
-				return nil // more than one may apply
-			}
+	patterns := s.Get("patternProperties")
+	if !patterns.Is(jsonx.Object) {
+		return s.Get("additionalProperties")
+	}
+	var all []*jsonx.Value
+	for _, m := range patterns.Members {
+		re, known := r.patterns[m.Name]
+		if !known {
+			re, _ = regexp.Compile(m.Name)
+			r.patterns[m.Name] = re
+		}
+		if re == nil || !r.spend(len(m.Name)) { // whether it applies is not known
+			return nil
+		}
+		if re.MatchString(name) {
+			all = append(all, m.Value)
 		}
 	}
-	return s.Get("additionalProperties")
+	switch len(all) {
+	case 0:
+		return s.Get("additionalProperties")
+	case 1:
+		return all[0]
+	}
+	return jsonx.NewObject(jsonx.NewMember("allOf", jsonx.NewArray(all...)))
 }
 
 // describing returns a schema for a part of the values of s, which part finds in the keywords of

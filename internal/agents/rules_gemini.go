@@ -24,6 +24,7 @@ type geminiRule struct {
 	Priority        float64  `toml:"priority"`
 	Modes           []string `toml:"modes"`
 	DenyMessage     string   `toml:"denyMessage"`
+	DenyReason      string   `toml:"deny_message"` // some releases spell it so
 	Subagent        any      `toml:"subagent"`
 	ToolAnnotations any      `toml:"toolAnnotations"`
 	Interactive     *bool    `toml:"interactive"`
@@ -128,7 +129,7 @@ func (r *geminiReader) rule(g *geminiRule) {
 		for _, rule := range r.commands(g, decision, tool, prefixes) {
 			rule.Decision, rule.From = decision, g.from
 			if decision == deny {
-				rule.Reason = g.DenyMessage
+				rule.Reason = cmp.Or(g.DenyMessage, g.DenyReason)
 			}
 			r.Rules = append(r.Rules, rule)
 		}

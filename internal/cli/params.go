@@ -55,9 +55,9 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 		return nil, err
 	}
 	params, err := registry.DecodeParams(t.Name, base)
-	if file, ok := strings.CutPrefix(o.params, "@"); err != nil && ok {
+	if file, ok := strings.CutPrefix(o.params, "@"); err != nil && (ok || file == "-") {
 		return nil, &UsageError{Err: fmt.Errorf("--params: %w", err),
-			Hint: "to read them from a file: --params-file " + Quote(file)}
+			Hint: "to read them from a file or stdin: --params-file " + Quote(file)}
 	}
 	if err == nil && len(argv) > 0 {
 		given = true

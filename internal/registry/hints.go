@@ -11,7 +11,7 @@ import (
 // A shape says what some members of an object are in MCP. Clients made with SDKs refuse a whole list of tools,
 // or a whole result, for one member that is null or of another type, and servers get those wrong that few
 // clients read.
-type shape map[string]func(json.RawMessage) bool
+type shape func(name string) func(json.RawMessage) bool
 
 // of returns an object without the members that are not as the shape says; nil for what is no object.
 func (s shape) of(raw json.RawMessage) json.RawMessage {
@@ -21,7 +21,7 @@ func (s shape) of(raw json.RawMessage) json.RawMessage {
 	isFine := true
 	fine := []byte{'{'}
 	for name, value := range jsonx.Members(raw) {
-		if is := s[name]; is != nil && !is(value) {
+		if is := s(name); is != nil && !is(value) {
 			isFine = false
 			continue
 		}
@@ -45,27 +45,55 @@ func isTexts(raw json.RawMessage) bool {
 	return ok && !slices.ContainsFunc(list, func(e json.RawMessage) bool { return !isText(e) })
 }
 
-var (
-	toolHints = shape{"title": isText, "readOnlyHint": isFlag, "destructiveHint": isFlag,
-		"idempotentHint": isFlag, "openWorldHint": isFlag}
-	readHints = shape{"audience": isTexts, "lastModified": isText,
-		"priority": func(raw json.RawMessage) bool { return jsonx.KindOf(raw) == jsonx.Number }}
-	icon = shape{"src": isText, "mimeType": isText, "sizes": isTexts, "theme": isText}
-)
+func isNumber(raw json.RawMessage) bool { return jsonx.KindOf(raw) == jsonx.Number }
+
+func toolHint(name string) func(json.RawMessage) bool {
+	switch name {
+	case "title":
+		return isText
+	case "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint":
+		return isFlag
+	}
+	return nil
+}
+
+func readHint(name string) func(json.RawMessage) bool {
+	switch name {
+	case "audience":
+		return isTexts
+	case "lastModified":
+		return isText
+	case "priority":
+		return isNumber
+	}
+	return nil
+}
+
+func ofIcon(name string) func(json.RawMessage) bool {
+	switch name {
+	case "src", "mimeType", "theme":
+		return isText
+	case "sizes":
+		return isTexts
+	}
+	return nil
+}
+
+func anything(string) func(json.RawMessage) bool { return nil }
 
 // ToolHints returns the annotations of a tool as clients of MCP take them; nil if there are none.
-func ToolHints(raw json.RawMessage) json.RawMessage { return toolHints.of(raw) }
+func ToolHints(raw json.RawMessage) json.RawMessage { return shape(toolHint).of(raw) }
 
 // ReadHints returns the annotations of a resource or of a part of a result, as clients of MCP take them; nil if
 // there are none.
-func ReadHints(raw json.RawMessage) json.RawMessage { return readHints.of(raw) }
+func ReadHints(raw json.RawMessage) json.RawMessage { return shape(readHint).of(raw) }
 
 // Icons returns the icons of an item as clients of MCP take them; nil if there are none.
 func Icons(raw json.RawMessage) json.RawMessage {
 	list, _ := jsonx.Elements(raw)
 	var out [][]byte
 	for _, e := range list {
-		if e = icon.of(e); isText(jsonx.Get(e, "src")) {
+		if e = shape(ofIcon).of(e); isText(jsonx.Get(e, "src")) {
 			out = append(out, e)
 		}
 	}
@@ -76,4 +104,4 @@ func Icons(raw json.RawMessage) json.RawMessage {
 }
 
 // Meta returns a _meta as clients of MCP take it; nil if there is none.
-func Meta(raw json.RawMessage) json.RawMessage { return shape{}.of(raw) }
+func Meta(raw json.RawMessage) json.RawMessage { return shape(anything).of(raw) }

@@ -80,7 +80,7 @@ func TestParse(t *testing.T) {
 // describe by name.
 func TestParseUnnamedProperties(t *testing.T) {
 	const schema = `{"properties":{
-		"map":{"additionalProperties":{"type":"integer"},"patternProperties":{"^is_":{"type":"boolean"}}},
+		"map":{"additionalProperties":{"type":"integer"},"patternProperties":{"^is_":{"type":"boolean"},"^\\u0061t_":{"type":"boolean"}}},
 		"either":{"anyOf":[{"additionalProperties":{"type":"string"}},{"properties":{"n":{"type":"integer"}}}]},
 		"pair":{"type":"array","prefixItems":[{"type":"integer"},{"type":"boolean"}],"items":{"type":"number"}},
 		"old":{"type":"array","prefixItems":[{"type":"integer"}]},
@@ -89,6 +89,7 @@ func TestParseUnnamedProperties(t *testing.T) {
 		"$defs":{"base":{"properties":{"id":{"type":"integer"}}}},"additionalProperties":{"type":"integer"}}`
 	for args, want := range map[string]string{
 		"map.a=1 map.is_b=true":   `{"map":{"a":1,"is_b":true}}`,
+		"map.at_b=true":           `{"map":{"at_b":true}}`,
 		"either.n=1 either.x=1":   `{"either":{"n":1,"x":"1"}}`,
 		"pair=1 pair=true pair=2": `{"pair":[1,true,2]}`,
 		"old=1 old=1":             `{"old":[1,"1"]}`,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -86,7 +85,7 @@ func namedProperty(s *jsonx.Value, key string) *jsonx.Value { return s.Get("prop
 func furtherProperty(s *jsonx.Value, key string) *jsonx.Value {
 	if patterns := s.Get("patternProperties"); patterns != nil {
 		for _, m := range patterns.Members {
-			if re, err := regexp.Compile(m.Name); err == nil && re.MatchString(key) {
+			if re := schema.Pattern(m.Name); re != nil && re.MatchString(key) {
 				return m.Value
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -315,7 +316,7 @@ func (f *Field) parseText(o object) error {
 	f.Kind, f.Format, f.Pattern = Text, o.text("format"), o.text("pattern")
 	f.Least, f.Most = o.count("minLength"), o.count("maxLength")
 	if f.Pattern != "" {
-		f.pattern, _ = regexp.Compile(f.Pattern) // if RE2 does not support it, the server checks it
+		f.pattern = schema.Pattern(f.Pattern) // if RE2 does not support it, the server checks it
 		f.Pattern = text.Clip(f.Pattern, maxTitle)
 	}
 	return nil

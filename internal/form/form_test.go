@@ -34,6 +34,7 @@ func TestAnswers(t *testing.T) {
 		{`{"type":"string","minLength":2,"maxLength":3}`, "abcd", "", "expected 2 to 3 characters"},
 		{`{"type":"string","pattern":"^[a-z]+$"}`, "ab1", "", "does not match the pattern ^[a-z]+$"},
 		{`{"type":"string","pattern":"(?=x)"}`, "anything", `"anything"`, ""},
+		{`{"type":"string","pattern":"^[\\u0061-z]+$"}`, "1", "", "does not match the pattern"},
 		{`{"type":"string","format":"email"}`, "ada@example.com", `"ada@example.com"`, ""},
 		{`{"type":"string","format":"email"}`, "Ada <ada@example.com>", "", "an e-mail address"},
 		{`{"type":"string","format":"uri"}`, "example.com", "", "an address such as"},

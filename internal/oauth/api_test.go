@@ -92,6 +92,9 @@ func TestSecretsThatExpire(t *testing.T) {
 				tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tt.want)) {
 				t.Errorf("got %q, %v", token, err)
 			}
+			if _, err := c.Token(t.Context()); tt.now == "first" && (err == nil || reads != 1) {
+				t.Errorf("the same secrets were read %d times for two calls; %v", reads, err)
+			}
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
@@ -22,19 +23,18 @@ import (
 // Client handles OAuth for one MCP server or API. Creating one costs nothing. It is
 // safe for concurrent use.
 type Client struct {
-	name   string // name of the server in the settings
-	isAPI  bool
-	server string // its URL without user, query and fragment
-	query  string // query of its URL, which may contain a secret
-	client string // client of serve whose login it is; "" means the person's
-	config settings.OAuth
-	reread func(context.Context) (*settings.OAuth, error) // see Reread; nil means that secrets do not change
-	store  *Store
-	now    func() time.Time
-	warn   func(error) // never nil
+	name    string // name of the server in the settings
+	isAPI   bool
+	server  string // its URL without user, query and fragment
+	query   string // query of its URL, which may contain a secret
+	client  string // client of serve whose login it is; "" means the person's
+	config  settings.OAuth
+	secrets *secret.Current[secrets] // for tokens without a user
+	store   *Store
+	now     func() time.Time
+	warn    func(error) // never nil
 
 	mu        sync.Mutex // one renewal at a time
-	secrets   secrets    // for tokens without a user
 	loaded    bool
 	record    *record   // nil means not logged in
 	followed  time.Time // when it was last compared with the stored one
@@ -51,7 +51,7 @@ func New(s settings.Server, store *Store, warn func(error)) *Client {
 	if s.OAuth != nil {
 		c.config = *s.OAuth
 	}
-	c.secrets = secretsOf(c.config)
+	c.secrets = secret.NewCurrent(secretsOf(c.config))
 	endpoint := cmp.Or(s.HTTPURL, s.URL)
 	c.server, c.query = address(endpoint)
 	if c.warn == nil {
@@ -75,7 +75,15 @@ func ForAPI(a settings.API, store *Store, warn func(error)) *Client {
 
 // Reread says how the settings are expanded again when the authorization server refuses a login without a user:
 // secrets from files and commands are good for a time only. Call it before anything else.
-func (c *Client) Reread(expand func(context.Context) (*settings.OAuth, error)) { c.reread = expand }
+func (c *Client) Reread(expand func(context.Context) (*settings.OAuth, error)) {
+	c.secrets.Reread(func(ctx context.Context) (secrets, error) {
+		now, err := expand(ctx)
+		if err != nil || now == nil {
+			return c.secrets.Load(), err
+		}
+		return secretsOf(*now), nil
+	})
+}
 
 // For makes the login that of a client of serve (oauth.per: client); "" is the person's. Call
 // it before anything else.

@@ -131,20 +131,20 @@ func (c *Client) credentials(id identity, issuer, proofKey string) credentials {
 
 // obtain gets a token without the user. If the secrets are refused, and there are others now, it tries those.
 func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*record, error) {
-	next, err := c.obtainWith(ctx, w, r, ch, c.secrets)
+	used := c.secrets.Load()
+	next, err := c.obtainWith(ctx, w, r, ch, used)
 	refused, isRefused := errors.AsType[*tokenError](err)
-	if !isRefused || refused.mayPass() || c.reread == nil {
+	if !isRefused || refused.mayPass() {
 		return next, err
 	}
-	switch now, readErr := c.reread(ctx); {
-	case readErr != nil:
+	now, isOther, readErr := c.secrets.Other(ctx, used)
+	if readErr != nil {
 		return nil, fmt.Errorf("%w, and its secrets cannot be read again: %w", err, readErr)
-	case now == nil || secretsOf(*now) == c.secrets:
-		return nil, err
-	default:
-		c.secrets = secretsOf(*now)
 	}
-	return c.obtainWith(ctx, w, r, ch, c.secrets)
+	if !isOther {
+		return nil, err
+	}
+	return c.obtainWith(ctx, w, r, ch, now)
 }
 
 func (c *Client) obtainWith(ctx context.Context, w *web, r *record, ch challenge, has secrets) (*record, error) {

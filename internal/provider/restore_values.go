@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
-	"regexp"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -143,7 +142,7 @@ func (r *restorer) member(s *jsonx.Value, name string) *jsonx.Value {
 	for _, m := range patterns.Members {
 		re, known := r.patterns[m.Name]
 		if !known {
-			re, _ = regexp.Compile(m.Name)
+			re = schema.Pattern(m.Name)
 			r.patterns[m.Name] = re
 		}
 		if re == nil || !r.spend(len(m.Name)) { // whether it applies is not known

@@ -29,6 +29,7 @@ func TestRestoreValues(t *testing.T) {
 		"no JSON":                  {obj + `"l":{"type":"array"}}}`, `{"l": "[1"}`, `{"l": "[1"}`},
 		"a key twice":              {obj + `"o":{"type":"object"}}}`, `{"o": "{\"a\":1,\"a\":2}"}`, `{"o": "{\"a\":1,\"a\":2}"}`},
 		"additional properties":    {`{"additionalProperties":{"type":"array"}}`, `{"x":"[1]"}`, `{"x":[1]}`},
+		"a pattern of JavaScript":  {`{"patternProperties":{"^\\u006e":{"type":"integer"}}}`, `{"n1":"1"}`, `{"n1":1}`},
 		"pattern properties":       {`{"patternProperties":{"^n":{"type":["integer","null"]},"_s$":{"type":["string","array","integer"]}},"additionalProperties":{"type":"boolean"}}`, `{"n1":"1","a_s":"[]","n_s":"1","x":"true"}`, `{"n1":1,"a_s":"[]","n_s":1,"x":true}`},
 		"by reference":             {obj + `"a":{"$ref":"#/$defs/l"}},"$defs":{"l":{"type":"array"}}}`, `{"a":"[]"}`, `{"a":[]}`},
 		"all of several":           {`{"allOf":[{"properties":{"a":{"type":["array","string"]}}},{"properties":{"a":{"type":["array","null"]}}}]}`, `{"a":"[]"}`, `{"a":[]}`},

@@ -79,8 +79,6 @@ func ofIcon(name string) func(json.RawMessage) bool {
 	return nil
 }
 
-func anything(string) func(json.RawMessage) bool { return nil }
-
 // ToolHints returns the annotations of a tool as clients of MCP take them; nil if there are none.
 func ToolHints(raw json.RawMessage) json.RawMessage { return shape(toolHint).of(raw) }
 
@@ -104,4 +102,9 @@ func Icons(raw json.RawMessage) json.RawMessage {
 }
 
 // Meta returns a _meta as clients of MCP take it; nil if there is none.
-func Meta(raw json.RawMessage) json.RawMessage { return shape(anything).of(raw) }
+func Meta(raw json.RawMessage) json.RawMessage {
+	if jsonx.KindOf(raw) != jsonx.Object {
+		return nil
+	}
+	return raw
+}

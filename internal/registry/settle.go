@@ -194,8 +194,8 @@ func isUnchecked(keyword string) bool {
 // patterns rewrites or removes the regular expressions of one schema.
 func (c *checkable) patterns(n *jsonx.Value) {
 	if p := n.Get("pattern"); p.Is(jsonx.String) {
-		if re, ok := schema.RE2(p.Text()); ok {
-			n.Set("pattern", jsonx.NewString(re))
+		if re := schema.Pattern(p.Text()); re != nil {
+			n.Set("pattern", jsonx.NewString(re.String()))
 		} else {
 			n.Remove("pattern")
 			c.open[n] = true
@@ -207,13 +207,13 @@ func (c *checkable) patterns(n *jsonx.Value) {
 		return
 	}
 	for _, m := range slices.Clone(props.Members) {
-		re, ok := schema.RE2(m.Name)
-		if ok && re == m.Name {
+		re := schema.Pattern(m.Name)
+		if re != nil && re.String() == m.Name {
 			continue
 		}
 		props.Remove(m.Name)
-		if ok {
-			props.Set(re, m.Value)
+		if re != nil {
+			props.Set(re.String(), m.Value)
 			continue
 		}
 		// Without the pattern, it is unknown which keys are additional.

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// RE2 converts an ECMAScript regular expression to RE2 syntax. It returns false
-// if this is not possible.
-func RE2(pattern string) (string, bool) {
-	if _, err := regexp.Compile(pattern); err == nil {
-		return pattern, true
+// Pattern compiles an ECMAScript regular expression. It returns nil if RE2 has no such expression.
+func Pattern(pattern string) *regexp.Regexp {
+	if re, err := regexp.Compile(pattern); err == nil {
+		return re
 	}
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -25,8 +24,8 @@ func RE2(pattern string) (string, bool) {
 		b.WriteString(pattern[i : i+2])
 		i++
 	}
-	_, err := regexp.Compile(b.String())
-	return b.String(), err == nil
+	re, _ := regexp.Compile(b.String())
+	return re
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
@@ -34,7 +33,7 @@ func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == 
 // IsCommonPattern reports whether the regular expressions of ECMAScript, Python, RE2 and Rust all have what
 // a pattern uses. That excludes lookaround, references to groups, names of groups and Unicode classes.
 func IsCommonPattern(pattern string) bool {
-	if _, ok := RE2(pattern); !ok {
+	if Pattern(pattern) == nil {
 		return false
 	}
 	inClass := false

@@ -41,15 +41,15 @@ func (c *Current[T]) Load() T { return *c.value.Load() }
 // Send sends a request with the credentials. If the server refuses them and there are others now, it sends the
 // request again with those.
 func (c *Current[T]) Send(r *http.Request, send func(*http.Request, T) (*http.Response, error)) (*http.Response, error) {
-	used := c.value.Load()
-	resp, err := send(r, *used)
+	used := c.Load()
+	resp, err := send(r, used)
 	isBodyGone := r.Body != nil && r.Body != http.NoBody && r.GetBody == nil
-	if err != nil || c.read == nil || isBodyGone ||
+	if err != nil || isBodyGone ||
 		resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 		return resp, err
 	}
-	now, err := c.other(r.Context(), used)
-	if err == nil && now == used {
+	now, isOther, err := c.Other(r.Context(), used)
+	if err == nil && !isOther {
 		return resp, nil
 	}
 	const mostDrained = 4 << 10 // bytes, for the connection to be used again
@@ -64,29 +64,32 @@ func (c *Current[T]) Send(r *http.Request, send func(*http.Request, T) (*http.Re
 			return nil, err
 		}
 	}
-	return send(r, *now)
+	return send(r, now)
 }
 
-// other returns the credentials after those that were used, which it returns itself if there are no others.
-func (c *Current[T]) other(ctx context.Context, used *T) (*T, error) {
+// Other returns the credentials that there are after a server has refused those that were used; isOther is
+// false if there are no others.
+func (c *Current[T]) Other(ctx context.Context, used T) (now T, isOther bool, err error) {
+	if c.read == nil {
+		return used, false, nil
+	}
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	if now := c.value.Load(); now != used { // another request was faster
-		return now, nil
+	if now = c.Load(); !reflect.DeepEqual(now, used) { // another request was faster
+		return now, true, nil
 	}
 	if !c.unchanged.IsZero() && time.Since(c.unchanged) < rereadEvery {
-		return used, nil
+		return used, false, nil
 	}
-	now, err := c.read(ctx)
-	if err != nil {
-		return used, err
+	if now, err = c.read(ctx); err != nil {
+		return used, false, err
 	}
-	if reflect.DeepEqual(now, *used) {
+	if reflect.DeepEqual(now, used) {
 		c.unchanged = time.Now()
-		return used, nil
+		return used, false, nil
 	}
 	c.value.Store(&now)
-	return &now, nil
+	return now, true, nil
 }
 
 // CanChange reports whether a value of the settings is a reference to what may change while a process runs.

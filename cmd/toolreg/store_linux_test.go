@@ -240,12 +240,18 @@ func TestReplicasExampleEndsAtOnce(t *testing.T) {
 	seeFree(t, port)
 }
 
-// seeFree fails the test if one of the ports of the example is used.
+// seeFree fails the test if one of the ports of the example stays used.
 func seeFree(t *testing.T, port int) {
 	t.Helper()
 	for i := range 5 {
-		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port+i)); err == nil {
-			_ = c.Close()
+		isFree := func() bool {
+			c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port+i))
+			if err == nil {
+				_ = c.Close()
+			}
+			return err != nil
+		}
+		if !waitFor(isFree, nil) { // the kernel may close it a moment after the process has ended
 			t.Errorf("port %d is still used", port+i)
 		}
 	}

@@ -55,6 +55,7 @@ ended() {
 # runs PID: reports whether a process runs.
 runs() {
 	case $(ps -o stat= -p "$1") in
+	Z*l*) ;; # other threads of it have not ended
 	'' | Z*) return 1 ;;
 	esac
 }

@@ -305,10 +305,11 @@ func (c *Client) Received(ctx context.Context, sent string, status int, header h
 	if c.another(ctx, sent) {
 		return true, nil
 	}
+	lacksScope := sent != "" && ch.err == "insufficient_scope" // some servers say so with 401
 	switch {
-	case status == 403 && !c.unattended():
+	case lacksScope && !c.unattended():
 		return false, c.needMore(ctx, ch)
-	case status == 403 && (sent == c.renewed || !c.misses(c.config.Scopes)):
+	case lacksScope && (sent == c.renewed || !c.misses(c.config.Scopes)):
 		return false, c.needScope(ch)
 	case sent != "" && sent == c.renewed:
 		if c.unattended() {
@@ -358,7 +359,7 @@ func (c *Client) needMore(ctx context.Context, ch challenge) error {
 	if c.record != nil && len(ch.scopes) > 0 {
 		err := c.update(ctx, func(r *record) (*record, error) {
 			if r != nil {
-				r.Wanted = ch.scopes
+				r.Wanted = cleanScopes(slices.Concat(r.Wanted, ch.scopes)) // earlier requests may have lacked others
 				c.record = r
 			}
 			return r, nil

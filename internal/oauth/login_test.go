@@ -368,6 +368,23 @@ func TestLoginInAnotherProcess(t *testing.T) {
 	}
 }
 
+// The next login requests what each of several refused requests lacked, whichever status they were refused with.
+func TestMissingScopesAreCollected(t *testing.T) {
+	s := newSite(t, "--scopes", "list read write")
+	c := s.client(t, nil)
+	s.login(t, c, "list")
+	token := held(t, c)
+	for scope, status := range map[string]int{"read": http.StatusForbidden, "write": http.StatusUnauthorized} {
+		again, err := c.Received(t.Context(), token, status, wanting(`Bearer error="insufficient_scope", scope="`+scope+`"`))
+		if again || !errors.Is(err, registry.ErrNeedsLogin) || !strings.Contains(err.Error(), "(scope "+scope+")") {
+			t.Errorf("%s is missing: %v, %v", scope, again, err)
+		}
+	}
+	if got := s.login(t, s.client(t, nil)).Scopes; len(got) != 3 {
+		t.Errorf("the login has the scopes %q", got)
+	}
+}
+
 func TestTokensExpire(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	at := func(seconds int64) time.Time { return now.Add(time.Duration(seconds) * time.Second) }

@@ -168,7 +168,7 @@ func (f *facts) matchPaths(r *Rule) bool {
 			!slices.ContainsFunc(f.fallbacks, func(p string) bool { return !f.pathMatch(r, f.pathname(p)) })
 	}
 	return slices.ContainsFunc(paths, func(p pathname) bool { return f.pathMatch(r, p) }) ||
-		slices.ContainsFunc(f.trees, func(p string) bool { return f.mayHold(p, r) })
+		slices.ContainsFunc(f.trees, func(p string) bool { return f.pathMatch(r, f.pathname(p)) || f.mayHold(p, r) })
 }
 
 // mayHold reports whether what the path of a rule names is, or may be, in a folder.

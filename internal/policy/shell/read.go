@@ -387,11 +387,12 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		c.Doubt = c.Exact
 	}
 	run.changes(name, words[1:])
-	c.Unplaced = slices.ContainsFunc(run.writes, a.isUnplaced)
+	changed := slices.Concat(run.writes, run.trees)
+	c.Unplaced = slices.ContainsFunc(changed, a.isUnplaced)
 	if run.unclear || c.Unplaced {
 		c.Unclear = "what " + name + " writes is not known before it runs"
 	}
-	for _, name := range run.writes {
+	for _, name := range changed {
 		c.Fallbacks = a.appendNames(c.Fallbacks, name)
 	}
 	for _, f := range run.inside {

@@ -118,6 +118,7 @@ func TestWrittenFiles(t *testing.T) {
 		"sort --outp=b a":                   {"b"},
 		"cp a b":                            {"b"},
 		"mv a b":                            {"b", "a"},
+		"git -C /x mv a b":                  {"/x/b", "/x/a"},
 		"sort -o b --=c a":                  {"b"},
 		"cd sub; echo >a":                   {"/w/sub/a"},
 		"cd sub; echo >/tmp/a":              {"/tmp/a"},
@@ -134,6 +135,10 @@ func TestTrees(t *testing.T) {
 	for line, want := range map[string][]string{
 		"mv a b": {"a"}, "mv a b c": {"a", "b"}, "git mv a b": {"a"}, "cd x && mv a b": {"/w/x/a"},
 		"rm -r a": {"a"}, "rm -rf a/ b": {"a", "b"}, "rm --recursive ''": nil,
+		"git rm -r a b": {"a", "b"}, "git --no-pager rm a": {"a"}, "git -C x -C y rm a /b": {"x/y/a", "/b"}, "git checkout main -- a/": {"main", "a"},
+		"git checkout .": nil, "git checkout -b x": nil, "git restore --staged a": {"a"}, "git clean -fdx": nil, "git clean -fd a": {"a"},
+		"find a b -type f -delete": {"a", "b"}, "find . -delete": nil, "find a": nil, "find a . -name b -delete": {"a/b", "b"},
+		"patch a <b": {"a"}, "patch -p1 <b": nil,
 		"rm a": nil, "rmdir a": nil, "cp a b": nil, "ln a b": nil, "git add a": nil, "sed -i -r s/a/b/ a": nil, "truncate -r x a": nil,
 	} {
 		if got := Read(Bash, line, "/w").Trees; !slices.Equal(got, want) {

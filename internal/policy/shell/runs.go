@@ -17,7 +17,7 @@ type runs struct {
 	shell    string   // the grammar of scripts
 	writes   []string // files that its options and operands name
 	inside   []Inside // files that it writes if a folder exists
-	trees    []string // what it moves or removes with all that is in it
+	trees    []string // what it moves, removes or restores with all that is in it
 	unclear  bool     // it writes files whose names are not known before the line runs
 
 	passes    bool   // it does nothing besides running the commands
@@ -278,19 +278,62 @@ func (r *reading) runs() runs {
 
 // written adds the files that a program writes because its operands name them.
 func (r *reading) written(out *runs) {
+	base := r.base()
+	placed := func(w word) word {
+		if w.text != "" && (base.text != "" || !base.known) && !path.IsAbs(w.text) && w.text[0] != '~' {
+			w.text, w.known = path.Join(base.text, w.text), w.known && base.known
+		}
+		return w
+	}
 	files, folder, from := r.targets()
 	for _, w := range files {
-		out.written(w)
+		out.written(placed(w))
 	}
 	for _, w := range from {
-		out.inside = append(out.inside, Inside{folder.text, path.Base(w.text)})
+		out.inside = append(out.inside, Inside{placed(folder).text, path.Base(w.text)})
 		if r.table.path == "mv" || r.table.path == "git mv" {
-			out.trees = append(out.trees, w.text)
+			out.trees = append(out.trees, placed(w).text)
 		}
 	}
+	switch r.table.path {
+	case "git checkout", "git clean", "git restore", "git rm":
+		for _, w := range r.operands {
+			// A pathspec may have magic, and a pattern that git expands.
+			w.known = w.known && !strings.HasPrefix(w.text, ":") && !strings.ContainsAny(w.text, `*?[\`)
+			out.ruined(placed(w))
+		}
+	}
+}
+
+// base returns the folder that git enters because of its options before the subcommand.
+func (r *reading) base() word {
+	base := word{known: true}
+	for _, x := range r.options {
+		switch {
+		case x.name != "-C" || !strings.HasPrefix(r.table.path, "git "):
+		case path.IsAbs(x.value.text):
+			base = x.value
+		default:
+			base = word{text: path.Join(base.text, x.value.text), known: base.known && x.value.known}
+		}
+		if len(base.text) > maxFolder {
+			base = word{}
+		}
+	}
+	return base
 }
 
 // written adds a file that a program writes.
 func (r *runs) written(w word) {
 	r.writes, r.unclear = append(r.writes, w.text), r.unclear || !w.isFile()
+}
+
+// ruined adds a file or a folder that a program removes or overwrites if it is there. It is not
+// among the files that are written, because the program may change others, too, so no rule that
+// allows a path covers it. "." says as little as no name.
+func (r *runs) ruined(w word) {
+	w.text = strings.TrimSuffix(w.text, "/")
+	if w.text != "." {
+		r.trees, r.unclear = append(r.trees, w.text), r.unclear || !w.isFile()
+	}
 }

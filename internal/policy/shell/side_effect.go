@@ -63,6 +63,16 @@ func (r *runs) changes(name string, args []word) {
 	}
 	files := operands(args)
 	switch name {
+	case "find", "gfind":
+		if flag("-delete") {
+			r.deletes(args)
+		}
+		return
+	case "patch":
+		for _, w := range files[:min(1, len(files))] { // others are named in what it reads
+			r.ruined(w)
+		}
+		return
 	case "truncate", "shred", "rm", "rmdir", "unlink":
 	case "sed", "gsed":
 		if !flag("-i", "--in-place", "-ni", "-Ei", "-ri", "-si", "-zi") {
@@ -106,6 +116,33 @@ func (r *runs) changes(name string, args []word) {
 		}
 	}
 	r.unclear = r.unclear || len(files) == 0 // they come from xargs, or an option has them
+}
+
+// deletes adds what find deletes: files with the names that it looks for, else all in its folders.
+func (r *runs) deletes(args []word) {
+	folders := args
+	if i := slices.IndexFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-") }); i >= 0 {
+		folders = args[:i]
+	}
+	var names []word
+	for i, w := range args[:len(args)-1] {
+		if w.text == "-name" {
+			names = append(names, args[i+1])
+		}
+	}
+	r.unclear = r.unclear || len(folders)*len(names) > maxInnerWords
+	for _, folder := range folders {
+		if len(names) == 0 {
+			r.ruined(folder)
+		}
+		for _, name := range names {
+			if r.unclear {
+				return
+			}
+			name.text, name.known = path.Join(folder.text, name.text), name.known && folder.known
+			r.ruined(name)
+		}
+	}
 }
 
 func (a *analysis) arithmetic(n syntax.Node) {

@@ -5,12 +5,16 @@
 // and renamed. Every access goes through the opened folder, so that replacing
 // the folder by a link has no effect. Permission checks and locking are up to
 // the caller. The package imports no other package of this module.
+//
+// A file that cannot be replaced, because it is mounted by itself or its folder takes no
+// other file, is written in place if it can be.
 package atomicfile
 
 import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -33,10 +37,12 @@ type Options struct {
 	Volatile bool
 }
 
-// File is new content in a temporary file.
+// File is new content that does not have its name yet.
 type File struct {
 	folder     *os.Root
 	name, temp string
+	data       []byte      // the content if there is no temporary file: temp is ""
+	mode       fs.FileMode // to be set if the file is written in place
 	committed  bool
 }
 
@@ -58,9 +64,12 @@ func Write(folder *os.Root, name string, data []byte, o Options) error {
 }
 
 // Stage writes the new content to a temporary file and does not change the file
-// itself. The caller must close the result before the folder.
+// itself. The caller must close the result before the folder, and must not change data until then.
 func Stage(folder *os.Root, name string, data []byte, o Options) (*File, error) {
 	f := &File{folder: folder, name: name, temp: o.Temp}
+	if o.Like == nil {
+		f.mode = o.Mode
+	}
 	if f.temp == "" {
 		f.temp = tempPrefix + rand.Text() + tempSuffix
 	}
@@ -70,6 +79,10 @@ func Stage(folder *os.Root, name string, data []byte, o Options) (*File, error) 
 	}
 	out, err := folder.OpenFile(f.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
+		if target, openErr := f.open(); isRefused(err) && openErr == nil {
+			f.temp, f.data = "", data
+			return f, target.Close()
+		}
 		return nil, failure("creating a temporary file next to it", err)
 	}
 	if err = f.fill(out, data, o); err != nil {
@@ -124,8 +137,12 @@ func failure(step string, err error) error {
 	return fmt.Errorf("%s: %w", step, err)
 }
 
-// Chmod sets the permission bits of the temporary file.
+// Chmod sets the permission bits that the file will have.
 func (f *File) Chmod(mode fs.FileMode) error {
+	f.mode = mode
+	if f.temp == "" {
+		return nil
+	}
 	if err := f.folder.Chmod(f.temp, mode); err != nil {
 		return failure("setting the mode", err)
 	}
@@ -134,16 +151,58 @@ func (f *File) Chmod(mode fs.FileMode) error {
 
 // Commit renames the temporary file. [SyncFolder] makes that durable.
 func (f *File) Commit() error {
-	if err := Rename(f.folder, f.temp, f.name); err != nil {
-		return failure("renaming the temporary file", err)
+	if f.temp == "" {
+		target, err := f.open()
+		if err != nil {
+			return failure("writing", err)
+		}
+		return f.overwrite(target, f.data)
 	}
-	f.committed = true
+	err := Rename(f.folder, f.temp, f.name)
+	if err == nil {
+		f.committed = true
+		return nil
+	}
+	if isMounted(err) {
+		if target, openErr := f.open(); openErr == nil {
+			data, err := f.folder.ReadFile(f.temp)
+			if err != nil {
+				return errors.Join(failure("reading the temporary file", err), target.Close())
+			}
+			return f.overwrite(target, data)
+		}
+	}
+	return failure("renaming the temporary file", err)
+}
+
+// overwrite writes data in place and closes the file. If that fails, as on a full disk, it
+// writes the old content again.
+func (f *File) overwrite(target *os.File, data []byte) error {
+	if f.mode != 0 { // first, because others must not read what is written
+		if err := target.Chmod(f.mode); err != nil {
+			return errors.Join(failure("setting the mode", err), target.Close())
+		}
+	}
+	old, err := io.ReadAll(target)
+	if err == nil {
+		if err = fillAgain(target, data); err != nil {
+			err = errors.Join(err, fillAgain(target, old))
+		}
+	}
+	if err = errors.Join(err, target.Close()); err != nil {
+		return failure("writing", err)
+	}
 	return nil
+}
+
+func fillAgain(target *os.File, data []byte) error {
+	_, err := target.WriteAt(data, 0)
+	return errors.Join(err, target.Truncate(int64(len(data))), target.Sync())
 }
 
 // Close removes the temporary file unless it was committed.
 func (f *File) Close() {
-	if !f.committed {
+	if f.temp != "" && !f.committed {
 		_ = f.folder.Remove(f.temp) // Sweep tries again
 	}
 }

@@ -3,6 +3,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 )
@@ -12,3 +13,10 @@ func copyOwner(*os.File, fs.FileInfo) bool { return true }
 
 // isUnsupported reports that a file system cannot sync a folder.
 func isUnsupported(error) bool { return true }
+
+// open refuses to write in place, since nothing tells here whether the file has another name.
+func (*File) open() (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func isRefused(error) bool { return false }
+
+func isMounted(error) bool { return false }

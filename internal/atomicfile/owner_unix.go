@@ -32,3 +32,29 @@ func copyOwner(f *os.File, like fs.FileInfo) bool {
 func isUnsupported(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
+
+// open opens the file itself, to write it in place. The file must be a regular one and have no other
+// name, because that may be a name outside of the folder.
+func (f *File) open() (*os.File, error) {
+	target, err := f.folder.OpenFile(f.name, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := target.Stat()
+	if err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink == 1 {
+			return target, nil
+		}
+		err = errors.New("it is not a regular file with one name")
+	}
+	return nil, errors.Join(err, target.Close())
+}
+
+// isRefused reports that a folder takes no new files.
+func isRefused(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+// isMounted reports that a file cannot be replaced because it is a mount point, as single files
+// in a container are.
+func isMounted(err error) bool { return errors.Is(err, syscall.EBUSY) }

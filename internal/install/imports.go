@@ -45,9 +45,6 @@ func (i *Installer) Imports(program string,
 		diags = append(diags, f.Warnings...)
 		for _, server := range f.Entries {
 			problem := server.Problem
-			if err := table.CheckServerName(server.Name); err != nil && problem == "" {
-				problem = err.Error()
-			}
 			if problem == "" && i.startsToolreg(server.JSON) {
 				problem = "it starts toolreg itself"
 			}

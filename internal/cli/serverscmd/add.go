@@ -283,6 +283,11 @@ func readServers(ios *cli.IO, argv []string) (additions, error) {
 	case len(argv) == 1 && argv[0] != "-":
 		name = argv[0]
 	}
+	if name != "" { // names that are in the JSON are kept, as in settings
+		if err := table.CheckServerName(name); err != nil {
+			return nil, &cli.UsageError{Err: err}
+		}
+	}
 	if data == "-" {
 		if ios.InTTY {
 			return nil, &cli.UsageError{Err: errors.New("give the JSON as an argument or on stdin"), Hint: hint}
@@ -302,9 +307,6 @@ func readServers(ios *cli.IO, argv []string) (additions, error) {
 	}
 	var all additions
 	for _, s := range servers {
-		if err := table.CheckServerName(s.Name); err != nil {
-			return nil, &cli.UsageError{Err: err}
-		}
 		if s.Problem != "" {
 			return nil, &cli.UsageError{Err: fmt.Errorf("server %q cannot be added: %s", s.Name, s.Problem)}
 		}

@@ -43,7 +43,7 @@ func (e *entry) expand(d dialect) error {
 		}
 		*s = out
 	}
-	for _, s := range []*string{&e.Command, &e.Cwd, &e.URL, &e.HTTPURL} {
+	for _, s := range []*string{&e.Command, &e.Cwd, &e.URL, &e.HTTPURL, &e.Description} {
 		apply(s, false)
 	}
 	if l, ok := e.OAuth.(*login); ok {

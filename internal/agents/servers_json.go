@@ -57,11 +57,17 @@ type address struct {
 	BearerEnv     string `json:"bearerTokenEnv"`
 }
 
-// entry converts the fields that most programs have in common. problem says why
+// entry converts the fields that mean the same in every program that has them. problem says why
 // that is not possible.
 func (s *server) entry() (e entry, problem string) {
 	e = entry{Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, HTTPURL: s.HTTPURL, Headers: s.Headers,
-		ExcludeTools: s.DisabledTools, Disabled: s.Disabled || s.Enabled != nil && !*s.Enabled}
+		Description: s.Description, IncludeTools: cmp.Or(s.IncludeTools, s.AllowedTools),
+		ExcludeTools: slices.Concat(s.ExcludeTools, s.DisabledTools, s.BlockedTools),
+		Disabled:     s.Disabled || s.Enabled != nil && !*s.Enabled}
+	var tools []string // of which a star means all
+	if json.Unmarshal(s.Tools, &tools) == nil && tools != nil && !slices.Contains(tools, "*") {
+		e.IncludeTools = cmp.Or(e.IncludeTools, &tools)
+	}
 	e.URL = cmp.Or(e.URL, s.ServerURL)
 	if len(s.Command) > 0 && json.Unmarshal(s.Command, &e.Command) != nil {
 		return e, "its command is not a string"
@@ -69,8 +75,9 @@ func (s *server) entry() (e entry, problem string) {
 	if l := s.login; e.Command == "" && !l.isEmpty() {
 		e.OAuth = &l
 	}
-	switch strings.ToLower(s.Type) {
-	case "stdio":
+	transport, _ := s.Transport.(string)
+	switch strings.ToLower(cmp.Or(s.Type, transport)) {
+	case "stdio", "local":
 		e.Type = "stdio"
 	case "http", "streamable-http", "streamablehttp", "streamable_http":
 		e.Type = "http"

@@ -115,9 +115,7 @@ func pastedServer(m jsonx.Member) imports.Server {
 	}
 	convert, d := geminiEntry, dialect(braces)
 	switch kind := m.Value.Get("type").Text(); {
-	case kind == "local" && m.Value.Get("command").Is(jsonx.String):
-		convert = copilotEntry
-	case kind == "local" || kind == "remote":
+	case kind == "local" && !m.Value.Get("command").Is(jsonx.String) || kind == "remote":
 		convert, d = opencodeEntry, opencodeLike
 	case isEditors:
 		d = editorLike(".")

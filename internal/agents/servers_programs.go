@@ -55,8 +55,7 @@ func lists(doc *document.Document, member, older string) []string {
 
 func geminiEntry(s *server) (entry, string) {
 	e, problem := s.entry()
-	e.Timeout, e.Trust, e.Description = s.Timeout, s.Trust, s.Description
-	e.IncludeTools, e.ExcludeTools, e.OAuth = s.IncludeTools, s.ExcludeTools, nil
+	e.Timeout, e.Trust, e.OAuth = s.Timeout, s.Trust, nil
 	if s.OAuth != nil { // in toolreg's own format
 		e.OAuth = s.OAuth
 	}
@@ -83,23 +82,10 @@ func antigravityEntry(s *server) (entry, string) {
 // vscodeFiles returns VS Code's own files, and those of Copilot, which newer versions use instead.
 func vscodeFiles(w folders) []imports.File {
 	r := jsonServers(editorLike(w.root), (*server).entry, "servers")
-	copilot := jsonServers(braces, copilotEntry, "mcpServers")
+	copilot := jsonServers(braces, (*server).entry, "mcpServers")
 	out := []imports.File{w.project(r, ".vscode", "mcp.json"), w.project(copilot, ".mcp.json")}
 	out = append(out, w.user(r, w.application(), "Code", "User", "mcp.json")...)
 	return append(out, w.user(copilot, w.named("COPILOT_HOME", ".copilot"), "mcp-config.json")...)
-}
-
-// copilotEntry handles the type local and the list of tools, of which a star means all.
-func copilotEntry(s *server) (entry, string) {
-	if s.Type == "local" {
-		s.Type = "stdio"
-	}
-	e, problem := s.entry()
-	var tools []string
-	if json.Unmarshal(s.Tools, &tools) == nil && tools != nil && !slices.Contains(tools, "*") {
-		e.IncludeTools = &tools
-	}
-	return e, problem
 }
 
 func cursorFiles(w folders) []imports.File {
@@ -111,18 +97,11 @@ func cursorFiles(w folders) []imports.File {
 // windsurfFiles returns the files of Devin Desktop, which Windsurf became, and behind them
 // the one that Windsurf had.
 func windsurfFiles(w folders) []imports.File {
-	r := jsonServers(editorLike(w.root), devinEntry, "mcpServers")
+	r := jsonServers(editorLike(w.root), (*server).entry, "mcpServers")
 	out := []imports.File{w.project(r, ".devin", "mcp_config.local.json"),
 		w.project(r, ".devin", "mcp_config.json")}
 	out = append(out, w.user(r, w.config(""), "devin", "mcp_config.json")...)
 	return append(out, w.user(r, w.named("", ".codeium", "windsurf"), "mcp_config.json")...)
-}
-
-func devinEntry(s *server) (entry, string) {
-	if kind, ok := s.Transport.(string); ok {
-		s.Type = kind
-	}
-	return s.entry()
 }
 
 // opencodeFiles returns opencode's files. In a project they can be in two folders,
@@ -207,8 +186,7 @@ func mcporterEntry(s *server) (entry, string) {
 	}
 	e, problem := s.entry()
 	e.URL = cmp.Or(e.URL, s.BaseURL)
-	e.Description, e.Lifecycle, e.IncludeTools, e.ExcludeTools = s.Description, s.Lifecycle,
-		s.AllowedTools, s.BlockedTools
+	e.Lifecycle = s.Lifecycle
 	switch {
 	case s.BearerToken != "":
 		e.Headers = append(e.Headers, pair{"Authorization", "Bearer " + s.BearerToken})

@@ -40,10 +40,10 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 	if !request.Is(jsonx.Object) || content.exists() && !content.Is(jsonx.Object) {
 		return nil, request.problem("a requestBody must be an object with a content for each media type")
 	}
-	best, media := kindBytes+1, node{}
+	best, media := unsendable, node{}
 	for _, m := range content.members() {
-		if kind := kindOf(m.name()); kind < best && isMedia(m.name()) {
-			best, media = kind, m
+		if rank := r.rank(m.name(), m.get("schema")); rank < best {
+			best, media = rank, m
 		}
 	}
 	if media.Value == nil {
@@ -52,20 +52,23 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 		}
 		return nil, nil
 	}
-	b := &bodyParams{plan: Body{Type: sendable(media.name(), best),
-		Kind: best, Required: request.get("required").Is(jsonx.True)}}
+	kind := kindOf(media.name())
+	if i := slices.IndexFunc(content.members(), func(m node) bool { return kindOf(m.name()) == kindMultipart }); i >= 0 &&
+		kind < kindMultipart && r.hasFiles(media.get("schema")) {
+		kind, media = kindMultipart, content.member(i)
+	}
+	b := &bodyParams{plan: Body{Type: sendable(media.name(), kind),
+		Kind: kind, Required: request.get("required").Is(jsonx.True)}}
 	s := media.get("schema")
 	resolved, err := r.resolve(s)
 	if err != nil {
 		return nil, err
 	}
-	if media.name() == "*/*" && isFile(resolved) {
+	if media.name() == "*/*" && r.filesOf(resolved, 0) == oneFile {
 		b.plan.Kind, b.plan.Type = kindBytes, "application/octet-stream"
 	}
 	description := request.get("description").Text()
-	if err := r.fields(b, resolved, media.get("encoding")); err != nil {
-		return nil, err
-	}
+	r.fields(b, resolved, media.get("encoding"))
 	if b.plan.Kind <= kindMultipart && r.isSpread(s, resolved) && r.spread(b, p, resolved) {
 		return b, nil
 	}
@@ -79,24 +82,25 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 	if n.get("consumes").Value == nil {
 		types = r.root.get("consumes").strings()
 	}
-	best, media := kindBytes+1, ""
+	best, media := unsendable, ""
 	for _, m := range types {
-		if kind := kindOf(m); kind < best && isMedia(m) {
-			best, media = kind, m
+		if rank := r.rank(m, p.raw.get("schema")); rank < best {
+			best, media = rank, m
 		}
 	}
+	kind := kindOf(media)
 	if p.raw.Value != nil {
-		if media == "" || best == kindForm || best == kindMultipart {
-			best, media = kindJSON, "application/json"
+		if media == "" || kind == kindForm || kind == kindMultipart {
+			kind, media = kindJSON, "application/json"
 		}
-		b := &bodyParams{plan: Body{Type: sendable(media, best),
-			Kind: best, Required: p.raw.get("required").Is(jsonx.True)}}
+		b := &bodyParams{plan: Body{Type: sendable(media, kind),
+			Kind: kind, Required: p.raw.get("required").Is(jsonx.True)}}
 		s := p.raw.get("schema")
 		resolved, err := r.resolve(s)
 		if err != nil {
 			return nil, err
 		}
-		if best == kindJSON && r.isSpread(s, resolved) && r.spread(b, p, resolved) {
+		if kind == kindJSON && r.isSpread(s, resolved) && r.spread(b, p, resolved) {
 			return b, nil
 		}
 		r.bodyParam(b, p, s, p.raw.get("description").Text())
@@ -105,10 +109,10 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 	if len(p.form) == 0 {
 		return nil, nil
 	}
-	kind := kindForm
-	if slices.ContainsFunc(p.form, func(n node) bool { return n.get("type").Text() == "file" }) ||
-		!slices.ContainsFunc(types, func(t string) bool { return kindOf(t) == kindForm }) && best == kindMultipart {
+	if slices.ContainsFunc(p.form, func(n node) bool { return r.filesOf(n, 0) != 0 }) {
 		kind = kindMultipart
+	} else if kind != kindMultipart || slices.ContainsFunc(types, func(t string) bool { return kindOf(t) == kindForm }) {
+		kind = kindForm
 	}
 	b := &bodyParams{plan: Body{
 		Type: []string{kindForm: "application/x-www-form-urlencoded", kindMultipart: "multipart/form-data"}[kind],
@@ -116,10 +120,10 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 	}}
 	for _, field := range p.form {
 		name := field.get("name").Text()
-		file := field.get("type").Text() == "file"
-		f := r.input.schema(field, field.get("description").Text())
-		if file {
-			f = r.fileSchema(field)
+		f := r.fileSchema(field)
+		file := f != nil
+		if !file {
+			f = r.input.schema(field, field.get("description").Text())
 		}
 		b.properties = append(b.properties, property{name, f, field.get("required").Is(jsonx.True)})
 		b.plan.Fields = append(b.plan.Fields,
@@ -239,85 +243,180 @@ func (r *reader) bodyParam(b *bodyParams, p *params, s node, description string)
 		b.plan.Base64 = resolved.Value.Get("format").IsText("byte") ||
 			resolved.Value.Get("contentEncoding").IsText("base64")
 		f = r.fileSchema(node{
-			jsonx.NewObject(jsonx.NewMember("description", jsonx.NewString(description))), s.file, s.at,
+			jsonx.NewObject(jsonx.NewMember("format", jsonx.NewString("binary")),
+				jsonx.NewMember("description", jsonx.NewString(description))), s.file, s.at,
 		})
 	case b.plan.Kind == kindText:
 		f = r.input.schema(node{jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string"))),
 			s.file, s.at}, description)
 	default:
-		f = r.input.schema(s, description)
+		f = r.input.schema(s, r.noteFiles(b, s, description))
 	}
 	b.plan.Param = p.unique(bodyParam, bodyParam)
 	b.properties = []property{{b.plan.Param, f, b.plan.Required}}
 }
 
-// isFile reports whether a schema describes the bytes of a file.
-func isFile(s node) bool {
-	if !s.Is(jsonx.Object) {
-		return false
+// noteFiles adds to the description of a body which of its members are files.
+func (r *reader) noteFiles(b *bodyParams, s node, description string) string {
+	var names []string
+	for _, f := range b.plan.Fields {
+		if f.File {
+			names = append(names, f.Name)
+		}
 	}
-	switch {
-	case s.get("format").Text() == "binary", s.get("type").Text() == "file":
-		return true
-	case s.get("contentMediaType").Text() != "" && s.get("contentEncoding").Value == nil:
-		return kindOf(s.get("contentMediaType").Text()) == kindBytes
+	if names == nil {
+		return description
 	}
-	return false
+	resolved, _ := r.resolve(s)
+	description = cmp.Or(description, resolved.get("description").Text())
+	return strings.TrimSpace(description + "\n\n" + strings.Join(names, ", ") + ": " + r.opts.FileNote)
 }
 
-// fileSchema returns the schema of a param that is a file, or a list of files.
+// unsendable is the rank of what is no media type.
+const unsendable = 2 * (kindBytes + 1)
+
+// rank returns how good a media type is for a body; the lowest is sent. A JSON Patch is a list, and
+// servers refuse anything else of that type.
+func (r *reader) rank(media string, s node) int {
+	kind := kindOf(media)
+	switch {
+	case !isMedia(media):
+		return unsendable
+	case mediaType(media) == "application/json-patch+json" && r.shape(s, map[*jsonx.Value]string{}, 0) != "array":
+		return 2*kind + 1
+	}
+	return 2 * kind
+}
+
+// bodyProperties returns the properties of a body, with those of all schemas that it applies to the same value.
+func (r *reader) bodyProperties(s node) []node {
+	resolved, err := r.resolve(s)
+	if err != nil {
+		return nil
+	}
+	var out []node
+	for _, part := range r.appliedBy(resolved, "allOf", "anyOf", "oneOf") {
+		out = append(out, part.get("properties").members()...)
+	}
+	return out
+}
+
+// hasFiles reports whether a member of a body is a file.
+func (r *reader) hasFiles(s node) bool {
+	return slices.ContainsFunc(r.bodyProperties(s), func(p node) bool { return r.filesOf(p, 0) != 0 })
+}
+
+// Values of a schema that are files.
+const (
+	oneFile = 1 << iota
+	fileList
+)
+
+// filesOf returns whether all values of a schema but null are files (oneFile), lists of files
+// (fileList) or either; 0 if they are something else.
+func (r *reader) filesOf(n node, depth int) int {
+	n, err := r.resolve(n)
+	if err != nil || depth > maxChain || !n.Is(jsonx.Object) {
+		return 0
+	}
+	found, known := r.fileKinds[n.Value]
+	if known {
+		return found
+	}
+	r.fileKinds[n.Value] = 0 // while it is open, for schemas that contain themselves
+	typ, media := n.Value.Get("type"), n.get("contentMediaType").Text()
+	switch {
+	case n.get("format").Text() == "binary", typ.IsText("file"),
+		media != "" && n.get("contentEncoding").Value == nil && kindOf(media) == kindBytes:
+		found = oneFile
+	case typ.IsText("array") || slices.Contains(typ.Strings(), "array"):
+		if r.filesOf(n.get("items"), depth+1) == oneFile {
+			found = fileList
+		}
+	default:
+		found = r.filesOfParts(n, depth+1)
+	}
+	r.fileKinds[n.Value] = found
+	return found
+}
+
+// filesOfParts returns what filesOf does, for the schemas that one applies to the same value.
+func (r *reader) filesOfParts(n node, depth int) int {
+	for _, part := range n.get("allOf").items() {
+		if found := r.filesOf(part, depth); found != 0 {
+			return found
+		}
+	}
+	all := 0
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		for _, part := range n.get(keyword).items() {
+			found := r.filesOf(part, depth)
+			if found == 0 && part.get("type").Text() != "null" {
+				return 0
+			}
+			all |= found
+		}
+	}
+	return all
+}
+
+// fileSchema returns the schema of a param that is a file or a list of files; nil if n describes
+// something else.
 func (r *reader) fileSchema(n node) *fragment {
+	kinds := r.filesOf(n, 0)
 	n, _ = r.resolve(n)
+	items, _ := r.resolve(n.get("items"))
+	described := func(out *jsonx.Value, description string) *jsonx.Value {
+		if description != "" {
+			out.Set("description", jsonx.NewString(description))
+		}
+		return out
+	}
 	one := func(s node) *jsonx.Value {
 		description := s.get("description").Text()
 		if description != "" {
 			description += "\n\n"
 		}
-		return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string")),
-			jsonx.NewMember("format", jsonx.NewString("binary")),
-			jsonx.NewMember("description", jsonx.NewString(description+r.opts.FileNote)))
+		return described(jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string")),
+			jsonx.NewMember("format", jsonx.NewString("binary"))), description+r.opts.FileNote)
 	}
-	if n.get("type").Text() != "array" {
-		return &fragment{json: one(n).JSON()}
-	}
-	items, _ := r.resolve(n.get("items"))
 	list := jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("array")), jsonx.NewMember("items", one(items)))
-	if description := n.get("description").Text(); description != "" {
-		list.Set("description", jsonx.NewString(description))
+	switch kinds {
+	case 0:
+		return nil
+	case oneFile:
+		return &fragment{json: one(n).JSON()}
+	case oneFile | fileList:
+		list = jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(one(items), list)))
 	}
-	return &fragment{json: list.JSON()}
+	return &fragment{json: described(list, n.get("description").Text()).JSON()}
 }
 
 // fields notes how the members of a form are sent, where that is not simple.
-func (r *reader) fields(b *bodyParams, s, encoding node) error {
+func (r *reader) fields(b *bodyParams, s, encoding node) {
 	if b.plan.Kind != kindForm && b.plan.Kind != kindMultipart {
-		return nil
+		return
 	}
-	for _, member := range s.get("properties").members() {
-		resolved, err := r.resolve(member)
-		if err != nil {
-			return err
+	known := map[string]int{} // by name, the index in all
+	var all []Field
+	for _, member := range r.bodyProperties(s) {
+		name, isFile := member.name(), b.plan.Kind == kindMultipart && r.filesOf(member, 0) != 0
+		if i, ok := known[name]; ok {
+			all[i].File = all[i].File && isFile // an alternative takes text
+			continue
 		}
-		field := Field{Name: member.name(), Explode: true, File: isFile(resolved)}
-		if resolved.get("type").Text() == "array" {
-			items, err := r.resolve(resolved.get("items"))
-			if err != nil {
-				return err
-			}
-			field.File = isFile(items)
-		}
-		if e := encoding.get(member.name()); e.Is(jsonx.Object) {
+		field := Field{Name: name, Explode: true, File: isFile}
+		if e := encoding.get(name); e.Is(jsonx.Object) {
 			field.Type, field.Style, field.Reserved = e.get("contentType").Text(), e.get("style").Text(),
 				e.get("allowReserved").Is(jsonx.True)
 			if explode := e.get("explode"); explode.Value != nil || field.Style != "" && field.Style != "form" {
 				field.Explode = explode.Is(jsonx.True)
 			}
 		}
-		if field != (Field{Name: field.Name, Explode: true}) {
-			b.plan.Fields = append(b.plan.Fields, field)
-		}
+		known[name] = len(all)
+		all = append(all, field)
 	}
-	return nil
+	b.plan.Fields = slices.DeleteFunc(all, func(f Field) bool { return f == Field{Name: f.Name, Explode: true} })
 }
 
 // responses notes which media types the operation responds with, and returns the schema of

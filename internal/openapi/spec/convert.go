@@ -382,7 +382,7 @@ func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, n
 		switch name {
 		case "required", "allOf", "anyOf", "oneOf":
 			if together == nil {
-				together = append(slices.Clip(around), w.appliedBy(n)...)
+				together = append(slices.Clip(around), w.r.appliedBy(w.at(n), "allOf")...)
 			}
 			w.around = together
 		}
@@ -616,19 +616,21 @@ const maxApplied = 50
 // at returns a schema that is part of the one that is written as a whole.
 func (w *writer) at(n *jsonx.Value) node { return node{n, w.from.file, w.from.at} }
 
-// appliedBy returns a schema and those that it applies to the same value with allOf.
-func (w *writer) appliedBy(n *jsonx.Value) []node {
-	out := []node{w.at(n)}
+// appliedBy returns a schema and those that it applies to the same value with the given keywords.
+func (r *reader) appliedBy(n node, keywords ...string) []node {
+	out := []node{n}
 	for i := 0; i < len(out); i++ {
-		parts := out[i].get("allOf")
-		if !parts.Is(jsonx.Array) {
-			continue
-		}
-		for j := range min(len(parts.Items), maxApplied) {
-			resolved, err := w.r.resolve(parts.item(j))
-			isNew := !slices.ContainsFunc(out, func(other node) bool { return other.Value == resolved.Value })
-			if err == nil && resolved.Is(jsonx.Object) && isNew && len(out) < maxApplied {
-				out = append(out, resolved)
+		for _, keyword := range keywords {
+			parts := out[i].get(keyword)
+			if !parts.Is(jsonx.Array) {
+				continue
+			}
+			for j := range min(len(parts.Items), maxApplied) {
+				resolved, err := r.resolve(parts.item(j))
+				isNew := !slices.ContainsFunc(out, func(other node) bool { return other.Value == resolved.Value })
+				if err == nil && resolved.Is(jsonx.Object) && isNew && len(out) < maxApplied {
+					out = append(out, resolved)
+				}
 			}
 		}
 	}

@@ -162,6 +162,17 @@ func (b *Body) field(name string) Field {
 	return Field{Name: name, Explode: true}
 }
 
+// pointer returns where a member of the body is in the params.
+func (b *Body) pointer(name string) string {
+	if b.Param != "" {
+		return "/" + jsonx.EscapeToken(b.Param) + "/" + jsonx.EscapeToken(name)
+	}
+	if i := slices.IndexFunc(b.Members, func(m Member) bool { return m.Name == name }); i >= 0 {
+		name = b.Members[i].Param
+	}
+	return "/" + jsonx.EscapeToken(name)
+}
+
 // readOnly are the annotations of an operation that only reads.
 const readOnly = `{"readOnlyHint":true,"openWorldHint":true}`
 

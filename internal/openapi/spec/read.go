@@ -58,6 +58,8 @@ type reader struct {
 	output  *converter
 	names   map[string]bool // of operations, normal
 	doc     *Document
+
+	fileKinds map[*jsonx.Value]int // what filesOf returned, by the schema
 }
 
 // Read reads a document. An error means that it has no operation that could be used, and
@@ -67,7 +69,8 @@ func Read(data []byte, o Options) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{opts: o, root: node{f.root, f, ""}, files: map[string]*file{o.Name: f}, names: map[string]bool{}}
+	r := &reader{opts: o, root: node{f.root, f, ""}, files: map[string]*file{o.Name: f}, names: map[string]bool{},
+		fileKinds: map[*jsonx.Value]int{}}
 	limit := min(cmp.Or(o.MaxSchema, maxInput), maxInput)
 	r.input, r.output = newConverter(r, false, limit), newConverter(r, true, min(limit, maxOutput))
 	if r.version = versionOf(r.root); r.version == 0 {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -196,20 +197,24 @@ func separator(style string, escape func(string) string) string {
 func noEscape(s string) string { return s }
 
 // flatten returns the texts of a value: one for a scalar, one for each element, and for an
-// object names and values, as name=value if explode is set (paired).
+// object names and values, as name=value if explode is set (paired). What is null is absent (RFC 6570).
 func flatten(v *jsonx.Value, explode bool, escape func(string) string) (parts []string, paired bool) {
 	switch v.Kind {
 	case jsonx.Array:
 		for _, item := range v.Items {
-			parts = append(parts, escape(plain(item)))
+			if !item.Is(jsonx.Null) {
+				parts = append(parts, escape(plain(item)))
+			}
 		}
 		return parts, false
 	case jsonx.Object:
 		for _, m := range v.Members {
 			name, value := escape(m.Name), escape(plain(m.Value))
-			if explode {
+			switch {
+			case m.Value.Is(jsonx.Null):
+			case explode:
 				parts = append(parts, name+"="+value)
-			} else {
+			default:
 				parts = append(parts, name, value)
 			}
 		}
@@ -220,11 +225,8 @@ func flatten(v *jsonx.Value, explode bool, escape func(string) string) (parts []
 
 // plain returns the text of a value: that of a string, else its JSON.
 func plain(v *jsonx.Value) string {
-	switch v.Kind {
-	case jsonx.String:
+	if v.Is(jsonx.String) {
 		return v.Text()
-	case jsonx.Null:
-		return ""
 	}
 	return string(v.JSON())
 }
@@ -250,9 +252,11 @@ func pairs(name string, v *jsonx.Value, s shape, key, escape func(string) string
 		return []pair{{key(name), escape(string(v.JSON()))}}
 	}
 	if s.explode && v.Is(jsonx.Object) {
-		out := make([]pair, len(v.Members))
-		for i, m := range v.Members {
-			out[i] = pair{key(m.Name), escape(plain(m.Value))}
+		var out []pair
+		for _, m := range v.Members {
+			if !m.Value.Is(jsonx.Null) {
+				out = append(out, pair{key(m.Name), escape(plain(m.Value))})
+			}
 		}
 		return out
 	}
@@ -283,7 +287,8 @@ func queryPairs(name string, v *jsonx.Value, s shape, reserved bool) []string {
 	return out
 }
 
-// deepPairs writes nested values as name[key][index]=value.
+// deepPairs writes nested values as name[key][]=value. Lists of objects have numbers, because servers
+// would not know where one object ends.
 func deepPairs(out []pair, name string, v *jsonx.Value, key, escape func(string) string) []pair {
 	switch v.Kind {
 	case jsonx.Object:
@@ -292,9 +297,17 @@ func deepPairs(out []pair, name string, v *jsonx.Value, key, escape func(string)
 		}
 		return out
 	case jsonx.Array:
-		for _, item := range v.Items {
-			out = deepPairs(out, name+"[]", item, key, escape)
+		nested := slices.ContainsFunc(v.Items,
+			func(item *jsonx.Value) bool { return item.Is(jsonx.Object) || item.Is(jsonx.Array) })
+		for i, item := range v.Items {
+			index := ""
+			if nested {
+				index = strconv.Itoa(i)
+			}
+			out = deepPairs(out, name+"["+index+"]", item, key, escape)
 		}
+		return out
+	case jsonx.Null:
 		return out
 	}
 	return append(out, pair{name, escape(plain(v))})
@@ -388,7 +401,7 @@ func (b *builder) body() ([]byte, error) {
 	case kindText:
 		return []byte(plain(v)), nil
 	}
-	f, err := b.file(plan.Param, v)
+	f, err := b.file("/"+jsonx.EscapeToken(plan.Param), v)
 	if err != nil {
 		return nil, err
 	}
@@ -416,12 +429,12 @@ func (b *builder) members(plan *Body) *jsonx.Value {
 	return out
 }
 
-// file returns the file that a param names.
-func (b *builder) file(name string, v *jsonx.Value) (File, error) {
+// file returns the file that the value at a pointer of the params names.
+func (b *builder) file(pointer string, v *jsonx.Value) (File, error) {
 	if !v.Is(jsonx.String) {
-		return File{}, invalid(name, "must be a file, as text")
+		return File{}, registry.Invalid("", pointer, "must be a file, as text")
 	}
-	return b.files("/"+jsonx.EscapeToken(name), v.Text())
+	return b.files(pointer, v.Text())
 }
 
 // form returns a body of type application/x-www-form-urlencoded.
@@ -454,13 +467,17 @@ func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
 		if m.Value.Is(jsonx.Array) && (f.Type == "" || kindOf(f.Type) != kindJSON) {
 			values = m.Value.Items
 		}
-		for _, value := range values {
+		for i, value := range values {
 			one := part{name: m.Name, contentType: f.Type}
 			switch {
 			case value.Is(jsonx.Null):
 				continue
 			case f.File:
-				file, err := b.file(m.Name, value)
+				pointer := plan.pointer(m.Name)
+				if m.Value.Is(jsonx.Array) {
+					pointer += "/" + strconv.Itoa(i)
+				}
+				file, err := b.file(pointer, value)
 				if err != nil {
 					return nil, err
 				}

@@ -34,7 +34,13 @@ func TestStyles(t *testing.T) {
 		{"query", `"style":"spaceDelimited"`, `[1,2]`, "/x?v=1%202"},
 		{"query", `"style":"pipeDelimited"`, `[1,2]`, "/x?v=1%7C2"},
 		{"query", `"style":"pipeDelimited","explode":true`, `[1,2]`, "/x?v=1&v=2"},
-		{"query", `"style":"deepObject","explode":true`, `{"a":{"b":1},"c":[2,{"d":3}]}`, "/x?v[a][b]=1&v[c][]=2&v[c][][d]=3"},
+		{"query", `"style":"deepObject","explode":true`, `{"a":{"b":1},"c":[2,{"d":3}]}`, "/x?v[a][b]=1&v[c][0]=2&v[c][1][d]=3"},
+		{"query", `"style":"deepObject"`, `{"a":[1,2],"b":null,"c":{"d":null},"e":[[3]]}`, "/x?v[a][]=1&v[a][]=2&v[e][0][]=3"},
+		{"query", ``, `{"R":1,"G":null}`, "/x?R=1"},
+		{"query", ``, `[1,null,2]`, "/x?v=1&v=2"},
+		{"query", `"explode":false`, `[null,{"a":null}]`, "/x?v=%7B%22a%22%3Anull%7D"},
+		{"path", ``, `{"R":1,"G":null}`, "/x/R,1"},
+		{"header", `"explode":true`, `{"R":1,"G":null}`, "/x R=1"},
 		{"query", `"allowReserved":true`, `"a/b?c&d=e#f+g"`, "/x?v=a/b?c%26d%3De%23f%2Bg"},
 		{"query", ``, `"a/b"`, "/x?v=a%2Fb"},
 		{"query", `"content":{"application/json":{"schema":{}}}`, `[1]`, "/x?v=%5B1%5D"},
@@ -98,6 +104,17 @@ func TestBodies(t *testing.T) {
 		{`"multipart/form-data":{"schema":{"properties":{"s":{}}},"encoding":{"s":{"style":"pipeDelimited"}}}`, `{"s":["a","b c"]}`, "multipart/form-data", "s :a|b c"},
 		{`"multipart/form-data":{"schema":{"properties":{"s":{}}},"encoding":{"s":{"style":"deepObject","explode":true}}}`, `{"s":{"a b":[1]}}`, "multipart/form-data", "s[a b][] :1"},
 		{`"application/x-www-form-urlencoded":{"schema":{"properties":{"a":{}}},"encoding":{"a":{"style":"pipeDelimited"}}}`, `{"a":["x","y"]}`, "application/x-www-form-urlencoded", `a=x%7Cy`},
+		// An upload may be left out (as FastAPI describes it), or be one file or several.
+		{`"multipart/form-data":{"schema":{"properties":{"f":{"anyOf":[{"type":"string","format":"binary"},{"type":"null"}]},"g":{"anyOf":[{"type":"array","items":{"contentMediaType":"application/octet-stream"}},{"type":"null"}]},"h":{"oneOf":[{"format":"binary"},{"type":"array","items":{"format":"binary"}}]},"t":{"anyOf":[{"format":"binary"},{"type":"string"}]}}}}`,
+			`{"f":"1","g":["2"],"h":"3","t":"4"}`, "multipart/form-data", "f 1 text/css:1|g 2 text/css:2|h 3 text/css:3|t :4"},
+		{`"multipart/form-data":{"schema":{"allOf":[{"properties":{"n":{}}},{"properties":{"f":{"allOf":[{"format":"binary"}],"nullable":true}}}]}}`, `{"body":{"n":1,"f":"1"}}`, "multipart/form-data", "n :1|f 1 text/css:1"},
+		{`"multipart/form-data":{"schema":{"oneOf":[{"properties":{"f":{"format":"binary"},"u":{"format":"binary"}}},{"properties":{"u":{"type":"string"}}}]}}`, `{"body":{"f":"1","u":"2"}}`, "multipart/form-data", "f 1 text/css:1|u :2"},
+		// JSON and simple forms cannot have files.
+		{`"application/json":{"schema":{"properties":{"f":{"format":"binary"}}}},"multipart/form-data":{"schema":{"properties":{"f":{"format":"binary"}}}}`, `{"f":"1"}`, "multipart/form-data", "f 1 text/css:1"},
+		{`"application/json":{"schema":{"properties":{"f":{"type":"string"}}}},"multipart/form-data":{"schema":{"properties":{"f":{"format":"binary"}}}}`, `{"f":"1"}`, "application/json", `{"f":"1"}`},
+		{`"application/json-patch+json":{"schema":{"type":"object"}},"application/merge-patch+json":{"schema":{"type":"object"}}`, `{"body":{"a":1}}`, "application/merge-patch+json", `{"a":1}`},
+		{`"application/json-patch+json":{"schema":{"type":"array"}},"application/merge-patch+json":{"schema":{"type":"object"}}`, `{"body":[1]}`, "application/json-patch+json", `[1]`},
+		{`"application/json-patch+json":{"schema":{}}`, `{"body":[1]}`, "application/json-patch+json", `[1]`},
 		{`"text/plain":{"schema":{}}`, `{"body":"a\nb"}`, "text/plain", "a\nb"},
 		{`"text/csv":{"schema":{}}`, `{"body":"a"}`, "text/csv", "a"},
 		{`"application/octet-stream":{"schema":{}}`, `{"body":"a.bin"}`, "application/octet-stream", "a.bin"},
@@ -203,8 +220,8 @@ func TestParamsOfOperations(t *testing.T) {
 			t.Errorf("%s: %s, want %s", members, got, want)
 		}
 	}
-	x := one(t, "x.json", `"swagger":"2.0","host":"x.example","schemes":["ws","http","https"]`, `"consumes":["multipart/form-data"],"parameters":[{"name":"f","in":"formData","type":"file"}]`)
-	if want := `"f":{"type":"string","format":"binary","description":""}`; !strings.Contains(string(x.Input), want) || x.Server != "https://x.example" {
+	x := one(t, "x.json", `"swagger":"2.0","host":"x.example","schemes":["ws","http","https"]`, `"consumes":["multipart/form-data"],"parameters":[{"name":"f","in":"formData","type":"file"},{"name":"g","in":"formData","type":"array","items":{"type":"file"}}]`)
+	if want := `"f":{"type":"string","format":"binary"},"g":{"type":"array","items":{"type":"string","format":"binary"}}`; !strings.Contains(string(x.Input), want) || x.Server != "https://x.example" {
 		t.Errorf("%s, %s", x.Input, x.Server)
 	}
 }

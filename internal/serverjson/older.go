@@ -7,8 +7,8 @@ import (
 )
 
 // modernize rewrites a description of an earlier schema as one of the present schema: names with
-// underscores, the names that changed, arguments that are strings, and numbers and booleans where
-// a value is text. What has the present form is not changed.
+// underscores, the names that changed, other words for a transport, arguments that are strings, and
+// numbers and booleans where a value is text. What has the present form is not changed.
 func modernize(s *jsonx.Value) {
 	camel(s)
 	if s.Get("version") == nil {
@@ -43,6 +43,10 @@ func modernize(s *jsonx.Value) {
 
 func modernTransport(t *jsonx.Value) {
 	rename(t, "transportType", "type")
+	switch strings.ToLower(t.Get("type").Text()) {
+	case "http", "streamable", "streamablehttp", "streamable_http":
+		t.Set("type", jsonx.NewString("streamable-http"))
+	}
 	valuesAsText(t.Get("headers"))
 	valuesAsText(t.Get("variables"))
 }

@@ -143,7 +143,7 @@ func search(ctx context.Context, ios *cli.IO, registries []*mcpregistry.Registry
 		}
 		if unreadable[i] > 0 {
 			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "registry_entry_unreadable",
-				Message: fmt.Sprintf("registry %s: %s cannot be read and was left out",
+				Message: fmt.Sprintf("registry %s: left out %s that cannot be read",
 					registries[i].URL, cli.Counted(unreadable[i], "server"))})
 		}
 		out = append(out, found[i]...)

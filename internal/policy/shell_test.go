@@ -353,10 +353,11 @@ func TestAllowedPathAfterCd(t *testing.T) {
 func TestWritesThatAreNotKnown(t *testing.T) {
 	rules := []Rule{{Path: "secrets/**", Decision: Deny}, {Tool: "run_shell_command", Decision: Allow}}
 	for line, want := range map[string]Decision{
-		`echo x > $PWD/secrets/x`: Ask, `echo x > ~+/secrets/x`: Ask, `echo x > secret?/x`: Ask, `echo x > $d/x`: Ask, `cd $d && echo x > x`: Ask, `cd $d; cp a x`: Ask,
-		`cp a $PWD/secrets/x`: Ask, `cp -t $d a`: Ask, `mv a ~+/secrets`: Ask, `tee $d/x`: Ask, `touch secret[s]/x`: Ask, `mkdir $d`: Ask, `sort -o $d/x a`: Ask,
+		`echo x > ~+/secrets/x`: Ask, `echo x > secret?/x`: Ask, `echo x > $d/x`: Ask, `cd $d && echo x > x`: Ask, `cd $d; cp a x`: Ask,
+		`cp -t $d a`: Ask, `mv a ~+/secrets`: Ask, `tee $d/x`: Ask, `touch secret[s]/x`: Ask, `mkdir $d`: Ask, `sort -o $d/x a`: Ask,
 		`truncate -s0 $d`: Ask, `install a $d/x`: Ask, `install -t $d a`: Ask, `install --target-directory=$d a`: Ask, `sed -i s/a/b/ $f`: Ask, `dd of=$d`: Ask, `dd if=a "$d"`: Ask, `rm $d/x`: Ask,
 		`echo a | xargs truncate -s0`: Ask, `find . -exec truncate -s0 {} \;`: Ask, `perl -i -pe s/a/b/ $f`: Ask,
+		`echo x > $PWD/secrets/x`: Deny, `cp a "$PWD"/secrets/x`: Deny, `echo x > $PWD/x`: Allow, `cd $d; echo x >$PWD/x`: Ask, `PWD=$d; echo x > $PWD/x`: Ask,
 		`truncate -s0 secrets/x`: Deny, `install a secrets/x`: Deny, `install -t secrets a`: Deny, `sed -i s/a/b/ secrets/x`: Deny, `sed -i -e s/a/b/ secrets/x`: Deny,
 		`sed --in-place s/a/b/ secrets/x`: Deny, `dd if=a of=secrets/x`: Deny, `rm -r secrets/`: Deny, `shred secrets/x`: Deny, `cd secrets && truncate -s0 x`: Deny, `perl -i -pe s/a/b/ secrets/x`: Deny,
 		`cd x; echo x > secrets/x`: Ask, `cd x || :; cp a secrets/x`: Ask, `cd secrets; cd ..; echo x > x`: Ask,

@@ -248,3 +248,23 @@ func TestOptionsThatChangeReading(t *testing.T) {
 		}
 	}
 }
+
+// $HOME and $PWD are as well known as ~ and ".", unless the line may set them.
+func TestVariablesOfFolders(t *testing.T) {
+	for line, want := range map[string]Certainty{
+		`. "$HOME/x.sh"`: No, `source $HOME/x.sh`: No, `. "${HOME}"/x.sh; ls`: No, `bash "$HOME/x.sh"`: No, `"$PWD/x" rm`: No, `$PWD/x`: No,
+		`sh -c '. "$HOME/x.sh"'`: No, `cd x; . "$PWD/y"`: No, `. "$HOME"`: No,
+		`"$HOME/rm" x`: Yes, `$PWD/rm x`: Yes,
+		`. "$HOME.old/x"`: Maybe, `. "$HOMES/x"`: Maybe, `. "$OLDPWD/x"`: Maybe, `. "$x$HOME/y"`: Maybe, `. "${HOME:-/dev}/fd/x.sh"`: Maybe, `. "${HOME%x}/y"`: Maybe,
+		`HOME=/dev; . "$HOME/fd/x.sh"`: Maybe, `. "$HOME/fd/x.sh"; export H"OM"E=/dev`: Maybe, `read -r HO\ME; . "$HOME/x.sh"`: Maybe, `read $'HO\x4dE'; . "$HOME/x.sh"`: Maybe,
+		`env HOME=/dev sh -c '. "$HOME/fd/x.sh"'`: Maybe, `IFS=m; $HOME/x`: Maybe, `PWD=/dev; . "$PWD/fd/x.sh"`: Maybe, `. "$HOME/../dev/fd/3"`: Maybe,
+	} {
+		got := No
+		for _, c := range Read(Bash, line, "").Commands {
+			got = max(got, c.Names("rm"))
+		}
+		if got != want {
+			t.Errorf("%s: %v, want %v", line, got, want)
+		}
+	}
+}

@@ -27,6 +27,7 @@ func ReadIn(grammar, line, dir string, isOfProject func(program, dir string) boo
 		isOfProject: isOfProject, read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes},
 		location: location{start: dir}, begin: location{start: dir},
 	}}
+	a.folders = foldersOf(line)
 	a.script(grammar, line)
 	a.evaluated()
 	return Line{Commands: a.commands, Writes: a.writes, Inside: a.inside, Trees: a.trees}

@@ -27,7 +27,8 @@ type word struct {
 	// plainStart is set if the word begins with a known byte other than a dash and is
 	// not split, so that it cannot be an option.
 	plainStart bool
-	gap        bool // has a part that cannot even be guessed
+	gap        bool             // has a part that cannot even be guessed
+	folder     *syntax.ParamExp // while the word is read, what [reader.folder] returned
 }
 
 // programName returns the last element of a program's path in lower case, without
@@ -85,11 +86,45 @@ func lastOperand(args []word) []word {
 }
 
 // reader converts words of the syntax tree. consts are the variables that the line
-// sets to plain text, and fixed those that certainly have a value, which is one word.
+// sets to plain text, and fixed those that certainly have a value, which is one word. folders are those
+// of [foldersOf].
 type reader struct {
-	consts map[string]string
-	fixed  map[string]string
-	braces *expander
+	consts  map[string]string
+	fixed   map[string]string
+	folders map[string]string
+	braces  *expander
+}
+
+// foldersOf returns the variables that are certainly names of folders, because no word of the line can
+// set them: HOME, which is ~, and PWD, which is the current one.
+func foldersOf(line string) map[string]string {
+	out := map[string]string{}
+	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(line)
+	for name, folder := range map[string]string{"HOME": "~", "PWD": "."} {
+		if strings.Count(bare, name) == strings.Count(bare, "$"+name)+strings.Count(bare, "${"+name+"}") &&
+			!strings.Contains(line, "$'") && !strings.Contains(bare, "IFS") {
+			out[name] = folder
+		}
+	}
+	return out
+}
+
+// folder returns the variable with which a word begins if it is a folder; else nil.
+func (r *reader) folder(parts []syntax.WordPart) *syntax.ParamExp {
+	for len(parts) > 0 {
+		switch p := parts[0].(type) {
+		case *syntax.DblQuoted:
+			parts = p.Parts
+		case *syntax.ParamExp:
+			if r.folders[nameOf(p)] != "" {
+				return p
+			}
+			return nil
+		default:
+			return nil
+		}
+	}
+	return nil
 }
 
 // words converts words of the syntax tree in a place where shells expand braces
@@ -154,10 +189,15 @@ func (r *reader) word(w *syntax.Word) word {
 		return word{text: "[", known: true, plainStart: true}
 	}
 	var b strings.Builder
+	out.folder = r.folder(w.Parts)
 	for _, part := range w.Parts {
 		r.part(&b, &out, part, false)
 	}
 	out.text = b.String()
+	if len(out.text) > 1 && out.text[1] != '/' && out.folder != nil { // as in $HOME.old
+		out.known, out.gap = false, true
+	}
+	out.folder = nil
 	out.plainStart = !out.split && startsPlain(w.Parts)
 	return out
 }
@@ -257,7 +297,11 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 			r.part(b, out, inner, true)
 		}
 	case *syntax.ParamExp:
-		if value := r.fixed[nameOf(p)]; value != "" {
+		value := r.fixed[nameOf(p)]
+		if p == out.folder {
+			value = r.folders[nameOf(p)]
+		}
+		if value != "" {
 			b.WriteString(value)
 			return
 		}

@@ -272,7 +272,7 @@ func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int
 	switch keyword {
 	case "anyOf", "oneOf", "not", "if", "then", "else":
 		return within(v) || v.Is(jsonx.Array) && slices.ContainsFunc(v.Items, within)
-	case "dependentSchemas", "dependentRequired", "dependencies":
+	case "dependentSchemas", "dependentRequired":
 		return slices.ContainsFunc(v.Members, func(m jsonx.Member) bool {
 			return m.Name == name || within(m.Value) ||
 				slices.ContainsFunc(m.Value.Items, func(item *jsonx.Value) bool { return item.IsText(name) })

@@ -201,8 +201,7 @@ func (e *encoder) outputSchema(raw []byte) (*jsonx.Value, error) {
 		err = schema.CheckObject(n)
 	}
 	if err == nil {
-		rewrite.TypeRoot(n)
-		rewrite.ObjectProperties(n)
+		rewrite.ForClients(n)
 	}
 	return n, err
 }

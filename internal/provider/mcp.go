@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider/rewrite"
@@ -27,7 +26,7 @@ func mcp() Format {
 		},
 		prepare: func(e *encoder, t *tool) {
 			e.noStrict()
-			e.changed(t, slices.Concat(rewrite.TypeRoot(t.schema), rewrite.ObjectProperties(t.schema)))
+			e.changed(t, rewrite.ForClients(t.schema))
 		},
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"name":`)

@@ -40,7 +40,7 @@ func (s *Settler) Settle(raw json.RawMessage) (Settled, error) {
 	if !isSchema(root) {
 		return Settled{}, errors.New("schema must be an object or a boolean")
 	}
-	t := settling{root: root, refs: NewRefs(root), draft: draftOf(root)}
+	t := settling{root: root, refs: NewRefs(root), older: isOlder(root)}
 	if bytes.Contains(raw, []byte(`ef"`)) || bytes.Contains(raw, []byte(`\u`)) {
 		t.known = map[*jsonx.Value]bool{}
 		t.collect(root, root)
@@ -62,28 +62,24 @@ func isSchema(v *jsonx.Value) bool {
 	return v.Is(jsonx.Object) || v.Is(jsonx.True) || v.Is(jsonx.False)
 }
 
-// The drafts that differ in what Settle does.
-const (
-	unknownDraft = iota
-	olderDraft   // up to draft 7: keywords next to a reference are ignored
-	newerDraft
-)
+// isOlder reports whether a schema says that it is of a draft up to 7, in which keywords next to a reference
+// are ignored.
+func isOlder(root *jsonx.Value) bool {
+	return strings.Contains(root.Get("$schema").Text(), "json-schema.org/draft-0")
+}
 
-func draftOf(root *jsonx.Value) int {
-	switch name := root.Get("$schema").Text(); {
-	case strings.Contains(name, "json-schema.org/draft-0"):
-		return olderDraft
-	case strings.Contains(name, "json-schema.org/draft/20"):
-		return newerDraft
+// RemoveDialect removes a $schema that does not name draft 2020-12, of which settled schemas are.
+func RemoveDialect(root *jsonx.Value) {
+	if !strings.Contains(root.Get("$schema").Text(), "json-schema.org/draft/2020-12/") {
+		root.Remove("$schema")
 	}
-	return unknownDraft
 }
 
 // settling is the state of settling one schema.
 type settling struct {
 	root    *jsonx.Value
 	refs    *Refs
-	draft   int
+	older   bool // up to draft 7
 	changed bool
 	modern  bool // words of an older draft were replaced
 	open    []string
@@ -165,8 +161,8 @@ func (t *settling) settle() error {
 	if more := len(t.open) - maxOpen; more > 0 {
 		t.open = append(t.open[:maxOpen], fmt.Sprintf("%d more references lead nowhere", more))
 	}
-	if t.modern && t.draft != newerDraft {
-		t.root.Remove("$schema")
+	if t.modern {
+		RemoveDialect(t.root)
 	}
 	if len(t.links) == 0 {
 		return nil // no value has more branches than the schema has parts
@@ -338,7 +334,7 @@ func inPlace(n *jsonx.Value) iter.Seq[*jsonx.Value] {
 						return
 					}
 				}
-			case "dependentSchemas", "dependencies":
+			case "dependentSchemas":
 				for _, d := range m.Value.Members {
 					if !yield(d.Value) {
 						return

@@ -30,7 +30,7 @@ func (t *settling) schema(n *jsonx.Value) *problem {
 	t.absent(n)
 	t.types(n)
 	t.values(n)
-	t.older(n)
+	t.renamed(n)
 	t.required(n)
 	t.reference(n)
 	t.nullable(n)
@@ -59,10 +59,6 @@ func (t *settling) keyword(name string, v *jsonx.Value) *problem {
 			return &problem{what: "is " + v.Kind.String() + ", not an object"}
 		}
 		for _, m := range v.Members {
-			if name == "dependencies" && m.Value.Is(jsonx.Array) && isNames(m.Value) {
-				t.removeRepeated(m.Value)
-				continue
-			}
 			if p := t.schema(m.Value); p != nil {
 				return p.within(m.Name)
 			}
@@ -204,8 +200,8 @@ func (t *settling) removeRepeated(list *jsonx.Value) {
 	t.changed = t.changed || len(list.Items) != before
 }
 
-// older writes the words of older drafts as in 2020-12.
-func (t *settling) older(n *jsonx.Value) {
+// renamed writes the words of older drafts as in 2020-12.
+func (t *settling) renamed(n *jsonx.Value) {
 	if n.Get("items").Is(jsonx.Array) && n.Get("prefixItems") == nil {
 		n.Rename("items", "prefixItems")
 		n.Rename("additionalItems", "items")
@@ -213,6 +209,38 @@ func (t *settling) older(n *jsonx.Value) {
 	}
 	t.exclusive(n, "minimum", "exclusiveMinimum")
 	t.exclusive(n, "maximum", "exclusiveMaximum")
+	t.dependencies(n)
+}
+
+// dependencies writes what depends on a property as two keywords: the names that it requires, and schemas.
+func (t *settling) dependencies(n *jsonx.Value) {
+	all := n.Get("dependencies")
+	if !all.Is(jsonx.Object) {
+		return
+	}
+	n.Remove("dependencies")
+	t.changed, t.modern = true, true
+	for _, keyword := range []string{"dependentRequired", "dependentSchemas"} {
+		of, known := n.Get(keyword), map[string]bool{}
+		if of != nil && !of.Is(jsonx.Object) {
+			continue // wrong
+		}
+		var members []jsonx.Member
+		if of != nil {
+			members = of.Members
+		}
+		for _, m := range members {
+			known[m.Name] = true
+		}
+		for _, m := range all.Members {
+			if isNames(m.Value) == (keyword == "dependentRequired") && !known[m.Name] {
+				members = append(members, m)
+			}
+		}
+		if len(members) > 0 {
+			n.Set(keyword, jsonx.NewObject(members...))
+		}
+	}
 }
 
 // exclusive writes a limit that a boolean makes exclusive as in draft 4.
@@ -265,7 +293,7 @@ func (t *settling) reference(n *jsonx.Value) {
 	if l == nil {
 		return
 	}
-	if t.draft == olderDraft {
+	if t.older {
 		n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {
 			ignored := !isAboutRefs(m.Name) &&
 				(Under(m.Name) == Schemas || Under(m.Name) == Named || isAssertion(m.Name))

@@ -118,14 +118,16 @@ func dropPatterns(n *jsonx.Value, open map[*jsonx.Value]bool) {
 	}
 }
 
-// ObjectProperties rewrites properties whose schema is true or false as equivalent
-// objects. Some MCP clients expect objects there and otherwise reject the whole
-// list of tools.
-func ObjectProperties(root *jsonx.Value) (changes []string) {
+// ForClients rewrites a schema for MCP clients: with a type at the root, and with objects for properties whose
+// schema is true or false, because of which some clients reject the whole list of tools. A $schema of an older draft
+// goes, because some refuse the tool for it; the schema is of draft 2020-12 in any case.
+func ForClients(root *jsonx.Value) (changes []string) {
+	schema.RemoveDialect(root)
+	changes = TypeRoot(root)
 	if objectProperties(root) {
-		return []string{"properties of true or false written as objects"}
+		changes = append(changes, "properties of true or false written as objects")
 	}
-	return nil
+	return changes
 }
 
 func objectProperties(n *jsonx.Value) (changed bool) {

@@ -161,16 +161,19 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 			return resultOf(jsonx.Get(t.raw, "result"))
 		case legacy && (t.status == taskCompleted || t.status == taskFailed || t.status == taskInput):
 			raw, err := sess.task(ctx, "tasks/result", t, nil, r.asked) // the server asks by requests meanwhile
-			if err != nil {
-				return nil, err
+			if err == nil {
+				raw, err = resultOf(raw)
 			}
-			return resultOf(raw)
+			if err == nil && t.status == taskFailed {
+				raw = t.failure(raw)
+			}
+			return raw, err
 		case t.status == taskFailed:
-			failed := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the task failed"}
+			failed := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: t.reason("the task failed")}
 			_ = json.Unmarshal(jsonx.Get(t.raw, "error"), failed)
 			return nil, failed
 		case t.status == taskCancelled:
-			return nil, &ask.InputError{Reason: "the server cancelled the task"}
+			return nil, &ask.InputError{Reason: t.reason("the server cancelled the task")}
 		case t.status == taskWorking || t.status == taskInput && asks == nil:
 			pause(ctx, t.poll)
 		case t.status == taskInput && round >= maxTaskRounds:
@@ -205,6 +208,32 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 			return nil, &ask.InputError{Reason: err.Error()}
 		}
 	}
+}
+
+// reason returns what has happened to a task, with what the server says of it.
+func (t *task) reason(what string) string {
+	if t.message == "" {
+		return what
+	}
+	return what + ": " + text.Head(t.message, maxMessage)
+}
+
+// failure returns the result of a task that failed. Servers of the Python SDK have an empty one if the tool raised
+// an error, which they give as the task's message, and others do not mark it as an error.
+func (t *task) failure(raw json.RawMessage) json.RawMessage {
+	if content.Result("", raw).IsError {
+		return raw
+	}
+	result, err := jsonx.Parse(raw, jsonx.Options{})
+	if err != nil { // cannot happen: it was received as JSON
+		return raw
+	}
+	result.Set("isError", jsonx.NewBool(true))
+	if blocks := result.Get("content"); !blocks.Is(jsonx.Array) || len(blocks.Items) == 0 {
+		result.Set("content", jsonx.NewArray(jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("text")),
+			jsonx.NewMember("text", jsonx.NewString(t.reason("the task failed"))))))
+	}
+	return result.JSON()
 }
 
 // unanswered returns the questions of a modern task in state input_required whose keys are not in

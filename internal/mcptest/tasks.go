@@ -62,7 +62,7 @@ var taskTools = []struct{ name, support string }{
 	{"greet", "forbidden"}, {"slow_compute", "optional"}, {"failing_job", "required"},
 	{"protocol_error_job", "optional"}, {"confirm_delete", "optional"},
 	{"multi_input", "optional"}, {"test_tool_with_task", "required"}, {"endless", "required"}, {"liar", "optional"},
-	{"done", "required"}, {"nested", "required"}, {"stateless", "required"},
+	{"done", "required"}, {"unsaid", "required"}, {"nested", "required"}, {"stateless", "required"},
 	{"repeats", "required"}, {"long_id", "required"}, {"report", "required"},
 }
 
@@ -227,6 +227,8 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 		result := textResult(strings.Repeat("x", int(length)))
 		result["structuredContent"] = map[string]any{"n": args["n"]}
 		return s.ended("completed", result), nil
+	case "unsaid": // the reason is in the status message alone
+		return s.ended("failed", map[string]any{}), nil
 	case "nested":
 		return s.ended("completed", map[string]any{"resultType": "task", "taskId": "x", "status": "working"}), nil
 	case "stateless":

@@ -26,7 +26,7 @@ func answerSyntax(line, word, message string) string {
 	name, isUndefined := strings.CutPrefix(message, "undefined: ")
 	switch {
 	case isUndefined:
-		return answerName(name, message)
+		return answerName(name, word, message)
 	case strings.Contains(message, "while"), begins("while"):
 		return "Starlark has no while loops here; use for x in range(n)"
 	case begins("try", "except", "finally", "raise"):
@@ -95,9 +95,10 @@ func hasFString(line string) bool {
 }
 
 // answerName returns the message for a name that is not defined.
-func answerName(name, message string) string {
+func answerName(name, word, message string) string {
 	instead := ""
-	switch name, _, _ = strings.Cut(name, " "); name {
+	name, similar, _ := strings.Cut(name, " ")
+	switch name {
 	case "null", "nil", "undefined", "NULL":
 		instead = "use None"
 	case "true":
@@ -129,7 +130,10 @@ func answerName(name, message string) string {
 	case "input":
 		instead = "use params"
 	default:
-		return message
+		if similar != "" || !strings.HasPrefix(word, name+"(") {
+			return message
+		}
+		instead = "a tool is called as tools.NAME(param = value)"
 	}
 	return message + "; " + instead
 }
@@ -139,6 +143,8 @@ func answerRun(message string) string {
 	instead := ""
 	has := func(s string) bool { return strings.Contains(message, s) }
 	switch {
+	case strings.HasPrefix(message, "function main "):
+		instead = "it gets all params in one argument, as in def main(params)"
 	case has("module has no .dumps"):
 		instead = "use json.encode(value)"
 	case has("module has no .loads"):

@@ -147,6 +147,7 @@ func TestScripts(t *testing.T) {
 		{"keys that are no strings", `result = {1: 2}`, `script x.star:1:1: the value has a key of type int; the keys of objects are strings`},
 		{"fail", "def main(params):\n  fail('no', 1)", `script x.star:2:7: fail: no 1`},
 		{"while", "while True:\n  pass", `syntax x.star:1:1: Starlark has no while loops here; use for x in range(n)`},
+		{"params of main", "def main(a, b): return a", `function main missing 1 argument (b); it gets all params in one argument, as in def main(params)`},
 		{"recursion", "def f(x): return f(x)\nf(1)", `script x.star:1:18: function f called recursively; Starlark has no recursion; use a loop over range(n) and a list of what is left`},
 		{"increment", "x = 1\nx++\ny = x", `syntax x.star:2:4: Starlark has no ++ and --; use x += 1`},
 		{"match", "match 1:\n  case 1: pass", `syntax x.star:1:8: Starlark has no match; use if and elif`},
@@ -187,6 +188,7 @@ func TestScripts(t *testing.T) {
 		{"names that begin like words of Python", "importance = trying", `syntax x.star:1:14: undefined: trying`},
 		{"load", `load("a", "b")`, `there are no other modules; json and math are there without import`},
 		{"import", `import os`, `syntax x.star:1:1: there are no other modules; json and math are there without import`},
+		{"a tool without tools", `x = lookup(y = 1)`, `syntax x.star:1:5: undefined: lookup; a tool is called as tools.NAME(param = value)`},
 		{"an unknown name", `x = 1 + y`, `syntax x.star:1:9: undefined: y`},
 		{"top-level control", "n = 0\nfor i in range(3):\n  if i: n = n + i\nresult = n", `3`},
 	} {

@@ -85,9 +85,10 @@ func (c *Calls) CallHeld(ctx context.Context, f Found, call registry.Call, h *ex
 	return c.gate.call(ctx, f, call, h)
 }
 
-// Answer shortens the result of a call for a model (limits.answer). What is left out is in
-// a file that the result names.
+// Answer makes the result of a call fit for a model: without damaged media, and shortened
+// (limits.answer). What is left out is in a file that the result names.
 func (c *Calls) Answer(ctx context.Context, t *registry.Tool, r registry.Result) registry.Result {
+	r.Content = registry.Sendable(r.Content)
 	return c.gate.runs.Answer(ctx, t, r)
 }
 

@@ -44,7 +44,7 @@ func TestEveryKindOfContent(t *testing.T) {
 	r := run(t, tools, "image", "")
 	want := []registry.Content{
 		{Type: registry.ContentText, Text: "a picture"},
-		{Type: registry.ContentImage, Data: []byte("\x89PNG fake"), MIMEType: "image/png"},
+		{Type: registry.ContentImage, Data: []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x00IDATfake"), MIMEType: "image/png"},
 		{Type: registry.ContentAudio, Data: []byte("RIFF fake"), MIMEType: "audio/wav"},
 		{Type: registry.ContentResource, URI: "test://text", MIMEType: "text/plain", Text: "inside"},
 		{Type: registry.ContentResource, URI: "test://blob", MIMEType: "application/octet-stream", Data: []byte{0, 1, 2}},

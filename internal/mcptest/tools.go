@@ -129,7 +129,7 @@ func sum(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
 func kinds(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Meta: mcp.Meta{"trace": "t1"}, Content: []mcp.Content{
 		&mcp.TextContent{Text: "a picture"},
-		&mcp.ImageContent{Data: []byte("\x89PNG fake"), MIMEType: "image/png"},
+		&mcp.ImageContent{Data: []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x00IDATfake"), MIMEType: "image/png"},
 		&mcp.AudioContent{Data: []byte("RIFF fake"), MIMEType: "audio/wav"},
 		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://text",
 			MIMEType: "text/plain", Text: "inside"}},

@@ -170,7 +170,7 @@ func bedrockMedia(p part, name string) []any {
 	case "":
 		return nil
 	case "document": // the real name is in the text
-		return []any{bedrockText{p.note()}, map[string]media{kind: {format, documentName(name), source{p.Data}}}}
+		return []any{bedrockText{p.Note()}, map[string]media{kind: {format, documentName(name), source{p.Data}}}}
 	}
 	return []any{map[string]media{kind: {format, "", source{p.Data}}}}
 }

@@ -320,7 +320,7 @@ func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) 
 			text.add(p.asText())
 			continue
 		}
-		text.add(p.note())
+		text.add(p.Note())
 		m := geminiMedia{geminiBlob{p.mediaType(), p.Data}}
 		if t.siblings {
 			beside = append(beside, m)

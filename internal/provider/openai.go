@@ -214,7 +214,7 @@ func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string,
 			blocks = []any{textBlock{"text",
 				"From the call " + t.Calls[i].idText() + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"}}
 		}
-		lines.add(p.note() + " in the message below")
+		lines.add(p.Note() + " in the message below")
 		blocks = append(blocks, m)
 	}
 	return lines.result(a.IsError), blocks

@@ -154,7 +154,7 @@ func (p part) fileName() string {
 func (p part) asText() string {
 	switch {
 	case p.Data != nil:
-		return p.note() + " cannot be shown"
+		return p.Note() + " cannot be shown"
 	case p.Type == registry.ContentResourceLink:
 		text := "[resource " + p.URI
 		for _, more := range []string{p.Name, p.MIMEType, p.Description} {
@@ -165,15 +165,6 @@ func (p part) asText() string {
 		return text + "]"
 	}
 	return p.Text
-}
-
-// note describes a part that is not text.
-func (p part) note() string {
-	name := ""
-	if p.URI != "" {
-		name = " " + p.URI
-	}
-	return fmt.Sprintf("[%s%s, %s, %d bytes]", p.Type, name, p.mediaType(), len(p.Data))
 }
 
 // notes are the texts and descriptions in an answer.
@@ -257,7 +248,7 @@ func (l mediaLimits) fit(a Answer) Answer {
 	a.Content = slices.Clone(registry.OrStructured(a.Content, a.Structured))
 	for i, c := range a.Content {
 		if why := l.exceeded(part{c}); why != "" {
-			a.Content[i] = registry.TextContent(part{c}.note() + " cannot be shown: " + why)
+			a.Content[i] = registry.TextContent(c.Note() + " cannot be shown: " + why)
 		}
 	}
 	return a

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -268,6 +270,56 @@ func sniff(data []byte) string {
 		}
 	}
 	return ""
+}
+
+// Sendable replaces images and PDF files that are damaged by texts that say so: the API of a model
+// would reject them in this and in every later request.
+func Sendable(content []Content) []Content {
+	out := slices.Clone(content)
+	for i, c := range out {
+		if isDamaged(c.Data) {
+			out[i] = c.asText(c.Note() + " cannot be shown: it is damaged or cut off")
+		}
+	}
+	return out
+}
+
+// Note describes content that is not text.
+func (c Content) Note() string {
+	name := ""
+	if c.URI != "" {
+		name = " " + c.URI
+	}
+	return fmt.Sprintf("[%s%s, %s, %d bytes]", c.Type, name, mediaType(c.MIMEType), len(c.Data))
+}
+
+// isDamaged reports that an image or a PDF file lacks a part without which no program can read
+// it, as a download that was cut off does, or another file that begins like one.
+func isDamaged(data []byte) bool {
+	switch sniff(data) {
+	case "application/pdf":
+		return !bytes.Contains(data, []byte("startxref"))
+	case "image/png":
+		hasPixels := false
+		for rest := data[min(8, len(data)):]; len(rest) >= 12; {
+			size, name := uint64(binary.BigEndian.Uint32(rest))+12, string(rest[4:8])
+			if size > uint64(len(rest)) {
+				return true
+			}
+			hasPixels = hasPixels || name == "IDAT"
+			if rest = rest[size:]; name == "IEND" {
+				break
+			}
+		}
+		return !hasPixels
+	case "image/jpeg":
+		return !bytes.Contains(data, []byte("\xff\xda"))
+	case "image/gif":
+		return len(data) < 14
+	case "image/webp":
+		return len(data) < 20 || uint64(binary.LittleEndian.Uint32(data[4:]))+8 > uint64(len(data))
+	}
+	return false
 }
 
 // hasMagic reports whether sniff finds each file of a type.

@@ -3,7 +3,9 @@ package registry
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -144,6 +146,43 @@ func TestOrStructured(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tt.want, OrStructured(tt.content, []byte(tt.structured))); diff != "" {
 			t.Errorf("%v, %s: %s", tt.content, tt.structured, diff)
+		}
+	}
+}
+
+// An API that is sent a damaged image or PDF file rejects all later requests, too.
+func TestSendable(t *testing.T) {
+	chunk := func(name string, size int) string {
+		return string(binary.BigEndian.AppendUint32(nil, uint32(size))) + name + strings.Repeat("x", size) + "crc."
+	}
+	png := "\x89PNG\r\n\x1a\n" + chunk("IHDR", 13) + chunk("IDAT", 40)
+	for _, tt := range []struct {
+		data   string
+		damage bool
+	}{
+		{png + chunk("IEND", 0), false},
+		{png + chunk("IEND", 0) + "more bytes than a chunk has", false},
+		{png, false},
+		{png[:60], true},
+		{"\x89PNG\r\n\x1a\nNot found\x00\x00\x00\x00", true},
+		{"\x89PNG", true},
+		{"\xff\xd8\xff\xe0\x00\x10JFIF\x00\xff\xda\x00", false},
+		{jpegBytes, true},
+		{"RIFF\x0e\x00\x00\x00WEBPVP8 \x00\x00\x00\x00\x00\x00", false},
+		{"RIFF\xff\x00\x00\x00WEBPVP8 \x00\x00\x00\x00\x00\x00", true},
+		{"GIF89a\x01\x00\x01\x00\x00\x00\x00,\x00", false},
+		{"GIF89a\x01\x00\x01", true},
+		{pdfBytes + "1 0 obj\nstartxref\n0\n%%EOF\n", false},
+		{pdfBytes + "1 0 obj\n", true},
+		{"\x00\x01 something else", false},
+	} {
+		c := []Content{TextContent("t"), Media([]byte(tt.data), "", "x:y")}
+		got := Sendable(c)
+		if is := got[1].Type == ContentText && strings.HasSuffix(got[1].Text, "cannot be shown: it is damaged or cut off"); is != tt.damage {
+			t.Errorf("%q: %+v", tt.data, got[1])
+		}
+		if c[1].Data == nil || got[0].Text != "t" {
+			t.Errorf("%q: the result itself was changed, or its text", tt.data)
 		}
 	}
 }

@@ -40,31 +40,31 @@ func (r *reader) body(n node, p *params) (*bodyParams, error) {
 	if !request.Is(jsonx.Object) || content.exists() && !content.Is(jsonx.Object) {
 		return nil, request.problem("a requestBody must be an object with a content for each media type")
 	}
-	best, media := unsendable, node{}
+	best, name, media := unsendable, "", node{}
 	for _, m := range content.members() {
-		if rank := r.rank(m.name(), m.get("schema")); rank < best {
-			best, media = rank, m
+		if rank := r.rank(m.name(), r.media(m).get("schema")); rank < best {
+			best, name, media = rank, m.name(), r.media(m)
 		}
 	}
-	if media.Value == nil {
+	if name == "" {
 		if len(content.members()) > 0 {
 			return nil, content.problem("no key of content is a media type that can be sent")
 		}
 		return nil, nil
 	}
-	kind := kindOf(media.name())
+	kind := kindOf(name)
 	if i := slices.IndexFunc(content.members(), func(m node) bool { return kindOf(m.name()) == kindMultipart }); i >= 0 &&
 		kind < kindMultipart && r.hasFiles(media.get("schema")) {
-		kind, media = kindMultipart, content.member(i)
+		kind, name, media = kindMultipart, content.member(i).name(), r.media(content.member(i))
 	}
-	b := &bodyParams{plan: Body{Type: sendable(media.name(), kind),
+	b := &bodyParams{plan: Body{Type: sendable(name, kind),
 		Kind: kind, Required: request.get("required").Is(jsonx.True)}}
 	s := media.get("schema")
 	resolved, err := r.resolve(s)
 	if err != nil {
 		return nil, err
 	}
-	if media.name() == "*/*" && r.filesOf(resolved, 0) == oneFile {
+	if name == "*/*" && r.filesOf(resolved, 0) == oneFile {
 		b.plan.Kind, b.plan.Type = kindBytes, "application/octet-stream"
 	}
 	description := request.get("description").Text()
@@ -272,6 +272,15 @@ func (r *reader) noteFiles(b *bodyParams, s node, description string) string {
 	return strings.TrimSpace(description + "\n\n" + strings.Join(names, ", ") + ": " + r.opts.FileNote)
 }
 
+// media returns what the document says of a media type, which is somewhere else since OpenAPI 3.2.
+func (r *reader) media(n node) node {
+	resolved, err := r.resolve(n)
+	if err != nil {
+		return n
+	}
+	return resolved
+}
+
 // unsendable is the rank of what is no media type.
 const unsendable = 2 * (kindBytes + 1)
 
@@ -437,7 +446,7 @@ func (r *reader) responses(n node, op *Operation) *bundledSchema {
 			if kindOf(media.name()) == kindJSON {
 				isJSON = true
 				if schema.Value == nil {
-					schema = media.get("schema")
+					schema = r.media(media).get("schema")
 				}
 			}
 		}

@@ -179,7 +179,7 @@ const readOnly = `{"readOnlyHint":true,"openWorldHint":true}`
 // Annotations returns the hints of the operation, which follow from its method.
 func (o *Operation) Annotations() json.RawMessage {
 	switch {
-	case o.Method == "GET" || o.Method == "HEAD":
+	case slices.Contains([]string{"GET", "HEAD", "QUERY"}, o.Method):
 		return json.RawMessage(readOnly)
 	case o.Method == "DELETE":
 		return json.RawMessage(

@@ -157,15 +157,26 @@ func (r *reader) operations(item node) {
 		return
 	}
 	for _, n := range item.members() {
-		method := n.name()
-		if !slices.Contains([]string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}, method) {
-			continue
+		switch name := n.name(); name {
+		case "get", "put", "post", "delete", "options", "head", "patch", "trace", "query":
+			r.method(n, item, strings.ToUpper(name), route)
+		case "additionalOperations":
+			for _, n := range n.members() {
+				r.method(n, item, n.name(), route)
+			}
 		}
-		if !n.Is(jsonx.Object) {
-			r.broken(strings.ToUpper(method), route, n.problem("an operation must be an object"))
-			continue
-		}
-		r.operation(n, item, strings.ToUpper(method), route)
+	}
+}
+
+// method reads the operation of a method.
+func (r *reader) method(n, item node, method, route string) {
+	switch {
+	case !isToken(method), method == "CONNECT": // which asks for a tunnel
+		r.broken("GET", route, n.problem("%.200q is not the method of an operation", method))
+	case !n.Is(jsonx.Object):
+		r.broken(method, route, n.problem("an operation must be an object"))
+	default:
+		r.operation(n, item, method, route)
 	}
 }
 

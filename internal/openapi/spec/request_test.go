@@ -288,6 +288,31 @@ func TestRequestsOfOperations(t *testing.T) {
 	}
 }
 
+// OpenAPI 3.2 has more methods, and media types that are references.
+func TestOperationsOf32(t *testing.T) {
+	all := operations(t, `{"openapi":"3.2.0","servers":[{"url":"https://x.example"}],"paths":{"/x":{
+		"query":{"operationId":"q","requestBody":{"required":true,"content":{"application/json":{"$ref":"#/components/mediaTypes/M"}}},"responses":{"200":{"content":{"application/json":{"$ref":"#/components/mediaTypes/M"}}}}},
+		"additionalOperations":{"COPY":{"operationId":"c"},"CONNECT":{"operationId":"t"},"a b":{}}}},"components":{"mediaTypes":{"M":{"schema":{"type":"object","properties":{"a":{}}}}}}}`, Options{Name: "x.json"})
+	for name, want := range map[string]string{"q": "QUERY", "c": "COPY"} {
+		r, err := all[name].Request([]byte(`{"a":1}`), nil)
+		if err != nil || r.Method != want || (string(r.Body) == `{"a":1}`) != (name == "q") {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+	if got := string(all["q"].Output); got != `{"type":"object","properties":{"a":{}}}` {
+		t.Errorf("the result is %s", got)
+	}
+	broken := 0
+	for _, x := range all {
+		if x.Problem != nil && strings.Contains(x.Problem.Message, "is not the method of an operation") {
+			broken++
+		}
+	}
+	if broken != 2 {
+		t.Errorf("%d operations without a method, want 2", broken)
+	}
+}
+
 // Some documents tell operations of one path apart by a query or a fragment.
 func TestPathsWithQueryOrFragment(t *testing.T) {
 	for route, want := range map[string]string{

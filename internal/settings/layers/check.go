@@ -92,6 +92,8 @@ func (r *reader) wrongType(n *jsonx.Value, key, want string) {
 	switch {
 	case want == "a string" && (n.Kind == jsonx.Number || n.Is(jsonx.True) || n.Is(jsonx.False)):
 		hint = "put it in quotes"
+	case want == "a string" && n.Is(jsonx.Object):
+		hint = "text in braces, such as a jq expression, needs quotes"
 	case want == "true or false" && n.Kind == jsonx.String:
 		hint = "write true or false without quotes"
 	}

@@ -96,6 +96,7 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
 		{"logins of clients without a browser", "s.yaml", "mcpServers:\n  a: {url: 'http://h', oauth: {per: client, grant: client_credentials}}\n", []string{"s.yaml:2:6: mcpServers.a: oauth.per: client needs a url, and the grant authorization_code"}},
 		{"logins of clients to a program", "s.yaml", "mcpServers:\n  a: {command: x, oauth: {per: client}}\n", []string{"s.yaml:2:6: mcpServers.a: oauth.per: client needs a url"}},
+		{"expression without quotes", "s.yaml", "composites:\n  a: {result: {n: .n}}\n", []string{"s.yaml:2:15: composites.a.result: expected a string, got object (text in braces, such as a jq expression, needs quotes)"}},
 		{"command of another type", "s.yaml", "mcpServers:\n  a: {command: 5}\n", []string{"s.yaml:2:16: mcpServers.a.command: expected a string, got number (put it in quotes)"}},
 		{"server that is null", "s.yaml", "mcpServers:\n  a:\n", []string{"s.yaml:2:5: mcpServers.a: expected an object, got null"}},
 		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: the URL must begin with http:// or https:// and name a host"}},

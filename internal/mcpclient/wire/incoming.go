@@ -48,7 +48,7 @@ func (s *Session) receiveResponse(ctx context.Context, r *Request, data json.Raw
 	refused := &jsonrpc.Error{}
 	failure := jsonx.Get(data, "error")
 	if jsonx.KindOf(failure) == jsonx.Object && jsonx.IsNull(jsonx.Get(data, "id")) &&
-		jsonx.Get(data, "method") == nil && json.Unmarshal(failure, refused) == nil {
+		jsonx.IsNull(jsonx.Get(data, "method")) && json.Unmarshal(failure, refused) == nil {
 		s.table.Fail(r.id, refused)
 		return nil
 	}

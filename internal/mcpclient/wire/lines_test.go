@@ -78,6 +78,7 @@ func TestLongLineIsSkipped(t *testing.T) {
 	}{
 		{"first", `{"jsonrpc":"2.0","id":7,"result":{"id":8,"a":"` + x + `"}}`, int64(7)},
 		{"first of all", `{"id": "7", "jsonrpc":"2.0","result":"` + x + `"}`, "7"},
+		{"a whole number with a fraction", `{"jsonrpc":"2.0","id":7.0,"result":"` + x + `"}`, int64(7)},
 		{"last", `{"result":{"a":"` + x + `","id":8},"jsonrpc":"2.0","id":7}`, int64(7)},
 		{"last but jsonrpc", `{"result":{"id":8,"a":"` + x + `"}, "id": 7, "jsonrpc":"2.0"}`, int64(7)},
 		{"in the result", `{"result":{"a":"` + x + `","id":8}}`, nil},
@@ -111,6 +112,9 @@ func TestDecodeMessage(t *testing.T) {
 		{`{"result":{"id":9},"id":7,"jsonrpc":"2.0"}`, `response 7 {"id":9} <nil>`},
 		{`{"jsonrpc":"2.0","id":7,"result":{},"error":null}`, `response 7 {} <nil>`},
 		{`{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"m"}}`, `response 7  m`},
+		{`{"jsonrpc":"2.0","id":7.0,"method":null,"params":null,"result":{},"error":null}`, `response 7 {} <nil>`},
+		{`{"jsonrpc":"2.0","id":7.0,"method":null,"params":null,"result":null,"error":{"code":-1,"message":"m"}}`, `response 7  m`},
+		{`{"jsonrpc":"2.0","id":7.0,"method":"ping","result":null,"error":null}`, `request 7 ping`},
 		{`{"jsonrpc":"2.0","id":7,"method":"ping"}`, `request 7 ping`},
 		{`{"jsonrpc":"2.0","method":"ping","params":{}}`, `request <nil> ping`},
 		{`{"jsonrpc":"1.0","id":7,"result":{}}`, `malformed message: its "jsonrpc" is not "2.0" (7)`},

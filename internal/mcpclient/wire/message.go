@@ -50,7 +50,7 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 		}
 	}
 	rid := messageID(id)
-	answer := method == nil
+	answer := jsonx.IsNull(method) // some servers write all members
 	failed := !jsonx.IsNull(failure)
 	// A result without an id, or an error about an unknown method or a notification, answers a notification.
 	anonymous := answer && jsonx.IsNull(id) && failed &&
@@ -69,24 +69,28 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 		return nil, &badMessageError{answer: anonymous, reason: reason}
 	case answer && !failed:
 		return &jsonrpc.Response{ID: rid, Result: result}, nil
+	case answer:
+		refused := &jsonrpc.Error{}
+		if json.Unmarshal(failure, refused) != nil {
+			return nil, &badMessageError{id: rid,
+				reason: "its error has the wrong form: " + text.Head(string(failure), 300)}
+		}
+		return &jsonrpc.Response{ID: rid, Error: refused}, nil
 	}
 	m, err := jsonrpc.DecodeMessage(raw)
-	switch {
-	case err == nil:
-		return m, nil
-	case answer:
-		return nil, &badMessageError{id: rid,
-			reason: "its error has the wrong form: " + text.Head(string(failure), 300)}
+	if err != nil {
+		return nil, &badMessageError{reason: err.Error()}
 	}
-	return nil, &badMessageError{reason: err.Error()}
+	return m, nil
 }
 
-// messageID decodes an id like the SDK: as a string or an integer.
+// messageID decodes an id like the SDK: as a string or an integer. Servers of Gson return 1 as 1.0.
 func messageID(raw json.RawMessage) jsonrpc.ID {
 	if s, ok := jsonx.Text(raw); ok {
 		id, _ := jsonrpc.MakeID(s)
 		return id
 	}
+	raw = bytes.TrimSuffix(raw, []byte(".0"))
 	var n float64
 	if len(raw) == 0 || strings.ContainsAny(string(raw), ".eE{[ntf") || json.Unmarshal(raw, &n) != nil {
 		return jsonrpc.ID{}

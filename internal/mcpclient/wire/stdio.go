@@ -251,7 +251,7 @@ const maxID = 100
 // idOfLong returns the id of an answer of which the middle is unknown, if it is the first
 // or the last of its members but "jsonrpc"; otherwise an invalid id.
 func idOfLong(head, tail []byte) jsonrpc.ID {
-	const version, id = `"jsonrpc"\s*:\s*"2.0"\s*`, `"id"\s*:\s*(\d+|"[^"\\]*")\s*`
+	const version, id = `"jsonrpc"\s*:\s*"2.0"\s*`, `"id"\s*:\s*(\d+(?:\.0)?|"[^"\\]*")\s*`
 	found := regexp.MustCompile(`^\s*\{\s*(?:` + version + `,\s*)?` + id + `,`).
 		FindSubmatch(head[:min(len(head), maxID)])
 	if found == nil {

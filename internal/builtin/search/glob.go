@@ -173,7 +173,11 @@ func (s *globSearch) result(files []foundFile, total int, w *workspace.LeftOut) 
 		where = fmt.Sprintf(" in %s", text.Quote(s.start))
 	}
 	if total == 0 {
-		r := registry.TextResult(fmt.Sprintf("No files match %s%s.%s", text.Quote(s.Pattern), where, w.Note()))
+		note := w.Note()
+		if isOddGlob(s.Pattern) {
+			note = " The pattern is " + aGlob + note
+		}
+		r := registry.TextResult(fmt.Sprintf("No files match %s%s.%s", text.Quote(s.Pattern), where, note))
 		r.Summary = "no files found"
 		return r
 	}

@@ -81,6 +81,13 @@ func TestGlobFinds(t *testing.T) {
 	if text := output(t, opts, "glob", `{"pattern":"*.log"}`); !strings.Contains(text, `No files match "*.log". (`) || !strings.Contains(text, "excluded by ignore files") {
 		t.Error(text)
 	}
+	const hint = `. The pattern is a glob of file paths such as src/** or *.{ts,tsx}.`
+	for pattern, want := range map[string]bool{"src": true, "src/": true, "*.js,*.tsx": true, "*.jsx|*.tsx": true, "!*.js": true, `src\deep\*.js`: true,
+		"*.{jsx,tsx}": false, "gone.js": false, "gone/*": false} {
+		if got := output(t, opts, "glob", `{"pattern":`+tooltest.Quoted(pattern)+`}`); strings.Contains(got, hint) != want {
+			t.Errorf("%s: %s", pattern, got)
+		}
+	}
 	for path, want := range map[string]string{"gone": "does not exist", "README.md": "is a file, not a folder", "src/dep": `did you mean "src/deep"?`} {
 		if r := run(t, opts, "glob", `{"pattern":"*","path":`+tooltest.Quoted(path)+`}`); !r.IsError || !strings.Contains(r.Text(), want) {
 			t.Errorf("%s: %s", path, r.Text())

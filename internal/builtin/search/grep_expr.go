@@ -113,8 +113,6 @@ func unsupportedSyntax(bad *syntax.Error) (what, instead string) {
 			return "a backreference", "search for the part before it, and pick the lines from the result"
 		case has(`\u`):
 			return "an escape", `write \x{20AC} for a character by its number`
-		case has(`\<`, `\>`):
-			return "a word boundary", `write \b`
 		case has(`\Z`):
 			return "an end of the text", `write $`
 		case has(`\h`):
@@ -134,6 +132,19 @@ func unsupportedSyntax(bad *syntax.Error) (what, instead string) {
 		return "a repetition of more than 1000 times", "write a smaller number, or none, such as {3,}"
 	}
 	return "", ""
+}
+
+// literalEscapes says, as sentences with a leading space, which escapes of a pattern are operators
+// in grep's syntax and plain characters in that of RE2, where they are no mistake.
+func literalEscapes(pattern string) (note string) {
+	plain := strings.ReplaceAll(pattern, `\\`, "")
+	if strings.Contains(plain, `\|`) {
+		note = ` \| is the character | in RE2 syntax; alternatives are written a|b.`
+	}
+	if strings.Contains(plain, `\<`) || strings.Contains(plain, `\>`) {
+		note += ` \< and \> are the characters < and > in RE2 syntax; a word boundary is written \b.`
+	}
+	return note
 }
 
 func wantsNewline(re *syntax.Regexp) bool {

@@ -103,8 +103,9 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 		if r.binary {
 			note += " (the file is binary)"
 		}
+		note = literalEscapes(s.Pattern) + note
 		if s.include != nil && left.Nothing() {
-			note = " No file matches include, which is a glob of file paths such as src/** or *.{ts,tsx}." + note
+			note = " No file matches include, which is " + aGlob + note
 		}
 		out := registry.TextResult("No matches " + s.what() + "." + note)
 		out.Summary = "no matches"

@@ -58,6 +58,16 @@ func existing(w *workspace.Dir, start, pattern string) string {
 // gitFolder is the folder that a search skips unless the pattern names it.
 const gitFolder = ".git"
 
+// aGlob says what a pattern of paths is, where none matches.
+const aGlob = "a glob of file paths such as src/** or *.{ts,tsx}."
+
+// isOddGlob reports that a pattern may be meant as something else: the name of a folder, several
+// patterns, a negation, or a path as on Windows.
+func isOddGlob(pattern string) bool {
+	return strings.ContainsAny(pattern, `,| \`) && !strings.Contains(pattern, "{") || strings.HasPrefix(pattern, "!") ||
+		!strings.ContainsAny(pattern, `*?[{`) && path.Ext(pattern) == ""
+}
+
 // below makes a path relative to the folder where a search started.
 func below(start, path string) string {
 	if start == "." {

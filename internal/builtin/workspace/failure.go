@@ -55,6 +55,9 @@ func (w *Dir) Explain(rel, name string, err error, hides func(string) bool) stri
 	case errors.Is(err, fs.ErrNotExist):
 		quoted, near := w.near(rel, name, hides)
 		quoted += " does not exist in the workspace " + text.Quote(w.dir)
+		if strings.ContainsRune(name, '*') {
+			return quoted + "; a path names one file or folder, and patterns are taken by glob and by include of grep"
+		}
 		if len(near) > 0 {
 			return quoted + "; did you mean " + strings.Join(near, ", ") + "?"
 		}

@@ -44,6 +44,7 @@ func TestExplain(t *testing.T) {
 		{"docs/redme.md", os.ErrNotExist, none, `"docs/redme.md" does not exist in the workspace DIR; did you mean "docs/readme.md"?`},
 		{"docs/redme.md", os.ErrNotExist, func(path string) bool { return path == "docs/readme.md" }, `"docs/redme.md" does not exist in the workspace DIR; list_directory and glob show what does`},
 		{"dcs/readme.md", os.ErrNotExist, nil, `"dcs/readme.md" does not exist in the workspace DIR; did you mean "docs"?`},
+		{"docs/*.md", os.ErrNotExist, nil, `"docs/*.md" does not exist in the workspace DIR; a path names one file or folder, and patterns are taken by glob and by include of grep`},
 		{"docs/readme.mdx", os.ErrNotExist, nil, `"docs/readme.mdx" does not exist in the workspace DIR; did you mean "docs/readme.md"?`},
 		{"docs/configuration.yml", os.ErrNotExist, nil, `"docs/configuration.yml" does not exist in the workspace DIR; did you mean "docs/configuration.properties"?`},
 		{"docs/ABC.go", os.ErrNotExist, nil, `"docs/ABC.go" does not exist in the workspace DIR; did you mean "docs/abc.properties"?`},

@@ -25,9 +25,10 @@ import (
 type Client struct {
 	name    string // name of the server in the settings
 	isAPI   bool
-	server  string // its URL without user, query and fragment
-	query   string // query of its URL, which may contain a secret
-	client  string // client of serve whose login it is; "" means the person's
+	server  string      // its URL without user, query and fragment
+	query   string      // query of its URL, which may contain a secret
+	headers http.Header // of the settings, for all requests to its origin
+	client  string      // client of serve whose login it is; "" means the person's
 	config  settings.OAuth
 	secrets *secret.Current[secrets] // for tokens without a user
 	store   *Store
@@ -54,6 +55,12 @@ func New(s settings.Server, store *Store, warn func(error)) *Client {
 	c.secrets = secret.NewCurrent(secretsOf(c.config))
 	endpoint := cmp.Or(s.HTTPURL, s.URL)
 	c.server, c.query = address(endpoint)
+	c.headers = http.Header{}
+	for _, h := range s.Headers {
+		if !strings.EqualFold(h.Name, "Authorization") { // which is for the server, not for what issues its tokens
+			c.headers.Add(h.Name, h.Value)
+		}
+	}
 	if c.warn == nil {
 		c.warn = func(error) {}
 	}
@@ -135,7 +142,11 @@ func (c *Client) unattended() bool {
 // web returns the connection to the authorization server. The caller closes it.
 func (c *Client) web() *web {
 	o := c.config
-	return newWeb(c.server, o.Issuer, o.AuthorizationURL, o.TokenURL, o.RegistrationURL, o.IDPIssuer)
+	w := newWeb(c.server, o.Issuer, o.AuthorizationURL, o.TokenURL, o.RegistrationURL, o.IDPIssuer)
+	if u, err := url.Parse(c.server); err == nil {
+		w.origin, w.headers = webaddr.Origin(u), c.headers
+	}
+	return w
 }
 
 // checkSecure returns an error if no token may be sent to the server.

@@ -159,6 +159,42 @@ func TestOddMetadata(t *testing.T) {
 	}
 }
 
+// A gateway before a server may admit nobody without the headers of the settings. They are sent to the server's
+// origin alone, whatever its metadata names, and wherever it redirects to.
+func TestHeadersOfTheServer(t *testing.T) {
+	leaked := false
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leaked = leaked || r.Header.Get("X-Gate") != ""
+		at := "http://" + r.Host
+		_, _ = fmt.Fprintf(w, `{"issuer":"%s","token_endpoint":"%[1]s/a","authorization_endpoint":"%[1]s/b"}`, at)
+	}))
+	defer other.Close()
+	gate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("X-Gate") != "open" || r.Header.Get("Authorization") != "":
+			w.WriteHeader(http.StatusForbidden)
+		case strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource/moved"):
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		case strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource"):
+			_, _ = fmt.Fprintf(w, `{"resource":"http://%s/mcp","authorization_servers":["%s"]}`, r.Host, other.URL)
+		}
+	}))
+	defer gate.Close()
+	for path, issuer := range map[string]string{"/mcp": other.URL, "/moved": ""} {
+		c := New(settings.Server{URL: gate.URL + path,
+			Headers: []settings.Pair{{Name: "X-Gate", Value: "open"}, {Name: "authorization", Value: "x"}}}, nil, nil)
+		w := c.web()
+		a, err := c.discover(t.Context(), w, challenge{})
+		w.close()
+		if issuer != "" && (err != nil || a.Issuer != issuer) || issuer == "" && err == nil {
+			t.Errorf("%s: %+v, %v", path, a, err)
+		}
+	}
+	if leaked {
+		t.Error("another origin got the header")
+	}
+}
+
 func FuzzChallenge(f *testing.F) {
 	f.Add(`Bearer resource_metadata="https://a", scope="a b"`)
 	f.Add(`Basic x, Bearer error=insufficient_scope`)

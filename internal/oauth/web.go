@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,8 @@ const (
 type web struct {
 	named    map[string]bool // host names of the settings in lower case
 	loopback bool            // the MCP server itself is on this machine
+	origin   string          // of the MCP server
+	headers  http.Header     // for this origin alone: a gateway before it may admit nobody without them
 	client   *http.Client
 	status   int    // of the last response
 	nonce    string // for proofs, of the last response
@@ -90,7 +93,16 @@ func (g *webTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	resp, err := g.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), dialKey{}, d)))
+	r = r.Clone(context.WithValue(r.Context(), dialKey{}, d))
+	if webaddr.Origin(r.URL) == g.web.origin { // for each request, so that no redirect takes them elsewhere
+		r.Host = cmp.Or(g.web.headers.Get("Host"), r.Host)
+		for name, values := range g.web.headers {
+			if r.Header.Get(name) == "" {
+				r.Header[name] = values
+			}
+		}
+	}
+	resp, err := g.base.RoundTrip(r)
 	if err == nil {
 		g.web.status, g.web.nonce = resp.StatusCode, takeNonce(resp.Header)
 	}

@@ -137,12 +137,30 @@ func TestTrees(t *testing.T) {
 		"rm -r a": {"a"}, "rm -rf a/ b": {"a", "b"}, "rm --recursive ''": nil,
 		"git rm -r a b": {"a", "b"}, "git --no-pager rm a": {"a"}, "git -C x -C y rm a /b": {"x/y/a", "/b"}, "git checkout main -- a/": {"main", "a"},
 		"git checkout .": nil, "git checkout -b x": nil, "git restore --staged a": {"a"}, "git clean -fdx": nil, "git clean -fd a": {"a"},
+		"git -c a=b rm a": {"a"}, "git -C x rm ''": nil, "git -C x rm ~/a": {"~/a"}, "find -delete": nil,
 		"find a b -type f -delete": {"a", "b"}, "find . -delete": nil, "find a": nil, "find a . -name b -delete": {"a/b", "b"},
 		"patch a <b": {"a"}, "patch -p1 <b": nil,
 		"rm a": nil, "rmdir a": nil, "cp a b": nil, "ln a b": nil, "git add a": nil, "sed -i -r s/a/b/ a": nil, "truncate -r x a": nil,
 	} {
 		if got := Read(Bash, line, "/w").Trees; !slices.Equal(got, want) {
 			t.Errorf("%q moves or removes %q, want %q", line, got, want)
+		}
+	}
+}
+
+// Names that are known only at run time, or that git expands, may be those that a rule denies.
+func TestUnclearNames(t *testing.T) {
+	for line, want := range map[string]bool{
+		"git rm a": false, "git rm $x": true, "git rm a $x b": true, "git rm 'a*'": true, "git rm :/a": true, "git rm a; git rm b": false,
+		"git -C x rm a": false, "git -C x rm $y": true, "git -C $x rm a": true, "git -C $x -C y rm a": true, "git -C y -C $x rm a": true,
+		"git -C $x rm /a": false, "git -C $x -C /y rm a": false, "git -C " + strings.Repeat("x", maxFolder+1) + " rm a": true,
+		"find a -delete": false, "find a -name b -delete": false, "find a -name $x -delete": true, "find $x -name b -delete": true, "find $x -delete": true,
+		"find " + strings.Repeat("a ", 1100) + strings.Repeat("-name b ", 1000) + "-delete": true,
+		"patch $x <a": true, "patch x <a": false,
+	} {
+		got := slices.ContainsFunc(Read(Bash, line, "/w").Commands, func(c Command) bool { return c.Unclear != "" })
+		if got != want {
+			t.Errorf("%.60q is unclear: %v, want %v", line, got, want)
 		}
 	}
 }

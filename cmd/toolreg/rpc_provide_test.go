@@ -99,6 +99,11 @@ func TestRPCProvideNames(t *testing.T) {
 	if m := h.call("list", map[string]string{"tool": "read_file"}); !strings.Contains(string(m.Result), `"source":"builtin"`) {
 		t.Errorf("the built-in tool again: %s", m.Result)
 	}
+	bare := map[string]any{"name": "bare", "description": "No params.", "inputSchema": nil, "outputSchema": nil, "annotations": nil}
+	php := map[string]any{"name": "php", "description": "No params.", "inputSchema": []any{}, "outputSchema": []any{}, "annotations": []any{}}
+	if m := h.call("provide", provided(bare, php, weather(""))); m.get("tools") != `["bare","php","weather"]` {
+		t.Errorf("members that say nothing: %s %v", m.Result, m.Error)
+	}
 	for _, wrong := range []map[string]any{
 		provided(map[string]any{"name": ""}), provided(map[string]any{"name": "a b"}), provided(weather(""), weather("")), {"tools": "weather"}, {"tools": []any{map[string]any{"title": "x"}}},
 	} {

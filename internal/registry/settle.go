@@ -81,6 +81,11 @@ func (t *Tool) settle(s *schema.Settler) (diags []Diagnostic) {
 			Hint:     hint,
 		})
 	}
+	for _, raw := range []*json.RawMessage{&t.InputSchema, &t.OutputSchema, &t.Annotations} {
+		if jsonx.IsNull(*raw) || jsonx.IsEmptyList(*raw) { // PHP writes an empty object as a list
+			*raw = nil
+		}
+	}
 	if len(t.InputSchema) > 0 {
 		in, err := settleObject(s, t.InputSchema)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,22 @@ func locked(token string) func(http.Handler) http.Handler {
 			}
 			next.ServeHTTP(w, r)
 		})
+	}
+}
+
+// What a server asks of a login is understood behind a gateway that renames the header.
+func TestRenamedChallenge(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Amzn-Remapped-WWW-Authenticate", "Bearer scope=x")
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer web.Close()
+	k := &keys{tokens: []string{"first"}, err: registry.ErrNeedsLogin}
+	if _, _, err := source(t, httpServer(web.URL), k.use).Discover(t.Context()); !errors.Is(err, registry.ErrNeedsLogin) {
+		t.Error(err)
+	}
+	if len(k.refused) == 0 || k.refused[0] != "first 401 [Bearer scope=x]" {
+		t.Errorf("refusals %q", k.refused)
 	}
 }
 

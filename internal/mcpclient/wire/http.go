@@ -380,7 +380,11 @@ func (h *HTTP) roundTrip(r *http.Request) (*http.Response, error) {
 		if len(cookies) > 0 {
 			r.Header["Cookie"] = []string{strings.Join(cookies, "; ")}
 		}
-		return h.base.RoundTrip(r)
+		resp, err := h.base.RoundTrip(r)
+		if err == nil && resp.Header.Get("WWW-Authenticate") == "" { // Amazon API Gateway renames it
+			resp.Header["Www-Authenticate"] = resp.Header["X-Amzn-Remapped-Www-Authenticate"]
+		}
+		return resp, err
 	})
 }
 

@@ -65,7 +65,7 @@ func (r reply) check(b *begun) error {
 			"the browser returned the answer to another login (its state does not match); nothing was sent")
 	}
 	switch {
-	case r.issuer != "" && r.issuer != b.Login.Issuer && !b.Unnamed:
+	case r.issuer != "" && !isIssuer(b.Login.Issuer, r.issuer) && !b.Unnamed:
 		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent",
 			text.Quote(r.issuer), b.Login.Issuer)
 	case r.issuer == "" && b.SendsIssuer && r.codeOnly:

@@ -270,7 +270,7 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 			return err
 		}
 		m := readMetadata(d)
-		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
+		if !isIssuer(strings.TrimSuffix(m.Issuer, "/"), strings.TrimSuffix(issuer, "/")) {
 			return fmt.Errorf("its metadata is for another issuer, %q", m.Issuer)
 		}
 		a.metadata = m
@@ -286,6 +286,17 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 	}
 	a.guessed = true
 	return nil
+}
+
+// isIssuer reports whether an issuer is the one that metadata names. The metadata of Microsoft Entra for
+// several tenants has {tenantid} in place of one part of the path.
+func isIssuer(named, issuer string) bool {
+	before, after, several := strings.Cut(named, "/{tenantid}")
+	if u, err := url.Parse(before); !several || err != nil || u.Host == "" {
+		return named == issuer
+	}
+	tenant, ok := strings.CutPrefix(strings.TrimSuffix(issuer, after), before+"/")
+	return ok && strings.HasSuffix(issuer, after) && tenant != "" && !strings.Contains(tenant, "/")
 }
 
 // identity returns our client at the authorization server: the client of the

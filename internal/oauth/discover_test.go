@@ -100,6 +100,26 @@ func TestDiscoveryWithSettings(t *testing.T) {
 	}
 }
 
+func TestIssuersWithTenants(t *testing.T) {
+	const several = "https://i.example/{tenantid}/v2.0"
+	for issuer, named := range map[string]string{
+		"https://i.example/common/v2.0": several, "https://i.example/t": "https://i.example/{tenantid}", "https://i.example/{tenantid}": "https://i.example/{tenantid}",
+	} {
+		if !isIssuer(named, issuer) {
+			t.Errorf("%s is not %s", issuer, named)
+		}
+	}
+	for issuer, named := range map[string]string{
+		"https://i.example/a/b/v2.0": several, "https://i.example//v2.0": several, "https://i.example/v2.0": several, "https://i.example/common": several,
+		"https://evil.example/common/v2.0": several, "https://i.example.evil/common/v2.0": several, "http://i.example/common/v2.0": several,
+		"https://evil.example/v2.0": "https://{tenantid}/v2.0", several: "https://i.example/common/v2.0",
+	} {
+		if isIssuer(named, issuer) {
+			t.Errorf("%s is %s", issuer, named)
+		}
+	}
+}
+
 // Hosts answer an address that has no document with that of another, or with an error, and get types wrong. What is needed
 // of a login is found nevertheless, and nothing that belongs to another is used.
 func TestOddMetadata(t *testing.T) {
@@ -119,6 +139,8 @@ func TestOddMetadata(t *testing.T) {
 		{"only another server's", map[string]string{resource: `{"resource":"$/other","authorization_servers":["$"]}`,
 			issuer: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "", "is for another server"},
 		{"only another issuer's", map[string]string{issuer: `{"issuer":"$/x","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "", "is for another issuer"},
+		{"several tenants", map[string]string{resource: `{"resource":"$","authorization_servers":["$/common/v2.0"]}`,
+			"/common/v2.0" + openID: `{"issuer":"$/{tenantid}/v2.0","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a /{tenantid}/v2.0 []", ""},
 		{"types", map[string]string{resource + "/mcp": `{"resource":"$/mcp","authorization_servers":"$","scopes_supported":"x y","bearer_methods_supported":5}`,
 			issuer: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b","scopes_supported":false,"registration_endpoint":{},"jwks_uri":[],"response_types_supported":"code"}`}, "/a  [x y]", ""},
 		{"no authorization server named", map[string]string{resource: `{"resource":"$/mcp"}`,

@@ -83,7 +83,7 @@ func (c *Client) Moved(ctx context.Context) bool {
 	w := c.web()
 	defer w.close()
 	issuer, err := c.protectedResource(ctx, w, c.challenge, &authority{})
-	return err == nil && issuer != "" && strings.TrimSuffix(issuer, "/") != strings.TrimSuffix(c.record.Issuer, "/")
+	return err == nil && issuer != "" && !isIssuer(strings.TrimSuffix(c.record.Issuer, "/"), strings.TrimSuffix(issuer, "/"))
 }
 
 // Login lets the user log in and stores the tokens (MCP 2025-11-25,

@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Limits on TOML files. They are necessary because the parser is recursive.
@@ -56,7 +57,7 @@ type codexServer struct {
 }
 
 func readCodexServers(path string, data []byte) ([]imports.Server, []document.Problem) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data = text.WithoutMark(data)
 	if err := bounded(data); err != nil {
 		return nil, []document.Problem{{File: path, Message: err.Error()}}
 	}
@@ -240,7 +241,7 @@ func seconds(s *float64) any {
 // unmarshalTOML reads a TOML file of another program within the limits of this
 // package. The error is an [*document.Error].
 func unmarshalTOML(path string, data []byte, v any) error {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data = text.WithoutMark(data)
 	if err := bounded(data); err != nil {
 		return document.NewError([]document.Problem{{File: path, Message: err.Error()}})
 	}

@@ -85,11 +85,12 @@ func (c *approvalCommand) ask(ctx context.Context, q *exec.Question) (a exec.Ans
 	if err = cmp.Or(err, out.Err()); err != nil {
 		return a, out.Stderr, err
 	}
-	if err := jsonx.Check(out.Stdout, jsonx.Options{Strict: true}); err != nil {
+	printed := text.WithoutMark(out.Stdout)
+	if err := jsonx.Check(printed, jsonx.Options{Strict: true}); err != nil {
 		return a, out.Stderr, fmt.Errorf("its output is not JSON: %w", err)
 	}
 	var reply exec.Reply
-	if err := jsonx.DecodeKnown(out.Stdout, &reply); err != nil {
+	if err := jsonx.DecodeKnown(printed, &reply); err != nil {
 		return a, out.Stderr, fmt.Errorf("its output is not an answer: %w", err)
 	}
 	if a, err = reply.Answer(q); err != nil {

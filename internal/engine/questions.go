@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // questions passes servers' questions to the person.
@@ -212,7 +213,7 @@ func (s *samplingCommand) failed(why error, stderr []byte) registry.Result {
 // messageOf parses the command's output: a result of
 // sampling/createMessage, or text that is the assistant's answer.
 func messageOf(printed []byte, model string) (json.RawMessage, error) {
-	printed = bytes.TrimSpace(printed)
+	printed = bytes.TrimSpace(text.WithoutMark(printed))
 	var head struct {
 		Role    *string         `json:"role"`
 		Model   *string         `json:"model"`

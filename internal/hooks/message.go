@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // toolMessage describes a tool in the input of a hook.
@@ -82,7 +83,7 @@ type answer struct {
 // one.
 func parseAnswer(data []byte) (answer, error) {
 	var a answer
-	data = bytes.TrimSpace(data)
+	data = bytes.TrimSpace(text.WithoutMark(data))
 	if len(data) == 0 {
 		return a, nil
 	}

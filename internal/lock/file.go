@@ -145,6 +145,7 @@ func decode(data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("it is larger than the limit of %d bytes", maxFile)
 	}
+	data = text.WithoutMark(data)
 	if err := registry.CheckJSON(data); err != nil { // duplicate keys could be overlooked in a review
 		return nil, fmt.Errorf("it is damaged: %s", err.Message)
 	}

@@ -350,5 +350,5 @@ func decoded(body []byte, charset string) string {
 			return text.Valid(string(out))
 		}
 	}
-	return text.Valid(string(bytes.TrimPrefix(body, []byte("\ufeff"))))
+	return text.Valid(string(text.WithoutMark(body)))
 }

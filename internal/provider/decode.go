@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Decode decodes a response: the whole response of the API, the message in it, only the
@@ -22,7 +23,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 		return nil, f.unreadable("it is larger than the limit of %d bytes", MaxResponseBytes)
 	}
 	if !bytes.HasPrefix(data, []byte{0}) { // text
-		data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
+		data = bytes.TrimSpace(text.WithoutMark(data))
 	}
 	if len(data) == 0 {
 		return nil, f.unreadable("it is empty")

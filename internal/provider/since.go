@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Changes are the differences between two outputs of a format.
@@ -97,7 +98,7 @@ type declaredTool struct {
 
 // declared returns the declarations in an output, in order.
 func declared(data []byte) (out []declaredTool, err error) {
-	data = bytes.TrimSpace(data)
+	data = bytes.TrimSpace(text.WithoutMark(data))
 	if !json.Valid(data) {
 		return nil, errors.New("it is not JSON")
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Limits on untrusted params and schemas.
@@ -27,7 +28,7 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	if len(data) > MaxParamsBytes { // only the beginning may have been read
 		return nil, Invalid(tool, "", "params are larger than the limit of %d bytes", MaxParamsBytes)
 	}
-	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
+	data = bytes.TrimSpace(text.WithoutMark(data))
 	if len(data) == 0 || string(data) == "null" {
 		return json.RawMessage("{}"), nil
 	}

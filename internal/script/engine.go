@@ -19,6 +19,8 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Names of the limits, as in [Failure.Limit].
@@ -289,6 +291,7 @@ func (e *engine) panicked(p any) error {
 
 // compile parses the script and resolves its names.
 func (e *engine) compile(source []byte) (*starlark.Program, *Failure) {
+	source = text.WithoutMark(source)
 	if before, _, found := bytes.Cut(source, []byte{0}); found { // Starlark takes it for the end of the file
 		line := before[bytes.LastIndexByte(before, '\n')+1:]
 		at := fmt.Sprintf("%s:%d:%d", e.start.Name, bytes.Count(before, []byte{'\n'})+1, utf8.RuneCount(line)+1)

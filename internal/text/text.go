@@ -17,6 +17,17 @@ const Ellipsis = "…"
 // Bytes is the constraint for text, as a string or as bytes.
 type Bytes interface{ ~string | ~[]byte }
 
+// byteOrderMark is U+FEFF, with which programs on Windows begin text in UTF-8.
+const byteOrderMark = "\ufeff"
+
+// WithoutMark returns s without a byte order mark at its beginning.
+func WithoutMark[T Bytes](s T) T {
+	if strings.HasPrefix(string(s[:min(len(s), len(byteOrderMark))]), byteOrderMark) {
+		return s[len(byteOrderMark):]
+	}
+	return s
+}
+
 // Head returns at most the first n bytes of s, without a split character.
 // Invalid bytes are kept; see [Valid].
 func Head[T Bytes](s T, n int) T {

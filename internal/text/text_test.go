@@ -142,3 +142,14 @@ func TestQuote(t *testing.T) {
 		t.Errorf("Escape returns %d bytes of a long text, want 1000", got)
 	}
 }
+
+func TestWithoutMark(t *testing.T) {
+	for in, want := range map[string]string{"": "", "a": "a", "\xef\xbb": "\xef\xbb", "\ufeff": "", "\ufeffé": "é", "\ufeff\ufeff": "\ufeff", "a\ufeff": "a\ufeff"} {
+		if got := WithoutMark(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+		if got := WithoutMark([]byte(in)); string(got) != want {
+			t.Errorf("%q as bytes: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func (c Command) Order(ctx context.Context, query string, limit int,
 		return nil, nil, cmp.Or(err, out.Err())
 	}
 	var names []string
-	if json.Unmarshal(out.Stdout, &names) != nil || names == nil {
+	if json.Unmarshal(text.WithoutMark(out.Stdout), &names) != nil || names == nil {
 		return nil, nil, errors.New("expected a JSON list of names on its stdout, got " +
 			text.Quote(text.Valid(text.Head(out.Stdout, 100))))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/git"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxIgnoreFile limits how much of an ignore file is read, in bytes.
@@ -117,10 +118,9 @@ func (r *ignoreRule) matches(below, name string, isDir bool) bool {
 }
 
 // parseIgnore parses an ignore file as git does.
-func parseIgnore(text []byte) []ignoreRule {
+func parseIgnore(data []byte) []ignoreRule {
 	var rules []ignoreRule
-	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	for line := range bytes.SplitSeq(text, []byte("\n")) {
+	for line := range bytes.SplitSeq(text.WithoutMark(data), []byte("\n")) {
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if rule, ok := parseIgnoreLine(trimSpaces(string(line))); ok {
 			rules = append(rules, rule)

@@ -108,7 +108,7 @@ func (o *options) knownFindings(ctx context.Context, e *cli.Env,
 			Hint: "--write-baseline writes the present findings to it"}
 	}
 	var file baseline
-	if err = jsonx.Unmarshal(content, &file); err == nil && file.Findings == nil {
+	if err = jsonx.Unmarshal(text.WithoutMark(content), &file); err == nil && file.Findings == nil {
 		err = errors.New("it has no list of findings")
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Limits of documents.
@@ -41,7 +42,7 @@ type file struct {
 
 // parse reads a file: JSON if it begins with a brace, otherwise YAML.
 func parse(name string, data []byte) (*file, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data = text.WithoutMark(data)
 	f := &file{name: name}
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		f.data = data

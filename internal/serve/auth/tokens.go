@@ -20,6 +20,7 @@ import (
 	"unicode"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // minToken is the minimum length of a token; shorter ones could be guessed.
@@ -135,7 +136,7 @@ func (t *Tokens) refresh() error {
 
 func parseTokens(data []byte, has func(profile string) bool) (map[string]token, error) {
 	out, names := map[string]token{}, map[Hash]string{}
-	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines := bufio.NewScanner(bytes.NewReader(text.WithoutMark(data)))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" || strings.HasPrefix(line, "#") {

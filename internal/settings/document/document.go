@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -107,7 +108,7 @@ func (d *Document) ProblemsIn(n *jsonx.Value) []Problem { return d.problems[n] }
 
 // document parses a file. Every failure has a position.
 func (p *parser) document(data []byte) (*Document, []Problem) {
-	root := p.root(bytes.TrimPrefix(data, []byte("\ufeff")))
+	root := p.root(text.WithoutMark(data))
 	problems := slices.Clone(p.problems) // copy: within shares the slice
 	SortByPlace(problems)
 	if root == nil {

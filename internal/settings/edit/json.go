@@ -8,6 +8,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // jsonFile is a JSON file that is being changed: its syntax tree, which
@@ -33,7 +34,7 @@ func (c placed) json(data []byte) ([]byte, error) {
 }
 
 func parseJSON(data []byte) (*jsonFile, error) {
-	text := bytes.TrimPrefix(data, []byte("\ufeff"))
+	text := text.WithoutMark(data)
 	mark := data[:len(data)-len(text)]
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}\n")

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -368,8 +369,9 @@ func (x *Expander) runCommand(ctx context.Context, target string, scope settings
 	return trimLineEnd(string(out.Stdout)), nil
 }
 
-// trimLineEnd removes one line ending.
+// trimLineEnd removes one line ending, and a byte order mark.
 func trimLineEnd(s string) string {
+	s = text.WithoutMark(s)
 	if rest, ok := strings.CutSuffix(s, "\n"); ok {
 		return strings.TrimSuffix(rest, "\r")
 	}

@@ -247,6 +247,19 @@ func (c credentials) authenticate(r *http.Request) {
 	}
 }
 
+// supplies reports whether the credentials of the settings have a header, a cookie or a part of the query,
+// and go to a server.
+func (c *client) supplies(server, in, name string) bool {
+	if u, err := url.Parse(server); err != nil || webaddr.Origin(u) != c.origin {
+		return false
+	}
+	isHeader := func(other string) bool { return in == "header" && strings.EqualFold(name, other) }
+	return slices.ContainsFunc(c.api.Headers, func(h settings.Pair) bool { return isHeader(h.Name) }) ||
+		slices.ContainsFunc(c.api.Auth, func(way settings.Auth) bool {
+			return way.APIKey != nil && (way.APIKey.In == in && way.APIKey.Name == name || way.APIKey.In == "header" && isHeader(way.APIKey.Name))
+		})
+}
+
 func sendKey(r *http.Request, key *settings.APIKey) {
 	switch key.In {
 	case "header":

@@ -39,6 +39,7 @@ func (s *Source) readDocument(ctx context.Context, c *client, known Known) (*spe
 	o := spec.Options{
 		Name:      c.api.Spec,
 		Server:    c.base,
+		Supplied:  c.supplies,
 		Normal:    registry.ValidName,
 		FileNote:  fileNote,
 		MaxSchema: int(s.opts.Limits.Schema),

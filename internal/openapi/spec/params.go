@@ -24,7 +24,7 @@ type params struct {
 }
 
 // params reads the params outside the body.
-func (r *reader) params(n, item node, route string) (*params, error) {
+func (r *reader) params(n, item node, op *Operation) (*params, error) {
 	p := &params{r: r, taken: map[string]bool{}}
 	var all []node
 	known := map[[2]string]int{} // by name and place, the index in all
@@ -52,7 +52,7 @@ func (r *reader) params(n, item node, route string) (*params, error) {
 	for _, in := range []string{inPath, inQuery, inHeader, inCookie} {
 		for _, one := range all {
 			if one.get("in").Text() == in {
-				if err := p.add(one, in, route); err != nil {
+				if err := p.add(one, in, op); err != nil {
 					return nil, err
 				}
 			}
@@ -66,7 +66,7 @@ func (r *reader) params(n, item node, route string) (*params, error) {
 			p.raw = one
 		}
 	}
-	return p, p.checkRoute(n, route)
+	return p, p.checkRoute(n, op.Path)
 }
 
 // checkParam returns an error for a parameter whose place or shape says nothing, because it would
@@ -128,10 +128,13 @@ func isReserved(header string) bool {
 }
 
 // add adds a param.
-func (p *params) add(n node, in, route string) error {
+func (p *params) add(n node, in string, op *Operation) error {
 	own := n.get("name").Text()
 	wire := own
-	path, _, named := cutRoute(route)
+	path, _, named := cutRoute(op.Path)
+	if named[own] == "" && p.r.opts.Supplied != nil && p.r.opts.Supplied(op.Server, in, own) {
+		return nil
+	}
 	required := in == inPath || n.get("required").Is(jsonx.True)
 	if name, ok := named[wire]; ok && (in == inPath && !strings.Contains(path, "{"+wire+"}") || in == inQuery) {
 		wire, in = name, inQuery

@@ -29,6 +29,9 @@ type Options struct {
 	Open func(name string) ([]byte, error)
 	// Server replaces the servers that the document names; "" means they count.
 	Server string
+	// Supplied reports whether the settings give a header, a cookie or a part of the query of requests to a
+	// server, which then is no param. nil means that they give none.
+	Supplied func(server, in, name string) bool
 	// Normal returns the name under which an operation will be registered, so that two do
 	// not get the same. nil means its own.
 	Normal func(string) string
@@ -243,7 +246,10 @@ func (r *reader) use(n, item node, op *Operation) (input, output *bundledSchema,
 		return nil, nil, n.problem("the schemas of the operations before it have more than %d bytes together",
 			maxInputs)
 	}
-	p, err := r.params(n, item, op.Path)
+	if op.Server, err = r.server(n, item); err != nil {
+		return nil, nil, err
+	}
+	p, err := r.params(n, item, op)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -253,9 +259,6 @@ func (r *reader) use(n, item node, op *Operation) (input, output *bundledSchema,
 	op.Plan.Params, op.Plan.Body = p.params, p.plan()
 	if b := op.Plan.Body; b != nil && len(b.Needs) > 0 {
 		op.Description += "\n\nWith any member of the body, these are required: " + strings.Join(b.Needs, ", ") + "."
-	}
-	if op.Server, err = r.server(n, item); err != nil {
-		return nil, nil, err
 	}
 	if input, err = p.schema(r.input, n); err != nil {
 		return nil, nil, err

@@ -59,8 +59,8 @@ func (w *Watcher) reset() {
 	}
 }
 
-// Add records the state of the lock files and the plugins of a session. The session must
-// not have read them yet.
+// Add records the state of the files of a session, which it must not have read yet: lock files,
+// plugins, what runs without a question, because trust ends when that changes, and trust itself.
 func (w *Watcher) Add(from *engine.Session) {
 	w.record(filepath.Join(from.Settings.ProjectRoot, lock.Name))
 	if user := settings.UserFolder(w.env.Config.Environ); user != "" {
@@ -69,6 +69,10 @@ func (w *Watcher) Add(from *engine.Session) {
 	w.record(from.Plugins.Folders...) // a new plugin changes its folder
 	for _, p := range from.Plugins.Found {
 		w.record(p.Path, filepath.Dir(p.Path))
+	}
+	w.record(from.Settings.Unasked(w.env.Config.Environ)...)
+	if store, err := w.env.Trust.Store(); err == nil {
+		w.record(store.File(from.Settings.ProjectRoot))
 	}
 	w.addDocuments(from)
 }

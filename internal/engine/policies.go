@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,7 +68,8 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	return &policy.Policy{
 		Rules: s.rules.All, Core: s.rules.Core, Callers: &policy.Callers{}, Mode: mode, ModeOrigin: origin, Defaults: defaults,
 		Banned: set.ShellBanned.Sourced(), AskCatastrophic: set.ShellCatastrophic == "ask", Shell: s.programs.Shell(),
-		Canonical: builtin.Canonical(), Guarded: builtin.Guarded,
+		Canonical: builtin.Canonical(),
+		Guarded:   func(path string) bool { return builtin.Guarded(path) || s.runs(path) },
 		NewHidden: func(path string) bool {
 			rel, err := filepath.Rel(home, path)
 			return builtin.NewHidden(set.Workspace, path) ||
@@ -76,6 +78,25 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 		Credentials: s.credentials, Workspace: set.Workspace, Root: set.ProjectRoot, TrustOrigins: trusted,
 		ShellHome: homeOf(s.programs.ToolEnv()), Means: s.programs.Confiner.Means, Approvals: approvals,
 	}, nil
+}
+
+// runs reports whether changing a path, relative to the workspace, changes one of the files of
+// [settings.Settings.Unasked], by any name that leads to it.
+func (s *policies) runs(path string) bool {
+	set := s.programs.Settings
+	root := trust.Real(set.Workspace)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(root, filepath.FromSlash(path))
+	}
+	path = filepath.Join(trust.Real(filepath.Dir(path)), filepath.Base(path))
+	info, err := os.Stat(path)
+	return slices.ContainsFunc(set.Unasked(s.programs.Environ), func(file string) bool {
+		if path == file || path != root && trust.Within(file, path) {
+			return true
+		}
+		same, failed := os.Stat(file)
+		return err == nil && failed == nil && os.SameFile(info, same)
+	})
 }
 
 // newest returns those of the session that has replaced this one last.

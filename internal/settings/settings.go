@@ -292,6 +292,16 @@ func (s *Settings) Scripts(environ []string) ([]string, error) {
 	return append(out, scripts...), err
 }
 
+// Unasked returns the absolute paths of files that are run or obeyed without a question, as far as
+// they are known: the scripts of the settings, and what trust in the project covers or would cover.
+func (s *Settings) Unasked(environ []string) []string {
+	out, _ := s.Scripts(environ)
+	if s.Project != nil {
+		out = append(out, s.Project.Files...)
+	}
+	return out
+}
+
 // ProtectedPaths returns the absolute paths, files and folders, where toolreg
 // looks for settings. No tool may change them, because settings decide what tools
 // may do. files are the arguments of --settings, relative to dir.

@@ -190,6 +190,9 @@ func (s *Store) decode(root string, data []byte) (grant, error) {
 	return g, nil
 }
 
+// File returns the absolute path of the file with the grant of a project, which need not exist.
+func (s *Store) File(root string) string { return filepath.Join(s.dir.Path, fileName(Real(root))) }
+
 // fileName returns the name of a project's state file.
 func fileName(root string) string {
 	sum := sha256.Sum256([]byte(root))

@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/values"
@@ -360,18 +361,27 @@ func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) err
 	if x.exporter != nil {
 		return nil
 	}
-	headers, err := values.NewExpander(set.ProjectRoot, x.config.Environ).Headers(ctx, set.Telemetry.Headers)
+	expand := func(ctx context.Context) (map[string]string, error) {
+		headers, err := values.NewExpander(set.ProjectRoot, x.config.Environ).Headers(ctx, set.Telemetry.Headers)
+		out := map[string]string{}
+		for _, h := range headers {
+			out[h.Name] = h.Value
+		}
+		return out, err
+	}
+	headers, err := expand(ctx)
 	if err != nil {
 		return &UsageError{Err: err}
 	}
+	current := secret.NewCurrent(headers)
+	if slices.ContainsFunc(set.Telemetry.Headers, func(h settings.Pair) bool { return secret.CanChange(h.Value) }) {
+		current.Reread(expand)
+	}
 	o := telemetry.Options{
-		Endpoint: set.Telemetry.Endpoint, Headers: map[string]string{}, Getenv: x.config.Getenv,
+		Endpoint: set.Telemetry.Endpoint, Headers: current, Getenv: x.config.Getenv,
 		Version: x.version, Scrape: x.Scrape, Log: x.io.Log, Warn: func(message string) {
 			x.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "telemetry", Message: message})
 		},
-	}
-	for _, h := range headers {
-		o.Headers[h.Name] = h.Value
 	}
 	x.exporter = telemetry.Start(ctx, o)
 	return nil

@@ -17,6 +17,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/toolreg/toolreg/internal/secret"
 )
 
 // The messages of OTLP 1.11 in its JSON encoding, as far as they are used.
@@ -78,7 +80,8 @@ const (
 // sender posts requests.
 type sender struct {
 	client  *http.Client
-	headers map[string]string
+	headers *secret.Current[map[string]string]
+	own     map[string]string // of the environment, which have precedence
 }
 
 // maxAnswer is how much of an answer is read, so that the connection can be used again.
@@ -94,10 +97,14 @@ func (s *sender) send(ctx context.Context, address string, message any) error {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	for name, value := range s.headers {
-		r.Header.Set(name, value)
-	}
-	resp, err := s.client.Do(r)
+	resp, err := s.headers.Send(r, func(r *http.Request, headers map[string]string) (*http.Response, error) {
+		for _, all := range []map[string]string{headers, s.own} {
+			for name, value := range all {
+				r.Header.Set(name, value)
+			}
+		}
+		return s.client.Do(r)
+	})
 	if err != nil {
 		return err
 	}

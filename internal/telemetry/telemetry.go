@@ -20,6 +20,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/toolreg/toolreg/internal/secret"
 )
 
 const (
@@ -32,11 +34,11 @@ const (
 
 // Options say where to export to. Environ has precedence over the other fields.
 type Options struct {
-	Endpoint string              // base address, as in OTEL_EXPORTER_OTLP_ENDPOINT
-	Headers  map[string]string   // sent with each request
-	Getenv   func(string) string // OTEL_*
-	Version  string              // of this program
-	Scrape   bool                // WritePrometheus will be called
+	Endpoint string                             // base address, as in OTEL_EXPORTER_OTLP_ENDPOINT
+	Headers  *secret.Current[map[string]string] // sent with each request
+	Getenv   func(string) string                // OTEL_*
+	Version  string                             // of this program
+	Scrape   bool                               // WritePrometheus will be called
 	Log      *slog.Logger
 	Warn     func(message string) // of variables that are not followed
 }
@@ -72,14 +74,11 @@ func Start(ctx context.Context, o Options) *Exporter {
 	if protocol := o.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"); protocol == "grpc" {
 		o.Warn("OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not supported; OTLP is sent over HTTP in JSON")
 	}
-	headers := map[string]string{}
-	for name, value := range o.Headers {
-		headers[http.CanonicalHeaderKey(name)] = value
-	}
+	own := map[string]string{}
 	for pair := range strings.SplitSeq(o.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), ",") {
 		if name, value, ok := strings.Cut(pair, "="); ok {
 			if plain, err := url.PathUnescape(strings.TrimSpace(value)); err == nil {
-				headers[http.CanonicalHeaderKey(strings.TrimSpace(name))] = plain
+				own[strings.TrimSpace(name)] = plain
 			}
 		}
 	}
@@ -99,7 +98,7 @@ func Start(ctx context.Context, o Options) *Exporter {
 		o.Log.Debug("OTEL_RESOURCE_ATTRIBUTES", "err", err)
 	}
 	to := sender{
-		headers: headers,
+		headers: o.Headers, own: own,
 		client: &http.Client{Timeout: timeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}

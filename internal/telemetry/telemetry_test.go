@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
@@ -45,14 +46,14 @@ func newCollector(t *testing.T) *collector {
 }
 
 func options(vars map[string]string) Options {
-	return Options{Getenv: func(name string) string { return vars[name] }, Version: "1", Log: slog.New(slog.DiscardHandler), Warn: func(string) {}}
+	return Options{Headers: secret.NewCurrent(map[string]string{}), Getenv: func(name string) string { return vars[name] }, Version: "1", Log: slog.New(slog.DiscardHandler), Warn: func(string) {}}
 }
 
 // What is exported is what the collector's own types read.
 func TestExport(t *testing.T) {
 	c := newCollector(t)
 	o := options(map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b, y=2"})
-	o.Endpoint, o.Headers = c.URL+"/base/", map[string]string{"X-Key": "of the settings", "Z": "3"}
+	o.Endpoint, o.Headers = c.URL+"/base/", secret.NewCurrent(map[string]string{"X-Key": "of the settings", "Z": "3"})
 	x := Start(t.Context(), o)
 	ctx := tracing.Extract(t.Context(), func(name string) string {
 		return map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "v=1"}[name]
@@ -262,5 +263,34 @@ func TestPrometheus(t *testing.T) {
 	}
 	if err := x.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A header from a file or a command is read again when the collector refuses it, as an access token
+// that has expired.
+func TestHeadersThatExpire(t *testing.T) {
+	taken := make(chan string, 2)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		switch {
+		case r.Header.Get("Authorization") != "Bearer new":
+			w.WriteHeader(http.StatusUnauthorized)
+		case err != nil || len(body) == 0:
+			t.Error("the request that was sent again is empty", err)
+		default:
+			taken <- r.URL.Path
+		}
+	}))
+	defer s.Close()
+	o := options(map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "60000"})
+	o.Endpoint, o.Headers = s.URL, secret.NewCurrent(map[string]string{"Authorization": "Bearer old"})
+	o.Headers.Reread(func(context.Context) (map[string]string, error) {
+		return map[string]string{"Authorization": "Bearer new"}, nil
+	})
+	x := Start(t.Context(), o)
+	_, span := tracing.Start(t.Context(), tracing.Call, "execute_tool t")
+	span.End()
+	if err := x.Close(t.Context()); err != nil || len(taken) != 2 {
+		t.Errorf("%d requests were taken, want the spans and the metrics; %v", len(taken), err)
 	}
 }

@@ -122,6 +122,47 @@ func TestResourcesAreResolvedInTheView(t *testing.T) {
 	}
 }
 
+// A server that takes more for a URI of its template than RFC 6570 does is asked for it, unless it is one of
+// another template by the standard.
+func TestTemplatesAreReadAsServersDo(t *testing.T) {
+	own := func(name string, templates ...string) string {
+		server := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
+		server.AddResource(&mcp.Resource{URI: "own://" + name, Name: name}, nil)
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+				switch params := r.GetParams().(type) {
+				case *mcp.ReadResourceParams:
+					return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: params.URI, Text: name}}}, nil
+				case *mcp.ListResourceTemplatesParams:
+					list := &mcp.ListResourceTemplatesResult{}
+					for _, template := range templates {
+						list.ResourceTemplates = append(list.ResourceTemplates, &mcp.ResourceTemplate{URITemplate: template, Name: template})
+					}
+					return list, nil
+				}
+				return next(ctx, method, r)
+			}
+		})
+		endSessions(t, server)
+		return serveUpstream(t, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)) + ";legacy"
+	}
+	from := newSession(t, map[string]string{
+		"a": own("a", "repo://{owner}/{file*}", "user://{user-id}", "city://{name}/now", "odd://{", "odd://{}", "x://{v}{?q}"),
+		"b": own("b", "repo://b/src/{name}"),
+	})
+	t.Cleanup(from.Close)
+	c := connectTo(t, listen(t, serverFrom(t, from, Options{}), nil).URL+"/mcp", "2025-11-25")
+	for uri, want := range map[string]string{
+		"repo://a/src/main.py": "a", "repo://b/src/x": "b", "repo://b/src/x/y": "a", "user://me@example.com": "a",
+		"city://New York/now": "a", "city://Zürich/now": "a", "city://a/b/now": "not found", "repo://a": "not found",
+		"odd://{": "not found", "x://1?q=it's": "a", "other://repo://a/b": "not found",
+	} {
+		if got := readAs(t, c, uri); got != want && !(want == "not found" && strings.Contains(got, "not found")) {
+			t.Errorf("%s is read from %q, want %q", uri, got, want)
+		}
+	}
+}
+
 // A resource, a template or a prompt stays with the server that had it first, also if an earlier
 // server in the settings comes to list it, and while its server is away.
 func TestResourcesStayWithTheirServer(t *testing.T) {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -58,7 +60,7 @@ type Resource struct {
 	MIMEType string // that the contents have unless they say otherwise
 	is       *mcp.Resource
 	like     *mcp.ResourceTemplate
-	matches  func(uri string) bool // nil unless it is a template
+	matches  matcher // nil unless it is a template
 }
 
 // IsTemplate reports whether it is a template.
@@ -187,15 +189,60 @@ func (s *offering) remember(before []owner.Offer) {
 	}
 }
 
-// matcherOf returns a function that reports whether a URI is one of a template. The expression for it
-// is compiled when it is first needed.
-func matcherOf(template string) (func(string) bool, error) {
-	t, err := uritemplate.New(template)
+// matcher reports whether a URI is one of a template. Servers match more loosely than RFC 6570 expands templates:
+// a simple variable takes all but slashes, and {path*} takes these, too (FastMCP).
+type matcher func(uri string, loosely bool) bool
+
+// matcherOf returns the matcher of a template. The expressions for it are compiled when they are first needed.
+func matcherOf(template string) (matcher, error) {
+	loose, err := looseExpression(template)
 	if err != nil {
 		return nil, err
 	}
-	expression := sync.OnceValue(t.Regexp)
-	return func(uri string) bool { return expression().MatchString(uri) }, nil
+	exactly := sync.OnceValue(func() *regexp.Regexp {
+		if t, err := uritemplate.New(template); err == nil {
+			return t.Regexp()
+		}
+		return nil // its variables have names that only the server understands
+	})
+	loosely := sync.OnceValue(func() *regexp.Regexp {
+		e, _ := regexp.Compile(loose) // nil if it is too large
+		return e
+	})
+	return func(uri string, loose bool) bool {
+		expression := exactly
+		if loose {
+			expression = loosely
+		}
+		e := expression()
+		return e != nil && e.MatchString(uri)
+	}, nil
+}
+
+// looseExpression returns a regular expression for the URIs that a server may take for those of a template. A
+// template is none of them.
+func looseExpression(template string) (string, error) {
+	var b strings.Builder
+	b.WriteString(`\A`)
+	for rest := template; ; {
+		literal, after, found := strings.Cut(rest, "{")
+		b.WriteString(regexp.QuoteMeta(literal))
+		if !found {
+			return b.String() + `\z`, nil
+		}
+		variable, next, closed := strings.Cut(after, "}")
+		switch {
+		case !closed || strings.Trim(variable, "*") == "" || strings.Contains(variable, "{"):
+			return "", fmt.Errorf("%q is not a URI template", template)
+		case strings.ContainsAny(variable[:1], "+#./;?&"): // RFC 6570, section 2.2
+			b.WriteString(`[^{}]*`)
+		case strings.HasSuffix(variable, "*"):
+			b.WriteString(`[^{}]+`)
+		default:
+			b.WriteString(`[^/{}]+`)
+		}
+		rest = next
+	}
 }
 
 // noteTaken warns about resources that two servers list.
@@ -222,7 +269,7 @@ func (o *Offer) noteTaken() {
 
 // matches reports whether the server lists a URI, or a template of it.
 func (s *offering) matches(u string) bool {
-	return s.exact[u] != nil || slices.ContainsFunc(s.templates, func(r *Resource) bool { return r.matches(u) })
+	return s.exact[u] != nil || slices.ContainsFunc(s.templates, func(r *Resource) bool { return r.matches(u, true) })
 }
 
 // all returns the resources by their URIs, then the templates.

@@ -89,8 +89,16 @@ func (s *shown) listResources(templates bool) []*Resource {
 // findResource returns the resource or the template by which a URI is read: the one that was seen first, which
 // is that of the first server in the order of the settings, and a URI before a template, where servers
 // came together. What a server has offered before stays with it while it is away; then the
-// resource is nil.
+// resource is nil. Only a URI that is none of any template is compared loosely, so that none changes hands.
 func (s *shown) findResource(u string) (found *Resource, from *offering) {
+	if found, from = s.find(u, false); from == nil {
+		found, from = s.find(u, true)
+	}
+	return found, from
+}
+
+// find is findResource with one way to compare templates.
+func (s *shown) find(u string, loosely bool) (found *Resource, from *offering) {
 	first, canonical := 0, uri.Canonical(u)
 	for _, one := range s.offerings {
 		try := func(r *Resource, listed bool) {
@@ -109,12 +117,12 @@ func (s *shown) findResource(u string) (found *Resource, from *offering) {
 			try(r, true)
 		}
 		for _, r := range one.templates {
-			if r.matches(u) {
+			if r.matches(u, loosely) {
 				try(r, true)
 			}
 		}
 		for _, r := range one.before {
-			if !r.IsTemplate() && r.URI == canonical || r.IsTemplate() && r.matches(u) {
+			if !r.IsTemplate() && r.URI == canonical || r.IsTemplate() && r.matches(u, loosely) {
 				try(r, false)
 			}
 		}

@@ -370,7 +370,7 @@ func (r *reader) server(n, item node) (string, error) {
 				address = strings.ReplaceAll(address, "{"+v.name()+"}", value.Text())
 			}
 		}
-		return r.checkServer(server, address)
+		return r.checkServer(server, cmp.Or(address, "/")) // an empty one would be that of the document
 	}
 	return r.checkServer(r.root, "/")
 }

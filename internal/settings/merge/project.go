@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,8 +129,9 @@ func looserThan(key string, origin layers.Origin, was *jsonx.Value, at layers.Or
 }
 
 // OverPerson describes what a project's settings change about those of the system and of the
-// person, for the question of trust: servers that they replace, questions where her defaults
-// deny, and composites that call a tool which she has hidden.
+// person, for the question of trust: values and entries that they replace, questions where her
+// defaults deny, and composites that call a tool which she has hidden. What allows more than the
+// defaults is listed anyway.
 func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer) []string {
 	if project == nil {
 		return nil
@@ -137,23 +139,31 @@ func OverPerson(x *table.Index, below []*layers.Layer, project *layers.Layer) []
 	own, both := Of(x, below), Of(x, append(slices.Clip(below), project))
 	place := func(line int32) string { return fmt.Sprintf("%s:%d", project.File, line) }
 	var out []string
-	for _, key := range []string{table.ServersKey, table.APIsKey} {
-		replaced := both.Replaced(key)
-		for _, n := range both.Named(key) {
-			if was, ok := replaced[n.Name]; ok {
-				out = append(out, fmt.Sprintf("%s: %s.%s replaces the one of %s",
-					n.Origin, key, document.Printable(n.Name), was.Origin))
+	for _, e := range project.Settings {
+		row := e.Row
+		was, set := own.Last(row.Name)
+		switch {
+		case row.Looser != nil, row.Name == overridesKey: // loosens nothing
+		case row.Merge == table.ByName:
+			replaced := both.Replaced(row.Name)
+			for _, entry := range e.Value.Members {
+				if was, ok := replaced[entry.Name]; ok {
+					out = append(out, fmt.Sprintf("%s: %s.%s replaces the one of %s",
+						place(entry.Line), row.Name, document.Printable(entry.Name), was.Origin))
+				}
+			}
+		case row.Merge == table.Replace && set && (row.Loosens == nil || !row.Loosens(e.Value)):
+			if now, before := row.Masked(e.Value), row.Masked(was.Value); !bytes.Equal(now, before) {
+				out = append(out, fmt.Sprintf("%s: %s = %s replaces %s of %s", e.Origin, row.Name, now, before, was.Origin))
 			}
 		}
-	}
-	for _, e := range project.Settings {
-		switch e.Row.Name {
+		switch row.Name {
 		case RulesKey:
 			if at := own.deniesByDefault(); at != "" {
 				for _, rule := range e.Value.Items {
 					if rule.Get("decision").Text() == "ask" {
 						out = append(out, fmt.Sprintf("%s: policy.rules = %s, also where the default of %s denies",
-							place(rule.Line), e.Row.Masked(rule), at))
+							place(rule.Line), row.Masked(rule), at))
 					}
 				}
 			}

@@ -318,13 +318,13 @@ func callRows() []Row {
 		{Name: "search.always", Shapes: true, Type: Strings, Names: Tools, Doc: "Tools that schema --defer never defers: names or globs."},
 		{Name: "scripts", Shapes: true, Type: Bool, Default: "false", Doc: "Declare the tool run_script, which runs a script over the tools; short for scripts.declare."},
 		{Name: "scripts.declare", Shapes: true, Type: Bool, Default: "false", Doc: "Declare the tool run_script to models: schema and serve offer it, and call accepts it."},
-		{Name: "scripts.steps", Type: Int, Default: "100000000", Doc: "Maximum steps of a script; 0 for no limit."},
-		{Name: "scripts.calls", Type: Int, Default: "1000", Doc: "Maximum calls of a script; 0 for no limit."},
+		{Name: "scripts.steps", Type: Int, Default: "100000000", Loosens: always, Doc: "Maximum steps of a script; 0 for no limit."},
+		{Name: "scripts.calls", Type: Int, Default: "1000", Loosens: always, Doc: "Maximum calls of a script; 0 for no limit."},
 		{
 			Name: "scripts.timeout", Type: Duration, Default: `"5m"`, Loosens: whenLonger("5m"),
 			Doc: "Time limit of a script, without the time that a person takes to answer; 0 for none.",
 		},
-		{Name: "scripts.memory", Type: Size, Default: `"256MiB"`, Doc: "Maximum memory of a script, without that of the interpreter; 0 for no limit."},
+		{Name: "scripts.memory", Type: Size, Default: `"256MiB"`, Loosens: always, Doc: "Maximum memory of a script, without that of the interpreter; 0 for no limit."},
 		{
 			Name: "search.client", Type: Bool, Default: "false",
 			Doc: "With schema --defer and format openai-responses: call --format answers the model's searches instead of OpenAI's server.",

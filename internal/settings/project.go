@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -250,7 +251,7 @@ func (l *loader) warnUntrusted(p *Project, fromProject *layers.Layer) {
 		l.globals.Command("trust grant") + "` allows it"
 	what := filepath.Join(l.root, projectFolder)
 	if len(p.Covered) > 0 {
-		what = filepath.Join(l.root, filepath.FromSlash(p.Covered[0].Name))
+		what = cmp.Or(p.Covered[0].Path, what)
 	}
 	if fromProject != nil {
 		what = fromProject.File

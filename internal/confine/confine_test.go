@@ -141,6 +141,8 @@ func TestDenied(t *testing.T) {
 		{"psql: error: connection to server at \"localhost\" (127.0.0.1), port 5432 failed: Connection refused", "a connection (its network is a private loopback; sandbox.shell.network would allow it)"},
 		{"Cannot connect to the Docker daemon at unix://" + home + "/data. Is the docker daemon running?", "reading " + home + "/data (sandbox.shell.read would allow it)"},
 		{"bash: line 1: " + home + "/data/new: No such file or directory", "writing " + home + "/data/new (sandbox.shell.write would allow it)"},
+		{"cat: " + home + "/data/missing: No such file or directory", ""}, // nor outside
+		{"ls: cannot access '" + home + "/data/missing': No such file or directory", ""},
 		{"cp: cannot create regular file '" + home + "/data/sub/new': No such file or directory", ""}, // there is no such folder
 		{"cat: " + home + "/missing: No such file or directory", ""},                                  // the home folder is visible
 		{"OSError: [Errno 101] Network is unreachable", "a connection (its network is a private loopback; sandbox.shell.network would allow it)"},

@@ -73,8 +73,12 @@ func (d *denial) line(line string) {
 			d.path(path, written)
 		}
 	case containsAny(line, "No such file or directory", "ENOENT", "cannot open", "not found"):
+		onlyReads := containsAny(line, "cat: ", "head: ", "tail: ", "grep: ", "wc: ", "cannot access", "cannot stat",
+			"cannot open", "can't open", "can't read")
 		for _, path := range pathsIn(line) {
-			d.path(path, false)
+			if !onlyReads || exists(d.absolute(path)) { // what is not there was not denied
+				d.path(path, false)
+			}
 		}
 	case containsAny(line, "could not lock config file", "could not write config file"): // of git
 		for _, path := range pathsIn(line) {
@@ -123,11 +127,7 @@ func containsAny(s string, parts ...string) bool {
 // path records an existing file or folder of the machine that the profile does not
 // open, unless the user could not access it either. written reports that the access was a write.
 func (d *denial) path(path string, written bool) {
-	path = expand.Home(path, d.confiner.home)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(d.confiner.opts.Settings.Workspace, path)
-	}
-	path = filepath.Clean(path)
+	path = d.absolute(path)
 	if target, err := filepath.EvalSymlinks(path); err == nil &&
 		trust.Within(path, d.confiner.opts.Settings.Workspace) &&
 		!trust.Within(target, d.confiner.opts.Settings.Workspace) {
@@ -160,6 +160,15 @@ func (d *denial) path(path string, written bool) {
 	case !readable && exists(path) && canRead(path):
 		d.add("reading "+path, "%s would allow it", d.setting("read"))
 	}
+}
+
+// absolute returns a path that a program names.
+func (d *denial) absolute(path string) string {
+	path = expand.Home(path, d.confiner.home)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(d.confiner.opts.Settings.Workspace, path)
+	}
+	return filepath.Clean(path)
 }
 
 // isVisible reports whether the program sees a folder, perhaps only as the way to another one.

@@ -63,6 +63,39 @@ func TestApplyPatch(t *testing.T) {
 			tree{"f": five}, tree{"f": five + "six\n"}, []string{"(+1 -0)"},
 		},
 		{
+			"git's prefixes with diff.mnemonicPrefix",
+			"diff --git i/f w/f\nindex 1..2 100644\n--- i/f\n+++ w/f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" +
+				"diff --git c/w/new i/w/new\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ i/w/new\n@@ -0,0 +1 @@\n+hello\n" +
+				"diff --git c/gone w/gone\ndeleted file mode 100644\n--- c/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n" +
+				"diff --git i/from w/to\nsimilarity index 80%\nrename from from\nrename to to\n--- i/from\n+++ w/to\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n" +
+				"diff --git i/run w/run\nold mode 100644\nnew mode 100755\n" +
+				"diff --git b/back a/back\n--- b/back\n+++ a/back\n@@ -1 +1 @@\n-1\n+2\n",
+			tree{"f": five, "gone": "bye\n", "from": "a\nb\n", "run": "x\n", "back": "1\n"},
+			tree{"f": "one\n2\nthree\nfour\nfive\n", "w/new": "hello\n", "to": "a\nB\n", "run": "x\n", "back": "2\n"},
+			[]string{`changed "f" (+1 -1)`, `created "w/new"`, `deleted "gone"`, `renamed "from" to "to"`, `changed the mode of "run" to 755`},
+		},
+		{
+			"folders named like git's prefixes, without prefixes",
+			"diff --git w/f w/f\n--- w/f\n+++ w/f\n@@ -1 +1 @@\n-1\n+2\n--- i/f\n+++ i/f\n@@ -1 +1 @@\n-1\n+2\n--- /dev/null\n+++ w/new\n@@ -0,0 +1 @@\n+x\n",
+			tree{"w/f": "1\n", "i/f": "1\n"}, tree{"w/f": "2\n", "i/f": "2\n", "w/new": "x\n"}, nil,
+		},
+		{
+			"a file that moves between such folders, without prefixes",
+			"diff --git c/x i/x\nsimilarity index 50%\nrename from c/x\nrename to i/x\n--- c/x\n+++ i/x\n@@ -1 +1 @@\n-1\n+2\n",
+			tree{"c/x": "1\n"}, tree{"i/x": "2\n"}, []string{`renamed "c/x" to "i/x"`},
+		},
+		{
+			"a folder a with git's prefixes, renamed to b",
+			"diff --git a/a/x b/b/x\nsimilarity index 50%\nrename from a/x\nrename to b/x\n--- a/a/x\n+++ b/b/x\n@@ -1 +1 @@\n-1\n+2\n",
+			tree{"a/x": "1\n"}, tree{"b/x": "2\n"}, []string{`renamed "a/x" to "b/x"`},
+		},
+		{
+			"diff -u with a copy that is kept, and with one that is gone",
+			"--- f.orig\n+++ f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n--- g~\n+++ g\n@@ -1 +1 @@\n-1\n+2\n",
+			tree{"f": five, "f.orig": five, "g": "1\n"}, tree{"f": "one\n2\nthree\nfour\nfive\n", "f.orig": five, "g": "2\n"},
+			[]string{`changed "f" (+1 -1)`, `changed "g" (+1 -1)`},
+		},
+		{
 			"no line break at the end", "--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+b\n\\ No newline at end of file\n",
 			tree{"f": "a"}, tree{"f": "a\nb"}, nil,
 		},

@@ -129,6 +129,11 @@ func (p *patchPlan) add(fp *filePatch) error {
 	case fp.new == "":
 		return p.remove(fp)
 	}
+	if !fp.git && fp.old != fp.new { // such as diff -u f.orig f
+		if f, err := p.file(fp.new, false); err == nil && f.exists {
+			fp.old = fp.new
+		}
+	}
 	source, err := p.existing(fp.old)
 	if err != nil {
 		return err

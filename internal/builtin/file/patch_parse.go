@@ -17,6 +17,7 @@ type filePatch struct {
 	old, new string // names without a/ and b/; "" is /dev/null
 	copied   bool   // old is copied to new, not renamed
 	mode     fs.FileMode
+	git      bool // with git's header; without it, a file is not renamed onto another
 	hunks    []hunk
 }
 
@@ -128,7 +129,7 @@ func (r *patchReader) atNames() bool {
 
 // gitFile parses the part of one file that starts with "diff --git".
 func (r *patchReader) gitFile() (*filePatch, error) {
-	p := &filePatch{line: r.at + 1}
+	p := &filePatch{line: r.at + 1, git: true}
 	header, _ := r.peek()
 	oldName, newName := gitNames(strings.TrimPrefix(header, "diff --git "))
 	r.at++
@@ -243,8 +244,21 @@ func gitNames(text string) (oldName, newName string) {
 	return oldName, newName
 }
 
-// stripPrefixes removes a/ and b/ if both names have them.
+// gitPrefixes are the letters before the slash of git's prefixes: a and b, or with diff.mnemonicPrefix
+// those of commit, index, object, work tree and of the two files of --no-index.
+const gitPrefixes = "abciow12"
+
+// hasGitPrefix reports whether a name may have one of git's prefixes.
+func hasGitPrefix(name string) bool {
+	return len(name) > 2 && name[1] == '/' && strings.IndexByte(gitPrefixes, name[0]) >= 0
+}
+
+// stripPrefixes removes a/ and b/ if both names have them, and git's other prefixes if nothing else
+// tells the names apart.
 func stripPrefixes(oldName, newName string) (string, string) {
+	if hasGitPrefix(oldName) && hasGitPrefix(newName) && oldName[0] != newName[0] && oldName[2:] == newName[2:] {
+		return oldName[2:], newName[2:]
+	}
 	a, okA := strings.CutPrefix(oldName, "a/")
 	b, okB := strings.CutPrefix(newName, "b/")
 	switch {
@@ -272,7 +286,15 @@ func (r *patchReader) names(p *filePatch, gitOld, gitNew string) error {
 		}
 		r.at++
 	}
-	p.old, p.new = stripPrefixes(sides[0], sides[1])
+	isKnown := false // from git's header, without a prefix
+	for i, name := range [2]string{gitOld, gitNew} {
+		if name != "" && (sides[i] == name || hasGitPrefix(sides[i]) && sides[i][2:] == name) {
+			sides[i], isKnown = name, true
+		}
+	}
+	if p.old, p.new = sides[0], sides[1]; !isKnown {
+		p.old, p.new = stripPrefixes(p.old, p.new)
+	}
 	if p.old == "" && p.new == "" {
 		return &patchError{line: p.line, text: "both names are " + devNull}
 	}

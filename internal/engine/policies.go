@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +35,7 @@ type policies struct {
 	clients  *store.Store // has the approvals of clients; nil if the state folder has them
 	// credentials is what policy.Policy has as Credentials.
 	credentials func() func(path string) string
+	unasked     unasked
 	// next is that of the session that has replaced this one; nil if none has.
 	next atomic.Pointer[policies]
 }
@@ -69,7 +72,7 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 		Rules: s.rules.All, Core: s.rules.Core, Callers: &policy.Callers{}, Mode: mode, ModeOrigin: origin, Defaults: defaults,
 		Banned: set.ShellBanned.Sourced(), AskCatastrophic: set.ShellCatastrophic == "ask", Shell: s.programs.Shell(),
 		Canonical: builtin.Canonical(),
-		Guarded:   func(path string) bool { return builtin.Guarded(path) || s.runs(path) },
+		Guarded:   func(path string) bool { return builtin.Guarded(path) || s.unasked.get(s.programs).has(path) },
 		NewHidden: func(path string) bool {
 			rel, err := filepath.Rel(home, path)
 			return builtin.NewHidden(set.Workspace, path) ||
@@ -80,23 +83,39 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	}, nil
 }
 
-// runs reports whether changing a path, relative to the workspace, changes one of the files of
-// [settings.Settings.Unasked], by any name that leads to it.
-func (s *policies) runs(path string) bool {
-	set := s.programs.Settings
-	root := trust.Real(set.Workspace)
+// unasked are the files of [settings.Settings.Unasked].
+type unasked struct {
+	once  sync.Once
+	root  string                 // of the workspace
+	files map[string]fs.FileInfo // nil is a file that does not exist
+}
+
+// get reads which files there are, once: for a line that writes thousands, each is compared.
+func (u *unasked) get(p *programs.Set) *unasked {
+	u.once.Do(func() {
+		u.root, u.files = trust.Real(p.Settings.Workspace), map[string]fs.FileInfo{}
+		for _, file := range p.Settings.Unasked(p.Environ) {
+			u.files[file], _ = os.Stat(file)
+		}
+	})
+	return u
+}
+
+// has reports whether changing a path, relative to the workspace, changes one of the files, by any name
+// that leads to it.
+func (u *unasked) has(path string) bool {
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(root, filepath.FromSlash(path))
+		path = filepath.Join(u.root, filepath.FromSlash(path))
 	}
 	path = filepath.Join(trust.Real(filepath.Dir(path)), filepath.Base(path))
 	info, err := os.Stat(path)
-	return slices.ContainsFunc(set.Unasked(s.programs.Environ), func(file string) bool {
-		if path == file || path != root && trust.Within(file, path) {
+	for file, is := range u.files {
+		if path == file || path != u.root && strings.HasPrefix(file, path+string(filepath.Separator)) ||
+			err == nil && is != nil && os.SameFile(info, is) {
 			return true
 		}
-		same, failed := os.Stat(file)
-		return err == nil && failed == nil && os.SameFile(info, same)
-	})
+	}
+	return false
 }
 
 // newest returns those of the session that has replaced this one last.

@@ -46,6 +46,7 @@ type facts struct {
 	shapes           fact[shapes]            // see [facts.inShapes]
 	absolute         factOf[*Rule, []string] // see [places.globs]
 	onPaths          factOf[*Rule, bool]     // see [facts.rulePaths]
+	guarded, hidden  fact[string]            // see [facts.changesGuarded] and [facts.changesHidden]
 	evaluations      factOf[*jq.Expression, evaluated]
 	tracked          factOf[string, bool] // folders of the workspace; see [facts.isOfProject]
 }
@@ -185,6 +186,16 @@ func (f *facts) contested() string {
 		return ""
 	}
 	return f.tool.Contested
+}
+
+// changesGuarded returns the first path that the call may change and that is guarded; "" if there is none.
+func (f *facts) changesGuarded() string {
+	return f.guarded.get(func() string { return f.changes(f.policy.Guarded) })
+}
+
+// changesHidden returns the first path that [Policy.NewHidden] is about; "" if there is none.
+func (f *facts) changesHidden() string {
+	return f.hidden.get(func() string { return f.changes(f.policy.NewHidden) })
 }
 
 // changes returns the first path that the call may change and that is meant; "" if there is none.

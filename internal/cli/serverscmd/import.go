@@ -34,11 +34,11 @@ func newImportCommand(e *cli.Env) *cobra.Command {
 		Long: editHelp(`Copy MCP servers from the files of another program into a settings file, your own by
 default.
 
-PROGRAM is gemini, antigravity, claude, vscode, cursor, codex, windsurf, opencode,
-zed or mcporter. Each NAME is a server or a glob. Without NAME, toolreg asks
-about each server at the terminal. It always asks about servers in files of the
-project, which globs do not match. toolreg connects to each copied server at
-once, as servers add does.
+PROGRAM is gemini, antigravity, claude, claude-desktop, vscode, cursor, codex,
+windsurf, opencode, zed or mcporter. Each NAME is a server or a glob. Without NAME,
+toolreg asks about each server at the terminal. It always asks about servers in
+files of the project, which globs do not match. toolreg connects to each copied
+server at once, as servers add does.
 
 It says which secrets are copied and whether trust is. A secret of your own that
 is the value of an environment variable is copied as a reference to that.

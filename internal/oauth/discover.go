@@ -302,7 +302,8 @@ func isIssuer(named, issuer string) bool {
 // identity returns our client at the authorization server: the client of the
 // settings, their client metadata document, the client that an earlier login
 // registered, or a newly registered client.
-func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect string, old *record) (identity, error) {
+func (c *Client) identity(ctx context.Context, w *web, a *authority,
+	redirect string, scopes []string, old *record) (identity, error) {
 	o := c.config
 	own := identity{ID: o.ClientID, Method: method(o.ClientSecret, o.PrivateKey, a.AuthMethods)}
 	document := isDocument(o.ClientID)
@@ -310,10 +311,14 @@ func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect st
 	case o.ClientID != "" && (!document || a.ReadsClientDocuments):
 		return own, nil
 	case old != nil && old.Client.Registered && !old.Client.Doubted && old.Issuer == a.Issuer &&
-		old.Client.RedirectURI == redirect && !c.expired(old.Client.SecretExpires):
+		old.Client.RedirectURI == redirect && !c.expired(old.Client.SecretExpires) && old.Client.covers(scopes):
 		return old.Client, c.doubt(ctx, old.Client.ID)
 	case a.RegistrationEndpoint != "":
-		id, err := c.register(ctx, w, a, redirect)
+		id, err := c.register(ctx, w, a, redirect, scopes)
+		refused, isRefused := errors.AsType[*tokenError](err)
+		if isRefused && !refused.mayPass() && len(scopes) > 0 { // some issuers let no client choose its scopes
+			id, err = c.register(ctx, w, a, redirect, nil)
+		}
 		if err != nil {
 			return identity{}, fmt.Errorf("registering with %s: %w", a.Issuer, err)
 		}
@@ -324,6 +329,12 @@ func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect st
 	}
 	return identity{}, fmt.Errorf("the authorization server %s does not support client registration; register a client there and set its id as oauth.clientId",
 		a.Issuer)
+}
+
+// covers reports whether a registered client can request scopes.
+func (i identity) covers(scopes []string) bool {
+	return len(i.Scopes) == 0 ||
+		!slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(i.Scopes, s) })
 }
 
 // doubt notes in the stored login that its client may be unknown to the issuer. A login that succeeds replaces it.
@@ -346,14 +357,17 @@ func isDocument(id string) bool {
 }
 
 // register registers a new client (RFC 7591), without a secret if the server
-// supports that.
-func (c *Client) register(ctx context.Context, w *web, a *authority, redirect string) (identity, error) {
+// supports that, for scopes; none means those that the server decides.
+func (c *Client) register(ctx context.Context, w *web, a *authority,
+	redirect string, scopes []string) (identity, error) {
 	takes := a.AuthMethods
 	wanted := methodNone
 	if len(takes) > 0 && !slices.Contains(takes, methodNone) {
 		wanted = method("a secret", "", takes)
 	}
-	body, err := json.Marshal(clientMetadata(redirect, wanted))
+	described := clientMetadata(redirect, wanted)
+	described.Scope = strings.Join(scopes, " ")
+	body, err := json.Marshal(described)
 	if err != nil {
 		return identity{}, err
 	}
@@ -377,6 +391,7 @@ func (c *Client) register(ctx context.Context, w *web, a *authority, redirect st
 		RedirectURI:   redirect,
 		Registered:    true,
 		SecretExpires: int64(got.number("client_secret_expires_at")),
+		Scopes:        scopes,
 	}
 	switch {
 	case id.ID == "":

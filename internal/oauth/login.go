@@ -182,7 +182,8 @@ func (c *Client) authorityFor(ctx context.Context, w *web, old *record, o LoginO
 // browser returns to.
 func (c *Client) begin(ctx context.Context, w *web, a *authority, old *record,
 	redirect, state string, asked []string) (*begun, string, error) {
-	id, err := c.identity(ctx, w, a, redirect, old)
+	scopes := c.scopes(a, old, c.challenge, asked)
+	id, err := c.identity(ctx, w, a, redirect, scopes, old)
 	if err != nil {
 		return nil, "", err
 	}
@@ -196,7 +197,7 @@ func (c *Client) begin(ctx context.Context, w *web, a *authority, old *record,
 		Login: record{
 			Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint,
 			RevokeURL: c.revocation(a), Client: id, ProofKey: key,
-			Token: token{Scopes: c.scopes(a, old, c.challenge, asked)},
+			Token: token{Scopes: scopes},
 		},
 	}
 	address, err := c.authorizationURL(a, b)

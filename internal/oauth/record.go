@@ -44,8 +44,13 @@ type identity struct {
 	Registered    bool   `json:"registered,omitempty"`    // by us, at the issuer of the record
 	SecretExpires int64  `json:"secretExpires,omitempty"` // Unix seconds; 0 means never
 
+	// Scopes are those with which the client was registered: some issuers give it no others. None means that
+	// the issuer decides.
+	Scopes []string `json:"scopes,omitempty"`
+
 	// Doubted says that a login with a registered client has begun and not succeeded. Issuers forget clients,
-	// and show that to nobody but the person in the browser, so the next login registers another one.
+	// or refuse it a scope, and show that to nobody but the person in the browser, so the next login registers
+	// another one.
 	Doubted bool `json:"doubted,omitempty"`
 }
 

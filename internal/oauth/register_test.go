@@ -1,9 +1,11 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -92,7 +94,7 @@ func TestOddRegistrations(t *testing.T) {
 		}))
 		c := New(settings.Server{URL: s.URL + "/mcp"}, nil, nil)
 		w := c.web()
-		got, err := c.register(t.Context(), w, &authority{metadata: metadata{RegistrationEndpoint: s.URL}}, "http://127.0.0.1/callback")
+		got, err := c.register(t.Context(), w, &authority{metadata: metadata{RegistrationEndpoint: s.URL}}, "http://127.0.0.1/callback", nil)
 		w.close()
 		s.Close()
 		want := identity{ID: "a", Method: methodNone, RedirectURI: "http://127.0.0.1/callback", Registered: true}
@@ -132,6 +134,51 @@ func TestRenewalsThatAreRefused(t *testing.T) {
 		_, err := c.Received(t.Context(), held(t, c), http.StatusUnauthorized, nil)
 		if err == nil || errors.Is(err, registry.ErrNeedsLogin) != tt.needed || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%d %s: %v", tt.status, tt.body, err)
+		}
+	}
+}
+
+// Some authorization servers give a client only the scopes with which it was registered, and others refuse to
+// register one that names any.
+func TestScopesOfRegisteredClients(t *testing.T) {
+	for _, refused := range []string{"", "openid"} {
+		s := newSite(t, "--scopes", "read write "+refused)
+		allowed := ""
+		s.wrapped(func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/register":
+					var m struct{ Scope string }
+					body, err := io.ReadAll(r.Body)
+					if err == nil {
+						err = json.Unmarshal(body, &m)
+					}
+					if err != nil || refused != "" && m.Scope != "" {
+						http.Error(w, `{"error":"invalid_client_metadata"}`, http.StatusBadRequest)
+						return
+					}
+					allowed = m.Scope
+					r.Body = io.NopCloser(bytes.NewReader(body))
+				case "/authorize":
+					for _, scope := range strings.Fields(r.FormValue("scope")) {
+						if refused == "" && !strings.Contains(" "+allowed+" ", " "+scope+" ") {
+							http.Redirect(w, r, r.FormValue("redirect_uri")+"?error=invalid_scope&state="+r.FormValue("state"), http.StatusFound)
+							return
+						}
+					}
+				}
+				next.ServeHTTP(w, r)
+			})
+		})
+		clients := 1
+		s.login(t, s.client(t, nil))
+		s.login(t, s.client(t, nil), "read")
+		if refused == "" {
+			s.login(t, s.client(t, nil), "read", "admin")
+			clients++
+		}
+		if n := s.Count("register"); n != clients {
+			t.Errorf("%d clients were registered, want %d", n, clients)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 const maxMarkup = 300_000
 
 // maxSpanned limits the number of cells that colspan and rowspan may add to a
-// page.
+// page, and short rows to a table.
 const maxSpanned = 10_000
 
 // errConversion reports that a page could not be converted to Markdown.
@@ -72,6 +72,7 @@ func convert(source string, at *url.URL) (string, error) {
 	for n := range doc.Descendants() {
 		t.tidy(n)
 	}
+	sizeOf(doc)
 	c := converter.NewConverter(converter.WithPlugins(
 		base.NewBasePlugin(),
 		commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
@@ -92,6 +93,37 @@ func convert(source string, at *url.URL) (string, error) {
 	}
 	out, err := c.ConvertNode(doc)
 	return strings.TrimSpace(boxed(string(out))), err
+}
+
+// sizeOf returns how many rows a part of a page has, how many cells the widest of them has, and how many
+// all have. A table whose rows would be filled up with too many empty cells becomes a block of blocks.
+func sizeOf(n *html.Node) (rows, widest, cells int) {
+	own := 0
+	for c := range n.ChildNodes() {
+		r, w, k := sizeOf(c)
+		rows, widest, cells = rows+r, max(widest, w), cells+k
+		if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
+			own += spanOf(c, "colspan") * spanOf(c, "rowspan")
+		}
+	}
+	switch n.DataAtom {
+	case atom.Tr:
+		rows, widest, cells = rows+1, max(widest, own), cells+own
+	case atom.Table:
+		if rows*widest > cells+maxSpanned {
+			n.Data, n.DataAtom = "div", atom.Div
+		}
+	}
+	return rows, widest, cells
+}
+
+// spanOf returns an attribute that [tidier.tidy] has checked, 1 if it is absent.
+func spanOf(n *html.Node, name string) int {
+	span, err := strconv.Atoi(strings.TrimSpace(attribute(n, name)))
+	if err != nil {
+		return 1
+	}
+	return span
 }
 
 // baseOf returns the base address for relative links.

@@ -19,7 +19,7 @@ import (
 const (
 	maxDepth  = 200       // nested objects and arrays
 	maxValues = 2_000_000 // of a file, in YAML including those of each use of an alias
-	maxFiles  = 500
+	maxFiles  = 5000
 	maxChain  = 64 // references that lead to references
 )
 

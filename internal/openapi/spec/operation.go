@@ -179,7 +179,7 @@ const readOnly = `{"readOnlyHint":true,"openWorldHint":true}`
 // Annotations returns the hints of the operation, which follow from its method.
 func (o *Operation) Annotations() json.RawMessage {
 	switch {
-	case slices.Contains([]string{"GET", "HEAD", "QUERY"}, o.Method):
+	case o.Method == "GET" || o.Method == "HEAD":
 		return json.RawMessage(readOnly)
 	case o.Method == "DELETE":
 		return json.RawMessage(

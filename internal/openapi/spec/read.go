@@ -173,9 +173,12 @@ func (r *reader) operations(item node) {
 
 // method reads the operation of a method.
 func (r *reader) method(n, item node, method, route string) {
+	n, err := r.resolve(n) // documents in several files have a reference here, too
 	switch {
 	case !isToken(method), method == "CONNECT": // which asks for a tunnel
 		r.broken("GET", route, n.problem("%.200q is not the method of an operation", method))
+	case err != nil:
+		r.broken(method, route, err)
 	case !n.Is(jsonx.Object):
 		r.broken(method, route, n.problem("an operation must be an object"))
 	default:

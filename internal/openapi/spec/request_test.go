@@ -313,6 +313,25 @@ func TestOperationsOf32(t *testing.T) {
 	}
 }
 
+// A document in many files refers to its operations, each of which is one.
+func TestOperationsInFiles(t *testing.T) {
+	var paths []string
+	for i := range 2000 {
+		paths = append(paths, fmt.Sprintf(`"/x/%d/{id}":{"post":{"$ref":"ops/%d.json"}}`, i, i))
+	}
+	all := operations(t, `{"openapi":"3.0.0","servers":[{"url":"https://x.example"}],"paths":{`+strings.Join(paths, ",")+`,"/y":{"get":{"$ref":"#/nowhere"}}}}`, Options{Name: "x.json",
+		Open: func(name string) ([]byte, error) {
+			return fmt.Appendf(nil, `{"operationId":"op%s","parameters":[{"name":"id","in":"path","schema":{"type":"string"}}],"requestBody":{"content":{"text/plain":{}}}}`, strings.Trim(name, "ops/.jn")), nil
+		}})
+	r, err := all["op1999"].Request([]byte(`{"id":"a","body":"b"}`), nil)
+	if err != nil || r.URL != "https://x.example/x/1999/a" || string(r.Body) != "b" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if x := all["get_y"]; x == nil || x.Problem == nil || !strings.Contains(x.Problem.Message, "leads to nothing") {
+		t.Errorf("a reference without a target: %+v", x)
+	}
+}
+
 // Some documents tell operations of one path apart by a query or a fragment.
 func TestPathsWithQueryOrFragment(t *testing.T) {
 	for route, want := range map[string]string{

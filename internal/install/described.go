@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,8 +65,9 @@ func (i *Installer) Find(ctx context.Context, arg string) (*Described, error) {
 		return nil, &settings.InputError{Err: fmt.Errorf("%s: the version is missing", arg),
 			Hint: "without @ it is the latest one"}
 	}
-	if err := serverjson.CheckName(name); err != nil {
-		return nil, &settings.InputError{Err: err, Hint: "toolreg servers find searches for names"}
+	if err := serverjson.CheckName(cmp.Or(name, arg)); err != nil { // a package of npm begins with @
+		return nil, &settings.InputError{Err: err, Hint: "toolreg servers find searches for names; " +
+			"a package that you know is added by its command: toolreg servers add NAME -- npx -y PACKAGE"}
 	}
 	registries, err := i.Registries(ctx)
 	if err != nil {

@@ -200,7 +200,9 @@ func (c *client) checkRedirect(r *http.Request, via []*http.Request) error {
 // redirect.
 func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("User-Agent", "toolreg/"+c.version)
+	if r.Header.Get("User-Agent") == "" { // a param may be
+		r.Header.Set("User-Agent", "toolreg/"+c.version)
+	}
 	if !c.isOwn(r) {
 		return c.transport.RoundTrip(r)
 	}

@@ -120,7 +120,7 @@ func (p *params) checkRoute(n node, route string) error {
 // is never a param.
 func isReserved(header string) bool {
 	switch strings.ToLower(header) {
-	case "accept", "content-type", "authorization", "proxy-authorization", "host", "cookie", "content-length",
+	case "accept", "accept-encoding", "content-type", "authorization", "proxy-authorization", "host", "cookie", "content-length",
 		"transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive", "proxy-connection":
 		return true
 	}

@@ -205,7 +205,7 @@ func TestParamsOfOperations(t *testing.T) {
 	long := strings.Repeat("n", 70)
 	for members, want := range map[string]string{
 		`"parameters":[{"name":"page","in":"query","schema":{"type":"integer"}}]`:                                                                                      `"page":{"type":"integer"}},"required":["id"]`,
-		`"parameters":[{"name":"Upgrade","in":"header"},{"name":"X-A","in":"header"},{"name":"Content-TYPE","in":"header"}]`:                                           `"page":{"type":"string"},"X-A":true},"required"`,
+		`"parameters":[{"name":"Upgrade","in":"header"},{"name":"X-A","in":"header"},{"name":"Content-TYPE","in":"header"},{"name":"accept-encoding","in":"header"}]`:  `"page":{"type":"string"},"X-A":true},"required"`,
 		`"parameters":[{"name":"a b","in":"cookie"}]`:                                                                                                                  `the parameter "a b" is not the name of a cookie`,
 		`"parameters":[{"name":"` + long + `","in":"query"}]`:                                                                                                          `"` + long[:57] + `_`,
 		`"parameters":[{"name":"a","in":"query","schema":{"$ref":"#/s/A","minLength":3}}]},"get":{"parameters":[]}}},"s":{"A":{"type":"string"}},"x":{"y":{"z":{"a":1`: `"a":{"$ref":"#/$defs/A"}}`,

@@ -370,6 +370,8 @@ func (r *reader) server(n, item node) (string, error) {
 				value = values[0]
 			}
 			if value.exists() {
+				// Amazon's API Gateway writes /{basePath} and the default /prod.
+				address = strings.ReplaceAll(address, "/{"+v.name()+"}", "/"+strings.TrimPrefix(value.Text(), "/"))
 				address = strings.ReplaceAll(address, "{"+v.name()+"}", value.Text())
 			}
 		}

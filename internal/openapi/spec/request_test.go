@@ -363,6 +363,7 @@ func TestServersOfDocuments(t *testing.T) {
 	for _, c := range []struct{ name, servers, want string }{
 		{"x.json", `{"url":"https://{r}.x.example/v1/","variables":{"r":{"default":"eu"}}}`, "https://eu.x.example/v1"},
 		{"x.json", `{"url":"https://x.example:{p}/{v}{b}","variables":{"p":{"default":8443},"v":{"enum":["v2","v1"]},"b":{"default":""}}}`, "https://x.example:8443/v2"},
+		{"x.json", `{"url":"https://x.example/{b}","variables":{"b":{"default":"/prod"}}}`, "https://x.example/prod"},
 		{"x.json", `{"url":"https://{r}.x.example","variables":{"r":{"description":"region"}}}`, "is not usable; set baseUrl"},
 		{"x.json", `{"url":"https://{r}.x.example"}`, "is not usable; set baseUrl"},
 		{"x.json", `{"url":"/v1"}`, "does not say which host serves the API; set baseUrl"},

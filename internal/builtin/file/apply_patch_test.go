@@ -421,7 +421,7 @@ func FuzzPatch(f *testing.F) {
 			return
 		}
 		for _, p := range list {
-			out, _, err := patchText("f", text, p.hunks)
+			out, _, err := patchText("f", text, p.hunks, new(int))
 			if err != nil {
 				continue
 			}
@@ -443,6 +443,23 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
+// In a file whose lines are the same, looking for others takes the product of both numbers.
+func TestSearchesAreBounded(t *testing.T) {
+	same := strings.Repeat("a\n", 10_000)
+	hunk := "@@ -1 +1 @@\n" + strings.Repeat(" a\n", 5_000) + "-b\n"
+	list, err := parsePatch("--- a/f\n+++ b/f\n" + hunk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := patchText("f", same+"b\n", list[0].hunks, new(int)); err == nil ||
+		!strings.Contains(err.Error(), "would take too long; correct the numbers") {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	if hint := nearest(same+"b\n", strings.Repeat("a \n", 5_000)+"b\n"); strings.Contains(hint, "white space") {
+		t.Errorf("a long search went on: %s", hint)
+	}
+}
+
 func BenchmarkPatch(b *testing.B) {
 	old := strings.Repeat("a line of text\nanother line\n", 50_000)
 	new := strings.Replace(old, "another line\n", "another line\nand one more\n", 1000)
@@ -452,7 +469,8 @@ func BenchmarkPatch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if out, _, err := patchText("f", old, list[0].hunks); err != nil || out != new {
+		compared := 0
+		if out, _, err := patchText("f", old, list[0].hunks, &compared); err != nil || out != new {
 			b.Fatal(err)
 		}
 	}

@@ -99,7 +99,8 @@ func TestDiffRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		got, notes, err := patchText("f", old, list[0].hunks)
+		compared := 0
+		got, notes, err := patchText("f", old, list[0].hunks, &compared)
 		if err != nil || got != new || len(notes) > 0 {
 			t.Fatalf("from %q to %q: got %q, %v, %v\n%s", old, new, got, notes, err, text)
 		}

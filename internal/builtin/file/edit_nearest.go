@@ -3,7 +3,6 @@ package file
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -115,16 +114,17 @@ func sameButSpace(have, want []string) int {
 	for i, l := range have {
 		lines[i] = foldSpace(l)
 	}
-	for at := range lines {
-		if lines[at] == folded[0] && hasPrefix(lines[at:], folded) {
+	for at, compared := 0, 0; at+len(folded) <= len(lines) && compared < maxCompared; at++ {
+		n := 0
+		for n < len(folded) && lines[at+n] == folded[n] {
+			n++
+		}
+		if n == len(folded) {
 			return at
 		}
+		compared += n + 1
 	}
 	return -1
-}
-
-func hasPrefix(list, prefix []string) bool {
-	return len(list) >= len(prefix) && slices.Equal(list[:len(prefix)], prefix)
 }
 
 func foldSpace(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -46,6 +46,7 @@ type patchPlan struct {
 	files     map[string]*patched
 	order     []*patched
 	notes     []string
+	compared  int // see [maxCompared]
 }
 
 // newPlan computes the patch's changes to the current files without writing
@@ -190,7 +191,7 @@ func (p *patchPlan) remove(fp *filePatch) error {
 }
 
 func (p *patchPlan) patch(name, text string, fp *filePatch) (string, error) {
-	out, notes, err := patchText(name, text, fp.hunks)
+	out, notes, err := patchText(name, text, fp.hunks, &p.compared)
 	p.notes = append(p.notes, notes...)
 	if err != nil {
 		return "", mismatchError{err}

@@ -184,9 +184,9 @@ func lineRange(text string, start, n *int) bool {
 }
 
 // patchText applies the hunks of one file to its text. notes describe the hunks
-// that were applied at another line than their header says.
-func patchText(name, text string, hunks []hunk) (out string, notes []string, err error) {
-	t := &patchTarget{name: name, lines: lines(text)}
+// that were applied at another line than their header says. compared counts towards [maxCompared].
+func patchText(name, text string, hunks []hunk, compared *int) (out string, notes []string, err error) {
+	t := &patchTarget{name: name, lines: lines(text), compared: compared}
 	if text != "" && !strings.Contains(text, "\r") && allCRLF(hunks) {
 		for i := range hunks {
 			for j := range hunks[i].body {
@@ -246,7 +246,12 @@ type patchTarget struct {
 	notes []string
 
 	loose, crlf bool // ignore line breaks; they are CRLF
+	compared    *int // how many lines were compared
 }
+
+// maxCompared limits how many lines are compared to find others: where many lines are the same,
+// it would take the product of both numbers.
+const maxCompared = 20_000_000
 
 func (t *patchTarget) apply(h *hunk) error {
 	pos, err := t.findHunk(h)
@@ -327,6 +332,8 @@ func (t *patchTarget) findHunk(h *hunk) (int, error) {
 		found = t.places(old, t.alike)
 	}
 	switch {
+	case *t.compared >= maxCompared:
+		return 0, t.refuse(h, "its lines are not where its numbers say, and finding them would take too long; correct the numbers")
 	case len(found) == 0:
 		at := t.at
 		if h.oldStart > 0 {
@@ -367,7 +374,7 @@ func (t *patchTarget) findHunk(h *hunk) (int, error) {
 // places returns where the lines match after the previous hunk, at most five places.
 func (t *patchTarget) places(old []string, same func(have, want string) bool) []int {
 	var found []int
-	for pos := t.at; pos+len(old) <= len(t.lines) && len(found) < 5; pos++ {
+	for pos := t.at; pos+len(old) <= len(t.lines) && len(found) < 5 && *t.compared < maxCompared; pos++ {
 		if t.matches(pos, old, same) {
 			found = append(found, pos)
 		}
@@ -380,6 +387,7 @@ func (t *patchTarget) matches(pos int, old []string, same func(have, want string
 		return false
 	}
 	for i, want := range old {
+		*t.compared++
 		if !same(t.lines[pos+i], want) {
 			return false
 		}
@@ -413,7 +421,11 @@ func (t *patchTarget) nearest(stated int, old []string) int {
 
 // alike reports whether two lines are the same but for characters that look alike.
 func (t *patchTarget) alike(have, want string) bool {
-	return t.equalLines(have, want) || t.equalLines(text.Alike(have), text.Alike(want))
+	if t.equalLines(have, want) {
+		return true
+	}
+	*t.compared += 10 // it takes that much longer
+	return t.equalLines(text.Alike(have), text.Alike(want))
 }
 
 func (t *patchTarget) equalLines(have, want string) bool {

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
@@ -179,6 +180,9 @@ func (p *parser) text(arg, value string, asFile bool) (string, error) {
 	}
 	data, err := p.options.ReadFile(name)
 	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w; write @@ for a literal @", err)
+		}
 		return "", &Error{Arg: arg, Message: err.Error(), Usage: true}
 	}
 	if name == "-" {

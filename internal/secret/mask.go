@@ -209,9 +209,7 @@ func (m masker) next(b *strings.Builder, rest, stops string) string {
 	value := strings.TrimLeft(after, `"'\`)
 	opening := after[:len(after)-len(value)]
 	quote := opening[:strings.IndexAny(opening, `"'`)+1]
-	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token "} {
-		value = strings.TrimPrefix(value, scheme)
-	}
+	value = withoutScheme(value)
 	variable := 0 // the length of ${NAME} at the beginning, whose brace may be among the stops
 	if m.settings && strings.HasPrefix(value, "${") {
 		variable = strings.Index(value, "}") + 1
@@ -276,11 +274,16 @@ func (m masker) header(word string) (masked string, ok bool) {
 	if !found || strings.ContainsAny(name, "/= \t{\"") || strings.HasPrefix(value, "//") || !Named(name) {
 		return "", false
 	}
-	plain := strings.TrimLeft(value, " \t")
-	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token ", "Token "} {
-		plain = strings.TrimPrefix(plain, scheme)
-	}
+	plain := withoutScheme(strings.TrimLeft(value, " \t"))
 	return name + ":" + value[:len(value)-len(plain)] + m.source(plain), true
+}
+
+// withoutScheme returns the value of a header without the scheme that says how it authenticates.
+func withoutScheme(value string) string {
+	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token ", "Token "} {
+		value = strings.TrimPrefix(value, scheme)
+	}
+	return value
 }
 
 // opens reports whether a word is an option whose value, the next word, is a
@@ -292,7 +295,8 @@ func opens(word string) bool {
 // Source masks a secret in the settings but shows where it comes from: variables, the
 // references env: and file:, and the program of cmd:.
 func Source(value string) string {
-	if value == "" || expand.IsVariable(strings.Replace(value, ":-}", "}", 1)) { // an empty default is not a secret
+	plain := withoutScheme(value)
+	if value == "" || expand.IsVariable(strings.Replace(plain, ":-}", "}", 1)) { // an empty default is not a secret
 		return value
 	}
 	switch kind, target := Reference(value); kind {

@@ -393,7 +393,10 @@ func (h *HTTP) checkRedirect(r *http.Request, via []*http.Request) error {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
 	}
 	address := webaddr.Origin(r.URL) + r.URL.EscapedPath()
-	switch {
+	switch at := via[0].URL; {
+	case at.Scheme == "https" && r.URL.Scheme == "http" && strings.EqualFold(at.Hostname(), r.URL.Hostname()):
+		return fmt.Errorf("it redirects to %s, which is not encrypted, so nothing is sent there; a proxy may hide from it that it is reached by https: try %s as the server's URL",
+			address, (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: r.URL.Path}).String())
 	case webaddr.Origin(r.URL) != h.origin:
 		return fmt.Errorf("it redirects to another origin, %s, to which toolreg sends nothing; if you trust it, set it as the server's URL", address)
 	case r.Method != via[0].Method: // the client drops the message

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
@@ -390,4 +393,30 @@ func TestRequestsFailForTheReasonOfTheEnd(t *testing.T) {
 		s.Close(ErrClosed)
 		s.Wait()
 	})
+}
+
+// A server behind a proxy that ends TLS redirects to http. The address to set is never one that is not encrypted.
+func TestRedirectToHTTP(t *testing.T) {
+	h, err := NewHTTP(settings.Server{HTTPURL: "https://h.example/mcp"}, &CurrentLimit{}, 1<<20, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func(address string) *http.Request {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for to, want := range map[string]string{
+		"http://h.example/mcp/":      "try https://h.example/mcp/ as the server's URL",
+		"http://H.example:8080/mcp/": "try https://h.example/mcp/ as the server's URL",
+		"http://other.example/mcp/":  "another origin",
+		"https://h.example/mcp/":     "",
+	} {
+		err := h.checkRedirect(request(to), []*http.Request{request("https://h.example/mcp")})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
 }

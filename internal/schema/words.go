@@ -50,6 +50,10 @@ func (t *settling) keyword(name string, v *jsonx.Value) *problem {
 			return &problem{what: "is not a list of schemas"}
 		}
 		for i, item := range v.Items {
+			if IsUnquotedNull(name, item) {
+				item.Set("type", jsonx.NewString("null"))
+				t.changed = true
+			}
 			if p := t.schema(item); p != nil {
 				return p.within(strconv.Itoa(i))
 			}
@@ -78,6 +82,12 @@ func (t *settling) keyword(name string, v *jsonx.Value) *problem {
 		}
 	}
 	return nil
+}
+
+// IsUnquotedNull reports whether a schema under a keyword stands for null, as YAML without quotes has it:
+// {type: null} as an alternative. Elsewhere that says nothing.
+func IsUnquotedNull(keyword string, s *jsonx.Value) bool {
+	return (keyword == "anyOf" || keyword == "oneOf") && len(s.Members) == 1 && s.Get("type").Is(jsonx.Null)
 }
 
 // isList reports whether the value of a keyword is a list of schemas.
@@ -142,6 +152,9 @@ func (t *settling) types(n *jsonx.Value) {
 }
 
 func (t *settling) typeWord(v *jsonx.Value) {
+	if v.Is(jsonx.Null) { // null without quotes in YAML
+		*v, t.changed = *jsonx.NewString("null"), true
+	}
 	if name, ok := TypeOfWord(v.Text()); ok && name != v.Text() {
 		*v, t.changed = *jsonx.NewString(name), true
 	}

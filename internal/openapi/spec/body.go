@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // bodyParam is the name of the param that is the whole body.
@@ -360,7 +361,7 @@ func (r *reader) filesOfParts(n node, depth int) int {
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		for _, part := range n.get(keyword).items() {
 			found := r.filesOf(part, depth)
-			if found == 0 && part.get("type").Text() != "null" {
+			if found == 0 && !part.Value.Get("type").IsText("null") && !schema.IsUnquotedNull(keyword, part.Value) {
 				return 0
 			}
 			all |= found

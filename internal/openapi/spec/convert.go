@@ -468,9 +468,18 @@ func (w *writer) list(name string, v *jsonx.Value, depth int, same bool) {
 	w.key(name)
 	for i := range v.Items {
 		w.text([]string{"[", ","}[min(i, 1)])
-		w.writeSchema(v.Items[i], "", depth+1, same)
+		w.part(name, v.Items[i], depth+1, same)
 	}
 	w.text("]")
+}
+
+// part writes a schema of a list.
+func (w *writer) part(name string, v *jsonx.Value, depth int, same bool) {
+	if schema.IsUnquotedNull(name, v) {
+		w.text(`{"type":"null"}`)
+		return
+	}
+	w.writeSchema(v, "", depth, same)
 }
 
 // alternatives writes anyOf or oneOf. The value by which the document tells them apart
@@ -486,7 +495,7 @@ func (w *writer) alternatives(name string, n, v *jsonx.Value, depth int, same bo
 		w.text([]string{"[", ","}[min(i, 1)])
 		values := w.discriminated(n, item.Get("$ref"))
 		if len(values) == 0 || w.isSettled(item, property.Text()) {
-			w.writeSchema(item, "", depth+1, same)
+			w.part(name, item, depth+1, same)
 			continue
 		}
 		w.text("{")
@@ -727,8 +736,13 @@ func (w *writer) types(v *jsonx.Value, nullable bool) {
 	case !v.Is(jsonx.Array) && !isAbsent(v):
 		w.mistake("type must be a word or a list of words")
 	}
-	for _, name := range v.Strings() {
-		add(name)
+	for _, name := range v.Items {
+		switch {
+		case name.Is(jsonx.String):
+			add(name.Text())
+		case name.Is(jsonx.Null): // without quotes in YAML
+			add("null")
+		}
 	}
 	if len(names) == 0 || anything {
 		return

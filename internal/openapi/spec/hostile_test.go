@@ -236,7 +236,7 @@ func TestMistakesMakeOperationsUnusable(t *testing.T) {
 
 // Words of other languages are types where it is plain which ones.
 func TestForeignTypes(t *testing.T) {
-	for word, want := range map[string]string{`"int"`: `{"type":"integer"}`, `"Float"`: `{"type":"number"}`, `"date"`: `{"type":"string"}`, `["bool","none"]`: `{"type":["boolean","null"]}`, `"any"`: `{}`, `"file"`: `{"type":"string"}`} {
+	for word, want := range map[string]string{`"int"`: `{"type":"integer"}`, `"Float"`: `{"type":"number"}`, `"date"`: `{"type":"string"}`, `["bool","none"]`: `{"type":["boolean","null"]}`, `["bool",null]`: `{"type":["boolean","null"]}`, `"any"`: `{}`, `"file"`: `{"type":"string"}`} {
 		x := operations(t, `{"openapi":"3.1.0","servers":[{"url":"https://x.example"}],"paths":{"/x":{"get":{"operationId":"x","parameters":[{"name":"q","in":"query","schema":{"type":`+word+`}}]}}}}`, Options{Name: "x.json"})["x"]
 		if got := string(x.Input); x.Problem != nil || !strings.Contains(got, `"q":`+want) {
 			t.Errorf("%s: %s, %v; want %s", word, got, x.Problem, want)

@@ -233,7 +233,7 @@ func (r *reader) schemaOf(n node) node {
 	if content := n.get("content"); content.Is(jsonx.Object) && len(content.Members) > 0 {
 		return content.member(0).get("schema")
 	}
-	if r.version == 20 {
+	if r.version == 20 || n.get("type").exists() { // some documents of OpenAPI 3 still have it so
 		return n
 	}
 	return n.get("schema")

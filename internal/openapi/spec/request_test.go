@@ -105,7 +105,7 @@ func TestBodies(t *testing.T) {
 		{`"multipart/form-data":{"schema":{"properties":{"s":{}}},"encoding":{"s":{"style":"deepObject","explode":true}}}`, `{"s":{"a b":[1]}}`, "multipart/form-data", "s[a b][] :1"},
 		{`"application/x-www-form-urlencoded":{"schema":{"properties":{"a":{}}},"encoding":{"a":{"style":"pipeDelimited"}}}`, `{"a":["x","y"]}`, "application/x-www-form-urlencoded", `a=x%7Cy`},
 		// An upload may be left out (as FastAPI describes it), or be one file or several.
-		{`"multipart/form-data":{"schema":{"properties":{"f":{"anyOf":[{"type":"string","format":"binary"},{"type":"null"}]},"g":{"anyOf":[{"type":"array","items":{"contentMediaType":"application/octet-stream"}},{"type":"null"}]},"h":{"oneOf":[{"format":"binary"},{"type":"array","items":{"format":"binary"}}]},"t":{"anyOf":[{"format":"binary"},{"type":"string"}]}}}}`,
+		{`"multipart/form-data":{"schema":{"properties":{"f":{"anyOf":[{"type":"string","format":"binary"},{"type":"null"}]},"g":{"anyOf":[{"type":"array","items":{"contentMediaType":"application/octet-stream"}},{"type":null}]},"h":{"oneOf":[{"format":"binary"},{"type":"array","items":{"format":"binary"}}]},"t":{"anyOf":[{"format":"binary"},{"type":"string"}]}}}}`,
 			`{"f":"1","g":["2"],"h":"3","t":"4"}`, "multipart/form-data", "f 1 text/css:1|g 2 text/css:2|h 3 text/css:3|t :4"},
 		{`"multipart/form-data":{"schema":{"allOf":[{"properties":{"n":{}}},{"properties":{"f":{"allOf":[{"format":"binary"}],"nullable":true}}}]}}`, `{"body":{"n":1,"f":"1"}}`, "multipart/form-data", "n :1|f 1 text/css:1"},
 		{`"multipart/form-data":{"schema":{"oneOf":[{"properties":{"f":{"format":"binary"},"u":{"format":"binary"}}},{"properties":{"u":{"type":"string"}}}]}}`, `{"body":{"f":"1","u":"2"}}`, "multipart/form-data", "f 1 text/css:1|u :2"},
@@ -210,6 +210,7 @@ func TestParamsOfOperations(t *testing.T) {
 		`"parameters":[{"name":"` + long + `","in":"query"}]`:                                                                                                          `"` + long[:57] + `_`,
 		`"parameters":[{"name":"a","in":"query","schema":{"$ref":"#/s/A","minLength":3}}]},"get":{"parameters":[]}}},"s":{"A":{"type":"string"}},"x":{"y":{"z":{"a":1`: `"a":{"$ref":"#/$defs/A"}}`,
 		`"parameters":[{"name":"a","in":"query","schema":{"type":"string","x-nullable":true}}]`:                                                                        `"a":{"type":["string","null"]}`,
+		`"parameters":[{"name":"a","in":"query","type":"integer","minimum":1},{"name":"b","in":"query","schema":{"anyOf":[{"type":null},{"type":"integer"}]}}]`:        `"a":{"type":"integer","minimum":1},"b":{"anyOf":[{"type":"null"},{"type":"integer"}]}`,
 	} {
 		x := one(t, "x.json", head3, members)
 		got := string(x.Input)

@@ -82,7 +82,11 @@ scripts: true
 func TestRPCProvideNames(t *testing.T) {
 	_, command := inProject(t)
 	h := startRPC(t, command("rpc"))
-	h.call("list", map[string]any{}) // the registry without it
+	for _, none := range []any{nil, []any{}, map[string]any{}} { // the registry without it
+		if m := h.call("list", none); m.Error != nil {
+			t.Errorf("no params as %v: %v", none, m.Error)
+		}
+	}
 	mine := map[string]any{"name": "read_file", "description": "Mine.", "category": "read"}
 	if m := h.call("provide", provided(mine, weather("read"))); m.get("tools") != `["read_file","weather"]` {
 		t.Fatalf("provide: %s %v", m.Result, m.Error)

@@ -176,7 +176,7 @@ func NewMethod[P, R any](name string, run func(context.Context, *Request, P) (R,
 
 // decode decodes an object into a struct with these members, whose names must be exact.
 func decode(raw json.RawMessage, known map[string]bool, v any) error {
-	if raw == nil {
+	if jsonx.IsNull(raw) || jsonx.IsEmptyList(raw) { // PHP writes an empty object as a list
 		raw = json.RawMessage("{}")
 	}
 	if kind := jsonx.KindOf(raw); kind != jsonx.Object {

@@ -272,6 +272,7 @@ type setting struct {
 
 func parseManifest(data []byte) (*Manifest, error) {
 	m := &Manifest{}
+	data = text.WithoutMark(data)
 	if err := jsonx.Check(data, jsonx.Options{Strict: true}); err != nil {
 		return nil, refuse("its %s is not valid: %v", manifestName, err)
 	}

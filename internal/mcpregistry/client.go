@@ -244,7 +244,7 @@ func (r *Registry) get(ctx context.Context, path string, into any) (status int, 
 	case len(body) > maxPage:
 		err = fmt.Errorf("its answer exceeds %d bytes", maxPage)
 	default:
-		if err = jsonx.Unmarshal(body, into); err != nil {
+		if err = jsonx.Unmarshal(text.WithoutMark(body), into); err != nil {
 			err = fmt.Errorf("its answer is not that of a registry: %w", err)
 		}
 	}

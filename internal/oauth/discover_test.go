@@ -143,6 +143,8 @@ func TestOddMetadata(t *testing.T) {
 			"/common/v2.0" + openID: `{"issuer":"$/{tenantid}/v2.0","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a /{tenantid}/v2.0 []", ""},
 		{"types", map[string]string{resource + "/mcp": `{"resource":"$/mcp","authorization_servers":"$","scopes_supported":"x y","bearer_methods_supported":5}`,
 			issuer: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b","scopes_supported":false,"registration_endpoint":{},"jwks_uri":[],"response_types_supported":"code"}`}, "/a  [x y]", ""},
+		{"byte order marks", map[string]string{resource: "\ufeff" + `{"resource":"$/mcp","authorization_servers":["$/t"]}`,
+			issuer + "/t": "\ufeff" + `{"issuer":"$/t","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a /t []", ""},
 		{"no authorization server named", map[string]string{resource: `{"resource":"$/mcp"}`,
 			issuer: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a  []", ""},
 	} {

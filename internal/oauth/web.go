@@ -20,6 +20,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -252,6 +253,7 @@ func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 	if len(body) > maxBody {
 		return 0, nil, fmt.Errorf("the response exceeds %d bytes", maxBody)
 	}
+	body = text.WithoutMark(body)
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if labelled := err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")); !labelled &&
 		jsonx.KindOf(body) != jsonx.Object {

@@ -41,7 +41,7 @@ func TestEarlierSchemas(t *testing.T) {
 			nil, &Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "r.example/e/x:1.0"}}},
 		"the type of a remote": {head + `"remotes":[{"transport_type":"sse","url":"https://x.example/sse","headers":[{"name":"X-A","value":1}]}]}`,
 			nil, &Plan{URL: "https://x.example/sse", Type: "sse", Headers: []Pair{{"X-A", "1"}}}},
-		"another word for a transport": {head + `"remotes":[{"transportType":"streamableHttp","url":"https://x.example/mcp"}]}`,
+		"another word for a transport": {"\ufeff" + head + `"remotes":[{"transportType":"streamableHttp","url":"https://x.example/mcp"}]}`,
 			nil, &Plan{URL: "https://x.example/mcp", Type: "http"}},
 	} {
 		s, err := Parse([]byte(c.text))

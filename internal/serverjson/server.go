@@ -121,7 +121,7 @@ func CheckName(name string) error {
 // Parse reads a description and checks its size, name and version. What it says about
 // running the server is checked by [Way.Plan].
 func Parse(data []byte) (*Server, error) {
-	root, err := jsonx.Parse(data, jsonx.Options{Strict: true})
+	root, err := jsonx.Parse(text.WithoutMark(data), jsonx.Options{Strict: true})
 	if err != nil {
 		return nil, err
 	}

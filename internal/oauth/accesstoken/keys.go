@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -301,7 +302,7 @@ func (s *keySet) fetchJSON(ctx context.Context, address string, into any) error 
 		return err
 	case len(data) > maxDocument:
 		return fmt.Errorf("it is larger than %d bytes", maxDocument)
-	case json.Unmarshal(data, into) != nil:
+	case json.Unmarshal(text.WithoutMark(data), into) != nil:
 		return errNotJSON
 	}
 	return nil

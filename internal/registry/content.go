@@ -272,21 +272,14 @@ func sniff(data []byte) string {
 	return ""
 }
 
-// Sendable replaces images and PDF files that are damaged, and PDF files that need a password, by
-// texts that say so: the API of a model would reject them in this and in every later request.
+// Sendable replaces images and PDF files that are damaged by texts that say so: the API of a model
+// would reject them in this and in every later request.
 func Sendable(content []Content) []Content {
 	out := slices.Clone(content)
 	for i, c := range out {
-		why := ""
-		switch {
-		case isDamaged(c.Data):
-			why = "it is damaged or cut off"
-		case bytes.HasPrefix(c.Data, []byte("%PDF-")) && needsPassword(c.Data):
-			why = "it can only be opened with a password"
-		default:
-			continue
+		if isDamaged(c.Data) {
+			out[i] = c.asText(c.Note() + " cannot be shown: it is damaged or cut off")
 		}
-		out[i] = c.asText(c.Note() + " cannot be shown: " + why)
 	}
 	return out
 }

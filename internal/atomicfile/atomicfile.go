@@ -163,7 +163,7 @@ func (f *File) Commit() error {
 		f.committed = true
 		return nil
 	}
-	if isMounted(err) {
+	if isRefused(err) {
 		if target, openErr := f.open(); openErr == nil {
 			data, err := f.folder.ReadFile(f.temp)
 			if err != nil {

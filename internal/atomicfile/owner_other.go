@@ -18,5 +18,3 @@ func isUnsupported(error) bool { return true }
 func (*File) open() (*os.File, error) { return nil, errors.ErrUnsupported }
 
 func isRefused(error) bool { return false }
-
-func isMounted(error) bool { return false }

@@ -50,11 +50,8 @@ func (f *File) open() (*os.File, error) {
 	return nil, errors.Join(err, target.Close())
 }
 
-// isRefused reports that a folder takes no new files.
+// isRefused reports that a folder takes no new file, or that a file cannot be replaced: it is a
+// mount point, as single files in a container are, or another user's in a folder such as /tmp.
 func isRefused(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY)
 }
-
-// isMounted reports that a file cannot be replaced because it is a mount point, as single files
-// in a container are.
-func isMounted(err error) bool { return errors.Is(err, syscall.EBUSY) }

@@ -81,7 +81,7 @@ func (c *Calls) CallHeld(ctx context.Context, f Found, call registry.Call, h *ex
 	if err != nil {
 		return registry.Result{}, c.Refused(ctx, f.Tool, err)
 	}
-	call.Params, call.Steps = Restored(f.Tool, params), c.scripts
+	call.Params, call.Steps = params, c.scripts
 	return c.gate.call(ctx, f, call, h)
 }
 

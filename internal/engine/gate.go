@@ -34,7 +34,8 @@ type gate struct {
 	executors map[*registry.Registry]*exec.Executor // never nil
 }
 
-// call makes a call of a tool that was found, with the answers of h if it was held.
+// call makes a call of a tool that was found, with the answers of h if it was held. Its params are
+// [Restored]: those of a model, and those that a script or the step of a composite passes on.
 func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
 	ctx, ended := g.audit.Begin(ctx, f.Tool)
 	defer ended()
@@ -42,6 +43,7 @@ func (g *gate) call(ctx context.Context, f Found, call registry.Call, h *exec.He
 	if err != nil {
 		return registry.Result{}, err
 	}
+	call.Params = Restored(f.Tool, call.Params)
 	return x.ExecuteHeld(ctx, f.Tool, call, h)
 }
 

@@ -224,13 +224,17 @@ func checkUse(ctx context.Context, f Found, use *script.Mention) (findings []Fin
 	places, order := map[string]string{}, map[string]int{use.At: -1}
 	for i, p := range use.Params {
 		places[p.Name], order[p.At] = p.At, i
-		value := jsonx.NewNull()
 		if p.Value == nil {
 			unknown[p.Name] = true
 		} else if v, err := jsonx.Parse(p.Value, jsonx.Options{}); err == nil {
-			value = v
+			params.Set(p.Name, v)
 		}
-		params.Set(p.Name, value)
+	}
+	if known, err := jsonx.Parse(Restored(f.Tool, params.JSON()), jsonx.Options{}); err == nil {
+		params = known
+	}
+	for name := range unknown {
+		params.Set(name, jsonx.NewNull())
 	}
 	invalid, ok := errors.AsType[*registry.ArgsError](f.Registry.Validate(ctx, f.Tool, params.JSON()))
 	if !ok {

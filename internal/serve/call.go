@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -204,7 +203,7 @@ func (l *calls) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn 
 	if err := question.From(ctx).Concerns(f.Tool, f.Tool.Source); err != nil {
 		return registry.Result{}, err
 	}
-	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: question.Progress(ctx)}
+	call := registry.Call{Tool: name, Params: params, Progress: question.Progress(ctx)}
 	r, err := v.Session.Calls.Call(ctx, f, call)
 	if server := v.OwnServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
 		if err := l.logins.logIn(ctx, server); err != nil {

@@ -83,11 +83,12 @@ func (s *policies) policy(reg *registry.Registry) (*policy.Policy, error) {
 	}, nil
 }
 
-// unasked are the files of [settings.Settings.Unasked].
+// unasked are the files of [settings.Settings.Unasked] and [settings.Settings.Missing].
 type unasked struct {
-	once  sync.Once
-	root  string                 // of the workspace
-	files map[string]fs.FileInfo // nil is a file that does not exist
+	once    sync.Once
+	root    string                 // of the workspace
+	files   map[string]fs.FileInfo // nil is a file that does not exist
+	missing map[string]bool
 }
 
 // get reads which files there are, once: for a line that writes thousands, each is compared.
@@ -97,12 +98,13 @@ func (u *unasked) get(p *programs.Set) *unasked {
 		for _, file := range p.Settings.Unasked(p.Environ) {
 			u.files[file], _ = os.Stat(file)
 		}
+		u.missing = p.Settings.Missing(p.Environ)
 	})
 	return u
 }
 
 // has reports whether changing a path, relative to the workspace, changes one of the files, by any name
-// that leads to it.
+// that leads to it, or adds one.
 func (u *unasked) has(path string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(u.root, filepath.FromSlash(path))
@@ -112,6 +114,11 @@ func (u *unasked) has(path string) bool {
 	for file, is := range u.files {
 		if path == file || path != u.root && strings.HasPrefix(file, path+string(filepath.Separator)) ||
 			err == nil && is != nil && os.SameFile(info, is) {
+			return true
+		}
+	}
+	for at := path; err != nil && strings.HasPrefix(at, u.root+string(filepath.Separator)); at = filepath.Dir(at) {
+		if u.missing[at] {
 			return true
 		}
 	}

@@ -273,23 +273,35 @@ func (s *Settings) KeepOf(server Server) time.Duration {
 // Scripts returns the absolute paths of the programs and scripts in the workspace that
 // commands in effect run, see [trust.Scripts], and the manifests of plugins there.
 func (s *Settings) Scripts(environ []string) ([]string, error) {
+	manifests, programs := s.programs(environ)
+	scripts, err := trust.Scripts(s.Workspace, programs)
+	return append(manifests, scripts...), err
+}
+
+// programs returns the manifests of plugins, and what the settings and plugins run.
+func (s *Settings) programs(environ []string) (manifests []string, programs []trust.Program) {
 	f := &consent.File{}
 	for e := range s.merged.All() {
 		f.Settings = append(f.Settings, consent.Setting{Row: e.Row, Key: e.Key, Value: e.Value})
 	}
 	expanded := expandKnown(expand.NewEnviron(environ))
-	programs := consent.Programs(f)
-	var out []string
+	all := consent.Programs(f)
 	folders := append(consent.PluginFolders(f, s.ProjectRoot, expanded),
 		filepath.Join(s.ProjectRoot, projectFolder, "plugins"))
 	if user := UserFolder(environ); user != "" {
 		folders = append(folders, filepath.Join(user, "plugins"))
 	}
 	for _, p := range consent.Plugins(f, s.ProjectRoot, folders) {
-		out, programs = append(out, p.Path), append(programs, p.Programs...)
+		manifests, all = append(manifests, p.Path), append(all, p.Programs...)
 	}
-	scripts, err := trust.Scripts(s.Workspace, consent.Expand(programs, s.ProjectRoot, expanded, nil))
-	return append(out, scripts...), err
+	return manifests, consent.Expand(all, s.ProjectRoot, expanded, nil)
+}
+
+// Missing returns the absolute paths of files that are not in the workspace, but that programs of
+// the settings might run or load if they were.
+func (s *Settings) Missing(environ []string) map[string]bool {
+	_, programs := s.programs(environ)
+	return trust.Missing(s.Workspace, programs)
 }
 
 // Unasked returns the absolute paths of files that are run or obeyed without a question, as far as

@@ -94,6 +94,24 @@ func Started(root string, p Program) ([]string, error) {
 	return out, err
 }
 
+// Missing returns the absolute paths of files that are not in the folder root, but that the programs
+// might run or load if they were.
+func Missing(root string, programs []Program) map[string]bool {
+	c := cover{root: Real(root), files: map[string]File{}, listed: map[string]*listing{}, scripts: true,
+		absent: map[string]bool{}}
+	for _, p := range programs {
+		_ = c.program(p) // as far as they are known
+	}
+	return c.absent
+}
+
+// missing records a file for [Missing].
+func (c *cover) missing(path string) {
+	if path = filepath.Join(Real(filepath.Dir(path)), filepath.Base(path)); c.absent != nil && Within(path, c.root) {
+		c.absent[path] = true
+	}
+}
+
 // isScript reports whether a file is code, by its mode or its name, and not installed by a
 // package manager.
 func isScript(path string, info fs.FileInfo) bool {
@@ -124,8 +142,9 @@ type cover struct {
 	seen   map[string]bool // folders that are already covered, with links resolved
 	listed map[string]*listing
 
-	scripts bool // find scripts alone, without reading them all
-	started bool // also what runners read and run first
+	scripts bool            // find scripts alone, without reading them all
+	started bool            // also what runners read and run first
+	absent  map[string]bool // see [Missing]; nil if nobody asks
 }
 
 // inside reports whether a path is in the project, either as written or with links

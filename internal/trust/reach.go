@@ -184,10 +184,10 @@ func (r *reach) word(path string) error {
 	parent, base := filepath.Split(path)
 	names := r.listDir(filepath.Clean(parent)).names
 	for _, extension := range extensions() {
-		if slices.Contains(names, base+extension) {
-			if err := r.file(path + extension); err != nil {
-				return err
-			}
+		if !slices.Contains(names, base+extension) {
+			r.missing(path + extension)
+		} else if err := r.file(path + extension); err != nil {
+			return err
 		}
 	}
 	if strings.ContainsAny(path, "*?") {
@@ -206,6 +206,7 @@ func (r *reach) file(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil: // a missing file cannot be run
+		r.missing(path)
 		return nil
 	case info.IsDir():
 		if path = filepath.Clean(path); !slices.Contains(r.folders, path) {
@@ -387,6 +388,7 @@ func (r *reach) addLoaded(path string) error {
 	for _, extension := range append(extensions(), "") {
 		name := path + extension
 		if !slices.Contains(names, filepath.Base(name)) {
+			r.missing(name)
 			continue
 		}
 		if err := r.add(name); err != nil {

@@ -113,7 +113,8 @@ func (u *unasked) has(path string) bool {
 	info, err := os.Stat(path)
 	for file, is := range u.files {
 		if path == file || path != u.root && strings.HasPrefix(file, path+string(filepath.Separator)) ||
-			err == nil && is != nil && os.SameFile(info, is) {
+			is != nil && (err == nil && os.SameFile(info, is) ||
+				is.IsDir() && strings.HasPrefix(path, file+string(filepath.Separator))) {
 			return true
 		}
 	}

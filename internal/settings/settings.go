@@ -273,20 +273,20 @@ func (s *Settings) KeepOf(server Server) time.Duration {
 // Scripts returns the absolute paths of the programs and scripts in the workspace that
 // commands in effect run, see [trust.Scripts], and the manifests of plugins there.
 func (s *Settings) Scripts(environ []string) ([]string, error) {
-	manifests, programs := s.programs(environ)
+	_, manifests, programs := s.programs(environ)
 	scripts, err := trust.Scripts(s.Workspace, programs)
 	return append(manifests, scripts...), err
 }
 
-// programs returns the manifests of plugins, and what the settings and plugins run.
-func (s *Settings) programs(environ []string) (manifests []string, programs []trust.Program) {
+// programs returns the folders of plugins, their manifests, and what the settings and plugins run.
+func (s *Settings) programs(environ []string) (folders, manifests []string, programs []trust.Program) {
 	f := &consent.File{}
 	for e := range s.merged.All() {
 		f.Settings = append(f.Settings, consent.Setting{Row: e.Row, Key: e.Key, Value: e.Value})
 	}
 	expanded := expandKnown(expand.NewEnviron(environ))
 	all := consent.Programs(f)
-	folders := append(consent.PluginFolders(f, s.ProjectRoot, expanded),
+	folders = append(consent.PluginFolders(f, s.ProjectRoot, expanded),
 		filepath.Join(s.ProjectRoot, projectFolder, "plugins"))
 	if user := UserFolder(environ); user != "" {
 		folders = append(folders, filepath.Join(user, "plugins"))
@@ -294,20 +294,25 @@ func (s *Settings) programs(environ []string) (manifests []string, programs []tr
 	for _, p := range consent.Plugins(f, s.ProjectRoot, folders) {
 		manifests, all = append(manifests, p.Path), append(all, p.Programs...)
 	}
-	return manifests, consent.Expand(all, s.ProjectRoot, expanded, nil)
+	return folders, manifests, consent.Expand(all, s.ProjectRoot, expanded, nil)
 }
 
 // Missing returns the absolute paths of files that are not in the workspace, but that programs of
 // the settings might run or load if they were.
 func (s *Settings) Missing(environ []string) map[string]bool {
-	_, programs := s.programs(environ)
+	_, _, programs := s.programs(environ)
 	return trust.Missing(s.Workspace, programs)
 }
 
-// Unasked returns the absolute paths of files that are run or obeyed without a question, as far as
-// they are known: the scripts of the settings, and what trust in the project covers or would cover.
+// Unasked returns the absolute paths of files and folders that are run or obeyed without a question, as
+// far as they are known: the scripts of the settings, the folders of plugins, where a new one counts, and
+// what trust in the project covers or would cover.
 func (s *Settings) Unasked(environ []string) []string {
 	out, _ := s.Scripts(environ)
+	folders, _, _ := s.programs(environ)
+	for _, folder := range folders {
+		out = append(out, trust.Real(folder))
+	}
 	if s.Project != nil {
 		out = append(out, s.Project.Files...)
 	}

@@ -417,7 +417,7 @@ func TestRPCMalformedLines(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"id","method":"list","method":"call"}`: -32600,
 		`{"jsonrpc":"2.0","id":"id","method":"initialize","params":{"client":{"name":"again"}}}`:              -32600,
 		`{"jsonrpc":"2.0","id":"id","method":"nothing"}`:                                                      -32601,
-		`{"jsonrpc":"2.0","id":"id","method":"list","params":[]}`:                                             -32602,
+		`{"jsonrpc":"2.0","id":"id","method":"list","params":[1]}`:                                            -32602,
 		`{"jsonrpc":"2.0","id":"id","method":"list","params":{"color":"red"}}`:                                -32602,
 		`{"jsonrpc":"2.0","id":"id","method":"list","params":{"Tool":"x"}}`:                                   -32602,
 		`{"jsonrpc":"2.0","id":"id","method":"list","params":{"tool":"a","tool":"b"}}`:                        -32602,

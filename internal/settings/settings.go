@@ -308,8 +308,9 @@ func (s *Settings) Missing(environ []string) map[string]bool {
 // far as they are known: the scripts of the settings, the folders of plugins, where a new one counts, and
 // what trust in the project covers or would cover.
 func (s *Settings) Unasked(environ []string) []string {
-	out, _ := s.Scripts(environ)
-	folders, _, _ := s.programs(environ)
+	folders, out, programs := s.programs(environ)
+	scripts, _ := trust.Scripts(s.Workspace, programs)
+	out = append(out, scripts...)
 	for _, folder := range folders {
 		out = append(out, trust.Real(folder))
 	}

@@ -286,8 +286,12 @@ func (s *Settings) programs(environ []string) (folders, manifests []string, prog
 	}
 	expanded := expandKnown(expand.NewEnviron(environ))
 	all := consent.Programs(f)
-	folders = append(consent.PluginFolders(f, s.ProjectRoot, expanded),
-		filepath.Join(s.ProjectRoot, projectFolder, "plugins"))
+	folders = []string{filepath.Join(s.ProjectRoot, projectFolder, "plugins")}
+	for _, e := range s.PluginPaths.Entries {
+		if folder, err := s.PluginFolder(e, expanded); err == nil {
+			folders = append(folders, folder)
+		}
+	}
 	if user := UserFolder(environ); user != "" {
 		folders = append(folders, filepath.Join(user, "plugins"))
 	}
@@ -295,6 +299,21 @@ func (s *Settings) programs(environ []string) (folders, manifests []string, prog
 		manifests, all = append(manifests, p.Path), append(all, p.Programs...)
 	}
 	return folders, manifests, consent.Expand(all, s.ProjectRoot, expanded, nil)
+}
+
+// PluginFolder returns the absolute path of an entry of plugins.paths. Relative paths are
+// resolved from the project root; those of the system's and the user's settings from the
+// folder of the file, because a project must not be able to put plugins there.
+func (s *Settings) PluginFolder(e Entry, word func(string) (string, error)) (string, error) {
+	path, err := word(e.Value)
+	if err != nil || filepath.IsAbs(path) {
+		return path, err
+	}
+	base := s.ProjectRoot
+	if e.Origin.Scope == ScopeUser || e.Origin.Scope == ScopeSystem {
+		base = filepath.Dir(e.Origin.Name)
+	}
+	return filepath.Join(base, path), nil
 }
 
 // Missing returns the absolute paths of files that are not in the workspace, but that programs of

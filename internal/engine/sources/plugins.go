@@ -119,12 +119,9 @@ func (f *pluginFinder) addPlugins(ctx context.Context, place string, at discover
 	}
 }
 
-// addSetting adds the plugins of an entry of plugins.paths. Relative paths are
-// resolved from the project root; those of the system's and the user's settings
-// from the folder of the file, because a project must not be able to put
-// plugins there.
+// addSetting adds the plugins of an entry of plugins.paths.
 func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
-	path, err := f.pathOf(e)
+	path, err := f.programs.Settings.PluginFolder(e, f.programs.Expander.Word)
 	if err != nil {
 		f.refuse(e, err.Error(), "")
 		return
@@ -149,19 +146,6 @@ func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 	f.found = append(f.found,
 		Plugin{Place: PlaceSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value, Place: e.Origin.String(),
 			Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
-}
-
-// pathOf returns the absolute path of an entry.
-func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
-	path, err := f.programs.Expander.Word(e.Value)
-	if err != nil || filepath.IsAbs(path) {
-		return path, err
-	}
-	base := f.programs.Settings.ProjectRoot
-	if e.Origin.Scope == settings.ScopeUser || e.Origin.Scope == settings.ScopeSystem {
-		base = filepath.Dir(e.Origin.Name)
-	}
-	return filepath.Join(base, path), nil
 }
 
 // within reports whether a path is in a folder after resolving links.

@@ -271,11 +271,14 @@ func (s *Settings) KeepOf(server Server) time.Duration {
 }
 
 // Scripts returns the absolute paths of the programs and scripts in the workspace that
-// commands in effect run, see [trust.Scripts], and the manifests of plugins there.
-func (s *Settings) Scripts(environ []string) ([]string, error) {
-	_, manifests, programs := s.programs(environ)
-	scripts, err := trust.Scripts(s.Workspace, programs)
-	return append(manifests, scripts...), err
+// commands in effect run, see [trust.Scripts], and the manifests of plugins there. folders are
+// those where a new plugin counts, but for those that hold the workspace.
+func (s *Settings) Scripts(environ []string) (scripts, folders []string, err error) {
+	folders, manifests, programs := s.programs(environ)
+	scripts, err = trust.Scripts(s.Workspace, programs)
+	return append(manifests, scripts...), slices.DeleteFunc(folders, func(folder string) bool {
+		return trust.Within(trust.Real(s.Workspace), trust.Real(folder))
+	}), err
 }
 
 // programs returns the folders of plugins, their manifests, and what the settings and plugins run.

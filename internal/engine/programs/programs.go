@@ -166,15 +166,20 @@ func (p *Set) ProtectedPaths() []string {
 	return out
 }
 
-// guardedPaths returns what sandboxed programs do not change: the protected paths, and the
-// scripts in the workspace that run outside the sandbox without a question.
-func (p *Set) guardedPaths() []string {
-	scripts, err := p.Settings.Scripts(p.Environ)
+// guardedPaths returns what sandboxed programs of a kind do not change: the protected paths, the
+// scripts in the workspace that run outside the sandbox without a question, and folders of plugins,
+// in which those of plugins may write.
+func (p *Set) guardedPaths(kind string) []string {
+	scripts, plugins, err := p.Settings.Scripts(p.Environ)
 	if err != nil {
 		p.Warn(registry.Warning("sandbox_scripts", "",
 			"sandboxed programs may change scripts of the settings: "+err.Error(), ""))
 	}
-	return append(p.ProtectedPaths(), scripts...)
+	out := append(p.ProtectedPaths(), scripts...)
+	if kind != confine.Plugins {
+		out = append(out, plugins...)
+	}
+	return out
 }
 
 // PluginSettings returns the settings of one plugin, expanded; nil if there are

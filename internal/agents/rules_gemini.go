@@ -33,7 +33,6 @@ type geminiRule struct {
 	from string
 }
 
-// geminiReader reads Gemini CLI's policy.
 type geminiReader struct{ ImportedRules }
 
 // readGeminiRules reads Gemini CLI's policy files. As in Gemini CLI, rules of a
@@ -173,7 +172,6 @@ func words(v any) ([]string, bool) {
 	return nil, false
 }
 
-// commands returns the rules for one tool.
 func (r *geminiReader) commands(g *geminiRule, decision, tool string, prefixes []string) []Rule {
 	note := func(rule *Rule, note string) []Rule {
 		if note != "" {

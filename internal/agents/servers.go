@@ -62,7 +62,6 @@ func (Importer) Program(name string) imports.Program {
 	return imports.Program{}
 }
 
-// program is another program with its files.
 type program struct {
 	imports.Program
 	files func(folders) []imports.File
@@ -97,7 +96,6 @@ type folders struct {
 // reader finds the servers in the content of a file.
 type reader = func(path string, data []byte) ([]imports.Server, []document.Problem)
 
-// project returns a file in the project.
 func (w folders) project(read reader, path ...string) imports.File {
 	return imports.File{Path: filepath.Join(append([]string{w.root}, path...)...), Project: true, Read: read}
 }

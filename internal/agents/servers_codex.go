@@ -158,7 +158,6 @@ func keyPath(e *unstable.Node) (path []string, at unstable.Range) {
 	return path, at
 }
 
-// codexEntry converts a table to an entry.
 func codexEntry(table any) (entry, string) {
 	var s codexServer
 	data, err := toml.Marshal(table)

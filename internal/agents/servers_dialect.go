@@ -104,7 +104,6 @@ func opencodeLike(s string, secret bool) (string, error) {
 	return guard(out, secret), err
 }
 
-// fileReference returns a toolreg reference to a file.
 func fileReference(path string) (string, error) {
 	path = expand.Escape(path)
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {

@@ -99,7 +99,6 @@ func (p *pairs) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// imported returns the result for one server.
 func imported(s jsonx.Member, e entry, d dialect, problem string) imports.Server {
 	out := imports.Server{Name: s.Name, Pos: s.Pos, Problem: problem}
 	if problem != "" {

@@ -166,7 +166,6 @@ func opencodeEntry(s *server) (entry, string) {
 	return e, problem
 }
 
-// mcporterFiles returns the files of mcporter.
 func mcporterFiles(w folders) []imports.File {
 	r := jsonServers(mcporterLike, mcporterEntry, "mcpServers")
 	out := []imports.File{w.project(r, "config", "mcporter.json")}

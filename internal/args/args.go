@@ -54,7 +54,6 @@ func Parse(arguments []string, o Options) (json.RawMessage, error) {
 	return root.AppendTo(nil), nil
 }
 
-// parse sets the values of the arguments in root.
 func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
 	p := parser{
 		options: o,

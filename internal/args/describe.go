@@ -163,7 +163,6 @@ func (s schemaType) String() string {
 	return cmp.Or(strings.Join(names, "|"), "any")
 }
 
-// values returns all possible values, if they can be listed.
 func (s schemaType) values() []string {
 	if s.isList(false) {
 		return s.items.values()

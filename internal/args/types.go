@@ -195,7 +195,6 @@ func (s schemaType) isWhole(given string, several bool) bool {
 	return err == nil && (v.Is(jsonx.Array) || v.Is(jsonx.Null) && !several && s.fits(v.Token))
 }
 
-// item returns the type of the item at an index.
 func (s schemaType) item(i int) schemaType {
 	if i < len(s.places) {
 		return s.places[i]

@@ -34,7 +34,6 @@ const (
 	maxManifest = 1 << 20 // bytes
 )
 
-// manifestName is the name of the manifest in a bundle.
 const manifestName = "manifest.json"
 
 // Bundle is an open bundle. Close it.

@@ -40,7 +40,6 @@ type Entry struct {
 	Stored time.Time       // set when it is stored
 }
 
-// isEmpty reports whether all entries are empty.
 func (r Record) isEmpty() bool {
 	for _, e := range r {
 		if !e.isEmpty() {
@@ -106,7 +105,6 @@ func (r Record) encode(s Source) ([]byte, error) {
 	return slices.Concat(append([][]byte{append(out, '\n')}, parts...)...), nil
 }
 
-// splitHeader splits a file into its header and the rest.
 func splitHeader(data []byte) (header, []byte, error) {
 	line, rest, ok := bytes.Cut(data, []byte("\n"))
 	var h header

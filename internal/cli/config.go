@@ -60,7 +60,6 @@ func (c *Config) follow(cmd *cobra.Command) error {
 	return err
 }
 
-// globalFlags returns the flags that every command has.
 func (c *Config) globalFlags() *pflag.FlagSet { return c.command.Root().PersistentFlags() }
 
 // Getenv returns an environment variable; "" if it is not set.

@@ -175,7 +175,6 @@ const (
 	ScriptCommand     = "execute-script"
 )
 
-// isInternal reports whether a command line is that of an internal command.
 func isInternal(argv []string) bool {
 	return len(argv) > 0 &&
 		slices.Contains([]string{KeepCommand, KeepServerCommand, EvaluateCommand, ScriptCommand}, argv[0])

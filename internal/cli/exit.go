@@ -64,7 +64,6 @@ type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return "exit code " + strconv.Itoa(e.Code) }
 
-// hinter is an error with a hint.
 type hinter interface {
 	error
 	Hint() string
@@ -193,7 +192,6 @@ func isCancelled(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))
 }
 
-// outcome returns the code and exit code of an error.
 func outcome(ctx context.Context, err error) (code string, exit int) {
 	f := classify(ctx, err)
 	return f.word, f.exit

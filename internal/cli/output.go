@@ -212,7 +212,6 @@ func (o *IO) logLine(severity registry.Severity, message, hint string) {
 	}
 }
 
-// diagnosticText returns the message of a diagnostic, which names its source.
 func diagnosticText(d registry.Diagnostic) string {
 	message := NamingTool(d)
 	if d.Source != "" && !namesSource(message, d.Source) {
@@ -256,7 +255,6 @@ func WithoutSource(message, source string) string {
 		fmt.Sprintf("API %q: ", server))
 }
 
-// hintSpans returns the line with the hint.
 func hintSpans(hint string) []ui.Span {
 	if hint == "" {
 		return nil
@@ -339,7 +337,6 @@ func NewErrorBodyForPerson(ctx context.Context, err error) ErrorBody {
 	return newErrorBody(classifyForPerson(ctx, err))
 }
 
-// noteJSON prints the error as one line of JSON.
 func (o *IO) noteJSON(f failure) {
 	line, err := EncodeJSON(map[string]ErrorBody{"error": newErrorBody(f)})
 	if err != nil { // cannot happen: strings always encode

@@ -166,7 +166,6 @@ func (o *IO) Color(isTTY bool) bool {
 	return isTTY && o.getenv("NO_COLOR") == "" && o.getenv("TERM") != "dumb"
 }
 
-// minWidth is the minimum width for formatting.
 const minWidth = 20
 
 // Width returns the width for formatting: COLUMNS if it is set, as in other

@@ -60,7 +60,6 @@ func (p *Person) Confirmer() exec.Confirmer {
 	return &inTurn{p, asking.Terminal{TTY: tty}}
 }
 
-// close closes the terminal.
 func (p *Person) close() {
 	p.opening.Lock()
 	defer p.opening.Unlock()

@@ -162,7 +162,6 @@ func (r *reported) new(message string) string {
 	return message
 }
 
-// first reports whether a diagnostic is new.
 func (r *reported) first(d registry.Diagnostic) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -49,7 +49,6 @@ func (e *Env) printVersion() error {
 	return err
 }
 
-// versionReport is the output of version --json.
 type versionReport struct {
 	Version      string            `json:"version"`
 	Commit       string            `json:"commit,omitempty"`

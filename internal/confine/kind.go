@@ -31,7 +31,6 @@ type kind struct {
 	networkSet  bool
 }
 
-// kind reads the settings for a kind.
 func (c *Confiner) kind(name string) kind { return kindIn(c.opts.Settings, name) }
 
 // kindIn reads certain settings for a kind.
@@ -52,7 +51,6 @@ func kindIn(set *settings.Settings, name string) kind {
 	return k
 }
 
-// serverIn returns the fields of an entry of sandbox.servers.
 func serverIn(set *settings.Settings, name string) func(field string) settings.Named {
 	var entry settings.Named
 	for _, n := range set.RawNamed("sandbox.servers") {
@@ -92,7 +90,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// existing returns those of the paths that exist.
 func existing(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !exists(path) })
 }

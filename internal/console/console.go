@@ -118,7 +118,6 @@ func (c *Console) end(id int, e *audit.Entry) {
 	c.endedAll++
 }
 
-// seen is what a browser has seen.
 type seen struct {
 	calls, running, questions int
 	servers                   []byte // JSON

@@ -99,7 +99,6 @@ func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// addServers adds the servers if they have changed.
 func (h *handler) addServers(u *update, s *seen) bool {
 	servers := h.opts.Servers()
 	for i := range servers {

@@ -91,7 +91,6 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	return tools, found.diagnostics(), nil
 }
 
-// tool converts a declaration to a tool.
 func (c *command) tool(d *declaration, r running) registry.Tool {
 	def := d.definition
 	def.Source = registry.SourceCommand

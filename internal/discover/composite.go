@@ -48,7 +48,6 @@ type composite struct {
 // err returns why the composite is quarantined, or nil if it is valid.
 func (c *composite) err() error { return document.NewError(c.problems) }
 
-// step is one call of a composite.
 type step struct {
 	tool            string
 	params          *jq.Expression // if nil, those of the composite
@@ -100,7 +99,6 @@ func (c *composite) problem(pointer, message, hint string) document.Problem {
 	return c.named.Problem("composites", pointer, message, hint)
 }
 
-// noCycles is the hint for composites that call themselves.
 const noCycles = "a composite cannot call itself, directly or through others"
 
 // findCycles quarantines composites that call themselves.

@@ -105,7 +105,6 @@ func (r *compositeReader) script(file string) []byte {
 	return text
 }
 
-// define reads the definition of a composite.
 func (r *compositeReader) define(ctx context.Context, def *registry.Definition, o object) {
 	def.Description, _ = stringIn(o, "description")
 	def.DisplayName, _ = stringIn(o, "displayName")
@@ -131,7 +130,6 @@ func (r *compositeReader) step(at string, o object) step {
 	return s
 }
 
-// stringIn returns a field that is a string.
 func stringIn(o object, field string) (text string, ok bool) {
 	ok = present(o[field]) && json.Unmarshal(o[field], &text) == nil
 	return text, ok

@@ -68,7 +68,6 @@ type stepBudget struct{}
 // []*composite, outermost first.
 type openRuns struct{}
 
-// compositeRun is one run of a composite.
 type compositeRun struct {
 	*composite
 	asked   registry.Call // call of the composite

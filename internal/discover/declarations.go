@@ -161,7 +161,6 @@ func (d *declarations) quarantine(name, reason, hint string) {
 	d.tools = append(d.tools, t)
 }
 
-// spoil quarantines a declared tool.
 func (d *declarations) spoil(t *declaration, reason error) {
 	t.quarantine = reason
 	d.diagnose(registry.SeverityError, "tool_quarantined",

@@ -56,7 +56,6 @@ func (d *declarations) diagnose(severity registry.Severity, code, tool, message,
 	})
 }
 
-// diagnostics returns all diagnostics.
 func (d *declarations) diagnostics() []registry.Diagnostic {
 	out := d.diags
 	if d.left > 0 {

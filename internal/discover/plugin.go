@@ -70,7 +70,6 @@ type plugin struct {
 // Name returns "plugin:ID".
 func (p *plugin) Name() string { return registry.PluginPrefix + p.ID }
 
-// fail adds the plugin and its path to an error.
 func (p *plugin) fail(cause error) error {
 	return &failure{text: fmt.Sprintf("%s (%s): %s", p.Name(), p.Path, cause), cause: cause}
 }

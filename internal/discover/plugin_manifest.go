@@ -257,7 +257,6 @@ func (p *Plugin) fieldProblem(doc *document.Document, pointer, message string) {
 	p.problem(doc, pointer, message, "")
 }
 
-// problem records a problem of the plugin or of one of its tools.
 func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) {
 	problem := doc.Problem(pointer, place(pointer)+message, hint)
 	if rest, ok := strings.CutPrefix(pointer, "/tools/"); ok {

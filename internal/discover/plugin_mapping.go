@@ -88,7 +88,6 @@ func readMapping(o object) (m mapping, field string, err error) {
 	return m, "", nil
 }
 
-// variableChars are the characters of a variable's name.
 const variableChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 // properties returns the schemas of a tool's params by name.

@@ -86,7 +86,6 @@ const describeFlag = "--toolreg-describe"
 // TOOLREG_TOOL and TOOLREG_PROJECT_ROOT.
 const envPlugin = "TOOLREG_PLUGIN"
 
-// runDeclaring adds the declarations of the factory or script.
 func (p *plugin) runDeclaring(ctx context.Context, found *declarations) error {
 	argv, what := p.factory, "factory"
 	if p.script {

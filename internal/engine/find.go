@@ -98,7 +98,6 @@ const (
 	stepShown   = "shown" // built-in tools, only to be shown
 )
 
-// step is one registry to search.
 type step struct {
 	name    string
 	sources []registry.Source
@@ -409,7 +408,6 @@ func (f *finder) forCaller(ctx context.Context) *finder {
 	return own
 }
 
-// all returns the finder and those of clients.
 func (f *finder) all() []*finder {
 	f.clients.mu.Lock()
 	defer f.clients.mu.Unlock()

@@ -74,7 +74,6 @@ type journalEntry struct {
 	Denied     *exec.Denied           `json:"denied,omitempty"`
 }
 
-// result returns the result of an entry.
 func (e *journalEntry) result() (registry.Result, error) {
 	content, err := registry.ParseContent(e.Content)
 	return registry.Result{

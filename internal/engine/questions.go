@@ -34,7 +34,6 @@ type questions struct {
 	gate     *gate // for questions to a model
 }
 
-// callbacks returns what answers the questions of a server.
 func (q *questions) callbacks(server settings.Server) ask.Callbacks {
 	out := ask.Callbacks{Elicit: q.elicit, Refused: q.declined}
 	if other, ok := q.asker.(Sampler); ok {
@@ -139,7 +138,6 @@ func (s *samplingCommand) declined(reason string) {
 	s.questions.declined(s.server.Name, "sampling request", reason)
 }
 
-// tool returns the command as a tool.
 func (s *samplingCommand) tool(during string) *registry.Tool {
 	command, server := s.programs.Settings.Sampling.Command, s.server
 	source := registry.MCPPrefix + server.Name

@@ -137,7 +137,6 @@ func (o *Offers) declarations(ctx context.Context, f Found, format provider.Form
 
 func (f Found) isCallTool() bool { return f.reach != nil && f.reach.kind == deferred.CallTool }
 
-// called reads the params of call_tool.
 func (f Found) called(ctx context.Context, raw json.RawMessage) (name string, params json.RawMessage, err error) {
 	all, err := registry.DecodeParams(f.Tool.Name, raw)
 	if err != nil {

@@ -244,7 +244,6 @@ func scriptCategory(err error) string {
 	return string(registry.ErrorExecution)
 }
 
-// reply converts a result for the script.
 func (r *scriptRun) reply(result *registry.Result) script.Reply {
 	out := script.Reply{Text: result.Text(), Structured: result.Structured}
 	if !slices.ContainsFunc(result.Content, func(c registry.Content) bool { return c.Type != registry.ContentText }) {

@@ -411,7 +411,6 @@ func (s *Session) Close() {
 	}
 }
 
-// commonOptions returns what the options of all servers have in common.
 func commonOptions(p *programs.Set, reports *reports, deps Deps, opts Options, mask *record.Mask) mcpclient.Options {
 	limits := p.Settings.Limits
 	o := mcpclient.Options{

@@ -199,7 +199,6 @@ type outputs struct {
 	facts    programs.Facts
 }
 
-// folder returns their folder.
 func (o outputs) folder() (*state.Dir, error) { return o.programs.Folders.Cache(state.OutputName) }
 
 // cut returns what shortens results to a limit.

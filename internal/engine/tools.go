@@ -130,7 +130,6 @@ func (t *Tools) Matching(reg *registry.Registry, glob string) ([]*registry.Tool,
 	return tools, nil
 }
 
-// inOrder returns the wanted tools in the order of the registry.
 func inOrder(reg *registry.Registry, wanted map[*registry.Tool]bool) []*registry.Tool {
 	var tools []*registry.Tool
 	for _, t := range reg.Tools() {

@@ -132,7 +132,6 @@ func (u *unattended) keep(ctx context.Context, q *exec.Question) (policy.KeptQue
 	return kept, err == nil
 }
 
-// kept returns a question as it is kept.
 func (u *unattended) kept(ctx context.Context, q exec.Question) (policy.KeptQuestion, error) {
 	kept := policy.KeptQuestion{Client: caller.Name(ctx)}
 	var err error

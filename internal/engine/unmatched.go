@@ -131,7 +131,6 @@ func (m *nameCheck) tools() []string {
 	return slices.Compact(known)
 }
 
-// shellTool returns the names of the shell tool, and of tools that have one of them.
 func (m *nameCheck) shellTool() []string {
 	isShell := func(name string) bool { return name == rules.ShellTool }
 	known := m.knownNames(func(d *registry.Definition) []string {

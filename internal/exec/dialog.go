@@ -85,7 +85,6 @@ func (d dialog) confirm(ctx context.Context, t *registry.Tool,
 	}
 }
 
-// question returns the question about a call.
 func (d dialog) question(ctx context.Context, t *registry.Tool,
 	call registry.Call, v policy.Verdict) (*Question, error) {
 	q := &Question{Tool: t, Verdict: v, Copy: d.held.copy}

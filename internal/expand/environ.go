@@ -34,7 +34,6 @@ func (e Environ) Get(name string) string { return e[Key(name)] }
 // Home returns the user's home folder; "" if the environment has none.
 func (e Environ) Home() string { return e.Get(homeVariable()) }
 
-// homeVariable is the variable with the home folder.
 func homeVariable() string {
 	if runtime.GOOS == "windows" {
 		return "USERPROFILE"

@@ -41,7 +41,6 @@ func Params(inputSchema, given json.RawMessage) (needed, more *Form) {
 	return needed, more
 }
 
-// paramField returns the field for a property.
 func paramField(refs *schema.Refs, name string, property *jsonx.Value) Field {
 	resolved, err := refs.Resolve(property)
 	if err != nil || !resolved.Is(jsonx.Object) {
@@ -108,7 +107,6 @@ func (f *Field) readList(typed string) (json.RawMessage, error) {
 	return json.Marshal(list)
 }
 
-// member is one member of an object.
 type member struct {
 	key   string
 	value json.RawMessage
@@ -135,7 +133,6 @@ func members(raw json.RawMessage) (object, error) {
 	return o, nil
 }
 
-// with returns the object with a value for a key.
 func (o object) with(key string, value json.RawMessage) object {
 	for i, m := range o {
 		if m.key == key {
@@ -147,7 +144,6 @@ func (o object) with(key string, value json.RawMessage) object {
 	return append(slices.Clip(o), member{key, value})
 }
 
-// without returns the object without a key.
 func (o object) without(key string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return m.key == key })
 }

@@ -189,10 +189,8 @@ func (i *Installer) getBundle(ctx context.Context, address, sum string, allow ..
 	return b, nil
 }
 
-// dir returns the folder to which the bundle is unpacked.
 func (b *openBundle) dir() string { return filepath.Join(b.folder, b.SHA256) }
 
-// describe returns the server that the manifest describes.
 func (b *openBundle) describe(environ []string) (*serverjson.Server, error) {
 	return b.Manifest.Describe(b.dir(), expand.NewEnviron(environ).Home())
 }

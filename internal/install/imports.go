@@ -67,7 +67,6 @@ func (i *Installer) Imports(program string,
 	return out, diags
 }
 
-// startsToolreg reports whether an entry starts toolreg.
 func (i *Installer) startsToolreg(entry json.RawMessage) bool {
 	var e struct {
 		Command, Cwd string

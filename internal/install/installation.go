@@ -67,7 +67,6 @@ func (in *Installation) options() serverjson.Options {
 	}
 }
 
-// reference returns the reference to the file of a secret.
 func (in *Installation) reference(name string) string {
 	return "file:" + serverjson.Literal(filepath.Join(in.secrets.Path, secretName(in.File, in.Name, name)))
 }
@@ -230,7 +229,6 @@ func pairsJSON(pairs []serverjson.Pair) json.RawMessage {
 	return object.JSON()
 }
 
-// secretName returns the name of the file in which a secret of a server is kept.
 func secretName(file, server, name string) string {
 	return secretPrefix(file, server) + strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {

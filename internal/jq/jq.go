@@ -68,7 +68,6 @@ func callerOf(ctx context.Context) any {
 	return out
 }
 
-// errNoValue reports that an expression returned nothing.
 var errNoValue = errors.New("it returned no value")
 
 // Value returns the single value of the expression for input, which must consist

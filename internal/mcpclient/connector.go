@@ -23,7 +23,6 @@ const (
 	knownWindow = 5 * time.Second
 )
 
-// transportOf returns the transport that the settings select.
 func transportOf(s settings.Server) string {
 	switch {
 	case s.Type == transportSSE:
@@ -34,7 +33,6 @@ func transportOf(s settings.Server) string {
 	return transportStdio
 }
 
-// firstAttempt returns the first attempt to make.
 func firstAttempt(s settings.Server, known string) attempt {
 	a := attempt{transport: transportOf(s), window: stdioWindow}
 	if a.transport == transportHTTP {

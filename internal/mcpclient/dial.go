@@ -101,7 +101,6 @@ func (d *dialer) capabilities() *mcp.ClientCapabilities {
 	return c
 }
 
-// wireOptions returns the options of a protocol session.
 func (d *dialer) wireOptions(ctx context.Context, sess *session) wire.Options {
 	shared := d.opts.owner(ctx) == nil
 	o := wire.Options{

@@ -38,7 +38,6 @@ type listing struct {
 	pages []*reading // of tools
 }
 
-// listMethod returns the method that requests a list.
 func listMethod(key string) string {
 	if key == listTemplates {
 		return "resources/templates/list"

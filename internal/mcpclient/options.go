@@ -126,7 +126,6 @@ type LogMessage struct {
 	Caller *caller.Caller
 }
 
-// exchange is Exchange, or sends the request.
 func (o *Options) exchange(ctx context.Context, method string, params any,
 	send func() (json.RawMessage, error)) (json.RawMessage, error) {
 	if o.Exchange == nil {

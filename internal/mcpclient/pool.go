@@ -90,7 +90,6 @@ func (p *pool) get(ctx context.Context) (*session, error) {
 	return sess, err
 }
 
-// open connects, and stores the session.
 func (p *pool) open(ctx context.Context) (*session, error) {
 	sess, err := p.connector.connect(ctx)
 	if err != nil {
@@ -190,7 +189,6 @@ func (p *pool) close() {
 	p.endSessions()
 }
 
-// endSessions ends all sessions.
 func (p *pool) endSessions() {
 	p.mu.Lock()
 	sessions := slices.AppendSeq(slices.Clone(p.leaving), maps.Values(p.sessions))

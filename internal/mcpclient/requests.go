@@ -169,7 +169,6 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 	}
 }
 
-// withMembers adds members to an object.
 func withMembers(object, members json.RawMessage) json.RawMessage {
 	if len(members) == 0 || string(object) == "{}" {
 		return object

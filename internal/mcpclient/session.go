@@ -69,7 +69,6 @@ type child interface {
 	Stop(quiet, grace time.Duration)
 }
 
-// ownChild is a child of this process.
 type ownChild struct{ *process.Child }
 
 // Ending implements child.

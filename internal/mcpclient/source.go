@@ -132,7 +132,6 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	return tools, diags, err
 }
 
-// connectAndList connects to the server and lists its tools.
 func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	start := time.Now()
 	ctx, stop := s.pool.deadline(ctx)
@@ -333,7 +332,6 @@ func (s *Source) fromListing(l *Listing) ([]registry.Tool, []registry.Diagnostic
 	return tools, diags
 }
 
-// storeListing stores what the server listed.
 func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.Tool, counted bool) {
 	s.mu.Lock()
 	s.listed = tools

@@ -30,7 +30,6 @@ func (s *subscriptions) follow(changed func(Change)) {
 	s.changed = changed
 }
 
-// report passes on a change.
 func (s *subscriptions) report(c Change) {
 	s.mu.Lock()
 	changed := s.changed

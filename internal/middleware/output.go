@@ -217,7 +217,6 @@ func (o Output) readOn(parts []registry.Content, before int) string {
 		max(1, 1+strings.Count(whole[:h], "\n")-before))
 }
 
-// addNote adds a note to the last text.
 func addNote(parts []registry.Content, text string) []registry.Content {
 	if text == "" {
 		return parts

@@ -347,7 +347,6 @@ func (c *Client) another(ctx context.Context, sent string) bool {
 	return usable(c.record)
 }
 
-// misses reports whether the token lacks any of the scopes.
 func (c *Client) misses(scopes []string) bool {
 	return c.record != nil &&
 		slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(c.record.Token.Scopes, s) })

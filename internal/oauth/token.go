@@ -43,7 +43,6 @@ const (
 	grantJWTBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 )
 
-// credentials are an identity with its secrets.
 type credentials struct {
 	identity
 	privateKey string // PEM

@@ -65,7 +65,6 @@ func newWeb(addresses ...string) *web {
 	return w
 }
 
-// close closes idle connections.
 func (w *web) close() { w.client.CloseIdleConnections() }
 
 // webTransport tells the dialer the host of a connection.
@@ -218,7 +217,6 @@ func (e *statusError) Error() string {
 // errNotJSON reports a response that is not JSON.
 var errNotJSON = errors.New("its answer is not JSON")
 
-// getJSON fetches a JSON document.
 func (w *web) getJSON(ctx context.Context, address string) (document, error) {
 	if err := w.checkURL(address); err != nil {
 		return nil, err

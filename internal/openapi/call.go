@@ -55,7 +55,6 @@ func (o *operation) load() {
 	}
 }
 
-// checkParams reports params with which there is no request.
 func (o *operation) checkParams(_ context.Context, call registry.Call) error {
 	_, err := o.request(call, func(pointer, name string) (spec.File, error) {
 		if isDataURI(name) {
@@ -101,7 +100,6 @@ func (o *operation) subject(call registry.Call) (registry.Subject, error) {
 	return out, err
 }
 
-// request returns the request of a call.
 func (o *operation) request(call registry.Call,
 	files func(pointer, name string) (spec.File, error)) (*spec.Request, error) {
 	o.loading.Do(o.load)
@@ -163,7 +161,6 @@ func (o *operation) named(call registry.Call, err error) error {
 	return err
 }
 
-// run makes a call.
 func (o *operation) run(ctx context.Context, call registry.Call) (registry.Result, error) {
 	start := time.Now()
 	request, err := o.request(call,
@@ -252,7 +249,6 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 	return out
 }
 
-// wrapped returns a response as an object.
 func wrapped(body []byte) []byte {
 	switch jsonx.KindOf(body) {
 	case jsonx.Object:

@@ -228,7 +228,6 @@ func (c *client) isOwn(r *http.Request) bool {
 	return false
 }
 
-// authenticate adds the credentials to a request.
 func (c credentials) authenticate(r *http.Request) {
 	for _, h := range c.headers {
 		if strings.EqualFold(h.Name, "Host") {

@@ -150,7 +150,6 @@ func (s *Source) unreadable(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// localFiles are the files of a document on disk.
 type localFiles struct {
 	*Source
 	document string // path

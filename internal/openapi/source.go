@@ -355,7 +355,6 @@ func (s *Source) connect(ctx context.Context) (*client, error) {
 	return c, nil
 }
 
-// tools returns the tools of a document.
 func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []registry.Diagnostic, error) {
 	operations := doc.Operations
 	var diags []registry.Diagnostic
@@ -403,7 +402,6 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	return tools, diags, nil
 }
 
-// noteOperations notes the operations of the document.
 func (s *Source) noteOperations(operations []spec.Operation) {
 	all := make(map[string]listed, len(operations))
 	for i := range operations {

@@ -84,7 +84,6 @@ func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) reg
 	return out
 }
 
-// override is one entry of the setting overrides.
 type override struct {
 	entry
 	named    settings.Named

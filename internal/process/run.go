@@ -195,7 +195,6 @@ func (c *capture) addTail(p []byte) {
 	}
 }
 
-// last returns the kept tail.
 func (c *capture) last() []byte { return slices.Concat(c.tail[c.oldest:], c.tail[:c.oldest]) }
 
 // result returns what was kept, the length of the part before the cut, and

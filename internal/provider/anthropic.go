@@ -181,7 +181,6 @@ func anthropicMedia(_ int, p part) []any {
 	return nil
 }
 
-// joinAnthropic joins the events of a message.
 func joinAnthropic(events []json.RawMessage) (any, error) {
 	type message struct {
 		Type       string          `json:"type"`

@@ -300,7 +300,6 @@ func (o object) mendParams(key string) bool {
 	return true
 }
 
-// json returns the object as JSON.
 func (o object) json() json.RawMessage {
 	out, _ := jsonx.Marshal(o) // of valid JSON
 	return out

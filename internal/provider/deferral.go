@@ -28,7 +28,6 @@ type Deferral struct {
 // itself.
 func (f Format) Defers() bool { return f.search != nil }
 
-// defers reports whether a tool is declared as deferred.
 func (e *encoder) defers(def *registry.Definition) bool { return e.opts.Defer.Tools[def.Name] }
 
 // deferral returns the definitions in the order of declaration, with the deferred

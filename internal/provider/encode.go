@@ -128,7 +128,6 @@ func (e *encoder) noStrict() {
 // raw writes text unchanged.
 func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
 
-// string writes a JSON string.
 func (e *encoder) string(s string) { e.out = jsonx.AppendQuote(e.out, s) }
 
 // value writes a JSON value.
@@ -177,7 +176,6 @@ func (e *encoder) reread(raw []byte) *jsonx.Value {
 	return emptyParams()
 }
 
-// object parses another JSON object of a definition.
 func (e *encoder) object(raw []byte) (*jsonx.Value, error) { return e.parse(raw, jsonx.Object) }
 
 // array parses another JSON array of a definition.

@@ -358,7 +358,6 @@ func (t *Turn) geminiTakes(p part) bool {
 	return false
 }
 
-// isGeminiChunks reports whether data is a JSON array of chunks.
 func isGeminiChunks(data []byte) bool {
 	if !bytes.HasPrefix(data, []byte("[")) || registry.CheckJSON(data) != nil {
 		return false

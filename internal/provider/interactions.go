@@ -161,7 +161,6 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 	return whole, nil
 }
 
-// joinedStep is a step, joined from its beginning and deltas.
 type joinedStep struct {
 	object
 	blocks    map[string][]object // those of the members to which deltas added

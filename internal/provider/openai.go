@@ -389,7 +389,6 @@ func (c *joinedCall) continuedBy(part object) bool {
 // isWhole reports whether nothing can follow.
 func (i *joinedInput) isWhole() bool { return i != nil && i.arguments.isWhole() }
 
-// add adds a part of a call.
 func (c *joinedCall) add(part object) {
 	if id := idOf(part["id"]); id != nil {
 		c.id = id

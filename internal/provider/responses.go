@@ -305,7 +305,6 @@ func (c Call) echoed(key string) json.RawMessage {
 	return nil
 }
 
-// words returns the texts of an answer.
 func (a Answer) words() string {
 	text, _ := a.split(func(part) any { return nil })
 	return text.result(false)

@@ -79,7 +79,6 @@ func (p *pieces) add(next []byte) {
 	p.all, p.last = append(p.all, next...), next
 }
 
-// text returns what the pieces are together.
 func (p *pieces) text() []byte {
 	if p.repeated && registry.CheckJSON(p.all) != nil && registry.CheckJSON(p.last) == nil {
 		return p.last

@@ -93,10 +93,8 @@ type textBlock struct {
 	Text string `json:"text"`
 }
 
-// part is one part of an answer.
 type part struct{ registry.Content }
 
-// parts returns the parts of an answer.
 func (a Answer) parts() []part {
 	out := make([]part, len(a.Content))
 	for i, c := range a.Content {
@@ -142,7 +140,6 @@ func (p part) dataURL() string {
 	return "data:" + p.mediaType() + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }
 
-// fileName returns a name for an attached file.
 func (p part) fileName() string {
 	if base := path.Base(p.URI); p.URI != "" && base != "/" && base != "." {
 		return base
@@ -227,7 +224,6 @@ func (a Answer) blocks(text func(string) any, media func(i int, p part) []any) (
 	return out
 }
 
-// message is a message of a conversation.
 type message struct {
 	Role    string `json:"role"`
 	Content any    `json:"content"`

@@ -38,7 +38,6 @@ const (
 	kindRequest  = "request"
 )
 
-// line is an exchange with a source.
 type line struct {
 	Kind   string `json:"kind"`
 	Source string `json:"source"`

@@ -44,7 +44,6 @@ func NewFolders(project, home string) Folders {
 	return f
 }
 
-// hide replaces the folders by their words.
 func (f *Folders) hide(s string) string {
 	s = strings.ReplaceAll(s, wordBegin, wordLiteral)
 	for _, w := range f.words {

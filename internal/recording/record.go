@@ -97,7 +97,6 @@ func (r *Recorder) Listed(ctx context.Context, o Options, source string,
 	return out
 }
 
-// recorded returns the Run of a tool that records the call.
 func (r *Recorder) recorded(o Options, source string,
 	t *registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
 	name, run, about := t.Name, t.Run, t.Subject
@@ -210,7 +209,6 @@ func (r *Recorder) addLine(o Options, l *line) {
 	})
 }
 
-// written returns params as a file has them.
 func written(f *Folders, o Options, params json.RawMessage) json.RawMessage {
 	data, err := rewritten(o.Params(params), f.hide)
 	if err != nil {

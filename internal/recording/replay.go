@@ -30,7 +30,6 @@ type Recording struct {
 // exchange is what calls and questions are matched by.
 type exchange struct{ kind, source, tool, params string }
 
-// recorded is a line of the file.
 type recorded struct {
 	line
 	number int
@@ -207,7 +206,6 @@ func (s *source) call(tool string, call registry.Call) (registry.Result, error) 
 	return res, err
 }
 
-// subject returns what the recorded call accessed.
 func (s *source) subject(tool string, call registry.Call) registry.Subject {
 	params := string(written(&s.recording.folders, s.options, call.Params))
 	for _, i := range s.recording.like[exchange{kindCall, s.name, tool, params}] {

@@ -154,7 +154,6 @@ func (b *builder) give(t *Tool) {
 	}
 }
 
-// owner returns the tool that already has the name of t.
 func (b *builder) owner(t *Tool) (old *Tool, taken bool) {
 	if old, taken = b.reg.names[t.Name]; taken {
 		return old, true

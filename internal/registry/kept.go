@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// keptFrom reports whether a name is kept from a server's tool.
 func (b *builder) keptFrom(t *Tool, name string) (Owner, bool) {
 	if b.opts.Names == nil || !t.OfServer() {
 		return Owner{}, false

@@ -174,7 +174,6 @@ func CompareVersions(a, b string) int {
 	return semver.Compare(av, bv)
 }
 
-// cutVersion splits name@version.
 func cutVersion(text string) (name, version string, ok bool) {
 	i := strings.LastIndexByte(text, '@')
 	if i <= 0 {

@@ -108,7 +108,6 @@ func (t *Tool) settle(s *schema.Settler) (diags []Diagnostic) {
 	return diags
 }
 
-// settleSchema settles a schema within the limits.
 func settleSchema(s *schema.Settler, raw json.RawMessage) (schema.Settled, error) {
 	if len(raw) > MaxSchemaBytes {
 		return schema.Settled{}, fmt.Errorf("schema has %d bytes, but the limit is %d", len(raw), MaxSchemaBytes)
@@ -116,7 +115,6 @@ func settleSchema(s *schema.Settler, raw json.RawMessage) (schema.Settled, error
 	return s.Settle(raw)
 }
 
-// settleObject settles the schema of an object.
 func settleObject(s *schema.Settler, raw json.RawMessage) (schema.Settled, error) {
 	settled, err := settleSchema(s, raw)
 	if err == nil {

@@ -199,7 +199,6 @@ func withTimeLimit(ctx context.Context, limit time.Duration, f func() error) err
 	return fmt.Errorf("took longer than %s", limit)
 }
 
-// leavesOf returns the causes of an error that have no further ones.
 func leavesOf(e *jsonschema.ValidationError,
 	causes func(*jsonschema.ValidationError) []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	further := causes(e)

@@ -96,7 +96,6 @@ func openObjects(s *jsonschema.Schema, closed bool) {
 	openObjects(s.Items, false)
 }
 
-// typeName returns the name of the type of a message.
 func (x *exchange) typeName(part string) string {
 	name := cmp.Or(x.types, x.name)
 	return strings.ToUpper(name[:1]) + name[1:] + part

@@ -126,7 +126,6 @@ func (h *home) isAtOrAbove(path string) bool {
 	return path == "/" || h.dir != "" && within(h.dir, path)
 }
 
-// joinAll returns the paths of names in folders.
 func joinAll(folders []string, names ...string) []string {
 	var out []string
 	for _, folder := range folders {

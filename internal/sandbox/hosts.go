@@ -47,7 +47,6 @@ func parseHost(entry string) (host, error) {
 	return h, nil
 }
 
-// matches reports whether the entry matches a host and a port.
 func (h host) matches(name string, port int) bool {
 	switch {
 	case h.port == unset && port != 80 && port != 443, h.port > 0 && port != h.port:

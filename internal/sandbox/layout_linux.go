@@ -307,7 +307,6 @@ func isCovered(parent, k kind) bool {
 	return false
 }
 
-// grant adds the rule for an entry.
 func (l *layout) grant(path string, e entry) {
 	rule := launcher.Rule{Path: path, Access: launcher.Read, IsFile: !e.isDir}
 	switch e.kind {

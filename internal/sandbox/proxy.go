@@ -222,7 +222,6 @@ func (p *proxy) dialer(address string) (*net.Dialer, error) {
 		}}, nil
 }
 
-// entriesFor returns the entries that allow an address.
 func (p *proxy) entriesFor(address string) []host {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -317,7 +316,6 @@ func (p *proxy) remember(conns ...net.Conn) bool {
 	return !p.closed
 }
 
-// forget closes a connection.
 func (p *proxy) forget(conn net.Conn) {
 	_ = conn.Close()
 	p.mu.Lock()

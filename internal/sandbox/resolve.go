@@ -101,7 +101,6 @@ func (known resolver) resolveAll(paths []string) []string {
 	return out
 }
 
-// split returns the components of a path.
 func split(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }

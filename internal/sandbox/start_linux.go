@@ -224,7 +224,6 @@ func closeFiles(files []*os.File) {
 	}
 }
 
-// newPlan returns the plan of the launcher for a program.
 func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
 	ops, rules, err := layOut(p)
 	if err != nil {

@@ -308,7 +308,6 @@ const (
 	changingMode
 )
 
-// flagsOf returns the flags of a call.
 func (c watchedCall) flagsOf(n notification) int {
 	if c.flags == 0 {
 		return c.always

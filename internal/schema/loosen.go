@@ -13,7 +13,6 @@ func Loosen(root *jsonx.Value, open map[*jsonx.Value]bool) {
 	l.visit(root)
 }
 
-// loosening is the state of Loosen.
 type loosening struct {
 	refs  *Refs
 	loose map[*jsonx.Value]bool

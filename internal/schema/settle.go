@@ -95,7 +95,6 @@ type settling struct {
 	definitions map[string][]*jsonx.Value // by their names, anywhere in the schema
 }
 
-// link is a reference.
 type link struct {
 	from, to, base *jsonx.Value // to is nil if the reference leads nowhere
 }
@@ -345,7 +344,6 @@ func inPlace(n *jsonx.Value) iter.Seq[*jsonx.Value] {
 	}
 }
 
-// branches counts subschemas.
 type branches struct {
 	refs  *Refs
 	known map[string]int // of the target of a reference; -1 while counting

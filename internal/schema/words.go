@@ -194,12 +194,10 @@ func (t *settling) retype(n, v *jsonx.Value) {
 	}
 }
 
-// isScalar reports whether v is a number or a boolean.
 func isScalar(v *jsonx.Value) bool {
 	return v.Is(jsonx.Number) || v.Is(jsonx.True) || v.Is(jsonx.False)
 }
 
-// removeRepeated removes repeated strings from a list.
 func (t *settling) removeRepeated(list *jsonx.Value) {
 	if len(list.Items) < 2 {
 		return

@@ -331,7 +331,6 @@ func (e *engine) parallel(t *starlark.Thread, b *starlark.Builtin,
 	return starlark.NewList(r.results), nil
 }
 
-// parallelRun is one run of parallel.
 type parallelRun struct {
 	engine  *engine
 	at      string
@@ -369,7 +368,6 @@ func (r *parallelRun) fail(i int, err error) {
 	}
 }
 
-// one runs f for one item.
 func (r *parallelRun) one(i int, f starlark.Callable, item starlark.Value) {
 	cancelled := make(chan struct{})
 	t, done := r.engine.thread("parallel", r.at, cancelled)

@@ -412,7 +412,6 @@ func (e *engine) document(v starlark.Value) (endMessage, error) {
 	return endMessage{Parts: append([]partText{{Text: string(enc.out)}}, after...), Object: enc.out[0] == '{'}, nil
 }
 
-// print sends a line of output.
 func (e *engine) print(_ *starlark.Thread, line string) {
 	if total := e.printed.Add(int64(len(line)) + 1); e.start.Limits.Output > 0 && total > e.start.Limits.Output {
 		e.end(LimitOutput)
@@ -423,7 +422,6 @@ func (e *engine) print(_ *starlark.Thread, line string) {
 	}
 }
 
-// placedError is an error with its place.
 type placedError struct {
 	at  string
 	err error

@@ -200,7 +200,6 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	return end, nil
 }
 
-// running is one run of a script.
 type running struct {
 	*Script
 	link *link
@@ -292,7 +291,6 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 	}
 }
 
-// lastPlace returns the last place that is known.
 func (r *running) lastPlace() string { return cmp.Or(r.last, r.Name+":1:1") }
 
 // cause returns why a script has failed. An engine that is ended may see before it is killed that its

@@ -78,10 +78,8 @@ func Stub(d *registry.Definition) string {
 // maxAbout is how many bytes of a description a signature has.
 const maxAbout = 200
 
-// quoted returns a string as Python writes it.
 func quoted(s string) string { return string(text.EscapeJSON(jsonx.AppendQuote(nil, s))) }
 
-// typing writes the types of one schema.
 type typing struct {
 	refs *schema.Refs
 	open []string // references that are being written

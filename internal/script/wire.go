@@ -52,7 +52,6 @@ const (
 	callDescribe = "describe"
 )
 
-// callMessage is a call of the script.
 type callMessage struct {
 	Kind   string          `json:"kind"`
 	Path   []string        `json:"path"` // the name of the tool, or of a server and its tool; for a search the query
@@ -82,7 +81,6 @@ type replyPart struct {
 	URI      string `json:"uri,omitempty"`
 }
 
-// endMessage is the end of a script.
 type endMessage struct {
 	Failure *Failure   `json:"failure,omitempty"`
 	Parts   []partText `json:"parts,omitempty"`
@@ -204,7 +202,6 @@ func (l *link) send(kind byte, id uint32, header any, parts ...[]byte) error {
 	return err
 }
 
-// message is a message that was received.
 type message struct {
 	kind   byte
 	id     uint32

@@ -119,7 +119,6 @@ func (l *calls) unresolved(ctx context.Context, name string, err error) (mcp.Res
 // settings, such as those of access tokens: there may be any number of them.
 const otherClients = "other"
 
-// label returns the label of a client.
 func (l *calls) label(client string) string {
 	return labelOf(client, l.claimed.Load(), l.offers.Common())
 }
@@ -252,7 +251,6 @@ type ownResult struct {
 // complete says that the client does not have to answer questions first.
 func (r *ownResult) complete() { r.Type = "complete" }
 
-// callResult is the result of a call.
 type callResult struct {
 	ownResult
 	Content    []registry.Content `json:"content"`

@@ -101,7 +101,6 @@ func (l *lists) dropOldNews(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// isNews reports whether a notification that a list has changed is news for a session.
 func (l *lists) isNews(method string, session *mcp.ServerSession) bool {
 	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
 	l.mu.Lock()

@@ -124,7 +124,6 @@ type LoginPage struct {
 	Link string
 }
 
-// loginPages are the pages of logins.
 type loginPages struct {
 	entry
 	logins *logins

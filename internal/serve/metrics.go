@@ -67,7 +67,6 @@ const (
 	sourceDisabled = "disabled"
 )
 
-// sourceState is the state of a source of tools.
 type sourceState struct {
 	name     string // such as mcp:github
 	state    string

@@ -42,7 +42,6 @@ func notOffered(ctx context.Context, log *slog.Logger, v *offer.View, method str
 	return err
 }
 
-// promptResult is the result of prompts/get.
 type promptResult struct {
 	ownResult
 	Description string              `json:"description,omitempty"`
@@ -99,14 +98,12 @@ func (r *reads) reply(ctx context.Context, t question.Turn,
 	return result, nil
 }
 
-// readResult is the result of resources/read.
 type readResult struct {
 	ownResult
 	mcp.Cacheable
 	Contents []*registry.Contents `json:"contents"`
 }
 
-// readResource reads a resource, which is part of v.
 func (r *reads) readResource(ctx context.Context, v *offer.View, req *mcp.ReadResourceRequest) (mcp.Result, error) {
 	name := req.Params.URI
 	if _, err := v.Resource(ctx, name); err != nil {

@@ -175,7 +175,6 @@ func (s *Server) Profiles() offer.Profiles { return s.offers.Profiles() }
 // SetLimits replaces the limits. What is running goes on.
 func (s *Server) SetLimits(l Limits) { s.max.Store(&l) }
 
-// limits returns the limits in effect.
 func (s *Server) limits() *Limits { return s.max.Load() }
 
 // ChangeStateKey replaces the Key of [question.Options]. Questions that were asked before can

@@ -29,7 +29,6 @@ type subscriptions struct {
 	byURI map[subscribed]map[*mcp.ServerSession]*caller.Caller
 }
 
-// subscribed is a resource to which clients have subscribed.
 type subscribed struct {
 	uri    string // as the client spells it
 	server string // its name

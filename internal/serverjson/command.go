@@ -84,7 +84,6 @@ func matches(expression, s string) bool { return regexp.MustCompile(expression).
 // advice says how to run what cannot be translated.
 const advice = "read its documentation and add it with toolreg servers add NAME -- COMMAND"
 
-// command plans a package.
 func (b *builder) command(p *Package) error {
 	r := runnerOf(p.Type)
 	switch {
@@ -195,7 +194,6 @@ func (b *builder) noteSecrets() {
 	}
 }
 
-// program returns the program that runs the package.
 func (r *runner) program(p *Package, has func(string) bool) (string, error) {
 	if p.RuntimeHint != "" && !slices.Contains(r.others, p.RuntimeHint) {
 		if !slices.Contains(r.programs, p.RuntimeHint) {
@@ -351,7 +349,6 @@ func (b *builder) containerVariable(parts []part) error {
 	return err
 }
 
-// arguments returns the arguments of the package.
 func (b *builder) arguments(list []Argument) ([]string, error) {
 	var out []string
 	for _, p := range argumentPieces(list, "argument") {

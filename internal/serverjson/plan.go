@@ -381,7 +381,6 @@ func (b *builder) checkVariable(p piece) error {
 		"it sets %s, which changes what the program that runs it loads, runs or trusts", p.name)
 }
 
-// isWithin reports whether all folders of a list are below a folder.
 func isWithin(list, folder string) bool {
 	return !slices.ContainsFunc(filepath.SplitList(list), func(dir string) bool {
 		rel, err := filepath.Rel(folder, dir)

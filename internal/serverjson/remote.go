@@ -40,7 +40,6 @@ func (b *builder) remote(t *Transport) error {
 	return err
 }
 
-// address sets the URL.
 func (b *builder) address(t *Transport) error {
 	scheme, rest, ok := strings.Cut(t.URL, "://")
 	if !ok || strings.Contains(scheme, "{") {

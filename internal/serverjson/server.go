@@ -254,7 +254,6 @@ type piece struct {
 	isOption bool // of docker or podman
 }
 
-// pieces returns the values of a way in their order.
 func (w Way) pieces() []piece {
 	var out []piece
 	pairs := func(list []KeyValue, kind string) {

@@ -149,7 +149,6 @@ func excludedBy(name string, allowed, excluded List) *Origin {
 	return &allowed.Entries[0].Origin
 }
 
-// union returns the entries of both lists.
 func union(a, b List) List {
 	out := List{Set: a.Set || b.Set, Entries: slices.Clip(a.Entries)}
 	out.Add(b.Entries)
@@ -242,7 +241,6 @@ func rulesOf(row *table.Row, list *jsonx.Value, in layers.Setting, profile strin
 	return out
 }
 
-// profileRules returns the rules of the profiles in effect.
 func profileRules(m *merge.Merged) []Rule {
 	row := m.Index.Row(profilesKey)
 	var out []Rule

@@ -241,7 +241,6 @@ func (l *loader) checkGrant(p *Project, fromProject *layers.Layer) {
 	}
 }
 
-// warnUntrusted reports that the project is ignored, and why.
 func (l *loader) warnUntrusted(p *Project, fromProject *layers.Layer) {
 	message := "the settings of this project are ignored because they are not trusted: "
 	if len(l.globals.Imports) > 0 {

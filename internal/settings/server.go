@@ -123,7 +123,6 @@ type Server struct {
 	Err          error // the mistakes in its entry, an [*document.Error], which make it unusable; nil means none
 }
 
-// isOwn reports whether a server is in the user's or the system's settings.
 func (s *Server) isOwn() bool { return s.Origin.Scope == ScopeUser || s.Origin.Scope == ScopeSystem }
 
 // API is one entry of openapi: an HTTP API with the document that describes it. Of the

@@ -27,13 +27,11 @@ const (
 // not; nil if they are unknown. A folder stands for the file in it.
 type serverFiles map[string][]serverEntry
 
-// serverEntry is the entry of a server in one file.
 type serverEntry struct {
 	name  string
 	value *jsonx.Value
 }
 
-// add adds the servers of a layer.
 func (f serverFiles) add(l *layers.Layer) {
 	if l == nil {
 		return

@@ -54,7 +54,6 @@ type ToolOptions struct {
 	Shortened bool
 }
 
-// matches reports whether the pattern matches one of the names of a tool.
 func (o *ToolOption) matches(t *registry.Tool) bool {
 	pattern := registry.NameIn(o.Pattern)
 	matches := func(name string) bool { return text.MatchName(pattern, name) }

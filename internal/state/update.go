@@ -177,7 +177,6 @@ func (d *Dir) turn(name string) chan struct{} {
 	return d.turns[name]
 }
 
-// lockSuffix is the suffix of lock files.
 const lockSuffix = ".lock"
 
 func (d *Dir) lockPath(name string) string { return filepath.Join(d.Path, name+lockSuffix) }

@@ -293,7 +293,6 @@ func text(answer any, err error) (string, error) {
 	return s, err
 }
 
-// eval runs a script.
 func (s *Store) eval(ctx context.Context, script string, names []string, args ...any) (any, error) {
 	return s.do(ctx, "EVAL", append(redis.Args{script, len(names)}.AddFlat(names), args...)...)
 }

@@ -122,7 +122,6 @@ func (r *ruleSet) isFile(chunk string) bool {
 
 func isNameByte(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' }
 
-// addPhrase adds a phrase.
 func (p *patterns) addPhrase(rule string, severity Severity, phrase string, classes map[string]string) {
 	out := pattern{rule: rule, severity: severity}
 	gap := defaultGap
@@ -187,7 +186,6 @@ type sentence struct {
 	from  []int // where the terms of each word begin
 }
 
-// findTerms finds the terms of the words.
 func (p *patterns) findTerms(s *sentence) {
 	s.terms, s.from = s.terms[:0], s.from[:0]
 	for at := range s.words {
@@ -217,10 +215,8 @@ func (p *patterns) meanings(s *sentence, at int, list []meaning) {
 	}
 }
 
-// termsAt returns the terms that the word at a position is.
 func (s *sentence) termsAt(at int) []int { return s.terms[s.from[at]:s.from[at+1]] }
 
-// isTerm reports whether the word at a position is a term.
 func (s *sentence) isTerm(at, term int) bool { return slices.Contains(s.termsAt(at), term) }
 
 // has reports whether a word of the sentence is a term.

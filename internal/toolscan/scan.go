@@ -67,7 +67,6 @@ func Scan(l Listing, known Known) []Finding {
 	return s.found
 }
 
-// listing scans a listing.
 func (s *scanner) listing(l Listing, changed map[string][]string) {
 	tools := make([]item, 0, len(l.Tools))
 	for _, raw := range l.Tools {
@@ -142,7 +141,6 @@ func newItem(raw json.RawMessage) item {
 	return item{name: tree.Get("name").Text(), raw: raw, tree: tree}
 }
 
-// begin starts an item.
 func (s *scanner) begin(it item, of Finding) {
 	s.item, s.of, s.path = it, of, s.path[:0]
 	clear(s.index)
@@ -151,7 +149,6 @@ func (s *scanner) begin(it item, of Finding) {
 // maxPlace is the depth below which all findings have the same place.
 const maxPlace = 64
 
-// inMember calls f for the member with a name.
 func (s *scanner) inMember(name string, f func()) {
 	n := len(s.path)
 	if n < maxPlace {
@@ -219,7 +216,6 @@ func (s *scanner) value(v *jsonx.Value) {
 // minText is the length in bytes of the shortest text that says something.
 const minText = 4
 
-// text scans one text.
 func (s *scanner) text(t string) {
 	if len(t) < minText {
 		return

@@ -69,7 +69,6 @@ type Index struct {
 	alike    map[string][]string
 }
 
-// posting is a document that contains a word.
 type posting struct {
 	document int32
 	weight   float32 // weight of the word in all fields together
@@ -126,7 +125,6 @@ func (x *Index) addServers(documents []Document) {
 	}
 }
 
-// part is the index of some of the documents.
 type part struct {
 	document int32            // the one being added
 	terms    map[string]int32 // index into postings by the word as written

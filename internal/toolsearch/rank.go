@@ -219,7 +219,6 @@ func rarity(all, some int) float64 {
 // maxWords is the maximum number of words of a query.
 const maxWords = 100
 
-// term is a word of a query.
 type term struct {
 	word, stem string   // in lower case; its stem
 	joined     []string // the stems of the word joined with a neighbor: readfile

@@ -228,7 +228,6 @@ type Change struct {
 	Diff string `json:"diff,omitempty"` // unified diff; "" if the old or new text is not available
 }
 
-// granted is one file of a grant.
 type granted struct {
 	Name string `json:"name"`
 	Path string `json:"path"`

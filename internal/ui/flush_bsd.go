@@ -13,5 +13,4 @@ const (
 // fread is FREAD of sys/fcntl.h: the input queue.
 const fread = 1
 
-// discardInput discards unread input.
 func discardInput(fd int) error { return unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, fread) }

@@ -8,5 +8,4 @@ const (
 	setSettings = unix.TCSETS
 )
 
-// discardInput discards unread input.
 func discardInput(fd int) error { return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) }

@@ -150,7 +150,6 @@ type Key struct {
 	Text string // text of KeyText, without control characters
 }
 
-// controlKey returns the control key of a byte.
 func controlKey(c byte) KeyCode {
 	switch c {
 	case '\r', '\n':

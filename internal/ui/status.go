@@ -289,7 +289,6 @@ func (s *Status) draw() {
 	_, _ = io.WriteString(s.opts.Out, b.String())
 }
 
-// text draws one line.
 func (l statusLine) text(elapsed, columns int) string {
 	parts := []string{Line(l.name) + ":"}
 	switch {

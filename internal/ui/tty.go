@@ -331,7 +331,6 @@ func (t *Turn) Choose(ctx context.Context, q Query, lead string) (Chosen, error)
 	}
 }
 
-// words returns the answers that are offered.
 func (q *Query) words() []string {
 	if q.Text == "" {
 		return q.Answers

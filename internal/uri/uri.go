@@ -93,7 +93,6 @@ type parts struct {
 	path      string // the rest, with the query
 }
 
-// split splits text into parts.
 func (f form) split(s string) parts {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || !f.isScheme(scheme) {
@@ -185,7 +184,6 @@ func canonicalHost(scheme, authority string) string {
 	return authority[:at] + strings.TrimSuffix(host, ".")
 }
 
-// cutAuthority moves the authority from the path.
 func (p *parts) cutAuthority() {
 	end := strings.IndexAny(p.path, "/?#")
 	if end < 0 {

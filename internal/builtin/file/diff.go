@@ -75,7 +75,6 @@ func lines(text string) []string {
 	return out
 }
 
-// counts returns the numbers of added and removed lines.
 func (d *fileDiff) counts() (added, removed int) {
 	for _, c := range d.changes {
 		added += len(c.lines)

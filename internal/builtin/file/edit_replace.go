@@ -194,7 +194,6 @@ func (v view) withBreaks(s, replaced string, crlf bool) string {
 	return s
 }
 
-// area is a part of a view.
 type area struct{ start, end int }
 
 // find returns where s is in the view, without overlaps.

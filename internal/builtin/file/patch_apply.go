@@ -15,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// patched is the state of a file after a patch.
 type patched struct {
 	rel      string
 	before   *fileState
@@ -30,7 +29,6 @@ type patched struct {
 	moved    bool        // renamed, not copied
 }
 
-// changes reports whether the patch changes the file.
 func (f *patched) changes() bool {
 	return f.exists != f.before.exists || f.exists && (f.text != f.old || f.mode != 0 && f.mode != f.before.mode)
 }

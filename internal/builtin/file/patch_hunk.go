@@ -8,7 +8,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// hunks parses the hunks of a file.
 func (r *patchReader) hunks(p *filePatch) error {
 	for {
 		line, ok := r.peek()

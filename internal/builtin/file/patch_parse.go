@@ -52,7 +52,6 @@ func (e *patchError) Unwrap() error { return e.cause }
 
 var errOtherNames = errors.New("the names in the header differ from those in the --- and +++ lines")
 
-// patchReader reads the lines of a patch.
 type patchReader struct {
 	lines []string
 	at    int

@@ -252,7 +252,6 @@ func (x *excerpt) result(rel, name string) registry.Result {
 	return r
 }
 
-// empty returns the result for a file without text.
 func empty(name string) registry.Result {
 	r := registry.TextResult(fmt.Sprintf("%q is empty.", name))
 	r.Summary = "the file is empty"

@@ -107,7 +107,6 @@ func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	return s, nil
 }
 
-// foundFile is a file that was found.
 type foundFile struct {
 	path    string
 	changed time.Time
@@ -166,7 +165,6 @@ func firstOf[T any](all []T, n int, compare func(a, b T) int) []T {
 	return best[:min(n, len(best))]
 }
 
-// result returns the result for the first of total files found.
 func (s *globSearch) result(files []foundFile, total int, w *workspace.LeftOut) registry.Result {
 	where := ""
 	if s.start != "." {

@@ -232,7 +232,6 @@ func (s *searcher) candidate(text []byte, from int) int {
 	return best
 }
 
-// matches reports whether the line matches.
 func (s *searcher) matches(line []byte) bool {
 	if s.dfa == nil {
 		return s.expr.regexp.Match(trimCR(line))

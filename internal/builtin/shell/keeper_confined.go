@@ -42,7 +42,6 @@ func (b *backgroundStore) saveConfined(id string, c confined) (path string, err 
 	return path, replaceFile(path, data)
 }
 
-// readConfined reads the file and removes it.
 func readConfined(path string) (*confined, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

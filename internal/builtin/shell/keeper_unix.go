@@ -75,7 +75,6 @@ func (k *keeper) runConfined(ctx context.Context, path string, argv []string, re
 	return err
 }
 
-// signalNumber returns the number of a signal by its name.
 func signalNumber(name string) int { return int(unix.SignalNum(name)) }
 
 // keeper is the state of one call of Keep.

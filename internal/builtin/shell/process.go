@@ -71,7 +71,6 @@ type processTool struct {
 	workspace *workspace.Dir
 }
 
-// processCall is a call with its params checked.
 type processCall struct {
 	processParams
 	timeout time.Duration

@@ -48,7 +48,6 @@ type backgroundRecord struct {
 	Mark string `json:"mark,omitempty"`
 }
 
-// backgroundState is the state of a background process.
 type backgroundState struct {
 	running bool
 	code    int  // the exit code, if ended and known
@@ -68,7 +67,6 @@ func (s backgroundState) String() string {
 	return "ended, exit code unknown"
 }
 
-// backgroundStore is the folder of the records.
 type backgroundStore struct{ dir string }
 
 var errNoState = errors.New("there is no state folder for background processes")

@@ -278,7 +278,6 @@ func hides(style string) bool {
 	return flat && clipped
 }
 
-// textOf returns the text in an element.
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {

@@ -55,7 +55,6 @@ func isExponent(s string) bool {
 		len(s) == 1 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z'
 }
 
-// plainText collects the text.
 type plainText struct {
 	out      strings.Builder
 	hidden   atom.Atom // the element whose content is skipped, or 0

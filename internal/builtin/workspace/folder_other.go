@@ -20,7 +20,6 @@ func OpenFolder(root *os.Root, rel string) (*Folder, error) {
 	return &Folder{r}, nil
 }
 
-// dir opens a subfolder.
 func (d *Folder) dir(name string) (*Folder, error) { return OpenFolder(d.root, name) }
 
 // Open opens a regular file in the folder. For anything else it returns

@@ -101,7 +101,6 @@ Exit codes: 0, 2, 3 (no such question), 5 (inside a tool's run).`,
 	return cmd
 }
 
-// completeIDs completes the ids of approvals.
 func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
 	return e.Complete().Settings(func(ctx context.Context, set *settings.Settings) []cobra.Completion {
 		found, err := engine.OpenApprovals(set, e.Config.Folders, nil, e.IO.Warn).List(ctx, o.all)

@@ -216,7 +216,6 @@ func Charts(ctx context.Context, e *cli.Env, set *settings.Settings, since strin
 	return b.Bytes(), err
 }
 
-// page returns the content of the page.
 func (c *charts) page(version, selection string) *page.Charts {
 	p := &page.Charts{Title: "Calls of tools", Version: version, Made: time.Now(), Selection: selection}
 	total := c.timeline.Total()

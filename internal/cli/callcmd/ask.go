@@ -102,7 +102,6 @@ func lacksOnly(err error) bool {
 	})
 }
 
-// merged returns the params with the answers.
 func merged(params json.RawMessage, filled *asking.Filled) json.RawMessage {
 	all, err := jsonx.Parse(params, jsonx.Options{})
 	if err != nil { // cannot happen: they were parsed before

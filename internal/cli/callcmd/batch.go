@@ -31,7 +31,6 @@ output has the order of the input. The exit code is that of the first line, in t
 order of the input, whose call did not succeed, and 0 if all did.
 `
 
-// batchLine is one line of input.
 type batchLine struct {
 	ID     json.RawMessage `json:"id"`
 	Name   string          `json:"name"`
@@ -258,7 +257,6 @@ func (m *stdinCalls) run(ctx context.Context, e *cli.Env, preset string) error {
 	return runRoundTrip(ctx, e, t, m.format, preset, &m.selection, m.hold)
 }
 
-// completeFormats completes the formats of responses.
 func completeFormats(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
 	for _, f := range provider.CallFormats() {

@@ -202,7 +202,6 @@ type leftCall struct {
 	Tool string `json:"tool"`
 }
 
-// printLeft prints the id of a task to which a call was left.
 func printLeft(e *cli.Env, task *engine.Task) error {
 	if e.IO.JSON {
 		return e.IO.PrintJSON(leftCall{task.ID, task.Tool})

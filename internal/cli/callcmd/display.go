@@ -302,7 +302,6 @@ type outputEvent struct {
 	Content any    `json:"content"`
 }
 
-// progressEvent is a progress notification.
 type progressEvent struct {
 	Type    string  `json:"type"` // "progress"
 	Done    float64 `json:"done,omitempty"`

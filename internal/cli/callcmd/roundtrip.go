@@ -265,7 +265,6 @@ func (r *roundTrip) search(ctx context.Context, index int, c provider.Call) prov
 	return provider.Answer{Tools: tools, IsError: err != nil}
 }
 
-// begin returns the context and the request of a call.
 func (r *roundTrip) begin(ctx context.Context, c *provider.Call, p planned) (context.Context, registry.Call) {
 	request := registry.Call{Tool: p.name, Params: p.params, ID: c.ID()}
 	if r.Begin != nil {
@@ -274,7 +273,6 @@ func (r *roundTrip) begin(ctx context.Context, c *provider.Call, p planned) (con
 	return ctx, request
 }
 
-// call makes one call and answers it.
 func (r *roundTrip) call(ctx context.Context, c provider.Call, p planned) provider.Answer {
 	ctx, request := r.begin(ctx, &c, p)
 	start := time.Now()

@@ -161,7 +161,6 @@ func Formats(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellC
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// registry makes a completion of what is in the registry.
 func (c Completer) registry(list func(*registry.Registry) []cobra.Completion) cobra.CompletionFunc {
 	return c.Session(func(ctx context.Context, s *engine.Session, _ []string, _ string) []cobra.Completion {
 		reg, err := s.Tools.All(ctx)

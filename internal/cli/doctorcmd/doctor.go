@@ -123,7 +123,6 @@ func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 	return x, nil
 }
 
-// settingsError reports each mistake in the settings.
 func (x *examination) settingsError(err error) {
 	if e, ok := errors.AsType[*document.Error](err); ok {
 		for _, p := range e.Problems {

@@ -29,7 +29,6 @@ func (x *examination) report() error {
 	return nil
 }
 
-// reportJSON is the JSON of doctor.
 type reportJSON struct {
 	OK       bool      `json:"ok"` // no finding is an error
 	Findings []finding `json:"findings"`
@@ -87,7 +86,6 @@ const (
 	stateError   = "error"
 )
 
-// examination collects findings.
 type examination struct {
 	env      *cli.Env
 	findings []finding

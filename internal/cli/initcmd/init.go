@@ -171,7 +171,6 @@ func run(ctx context.Context, e *cli.Env, name string) error {
 	return printDocument(e.IO, d, note, how)
 }
 
-// choose returns the way of a name, or asks for one.
 func choose(ctx context.Context, person *cli.Person, name string) (way, error) {
 	all := ways()
 	if name != "" {
@@ -296,7 +295,6 @@ func exists(path string) error {
 	return &cli.UsageError{Err: fmt.Errorf("%s already exists", path), Hint: "edit it, or move it away first"}
 }
 
-// programsOf returns the programs that have servers to import.
 func programsOf(found []imports.Found) []string {
 	var out []string
 	for _, f := range found {

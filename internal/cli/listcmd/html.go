@@ -74,7 +74,6 @@ func Page(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Regi
 	return b.Bytes(), err
 }
 
-// newPage returns the page of the whole registry.
 func newPage(ctx context.Context, e *cli.Env, s *engine.Session,
 	reg *registry.Registry, o *options) (*page.Page, error) {
 	decider, err := s.Calls.Policy(reg)
@@ -145,7 +144,6 @@ func shortenPaths(p *page.Page, root, home string) {
 	}
 }
 
-// lockKey identifies a tool in the lock file.
 type lockKey struct{ source, name, version string }
 
 // lockPage compares all tools with the lock file in the same way as lock --check, if
@@ -252,7 +250,6 @@ func pageCosts(p *page.Page, formats []provider.Format, reg *registry.Registry, 
 	}
 }
 
-// showTool adds one tool to the page. callAs is the name to call it by.
 func showTool(ctx context.Context, p *cli.Page, t *registry.Tool, callAs string) {
 	p.Field("name", t.Name, ui.Bold)
 	if t.DisplayName != t.Name {
@@ -286,7 +283,6 @@ func showTool(ctx context.Context, p *cli.Page, t *registry.Tool, callAs string)
 	p.Examples(t, callAs)
 }
 
-// showUpstream shows the override of a tool and the tool without it.
 func showUpstream(ctx context.Context, p *cli.Page, t *registry.Tool) {
 	o := cli.NewOverride(t)
 	if o == nil {

@@ -87,7 +87,6 @@ func encode(tools []*registry.Tool, all bool) (encoded, error) {
 	return e, err
 }
 
-// appendTo appends the tools with their schemas.
 func (e encoded) appendTo(data []byte) []byte {
 	rest := e.tools
 	for _, schema := range e.schemas {

@@ -43,7 +43,6 @@ func (q *Query) Document(ctx context.Context, s *engine.Session) (Document, erro
 	return d, nil
 }
 
-// found is what a query has found.
 type found struct {
 	reg          *registry.Registry
 	tools        []*registry.Tool // in the order of listings

@@ -143,7 +143,6 @@ type pluginsFolder struct {
 	next string // what to do before the tool can be called
 }
 
-// newPluginDir returns the folder for the plugin's folder.
 func newPluginDir(config *cli.Config, s *settings.Settings, o *newOptions) (pluginsFolder, error) {
 	switch {
 	case o.user:
@@ -214,7 +213,6 @@ func writeScaffold(root, dir, lang, id string) (files []string, err error) {
 	return files, nil
 }
 
-// writeTemplate writes a file of the scaffold and fills in the names.
 func writeTemplate(from string, folder *os.Root, to string, names *strings.Replacer) error {
 	text, err := scaffold.ReadFile(from)
 	if err != nil {

@@ -193,7 +193,6 @@ func (h *host) reload(life context.Context, earlier *engine.Session) (*engine.Se
 	return from, nil
 }
 
-// reported remembers that a server has reported a change.
 func (h *host) reported(server *mcpclient.Source, what mcpclient.Change) {
 	if what.List == "" {
 		return

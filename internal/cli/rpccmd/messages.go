@@ -108,7 +108,6 @@ type serversParams struct {
 	Names cli.Words `json:"names,omitempty" jsonschema:"names and globs; default all"`
 }
 
-// messages returns all messages, for their description.
 func messages() rpc.Messages {
 	words := `{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`
 	life, h := context.Context(nil), &host{} // no method is run

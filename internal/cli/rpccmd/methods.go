@@ -176,7 +176,6 @@ func (h *host) provide(life, ctx context.Context, r *rpc.Request, p provideParam
 	})
 }
 
-// findTool finds a tool in a session.
 func (h *host) findTool(life, ctx context.Context, r *rpc.Request,
 	s *held, name string, q engine.Query) (engine.Found, error) {
 	f, err := within(life, ctx, h, s,
@@ -304,7 +303,6 @@ func newAnswered(calls []provider.Call) *answered {
 	return a
 }
 
-// begin notes that a call begins, and returns the context in which it is observed.
 func (a *answered) begin(ctx context.Context, i int, c *rpc.Call) context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -124,7 +124,6 @@ func (e paramsError) Unwrap() error { return e.error }
 // Hint says where the params are explained.
 func (paramsError) Hint() string { return "see toolreg run --help" }
 
-// readScript reads the script.
 func readScript(ctx context.Context, e *cli.Env, file string) (text []byte, err error) {
 	if text, err = e.Config.ReadInput(ctx, file, "the script", maxScript); err != nil {
 		err = &cli.UsageError{Err: fmt.Errorf("reading the script: %w", err)}
@@ -139,7 +138,6 @@ func readScript(ctx context.Context, e *cli.Env, file string) (text []byte, err 
 	return text, err
 }
 
-// printed prints the outcome of a script and returns its error.
 func printed(e *cli.Env, t *registry.Tool, result registry.Result, err error) error {
 	if ended, ok := errors.AsType[*exec.ScriptError](err); ok && !e.IO.JSON && ended.Lines != "" {
 		if _, writeErr := io.WriteString(e.IO.Results(), ended.Lines); writeErr != nil {

@@ -101,7 +101,6 @@ func (q *Query) check() error {
 	return nil
 }
 
-// found is what a search has found.
 type found struct {
 	reg      *registry.Registry
 	tools    []engine.Ranked // best match first
@@ -110,7 +109,6 @@ type found struct {
 	noticed  []registry.Diagnostic
 }
 
-// findTools searches the tools of a session.
 func (q *Query) findTools(ctx context.Context, s *engine.Session) (f found, err error) {
 	if f.reg, err = q.Load(ctx, s); err != nil {
 		return f, err

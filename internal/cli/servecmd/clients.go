@@ -50,7 +50,6 @@ func (o *options) useOAuth(e *cli.Env, set settings.ServeOAuth) error {
 	return nil
 }
 
-// changeOAuth applies changed settings.
 func (o *options) changeOAuth(set settings.ServeOAuth) error {
 	switch {
 	case !o.overHTTP():
@@ -125,7 +124,6 @@ type madeToken struct {
 	Line  string `json:"line"`  // for the token file
 }
 
-// newToken returns the command serve token.
 func newToken(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "token NAME",

@@ -283,7 +283,6 @@ func questions(ctx context.Context, e *cli.Env, from *engine.Session) (question.
 	return q, nil
 }
 
-// stateKey returns the value of serve.stateKey.
 func stateKey(ctx context.Context, from *engine.Session) (string, error) {
 	key, err := from.Expander.StateKey(ctx, from.Settings.Serve.StateKey)
 	if err != nil {

@@ -82,10 +82,8 @@ func restart(ctx context.Context, server *serve.Server, name string) error {
 	return server.Restart(ctx, name)
 }
 
-// loginPage writes a page of a login.
 func loginPage(w io.Writer, p serve.LoginPage) { _ = page.WriteLogin(w, page.Login(p)) } // the browser may be gone
 
-// pages returns the pages of the console.
 func pages(e *cli.Env, server *serve.Server, c *console.Console) *serve.ConsolePages {
 	title := filepath.Base(e.Config.Dir)
 	mux := http.NewServeMux()

@@ -15,7 +15,6 @@ import (
 // metricsOn is the value of --metrics for the address of --http.
 const metricsOn = "on"
 
-// metricsOf answers requests for the metrics.
 func metricsOf(e *cli.Env, server *serve.Server) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var numbers telemetry.Numbers

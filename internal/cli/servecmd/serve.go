@@ -60,7 +60,6 @@ type options struct {
 	tokenList     atomic.Pointer[auth.Tokens] // nil until it is read, and without one
 }
 
-// levels are the values of --log-level.
 var levels = []string{"debug", "info", "warn", "error"}
 
 // The values of --expose.
@@ -412,7 +411,6 @@ func (o *options) offers(t *registry.Tool) bool {
 		o.namesBuiltins.Load() || isNamed(entries(o.always, "--always"), &t.Definition))
 }
 
-// isNamed reports whether one of the globs names a tool.
 func isNamed(globs []registry.Entry, d *registry.Definition) bool {
 	_, ok := registry.MatchAny(globs, d.Spellings()...)
 	return ok
@@ -566,7 +564,6 @@ func (o *options) useTLS(e *cli.Env, set settings.Serve) error {
 	return nil
 }
 
-// certificateFiles returns the files of serve.tls.
 func certificateFiles(e *cli.Env, set settings.Serve) (transport.CertificateFiles, error) {
 	environ := expand.NewEnviron(e.Config.Environ)
 	var failed []error

@@ -33,7 +33,6 @@ type change struct {
 	runs string // of the JSON, see editedServer
 }
 
-// actionRemoved is the action of servers remove.
 const actionRemoved = "removed"
 
 // editedServer is the JSON of the commands that change a server.

@@ -126,7 +126,6 @@ func printChecked(ios *cli.IO, found engine.Checked, checked int) error {
 	return err
 }
 
-// itemOf returns the kind and the name of what a finding is about.
 func itemOf(f toolscan.Finding) (kind, name string) {
 	switch {
 	case f.Tool != "":

@@ -51,7 +51,6 @@ type foundServer struct {
 	Runs        []foundWay `json:"runs"`
 }
 
-// foundWay is one way to run a server.
 type foundWay struct {
 	Runtime string   `json:"runtime"` // npm, pypi, oci, nuget, mcpb, remote
 	Package string   `json:"package"` // with its version; the address of a remote server

@@ -272,7 +272,6 @@ func reach(entry json.RawMessage) string {
 	return strings.Join(append([]string{e.Command}, e.Args...), " ")
 }
 
-// masked returns an entry with its secrets masked.
 func masked(entry json.RawMessage) json.RawMessage {
 	n, err := jsonx.Parse(entry, jsonx.Options{})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// installer returns what installs servers with the settings.
 func installer(e *cli.Env, s *settings.Settings) *install.Installer {
 	return &install.Installer{
 		Settings: s,

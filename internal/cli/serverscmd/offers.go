@@ -111,7 +111,6 @@ func serversNamed(ios *cli.IO, s *engine.Session, names ...string) ([]*mcpclient
 	return on, nil
 }
 
-// serverNamed returns the server with a name.
 func serverNamed(ios *cli.IO, s *engine.Session, name string) (*mcpclient.Source, error) {
 	servers, err := serversNamed(ios, s, name)
 	if err != nil {

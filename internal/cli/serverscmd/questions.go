@@ -141,7 +141,6 @@ func (q *questions) fill(ctx context.Context, tty *ui.TTY) error {
 	return nil
 }
 
-// fieldOf returns the field of a form for an input.
 func fieldOf(in serverjson.Input) form.Field {
 	f := form.Field{
 		Name:        in.Name,
@@ -180,7 +179,6 @@ func fieldOf(in serverjson.Input) form.Field {
 	return f
 }
 
-// textsOf returns the values of an answer as text.
 func textsOf(value json.RawMessage) []string {
 	v, err := jsonx.Parse(value, jsonx.Options{})
 	if err != nil {

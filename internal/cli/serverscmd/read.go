@@ -209,7 +209,6 @@ func saveReading(output, uri string, contents []registry.Content) ([]string, err
 	return saved, nil
 }
 
-// saveFile replaces a file.
 func saveFile(name string, contents []registry.Content) ([]string, error) {
 	if len(contents) == 0 {
 		return nil, errors.New("the server returned nothing to write")

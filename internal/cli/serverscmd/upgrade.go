@@ -189,7 +189,6 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 		i.Remember(ctx, latest)
 }
 
-// findServer finds the server and the file with its entry.
 func (u *upgrade) findServer(e *cli.Env, name string) (file string, err error) {
 	if u.settings.API(name) != nil {
 		return "", &cli.UsageError{Err: fmt.Errorf("%q is an API, which was not added from a registry", name)}
@@ -257,7 +256,6 @@ func (u *upgrade) compare(ctx context.Context, e *cli.Env, sets install.Members)
 	return lock.Compare(old, now), nil
 }
 
-// entry returns the entry with its changes.
 func (u *upgrade) entry(sets install.Members) (json.RawMessage, error) {
 	data, err := edit.Read(u.server.Origin.Name)
 	if err != nil {

@@ -104,7 +104,6 @@ func listTasks(e *cli.Env) error {
 	return e.IO.PrintResult(map[string][]kept{"tasks": documents}, &t, "task")
 }
 
-// completeIDs completes the ids of tasks.
 func completeIDs(e *cli.Env) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		all, _ := engine.ListTasks(e.Config.Folders)
@@ -116,7 +115,6 @@ func completeIDs(e *cli.Env) cobra.CompletionFunc {
 	}
 }
 
-// findTask returns a task and its server.
 func findTask(ctx context.Context, e *cli.Env, id string) (*engine.Session, engine.Task, *mcpclient.Source, error) {
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {

@@ -60,7 +60,6 @@ func (c conditions) match() string {
 	return strings.Join(parts, " ")
 }
 
-// ruleReport is one rule of --explain.
 type ruleReport struct {
 	Decision policy.Decision `json:"decision"`
 	Origin   string          `json:"origin"`

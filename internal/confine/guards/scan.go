@@ -223,7 +223,6 @@ func (t *Tree) named(paths []string) []string {
 	return out
 }
 
-// existing returns those of the paths that exist.
 func (t *Tree) existing(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(rel string) bool {
 		_, err := t.root.Lstat(rel)

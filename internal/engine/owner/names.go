@@ -92,7 +92,6 @@ func (h *holders) remaining(all []state.Holder) []state.Holder {
 		func(one state.Holder) bool { return h.entryState(one) == settings.EntryGone })
 }
 
-// entryState returns what has become of the entry of a holder.
 func (h *holders) entryState(one state.Holder) settings.EntryState {
 	one.Unsure, one.Since = false, 0
 	s, ok := h.states[one]

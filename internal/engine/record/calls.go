@@ -224,7 +224,6 @@ func describe(span *tracing.Span, e *audit.Entry) {
 	}
 }
 
-// newEntry returns the log entry of a call.
 func (a *Calls) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	t := r.Tool
 	e := aboutTool(ctx, t, r.Start)

@@ -48,7 +48,6 @@ func (k *KeptServers) originOf(server settings.Server) keep.Origin {
 		Server: server.Name, Entry: k.Settings.ServersWritten()[file][server.Name]}
 }
 
-// sockets opens the folder of the sockets.
 func (k *KeptServers) sockets(ctx context.Context) (*keep.Folder, error) {
 	dir, err := k.Folders.Sockets()
 	if err != nil {

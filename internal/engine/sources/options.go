@@ -46,7 +46,6 @@ type Options struct {
 	Inside    func() (string, bool) // see [process.InsideServer]
 }
 
-// builtin returns the options of the built-in tools.
 func (o *Options) builtin() builtin.Options {
 	set, out := o.Programs.Settings, o.Tools
 	out.Workspace, out.Env = set.Workspace, o.Programs.Env
@@ -104,7 +103,6 @@ func (o *Options) command() discover.CommandOptions {
 	return out
 }
 
-// plugin returns the options for running the plugin with an id.
 func (o *Options) plugin(id string) discover.PluginOptions {
 	return discover.PluginOptions{Options: o.declaring(confine.Plugins),
 		Settings: func(ctx context.Context) (json.RawMessage, error) { return o.Programs.PluginSettings(ctx, id) }}
@@ -133,7 +131,6 @@ func (o *Options) fetch() builtin.FetchOptions {
 	return out
 }
 
-// fetchHeaders returns the headers that the settings define for an origin.
 func (o *Options) fetchHeaders(ctx context.Context, origin string) ([]builtin.FetchHeader, error) {
 	var out []builtin.FetchHeader
 	for _, given := range o.Programs.Settings.Fetch.Headers {

@@ -238,7 +238,6 @@ func (o DisabledServer) Hint() string {
 	return "toolreg servers enable NAME"
 }
 
-// info describes the server.
 func (o DisabledServer) info() mcpclient.Info {
 	info := mcpclient.Info{Name: o.Name, Transport: APITransport, BaseURL: secret.Text(o.URL, nil), Origin: o.Origin.String()}
 	if !o.isAPI {

@@ -372,7 +372,6 @@ func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMe
 	return out.Bytes(), nil
 }
 
-// input answers one input request.
 func (h *Handler) input(ctx context.Context, during *Request, request json.RawMessage) (json.RawMessage, error) {
 	method, _ := jsonx.Text(jsonx.Get(request, "method"))
 	if IsQuestion(method) {

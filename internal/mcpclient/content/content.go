@@ -218,7 +218,6 @@ func displayResult(tool string, raw json.RawMessage, blocks []json.RawMessage, t
 	return fence(jsonx.Get(raw, "content"))
 }
 
-// joinTexts joins the texts of blocks, and reports whether all of them have one.
 func joinTexts(blocks []json.RawMessage) (string, bool) {
 	texts := make([]string, len(blocks))
 	for i, b := range blocks {

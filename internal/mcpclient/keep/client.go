@@ -21,7 +21,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// client is one attached run.
 type client struct {
 	Attach
 	k    *Keeper

@@ -187,7 +187,6 @@ func (k *Keeper) Serve(ctx context.Context, session *wire.Session, child Child, 
 	}
 }
 
-// end makes Serve return.
 func (k *Keeper) end() { k.stopping.Do(func() { close(k.stop) }) }
 
 // endIdle makes Serve return if no run is attached.
@@ -224,7 +223,6 @@ func (k *Keeper) Close() {
 	k.clients.Wait()
 }
 
-// attach adds a client.
 func (k *Keeper) attach(c *client) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

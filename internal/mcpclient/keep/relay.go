@@ -207,7 +207,6 @@ type note struct {
 	ID     int64  `json:"id,omitempty"`     // unclear, dropped: of the request
 }
 
-// notification returns a line with a notification.
 func notification(method string, params any) []byte {
 	data, err := jsonx.Marshal(params)
 	if err != nil { // plain data

@@ -94,7 +94,6 @@ type readBody struct {
 	io.Closer
 }
 
-// sendWith sends a request with a token.
 func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	switch {
@@ -242,7 +241,6 @@ func httpError(err error) error {
 	return &HTTPError{Text: err.Error(), cause: err}
 }
 
-// refusal returns the error for a response with an error status.
 func (h *HTTP) refusal(resp *http.Response) *HTTPError {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")

@@ -210,10 +210,8 @@ func mayBeLegacy(err error) bool {
 	return refused || errors.Is(err, errAnswer)
 }
 
-// errAnswer marks errors of unusable answers.
 var errAnswer = errors.New("its answer cannot be used")
 
-// answerError is an unusable answer.
 type answerError string
 
 func (e answerError) Error() string { return string(e) }

@@ -225,7 +225,6 @@ func (s *Session) http() *HTTP {
 	return nil
 }
 
-// begin adds a request to the table, and returns its message.
 func (s *Session) begin(r *Request, cancel context.CancelCauseFunc) (message, error) {
 	if err := s.table.begin(r, cancel); err != nil {
 		return message{}, err

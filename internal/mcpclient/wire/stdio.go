@@ -279,7 +279,6 @@ func (l *lineReader) skip(line []byte) error {
 	return nil
 }
 
-// skippedSoFar returns what was skipped.
 func (l *lineReader) skippedSoFar() Skipped {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -175,7 +175,6 @@ func algorithmOf(key jose.JSONWebKey) jose.SignatureAlgorithm {
 	return ""
 }
 
-// fetchKeys fetches the keys.
 func (s *keySet) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	address := s.address
 	if address == "" {
@@ -212,7 +211,6 @@ func (s *keySet) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// discover returns the address of the keys in the metadata of the issuer.
 func (s *keySet) discover(ctx context.Context) (keys string, err error) {
 	errNoKeys := errors.New("no metadata of it names the address of its keys (serve.oauth.jwksUri)")
 	found, err := webaddr.FirstDocument(ctx, webaddr.IssuerMetadata(s.issuer), func(address string) error {

@@ -139,7 +139,6 @@ func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
 	return b, nil
 }
 
-// strings returns the strings of an array.
 func (n node) strings() []string {
 	if n.Value == nil {
 		return nil

@@ -79,7 +79,6 @@ func (c *converter) schema(n node, description string) *fragment {
 	return &fragment{w.buf, w.refs, w.err}
 }
 
-// reference returns the def of a reference in n.
 func (c *converter) reference(n node, ref string) (*def, error) {
 	t, err := c.r.locate(n, ref)
 	if err != nil {
@@ -194,7 +193,6 @@ func (w *bundledSchema) size() int {
 	return size
 }
 
-// appendTo appends a schema with definitions.
 func (w *bundledSchema) appendTo(out []byte) []byte {
 	out = append(out, w.own[:len(w.own)-1]...)
 	if len(w.own) > len("{}") {
@@ -251,7 +249,6 @@ func (d *def) checkLoop(depth int) {
 	d.loop = loopNone
 }
 
-// writer writes one schema.
 type writer struct {
 	*converter
 	from    node // the schema that is written as a whole: the place of problems
@@ -283,7 +280,6 @@ func isAbsent(v *jsonx.Value) bool {
 	return v == nil || v.Is(jsonx.Null) || v.Is(jsonx.Array) && len(v.Items) == 0
 }
 
-// text appends raw text.
 func (w *writer) text(s string) { w.buf = append(w.buf, s...) }
 
 // key begins a member of an object.

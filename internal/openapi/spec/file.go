@@ -28,7 +28,6 @@ type problemError struct{ document.Problem }
 
 func (e *problemError) Error() string { return e.String() }
 
-// file is one file of a document.
 type file struct {
 	name string // path or address
 	data []byte // of a JSON file, whose tree has no positions; nil for YAML
@@ -95,7 +94,6 @@ func (f *file) offset(pointer string) int {
 	return name
 }
 
-// line returns the line of an offset.
 func (f *file) line(offset int) int {
 	if f.ends == nil {
 		f.ends = []int{}
@@ -145,7 +143,6 @@ func (n node) Text() string {
 // exists reports whether there is a value that is not null.
 func (n node) exists() bool { return n.Value != nil && n.Kind != jsonx.Null }
 
-// items returns the elements of an array.
 func (n node) items() []node {
 	if !n.Is(jsonx.Array) {
 		return nil
@@ -157,7 +154,6 @@ func (n node) items() []node {
 	return out
 }
 
-// members returns the values of an object.
 func (n node) members() []node {
 	if !n.Is(jsonx.Object) {
 		return nil
@@ -178,7 +174,6 @@ func (n node) name() string {
 	return last
 }
 
-// problem returns an error at the node.
 func (n node) problem(format string, args ...any) error {
 	p := document.Problem{File: n.file.name,
 		Message: document.Visible(fmt.Sprintf(format, args...)) + " (at #" + document.Visible(n.at) + ")"}

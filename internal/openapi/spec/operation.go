@@ -173,7 +173,6 @@ func (b *Body) pointer(name string) string {
 	return "/" + jsonx.EscapeToken(name)
 }
 
-// readOnly are the annotations of an operation that only reads.
 const readOnly = `{"readOnlyHint":true,"openWorldHint":true}`
 
 // Annotations returns the hints of the operation, which follow from its method.

@@ -127,7 +127,6 @@ func isReserved(header string) bool {
 	return false
 }
 
-// add adds a param.
 func (p *params) add(n node, in string, op *Operation) error {
 	own := n.get("name").Text()
 	wire := own
@@ -246,7 +245,6 @@ type property struct {
 	required bool
 }
 
-// schema returns the schema of all params.
 func (p *params) schema(c *converter, of node) (*bundledSchema, error) {
 	var all []property
 	for i, param := range p.params {

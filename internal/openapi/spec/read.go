@@ -195,7 +195,6 @@ func (r *reader) broken(method, route string, err error) {
 	r.addOperation(op, nil, nil, err)
 }
 
-// problemOf returns the problem that an error is about.
 func problemOf(err error) *document.Problem {
 	if p, ok := errors.AsType[*problemError](err); ok {
 		return &p.Problem
@@ -221,7 +220,6 @@ func (r *reader) unique(name, method, route string) string {
 	return name
 }
 
-// operation reads one operation.
 func (r *reader) operation(n, item node, method, route string) {
 	id := n.get("operationId").Text()
 	name := id

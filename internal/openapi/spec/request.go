@@ -82,7 +82,6 @@ func invalid(name, format string, args ...any) error {
 	return registry.Invalid("", pointer, format, args...)
 }
 
-// address returns the address with path and query.
 func (b *builder) address() (string, error) {
 	base, query, _ := strings.Cut(b.op.Server, "?")
 	route, own, _ := cutRoute(b.op.Path)
@@ -231,7 +230,6 @@ func plain(v *jsonx.Value) string {
 	return string(v.JSON())
 }
 
-// pair is a name with a value as they are written.
 type pair struct{ name, value string }
 
 func (p pair) String() string { return p.name + "=" + p.value }
@@ -274,7 +272,6 @@ func pairs(name string, v *jsonx.Value, s shape, key, escape func(string) string
 	return []pair{{key(name), strings.Join(parts, separator(s.style, escape))}}
 }
 
-// queryPairs returns a value of a query or of a form as name=value.
 func queryPairs(name string, v *jsonx.Value, s shape, reserved bool) []string {
 	esc := escape
 	if reserved {
@@ -337,7 +334,6 @@ func escapeByte(c byte) string {
 	return string([]byte{'%', hex[c>>4], hex[c&15]})
 }
 
-// headers sets the headers and cookies.
 func (b *builder) headers() error {
 	var cookies []string
 	for i := range b.op.Plan.Params {
@@ -551,7 +547,6 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// boundaryFor returns a line that no part has.
 func boundaryFor(parts []part) string {
 	sum := sha256.New()
 	for _, p := range parts {

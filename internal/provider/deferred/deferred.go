@@ -143,7 +143,6 @@ func (o Overview) listSources() string {
 	return strings.Join(parts, ", ")
 }
 
-// words describes a source.
 func (s Source) words() string {
 	kind, name, _ := strings.Cut(s.Name, ":")
 	switch {
@@ -304,7 +303,6 @@ func (p *plan) deferral() provider.Deferral {
 	return d
 }
 
-// named returns the declared names of tools, by source.
 func (p *plan) named(tools map[string]bool) map[string][]string {
 	source := make(map[string]string, len(p.defs))
 	for i := range p.defs {

@@ -74,7 +74,6 @@ func anyTypes() *jsonx.Value {
 		jsonx.NewString("object"), jsonx.NewString("array"), jsonx.NewString("null"))
 }
 
-// schema returns a schema rewritten.
 func (f *fitter) schema(n *jsonx.Value, at place) *jsonx.Value {
 	if f.nodes++; n.Is(jsonx.True) || f.nodes > maxNodes || at.depth > maxDepth {
 		n = jsonx.NewObject()

@@ -368,7 +368,6 @@ type size struct {
 	text       int // characters of names and values
 }
 
-// name adds the characters of a name or a value.
 func (s *size) name(text string) { s.text += utf8.RuneCountInString(text) }
 
 // enum adds the values of an enum. It returns an error if the enum exceeds its own
@@ -539,7 +538,6 @@ func nullable(n *jsonx.Value) *jsonx.Value {
 	return n
 }
 
-// withItem returns a list with another item.
 func withItem(list, item *jsonx.Value) *jsonx.Value {
 	return jsonx.NewArray(append(slices.Clone(list.Items), item)...)
 }

@@ -26,7 +26,6 @@ const maxBytes = 64 << 10
 // maxNesting is the maximum depth of schemas to follow.
 const maxNesting = 20
 
-// writer writes one type.
 type writer struct {
 	refs  *schema.Refs
 	out   []byte

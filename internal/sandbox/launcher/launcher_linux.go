@@ -39,7 +39,6 @@ func calledAsLauncher() bool {
 	return n == len(buf) && string(buf[:]) == Name+"\x00"
 }
 
-// failure is a step that failed.
 type failure struct {
 	step string
 	err  error
@@ -259,7 +258,6 @@ func report(r Report, fd int) {
 	_ = syscall.Sendmsg(StatusFD, r.Encode(), rights, nil, syscall.MSG_NOSIGNAL)
 }
 
-// openFile opens a file for reading.
 func openFile(path string) (int, error) {
 	return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 }

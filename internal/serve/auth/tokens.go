@@ -51,7 +51,6 @@ type Tokens struct {
 	byName map[string]token
 }
 
-// token is a token of a client.
 type token struct {
 	hash    Hash
 	expires time.Time // zero if it never does
@@ -214,7 +213,6 @@ func parseToken(words []string, has func(profile string) bool) (name string, t t
 
 const hashPrefix = "sha256:"
 
-// checkTokenName returns an error for a name that no token can have.
 func checkTokenName(name string) error {
 	switch {
 	case name == caller.Stdio || name == caller.Local:
@@ -273,7 +271,6 @@ func (t *Tokens) Challenge(no *Rejection, _ string) string {
 	return `Bearer realm="toolreg"`
 }
 
-// identity returns whose token it is.
 func (t token) identity(name string) Identity {
 	return Identity{Name: name, Sum: t.hash, Profile: t.profile, Expires: t.expires, Console: t.console}
 }

@@ -22,7 +22,6 @@ type changes struct {
 	uris    map[changedResource]bool
 }
 
-// changedResource is a resource that a server has reported to be changed.
 type changedResource struct {
 	server *mcpclient.Source
 	uri    string
@@ -52,7 +51,6 @@ func (c *changes) take() (servers []registry.Source, uris []changedResource) {
 	return servers, uris
 }
 
-// follow collects what servers report.
 func (c *changes) follow(servers []*mcpclient.Source) {
 	for _, server := range servers {
 		server.Follow(func(what mcpclient.Change) { c.add(server, what) })

@@ -25,7 +25,6 @@ type use struct {
 	last     time.Time // when the last one ended
 }
 
-// next returns the one that replaces it.
 func (c *client) next() *client { return &client{made: make(chan struct{}), use: c.use} }
 
 // forCaller returns the offer for the caller of ctx, which is made when it is first needed. base is

@@ -22,7 +22,6 @@ import (
 	"github.com/toolreg/toolreg/internal/uri"
 )
 
-// offering is what one server offers to read.
 type offering struct {
 	server    *mcpclient.Source
 	name      string
@@ -132,7 +131,6 @@ func (o *Offer) Has(server *mcpclient.Source) bool {
 	return slices.ContainsFunc(o.offerings, func(one *offering) bool { return one.server == server })
 }
 
-// add adds what a server has listed, and returns the names of it.
 func (s *offering) add(l listed, note func(*mcpclient.Source, error)) (given []owner.Offer) {
 	leftOut := func(uri string, err error) {
 		note(s.server, fmt.Errorf("resource %q is left out: %w", uri, err))

@@ -26,7 +26,6 @@ type Profile struct {
 	Servers func(name string) bool
 }
 
-// shows reports whether a tool is part of the profile.
 func (p *Profile) shows(t *registry.Tool) bool { return p.Tools == nil || p.Tools(t) }
 
 // showsServer reports whether prompts and resources of a server are part of the profile.

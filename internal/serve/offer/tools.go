@@ -205,7 +205,6 @@ func (o *Offer) LacksLogin(source registry.Source) bool {
 	})
 }
 
-// loginTools returns those that are listed, for the servers of a profile.
 func (o *Offer) loginTools(p *Profile) (out []engine.Found) {
 	for _, l := range o.logins {
 		if l.listed && p.showsServer(l.server.Info().Name) {

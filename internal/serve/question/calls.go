@@ -197,7 +197,6 @@ func (s *Calls) next(ctx context.Context, w *Call) (any, *Asked, error) {
 	return nil, a, err
 }
 
-// isTask reports whether the call goes on as a task.
 func (w *Call) isTask() bool {
 	select {
 	case <-w.task:

@@ -35,7 +35,6 @@ var (
 		"this answer (requestState) belongs to a question of another MCP server; make the call again")
 )
 
-// refusedState is the protocol error for a requestState.
 func refusedState(reason string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 		Message: "requestState: " + reason + ". Send the request again without it"}

@@ -29,7 +29,6 @@ const (
 	answersPath = "/answers/" // and the id of the question
 )
 
-// taskRequest is a request about a task.
 type taskRequest struct {
 	Method   string                     `json:"method"`
 	Revision string                     `json:"revision"` // of the client

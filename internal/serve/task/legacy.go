@@ -77,7 +77,6 @@ func (r *Run) legacyState() *legacyTask {
 	return &legacyTask{ID: s.ID, Status: s.Status, Created: s.Created, Updated: s.Updated, TTL: s.TTL, Poll: s.Poll}
 }
 
-// legacyTasks are the tasks of a client.
 type legacyTasks struct {
 	mcp.ResultBase
 	Tasks []*legacyTask `json:"tasks"`

@@ -108,7 +108,6 @@ type kept struct {
 	Failed  *jsonrpc.Error  `json:"failed,omitempty"`
 }
 
-// taskKind is the kind of values that are tasks.
 const taskKind = "task"
 
 // errTaskCancelled is the cause with which a client cancels the call of a task.

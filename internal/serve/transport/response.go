@@ -84,7 +84,6 @@ func (s *Response) follow(d time.Duration) {
 	}
 }
 
-// hasEvents reports whether the headers are those of a stream.
 func hasEvents(header http.Header) bool {
 	return strings.HasPrefix(header.Get("Content-Type"), "text/event-stream")
 }

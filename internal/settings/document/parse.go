@@ -119,7 +119,6 @@ func (p *parser) text(at jsonx.Pos, s string) {
 	}
 }
 
-// string sets the value of a string.
 func (p *parser) string(n *jsonx.Value, s string) {
 	n.Kind, n.Token = jsonx.String, jsonx.Quote(s)
 	p.text(n.Pos, s)

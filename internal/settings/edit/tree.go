@@ -49,7 +49,6 @@ func parseForEdit(file string, data []byte) (tree, error) {
 	return tree{doc.Root}, nil
 }
 
-// placed is a value and its path in a file.
 type placed struct {
 	path  []string     // names from the top
 	value *jsonx.Value // nil means remove the existing value

@@ -127,7 +127,6 @@ func (t *yamlText) addFirstInFlow(c placed, n *yaml.Node) error {
 	return t.replace(n.Line, n.Column, "{", "{"+strings.TrimSpace(lines[0])+", ")
 }
 
-// replaceScalar replaces a scalar on its line.
 func (t *yamlText) replaceScalar(c placed, old *yaml.Node) error {
 	if c.value == nil || c.text != nil || old.Kind != yaml.ScalarNode || old.Style != 0 || isMany(c.value) {
 		return errOtherWay
@@ -213,7 +212,6 @@ func (t *yamlText) render(object *jsonx.Value, indent int) ([]string, error) {
 	return t.indented(data, indent), nil
 }
 
-// indented returns the indented lines of a text.
 func (t *yamlText) indented(text []byte, indent int) []string {
 	var out []string
 	for line := range strings.Lines(string(text)) {

@@ -147,7 +147,6 @@ func (r *reader) checkValue(row *table.Row, key string, n *jsonx.Value) {
 	}
 }
 
-// checkGlobs reports malformed globs.
 func (r *reader) checkGlobs(key string, n *jsonx.Value) {
 	for _, glob := range append(slices.Clone(n.Items), n) {
 		if glob.Kind == jsonx.String && !text.IsPattern(glob.Text()) {
@@ -338,7 +337,6 @@ func (r *reader) addresses(row *table.Row, key string, n *jsonx.Value) {
 	}
 }
 
-// calls checks a list of example calls.
 func (r *reader) calls(row *table.Row, key string, n *jsonx.Value) {
 	if !r.want(n, key, jsonx.Array, "a list of example calls") {
 		return

@@ -318,7 +318,6 @@ func addField(own *jsonx.Value, f jsonx.Member) jsonx.Member {
 	return f
 }
 
-// listHas reports whether a list has a value.
 func listHas(list, value *jsonx.Value) bool {
 	text := jsonx.Canonical(value.JSON())
 	return slices.ContainsFunc(list.Items, func(item *jsonx.Value) bool { return jsonx.Canonical(item.JSON()) == text })

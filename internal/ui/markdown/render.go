@@ -67,7 +67,6 @@ type renderer struct {
 	b     strings.Builder
 }
 
-// row writes one row in its frame.
 func (r *renderer) row(f frame, spans []ui.Span) {
 	line := ui.Paint(append(f.first[:len(f.first):len(f.first)], spans...), r.color)
 	r.b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -134,7 +133,6 @@ func (r *renderer) afterBlank(n ast.Node) bool {
 	return start > 0 && len(bytes.Trim(r.source[r.lineStart(start-1):start], " >\n")) == 0
 }
 
-// linesOf returns the lines of a block.
 func (r *renderer) linesOf(n ast.Node) []string {
 	var out []string
 	for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
@@ -165,7 +163,6 @@ func (r *renderer) heading(n *ast.Heading, f frame) {
 	}
 }
 
-// codeIndent is the indent of code.
 const codeIndent = "    "
 
 // code writes lines unchanged, so that they can be copied; the terminal breaks long

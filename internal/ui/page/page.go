@@ -154,7 +154,6 @@ func WriteLogin(w io.Writer, p Login) error {
 	return err
 }
 
-// tokenForm writes a form that posts a token.
 func (m *markup) tokenForm(action, wrong, hint, button string) {
 	m.put("<form method=\"post\" action=\"%s\">\n", action)
 	if wrong != "" {

@@ -95,7 +95,6 @@ func (p *picker) widths(visible []match, columns int) layout {
 	return w
 }
 
-// row draws an item.
 func (p *picker) row(m match, selected bool, w layout, columns int) string {
 	item := p.listing.Items[m.index]
 	mark, base := "  ", ui.Style(0)
@@ -146,7 +145,6 @@ func nameSpans(name string, marks []int, width int, base ui.Style) []ui.Span {
 	return spans
 }
 
-// drawPage draws the page of an item.
 func (p *picker) drawPage(columns, rows int) []string {
 	if p.page == nil || p.width != columns {
 		p.page, p.width = p.listing.Show(p.shown, columns), columns

@@ -105,7 +105,6 @@ func findWord(word, text string, anywhere, atWord int) (at, score int) {
 	return at, score
 }
 
-// beginsWord reports whether a word begins at an offset.
 func beginsWord(text string, at int) bool {
 	r, _ := utf8.DecodeLastRuneInString(text[:at])
 	return at == 0 || !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -189,7 +189,6 @@ func (p *picker) pressList(key ui.Key) (done bool) {
 	return false
 }
 
-// edit changes the query.
 func (p *picker) edit(key ui.Key) {
 	query := p.query
 	switch key.Code {

@@ -67,6 +67,46 @@ func TestDiscoverKeepsWhatTheServerSent(t *testing.T) {
 	}
 }
 
+// TestEmptyCursor checks that an empty cursor names a page of its own since revision 2026-07-28, but
+// not for servers that write it for none.
+func TestEmptyCursor(t *testing.T) {
+	page := func(of, with, tools string) step {
+		return step{On: "tools/list", With: with, Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","tools":[{"name":"` + tools + `","inputSchema":{"type":"object"}}]` + of + `}}`}}
+	}
+	const empty = `,"nextCursor":""`
+	tests := []struct {
+		name  string
+		steps []step
+		want  []string
+		codes string
+	}{
+		{"a second page", []step{page(empty, `"2026-07-28"}}`, "first"), page("", `"cursor":""`, "second")}, []string{"first", "second"}, ""},
+		{"always the same page", []step{page(empty, "", "only")}, []string{"only"}, ""},
+		{"always another page", []step{page(empty, `"2026-07-28"}}`, "first"), page(empty, `"cursor":""`, "second")}, []string{"first", "second"}, "listing_cut"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tools, diags := discovered(t, source(t, scripted(t, append(tt.steps, sayModern)...)))
+			var names, codes []string
+			for _, tool := range tools {
+				names = append(names, tool.ServerTool)
+			}
+			for _, d := range diags {
+				codes = append(codes, d.Code)
+			}
+			if !slices.Equal(names, tt.want) || strings.Join(codes, " ") != tt.codes {
+				t.Errorf("got %q, diagnostics %q", names, codes)
+			}
+		})
+	}
+	t.Run("an older server", func(t *testing.T) {
+		s := source(t, scripted(t, refuseProbe, shakeHands, page(empty, "", "only")))
+		if tools, diags := discovered(t, s); len(tools) != 1 || len(diags) > 0 {
+			t.Errorf("got %v, diagnostics %v", tools, diags)
+		}
+	})
+}
+
 func TestListing(t *testing.T) {
 	numbered := func(n int) []string {
 		out := make([]string, n)

@@ -239,7 +239,7 @@ func TestCloseDuringAQuestion(t *testing.T) {
 func modernScript(t *testing.T, call step) *Source {
 	t.Helper()
 	return source(t, scripted(t,
-		step{On: "server/discover", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}`}},
+		sayModern,
 		step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","tools":[` + oneTool + `]}}`}},
 		call))
 }

@@ -1,12 +1,14 @@
 package mcpclient
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -83,19 +85,19 @@ func (ls *lister) relist(ctx context.Context, sess *session, key string) (listin
 func (ls *lister) listPages(ctx context.Context, sess *session, key string) (listing, error) {
 	var l listing
 	limits := ls.opts.Limits
-	seen := map[string]bool{"": true}
-	cursor := ""
+	seen := map[string]bool{}
+	var cursor *string // nil means the first page
 	for range limits.Pages {
 		request := &wire.Request{Method: listMethod(key)}
-		if cursor != "" {
-			request.Params = json.RawMessage(`{"cursor":` + jsonx.Quote(cursor) + `}`)
+		if cursor != nil {
+			request.Params = json.RawMessage(`{"cursor":` + jsonx.Quote(*cursor) + `}`)
 		}
 		if sess.kept != nil && ls.fresh.Load() {
 			request.Meta = map[string]json.RawMessage{keep.FreshMeta: json.RawMessage("true")}
 		}
 		raw, err := sess.wire.Do(ctx, request)
 		var refused *jsonrpc.Error
-		if cursor == "" && errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
+		if cursor == nil && errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
 			return l, nil
 		}
 		if err != nil {
@@ -114,22 +116,26 @@ func (ls *lister) listPages(ctx context.Context, sess *session, key string) (lis
 			l.items = l.items[:limits.Tools]
 			l.cut = fmt.Sprintf("it lists more than the limit of %d (limits.tools); the rest is left out", limits.Tools)
 			return l, nil
-		case next == "":
+		case next == nil, *next == "" && !sess.wire.Modern(): // which is none for many older servers
 			return l, nil
-		case seen[next]:
-			l.loop, l.cut = true, fmt.Sprintf("it repeated the cursor %s, so the listing was stopped", text.Quote(next))
+		case *next == "" && seen[""] && slices.EqualFunc(items, l.items[:len(items)],
+			func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }): // as it is for some newer ones
+			l.items = l.items[len(items):]
+			return l, nil
+		case seen[*next]:
+			l.loop, l.cut = true, fmt.Sprintf("it repeated the cursor %s, so the listing was stopped", text.Quote(*next))
 			return l, nil
 		}
-		seen[next] = true
+		seen[*next] = true
 		cursor = next
 	}
 	l.cut = fmt.Sprintf("it has more than the limit of %d pages (limits.pages); the rest is left out", limits.Pages)
 	return l, nil
 }
 
-func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.RawMessage, next string, err error) {
+func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.RawMessage, next *string, err error) {
 	if int64(len(raw)) > limit.Bytes {
-		return nil, "", limit.Exceeded("message")
+		return nil, nil, limit.Exceeded("message")
 	}
 	var list, cursor json.RawMessage
 	for name, value := range jsonx.Members(raw) {
@@ -142,16 +148,16 @@ func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.R
 	}
 	items, ok := content.List(list)
 	if !ok {
-		return nil, "", fmt.Errorf("its answer has no list %q", key)
+		return nil, nil, fmt.Errorf("its answer has no list %q", key)
 	}
 	if jsonx.IsNull(cursor) {
-		return items, "", nil
+		return items, nil, nil
 	}
-	next, ok = jsonx.Text(cursor)
+	named, ok := jsonx.Text(cursor)
 	if !ok {
-		return nil, "", errors.New("its nextCursor is not a string")
+		return nil, nil, errors.New("its nextCursor is not a string")
 	}
-	return items, next, nil
+	return items, &named, nil
 }
 
 // Filter returns the filter that applies the includeTools and excludeTools

@@ -100,6 +100,7 @@ var (
 	refuseProbe = step{On: "server/discover", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}}`}}
 	shakeHands  = step{On: "initialize", Print: []string{
 		`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"version":"0.1","name":"script","x":12345678901234567891}}}`}}
+	sayModern = step{On: "server/discover", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}`}}
 )
 
 // listing answers tools/list with tools.

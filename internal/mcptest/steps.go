@@ -14,6 +14,7 @@ import (
 // It can send what no real server would.
 type Step struct {
 	On     string        // method; "start" before anything is read, "end" after the end of stdin
+	With   string        // only if the params contain this
 	Print  []string      // lines on stdout, in which $ID is the id of the request, $PARAMS its params, and more
 	Raw    string        // text on stdout after them, without a newline
 	Big    int           // bytes of text in $BIG
@@ -37,7 +38,7 @@ func (o *options) follow(stdin io.Reader, stdout, stderr io.Writer) (int, error)
 	}
 	do := func(method, id, params string) int {
 		for _, s := range steps {
-			if s.On == method {
+			if s.On == method && strings.Contains(params, s.With) {
 				if s.do(id, params, stdout, stderr); s.Exit != 0 {
 					return s.Exit
 				}

@@ -82,8 +82,14 @@ func antigravityEntry(s *server) (entry, string) {
 // vscodeFiles returns VS Code's own files, and those of Copilot, which newer versions use instead.
 func vscodeFiles(w folders) []imports.File {
 	r := jsonServers(editorLike(w.root), (*server).entry, "servers")
-	copilot := jsonServers(braces, (*server).entry, "mcpServers")
-	out := []imports.File{w.project(r, ".vscode", "mcp.json"), w.project(copilot, ".mcp.json")}
+	copilot := serversIn(braces, (*server).entry, func(doc *document.Document) []jsonx.Member {
+		if doc.Root.Get("mcpServers") == nil {
+			return doc.Members()
+		}
+		return doc.Members("mcpServers")
+	})
+	out := []imports.File{w.project(r, ".vscode", "mcp.json"), w.project(copilot, ".mcp.json"),
+		w.project(copilot, ".github", "mcp.json")}
 	out = append(out, w.user(r, w.application(), "Code", "User", "mcp.json")...)
 	return append(out, w.user(copilot, w.named("COPILOT_HOME", ".copilot"), "mcp-config.json")...)
 }

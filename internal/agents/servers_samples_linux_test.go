@@ -91,6 +91,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`project broken:12 left out: its entry does not have the expected form`,
 			`project signed:13 {"url":"https://o/mcp","type":"http","oauth":{"clientId":"id","scopes":["a","b"],"redirectUri":"http://localhost:8080/callback"}}`,
 			`project hasty:14 {"command":"x"}`,
+			`project deployed:1 {"command":"srv","type":"stdio"}`,
 			`user memory:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-memory"],"env":{"MEMORY_FILE_PATH":"${HOME}/m.json"},"type":"stdio"}`,
 			`user all:3 {"command":"npx","args":["-y","x"],"env":{"K":"${K}"},"type":"stdio"}`,
 			`user some:4 {"url":"https://s/mcp","type":"http","includeTools":["read","list"]}`,

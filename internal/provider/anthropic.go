@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -185,11 +184,11 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 	type message struct {
 		Type       string          `json:"type"`
 		Role       string          `json:"role"`
-		Content    []object        `json:"content"`
+		Content    []*joined       `json:"content"`
 		StopReason string          `json:"stop_reason"`
 		Details    json.RawMessage `json:"stop_details,omitempty"`
 	}
-	out := message{Type: "message", Role: "assistant", Content: []object{}}
+	out := message{Type: "message", Role: "assistant", Content: []*joined{}}
 	inputs := map[int]*pieces{}
 	for _, event := range events {
 		o := asObject(event)
@@ -203,14 +202,14 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 		case "message_start": // what a container has called begins the content
 			content, _ := jsonx.Elements(asObject(o["message"])["content"])
 			for _, block := range content {
-				out.Content = append(out.Content, asObject(block))
+				out.Content = append(out.Content, &joined{object: asObject(block)})
 			}
 		case "content_block_start":
 			block := asObject(o["content_block"])
 			if index != len(out.Content) || block == nil {
 				return nil, errors.New("a content block of the stream is missing")
 			}
-			out.Content = append(out.Content, block)
+			out.Content = append(out.Content, &joined{object: block})
 		case "content_block_delta":
 			if index < 0 || index >= len(out.Content) {
 				return nil, errors.New("a content block of the stream is missing")
@@ -218,18 +217,15 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 			if inputs[index] == nil {
 				inputs[index] = &pieces{}
 			}
-			delta, block := asObject(o["delta"]), out.Content[index]
+			delta, part := asObject(o["delta"]), object{}
 			inputs[index].add([]byte(delta.text("partial_json")))
-			for _, key := range []string{"text", "thinking", "signature"} {
-				block.joinText(key, delta[key])
+			for _, key := range []string{"text", "thinking", "signature", "content", "encrypted_content"} {
+				part[key] = delta[key]
 			}
 			if citation := delta["citation"]; citation != nil {
-				all, _ := jsonx.Elements(block["citations"])
-				var err error
-				if block["citations"], err = jsonx.Marshal(append(slices.Clip(all), citation)); err != nil {
-					return nil, err
-				}
+				out.Content[index].addItems("citations", []json.RawMessage{citation})
 			}
+			out.Content[index].add(part)
 		case "message_delta":
 			delta := asObject(o["delta"])
 			out.StopReason = cmp.Or(delta.text("stop_reason"), out.StopReason)
@@ -239,7 +235,7 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 		case "message_stop":
 			for i, input := range inputs {
 				if len(input.text()) > 0 {
-					out.Content[i]["input"] = input.params()
+					out.Content[i].object["input"] = input.params()
 				}
 			}
 			return out, nil

@@ -245,37 +245,19 @@ func isBedrockException(o object) string {
 // joinBedrock joins the events of ConverseStream. Blocks of text have no event for their
 // beginning.
 func joinBedrock(events []json.RawMessage) (any, error) {
-	type use struct {
-		ID    json.RawMessage `json:"toolUseId"`
-		Name  json.RawMessage `json:"name"`
-		Type  json.RawMessage `json:"type,omitempty"`
-		Input json.RawMessage `json:"input,omitempty"`
-	}
-	type block struct {
-		Text      json.RawMessage   `json:"text,omitempty"`
-		Use       *use              `json:"toolUse,omitempty"`
-		Reasoning *bedrockReasoning `json:"reasoningContent,omitempty"`
-
-		input pieces
-	}
-	type message struct {
-		Role    string   `json:"role"`
-		Content []*block `json:"content"`
-	}
 	var out struct {
 		Output struct {
 			Message message `json:"message"`
 		} `json:"output"`
 		StopReason string `json:"stopReason"`
 	}
-	m := &out.Output.Message
-	m.Role, m.Content = "assistant", []*block{}
-	byIndex := map[string]*block{}
-	blockOf := func(o object) *block {
+	content := []*bedrockBlock{}
+	byIndex := map[string]*bedrockBlock{}
+	blockOf := func(o object) *bedrockBlock {
 		index := string(o["contentBlockIndex"])
 		if byIndex[index] == nil {
-			byIndex[index] = &block{Text: quoted("")}
-			m.Content = append(m.Content, byIndex[index])
+			byIndex[index] = &bedrockBlock{joined: joined{object: object{"text": quoted("")}}}
+			content = append(content, byIndex[index])
 		}
 		return byIndex[index]
 	}
@@ -287,32 +269,29 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 		start, delta := asObject(o["contentBlockStart"]), asObject(o["contentBlockDelta"])
 		switch {
 		case start != nil:
-			if u := asObject(asObject(start["start"])["toolUse"]); u != nil {
-				b := blockOf(start)
-				b.Text, b.Use = nil, &use{ID: u["toolUseId"], Name: u["name"], Type: u["type"]}
+			for _, kind := range []string{"toolUse", "toolResult"} {
+				if begun := asObject(asObject(start["start"])[kind]); begun != nil {
+					b := blockOf(start)
+					b.kind, b.object = kind, begun
+				}
 			}
 		case delta != nil:
 			b, d := blockOf(delta), asObject(delta["delta"])
-			if input := asObject(d["toolUse"]); b.Use != nil {
+			switch input := asObject(d["toolUse"]); {
+			case b.kind == "toolUse":
 				b.input.add([]byte(input.text("input")))
-			} else if input != nil {
+			case input != nil:
 				return nil, errors.New("the beginning of a call is missing in the stream")
-			}
-			if isText(d["text"]) && b.Text != nil {
-				b.Text = joinTexts(b.Text, d["text"])
-			}
-			if r := asObject(d["reasoningContent"]); r != nil {
-				if b.Reasoning == nil {
-					b.Text, b.Reasoning = nil, &bedrockReasoning{}
-				}
-				b.Reasoning.add(r)
+			case b.kind == "toolResult":
+				b.add(object{"content": d["toolResult"]})
+			case asObject(d["reasoningContent"]) != nil:
+				b.kind = "reasoningContent"
+				b.add(asObject(d["reasoningContent"]))
+			default:
+				b.add(object{"text": d["text"]})
 			}
 		case o.has("messageStop"):
-			for _, b := range m.Content {
-				if b.Use != nil {
-					b.Use.Input = b.input.params()
-				}
-			}
+			out.Output.Message = message{"assistant", content}
 			out.StopReason = asObject(o["messageStop"]).text("stopReason")
 			return out, nil
 		}
@@ -320,22 +299,26 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 	return nil, errUnfinished
 }
 
-// bedrockReasoning is the content of a block of reasoning.
-type bedrockReasoning struct {
-	Text     object          `json:"reasoningText,omitempty"`
-	Redacted json.RawMessage `json:"redactedContent,omitempty"`
+// bedrockBlock is a content block, joined from its beginning and deltas.
+type bedrockBlock struct {
+	joined        // the value of its member, but for texts
+	kind   string // the name of its member, "" for a text
+	input  pieces
 }
 
-func (r *bedrockReasoning) add(delta object) {
-	if delta.has("redactedContent") {
-		r.Redacted = delta["redactedContent"]
-		return
+// MarshalJSON writes the block as decoding reads it.
+func (b *bedrockBlock) MarshalJSON() ([]byte, error) {
+	switch {
+	case b.kind == "":
+		return b.joined.MarshalJSON()
+	case b.kind == "toolUse":
+		b.object["input"] = b.input.params()
+	case b.kind == "reasoningContent" && !b.has("redactedContent"):
+		return jsonx.Marshal(map[string]object{b.kind: {"reasoningText": b.object.json()}})
+	case b.kind == "reasoningContent":
+		delete(b.object, "text")
 	}
-	if r.Text == nil {
-		r.Text = object{}
-	}
-	r.Text.joinText("text", delta["text"])
-	r.Text.joinText("signature", delta["signature"])
+	return jsonx.Marshal(map[string]*joined{b.kind: &b.joined})
 }
 
 // splitFrames returns the events in binary frames of the media type

@@ -372,8 +372,8 @@ func isGeminiChunks(data []byte) bool {
 func joinGemini(events []json.RawMessage) (any, error) {
 	type candidate struct {
 		Content struct {
-			Role  string            `json:"role"`
-			Parts []json.RawMessage `json:"parts"`
+			Role  string   `json:"role"`
+			Parts []object `json:"parts"`
 		} `json:"content"`
 		FinishReason  string `json:"finishReason,omitempty"`
 		FinishMessage string `json:"finishMessage,omitempty"`
@@ -407,13 +407,12 @@ func joinGemini(events []json.RawMessage) (any, error) {
 				out.Candidates = append(out.Candidates, c)
 			}
 			parts, _ := jsonx.Elements(asObject(chunk["content"])["parts"])
-			c.Content.Parts = append(c.Content.Parts, parts...)
+			for _, part := range parts {
+				c.Content.Parts = addPart(c.Content.Parts, asObject(part))
+			}
 			c.FinishReason = cmp.Or(chunk.text("finishReason"), c.FinishReason)
 			c.FinishMessage = cmp.Or(chunk.text("finishMessage"), c.FinishMessage)
 		}
-	}
-	for _, c := range out.Candidates {
-		c.Content.Parts = joinParts(c.Content.Parts)
 	}
 	unfinished := func(c *candidate) bool { return c.FinishReason == "" }
 	blocked := asObject(out.PromptFeedback).text("blockReason") != ""
@@ -423,36 +422,18 @@ func joinGemini(events []json.RawMessage) (any, error) {
 	return out, nil
 }
 
-// joinParts returns parts of a Gemini content in which texts that follow one another are one,
-// unless something is said of one of them, such as a signature.
-func joinParts(parts []json.RawMessage) []json.RawMessage {
-	var out []json.RawMessage
-	var last object // of the last part, if a text can be added to it
-	joined := false // last differs from the last part
-	write := func() {
-		if joined {
-			out[len(out)-1] = last.json()
-		}
-		joined = false
+// addPart adds a part to a content. Texts that follow one another become one, unless something is said of
+// one of them, such as a signature.
+func addPart(parts []object, part object) []object {
+	isPlain := func(o object) bool {
+		return isText(o["text"]) && (len(o) == 1 || len(o) == 2 && o.has("thought"))
 	}
-	for _, raw := range parts {
-		part := asObject(raw)
-		plain := isText(part["text"]) && (len(part) == 1 || len(part) == 2 && part.has("thought"))
-		if plain && part.text("text") == "" { // often the last one
-			continue
-		}
-		if plain && last != nil && string(last["thought"]) == string(part["thought"]) {
-			last.joinText("text", part["text"])
-			joined = true
-			continue
-		}
-		write()
-		last = nil
-		if plain {
-			last = part
-		}
-		out = append(out, raw)
+	switch n := len(parts); {
+	case isPlain(part) && part.text("text") == "": // often the last one
+	case isPlain(part) && n > 0 && isPlain(parts[n-1]) && string(parts[n-1]["thought"]) == string(part["thought"]):
+		parts[n-1].joinText("text", part["text"])
+	default:
+		parts = append(parts, part)
 	}
-	write()
-	return out
+	return parts
 }

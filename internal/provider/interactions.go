@@ -137,7 +137,7 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 				return nil, errors.New("a step of the stream is missing")
 			}
 			byIndex[string(o["index"])] = len(steps)
-			steps = append(steps, &joinedStep{object: step})
+			steps = append(steps, &joinedStep{joined: joined{object: step}})
 		case "step.delta":
 			i, ok := byIndex[string(o["index"])]
 			if !ok {
@@ -162,59 +162,30 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 }
 
 type joinedStep struct {
-	object
-	blocks    map[string][]object // those of the members to which deltas added
+	joined
 	arguments pieces
 }
 
-// add adds a delta: text to the text that there is, a summary or signature to a thought, other content beside
-// it. The deltas of calls that the server runs are left out.
+// add adds a delta. The deltas of calls that the server runs are left out.
 func (s *joinedStep) add(delta object) {
-	member, block := "content", delta
 	switch delta.text("type") {
 	case "arguments_delta":
 		s.arguments.add([]byte(delta.text("arguments")))
-		return
 	case "thought_signature":
 		s.object["signature"] = delta["signature"]
-		return
 	case "thought_summary":
-		member, block = "summary", asObject(delta["content"])
+		s.addItems("summary", []json.RawMessage{delta["content"]})
 	case "text", "image", "audio", "document", "video":
-	default:
-		return
+		s.addItems("content", []json.RawMessage{delta.json()})
 	}
-	blocks, begun := s.blocks[member]
-	if !begun {
-		given, _ := jsonx.Elements(s.object[member])
-		for _, raw := range given {
-			blocks = append(blocks, asObject(raw))
-		}
-	}
-	if n := len(blocks); n > 0 && block.text("type") == "text" && blocks[n-1].text("type") == "text" {
-		blocks[n-1].joinText("text", block["text"])
-	} else {
-		blocks = append(blocks, block)
-	}
-	if s.blocks == nil {
-		s.blocks = map[string][]object{}
-	}
-	s.blocks[member] = blocks
 }
 
 // MarshalJSON writes the step as decoding reads it.
 func (s *joinedStep) MarshalJSON() ([]byte, error) {
-	for member, blocks := range s.blocks {
-		raw, err := jsonx.Marshal(blocks)
-		if err != nil {
-			return nil, err
-		}
-		s.object[member] = raw
-	}
 	if len(s.arguments.text()) > 0 {
 		s.object["arguments"] = s.arguments.params()
 	}
-	return jsonx.Marshal(s.object)
+	return s.joined.MarshalJSON()
 }
 
 // A function_result step and the content in it.

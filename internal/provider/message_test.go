@@ -32,8 +32,8 @@ func TestMessageOfStream(t *testing.T) {
 			`{"id":"toolu_1","input":{"a":2,"b":3},"name":"add","type":"tool_use"},{"id":"toolu_2","input":{"text":"héllo"},"name":"echo","type":"tool_use"}]}`},
 		{"gemini.sse", "gemini", `{"role":"model","parts":[{"text":"I add é"},{"functionCall":{"id":"fc_1","name":"add","args":{"a":2,"b":3}},"thoughtSignature":"c2ln"},` +
 			`{"functionCall":{"id":"fc_2","name":"echo","args":{"text":"héllo"}}}]}`},
-		{"bedrock.jsonl", "bedrock", `{"role":"assistant","content":[{"text":"I add é"},{"toolUse":{"toolUseId":"tooluse_1","name":"add","input":{"a":2,"b":3}}},` +
-			`{"toolUse":{"toolUseId":"tooluse_2","name":"echo","input":{"text":"héllo"}}}]}`},
+		{"bedrock.jsonl", "bedrock", `{"role":"assistant","content":[{"text":"I add é"},{"toolUse":{"input":{"a":2,"b":3},"name":"add","toolUseId":"tooluse_1"}},` +
+			`{"toolUse":{"input":{"text":"héllo"},"name":"echo","toolUseId":"tooluse_2"}}]}`},
 		{"openai.sse", "openai", `{"content":"I add é","role":"assistant","tool_calls":[{"function":{"arguments":"{\"a\": 2, \"b\": 3}","name":"add"},"id":"call_1","type":"function"},` +
 			`{"function":{"arguments":"{\"text\":\"h\\u00e9llo\\n\"}","name":"echo"},"id":"call_2","type":"function"}]}`},
 		{"gemini-interactions.sse", "gemini-interactions", `[{"signature":"c2ln","summary":[{"text":"Two tools.","type":"text"}],"type":"thought"},{"content":[{"text":"I add é","type":"text"}],"type":"model_output"},` +
@@ -64,6 +64,29 @@ func TestMessageOfStreamParts(t *testing.T) {
 		"calls without a type": {"openai", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"a","arguments":"{}"}},` +
 			`{"index":1,"id":"d","custom":{"name":"b","input":"x"}}]},"finish_reason":"tool_calls"}]}` + "\n\n",
 			`{"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"a"},"id":"c","type":"function"},{"custom":{"input":"x","name":"b"},"id":"d","type":"custom"}]}`},
+		"what else a call has": {"openai", `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"a","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s"}}}]},"finish_reason":"stop"}]}` + "\n\n",
+			`{"content":null,"role":"assistant","tool_calls":[{"extra_content":{"google":{"thought_signature":"s"}},"function":{"arguments":"{}","name":"a"},"id":"c","type":"function"}]}`},
+		"reasoning in a list by index": {"openai", `data: {"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"t","index":0,"text":"a","format":"f"},{"type":"u","index":0,"data":"x"}]}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"t","index":1,"text":"c"},{"type":"t","index":0,"text":"b","format":"f","signature":null}]}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"t","index":0,"signature":"s"}]},"finish_reason":"stop"}]}` + "\n\n",
+			`{"content":null,"reasoning_details":[{"format":"f","index":0,"signature":"s","text":"ab","type":"t"},{"data":"x","index":0,"type":"u"},{"index":1,"text":"c","type":"t"}],"role":"assistant"}`},
+		"reasoning in a list without an index": {"openai", `data: {"choices":[{"index":0,"delta":{"thinking_blocks":[{"type":"thinking","thinking":"a"}]}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"thinking_blocks":[{"type":"thinking","thinking":"b","signature":"s"},{"type":"thinking","thinking":"c"},{"type":"redacted_thinking","data":"x"},{"type":"redacted_thinking","data":"y"}]},"finish_reason":"stop"}]}` + "\n\n",
+			`{"content":null,"role":"assistant","thinking_blocks":[{"signature":"s","thinking":"ab","type":"thinking"},{"thinking":"c","type":"thinking"},{"data":"x","type":"redacted_thinking"},{"data":"y","type":"redacted_thinking"}]}`},
+		"content that is a list at times": {"mistral", `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"b"}]}]}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"c"}]}]}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"d"},"finish_reason":"stop"}]}` + "\n\n",
+			`{"content":[{"text":"a","type":"text"},{"thinking":[{"text":"bc","type":"text"}],"type":"thinking"},{"text":"d","type":"text"}],"role":"assistant"}`},
+		"the message so far": {"openai", `data: {"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"delta":{"content":"a"}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"message":{"role":"assistant","content":"ab"},"delta":{"content":"b"},"finish_reason":"stop"}]}` + "\n\n", `{"content":"ab","role":"assistant"}`},
+		"compaction and citations": {"anthropic", `data: {"type":"content_block_start","index":0,"content_block":{"type":"compaction","content":null}}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"compaction_delta","content":"a","encrypted_content":"x"}}` + "\n\n" + `data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":"t","citations":[]}}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":1,"delta":{"type":"citations_delta","citation":{"type":"page_location","cited_text":"b"}}}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":1,"delta":{"type":"citations_delta","citation":{"type":"page_location","cited_text":"c"}}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
+			`{"role":"assistant","content":[{"content":"a","encrypted_content":"x","type":"compaction"},{"citations":[{"cited_text":"b","type":"page_location"},{"cited_text":"c","type":"page_location"}],"text":"t","type":"text"}]}`},
+		"what the server ran": {"bedrock", `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"s","type":"server_tool_use"}}}}` + "\n" +
+			`{"contentBlockStart":{"contentBlockIndex":1,"start":{"toolResult":{"toolUseId":"x","status":"success"}}}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"toolResult":[{"text":"a"}]}}}` + "\n" +
+			`{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"toolResult":[{"text":"b"},{"json":{"c":1}}]}}}` + "\n" + `{"contentBlockDelta":{"contentBlockIndex":2,"delta":{"reasoningContent":{"redactedContent":"eA=="}}}}` + "\n" + `{"messageStop":{"stopReason":"end_turn"}}`,
+			`{"role":"assistant","content":[{"toolUse":{"input":{},"name":"s","toolUseId":"x","type":"server_tool_use"}},{"toolResult":{"content":[{"text":"ab"},{"json":{"c":1}}],"status":"success","toolUseId":"x"}},{"reasoningContent":{"redactedContent":"eA=="}}]}`},
 		"thoughts apart": {"gemini", `[{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}]},{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},` +
 			`{"candidates":[{"content":{"parts":[{"text":"b"},{"text":"c","thoughtSignature":"s"}]},"finishReason":"STOP"}]}]`,
 			`{"role":"model","parts":[{"text":"hm","thought":true},{"text":"ab"},{"text":"c","thoughtSignature":"s"}]}`},
@@ -81,11 +104,13 @@ func TestMessageOfStreamParts(t *testing.T) {
 func TestLongStreams(t *testing.T) {
 	const parts = 10_000
 	for format, s := range map[string]struct{ begin, part, end string }{
-		"openai":    {"", `{"choices":[{"index":0,"delta":{"content":"word "}}]}`, `{"choices":[{"index":0,"finish_reason":"stop"}]}`},
-		"mistral":   {"", `{"choices":[{"index":0,"delta":{"content":"word "}}]}`, `{"choices":[{"index":0,"finish_reason":"stop"}]}`},
-		"anthropic": {`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}`, `{"type":"message_stop"}`},
-		"gemini":    {"", `{"candidates":[{"content":{"parts":[{"text":"word "}]}}]}`, `{"candidates":[{"finishReason":"STOP"}]}`},
-		"bedrock":   {"", `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"word "}}}`, `{"messageStop":{"stopReason":"end_turn"}}`},
+		"openai":     {"", `{"choices":[{"index":0,"delta":{"content":"word "}}]}`, `{"choices":[{"index":0,"finish_reason":"stop"}]}`},
+		"mistral":    {"", `{"choices":[{"index":0,"delta":{"content":"word "}}]}`, `{"choices":[{"index":0,"finish_reason":"stop"}]}`},
+		"mistral ":   {"", `{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"word "}]}]}}]}`, `{"choices":[{"index":0,"finish_reason":"stop"}]}`},
+		"anthropic ": {`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"cited_text":"word "}}}`, `{"type":"message_stop"}`},
+		"anthropic":  {`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}`, `{"type":"message_stop"}`},
+		"gemini":     {"", `{"candidates":[{"content":{"parts":[{"text":"word "}]}}]}`, `{"candidates":[{"finishReason":"STOP"}]}`},
+		"bedrock":    {"", `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"word "}}}`, `{"messageStop":{"stopReason":"end_turn"}}`},
 		"gemini-interactions": {`{"event_type":"step.start","index":0,"step":{"type":"model_output"}}`,
 			`{"event_type":"step.delta","index":0,"delta":{"type":"text","text":"word "}}`, `{"event_type":"interaction.completed","interaction":{"status":"completed"}}`},
 	} {
@@ -95,7 +120,7 @@ func TestLongStreams(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		message := messageOf(t, format, []byte(stream))
+		message := messageOf(t, strings.TrimSpace(format), []byte(stream))
 		runtime.ReadMemStats(&after)
 		if n := strings.Count(message, "word "); n != parts {
 			t.Errorf("%s: the text has %d of %d words", format, n, parts)

@@ -251,6 +251,7 @@ func openAIMedia(p part) any {
 
 // joinedCall is a call of a chat completion, joined from parts.
 type joinedCall struct {
+	joined           // what the call has beside the fields below, such as a signature
 	id               json.RawMessage
 	kind             string
 	function, custom *joinedInput
@@ -263,20 +264,20 @@ type joinedInput struct {
 
 // MarshalJSON writes the call as decoding reads it.
 func (c *joinedCall) MarshalJSON() ([]byte, error) {
-	out := map[string]any{"id": c.id, "type": cmp.Or(c.kind, "function")}
+	c.object["id"], c.object["type"] = c.id, quoted(cmp.Or(c.kind, "function"))
 	if c.function != nil {
-		out["function"] = map[string]string{"name": c.function.name, "arguments": string(c.function.arguments.text())}
+		c.object["function"] = object{"name": quoted(c.function.name), "arguments": c.function.text()}.json()
 	}
 	if c.custom != nil {
-		out["type"] = cmp.Or(c.kind, "custom")
-		out["custom"] = map[string]string{"name": c.custom.name, "input": string(c.custom.arguments.text())}
+		c.object["type"] = quoted(cmp.Or(c.kind, "custom"))
+		c.object["custom"] = object{"name": quoted(c.custom.name), "input": c.custom.text()}.json()
 	}
-	return jsonx.Marshal(out)
+	return c.joined.MarshalJSON()
 }
 
 // joinedChoice is a choice of a chat completion, joined from chunks.
 type joinedChoice struct {
-	Message      object          `json:"message"`
+	Message      joined          `json:"message"`
 	FinishReason string          `json:"finish_reason"`
 	Error        json.RawMessage `json:"error,omitempty"`
 
@@ -301,8 +302,8 @@ func joinOpenAI(events []json.RawMessage) (any, error) {
 			chunk := asObject(raw)
 			c := byIndex[string(chunk["index"])]
 			if c == nil {
-				c = &joinedChoice{Message: object{"role": quoted("assistant"), "content": json.RawMessage("null")},
-					byIndex: map[string]*joinedCall{}}
+				c = &joinedChoice{byIndex: map[string]*joinedCall{}}
+				c.Message.object = object{"role": quoted("assistant"), "content": json.RawMessage("null")}
 				byIndex[string(chunk["index"])] = c
 				out.Choices = append(out.Choices, c)
 			}
@@ -316,7 +317,7 @@ func joinOpenAI(events []json.RawMessage) (any, error) {
 	for _, c := range out.Choices {
 		if len(c.calls) > 0 {
 			var err error
-			if c.Message["tool_calls"], err = jsonx.Marshal(c.calls); err != nil {
+			if c.Message.object["tool_calls"], err = jsonx.Marshal(c.calls); err != nil {
 				return nil, err
 			}
 		}
@@ -324,7 +325,7 @@ func joinOpenAI(events []json.RawMessage) (any, error) {
 	return out, nil
 }
 
-// add adds a chunk. Some servers send the whole message instead of a part, or at the end.
+// add adds a chunk. Some servers send the message so far instead of a part or beside it, or at the end.
 func (c *joinedChoice) add(chunk object) {
 	c.FinishReason = cmp.Or(chunk.text("finish_reason"), c.FinishReason)
 	if !jsonx.IsNull(chunk["error"]) {
@@ -332,21 +333,32 @@ func (c *joinedChoice) add(chunk object) {
 	}
 	part := asObject(chunk["delta"])
 	calls, _ := jsonx.Elements(part["tool_calls"])
-	if message := asObject(chunk["message"]); message != nil && len(calls) == 0 {
+	message := asObject(chunk["message"])
+	whole := message != nil && len(calls) == 0
+	if whole {
 		part = message
 		if calls, _ = jsonx.Elements(part["tool_calls"]); len(calls) > 0 {
 			c.calls, c.byIndex = nil, map[string]*joinedCall{}
 		}
 	}
-	for key, value := range part { // texts are in parts, other values whole
-		switch {
-		case key == "role" || key == "tool_calls" || jsonx.IsNull(value) || string(value) == `""`:
-		case isText(value):
-			c.Message.joinText(key, value)
-		default:
-			c.Message[key] = value
+	delete(part, "role")
+	delete(part, "tool_calls")
+	for key, value := range part {
+		if whole && !jsonx.IsNull(value) {
+			c.Message.object[key] = nil
+			delete(c.Message.lists, key)
 		}
+		switch { // all texts are in parts
+		case !isText(value) || string(value) == `""`:
+			continue
+		case c.Message.lists[key] != nil:
+			c.Message.addItems(key, []json.RawMessage{textItem(value)})
+		default:
+			c.Message.joinText(key, value)
+		}
+		delete(part, key)
 	}
+	c.Message.add(part)
 	here := map[*joinedCall]bool{}
 	for _, raw := range calls {
 		part := asObject(raw)
@@ -356,7 +368,7 @@ func (c *joinedChoice) add(chunk object) {
 			c.byIndex[string(part["index"])] = call
 		}
 		if call == nil || call.endsBefore(part, here[call]) {
-			call = &joinedCall{id: quoted("")}
+			call = &joinedCall{joined: joined{object: object{}}, id: quoted("")}
 			c.byIndex[string(part["index"])] = call
 			c.calls = append(c.calls, call)
 		}
@@ -386,6 +398,9 @@ func (c *joinedCall) continuedBy(part object) bool {
 		c.function != nil && !c.function.isWhole()
 }
 
+// text returns the arguments as a JSON string.
+func (i *joinedInput) text() json.RawMessage { return quoted(string(i.arguments.text())) }
+
 // isWhole reports whether nothing can follow.
 func (i *joinedInput) isWhole() bool { return i != nil && i.arguments.isWhole() }
 
@@ -402,6 +417,10 @@ func (c *joinedCall) add(part object) {
 			(*input).add(o.text("name"), params(o.either("arguments", "input")))
 		}
 	}
+	for _, key := range []string{"index", "id", "type", "function", "custom"} {
+		delete(part, key)
+	}
+	c.joined.add(part)
 }
 
 // add adds the rest of a name or of arguments. Some servers repeat the name from its beginning

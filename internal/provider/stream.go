@@ -107,23 +107,107 @@ func quoted(s string) json.RawMessage {
 	return raw
 }
 
-// joinText adds the text of a part of a stream to a member of what is put together.
+// joinText adds the text of a part of a stream to a member of what is put together. JSON strings are joined
+// without being decoded, so that a text in many parts costs no more than its length, and halves of a surrogate
+// pair become one character. The memory of each must end where it does, as for [jsonx.Members].
 func (o object) joinText(key string, part json.RawMessage) {
-	if isText(part) {
-		o[key] = joinTexts(o[key], part)
+	if !isText(part) {
+		return
 	}
-}
-
-// joinTexts returns two JSON strings as one; the first may be missing. They are joined without being decoded,
-// so that a text in many parts costs no more than its length, and halves of a surrogate pair become one
-// character. The memory of each must end where it does, as for [jsonx.Members], and the first must not be used
-// again.
-func joinTexts(whole, part json.RawMessage) json.RawMessage {
 	if !utf8.Valid(part) {
 		part = quoted(asText(part))
 	}
-	if !isText(whole) {
-		return part
+	if whole := o[key]; isText(whole) {
+		part = append(whole[:len(whole)-1], part[1:]...)
 	}
-	return append(whole[:len(whole)-1], part[1:]...)
+	o[key] = part
+}
+
+// joined is an object that comes in parts, such as a message, a block or a step.
+type joined struct {
+	object
+	lists map[string]*joinedList // members to which items were added
+}
+
+// joinedList is a list whose items may come in parts, too.
+type joinedList struct {
+	items   []*joined
+	byIndex map[string]*joined // by type and index, if they have one
+}
+
+// add adds a part: texts and lists go on, and of other values the last counts that is not empty.
+func (j *joined) add(part object) {
+	for key, value := range part {
+		list, isList := jsonx.Elements(value)
+		switch {
+		case jsonx.IsNull(value) || string(value) == `""` || key == "signature" && bytes.Equal(j.object[key], value):
+		case isList && !slices.ContainsFunc(list, func(raw json.RawMessage) bool { return asObject(raw) == nil }):
+			j.addItems(key, list)
+		case isText(value) && slices.Contains([]string{"text", "thinking", "summary", "data", "signature"}, key):
+			j.joinText(key, value)
+		default:
+			j.object[key] = value
+		}
+	}
+}
+
+// addItems adds items to a list. Mistral's content is a text until it is a list.
+func (j *joined) addItems(key string, items []json.RawMessage) {
+	list := j.lists[key]
+	if list == nil {
+		before, _ := jsonx.Elements(j.object[key])
+		if isText(j.object[key]) {
+			before = append(before, textItem(j.object[key]))
+		}
+		items = append(before, items...)
+		list = &joinedList{byIndex: map[string]*joined{}}
+		if j.lists == nil {
+			j.lists = map[string]*joinedList{}
+		}
+		j.lists[key] = list
+	}
+	for _, raw := range items {
+		list.add(asObject(raw))
+	}
+}
+
+func textItem(text json.RawMessage) json.RawMessage {
+	return object{"type": quoted("text"), "text": text}.json()
+}
+
+// add adds an item, or a part of one: some have an index, and texts follow the text that they go on with.
+func (l *joinedList) add(item object) {
+	index := string(item["type"]) + string(item["index"])
+	known := l.byIndex[index]
+	if n := len(l.items); jsonx.IsNull(item["index"]) && n > 0 && l.items[n-1].goesOn(item) {
+		known = l.items[n-1]
+	}
+	if known != nil {
+		known.add(item)
+		return
+	}
+	l.items = append(l.items, &joined{object: item})
+	if !jsonx.IsNull(item["index"]) {
+		l.byIndex[index] = l.items[len(l.items)-1]
+	}
+}
+
+// goesOn reports whether an item is the next part of a text. A signature ends one.
+func (j *joined) goesOn(item object) bool {
+	return jsonx.IsNull(j.object["index"]) && j.text("signature") == "" && j.text("type") == item.text("type") &&
+		slices.ContainsFunc([]string{"text", "thinking", "summary"}, func(key string) bool {
+			return j.has(key) && item.has(key)
+		})
+}
+
+// MarshalJSON writes the object as it would have come whole.
+func (j *joined) MarshalJSON() ([]byte, error) {
+	for key, list := range j.lists {
+		raw, err := jsonx.Marshal(list.items)
+		if err != nil {
+			return nil, err
+		}
+		j.object[key] = raw
+	}
+	return jsonx.Marshal(j.object)
 }

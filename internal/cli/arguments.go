@@ -73,13 +73,15 @@ func unknownSubcommand(cmd *cobra.Command) error {
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	msg := fmt.Sprintf("unknown command %q", name)
+	msg, hint := fmt.Sprintf("unknown command %q", name), "see "+cmd.CommandPath()+" --help"
 	if near := NearCommand(cmd, name); near == name {
 		msg = fmt.Sprintf("put the command %q before --", name)
 	} else if near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", near)
+	} else if !cmd.HasParent() {
+		hint = "to call a tool of this name: toolreg call " + Quote(name) + "; " + hint
 	}
-	return &UsageError{Err: errors.New(msg), Hint: "see " + cmd.CommandPath() + " --help"}
+	return &UsageError{Err: errors.New(msg), Hint: hint}
 }
 
 // CallLine returns the command line that calls a tool with params, in the form

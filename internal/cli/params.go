@@ -72,6 +72,8 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 			switch {
 			case strings.HasPrefix(wrong.Arg, "{"):
 				return nil, &UsageError{Err: err, Hint: "did you mean --params " + Quote(wrong.Arg) + "?"}
+			case jsonx.Get(jsonx.Get(t.InputSchema, "properties"), wrong.Arg) != nil:
+				return nil, &UsageError{Err: err, Hint: "did you mean " + wrong.Arg + "=…?"}
 			case name != "" && !strings.Contains(wrong.Arg, "="):
 				return nil, &UsageError{Err: err, Hint: "did you mean " + Quote(name+"="+wrong.Arg) + "?"}
 			}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strconv"
+	"sort"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,58 +14,70 @@ import (
 
 // yaml reads one YAML document; nil if it fails.
 func (p *parser) yaml(data []byte) *jsonx.Value {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc yaml.Node
-	err := dec.Decode(&doc)
-	if errors.Is(err, io.EOF) {
-		return nullAt(jsonx.NewPos(1, 1))
-	}
-	if err != nil {
+	first, second, err := yamlDocuments(data)
+	switch {
+	case err != nil:
 		p.yamlSyntax(err, data)
 		return nil
-	}
-	var more yaml.Node
-	switch err := dec.Decode(&more); {
-	case err == nil:
-		p.fail(jsonx.NewPos(max(more.Line, 1), 1), "a second YAML document",
+	case second != nil:
+		p.fail(jsonx.NewPos(max(second.Line, 1), 1), "a second YAML document",
 			"keep one document; the rest would be ignored")
-	case !errors.Is(err, io.EOF):
-		p.yamlSyntax(err, data)
 	}
-	if len(doc.Content) == 0 {
+	if first == nil || len(first.Content) == 0 {
 		return nullAt(jsonx.NewPos(1, 1))
 	}
-	return p.fromYAML(doc.Content[0], map[*yaml.Node]bool{}, 0)
+	return p.fromYAML(first.Content[0], map[*yaml.Node]bool{}, 0)
 }
 
-// yamlSyntax extracts the line from an error like "yaml: line 3: message". The
-// error for an unknown alias has no line.
-func (p *parser) yamlSyntax(err error, data []byte) {
-	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
-	if rest, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
-		name, _, _ := strings.Cut(rest, "'")
-		before, _, _ := bytes.Cut(data, []byte("*"+name))
-		line += bytes.Count(before, []byte("\n"))
-	}
-	if rest, ok := strings.CutPrefix(message, "line "); ok {
-		if number, text, ok := strings.Cut(rest, ": "); ok {
-			if n, err := strconv.Atoi(number); err == nil && n > 0 {
-				line, message = n, text
-			}
+// yamlDocuments decodes the first two documents in data; nil for those that there are not.
+func yamlDocuments(data []byte) (first, second *yaml.Node, err error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	for _, node := range []**yaml.Node{&first, &second} {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, nil, err
 		}
+		*node = &doc
 	}
-	hint := ""
+	return first, second, nil
+}
+
+// yamlSyntax reports an error. Its line is that of the first lines which fail alike, because the
+// library gives the line before the list or object with the mistake, or none.
+func (p *parser) yamlSyntax(err error, data []byte) {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	at := sort.Search(len(lines)-1, func(n int) bool {
+		_, _, other := yamlDocuments(bytes.Join(lines[:n+1], nil))
+		return other != nil && other.Error() == err.Error()
+	})
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		_, message, _ = strings.Cut(rest, ": ")
+	}
+	has, hint := func(part string) bool { return strings.Contains(message, part) }, ""
 	switch {
-	case strings.Contains(message, "cannot start any token"):
+	case bytes.HasPrefix(bytes.TrimLeft(lines[at], " "), []byte("\t")):
+		hint = "indent with spaces; YAML does not allow tabs"
+	case has("cannot start any token"):
 		hint = "put text that begins with @, % or ` in quotes"
-	case strings.Contains(message, "unknown escape character"), strings.Contains(message, "hexdecimal number"):
+	case has("alphabetic or numeric character"), has("unknown anchor"):
+		hint = "put text that begins with * or & in quotes"
+	case has("comment or line break"):
+		hint = "put text that begins with > or | in quotes"
+	case has("end of stream"):
+		hint = "close the quotes"
+	case has("mapping values are not allowed"):
+		hint = `put text that contains ": " in quotes, and begin the keys of one object at the same column`
+	case has("expected ',' or"):
+		hint = `close every bracket, and put text that contains ": " in quotes`
+	case has("'-' indicator"), has("expected key"):
+		hint = "begin what belongs together at the same column; inside '…', write '' for '"
+	case has("unknown escape character"), has("hexdecimal number"):
 		message, hint = "text in double quotes has a backslash that does not begin an escape", "put a path with backslashes in single quotes"
 	}
-	if lines := bytes.Split(data, []byte("\n")); line <= len(lines) &&
-		bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
-		hint = "indent with spaces; YAML does not allow tabs"
-	}
-	p.fail(jsonx.NewPos(line, 1), "invalid YAML: "+message, hint)
+	p.fail(jsonx.NewPos(at+1, 1), "invalid YAML: "+message, hint)
 }
 
 // fromYAML converts a node; open holds the anchors that are being expanded.

@@ -83,6 +83,21 @@ func TestMistakesHavePositions(t *testing.T) {
 			`s.json:1:26: toolDiscoveryTimeout: expected whole milliseconds, 0 or more, or a duration such as "1.5s"`,
 		}},
 		{"tab", "s.yaml", "shell:\n\ttimeout: 5\n", []string{"s.yaml:2:1: invalid YAML: found character that cannot start any token (indent with spaces; YAML does not allow tabs)"}},
+		{"glob without quotes", "s.yaml", "policy:\n  rules:\n    - {tool: edit, path: **/x.md, decision: deny}\n", []string{
+			"s.yaml:3:1: invalid YAML: did not find expected alphabetic or numeric character (put text that begins with * or & in quotes)",
+		}},
+		{"name without quotes", "s.yaml", "excludeTools:\n  - *fetch\n", []string{
+			"s.yaml:2:1: invalid YAML: unknown anchor 'fetch' referenced (put text that begins with * or & in quotes)",
+		}},
+		{"colon in a line", "s.yaml", "policy:\n  rules:\n    - {tool: edit, reason: a: b}\n\nenv: {}\n", []string{
+			`s.yaml:3:1: invalid YAML: did not find expected ',' or '}' (close every bracket, and put text that contains ": " in quotes)`,
+		}},
+		{"indentation", "s.yaml", "policy:\n  rules:\n    - tool: edit\n     decision: deny\nenv: {}\n", []string{
+			"s.yaml:4:1: invalid YAML: did not find expected '-' indicator (begin what belongs together at the same column; inside '…', write '' for ')",
+		}},
+		{"second document", "s.yaml", "env: {}\n---\nenv: [b\n", []string{
+			`s.yaml:3:1: invalid YAML: did not find expected ',' or ']' (close every bracket, and put text that contains ": " in quotes)`,
+		}},
 		{"not UTF-8", "s.yaml", "env:\n  A: \"\xff\"\n", []string{"s.yaml:2:1: the file is not valid UTF-8 (save it as UTF-8)"}},
 		{"NUL", "s.json", `{"toolCallCommand": ["a\u0000b"]}`, []string{"s.json:1:22: a string contains a NUL character"}},
 		{"a list at the top", "s.yaml", "- a\n", []string{"s.yaml:1:1: expected an object, got list"}},

@@ -19,6 +19,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Options describe the new file. The zero value creates a file as [os.Create]
@@ -129,12 +131,7 @@ func (f *File) fill(out *os.File, data []byte, o Options) error {
 
 // failure returns an error that names a step and the cause.
 func failure(step string, err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err
-	} else if l, ok := errors.AsType[*os.LinkError](err); ok {
-		err = l.Err
-	}
-	return fmt.Errorf("%s: %w", step, err)
+	return fmt.Errorf("%s: %w", step, text.Cause(err))
 }
 
 // Chmod sets the permission bits that the file will have.

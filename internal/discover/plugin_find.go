@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxPlugins limits the number of plugins in one folder.
@@ -47,7 +48,7 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && !place.Required:
 		return nil
 	case err != nil:
-		return []*Plugin{refused(place, place.Path, reasonOf(err), place.Hint)}
+		return []*Plugin{refused(place, place.Path, text.Cause(err).Error(), place.Hint)}
 	case !info.IsDir():
 		if slices.Contains(manifestNames(), filepath.Base(place.Path)) {
 			return []*Plugin{refused(place, place.Path,
@@ -68,7 +69,7 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validator) []*Plugin {
 	entries, err := os.ReadDir(place.Path)
 	if err != nil {
-		return []*Plugin{refused(place, place.Path, reasonOf(err), "")}
+		return []*Plugin{refused(place, place.Path, text.Cause(err).Error(), "")}
 	}
 	var out []*Plugin
 	for _, e := range entries {
@@ -107,13 +108,6 @@ func refused(place PluginPlace, path, message, hint string) *Plugin {
 func nameOf(path string) string {
 	name := strings.TrimLeft(registry.ValidName(filepath.Base(path)), "._-")
 	return cmp.Or(name, "unnamed")
-}
-
-func reasonOf(err error) string {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }
 
 func manifestsIn(dir string) []string {

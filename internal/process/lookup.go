@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Program returns the path of the executable in Argv[0]. A name without a slash is looked up
@@ -160,10 +161,7 @@ func explain(err error, path, dir string) error {
 	case isFormatError(err):
 		return &reason{text: "it is neither a program for this machine nor a script with a #! line", cause: err}
 	}
-	if path2, ok := errors.AsType[*fs.PathError](err); ok {
-		return path2.Err
-	}
-	return err
+	return text.Cause(err)
 }
 
 // firstLine returns the first line of a file; "" if it has none.

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -61,7 +62,7 @@ func fileIn(dir string) (string, *document.Problem) {
 			found = append(found, path)
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		default:
-			return "", &document.Problem{File: path, Message: "cannot be inspected: " + document.PlainError(err)}
+			return "", &document.Problem{File: path, Message: "cannot be inspected: " + text.Cause(err).Error()}
 		}
 	}
 	if len(found) > 1 {

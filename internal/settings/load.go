@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -119,7 +120,7 @@ func (l *loader) findRoot() error {
 		var err error
 		if dir, err = os.Getwd(); err != nil {
 			return document.NewError([]document.Problem{{File: "working directory",
-				Message: document.PlainError(err), Hint: "change to a directory that exists"}})
+				Message: text.Cause(err).Error(), Hint: "change to a directory that exists"}})
 		}
 		l.opts.Dir = dir
 	}
@@ -135,7 +136,7 @@ func (l *loader) findRoot() error {
 	switch {
 	case err != nil:
 		return document.NewError([]document.Problem{{File: l.root,
-			Message: "not a project root: " + document.PlainError(err)}})
+			Message: "not a project root: " + text.Cause(err).Error()}})
 	case !info.IsDir():
 		return document.NewError([]document.Problem{{File: l.root, Message: "not a project root: not a directory"}})
 	}

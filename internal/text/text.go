@@ -4,6 +4,9 @@
 package text
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -178,4 +181,16 @@ func Quote(s string) string { return strconv.Quote(Valid(Clip(s, maxQuoted))) }
 func Escape(s string) string {
 	q := strconv.Quote(Valid(Head(s, maxEscaped)))
 	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+}
+
+// Cause removes the operation and the path from an error of package os, for messages that
+// contain the path as the reader wrote it.
+func Cause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
+		return l.Err
+	}
+	return err
 }

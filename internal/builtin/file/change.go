@@ -148,7 +148,7 @@ func explainWrite(name string, err error) string {
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Sprintf("%s cannot be written: a part of the path is a file, not a folder", text.Quote(name))
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("%s cannot be changed: %v", text.Quote(name), err)
+		return fmt.Sprintf("%s cannot be written: %v", text.Quote(name), err)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Sprintf("%s cannot be written: the disk is full; nothing was changed", text.Quote(name))
 	case errors.Is(err, textfile.ErrNotText):

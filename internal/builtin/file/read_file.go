@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 //go:embed read_file.md
@@ -131,7 +132,7 @@ func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (re
 	in := bufio.NewReaderSize(f, int(min(readBuffer, max(info.Size()+1, textfile.SniffBytes))))
 	head, err := in.Peek(textfile.SniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err), call.Hides), nil
+		return r.workspace.Failure(rel, p.FilePath, text.Cause(err), call.Hides), nil
 	}
 	if mime := textfile.MediaType(head, rel); mime != "" {
 		return r.media(rel, mime, in, info)
@@ -145,22 +146,22 @@ func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (re
 			"%q is binary (%s, %s) and cannot be read as text; use run_shell_command with a program for its format",
 			p.FilePath, textfile.Type(head), tool.Size(info.Size()))), nil
 	}
-	text := newExcerpt(p.Offset.OrDefault(1), p.Limit.OrDefault(readDefaultLines), enc)
+	lines := newExcerpt(p.Offset.OrDefault(1), p.Limit.OrDefault(readDefaultLines), enc)
 	shown, note, unchanged, err := readable(rel, enc, in)
 	if err == nil {
-		text.form = note
+		lines.form = note
 		if unchanged {
-			text.size = info.Size()
+			lines.size = info.Size()
 		}
-		err = text.read(ctx, shown)
+		err = lines.read(ctx, shown)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return registry.Result{}, fmt.Errorf("reading %q: %w", p.FilePath, err)
 		}
-		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err), call.Hides), nil
+		return r.workspace.Failure(rel, p.FilePath, text.Cause(err), call.Hides), nil
 	}
-	return text.result(rel, p.FilePath), nil
+	return lines.result(rel, p.FilePath), nil
 }
 
 // readOutside reads a file outside the workspace like one in a workspace that is its
@@ -183,7 +184,7 @@ func (r *readTool) readOutside(ctx context.Context, call registry.Call, p *readC
 func (r *readTool) media(rel, mime string, in io.Reader, info fs.FileInfo) (registry.Result, error) {
 	data, err := io.ReadAll(io.LimitReader(in, readMaxMedia+1))
 	if err != nil {
-		return r.workspace.Failure(rel, rel, workspace.Cause(err), nil), nil
+		return r.workspace.Failure(rel, rel, text.Cause(err), nil), nil
 	}
 	if len(data) > readMaxMedia {
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(

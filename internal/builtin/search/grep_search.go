@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
-	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -117,7 +116,7 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		n, err := io.ReadAtLeast(r, s.buf[filled:], 1)
 		last := errors.Is(err, io.EOF)
 		if err != nil && !last {
-			return workspace.Cause(err)
+			return text.Cause(err)
 		}
 		fresh := s.buf[filled : filled+n]
 		filled += n

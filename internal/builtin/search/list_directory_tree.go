@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxCounted limits the number of folders that are read only to count hidden
@@ -84,7 +85,7 @@ func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(strin
 func (t *tree) grow(w *workspace.Dir, s *listing, b *branch) {
 	dir, err := w.Enter(workspace.OrDot(b.path))
 	if err != nil {
-		b.problem = workspace.Cause(err).Error()
+		b.problem = text.Cause(err).Error()
 		return
 	}
 	defer dir.Close()
@@ -96,7 +97,7 @@ func (t *tree) grow(w *workspace.Dir, s *listing, b *branch) {
 	defer open.Close()
 	found, err := open.Entries()
 	if err != nil {
-		b.problem = workspace.Cause(err).Error()
+		b.problem = text.Cause(err).Error()
 	}
 	if tool.OrTrue(s.Respect) {
 		b.rules = b.rules.Enter(open, b.path, found)

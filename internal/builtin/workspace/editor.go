@@ -214,7 +214,7 @@ func Stage(parent *os.Root, base string, data []byte, mode fs.FileMode) (*atomic
 	case errors.Is(err, fs.ErrNotExist):
 		old = nil
 	case err != nil:
-		return nil, Cause(err)
+		return nil, text.Cause(err)
 	case old.IsDir():
 		return nil, ErrIsDir
 	case old.Mode()&fs.ModeSymlink != 0:
@@ -248,11 +248,11 @@ func (e *Editor) RemoveFile(rel string) error {
 	info, err := folder.Lstat(name)
 	switch {
 	case err != nil:
-		return Cause(err)
+		return text.Cause(err)
 	case info.IsDir():
 		return ErrIsDir
 	case !info.Mode().IsRegular():
 		return ErrKind
 	}
-	return Cause(folder.Remove(name))
+	return text.Cause(folder.Remove(name))
 }

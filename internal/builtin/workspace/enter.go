@@ -6,6 +6,8 @@ import (
 	"os"
 	"path"
 	"syscall"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // errMoved means that a folder on the path was replaced by a link after the path
@@ -23,13 +25,13 @@ func (w *Dir) enter(rel string, create bool) (*os.Root, error) {
 	at, err := root.OpenRoot(".")
 	for _, part := range split(rel) {
 		if err != nil {
-			return nil, Cause(err)
+			return nil, text.Cause(err)
 		}
 		above := at
 		at, err = step(above, part, create)
 		above.Close()
 	}
-	return at, Cause(err)
+	return at, text.Cause(err)
 }
 
 // Enter opens the folder at rel, which [Dir.Param] returned. The caller closes

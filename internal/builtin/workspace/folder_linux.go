@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Folder is an open folder, for searches. Entries are opened by the single name
@@ -26,7 +28,7 @@ func newFolder(fd int) *Folder { return &Folder{os.NewFile(uintptr(fd), "."), fd
 func OpenFolder(root *os.Root, rel string) (*Folder, error) {
 	f, err := root.OpenFile(rel, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return nil, Cause(err)
+		return nil, text.Cause(err)
 	}
 	defer f.Close()
 	conn, err := f.SyscallConn()

@@ -5,6 +5,8 @@ package workspace
 import (
 	"os"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Folder is an open folder, for searches. Entries are opened by the single name
@@ -15,7 +17,7 @@ type Folder struct{ root *os.Root }
 func OpenFolder(root *os.Root, rel string) (*Folder, error) {
 	r, err := root.OpenRoot(rel)
 	if err != nil {
-		return nil, Cause(err)
+		return nil, text.Cause(err)
 	}
 	return &Folder{r}, nil
 }

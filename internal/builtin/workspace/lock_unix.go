@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // lockWait is how long a change waits for others to finish.
@@ -25,7 +27,7 @@ type changeLock struct{}
 func (changeLock) acquire(ctx context.Context, root *os.Root) (release func(), err error) {
 	folder, err := root.Open(".")
 	if err != nil {
-		return nil, Cause(err)
+		return nil, text.Cause(err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errLocked)
 	defer cancel()

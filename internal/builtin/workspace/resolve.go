@@ -96,7 +96,7 @@ func (w *Dir) resolve(name string, form func(string) string) (string, error) {
 			rest = append([]string{other}, rest...)
 			continue
 		case err != nil:
-			return "", fmt.Errorf("inspecting %s: %w", text.Quote(name), Cause(err))
+			return "", fmt.Errorf("inspecting %s: %w", text.Quote(name), text.Cause(err))
 		case info.Mode()&fs.ModeSymlink == 0:
 			done = at
 			continue
@@ -140,7 +140,7 @@ func leaves(name, link string) error {
 func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []string, error) {
 	target, err := root.Readlink(at)
 	if err != nil {
-		return "", nil, fmt.Errorf("reading link %s: %w", text.Quote(at), Cause(err))
+		return "", nil, fmt.Errorf("reading link %s: %w", text.Quote(at), text.Cause(err))
 	}
 	if filepath.IsAbs(target) {
 		rel, ok := w.Inside(target)

@@ -114,7 +114,7 @@ func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
 	}
 	if err := isAt(folder, name, info); err != nil {
 		f.Close()
-		return nil, nil, Cause(err)
+		return nil, nil, text.Cause(err)
 	}
 	return f, info, nil
 }
@@ -139,13 +139,13 @@ func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	// Opening a device can have side effects, so the type is checked first. The check
 	// after opening is the one that cannot be raced.
 	if info, err := root.Lstat(name); err != nil {
-		return nil, nil, Cause(err)
+		return nil, nil, text.Cause(err)
 	} else if !isUsable(info.Mode()) && info.Mode()&fs.ModeSymlink == 0 {
 		return nil, nil, ErrKind
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|git.OpenNonblock, 0)
 	if err != nil {
-		return nil, nil, Cause(err)
+		return nil, nil, text.Cause(err)
 	}
 	info, err := f.Stat()
 	if err == nil && !isUsable(info.Mode()) {
@@ -153,7 +153,7 @@ func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, Cause(err)
+		return nil, nil, text.Cause(err)
 	}
 	return f, info, nil
 }
@@ -174,7 +174,7 @@ func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
 	// The size is only a hint: the file may grow, and /proc reports 0.
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, nil, Cause(err)
+		return nil, nil, text.Cause(err)
 	}
 	if int64(len(data)) > limit {
 		return nil, nil, fmt.Errorf("is larger than %s", tool.Size(limit))
@@ -184,18 +184,6 @@ func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
 
 // ErrIsDir means that a path is a folder where a file is needed.
 var ErrIsDir = errors.New("is a directory")
-
-// Cause removes the operation and the path from an error of package os: the
-// messages of tools contain the path only once, as the caller wrote it.
-func Cause(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	if l, ok := errors.AsType[*os.LinkError](err); ok {
-		return l.Err
-	}
-	return err
-}
 
 // URI returns the file URL of a path in the workspace.
 func (w *Dir) URI(rel string) string {

@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -173,25 +174,11 @@ func toolPrefix(name string) string {
 // writeScaffold writes the files of a language to a folder that must not exist,
 // and returns their paths.
 func writeScaffold(root, dir, lang, id string) (files []string, err error) {
-	rel, err := filepath.Rel(root, dir)
+	folder, rel, err := newFolder(root, dir)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.OpenRoot(root)
-	if err != nil {
-		return nil, fmt.Errorf("creating the plugin's folder: %w", err)
-	}
 	defer folder.Close()
-	if err := folder.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
-		return nil, fmt.Errorf("creating the plugin's folder: %w", err)
-	}
-	if err := folder.Mkdir(rel, 0o755); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return nil, &cli.UsageError{Err: fmt.Errorf("%s already exists", dir),
-				Hint: "choose another name, or remove it"}
-		}
-		return nil, fmt.Errorf("creating the plugin's folder: %w", err)
-	}
 	defer func() {
 		if err != nil {
 			_ = folder.RemoveAll(rel) // remove the incomplete plugin
@@ -272,10 +259,15 @@ func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script s
 	if _, err := os.Lstat(dir); err == nil {
 		return &cli.UsageError{Err: fmt.Errorf("%s already exists", dir), Hint: "choose another name, or remove it"}
 	}
-	text := manifest(name, toolPrefix(name), "Runs "+filepath.Base(script)+".", append(argv, word), help)
+	content := manifest(name, toolPrefix(name), "Runs "+filepath.Base(script)+".", append(argv, word), help)
 	_, err = settingsfile.Write(ctx, e,
-		settingsfile.Change{File: file, New: text, Ask: e.Person.AtKeyboard(), Write: func() error {
-			return createFile(folder.root, dir, "plugin.yaml", text)
+		settingsfile.Change{File: file, New: content, Ask: e.Person.AtKeyboard(), Write: func() error {
+			above, rel, err := newFolder(folder.root, dir)
+			if err != nil {
+				return err
+			}
+			defer above.Close()
+			return above.WriteFile(filepath.Join(rel, "plugin.yaml"), content, 0o644)
 		}})
 	if err != nil {
 		return err
@@ -284,24 +276,26 @@ func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script s
 		folder.next+"  toolreg call "+toolPrefix(name)+" --help\n")
 }
 
-// createFile creates a file in a folder that must not exist, below root.
-func createFile(root, dir, name string, content []byte) error {
-	rel, err := filepath.Rel(root, dir)
+// newFolder creates a plugin's folder, which must not exist. It returns root, opened, and the
+// path of the folder from there.
+func newFolder(root, dir string) (above *os.Root, rel string, err error) {
+	if rel, err = filepath.Rel(root, dir); err == nil {
+		above, err = os.OpenRoot(root)
+	}
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	folder, err := os.OpenRoot(root)
-	if err != nil {
-		return fmt.Errorf("creating the plugin's folder: %w", err)
+	if err = above.MkdirAll(filepath.Dir(rel), 0o755); err == nil {
+		err = above.Mkdir(rel, 0o755)
 	}
-	defer folder.Close()
-	if err := folder.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
-		return fmt.Errorf("creating the plugin's folder: %w", err)
+	if err == nil {
+		return above, rel, nil
 	}
-	if err := folder.Mkdir(rel, 0o755); err != nil {
-		return fmt.Errorf("creating the plugin's folder: %w", err)
+	above.Close()
+	if errors.Is(err, fs.ErrExist) {
+		return nil, "", &cli.UsageError{Err: fmt.Errorf("%s already exists", dir), Hint: "choose another name, or remove it"}
 	}
-	return folder.WriteFile(filepath.Join(rel, name), content, 0o644)
+	return nil, "", fmt.Errorf("creating %s: %w", dir, text.Cause(err))
 }
 
 // interpreted returns the program that runs a script: none if it is executable, else that

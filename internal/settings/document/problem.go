@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -92,16 +93,7 @@ func Unreadable(path string, err error) Problem {
 	case errors.Is(err, trust.ErrTooLarge):
 		p.Message = "is larger than 1 MiB"
 	default:
-		p.Message = PlainError(err)
+		p.Message = text.Cause(err).Error()
 	}
 	return p
-}
-
-// PlainError returns the reason for a failed file operation without the path and
-// the operation.
-func PlainError(err error) string {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }

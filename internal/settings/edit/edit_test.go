@@ -320,3 +320,18 @@ func TestFileChangedMeanwhileIsNotOverwritten(t *testing.T) {
 		t.Errorf("left behind: %v", entries)
 	}
 }
+
+// A folder that cannot be created is named in whole, whether or not the file is a project's.
+func TestFolderThatCannotBeCreated(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(root, "file", "a")
+	for _, in := range []string{root, ""} {
+		err := Create(in, filepath.Join(dir, "s.yaml"), nil, 0o600, 0o700)
+		if want := "creating " + dir + ": "; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("Create in %q: %v, want %q", in, err, want)
+		}
+	}
+}

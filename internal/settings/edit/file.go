@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -70,7 +71,7 @@ func replace(folder *os.Root, name string, data []byte, o atomicfile.Options, un
 func openFolder(root, dir string, mode fs.FileMode) (*os.Root, error) {
 	if root == "" {
 		if err := os.MkdirAll(dir, mode); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("creating %s: %w", dir, text.Cause(err))
 		}
 		return os.OpenRoot(dir)
 	}
@@ -87,7 +88,7 @@ func openFolder(root, dir string, mode fs.FileMode) (*os.Root, error) {
 	}
 	defer r.Close()
 	if err := r.MkdirAll(rel, mode); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("creating %s: %w", dir, text.Cause(err))
 	}
 	return r.OpenRoot(rel)
 }
@@ -103,7 +104,7 @@ func Create(root, path string, data []byte, mode, folderMode fs.FileMode) error 
 	defer folder.Close()
 	f, err := folder.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
-		return err
+		return fmt.Errorf("creating %s: %w", path, text.Cause(err))
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {

@@ -241,7 +241,9 @@ func packageCommand(words []word) []word {
 		text = text[:at]
 	}
 	named := words[0]
-	named.text = path.Base(text)
+	if named.text = path.Base(text); named.text == words[0].text {
+		return words
+	}
 	return append([]word{named}, words[1:]...)
 }
 

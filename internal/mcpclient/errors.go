@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
@@ -47,10 +49,11 @@ func (e *ServerError) Unwrap() []error {
 	return []error{registry.ErrSourceFailed, e.Cause}
 }
 
-// Advice tells a model what to do if the server is only busy, or has ended during a call; ""
+// Advice tells a model what to do if the server is only busy, or has given no result of a call; ""
 // if there is nothing to do.
 func (e *ServerError) Advice() string {
 	refused, isRefused := errors.AsType[*wire.HTTPError](e.Cause)
+	lost, isLost := errors.AsType[*wire.SessionLostError](e.Cause)
 	switch {
 	case isRefused && refused.IsBusy() && refused.Again.IsZero():
 		return "The server is busy. Try again in a minute, or continue without the tool."
@@ -59,6 +62,8 @@ func (e *ServerError) Advice() string {
 			max(time.Until(refused.Again).Round(time.Second), time.Second))
 	case e.Phase == "tools/call" && isDisconnect(e.Cause):
 		return "The server ended during the call, which may have had effects, so it was not repeated: check before you repeat it. The next call connects again."
+	case e.Phase == "tools/call" && (isRefused && refused.MayHaveRun() || isLost && lost.MayHaveRun):
+		return "The server gave no result of the call, which may have had effects, so it was not repeated: check before you repeat it, or continue without the tool."
 	}
 	return ""
 }
@@ -80,6 +85,20 @@ func (c *session) failure(err error) string {
 		return text.Escape(c.hide(refused.Text))
 	}
 	return text.Escape(c.hide(c.ending(err))) + c.clues()
+}
+
+// said returns the message of an error of the server with its data, which often has the cause. Addresses to
+// open are not shown without a check, see [ask.Asker.Addresses].
+func (c *session) said(refused *jsonrpc.Error) string {
+	message := refused.Message
+	data, isText := jsonx.Text(refused.Data)
+	if !isText && !jsonx.IsNull(refused.Data) {
+		data = string(refused.Data)
+	}
+	if data != "" && !strings.Contains(message, data) && refused.Code != mcp.CodeURLElicitationRequired {
+		message = strings.TrimPrefix(message+": "+data, ": ")
+	}
+	return text.Valid(text.Head(c.hide(message), maxMessage))
 }
 
 // clues returns other observations about a server that failed or did not

@@ -972,7 +972,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestAdvice checks what a model is told when a server is busy, or ends during a call.
+// TestAdvice checks what a model is told when a server is busy, gives no result, or ends during a call.
 func TestAdvice(t *testing.T) {
 	soon := time.Now().Add(90 * time.Minute).UTC().Format(http.TimeFormat)
 	for name, tt := range map[string]struct {
@@ -985,7 +985,8 @@ func TestAdvice(t *testing.T) {
 		"nonsense":  {429, "soon", "The server is busy. Try again in a minute, or continue without the tool."},
 		"at once":   {429, "0", "The server is busy. Try again in 1s, or continue without the tool."},
 		"refused":   {403, "7", ""},
-		"broken":    {500, "7", ""},
+		"broken":    {500, "7", "The server gave no result of the call, which may have had effects"},
+		"no result": {200, "", "The server gave no result of the call, which may have had effects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			web := serve(t, func(next http.Handler) http.Handler {

@@ -85,7 +85,7 @@ func (q *requester) answerError(ctx context.Context, sess *session,
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return &RefusedError{
 			Server: q.opts.Server.Name, Request: method, Code: refused.Code,
-			Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage)),
+			Message: sess.said(refused),
 		}
 	}
 	return q.opts.errorf(method, err, sess.failure(err))
@@ -327,7 +327,7 @@ func (q *requester) callFailed(ctx context.Context, sess *session,
 		// Servers of the TypeScript SDK already begin their messages like this.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
 		return registry.ErrorResult(registry.ErrorExecution,
-			prefix+text.Valid(text.Head(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxMessage))), nil
+			prefix+strings.TrimPrefix(sess.said(refused), prefix)), nil
 	}
 	return registry.Result{}, q.opts.errorf("tools/call", err, sess.failure(err))
 }

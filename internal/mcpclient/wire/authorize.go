@@ -148,6 +148,7 @@ type HTTPError struct {
 	// the zero time means that it does not say.
 	Again time.Time
 
+	taken      bool   // the request was received, but its answer is missing or cannot be used
 	said       string // the beginning of the body
 	needsLogin bool   // a login, or one with more permissions, is needed
 	cause      error
@@ -198,6 +199,10 @@ func isSessionLost(err error) bool {
 func (e *HTTPError) IsBusy() bool {
 	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
 }
+
+// MayHaveRun reports whether the request may have had effects although there is no result of it: the server,
+// or a proxy on the way to it, received it and then failed.
+func (e *HTTPError) MayHaveRun() bool { return e.taken || e.Status >= http.StatusInternalServerError }
 
 // SessionLostError reports that an HTTP server has ended the session. The
 // request may be repeated in a new session unless it may have run.

@@ -138,10 +138,15 @@ func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
 	case m.request == nil:
 		return resp.Body.Close()
 	case contentType(resp) == eventStreamType:
-		return h.receiveStream(ctx, s, m, resp)
+		err = h.receiveStream(ctx, s, m, resp)
+	default:
+		err = h.receiveBody(ctx, s, m.request, resp)
+		_ = resp.Body.Close()
 	}
-	defer resp.Body.Close()
-	return h.receiveBody(ctx, s, m.request, resp)
+	if failed, ok := errors.AsType[*HTTPError](err); ok {
+		failed.taken = true
+	}
+	return err
 }
 
 // post sends a message to a URL. The response has a status that means success.

@@ -71,7 +71,11 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 		return &jsonrpc.Response{ID: rid, Result: result}, nil
 	case answer:
 		refused := &jsonrpc.Error{}
-		if json.Unmarshal(failure, refused) != nil {
+		err := json.Unmarshal(failure, refused)
+		if code, bad := strconv.ParseFloat(strings.Trim(string(jsonx.Get(failure, "code")), `"`), 64); bad == nil {
+			refused.Code = int64(code) // some servers write -32603.0 or "-32603"
+		}
+		if err != nil && refused.Message == "" {
 			return nil, &badMessageError{id: rid,
 				reason: "its error has the wrong form: " + text.Head(string(failure), 300)}
 		}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 func errorString(err error) string {
@@ -37,6 +39,29 @@ func TestToolsWithBadHeaders(t *testing.T) {
 	byName, diags = discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(strings.ReplaceAll(tools, "\n", "")))))
 	if len(byName) != 2 || len(diags) != 0 {
 		t.Errorf("stdio: tools %v, diagnostics %v", byName, diags)
+	}
+}
+
+// TestNamesInHeaders checks that names which a header cannot carry are encoded.
+func TestNamesInHeaders(t *testing.T) {
+	for name, want := range map[string]string{
+		"plain": "plain", "天气": "=?base64?5aSp5rCU?=", "line\nbreak": "=?base64?bGluZQpicmVhaw==?=", " lead": "=?base64?IGxlYWQ=?=",
+	} {
+		web := modernServer(t, func(w http.ResponseWriter, method, id string) {
+			switch method {
+			case "server/discover":
+				writeRPC(w, http.StatusOK, id, `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+			case "tools/list":
+				writeRPC(w, http.StatusOK, id, `"result":{"tools":[{"name":`+jsonx.Quote(name)+`,"inputSchema":{"type":"object"}}]}`)
+			default:
+				writeRPC(w, http.StatusOK, id, `"result":{"content":[]}`)
+			}
+		})
+		tools, _ := discovered(t, source(t, httpServer(web.URL)))
+		run(t, tools, name, `{}`)
+		if got := web.headers[len(web.headers)-1].Get("Mcp-Name"); got != want {
+			t.Errorf("%q is sent as %q", name, got)
+		}
 	}
 }
 

@@ -169,7 +169,7 @@ func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Respo
 	if m.revision >= FirstModern && m.method != "" {
 		r.Header.Set("Mcp-Method", m.method)
 		if m.request != nil && m.request.Name != "" {
-			r.Header.Set("Mcp-Name", m.request.Name)
+			r.Header.Set("Mcp-Name", encodeHeader(m.request.Name))
 		}
 		if m.request != nil {
 			maps.Copy(r.Header, m.request.Headers)

@@ -69,6 +69,7 @@ type Options struct {
 type Confiner struct {
 	opts    Options
 	home    string
+	logs    func() string // "" if there is no folder
 	tree    func() *guards.Tree
 	support func() sandbox.Support
 
@@ -83,6 +84,7 @@ func New(opts Options) *Confiner {
 	if opts.Log == nil {
 		c.opts.Log = slog.New(slog.DiscardHandler)
 	}
+	c.logs = sync.OnceValue(c.openLogs)
 	c.tree = sync.OnceValue(func() *guards.Tree { return guards.New(opts.Settings.Workspace, git.User{}, c.logs()) })
 	probe := opts.Probe
 	if probe == nil {
@@ -115,8 +117,8 @@ func (c *Confiner) Same(name string, other *Confiner) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// logs returns the folder of Options.Logs; "" if there is none.
-func (c *Confiner) logs() string {
+// openLogs returns the folder of Options.Logs; "" if there is none.
+func (c *Confiner) openLogs() string {
 	if c.opts.Logs == nil {
 		return ""
 	}

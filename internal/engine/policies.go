@@ -158,13 +158,7 @@ func homeOf(environ []string) string {
 
 // homeWithin returns the path of the user's home folder relative to a workspace that is or holds it.
 func homeWithin(workspace string, environ []string) (rel string, ok bool) {
-	if real, err := filepath.EvalSymlinks(workspace); err == nil {
-		workspace = real
-	}
-	home := homeOf(environ)
-	if real, err := filepath.EvalSymlinks(home); err == nil {
-		home = real
-	}
+	workspace, home := trust.Real(workspace), trust.Real(homeOf(environ))
 	rel, err := filepath.Rel(workspace, home)
 	return rel, err == nil && workspace != "" && home != "" && filepath.IsLocal(rel)
 }
@@ -175,12 +169,9 @@ func homeWithin(workspace string, environ []string) (rel string, ok bool) {
 func OpenApprovals(set *settings.Settings, folders *state.Folders,
 	shared *store.Store, warn func(registry.Diagnostic)) *policy.Approvals {
 	d, err := folders.State()
-	project := set.ProjectRoot
-	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {
-		project = path // resolve links, so that every path of a project means the same project
-	}
+	project := trust.Real(set.ProjectRoot) // every path of a project means the same project
 	a := &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Warn: warn}
-	if workspace := trust.Real(set.Workspace); workspace != trust.Real(set.ProjectRoot) {
+	if workspace := trust.Real(set.Workspace); workspace != project {
 		a.Workspace = workspace
 	}
 	if shared != nil {

@@ -97,6 +97,9 @@ func InsideServer(environ []string) (name string, ok bool) {
 	if name, ok = expand.Find(environ, ServerVariable); ok {
 		return name, true
 	}
+	if !hasAncestor(programName) { // its parents' environments need not be read
+		return "", false
+	}
 	if name, ok = ancestorVariable(ServerVariable); ok {
 		return name, true
 	}

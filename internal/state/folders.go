@@ -25,10 +25,28 @@ const (
 type Folders struct {
 	Environ []string // "K=V"; determines the location
 
+	users, caches opened
+
 	mu    sync.Mutex
 	apart string // see Detach; "" means the user's own
-	dir   *Dir
-	err   error
+	dir   *Dir   // the state folder in apart
+}
+
+// opened is a folder that is opened once.
+type opened struct {
+	once sync.Once
+	dir  *Dir
+	err  error
+}
+
+func (o *opened) get(environ []string, place func(environ []string) (string, error)) (*Dir, error) {
+	o.once.Do(func() {
+		var path string
+		if path, o.err = place(environ); o.err == nil {
+			o.dir, o.err = OpenDir(path)
+		}
+	})
+	return o.dir, o.err
 }
 
 // State returns the state folder. Without one the program continues and stores
@@ -41,20 +59,14 @@ func (f *Folders) State() (*Dir, error) {
 
 // state is State for a caller that holds mu.
 func (f *Folders) state() (*Dir, error) {
-	if f.dir == nil && f.err == nil {
-		f.dir, f.err = f.own()
+	if f.dir != nil {
+		return f.dir, nil
 	}
-	return f.dir, f.err
+	return f.own()
 }
 
 // own returns the user's own state folder.
-func (f *Folders) own() (*Dir, error) {
-	path, err := DefaultDir(f.Environ)
-	if err != nil {
-		return nil, err
-	}
-	return OpenDir(path)
-}
+func (f *Folders) own() (*Dir, error) { return f.users.get(f.Environ, DefaultDir) }
 
 // Detach makes all later calls of [Folders.State] and [Folders.Cache] return folders below dir, an
 // empty folder of the caller's, so that nothing that is stored from then on is read by other runs.
@@ -72,7 +84,7 @@ func (f *Folders) Detach(dir string) error {
 	if openErr != nil {
 		return openErr
 	}
-	f.apart, f.dir, f.err = dir, to, nil
+	f.apart, f.dir = dir, to
 	if err != nil {
 		return nil // there is nothing to copy
 	}
@@ -178,10 +190,7 @@ func (f *Folders) folder(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d, err := OpenDir(filepath.Join(base.Path, name))
-	if err != nil {
-		return "", err
-	}
+	d := Dir{Path: filepath.Join(base.Path, name)}
 	root, err := d.open(true)
 	if err != nil {
 		return "", unavailable(err)
@@ -201,14 +210,11 @@ func (f *Folders) Cache(name string) (*Dir, error) {
 	if apart != "" && name != OutputName {
 		return OpenDir(filepath.Join(apart, "cache", name))
 	}
-	base, err := DefaultCacheDir(f.Environ)
+	base, err := f.caches.get(f.Environ, DefaultCacheDir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := OpenDir(base); err != nil {
-		return nil, err
-	}
-	return OpenDir(filepath.Join(base, name))
+	return OpenDir(filepath.Join(base.Path, name))
 }
 
 // program is the name of our folder in the user's folders.

@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // Options are what [Names] and [Offers] of a project need. All fields are required.
@@ -45,15 +46,7 @@ const hintForget = "`toolreg cache clear --names` forgets which server each name
 // Open returns the record of which server each name of a tool belongs to in the project. Its Forget
 // removes the record of prompts and resources, too.
 func Open(set *settings.Settings, folders *state.Folders) (*state.Names, error) {
-	return folders.Names(realRoot(set))
-}
-
-// realRoot returns the project root without symbolic links.
-func realRoot(set *settings.Settings) string {
-	if path, err := filepath.EvalSymlinks(set.ProjectRoot); err == nil {
-		return path
-	}
-	return set.ProjectRoot
+	return folders.Names(trust.Real(set.ProjectRoot))
 }
 
 // holders are the servers that have had each name, the first one first.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // Offer is the name of something that a server offers besides tools: of a prompt, a resource or a
@@ -70,7 +71,7 @@ func (o *Offers) load() {
 	}
 	o.loaded = true
 	var err error
-	if o.holders, err = o.opts.readHolders(o.opts.Folders.OfferNames(realRoot(o.opts.Settings))); err != nil {
+	if o.holders, err = o.opts.readHolders(o.opts.Folders.OfferNames(trust.Real(o.opts.Settings.ProjectRoot))); err != nil {
 		o.opts.unknown("it is not known to which server resources and prompts belong: "+err.Error(), hintForget)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/confine"
@@ -42,6 +43,7 @@ type Set struct {
 	Env      []string // of the commands that tools run; nil until it is known
 	own      []string // of programs that no setting of the project names; see [settings.Settings.For]
 	EnvErr   error    // why Env is incomplete
+	shell    func() string
 }
 
 // New expands the environments of programs. References to commands run these, unless
@@ -62,6 +64,7 @@ func New(ctx context.Context, given Set, still bool, seen func(value string)) *S
 		p.Expander = p.Expander.WithoutCommands()
 	}
 	p.Expander.Seen = seen
+	p.shell = sync.OnceValue(func() string { return builtin.Shell(p.Env) })
 	p.Env, p.EnvErr = values.ToolEnviron(ctx, p.Settings, p.Expander, p.Environ)
 	p.own = p.Env
 	if own := p.Settings.For(settings.ScopeUser); own != p.Settings {
@@ -106,7 +109,7 @@ func (p *Set) Workspace() string {
 
 // Shell returns the shell whose grammar is used to read commands, which is the one that
 // runs them.
-func (p *Set) Shell() string { return builtin.Shell(p.Env) }
+func (p *Set) Shell() string { return p.shell() }
 
 // Bytecode returns a variable with which Python keeps compiled modules in a folder of toolreg.
 // Those in a project are not covered by trust, because they change from run to run, but an

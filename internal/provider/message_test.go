@@ -1,11 +1,13 @@
 package provider
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -127,6 +129,27 @@ func TestLongStreams(t *testing.T) {
 		}
 		if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > 100 {
 			t.Errorf("%s: %d MiB were allocated for a stream of %d bytes", format, allocated, len(stream))
+		}
+	}
+}
+
+// Many calls or items, and a call whose parts are counted, cost no more than their number.
+func TestStreamsOfManyParts(t *testing.T) {
+	const parts = 100_000
+	for format, part := range map[string]string{
+		"openai-responses": `{"type":"response.output_item.done","item":{"type":"message","id":"%d"}}`,
+		"openai":           `{"choices":[{"delta":{"tool_calls":[{"index":%d,"function":{"name":"","arguments":"word word word word "}}]}}]}`,
+	} {
+		var stream strings.Builder
+		stream.WriteString(`data: {"choices":[{"delta":{"tool_calls":[{"index":-1,"id":"x","function":{"name":"f","arguments":"{\"a\":\""}}]}}]}` + "\n\n")
+		for i := range parts {
+			fmt.Fprintf(&stream, "data: "+part+"\n\n", i)
+		}
+		stream.WriteString(`data: {"type":"response.completed","choices":[{"finish_reason":"length"}]}` + "\n\n")
+		start := time.Now()
+		messageOf(t, format, []byte(stream.String()))
+		if took := time.Since(start); took > 30*time.Second {
+			t.Errorf("%s: %d bytes took %s", format, stream.Len(), took)
 		}
 	}
 }

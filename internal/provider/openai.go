@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider/local"
@@ -258,7 +257,7 @@ type joinedCall struct {
 }
 
 type joinedInput struct {
-	name      string
+	name      []byte
 	arguments pieces
 }
 
@@ -266,11 +265,11 @@ type joinedInput struct {
 func (c *joinedCall) MarshalJSON() ([]byte, error) {
 	c.object["id"], c.object["type"] = c.id, quoted(cmp.Or(c.kind, "function"))
 	if c.function != nil {
-		c.object["function"] = object{"name": quoted(c.function.name), "arguments": c.function.text()}.json()
+		c.object["function"] = object{"name": quoted(string(c.function.name)), "arguments": c.function.text()}.json()
 	}
 	if c.custom != nil {
 		c.object["type"] = quoted(cmp.Or(c.kind, "custom"))
-		c.object["custom"] = object{"name": quoted(c.custom.name), "input": c.custom.text()}.json()
+		c.object["custom"] = object{"name": quoted(string(c.custom.name)), "input": c.custom.text()}.json()
 	}
 	return c.joined.MarshalJSON()
 }
@@ -395,7 +394,7 @@ func (c *joinedCall) endsBefore(part object, here bool) bool {
 // servers count the parts.
 func (c *joinedCall) continuedBy(part object) bool {
 	return idOf(part["id"]) == nil && asObject(part.either("function", "custom")).text("name") == "" &&
-		c.function != nil && !c.function.isWhole()
+		c.function != nil
 }
 
 // text returns the arguments as a JSON string.
@@ -426,9 +425,9 @@ func (c *joinedCall) add(part object) {
 // add adds the rest of a name or of arguments. Some servers repeat the name from its beginning
 // instead.
 func (i *joinedInput) add(name string, arguments []byte) {
-	if !strings.HasPrefix(name, i.name) {
-		name = i.name + name
+	if bytes.HasPrefix([]byte(name), i.name) {
+		i.name = nil
 	}
-	i.name = cmp.Or(name, i.name)
+	i.name = append(i.name, name...)
 	i.arguments.add(arguments)
 }

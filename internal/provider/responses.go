@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed" // for the image
 	"encoding/json"
@@ -339,46 +338,54 @@ func responsesMedia(p part) any {
 // streamItem is an output item in a stream, and its arguments that came in pieces.
 type streamItem struct {
 	object    // at first only what identifies it
-	index     json.RawMessage
 	arguments pieces
 	seen      bool // an event had the item itself
-}
-
-// is reports whether an event is about the item: by its ids, or by its index in the output, because
-// some servers give it another id in each event.
-func (i *streamItem) is(other object, index json.RawMessage, byIndex bool) bool {
-	if byIndex {
-		return len(index) > 0 && bytes.Equal(i.index, index) && i.hasSame(other, "type")
-	}
-	return i.hasSame(other, "id") || i.hasSame(other, "call_id")
 }
 
 // joinResponses joins the events of a stream of the Responses API: the response in the event
 // that ends it, and the output items that only earlier events have.
 func joinResponses(events []json.RawMessage) (any, error) {
-	var items []*streamItem // in the order of their first event
+	var items []*streamItem           // in the order of their first event
+	known := map[string]*streamItem{} // by their ids and by their place, because some servers give them other ids later
 	find := func(about object, index json.RawMessage) *streamItem {
-		for _, byIndex := range []bool{false, true} {
-			for _, known := range items {
-				if known.is(about, index, byIndex) {
-					return known
-				}
+		var keys []string
+		for _, key := range []string{"id", "call_id"} {
+			if id := idOf(about[key]); id != nil {
+				keys = append(keys, key+string(id))
 			}
 		}
-		items = append(items, &streamItem{object: about, index: index})
-		return items[len(items)-1]
+		if len(index) > 0 && about.text("type") != "" {
+			keys = append(keys, string(index)+about.text("type"))
+		}
+		item := &streamItem{object: about}
+		if i := slices.IndexFunc(keys, func(key string) bool { return known[key] != nil }); i >= 0 {
+			item = known[keys[i]]
+		} else {
+			items = append(items, item)
+		}
+		for _, key := range keys {
+			if known[key] == nil {
+				known[key] = item
+			}
+		}
+		return item
 	}
 	put := func(item object, index json.RawMessage) {
 		if item != nil {
 			known := find(item, index)
-			known.object, known.index, known.seen = item, index, true
+			known.object, known.seen = item, true
 		}
 	}
 	for _, event := range events {
 		o := asObject(event)
 		switch kind := o.text("type"); kind {
 		case "response.output_item.added", "response.output_item.done":
-			put(asObject(o["item"]), o["output_index"])
+			item := asObject(o["item"])
+			place := string(o["output_index"]) + item.text("type")
+			if kind == "response.output_item.added" && known[place] != nil && known[place].seen {
+				delete(known, place) // some servers give all items the same index
+			}
+			put(item, o["output_index"])
 		case "response.function_call_arguments.delta", "response.function_call_arguments.done":
 			item := find(object{"type": quoted("function_call"), "id": o["item_id"], "call_id": o["call_id"]},
 				o["output_index"])
@@ -416,9 +423,4 @@ func joinResponses(events []json.RawMessage) (any, error) {
 		}
 	}
 	return nil, errUnfinished
-}
-
-// hasSame reports whether both objects have the same value for a key, which is not empty.
-func (o object) hasSame(other object, key string) bool {
-	return !jsonx.IsNull(o[key]) && string(o[key]) != `""` && bytes.Equal(o[key], other[key])
 }

@@ -102,6 +102,7 @@ func TestDecodeStreamOf(t *testing.T) {
 		{"another id in each chunk", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"id":"y","function":{"arguments":"}"}}]}`, `"tool_calls"`), "f{}"},
 		{"another index in each chunk", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\""}}]}`, "null") + chunk(`{"tool_calls":[{"index":1,"function":{"arguments":":"}}]}`, "null") +
 			chunk(`{"tool_calls":[{"index":2,"id":"","function":{"name":null,"arguments":"1}"}}]}`, "null") + chunk(`{"tool_calls":[{"index":3,"id":"y","function":{"name":"g","arguments":"{}"}}]}`, `"tool_calls"`), `f{"a":1} g{}`},
+		{"another index after the params", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, "null") + chunk(`{"tool_calls":[{"index":1,"function":{"arguments":""}}]}`, `"tool_calls"`), "f{}"},
 		{"the id null as text", "mistral", chunk(`{"tool_calls":[{"index":0,"id":"abcdefghi","function":{"name":"f","arguments":"{"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"id":"null","function":{"name":"","arguments":"}"}}]}`, `"tool_calls"`), "f{}"},
 		{"the whole call again", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, "null") + chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`), "f{}"},
 		{"two calls without an index", "openai", chunk(`{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}},{"id":"y","function":{"name":"f","arguments":"{}"}}]}`, `"tool_calls"`), "f{} f{}"},
@@ -139,6 +140,8 @@ func TestDecodeStreamOf(t *testing.T) {
 			`data: {"type":"response.function_call_arguments.done","item_id":"i","arguments":""}` + "\n\n" + completed(`[]`), `f{"a":1}`},
 		{"another id in each event", "openai-responses", item("added", "0", `{"type":"function_call","id":"i","call_id":"x","name":"f","arguments":""}`) + item("added", "1", `{"type":"function_call","id":"j","call_id":"y","name":"g","arguments":""}`) +
 			`data: {"type":"response.function_call_arguments.delta","item_id":"k","output_index":1,"delta":"{\"b\":1}"}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","item_id":"l","output_index":0,"delta":"{\"a\":1}"}` + "\n\n" + completed(`[]`), `f{"a":1} g{"b":1}`},
+		{"calls of one index", "openai-responses", item("added", "0", `{"type":"function_call","id":"i","call_id":"x","name":"f","arguments":""}`) + item("added", "0", `{"type":"function_call","id":"j","call_id":"y","name":"g","arguments":""}`) +
+			`data: {"type":"response.function_call_arguments.delta","item_id":"i","output_index":0,"delta":"{}"}` + "\n\n" + item("done", "0", `{"type":"function_call","id":"j","call_id":"y","name":"g","arguments":"[]"}`) + completed(`[]`), "f{} g[]"},
 		{"params before their item", "openai-responses", `data: {"type":"response.function_call_arguments.delta","item_id":"i","output_index":0,"delta":"{\"a\":1}"}` + "\n\n" +
 			item("added", "0", `{"type":"function_call","id":"i","call_id":"x","name":"f","arguments":""}`) + completed(`[]`), `f{"a":1}`},
 		{"no response at the end", "openai-responses", item("done", "0", `{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}`) + `data: {"type":"response.completed"}`, "f{}"},

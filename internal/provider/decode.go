@@ -207,19 +207,19 @@ func (f Format) messageOf(data json.RawMessage) json.RawMessage {
 	switch f.Name {
 	case "openai", "mistral":
 		if o.has("choices") {
-			return openAIChoice(o)
+			return sendable(openAIChoice(o), "tool_calls")
 		}
 		if o.has("tool_calls") || o.text("role") == "assistant" {
-			return data
+			return sendable(data, "tool_calls")
 		}
 	case "openai-responses", "gemini-interactions":
+		items := o.either("output", "steps")
 		if jsonx.KindOf(data) == jsonx.Array {
-			return data
+			items = data
 		}
-		if f.Name == "gemini-interactions" {
-			return asObject(sendable(data, "steps"))["steps"]
+		if items != nil {
+			return asObject(sendable(object{"items": items}.json(), "items"))["items"]
 		}
-		return o["output"]
 	case "anthropic":
 		return f.assistant(o["content"], data)
 	case "gemini":
@@ -266,13 +266,15 @@ func sendable(message json.RawMessage, list string) json.RawMessage {
 			continue
 		}
 		mended := false
-		switch use := asObject(block["toolUse"]); {
-		case use.mendParams("input"):
+		switch use, function := asObject(block["toolUse"]), asObject(block["function"]); {
+		case use.mendParams("input", false):
 			block["toolUse"], mended = use.json(), true
+		case function.mendParams("arguments", true):
+			block["function"], mended = function.json(), true
 		case block.text("type") == "tool_use":
-			mended = block.mendParams("input")
+			mended = block.mendParams("input", false)
 		case block.text("type") == "function_call":
-			mended = block.mendParams("arguments")
+			mended = block.mendParams("arguments", block.has("call_id"))
 		}
 		if mended {
 			raw, changed = block.json(), true
@@ -286,17 +288,28 @@ func sendable(message json.RawMessage, list string) json.RawMessage {
 	return o.json()
 }
 
-// mendParams writes params that are a string as the object in it, or as an empty one. It reports
-// whether there were such.
-func (o object) mendParams(key string) bool {
-	if !isText(o[key]) {
+// mendParams writes params as the object in them, or as an empty one, if they are no object, or are in a
+// string although the API has none there; inText says whether it has. It reports whether there were such.
+func (o object) mendParams(key string, inText bool) bool {
+	if o == nil || !inText && !isText(o[key]) {
 		return false
 	}
 	given := params(o[key])
-	if jsonx.KindOf(given) != jsonx.Object || registry.CheckJSON(given) != nil {
-		given = []byte("{}")
+	whole := given
+	if isText(given) { // written as JSON twice
+		whole = params(given)
 	}
-	o[key] = given
+	if jsonx.KindOf(whole) != jsonx.Object || registry.CheckJSON(whole) != nil {
+		whole = []byte("{}")
+	}
+	switch {
+	case !inText:
+		o[key] = whole
+	case !bytes.Equal(whole, given):
+		o[key] = quoted(string(whole))
+	default:
+		return false
+	}
 	return true
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // RestoreValues repairs what models and their clients do to values: a string with JSON in it
-// becomes that JSON if the schema allows no string there, and the JSON is of a type that it
-// allows; a whole number such as 5000.0 becomes 5000 if the schema allows only integers; an empty
+// becomes that JSON if the schema allows no string there, or only others, and the JSON is of a type that
+// it allows; a whole number such as 5000.0 becomes 5000 if the schema allows only integers; an empty
 // list, as PHP writes an empty object, becomes one if the schema allows objects and no lists.
 // Like [RestoreEnums] it changes nothing else.
 func RestoreValues(inputSchema, params json.RawMessage) json.RawMessage {
@@ -101,9 +101,10 @@ func (r *restorer) values(s, v *jsonx.Value) {
 	}
 	switch v.Kind {
 	case jsonx.String:
-		if text := v.Text(); r.kinds(s, 0)&aString == 0 && registry.CheckJSON([]byte(text)) == nil {
+		allowed := r.kindsFor(s, v, 0)
+		if text := v.Text(); allowed&aString == 0 && registry.CheckJSON([]byte(text)) == nil {
 			if parsed, err := jsonx.Parse([]byte(text), registry.SchemaJSON()); err == nil &&
-				kindOf(parsed)&r.kinds(s, 0) != 0 {
+				kindOf(parsed)&allowed != 0 {
 				*v, r.changed = *parsed, true
 				r.values(s, v)
 			}
@@ -225,7 +226,10 @@ func (r *restorer) alternativesOf(v *jsonx.Value) describing {
 }
 
 // kinds returns the types that a schema may allow.
-func (r *restorer) kinds(s *jsonx.Value, depth int) kinds {
+func (r *restorer) kinds(s *jsonx.Value, depth int) kinds { return r.kindsFor(s, nil, depth) }
+
+// kindsFor is like kinds, but text only counts where a schema that lists values lists the given one.
+func (r *restorer) kindsFor(s, given *jsonx.Value, depth int) kinds {
 	if s.Is(jsonx.False) {
 		return 0
 	}
@@ -247,12 +251,12 @@ func (r *restorer) kinds(s *jsonx.Value, depth int) kinds {
 	if enum := s.Get("enum"); enum.Is(jsonx.Array) && r.spend(len(enum.Items)) {
 		var of kinds
 		for _, v := range enum.Items {
-			of |= kindOf(v)
+			of |= kindIn(v, given)
 		}
 		out &= of
 	}
 	if c := s.Get("const"); c != nil {
-		out &= kindOf(c)
+		out &= kindIn(c, given)
 	}
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
 		list := s.Get(keyword)
@@ -261,7 +265,7 @@ func (r *restorer) kinds(s *jsonx.Value, depth int) kinds {
 		}
 		var any kinds
 		for _, branch := range list.Items {
-			of := r.kinds(branch, depth+1)
+			of := r.kindsFor(branch, given, depth+1)
 			if any |= of; keyword == "allOf" {
 				out &= of
 			}
@@ -271,4 +275,12 @@ func (r *restorer) kinds(s *jsonx.Value, depth int) kinds {
 		}
 	}
 	return out
+}
+
+// kindIn returns the type of a value that a schema lists, none for a text other than given.
+func kindIn(listed, given *jsonx.Value) kinds {
+	if listed.Is(jsonx.String) && given != nil && listed.Text() != given.Text() {
+		return 0
+	}
+	return kindOf(listed)
 }

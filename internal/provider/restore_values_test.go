@@ -24,6 +24,7 @@ func TestRestoreValues(t *testing.T) {
 		"number in a string":       {obj + `"n":{"type":"integer"},"f":{"type":"number"},"b":{"type":"boolean"}}}`, `{"n":"5","f":"-0.5","b":"true"}`, `{"n":5,"f":-0.5,"b":true}`},
 		"whole number in a string": {obj + `"n":{"type":"integer"}}}`, `{"n":"5.0"}`, `{"n":5}`},
 		"null in a string":         {obj + `"n":{"type":["integer","null"]}}}`, `{"n":"null"}`, `{"n":null}`},
+		"beside listed strings":    {obj + `"a":{"anyOf":[{"enum":["x"]},{"type":"null"}]},"b":{"type":["string","null"],"enum":["x",null]},"c":{"anyOf":[{"const":"x"},{"type":"array","items":{"type":"integer"}}]},"d":{"enum":["1",null]}}}`, `{"a":"null","b":"null","c":"[\"1\"]","d":"1"}`, `{"a":null,"b":null,"c":[1],"d":"1"}`},
 		"a string is allowed":      {obj + `"s":{"type":["string","array"]},"a":{},"u":{"anyOf":[{"type":"array"},{"type":"string"}]}}}`, `{"s": "[1]", "a": "[1]", "u": "[1]"}`, `{"s": "[1]", "a": "[1]", "u": "[1]"}`},
 		"another type":             {obj + `"l":{"type":"array"}}}`, `{"l": "{}"}`, `{"l": "{}"}`},
 		"no JSON":                  {obj + `"l":{"type":"array"}}}`, `{"l": "[1"}`, `{"l": "[1"}`},

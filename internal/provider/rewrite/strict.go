@@ -209,8 +209,17 @@ func (s *stricter) schema(n *jsonx.Value, depth int) error {
 		if n.Get("properties") != nil || n.Get("anyOf") != nil || n.Get("enum") != nil {
 			return errSeveral // keywords next to a reference also apply
 		}
-		s.keepOnly(n, append(kept, "$ref"))
+		kept = append(kept, "$ref")
+		if !s.grammar && len(kept) == 1 {
+			kept = append(kept, "description")
+		}
+		s.keepOnly(n, kept)
 		_, err := s.refs.Resolve(n)
+		if about := n.Get("description"); about != nil {
+			ref := jsonx.NewObject(jsonx.NewMember("$ref", n.Get("$ref")))
+			n.Members = []jsonx.Member{jsonx.NewMember("anyOf", jsonx.NewArray(ref)), jsonx.NewMember("description", about)}
+			s.note("references with a description put in anyOf")
+		}
 		return err
 	}
 	if list := n.Get("anyOf"); list != nil {

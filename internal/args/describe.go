@@ -105,7 +105,7 @@ func (d *describer) param(s *jsonx.Value, path []string, required bool) Param {
 	}
 	p.Description = cmp.Or(s.Get("description").Text(), resolved.Get("description").Text())
 	if v := resolved.Get("default"); v != nil {
-		p.Default = plain(v)
+		p.Default = v.Plain()
 	}
 	p.Allowed = d.allowed(resolved, typ)
 	if p.Element {
@@ -169,7 +169,7 @@ func (s schemaType) values() []string {
 	}
 	var out []string
 	for _, v := range s.enum {
-		out = append(out, plain(v))
+		out = append(out, v.Plain())
 	}
 	if out == nil && len(s.names) == 1 && s.names[0] == "boolean" {
 		return []string{"true", "false"}

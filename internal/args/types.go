@@ -306,11 +306,11 @@ func Format(params, inputSchema json.RawMessage) (arguments []string, ok bool) {
 // argument returns the simplest arguments that [Parse] converts back to the value
 // of one key, or nil if there are none.
 func (t types) argument(key string, v *jsonx.Value) []string {
-	spelled := []string{key + "=" + escapeAt(plain(v))}
+	spelled := []string{key + "=" + escapeAt(v.Plain())}
 	if v.Is(jsonx.Array) && len(v.Items) > 0 {
 		spelled = nil
 		for _, item := range v.Items {
-			spelled = append(spelled, key+"="+escapeAt(plain(item)))
+			spelled = append(spelled, key+"="+escapeAt(item.Plain()))
 		}
 	}
 	for _, arguments := range [][]string{spelled, {key + ":=" + string(text.EscapeJSON(v.AppendTo(nil)))}} {
@@ -346,14 +346,6 @@ func escapeAt(value string) string {
 		return "@" + value
 	}
 	return value
-}
-
-// plain returns a value as it is written in an argument.
-func plain(v *jsonx.Value) string {
-	if v.Is(jsonx.String) {
-		return v.Text()
-	}
-	return string(v.AppendTo(nil))
 }
 
 // parent returns the object that contains the last key of path. It creates missing

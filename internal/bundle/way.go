@@ -156,11 +156,8 @@ func (m *Manifest) settings(dir, home string) (map[string]serverjson.Value, erro
 				items = preset.Items
 			}
 			for _, item := range items {
-				word := item.Text()
-				if !item.Is(jsonx.String) {
-					word = string(item.JSON())
-				}
-				if word, err = t.fixed(word); err != nil {
+				word, err := t.fixed(item.Plain())
+				if err != nil {
 					return nil, err
 				}
 				v.Defaults = append(v.Defaults, word)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -104,9 +105,7 @@ func (k *Key) AddFiles(p Program) error {
 		inside[f.Path] = true
 	}
 	for _, word := range p.Argv[1:] {
-		if !filepath.IsAbs(word) {
-			word = filepath.Join(p.Dir, word)
-		}
+		word = expand.From(p.Dir, word)
 		real, err := filepath.EvalSymlinks(word)
 		if err != nil || inside[real] {
 			continue // not a file, or already covered

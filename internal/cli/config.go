@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/engine/programs"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -257,10 +258,7 @@ func (c *Config) IsPiped(name string) bool {
 
 // Absolute returns a path of the command line as an absolute path.
 func (c *Config) Absolute(path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(c.Dir, path)
+	return filepath.Clean(expand.From(c.Dir, path))
 }
 
 // context reads --context k=v and TOOLREG_CONTEXT, a JSON object. Numbers, true

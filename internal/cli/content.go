@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // WriteRaw writes the bytes of every part to w, without separators.
@@ -44,7 +45,7 @@ func WriteResult(w io.Writer, r registry.Result) error {
 			_, _ = out.WriteString(text[:chunk])
 			text = text[chunk:]
 		}
-		_, _ = out.WriteString(EndLine(text)) // Flush returns the error
+		_, _ = out.WriteString(ui.EndLine(text)) // Flush returns the error
 	}
 	for _, c := range r.Content {
 		line(PartText(c))

@@ -77,9 +77,9 @@ func (o *IO) writeJSON(data []byte, indented bool) error {
 	// Programs that read JSON do not expect colors, even with --color always.
 	switch color := o.OutTTY && o.Color(true); {
 	case indented:
-		return o.Out.WriteStyled(EndLine(jsonText(data, color)))
+		return o.Out.WriteStyled(ui.EndLine(jsonText(data, color)))
 	case color:
-		return o.Out.WriteStyled(EndLine(ui.Paint(jsonSpans(string(data)), true)))
+		return o.Out.WriteStyled(ui.EndLine(ui.Paint(jsonSpans(string(data)), true)))
 	}
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		data = append(data, '\n')

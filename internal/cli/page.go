@@ -56,7 +56,7 @@ func (p *Page) line(spans ...ui.Span) {
 
 // indent adds formatted lines.
 func (p *Page) indent(text string) {
-	for line := range strings.Lines(EndLine(text)) {
+	for line := range strings.Lines(ui.EndLine(text)) {
 		if line != "\n" {
 			p.b.WriteString("  ")
 		}
@@ -231,14 +231,6 @@ func LockChange(c lock.Change, diffs bool) string {
 		line += Block(c.Diff)
 	}
 	return line
-}
-
-// EndLine ends the last line of a text unless it is empty.
-func EndLine(s string) string {
-	if s == "" || strings.HasSuffix(s, "\n") {
-		return s
-	}
-	return s + "\n"
 }
 
 // OrEmpty returns an empty slice for nil, so that JSON has [] instead of null.

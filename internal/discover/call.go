@@ -88,6 +88,32 @@ func limited(err error, limit int64) error {
 	return err
 }
 
+// runTool runs the program of a tool, with root as the project root. showStderr says whether the result of a
+// program that succeeds has what it wrote to stderr.
+func runTool(ctx context.Context, spec *process.Spec, d *declaration, isResult, showStderr bool,
+	call registry.Call, root string) registry.Result {
+	stream(spec, d, isResult, call)
+	start := time.Now()
+	o, err := process.ConfinementOf(ctx).Run(ctx, *spec)
+	if err == nil && succeeded(o) {
+		if isResult {
+			return wholeResult(ctx, o.Stdout, root, d.definition.OutputSchema)
+		}
+		if !showStderr {
+			o.Stderr, o.StderrHead, o.StderrBytes = nil, 0, 0
+		}
+	}
+	result := callResult(o, limited(err, spec.MaxOutput), d.definition.Name)
+	switch {
+	case result.IsError && ctx.Err() != nil:
+		result.ErrorCategory = interrupted(ctx.Err())
+	case !result.IsError && len(d.definition.OutputSchema) > 0:
+		result = structured(ctx, d.definition.OutputSchema, o.Stdout, result)
+	}
+	result.Duration = time.Since(start)
+	return result
+}
+
 // succeeded reports whether a program exited successfully.
 func succeeded(o process.Outcome) bool { return o.ExitCode == 0 && o.Signal == "" }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -225,19 +224,5 @@ func (c *command) call(ctx context.Context, d *declaration,
 	if spec.Stdin == nil {
 		spec.Stdin = []byte("{}")
 	}
-	stream(&spec, d, isResult, call)
-	start := time.Now()
-	outcome, err := process.ConfinementOf(ctx).Run(ctx, spec)
-	if err == nil && isResult && succeeded(outcome) {
-		return wholeResult(ctx, outcome.Stdout, c.opts.ProjectRoot, d.definition.OutputSchema), nil
-	}
-	result := callResult(outcome, limited(err, c.opts.Limits.Output), d.definition.Name)
-	switch {
-	case result.IsError && ctx.Err() != nil:
-		result.ErrorCategory = interrupted(ctx.Err())
-	case !result.IsError && len(d.definition.OutputSchema) > 0:
-		result = structured(ctx, d.definition.OutputSchema, outcome.Stdout, result)
-	}
-	result.Duration = time.Since(start)
-	return result, nil
+	return runTool(ctx, &spec, d, isResult, true, call, c.opts.ProjectRoot), nil
 }

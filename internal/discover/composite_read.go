@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -88,9 +89,7 @@ func (r *compositeReader) script(file string) []byte {
 		r.fail("/script", fmt.Sprintf("%q is not in the project", file), "")
 		return nil
 	}
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(r.root, file)
-	}
+	file = expand.From(r.root, file)
 	info, err := os.Stat(file)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxScript) {
 		err = fmt.Errorf("%q is not a file of at most %d bytes", file, maxScript)

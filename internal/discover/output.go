@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -91,9 +92,7 @@ func (in *printedResult) result(root string) (registry.Result, error) {
 		if l.Path == "" || l.Line < 0 {
 			return out, errors.New("a location takes path and, from 1, line")
 		}
-		if !filepath.IsAbs(l.Path) {
-			l.Path = filepath.Join(root, filepath.FromSlash(l.Path))
-		}
+		l.Path = expand.From(root, filepath.FromSlash(l.Path))
 		out.Locations = append(out.Locations, l)
 	}
 	return out, nil

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
@@ -173,22 +172,5 @@ func (p *plugin) run(ctx context.Context, argv []string, m mapping,
 			spec.Stdin = []byte("{}")
 		}
 	}
-	stream(&spec, d, isResult, call)
-	start := time.Now()
-	o, err := process.ConfinementOf(ctx).Run(ctx, spec)
-	if err == nil && succeeded(o) {
-		o.Stderr, o.StderrHead, o.StderrBytes = nil, 0, 0
-		if isResult {
-			return wholeResult(ctx, o.Stdout, p.opts.ProjectRoot, d.definition.OutputSchema), nil
-		}
-	}
-	result := callResult(o, limited(err, p.opts.Limits.Output), d.definition.Name)
-	switch {
-	case result.IsError && ctx.Err() != nil:
-		result.ErrorCategory = interrupted(ctx.Err())
-	case !result.IsError && len(d.definition.OutputSchema) > 0:
-		result = structured(ctx, d.definition.OutputSchema, o.Stdout, result)
-	}
-	result.Duration = time.Since(start)
-	return result, nil
+	return runTool(ctx, &spec, d, isResult, false, call, p.opts.ProjectRoot), nil
 }

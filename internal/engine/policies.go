@@ -106,9 +106,7 @@ func (u *unasked) get(p *programs.Set) *unasked {
 // has reports whether changing a path, relative to the workspace, changes one of the files, by any name
 // that leads to it, or adds one.
 func (u *unasked) has(path string) bool {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(u.root, filepath.FromSlash(path))
-	}
+	path = expand.From(u.root, filepath.FromSlash(path))
 	path = filepath.Join(trust.Real(filepath.Dir(path)), filepath.Base(path))
 	info, err := os.Stat(path)
 	for file, is := range u.files {

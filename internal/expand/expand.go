@@ -218,6 +218,14 @@ func Home(path, home string) string {
 	return path
 }
 
+// From returns a path that counts from a folder unless it is absolute.
+func From(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
 // printable shortens arbitrary text for a message.
 func printable(s string) string {
 	if len(s) > 40 {

@@ -94,11 +94,11 @@ func pathsIn(value string) []string {
 // isNamedBy reports whether file is path or below it, by name or through links.
 // A folder that contains the whole working tree does not count.
 func isNamedBy(path, file, top string) bool {
-	if liesIn(file, path) && !liesIn(top, path) {
+	if LiesIn(file, path) && !LiesIn(top, path) {
 		return true
 	}
 	real := ResolveLinks(path)
-	return liesIn(file, real) && !liesIn(top, real)
+	return LiesIn(file, real) && !LiesIn(top, real)
 }
 
 // ResolveLinks resolves the links in the existing part of a path, and dangling links.
@@ -148,10 +148,7 @@ func Folders(top string) []string {
 
 // From returns the path that a name in a folder leads to, which may be absolute.
 func From(dir, name string) string {
-	if filepath.IsAbs(name) {
-		return filepath.Clean(name)
-	}
-	return filepath.Join(dir, name)
+	return filepath.Clean(expand.From(dir, name))
 }
 
 // Named returns the paths that the configuration of one repository refers to,
@@ -228,8 +225,8 @@ func ReadFile(path string) []byte {
 	return data
 }
 
-// liesIn reports whether file is folder or below it, ignoring case.
-func liesIn(file, folder string) bool {
+// LiesIn reports whether file is folder or below it, ignoring case.
+func LiesIn(file, folder string) bool {
 	file, folder = text.Folded(file), text.Folded(folder)
 	return file == folder || strings.HasPrefix(file, folder+"/")
 }

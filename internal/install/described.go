@@ -113,10 +113,7 @@ func (d *Described) checkStatus() error {
 
 // absolute returns a path that is relative to the working directory as an absolute one.
 func (i *Installer) absolute(path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(i.Dir, path)
+	return filepath.Clean(expand.From(i.Dir, path))
 }
 
 func (i *Installer) describedByFile(name string) (*Described, error) {

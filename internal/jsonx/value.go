@@ -249,6 +249,14 @@ func (v *Value) AppendTo(dst []byte) []byte {
 // JSON returns v as JSON without white space.
 func (v *Value) JSON() json.RawMessage { return v.AppendTo(nil) }
 
+// Plain returns the text of a string, and the JSON of other values.
+func (v *Value) Plain() string {
+	if v.Is(String) {
+		return v.Text()
+	}
+	return string(v.JSON())
+}
+
 // MarshalJSON implements [json.Marshaler].
 func (v *Value) MarshalJSON() ([]byte, error) { return v.AppendTo(nil), nil }
 

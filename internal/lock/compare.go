@@ -33,10 +33,7 @@ const (
 // Compare returns the differences between was and now, in the order of the files.
 // It returns nil if there are none.
 func Compare(was, now *File) []Change {
-	old := make(map[string]*Entry, len(was.Tools))
-	for i := range was.Tools {
-		old[was.Tools[i].key()] = &was.Tools[i]
-	}
+	old := was.byKey()
 	var out []Change
 	for i := range now.Tools {
 		e := &now.Tools[i]

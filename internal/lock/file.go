@@ -52,6 +52,14 @@ type Entry struct {
 
 func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Version }
 
+func (f *File) byKey() map[string]*Entry {
+	out := make(map[string]*Entry, len(f.Tools))
+	for i := range f.Tools {
+		out[f.Tools[i].key()] = &f.Tools[i]
+	}
+	return out
+}
+
 // Is reports whether the entry is for a tool.
 func (e *Entry) Is(t *registry.Tool) bool {
 	up := t.Upstream()

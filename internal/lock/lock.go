@@ -78,10 +78,7 @@ func (r *Recorder) File() *File {
 // filter returns a filter that hides tools that differ from f and, if strict, those that
 // are not in it. If drift is not nil, it is called for each of them, possibly more than once.
 func (f *File) filter(drift func(registry.Diagnostic), strict bool) registry.Filter {
-	locked := make(map[string]*Entry, len(f.Tools))
-	for i := range f.Tools {
-		locked[f.Tools[i].key()] = &f.Tools[i]
-	}
+	locked := f.byKey()
 	return func(t *registry.Tool) *registry.Hidden {
 		now := newEntry(t)
 		was := locked[now.key()]

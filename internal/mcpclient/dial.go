@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -216,7 +217,7 @@ func (d *dialer) folder(server settings.Server) (string, error) {
 		d.opts.log().Info("starts outside the project, which is not trusted; cwd would change that", "folder", dir)
 		return dir, nil
 	}
-	return values.Folder(d.opts.ProjectRoot, server.Cwd), nil
+	return expand.From(d.opts.ProjectRoot, server.Cwd), nil
 }
 
 // maxStderrLine is the longest line of a server's stderr that is logged whole, in

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/openapi/spec"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -47,9 +48,7 @@ func (s *Source) readDocument(ctx context.Context, c *client, known Known) (*spe
 	if c.api.IsRemote() {
 		return s.readRemote(ctx, c, o, known, doc)
 	}
-	if !filepath.IsAbs(o.Name) {
-		o.Name = filepath.Join(s.opts.ProjectRoot, o.Name)
-	}
+	o.Name = expand.From(s.opts.ProjectRoot, o.Name)
 	return s.readLocal(ctx, o, known, doc)
 }
 

@@ -14,12 +14,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/openapi/spec"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -313,9 +313,7 @@ func (s *Source) Files() []string {
 		return nil
 	}
 	out := []string{s.opts.API.Spec}
-	if !filepath.IsAbs(out[0]) {
-		out[0] = filepath.Join(s.opts.ProjectRoot, out[0])
-	}
+	out[0] = expand.From(s.opts.ProjectRoot, out[0])
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.files {

@@ -106,9 +106,7 @@ func leadsInto(path, folder string) bool {
 // findAt checks a program given as a path.
 func findAt(name, dir string) (string, error) {
 	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(absolute(dir), path)
-	}
+	path = expand.From(absolute(dir), path)
 	found, err := osexec.LookPath(path)
 	if err == nil {
 		return found, nil

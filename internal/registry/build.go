@@ -103,8 +103,7 @@ func (b *builder) register(found *Tool) {
 		}
 	}
 	if h := b.hides(&t); h != nil {
-		h.Name, h.Version, h.Source = t.Name, t.Version, t.Source
-		b.reg.hidden = append(b.reg.hidden, *h)
+		b.hide(&t, h)
 		for _, name := range t.maybe {
 			b.reg.misfits[name] = *h
 		}
@@ -191,6 +190,11 @@ func (b *builder) hides(t *Tool) *Hidden {
 		return &Hidden{Reason: t.Quarantine.Error(), Setting: t.Declared, Err: t.Quarantine}
 	}
 	return nil
+}
+
+func (b *builder) hide(t *Tool, h *Hidden) {
+	h.Name, h.Version, h.Source = t.Name, t.Version, t.Source
+	b.reg.hidden = append(b.reg.hidden, *h)
 }
 
 // filtered returns why the filters do not admit a tool, or nil if they do.
@@ -416,11 +420,7 @@ func (b *builder) withdraw() {
 	isHidden := func(t *Tool) bool { return t.Reshaped != nil && t.Reshaped.Hidden }
 	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool {
 		if !isHidden(t) && t.forApp() {
-			b.reg.hidden = append(b.reg.hidden, Hidden{
-				Name: t.Name, Version: t.Version, Source: t.Source,
-				Reason:  "only pages of its server may call it",
-				Setting: "_meta.ui.visibility of the server",
-			})
+			b.hide(t, &Hidden{Reason: "only pages of its server may call it", Setting: "_meta.ui.visibility of the server"})
 			b.reg.apps = append(b.reg.apps, t)
 			delete(b.reg.names, t.Name)
 			delete(b.reg.versions, t.Name)
@@ -431,14 +431,7 @@ func (b *builder) withdraw() {
 			return false
 		}
 		for _, v := range b.versionsOf(t) {
-			b.reg.hidden = append(b.reg.hidden,
-				Hidden{
-					Name:    t.Name,
-					Version: v.Version,
-					Source:  t.Source,
-					Reason:  "an override hides it",
-					Setting: v.Reshaped.Origin,
-				})
+			b.hide(v, &Hidden{Reason: "an override hides it", Setting: v.Reshaped.Origin})
 		}
 		delete(b.reg.names, t.Name)
 		delete(b.reg.versions, t.Name)

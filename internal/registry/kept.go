@@ -49,12 +49,10 @@ func (b *builder) hidesLent(t *Tool) bool {
 		return false
 	}
 	h := b.filtered(t)
-	if h == nil {
-		return false
+	if h != nil {
+		b.hide(t, h)
 	}
-	h.Name, h.Version, h.Source = t.Name, t.Version, t.Source
-	b.reg.hidden = append(b.reg.hidden, *h)
-	return true
+	return h != nil
 }
 
 // yields hides a registered tool as [builder.hidesLent] does, in all versions, so that its name is

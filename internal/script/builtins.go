@@ -124,14 +124,7 @@ func (p *toolPath) CallInternal(t *starlark.Thread, args starlark.Tuple,
 	if err != nil {
 		return nil, fmt.Errorf("the params of %s: %w", p, err)
 	}
-	header, m, id, err := p.engine.ask(t, callMessage{Kind: callTool, Path: p.path, Params: raw})
-	if err != nil {
-		return nil, err
-	}
-	if !header.OK {
-		return nil, &callError{id, header.Error}
-	}
-	return value(header, m.body)
+	return p.engine.valueOf(t, callMessage{Kind: callTool, Path: p.path, Params: raw})
 }
 
 // callError is the error of a call that ends the script.
@@ -244,7 +237,7 @@ func (e *engine) search(t *starlark.Thread, b *starlark.Builtin,
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "query", &query); err != nil {
 		return nil, err
 	}
-	return e.lookUp(t, callMessage{Kind: callSearch, Path: []string{query}})
+	return e.valueOf(t, callMessage{Kind: callSearch, Path: []string{query}})
 }
 
 // describe implements describe(name).
@@ -254,10 +247,11 @@ func (e *engine) describe(t *starlark.Thread, b *starlark.Builtin,
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "name", &name); err != nil {
 		return nil, err
 	}
-	return e.lookUp(t, callMessage{Kind: callDescribe, Path: []string{name}})
+	return e.valueOf(t, callMessage{Kind: callDescribe, Path: []string{name}})
 }
 
-func (e *engine) lookUp(t *starlark.Thread, c callMessage) (starlark.Value, error) {
+// valueOf asks the parent process, and returns what it answers. An error of a call ends the script.
+func (e *engine) valueOf(t *starlark.Thread, c callMessage) (starlark.Value, error) {
 	h, m, id, err := e.ask(t, c)
 	if err != nil {
 		return nil, err

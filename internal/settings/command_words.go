@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -65,9 +64,7 @@ func isProgram(s *Server, root string, env expand.Environ) bool {
 	if err != nil {
 		return true
 	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(root, dir)
-	}
+	dir = expand.From(root, dir)
 	path, _ := env.Lookup("PATH")
 	for _, p := range s.Env {
 		if value, err := known(p.Value); err == nil && p.Name == "PATH" {

@@ -216,9 +216,7 @@ func (l *loader) workspace(s *Settings) {
 		l.problems = append(l.problems, e.Origin.Problem("workspace.root: "+err.Error(), ""))
 		return
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.ProjectRoot, path)
-	}
+	path = expand.From(s.ProjectRoot, path)
 	s.Workspace, s.NoWorkspace = filepath.Clean(path), false
 }
 

@@ -97,10 +97,7 @@ func newLoader(o Options) *loader {
 }
 
 func (l *loader) absolute(path string) string {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(l.opts.Dir, path)
-	}
-	return filepath.Clean(path)
+	return filepath.Clean(expand.From(l.opts.Dir, path))
 }
 
 // refused records a file that would apply but cannot be used.

@@ -353,9 +353,7 @@ func (s *Settings) ProtectedPaths(environ []string, dir string, files []string) 
 	}
 	out = append(out, s.importPaths...)
 	for _, f := range files {
-		if !filepath.IsAbs(f) {
-			f = filepath.Join(dir, f)
-		}
+		f = expand.From(dir, f)
 		out = append(out, f)
 	}
 	return out

@@ -160,26 +160,15 @@ func regularFiles(root *os.Root) ([]fs.FileInfo, error) {
 // Names returns the sorted names of files with a prefix and a suffix. Errors
 // wrap [ErrUnavailable]; an absent folder has none.
 func (d *Dir) Names(prefix, suffix string) ([]string, error) {
-	root, err := d.open(false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return nil, failed(err)
-	}
+	files, err := d.Files()
 	var out []string
-	for _, e := range entries {
-		if name := e.Name(); e.Type().IsRegular() &&
-			strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
+	for _, f := range files {
+		if name := f.Name(); strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
 			out = append(out, name)
 		}
 	}
-	return out, nil
+	slices.Sort(out)
+	return out, err
 }
 
 // Remove removes a file while holding the lock of [Dir.Update]; the lock file stays. An

@@ -68,16 +68,12 @@ func Executable(root, path string) File {
 // With an error, which names a program that was not searched in full, the result has
 // what was found.
 func Scripts(root string, programs []Program) ([]string, error) {
-	c := cover{root: Real(root), files: map[string]File{}, listed: map[string]*listing{}, scripts: true}
+	c := coverScripts(root)
 	var failed error
 	for _, p := range programs {
 		failed = errors.Join(failed, c.program(Program{Argv: p.Argv, Dir: p.Dir}))
 	}
-	out := make([]string, 0, len(c.files))
-	for _, name := range slices.Sorted(maps.Keys(c.files)) {
-		out = append(out, c.files[name].Path)
-	}
-	return out, failed
+	return c.paths(), failed
 }
 
 // Started returns the absolute paths of the files in the folder root that a command starts with:
@@ -85,24 +81,33 @@ func Scripts(root string, programs []Program) ([]string, error) {
 // do, such as a Makefile or package.json, and what a package.json names. Its words are the
 // program and those arguments that may name code. With an error the result has what was found.
 func Started(root string, p Program) ([]string, error) {
-	c := cover{root: Real(root), files: map[string]File{}, listed: map[string]*listing{}, scripts: true, started: true}
+	c := coverScripts(root)
+	c.started = true
 	err := c.program(p)
-	out := make([]string, 0, len(c.files))
-	for _, name := range slices.Sorted(maps.Keys(c.files)) {
-		out = append(out, c.files[name].Path)
-	}
-	return out, err
+	return c.paths(), err
 }
 
 // Missing returns the absolute paths of files that are not in the folder root, but that the programs
 // might run or load if they were.
 func Missing(root string, programs []Program) map[string]bool {
-	c := cover{root: Real(root), files: map[string]File{}, listed: map[string]*listing{}, scripts: true,
-		absent: map[string]bool{}}
+	c := coverScripts(root)
+	c.absent = map[string]bool{}
 	for _, p := range programs {
 		_ = c.program(p) // as far as they are known
 	}
 	return c.absent
+}
+
+func coverScripts(root string) *cover {
+	return &cover{root: Real(root), files: map[string]File{}, listed: map[string]*listing{}, scripts: true}
+}
+
+func (c *cover) paths() []string {
+	out := make([]string, 0, len(c.files))
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
+		out = append(out, c.files[name].Path)
+	}
+	return out
 }
 
 // missing records a file for [Missing].

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/lazy"
 )
 
@@ -294,10 +295,7 @@ func (r *reach) onPath() {
 func (r *reach) folderList(name string) []string {
 	var out []string
 	for _, dir := range filepath.SplitList(r.expand(r.valueOf(name))) {
-		if dir == "" || !filepath.IsAbs(dir) {
-			dir = filepath.Join(r.program.Dir, dir)
-		}
-		out = append(out, filepath.Clean(dir))
+		out = append(out, filepath.Clean(expand.From(r.program.Dir, dir)))
 	}
 	return out
 }

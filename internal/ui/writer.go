@@ -96,6 +96,14 @@ func partAtEnd(p []byte) int {
 	return 0
 }
 
+// EndLine ends the last line of a text unless it is empty.
+func EndLine(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
 // Styled is Visible for text with styles of [Paint]: these are kept, and any
 // other escape sequence is made visible.
 func Styled(text string) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -288,7 +289,7 @@ func inRepository(root *os.Root, rel string, written []string) (below string, ok
 		has := func(name string) bool {
 			_, err := root.Stat(path.Join(at, name))
 			return err == nil ||
-				slices.ContainsFunc(written, func(file string) bool { return liesIn(file, path.Join(at, name)) })
+				slices.ContainsFunc(written, func(file string) bool { return git.LiesIn(file, path.Join(at, name)) })
 		}
 		if has("HEAD") && (has("objects") && has("refs") || has("commondir")) {
 			return below, true
@@ -297,10 +298,4 @@ func inRepository(root *os.Root, rel string, written []string) (below string, ok
 			return "", false
 		}
 	}
-}
-
-// liesIn reports whether file is folder or below it, ignoring case.
-func liesIn(file, folder string) bool {
-	file, folder = text.Folded(file), text.Folded(folder)
-	return file == folder || strings.HasPrefix(file, folder+"/")
 }

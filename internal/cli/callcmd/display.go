@@ -114,7 +114,7 @@ func withoutNotice(r registry.Result, err error) registry.Result {
 
 // text writes text that is safe to show and ends its last line.
 func (p *printer) text(text string) error {
-	return p.ios.Out.WriteStyled(cli.EndLine(text))
+	return p.ios.Out.WriteStyled(ui.EndLine(text))
 }
 
 func (p *printer) prose(text string, isMarkdown, color bool) string {

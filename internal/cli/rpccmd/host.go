@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/rpc"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // host is the host of a connection, with the session that answers it.
@@ -152,30 +153,18 @@ func (h *host) borrowed(s *held) (done func()) {
 // use; nil means the current one.
 func within[T any](life, ctx context.Context, h *host, s *held,
 	f func(context.Context, *engine.Session) (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
 	h.mu.Lock()
 	if s == nil {
 		s = h.current
 	}
 	done := h.borrowed(s)
 	h.mu.Unlock()
-	got := make(chan outcome, 1)
-	go func() {
+	return ui.UntilDone(ctx, func() (T, error) {
 		defer done()
 		value, err := f(life, s.Session)
 		h.saw(s)
-		got <- outcome{value, err}
-	}()
-	select {
-	case o := <-got:
-		return o.value, o.err
-	case <-ctx.Done():
-		var none T
-		return none, context.Cause(ctx)
-	}
+		return value, err
+	})
 }
 
 // reload creates a session from the changed settings.

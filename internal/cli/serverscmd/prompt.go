@@ -186,13 +186,13 @@ func messagesText(ios *cli.IO, messages []mcpclient.Message) string {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "[%s]\n", ui.Line(m.Role))
-		text := cli.EndLine(messageText(m.Content))
+		text := ui.EndLine(messageText(m.Content))
 		if !ios.OutTTY {
 			b.WriteString(text)
 			continue
 		}
 		for line := range strings.Lines(ui.Visible(text)) {
-			b.WriteString("  " + cli.EndLine(line))
+			b.WriteString("  " + ui.EndLine(line))
 		}
 	}
 	return b.String()

@@ -187,18 +187,11 @@ func textsOf(value json.RawMessage) []string {
 	if v.Is(jsonx.Array) {
 		var out []string
 		for _, item := range v.Items {
-			out = append(out, textOf(item))
+			out = append(out, item.Plain())
 		}
 		return out
 	}
-	return []string{textOf(v)}
-}
-
-func textOf(v *jsonx.Value) string {
-	if v.Is(jsonx.String) {
-		return v.Text()
-	}
-	return string(v.JSON())
+	return []string{v.Plain()}
 }
 
 // isPlainOption reports whether a word with = needs no quotes.

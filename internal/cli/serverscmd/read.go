@@ -95,7 +95,7 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 	case e.IO.JSON:
 		return e.IO.PrintJSON(d)
 	case o.output != "":
-		_, err = io.WriteString(e.IO.Out, cli.EndLine(ui.Visible(strings.Join(d.Saved, "\n"))))
+		_, err = io.WriteString(e.IO.Out, ui.EndLine(ui.Visible(strings.Join(d.Saved, "\n"))))
 		return err
 	}
 	return printReading(e.IO, uri, reading.Contents)
@@ -169,7 +169,7 @@ func printReading(ios *cli.IO, uri string, contents []registry.Content) error {
 		if len(contents) > 1 {
 			b.WriteString("== " + ui.Line(cmp.Or(c.URI, uri)) + "\n")
 		}
-		b.WriteString(cli.EndLine(ui.Visible(c.Text)))
+		b.WriteString(ui.EndLine(ui.Visible(c.Text)))
 	}
 	_, err := io.WriteString(ios.Out, b.String())
 	return err

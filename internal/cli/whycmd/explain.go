@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -153,9 +154,7 @@ func describeCall(ctx context.Context, t *registry.Tool,
 	}
 	var at []registry.Location
 	for _, path := range subject.Paths {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(workspace, filepath.FromSlash(path))
-		}
+		path = expand.From(workspace, filepath.FromSlash(path))
 		at = append(at, registry.Location{Path: path})
 	}
 	if t.Preview != nil {

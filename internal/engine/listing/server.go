@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -48,7 +49,7 @@ func (l *Server) keyOf(ctx context.Context, files bool) (string, error) {
 	if s.URL != "" || s.HTTPURL != "" {
 		return k.String(), nil
 	}
-	p := cache.Program{Root: root, Dir: values.Folder(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
+	p := cache.Program{Root: root, Dir: expand.From(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
 		Env:   values.Environment(process.ChildEnviron(l.store.opts.Environ), s.Env, s.InheritEnv),
 		Given: values.Pairs(s.Env)}
 	err = k.AddProgram(p)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine/listing"
 	"github.com/toolreg/toolreg/internal/engine/programs"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/lazy"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
@@ -19,7 +20,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -369,7 +369,7 @@ func skipped(p *programs.Set, inside func() (server string, ok bool), server *se
 			argv[i] = text
 		}
 	}
-	if StartsToolreg(argv, values.Folder(p.Settings.ProjectRoot, server.Cwd), p.Environ) {
+	if StartsToolreg(argv, expand.From(p.Settings.ProjectRoot, server.Cwd), p.Environ) {
 		return "skipped: it starts toolreg itself"
 	}
 	return ""

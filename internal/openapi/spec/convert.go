@@ -105,12 +105,7 @@ func (c *converter) nameOf(t target) string {
 	if name == "" {
 		name = t.file.name[strings.LastIndexByte(t.file.name, '/')+1:]
 	}
-	plain := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
-			return r
-		}
-		return '_'
-	}, name)
+	plain := plainName(name)
 	unique := plain
 	for c.names[unique] > 0 {
 		c.names[plain]++

@@ -173,12 +173,7 @@ const maxName = 64
 // unique returns the name of a param: its own with the characters that every model provider
 // accepts, else with its place before it, or a hash after it.
 func (p *params) unique(wire, in string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
-			return r
-		}
-		return '_'
-	}, wire)
+	name := plainName(wire)
 	if p.taken[name] {
 		name = in + "_" + name
 	}
@@ -188,6 +183,16 @@ func (p *params) unique(wire, in string) string {
 	}
 	p.taken[name] = true
 	return name
+}
+
+// plainName replaces the characters that some model provider does not accept in names.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
+			return r
+		}
+		return '_'
+	}, name)
 }
 
 // style sets how a param is written.

@@ -202,13 +202,13 @@ func flatten(v *jsonx.Value, explode bool, escape func(string) string) (parts []
 	case jsonx.Array:
 		for _, item := range v.Items {
 			if !item.Is(jsonx.Null) {
-				parts = append(parts, escape(plain(item)))
+				parts = append(parts, escape(item.Plain()))
 			}
 		}
 		return parts, false
 	case jsonx.Object:
 		for _, m := range v.Members {
-			name, value := escape(m.Name), escape(plain(m.Value))
+			name, value := escape(m.Name), escape(m.Value.Plain())
 			switch {
 			case m.Value.Is(jsonx.Null):
 			case explode:
@@ -219,15 +219,7 @@ func flatten(v *jsonx.Value, explode bool, escape func(string) string) (parts []
 		}
 		return parts, explode
 	}
-	return []string{escape(plain(v))}, false
-}
-
-// plain returns the text of a value: that of a string, else its JSON.
-func plain(v *jsonx.Value) string {
-	if v.Is(jsonx.String) {
-		return v.Text()
-	}
-	return string(v.JSON())
+	return []string{escape(v.Plain())}, false
 }
 
 type pair struct{ name, value string }
@@ -253,7 +245,7 @@ func pairs(name string, v *jsonx.Value, s shape, key, escape func(string) string
 		var out []pair
 		for _, m := range v.Members {
 			if !m.Value.Is(jsonx.Null) {
-				out = append(out, pair{key(m.Name), escape(plain(m.Value))})
+				out = append(out, pair{key(m.Name), escape(m.Value.Plain())})
 			}
 		}
 		return out
@@ -307,7 +299,7 @@ func deepPairs(out []pair, name string, v *jsonx.Value, key, escape func(string)
 	case jsonx.Null:
 		return out
 	}
-	return append(out, pair{name, escape(plain(v))})
+	return append(out, pair{name, escape(v.Plain())})
 }
 
 // escape percent-encodes everything but unreserved characters (RFC 3986).
@@ -395,7 +387,7 @@ func (b *builder) body() ([]byte, error) {
 	case kindMultipart:
 		return b.multipart(plan, v)
 	case kindText:
-		return []byte(plain(v)), nil
+		return []byte(v.Plain()), nil
 	}
 	f, err := b.file("/"+jsonx.EscapeToken(plan.Param), v)
 	if err != nil {
@@ -487,7 +479,7 @@ func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
 					one.contentType = "application/json"
 				}
 			default:
-				one.data = []byte(plain(value))
+				one.data = []byte(value.Plain())
 			}
 			parts = append(parts, one)
 		}

@@ -372,10 +372,7 @@ var unsaid = []string{
 
 // wording says a keyword in words; "" if there is nothing to say.
 func wording(m jsonx.Member) string {
-	v := literal(m.Value)
-	if m.Value.Is(jsonx.String) {
-		v = m.Value.Text()
-	}
+	v := m.Value.Plain()
 	if len(v) > maxSaid || v == "9007199254740991" || v == "-9007199254740991" {
 		// The bounds of JavaScript's integers say nothing.
 		v = ""

@@ -2,7 +2,6 @@ package consent
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/expand"
@@ -75,9 +74,7 @@ func (f *File) outside(folder string) string {
 	if err != nil {
 		return "" // the variable is shown
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(f.Project, path)
-	}
+	path = expand.From(f.Project, path)
 	if path = trust.Real(path); trust.Within(path, trust.Real(f.Project)) {
 		return ""
 	}

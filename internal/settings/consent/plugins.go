@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -155,9 +156,7 @@ func PluginFolders(f *File, root string, v Variables) []string {
 			continue
 		}
 		for _, path := range v.expandAll(s.Value.Strings()) {
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(root, path)
-			}
+			path = expand.From(root, path)
 			if trust.Within(path, root) {
 				out = append(out, path)
 			}

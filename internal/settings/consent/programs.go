@@ -8,11 +8,11 @@
 package consent
 
 import (
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/secret"
@@ -341,12 +341,12 @@ func Expand(programs []Program, root string, v Variables, inherited []string) []
 	for _, p := range programs {
 		if p.Document != "" {
 			if file := v.expand(p.Document); !strings.Contains(file, "://") {
-				out = append(out, trust.Program{Document: absolute(root, file)})
+				out = append(out, trust.Program{Document: expand.From(root, file)})
 			}
 			continue
 		}
 		words := p.words(v)
-		dir := absolute(root, words.expand(p.Cwd))
+		dir := expand.From(root, words.expand(p.Cwd))
 		out = append(out, trust.Program{Argv: words.expandAll(p.Argv),
 			Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
 		if p.Whole != nil {
@@ -355,13 +355,6 @@ func Expand(programs []Program, root string, v Variables, inherited []string) []
 		}
 	}
 	return out
-}
-
-func absolute(root, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(root, path)
 }
 
 // File is a settings file that is not trusted yet.

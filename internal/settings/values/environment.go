@@ -3,7 +3,6 @@ package values
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
@@ -74,12 +73,4 @@ func Auth(a settings.API) []string {
 		}
 	}
 	return out
-}
-
-// Folder returns a folder of the settings, which may be relative to root; "" is root itself.
-func Folder(root, dir string) string {
-	if filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(root, dir)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -331,9 +330,7 @@ func (x *Expander) file(target string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(x.Dir, path)
-	}
+	path = expand.From(x.Dir, path)
 	f, err := trust.Read(path, maxSecret)
 	if err != nil {
 		return "", fmt.Errorf("reading a file: reference: %w", err)

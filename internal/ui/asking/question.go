@@ -130,16 +130,9 @@ func changes(v *ui.View, list []policy.Change) {
 			v.Printf("Changed: %s (too long to show, or not stored)", part)
 		default:
 			v.Printf("Changed: %s", part)
-			v.Diff(udiff.Unified("when you allowed it", "now", withNewline(c.Old), withNewline(c.New)))
+			v.Diff(udiff.Unified("when you allowed it", "now", ui.EndLine(c.Old), ui.EndLine(c.New)))
 		}
 	}
-}
-
-func withNewline(s string) string {
-	if s == "" || strings.HasSuffix(s, "\n") {
-		return s
-	}
-	return s + "\n"
 }
 
 // about summarizes the subject of a question and says what "always" would cover. It

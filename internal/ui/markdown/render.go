@@ -29,7 +29,7 @@ const maxText = 1 << 20
 // escaped.
 func Render(text string, o Options) string {
 	if len(text) > maxText || isJSON(text) {
-		return withNewline(ui.Visible(text))
+		return ui.EndLine(ui.Visible(text))
 	}
 	if o.Width <= 0 {
 		o.Width = 80
@@ -259,13 +259,6 @@ func (r *renderer) table(t *tableBlock, f frame) {
 		r.row(f, line)
 		f = f.next()
 	}
-}
-
-func withNewline(s string) string {
-	if s == "" || strings.HasSuffix(s, "\n") {
-		return s
-	}
-	return s + "\n"
 }
 
 // isJSON distinguishes JSON from prose that begins with a bracket.

@@ -20,24 +20,10 @@ const (
 	fetchTimeout = 10 * time.Minute
 )
 
-// FetchError reports that a bundle could not be fetched. It matches
-// [registry.ErrSourceFailed].
-type FetchError struct {
-	URL string
-	Err error
-}
-
-func (e *FetchError) Error() string { return fmt.Sprintf("fetching %s: %v", text.Escape(e.URL), e.Err) }
-
-// Unwrap returns the cause.
-func (e *FetchError) Unwrap() error { return e.Err }
-
-// Is reports whether target is [registry.ErrSourceFailed].
-func (e *FetchError) Is(target error) bool { return target == registry.ErrSourceFailed }
-
 // Fetch downloads a bundle to a file. Only public addresses are asked, and those of the
 // hosts in allow. With a SHA-256 that the bundle must have, which is checked by [Open],
-// redirects may lead to another host, as those of releases do; else they may not.
+// redirects may lead to another host, as those of releases do; else they may not. Errors match
+// [registry.ErrSourceFailed].
 func Fetch(ctx context.Context, address, agent string, allow []string, pinned bool, to *os.File) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("it takes longer than %s", fetchTimeout))
 	defer cancel()
@@ -51,7 +37,8 @@ func Fetch(ctx context.Context, address, agent string, allow []string, pinned bo
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // the wrapper repeats the address
 	}
-	return &FetchError{address, err}
+	return &registry.Failure{Text: fmt.Sprintf("fetching %s: %v", text.Escape(address), err),
+		Kind: registry.ErrSourceFailed, Cause: err}
 }
 
 func fetch(ctx context.Context, address, agent string, allow []string, pinned bool, to *os.File) error {

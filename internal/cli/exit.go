@@ -64,11 +64,6 @@ type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return "exit code " + strconv.Itoa(e.Code) }
 
-type hinter interface {
-	error
-	Hint() string
-}
-
 // failure describes an error, as text and for --json.
 type failure struct {
 	word    string // the stable error code
@@ -81,12 +76,9 @@ type failure struct {
 // classify returns the code and the exit code of an error, which are defined nowhere else, and
 // the hint that it carries.
 func classify(ctx context.Context, err error) failure {
-	f := failure{word: "failure", exit: ExitFailure, message: err.Error()}
+	f := failure{word: "failure", exit: ExitFailure, message: err.Error(), hint: registry.HintOf(err)}
 	if sig, ok := signalOf(ctx); ok && isCancelled(ctx, err) {
 		return failure{word: "interrupted", exit: sig, message: "interrupted"}
-	}
-	if e, ok := errors.AsType[hinter](err); ok {
-		f.hint = e.Hint()
 	}
 	for _, c := range classes() {
 		if c.matches(err, &f) {

@@ -103,26 +103,14 @@ func firstParam(schema []byte) string {
 	return ""
 }
 
-// UnreadError is an error about params that may be due to stdin: it has a file, but arguments
-// or flags gave the params.
-type UnreadError struct{ Err error }
-
-func (e *UnreadError) Error() string { return e.Err.Error() }
-func (e *UnreadError) Unwrap() error { return e.Err }
-
-// Hint says how stdin is read.
-func (e *UnreadError) Hint() string {
-	return "stdin was not read, because the params were given otherwise; --params-file - reads it, and arguments override what it has"
-}
-
-// Unread returns err, or an [*UnreadError] if params are invalid and the file on stdin was not
-// read.
+// Unread returns err, with a hint about stdin if params are invalid and the file there was not read.
 func (o *IO) Unread(err error, p *ParamsOptions, argv []string) error {
 	_, invalid := errors.AsType[*registry.ArgsError](err)
 	if !invalid || !o.InFile || o.read != "" || len(argv) == 0 && p.params == "" && p.file == "" {
 		return err
 	}
-	return &UnreadError{err}
+	return &registry.Failure{Text: err.Error(), Cause: err,
+		Help: "stdin was not read, because the params were given otherwise; --params-file - reads it, and arguments override what it has"}
 }
 
 // baseParams reads the JSON that arguments override; given is false if there is

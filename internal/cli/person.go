@@ -155,7 +155,7 @@ func (p *Person) OpenTTY() (*ui.TTY, error) {
 
 // Require opens the terminal of the person who runs the command; missing is
 // the error if there is none or nobody may be asked.
-func (p *Person) Require(missing *NoTerminalError) (*ui.TTY, error) {
+func (p *Person) Require(missing error) (*ui.TTY, error) {
 	if p.NonInteractive {
 		return nil, missing
 	}
@@ -208,17 +208,8 @@ func AskToWrite(ctx context.Context, tty *ui.TTY, q ui.Query) error {
 	return err
 }
 
-// NoTerminalError reports that a command needs a terminal and there is none. It
-// matches [registry.ErrNeedsConfirmation].
-type NoTerminalError struct {
-	What    string // the command, such as "settings edit"
-	Instead string // what to do without one
+// NoTerminal returns the error for a command, such as "settings edit", that needs a terminal where there is none.
+// instead says what to do without one.
+func NoTerminal(command, instead string) error {
+	return &registry.Failure{Text: command + " needs a terminal", Help: instead, Kind: registry.ErrNeedsConfirmation}
 }
-
-func (e *NoTerminalError) Error() string { return e.What + " needs a terminal" }
-
-// Hint says what to do.
-func (e *NoTerminalError) Hint() string { return e.Instead }
-
-// Is reports whether target is [registry.ErrNeedsConfirmation].
-func (e *NoTerminalError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }

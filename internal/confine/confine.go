@@ -180,18 +180,6 @@ func (c *Confiner) Means(name string) policy.Means {
 	return m
 }
 
-// Error reports that a program must be confined and cannot be. It wraps
-// registry.ErrDenied.
-type Error struct{ Kind, Origin, missing string }
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("it must run in the sandbox (sandbox.%s.mode: require, %s), which is not possible: %s",
-		e.Kind, e.Origin, e.missing)
-}
-
-// Unwrap returns registry.ErrDenied.
-func (e *Error) Unwrap() error { return registry.ErrDenied }
-
 // Programs returns the Confiner for programs of a kind that run outside of
 // calls. If the settings do not confine them, it confines those that start with files which
 // a sandboxed program may have changed.
@@ -230,7 +218,9 @@ func (c *Confiner) profileOf(k kind, spec *process.Spec) (*sandbox.Profile, erro
 	}
 	if missing := c.missing(); missing != "" {
 		if k.mode == modeRequire {
-			return nil, &Error{Kind: k.name, Origin: k.origin, missing: missing}
+			return nil, &registry.Failure{Kind: registry.ErrDenied, Text: fmt.Sprintf(
+				"it must run in the sandbox (sandbox.%s.mode: require, %s), which is not possible: %s",
+				k.name, k.origin, missing)}
 		}
 		c.opts.Log.Info("not confined", "kind", k.name, "missing", missing)
 		return nil, nil

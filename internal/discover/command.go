@@ -187,11 +187,8 @@ Signal: Signal number or ` + "`(none)`" + ` if no signal was received.
 
 // fail returns an error with the command, the origin of its setting and the reason.
 func (c *command) fail(cause error) error {
-	return &failure{
-		text: fmt.Sprintf("discovery command %q (toolDiscoveryCommand, %s): %s",
-			c.asWritten(c.opts.Discovery), c.opts.Discovery.Origin, cause),
-		cause: cause,
-	}
+	return sourceFailed(cause, "discovery command %q (toolDiscoveryCommand, %s): %s",
+		c.asWritten(c.opts.Discovery), c.opts.Discovery.Origin, cause)
 }
 
 // call runs the call command for one tool, with its original name as the last
@@ -203,14 +200,14 @@ func (c *command) call(ctx context.Context, d *declaration,
 		return registry.Result{}, err
 	}
 	if !c.opts.Call.IsSet() {
-		return registry.Result{}, &failure{text: fmt.Sprintf(
+		return registry.Result{}, sourceFailed(nil,
 			"tool %q was discovered, but toolCallCommand is not set; set it to the program that runs a tool by its name",
-			d.definition.Name)}
+			d.definition.Name)
 	}
 	argv, err := c.expand(c.opts.Call)
 	if err != nil {
-		return registry.Result{}, &failure{cause: err, text: fmt.Sprintf(
-			"call command %q (toolCallCommand, %s): %s", c.asWritten(c.opts.Call), c.opts.Call.Origin, err)}
+		return registry.Result{}, sourceFailed(err,
+			"call command %q (toolCallCommand, %s): %s", c.asWritten(c.opts.Call), c.opts.Call.Origin, err)
 	}
 	spec := process.Spec{
 		Argv:      append(slices.Clone(argv), d.original),

@@ -71,7 +71,7 @@ type plugin struct {
 func (p *plugin) Name() string { return registry.PluginPrefix + p.ID }
 
 func (p *plugin) fail(cause error) error {
-	return &failure{text: fmt.Sprintf("%s (%s): %s", p.Name(), p.Path, cause), cause: cause}
+	return sourceFailed(cause, "%s (%s): %s", p.Name(), p.Path, cause)
 }
 
 // reads reads the command, the conditions and the other fields that say how a tool

@@ -20,7 +20,7 @@ import (
 func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	if len(p.Problems) > 0 {
 		cause := &document.Error{Problems: p.Problems} // each problem names its file
-		return nil, nil, &failure{text: fmt.Sprintf("%s: %s", p.Name(), cause), cause: cause}
+		return nil, nil, sourceFailed(cause, "%s: %s", p.Name(), cause)
 	}
 	found := &declarations{source: p.Name(), limits: p.opts.Limits}
 	for i, o := range p.tools {

@@ -137,7 +137,7 @@ func (i Invocation) failure(o process.Outcome, err error, opts *Options) error {
 	var start *process.StartError
 	switch {
 	case errors.As(err, &start):
-		return &failure{cause: err, text: fmt.Sprintf("cannot start %q in %s: %s", start.Program, i.Dir, start.Err)}
+		return sourceFailed(err, "cannot start %q in %s: %s", start.Program, i.Dir, start.Err)
 	case errors.Is(err, errDiscoveryTimeout):
 		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", opts.Timeout, said)
 	case errors.Is(err, process.ErrOutputLimit):
@@ -160,20 +160,9 @@ func (i Invocation) failure(o process.Outcome, err error, opts *Options) error {
 // errDiscoveryTimeout is the context's cause when discovery exceeds its time limit.
 var errDiscoveryTimeout = errors.New("toolDiscoveryTimeout reached")
 
-// failure is the error of a source that failed. It wraps [registry.ErrSourceFailed]
-// and the cause.
-type failure struct {
-	text  string
-	cause error
-}
-
-func (f *failure) Error() string { return f.text }
-
-func (f *failure) Unwrap() []error {
-	if f.cause == nil {
-		return []error{registry.ErrSourceFailed}
-	}
-	return []error{registry.ErrSourceFailed, f.cause}
+// sourceFailed returns the error of a source that failed; cause may be nil.
+func sourceFailed(cause error, format string, args ...any) error {
+	return &registry.Failure{Text: fmt.Sprintf(format, args...), Kind: registry.ErrSourceFailed, Cause: cause}
 }
 
 // Limits on the part of a program's stderr that is shown.

@@ -103,19 +103,7 @@ const maxFile = 64 << 20
 // Anew is the hint for a file that cannot be used.
 const Anew = "restore it from version control, or write a new one with toolreg lock (your own with toolreg lock --user)"
 
-// absentError reports that the lock file does not exist, and the user's neither if that
-// was looked for.
-type absentError struct{ path, user string }
-
-func (e *absentError) Error() string {
-	if e.user != "" {
-		return fmt.Sprintf("neither %s nor %s exists; run toolreg lock to create the first, which applies to this project, or toolreg lock --user to create the second, which applies to projects without their own",
-			e.path, e.user)
-	}
-	return e.path + " does not exist; run toolreg lock to create it"
-}
-
-func (e *absentError) Unwrap() error { return fs.ErrNotExist }
+func absent(message string) error { return &registry.Failure{Text: message, Kind: fs.ErrNotExist} }
 
 // Read reads the lock file in dir. The error wraps [fs.ErrNotExist] if it does not
 // exist.
@@ -127,7 +115,7 @@ func Read(dir string) (*File, error) {
 		err = errors.New("it is not a regular file")
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, &absentError{path: path}
+		return nil, absent(path + " does not exist; run toolreg lock to create it")
 	}
 	if err != nil {
 		return fail(err)

@@ -3,6 +3,7 @@ package lock
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -40,9 +41,10 @@ func Find(project, user string, trusted bool) (*Set, error) {
 		s.user.user = true
 	case s.project != nil:
 	case user != "":
-		return nil, &absentError{path: filepath.Join(project, Name), user: filepath.Join(user, Name)}
+		return nil, absent(fmt.Sprintf("neither %s nor %s exists; run toolreg lock to create the first, which applies to this project, or toolreg lock --user to create the second, which applies to projects without their own",
+			filepath.Join(project, Name), filepath.Join(user, Name)))
 	default:
-		return nil, &absentError{path: filepath.Join(project, Name)}
+		return nil, absent(filepath.Join(project, Name) + " does not exist; run toolreg lock to create it")
 	}
 	return s, nil
 }

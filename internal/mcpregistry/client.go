@@ -62,48 +62,6 @@ type Entry struct {
 	Published     time.Time // zero if unknown
 }
 
-// FailedError reports that a registry could not answer. It matches
-// [registry.ErrSourceFailed].
-type FailedError struct {
-	URL    string
-	Status int // the HTTP status of its answer, 0 if there is none
-	Err    error
-}
-
-func (e *FailedError) Error() string { return fmt.Sprintf("registry %s: %v", e.URL, e.Err) }
-
-// Hint says how to log in to a registry that asks for it.
-func (e *FailedError) Hint() string {
-	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
-		return `it wants other credentials: give its entry in the setting registries headers, such as {url: ` +
-			e.URL + `, headers: {Authorization: "Bearer $TOKEN"}}`
-	}
-	return ""
-}
-
-// Unwrap returns the cause.
-func (e *FailedError) Unwrap() error { return e.Err }
-
-// Is reports whether target is [registry.ErrSourceFailed].
-func (e *FailedError) Is(target error) bool { return target == registry.ErrSourceFailed }
-
-// NoServerError reports that a registry does not have a server, or a version of it. It
-// matches [registry.ErrNotFound].
-type NoServerError struct{ Name, Version, URL string }
-
-func (e *NoServerError) Error() string {
-	if e.Version == Latest {
-		return fmt.Sprintf("registry %s has no server %q", e.URL, e.Name)
-	}
-	return fmt.Sprintf("registry %s has no version %q of server %q", e.URL, e.Version, e.Name)
-}
-
-// Is reports whether target is [registry.ErrNotFound].
-func (e *NoServerError) Is(target error) bool { return target == registry.ErrNotFound }
-
-// Hint says what to do.
-func (e *NoServerError) Hint() string { return "toolreg servers find searches for names" }
-
 // Search calls found for the latest version of each server whose name contains a word, until
 // the registry has no more. unreadable is the number of entries that cannot be read.
 func (r *Registry) Search(ctx context.Context, word string, found func(*Entry)) (unreadable int, err error) {
@@ -155,7 +113,12 @@ func (r *Registry) Get(ctx context.Context, name, version string) (*Entry, error
 	case err != nil:
 		return nil, err
 	case status == http.StatusNotFound:
-		return nil, &NoServerError{name, version, r.URL}
+		message := fmt.Sprintf("registry %s has no version %q of server %q", r.URL, version, name)
+		if version == Latest {
+			message = fmt.Sprintf("registry %s has no server %q", r.URL, name)
+		}
+		return nil, &registry.Failure{Text: message, Kind: registry.ErrNotFound,
+			Help: "toolreg servers find searches for names"}
 	case status != http.StatusOK:
 		return nil, r.refused(status)
 	}
@@ -201,12 +164,22 @@ func (r *Registry) failed(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // the wrapper repeats the address
 	}
-	return &FailedError{URL: r.URL, Err: err}
+	return r.fail(err, "")
 }
 
 // refused returns the error for an answer without what was asked for.
 func (r *Registry) refused(status int) error {
-	return &FailedError{r.URL, status, fmt.Errorf("it answered %d %s", status, http.StatusText(status))}
+	hint := ""
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		hint = `it wants other credentials: give its entry in the setting registries headers, such as {url: ` +
+			r.URL + `, headers: {Authorization: "Bearer $TOKEN"}}`
+	}
+	return r.fail(fmt.Errorf("it answered %d %s", status, http.StatusText(status)), hint)
+}
+
+func (r *Registry) fail(cause error, hint string) error {
+	return &registry.Failure{Text: fmt.Sprintf("registry %s: %v", r.URL, cause), Help: hint,
+		Kind: registry.ErrSourceFailed, Cause: cause}
 }
 
 // get sends one request and decodes an answer with status 200.

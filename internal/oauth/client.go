@@ -158,20 +158,6 @@ func (c *Client) checkSecure() error {
 	return nil
 }
 
-// needLoginError reports that the user has to log in.
-type needLoginError struct{ server, client, reason string }
-
-func (e *needLoginError) Error() string {
-	command := "toolreg servers login " + shellWord(e.server)
-	if e.client != "" {
-		command += " --client " + shellWord(e.client)
-	}
-	return e.reason + "; run " + command
-}
-
-// Is reports whether target is registry.ErrNeedsLogin.
-func (e *needLoginError) Is(target error) bool { return target == registry.ErrNeedsLogin }
-
 // shellWord quotes a name as one shell word.
 func shellWord(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool {
@@ -183,7 +169,13 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-func (c *Client) needLogin(reason string) error { return &needLoginError{c.name, c.client, reason} }
+func (c *Client) needLogin(reason string) error {
+	command := "toolreg servers login " + shellWord(c.name)
+	if c.client != "" {
+		command += " --client " + shellWord(c.client)
+	}
+	return &registry.Failure{Text: reason + "; run " + command, Kind: registry.ErrNeedsLogin}
+}
 
 // loadRecord reads the stored login once. An unreadable one is ignored.
 func (c *Client) loadRecord(ctx context.Context) {

@@ -334,24 +334,6 @@ func (c *client) getDocument(ctx context.Context, address string, header http.He
 	return c.http.Do(r)
 }
 
-// Error reports that an API or its document could not be reached or used. It wraps
-// [registry.ErrSourceFailed] and the cause.
-type Error struct {
-	API    string // its name in the settings
-	Reason string
-	Cause  error // may be nil
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("API %q: %s", e.API, e.Reason) }
-
-// Unwrap returns ErrSourceFailed and the cause.
-func (e *Error) Unwrap() []error {
-	if e.Cause == nil {
-		return []error{registry.ErrSourceFailed}
-	}
-	return []error{registry.ErrSourceFailed, e.Cause}
-}
-
 // fail returns the error for a failure of the API, with the secrets of the settings masked.
 func (s *Source) fail(err error) error {
 	s.mu.Lock()
@@ -369,7 +351,8 @@ func (s *Source) failure(c *client, err error) error {
 	if c != nil {
 		reason = c.hide(reason)
 	}
-	return &Error{s.opts.API.Name, text.Escape(reason), err}
+	return &registry.Failure{Text: fmt.Sprintf("API %q: %s", s.opts.API.Name, text.Escape(reason)),
+		Kind: registry.ErrSourceFailed, Cause: err}
 }
 
 // explain returns why a request failed.

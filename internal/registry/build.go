@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,14 +59,7 @@ func (b *builder) add(f *finding) {
 	b.reg.reports = append(b.reg.reports, f.report)
 	b.reg.diagnostics = append(b.reg.diagnostics, f.diags...)
 	if f.report.Err != nil {
-		hint := ""
-		if e, ok := errors.AsType[interface {
-			error
-			Hint() string
-		}](f.report.Err); ok {
-			hint = e.Hint()
-		}
-		b.diagnose(SeverityError, "source_failed", f.report.Name, "", f.report.Err.Error(), hint)
+		b.diagnose(SeverityError, "source_failed", f.report.Name, "", f.report.Err.Error(), HintOf(f.report.Err))
 		if server, ok := ServerOf(f.report.Name); ok {
 			b.failed = append(b.failed, server)
 		}

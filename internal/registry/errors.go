@@ -1,8 +1,10 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +27,35 @@ type FailedError struct {
 }
 
 func (e *FailedError) Error() string { return e.Result.Text() }
+
+// Failure is an error with a text and a hint of its own. It matches Kind, such as [ErrNotFound], and wraps Cause.
+type Failure struct {
+	Text  string
+	Help  string // the hint; "" means that of the cause
+	Kind  error  // may be nil
+	Cause error  // may be nil
+}
+
+func (f *Failure) Error() string { return f.Text }
+
+// Unwrap returns the kind and the cause.
+func (f *Failure) Unwrap() []error {
+	return slices.DeleteFunc([]error{f.Kind, f.Cause}, func(err error) bool { return err == nil })
+}
+
+// Hint returns the hint, which may be "".
+func (f *Failure) Hint() string { return cmp.Or(f.Help, HintOf(f.Cause)) }
+
+// HintOf returns the hint that an error carries, or "".
+func HintOf(err error) string {
+	if e, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok {
+		return e.Hint()
+	}
+	return ""
+}
 
 // Violation is one way in which params do not match their schema.
 type Violation struct {

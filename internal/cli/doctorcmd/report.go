@@ -132,8 +132,7 @@ func (f fix) String() string {
 // offer asks about each fix and runs those that the person wants. It reports
 // whether any was run.
 func (x *examination) offer(ctx context.Context) (ran bool, err error) {
-	tty, err := x.env.Person.Require(&cli.NoTerminalError{What: "doctor --fix",
-		Instead: "run the commands that toolreg doctor names"})
+	tty, err := x.env.Person.Require(cli.NoTerminal("doctor --fix", "run the commands that toolreg doctor names"))
 	if err != nil {
 		return false, err
 	}

@@ -93,7 +93,7 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 	params, err := e.Config.Params(ctx, &o.params,
 		&registry.Tool{Definition: registry.Definition{Name: engine.RunScript}}, argv)
 	if err != nil {
-		return paramsError{err}
+		return &registry.Failure{Text: err.Error(), Help: "see toolreg run --help", Cause: err}
 	}
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset}})
 	if err != nil {
@@ -115,14 +115,6 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 	hide()
 	return printed(e, f.Tool, result, err)
 }
-
-// paramsError is a mistake in the params of the script.
-type paramsError struct{ error }
-
-func (e paramsError) Unwrap() error { return e.error }
-
-// Hint says where the params are explained.
-func (paramsError) Hint() string { return "see toolreg run --help" }
 
 func readScript(ctx context.Context, e *cli.Env, file string) (text []byte, err error) {
 	if text, err = e.Config.ReadInput(ctx, file, "the script", maxScript); err != nil {

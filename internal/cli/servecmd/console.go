@@ -22,24 +22,14 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/page"
 )
 
-// InsideToolError reports that --console was given in a tool's run: the tool could answer the
-// questions about its own calls there.
-type InsideToolError struct{}
-
-func (*InsideToolError) Error() string {
-	return "--console: this server was started by a tool, which could answer questions about its own calls there"
-}
-
-// Is reports whether target is [registry.ErrDenied].
-func (*InsideToolError) Is(target error) bool { return target == registry.ErrDenied }
-
 // newConsole returns the console; nil without --console.
 func (o *options) newConsole(e *cli.Env) (*console.Console, error) {
 	switch {
 	case !o.console:
 		return nil, nil
 	case process.InsideTool(e.Config.Environ):
-		return nil, &InsideToolError{}
+		return nil, &registry.Failure{Kind: registry.ErrDenied,
+			Text: "--console: this server was started by a tool, which could answer questions about its own calls there"}
 	}
 	return console.New(), nil
 }

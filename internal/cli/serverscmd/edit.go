@@ -46,10 +46,8 @@ func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
 	if err != nil {
 		return err
 	}
-	tty, err := e.Person.Require(&cli.NoTerminalError{
-		What:    "servers edit",
-		Instead: "toolreg settings set " + edit.Setting(file, data, name) + ".FIELD VALUE works without one",
-	})
+	tty, err := e.Person.Require(cli.NoTerminal("servers edit",
+		"toolreg settings set "+edit.Setting(file, data, name)+".FIELD VALUE works without one"))
 	if err != nil {
 		return err
 	}

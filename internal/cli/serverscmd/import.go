@@ -230,10 +230,8 @@ func choose(ctx context.Context, person *cli.Person, program string,
 
 func chooseAsking(ctx context.Context, person *cli.Person,
 	program string, servers []install.Import) (additions, error) {
-	tty, err := person.Require(&cli.NoTerminalError{
-		What:    "choosing servers",
-		Instead: "toolreg servers import " + program + " NAME…; '*' is all of the user's own",
-	})
+	tty, err := person.Require(cli.NoTerminal("choosing servers",
+		"toolreg servers import "+program+" NAME…; '*' is all of the user's own"))
 	if err != nil {
 		return nil, err
 	}

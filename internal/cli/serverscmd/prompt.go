@@ -85,29 +85,6 @@ func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []stri
 	return err
 }
 
-// noPromptError reports a prompt that a server does not have.
-type noPromptError struct {
-	server, name string
-	near         []string
-	count        int
-}
-
-func (e *noPromptError) Error() string {
-	msg := fmt.Sprintf("server %q has no prompt named %q (it has %d)", e.server, e.name, e.count)
-	if len(e.near) > 0 {
-		msg += "; did you mean " + strings.Join(e.near, ", ") + "?"
-	}
-	return msg
-}
-
-// Hint returns what to do.
-func (e *noPromptError) Hint() string {
-	return "toolreg servers " + e.server + " --prompts lists them"
-}
-
-// Is reports whether target is [registry.ErrNotFound].
-func (e *noPromptError) Is(target error) bool { return target == registry.ErrNotFound }
-
 func findPrompt(server, name string, prompts []mcpclient.Prompt,
 	diags []registry.Diagnostic) (mcpclient.Prompt, error) {
 	names := make([]string, len(prompts))
@@ -120,7 +97,12 @@ func findPrompt(server, name string, prompts []mcpclient.Prompt,
 	if len(prompts) == 0 && len(diags) > 0 && diags[0].Code == "not_offered" {
 		return mcpclient.Prompt{}, &mcpclient.NotOfferedError{Server: server, What: "prompts"}
 	}
-	return mcpclient.Prompt{}, &noPromptError{server, name, registry.Near(name, names), len(names)}
+	message := fmt.Sprintf("server %q has no prompt named %q (it has %d)", server, name, len(names))
+	if near := registry.Near(name, names); len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return mcpclient.Prompt{}, &registry.Failure{Text: message, Kind: registry.ErrNotFound,
+		Help: "toolreg servers " + server + " --prompts lists them"}
 }
 
 // promptArguments encodes the arguments, which are all text, and checks that
@@ -157,24 +139,13 @@ func promptArguments(ctx context.Context, config *cli.Config,
 		return nil, err
 	}
 	if len(violations) > 0 {
-		return nil, &promptArgsError{&registry.ArgsError{Tool: "prompt " + p.Name, Violations: violations}, p.Server}
+		wrong := &registry.ArgsError{Tool: "prompt " + p.Name, Violations: violations}
+		return nil, &registry.Failure{Text: wrong.Error(), Cause: wrong,
+			Help: "see toolreg servers " + p.Server + " --prompts"}
 	}
 	out := map[string]string{}
 	return out, json.Unmarshal(params, &out)
 }
-
-// promptArgsError adds a hint to the ArgsError of a prompt.
-type promptArgsError struct {
-	*registry.ArgsError
-	server string
-}
-
-// Hint returns what to do.
-func (e *promptArgsError) Hint() string {
-	return "see toolreg servers " + e.server + " --prompts"
-}
-
-func (e *promptArgsError) Unwrap() error { return e.ArgsError }
 
 // messagesText formats each message under its role. In a pipe texts are
 // unchanged; on a terminal they are indented, so that none can look like

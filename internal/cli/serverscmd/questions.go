@@ -285,8 +285,7 @@ func (q *questions) confirm(ctx context.Context, e *cli.Env, about, question str
 		e.IO.Note(about)
 	}
 	if len(q.lacks) > 0 {
-		return &cli.NoTerminalError{What: q.verb + " " + q.Server.Name,
-			Instead: "or give " + strings.Join(q.lacks, " ")}
+		return cli.NoTerminal(q.verb+" "+q.Server.Name, "or give "+strings.Join(q.lacks, " "))
 	}
 	return nil
 }

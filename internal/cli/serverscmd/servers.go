@@ -38,17 +38,6 @@ func New(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// noServerOrCommandError reports a word that is neither a server nor a command.
-type noServerOrCommandError struct {
-	*sources.NoServerError
-	command string // the command that was probably meant
-}
-
-// Hint says what to do.
-func (e *noServerOrCommandError) Hint() string {
-	return fmt.Sprintf("did you mean %q?", e.command)
-}
-
 // suggestCommand extends the error about an unknown server if its name may be a misspelled
 // command.
 func suggestCommand(cmd *cobra.Command, err error) error {
@@ -57,7 +46,8 @@ func suggestCommand(cmd *cobra.Command, err error) error {
 		return err
 	}
 	if near := cli.NearCommand(cmd, unknown.Name); near != "" {
-		return &noServerOrCommandError{unknown, cmd.CommandPath() + " " + near}
+		return &registry.Failure{Text: unknown.Error(), Cause: unknown,
+			Help: fmt.Sprintf("did you mean %q?", cmd.CommandPath()+" "+near)}
 	}
 	return err
 }

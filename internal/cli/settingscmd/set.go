@@ -266,8 +266,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 // edited lets the person edit the text of a file and returns the result once it has no
 // mistakes.
 func edited(ctx context.Context, e *cli.Env, file, text string) (string, error) {
-	tty, err := e.Person.Require(&cli.NoTerminalError{What: "settings edit",
-		Instead: "toolreg settings set KEY VALUE works without one"})
+	tty, err := e.Person.Require(cli.NoTerminal("settings edit", "toolreg settings set KEY VALUE works without one"))
 	if err != nil {
 		return "", err
 	}

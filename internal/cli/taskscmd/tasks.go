@@ -135,7 +135,9 @@ func showTask(ctx context.Context, e *cli.Env, id string, wait bool) error {
 	}
 	if mcpclient.TaskEnded(state) || wait {
 		if limit := s.Settings.Globals.Timeout; s.Settings.Globals.TimeoutSet && limit > 0 {
-			within, stop := context.WithTimeoutCause(ctx, limit, &runningError{task.ID, limit})
+			within, stop := context.WithTimeoutCause(ctx, limit, &registry.Failure{Kind: exec.ErrTimeout,
+				Text: fmt.Sprintf("task %s has not ended within the time limit of %s, and goes on", task.ID, limit),
+				Help: fmt.Sprintf("toolreg tasks %s shows it later, toolreg tasks cancel %s ends it", task.ID, task.ID)})
 			defer stop()
 			ctx = within
 		}
@@ -149,24 +151,6 @@ func showTask(ctx context.Context, e *cli.Env, id string, wait bool) error {
 	t.Add(task.ID, task.Tool, state, task.Created.Local().Format(time.DateTime), message)
 	return e.IO.PrintResult(running{kept{task.ID, task.Tool, task.Created}, state, message}, &t, "")
 }
-
-// runningError reports that a task had not ended within the time limit. It wraps [exec.ErrTimeout].
-type runningError struct {
-	id    string
-	limit time.Duration
-}
-
-func (e *runningError) Error() string {
-	return fmt.Sprintf("task %s has not ended within the time limit of %s, and goes on", e.id, e.limit)
-}
-
-// Hint says how to look at the task later.
-func (e *runningError) Hint() string {
-	return fmt.Sprintf("toolreg tasks %s shows it later, toolreg tasks cancel %s ends it", e.id, e.id)
-}
-
-// Unwrap returns [exec.ErrTimeout].
-func (e *runningError) Unwrap() error { return exec.ErrTimeout }
 
 // forgotten returns the error of a request about a task, and forgets the task if its server does
 // not know it any more or has ended.

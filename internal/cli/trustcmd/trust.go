@@ -189,20 +189,6 @@ type trustedDocument struct {
 	Hash    string `json:"hash,omitempty"`    // hash that was granted
 }
 
-// grantNeedsPerson reports that nobody can be asked to grant trust.
-type grantNeedsPerson struct{ status, grant string }
-
-func (*grantNeedsPerson) Error() string {
-	return "granting trust: " + registry.ErrNeedsConfirmation.Error()
-}
-
-// Hint returns what to do.
-func (e *grantNeedsPerson) Hint() string {
-	return e.status + " shows what would run; then " + e.grant + " grants it without a question"
-}
-
-func (*grantNeedsPerson) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
-
 // agreed returns nil if the hash on the command line matches the files, or if
 // the person answers yes.
 func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) error {
@@ -216,8 +202,10 @@ func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) e
 		}
 		return nil
 	}
-	nobody := &grantNeedsPerson{status: globals.Command("trust status"),
-		grant: globals.Command("trust grant --hash " + p.Hash)}
+	nobody := &registry.Failure{Kind: registry.ErrNeedsConfirmation,
+		Text: "granting trust: " + registry.ErrNeedsConfirmation.Error(),
+		Help: globals.Command("trust status") + " shows what would run; then " +
+			globals.Command("trust grant --hash "+p.Hash) + " grants it without a question"}
 	if e.Person.NonInteractive {
 		return nobody
 	}

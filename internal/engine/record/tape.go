@@ -60,13 +60,7 @@ func encodeFailure(ctx context.Context, r registry.Result, err error) (registry.
 	if err == nil {
 		return r, nil
 	}
-	f := &recording.Failure{Text: err.Error()}
-	if e, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](err); ok {
-		f.Hint = e.Hint()
-	}
+	f := &recording.Failure{Text: err.Error(), Hint: registry.HintOf(err)}
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
 		f.Kind, f.Violations = failureParams, e.Violations
 	} else if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok {

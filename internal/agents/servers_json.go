@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/imports"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // server has the fields of a server in the JSON files of all programs.
@@ -165,9 +166,7 @@ func switchedBy(files []imports.File,
 	others ...imports.File) []imports.File {
 	var with []string
 	for _, f := range slices.Concat(files, others) {
-		if !slices.Contains(with, f.Path) {
-			with = append(with, f.Path)
-		}
+		with = text.AppendNew(with, f.Path)
 	}
 	for i := range files {
 		files[i].With = with

@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Param describes one param of a tool according to its input schema. The text may
@@ -151,9 +152,7 @@ func (s schemaType) String() string {
 			}
 			n += "[]"
 		}
-		if !slices.Contains(names, n) {
-			names = append(names, n)
-		}
+		names = text.AppendNew(names, n)
 	}
 	for _, v := range s.enum {
 		if n := schema.TypeOf(v); len(s.names) == 0 && !slices.Contains(names, n) {

@@ -278,9 +278,7 @@ func article(names []string) []string {
 		if n == "object" {
 			word = "an object ({…} as JSON, or its members as NAME.MEMBER=VALUE)"
 		}
-		if !slices.Contains(out, word) {
-			out = append(out, word)
-		}
+		out = text.AppendNew(out, word)
 	}
 	return out
 }

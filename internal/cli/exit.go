@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // The exit codes.
@@ -200,9 +200,7 @@ type ErrorCode struct {
 func ErrorCodes() []ErrorCode {
 	codes := []ErrorCode{{"tool_error", ExitToolError}, {"failure", ExitFailure}, {"interrupted", ExitInterrupted}}
 	for _, c := range classes() {
-		if !slices.Contains(codes, ErrorCode{c.word, c.exit}) {
-			codes = append(codes, ErrorCode{c.word, c.exit})
-		}
+		codes = text.AppendNew(codes, ErrorCode{c.word, c.exit})
 	}
 	return codes
 }

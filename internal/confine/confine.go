@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -315,8 +316,7 @@ func ownFiles(spec *process.Spec) (own []string, script string) {
 // report warns about files found after a program outside of calls has run.
 func (c *Confiner) report(kind string, cleaned guards.Cleaned, err error) {
 	warn := func(code, hint, format string, args ...any) {
-		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
-			Code: code, Message: fmt.Sprintf(format, args...), Hint: hint})
+		c.opts.Warn(registry.Warning(code, "", fmt.Sprintf(format, args...), hint))
 	}
 	if err != nil {
 		warn("sandbox_removed", "", "cleaning the workspace after a sandboxed program (sandbox.%s): %v", kind, err)
@@ -348,11 +348,9 @@ func (c *Confiner) protect(ctx context.Context, k kind, p *sandbox.Profile) (*gu
 	guarded, err := protect(ctx, c.tree(), p,
 		guards.Scope{Folders: p.Write, Private: c.private(k), Lasting: strings.HasPrefix(k.name, serverPrefix)})
 	if err == nil && guarded.Unrecorded != nil {
-		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_unrecorded",
-			Message: fmt.Sprintf("a sandboxed program (sandbox.%s) runs without a record: %v",
-				k.name, guarded.Unrecorded),
-			Hint: "until there is space, what it creates is not removed if toolreg is killed, and commands outside the sandbox that start with files of the workspace need confirmation",
-		})
+		c.opts.Warn(registry.Warning("sandbox_unrecorded", "",
+			fmt.Sprintf("a sandboxed program (sandbox.%s) runs without a record: %v", k.name, guarded.Unrecorded),
+			"until there is space, what it creates is not removed if toolreg is killed, and commands outside the sandbox that start with files of the workspace need confirmation"))
 	}
 	return guarded, err
 }
@@ -387,9 +385,7 @@ func (c *Confiner) changed(env, argv []string, dir string) []string {
 	}
 	var out []string
 	add := func(path string) {
-		if !slices.Contains(out, path) {
-			out = append(out, path)
-		}
+		out = text.AppendNew(out, path)
 	}
 	files, err := trust.Started(workspace, trust.Program{Argv: argv, Dir: dir})
 	if err != nil {

@@ -67,10 +67,8 @@ func (d *declarations) diagnostics() []registry.Diagnostic {
 		})
 	}
 	if d.dropped > 0 {
-		out = append(out, registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "more_diagnostics", Source: d.source,
-			Message: fmt.Sprintf("%d more problems were found in the declarations", d.dropped),
-		})
+		out = append(out, registry.Warning("more_diagnostics", d.source,
+			fmt.Sprintf("%d more problems were found in the declarations", d.dropped), ""))
 	}
 	return out
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Screen shows the progress of a session.
@@ -129,9 +130,7 @@ func (r *reports) notice(d registry.Diagnostic) {
 	d = r.masked(d)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.Contains(r.notices, d) {
-		r.notices = append(r.notices, d)
-	}
+	r.notices = text.AppendNew(r.notices, d)
 }
 
 // with returns the diagnostics of the session, then those of loading a registry. If both report

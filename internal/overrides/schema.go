@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxInlined limits how many references to object schemas are followed.
@@ -113,9 +114,7 @@ func (o *object) names() []string {
 			continue
 		}
 		for _, m := range properties.Members {
-			if !slices.Contains(out, m.Name) {
-				out = append(out, m.Name)
-			}
+			out = text.AppendNew(out, m.Name)
 		}
 	}
 	return out

@@ -118,11 +118,9 @@ func (e *encoder) noStrict() {
 		return
 	}
 	e.opts.Strict = false
-	e.diags = append(e.diags, registry.Diagnostic{
-		Severity: registry.SeverityWarning, Code: "strict_ignored",
-		Message: "--strict has no effect with format " + e.format.Name + "",
-		Hint:    "it applies to formats openai and openai-responses",
-	})
+	e.diags = append(e.diags, registry.Warning("strict_ignored", "",
+		"--strict has no effect with format "+e.format.Name+"",
+		"it applies to formats openai and openai-responses"))
 }
 
 // raw writes text unchanged.

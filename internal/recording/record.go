@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Options say what a file has of a session. Text and Params hide secrets. They are required
@@ -61,9 +62,7 @@ func (r *Recorder) Order(sources []registry.Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range sources {
-		if !slices.Contains(r.order, s.Name()) {
-			r.order = append(r.order, s.Name())
-		}
+		r.order = text.AppendNew(r.order, s.Name())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Recording is a file that was read. Its exchanges are used up in order. It is safe for
@@ -336,9 +337,7 @@ func differences(recorded, now string) []string {
 		names = append(names, name)
 	}
 	for name := range jsonx.Members(json.RawMessage(now)) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = text.AppendNew(names, name)
 	}
 	var out []string
 	for _, name := range names {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Limits, in bytes, on the untrusted text that an error repeats.
@@ -206,9 +207,7 @@ func (a alternatives) ofTypes(e *jsonschema.ValidationError) (Violation, bool) {
 		}
 		got = found
 		for name := range strings.SplitSeq(expected, " or ") {
-			if !slices.Contains(types, name) {
-				types = append(types, name)
-			}
+			types = text.AppendNew(types, name)
 		}
 	}
 	return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: keywordOf(e),

@@ -191,9 +191,7 @@ func (r *Registry) near(name string) []string {
 		if t := r.other[n]; t != nil && t.Source == SourceBuiltin { // an alias
 			n = t.Name
 		}
-		if !slices.Contains(out, n) {
-			out = append(out, n)
-		}
+		out = text.AppendNew(out, n)
 	}
 	return out
 }

@@ -100,10 +100,8 @@ func (s *subscriptions) Renew(ctx context.Context, o *offer.Offer) {
 			continue
 		}
 		if err := server.Subscribe(ctx, to.uri); err != nil {
-			s.warn(registry.Diagnostic{
-				Severity: registry.SeverityWarning, Code: "not_subscribed", Source: server.Name(),
-				Message: fmt.Sprintf("changes of resource %q are no longer reported: %v", to.uri, err),
-			})
+			s.warn(registry.Warning("not_subscribed", server.Name(),
+				fmt.Sprintf("changes of resource %q are no longer reported: %v", to.uri, err), ""))
 		}
 	}
 }

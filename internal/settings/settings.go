@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/layers"
 	"github.com/toolreg/toolreg/internal/settings/merge"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -490,9 +491,7 @@ func (s *Settings) ServerNamesKnown() []string {
 	out := s.EntryNames()
 	for _, entries := range s.serverFiles {
 		for _, e := range entries {
-			if !slices.Contains(out, e.name) {
-				out = append(out, e.name)
-			}
+			out = text.AppendNew(out, e.name)
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -89,6 +90,16 @@ func WholeRunes(b []byte) (whole, rest []byte) {
 
 // Valid replaces each run of invalid UTF-8 bytes in s with U+FFFD.
 func Valid[T Bytes](s T) string { return strings.ToValidUTF8(string(s), "\uFFFD") }
+
+// AppendNew appends the values that a list does not have yet.
+func AppendNew[T comparable](list []T, values ...T) []T {
+	for _, v := range values {
+		if !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
 
 // FirstLine returns s up to its first line break.
 func FirstLine(s string) string {

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Canonical returns the form of a URI that all its spellings have in common. Text without a scheme is
@@ -25,7 +27,7 @@ func Readings(uri string) []string {
 	add := func(s string) {
 		for _, f := range []form{{uri: true}, {uri: true, backslash: true}} {
 			parts := f.split(s)
-			out = appendNew(out, parts.text(false), parts.withAuthority(),
+			out = text.AppendNew(out, parts.text(false), parts.withAuthority(),
 				parts.beforeQuery().text(false), parts.text(true))
 			if !strings.Contains(s, `\`) {
 				return
@@ -50,14 +52,14 @@ func Loose(uri string) []string {
 		bare, _, _ := strings.Cut(parts.rest(), "?")
 		bare, _, _ = strings.Cut(bare, "#")
 		for _, rest := range []string{parts.rest(), bare} {
-			out = appendNew(out, parts.scheme+":"+flat(rest))
+			out = text.AppendNew(out, parts.scheme+":"+flat(rest))
 		}
 		if parts.authority != "" {
 			host := parts.authority[strings.LastIndexByte(parts.authority, '@')+1:]
-			out = appendNew(out, parts.scheme+":"+flat(host+bare[len(parts.authority):]))
+			out = text.AppendNew(out, parts.scheme+":"+flat(host+bare[len(parts.authority):]))
 		}
 		if parts.scheme == "file" && parts.authority != "" {
-			out = appendNew(out, parts.scheme+":"+flat(bare[len(parts.authority):]))
+			out = text.AppendNew(out, parts.scheme+":"+flat(bare[len(parts.authority):]))
 		}
 	})
 	return out
@@ -67,7 +69,7 @@ func Loose(uri string) []string {
 // URIs that it is about.
 func Patterns(glob string) []string {
 	parts, decoded := form{}.split(glob), form{}.split(decode(glob, true))
-	return appendNew(nil, glob, parts.text(false), parts.text(true), decoded.text(true))
+	return text.AppendNew(nil, glob, parts.text(false), parts.text(true), decoded.text(true))
 }
 
 // LoosePattern is the form of a glob over URIs that is compared with [Loose].
@@ -325,14 +327,4 @@ func unhex(c byte) byte {
 		return c - 'A' + 10
 	}
 	return c - 'a' + 10
-}
-
-// appendNew appends what is not there.
-func appendNew(to []string, all ...string) []string {
-	for _, s := range all {
-		if !slices.Contains(to, s) {
-			to = append(to, s)
-		}
-	}
-	return to
 }

@@ -226,9 +226,7 @@ func plainName(name string) string {
 func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 	var out []string
 	add := func(p string) {
-		if !slices.Contains(out, p) {
-			out = append(out, p)
-		}
+		out = text.AppendNew(out, p)
 	}
 	var all []string
 	for _, name := range names {
@@ -238,9 +236,7 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !slices.Contains(all, rel) {
-				all = append(all, rel)
-			}
+			all = text.AppendNew(all, rel)
 		}
 	}
 	root := w.root // which resolve has opened

@@ -112,9 +112,7 @@ func outcomeWords() []string {
 		out = append(out, string(o))
 	}
 	for _, c := range cli.ErrorCodes() {
-		if !slices.Contains(out, c.Word) {
-			out = append(out, c.Word)
-		}
+		out = text.AppendNew(out, c.Word)
 	}
 	return out
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/toolscan"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -261,9 +262,7 @@ func (x *examination) texts(ctx context.Context, s *engine.Session,
 		if rules[f.Server] == nil {
 			servers = append(servers, f.Server)
 		}
-		if !slices.Contains(rules[f.Server], f.Rule) {
-			rules[f.Server] = append(rules[f.Server], f.Rule)
-		}
+		rules[f.Server] = text.AppendNew(rules[f.Server], f.Rule)
 		severe[f.Server] = severe[f.Server] || f.Severity == toolscan.High
 	}
 	for _, server := range servers {

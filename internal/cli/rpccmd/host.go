@@ -67,10 +67,8 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 	h.Host = rpc.Host{Client: p.Client, Capabilities: p.Capabilities}
 	if process.InsideTool(h.env.Config.Environ) && (p.Capabilities.Approve || p.Capabilities.Elicit) {
 		h.Capabilities.Approve, h.Capabilities.Elicit = false, false
-		h.env.IO.Warn(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "inside_tool_run",
-			Message: "toolreg rpc was started by a tool, so its host is not asked: calls that need approval fail",
-		})
+		h.env.IO.Warn(registry.Warning("inside_tool_run", "",
+			"toolreg rpc was started by a tool, so its host is not asked: calls that need approval fail", ""))
 	}
 	h.env.Config.Forget() // a host may try again after it has corrected the settings
 	watch := cli.NewWatcher(h.env)
@@ -233,10 +231,8 @@ func (h *host) relist(life context.Context) {
 	clear(h.changed)
 	h.mu.Unlock()
 	if err := s.Relist(life, servers...); err != nil && life.Err() == nil {
-		h.env.IO.Warn(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "change_unread",
-			Message: "a server reported a change but could not list its tools; its earlier tools stay: " + err.Error(),
-		})
+		h.env.IO.Warn(registry.Warning("change_unread", "",
+			"a server reported a change but could not list its tools; its earlier tools stay: "+err.Error(), ""))
 	}
 	h.tellChanged(life, false)
 }

@@ -186,8 +186,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 
 // warnIgnored warns that a flag for the format gemini has no effect.
 func warnIgnored(ios *cli.IO, code, flag string, format provider.Format) {
-	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
-		Message: flag + " has no effect with format " + format.Name})
+	ios.Warn(registry.Warning(code, "", flag+" has no effect with format "+format.Name, ""))
 }
 
 // printSince prints what changed since the output in a file: for Anthropic the message that tells

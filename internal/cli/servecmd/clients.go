@@ -38,10 +38,8 @@ func (o *options) useOAuth(e *cli.Env, set settings.ServeOAuth) error {
 		}
 	}
 	oauth, err := auth.NewOAuth(set, func(err error) {
-		e.IO.Warn(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "issuer_keys_unread", Message: err.Error(),
-			Hint: "toolreg tries again; until then, requests whose tokens are signed with keys that it does not know get 503",
-		})
+		e.IO.Warn(registry.Warning("issuer_keys_unread", "", err.Error(),
+			"toolreg tries again; until then, requests whose tokens are signed with keys that it does not know get 503"))
 	})
 	if err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("%s: %w", at, err)}

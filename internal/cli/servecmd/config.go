@@ -245,10 +245,7 @@ func awaitStore(ctx context.Context, e *cli.Env, shared *store.Store) bool {
 			e.IO.Log.Warn("serve.store can be used again")
 			return
 		}
-		e.IO.Warn(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "store_away",
-			Message: "serve.store cannot be used: " + err.Error(), Hint: hint,
-		})
+		e.IO.Warn(registry.Warning("store_away", "", "serve.store cannot be used: "+err.Error(), hint))
 	}
 	if shared.Wait(ctx) != nil {
 		return false
@@ -265,10 +262,9 @@ func questions(ctx context.Context, e *cli.Env, from *engine.Session) (question.
 		return question.Options{}, err
 	}
 	q := question.Options{Key: key, Warn: func(err error) {
-		e.IO.Warn(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "answers_not_shared",
-			Message: "other processes do not learn which questions were answered here, so an answer that a client sends twice may be accepted twice: " + err.Error(),
-		})
+		e.IO.Warn(registry.Warning("answers_not_shared", "",
+			"other processes do not learn which questions were answered here, so an answer that a client sends twice may be accepted twice: "+err.Error(),
+			""))
 	}}
 	if q.Store = from.Store; q.Store != nil {
 		return q, nil

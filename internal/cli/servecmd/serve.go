@@ -247,11 +247,9 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		reg, found, err := o.selected(ctx, s, o.expose, entries(o.always, "--always"), o.offers)
 		if err == nil && o.offersNothing(reg, s.Settings) {
 			warned.Do(func() {
-				warn(registry.Diagnostic{
-					Severity: registry.SeverityWarning, Code: "nothing_offered",
-					Message: "no tools are offered: over HTTP the built-in ones are left out unless they are named",
-					Hint:    "add servers to the settings; --preset full, coreTools or a profile of serve.profiles names built-in tools",
-				})
+				warn(registry.Warning("nothing_offered", "",
+					"no tools are offered: over HTTP the built-in ones are left out unless they are named",
+					"add servers to the settings; --preset full, coreTools or a profile of serve.profiles names built-in tools"))
 			})
 		}
 		return reg, found, err
@@ -328,10 +326,8 @@ func (o *options) asking(e *cli.Env) question.Asking {
 	case !o.overHTTP() && process.ParentFeedsStdin():
 		return question.AskOnce
 	}
-	e.IO.Warn(registry.Diagnostic{
-		Severity: registry.SeverityWarning, Code: "inside_tool_run",
-		Message: "this server was started by a tool, so its clients are not asked: calls that need approval fail",
-	})
+	e.IO.Warn(registry.Warning("inside_tool_run", "",
+		"this server was started by a tool, so its clients are not asked: calls that need approval fail", ""))
 	return question.AskNobody
 }
 
@@ -553,10 +549,8 @@ func (o *options) useTLS(e *cli.Env, set settings.Serve) error {
 		return err
 	}
 	o.tls, err = transport.ReadCertificates(files, func(err error) {
-		e.IO.Warn(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "certificates_unread", Message: err.Error(),
-			Hint: "the earlier certificates stay in use until the files are corrected",
-		})
+		e.IO.Warn(registry.Warning("certificates_unread", "", err.Error(),
+			"the earlier certificates stay in use until the files are corrected"))
 	})
 	if err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("%s: serve.tls: %w", set.Cert.Origin, err)}
@@ -652,10 +646,8 @@ func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool,
 		return nil, "", nil
 	case o.tokenFile != "":
 		tokens, err := auth.ReadTokens(o.tokenFile, hasProfile, func(err error) {
-			ios.Warn(registry.Diagnostic{
-				Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(),
-				Hint: "the earlier tokens stay valid until the file is corrected",
-			})
+			ios.Warn(registry.Warning("tokens_unread", "", err.Error(),
+				"the earlier tokens stay valid until the file is corrected"))
 		})
 		if err != nil {
 			return nil, "", &cli.UsageError{Err: err}

@@ -168,8 +168,7 @@ func warnUntrusted(ios *cli.IO, s *settings.Settings, file string, granted bool)
 	if s.Project != nil && s.Project.Trusted {
 		message = "the settings of this project have changed, so they are ignored until you trust them again"
 	}
-	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
-		Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
+	ios.Warn(registry.Warning(settings.CodeProjectUntrusted, "", message, "toolreg trust grant"))
 }
 
 // projectFile returns the settings file of the project; "" if there is none.

@@ -127,10 +127,8 @@ func logout(ctx context.Context, ios *cli.IO, s *engine.Session, name, client st
 }
 
 func warnLogout(ios *cli.IO, source string, err error) {
-	ios.Warn(registry.Diagnostic{
-		Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(),
-		Hint: "the login was deleted on this machine; revoke it at the server too",
-	})
+	ios.Warn(registry.Warning("not_revoked", source, err.Error(),
+		"the login was deleted on this machine; revoke it at the server too"))
 }
 
 // logoutAll ends the logins of the servers in the settings first, because their client

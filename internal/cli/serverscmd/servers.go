@@ -102,9 +102,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	if _, _, err := sources.Kept(ctx, e.Config.Folders, s.Settings); err != nil && !s.Settings.Globals.Fresh {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
-			Code: "not_kept", Message: "servers with keep end with each run: " + err.Error(),
-			Hint: "set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access"})
+		e.IO.Warn(registry.Warning("not_kept", "", "servers with keep end with each run: "+err.Error(),
+			"set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access"))
 	}
 	if err := printServers(e.IO, doc); err != nil {
 		return err

@@ -198,8 +198,7 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 		return err
 	}
 	for _, err := range failed {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
-			Code: "server_test_failed", Message: err.Error()})
+		e.IO.Warn(registry.Warning("server_test_failed", "", err.Error(), ""))
 	}
 	for _, f := range found.Findings {
 		a := &added[slices.IndexFunc(added, func(a editedServer) bool { return a.Name == f.Server })]

@@ -236,9 +236,8 @@ func (u *upgrade) commandChange(sets install.Members) string {
 func (u *upgrade) compare(ctx context.Context, e *cli.Env, sets install.Members) ([]lock.Change, error) {
 	old, err := u.definitions(ctx, e, u.settings)
 	if err != nil {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning,
-			Code: "upgrade_not_compared", Source: registry.MCPPrefix + u.server.Name,
-			Message: "the version in use does not start, so its tools are not known: " + err.Error()})
+		e.IO.Warn(registry.Warning("upgrade_not_compared", registry.MCPPrefix+u.server.Name,
+			"the version in use does not start, so its tools are not known: "+err.Error(), ""))
 		old = &lock.File{}
 	}
 	entry, err := u.entry(sets)

@@ -156,9 +156,8 @@ func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 
 // WarnShadowed warns that another scope overrides the value that was written.
 func WarnShadowed(ios *cli.IO, key string, by settings.Origin) {
-	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
-		Message: by.String() + " sets " + key + " too and takes precedence",
-		Hint:    "run toolreg settings path to see the precedence"})
+	ios.Warn(registry.Warning("setting_shadowed", "", by.String()+" sets "+key+" too and takes precedence",
+		"run toolreg settings path to see the precedence"))
 }
 
 // EditText opens the user's editor on a text until check accepts it. If the user gives

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Which files sandboxed programs have changed is told by when they ran: nobody can set the
@@ -89,9 +90,7 @@ func (c *Changes) join() {
 	}
 	first, second := &c.Runs[at-1], c.Runs[at]
 	for _, tree := range second.Trees {
-		if !slices.Contains(first.Trees, tree) {
-			first.Trees = append(first.Trees, tree)
-		}
+		first.Trees = text.AppendNew(first.Trees, tree)
 	}
 	if second.To.After(first.To) {
 		first.To = second.To

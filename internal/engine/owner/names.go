@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -156,9 +157,7 @@ func (n *Names) load() {
 func (n *Names) setPrefixes(locks *lock.Set) {
 	servers := n.set.ServerNamesKnown()
 	for _, server := range locks.Servers() {
-		if !slices.Contains(servers, server) {
-			servers = append(servers, server)
-		}
+		servers = text.AppendNew(servers, server)
 	}
 	for _, server := range servers {
 		n.prefixes = append(n.prefixes, prefix{server + "__", server})

@@ -105,9 +105,7 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []Disab
 			if text.MatchName(pattern, server.Info().Name) {
 				matched = true
 				s.listings.ForgetFailure(server.Name()) // a named server is started even if it failed recently
-				if !slices.Contains(on, server) {
-					on = append(on, server)
-				}
+				on = text.AppendNew(on, server)
 			}
 		}
 		for _, server := range s.Off {

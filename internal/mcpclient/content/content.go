@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -179,9 +178,7 @@ func summaryOf(tool string, r registry.Result) string {
 	var kinds []registry.ContentType
 	counts := map[registry.ContentType]int{}
 	for _, c := range r.Content {
-		if !slices.Contains(kinds, c.Type) {
-			kinds = append(kinds, c.Type)
-		}
+		kinds = text.AppendNew(kinds, c.Type)
 		counts[c.Type]++
 	}
 	parts := make([]string, len(kinds))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // stricter converts a schema to the subset to which an API can constrain a
@@ -354,9 +355,7 @@ func (s *stricter) keepOnly(n *jsonx.Value, names []string) {
 }
 
 func (s *stricter) note(change string) {
-	if !slices.Contains(s.other, change) {
-		s.other = append(s.other, change)
-	}
+	s.other = text.AppendNew(s.other, change)
 }
 
 // OpenAI's limits on strict schemas (guide to structured outputs, "supported

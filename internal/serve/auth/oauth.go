@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/oauth/accesstoken"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 const (
@@ -159,9 +160,7 @@ func (s *oauthState) permit(from Identity, spellings ...string) *Rejection {
 // scopes returns the scopes that requests need, or calls of a tool with these spellings.
 func (s *oauthState) scopes(spellings ...string) (out []string) {
 	for _, one := range s.set.Required(spellings...) {
-		if !slices.Contains(out, one.Scope) {
-			out = append(out, one.Scope)
-		}
+		out = text.AppendNew(out, one.Scope)
 	}
 	return out
 }

@@ -75,10 +75,8 @@ func (o *Offers) loadClient(ctx context.Context, base, now *common, name string,
 	o.changes.follow(offer.OwnOf(base.Session.ServersFor(ctx)))
 	made, err := o.makeOffer(ctx, base.Session, base.Offer, before, again)
 	if err != nil {
-		o.opts.Warn(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "client_unread",
-			Message: "client " + text.Quote(name) + " is not offered its own servers: " + err.Error(),
-		})
+		o.opts.Warn(registry.Warning("client_unread", "",
+			"client "+text.Quote(name)+" is not offered its own servers: "+err.Error(), ""))
 		made = base.Offer
 	}
 	o.mu.Lock()

@@ -236,11 +236,8 @@ func (o *Offers) refresh(ctx context.Context, sources []registry.Source) {
 		failed = err
 	}
 	if failed != nil {
-		o.opts.Warn(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "change_unread",
-			Message: "a server reported a change but could not list its tools; its earlier tools stay: " +
-				failed.Error(),
-		})
+		o.opts.Warn(registry.Warning("change_unread", "",
+			"a server reported a change but could not list its tools; its earlier tools stay: "+failed.Error(), ""))
 	}
 	if err == nil {
 		o.mu.Lock()

@@ -19,13 +19,9 @@ const maxInstructions = 8 << 10
 func (o *Offer) readInstructions() {
 	for _, one := range o.Session.Instructions(o.Registry, o.Servers.On()) {
 		if f := one.Withheld; f != nil {
-			o.warn(registry.Diagnostic{
-				Severity: registry.SeverityWarning, Code: "instructions_withheld",
-				Source: registry.MCPPrefix + one.Server,
-				Message: fmt.Sprintf("clients do not get the instructions of server %q: %s: %s",
-					one.Server, f.Rule, f.Words),
-				Hint: "toolreg servers check shows what was found; check.silence accepts it",
-			})
+			o.warn(registry.Warning("instructions_withheld", registry.MCPPrefix+one.Server,
+				fmt.Sprintf("clients do not get the instructions of server %q: %s: %s", one.Server, f.Rule, f.Words),
+				"toolreg servers check shows what was found; check.silence accepts it"))
 			continue
 		}
 		o.instructions = append(o.instructions, one)

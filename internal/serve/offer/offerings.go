@@ -257,10 +257,8 @@ func (o *Offer) noteTaken() {
 			if has == one.name || has == "" && first == "" {
 				continue
 			}
-			o.warn(registry.Diagnostic{
-				Severity: registry.SeverityWarning, Code: "resource_taken", Source: one.server.Name(),
-				Message: fmt.Sprintf("resource %q is offered from %s", u, registry.MCPPrefix+cmp.Or(has, first)),
-			})
+			o.warn(registry.Warning("resource_taken", one.server.Name(),
+				fmt.Sprintf("resource %q is offered from %s", u, registry.MCPPrefix+cmp.Or(has, first)), ""))
 		}
 	}
 }
@@ -305,9 +303,7 @@ func (o *Offer) ask(ctx context.Context, server *mcpclient.Source, l *listed) {
 // noteFailure warns about a server's prompts or resources that cannot be offered.
 func (o *Offer) noteFailure(server *mcpclient.Source, err error) {
 	if err != nil {
-		o.warn(registry.Diagnostic{
-			Severity: registry.SeverityWarning, Code: "offers_unread", Source: server.Name(), Message: err.Error(),
-		})
+		o.warn(registry.Warning("offers_unread", server.Name(), err.Error(), ""))
 	}
 }
 

@@ -78,10 +78,8 @@ func (o *Offer) View(ctx context.Context, profile string) *View {
 			v, err = o.declare(p, reg, append(tools, o.loginTools(&p)...))
 		}
 		if err != nil {
-			o.warn(registry.Diagnostic{
-				Severity: registry.SeverityWarning, Code: "profile_unread",
-				Message: "nothing is offered to clients of profile " + text.Quote(profile) + ": " + err.Error(),
-			})
+			o.warn(registry.Warning("profile_unread", "",
+				"nothing is offered to clients of profile "+text.Quote(profile)+": "+err.Error(), ""))
 		}
 	}
 	o.views[profile] = v

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/store"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 const (
@@ -85,9 +86,7 @@ func (r *Replica) remember(ctx context.Context, session *mcp.ServerSession, req 
 		change = func(now *sessionRecord) { now.State.LogLevel = p.Level }
 	case *mcp.SubscribeParams:
 		change = func(now *sessionRecord) {
-			if !slices.Contains(now.Resources, p.URI) {
-				now.Resources = append(now.Resources, p.URI)
-			}
+			now.Resources = text.AppendNew(now.Resources, p.URI)
 		}
 	case *mcp.UnsubscribeParams:
 		change = func(now *sessionRecord) {

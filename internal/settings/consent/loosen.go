@@ -2,7 +2,6 @@ package consent
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -10,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -117,9 +117,7 @@ func mentions(s string) []string {
 	}
 	var out []string
 	for _, name := range all {
-		if !slices.Contains(out, name) {
-			out = append(out, name)
-		}
+		out = text.AppendNew(out, name)
 	}
 	return out
 }

@@ -46,9 +46,7 @@ type Error struct {
 func NewError(problems []Problem) error {
 	var unique []Problem
 	for _, p := range problems {
-		if !slices.Contains(unique, p) {
-			unique = append(unique, p)
-		}
+		unique = text.AppendNew(unique, p)
 	}
 	if len(unique) == 0 {
 		return nil

@@ -4,18 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -347,36 +343,10 @@ func (s *Source) failure(c *client, err error) error {
 	if _, ok := errors.AsType[*document.Error](err); ok {
 		return err
 	}
-	reason := explain(err)
+	reason := webaddr.Explain(err)
 	if c != nil {
 		reason = c.hide(reason)
 	}
 	return &registry.Failure{Text: fmt.Sprintf("API %q: %s", s.opts.API.Name, text.Escape(reason)),
 		Kind: registry.ErrSourceFailed, Cause: err}
-}
-
-// explain returns why a request failed.
-func explain(err error) string {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // the wrapper repeats the address
-	}
-	if blocked, ok := errors.AsType[*webaddr.BlockedError](err); ok {
-		return blocked.Error()
-	}
-	var dns *net.DNSError
-	var unknown x509.UnknownAuthorityError
-	var verification *tls.CertificateVerificationError
-	switch {
-	case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, syscall.ETIMEDOUT):
-		return err.Error()
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return fmt.Sprintf("host %q not found; check the address", dns.Name)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return err.Error() + "; nothing listens there"
-	case errors.As(err, &unknown), errors.As(err, &verification):
-		return err.Error() + "; certificate checks cannot be disabled"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the server closed the connection early"
-	}
-	return err.Error()
 }

@@ -6,12 +6,17 @@ package webaddr
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
+	"syscall"
 
 	"code.dny.dev/ssrf"
 )
@@ -114,4 +119,34 @@ func FirstDocument(ctx context.Context, addresses []string,
 		}
 	}
 	return false, err
+}
+
+// Explain returns why a request failed and, where it is known, what to do. It leaves out the
+// address, with which the error of a client begins.
+func Explain(err error) string {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	if blocked, ok := errors.AsType[*BlockedError](err); ok {
+		return blocked.Error()
+	}
+	dns, lookup := errors.AsType[*net.DNSError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case lookup && dns.IsNotFound:
+		return fmt.Sprintf("host %q not found; check the address", dns.Name)
+	case lookup:
+		return fmt.Sprintf("looking up %q: %s; try again later", dns.Name, dns.Err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return err.Error() + "; nothing listens there"
+	case plain, errors.Is(err, http.ErrSchemeMismatch):
+		return "what answers there does not speak TLS; its address may begin with http://"
+	case unknown, verification:
+		return err.Error() + "; certificate checks cannot be disabled"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server closed the connection early"
+	}
+	return err.Error()
 }

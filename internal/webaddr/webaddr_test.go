@@ -1,8 +1,15 @@
 package webaddr
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
+	"syscall"
 	"testing"
 )
 
@@ -49,6 +56,30 @@ func TestIsPublic(t *testing.T) {
 	} {
 		if got := IsPublic(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: public %v", address, got)
+		}
+	}
+}
+
+// What failed is said with what to do, whoever sent the request.
+func TestExplain(t *testing.T) {
+	const noTLS = "what answers there does not speak TLS; its address may begin with http://"
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, noTLS},
+		{http.ErrSchemeMismatch, noTLS},
+		{&net.DNSError{Name: "a.example", IsNotFound: true}, `host "a.example" not found; check the address`},
+		{&net.DNSError{Name: "a.example", Err: "i/o timeout"}, `looking up "a.example": i/o timeout; try again later`},
+		{syscall.ECONNREFUSED, "connection refused; nothing listens there"},
+		{&BlockedError{Host: "a", Port: "80", Address: "::1"}, (&BlockedError{Host: "a", Port: "80", Address: "::1"}).Error()},
+		{io.ErrUnexpectedEOF, "the server closed the connection early"},
+		{x509.UnknownAuthorityError{}, "x509: certificate signed by unknown authority; certificate checks cannot be disabled"},
+		{errors.New("odd"), "odd"},
+	} {
+		err := &url.Error{Op: "Get", URL: "https://a.example/?key=secret", Err: tt.err}
+		if got := Explain(err); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
 		}
 	}
 }

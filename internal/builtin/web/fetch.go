@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 //go:embed web_fetch.md
@@ -174,7 +175,7 @@ func (f *webFetch) run(ctx context.Context, call registry.Call, c *fetchCall) (r
 func (f *webFetch) fetch(ctx context.Context, c *fetchCall, may admit) registry.Result {
 	p, err := f.page(ctx, c.url, may)
 	if err != nil {
-		return tool.Failed(f.explain(c.url, err))
+		return tool.Failed("fetching " + c.url.Redacted() + ": " + webaddr.Explain(err))
 	}
 	shown, err := render(ctx, p, c.Format)
 	switch {

@@ -302,7 +302,7 @@ func TestFetchFailures(t *testing.T) {
 		s.URL + "/headers":      "response headers exceeded",
 		secure.URL:              "certificate checks cannot be disabled",
 		"http://127.0.0.1:1/x":  "connection refused",
-		"https://" + s.URL[7:]:  "HTTP response to HTTPS client",
+		"https://" + s.URL[7:]:  "does not speak TLS",
 		"http://host.invalid/x": `"host.invalid"`,
 	} {
 		r := fetch(t, opts, address)

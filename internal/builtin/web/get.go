@@ -3,12 +3,9 @@ package web
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -240,32 +237,6 @@ func (f *webFetch) readPage(resp *http.Response, u *url.URL) (*webPage, error) {
 		p.Body, p.Cut = body[:limit], true
 	}
 	return p, nil
-}
-
-// explain returns why a page could not be fetched and what to do next.
-func (f *webFetch) explain(u *url.URL, err error) string {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // the wrapper repeats the address
-	}
-	where := "fetching " + u.Redacted() + ": "
-	if e, ok := errors.AsType[*webaddr.BlockedError](err); ok {
-		return where + e.Error()
-	}
-	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		if e.IsNotFound {
-			return where + fmt.Sprintf("host %q not found; check the spelling", e.Name)
-		}
-		return where + fmt.Sprintf("looking up %q: %s; try again later", e.Name, e.Err)
-	}
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
-	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
-	if unknown || verification {
-		return where + err.Error() + "; certificate checks cannot be disabled"
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return where + "the server closed the connection early; try again"
-	}
-	return where + err.Error()
 }
 
 // statusFailure describes an error status, with the beginning of the error

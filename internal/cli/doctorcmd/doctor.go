@@ -325,7 +325,7 @@ func remedyForError(err error) string {
 		return "correct it there"
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return "start the server, or correct its address: nothing is listening there"
+		return "start the server, or correct its address"
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "correct the host name, or check the network"

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // Authorizer provides the access tokens for one server over HTTP. It is safe
@@ -243,7 +244,7 @@ func httpError(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return &HTTPError{Text: "it closed the connection in the middle of an exchange", cause: err}
 	}
-	return &HTTPError{Text: err.Error(), cause: err}
+	return &HTTPError{Text: webaddr.Explain(err), cause: err}
 }
 
 func (h *HTTP) refusal(resp *http.Response) *HTTPError {

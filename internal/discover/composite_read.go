@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // ParseComposites parses the entries of the setting composites. A composite
@@ -92,16 +93,17 @@ func (r *compositeReader) script(file string) []byte {
 	file = expand.From(r.root, file)
 	info, err := os.Stat(file)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxScript) {
-		err = fmt.Errorf("%q is not a file of at most %d bytes", file, maxScript)
+		err = fmt.Errorf("it is not a file of at most %d bytes", maxScript)
 	}
-	var text []byte
+	var data []byte
 	if err == nil {
-		text, err = os.ReadFile(file)
+		data, err = os.ReadFile(file)
 	}
 	if err != nil {
-		r.fail("/script", "the script cannot be read: "+err.Error(), "")
+		r.fail("/script", fmt.Sprintf("the script cannot be read: %s: %v", text.Quote(file), text.Cause(err)),
+			"script is the path of a file, from the project root")
 	}
-	return text
+	return data
 }
 
 func (r *compositeReader) define(ctx context.Context, def *registry.Definition, o object) {

@@ -72,7 +72,7 @@ func nearKey(name, group string, candidates []string) string {
 	near := registry.Near(name, candidates)
 	switch {
 	case len(near) > 0:
-	case group != "" && 0 < len(candidates) && len(candidates) <= 12:
+	case group != "" && 0 < len(candidates) && len(candidates) <= 16:
 		return fmt.Sprintf("%s has the keys %s", group, strings.Join(candidates, ", "))
 	default:
 		return ""

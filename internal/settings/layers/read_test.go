@@ -98,6 +98,9 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"second document", "s.yaml", "env: {}\n---\nenv: [b\n", []string{
 			`s.yaml:3:1: invalid YAML: did not find expected ',' or ']' (close every bracket, and put text that contains ": " in quotes)`,
 		}},
+		{"condition that there is not", "s.yaml", "policy:\n  rules:\n    - {tool: web_fetch, url: x, decision: deny}\n", []string{
+			`s.yaml:3:25: unknown setting "policy.rules[0].url" (policy.rules[0] has the keys tool, source, server, category, annotations, command, path, client, group, prompt, resource, when, decision, reason, match, notMatch)`,
+		}},
 		{"not UTF-8", "s.yaml", "env:\n  A: \"\xff\"\n", []string{"s.yaml:2:1: the file is not valid UTF-8 (save it as UTF-8)"}},
 		{"NUL", "s.json", `{"toolCallCommand": ["a\u0000b"]}`, []string{"s.json:1:22: a string contains a NUL character"}},
 		{"a list at the top", "s.yaml", "- a\n", []string{"s.yaml:1:1: expected an object, got list"}},

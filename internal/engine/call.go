@@ -149,9 +149,6 @@ func (c *Calls) Journal(ctx context.Context, calls []provider.Call) *Journal {
 // may change, to params that match the tool's own schema.
 func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 	params = provider.RestoreValues(t.InputSchema, params)
-	if bytes.Contains(t.InputSchema, []byte(`"enum"`)) || bytes.Contains(t.InputSchema, []byte(`"const"`)) {
-		params = provider.RestoreEnums(t.InputSchema, params)
-	}
 	if bytes.Contains(params, []byte("null")) {
 		params = provider.RestoreOptional(t.InputSchema, params)
 	}

@@ -61,9 +61,9 @@ func BenchmarkOriginal10000(b *testing.B) {
 	}
 }
 
-func BenchmarkRestoreEnums(b *testing.B) {
+func BenchmarkRestoreValues(b *testing.B) {
 	schema := manyTools(1, false)[0].InputSchema
 	for b.Loop() {
-		RestoreEnums(schema, json.RawMessage(`{"field_0":"a","n":1}`))
+		RestoreValues(schema, json.RawMessage(`{"field_0":"a","n":"1"}`))
 	}
 }

@@ -4,7 +4,7 @@
 //
 // Declarations: [Lookup] finds a format, [Format.Encode] writes the declarations of
 // a list of definitions, and [Names] maps declared names back to names in the
-// registry. [RestoreValues], [RestoreEnums] and [RestoreOptional] adapt params to the tool's own
+// registry. [RestoreValues] and [RestoreOptional] adapt params to the tool's own
 // schema where the declared schema differs, so that calls can be checked against
 // it. The package works on bytes: it keeps the key order and numbers of a schema,
 // and a schema that needs no change is unchanged except for white space. The same

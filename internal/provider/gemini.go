@@ -315,7 +315,8 @@ func replyGemini(t *Turn, answers []Answer) []any {
 func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) {
 	r = geminiResponse{ID: t.Calls[i].id, Name: t.Calls[i].Name}
 	text := notes{}
-	for _, p := range a.parts() {
+	for _, c := range a.Content {
+		p := part{c}
 		if !t.geminiTakes(p) {
 			text.add(p.asText())
 			continue
@@ -331,6 +332,8 @@ func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) 
 	switch {
 	case a.IsError:
 		r.Response = map[string]any{"error": text.result(false)}
+	case a.isTyped() && bytes.Contains(a.Structured, []byte(`"$ref"`)): // in an object it names a part for the API
+		r.Response = map[string]any{"output": string(a.Structured)}
 	case a.isTyped():
 		r.Response = map[string]any{"output": a.Structured}
 	default:

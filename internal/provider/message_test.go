@@ -72,6 +72,8 @@ func TestMessageOfStreamParts(t *testing.T) {
 			`data: {"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"t","index":1,"text":"c"},{"type":"t","index":0,"text":"b","format":"f","signature":null}]}}]}` + "\n\n" +
 			`data: {"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"t","index":0,"signature":"s"}]},"finish_reason":"stop"}]}` + "\n\n",
 			`{"content":null,"reasoning_details":[{"format":"f","index":0,"signature":"s","text":"ab","type":"t"},{"data":"x","index":0,"type":"u"},{"index":1,"text":"c","type":"t"}],"role":"assistant"}`},
+		"reasoning again with its signature": {"openai", `data: {"choices":[{"index":0,"delta":{"thinking_blocks":[{"type":"thinking","thinking":"a"}]}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"thinking_blocks":[{"type":"thinking","thinking":"b"}]}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"thinking_blocks":[{"type":"thinking","thinking":"ab","signature":"s"}]},"finish_reason":"stop"}]}` + "\n\n", `{"content":null,"role":"assistant","thinking_blocks":[{"signature":"s","thinking":"ab","type":"thinking"}]}`},
 		"reasoning in a list without an index": {"openai", `data: {"choices":[{"index":0,"delta":{"thinking_blocks":[{"type":"thinking","thinking":"a"}]}}]}` + "\n\n" +
 			`data: {"choices":[{"index":0,"delta":{"thinking_blocks":[{"type":"thinking","thinking":"b","signature":"s"},{"type":"thinking","thinking":"c"},{"type":"redacted_thinking","data":"x"},{"type":"redacted_thinking","data":"y"}]},"finish_reason":"stop"}]}` + "\n\n",
 			`{"content":null,"role":"assistant","thinking_blocks":[{"signature":"s","thinking":"ab","type":"thinking"},{"thinking":"c","type":"thinking"},{"data":"x","type":"redacted_thinking"},{"data":"y","type":"redacted_thinking"}]}`},

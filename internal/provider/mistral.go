@@ -1,10 +1,6 @@
 package provider
 
-import (
-	"encoding/json"
-
-	"github.com/toolreg/toolreg/internal/provider/rewrite"
-)
+import "github.com/toolreg/toolreg/internal/provider/rewrite"
 
 // mistral declares functions for Mistral's chat completions, which have OpenAI's
 // format and its rule for names.
@@ -13,7 +9,7 @@ func mistral() Format {
 		Name:    "mistral",
 		Summary: "Mistral chat completions tools",
 		expects: "choices, a message with tool_calls, or a list of tool calls",
-		decode:  decodeMistral,
+		decode:  decodeOpenAI,
 		media:   mediaLimits{image: 15 << 20 / 4 * 3, pixels: 8000},
 		callID:  "id",
 		join:    joinOpenAI,
@@ -35,38 +31,12 @@ func mistral() Format {
 	}
 }
 
-// decodeMistral decodes a chat completion of Mistral, its message, or a list of
-// tool calls. They are like OpenAI's, but params may be an object, and errors
-// differ.
-func decodeMistral(t *Turn, raw json.RawMessage) error {
-	if o := asObject(raw); !o.has("choices") && !o.has("tool_calls") {
-		if isText(o["message"]) {
-			return apiError(object{"error": o["message"]})
-		}
-		if o.has("detail") {
-			return apiError(object{"error": o["detail"]})
-		}
-	}
-	return decodeOpenAI(t, raw)
-}
-
 // replyMistral writes a message of role tool for each call. With many models
 // these may have only text, and a message of role user may not follow one of
 // role tool (error 3230), so images and documents are sent in a user message
 // after a short assistant message.
 func replyMistral(t *Turn, answers []Answer) []any {
-	type toolMessage struct {
-		Role    string          `json:"role"`
-		Name    string          `json:"name"`
-		ID      json.RawMessage `json:"tool_call_id"`
-		Content string          `json:"content"`
-	}
-	var messages, media []any
-	for i, a := range answers {
-		text, blocks := t.textAndMedia(i, a, mistralMedia)
-		messages = append(messages, toolMessage{"tool", t.format.repeated(t.Calls[i].Name), t.Calls[i].id, text})
-		media = append(media, blocks...)
-	}
+	messages, media := t.toolMessages(answers, mistralMedia)
 	if len(media) > 0 {
 		messages = append(messages, message{"assistant", "Show me the result of the tool."}, message{"user", media})
 	}

@@ -94,7 +94,7 @@ func (e *encoder) openAIOutput(raw []byte) (*jsonx.Value, error) {
 }
 
 // decodeOpenAI decodes a chat completion, its message, or a list of tool calls.
-// Ollama and many other APIs have the same format.
+// Mistral, Ollama and many other APIs have the same format.
 func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 	if list, ok := jsonx.Elements(raw); ok {
 		return t.addOpenAI(list, false)
@@ -110,6 +110,9 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 		return t.openAIMessage(o)
 	case isOpenAICall(o):
 		return t.addOpenAI([]json.RawMessage{raw}, false)
+	}
+	if said := o.either("detail", "message"); o.has("detail") || isText(said) {
+		return cmp.Or(apiError(object{"error": said}), errUnrecognized)
 	}
 	return errUnrecognized
 }
@@ -181,21 +184,31 @@ func (t *Turn) addOpenAI(list []json.RawMessage, inMessage bool) error {
 // replyOpenAI writes a message of role tool for each call. These may have only
 // text, so images, audio and files follow in a message of role user.
 func replyOpenAI(t *Turn, answers []Answer) []any {
-	type toolMessage struct {
-		Role    string          `json:"role"`
-		ID      json.RawMessage `json:"tool_call_id"`
-		Content string          `json:"content"`
-	}
-	var messages, media []any
-	for i, a := range answers {
-		text, blocks := t.textAndMedia(i, a, openAIMedia)
-		messages = append(messages, toolMessage{"tool", t.Calls[i].id, text})
-		media = append(media, blocks...)
-	}
+	messages, media := t.toolMessages(answers, openAIMedia)
 	if len(media) > 0 {
 		messages = append(messages, message{"user", media})
 	}
 	return messages
+}
+
+// toolMessages returns the messages for the calls, and the media of all of them.
+func (t *Turn) toolMessages(answers []Answer, of func(part) any) (messages, media []any) {
+	type toolMessage struct {
+		Role    string          `json:"role"`
+		Name    string          `json:"name,omitempty"`
+		ID      json.RawMessage `json:"tool_call_id"`
+		Content string          `json:"content"`
+	}
+	for i, a := range answers {
+		text, blocks := t.textAndMedia(i, a, of)
+		name := ""
+		if t.format.Name == "mistral" {
+			name = t.format.repeated(t.Calls[i].Name)
+		}
+		messages = append(messages, toolMessage{"tool", name, t.Calls[i].id, text})
+		media = append(media, blocks...)
+	}
+	return messages, media
 }
 
 // textAndMedia returns the text of an answer. If the answer has media that the
@@ -203,7 +216,8 @@ func replyOpenAI(t *Turn, answers []Answer) []any {
 // call, and the media.
 func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string, blocks []any) {
 	lines := notes{}
-	for _, p := range a.parts() {
+	for _, c := range a.Content {
+		p := part{c}
 		m := media(p)
 		if m == nil {
 			lines.add(p.asText())
@@ -387,7 +401,8 @@ func (c *joinedCall) endsBefore(part object, here bool) bool {
 	if id := idOf(part["id"]); id != nil && idOf(c.id) != nil {
 		return !bytes.Equal(id, c.id)
 	}
-	return here || jsonx.KindOf(params(given["arguments"])) == jsonx.Object && c.function.isWhole()
+	return here || jsonx.KindOf(params(given["arguments"])) == jsonx.Object &&
+		c.function != nil && c.function.arguments.isWhole()
 }
 
 // continuedBy reports whether a part of another index can only be the rest of this call, because some
@@ -399,9 +414,6 @@ func (c *joinedCall) continuedBy(part object) bool {
 
 // text returns the arguments as a JSON string.
 func (i *joinedInput) text() json.RawMessage { return quoted(string(i.arguments.text())) }
-
-// isWhole reports whether nothing can follow.
-func (i *joinedInput) isWhole() bool { return i != nil && i.arguments.isWhole() }
 
 func (c *joinedCall) add(part object) {
 	if id := idOf(part["id"]); id != nil {

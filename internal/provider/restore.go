@@ -11,16 +11,6 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// RestoreEnums reverts the effect of the format gemini, which declares all values
-// of enum and const as strings. If params have such a string, and the tool's own
-// schema has another value instead, that value is restored. A string that the
-// schema itself allows stays a string. Everything else keeps its bytes except for
-// white space; if there is nothing to restore, or schema or params cannot be parsed
-// or have duplicate keys, params are unchanged.
-func RestoreEnums(schema, params json.RawMessage) json.RawMessage {
-	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.enums(s, v, 0) })
-}
-
 // minSteps and stepsPerByte limit the work on params, because an untrusted schema
 // can require any amount.
 const (
@@ -85,30 +75,6 @@ func (r *restorer) enter(s *jsonx.Value, depth int) *jsonx.Value {
 	return s
 }
 
-// enums follows the same path as gemini.Sanitize and gemini.Fitter.
-func (r *restorer) enums(s, v *jsonx.Value, depth int) {
-	if v.Kind < jsonx.String { // neither a string nor a container
-		return
-	}
-	if s = r.enter(s, depth); s == nil {
-		return
-	}
-	r.enum(s, v)
-	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
-		list := s.Get(keyword)
-		if list == nil || v.Is(jsonx.String) && keyword != "allOf" && r.someTakes(list.Items, v, depth) {
-			continue
-		}
-		for _, branch := range list.Items {
-			r.enums(branch, v, depth+1)
-		}
-	}
-	for i, item := range v.Items {
-		r.enums(itemSchema(s, i), item, 0)
-	}
-	r.eachParam(s, v, func(_ string, sub, value *jsonx.Value) { r.enums(sub, value, 0) })
-}
-
 // itemSchema returns the schema of the item at an index of a list.
 func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	if places := s.Get("prefixItems"); places != nil && i < len(places.Items) {
@@ -117,64 +83,44 @@ func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	return s.Get("items")
 }
 
-// enum restores a value of an enum or const.
-func (r *restorer) enum(s, v *jsonx.Value) {
-	if !v.Is(jsonx.String) {
-		return
+// listed returns the value that a schema lists and gemini declares as the string v, or nil.
+func (r *restorer) listed(s, v *jsonx.Value, depth int) *jsonx.Value {
+	if s = r.enter(s, depth); s == nil {
+		return nil
 	}
-	if enum := s.Get("enum"); enum.Is(jsonx.Array) {
-		if original := r.declared(enum)[v.Text()]; original != nil && !original.Is(jsonx.String) {
-			*v, r.changed = *original, true
+	if enum := s.Get("enum"); enum.Is(jsonx.Array) && r.declared(enum)[v.Text()] != nil {
+		return r.declared(enum)[v.Text()]
+	}
+	if c := s.Get("const"); c != nil && gemini.String(c) == v.Text() {
+		return c
+	}
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
+		if list := s.Get(keyword); list != nil {
+			for _, branch := range list.Items {
+				if original := r.listed(branch, v, depth+1); original != nil {
+					return original
+				}
+			}
 		}
-	} else if c := s.Get("const"); c != nil && !c.Is(jsonx.String) &&
-		!c.Is(jsonx.Null) && gemini.String(c) == v.Text() {
-		*v, r.changed = *c, true
 	}
+	return nil
 }
 
-// declared maps the strings with which an enum is declared to its values. The map
-// is created once for each enum. A string value is declared as itself, even if
-// another value has the same text.
+// declared maps the strings with which an enum is declared to its values. The map is created once for each
+// enum.
 func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
 	if known, ok := r.byString[enum]; ok {
 		return known
 	}
 	values := make(map[string]*jsonx.Value, len(enum.Items))
 	for _, e := range enum.Items {
-		if e.Is(jsonx.Null) {
-			continue
-		}
-		s := gemini.String(e)
-		if old := values[s]; old == nil || !old.Is(jsonx.String) && e.Is(jsonx.String) {
-			values[s] = e
-		}
+		values[gemini.String(e)] = e
 	}
 	if r.byString == nil {
 		r.byString = map[*jsonx.Value]map[string]*jsonx.Value{}
 	}
 	r.byString[enum] = values
 	return values
-}
-
-// someTakes reports whether at least one of the branches certainly allows the
-// string v.
-func (r *restorer) someTakes(branches []*jsonx.Value, v *jsonx.Value, depth int) bool {
-	return slices.ContainsFunc(branches, func(b *jsonx.Value) bool {
-		if depth > maxNesting || !r.spend(1) {
-			return true
-		}
-		if target, err := r.refs.Resolve(b); err == nil {
-			b = target
-		}
-		enum, constant := b.Get("enum"), b.Get("const")
-		switch {
-		case enum != nil:
-			return r.declared(enum)[v.Text()].Is(jsonx.String)
-		case constant != nil:
-			return constant.IsText(v.Text())
-		}
-		return schema.HasType(b, "string") || b.Is(jsonx.True)
-	})
 }
 
 // eachParam calls f with every member of an object that the schema describes.
@@ -192,7 +138,7 @@ func (r *restorer) eachParam(s, v *jsonx.Value, f func(name string, sub, value *
 }
 
 // RestoreOptional removes the nulls that strict declarations require for absent
-// params, unless the tool's own schema allows null there. Like [RestoreEnums] it
+// params, unless the tool's own schema allows null there. Like [RestoreValues] it
 // changes nothing else.
 func RestoreOptional(schema, params json.RawMessage) json.RawMessage {
 	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.optional(s, v, 0) })

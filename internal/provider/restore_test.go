@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider/gemini"
 )
 
-func TestRestoreEnums(t *testing.T) {
+func TestRestoreListed(t *testing.T) {
 	const obj = `{"type":"object","properties":{`
 	for name, c := range map[string]struct{ schema, params, want string }{
 		"number":                {obj + `"n":{"enum":[1,2.50,-3]}}}`, `{"n":"2.5"}`, `{"n":2.50}`},
@@ -17,8 +17,8 @@ func TestRestoreEnums(t *testing.T) {
 		"beyond a double":       {obj + `"n":{"enum":[9007199254740993]}}}`, `{"n":"9007199254740992"}`, `{"n":9007199254740993}`},
 		"object and list":       {obj + `"n":{"enum":[{"b":1,"a":2}]},"m":{"enum":[[1,"x"]]}}}`, `{"n":"[object Object]","m":"1,x"}`, `{"n":{"b":1,"a":2},"m":[1,"x"]}`},
 		"string wins":           {obj + `"n":{"enum":[1,"1"]}}}`, `{"n":"1"}`, `{"n":"1"}`},
-		"null stays out":        {obj + `"n":{"enum":[null,1]}}}`, `{"n":"null"}`, `{"n":"null"}`},
-		"not in the enum":       {obj + `"n":{"enum":[1]}}}`, `{"n": "2"}`, `{"n": "2"}`},
+		"null":                  {obj + `"n":{"enum":[null,1]}}}`, `{"n":"null"}`, `{"n":null}`},
+		"not in the enum":       {obj + `"n":{"enum":[1]}}}`, `{"n": "x"}`, `{"n": "x"}`},
 		"already right":         {obj + `"n":{"enum":[1]}}}`, `{"n": 1}`, `{"n": 1}`},
 		"in a list":             {obj + `"l":{"items":{"enum":[1,2]}}}}`, `{"l":["2","1",2,"x"]}`, `{"l":[2,1,2,"x"]}`},
 		"nested":                {obj + `"o":` + obj + `"n":{"enum":[1]}}}}}`, `{"o":{"z":"1","n":"1"}}`, `{"o":{"z":"1","n":1}}`},
@@ -41,16 +41,16 @@ func TestRestoreEnums(t *testing.T) {
 		"odd schema":            {`{"properties":5,"items":true,"anyOf":3,"enum":"x"}`, `{"n":"1"}`, `{"n":"1"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := string(RestoreEnums(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
+			if got := string(RestoreValues(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-// TestRestoreEnumsUndoesSanitizing declares a schema and restores each of the
+// TestRestoreListedUndoesSanitizing declares a schema and restores each of the
 // declared values.
-func TestRestoreEnumsUndoesSanitizing(t *testing.T) {
+func TestRestoreListedUndoesSanitizing(t *testing.T) {
 	const values = `[1,2.5,-3,1e21,0.0000001,true,[1,2],"s"]`
 	schema := `{"properties":{"v":{"enum":` + values + `}}}`
 	s, err := jsonx.Parse([]byte(schema), jsonx.Options{})
@@ -64,7 +64,7 @@ func TestRestoreEnumsUndoesSanitizing(t *testing.T) {
 	gemini.Sanitize(s)
 	for i, v := range s.Get("properties").Get("v").Get("enum").Items {
 		params := `{"v":` + v.Token + `}`
-		got := string(RestoreEnums(json.RawMessage(schema), json.RawMessage(params)))
+		got := string(RestoreValues(json.RawMessage(schema), json.RawMessage(params)))
 		if w := `{"v":` + string(want.Items[i].AppendTo(nil)) + `}`; got != w {
 			t.Errorf("%s gave %s, want %s", params, got, w)
 		}
@@ -122,7 +122,7 @@ func TestRestoreIsBounded(t *testing.T) {
 		if got := RestoreOptional(schema, params); !json.Valid(got) {
 			t.Errorf("got %s", got)
 		}
-		RestoreEnums(schema, params)
+		RestoreValues(schema, params)
 	}
 }
 
@@ -130,7 +130,7 @@ func FuzzRestore(f *testing.F) {
 	f.Add([]byte(`{"properties":{"n":{"enum":[1,{"a":1}]},"m":{"type":"string"}}}`), []byte(`{"n":"1","m":null}`))
 	f.Add([]byte(`{"anyOf":[{"$ref":"#"},{"items":{"$ref":"#"}}]}`), []byte(`[["x"],null,{"a":null}]`))
 	f.Fuzz(func(t *testing.T, schema, params []byte) {
-		for _, restore := range []func(s, p json.RawMessage) json.RawMessage{RestoreEnums, RestoreOptional} {
+		for _, restore := range []func(s, p json.RawMessage) json.RawMessage{RestoreValues, RestoreOptional} {
 			if out := restore(schema, params); json.Valid(params) && !json.Valid(out) {
 				t.Fatalf("schema %q, params %q became %q", schema, params, out)
 			}

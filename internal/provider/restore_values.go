@@ -11,11 +11,12 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// RestoreValues repairs what models and their clients do to values: a string with JSON in it
-// becomes that JSON if the schema allows no string there, or only others, and the JSON is of a type that
-// it allows; a whole number such as 5000.0 becomes 5000 if the schema allows only integers; an empty
-// list, as PHP writes an empty object, becomes one if the schema allows objects and no lists.
-// Like [RestoreEnums] it changes nothing else.
+// RestoreValues repairs values that a provider's format, models and their clients change: a string
+// becomes the value that the format gemini declares as it, or the JSON in it, if the schema allows no
+// string there, or only others, and allows that value's type; a whole number such as 5000.0 becomes 5000
+// if the schema allows only integers; an empty list, as PHP writes an empty object, becomes one if the
+// schema allows objects and no lists. Everything else keeps its bytes except for white space; if there is
+// nothing to restore, or schema or params cannot be parsed or have duplicate keys, params are unchanged.
 func RestoreValues(inputSchema, params json.RawMessage) json.RawMessage {
 	if !mayNeedRepair(params) {
 		return params
@@ -102,8 +103,13 @@ func (r *restorer) values(s, v *jsonx.Value) {
 	switch v.Kind {
 	case jsonx.String:
 		allowed := r.kindsFor(s, v, 0)
-		if text := v.Text(); allowed&aString == 0 && registry.CheckJSON([]byte(text)) == nil {
-			if parsed, err := jsonx.Parse([]byte(text), registry.SchemaJSON()); err == nil &&
+		if allowed&aString != 0 {
+			break
+		}
+		if original := r.listed(s, v, 0); original != nil {
+			*v, r.changed = *original, true
+		} else if registry.CheckJSON([]byte(v.Text())) == nil {
+			if parsed, err := jsonx.Parse([]byte(v.Text()), registry.SchemaJSON()); err == nil &&
 				kindOf(parsed)&allowed != 0 {
 				*v, r.changed = *parsed, true
 				r.values(s, v)

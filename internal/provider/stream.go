@@ -140,10 +140,13 @@ func (j *joined) add(part object) {
 	for key, value := range part {
 		list, isList := jsonx.Elements(value)
 		switch {
-		case jsonx.IsNull(value) || string(value) == `""` || key == "signature" && bytes.Equal(j.object[key], value):
+		case jsonx.IsNull(value) || string(value) == `""`:
 		case isList && !slices.ContainsFunc(list, func(raw json.RawMessage) bool { return asObject(raw) == nil }):
 			j.addItems(key, list)
 		case isText(value) && slices.Contains([]string{"text", "thinking", "summary", "data", "signature"}, key):
+			if whole := j.object[key]; len(whole) > 2 && part.text("signature") != "" && bytes.HasPrefix(value, whole[:len(whole)-1]) {
+				delete(j.object, key) // LiteLLM repeats the text with its signature
+			}
 			j.joinText(key, value)
 		default:
 			j.object[key] = value

@@ -95,14 +95,6 @@ type textBlock struct {
 
 type part struct{ registry.Content }
 
-func (a Answer) parts() []part {
-	out := make([]part, len(a.Content))
-	for i, c := range a.Content {
-		out[i] = part{c}
-	}
-	return out
-}
-
 // mediaType returns the MIME type without parameters, in lower case.
 func (p part) mediaType() string {
 	name, _, _ := strings.Cut(p.MIMEType, ";")
@@ -161,7 +153,7 @@ func (p part) asText() string {
 		}
 		return text + "]"
 	}
-	return p.Text
+	return strings.ReplaceAll(p.Text, "\x00", "\uFFFD") // some servers read no further than a NUL
 }
 
 // notes are the texts and descriptions in an answer.
@@ -184,7 +176,8 @@ func (n notes) result(isError bool) string {
 
 // split returns the texts of an answer, and apart from them what media makes of its other parts.
 func (a Answer) split(media func(part) any) (text notes, apart []any) {
-	for _, p := range a.parts() {
+	for _, c := range a.Content {
+		p := part{c}
 		if m := media(p); m != nil {
 			apart = append(apart, m)
 		} else {
@@ -211,7 +204,8 @@ func (a Answer) textOrList(kind string, marksErrors bool, media func(part) any) 
 // blocks returns the blocks of a result for APIs that take only text in an error, and reject blank
 // text.
 func (a Answer) blocks(text func(string) any, media func(i int, p part) []any) (out []any) {
-	for i, p := range a.parts() {
+	for i, c := range a.Content {
+		p := part{c}
 		if m := media(i, p); m != nil && !a.IsError {
 			out = append(out, m...)
 		} else if s := p.asText(); !isBlank(s) {

@@ -171,6 +171,7 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"nothing of it", "bedrock", `{"output":{"text":"x"}}`, "output with a message"},
 		{"another's text", "bedrock", `{"role":"assistant","content":"hi"}`, "output with a message"},
 		{"error of the API", "mistral", `{"object":"error","message":"Unauthorized","type":"invalid_request_error","code":"1000"}`, "the API returned an error: Unauthorized"},
+		{"error of a server", "openai", `{"object":"error","message":"No such model","type":"NotFoundError","code":404}`, "the API returned an error: No such model"},
 		{"error of the API", "mistral", `{"detail":[{"loc":["body","model"],"msg":"Field required"}]}`, "Field required"},
 		{"another format", "mistral", `[{"type":"tool_use","id":"x","name":"f","input":{}}]`, "looks like format anthropic"},
 		{"not a list", "openai-responses", `{"output":{}}`, "output is not a list"},
@@ -256,6 +257,10 @@ func TestReply(t *testing.T) {
 {"type":"function_call_output","call_id":"b","output":"Error: no"}`},
 		{"structured result of a declared schema", "gemini", `{"name":"f","args":{}}`, []Answer{{Content: []registry.Content{registry.TextContent("one")}, Structured: json.RawMessage(`{"n":1}`), Typed: true}},
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":{"n":1}}}}]}`},
+		{"references in a structured result", "gemini", `{"name":"f","args":{}}`, []Answer{{Content: []registry.Content{registry.TextContent("one")}, Structured: json.RawMessage(`{"$ref":"#"}`), Typed: true}},
+			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"{\"$ref\":\"#\"}"}}}]}`},
+		{"a NUL", "openai", `[{"id":"a","function":{"name":"f","arguments":"{}"}}]`, []Answer{{Content: []registry.Content{registry.TextContent("a\x00b")}}},
+			`{"role":"tool","tool_call_id":"a","content":"a�b"}`},
 		{"media and an error", "gemini-interactions", `[{"type":"function_call","id":"a","name":"f","arguments":{}},{"type":"function_call","id":"b","name":"g","arguments":{}},{"type":"function_call","id":"c","name":"h","arguments":{}}]`, []Answer{rich, ErrorAnswer("no"), {Content: []registry.Content{png}}},
 			`{"type":"function_result","call_id":"a","name":"f","result":[{"type":"text","text":"see\n[image, image/svg+xml, 1 bytes] cannot be shown\n[audio, audio/wav, 1 bytes] cannot be shown\n[resource file:///x, x]"},{"type":"image","mime_type":"image/png","data":"UA=="},{"type":"document","mime_type":"application/pdf","data":"RA=="}]}
 {"type":"function_result","call_id":"b","name":"g","is_error":true,"result":"no"}

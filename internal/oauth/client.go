@@ -124,6 +124,9 @@ func (c *Client) key() string {
 	if o.DPoP != "" && o.DPoP != settings.DPoPAuto {
 		parts = append(parts, "dpop", o.DPoP)
 	}
+	if o.Resource != "" {
+		parts = append(parts, "resource", o.Resource)
+	}
 	if c.disclosing() { // consent to a login without a secret does not cover sending one
 		parts = append(parts, "secret")
 	}

@@ -147,6 +147,9 @@ func (c *Client) discover(ctx context.Context, w *web, ch challenge) (*authority
 	} else if err := w.authority(ctx, issuer, a); err != nil {
 		return nil, fmt.Errorf("asking the authorization server %s: %w", issuer, err)
 	}
+	if override(&a.resource, o.Resource); o.Resource == "none" {
+		a.resource = ""
+	}
 	override(&a.AuthorizationEndpoint, o.AuthorizationURL)
 	override(&a.TokenEndpoint, o.TokenURL)
 	override(&a.RegistrationEndpoint, o.RegistrationURL)

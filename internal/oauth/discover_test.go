@@ -87,6 +87,13 @@ func TestDiscoveryWithSettings(t *testing.T) {
 	if err := c.checkPKCE(a); err != nil {
 		t.Error(err)
 	}
+	key := c.key()
+	for setting, want := range map[string]string{"none": "", "https://other.example": "https://other.example"} {
+		c.config.Resource = setting
+		if a, err := c.discover(t.Context(), w, challenge{}); err != nil || a.resource != want || c.key() == key {
+			t.Errorf("with the resource %q: %+v, %v", setting, a, err)
+		}
+	}
 	c = New(settings.Server{URL: s.URL + "/mcp"}, nil, nil)
 	if a, err = c.discover(t.Context(), w, challenge{}); err != nil || !a.guessed || a.TokenEndpoint != s.URL+"/token" {
 		t.Errorf("%+v, %v", a, err)

@@ -42,6 +42,7 @@ type OAuth struct {
 	Issuer           string   `setting:"issuer"`
 	Scopes           []string `setting:"scopes"`
 	Audiences        []string `setting:"audiences"`
+	Resource         string   `setting:"resource"` // "" means that of the server, and none none
 	RedirectURI      string   `setting:"redirectUri"`
 	TokenParamName   string   `setting:"tokenParamName"`
 	DPoP             string   `setting:"dpop"` // auto (default), require, off

@@ -167,6 +167,7 @@ func oauthFields() []Row {
 		{Name: "issuer", Type: String, Doc: "Issuer of the authorization server."},
 		{Name: "scopes", Type: Strings, Doc: "Scopes to request."},
 		{Name: "audiences", Type: Strings, Doc: "Audiences to request."},
+		{Name: "resource", Type: String, Doc: "Resource to request (RFC 8707) in place of the server's; none requests none, for authorization servers that refuse it."},
 		{
 			Name: "redirectUri", Type: String,
 			Doc: "Where the browser returns: an address of this machine, by default a free port; for clients of serve its /login/callback.",

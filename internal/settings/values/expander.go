@@ -270,7 +270,7 @@ func (x *Expander) oauth(ctx context.Context, in *settings.OAuth, scope settings
 	}
 	for _, field := range []*string{
 		&o.ClientID, &o.IDPIssuer, &o.IDPClientID, &o.AuthorizationURL, &o.TokenURL, &o.RegistrationURL,
-		&o.Issuer, &o.RedirectURI, &o.TokenParamName,
+		&o.Issuer, &o.Resource, &o.RedirectURI, &o.TokenParamName,
 	} {
 		if *field, err = x.Expand(*field); err != nil {
 			return nil, fmt.Errorf("oauth: %w", err)

@@ -193,11 +193,6 @@ func (c *Client) CanOpen() bool {
 	return e != nil && e.URL != nil
 }
 
-// continues reports whether the client may have to continue its request with another one.
-func (c *Client) continues() bool {
-	return c.Modern && (c.can.Elicitation != nil || c.can.Sampling != nil)
-}
-
 // answers reports whether the client declared that it can answer a question of this kind.
 func (c *Client) answers(q mcp.InputRequest) bool {
 	switch q := q.(type) {

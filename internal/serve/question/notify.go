@@ -38,7 +38,7 @@ func LogTo(other func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMes
 // answer may ask for progress too.
 func Progress(ctx context.Context) func(registry.Progress) {
 	c := From(ctx)
-	if c == nil || c.progress == nil && !c.continues() {
+	if c == nil || c.progress == nil && (!c.Modern || c.can.Elicitation == nil && c.can.Sampling == nil) {
 		return nil
 	}
 	return func(p registry.Progress) {

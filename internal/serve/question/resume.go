@@ -60,7 +60,8 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 	}
 	asked, waits := s.waitsFor(state.ID)
 	switch {
-	case waits && !answersAll(asked, t.Answers):
+	case waits && slices.ContainsFunc(slices.Collect(maps.Keys(asked)),
+		func(key string) bool { return t.Answers[key] == nil }):
 		return nil, askFor(asked, t.State), nil
 	case !waits && state.Stage == nil && !s.answered.Has(ctx, state.ID):
 		return nil, nil, errOtherProcess
@@ -91,15 +92,6 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 		return nil, nil, refusedState(errExpired.Error())
 	}
 	return s.Start(ctx, t, &earlierAnswers{*state.Stage, t.Answers}, run), nil, nil
-}
-
-func answersAll(asked mcp.InputRequestMap, answers mcp.InputResponseMap) bool {
-	for key := range asked {
-		if answers[key] == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // Concerns records what the client's request is about, before any question is asked: the

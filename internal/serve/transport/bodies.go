@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 const (
@@ -97,7 +99,7 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, name string) ([]by
 	switch {
 	case err == nil:
 		_ = timing.SetReadDeadline(time.Time{})
-		return body, nil
+		return text.WithoutMark(body), nil
 	case isTooLarge:
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -126,14 +126,6 @@ func (r *Rule) matchesNothing() string {
 		"the rule matches nothing: toolreg decides on the command that runs in it; write a rule on %q", inner)
 }
 
-// hasNUL reports whether a text of the rule contains a NUL character, which settings cannot.
-func (r *Rule) hasNUL() bool {
-	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category,
-		r.Command, r.Path, r.Client, r.Group, r.Prompt, r.Resource, r.When, r.Reason},
-		r.Match, r.NotMatch)
-	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, 0) })
-}
-
 // fields returns the keys that are set, in YAML.
 func (r *Rule) fields() []string {
 	var out []string
@@ -270,7 +262,9 @@ func ImportRules(ctx context.Context, program string, files []RuleFile, home str
 		return got, fmt.Errorf("unknown program %q", program)
 	}
 	got.Rules = slices.DeleteFunc(got.Rules, func(r Rule) bool {
-		nul := r.hasNUL()
+		nul := slices.ContainsFunc(slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path,
+			r.Client, r.Group, r.Prompt, r.Resource, r.When, r.Reason}, r.Match, r.NotMatch),
+			func(s string) bool { return strings.ContainsRune(s, 0) })
 		if nul {
 			got.addNote(r.From, "left out, because it contains a NUL character, which no call can contain")
 		}

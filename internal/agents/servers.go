@@ -36,8 +36,8 @@ func (Importer) Files(program, root string, environ []string) []imports.File {
 	return nil
 }
 
-// withoutDuplicates removes project files that are also the user's, which happens
-// if the home folder is the project.
+// withoutDuplicates removes files in unknown folders, and project files that are also the user's,
+// which happens if the home folder is the project.
 func withoutDuplicates(files []imports.File) []imports.File {
 	users := map[string]bool{}
 	for _, f := range files {
@@ -45,7 +45,7 @@ func withoutDuplicates(files []imports.File) []imports.File {
 	}
 	var out []imports.File
 	for _, f := range files {
-		if !f.Project || !users[f.Path] {
+		if f.Path != "" && (!f.Project || !users[f.Path]) {
 			out = append(out, f)
 		}
 	}
@@ -100,13 +100,12 @@ func (w folders) project(read reader, path ...string) imports.File {
 	return imports.File{Path: filepath.Join(append([]string{w.root}, path...)...), Project: true, Read: read}
 }
 
-// user returns a file below a folder of the user, or nothing if the folder is
-// unknown.
-func (w folders) user(read reader, dir string, path ...string) []imports.File {
+// user returns a file below a folder of the user, without a path if the folder is unknown.
+func (w folders) user(read reader, dir string, path ...string) imports.File {
 	if !filepath.IsAbs(dir) {
-		return nil
+		return imports.File{}
 	}
-	return []imports.File{{Path: filepath.Join(append([]string{dir}, path...)...), Read: read}}
+	return imports.File{Path: filepath.Join(append([]string{dir}, path...)...), Read: read}
 }
 
 // named returns the folder in an environment variable, or else one in the home

@@ -17,21 +17,20 @@ import (
 func claudeFiles(w folders) []imports.File {
 	shared, config := jsonServers(braces, claudeEntry, "mcpServers"), w.named("CLAUDE_CONFIG_DIR")
 	user := w.user(shared, config, ".claude.json")
-	with := slices.Concat(user, []imports.File{w.project(nil, ".claude", "settings.json"),
-		w.project(nil, ".claude", "settings.local.json")},
-		w.user(nil, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"))
-	return slices.Concat(switchedBy(
-		w.user(serversIn(braces, claudeEntry, func(doc *document.Document) (out []jsonx.Member) {
-			for _, m := range claudeProject(doc, w.root) {
-				if m.Name == "mcpServers" {
-					out = append(out, m.Value.Members...)
-				}
+	ofProject := serversIn(braces, claudeEntry, func(doc *document.Document) (out []jsonx.Member) {
+		for _, m := range claudeProject(doc, w.root) {
+			if m.Name == "mcpServers" {
+				out = append(out, m.Value.Members...)
 			}
-			return out
-		}), config, ".claude.json"),
-		claudeSwitch(w.root, false), with...),
-		switchedBy([]imports.File{w.project(shared, ".mcp.json")}, claudeSwitch(w.root, true), with...),
-		switchedBy(user, claudeSwitch(w.root, false), with...))
+		}
+		return out
+	})
+	with := []imports.File{user, w.project(nil, ".claude", "settings.json"),
+		w.project(nil, ".claude", "settings.local.json"),
+		w.user(nil, w.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json")}
+	own := switchedBy([]imports.File{w.user(ofProject, config, ".claude.json"), user}, claudeSwitch(w.root, false), with...)
+	team := switchedBy([]imports.File{w.project(shared, ".mcp.json")}, claudeSwitch(w.root, true), with...)
+	return []imports.File{own[0], team[0], own[1]}
 }
 
 // claudeProject returns what a file says about the project at root. Claude Code names a project by its
@@ -63,10 +62,11 @@ func claudeEntry(s *server) (entry, string) {
 // package since 2026, Windows keeps the file in the package's folder.
 func claudeDesktopFiles(w folders) []imports.File {
 	r, path := jsonServers(plain, (*server).entry, "mcpServers"), filepath.Join("Claude", "claude_desktop_config.json")
-	files := w.user(r, w.application(), path)
+	files := []imports.File{w.user(r, w.application(), path)}
 	if runtime.GOOS == "windows" {
-		files = append(w.user(r, w.named("LOCALAPPDATA", "AppData", "Local"),
-			"Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", path), files...)
+		packaged := w.user(r, w.named("LOCALAPPDATA", "AppData", "Local"),
+			"Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", path)
+		files = append([]imports.File{packaged}, files...)
 	}
 	return files
 }

@@ -26,8 +26,8 @@ const (
 
 // codexFiles returns Codex's files, which are TOML.
 func codexFiles(w folders) []imports.File {
-	return append([]imports.File{w.project(readCodexServers, ".codex", "config.toml")},
-		w.user(readCodexServers, w.named("CODEX_HOME", ".codex"), "config.toml")...)
+	return []imports.File{w.project(readCodexServers, ".codex", "config.toml"),
+		w.user(readCodexServers, w.named("CODEX_HOME", ".codex"), "config.toml")}
 }
 
 // codexServer is a table mcp_servers.NAME.

@@ -166,7 +166,9 @@ func switchedBy(files []imports.File,
 	others ...imports.File) []imports.File {
 	var with []string
 	for _, f := range slices.Concat(files, others) {
-		with = text.AppendNew(with, f.Path)
+		if f.Path != "" {
+			with = text.AppendNew(with, f.Path)
+		}
 	}
 	for i := range files {
 		files[i].With = with

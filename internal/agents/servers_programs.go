@@ -17,9 +17,8 @@ import (
 // file, and one that says what is disabled, switches servers of both off.
 func geminiFiles(w folders) []imports.File {
 	r, folder := jsonServers(shellLike, geminiEntry, "mcpServers"), filepath.Join(w.named("GEMINI_CLI_HOME"), ".gemini")
-	files := append([]imports.File{w.project(r, ".gemini", "settings.json")},
-		w.user(r, folder, "settings.json")...)
-	return switchedBy(files, geminiSwitch, w.user(nil, folder, "mcp-server-enablement.json")...)
+	return switchedBy([]imports.File{w.project(r, ".gemini", "settings.json"), w.user(r, folder, "settings.json")},
+		geminiSwitch, w.user(nil, folder, "mcp-server-enablement.json"))
 }
 
 // geminiSwitch says whether a file excludes a server, does not allow it or has disabled it.
@@ -66,9 +65,9 @@ func geminiEntry(s *server) (entry, string) {
 // behind them the one that editions before 2.0 had.
 func antigravityFiles(w folders) []imports.File {
 	r := jsonServers(braces, antigravityEntry, "mcpServers")
-	out := append([]imports.File{w.project(r, ".agents", "mcp_config.json")},
-		w.user(r, w.named("", ".gemini"), "config", "mcp_config.json")...)
-	return append(out, w.user(r, w.named("", ".gemini"), "antigravity", "mcp_config.json")...)
+	return []imports.File{w.project(r, ".agents", "mcp_config.json"),
+		w.user(r, w.named("", ".gemini"), "config", "mcp_config.json"),
+		w.user(r, w.named("", ".gemini"), "antigravity", "mcp_config.json")}
 }
 
 // antigravityEntry prefers the address where an entry has a command too.
@@ -88,26 +87,23 @@ func vscodeFiles(w folders) []imports.File {
 		}
 		return doc.Members("mcpServers")
 	})
-	out := []imports.File{w.project(r, ".vscode", "mcp.json"), w.project(copilot, ".mcp.json"),
-		w.project(copilot, ".github", "mcp.json")}
-	out = append(out, w.user(r, w.application(), "Code", "User", "mcp.json")...)
-	return append(out, w.user(copilot, w.named("COPILOT_HOME", ".copilot"), "mcp-config.json")...)
+	return []imports.File{w.project(r, ".vscode", "mcp.json"), w.project(copilot, ".mcp.json"),
+		w.project(copilot, ".github", "mcp.json"), w.user(r, w.application(), "Code", "User", "mcp.json"),
+		w.user(copilot, w.named("COPILOT_HOME", ".copilot"), "mcp-config.json")}
 }
 
 func cursorFiles(w folders) []imports.File {
 	r := jsonServers(editorLike(w.root), (*server).entry, "mcpServers")
-	return append([]imports.File{w.project(r, ".cursor", "mcp.json")},
-		w.user(r, w.named("", ".cursor"), "mcp.json")...)
+	return []imports.File{w.project(r, ".cursor", "mcp.json"), w.user(r, w.named("", ".cursor"), "mcp.json")}
 }
 
 // windsurfFiles returns the files of Devin Desktop, which Windsurf became, and behind them
 // the one that Windsurf had.
 func windsurfFiles(w folders) []imports.File {
 	r := jsonServers(editorLike(w.root), (*server).entry, "mcpServers")
-	out := []imports.File{w.project(r, ".devin", "mcp_config.local.json"),
-		w.project(r, ".devin", "mcp_config.json")}
-	out = append(out, w.user(r, w.config(""), "devin", "mcp_config.json")...)
-	return append(out, w.user(r, w.named("", ".codeium", "windsurf"), "mcp_config.json")...)
+	return []imports.File{w.project(r, ".devin", "mcp_config.local.json"), w.project(r, ".devin", "mcp_config.json"),
+		w.user(r, w.config(""), "devin", "mcp_config.json"),
+		w.user(r, w.named("", ".codeium", "windsurf"), "mcp_config.json")}
 }
 
 // opencodeFiles returns opencode's files. In a project they can be in two folders,
@@ -119,7 +115,7 @@ func opencodeFiles(w folders) []imports.File {
 		out = append(out, w.project(r, name), w.project(r, ".opencode", name))
 	}
 	for _, name := range names {
-		out = append(out, w.user(r, w.named("XDG_CONFIG_HOME", ".config"), "opencode", name)...)
+		out = append(out, w.user(r, w.named("XDG_CONFIG_HOME", ".config"), "opencode", name))
 	}
 	return switchedBy(out, opencodeSwitch)
 }
@@ -177,7 +173,7 @@ func mcporterFiles(w folders) []imports.File {
 	out := []imports.File{w.project(r, "config", "mcporter.json")}
 	for _, folder := range []string{filepath.Join(w.env.Get("XDG_CONFIG_HOME"), "mcporter"), w.named("", ".mcporter")} {
 		for _, name := range []string{"mcporter.json", "mcporter.jsonc"} {
-			out = append(out, w.user(r, folder, name)...)
+			out = append(out, w.user(r, folder, name))
 		}
 	}
 	return out
@@ -203,8 +199,8 @@ func mcporterEntry(s *server) (entry, string) {
 
 func zedFiles(w folders) []imports.File {
 	r := jsonServers(plain, zedEntry, "context_servers")
-	return append([]imports.File{w.project(r, ".zed", "settings.json")},
-		w.user(r, w.config("XDG_CONFIG_HOME"), "zed", "settings.json")...)
+	return []imports.File{w.project(r, ".zed", "settings.json"),
+		w.user(r, w.config("XDG_CONFIG_HOME"), "zed", "settings.json")}
 }
 
 // zedEntry handles older settings, in which the command was an object, and time limits in

@@ -102,7 +102,7 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 			return nil, c.opts.errorf("settings", err, err.Error())
 		}
 	}
-	if c.isKept(ctx, server) {
+	if c.opts.Keep != nil && c.keeper == nil && transportOf(server) == transportStdio && c.opts.owner(ctx) == nil {
 		if sess, err := c.attach(ctx, server); !errors.Is(err, errNotKept) {
 			return sess, err
 		}

@@ -48,11 +48,6 @@ const (
 	OwnServers                // never
 )
 
-// isKept reports whether a server is to be used through a keeper.
-func (c *connector) isKept(ctx context.Context, server settings.Server) bool {
-	return c.opts.Keep != nil && c.keeper == nil && transportOf(server) == transportStdio && c.opts.owner(ctx) == nil
-}
-
 // errNotKept reports that a server cannot be kept, so that the run starts its own.
 var errNotKept = errors.New("the server is not kept")
 
@@ -112,7 +107,9 @@ func (c *connector) keeperOf(ctx context.Context, server settings.Server, sess *
 	if err != nil {
 		return nil, err
 	}
-	identity, err := json.Marshal(sorted(p))
+	ordered := p // another order of its variables makes no difference
+	ordered.Env = slices.Sorted(slices.Values(p.Env))
+	identity, err := json.Marshal(ordered)
 	if err != nil {
 		return nil, err
 	}
@@ -163,12 +160,6 @@ func isOfOneRun(entry string) bool {
 	return strings.HasPrefix(name, "TOOLREG_") ||
 		slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TERM",
 			"COLUMNS", "LINES", "TRACEPARENT", "TRACESTATE", "BAGGAGE"}, name)
-}
-
-// sorted returns a process with its variables in order: another order makes no difference.
-func sorted(p keep.Process) keep.Process {
-	p.Env = slices.Sorted(slices.Values(p.Env))
-	return p
 }
 
 // KeepServer keeps a server until it is no longer used. A [keep.Start] starts the process

@@ -85,7 +85,8 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer, r.ProofKey), form, c.now())
 	refused, isRefused := errors.AsType[*tokenError](err)
 	switch {
-	case isRefused && refused.endsLogin():
+	case isRefused && slices.Contains([]string{"invalid_grant", "invalid_client",
+		"unauthorized_client", "access_denied", "invalid_scope"}, refused.code): // for good
 		r.Token = token{Scopes: r.Token.Scopes} // so that it is not used again
 		r.Client.Doubted = true
 		return r, c.needLogin("your login has expired")

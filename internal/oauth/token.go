@@ -65,12 +65,6 @@ func (e *tokenError) Error() string {
 	return fmt.Sprintf("it returned %q", e.code)
 }
 
-// endsLogin reports whether a token endpoint refused a token for good, so that it is useless to try again.
-func (e *tokenError) endsLogin() bool {
-	return slices.Contains([]string{"invalid_grant", "invalid_client",
-		"unauthorized_client", "access_denied", "invalid_scope"}, e.code)
-}
-
 // mayPass reports whether the same request may succeed later.
 func (e *tokenError) mayPass() bool {
 	return e.status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooEarly,

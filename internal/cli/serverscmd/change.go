@@ -161,7 +161,7 @@ func warnShadowed(ios *cli.IO, s *settings.Settings, name string) {
 // warnUntrusted warns that the project's own settings are ignored in their
 // current state.
 func warnUntrusted(ios *cli.IO, s *settings.Settings, file string, granted bool) {
-	if file != projectFile(s) || granted {
+	if ours, _ := settings.FileIn(filepath.Join(s.ProjectRoot, ".toolreg")); file != ours || granted {
 		return
 	}
 	message := "the server is ignored until you trust the settings of this project"
@@ -169,13 +169,4 @@ func warnUntrusted(ios *cli.IO, s *settings.Settings, file string, granted bool)
 		message = "the settings of this project have changed, so they are ignored until you trust them again"
 	}
 	ios.Warn(registry.Warning(settings.CodeProjectUntrusted, "", message, "toolreg trust grant"))
-}
-
-// projectFile returns the settings file of the project; "" if there is none.
-func projectFile(s *settings.Settings) string {
-	path, err := settings.FileIn(filepath.Join(s.ProjectRoot, ".toolreg"))
-	if err != nil {
-		return ""
-	}
-	return path
 }

@@ -196,7 +196,7 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 	case errors.Is(err, registry.ErrNeedsLogin):
 	case err != nil:
 		return out, err
-	case l.client == nil || !l.offered(ctx):
+	case l.client == nil || (l.server.OAuth == nil || !l.server.OAuth.Enabled) && !l.client.Offered(ctx):
 		out.Tools = tools
 		return out, nil
 	}
@@ -223,12 +223,6 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 // again reports whether another login could succeed.
 func (l *login) again(ctx context.Context, err error) bool {
 	return errors.Is(err, registry.ErrNeedsLogin) && (l.client.WantsMore() && len(l.scopes) == 0 || l.client.Moved(ctx))
-}
-
-// offered reports whether to log in to a server that works without a login: if its
-// settings enable OAuth, or if it offers a login.
-func (l *login) offered(ctx context.Context) bool {
-	return l.server.OAuth != nil && l.server.OAuth.Enabled || l.client.Offered(ctx)
 }
 
 // connect lists the server's tools, without or with the tokens.

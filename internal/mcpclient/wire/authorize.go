@@ -149,7 +149,10 @@ type HTTPError struct {
 	// the zero time means that it does not say.
 	Again time.Time
 
-	taken      bool   // the request was received, but its answer is missing or cannot be used
+	// MayHaveRun is set if the server, or a proxy on the way to it, received the request and then failed, so that
+	// it may have had effects although there is no result.
+	MayHaveRun bool
+
 	said       string // the beginning of the body
 	needsLogin bool   // a login, or one with more permissions, is needed
 	cause      error
@@ -201,10 +204,6 @@ func (e *HTTPError) IsBusy() bool {
 	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
 }
 
-// MayHaveRun reports whether the request may have had effects although there is no result of it: the server,
-// or a proxy on the way to it, received it and then failed.
-func (e *HTTPError) MayHaveRun() bool { return e.taken || e.Status >= http.StatusInternalServerError }
-
 // SessionLostError reports that an HTTP server has ended the session. The
 // request may be repeated in a new session unless it may have run.
 type SessionLostError struct {
@@ -253,7 +252,11 @@ func (h *HTTP) refusal(resp *http.Response) *HTTPError {
 	if jsonx.KindOf(body) == jsonx.Object {
 		line = strings.Join(strings.Fields(string(body)), " ")
 	}
-	e := &HTTPError{Status: resp.StatusCode, Text: resp.Status, said: string(body), needsLogin: wantsLogin(resp)}
+	e := &HTTPError{Status: resp.StatusCode, Text: resp.Status, said: string(body),
+		MayHaveRun: resp.StatusCode >= http.StatusInternalServerError,
+		needsLogin: resp.StatusCode == http.StatusUnauthorized || // or more permissions are needed (RFC 6750, section 3.1)
+			resp.StatusCode == http.StatusForbidden &&
+				strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")}
 	if line = text.Valid(text.Head(strings.TrimSpace(line), 300)); line != "" {
 		e.Text += ": " + line
 	}
@@ -275,12 +278,4 @@ func retryAfter(value string) time.Time {
 	}
 	at, _ := http.ParseTime(value)
 	return at
-}
-
-// wantsLogin reports whether a response refuses a request because a login, or
-// one with more permissions, is needed (RFC 6750, section 3.1).
-func wantsLogin(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusUnauthorized ||
-		resp.StatusCode == http.StatusForbidden &&
-			strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")
 }

@@ -143,7 +143,9 @@ func (s *Session) Continue(o Opening) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opening = opening{revision: o.Revision, server: Server{o.Capabilities, o.Instructions, o.Info, o.Tasks}}
-	s.table.beginAfter(rand.Int64N(1 << 50)) // ids of requests must not occur twice in a session
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	s.table.serial = rand.Int64N(1 << 50) // ids of requests must not occur twice in a session
 }
 
 // greeting is the outcome of server/discover or initialize.

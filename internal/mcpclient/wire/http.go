@@ -144,7 +144,7 @@ func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
 		_ = resp.Body.Close()
 	}
 	if failed, ok := errors.AsType[*HTTPError](err); ok {
-		failed.taken = true
+		failed.MayHaveRun = true
 	}
 	return err
 }

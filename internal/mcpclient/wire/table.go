@@ -62,13 +62,6 @@ func (t *table) begin(r *Request, cancel context.CancelCauseFunc) error {
 	return nil
 }
 
-// beginAfter sets the id after which those of our requests begin.
-func (t *table) beginAfter(id int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.serial = id
-}
-
 // forget drops a request whose caller no longer waits.
 func (t *table) forget(r *Request) {
 	t.mu.Lock()

@@ -21,14 +21,7 @@ import (
 // exist. The result is sorted by name. If Cover returns an error, the project
 // cannot be trusted in its current state.
 func Cover(root string, settings []File, programs []Program, trees []string) ([]File, error) {
-	c := cover{
-		root:   Real(root),
-		given:  root,
-		files:  map[string]File{},
-		room:   maxBytes,
-		seen:   map[string]bool{},
-		listed: map[string]*listing{},
-	}
+	c := newCover(root)
 	for _, f := range settings {
 		c.files[f.Name] = f
 		c.links(filepath.Join(c.root, filepath.FromSlash(f.Name)))
@@ -68,7 +61,8 @@ func Executable(root, path string) File {
 // With an error, which names a program that was not searched in full, the result has
 // what was found.
 func Scripts(root string, programs []Program) ([]string, error) {
-	c := coverScripts(root)
+	c := newCover(root)
+	c.scripts = true
 	var failed error
 	for _, p := range programs {
 		failed = errors.Join(failed, c.program(Program{Argv: p.Argv, Dir: p.Dir}))
@@ -81,8 +75,8 @@ func Scripts(root string, programs []Program) ([]string, error) {
 // do, such as a Makefile or package.json, and what a package.json names. Its words are the
 // program and those arguments that may name code. With an error the result has what was found.
 func Started(root string, p Program) ([]string, error) {
-	c := coverScripts(root)
-	c.started = true
+	c := newCover(root)
+	c.scripts, c.started = true, true
 	err := c.program(p)
 	return c.paths(), err
 }
@@ -90,29 +84,20 @@ func Started(root string, p Program) ([]string, error) {
 // Missing returns the absolute paths of files that are not in the folder root, but that the programs
 // might run or load if they were.
 func Missing(root string, programs []Program) map[string]bool {
-	c := coverScripts(root)
-	c.absent = map[string]bool{}
+	c := newCover(root)
+	c.scripts, c.absent = true, map[string]bool{}
 	for _, p := range programs {
 		_ = c.program(p) // as far as they are known
 	}
 	return c.absent
 }
 
-func coverScripts(root string) *cover {
-	return &cover{root: Real(root), files: map[string]File{}, listed: map[string]*listing{}, scripts: true}
-}
-
-func (c *cover) paths() []string {
-	out := make([]string, 0, len(c.files))
-	for _, name := range slices.Sorted(maps.Keys(c.files)) {
-		out = append(out, c.files[name].Path)
-	}
-	return out
-}
-
 // missing records a file for [Missing].
 func (c *cover) missing(path string) {
-	if path = filepath.Join(Real(filepath.Dir(path)), filepath.Base(path)); c.absent != nil && Within(path, c.root) {
+	if c.absent == nil {
+		return
+	}
+	if path = c.place(path); Within(path, c.root) {
 		c.absent[path] = true
 	}
 }
@@ -146,17 +131,46 @@ type cover struct {
 	room   int64           // bytes left
 	seen   map[string]bool // folders that are already covered, with links resolved
 	listed map[string]*listing
+	reals  map[string]string // see real
 
 	scripts bool            // find scripts alone, without reading them all
 	started bool            // also what runners read and run first
 	absent  map[string]bool // see [Missing]; nil if nobody asks
 }
 
+func newCover(root string) *cover {
+	return &cover{root: Real(root), given: root, files: map[string]File{}, room: maxBytes,
+		seen: map[string]bool{}, listed: map[string]*listing{}, reals: map[string]string{}}
+}
+
+// paths returns the paths of the files, sorted by their names.
+func (c *cover) paths() []string {
+	out := make([]string, 0, len(c.files))
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
+		out = append(out, c.files[name].Path)
+	}
+	return out
+}
+
+// real is Real for a folder, which it looks up once.
+func (c *cover) real(dir string) string {
+	real, ok := c.reals[dir]
+	if !ok {
+		real = Real(dir)
+		c.reals[dir] = real
+	}
+	return real
+}
+
+// place returns where a file is: its path with links resolved, but for its own name.
+func (c *cover) place(path string) string {
+	return filepath.Join(c.real(filepath.Dir(path)), filepath.Base(path))
+}
+
 // inside reports whether a path is in the project, either as written or with links
 // resolved.
 func (c *cover) inside(path string) bool {
-	return Within(path, c.root) || Within(Real(path), c.root) ||
-		Within(filepath.Join(Real(filepath.Dir(path)), filepath.Base(path)), c.root)
+	return Within(path, c.root) || Within(c.place(path), c.root) || Within(Real(path), c.root)
 }
 
 // maxLinks limits how many links lead from one to the next.
@@ -174,7 +188,7 @@ func (c *cover) links(path string) {
 		rest, _ := filepath.Rel(c.given, path)
 		path = filepath.Join(c.root, rest)
 	default:
-		path = filepath.Join(Real(filepath.Dir(path)), filepath.Base(path))
+		path = c.place(path)
 	}
 	c.follow(path, maxLinks)
 }
@@ -202,10 +216,12 @@ func (c *cover) add(path string) error { return c.addFile(path, false) }
 
 // addFile is add; with whole, it adds a file to [Started] even if it is no script.
 func (c *cover) addFile(path string, whole bool) error {
-	name := Name(c.root, filepath.Join(Real(filepath.Dir(path)), filepath.Base(path)))
-	if real := Real(path); filepath.IsAbs(filepath.FromSlash(name)) && Within(real, c.root) {
-		// It is a link outside that leads in.
-		name = Name(c.root, real)
+	place := c.place(path)
+	name := Name(c.root, place)
+	if filepath.IsAbs(filepath.FromSlash(name)) {
+		if real := Real(path); Within(real, c.root) { // it is a link outside that leads in
+			name = Name(c.root, real)
+		}
 	}
 	if _, ok := c.files[name]; ok {
 		return nil
@@ -216,7 +232,7 @@ func (c *cover) addFile(path string, whole bool) error {
 	}
 	if c.scripts {
 		if whole || isScript(name, info) {
-			c.files[name] = File{Name: name, Path: filepath.Join(Real(filepath.Dir(path)), filepath.Base(path))}
+			c.files[name] = File{Name: name, Path: place}
 		}
 		return nil
 	}
@@ -273,7 +289,7 @@ func hashBased(path string) bool {
 
 // tree covers all files in a folder, following links. It visits each folder once.
 func (c *cover) tree(dir string) error {
-	real := Real(dir)
+	real := c.real(dir)
 	if c.seen[real] {
 		return nil
 	}

@@ -237,7 +237,7 @@ func (c *cover) listDir(dir string) *listing {
 		return l
 	}
 	l := &listing{}
-	if Within(Real(dir), c.root) {
+	if Within(c.real(dir), c.root) {
 		entries, _ := os.ReadDir(dir) // an unreadable folder is empty
 		for _, e := range entries {
 			l.names = append(l.names, e.Name())
@@ -259,10 +259,12 @@ func (r *reach) path() error {
 			}
 		}
 		for _, word := range r.program.Argv {
-			if path := filepath.Join(dir, word); filepath.IsLocal(word) && r.inside(path) {
-				if err := r.add(path); err != nil {
-					return err
-				}
+			path := filepath.Join(dir, word)
+			if _, err := os.Stat(path); err != nil || !filepath.IsLocal(word) || !r.inside(path) {
+				continue
+			}
+			if err := r.add(path); err != nil {
+				return err
 			}
 		}
 	}

@@ -183,7 +183,7 @@ func (r *reach) entries(dir string) error {
 func (r *reach) upTo(dir string) []string {
 	var out []string
 	for at := dir; r.inside(at); at = filepath.Dir(at) {
-		if out = append(out, at); Real(at) == r.root {
+		if out = append(out, at); r.real(at) == r.root {
 			return out
 		}
 	}

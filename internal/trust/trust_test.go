@@ -190,7 +190,7 @@ func TestCoverLimitsBytes(t *testing.T) {
 
 func TestCoverLimitsFiles(t *testing.T) {
 	root := tempDir(t)
-	c := cover{root: root, files: map[string]File{}, room: maxBytes}
+	c := newCover(root)
 	for i := range 20_000 - 1 {
 		c.files[strconv.Itoa(i)] = File{}
 	}

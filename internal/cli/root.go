@@ -198,9 +198,9 @@ func globalFlags(root *cobra.Command) {
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && len(unknown.GetSpecifiedName()) > 1 {
 		var known []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-		if near := registry.Near("--"+unknown.GetSpecifiedName(), known); len(near) > 0 {
-			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, ", "))
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if near := registry.Near(unknown.GetSpecifiedName(), known); len(near) > 0 {
+			err = fmt.Errorf("%w; did you mean --%s?", err, strings.Join(near, ", --"))
 		}
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {

@@ -178,6 +178,8 @@ func valueOf(row *table.Row, words []string) (*jsonx.Value, error) {
 		return doc.Root.Members[0].Value, nil
 	case row.Type == table.Raw || row.Type == table.Bool || row.Type == table.Int:
 		return jsonx.NewString(word), nil
+	case list:
+		return nil, fmt.Errorf("%s is not JSON; give the values without brackets, one by one", jsonx.Quote(word))
 	}
 	return nil, fmt.Errorf("%s is not JSON", jsonx.Quote(word))
 }

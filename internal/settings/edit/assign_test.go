@@ -25,6 +25,7 @@ func TestAssignParsesWordsByType(t *testing.T) {
 		{"excludeTools", []string{"a", "b c"}, "excludeTools", `["a","b c"]`},
 		{"tools.exclude", []string{"a"}, "excludeTools", `["a"]`},
 		{"excludeTools", []string{`["a"]`}, "excludeTools", `["a"]`},
+		{"excludeTools", []string{`[a, b]`}, "", `excludeTools: "[a, b]" is not JSON; give the values without brackets, one by one`},
 		{"excludeTools", []string{`[1]`}, "", "excludeTools[0]: expected a string"},
 		{"hooks", []string{`{"beforeCall": [{"comand": "x"}]}`}, "", "hooks.beforeCall[0]: command is missing\nhooks: unknown setting \"hooks.beforeCall[0].comand\" (did you mean \"hooks.beforeCall[0].command\"?)"},
 		{"mcpServers.a", []string{`{"command":"q","tim":1}`}, "", `mcpServers.a: unknown setting "mcpServers.a.tim" (did you mean "mcpServers.a.timeout"?)`},

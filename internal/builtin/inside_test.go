@@ -48,7 +48,7 @@ func isArgs(err error, pointer string) bool {
 func TestGlobPatternStaysInside(t *testing.T) {
 	opts, dir, _ := linked(t)
 	tool := find(t, opts, "glob")
-	for _, pattern := range []string{"../*", "deep/../../*", "/etc/*", filepath.Dir(dir) + "/*", dir + "-evil/*", "{a,../b}/*"} {
+	for _, pattern := range []string{"../*", "deep/../../*", "/etc/*", filepath.Dir(dir) + "/*", dir + "-evil/*", "{a,../b}/*", "abs-out/*", "rel-out/s*"} {
 		if err := tool.Check(t.Context(), tooltest.Call(`{"pattern":`+tooltest.Quoted(pattern)+`}`)); !isArgs(err, "/pattern") {
 			t.Errorf("pattern %q: %v", pattern, err)
 		}

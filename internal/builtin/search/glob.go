@@ -94,17 +94,8 @@ func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	if s.start, err = g.workspace.Param("glob", "/path", cmp.Or(p.Path, ".")); err != nil {
 		return nil, err
 	}
-	text, err := relativePattern(g.workspace, p.Pattern)
-	if err != nil {
-		return nil, registry.Invalid("glob", "/pattern", "%v", err)
-	}
-	if text != p.Pattern { // it was absolute
-		s.start, s.Path = ".", ""
-	}
-	if s.pattern, err = glob.CompilePattern(existing(g.workspace, s.start, text), !p.CaseSensitive); err != nil {
-		return nil, registry.Invalid("glob", "/pattern", "%v", err)
-	}
-	return s, nil
+	s.pattern, err = compileBelow(g.workspace, "glob", "/pattern", p.Pattern, !p.CaseSensitive, &s.start, &s.Path)
+	return s, err
 }
 
 type foundFile struct {

@@ -42,6 +42,7 @@ func TestGlobFinds(t *testing.T) {
 	})
 	tooltest.Link(t, "README.md", filepath.Join(dir, "link.ts"))
 	tooltest.Link(t, "src", filepath.Join(dir, "linked"))
+	tooltest.Link(t, "..", filepath.Join(dir, ".hidden", "back"))
 	tooltest.MakePipe(t, filepath.Join(dir, "pipe.ts"))
 	tests := map[string][]string{
 		`{"pattern":"**/*.ts"}`:                                  {".hidden/c.ts", "link.ts", "sp ace/[x].ts", "src/a.ts"},
@@ -67,7 +68,11 @@ func TestGlobFinds(t *testing.T) {
 		`{"pattern":".git/*"}`:                                   {".git/HEAD"},
 		`{"pattern":"HEAD","respect_ignore_files":false}`:        nil,
 		`{"pattern":"sp ace/\\[x\\].ts"}`:                        {"sp ace/[x].ts"},
-		`{"pattern":"linked/*"}`:                                 nil,
+		`{"pattern":"linked/*"}`:                                 {"src/A.tsx", "src/a.ts"},
+		`{"pattern":"./linked/deep/*.js"}`:                       {"src/deep/b.js"},
+		`{"pattern":"back/linked/**","path":".hidden"}`:          {"src/A.tsx", "src/a.ts", "src/deep/b.js"},
+		`{"pattern":"**/linked/*"}`:                              nil,
+		`{"pattern":"link.ts"}`:                                  {"link.ts"},
 		`{"pattern":"*","path":"linked/deep"}`:                   {"src/deep/b.js"},
 	}
 	for params, want := range tests {

@@ -103,15 +103,9 @@ func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 		return nil, err
 	}
 	if p.Include != "" {
-		include, err := relativePattern(g.workspace, p.Include)
-		if err == nil {
-			if include != p.Include { // it was absolute
-				s.start, s.Path = ".", ""
-			}
-			s.include, err = glob.CompilePattern(existing(g.workspace, s.start, include), !p.CaseSensitive)
-		}
+		s.include, err = compileBelow(g.workspace, "grep", "/include", p.Include, !p.CaseSensitive, &s.start, &s.Path)
 		if err != nil {
-			return nil, registry.Invalid("grep", "/include", "%v", err)
+			return nil, err
 		}
 	}
 	if s.expr, err = compileLineExpr(p.Pattern, !p.CaseSensitive); err != nil {

@@ -111,6 +111,7 @@ func TestGrepSkipsFiles(t *testing.T) {
 		".gitignore": "ignored/\n*.log\n", "a": "x", ".hidden/b": "x", "ignored/c": "x", "d.log": "x", ".git/config": "x", "node_modules/p/e": "x",
 		"vendor/node_modules/f": "x",
 	})
+	tooltest.Link(t, ".hidden", filepath.Join(dir, "linked"))
 	files := func(params string) []string {
 		seen := []string{}
 		for _, l := range run(t, opts, "grep", params).Locations {
@@ -128,6 +129,7 @@ func TestGrepSkipsFiles(t *testing.T) {
 		`{"pattern":"^x$","include":".git/*"}`:                    {".git/config"},
 		`{"pattern":"^x$","include":"d.log"}`:                     {"d.log"},
 		`{"pattern":"^x$","include":"*.log"}`:                     {},
+		`{"pattern":"^x$","include":"linked/*"}`:                  {".hidden/b"},
 		`{"pattern":"^x$","path":"node_modules","include":"p/*"}`: {"node_modules/p/e"},
 		`{"pattern":"^x$","include":"A","case_sensitive":true}`:   {},
 		`{"pattern":"^X$","include":"{A,zz}"}`:                    {"a"},

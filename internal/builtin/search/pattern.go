@@ -2,12 +2,14 @@ package search
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -33,26 +35,41 @@ func relativePattern(w *workspace.Dir, pattern string) (string, error) {
 	return "./" + path.Join(rel, pattern[len(fixed):]), nil
 }
 
-// existing quotes the names with brackets or braces at the start of a pattern that
-// exist as they are written. They are read as such, not as patterns.
-func existing(w *workspace.Dir, start, pattern string) string {
+// compileBelow compiles the param at pointer, a pattern of paths below the folder start, which
+// the caller calls name. If the pattern is absolute, or leads through a link, which no walk follows,
+// start and name become the folder from which it counts. The names at its beginning that exist as
+// they are written are read as such, also those with brackets or braces.
+func compileBelow(w *workspace.Dir, tool, pointer, pattern string, fold bool, start, name *string) (*glob.Pattern, error) {
+	rel, err := relativePattern(w, pattern)
+	if err != nil {
+		return nil, registry.Invalid(tool, pointer, "%v", err)
+	}
+	if rel != pattern { // it was absolute
+		*start, *name = ".", ""
+	}
 	root, err := w.Root()
-	if err != nil || !strings.ContainsAny(pattern, "[{") {
-		return pattern
+	parts, at := strings.Split(rel, "/"), *start
+	for i := 0; i < len(parts) && err == nil && !strings.ContainsAny(parts[i], "*?\\"); i++ {
+		at = path.Join(at, parts[i])
+		var info fs.FileInfo
+		switch info, err = root.Lstat(at); {
+		case err != nil || parts[i] == "." || parts[i] == "..":
+		case info.Mode()&fs.ModeSymlink != 0 && i < len(parts)-1:
+			if *start, err = w.Param(tool, pointer, at); err != nil {
+				return nil, err
+			}
+			*name, at = at, *start
+			parts = append([]string{"."}, parts[i+1:]...)
+			i = 0
+		default:
+			parts[i] = glob.Quote(parts[i])
+		}
 	}
-	parts, at := strings.Split(pattern, "/"), start
-	for i, part := range parts {
-		if at = path.Join(at, part); strings.ContainsAny(part, "*?\\") {
-			break
-		}
-		if _, err := root.Lstat(at); err != nil {
-			break
-		}
-		if part != "." && part != ".." {
-			parts[i] = glob.Quote(part)
-		}
+	compiled, err := glob.CompilePattern(strings.Join(parts, "/"), fold)
+	if err != nil {
+		return nil, registry.Invalid(tool, pointer, "%v", err)
 	}
-	return strings.Join(parts, "/")
+	return compiled, nil
 }
 
 // gitFolder is the folder that a search skips unless the pattern names it.

@@ -25,6 +25,7 @@ import (
 type Client struct {
 	name    string // name of the server in the settings
 	isAPI   bool
+	foreign bool        // the settings of a project name the server
 	server  string      // its URL without user, query and fragment
 	query   string      // query of its URL, which may contain a secret
 	headers http.Header // of the settings, for all requests to its origin
@@ -48,7 +49,7 @@ type Client struct {
 // New returns the Client of an HTTP server whose settings are expanded. warn is
 // called if a token is valid but cannot be stored; it may be nil.
 func New(s settings.Server, store *Store, warn func(error)) *Client {
-	c := &Client{name: s.Name, store: store, now: time.Now, warn: warn}
+	c := &Client{name: s.Name, foreign: s.Origin.Scope == settings.ScopeProject, store: store, now: time.Now, warn: warn}
 	if s.OAuth != nil {
 		c.config = *s.OAuth
 	}

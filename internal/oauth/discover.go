@@ -147,6 +147,9 @@ func (c *Client) discover(ctx context.Context, w *web, ch challenge) (*authority
 	} else if err := w.authority(ctx, issuer, a); err != nil {
 		return nil, fmt.Errorf("asking the authorization server %s: %w", issuer, err)
 	}
+	if o.Resource != "" && c.foreign { // it could get the tokens of another server
+		return nil, errors.New("oauth.resource has no effect in a project: put the server into your own settings")
+	}
 	if override(&a.resource, o.Resource); o.Resource == "none" {
 		a.resource = ""
 	}

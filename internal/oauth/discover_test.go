@@ -94,6 +94,10 @@ func TestDiscoveryWithSettings(t *testing.T) {
 			t.Errorf("with the resource %q: %+v, %v", setting, a, err)
 		}
 	}
+	c.foreign = true
+	if _, err := c.discover(t.Context(), w, challenge{}); err == nil {
+		t.Error("a project chooses for whom a token is")
+	}
 	c = New(settings.Server{URL: s.URL + "/mcp"}, nil, nil)
 	if a, err = c.discover(t.Context(), w, challenge{}); err != nil || !a.guessed || a.TokenEndpoint != s.URL+"/token" {
 		t.Errorf("%+v, %v", a, err)

@@ -94,6 +94,7 @@ func TestEmptyCursor(t *testing.T) {
 			for _, d := range diags {
 				codes = append(codes, d.Code)
 			}
+			slices.Sort(names)
 			if !slices.Equal(names, tt.want) || strings.Join(codes, " ") != tt.codes {
 				t.Errorf("got %q, diagnostics %q", names, codes)
 			}

@@ -84,6 +84,9 @@ func (c *session) failure(err error) string {
 	if refused, ok := errors.AsType[*wire.HTTPError](err); ok {
 		return text.Escape(c.hide(refused.Text))
 	}
+	if refused, ok := err.(*jsonrpc.Error); ok {
+		return text.Escape(c.said(refused)) + c.clues()
+	}
 	return text.Escape(c.hide(c.ending(err))) + c.clues()
 }
 

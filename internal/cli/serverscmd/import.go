@@ -65,7 +65,9 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 			for _, f := range imports.Find(agents.Importer{}, s.ProjectRoot, e.Config.Environ) {
 				for _, server := range f.Entries {
 					if f.Program == argv[0] && server.Problem == "" {
-						out = append(out, cobra.CompletionWithDesc(server.Name, reach(masked(server.JSON))))
+						entry, _ := jsonx.Parse(server.JSON, jsonx.Options{})
+						out = append(out, cobra.CompletionWithDesc(server.Name,
+							reach(table.NewIndex().Row(table.ServersKey).Masked(entry))))
 					}
 				}
 			}
@@ -268,12 +270,4 @@ func reach(entry json.RawMessage) string {
 		return secret.Text(e.HTTPURL+e.URL, nil)
 	}
 	return strings.Join(append([]string{e.Command}, e.Args...), " ")
-}
-
-func masked(entry json.RawMessage) json.RawMessage {
-	n, err := jsonx.Parse(entry, jsonx.Options{})
-	if err != nil {
-		return nil
-	}
-	return table.NewIndex().Row(table.ServersKey).Masked(n)
 }

@@ -107,7 +107,7 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	before := p.seen[key]
 	p.seen[key]++
 	several := p.given[key] > 1
-	isItem := typ.isList(several) && !raw && !typ.isWhole(given, several)
+	isItem := typ.isList(given, several) && !raw && !typ.isWhole(given, several)
 	if isItem {
 		typ = typ.item(before)
 	}
@@ -130,7 +130,7 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 		list.Items = append(list.Items, v)
 	case before > 0:
 		why := "but is not a list in the schema"
-		if typ.isList(true) || isItem {
+		if typ.isList("", true) || isItem {
 			why = "once as a whole; give either its items or the whole"
 		}
 		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, %s", text.Quote(key), why)}

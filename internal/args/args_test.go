@@ -17,7 +17,7 @@ const toolSchema = `{"type":"object","properties":{
 	"o":{"type":"object","properties":{"i":{"type":"integer"},"deep":{"$ref":"#/$defs/d"}}},
 	"a.b":{"type":"integer"},"either":{"type":["string","integer"]},"maybe":{"anyOf":[{"type":"integer"},{"type":"null"}]},
 	"text":{"type":["string","null"]},"some":{"anyOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}]},
-	"one":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"integer"}}]},"level":{"enum":[1,2,"x"]},"any":{},"upper":{"type":"integer"}},
+	"one":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"integer"}}]},"level":{"enum":[1,2,"x"]},"any":{},"ids":{"anyOf":[{"type":"integer"},{"type":"array","items":{"type":"string"}}]},"upper":{"type":"integer"}},
 	"$defs":{"d":{"type":"object","properties":{"flag":{"type":"boolean"}}}}}`
 
 func files(name string) ([]byte, error) {
@@ -60,6 +60,10 @@ func TestParse(t *testing.T) {
 		{args: "one=5", want: `{"one":"5"}`},
 		{args: "one=5 one=6", want: `{"one":[5,6]}`},
 		{args: "one=[5]", want: `{"one":[5]}`},
+		{args: "ids=5", want: `{"ids":5}`},
+		{args: "ids=5 ids=6", want: `{"ids":["5","6"]}`},
+		{args: "ids=x", want: `{"ids":["x"]}`},
+		{args: "ids=[x", want: `{"ids":["[x"]}`},
 		{args: "level=2", want: `{"level":2}`},
 		{args: "level=x", want: `{"level":"x"}`},
 		{args: "s=@f.txt", want: `{"s":"line 1\nline \"2\"\n"}`},

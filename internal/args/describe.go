@@ -163,7 +163,7 @@ func (s schemaType) String() string {
 }
 
 func (s schemaType) values() []string {
-	if s.isList(false) {
+	if s.isList("", false) {
 		return s.items.values()
 	}
 	var out []string
@@ -185,7 +185,7 @@ func (d *describer) allowed(s *jsonx.Value, typ schemaType) string {
 			parts = append(parts, text)
 		}
 	}
-	if values := typ.values(); len(typ.enum) > 0 || typ.isList(false) && len(typ.items.enum) > 0 {
+	if values := typ.values(); len(typ.enum) > 0 || typ.isList("", false) && len(typ.items.enum) > 0 {
 		add(strings.Join(values, ", "))
 	}
 	add(between(number(s, "minimum"), number(s, "maximum"), ""))

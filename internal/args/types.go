@@ -184,9 +184,11 @@ func (s schemaType) isFile() bool { return s.file || s.items != nil && s.items.f
 
 func (s schemaType) has(name string) bool { return slices.Contains(s.names, name) }
 
-// isList reports whether a value given for s is one element of a list: if s allows text too, only if
+// isList reports whether a value given for s is one element of a list: if s allows it by itself, too, only if
 // there are several.
-func (s schemaType) isList(several bool) bool { return s.items != nil && (several || !s.has("string")) }
+func (s schemaType) isList(given string, several bool) bool {
+	return s.items != nil && (several || !s.has("string") && (strings.HasPrefix(given, "[") || !s.fits(given)))
+}
 
 // isWhole reports whether the text given for a list is the whole of it: a list as JSON, or null in
 // place of one.

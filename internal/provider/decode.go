@@ -302,13 +302,11 @@ func (o object) mendParams(key string, inText bool) bool {
 	if jsonx.KindOf(whole) != jsonx.Object || registry.CheckJSON(whole) != nil {
 		whole = []byte("{}")
 	}
-	switch {
-	case !inText:
-		o[key] = whole
-	case !bytes.Equal(whole, given):
-		o[key] = quoted(string(whole))
-	default:
+	if inText && bytes.Equal(whole, given) {
 		return false
+	}
+	if o[key] = whole; inText {
+		o[key] = quoted(string(whole))
 	}
 	return true
 }

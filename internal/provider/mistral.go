@@ -2,8 +2,7 @@ package provider
 
 import "github.com/toolreg/toolreg/internal/provider/rewrite"
 
-// mistral declares functions for Mistral's chat completions, which have OpenAI's
-// format and its rule for names.
+// mistral declares functions for Mistral's chat completions, which have OpenAI's format and names.
 func mistral() Format {
 	return Format{
 		Name:    "mistral",

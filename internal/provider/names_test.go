@@ -55,6 +55,8 @@ func TestNames(t *testing.T) {
 		{"gemini", []string{strings.Repeat("9", 63)}, map[string]string{"_" + strings.Repeat("9", 63): strings.Repeat("9", 63)}},
 		{"typescript", []string{"delete", "delete_", "a.b", "9x", "ok"}, nil},
 		{"openai", []string{long, long + "y"}, nil},
+		{"openai", []string{"tool_search"}, map[string]string{"tool_search": "tool_search"}},
+		{"openai-responses", []string{"tool_search", "x"}, map[string]string{"tool_search_": "tool_search", "x": "x"}},
 		{"mcp", []string{"a.b-c_D", "é"}, map[string]string{"a.b-c_D": "a.b-c_D", "_": "é"}},
 	} {
 		got, err := Names(c.format, c.names)

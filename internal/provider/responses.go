@@ -25,7 +25,9 @@ func openaiResponses() Format {
 		callID:  "call_id",
 		join:    joinResponses,
 		reply:   replyResponses,
-		rule:    dashedNames(),
+		rule: nameRule{extra: "-", max: 64, reserved: func(name string) bool { // namespaces of the API itself
+			return name == "tool_search" || name == "file_search" || name == "image_gen"
+		}},
 		layout:  listLayout,
 		prepare: (*encoder).prepareOpenAI,
 		search:  responsesSearch, namespaces: true,

@@ -243,7 +243,7 @@ func (r *restorer) nullIn(list []*jsonx.Value, v *jsonx.Value, name string, dept
 // possible reports whether an alternative may describe v, a list or an object: it allows the type,
 // v has every required member, and the constants match.
 func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
-	if r.kinds(s, depth)&kindOf(v) == 0 {
+	if r.kinds(s, nil, depth)&kindOf(v) == 0 {
 		return false
 	}
 	if s = r.enter(s, depth); s == nil || !v.Is(jsonx.Object) {
@@ -283,4 +283,6 @@ const maxNesting = 20
 
 // takesNull reports whether a schema allows null. If unsure, it returns true,
 // and validation decides about the null.
-func (r *restorer) takesNull(s *jsonx.Value, depth int) bool { return r.kinds(s, depth)&aNull != 0 }
+func (r *restorer) takesNull(s *jsonx.Value, depth int) bool {
+	return r.kinds(s, nil, depth)&aNull != 0
+}

@@ -102,7 +102,7 @@ func (r *restorer) values(s, v *jsonx.Value) {
 	}
 	switch v.Kind {
 	case jsonx.String:
-		allowed := r.kindsFor(s, v, 0)
+		allowed := r.kinds(s, v, 0)
 		if allowed&aString != 0 {
 			break
 		}
@@ -117,11 +117,11 @@ func (r *restorer) values(s, v *jsonx.Value) {
 		}
 	case jsonx.Number:
 		if digits, ok := wholeNumber(v.Token); ok && digits != v.Token &&
-			r.kinds(s, 0)&(anInteger|aFraction) == anInteger {
+			r.kinds(s, nil, 0)&(anInteger|aFraction) == anInteger {
 			v.Token, r.changed = digits, true
 		}
 	case jsonx.Array:
-		if len(v.Items) == 0 && r.kinds(s, 0)&(anObject|anArray) == anObject {
+		if len(v.Items) == 0 && r.kinds(s, nil, 0)&(anObject|anArray) == anObject {
 			*v, r.changed = *jsonx.NewObject(), true
 		}
 		within := r.alternativesOf(v)
@@ -231,11 +231,9 @@ func (r *restorer) alternativesOf(v *jsonx.Value) describing {
 	return within
 }
 
-// kinds returns the types that a schema may allow.
-func (r *restorer) kinds(s *jsonx.Value, depth int) kinds { return r.kindsFor(s, nil, depth) }
-
-// kindsFor is like kinds, but text only counts where a schema that lists values lists the given one.
-func (r *restorer) kindsFor(s, given *jsonx.Value, depth int) kinds {
+// kinds returns the types that a schema may allow. If given is a string, text only counts where a schema that
+// lists values lists it.
+func (r *restorer) kinds(s, given *jsonx.Value, depth int) kinds {
 	if s.Is(jsonx.False) {
 		return 0
 	}
@@ -271,7 +269,7 @@ func (r *restorer) kindsFor(s, given *jsonx.Value, depth int) kinds {
 		}
 		var any kinds
 		for _, branch := range list.Items {
-			of := r.kindsFor(branch, given, depth+1)
+			of := r.kinds(branch, given, depth+1)
 			if any |= of; keyword == "allOf" {
 				out &= of
 			}

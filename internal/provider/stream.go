@@ -101,7 +101,6 @@ func (p *pieces) params() json.RawMessage {
 	return p.text()
 }
 
-// quoted returns s as a JSON string.
 func quoted(s string) json.RawMessage {
 	raw, _ := jsonx.Marshal(s) // cannot fail
 	return raw

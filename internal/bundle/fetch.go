@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,9 +33,7 @@ func Fetch(ctx context.Context, address, agent string, allow []string, pinned bo
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // the wrapper repeats the address
-	}
+	err = webaddr.Cause(err)
 	return &registry.Failure{Text: fmt.Sprintf("fetching %s: %v", text.Escape(address), err),
 		Kind: registry.ErrSourceFailed, Cause: err}
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -161,10 +160,7 @@ func parseEntry(raw json.RawMessage) (*Entry, error) {
 }
 
 func (r *Registry) failed(err error) error {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // the wrapper repeats the address
-	}
-	return r.fail(err, "")
+	return r.fail(webaddr.Cause(err), "")
 }
 
 // refused returns the error for an answer without what was asked for.

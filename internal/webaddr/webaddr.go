@@ -124,9 +124,7 @@ func FirstDocument(ctx context.Context, addresses []string,
 // Explain returns why a request failed and, where it is known, what to do. It leaves out the
 // address, with which the error of a client begins.
 func Explain(err error) string {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
-	}
+	err = Cause(err)
 	if blocked, ok := errors.AsType[*BlockedError](err); ok {
 		return blocked.Error()
 	}
@@ -149,4 +147,13 @@ func Explain(err error) string {
 		return "the server closed the connection early"
 	}
 	return err.Error()
+}
+
+// Cause removes the address from an error of a client or a parser: messages have it elsewhere, and it may contain a
+// secret.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
 }

@@ -35,10 +35,7 @@ func parseAddress(raw string) (*url.URL, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		if reason, ok := errors.AsType[*url.Error](err); ok {
-			err = reason.Err // the address itself may contain a secret
-		}
-		return nil, fmt.Errorf("is not a valid address: %w", err)
+		return nil, fmt.Errorf("is not a valid address: %w", webaddr.Cause(err))
 	}
 	switch u.Scheme {
 	case "http", "https":

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -231,9 +230,7 @@ func (e *LoginError) Unwrap() error { return e.Cause }
 // httpError returns the error for a request that was not answered correctly. Errors of logins
 // and contexts are returned unchanged.
 func httpError(err error) error {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok { // its text has the address
-		err = wrapped.Err
-	}
+	err = webaddr.Cause(err)
 	if login, ok := errors.AsType[*LoginError](err); ok {
 		return login
 	}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -284,11 +283,8 @@ func (s *keySet) fetchJSON(ctx context.Context, address string, into any) error 
 	}
 	r.Header.Set("Accept", "application/json")
 	answer, err := s.client.Do(r)
-	if failed, ok := errors.AsType[*url.Error](err); ok { // it repeats the address
-		return failed.Err
-	}
 	if err != nil {
-		return err
+		return webaddr.Cause(err) // messages have the address
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {

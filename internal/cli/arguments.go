@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +23,8 @@ func NoArgs(cmd *cobra.Command, argv []string) error {
 	if cmd.HasSubCommands() {
 		return unknownCommand(cmd, argv[0])
 	}
-	return &UsageError{Err: fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), argv[0]),
-		Hint: "see " + cmd.CommandPath() + " --help"}
+	return Usage(fmt.Sprintf("%s takes no arguments, got %q", cmd.CommandPath(), argv[0]),
+		"see "+cmd.CommandPath()+" --help")
 }
 
 // ArgsBetween requires from lo to hi arguments; hi < 0 means any number.
@@ -38,8 +37,7 @@ func ArgsBetween(lo, hi int, what string) cobra.PositionalArgs {
 		if len(argv) > lo {
 			verb = ": too many arguments; it takes "
 		}
-		return &UsageError{Err: errors.New(cmd.CommandPath() + verb + what),
-			Hint: "see " + cmd.CommandPath() + " --help"}
+		return Usage(cmd.CommandPath()+verb+what, "see "+cmd.CommandPath()+" --help")
 	}
 }
 
@@ -81,7 +79,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	} else if !cmd.HasParent() {
 		hint = "to call a tool of this name: toolreg call " + Quote(name) + "; " + hint
 	}
-	return &UsageError{Err: errors.New(msg), Hint: hint}
+	return Usage(msg, hint)
 }
 
 // CallLine returns the command line that calls a tool with params, in the form

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -238,8 +237,7 @@ func (c *Config) readPiped(files []string) error {
 		}
 		if name == "-" {
 			c.io.In = readerFunc(func([]byte) (int, error) {
-				return 0, &UsageError{Err: errors.New("stdin holds the settings (--settings -)"),
-					Hint: "give params with --params or k=v"}
+				return 0, Usage("stdin holds the settings (--settings -)", "give params with --params or k=v")
 			})
 		}
 		if c.piped == nil {
@@ -268,8 +266,8 @@ func (c *Config) context() ([]programs.Fact, error) {
 	if text := c.Getenv("TOOLREG_CONTEXT"); text != "" {
 		var facts map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &facts) != nil {
-			return nil, &UsageError{Err: fmt.Errorf("TOOLREG_CONTEXT is not a JSON object"),
-				Hint: `for example {"agentId":"a1"}`}
+			return nil, Usage(fmt.Sprintf("TOOLREG_CONTEXT is not a JSON object"),
+				`for example {"agentId":"a1"}`)
 		}
 		for k, v := range facts {
 			out = append(out, programs.Fact{Name: k, Value: v})
@@ -284,8 +282,8 @@ func (c *Config) context() ([]programs.Fact, error) {
 		raw := strings.HasSuffix(name, ":")
 		name = strings.TrimSuffix(name, ":")
 		if !ok || name == "" {
-			return nil, &UsageError{Err: fmt.Errorf("--context %q: expected k=v", f),
-				Hint: "for example --context sandboxed=true"}
+			return nil, Usage(fmt.Sprintf("--context %q: expected k=v", f),
+				"for example --context sandboxed=true")
 		}
 		value := json.RawMessage(text)
 		literal := text == "true" || text == "false" || text != "" && strings.Trim(text, "0123456789.eE+-") == ""
@@ -354,12 +352,12 @@ func wantsJSON(argv []string, variable string) bool {
 // only after a command has started to work, or not at all.
 func (c *Config) checkFlags() error {
 	if c.Globals.Refresh && c.Globals.Cached {
-		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"),
-			Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
+		return Usage("--refresh and --cached cannot be used together",
+			"TOOLREG_REFRESH and TOOLREG_CACHED act like the flags")
 	}
 	if c.Globals.Record != "" && c.Globals.Replay != "" {
-		return &UsageError{Err: errors.New("--record and --replay cannot be used together"),
-			Hint: "TOOLREG_RECORD and TOOLREG_REPLAY act like the flags"}
+		return Usage("--record and --replay cannot be used together",
+			"TOOLREG_RECORD and TOOLREG_REPLAY act like the flags")
 	}
 	_, err := c.context()
 	return err

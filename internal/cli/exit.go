@@ -59,6 +59,9 @@ const exitCodesHelp = `  0    done
 // UsageError is a mistake in the command line, with a hint.
 type UsageError = settings.InputError
 
+// Usage returns the error for a mistake in the command line.
+func Usage(message, hint string) error { return &UsageError{Err: errors.New(message), Hint: hint} }
+
 // ExitError sets the exit code of a command whose outcome was already printed.
 type ExitError struct{ Code int }
 

@@ -42,8 +42,7 @@ func (o *ParamsOptions) Given() (given, stdin bool) {
 // Check returns an error for flags that cannot be used together.
 func (o *ParamsOptions) Check() error {
 	if o.params != "" && o.file != "" {
-		return &UsageError{Err: errors.New("--params and --params-file cannot be used together"),
-			Hint: "see toolreg help params"}
+		return Usage("--params and --params-file cannot be used together", "see toolreg help params")
 	}
 	return nil
 }

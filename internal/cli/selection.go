@@ -220,16 +220,13 @@ func (s *Selection) CheckSource(from *engine.Session) error {
 		} else if !text.IsGlob(source) &&
 			!slices.Contains([]string{registry.SourceBuiltin, registry.SourceHost,
 				registry.SourceCommand, registry.SourceComposite}, source) {
-			return &UsageError{
-				Err:  fmt.Errorf("unknown source %q", source),
-				Hint: "one of builtin, host, command, composite, plugin:ID, mcp:SERVER, openapi:NAME, or a glob",
-			}
+			return Usage(fmt.Sprintf("unknown source %q", source),
+				"one of builtin, host, command, composite, plugin:ID, mcp:SERVER, openapi:NAME, or a glob")
 		}
 	}
 	for _, plugin := range plugins {
 		if plugin != "" && !text.IsGlob(plugin) && !hasPlugin(from, plugin) {
-			return &UsageError{Err: fmt.Errorf("no plugin named %q", plugin),
-				Hint: "run toolreg plugins to see all plugins"}
+			return Usage(fmt.Sprintf("no plugin named %q", plugin), "run toolreg plugins to see all plugins")
 		}
 	}
 	for _, server := range servers {
@@ -274,8 +271,7 @@ func (s *Selection) CheckCategory(reg *registry.Registry) error {
 			}
 		}
 		if !slices.Contains(words, wanted) {
-			return &UsageError{Err: fmt.Errorf("unknown category %q", wanted),
-				Hint: "one of " + strings.Join(words, ", ")}
+			return Usage(fmt.Sprintf("unknown category %q", wanted), "one of "+strings.Join(words, ", "))
 		}
 	}
 	return nil

@@ -82,11 +82,10 @@ func runAnswer(ctx context.Context, e *cli.Env, argv []string) error {
 	id, choice, reason := argv[0], argv[1], strings.Join(argv[2:], " ")
 	switch {
 	case !slices.Contains([]string{exec.WordYes, exec.WordAlways, exec.WordAlwaysServer, exec.WordNo}, choice):
-		return &cli.UsageError{Err: fmt.Errorf("%q is not an answer", choice),
-			Hint: "answer with yes, always, always-server or no"}
+		return cli.Usage(fmt.Sprintf("%q is not an answer", choice),
+			"answer with yes, always, always-server or no")
 	case reason != "" && choice != exec.WordNo:
-		return &cli.UsageError{Err: errors.New("a reason belongs to the answer no"),
-			Hint: "it tells the model why the call was refused"}
+		return cli.Usage("a reason belongs to the answer no", "it tells the model why the call was refused")
 	}
 	store, err := approvals(ctx, e)
 	if err != nil {

@@ -87,8 +87,8 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 		}
 	}
 	if known := outcomeWords(); o.outcome != "" && !slices.Contains(known, o.outcome) {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--outcome: unknown word %q", o.outcome),
-			Hint: "one of " + strings.Join(known, ", ")}
+		return nil, cli.Usage(fmt.Sprintf("--outcome: unknown word %q", o.outcome),
+			"one of "+strings.Join(known, ", "))
 	}
 	for _, glob := range []string{o.tool, o.client} {
 		if !text.IsPattern(glob) {
@@ -132,10 +132,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, &cli.UsageError{
-		Err:  fmt.Errorf("--since: cannot parse %q as a time", text),
-		Hint: "such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z",
-	}
+	return time.Time{}, cli.Usage(fmt.Sprintf("--since: cannot parse %q as a time", text),
+		"such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
 }
 
 func run(ctx context.Context, e *cli.Env, o *auditOptions) error {

@@ -3,7 +3,6 @@ package auditcmd
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -51,8 +50,8 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.html != "" && (e.IO.JSON || cmd.Flags().Changed("by")) {
-				return &cli.UsageError{Err: errors.New("--html cannot be combined with --json or --by"),
-					Hint: "the page counts by tool, server and client"}
+				return cli.Usage("--html cannot be combined with --json or --by",
+					"the page counts by tool, server and client")
 			}
 			return runStats(cmd.Context(), e, o)
 		},
@@ -70,8 +69,7 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 	by := audit.Grouping(o.by)
 	if !slices.Contains([]audit.Grouping{audit.ByTool, audit.BySource, audit.ByServer, audit.ByClient}, by) {
-		return &cli.UsageError{Err: fmt.Errorf("--by: unknown word %q", o.by),
-			Hint: "one of tool, source, server, client"}
+		return cli.Usage(fmt.Sprintf("--by: unknown word %q", o.by), "one of tool, source, server, client")
 	}
 	set, err := e.Config.Settings(ctx)
 	if err != nil {

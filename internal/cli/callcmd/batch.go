@@ -223,10 +223,8 @@ func (m *stdinCalls) checkFlags(cmd *cobra.Command, argv []string) error {
 		name = "--format"
 	}
 	refuse := func(what string) error {
-		return &cli.UsageError{
-			Err:  fmt.Errorf("%s and %s cannot be used together", name, what),
-			Hint: name + " takes every call from stdin; see toolreg call --help",
-		}
+		return cli.Usage(fmt.Sprintf("%s and %s cannot be used together", name, what),
+			name+" takes every call from stdin; see toolreg call --help")
 	}
 	if len(argv) > 0 {
 		return refuse(fmt.Sprintf("the tool %q", argv[0]))

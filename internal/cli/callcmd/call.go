@@ -55,28 +55,23 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 				return o.stdin.checkFlags(cmd, argv)
 			}
 			if o.stdin.selection.Narrows() {
-				return &cli.UsageError{
-					Err:  errors.New("--source, --server, --plugin, --category, --tag and --optional need --format"),
-					Hint: "give the flags of the toolreg schema command that declared the tools to the model",
-				}
+				return cli.Usage("--source, --server, --plugin, --category, --tag and --optional need --format",
+					"give the flags of the toolreg schema command that declared the tools to the model")
 			}
 			if o.stdin.trace {
-				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"),
-					Hint: "see toolreg call --help"}
+				return cli.Usage("--trace needs --format or --batch", "see toolreg call --help")
 			}
 			if o.stdin.hold {
-				return &cli.UsageError{Err: errors.New("--hold needs --format"),
-					Hint: "a single call that needs an answer does not run anyway"}
+				return cli.Usage("--hold needs --format",
+					"a single call that needs an answer does not run anyway")
 			}
 			if o.detach && (o.raw || o.stream || o.outputDir != "") {
-				return &cli.UsageError{
-					Err:  errors.New("--detach cannot be used with --raw, --stream or --output"),
-					Hint: "toolreg tasks ID prints the result later",
-				}
+				return cli.Usage("--detach cannot be used with --raw, --stream or --output",
+					"toolreg tasks ID prints the result later")
 			}
 			if cmd.Flags().Changed("parallel") {
-				return &cli.UsageError{Err: errors.New("--parallel needs --batch"),
-					Hint: "calls of --format already run concurrently if all of them only read"}
+				return cli.Usage("--parallel needs --batch",
+					"calls of --format already run concurrently if all of them only read")
 			}
 			return cli.ArgsBetween(1, -1, "the name of a tool")(cmd, argv)
 		},
@@ -107,15 +102,13 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 
 func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string) error {
 	if o.raw && e.IO.OutTTY {
-		return &cli.UsageError{Err: fmt.Errorf("--raw does not write to a terminal"),
-			Hint: "send it to a file or a pipe"}
+		return cli.Usage(fmt.Sprintf("--raw does not write to a terminal"), "send it to a file or a pipe")
 	}
 	if o.raw && e.IO.JSON {
-		return &cli.UsageError{Err: errors.New("--raw and --json cannot be used together"), Hint: "remove one of them"}
+		return cli.Usage("--raw and --json cannot be used together", "remove one of them")
 	}
 	if o.stream && (o.raw || o.outputDir != "") {
-		return &cli.UsageError{Err: errors.New("--stream cannot be combined with --raw or --output"),
-			Hint: "remove one of them"}
+		return cli.Usage("--stream cannot be combined with --raw or --output", "remove one of them")
 	}
 	_, err := imageProtocol(e.Config, o.images, "")
 	if err := errors.Join(o.Check(), err); err != nil {

@@ -44,10 +44,8 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer,
 		return &cli.UsageError{Err: err}
 	}
 	if e.IO.InTTY {
-		return &cli.UsageError{
-			Err:  errors.New("call --format reads a model's response from stdin, which is a terminal"),
-			Hint: "toolreg call --format " + format.Name + " < response.json",
-		}
+		return cli.Usage("call --format reads a model's response from stdin, which is a terminal",
+			"toolreg call --format "+format.Name+" < response.json")
 	}
 	data, err := e.IO.ReadStdin("a response", provider.MaxResponseBytes)
 	if err != nil {

@@ -72,7 +72,7 @@ func scriptFor(root *cobra.Command, shell string) (string, error) {
 		err := root.GenPowerShellCompletionWithDesc(&b)
 		return b.String(), err
 	}
-	return "", &cli.UsageError{Err: fmt.Errorf("unknown shell %q", shell), Hint: "one of bash, zsh, fish, powershell"}
+	return "", cli.Usage(fmt.Sprintf("unknown shell %q", shell), "one of bash, zsh, fish, powershell")
 }
 
 // bashLine is a command line up to the cursor, parsed as bash does but without

@@ -74,8 +74,8 @@ func run(ctx context.Context, e *cli.Env) error {
 // runs all checks again.
 func runFix(ctx context.Context, e *cli.Env) error {
 	if e.IO.JSON {
-		return &cli.UsageError{Err: errors.New("--fix and --json cannot be used together"),
-			Hint: "the JSON of toolreg doctor has the commands as fix"}
+		return cli.Usage("--fix and --json cannot be used together",
+			"the JSON of toolreg doctor has the commands as fix")
 	}
 	x, err := examine(ctx, e)
 	if err != nil {

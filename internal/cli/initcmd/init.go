@@ -176,17 +176,15 @@ func choose(ctx context.Context, person *cli.Person, name string) (way, error) {
 	if name != "" {
 		i := slices.Index(names(), name)
 		if i < 0 {
-			return way{}, &cli.UsageError{Err: fmt.Errorf("unknown use %q", name),
-				Hint: "one of " + strings.Join(names(), ", ")}
+			return way{}, cli.Usage(fmt.Sprintf("unknown use %q", name),
+				"one of "+strings.Join(names(), ", "))
 		}
 		return all[i], nil
 	}
 	tty, err := person.Open()
 	if err != nil {
-		return way{}, &cli.UsageError{
-			Err:  errors.New("nobody can be asked what to set up"),
-			Hint: "toolreg init " + names()[0] + ", or one of " + strings.Join(names()[1:], ", ") + " instead",
-		}
+		return way{}, cli.Usage("nobody can be asked what to set up",
+			"toolreg init "+names()[0]+", or one of "+strings.Join(names()[1:], ", ")+" instead")
 	}
 	defer tty.Close()
 	q := ui.Query{About: "What do you want to do?\n", Question: "Which one?"}
@@ -292,7 +290,7 @@ func (p *place) free(name string) (string, error) {
 }
 
 func exists(path string) error {
-	return &cli.UsageError{Err: fmt.Errorf("%s already exists", path), Hint: "edit it, or move it away first"}
+	return cli.Usage(fmt.Sprintf("%s already exists", path), "edit it, or move it away first")
 }
 
 func programsOf(found []imports.Found) []string {

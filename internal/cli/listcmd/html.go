@@ -28,7 +28,7 @@ import (
 // runHTML writes the selected tools to a file as an HTML page.
 func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if e.IO.JSON {
-		return &cli.UsageError{Err: errors.New("--html and --json cannot be used together"), Hint: "remove one of them"}
+		return cli.Usage("--html and --json cannot be used together", "remove one of them")
 	}
 	if _, err := provider.Lookup(o.costs.format); err != nil {
 		return err

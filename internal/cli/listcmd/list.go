@@ -3,7 +3,6 @@ package listcmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,25 +54,23 @@ failed, or with --strict any source).`,
 		ValidArgsFunction: complete.Arg(e.Complete().Tools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if (o.versions || o.examples) && len(argv) == 0 {
-				return &cli.UsageError{Err: errors.New("--versions and --examples need a tool"),
-					Hint: "toolreg list TOOL --versions"}
+				return cli.Usage("--versions and --examples need a tool", "toolreg list TOOL --versions")
 			}
 			o.costs.formatGiven = cmd.Flags().Changed("format")
 			if o.costs.formatGiven && !o.costs.wanted && o.html == "" {
-				return &cli.UsageError{Err: errors.New("--format needs --cost or --html"),
-					Hint: "toolreg schema --format prints declarations"}
+				return cli.Usage("--format needs --cost or --html",
+					"toolreg schema --format prints declarations")
 			}
 			if err := o.costs.deferral.Check(); err != nil {
 				return err
 			}
 			if o.costs.deferral.On() && !o.costs.wanted {
-				return &cli.UsageError{Err: errors.New("--defer needs --cost"),
-					Hint: "toolreg schema --defer prints declarations"}
+				return cli.Usage("--defer needs --cost", "toolreg schema --defer prints declarations")
 			}
 			if o.html != "" {
 				if len(argv) > 0 || o.costs.wanted {
-					return &cli.UsageError{Err: errors.New("--html cannot be combined with a tool or --cost"),
-						Hint: "the page has every tool with its cost"}
+					return cli.Usage("--html cannot be combined with a tool or --cost",
+						"the page has every tool with its cost")
 				}
 				return runHTML(cmd.Context(), e, o)
 			}
@@ -198,8 +195,8 @@ func unused(ctx context.Context, config *cli.Config,
 	tools []*registry.Tool, since time.Duration) ([]*registry.Tool, error) {
 	switch {
 	case since < 0:
-		return nil, &cli.UsageError{Err: fmt.Errorf("--inactive %s: a time cannot be negative", since),
-			Hint: "such as 720h for 30 days"}
+		return nil, cli.Usage(fmt.Sprintf("--inactive %s: a time cannot be negative", since),
+			"such as 720h for 30 days")
 	case since == 0:
 		return tools, nil
 	}

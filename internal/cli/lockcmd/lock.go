@@ -94,23 +94,18 @@ type unasked struct {
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	check := o.check
 	if !check && e.Config.Globals.Cached {
-		return &cli.UsageError{
-			Err:  errors.New("lock pins the current definitions, but --cached contacts no source"),
-			Hint: "remove --cached; --check works with it",
-		}
+		return cli.Usage("lock pins the current definitions, but --cached contacts no source",
+			"remove --cached; --check works with it")
 	}
 	if !check && process.InsideTool(e.Config.Environ) {
-		return &cli.UsageError{
-			Err:  errors.New("lock does not write inside a tool's run: a tool must not accept its own change"),
-			Hint: "run it yourself; --check works here",
-		}
+		return cli.Usage("lock does not write inside a tool's run: a tool must not accept its own change",
+			"run it yourself; --check works here")
 	}
 	file := lock.Name
 	if o.user {
 		folder := settings.UserFolder(e.Config.Environ)
 		if folder == "" {
-			return &cli.UsageError{Err: errors.New("there is no folder for your settings"),
-				Hint: "set HOME or XDG_CONFIG_HOME"}
+			return cli.Usage("there is no folder for your settings", "set HOME or XDG_CONFIG_HOME")
 		}
 		file, o.all, e.Config.Globals.NoProject = filepath.Join(folder, lock.Name), true, true
 	}

@@ -92,15 +92,13 @@ type newPlugin struct {
 func (o *newOptions) checkArgs(name string) error {
 	switch {
 	case !discover.IsPluginID(name):
-		return &cli.UsageError{
-			Err:  fmt.Errorf("%q cannot be the name of a plugin", name),
-			Hint: "letters, digits, _ . and -, at most 63, a letter or digit first",
-		}
+		return cli.Usage(fmt.Sprintf("%q cannot be the name of a plugin", name),
+			"letters, digits, _ . and -, at most 63, a letter or digit first")
 	case builtin.Named(name) != "":
 		return &cli.UsageError{Err: fmt.Errorf("%q is the name of a built-in tool, which a plugin must not use", name)}
 	case !slices.Contains(scaffoldLanguages(), o.lang):
-		return &cli.UsageError{Err: fmt.Errorf("unknown language %q", o.lang),
-			Hint: "one of " + strings.Join(scaffoldLanguages(), ", ")}
+		return cli.Usage(fmt.Sprintf("unknown language %q", o.lang),
+			"one of "+strings.Join(scaffoldLanguages(), ", "))
 	case o.user && o.dir != "":
 		return &cli.UsageError{Err: errors.New("--user and --dir cannot be used together")}
 	}
@@ -152,8 +150,8 @@ func newPluginDir(config *cli.Config, s *settings.Settings, o *newOptions) (plug
 		}
 		user := settings.UserFolder(config.Environ)
 		if user == "" {
-			return pluginsFolder{}, &cli.UsageError{Err: errors.New("there is no folder for your settings"),
-				Hint: "set HOME or XDG_CONFIG_HOME"}
+			return pluginsFolder{}, cli.Usage("there is no folder for your settings",
+				"set HOME or XDG_CONFIG_HOME")
 		}
 		dir := filepath.Join(user, "plugins")
 		return pluginsFolder{dir, dir, "next:\n"}, os.MkdirAll(dir, 0o755)
@@ -238,10 +236,8 @@ func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script s
 	dir := filepath.Join(folder.path, name)
 	shared := trust.Within(trust.Real(folder.path), trust.Real(s.ProjectRoot)) // the plugin is part of the project
 	if shared && !trust.Within(trust.Real(script), trust.Real(s.ProjectRoot)) {
-		return &cli.UsageError{
-			Err:  fmt.Errorf("%s is outside the project", script),
-			Hint: "copy it into the project, or use --user, which makes a plugin of your own",
-		}
+		return cli.Usage(fmt.Sprintf("%s is outside the project", script),
+			"copy it into the project, or use --user, which makes a plugin of your own")
 	}
 	help := helpOf(ctx, append(argv, script), s.ProjectRoot, e.Config.Environ)
 	word := script
@@ -257,7 +253,7 @@ func runNewScript(ctx context.Context, e *cli.Env, o *newOptions, name, script s
 	}
 	file := filepath.Join(dir, "plugin.yaml")
 	if _, err := os.Lstat(dir); err == nil {
-		return &cli.UsageError{Err: fmt.Errorf("%s already exists", dir), Hint: "choose another name, or remove it"}
+		return cli.Usage(fmt.Sprintf("%s already exists", dir), "choose another name, or remove it")
 	}
 	content := manifest(name, toolPrefix(name), "Runs "+filepath.Base(script)+".", append(argv, word), help)
 	_, err = settingsfile.Write(ctx, e,
@@ -293,7 +289,7 @@ func newFolder(root, dir string) (above *os.Root, rel string, err error) {
 	}
 	above.Close()
 	if errors.Is(err, fs.ErrExist) {
-		return nil, "", &cli.UsageError{Err: fmt.Errorf("%s already exists", dir), Hint: "choose another name, or remove it"}
+		return nil, "", cli.Usage(fmt.Sprintf("%s already exists", dir), "choose another name, or remove it")
 	}
 	return nil, "", fmt.Errorf("creating %s: %w", dir, text.Cause(err))
 }
@@ -317,8 +313,7 @@ func interpreted(script string) ([]string, error) {
 		".rb": "ruby", ".pl": "perl",
 	}[filepath.Ext(script)]
 	if !ok {
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s is not executable", script),
-			Hint: "chmod +x makes a script executable"}
+		return nil, cli.Usage(fmt.Sprintf("%s is not executable", script), "chmod +x makes a script executable")
 	}
 	return []string{program}, nil
 }

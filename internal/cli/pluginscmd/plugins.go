@@ -239,8 +239,8 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 		ok = ok && checked[i].OK
 	}
 	if len(found) == 0 {
-		return &cli.UsageError{Err: fmt.Errorf("no plugin in %s", dir),
-			Hint: "a plugin is a folder with plugin.yaml, or an executable"}
+		return cli.Usage(fmt.Sprintf("no plugin in %s", dir),
+			"a plugin is a folder with plugin.yaml, or an executable")
 	}
 	if err := printChecked(e.IO, checked); err != nil {
 		return err

@@ -172,8 +172,8 @@ func checkProgram(program string) error {
 	if slices.Contains(agents.RulePrograms(), program) {
 		return nil
 	}
-	return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program),
-		Hint: "one of " + strings.Join(agents.RulePrograms(), ", ")}
+	return cli.Usage(fmt.Sprintf("unknown program %q", program),
+		"one of "+strings.Join(agents.RulePrograms(), ", "))
 }
 
 func runImport(ctx context.Context, e *cli.Env, program string, names []string) error {

@@ -78,13 +78,11 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 	given, fromStdin := o.params.Given()
 	switch {
 	case file == "-" && fromStdin:
-		return &cli.UsageError{Err: errors.New("the script and the params cannot both come from stdin"),
-			Hint: "give one of them as a file"}
+		return cli.Usage("the script and the params cannot both come from stdin", "give one of them as a file")
 	case o.check && (len(argv) > 0 || given):
-		return &cli.UsageError{Err: errors.New("--check takes no params"), Hint: "it runs nothing"}
+		return cli.Usage("--check takes no params", "it runs nothing")
 	case file == "-" && e.IO.InTTY:
-		return &cli.UsageError{Err: errors.New("the script is read from stdin, which is a terminal"),
-			Hint: "toolreg run - < FILE"}
+		return cli.Usage("the script is read from stdin, which is a terminal", "toolreg run - < FILE")
 	}
 	text, err := readScript(ctx, e, file)
 	if err != nil {

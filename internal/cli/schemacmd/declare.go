@@ -2,7 +2,6 @@ package schemacmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -193,15 +192,11 @@ func (o *options) checkDefer() error {
 	case err != nil, !o.Deferral.On():
 		return err
 	case o.lint, o.explain:
-		return &cli.UsageError{
-			Err:  errors.New("--defer cannot be used together with --lint or --explain"),
-			Hint: "they apply to the declarations of all tools; remove --defer",
-		}
+		return cli.Usage("--defer cannot be used together with --lint or --explain",
+			"they apply to the declarations of all tools; remove --defer")
 	case o.Encode.GeminiParameters:
-		return &cli.UsageError{
-			Err:  errors.New("--defer and --gemini-parameters cannot be used together"),
-			Hint: "the field parameters cannot express the params of call_tool",
-		}
+		return cli.Usage("--defer and --gemini-parameters cannot be used together",
+			"the field parameters cannot express the params of call_tool")
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ package schemacmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,38 +49,30 @@ func New(e *cli.Env) *cobra.Command {
 		ValidArgsFunction: complete.Args(e.Complete().Tools),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.lint && o.explain {
-				return &cli.UsageError{Err: errors.New("--lint and --explain cannot be used together"),
-					Hint: "--explain shows each schema before and after"}
+				return cli.Usage("--lint and --explain cannot be used together",
+					"--explain shows each schema before and after")
 			}
 			if o.Encode.GeminiParameters && o.Encode.GeminiReference {
-				return &cli.UsageError{
-					Err:  errors.New("--gemini-parameters and --gemini-reference cannot be used together"),
-					Hint: "the Gemini CLI declares tools of MCP servers with parametersJsonSchema",
-				}
+				return cli.Usage("--gemini-parameters and --gemini-reference cannot be used together",
+					"the Gemini CLI declares tools of MCP servers with parametersJsonSchema")
 			}
 			switch {
 			case o.baseline != "" && !o.lint:
-				return &cli.UsageError{Err: errors.New("--baseline needs --lint"),
-					Hint: "it leaves out findings of --lint"}
+				return cli.Usage("--baseline needs --lint", "it leaves out findings of --lint")
 			case o.since != "" && (o.lint || o.explain):
-				return &cli.UsageError{Err: errors.New("--since cannot be used with --lint or --explain"),
-					Hint: "it compares declarations"}
+				return cli.Usage("--since cannot be used with --lint or --explain", "it compares declarations")
 			case o.writeBaseline && o.baseline == "":
-				return &cli.UsageError{Err: errors.New("--write-baseline needs --baseline FILE"),
-					Hint: "the findings are written to this file"}
+				return cli.Usage("--write-baseline needs --baseline FILE",
+					"the findings are written to this file")
 			}
 			if t := o.Encode.Target; t != "" {
 				if !slices.Contains(local.Targets(), t) {
-					return &cli.UsageError{
-						Err:  fmt.Errorf("unknown target %q", t),
-						Hint: "one of " + strings.Join(local.Targets(), ", ") + "; LM Studio runs llama.cpp",
-					}
+					return cli.Usage(fmt.Sprintf("unknown target %q", t),
+						"one of "+strings.Join(local.Targets(), ", ")+"; LM Studio runs llama.cpp")
 				}
 				if !strings.HasPrefix(o.format, "openai") {
-					return &cli.UsageError{
-						Err:  errors.New("--target needs --format openai or openai-responses"),
-						Hint: "servers of local models have these APIs",
-					}
+					return cli.Usage("--target needs --format openai or openai-responses",
+						"servers of local models have these APIs")
 				}
 			}
 			if err := o.checkDefer(); err != nil {
@@ -135,8 +126,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	if format.Text && e.IO.JQ != nil && !o.lint && !o.explain {
-		return &cli.UsageError{Err: fmt.Errorf("--jq cannot be used with format %s, which is text", format.Name),
-			Hint: "format json-schema is JSON"}
+		return cli.Usage(fmt.Sprintf("--jq cannot be used with format %s, which is text", format.Name),
+			"format json-schema is JSON")
 	}
 	if format.Name != "gemini" && !o.lint {
 		if o.Encode.GeminiParameters {

@@ -5,7 +5,6 @@ package searchcmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -93,8 +92,7 @@ type scored struct {
 func (q *Query) check() error {
 	switch {
 	case strings.TrimSpace(q.Words) == "":
-		return &cli.UsageError{Err: errors.New("the query is empty"),
-			Hint: "describe what the tool should do: toolreg search read a file"}
+		return cli.Usage("the query is empty", "describe what the tool should do: toolreg search read a file")
 	case q.Limit < 1:
 		return &cli.UsageError{Err: fmt.Errorf("--limit %d: must be 1 or more", q.Limit)}
 	}
@@ -153,8 +151,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	var format provider.Format
 	switch {
 	case o.format == "" && o.request:
-		return &cli.UsageError{Err: errors.New("--request needs --format"),
-			Hint: "toolreg search QUERY --format openai --request"}
+		return cli.Usage("--request needs --format", "toolreg search QUERY --format openai --request")
 	case o.format != "":
 		var err error
 		if format, err = provider.Lookup(o.format); err != nil {

@@ -32,10 +32,8 @@ func (o *options) useOAuth(e *cli.Env, set settings.ServeOAuth) error {
 		at = cmp.Or(at, set.Scopes[0].Origin)
 	}
 	if o.tokenFile != "" || o.noAuth {
-		return &cli.UsageError{
-			Err:  fmt.Errorf("%s: serve.oauth cannot be used together with --token-file or --no-auth", at),
-			Hint: "leave out the flag, or remove serve.oauth",
-		}
+		return cli.Usage(fmt.Sprintf("%s: serve.oauth cannot be used together with --token-file or --no-auth", at),
+			"leave out the flag, or remove serve.oauth")
 	}
 	oauth, err := auth.NewOAuth(set, func(err error) {
 		e.IO.Warn(registry.Warning("issuer_keys_unread", "", err.Error(),
@@ -85,10 +83,8 @@ func (o *options) checkProfiles(from *engine.Session) error {
 		}
 	}
 	if o.profile != "" && !has(o.profile) {
-		return &cli.UsageError{
-			Err:  fmt.Errorf("--profile %q: there is no such profile in serve.profiles", o.profile),
-			Hint: "toolreg settings show serve.profiles lists them",
-		}
+		return cli.Usage(fmt.Sprintf("--profile %q: there is no such profile in serve.profiles", o.profile),
+			"toolreg settings show serve.profiles lists them")
 	}
 	return nil
 }

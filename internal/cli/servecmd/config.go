@@ -2,7 +2,6 @@ package servecmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -116,8 +115,8 @@ func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 		}
 		return o.printEntry(e, c, append([]string{"serve"}, args...), set.Serve)
 	}
-	return &cli.UsageError{Err: fmt.Errorf("unknown client %q", o.printConfig),
-		Hint: "one of " + strings.Join(clientNames(), ", ")}
+	return cli.Usage(fmt.Sprintf("unknown client %q", o.printConfig),
+		"one of "+strings.Join(clientNames(), ", "))
 }
 
 // printEntry prints the entry of a client for a command line of toolreg.
@@ -186,7 +185,7 @@ func givenFlags(config *cli.Config, flags *pflag.FlagSet) (args []string, err er
 			switch {
 			case f.Name == "print-config":
 			case f.Name == "settings" && value == "-":
-				err = &cli.UsageError{Err: errors.New("--settings - cannot be part of an entry"), Hint: "name a file"}
+				err = cli.Usage("--settings - cannot be part of an entry", "name a file")
 			case f.Name == "settings" || f.Name == "root" || f.Name == "token-file":
 				args = append(args, "--"+f.Name, config.Absolute(value))
 			case f.Value.Type() == "bool" && value == "true":
@@ -205,8 +204,7 @@ func givenFlags(config *cli.Config, flags *pflag.FlagSet) (args []string, err er
 func address(listen string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "", &cli.UsageError{Err: fmt.Errorf("--http %q: expected HOST:PORT", listen),
-			Hint: "such as 127.0.0.1:8080"}
+		return "", cli.Usage(fmt.Sprintf("--http %q: expected HOST:PORT", listen), "such as 127.0.0.1:8080")
 	}
 	if port == "" || port == "0" {
 		return "", &cli.UsageError{

@@ -146,22 +146,16 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 func (o *options) checkFlags() error {
 	switch {
 	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):
-		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"),
-			Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
+		return cli.Usage("--token-file and --no-auth need --http",
+			"toolreg serve --http 127.0.0.1:8080 --token-file FILE")
 	case o.profile != "" && o.overHTTP():
-		return &cli.UsageError{
-			Err: errors.New("--profile is for the client on stdin"),
-			Hint: "over HTTP a token names its profile (profile=NAME in the token file), or the address does: /mcp/" +
-				o.profile,
-		}
+		return cli.Usage("--profile is for the client on stdin",
+			"over HTTP a token names its profile (profile=NAME in the token file), or the address does: /mcp/"+o.profile)
 	case o.metrics == metricsOn && !o.overHTTP():
-		return &cli.UsageError{
-			Err:  errors.New("--metrics on needs --http"),
-			Hint: "toolreg serve --metrics 127.0.0.1:9464 serves them on an address of their own",
-		}
+		return cli.Usage("--metrics on needs --http",
+			"toolreg serve --metrics 127.0.0.1:9464 serves them on an address of their own")
 	case o.console && !o.overHTTP():
-		return &cli.UsageError{Err: errors.New("--console needs --http"),
-			Hint: "toolreg serve --http 127.0.0.1:8080 --console"}
+		return cli.Usage("--console needs --http", "toolreg serve --http 127.0.0.1:8080 --console")
 	case o.console && o.noAuth:
 		return &cli.UsageError{
 			Err: errors.New(
@@ -618,10 +612,8 @@ func (o *options) listen(ctx context.Context) (net.Listener, error) {
 func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, &cli.UsageError{
-			Err:  fmt.Errorf("%s %q: expected HOST:PORT", flag, address),
-			Hint: "such as 127.0.0.1:8080; :8080 listens only on this machine",
-		}
+		return nil, cli.Usage(fmt.Sprintf("%s %q: expected HOST:PORT", flag, address),
+			"such as 127.0.0.1:8080; :8080 listens only on this machine")
 	}
 	host = cmp.Or(host, "127.0.0.1")
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
@@ -638,10 +630,8 @@ func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool,
 	case o.oauth != nil:
 		return nil, "", nil
 	case o.noAuth && !loopback:
-		return nil, "", &cli.UsageError{
-			Err:  errors.New("--no-auth: the address can be reached from other machines"),
-			Hint: "listen on 127.0.0.1, or use --token-file",
-		}
+		return nil, "", cli.Usage("--no-auth: the address can be reached from other machines",
+			"listen on 127.0.0.1, or use --token-file")
 	case o.noAuth:
 		return nil, "", nil
 	case o.tokenFile != "":

@@ -70,8 +70,8 @@ Refer to secrets instead of writing them into the file, as in
 				return addDescribed(cmd.Context(), e, &o.target, &o.describedOptions, argv[0])
 			}
 			if len(o.set) > 0 || o.as != "" || o.runtime != "" {
-				return &cli.UsageError{Err: errors.New("--as, --runtime and --set are for servers of a registry"),
-					Hint: "see toolreg servers add --help"}
+				return cli.Usage("--as, --runtime and --set are for servers of a registry",
+					"see toolreg servers add --help")
 			}
 			if err := o.placeSpec(e.Config); err != nil {
 				return err
@@ -110,10 +110,8 @@ Refer to secrets instead of writing them into the file, as in
 func onlyDescribed(cmd *cobra.Command) error {
 	for _, name := range []string{"type", "header", "env", "cwd", "description", "trust"} {
 		if cmd.Flags().Changed(name) {
-			return &cli.UsageError{
-				Err:  fmt.Errorf("--%s cannot be used with a server of a registry", name),
-				Hint: "give values with --set, or change the entry afterwards with toolreg servers edit",
-			}
+			return cli.Usage(fmt.Sprintf("--%s cannot be used with a server of a registry", name),
+				"give values with --set, or change the entry afterwards with toolreg servers edit")
 		}
 	}
 	return nil
@@ -290,7 +288,7 @@ func readServers(ios *cli.IO, argv []string) (additions, error) {
 	}
 	if data == "-" {
 		if ios.InTTY {
-			return nil, &cli.UsageError{Err: errors.New("give the JSON as an argument or on stdin"), Hint: hint}
+			return nil, cli.Usage("give the JSON as an argument or on stdin", hint)
 		}
 		read, err := io.ReadAll(io.LimitReader(ios.In, document.MaxFile))
 		if err != nil {
@@ -303,7 +301,7 @@ func readServers(ios *cli.IO, argv []string) (additions, error) {
 		return nil, &cli.UsageError{Err: err, Hint: hint}
 	}
 	if len(servers) == 0 {
-		return nil, &cli.UsageError{Err: errors.New("the JSON has no servers"), Hint: hint}
+		return nil, cli.Usage("the JSON has no servers", hint)
 	}
 	var all additions
 	for _, s := range servers {

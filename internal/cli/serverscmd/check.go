@@ -2,7 +2,6 @@ package serverscmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -46,8 +45,7 @@ severity high).`,
 		ValidArgsFunction: complete.Args(e.Complete().Servers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if all != (len(argv) == 0) {
-				return &cli.UsageError{Err: errors.New("give the NAME of a server, or --all"),
-					Hint: "see toolreg servers check --help"}
+				return cli.Usage("give the NAME of a server, or --all", "see toolreg servers check --help")
 			}
 			return runCheck(cmd.Context(), e, argv)
 		},
@@ -58,8 +56,8 @@ severity high).`,
 
 func runCheck(ctx context.Context, e *cli.Env, names []string) error {
 	if e.Config.Globals.Cached {
-		return &cli.UsageError{Err: errors.New("servers check needs the servers, and --cached contacts none"),
-			Hint: "remove --cached (TOOLREG_CACHED)"}
+		return cli.Usage("servers check needs the servers, and --cached contacts none",
+			"remove --cached (TOOLREG_CACHED)")
 	}
 	s, err := e.Engine.Session(ctx, testOptions())
 	if err != nil {

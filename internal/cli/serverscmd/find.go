@@ -87,10 +87,8 @@ func runFind(ctx context.Context, e *cli.Env, argv []string) error {
 		}
 	}
 	if utf8.RuneCountInString(longest) < mcpregistry.MinWord {
-		return &cli.UsageError{
-			Err:  fmt.Errorf("registries search for words of at least %d characters", mcpregistry.MinWord),
-			Hint: "give a longer word of the server's name",
-		}
+		return cli.Usage(fmt.Sprintf("registries search for words of at least %d characters", mcpregistry.MinWord),
+			"give a longer word of the server's name")
 	}
 	s, err := e.Config.Settings(ctx)
 	if err != nil {

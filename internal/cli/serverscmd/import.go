@@ -84,8 +84,7 @@ func matches(f install.Import, pattern string) bool {
 
 func runImport(ctx context.Context, e *cli.Env, t *target, program string, names []string) error {
 	if known := (agents.Importer{}).Programs(); !slices.Contains(known, program) {
-		return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program),
-			Hint: "one of " + strings.Join(known, ", ")}
+		return cli.Usage(fmt.Sprintf("unknown program %q", program), "one of "+strings.Join(known, ", "))
 	}
 	s, err := beforeChange(ctx, e.Config)
 	if err != nil {
@@ -200,7 +199,7 @@ func matching(program string, servers []install.Import, names []string) ([]insta
 			if slices.ContainsFunc(servers, func(f install.Import) bool { return f.Foreign }) {
 				hint += "; globs do not match servers in files of the project"
 			}
-			return nil, &cli.UsageError{Err: fmt.Errorf("%s has no server %q to copy", program, pattern), Hint: hint}
+			return nil, cli.Usage(fmt.Sprintf("%s has no server %q to copy", program, pattern), hint)
 		}
 	}
 	return slices.DeleteFunc(servers, func(f install.Import) bool {

@@ -63,8 +63,7 @@ server).`,
 		ValidArgsFunction: complete.Args(e.Complete().Servers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if all == (len(argv) > 0) {
-				return &cli.UsageError{Err: errors.New("give the NAMES of servers, or --all"),
-					Hint: "see toolreg servers stop --help"}
+				return cli.Usage("give the NAMES of servers, or --all", "see toolreg servers stop --help")
 			}
 			return runStop(cmd.Context(), e, argv)
 		},
@@ -82,8 +81,7 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 		return err
 	}
 	if s.Settings.Globals.Fresh {
-		return &cli.UsageError{Err: errors.New("--fresh uses no kept servers"),
-			Hint: "run it without --fresh, and unset TOOLREG_FRESH"}
+		return cli.Usage("--fresh uses no kept servers", "run it without --fresh, and unset TOOLREG_FRESH")
 	}
 	on, off, err := s.Servers.Named(names...)
 	if err != nil {
@@ -93,8 +91,8 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 		return &cli.UsageError{Err: fmt.Errorf("%q is an API, which is not started", api.Settings().Name)}
 	}
 	for _, server := range off {
-		return &cli.UsageError{Err: fmt.Errorf("server %q cannot be started: %s", server.Name, server.Reason()),
-			Hint: server.Hint()}
+		return cli.Usage(fmt.Sprintf("server %q cannot be started: %s", server.Name, server.Reason()),
+			server.Hint())
 	}
 	for _, server := range on {
 		if entry := server.Settings(); entry.Err == nil && s.Settings.KeepOf(entry) <= 0 {
@@ -105,10 +103,8 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 			case entry.Type == "sse":
 				why, hint = "has type sse, whose sessions cannot be kept", "use type http if the server supports it"
 			}
-			return &cli.UsageError{
-				Err:  fmt.Errorf("server %q ends with each run: its entry (%s) %s", entry.Name, entry.Origin, why),
-				Hint: hint,
-			}
+			return cli.Usage(
+				fmt.Sprintf("server %q ends with each run: its entry (%s) %s", entry.Name, entry.Origin, why), hint)
 		}
 	}
 	var infos []mcpclient.Info

@@ -36,8 +36,7 @@ Exit codes: 0 (also if there was no login), 1 (one remains), 2, 3 (no such serve
 		ValidArgsFunction: complete.Arg(e.Complete().Servers),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.all == (len(argv) == 1) || len(argv) > 1 {
-				return &cli.UsageError{Err: errors.New("give the NAME of a server, or --all"),
-					Hint: "see toolreg servers logout --help"}
+				return cli.Usage("give the NAME of a server, or --all", "see toolreg servers logout --help")
 			}
 			if o.all && o.client != "" {
 				return &cli.UsageError{Err: errors.New("--client needs the NAME of a server")}

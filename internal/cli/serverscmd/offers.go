@@ -40,14 +40,12 @@ type offer struct {
 // ones.
 func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if o.prompts && o.resources && !e.IO.JSON {
-		return &cli.UsageError{Err: errors.New("--prompts and --resources can be used together only with --json"),
-			Hint: "add --json, or use one of them"}
+		return cli.Usage("--prompts and --resources can be used together only with --json",
+			"add --json, or use one of them")
 	}
 	if e.Config.Globals.Cached {
-		return &cli.UsageError{
-			Err:  errors.New("--prompts and --resources need the server, and --cached contacts none"),
-			Hint: "remove --cached (TOOLREG_CACHED)",
-		}
+		return cli.Usage("--prompts and --resources need the server, and --cached contacts none",
+			"remove --cached (TOOLREG_CACHED)")
 	}
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
@@ -103,10 +101,8 @@ func serversNamed(ios *cli.IO, s *engine.Session, names ...string) ([]*mcpclient
 	case len(on)+len(off) == 0:
 		return nil, &cli.UsageError{Err: errors.New(strconv.Quote(names[0]) + " is an API, which has only tools")}
 	case len(on) == 0:
-		return nil, &cli.UsageError{
-			Err:  errors.New("server " + strconv.Quote(off[0].Name) + " is not started: " + off[0].Reason()),
-			Hint: off[0].Hint(),
-		}
+		return nil, cli.Usage("server "+strconv.Quote(off[0].Name)+" is not started: "+off[0].Reason(),
+			off[0].Hint())
 	}
 	return on, nil
 }

@@ -197,10 +197,8 @@ func (u *upgrade) findServer(e *cli.Env, name string) (file string, err error) {
 		return "", noServerToEdit(u.settings, name)
 	}
 	if u.server.From == nil || u.server.From.Registry == "" {
-		return "", &cli.UsageError{
-			Err:  fmt.Errorf("server %q (%s) was not added from a registry", name, u.server.Origin),
-			Hint: "toolreg servers edit " + cli.Quote(name) + " changes its command",
-		}
+		return "", cli.Usage(fmt.Sprintf("server %q (%s) was not added from a registry", name, u.server.Origin),
+			"toolreg servers edit "+cli.Quote(name)+" changes its command")
 	}
 	files, err := editable(e, "")
 	if err != nil {

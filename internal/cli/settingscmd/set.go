@@ -40,7 +40,7 @@ tool's run).`,
   toolreg settings set --scope project mcpServers.files.timeout 30s`,
 		Args: func(cmd *cobra.Command, argv []string) error {
 			if word := readAsFlag(e.Argv, argv); word != "" {
-				return &cli.UsageError{Err: fmt.Errorf("%s was read as a flag", word), Hint: dashHint}
+				return cli.Usage(fmt.Sprintf("%s was read as a flag", word), dashHint)
 			}
 			return cli.ArgsBetween(2, -1, "a KEY and a VALUE")(cmd, argv)
 		},

@@ -49,8 +49,7 @@ failed), 124 (time limit).`,
 				return showTask(cmd.Context(), e, argv[0], o.wait)
 			}
 			if o.wait {
-				return &cli.UsageError{Err: errors.New("--wait needs the id of a task"),
-					Hint: "toolreg tasks lists them"}
+				return cli.Usage("--wait needs the id of a task", "toolreg tasks lists them")
 			}
 			return listTasks(e)
 		},

@@ -195,10 +195,8 @@ func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) e
 	globals := &e.Config.Globals
 	if hash != "" {
 		if hash != p.Hash {
-			return &cli.UsageError{
-				Err:  fmt.Errorf("the files have the hash %s, not %s", p.Hash, hash),
-				Hint: "run " + globals.Command("trust status") + " again",
-			}
+			return cli.Usage(fmt.Sprintf("the files have the hash %s, not %s", p.Hash, hash),
+				"run "+globals.Command("trust status")+" again")
 		}
 		return nil
 	}

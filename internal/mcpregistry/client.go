@@ -25,12 +25,11 @@ import (
 
 // Limits on the answers of a registry.
 const (
-	maxPage      = 16 << 20 // bytes
-	maxPages     = 100
-	maxRedirects = 5
-	pageSize     = 100
-	timeout      = 30 * time.Second // of one request
-	searchTime   = 2 * time.Minute  // of all requests of a search
+	maxPage    = 16 << 20 // bytes
+	maxPages   = 100
+	pageSize   = 100
+	timeout    = 30 * time.Second // of one request
+	searchTime = 2 * time.Minute  // of all requests of a search
 )
 
 // MinWord is the length of the shortest word, in characters, that registries search for.
@@ -189,13 +188,9 @@ func (r *Registry) get(ctx context.Context, path string, into any) (status int, 
 	maps.Copy(req.Header, r.Headers)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", r.Agent)
-	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: webaddr.ProxyAnswer,
-		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10,
-		TLSHandshakeTimeout: 10 * time.Second,
-	}
+	transport := webaddr.NewTransport(256 << 10)
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, CheckRedirect: withinOrigin}
+	client := &http.Client{Transport: transport, CheckRedirect: webaddr.WithinOrigin}
 	resp, err := client.Do(req)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -221,16 +216,4 @@ func (r *Registry) get(ctx context.Context, path string, into any) (status int, 
 		return 0, r.failed(err)
 	}
 	return resp.StatusCode, nil
-}
-
-// withinOrigin refuses redirects to another origin, which would get the headers and could
-// answer in place of the registry.
-func withinOrigin(req *http.Request, via []*http.Request) error {
-	if from := via[0].URL; webaddr.Origin(req.URL) != webaddr.Origin(from) {
-		return fmt.Errorf("it redirects to another origin, %s", text.Escape(req.URL.Host))
-	}
-	if len(via) > maxRedirects {
-		return fmt.Errorf("more than %d redirects", maxRedirects)
-	}
-	return nil
 }

@@ -56,12 +56,9 @@ func newWeb(addresses ...string) *web {
 		w.named[webaddr.CanonicalHost(u.Hostname())] = true
 		w.loopback = w.loopback || webaddr.IsLoopback(u.Hostname())
 	}
-	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect,
-		Transport: &webTransport{web: w, base: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: webaddr.ProxyAnswer,
-			DialContext: w.dial, ForceAttemptHTTP2: true,
-			TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
-		}}}
+	base := webaddr.NewTransport(64 << 10)
+	base.DialContext = w.dial
+	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect, Transport: &webTransport{w, base}}
 	return w
 }
 

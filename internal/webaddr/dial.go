@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
@@ -180,6 +181,27 @@ func (d *Dialer) CheckHost(ctx context.Context, u *url.URL) error {
 		if d.checkAddress(network, netip.AddrPortFrom(a, 80).String()) != nil {
 			return &BlockedError{Host: host, Port: port, Address: a.String()}
 		}
+	}
+	return nil
+}
+
+// NewTransport returns a transport that uses the proxy of the environment, and reads headers of at most so many bytes.
+func NewTransport(maxHeader int64) *http.Transport {
+	return &http.Transport{Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: ProxyAnswer,
+		ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: maxHeader}
+}
+
+// maxRedirects is how many redirects [WithinOrigin] follows.
+const maxRedirects = 5
+
+// WithinOrigin is the CheckRedirect of a client. It refuses redirects to another origin, which would get the headers
+// and could answer in place of the first one.
+func WithinOrigin(r *http.Request, via []*http.Request) error {
+	switch {
+	case Origin(r.URL) != Origin(via[0].URL):
+		return fmt.Errorf("it redirects to another origin, %s", text.Escape(r.URL.Host))
+	case len(via) > maxRedirects:
+		return fmt.Errorf("more than %d redirects", maxRedirects)
 	}
 	return nil
 }

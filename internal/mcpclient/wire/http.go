@@ -81,15 +81,8 @@ func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64, jar http.Co
 	h := &HTTP{origin: webaddr.Origin(u), headers: secret.NewCurrent(headers), limit: limit, maxEvent: maxEvent}
 	u.User, u.Fragment = nil, ""
 	h.endpoint = u.String()
-	h.base = &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		OnProxyConnectResponse: webaddr.ProxyAnswer,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-		TLSHandshakeTimeout:    10 * time.Second,
-		ForceAttemptHTTP2:      true,
-		MaxIdleConnsPerHost:    4,
-		IdleConnTimeout:        90 * time.Second,
-	}
+	h.base = webaddr.NewTransport(maxHeaderBytes)
+	h.base.MaxIdleConnsPerHost, h.base.IdleConnTimeout = 4, 90*time.Second
 	h.client = &http.Client{Transport: h, CheckRedirect: h.checkRedirect, Jar: jar}
 	return h, nil
 }

@@ -245,26 +245,14 @@ const (
 	// fetchTime is the time limit of a fetch, with all its requests.
 	fetchTime = 10 * time.Second
 	// maxDocument is the maximum size of metadata and of a set of keys, in bytes.
-	maxDocument  = 1 << 20
-	maxRedirects = 5
+	maxDocument = 1 << 20
 )
 
 // newClient returns a client that follows redirects only within an origin.
 func newClient() *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: webaddr.ProxyAnswer,
-			DisableKeepAlives: true, ForceAttemptHTTP2: true,
-			TLSHandshakeTimeout: fetchTime, MaxResponseHeaderBytes: 64 << 10},
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			switch {
-			case len(via) > maxRedirects:
-				return fmt.Errorf("more than %d redirects", maxRedirects)
-			case webaddr.Origin(r.URL) != webaddr.Origin(via[0].URL):
-				return errors.New("a redirect to another origin")
-			}
-			return nil
-		},
-	}
+	transport := webaddr.NewTransport(64 << 10)
+	transport.DisableKeepAlives = true
+	return &http.Client{Transport: transport, CheckRedirect: webaddr.WithinOrigin}
 }
 
 // statusError is the status of an answer without a document.

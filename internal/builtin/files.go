@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"fmt"
-	"io"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
@@ -31,20 +29,7 @@ func (f *Files) Read(call registry.Call, pointer, name string, limit int64) (med
 		return "", nil, registry.Invalid(call.Tool, pointer,
 			"%q has come to refer to another file than the one that was decided about", name)
 	}
-	file, info, err := f.workspace.OpenFile(rel)
-	if err == nil {
-		defer file.Close()
-		if info.IsDir() {
-			err = workspace.ErrIsDir
-		}
-	}
-	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(file, limit+1))
-	}
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("it is larger than %d bytes", limit)
-	}
-	if err != nil {
+	if data, _, err = f.workspace.ReadFile(rel, limit); err != nil {
 		return "", nil, registry.Invalid(call.Tool, pointer, "%s", f.workspace.Explain(rel, name, err, call.Hides))
 	}
 	head := data[:min(len(data), textfile.SniffBytes)]

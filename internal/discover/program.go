@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // Options are what the programs that declare tools are run with.
@@ -118,11 +119,8 @@ func (i Invocation) readOutput(ctx context.Context, o *Options, read func([]byte
 
 // runProgram returns the output of a program that declares tools.
 func (i Invocation) runProgram(ctx context.Context, o *Options) ([]byte, error) {
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, errDiscoveryTimeout)
-		defer cancel()
-	}
+	ctx, cancel := timing.Limit(ctx, o.Timeout, errDiscoveryTimeout)
+	defer cancel()
 	out, err := o.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin,
 		MaxOutput: o.Limits.Discovery})
 	if err != nil || out.Err() != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // approvalCommand answers questions about calls with the program of the setting approval.command.
@@ -71,12 +72,9 @@ func (c *approvalCommand) ask(ctx context.Context, q *exec.Question) (a exec.Ans
 	if err != nil {
 		return a, nil, err
 	}
-	if limit := set.Approval.Timeout; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit,
-			fmt.Errorf("time limit of %s reached (approval.timeout)", limit))
-		defer cancel()
-	}
+	limit := set.Approval.Timeout
+	ctx, cancel := timing.Limit(ctx, limit, fmt.Errorf("time limit of %s reached (approval.timeout)", limit))
+	defer cancel()
 	// It runs outside the sandbox, because it has to reach a person.
 	out, err := process.Run(ctx, process.Spec{
 		Argv: argv, Dir: dir, Env: env, NotFrom: set.Workspace,

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/stack"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // runAdmitted makes a call that was admitted. The wrappers are outermost, then the sandbox,
@@ -60,11 +61,8 @@ func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call
 	}
 	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		over := &TimeoutError{Tool: t.Name, Server: t.Server, Limit: limit}
-		if limit > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, limit, over)
-			defer cancel()
-		}
+		ctx, cancel := timing.Limit(ctx, limit, over)
+		defer cancel()
 		result, err := runWithGrace(ctx, t, call)
 		result.Structured = registry.MendSurrogates(result.Structured)
 		result.Meta = registry.MendSurrogates(result.Meta)

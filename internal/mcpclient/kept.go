@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // Keep is how a stdio server outlasts a run, and how later runs find it.
@@ -227,11 +228,8 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error,
 
 // connectWithin is connect with a time limit; 0 means none.
 func (c *connector) connectWithin(ctx context.Context, limit time.Duration) (*session, error) {
-	if limit > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, limit, &connectTimeoutError{limit})
-		defer stop()
-	}
+	ctx, stop := timing.Limit(ctx, limit, &connectTimeoutError{limit})
+	defer stop()
 	return c.connect(ctx)
 }
 

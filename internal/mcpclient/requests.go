@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // maxRounds is how often a server may ask for input before it answers one
@@ -196,7 +197,7 @@ func (q *requester) inputs(ctx context.Context, r *request, raw json.RawMessage,
 		break
 	}
 	if !asks {
-		pause(ctx, time.Duration(round+1)*busyPause)
+		_ = timing.Pause(ctx, time.Duration(round+1)*busyPause)
 	}
 	if peer := r.asked.Peer(); peer.TakesInput() {
 		if asks {
@@ -209,14 +210,6 @@ func (q *requester) inputs(ctx context.Context, r *request, raw json.RawMessage,
 
 // busyPause is how long to wait for a busy server, multiplied by the round.
 const busyPause = 100 * time.Millisecond
-
-// pause waits for d, or until ctx is done.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
 
 // needsAddresses returns err as the error that refuses a request until the user
 // has opened URLs, or nil if it is another error.

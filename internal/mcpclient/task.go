@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // The states of a task (revision 2025-11-25, tasks; extension io.modelcontextprotocol/tasks of
@@ -175,7 +176,7 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 		case t.status == taskCancelled:
 			return nil, &ask.InputError{Reason: t.reason("the server cancelled the task")}
 		case t.status == taskWorking || t.status == taskInput && asks == nil:
-			pause(ctx, t.poll)
+			_ = timing.Pause(ctx, t.poll)
 		case t.status == taskInput && round >= maxTaskRounds:
 			return nil, &ask.InputError{
 				Reason: fmt.Sprintf("its task asked for input more than %d times", maxTaskRounds),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // Defaults and limits for [Retry].
@@ -44,7 +45,7 @@ func (r Retry) Wrap(t registry.Tool) registry.Tool {
 			if attempt > 1 {
 				result.Attempts = attempt
 			}
-			if final || !transient(ctx, result, err) || !wait(ctx, min(delay, maxDelay)) {
+			if final || !transient(ctx, result, err) || timing.Pause(ctx, min(delay, maxDelay)) != nil {
 				return result, err
 			}
 			call.Progress(registry.Progress{Message: "failed, trying again"})
@@ -65,15 +66,6 @@ func transient(ctx context.Context, r registry.Result, err error) bool {
 		return !refused && !errors.As(err, &args) && r.ErrorCategory != registry.ErrorTimeout
 	}
 	return r.IsError && r.ErrorCategory == registry.ErrorExecution
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // ReadOnly reports whether a tool changes nothing, according to its category or to

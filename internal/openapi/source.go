@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // Options describe the API that a [Source] represents and how to reach it.
@@ -173,11 +174,8 @@ func (s *Source) NeedsLogin(ctx context.Context) error {
 // does who has just added the API. tool is its name; "" if there is none. It takes no longer
 // than getting the document may take.
 func (s *Source) Try(ctx context.Context, tools []*registry.Tool) (tool string, result registry.Result, err error) {
-	if limit := s.opts.API.ConnectTimeout; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
+	ctx, cancel := timing.Limit(ctx, s.opts.API.ConnectTimeout, nil)
+	defer cancel()
 	s.mu.Lock()
 	operations := s.listed
 	s.mu.Unlock()
@@ -232,11 +230,9 @@ func (s *Source) findTools(ctx context.Context, again bool) ([]registry.Tool, []
 		return nil, nil, s.opts.API.Err
 	}
 	run := ctx
-	if limit := s.opts.API.ConnectTimeout; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s (connectTimeout)", limit))
-		defer cancel()
-	}
+	limit := s.opts.API.ConnectTimeout
+	ctx, cancel := timing.Limit(ctx, limit, fmt.Errorf("no answer within %s (connectTimeout)", limit))
+	defer cancel()
 	client, err := s.connect(ctx)
 	if err != nil {
 		return nil, nil, err

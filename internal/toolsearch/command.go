@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // Candidates is how many of the best hits a [Command] receives, or the limit of
@@ -54,11 +55,8 @@ func (c Command) Order(ctx context.Context, query string, limit int,
 		return nil, nil, err
 	}
 	late := fmt.Errorf("no answer within %s (search.timeout)", c.Timeout)
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, late)
-		defer cancel()
-	}
+	ctx, cancel := timing.Limit(ctx, c.Timeout, late)
+	defer cancel()
 	out, err := c.Confine.Run(ctx,
 		process.Spec{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Stdin: input, MaxOutput: maxOrder})
 	switch {

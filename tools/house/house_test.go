@@ -155,6 +155,7 @@ func rooms() map[string][]string {
 		"internal/state":               {"internal/atomicfile"},
 		"internal/telemetry":           {"internal/secret"},
 		"internal/text":                {},
+		"internal/timing":              {},
 		"internal/toolscan":            {},
 		"internal/toolsearch":          {"internal/process", "internal/registry"},
 		"internal/tracing":             {},
@@ -178,7 +179,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages that every other package may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/lazy", "internal/memory", "internal/schema", "internal/secret", "internal/stack", "internal/text", "internal/tracing", "internal/uri"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/lazy", "internal/memory", "internal/schema", "internal/secret", "internal/stack", "internal/text", "internal/timing", "internal/tracing", "internal/uri"}
 }
 
 // forTests lists the packages that only tests import.

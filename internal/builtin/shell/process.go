@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 //go:embed process.md
@@ -142,7 +143,7 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 			return registry.Result{}, err
 		}
 	case "kill":
-		err := store.end(r, func(d time.Duration) { pause(ctx, d) })
+		err := store.end(r, func(d time.Duration) { _ = timing.Pause(ctx, d) })
 		if errors.Is(err, errEnded) {
 			return tool.Failed(fmt.Sprintf("%s %v: %v", text.Quote(r.ID), errEnded, store.state(r))), nil
 		}
@@ -151,14 +152,6 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 		}
 	}
 	return store.report(r, c)
-}
-
-// pause waits for d, or until ctx is done.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 // wait returns when the process has ended or the limit is reached. The error

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -149,13 +150,10 @@ func (f *webFetch) preview(_ context.Context, _ registry.Call, c *fetchCall) (re
 }
 
 func (f *webFetch) run(ctx context.Context, call registry.Call, c *fetchCall) (registry.Result, error) {
-	inner, cancel := ctx, context.CancelFunc(func() {})
 	limit := cmp.Or(f.opts.Timeout, fetchTimeout)
 	late := fmt.Errorf("fetching %s: not finished within %s; raise the setting fetch.timeout to allow more",
 		c.url.Redacted(), limit)
-	if limit > 0 {
-		inner, cancel = context.WithTimeoutCause(ctx, limit, late)
-	}
+	inner, cancel := timing.Limit(ctx, limit, late)
 	defer cancel()
 	r := f.fetch(inner, c, admitting(call))
 	switch {

@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -122,11 +123,9 @@ func atServer(ctx context.Context, e *cli.Env, u use,
 	}
 	defer closeServers([]*mcpclient.Source{server})
 	return s.Calls.Use(ctx, u.offer.Tool(u.method), u.offer, u.params, func(ctx context.Context) error {
-		if limit := callLimit(s.Settings, name); limit > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, limit, &exec.TimeoutError{Tool: u.what, Limit: limit})
-			defer cancel()
-		}
+		limit := callLimit(s.Settings, name)
+		ctx, cancel := timing.Limit(ctx, limit, &exec.TimeoutError{Tool: u.what, Limit: limit})
+		defer cancel()
 		show, hide := e.IO.Screen.Progress(u.what, registry.MCPPrefix+name)
 		defer hide()
 		err := do(ctx, server, show)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -225,9 +226,7 @@ func (h *HTTP) receiveStream(ctx context.Context, s *Session, m message, resp *h
 // resume requests the rest of a stream.
 func (h *HTTP) resume(ctx context.Context, revision string, a *answerStream) (*http.Response, error) {
 	for {
-		select {
-		case <-time.After(a.pause):
-		case <-ctx.Done():
+		if timing.Pause(ctx, a.pause) != nil {
 			return nil, ctx.Err()
 		}
 		resp, err := h.getStream(ctx, revision, a.last)

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // A server of a legacy revision sends messages that do not belong to any of our
@@ -229,9 +230,7 @@ func (s *Session) listenUntil(ctx context.Context, maxEvent int64,
 			s.opts.Logger.Debug("no stream for messages from the server", "error", err)
 			return
 		}
-		select {
-		case <-time.After(stream.pause):
-		case <-ctx.Done():
+		if timing.Pause(ctx, stream.pause) != nil {
 			return
 		}
 	}

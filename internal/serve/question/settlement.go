@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // settlement decides which answer to a question counts if it can be given by a client and
@@ -77,12 +79,8 @@ func firstAnswer[T any](ctx context.Context, patience time.Duration, asked bool,
 	s := &settlement{}
 	both, cancel := context.WithCancelCause(context.WithValue(ctx, settlementKey{}, s))
 	defer cancel(nil)
-	patient := both
-	if patience > 0 {
-		var expire context.CancelFunc
-		patient, expire = context.WithTimeout(both, patience)
-		defer expire()
-	}
+	patient, expire := timing.Limit(both, patience, nil)
+	defer expire()
 	type result struct {
 		answer   T
 		err      error

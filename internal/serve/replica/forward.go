@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
 	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // errInterrupted is what a client gets whose request another replica was handling.
@@ -143,7 +144,7 @@ func (r *Replica) Forward(in *transport.Inbound, to cluster.Peer) (err error) {
 			r.opts.Log.Warn("request not forwarded", "to", to.Address, "reason", failed.Error())
 			return cluster.ErrNotThere
 		}
-		if err := pause(ctx, lookAgain); err != nil {
+		if err := timing.Pause(ctx, lookAgain); err != nil {
 			return err
 		}
 		switch {

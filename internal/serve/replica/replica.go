@@ -168,13 +168,3 @@ func senderOf(r *http.Request) (from auth.Identity, ok bool) {
 	}
 	return from, true
 }
-
-// pause waits, at most until ctx is done.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

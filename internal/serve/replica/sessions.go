@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 const (
@@ -207,7 +208,7 @@ func (r *Replica) FindSession(in *transport.Inbound) (holder cluster.Peer, err e
 		}
 		now, ok := readRecord(v)
 		if !ok && r.Settling(ctx) { // the record may be written again
-			if err := pause(ctx, lookAgain); err != nil {
+			if err := timing.Pause(ctx, lookAgain); err != nil {
 				return cluster.Peer{}, err
 			}
 			continue

@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serve/question"
 	"github.com/toolreg/toolreg/internal/serve/task"
 	"github.com/toolreg/toolreg/internal/serve/transport"
+	"github.com/toolreg/toolreg/internal/timing"
 )
 
 // A request about a task is answered by the replica that has the task, wherever the client's
@@ -63,7 +64,7 @@ func (r *Replica) AskAboutTask(ctx context.Context, c *question.Client, method s
 		case !errors.Is(err, cluster.ErrNotThere) || time.Now().After(deadline):
 			return result, err
 		}
-		if err := pause(ctx, lookAgain); err != nil { // it answers again, or ends
+		if err := timing.Pause(ctx, lookAgain); err != nil { // it answers again, or ends
 			return nil, err
 		}
 	}

@@ -1,0 +1,26 @@
+// Package timing limits how long something takes, and waits, as long as a context lasts.
+package timing
+
+import (
+	"context"
+	"time"
+)
+
+// Limit is [context.WithTimeoutCause] for a limit that may be 0, which means none. A nil cause is
+// [context.DeadlineExceeded].
+func Limit(ctx context.Context, limit time.Duration, cause error) (context.Context, context.CancelFunc) {
+	if limit <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, limit, cause)
+}
+
+// Pause waits for d. If ctx is done before that, it returns the cause.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -174,10 +174,10 @@ func structured(ctx context.Context, schema json.RawMessage, stdout []byte, resu
 		return refusedOutput(registry.Ran+fmt.Sprintf(format, args...), result.Text())
 	}
 	if err := registry.CheckJSON(doc); err != nil {
-		return refused("the tool declares an outputSchema but did not print a JSON object: %s", err)
+		return refused("the tool, which has an outputSchema, did not print a JSON object: %s", err)
 	}
 	if doc[0] != '{' {
-		return refused("the tool declares an outputSchema but printed %s, not a JSON object", jsonx.KindOf(doc))
+		return refused("the tool, which has an outputSchema, printed %s, not a JSON object", jsonx.KindOf(doc))
 	}
 	if violations, err := output.Validate(ctx, doc); err == nil && len(violations) > 0 {
 		return refused("the tool's output does not match its outputSchema: %s%s",

@@ -91,7 +91,6 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 	if err != nil {
 		x.addFinding(stateError, "env", "set the variable, or give it a default as in ${NAME:-x}",
 			"the setting env: %s", err)
-		env = values.Environment(x.env.Config.Environ, nil, false)
 	}
 	x.path(env)
 	shell := builtin.Shell(env)

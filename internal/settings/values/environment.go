@@ -38,14 +38,11 @@ func Environment(environ []string, pairs []settings.Pair, inherit bool) []string
 }
 
 // ToolEnviron returns the environment of commands that tools run, built from
-// the settings and the environment of the process. It fails if the setting env
-// refers to a variable that is not set.
+// the settings and the environment of the process. With an error, because the setting env
+// refers to a variable that is not set, it has none of that setting.
 func ToolEnviron(ctx context.Context, s *settings.Settings, x *Expander, environ []string) ([]string, error) {
 	pairs, err := x.Env(ctx, s.Env)
-	if err != nil {
-		return nil, err
-	}
-	return append(Environment(environ, pairs, s.InheritEnv), process.ChildDepth(environ)), nil
+	return append(Environment(environ, pairs, s.InheritEnv), process.ChildDepth(environ)), err
 }
 
 // Pairs returns pairs as "NAME=value".

@@ -68,17 +68,17 @@ func (w *Dir) Root() (*os.Root, error) {
 			return
 		}
 		if !filepath.IsAbs(w.dir) {
-			w.err = fmt.Errorf("opening workspace %q: not an absolute path", w.dir)
+			w.err = fmt.Errorf("opening the workspace %q: not an absolute path", w.dir)
 			return
 		}
 		dir, err := filepath.EvalSymlinks(w.dir)
 		if err != nil {
-			w.err = fmt.Errorf("opening workspace: %w", err)
+			w.err = fmt.Errorf("opening the workspace %s: %w", text.Quote(w.dir), text.Cause(err))
 			return
 		}
 		w.real = dir
 		if w.root, err = os.OpenRoot(dir); err != nil {
-			w.err = fmt.Errorf("opening workspace: %w", err)
+			w.err = fmt.Errorf("opening the workspace %s: %w", text.Quote(w.dir), text.Cause(err))
 		}
 	})
 	return w.root, w.err

@@ -189,7 +189,11 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 		Details    json.RawMessage `json:"stop_details,omitempty"`
 	}
 	out := message{Type: "message", Role: "assistant", Content: []*joined{}}
-	inputs := map[int]*pieces{}
+	byIndex := map[int]*joined{} // the last one, since some servers give an index twice
+	begin := func(block object, index int) {
+		byIndex[index] = &joined{object: block, params: "input"}
+		out.Content = append(out.Content, byIndex[index])
+	}
 	for _, event := range events {
 		o := asObject(event)
 		var index int
@@ -201,31 +205,29 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 			return nil, apiError(o)
 		case "message_start": // what a container has called begins the content
 			content, _ := jsonx.Elements(asObject(o["message"])["content"])
-			for _, block := range content {
-				out.Content = append(out.Content, &joined{object: asObject(block)})
+			for i, block := range content {
+				begin(asObject(block), i)
 			}
 		case "content_block_start":
 			block := asObject(o["content_block"])
-			if index != len(out.Content) || block == nil {
+			if index > len(out.Content) || block == nil {
 				return nil, errors.New("a content block of the stream is missing")
 			}
-			out.Content = append(out.Content, &joined{object: block})
+			begin(block, index)
 		case "content_block_delta":
-			if index < 0 || index >= len(out.Content) {
+			block := byIndex[index]
+			if block == nil {
 				return nil, errors.New("a content block of the stream is missing")
-			}
-			if inputs[index] == nil {
-				inputs[index] = &pieces{}
 			}
 			delta, part := asObject(o["delta"]), object{}
-			inputs[index].add([]byte(delta.text("partial_json")))
+			block.input.add([]byte(delta.text("partial_json")))
 			for _, key := range []string{"text", "thinking", "signature", "content", "encrypted_content"} {
 				part[key] = delta[key]
 			}
 			if citation := delta["citation"]; citation != nil {
-				out.Content[index].addItems("citations", []json.RawMessage{citation})
+				block.addItems("citations", []json.RawMessage{citation})
 			}
-			out.Content[index].add(part)
+			block.add(part)
 		case "message_delta":
 			delta := asObject(o["delta"])
 			out.StopReason = cmp.Or(delta.text("stop_reason"), out.StopReason)
@@ -233,11 +235,6 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 				out.Details = delta["stop_details"]
 			}
 		case "message_stop":
-			for i, input := range inputs {
-				if len(input.text()) > 0 {
-					out.Content[i].object["input"] = input.params()
-				}
-			}
 			return out, nil
 		}
 	}

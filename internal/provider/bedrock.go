@@ -272,7 +272,7 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 			for _, kind := range []string{"toolUse", "toolResult"} {
 				if begun := asObject(asObject(start["start"])[kind]); begun != nil {
 					b := blockOf(start)
-					b.kind, b.object = kind, begun
+					b.kind, b.object, b.params = kind, begun, "input"
 				}
 			}
 		case delta != nil:
@@ -303,7 +303,6 @@ func joinBedrock(events []json.RawMessage) (any, error) {
 type bedrockBlock struct {
 	joined        // the value of its member, but for texts
 	kind   string // the name of its member, "" for a text
-	input  pieces
 }
 
 // MarshalJSON writes the block as decoding reads it.

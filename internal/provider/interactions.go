@@ -116,7 +116,7 @@ func (t *Turn) interactionEnded(o object, last bool) error {
 // joinInteractions joins the events of a stream. Where the SDK continues an interaction that
 // reached the limit of one request, the events of all its requests follow one another.
 func joinInteractions(events []json.RawMessage) (any, error) {
-	var steps []*joinedStep
+	var steps []*joined
 	byIndex := map[string]int{}
 	whole := object{}
 	for _, event := range events {
@@ -137,13 +137,13 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 				return nil, errors.New("a step of the stream is missing")
 			}
 			byIndex[string(o["index"])] = len(steps)
-			steps = append(steps, &joinedStep{joined: joined{object: step}})
+			steps = append(steps, &joined{object: step, params: "arguments"})
 		case "step.delta":
 			i, ok := byIndex[string(o["index"])]
 			if !ok {
 				return nil, errors.New("a step of the stream is missing")
 			}
-			steps[i].add(asObject(o["delta"]))
+			steps[i].addDelta(asObject(o["delta"]))
 		}
 	}
 	switch whole.text("status") {
@@ -161,31 +161,18 @@ func joinInteractions(events []json.RawMessage) (any, error) {
 	return whole, nil
 }
 
-type joinedStep struct {
-	joined
-	arguments pieces
-}
-
-// add adds a delta. The deltas of calls that the server runs are left out.
-func (s *joinedStep) add(delta object) {
+// addDelta adds a delta to a step. The deltas of calls that the server runs are left out.
+func (j *joined) addDelta(delta object) {
 	switch delta.text("type") {
 	case "arguments_delta":
-		s.arguments.add([]byte(delta.text("arguments")))
+		j.input.add([]byte(delta.text("arguments")))
 	case "thought_signature":
-		s.object["signature"] = delta["signature"]
+		j.object["signature"] = delta["signature"]
 	case "thought_summary":
-		s.addItems("summary", []json.RawMessage{delta["content"]})
+		j.addItems("summary", []json.RawMessage{delta["content"]})
 	case "text", "image", "audio", "document", "video":
-		s.addItems("content", []json.RawMessage{delta.json()})
+		j.addItems("content", []json.RawMessage{delta.json()})
 	}
-}
-
-// MarshalJSON writes the step as decoding reads it.
-func (s *joinedStep) MarshalJSON() ([]byte, error) {
-	if len(s.arguments.text()) > 0 {
-		s.object["arguments"] = s.arguments.params()
-	}
-	return s.joined.MarshalJSON()
 }
 
 // A function_result step and the content in it.

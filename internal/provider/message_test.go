@@ -82,6 +82,9 @@ func TestMessageOfStreamParts(t *testing.T) {
 			`{"content":[{"text":"a","type":"text"},{"thinking":[{"text":"bc","type":"text"}],"type":"thinking"},{"text":"d","type":"text"}],"role":"assistant"}`},
 		"the message so far": {"openai", `data: {"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"delta":{"content":"a"}}]}` + "\n\n" +
 			`data: {"choices":[{"index":0,"message":{"role":"assistant","content":"ab"},"delta":{"content":"b"},"finish_reason":"stop"}]}` + "\n\n", `{"content":"ab","role":"assistant"}`},
+		"an index twice": {"anthropic", `data: {"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"w","input":{}}}` + "\n\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"q\":1}"}}` + "\n\n" +
+			`data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":"f","input":{}}}` + "\n\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
+			`{"role":"assistant","content":[{"id":"s","input":{"q":1},"name":"w","type":"server_tool_use"},{"id":"x","input":{"a":1},"name":"f","type":"tool_use"}]}`},
 		"compaction and citations": {"anthropic", `data: {"type":"content_block_start","index":0,"content_block":{"type":"compaction","content":null}}` + "\n\n" +
 			`data: {"type":"content_block_delta","index":0,"delta":{"type":"compaction_delta","content":"a","encrypted_content":"x"}}` + "\n\n" + `data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":"t","citations":[]}}` + "\n\n" +
 			`data: {"type":"content_block_delta","index":1,"delta":{"type":"citations_delta","citation":{"type":"page_location","cited_text":"b"}}}` + "\n\n" +

@@ -125,7 +125,9 @@ func (o object) joinText(key string, part json.RawMessage) {
 // joined is an object that comes in parts, such as a message, a block or a step.
 type joined struct {
 	object
-	lists map[string]*joinedList // members to which items were added
+	lists  map[string]*joinedList // members to which items were added
+	params string                 // the member with the params of a call
+	input  pieces                 // of these params
 }
 
 // joinedList is a list whose items may come in parts, too.
@@ -210,6 +212,9 @@ func (j *joined) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 		j.object[key] = raw
+	}
+	if len(j.input.text()) > 0 {
+		j.object[j.params] = j.input.params()
 	}
 	return jsonx.Marshal(j.object)
 }

@@ -24,7 +24,6 @@ type Plugin struct {
 	Dir         string // absolute path where its commands run
 	Path        string // absolute path of the manifest or script, or else Dir
 	Sum         string // SHA-256 of the manifest in hex; "" for a script
-	Place       string // where the path of its folder comes from, for messages
 	Root        string // absolute path of the project whose trust covers it; "" if none does
 	// Problems are the mistakes in the plugin as a whole, in order of position. A
 	// plugin that has some provides no tools. Mistakes in one tool affect only that

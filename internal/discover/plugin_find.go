@@ -26,9 +26,6 @@ type PluginPlace struct {
 	// Path is the absolute path of a folder of plugins, a plugin's own folder,
 	// or a single script.
 	Path string
-	// Name tells messages where the path comes from: file:line, or a description of
-	// the folder.
-	Name string
 	// Root is the absolute path of the project whose trust covers the plugins, so that
 	// their manifests may name programs there; "" if none does.
 	Root string
@@ -100,7 +97,7 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 
 // refused returns an unusable plugin. Its id is derived from the path.
 func refused(place PluginPlace, path, message, hint string) *Plugin {
-	return &Plugin{ID: nameOf(path), Dir: path, Path: path, Place: place.Name,
+	return &Plugin{ID: nameOf(path), Dir: path, Path: path,
 		Problems: []document.Problem{{File: path, Message: message, Hint: hint}}}
 }
 
@@ -126,7 +123,6 @@ func folderPlugin(ctx context.Context, place PluginPlace, dir string,
 		ID:      nameOf(dir),
 		Dir:     dir,
 		Path:    manifests[0],
-		Place:   place.Name,
 		Root:    place.Root,
 		timeout: DefaultTimeout,
 	}
@@ -155,7 +151,6 @@ func scriptPlugin(place PluginPlace, path string, info fs.FileInfo) *Plugin {
 		ID:      id,
 		Dir:     filepath.Dir(path),
 		Path:    path,
-		Place:   place.Name,
 		script:  true,
 		call:    []string{path},
 		timeout: DefaultTimeout,

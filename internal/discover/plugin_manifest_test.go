@@ -192,7 +192,7 @@ func TestFindPlugins(t *testing.T) {
 	}
 	look := func(path string, required bool) []seen {
 		var out []seen
-		for _, p := range FindPlugins(t.Context(), PluginPlace{Path: path, Name: "x", Required: required}) {
+		for _, p := range FindPlugins(t.Context(), PluginPlace{Path: path, Required: required}) {
 			out = append(out, seen{p.ID, strings.TrimPrefix(strings.TrimPrefix(p.Path, dir), "/"), len(p.Problems) == 0})
 		}
 		return out

@@ -18,7 +18,7 @@ import (
 // findOne finds the one plugin at a path.
 func findOne(t *testing.T, path string) *Plugin {
 	t.Helper()
-	found := FindPlugins(t.Context(), PluginPlace{Path: path, Name: "test", Required: true})
+	found := FindPlugins(t.Context(), PluginPlace{Path: path, Required: true})
 	if len(found) != 1 {
 		t.Fatalf("%d plugins, want one", len(found))
 	}

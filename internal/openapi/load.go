@@ -339,10 +339,8 @@ type Known struct {
 
 // Facts identify the content of a document.
 type Facts struct {
-	Title   string     `json:"title,omitempty"`
-	Version string     `json:"version,omitempty"`
-	Server  string     `json:"server,omitempty"`
-	Files   []fileFact `json:"files"` // the document comes first
+	Server string     `json:"server,omitempty"`
+	Files  []fileFact `json:"files"` // the document comes first
 }
 
 // fileFact identifies the content of one file.
@@ -368,8 +366,7 @@ func (k *Known) document() *spec.Document {
 	if err != nil || len(operations) == 0 {
 		return nil // a damaged record is replaced
 	}
-	return &spec.Document{Title: k.Facts.Title, Version: k.Facts.Version,
-		Server: k.Facts.Server, Operations: operations}
+	return &spec.Document{Server: k.Facts.Server, Operations: operations}
 }
 
 // noMemory remembers nothing.
@@ -387,5 +384,5 @@ func (s *Source) remember(ctx context.Context, doc *spec.Document, files []fileF
 	if err != nil {
 		return
 	}
-	s.opts.Memory.Save(ctx, Known{Operations: encoded, Facts: Facts{doc.Title, doc.Version, doc.Server, files}})
+	s.opts.Memory.Save(ctx, Known{Operations: encoded, Facts: Facts{doc.Server, files}})
 }

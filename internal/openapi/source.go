@@ -107,15 +107,12 @@ type listed struct {
 
 // Info is the status of an API.
 type Info struct {
-	Name       string
-	State      State
-	Title      string // of the document
-	Version    string // of the API, as the document says
-	BaseURL    string // of the first operation; "" if it is not known
-	Operations int    // that can be called
-	Duration   time.Duration
-	Err        error     // why it failed
-	CachedAt   time.Time // when the document was asked for, if it was not in this run
+	Name     string
+	State    State
+	BaseURL  string // of the first operation; "" if it is not known
+	Duration time.Duration
+	Err      error     // why it failed
+	CachedAt time.Time // when the document was asked for, if it was not in this run
 }
 
 // State is the state of an API's document.
@@ -392,7 +389,6 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	if s.info.BaseURL = c.base; c.base == "" {
 		s.info.BaseURL = doc.Server
 	}
-	s.info.Operations, s.info.Title, s.info.Version = usable, doc.Title, doc.Version
 	return tools, diags, nil
 }
 

@@ -77,7 +77,7 @@ func Execute(ctx context.Context) error {
 		select {
 		case end = <-done:
 		case <-time.After(grace):
-			end = endMessage{Failure: &Failure{Kind: KindLimit, Limit: e.limit(), At: e.where()}, Steps: e.steps.Load()}
+			end = endMessage{Failure: &Failure{Kind: KindLimit, Limit: e.limit(), At: e.where()}}
 		}
 	}
 	return l.send(msgEnd, 0, end)
@@ -255,7 +255,6 @@ func (e *engine) all(source []byte) (end endMessage) {
 			err := e.panicked(p)
 			end = endMessage{Failure: e.failure(err)}
 		}
-		end.Steps = e.steps.Load()
 	}()
 	program, failure := e.compile(source)
 	if failure != nil {

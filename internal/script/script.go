@@ -76,7 +76,6 @@ type Part struct {
 type Result struct {
 	Parts  []Part
 	Object bool // the only part is a JSON object
-	Steps  uint64
 }
 
 // The kinds of failures.
@@ -112,9 +111,9 @@ const final = time.Second
 func Run(ctx context.Context, s Script) (Result, error) {
 	end, err := s.run(ctx, false)
 	if err != nil {
-		return Result{Steps: end.Steps}, err
+		return Result{}, err
 	}
-	r := Result{Object: end.Object, Steps: end.Steps}
+	r := Result{Object: end.Object}
 	for _, p := range end.Parts {
 		r.Parts = append(r.Parts, Part{Text: p.Text, Media: p.Media})
 	}

@@ -87,7 +87,6 @@ type endMessage struct {
 	Object  bool       `json:"object,omitempty"` // the only part is a JSON object
 	Empty   bool       `json:"empty,omitempty"`  // the script has no result
 	Calls   []Mention  `json:"calls,omitempty"`  // of a check
-	Steps   uint64     `json:"steps"`
 }
 
 // partText is a part of the result: text, or content by its number.

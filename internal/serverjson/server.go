@@ -222,7 +222,6 @@ func refuse(advice, format string, args ...any) error {
 // Input is a value that the person gives.
 type Input struct {
 	Name        string // by which --set names it
-	Kind        string // variable, header, argument, part of a value
 	Description string
 	Format      string // string, number, boolean, filepath
 	Default     string
@@ -240,7 +239,6 @@ const (
 	kindVariable = "variable"
 	kindHeader   = "header"
 	kindArgument = "argument"
-	kindPart     = "part"
 )
 
 // piece is one value of a command line, of the environment or of a request.
@@ -312,7 +310,7 @@ func (w Way) Inputs() []Input {
 		for _, name := range placeholders(w.Remote.URL) {
 			v := w.Remote.Variables[name]
 			if v.Value == "" {
-				in := input(name, kindPart, v)
+				in := input(name, v)
 				in.Required, in.Argument = true, true
 				add(in)
 			}
@@ -324,7 +322,7 @@ func (w Way) Inputs() []Input {
 			if p.isSwitch() {
 				continue
 			}
-			in := input(p.name, p.kind, p.value)
+			in := input(p.name, p.value)
 			in.Repeated, in.Argument = repeated, p.isOnLine()
 			add(in)
 			continue
@@ -334,7 +332,7 @@ func (w Way) Inputs() []Input {
 			if !ok || v.Value != "" {
 				continue
 			}
-			in := input(name, kindPart, v)
+			in := input(name, v)
 			in.Required = v.Required || p.value.Required && v.Default == ""
 			in.Secret = in.Secret || p.value.Secret
 			in.Repeated, in.Argument = repeated || v.Repeated, p.isOnLine()
@@ -362,9 +360,9 @@ func (p piece) isSwitch() bool {
 		v.Default == "" && v.Placeholder == "" && v.Format == "" && len(v.Choices) == 0 && p.arg.ValueHint == ""
 }
 
-func input(name, kind string, v Value) Input {
+func input(name string, v Value) Input {
 	return Input{
-		Name: name, Kind: kind, Description: v.Description, Format: v.Format, Default: v.Default,
+		Name: name, Description: v.Description, Format: v.Format, Default: v.Default,
 		Placeholder: v.Placeholder, Choices: v.Choices, Required: v.Required, Secret: v.Secret, Min: v.Min,
 		Max: v.Max,
 	}

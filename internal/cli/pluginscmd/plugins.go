@@ -214,7 +214,7 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 		return err
 	}
 	dir = e.Config.Absolute(dir)
-	place := discover.PluginPlace{Path: dir, Name: "argument", Required: true}
+	place := discover.PluginPlace{Path: dir, Required: true}
 	if rel, err := filepath.Rel(s.Settings.ProjectRoot, dir); err == nil && filepath.IsLocal(rel) {
 		place.Root = s.Settings.ProjectRoot
 	}

@@ -86,11 +86,11 @@ type pluginFinder struct {
 func (f *pluginFinder) find(ctx context.Context) {
 	if p := f.programs.Settings.Project; p != nil && !f.programs.Settings.Globals.NoProject {
 		dir := filepath.Join(f.programs.Settings.ProjectRoot, ".toolreg", "plugins")
-		f.addPlugins(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
+		f.addPlugins(ctx, PlaceProject, discover.PluginPlace{Path: dir}, p)
 	}
 	if user := settings.UserFolder(f.programs.Environ); user != "" && !f.programs.Settings.Globals.NoUser {
 		dir := filepath.Join(user, "plugins")
-		f.addPlugins(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
+		f.addPlugins(ctx, PlaceUser, discover.PluginPlace{Path: dir}, nil)
 	}
 	for _, e := range f.programs.Settings.PluginPaths.Entries {
 		f.addSetting(ctx, e)
@@ -126,8 +126,7 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 		f.refuse(e, err.Error(), "")
 		return
 	}
-	at := discover.PluginPlace{Path: path, Name: e.Origin.String(),
-		Required: true, Hint: "it is listed in plugins.paths"}
+	at := discover.PluginPlace{Path: path, Required: true, Hint: "it is listed in plugins.paths"}
 	inside := e.Origin.Scope == settings.ScopeProject && within(f.programs.Settings.ProjectRoot, path)
 	switch {
 	case inside && !filepath.IsLocal(e.Value):
@@ -144,7 +143,7 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 
 func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 	f.found = append(f.found,
-		Plugin{Place: PlaceSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value, Place: e.Origin.String(),
+		Plugin{Place: PlaceSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value,
 			Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
 }
 

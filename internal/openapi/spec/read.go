@@ -44,9 +44,8 @@ type Options struct {
 
 // Document is a document that was read.
 type Document struct {
-	Title, Version string
-	Server         string      // of the first operation that has one
-	Operations     []Operation // in the order of the document
+	Server     string      // of the first operation that has one
+	Operations []Operation // in the order of the document
 
 	inputs, outputs []*bundledSchema // of the operations, as Read found them
 }
@@ -79,8 +78,7 @@ func Read(data []byte, o Options) (*Document, error) {
 	if r.version = versionOf(r.root); r.version == 0 {
 		return nil, r.root.problem("the document says neither openapi: 3.… nor swagger: \"2.0\"")
 	}
-	info := r.root.get("info")
-	d := &Document{Title: info.get("title").Text(), Version: info.get("version").Text()}
+	d := &Document{}
 	r.doc = d
 	paths := r.root.get("paths")
 	for _, item := range paths.members() {

@@ -166,10 +166,14 @@ func (c *Config) ReadFile(ctx context.Context, name string) ([]byte, error) {
 
 // ReadInput is [Config.ReadFile] where "-" is stdin.
 func (c *Config) ReadInput(ctx context.Context, name, what string, max int64) ([]byte, error) {
-	if name == "-" {
-		return c.io.ReadStdin(what, max)
+	if name != "-" {
+		return c.ReadFile(ctx, name)
 	}
-	return c.ReadFile(ctx, name)
+	data, err := c.io.ReadStdin(what, max)
+	if err == nil && int64(len(data)) > max {
+		err = fmt.Errorf("stdin is larger than the limit of %d bytes", max)
+	}
+	return data, err
 }
 
 // WriteFile writes a file named on the command line. Links in the project at root are not the user's own: one in

@@ -77,10 +77,16 @@ test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests 
 race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)
 	go test $(TESTFLAGS) -timeout 1h -vet=off -race ./... </dev/null
 
-# Beside race-short, test leaves out the packages that are tested there.
+# Beside race-short, test leaves out the packages that are tested there, and what takes the longest to
+# compile is compiled while npm waits for the network.
 ifneq ($(filter race-short,$(MAKECMDGOALS)),)
 test: PACKAGES = $(shell go list ./... | grep -vxF "$$(go list $(RACED))")
+test: compiled
 endif
+
+.PHONY: compiled
+compiled:
+	go build ./cmd/toolreg ./internal/serve
 
 .PHONY: race-short providers
 race-short: programs $(NPM)/node_modules/.package-lock.json ## run the tests of the packages that run the most side by side with the race detector (minutes)

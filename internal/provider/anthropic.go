@@ -205,8 +205,10 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 			return nil, apiError(o)
 		case "message_start": // what a container has called begins the content
 			content, _ := jsonx.Elements(asObject(o["message"])["content"])
-			for i, block := range content {
-				begin(asObject(block), i)
+			for i, raw := range content {
+				if block := asObject(raw); block != nil {
+					begin(block, i)
+				}
 			}
 		case "content_block_start":
 			block := asObject(o["content_block"])

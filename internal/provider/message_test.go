@@ -80,11 +80,16 @@ func TestMessageOfStreamParts(t *testing.T) {
 		"content that is a list at times": {"mistral", `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"b"}]}]}}]}` + "\n\n" +
 			`data: {"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"c"}]}]}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"d"},"finish_reason":"stop"}]}` + "\n\n",
 			`{"content":[{"text":"a","type":"text"},{"thinking":[{"text":"bc","type":"text"}],"type":"thinking"},{"text":"d","type":"text"}],"role":"assistant"}`},
+		"lists deep in lists": {"openai", `data: {"choices":[{"delta":{"l":[{"index":1,"l":[{"index":1,"text":"a","l":[{"index":1,"text":"a"}]}]}]}}]}` + "\n\n" +
+			`data: {"choices":[{"delta":{"l":[{"index":1,"l":[{"index":1,"text":"b","l":[{"index":1,"text":"b"}]}]}]},"finish_reason":"stop"}]}` + "\n\n",
+			`{"content":null,"l":[{"index":1,"l":[{"index":1,"l":[{"index":1,"text":"b"}],"text":"ab"}]}],"role":"assistant"}`},
 		"the message so far": {"openai", `data: {"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"delta":{"content":"a"}}]}` + "\n\n" +
 			`data: {"choices":[{"index":0,"message":{"role":"assistant","content":"ab"},"delta":{"content":"b"},"finish_reason":"stop"}]}` + "\n\n", `{"content":"ab","role":"assistant"}`},
 		"an index twice": {"anthropic", `data: {"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"w","input":{}}}` + "\n\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"q\":1}"}}` + "\n\n" +
 			`data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":"f","input":{}}}` + "\n\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
 			`{"role":"assistant","content":[{"id":"s","input":{"q":1},"name":"w","type":"server_tool_use"},{"id":"x","input":{"a":1},"name":"f","type":"tool_use"}]}`},
+		"items that are none": {"gemini-interactions", `data: {"event_type":"step.start","index":0,"step":{"type":"thought","summary":["a"]}}` + "\n\n" + `data: {"event_type":"step.delta","index":0,"delta":{"type":"thought_summary","content":"b"}}` + "\n\n" +
+			`data: {"event_type":"step.delta","index":0,"delta":{"type":"thought_summary","content":{"type":"text","text":"c"}}}` + "\n\n" + `data: {"event_type":"interaction.completed","interaction":{"status":"completed"}}` + "\n\n", `[{"summary":[{"text":"c","type":"text"}],"type":"thought"}]`},
 		"compaction and citations": {"anthropic", `data: {"type":"content_block_start","index":0,"content_block":{"type":"compaction","content":null}}` + "\n\n" +
 			`data: {"type":"content_block_delta","index":0,"delta":{"type":"compaction_delta","content":"a","encrypted_content":"x"}}` + "\n\n" + `data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":"t","citations":[]}}` + "\n\n" +
 			`data: {"type":"content_block_delta","index":1,"delta":{"type":"citations_delta","citation":{"type":"page_location","cited_text":"b"}}}` + "\n\n" +

@@ -126,6 +126,7 @@ func (o object) joinText(key string, part json.RawMessage) {
 type joined struct {
 	object
 	lists  map[string]*joinedList // members to which items were added
+	depth  int                    // of the object; lists deeper than those of blocks do not come in parts
 	params string                 // the member with the params of a call
 	input  pieces                 // of these params
 }
@@ -142,10 +143,12 @@ func (j *joined) add(part object) {
 		list, isList := jsonx.Elements(value)
 		switch {
 		case jsonx.IsNull(value) || string(value) == `""`:
-		case isList && !slices.ContainsFunc(list, func(raw json.RawMessage) bool { return asObject(raw) == nil }):
+		case isList && j.depth < 2 &&
+			!slices.ContainsFunc(list, func(raw json.RawMessage) bool { return asObject(raw) == nil }):
 			j.addItems(key, list)
 		case isText(value) && slices.Contains([]string{"text", "thinking", "summary", "data", "signature"}, key):
-			if whole := j.object[key]; len(whole) > 2 && part.text("signature") != "" && bytes.HasPrefix(value, whole[:len(whole)-1]) {
+			if whole := j.object[key]; len(whole) > 2 && part.text("signature") != "" &&
+				bytes.HasPrefix(value, whole[:len(whole)-1]) {
 				delete(j.object, key) // LiteLLM repeats the text with its signature
 			}
 			j.joinText(key, value)
@@ -171,7 +174,9 @@ func (j *joined) addItems(key string, items []json.RawMessage) {
 		j.lists[key] = list
 	}
 	for _, raw := range items {
-		list.add(asObject(raw))
+		if item := asObject(raw); item != nil {
+			list.add(item, j.depth+1)
+		}
 	}
 }
 
@@ -180,7 +185,7 @@ func textItem(text json.RawMessage) json.RawMessage {
 }
 
 // add adds an item, or a part of one: some have an index, and texts follow the text that they go on with.
-func (l *joinedList) add(item object) {
+func (l *joinedList) add(item object, depth int) {
 	index := string(item["type"]) + string(item["index"])
 	known := l.byIndex[index]
 	if n := len(l.items); jsonx.IsNull(item["index"]) && n > 0 && l.items[n-1].goesOn(item) {
@@ -190,7 +195,7 @@ func (l *joinedList) add(item object) {
 		known.add(item)
 		return
 	}
-	l.items = append(l.items, &joined{object: item})
+	l.items = append(l.items, &joined{object: item, depth: depth})
 	if !jsonx.IsNull(item["index"]) {
 		l.byIndex[index] = l.items[len(l.items)-1]
 	}

@@ -158,6 +158,7 @@ func TestDecodeStreamOf(t *testing.T) {
 		{"what the server runs", "anthropic", block("0", `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, `{}`) + stop, ""},
 		{"an error", "anthropic", "event: error\ndata: " + `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n", "error: the API returned an error: Overloaded"},
 		{"a block is missing", "anthropic", block("1", `{"type":"tool_use","id":"x","name":"f","input":{}}`, "") + stop, "error: a content block of the stream is missing"},
+		{"a block that is none", "anthropic", `data: {"type":"message_start","message":{"content":["x"]}}` + "\n\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}` + "\n\n" + stop, "error: a content block of the stream is missing"},
 		{"odd index", "anthropic", `data: {"type":"content_block_delta","index":"a","delta":{}}` + "\n\n" + stop, "error: an index that is not a number"},
 
 		{"blocked", "gemini", `data: {"promptFeedback":{"blockReason":"SAFETY"}}`, "error: it ended with SAFETY (the prompt was blocked), so nothing was run"},

@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/install"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/toolscan"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // change is a change to servers in a settings file. Each command that changes servers
@@ -169,4 +173,138 @@ func warnUntrusted(ios *cli.IO, s *settings.Settings, file string, granted bool)
 		message = "the settings of this project have changed, so they are ignored until you trust them again"
 	}
 	ios.Warn(registry.Warning(settings.CodeProjectUntrusted, "", message, "toolreg trust grant"))
+}
+
+// tryAdded connects to the servers that were added to a file, unless they are
+// disabled or ignored, and reports what they offer. A failing server is a
+// warning.
+func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer) error {
+	s, err := e.Engine.Session(ctx, testOptions())
+	if err != nil {
+		return err
+	}
+	isAdded := func(server settings.Server) bool {
+		return server.Origin.Name == file &&
+			slices.ContainsFunc(added, func(a editedServer) bool { return a.Name == server.Name })
+	}
+	on, _, err := s.Servers.Named()
+	if err != nil {
+		return err
+	}
+	servers := slices.DeleteFunc(slices.Clone(on),
+		func(server *mcpclient.Source) bool { return !isAdded(server.Settings()) })
+	apis := slices.DeleteFunc(s.Servers.APIs(),
+		func(api *openapi.Source) bool { return !isAdded(api.Settings().Server) })
+	trials, all, err := try(ctx, e, s, servers, apis)
+	if err != nil {
+		return err
+	}
+	for _, t := range trials {
+		added[slices.IndexFunc(added, func(a editedServer) bool { return a.Name == t.Name })].Test = t
+		if t.err != nil {
+			e.IO.Warn(t.warning())
+		} else if !e.IO.JSON {
+			e.IO.Notef("%s%s", t, someOf(t.ToolNames))
+		}
+	}
+	found, failed, err := s.Check(ctx, all, servers, apis...)
+	if err != nil {
+		return err
+	}
+	for _, err := range failed {
+		e.IO.Warn(registry.Warning("server_test_failed", "", err.Error(), ""))
+	}
+	for _, f := range found.Findings {
+		a := &added[slices.IndexFunc(added, func(a editedServer) bool { return a.Name == f.Server })]
+		a.Findings = append(a.Findings, f)
+	}
+	return nil
+}
+
+// warning reports that an entry was kept although its server fails.
+func (t *trial) warning() registry.Diagnostic {
+	source := registry.MCPPrefix + t.Name
+	if t.isAPI() {
+		source = registry.APIPrefix + t.Name
+	}
+	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Source: source,
+		Message: t.err.Error() + "; the entry was kept",
+		Hint: "toolreg servers edit " + cli.Quote(t.Name) +
+			" changes it, toolreg servers test " + cli.Quote(t.Name) + " tries again"}
+	if t.State == mcpclient.StateNeedsLogin {
+		d.Message, d.Hint = fmt.Sprintf("server %q needs a login", t.Name), "toolreg servers login "+cli.Quote(t.Name)
+	}
+	return d
+}
+
+// maxNamed is how many tools are named on a line.
+const maxNamed = 5
+
+// someOf returns the first names after a colon.
+func someOf(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	out := ": " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
+}
+
+// disableSuspicious shows what was found in added servers. One with a finding of severity high is
+// disabled, unless the person wants to keep it enabled.
+func disableSuspicious(ctx context.Context, e *cli.Env, file string, added []editedServer) error {
+	for i := range added {
+		a := &added[i]
+		if len(a.Findings) == 0 {
+			continue
+		}
+		if a.Findings[0].Severity != toolscan.High { // the most severe is first
+			e.IO.Notef("%s in what server %q says; toolreg servers check %s shows them",
+				cli.Counted(len(a.Findings), "finding"), a.Name, cli.Quote(a.Name))
+			continue
+		}
+		keep, err := keepSuspicious(ctx, e, a)
+		if err != nil {
+			return err
+		}
+		if keep {
+			continue
+		}
+		off := true
+		if _, err := settingsfile.Edit(ctx, e,
+			settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) {
+				return edit.Change{Name: a.Name, Off: &off}.Apply(file, old)
+			}}); err != nil {
+			return fmt.Errorf("disabling server %q: %w", a.Name, err)
+		}
+		a.Disabled = true
+		e.IO.Notef("disabled server %q because of what it says; toolreg servers enable %s enables it",
+			a.Name, cli.Quote(a.Name))
+	}
+	return nil
+}
+
+// keepSuspicious shows the findings of a server, and asks at a terminal whether to keep it
+// enabled.
+func keepSuspicious(ctx context.Context, e *cli.Env, a *editedServer) (bool, error) {
+	var b strings.Builder
+	for _, f := range a.Findings {
+		b.WriteString(findingText(f))
+	}
+	tty, err := openTTY(e)
+	if err != nil {
+		if !e.IO.JSON {
+			e.IO.Note(b.String())
+		}
+		return false, nil
+	}
+	defer tty.Close()
+	return cli.AskYes(ctx, tty,
+		ui.Query{
+			Text:     "\n" + b.String(),
+			About:    "Server " + ui.Line(a.Name) + " may steer a model or hide something.\n",
+			Question: "Keep it enabled?",
+		})
 }

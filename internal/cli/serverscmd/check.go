@@ -9,10 +9,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/toolscan"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -145,61 +143,4 @@ func findingText(f toolscan.Finding) string {
 	}
 	return fmt.Sprintf("%s: %s %s%s, %s\n  %s\n  │ %s\n  %s\n", f.Severity, kind, ui.Line(name), ui.Line(of),
 		f.Rule, ui.Line(f.Place), ui.Line(f.Words), f.Advice)
-}
-
-// disableSuspicious shows what was found in added servers. One with a finding of severity high is
-// disabled, unless the person wants to keep it enabled.
-func disableSuspicious(ctx context.Context, e *cli.Env, file string, added []editedServer) error {
-	for i := range added {
-		a := &added[i]
-		if len(a.Findings) == 0 {
-			continue
-		}
-		if a.Findings[0].Severity != toolscan.High { // the most severe is first
-			e.IO.Notef("%s in what server %q says; toolreg servers check %s shows them",
-				cli.Counted(len(a.Findings), "finding"), a.Name, cli.Quote(a.Name))
-			continue
-		}
-		keep, err := keepSuspicious(ctx, e, a)
-		if err != nil {
-			return err
-		}
-		if keep {
-			continue
-		}
-		off := true
-		if _, err := settingsfile.Edit(ctx, e,
-			settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) {
-				return edit.Change{Name: a.Name, Off: &off}.Apply(file, old)
-			}}); err != nil {
-			return fmt.Errorf("disabling server %q: %w", a.Name, err)
-		}
-		a.Disabled = true
-		e.IO.Notef("disabled server %q because of what it says; toolreg servers enable %s enables it",
-			a.Name, cli.Quote(a.Name))
-	}
-	return nil
-}
-
-// keepSuspicious shows the findings of a server, and asks at a terminal whether to keep it
-// enabled.
-func keepSuspicious(ctx context.Context, e *cli.Env, a *editedServer) (bool, error) {
-	var b strings.Builder
-	for _, f := range a.Findings {
-		b.WriteString(findingText(f))
-	}
-	tty, err := openTTY(e)
-	if err != nil {
-		if !e.IO.JSON {
-			e.IO.Note(b.String())
-		}
-		return false, nil
-	}
-	defer tty.Close()
-	return cli.AskYes(ctx, tty,
-		ui.Query{
-			Text:     "\n" + b.String(),
-			About:    "Server " + ui.Line(a.Name) + " may steer a model or hide something.\n",
-			Question: "Keep it enabled?",
-		})
 }

@@ -73,7 +73,7 @@ func methods(life context.Context, h *host) []rpc.Method {
 	servers := rpc.NewMethod("servers",
 		func(ctx context.Context, _ *rpc.Request, p serversParams) (serverscmd.Document, error) {
 			return within(life, ctx, h, nil, func(ctx context.Context, s *engine.Session) (serverscmd.Document, error) {
-				doc, _, err := serverscmd.State(ctx, s, p.Names)
+				doc, _, err := serverscmd.StateOf(ctx, s, p.Names)
 				return doc, err
 			})
 		})

@@ -167,14 +167,14 @@ func printFound(ios *cli.IO, found []foundServer, longest string) error {
 		for _, way := range f.Runs {
 			runs, needs = append(runs, way.Runtime), append(needs, way.Needs...)
 		}
-		t.Add(f.Name, f.Title, f.Version, listed(runs), listed(needs), f.Status, f.Registry, f.Description)
+		t.Add(f.Name, f.Title, f.Version, joinDistinct(runs), joinDistinct(needs), f.Status, f.Registry, f.Description)
 	}
 	ios.Summary("%s", cli.Counted(len(found), "server")+"; toolreg servers add NAME adds one")
 	return ios.PrintTable(t)
 }
 
-// listed joins the different elements of a list.
-func listed(list []string) string {
+// joinDistinct joins the different elements of a list.
+func joinDistinct(list []string) string {
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ", ")
 }

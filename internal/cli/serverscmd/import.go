@@ -112,10 +112,10 @@ func toImport(ctx context.Context, e *cli.Env, t *target,
 	if servers, err = matching(program, servers, names); err != nil {
 		return nil, err
 	}
-	if servers, err = without(e.IO, servers, file); err != nil || len(servers) == 0 {
+	if servers, err = withoutExisting(e.IO, servers, file); err != nil || len(servers) == 0 {
 		return nil, err
 	}
-	chosen, err := choose(ctx, e.Person, program, servers, len(names) > 0)
+	chosen, err := chooseImports(ctx, e.Person, program, servers, len(names) > 0)
 	for _, f := range servers {
 		asked := len(names) == 0 || f.Foreign // the question has told the person
 		if !asked && slices.ContainsFunc(chosen, func(c edit.Change) bool { return c.Name == f.Name }) {
@@ -161,9 +161,9 @@ func serversOf(e *cli.Env, s *settings.Settings, program string, from func(impor
 	return servers
 }
 
-// without removes the servers whose names a settings file already has, and
+// withoutExisting removes the servers whose names a settings file already has, and
 // reports them.
-func without(ios *cli.IO, servers []install.Import, file string) ([]install.Import, error) {
+func withoutExisting(ios *cli.IO, servers []install.Import, file string) ([]install.Import, error) {
 	data, err := edit.Read(file)
 	if err != nil {
 		return nil, err
@@ -207,11 +207,11 @@ func matching(program string, servers []install.Import, names []string) ([]insta
 	}), nil
 }
 
-// choose returns the servers that the person named or, when asked, wants.
-func choose(ctx context.Context, person *cli.Person, program string,
+// chooseImports returns the servers that the person named or, when asked, wants.
+func chooseImports(ctx context.Context, person *cli.Person, program string,
 	servers []install.Import, named bool) (additions, error) {
 	if !named {
-		return chooseAsking(ctx, person, program, servers)
+		return askImports(ctx, person, program, servers)
 	}
 	var out additions
 	var foreign []install.Import
@@ -225,11 +225,11 @@ func choose(ctx context.Context, person *cli.Person, program string,
 	if len(foreign) == 0 {
 		return out, nil
 	}
-	asked, err := chooseAsking(ctx, person, program, foreign)
+	asked, err := askImports(ctx, person, program, foreign)
 	return append(out, asked...), err
 }
 
-func chooseAsking(ctx context.Context, person *cli.Person,
+func askImports(ctx context.Context, person *cli.Person,
 	program string, servers []install.Import) (additions, error) {
 	tty, err := person.Require(cli.NoTerminal("choosing servers",
 		"toolreg servers import "+program+" NAME…; '*' is all of the user's own"))

@@ -38,7 +38,7 @@ type offer struct {
 
 // runOffers lists the prompts or resources of all servers, or of the named
 // ones.
-func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) error {
+func runOffers(ctx context.Context, e *cli.Env, o *listOptions, names []string) error {
 	if o.prompts && o.resources && !e.IO.JSON {
 		return cli.Usage("--prompts and --resources can be used together only with --json",
 			"add --json, or use one of them")
@@ -134,7 +134,7 @@ func closeServers(servers []*mcpclient.Source) {
 }
 
 // offers queries all servers concurrently; the results are in their order.
-func offers(ctx context.Context, ios *cli.IO, o *options, servers []*mcpclient.Source) []offer {
+func offers(ctx context.Context, ios *cli.IO, o *listOptions, servers []*mcpclient.Source) []offer {
 	done := ios.Screen.Watch()
 	defer done()
 	out := make([]offer, len(servers))
@@ -188,7 +188,7 @@ func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
 	})
 }
 
-func printOffers(ios *cli.IO, o *options, all []offer, diags []registry.Diagnostic) error {
+func printOffers(ios *cli.IO, o *listOptions, all []offer, diags []registry.Diagnostic) error {
 	prompts, resources, templates := []mcpclient.Prompt{}, []mcpclient.Resource{}, []mcpclient.ResourceTemplate{}
 	for _, of := range all {
 		prompts, resources, templates = append(prompts, of.prompts...), append(resources, of.resources...),
@@ -258,7 +258,7 @@ func describe(title, description string) string {
 	return title + ": " + description
 }
 
-type options struct {
+type listOptions struct {
 	cli.Selection
 	prompts, resources bool
 }

@@ -47,8 +47,8 @@ type outdatedServer struct {
 	Registry string `json:"registry"`
 }
 
-// missing is the status of a server that its registry no longer has.
-const missing = "missing"
+// statusMissing is the status of a server that its registry no longer has.
+const statusMissing = "missing"
 
 func runOutdated(ctx context.Context, e *cli.Env) error {
 	s, err := e.Config.Settings(ctx)
@@ -81,7 +81,7 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 				Version:  from.Version,
 				Server:   from.Name,
 				Registry: from.Registry,
-				Status:   missing,
+				Status:   statusMissing,
 			}
 			entry, err := r.Get(ctx, from.Name, mcpregistry.Latest)
 			switch {

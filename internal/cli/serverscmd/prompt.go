@@ -54,7 +54,7 @@ type promptDocument struct {
 
 func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []string) error {
 	var filled mcpclient.Filled
-	use := use{
+	use := offerUse{
 		what: "prompt " + name, method: "prompts/get",
 		offer:  engine.Offer{Server: server, Prompt: name, Name: server + "__" + name},
 		params: map[string]any{"name": name, "arguments": argv},

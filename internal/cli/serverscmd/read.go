@@ -74,7 +74,7 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 			"write a space as %20")
 	}
 	var reading mcpclient.Reading
-	use := use{what: "read " + uri, method: "resources/read",
+	use := offerUse{what: "read " + uri, method: "resources/read",
 		offer: engine.Offer{Server: name, URI: uri}, params: map[string]string{"uri": uri}}
 	err := atServer(ctx, e, use,
 		func(ctx context.Context, s *mcpclient.Source, show func(registry.Progress)) (err error) {
@@ -100,8 +100,8 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 	return printReading(e.IO, uri, reading.Contents)
 }
 
-// use is what is asked of a server.
-type use struct {
+// offerUse is what is asked of a server.
+type offerUse struct {
 	what   string // for messages
 	method string
 	offer  engine.Offer
@@ -110,7 +110,7 @@ type use struct {
 
 // atServer calls do with one server, if the rules allow what is asked of it, or the person does. It has
 // the time limit of a call and shows progress on the live lines. The server is closed.
-func atServer(ctx context.Context, e *cli.Env, u use,
+func atServer(ctx context.Context, e *cli.Env, u offerUse,
 	do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
 	name := u.offer.Server
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})

@@ -53,7 +53,7 @@ func suggestCommand(cmd *cobra.Command, err error) error {
 }
 
 func newListCommand(e *cli.Env) *cobra.Command {
-	o := &options{}
+	o := &listOptions{}
 	cmd := &cobra.Command{
 		Use:   "list [NAME…]",
 		Short: "Show MCP servers and APIs and their state",
@@ -81,7 +81,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 			if o.prompts || o.resources {
 				return runOffers(cmd.Context(), e, o, argv)
 			}
-			return run(cmd.Context(), e, o, argv)
+			return runList(cmd.Context(), e, o, argv)
 		},
 	}
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "fail with exit code 8 if any server failed")
@@ -91,13 +91,13 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 	return cmd
 }
 
-func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
+func runList(ctx context.Context, e *cli.Env, o *listOptions, names []string) error {
 	s, err := e.Engine.Session(ctx,
 		cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept}, InServers: true})
 	if err != nil {
 		return err
 	}
-	doc, reg, err := State(ctx, s, names)
+	doc, reg, err := StateOf(ctx, s, names)
 	if err != nil {
 		return err
 	}
@@ -116,9 +116,9 @@ type Document struct {
 	Servers []mcpclient.Info `json:"servers"`
 }
 
-// State connects to servers, or to all if there are no names, and describes them. The
+// StateOf connects to servers, or to all if there are no names, and describes them. The
 // registry has their tools.
-func State(ctx context.Context, s *engine.Session, names []string) (Document, *registry.Registry, error) {
+func StateOf(ctx context.Context, s *engine.Session, names []string) (Document, *registry.Registry, error) {
 	on, off, err := s.Servers.Named(names...)
 	if err != nil {
 		return Document{}, nil, err

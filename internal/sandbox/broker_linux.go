@@ -346,19 +346,6 @@ func (b *broker) guard(n notification, c watchedCall, places []place) outcome {
 	return outcome{kernel: true}
 }
 
-// isReadOnly reports whether what is at a place, or its folder if nothing is, is on a read-only
-// mount.
-func (p place) isReadOnly() bool {
-	fd, err := unix.Openat(int(p.folder.Fd()), p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err == nil {
-		defer unix.Close(fd)
-	} else {
-		fd = int(p.folder.Fd())
-	}
-	var st unix.Statfs_t
-	return unix.Fstatfs(fd, &st) == nil && st.Flags&unix.ST_RDONLY != 0
-}
-
 // remove removes what is at a place outside of the program's mounts.
 func (b *broker) remove(p place, flags int) outcome {
 	fd, err := openFolderAt(unix.AT_FDCWD, p.path, unix.RESOLVE_NO_SYMLINKS)
@@ -382,6 +369,12 @@ func idOf(f *os.File) string {
 	var st unix.Stat_t
 	_ = unix.Fstat(int(f.Fd()), &st)
 	return identity(&st)
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // closing twice is a harmless error
+	}
 }
 
 // errno returns the number of a system call's error; 0 for nil.

@@ -98,16 +98,3 @@ func beginsAsKey(path string) bool {
 	}
 	return strings.HasPrefix(line, "PuTTY-User-Key-File-") || strings.HasPrefix(line, "AGE-SECRET-KEY-")
 }
-
-// systemSecrets returns the files of the system with password hashes, keys and tokens.
-func systemSecrets() []string {
-	return []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-",
-		"/etc/master.passwd", "/etc/spwd.db", "/private/etc/master.passwd",
-		"/etc/security/opasswd", "/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab",
-		"/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt",
-		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key",
-		"/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key",
-		"/etc/wireguard", "/etc/ipsec.secrets", "/etc/ppp/chap-secrets",
-		"/etc/ppp/pap-secrets", "/etc/NetworkManager/system-connections",
-		"/etc/kubernetes", "/var/lib/kubelet", "/run/secrets", "/var/run/secrets", "/run/credentials"}
-}

@@ -181,6 +181,19 @@ func (h *home) secrets() []string {
 	return append(out, systemSecrets()...)
 }
 
+// systemSecrets returns the files of the system with password hashes, keys and tokens.
+func systemSecrets() []string {
+	return []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-",
+		"/etc/master.passwd", "/etc/spwd.db", "/private/etc/master.passwd",
+		"/etc/security/opasswd", "/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab",
+		"/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt",
+		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key",
+		"/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key",
+		"/etc/wireguard", "/etc/ipsec.secrets", "/etc/ppp/chap-secrets",
+		"/etc/ppp/pap-secrets", "/etc/NetworkManager/system-connections",
+		"/etc/kubernetes", "/var/lib/kubelet", "/run/secrets", "/var/run/secrets", "/run/credentials"}
+}
+
 // installers returns folders below the home folder that contain only installed programs. If
 // one of their subfolders is on PATH, all of it is readable.
 func installers() []string {
@@ -308,10 +321,6 @@ func (h *home) linksIn(dir string) []string {
 		}
 	}
 	return out
-}
-
-func isWithinAny(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool { return within(path, folder) })
 }
 
 // systemPaths returns the paths that system programs need and that do not contain

@@ -37,6 +37,25 @@ func refused() []uint32 {
 	}, refusedHere()...)
 }
 
+// watched returns the system calls that create, write or remove names on every architecture.
+func watched() map[uint32]watchedCall {
+	one, two := []pathArgument{{0, 1}}, []pathArgument{{0, 1}, {2, 3}}
+	out := map[uint32]watchedCall{
+		unix.SYS_OPENAT:    {does: opening, paths: one, flags: 2, mode: 3},
+		unix.SYS_MKNODAT:   {does: makingNode, paths: one, mode: 2},
+		unix.SYS_MKDIRAT:   {does: makingFolder, paths: one, mode: 2},
+		unix.SYS_SYMLINKAT: {does: symlinking, paths: []pathArgument{{1, 2}}},
+		unix.SYS_LINKAT:    {does: linking, paths: two, flags: 4},
+		unix.SYS_RENAMEAT:  {does: renaming, paths: two},
+		unix.SYS_RENAMEAT2: {does: renaming, paths: two, flags: 4},
+		unix.SYS_UNLINKAT:  {does: removing, paths: one, flags: 2},
+		unix.SYS_FCHMODAT:  {does: changingMode, paths: one, mode: 2},
+		unix.SYS_FCHMODAT2: {does: changingMode, paths: one, flags: 3, mode: 2},
+	}
+	maps.Copy(out, watchedHere())
+	return out
+}
+
 // anyNamespace has the flags of clone that create namespaces, except CLONE_NEWTIME, which
 // clone interprets as a signal.
 const anyNamespace = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |

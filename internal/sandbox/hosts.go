@@ -22,6 +22,11 @@ type host struct {
 // unset is the port of an entry without one.
 const unset = -1
 
+// proxyPort is the port of the proxy for sandboxed programs on Linux. The loopback
+// interface is the program's own. The port is outside the range that systems assign
+// to connections, and servers do not commonly use it.
+const proxyPort = 61080
+
 // parseHost reads an entry of [Network].
 func parseHost(entry string) (host, error) {
 	h := host{name: entry, port: unset}

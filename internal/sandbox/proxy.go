@@ -21,11 +21,6 @@ import (
 )
 
 const (
-	// proxyPort is the port of the proxy for sandboxed programs on Linux. The loopback
-	// interface is the program's own. The port is outside the range that systems assign
-	// to connections, and servers do not commonly use it.
-	proxyPort = 61080
-
 	maxRefusals = 20  // refused connections that are remembered
 	maxTunnels  = 256 // requests of a program at once
 	proxyWait   = 30 * time.Second

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -109,4 +110,8 @@ func split(path string) []string {
 func within(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, folder)
 	return ok && (rest == "" || rest[0] == '/' || folder == "/")
+}
+
+func isWithinAny(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return within(path, folder) })
 }

@@ -218,12 +218,6 @@ func PassedFile(rights []byte) *os.File {
 	return os.NewFile(uintptr(fds[0]), "passed")
 }
 
-func closeFiles(files []*os.File) {
-	for _, f := range files {
-		_ = f.Close() // closing twice is a harmless error
-	}
-}
-
 func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
 	ops, rules, err := layOut(p)
 	if err != nil {

@@ -3,10 +3,8 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"iter"
-	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -130,16 +128,6 @@ func (w *watcher) pass(n notification, fd, flags int) unix.Errno {
 	return errno(control(int(w.listener.Fd()), unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&request)))
 }
 
-// place is a name in a folder, as a program sees it.
-type place struct {
-	folder *os.File // nil means it cannot be found
-	id     string   // of the folder as in [Names.Has]; "" if the program could make it another one
-	path   string   // of the folder, without links
-	name   string   // "" means the call names no file
-}
-
-func (p place) close() { _ = p.folder.Close() }
-
 // places returns the place that an argument names, and if it is a link that the call follows, the
 // places that it leads to one after the other. The caller closes them.
 func (w *watcher) places(n notification, c watchedCall, arg pathArgument) iter.Seq[place] {
@@ -168,100 +156,7 @@ func (w *watcher) places(n notification, c watchedCall, arg pathArgument) iter.S
 	}
 }
 
-// findPlace finds the place of a path that is relative to a link of /proc.
-func findPlace(process, base, path string) place {
-	if strings.HasPrefix(path, "/") {
-		base = process + "/root"
-	}
-	path = strings.TrimRight(path, "/")
-	at := strings.LastIndexByte(path, '/') + 1
-	p := place{name: path[at:]}
-	if p.name == "." || p.name == ".." {
-		p.name = ""
-	}
-	if p.name == "" {
-		return p
-	}
-	var st unix.Stat_t
-	p.folder = openFolder(base, path[:at], unix.RESOLVE_NO_SYMLINKS)
-	if p.folder != nil && unix.Fstat(int(p.folder.Fd()), &st) == nil {
-		p.id = identity(&st)
-	} else if p.folder == nil {
-		folder := path[:at]
-		if !strings.HasPrefix(path, "/") { // an absolute link on the way means the root of the program
-			start, _ := os.Readlink(base)
-			folder = start + "/" + folder
-		}
-		p.folder = openFolder(process+"/root", folder, unix.RESOLVE_NO_MAGICLINKS)
-	}
-	if p.folder != nil {
-		p.path, _ = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(p.folder.Fd())))
-	}
-	return p
-}
-
-// readLink returns the target of the link at a place; "" if it is none.
-func readLink(p place) string {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(int(p.folder.Fd()), p.name, buf)
-	if err != nil {
-		return ""
-	}
-	return string(buf[:n])
-}
-
-// descriptor returns the number of the descriptor through which a path leads to a file.
-func descriptor(path string) (fd string, ok bool) {
-	for _, folder := range []string{"/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"} {
-		if fd, ok = strings.CutPrefix(path, folder); ok {
-			_, err := strconv.Atoi(fd)
-			return fd, err == nil
-		}
-	}
-	return "", false
-}
-
-// openFolder opens a folder by a path relative to a link of /proc, which is the root of absolute
-// paths; nil if there is none.
-func openFolder(base, path string, resolve uint64) *os.File {
-	from, err := unix.Open(base, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	if path == "" {
-		return os.NewFile(uintptr(from), base)
-	}
-	defer unix.Close(from)
-	if path[0] == '/' {
-		resolve |= unix.RESOLVE_IN_ROOT
-	}
-	folder, err := openFolderAt(from, path, resolve)
-	if err != nil {
-		return nil
-	}
-	return os.NewFile(uintptr(folder), path)
-}
-
-// openFolderAt opens a folder by a path relative to another one, as a place only.
-func openFolderAt(folder int, path string, resolve uint64) (int, error) {
-	return unix.Openat2(folder, path,
-		&unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: resolve})
-}
-
-func identity(st *unix.Stat_t) string {
-	return strconv.FormatUint(uint64(st.Dev), 10) + ":" + strconv.FormatUint(st.Ino, 10)
-}
-
-// notification is struct seccomp_notif, and reply is struct seccomp_notif_resp.
-type notification struct {
-	id         uint64
-	pid, flags uint32
-	call       int32
-	arch       uint32
-	pointer    uint64
-	args       [6]uint64
-}
-
+// reply is struct seccomp_notif_resp.
 type reply struct {
 	id    uint64
 	value int64
@@ -279,87 +174,4 @@ func control(fd int, request uint, argument unsafe.Pointer) error {
 			return errno
 		}
 	}
-}
-
-// pathArgument tells which argument of a system call is a path, and which the folder to which
-// it is relative, or -1 if that is the working folder.
-type pathArgument struct{ folder, path int }
-
-// watchedCall is a system call that is passed to the watcher. flags and mode are the numbers of
-// the arguments with them, or 0 if it has none.
-type watchedCall struct {
-	does        doing
-	paths       []pathArgument
-	flags, mode int
-	always      int // flags that it has without saying so
-}
-
-// doing is what a watched call does.
-type doing int
-
-const (
-	opening doing = iota // for writing, and creates the file if there is none
-	makingFolder
-	makingNode
-	symlinking
-	linking
-	renaming
-	removing
-	changingMode
-)
-
-func (c watchedCall) flagsOf(n notification) int {
-	if c.flags == 0 {
-		return c.always
-	}
-	return c.always | int(int32(n.args[c.flags]))
-}
-
-// exclusive are the flags with which a call only opens a file that it creates.
-const exclusive = unix.O_CREAT | unix.O_EXCL
-
-// follows reports whether a call follows a link that is the last part of its path.
-func (c watchedCall) follows(n notification) bool {
-	switch flags := c.flagsOf(n); c.does {
-	case opening:
-		return flags&unix.O_NOFOLLOW == 0 && flags&exclusive != exclusive
-	case changingMode:
-		return flags&unix.AT_SYMLINK_NOFOLLOW == 0
-	}
-	return false
-}
-
-// watched returns the system calls that create, write or remove names on every architecture.
-func watched() map[uint32]watchedCall {
-	one, two := []pathArgument{{0, 1}}, []pathArgument{{0, 1}, {2, 3}}
-	out := map[uint32]watchedCall{
-		unix.SYS_OPENAT:    {does: opening, paths: one, flags: 2, mode: 3},
-		unix.SYS_MKNODAT:   {does: makingNode, paths: one, mode: 2},
-		unix.SYS_MKDIRAT:   {does: makingFolder, paths: one, mode: 2},
-		unix.SYS_SYMLINKAT: {does: symlinking, paths: []pathArgument{{1, 2}}},
-		unix.SYS_LINKAT:    {does: linking, paths: two, flags: 4},
-		unix.SYS_RENAMEAT:  {does: renaming, paths: two},
-		unix.SYS_RENAMEAT2: {does: renaming, paths: two, flags: 4},
-		unix.SYS_UNLINKAT:  {does: removing, paths: one, flags: 2},
-		unix.SYS_FCHMODAT:  {does: changingMode, paths: one, mode: 2},
-		unix.SYS_FCHMODAT2: {does: changingMode, paths: one, flags: 3, mode: 2},
-	}
-	maps.Copy(out, watchedHere())
-	return out
-}
-
-// readPath returns a path in the memory of a process, or "" if it cannot be read.
-func readPath(pid int, at uintptr) string {
-	buf := make([]byte, unix.PathMax)
-	first := os.Getpagesize() - int(at)%os.Getpagesize()
-	parts := []unix.RemoteIovec{{Base: at, Len: min(first, len(buf))}}
-	if first < len(buf) { // the rest may be in an unmapped page
-		parts = append(parts, unix.RemoteIovec{Base: at + uintptr(first), Len: len(buf) - first})
-	}
-	n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &buf[0], Len: uint64(len(buf))}}, parts, 0)
-	if err != nil {
-		return ""
-	}
-	path, _, _ := bytes.Cut(buf[:n], []byte{0})
-	return string(path)
 }

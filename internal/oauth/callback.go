@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -55,34 +54,6 @@ func readPasted(pasted string) (reply, error) {
 		return readReply(q), nil
 	}
 	return reply{code: pasted, codeOnly: true}, nil
-}
-
-// check verifies that the reply belongs to our request and comes from the right
-// authorization server.
-func (r reply) check(b *begun) error {
-	if !r.codeOnly && subtle.ConstantTimeCompare([]byte(r.state), []byte(b.State)) != 1 {
-		return errors.New(
-			"the browser returned the answer to another login (its state does not match); nothing was sent")
-	}
-	switch {
-	case r.issuer != "" && !isIssuer(b.Login.Issuer, r.issuer) && !b.Unnamed:
-		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent",
-			text.Quote(r.issuer), b.Login.Issuer)
-	case r.issuer == "" && b.SendsIssuer && r.codeOnly:
-		return fmt.Errorf(
-			"a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar",
-			b.Login.Issuer)
-	case r.issuer == "" && b.SendsIssuer:
-		return fmt.Errorf("the answer lacks the issuer %s, which that server promises to send; nothing was sent",
-			b.Login.Issuer)
-	case r.err != "" && r.description != "":
-		return fmt.Errorf("%w: %s (%s)", ErrRefused, text.Quote(r.description), text.Quote(r.err))
-	case r.err != "":
-		return fmt.Errorf("%w: %s", ErrRefused, text.Quote(r.err))
-	case r.code == "":
-		return errors.New("the browser returned no code")
-	}
-	return nil
 }
 
 // callback waits for the browser to return.
@@ -193,46 +164,4 @@ func (b *callback) close(ctx context.Context) {
 		_ = b.server.Close() // close the connections that are still open
 	}
 	b.served.Wait()
-}
-
-// await sends the user to the URL and waits for the first answer: from the
-// browser, or pasted.
-func (b *callback) await(ctx context.Context, address string, o LoginOptions) (reply, error) {
-	asking, stop := context.WithCancel(ctx)
-	var asked sync.WaitGroup
-	defer asked.Wait()
-	defer stop()
-	type result struct {
-		text string
-		err  error
-	}
-	var pasted chan result // a nil channel blocks forever
-	if o.Browse != nil {
-		if err := o.Browse(ctx, address); err != nil && o.Paste == nil && b.server == nil {
-			return reply{}, err
-		}
-	}
-	if o.Paste != nil {
-		pasted = make(chan result, 1)
-		asked.Go(func() {
-			text, err := o.Paste(asking, address)
-			pasted <- result{text, err}
-		})
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return reply{}, context.Cause(ctx)
-		case r := <-b.replies:
-			return r, nil
-		case p := <-pasted:
-			if p.err == nil && strings.TrimSpace(p.text) != "" {
-				return readPasted(p.text)
-			}
-			if b.server == nil {
-				return reply{}, fmt.Errorf("no URL was pasted, and the browser cannot connect back to %s", b.redirect)
-			}
-			pasted = nil
-		}
-	}
 }

@@ -3,15 +3,19 @@ package oauth
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // LoginOptions defines how to interact with the user. At least one of Browse
@@ -57,10 +61,6 @@ func (r *record) login() Login {
 	}
 	return l
 }
-
-// ErrRefused reports that the user or the authorization server refused the
-// login.
-var ErrRefused = errors.New("the login was refused")
 
 // Offered reports whether the server advertises support for logins, even if it
 // does not require one.
@@ -309,4 +309,74 @@ func (c *Client) authorizationURL(a *authority, b *begun) (string, error) {
 	}
 	u.RawQuery, u.Fragment, u.RawFragment = q.Encode(), "", ""
 	return u.String(), nil
+}
+
+// check verifies that the reply belongs to our request and comes from the right
+// authorization server.
+func (r reply) check(b *begun) error {
+	if !r.codeOnly && subtle.ConstantTimeCompare([]byte(r.state), []byte(b.State)) != 1 {
+		return errors.New(
+			"the browser returned the answer to another login (its state does not match); nothing was sent")
+	}
+	switch {
+	case r.issuer != "" && !isIssuer(b.Login.Issuer, r.issuer) && !b.Unnamed:
+		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent",
+			text.Quote(r.issuer), b.Login.Issuer)
+	case r.issuer == "" && b.SendsIssuer && r.codeOnly:
+		return fmt.Errorf(
+			"a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar",
+			b.Login.Issuer)
+	case r.issuer == "" && b.SendsIssuer:
+		return fmt.Errorf("the answer lacks the issuer %s, which that server promises to send; nothing was sent",
+			b.Login.Issuer)
+	case r.err != "" && r.description != "":
+		return fmt.Errorf("%w: %s (%s)", ErrRefused, text.Quote(r.description), text.Quote(r.err))
+	case r.err != "":
+		return fmt.Errorf("%w: %s", ErrRefused, text.Quote(r.err))
+	case r.code == "":
+		return errors.New("the browser returned no code")
+	}
+	return nil
+}
+
+// await sends the user to the URL and waits for the first answer: from the
+// browser, or pasted.
+func (b *callback) await(ctx context.Context, address string, o LoginOptions) (reply, error) {
+	asking, stop := context.WithCancel(ctx)
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	defer stop()
+	type result struct {
+		text string
+		err  error
+	}
+	var pasted chan result // a nil channel blocks forever
+	if o.Browse != nil {
+		if err := o.Browse(ctx, address); err != nil && o.Paste == nil && b.server == nil {
+			return reply{}, err
+		}
+	}
+	if o.Paste != nil {
+		pasted = make(chan result, 1)
+		asked.Go(func() {
+			text, err := o.Paste(asking, address)
+			pasted <- result{text, err}
+		})
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return reply{}, context.Cause(ctx)
+		case r := <-b.replies:
+			return r, nil
+		case p := <-pasted:
+			if p.err == nil && strings.TrimSpace(p.text) != "" {
+				return readPasted(p.text)
+			}
+			if b.server == nil {
+				return reply{}, fmt.Errorf("no URL was pasted, and the browser cannot connect back to %s", b.redirect)
+			}
+			pasted = nil
+		}
+	}
 }

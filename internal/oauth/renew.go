@@ -3,6 +3,11 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,7 +19,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -111,23 +115,6 @@ func (c *Client) target(form url.Values, resource string) {
 	for _, a := range c.config.Audiences {
 		form.Add("audience", a)
 	}
-}
-
-// secrets are those of the settings.
-type secrets struct{ client, privateKey, assertion, idToken string }
-
-func secretsOf(o settings.OAuth) secrets {
-	return secrets{o.ClientSecret, o.PrivateKey, o.Assertion, o.IDToken}
-}
-
-// credentials adds the secrets of the settings and the key of the login to an identity.
-func (c *Client) credentials(id identity, issuer, proofKey string) credentials {
-	who := credentials{identity: id, audience: issuer, proofKey: proofKey,
-		mustProve: c.config.DPoP == settings.DPoPRequire}
-	if !id.Registered {
-		who.Secret, who.privateKey = c.config.ClientSecret, c.config.PrivateKey
-	}
-	return who
 }
 
 // obtain gets a token without the user. If the secrets are refused, and there are others now, it tries those.
@@ -253,20 +240,32 @@ func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string)
 	return cleanScopes(out)
 }
 
-// ParseScopes parses scopes of the command line; each string may contain
-// several, separated by spaces.
-func ParseScopes(given []string) ([]string, error) {
-	var out []string
-	for _, text := range given {
-		for s := range strings.FieldsSeq(text) {
-			if !table.IsScope(s) {
-				return nil, fmt.Errorf("%q is not a valid scope", s)
-			}
-			out = append(out, s)
-		}
+// proofKey returns the key for a login: that of the login before, "" for none, or a new one.
+// It returns "" if tokens are not bound.
+func (c *Client) proofKey(a *authority, before string) (string, error) {
+	supported := slices.Contains(a.ProofAlgorithms, proofAlgorithm)
+	switch o := c.config; {
+	case o.DPoP == settings.DPoPRequire && !supported && o.TokenURL == "":
+		return "", fmt.Errorf("the authorization server %s does not advertise DPoP with %s, which oauth.dpop requires",
+			a.Issuer, proofAlgorithm)
+	case o.DPoP == settings.DPoPRequire:
+	case o.DPoP == settings.DPoPOff, !supported, o.TokenParamName != "":
+		return "", nil
 	}
-	return out, nil
+	if before != "" {
+		return before, nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), err
 }
+
+// ErrRefused reports that the user or the authorization server refused the
+// login.
+var ErrRefused = errors.New("the login was refused")
 
 // unknownIssuerError reports that a secret of the settings would be sent to an
 // authorization server that only the MCP server specified.
@@ -279,14 +278,6 @@ func (e *unknownIssuerError) Error() string {
 
 // Is reports whether target is registry.ErrNeedsConfirmation.
 func (e *unknownIssuerError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
-
-// disclosing reports whether a secret of the settings would be sent to an
-// authorization server that the MCP server specifies. Signatures of a private
-// key are not such secrets, because they are valid for only one issuer.
-func (c *Client) disclosing() bool {
-	o := c.config
-	return o.ClientID != "" && o.ClientSecret+o.Assertion != "" && o.Issuer == "" && o.TokenURL == ""
-}
 
 // checkIssuer refuses to send secrets of the settings to an issuer that neither
 // the settings nor the user chose, because the MCP server specifies it. A

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -349,4 +350,34 @@ func (d document) number(name string) float64 {
 		return 0
 	}
 	return min(n, 1<<53)
+}
+
+// tokenError is an error response of a token endpoint (RFC 6749 section 5.2).
+// Its description is dropped, because it may repeat what was sent.
+type tokenError struct {
+	status int
+	code   string
+}
+
+func (e *tokenError) Error() string {
+	if e.code == "" {
+		return (&statusError{e.status}).Error()
+	}
+	return fmt.Sprintf("it returned %q", e.code)
+}
+
+// mayPass reports whether the same request may succeed later.
+func (e *tokenError) mayPass() bool {
+	return e.status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooEarly,
+		http.StatusTooManyRequests}, e.status) ||
+		slices.Contains([]string{"server_error", "temporarily_unavailable", "slow_down"}, e.code)
+}
+
+// takeNonce returns the nonce of a response, "" for none or one that is unusable.
+func takeNonce(h http.Header) string {
+	nonce := h.Get("DPoP-Nonce")
+	if len(nonce) > 1<<10 || strings.ContainsFunc(nonce, func(r rune) bool { return r < 0x21 || r > 0x7e }) {
+		return ""
+	}
+	return nonce
 }

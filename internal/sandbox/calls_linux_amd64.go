@@ -28,11 +28,3 @@ func watchedHere() map[uint32]watchedCall {
 		unix.SYS_CHMOD:   {does: changingMode, paths: one, mode: 1},
 	}
 }
-
-// filterHere filters older variants of the calls.
-func (a *assembler) filterHere() {
-	a.refuseMode(unix.SYS_CHMOD, 1)
-	a.refuseMode(unix.SYS_MKNOD, 1)
-	a.refuseMode(unix.SYS_CREAT, 1)
-	a.refuseCreating(unix.SYS_OPEN, 1, 2)
-}

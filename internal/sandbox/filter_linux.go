@@ -87,13 +87,16 @@ func filter(notify bool) []byte {
 	a.refuseBits(unix.SYS_CLONE, 0, anyNamespace)
 	a.refuseBits(unix.SYS_UNSHARE, 0, anyNamespace|unix.CLONE_NEWTIME)
 	a.refuseBits(unix.SYS_FCHMOD, 1, setIDs)
-	a.refuseMode(unix.SYS_FCHMODAT, 2)
-	a.refuseMode(unix.SYS_FCHMODAT2, 2)
-	a.refuseMode(unix.SYS_MKNODAT, 2)
-	a.refuseCreating(unix.SYS_OPENAT, 2, 3)
-	a.filterHere()
-	for _, call := range slices.Sorted(maps.Keys(watched())) {
-		a.when(jumpEqual, call, a.watched)
+	calls := watched()
+	for _, number := range slices.Sorted(maps.Keys(calls)) {
+		switch c := calls[number]; {
+		case c.does == opening && c.flags != 0:
+			a.refuseCreating(number, uint32(c.flags), uint32(c.mode))
+		case c.does == opening || c.does == makingNode || c.does == changingMode:
+			a.refuseMode(number, uint32(c.mode))
+		default:
+			a.when(jumpEqual, number, a.watched)
+		}
 	}
 	a.call(unix.SYS_IOCTL, func() {
 		a.load(offsetArg(1))

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// state is the part of a [Start] that is specific to macOS.
-type state struct {
+// Start is the prepared start of a [Command].
+type Start struct {
+	Command
 	tmp   string // a folder of the program's own, removed by Close
 	proxy *proxy
 }
@@ -19,7 +20,7 @@ func Prepare(p Profile, prog Program) (*Start, error) {
 	if err != nil {
 		return nil, &Error{"creating a folder for temporary files", err}
 	}
-	s := &Start{Path: sandboxExec, state: state{tmp: tmp}}
+	s := &Start{Command: Command{Path: sandboxExec}, tmp: tmp}
 	port, err := s.startProxy(p.Network)
 	if err != nil {
 		s.Close()

@@ -23,8 +23,9 @@ const settingUp = 30 * time.Second
 // namespaces are the new namespaces of a sandboxed program.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
 
-// state is the part of a [Start] that is specific to Linux.
-type state struct {
+// Start is the prepared start of a [Command].
+type Start struct {
+	Command
 	status  *os.File // our end of the socket for reports
 	mounts  *os.File // the mount namespace; nil before the program runs
 	network Network
@@ -67,13 +68,12 @@ func prepare(plan *launcher.Plan, network Network) (*Start, error) {
 	if network.Join != nil {
 		files = append(files, network.Join)
 	}
-	return &Start{
+	return &Start{Command: Command{
 		Path:  "/proc/self/exe", // resolved in the child, so it is our program even if the file was replaced
 		Argv:  []string{launcher.Name},
 		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // for the launcher, not for the program
 		Files: files,
-		state: state{status: os.NewFile(uintptr(ends[0]), "status"), network: network},
-	}, nil
+	}, status: os.NewFile(uintptr(ends[0]), "status"), network: network}, nil
 }
 
 // memoryFile returns a file without a name that holds data and cannot be changed.

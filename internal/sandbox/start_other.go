@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// state is the part of a [Start] that is specific to a system.
-type state struct{}
+// Start is the prepared start of a [Command].
+type Start struct{ Command }
 
 // Prepare fails: this system has no sandbox.
 func Prepare(Profile, Program) (*Start, error) {

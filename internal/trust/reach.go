@@ -260,11 +260,10 @@ func (r *reach) path() error {
 		}
 		for _, word := range r.program.Argv {
 			path := filepath.Join(dir, word)
-			if _, err := os.Stat(path); err != nil || !filepath.IsLocal(word) || !r.inside(path) {
-				continue
-			}
-			if err := r.add(path); err != nil {
-				return err
+			if _, err := os.Stat(path); err == nil && filepath.IsLocal(word) && r.inside(path) {
+				if err := r.add(path); err != nil {
+					return err
+				}
 			}
 		}
 	}

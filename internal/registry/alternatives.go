@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -257,4 +258,21 @@ func valueMustBe(values []*jsonx.Value) string {
 		return "value must be " + texts[0]
 	}
 	return "value must be one of " + strings.Join(texts, ", ")
+}
+
+func leavesOf(e *jsonschema.ValidationError,
+	causes func(*jsonschema.ValidationError) []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+	further := causes(e)
+	if len(further) == 0 {
+		return []*jsonschema.ValidationError{e}
+	}
+	var out []*jsonschema.ValidationError
+	for _, c := range further {
+		out = append(out, leavesOf(c, causes)...)
+	}
+	slices.SortFunc(out, func(a, b *jsonschema.ValidationError) int {
+		return cmp.Or(cmp.Compare(a.InstanceLocation, b.InstanceLocation),
+			cmp.Compare(a.KeywordLocation, b.KeywordLocation))
+	})
+	return out
 }

@@ -6,14 +6,6 @@ import (
 	"strings"
 )
 
-func (b *builder) keptFrom(t *Tool, name string) (Owner, bool) {
-	if b.opts.Names == nil || !t.OfServer() {
-		return Owner{}, false
-	}
-	o := b.opts.Names.Owner(name)
-	return o, o.Kept && o.Server != t.Server
-}
-
 // putPlain registers a tool under a name that is free. For a server's tool it records
 // that the name was given.
 func (b *builder) putPlain(t *Tool) {

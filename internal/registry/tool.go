@@ -264,3 +264,18 @@ type Middleware func(Tool) Tool
 
 // isPlain reports whether a server's tool has its name without the server.
 func (t *Tool) isPlain() bool { return t.OfServer() && t.Name == ValidName(t.PlainName()) }
+
+// Source provides tools. Discover must return soon after ctx is done. It is called
+// at most once, except that [Loader.Renew] calls it again. If only some tools
+// cannot be used, they are reported as diagnostics. An error means that the whole
+// source failed; the tools are then ignored. Discover may be called from any
+// goroutine.
+//
+// A source that has processes or connections also implements io.Closer. The caller
+// of the Loader closes it with [Loader.Close], even if Discover failed.
+type Source interface {
+	// Name is the value of Definition.Source for its tools: "builtin",
+	// "plugin:ID", "command", "composite", "mcp:SERVER".
+	Name() string
+	Discover(context.Context) ([]Tool, []Diagnostic, error)
+}

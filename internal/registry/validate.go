@@ -199,23 +199,6 @@ func withTimeLimit(ctx context.Context, limit time.Duration, f func() error) err
 	return fmt.Errorf("took longer than %s", limit)
 }
 
-func leavesOf(e *jsonschema.ValidationError,
-	causes func(*jsonschema.ValidationError) []*jsonschema.ValidationError) []*jsonschema.ValidationError {
-	further := causes(e)
-	if len(further) == 0 {
-		return []*jsonschema.ValidationError{e}
-	}
-	var out []*jsonschema.ValidationError
-	for _, c := range further {
-		out = append(out, leavesOf(c, causes)...)
-	}
-	slices.SortFunc(out, func(a, b *jsonschema.ValidationError) int {
-		return cmp.Or(cmp.Compare(a.InstanceLocation, b.InstanceLocation),
-			cmp.Compare(a.KeywordLocation, b.KeywordLocation))
-	})
-	return out
-}
-
 func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessage) ([]Violation, error) {
 	value, err := jsonx.Parse(doc, jsonx.Options{})
 	if err != nil {

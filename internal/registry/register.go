@@ -1,0 +1,294 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+func (b *builder) add(f *finding) {
+	b.reg.reports = append(b.reg.reports, f.report)
+	b.reg.diagnostics = append(b.reg.diagnostics, f.diags...)
+	if f.report.Err != nil {
+		b.diagnose(SeverityError, "source_failed", f.report.Name, "", f.report.Err.Error(), HintOf(f.report.Err))
+		if server, ok := ServerOf(f.report.Name); ok {
+			b.failed = append(b.failed, server)
+		}
+		return
+	}
+	if id, ok := strings.CutPrefix(f.report.Name, PluginPrefix); ok && b.builtins[strings.ToLower(id)] {
+		b.diagnose(SeverityError, "plugin_blocked", f.report.Name, "",
+			fmt.Sprintf("plugin %q has the name of a built-in tool; none of its tools are registered", id),
+			"give the plugin another id")
+		return
+	}
+	for i := range f.tools {
+		b.register(&f.tools[i])
+	}
+}
+
+func (b *builder) register(found *Tool) {
+	t := *found // a copy, because another registry may give the tool another name
+	t.given = t.Name
+	name, prefix := ValidName(t.Name), ""
+	if b.opts.Prefix != nil && t.OfServer() {
+		prefix = b.opts.Prefix(t.Server)
+		name = ValidName(prefix + t.Name)
+	}
+	t.maybe, t.mayKeep = newNames(b.opts.Overrides, &t, name)
+	if b.opts.Project != nil {
+		t.OfProject, t.Replaces = b.opts.Project(&t)
+	}
+	t.Namesakes = namesakes(&t.Definition, b.opts.Builtin)
+	if t.Source == SourceBuiltin {
+		for _, name := range append([]string{t.Name}, t.Aliases...) {
+			b.builtins[strings.ToLower(name)] = true
+		}
+	}
+	if h := b.hides(&t); h != nil {
+		b.hide(&t, h)
+		for _, name := range t.maybe {
+			b.reg.misfits[name] = *h
+		}
+		return
+	}
+	if t.Name == "" {
+		b.diagnose(SeverityError, "tool_nameless", t.Source, "", "a tool without a name was skipped", "")
+		return
+	}
+	b.cutDescription(&t)
+	if t.Name = name; name != t.given && !t.OfServer() {
+		t.Given = t.given
+	}
+	t.DisplayName = cmp.Or(t.DisplayName, t.Name)
+	t.Icon = cmp.Or(t.Icon, defaultIcon)
+	switch {
+	case b.isUnsettled(&t): // only the whole registry can tell
+	case t.OfServer() && b.partial && prefix == "":
+		b.qualify(&t, nil, t.Qualified())
+	default:
+		b.give(&t)
+	}
+}
+
+func (b *builder) cutDescription(t *Tool) {
+	if max := b.opts.MaxDescription; max > 0 && int64(len(t.Description)) > max {
+		t.Description = fmt.Sprintf("%s [cut at %d of %d bytes]",
+			text.Head(t.Description, int(max)), max, len(t.Description))
+	}
+}
+
+// give registers a tool under its name, or under another if that is taken.
+func (b *builder) give(t *Tool) {
+	switch old, taken := b.owner(t); {
+	case !taken:
+		if o, kept := b.keptFrom(t, t.Name); kept && t.isPlain() {
+			b.qualifyKept(t, o)
+			return
+		}
+		if b.lendTaken(t); !b.hidesLent(t) {
+			b.putPlain(t)
+		}
+	case isVersionOf(t, old):
+		b.putVersion(t)
+	default:
+		b.conflict(t, old)
+	}
+}
+
+func (b *builder) owner(t *Tool) (old *Tool, taken bool) {
+	if old, taken = b.reg.names[t.Name]; taken {
+		return old, true
+	}
+	switch {
+	case t.OfServer() || t.Source == SourceCommand:
+		old = b.aliases[t.Name]
+	case yieldsToCore(t):
+		old = b.core[strings.ToLower(t.Name)]
+	}
+	return old, old != nil
+}
+
+// yieldsToCore reports whether a tool must not have a name that is an alias of
+// a built-in tool or differs from its name only in case, because rules and
+// models that use this name mean the built-in tool.
+func yieldsToCore(t *Tool) bool {
+	return strings.HasPrefix(t.Source, PluginPrefix) || t.Source == SourceComposite
+}
+
+// defaultIcon is the icon of tools whose source does not set one.
+const defaultIcon = "hammer"
+
+// hides returns why a tool is not registered, or nil if it is.
+func (b *builder) hides(t *Tool) *Hidden {
+	if h := b.filtered(t); h != nil {
+		return h
+	}
+	if b.opts.Last != nil && !b.again {
+		if h := b.opts.Last(t); h != nil {
+			return h
+		}
+	}
+	if t.Quarantine != nil {
+		return &Hidden{Reason: t.Quarantine.Error(), Setting: t.Declared, Err: t.Quarantine}
+	}
+	return nil
+}
+
+func (b *builder) conflict(t, old *Tool) {
+	lend(t, old)
+	switch {
+	case b.hidesLent(t):
+	case t.Name == old.Name && b.yields(old):
+		b.give(t)
+	case old.Source == SourceHost && !t.OfServer():
+		b.diagnose(SeverityWarning, "name_taken", t.Source, t.Name,
+			fmt.Sprintf("tool %q is left out: the host provides a tool of this name", t.Name), "")
+	case t.OfServer():
+		b.qualify(t, old, t.Qualified())
+	case t.Source == SourceCommand && b.opts.Conflicts == ConflictQualify:
+		b.qualify(t, old, ValidName(qualifiedPrefix+t.Name))
+	case t.Source == SourceCommand && b.opts.Conflicts != ConflictReject:
+		b.diagnose(SeverityWarning, "name_overwritten", t.Source, t.Name,
+			fmt.Sprintf("tool with name %q is already registered (%s); overwriting", t.Name, owned(t.Name, old)),
+			"set conflicts.discovered to qualify to keep both, or to reject to keep the one before")
+		if t.Name == old.Name {
+			b.reg.tools[slices.Index(b.reg.tools, old)] = t
+			b.reg.names[t.Name] = t
+			delete(b.reg.versions, t.Name)
+		} else { // old has the name as an alias and keeps its own
+			b.put(t)
+		}
+	default:
+		hint := "rename the tool"
+		if renamed := anotherName(t, old); renamed != "" {
+			hint = renamed
+		} else if t.Declared != "" {
+			hint += " in " + t.Declared
+		}
+		b.diagnose(SeverityError, "name_taken", t.Source, t.Name,
+			fmt.Sprintf("tool %q is ignored: the name is taken by %s", t.Name, owned(t.Name, old)), hint)
+	}
+}
+
+// owned returns the source of a tool, with the tool's name if that differs from
+// name.
+func owned(name string, t *Tool) string {
+	if t.Name == name {
+		return t.Source
+	}
+	return fmt.Sprintf("%s tool %q", t.Source, t.Name)
+}
+
+// isVersionOf reports whether t and old may have the same name as different
+// versions. Both must come from the same source, so that no source can replace
+// another's tool by a higher version.
+func isVersionOf(t, old *Tool) bool {
+	return t.Source == old.Source && !t.OfServer() && t.Version != "" && old.Version != "" &&
+		t.Version != old.Version && t.OriginalName() == old.OriginalName()
+}
+
+func (b *builder) putVersion(t *Tool) {
+	all := b.reg.versions[t.Name]
+	if all == nil {
+		all = []*Tool{b.reg.names[t.Name]}
+	}
+	if slices.ContainsFunc(all, func(o *Tool) bool { return o.Version == t.Version }) {
+		b.conflict(t, b.reg.names[t.Name])
+		return
+	}
+	all = append(all, t)
+	slices.SortStableFunc(all, func(x, y *Tool) int { return CompareVersions(y.Version, x.Version) })
+	b.reg.versions[t.Name] = all
+	b.reg.tools[slices.Index(b.reg.tools, b.reg.names[t.Name])] = all[0]
+	b.reg.names[t.Name] = all[0]
+}
+
+// registry returns the finished registry. It adds aliases and qualified names
+// last, so that they never take a name from a registered tool.
+func (b *builder) registry() *Registry {
+	b.withdraw()
+	b.reg.explain = sync.OnceFunc(b.explainKept)
+	for _, t := range b.reg.tools {
+		t.eachName("", func(name string) { b.addAlias(t, name) })
+	}
+	b.reg.renamed = b.renamed
+	return b.reg
+}
+
+func (b *builder) addAlias(t *Tool, name string) {
+	if name == "" || b.reg.names[name] != nil {
+		return
+	}
+	if _, kept := b.keptFrom(t, name); kept {
+		return
+	}
+	if b.reg.other[name] == nil {
+		b.reg.other[name] = t
+	}
+}
+
+// newNames returns the names that overrides might give a tool, whatever its
+// registered name will be, and those of them that are not a project's. name is its own valid
+// name.
+func newNames(o Overrides, t *Tool, name string) (all, own []string) {
+	if o == nil {
+		return nil, nil
+	}
+	t.eachName(name, func(name string) {
+		renamed := o.NewName(name)
+		if renamed == "" {
+			return
+		}
+		if all = append(all, renamed); !o.IsProjects(name) {
+			own = append(own, renamed)
+		}
+	})
+	return all, own
+}
+
+// isUnsettled reports whether the whole registry is needed to decide whether an
+// override applies to a tool, because its key is the tool's plain name, which may
+// belong to another server.
+func (b *builder) isUnsettled(t *Tool) bool {
+	if !b.partial || !t.OfServer() || b.opts.Overrides == nil || !b.opts.Overrides.Has(t.Name) {
+		return false
+	}
+	_, taken := b.owner(t)
+	return !taken
+}
+
+// withdraw removes the tools that overrides hide, and those that only pages of their servers may
+// call. Their names stay reserved; only steps of composites can call the former.
+func (b *builder) withdraw() {
+	isHidden := func(t *Tool) bool { return t.Reshaped != nil && t.Reshaped.Hidden }
+	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool {
+		if !isHidden(t) && t.forApp() {
+			b.hide(t, &Hidden{Reason: "only pages of its server may call it", Setting: "_meta.ui.visibility of the server"})
+			b.reg.apps = append(b.reg.apps, t)
+			delete(b.reg.names, t.Name)
+			delete(b.reg.versions, t.Name)
+			maps.DeleteFunc(b.reg.other, func(_ string, other *Tool) bool { return other == t })
+			return true
+		}
+		if !isHidden(t) {
+			return false
+		}
+		for _, v := range b.versionsOf(t) {
+			b.hide(v, &Hidden{Reason: "an override hides it", Setting: v.Reshaped.Origin})
+		}
+		delete(b.reg.names, t.Name)
+		delete(b.reg.versions, t.Name)
+		t.eachName(t.Name, func(name string) {
+			if b.reg.names[name] == nil && b.reg.steps[name] == nil {
+				b.reg.steps[name] = t
+			}
+		})
+		return true
+	})
+}

@@ -55,7 +55,7 @@ func New(s settings.Server, store *Store, warn func(error)) *Client {
 	}
 	c.secrets = secret.NewCurrent(secretsOf(c.config))
 	endpoint := cmp.Or(s.HTTPURL, s.URL)
-	c.server, c.query = address(endpoint)
+	c.server, c.query = plainAddress(endpoint)
 	c.headers = http.Header{}
 	for _, h := range s.Headers {
 		if !strings.EqualFold(h.Name, "Authorization") { // which is for the server, not for what issues its tokens
@@ -100,9 +100,9 @@ func (c *Client) For(client string) *Client {
 	return c
 }
 
-// address returns a URL in normal form without user, query and fragment, and
+// plainAddress returns a URL in normal form without user, query and fragment, and
 // its query.
-func address(raw string) (plain, query string) {
+func plainAddress(raw string) (plain, query string) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return "", ""

@@ -114,7 +114,7 @@ func (p *part) content() (Content, error) {
 // a sound, or else a resource with this URI.
 func Media(data []byte, kind, uri string) Content {
 	kind = mediaType(kind)
-	c := Content{Data: data, MIMEType: cmp.Or(found(data, kind), kind)}
+	c := Content{Data: data, MIMEType: cmp.Or(sniffedType(data, kind), kind)}
 	c.retype(uri)
 	return c.Settled()
 }
@@ -147,7 +147,7 @@ func (c Content) Settled() Content {
 		return c.asText(strings.Join(strings.Fields(fmt.Sprintf("[%s %s %s without data]",
 			c.Type, c.URI, c.MIMEType)), " "))
 	}
-	kind := found(c.Data, c.MIMEType)
+	kind := sniffedType(c.Data, c.MIMEType)
 	if kind == "" && c.Type != ContentResource { // encoded twice
 		if data, _, ok := DecodeBase64(c.Data); ok && sniff(data) != "" {
 			c.Data, kind = data, sniff(data)
@@ -176,9 +176,9 @@ func (c Content) Settled() Content {
 // attachment is the URI of what was labelled as an image or a sound and is neither.
 const attachment = "toolreg:attachment"
 
-// found returns the type that the first bytes say, "" if they say none. label is the type that
+// sniffedType returns the type that the first bytes say, "" if they say none. label is the type that
 // the sender says: of a container for sound and pictures, it says what is inside.
-func found(data []byte, label string) string {
+func sniffedType(data []byte, label string) string {
 	kind := sniff(data)
 	class, _, _ := strings.Cut(label, "/")
 	if (kind == "video/mp4" || kind == "video/webm" || kind == "audio/ogg") && (class == "audio" || class == "video") {

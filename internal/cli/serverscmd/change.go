@@ -356,3 +356,19 @@ func keepSuspicious(ctx context.Context, e *cli.Env, a *editedServer) (bool, err
 			Question: "Keep it enabled?",
 		})
 }
+
+// openTTY opens the terminal for a question about a server that is added. With --json nobody is asked.
+func openTTY(e *cli.Env) (*ui.TTY, error) {
+	if e.IO.JSON {
+		return nil, errors.New("--json is given")
+	}
+	return e.Person.Open()
+}
+
+// noteBundle says where the bundle is that a server had. It stays, because a server of
+// another project may be the same.
+func noteBundle(e *cli.Env, s *settings.Settings, name string) {
+	if folder := installer(e, s).BundleFolder(name); folder != "" {
+		e.IO.Notef("its bundle stays in %s; delete it if no other project uses it", folder)
+	}
+}

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/install"
 	"github.com/toolreg/toolreg/internal/mcpregistry"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -177,4 +179,14 @@ func printFound(ios *cli.IO, found []foundServer, longest string) error {
 func joinDistinct(list []string) string {
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ", ")
+}
+
+func installer(e *cli.Env, s *settings.Settings) *install.Installer {
+	return &install.Installer{
+		Settings: s,
+		Folders:  e.Config.Folders,
+		Environ:  e.Config.Environ,
+		Dir:      e.Config.Dir,
+		Agent:    "toolreg/" + e.Version,
+	}
 }

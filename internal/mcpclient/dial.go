@@ -251,3 +251,33 @@ type attempt struct {
 	window     time.Duration
 	remembered bool // chosen because it worked in an earlier run
 }
+
+// connector starts or reaches a server, in several ways if necessary.
+type connector struct {
+	dialer
+
+	mu       sync.Mutex
+	protocol string // how the server was last reached, in this run or an earlier one; "" means unknown
+}
+
+// known returns how the server was last reached.
+func (c *connector) known(ctx context.Context) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.protocol == "" {
+		c.protocol = c.opts.Memory.Protocol(ctx)
+	}
+	return c.protocol
+}
+
+// recordReached records how the server was reached. If an earlier run began the session, that run
+// has stored it.
+func (c *connector) recordReached(ctx context.Context, sess *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	generation := sess.generation()
+	if c.protocol != generation && !sess.continued {
+		c.opts.Memory.Save(ctx, Known{Protocol: generation})
+	}
+	c.protocol = generation
+}

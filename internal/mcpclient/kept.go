@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -19,34 +18,6 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
-	"github.com/toolreg/toolreg/internal/timing"
-)
-
-// Keep is how a stdio server outlasts a run, and how later runs find it.
-type Keep struct {
-	For     time.Duration // how long it waits for the next run
-	Use     KeptUse       // of the server by this run
-	Lists   bool          // lists must be up to date
-	Renew   bool          // lists are asked for anew
-	Consent bool          // the project is trusted for this run alone
-
-	Origin  func() keep.Origin
-	Folder  func(context.Context) (*keep.Folder, error)
-	Command []string // argv of a program that calls [KeepServer]
-
-	// Plan describes the sandbox of the server for KeepServer; nil if it has none.
-	Plan func(context.Context, *process.Spec) (json.RawMessage, error)
-}
-
-// KeptUse is how a run uses kept servers.
-type KeptUse int
-
-// The uses.
-const (
-	UseKept    KeptUse = iota // if that is possible; else the run starts its own
-	LookKept                  // only if they run already; this does not count as use
-	MustKeep                  // if that is not possible, they fail
-	OwnServers                // never
 )
 
 // errNotKept reports that a server cannot be kept, so that the run starts its own.
@@ -163,123 +134,6 @@ func isOfOneRun(entry string) bool {
 			"COLUMNS", "LINES", "TRACEPARENT", "TRACESTATE", "BAGGAGE"}, name)
 }
 
-// KeepServer keeps a server until it is no longer used. A [keep.Start] starts the process
-// that calls it: in has the description of the server. listening is called when runs can
-// attach, or with the reason why they cannot. confiner returns the sandbox of a plan of
-// [Keep].
-func KeepServer(ctx context.Context, in io.Reader, listening func(error) error,
-	confiner func(plan json.RawMessage) (process.Confiner, error)) error {
-	spec, err := keep.Read(in)
-	var confine process.Confiner
-	if err == nil && spec.Plan != nil {
-		confine, err = confiner(spec.Plan)
-	}
-	var k *keep.Keeper
-	if err == nil {
-		k, err = keep.Listen(ctx, spec)
-	}
-	if err != nil {
-		return errors.Join(err, listening(err))
-	}
-	defer k.Close()
-	if err := listening(nil); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-k.Stopped():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	p := spec.Process
-	opts := &Options{
-		Server: settings.Server{
-			Name:       p.Server,
-			Command:    p.Command,
-			Args:       p.Args,
-			Split:      spec.Split,
-			Cwd:        p.Dir,
-			InheritEnv: true,
-			Protocol:   p.Protocol,
-		},
-		ProjectRoot: p.Root, Workspace: p.Workspace, Environ: p.Env, Version: p.Version,
-		ConnectTimeout: spec.ConnectTimeout, Memory: onlyProtocol(spec.Known),
-		Limits: Limits{Frame: spec.MaxFrame, Result: spec.MaxMessage}.withDefaults(), Confine: confine,
-		Guard: true,
-	}
-	c := &connector{dialer: dialer{opts: opts, asker: k.Asker(), changed: func(Change) {}, keeper: k}}
-	sess, err := c.connectWithin(ctx, spec.ConnectTimeout)
-	if err != nil {
-		failure := &keep.Failure{Phase: "start", Reason: err.Error()}
-		if of, ok := errors.AsType[*ServerError](err); ok {
-			failure.Phase, failure.Reason = of.Phase, of.Reason
-		}
-		k.Fail(failure)
-		return err
-	}
-	defer sess.end()
-	sess.limit.Store(opts.Limits.result())
-	k.Serve(ctx, sess.wire, sess.child.(keep.Child), sess.ending)
-	return nil
-}
-
-// connectWithin is connect with a time limit; 0 means none.
-func (c *connector) connectWithin(ctx context.Context, limit time.Duration) (*session, error) {
-	ctx, stop := timing.Limit(ctx, limit, &connectTimeoutError{limit})
-	defer stop()
-	return c.connect(ctx)
-}
-
-// onlyProtocol is the Memory of a keeper: what the run knew.
-type onlyProtocol string
-
-func (onlyProtocol) Load(context.Context) (Known, error) { return Known{}, nil }
-
-func (p onlyProtocol) Protocol(context.Context) string { return string(p) }
-
-func (onlyProtocol) Save(context.Context, Known) {}
-
-// httpRecord is the stored session of an HTTP server with [Keep]. A later run continues it
-// without a handshake. nil means the session ends with the run.
-type httpRecord struct {
-	keep.Session
-	ctx    context.Context // without an end, for forget
-	folder *keep.Folder
-	name   string
-	warn   func(error)
-}
-
-// save stores the session, again if it was stored before, and reports whether it is stored
-// now: another run may have stored its own.
-func (r *httpRecord) save(ctx context.Context, again bool) bool {
-	stored, err := r.folder.SaveSession(ctx, r.name, &r.Session, again)
-	if err != nil {
-		r.warn(err)
-	}
-	return stored
-}
-
-// listed stores the tools that the server has listed.
-func (r *httpRecord) listed(ctx context.Context, l listing) {
-	if r != nil {
-		r.Tools, r.Cut = append([]json.RawMessage{}, l.items...), l.cut
-		r.save(ctx, true)
-	}
-}
-
-// forget removes the record, because the server has ended the session.
-func (r *httpRecord) forget() {
-	if r == nil {
-		return
-	}
-	if err := r.folder.ForgetSession(r.ctx, r.name, &r.Session); err != nil {
-		r.warn(err)
-	}
-}
-
 // recordOf returns where the session with an HTTP server is stored, or nil if it is not.
 func (c *connector) recordOf(ctx context.Context, server settings.Server) *httpRecord {
 	k := c.opts.Keep
@@ -373,45 +227,6 @@ func (c *connector) leaveOpen(ctx context.Context, server settings.Server, sess 
 		sess.http.Stay()
 		sess.record = r
 	}
-}
-
-// EndKept ends the session with an HTTP server that earlier runs have left open, and reports
-// whether there was one.
-func (s *Source) EndKept(ctx context.Context) (bool, error) {
-	c := &s.pool.connector
-	server := c.opts.Server
-	if c.opts.Expand != nil && server.Err == nil {
-		var err error
-		if server, err = c.opts.Expand(ctx, server); err != nil {
-			return false, err
-		}
-	}
-	r := c.recordOf(ctx, server)
-	if r == nil {
-		return false, nil
-	}
-	stored := r.folder.Session(r.name)
-	if stored == nil {
-		return false, nil
-	}
-	r.Session = *stored
-	r.forget()
-	sess, err := c.continued(ctx, server, stored)
-	if err == nil {
-		sess.end()
-	}
-	return true, err
-}
-
-// known returns the tools that the server has listed in a session that this run continues,
-// for runs that call one.
-func (ls *lister) known(sess *session) (listing, bool) {
-	if sess.record == nil || sess.record.Tools == nil || ls.opts.Keep.Lists || ls.fresh.Load() {
-		return listing{}, false
-	}
-	l := listing{items: sess.record.Tools, cut: sess.record.Cut}
-	l.pages = append(l.pages, ls.opts.readDefinitions(l.items))
-	return l, true
 }
 
 // keptState returns the state of what outlasts the run, nil if nothing does.

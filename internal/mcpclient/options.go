@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -143,12 +144,42 @@ func (o *Options) owner(ctx context.Context) any {
 	return nil
 }
 
+// maxOwners limits how many clients have a process of their own at once.
+const maxOwners = 100
+
 func (o *Options) log() *slog.Logger {
 	if o.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return o.Logger.With("server", o.Server.Name)
 }
+
+// Keep is how a stdio server outlasts a run, and how later runs find it.
+type Keep struct {
+	For     time.Duration // how long it waits for the next run
+	Use     KeptUse       // of the server by this run
+	Lists   bool          // lists must be up to date
+	Renew   bool          // lists are asked for anew
+	Consent bool          // the project is trusted for this run alone
+
+	Origin  func() keep.Origin
+	Folder  func(context.Context) (*keep.Folder, error)
+	Command []string // argv of a program that calls [KeepServer]
+
+	// Plan describes the sandbox of the server for KeepServer; nil if it has none.
+	Plan func(context.Context, *process.Spec) (json.RawMessage, error)
+}
+
+// KeptUse is how a run uses kept servers.
+type KeptUse int
+
+// The uses.
+const (
+	UseKept    KeptUse = iota // if that is possible; else the run starts its own
+	LookKept                  // only if they run already; this does not count as use
+	MustKeep                  // if that is not possible, they fail
+	OwnServers                // never
+)
 
 // Change is a change reported by a server.
 type Change = wire.Change

@@ -148,9 +148,6 @@ func (p *pool) shared() *session {
 	return p.sessions[nil]
 }
 
-// maxOwners limits how many clients have a process of their own at once.
-const maxOwners = 100
-
 // closeIdle implements [Source.CloseIdle]. needed reports that the shared session is in use
 // even if nothing is called.
 func (p *pool) closeIdle(d time.Duration, gone func(owner any) bool, needed bool) {

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 const (
@@ -29,6 +30,16 @@ const (
 	transportHTTP  = "http"
 	transportSSE   = "sse"
 )
+
+func transportOf(s settings.Server) string {
+	switch {
+	case s.Type == transportSSE:
+		return transportSSE
+	case s.HTTPURL != "" || s.URL != "":
+		return transportHTTP
+	}
+	return transportStdio
+}
 
 // The generations of the protocol, as Info.Protocol and [Known] name them.
 const (
@@ -225,4 +236,34 @@ func (c *session) offers(what string) bool {
 		return caps.Completions != nil
 	}
 	return what == "resources" && caps.Resources != nil
+}
+
+// httpRecord is the stored session of an HTTP server with [Keep]. A later run continues it
+// without a handshake. nil means the session ends with the run.
+type httpRecord struct {
+	keep.Session
+	ctx    context.Context // without an end, for forget
+	folder *keep.Folder
+	name   string
+	warn   func(error)
+}
+
+// save stores the session, again if it was stored before, and reports whether it is stored
+// now: another run may have stored its own.
+func (r *httpRecord) save(ctx context.Context, again bool) bool {
+	stored, err := r.folder.SaveSession(ctx, r.name, &r.Session, again)
+	if err != nil {
+		r.warn(err)
+	}
+	return stored
+}
+
+// forget removes the record, because the server has ended the session.
+func (r *httpRecord) forget() {
+	if r == nil {
+		return
+	}
+	if err := r.folder.ForgetSession(r.ctx, r.name, &r.Session); err != nil {
+		r.warn(err)
+	}
 }

@@ -385,3 +385,31 @@ func (s *Source) confirm(ctx context.Context, t *registry.Tool) error {
 	}
 	return nil
 }
+
+// EndKept ends the session with an HTTP server that earlier runs have left open, and reports
+// whether there was one.
+func (s *Source) EndKept(ctx context.Context) (bool, error) {
+	c := &s.pool.connector
+	server := c.opts.Server
+	if c.opts.Expand != nil && server.Err == nil {
+		var err error
+		if server, err = c.opts.Expand(ctx, server); err != nil {
+			return false, err
+		}
+	}
+	r := c.recordOf(ctx, server)
+	if r == nil {
+		return false, nil
+	}
+	stored := r.folder.Session(r.name)
+	if stored == nil {
+		return false, nil
+	}
+	r.Session = *stored
+	r.forget()
+	sess, err := c.continued(ctx, server, stored)
+	if err == nil {
+		sess.end()
+	}
+	return true, err
+}

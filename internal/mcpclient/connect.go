@@ -23,16 +23,6 @@ const (
 	knownWindow = 5 * time.Second
 )
 
-func transportOf(s settings.Server) string {
-	switch {
-	case s.Type == transportSSE:
-		return transportSSE
-	case s.HTTPURL != "" || s.URL != "":
-		return transportHTTP
-	}
-	return transportStdio
-}
-
 func firstAttempt(s settings.Server, known string) attempt {
 	a := attempt{transport: transportOf(s), window: stdioWindow}
 	if a.transport == transportHTTP {
@@ -56,36 +46,6 @@ func firstAttempt(s settings.Server, known string) attempt {
 // mayBeSSE reports whether the settings leave the HTTP transport open.
 func mayBeSSE(s settings.Server) bool {
 	return s.HTTPURL == "" && s.URL != "" && s.Type == "" && s.Protocol != "modern"
-}
-
-// connector starts or reaches a server, in several ways if necessary.
-type connector struct {
-	dialer
-
-	mu       sync.Mutex
-	protocol string // how the server was last reached, in this run or an earlier one; "" means unknown
-}
-
-// known returns how the server was last reached.
-func (c *connector) known(ctx context.Context) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.protocol == "" {
-		c.protocol = c.opts.Memory.Protocol(ctx)
-	}
-	return c.protocol
-}
-
-// recordReached records how the server was reached. If an earlier run began the session, that run
-// has stored it.
-func (c *connector) recordReached(ctx context.Context, sess *session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	generation := sess.generation()
-	if c.protocol != generation && !sess.continued {
-		c.opts.Memory.Save(ctx, Known{Protocol: generation})
-	}
-	c.protocol = generation
 }
 
 // connect starts or reaches the server, with further attempts if the first one

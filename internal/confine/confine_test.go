@@ -145,6 +145,7 @@ func TestDenied(t *testing.T) {
 		{"ls: cannot access '" + home + "/data/missing': No such file or directory", ""},
 		{"cp: cannot create regular file '" + home + "/data/sub/new': No such file or directory", ""}, // there is no such folder
 		{"cat: " + home + "/missing: No such file or directory", ""},                                  // the home folder is visible
+		{"bash: line 1: " + home + "/new: No such file or directory", ""},
 		{"OSError: [Errno 101] Network is unreachable", "a connection (its network is a private loopback; sandbox.shell.network would allow it)"},
 		{"cat: nowhere/x: No such file or directory", ""},
 		{"grep: /nowhere: No such file or directory", ""},

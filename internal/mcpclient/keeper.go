@@ -82,12 +82,3 @@ func (c *connector) connectWithin(ctx context.Context, limit time.Duration) (*se
 	defer stop()
 	return c.connect(ctx)
 }
-
-// onlyProtocol is the Memory of a keeper: what the run knew.
-type onlyProtocol string
-
-func (onlyProtocol) Load(context.Context) (Known, error) { return Known{}, nil }
-
-func (p onlyProtocol) Protocol(context.Context) string { return string(p) }
-
-func (onlyProtocol) Save(context.Context, Known) {}

@@ -239,14 +239,14 @@ type Known struct {
 	Offers   map[string][]Offer // for completion, by kind, such as [OfferPrompts]
 }
 
-// noMemory is the Memory of a server that is not remembered.
-type noMemory struct{}
+// onlyProtocol is a Memory that knows no more than how the server was reached, and stores nothing.
+type onlyProtocol string
 
-func (noMemory) Load(context.Context) (Known, error) { return Known{}, nil }
+func (onlyProtocol) Load(context.Context) (Known, error) { return Known{}, nil }
 
-func (noMemory) Protocol(context.Context) string { return "" }
+func (p onlyProtocol) Protocol(context.Context) string { return string(p) }
 
-func (noMemory) Save(context.Context, Known) {}
+func (onlyProtocol) Save(context.Context, Known) {}
 
 // Listing is the server's description of itself and its tools, byte for byte.
 type Listing struct {

@@ -39,7 +39,7 @@ type Source struct {
 func New(opts Options) *Source {
 	opts.Limits = opts.Limits.withDefaults()
 	if opts.Memory == nil {
-		opts.Memory = noMemory{}
+		opts.Memory = onlyProtocol("")
 	}
 	s := &Source{opts: &opts}
 	asker := ask.New(ask.Options{

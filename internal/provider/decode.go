@@ -311,11 +311,6 @@ func (o object) mendParams(key string, inText bool) bool {
 	return true
 }
 
-func (o object) json() json.RawMessage {
-	out, _ := jsonx.Marshal(o) // of valid JSON
-	return out
-}
-
 // openAIChoice returns the message of the choice that calls tools, or else of the first.
 func openAIChoice(o object) json.RawMessage {
 	choices, _ := jsonx.Elements(o["choices"])

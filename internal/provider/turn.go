@@ -282,6 +282,11 @@ func size(data []byte) (width, height int) {
 // object is a JSON object whose values are not decoded yet.
 type object map[string]json.RawMessage
 
+func (o object) json() json.RawMessage {
+	out, _ := jsonx.Marshal(o) // of valid JSON
+	return out
+}
+
 // asObject returns the members of raw, or nil if it is not an object.
 func asObject(raw json.RawMessage) object {
 	if jsonx.KindOf(raw) != jsonx.Object {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -169,6 +170,14 @@ func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Respo
 		}
 	}
 	resp, err := h.do(r, m.revision)
+	refused, ok := errors.AsType[*jsonrpc.Error](err)
+	sent := r.Header.Get("Mcp-Name")
+	if ok && refused.Code == mcp.CodeHeaderMismatch && sent != "" && sent != m.request.Name &&
+		httpguts.ValidHeaderFieldValue(m.request.Name) { // some servers do not decode it: the Go SDK's, v1.8.0
+		r.Header.Set("Mcp-Name", m.request.Name)
+		r.Body, _ = r.GetBody() // never fails
+		resp, err = h.do(r, m.revision)
+	}
 	if err == nil && m.method == methodInitialize {
 		h.mu.Lock()
 		h.session = resp.Header.Get(sessionHeader)

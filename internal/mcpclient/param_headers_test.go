@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,36 @@ func TestNamesInHeaders(t *testing.T) {
 		run(t, tools, name, `{}`)
 		if got := web.headers[len(web.headers)-1].Get("Mcp-Name"); got != want {
 			t.Errorf("%q is sent as %q", name, got)
+		}
+	}
+}
+
+// TestNamesAsTheyAre checks that a server which refuses an encoded name gets the name as it is, if a header
+// can carry it.
+func TestNamesAsTheyAre(t *testing.T) {
+	for name, want := range map[string][]string{
+		"plain": {"plain"}, "天气": {"=?base64?5aSp5rCU?=", "天气"}, "line\nbreak": {"=?base64?bGluZQpicmVhaw==?="},
+	} {
+		web := modernServer(t, func(w http.ResponseWriter, method, id string) {
+			switch method {
+			case "server/discover":
+				writeRPC(w, http.StatusOK, id, `"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+			case "tools/list":
+				writeRPC(w, http.StatusOK, id, `"result":{"tools":[{"name":`+jsonx.Quote(name)+`,"inputSchema":{"type":"object"}}]}`)
+			default:
+				writeRPC(w, http.StatusBadRequest, id, `"error":{"code":-32020,"message":"header mismatch"}`)
+			}
+		})
+		tools, _ := discovered(t, source(t, httpServer(web.URL)))
+		r := run(t, tools, name, `{}`)
+		var got []string
+		for _, header := range web.headers {
+			if header.Get("Mcp-Method") == "tools/call" {
+				got = append(got, header.Get("Mcp-Name"))
+			}
+		}
+		if !slices.Equal(got, want) || !r.IsError {
+			t.Errorf("%q is sent as %q, result %+v", name, got, r)
 		}
 	}
 }

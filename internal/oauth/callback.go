@@ -67,8 +67,8 @@ type callback struct {
 // listen starts the server for the browser's return: at the redirect URI of the
 // settings, or that of the registered client, or at any free port. It accepts
 // connections only from this machine.
-func (c *Client) listen(ctx context.Context, old *record, state string) (*callback, error) {
-	fixed := c.config.RedirectURI
+func (s *server) listen(ctx context.Context, old *record, state string) (*callback, error) {
+	fixed := s.config.RedirectURI
 	if fixed == "" && old != nil && old.Client.Registered {
 		if back, err := openCallback(ctx, old.Client.RedirectURI, state); err == nil {
 			return back, nil

@@ -3,38 +3,22 @@ package oauth
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // Client handles OAuth for one MCP server or API. Creating one costs nothing. It is
 // safe for concurrent use.
 type Client struct {
-	name    string // name of the server in the settings
-	isAPI   bool
-	foreign bool        // the settings of a project name the server
-	server  string      // its URL without user, query and fragment
-	query   string      // query of its URL, which may contain a secret
-	headers http.Header // of the settings, for all requests to its origin
-	client  string      // client of serve whose login it is; "" means the person's
-	config  settings.OAuth
+	server
 	secrets *secret.Current[secrets] // for tokens without a user
-	store   *Store
-	now     func() time.Time
-	warn    func(error) // never nil
+	warn    func(error)              // never nil
 
 	mu        sync.Mutex // one renewal at a time
 	loaded    bool
@@ -49,13 +33,14 @@ type Client struct {
 // New returns the Client of an HTTP server whose settings are expanded. warn is
 // called if a token is valid but cannot be stored; it may be nil.
 func New(s settings.Server, store *Store, warn func(error)) *Client {
-	c := &Client{name: s.Name, foreign: s.Origin.Scope == settings.ScopeProject, store: store, now: time.Now, warn: warn}
+	c := &Client{warn: warn, server: server{
+		name: s.Name, foreign: s.Origin.Scope == settings.ScopeProject, store: store, now: time.Now,
+	}}
 	if s.OAuth != nil {
 		c.config = *s.OAuth
 	}
 	c.secrets = secret.NewCurrent(secretsOf(c.config))
-	endpoint := cmp.Or(s.HTTPURL, s.URL)
-	c.server, c.query = plainAddress(endpoint)
+	c.url, c.query = plainAddress(cmp.Or(s.HTTPURL, s.URL))
 	c.headers = http.Header{}
 	for _, h := range s.Headers {
 		if !strings.EqualFold(h.Name, "Authorization") { // which is for the server, not for what issues its tokens
@@ -100,87 +85,6 @@ func (c *Client) For(client string) *Client {
 	return c
 }
 
-// plainAddress returns a URL in normal form without user, query and fragment, and
-// its query.
-func plainAddress(raw string) (plain, query string) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "", ""
-	}
-	query = u.RawQuery
-	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
-	u.User, u.RawQuery, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", "", false
-	return u.String(), query
-}
-
-// key returns the key of the login. It depends on the URL and the values of the OAuth
-// settings, so that changing them requires a new login. A default is the same as no value.
-func (c *Client) key() string {
-	o := c.config
-	if o.Grant == settings.GrantAuthorizationCode {
-		o.Grant = ""
-	}
-	parts := []string{"1", c.server, c.query, o.Grant, o.ClientID,
-		o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer}
-	if o.DPoP != "" && o.DPoP != settings.DPoPAuto {
-		parts = append(parts, "dpop", o.DPoP)
-	}
-	if o.Resource != "" {
-		parts = append(parts, "resource", o.Resource)
-	}
-	if c.disclosing() { // consent to a login without a secret does not cover sending one
-		parts = append(parts, "secret")
-	}
-	if c.client != "" {
-		parts = append(parts, "client", c.client)
-	}
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00"))) // a change of any part requires a new login
-	return hex.EncodeToString(sum[:])
-}
-
-// unattended reports whether tokens are obtained without a user.
-func (c *Client) unattended() bool {
-	return c.config.Grant == settings.GrantClientCredentials || c.config.Grant == settings.GrantJWTBearer
-}
-
-// web returns the connection to the authorization server. The caller closes it.
-func (c *Client) web() *web {
-	o := c.config
-	w := newWeb(c.server, o.Issuer, o.AuthorizationURL, o.TokenURL, o.RegistrationURL, o.IDPIssuer)
-	if u, err := url.Parse(c.server); err == nil {
-		w.origin, w.headers = webaddr.Origin(u), c.headers
-	}
-	return w
-}
-
-// checkSecure returns an error if no token may be sent to the server.
-func (c *Client) checkSecure() error {
-	u, err := url.Parse(c.server)
-	if err != nil || u.Scheme != "https" && !webaddr.IsLoopback(u.Hostname()) {
-		return errors.New("its address is not https, so toolreg does not send a login there")
-	}
-	return nil
-}
-
-// shellWord quotes a name as one shell word.
-func shellWord(s string) string {
-	if s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
-			(r < '0' || r > '9') && !strings.ContainsRune("-_./@:+,", r)
-	}) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func (c *Client) needLogin(reason string) error {
-	command := "toolreg servers login " + shellWord(c.name)
-	if c.client != "" {
-		command += " --client " + shellWord(c.client)
-	}
-	return &registry.Failure{Text: reason + "; run " + command, Kind: registry.ErrNeedsLogin}
-}
-
 // loadRecord reads the stored login once. An unreadable one is ignored.
 func (c *Client) loadRecord(ctx context.Context) {
 	if c.loaded {
@@ -201,70 +105,4 @@ type secrets struct{ client, privateKey, assertion, idToken string }
 
 func secretsOf(o settings.OAuth) secrets {
 	return secrets{o.ClientSecret, o.PrivateKey, o.Assertion, o.IDToken}
-}
-
-// disclosing reports whether a secret of the settings would be sent to an
-// authorization server that the MCP server specifies. Signatures of a private
-// key are not such secrets, because they are valid for only one issuer.
-func (c *Client) disclosing() bool {
-	o := c.config
-	return o.ClientID != "" && o.ClientSecret+o.Assertion != "" && o.Issuer == "" && o.TokenURL == ""
-}
-
-// root returns scheme://host[:port] of a URL.
-func root(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
-}
-
-// place returns where the login is stored.
-func (c *Client) place(ctx context.Context) (Place, error) {
-	if c.client != "" && c.store.Clients != nil {
-		return c.store.Clients(ctx)
-	}
-	d, err := c.store.dir()
-	return folder{d}, err
-}
-
-// readRecord returns the stored login; nil if there is none.
-func (c *Client) readRecord(ctx context.Context) (*record, error) {
-	place, err := c.place(ctx)
-	if err != nil {
-		return nil, err
-	}
-	data, err := place.Read(ctx, c.key())
-	if err != nil {
-		return nil, err
-	}
-	return parseRecord(data, c.key())
-}
-
-// update replaces the stored login while holding its lock. change receives nil if there
-// is no readable record; its result is saved, and nil changes nothing.
-func (c *Client) update(ctx context.Context, change func(*record) (*record, error)) error {
-	place, err := c.place(ctx)
-	if err != nil {
-		return err
-	}
-	return place.Update(ctx, c.key(), func(old []byte) ([]byte, error) {
-		was, _ := parseRecord(old, c.key()) // a damaged record is not used
-		r, err := change(was)
-		if err != nil || r == nil {
-			return nil, err
-		}
-		r.Version, r.Key, r.Of = recordVersion, c.key(), c.client
-		data, err := json.MarshalIndent(r, "", "  ")
-		return append(data, '\n'), err
-	})
-}
-
-func (c *Client) removeRecord(ctx context.Context) error {
-	place, err := c.place(ctx)
-	if err != nil {
-		return err
-	}
-	return place.Remove(ctx, c.key())
 }

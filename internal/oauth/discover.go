@@ -59,15 +59,15 @@ type authority struct {
 // discover finds the authorization server with the protected resource metadata
 // of the MCP server, or else at its root as in revision 2025-03-26. Settings
 // override both, and for an API only they count.
-func (c *Client) discover(ctx context.Context, w *web, ch challenge) (*authority, error) {
-	o := c.config
-	a := &authority{resource: c.server} // unless the server specifies another one (RFC 8707; MCP, canonical server URI)
+func (s *server) discover(ctx context.Context, w *web, ch challenge) (*authority, error) {
+	o := s.config
+	a := &authority{resource: s.url} // unless the server specifies another one (RFC 8707; MCP, canonical server URI)
 	issuer := ""
-	if c.isAPI {
+	if s.isAPI {
 		issuer, a.resource, a.unnamed = root(o.TokenURL), "", o.Issuer == ""
 	} else {
 		var err error
-		if issuer, err = c.protectedResource(ctx, w, ch, a); err != nil {
+		if issuer, err = s.protectedResource(ctx, w, ch, a); err != nil {
 			return nil, err
 		}
 	}
@@ -75,14 +75,14 @@ func (c *Client) discover(ctx context.Context, w *web, ch challenge) (*authority
 		issuer = o.Issuer
 	}
 	if issuer == "" {
-		issuer = root(c.server)
+		issuer = root(s.url)
 	}
-	if complete := o.TokenURL != "" && (o.AuthorizationURL != "" || c.unattended()); complete {
+	if complete := o.TokenURL != "" && (o.AuthorizationURL != "" || s.unattended()); complete {
 		a.Issuer = issuer
 	} else if err := w.authority(ctx, issuer, a); err != nil {
 		return nil, fmt.Errorf("asking the authorization server %s: %w", issuer, err)
 	}
-	if o.Resource != "" && c.foreign { // it could get the tokens of another server
+	if o.Resource != "" && s.foreign { // it could get the tokens of another server
 		return nil, errors.New("oauth.resource has no effect in a project: put the server into your own settings")
 	}
 	if override(&a.resource, o.Resource); o.Resource == "none" {
@@ -91,7 +91,7 @@ func (c *Client) discover(ctx context.Context, w *web, ch challenge) (*authority
 	override(&a.AuthorizationEndpoint, o.AuthorizationURL)
 	override(&a.TokenEndpoint, o.TokenURL)
 	override(&a.RegistrationEndpoint, o.RegistrationURL)
-	return a, w.checkAuthority(a, c.unattended())
+	return a, w.checkAuthority(a, s.unattended())
 }
 
 func override(field *string, value string) {
@@ -127,14 +127,14 @@ func (w *web) checkAuthority(a *authority, unattended bool) error {
 
 // protectedResource reads the metadata of the MCP server (RFC 9728) into a and
 // returns its issuer; "" if there is no metadata, or none that names an issuer.
-func (c *Client) protectedResource(ctx context.Context, w *web, ch challenge, a *authority) (issuer string, err error) {
-	_, err = webaddr.FirstDocument(ctx, resourceMetadata(ch.metadata, c.server), func(address string) error {
+func (s *server) protectedResource(ctx context.Context, w *web, ch challenge, a *authority) (issuer string, err error) {
+	_, err = webaddr.FirstDocument(ctx, resourceMetadata(ch.metadata, s.url), func(address string) error {
 		d, err := w.getJSON(ctx, address)
 		if err != nil {
 			return fmt.Errorf("reading the server's login metadata: %w", err)
 		}
 		resource := d.text("resource")
-		if !isForServer(resource, c.server) {
+		if !isForServer(resource, s.url) {
 			return fmt.Errorf("the server's login metadata is for another server, %q", resource)
 		}
 		a.resource, a.scopes = resource, cleanScopes(d.words("scopes_supported"))
@@ -234,22 +234,22 @@ func isIssuer(named, issuer string) bool {
 // identity returns our client at the authorization server: the client of the
 // settings, their client metadata document, the client that an earlier login
 // registered, or a newly registered client.
-func (c *Client) identity(ctx context.Context, w *web, a *authority,
+func (s *server) identity(ctx context.Context, w *web, a *authority,
 	redirect string, scopes []string, old *record) (identity, error) {
-	o := c.config
+	o := s.config
 	own := identity{ID: o.ClientID, Method: method(o.ClientSecret, o.PrivateKey, a.AuthMethods)}
 	document := isDocument(o.ClientID)
 	switch {
 	case o.ClientID != "" && (!document || a.ReadsClientDocuments):
 		return own, nil
 	case old != nil && old.Client.Registered && !old.Client.Doubted && old.Issuer == a.Issuer &&
-		old.Client.RedirectURI == redirect && !c.expired(old.Client.SecretExpires) && old.Client.covers(scopes):
-		return old.Client, c.doubt(ctx, old.Client.ID)
+		old.Client.RedirectURI == redirect && !s.expired(old.Client.SecretExpires) && old.Client.covers(scopes):
+		return old.Client, s.doubt(ctx, old.Client.ID)
 	case a.RegistrationEndpoint != "":
-		id, err := c.register(ctx, w, a, redirect, scopes)
+		id, err := s.register(ctx, w, a, redirect, scopes)
 		refused, isRefused := errors.AsType[*tokenError](err)
 		if isRefused && !refused.mayPass() && len(scopes) > 0 { // some issuers let no client choose its scopes
-			id, err = c.register(ctx, w, a, redirect, nil)
+			id, err = s.register(ctx, w, a, redirect, nil)
 		}
 		if err != nil {
 			return identity{}, fmt.Errorf("registering with %s: %w", a.Issuer, err)
@@ -270,8 +270,8 @@ func (i identity) covers(scopes []string) bool {
 }
 
 // doubt notes in the stored login that its client may be unknown to the issuer. A login that succeeds replaces it.
-func (c *Client) doubt(ctx context.Context, id string) error {
-	return c.update(ctx, func(r *record) (*record, error) {
+func (s *server) doubt(ctx context.Context, id string) error {
+	return s.update(ctx, func(r *record) (*record, error) {
 		if r != nil && r.Client.ID == id {
 			r.Client.Doubted = true
 		}
@@ -279,7 +279,7 @@ func (c *Client) doubt(ctx context.Context, id string) error {
 	})
 }
 
-func (c *Client) expired(expires int64) bool { return expires != 0 && c.now().Unix() >= expires }
+func (s *server) expired(expires int64) bool { return expires != 0 && s.now().Unix() >= expires }
 
 // isDocument reports whether a client id is the URL of a client metadata
 // document (draft-ietf-oauth-client-id-metadata-document).
@@ -290,7 +290,7 @@ func isDocument(id string) bool {
 
 // register registers a new client (RFC 7591), without a secret if the server
 // supports that, for scopes; none means those that the server decides.
-func (c *Client) register(ctx context.Context, w *web, a *authority,
+func (s *server) register(ctx context.Context, w *web, a *authority,
 	redirect string, scopes []string) (identity, error) {
 	takes := a.AuthMethods
 	wanted := methodNone

@@ -117,7 +117,7 @@ func TestBearerTokenWhereBindingIsRequired(t *testing.T) {
 
 // A proof names the address without its query, the hash of the token, and the nonce.
 func TestProof(t *testing.T) {
-	key, err := (&Client{config: settings.OAuth{DPoP: settings.DPoPRequire, TokenURL: "https://a.example/token"}}).proofKey(&authority{}, "")
+	key, err := (&server{config: settings.OAuth{DPoP: settings.DPoPRequire, TokenURL: "https://a.example/token"}}).proofKey(&authority{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

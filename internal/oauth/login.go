@@ -195,7 +195,7 @@ func (c *Client) begin(ctx context.Context, w *web, a *authority, old *record,
 		State: state, Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Unnamed: a.unnamed,
 		SendsIssuer: a.SendsIssuer,
 		Login: record{
-			Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint,
+			Server: c.url, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint,
 			RevokeURL: c.revocation(a), Client: id, ProofKey: key,
 			Token: token{Scopes: scopes},
 		},
@@ -215,22 +215,22 @@ type begun struct {
 }
 
 // finish gets the tokens for the code in an answer.
-func (c *Client) finish(ctx context.Context, w *web, b *begun, got reply) (*record, error) {
+func (s *server) finish(ctx context.Context, w *web, b *begun, got reply) (*record, error) {
 	if err := got.check(b); err != nil {
 		return nil, err
 	}
 	r := b.Login
 	form := url.Values{"grant_type": {grantCode}, "code": {got.code},
 		"redirect_uri": {b.Redirect}, "code_verifier": {b.Verifier}}
-	c.target(form, r.Resource)
-	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer, r.ProofKey), form, c.now())
+	s.target(form, r.Resource)
+	t, err := w.tokens(ctx, r.TokenURL, s.credentials(r.Client, r.Issuer, r.ProofKey), form, s.now())
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for a token: %w", r.Issuer, err)
 	}
 	if len(t.Scopes) == 0 {
 		t.Scopes = r.Token.Scopes
 	}
-	r.Token, r.LoggedInAt = t, c.now().Unix()
+	r.Token, r.LoggedInAt = t, s.now().Unix()
 	return &r, nil
 }
 
@@ -283,15 +283,15 @@ func (c *Client) Finish(ctx context.Context, pending []byte, answer url.Values) 
 // checkPKCE refuses an authorization server that does not declare support for
 // PKCE, as the MCP specification demands. Endpoints from the settings, and
 // servers that publish no metadata, are accepted.
-func (c *Client) checkPKCE(a *authority) error {
-	if a.guessed || c.config.AuthorizationURL != "" || slices.Contains(a.ChallengeMethods, "S256") {
+func (s *server) checkPKCE(a *authority) error {
+	if a.guessed || s.config.AuthorizationURL != "" || slices.Contains(a.ChallengeMethods, "S256") {
 		return nil
 	}
 	return fmt.Errorf("the authorization server %s does not advertise PKCE with S256, which a login requires; if it is supported, set oauth.authorizationUrl to %s",
 		a.Issuer, a.AuthorizationEndpoint)
 }
 
-func (c *Client) authorizationURL(a *authority, b *begun) (string, error) {
+func (s *server) authorizationURL(a *authority, b *begun) (string, error) {
 	u, err := url.Parse(a.AuthorizationEndpoint)
 	if err != nil { // cannot happen: the URL was checked
 		return "", fmt.Errorf("the authorization endpoint of %s is not a web address", a.Issuer)
@@ -303,7 +303,7 @@ func (c *Client) authorizationURL(a *authority, b *begun) (string, error) {
 	q.Set("state", b.State)
 	q.Set("code_challenge", oauth2.S256ChallengeFromVerifier(b.Verifier))
 	q.Set("code_challenge_method", "S256")
-	c.target(q, a.resource)
+	s.target(q, a.resource)
 	if scopes := b.Login.Token.Scopes; len(scopes) > 0 {
 		q.Set("scope", strings.Join(scopes, " "))
 	}

@@ -247,7 +247,7 @@ func TestNoTokenWithoutHTTPS(t *testing.T) {
 	s := newSite(t)
 	c := s.client(t, nil)
 	s.login(t, c)
-	c.server = "http://mcp.example.com/mcp"
+	c.url = "http://mcp.example.com/mcp"
 	if token, err := c.Token(t.Context()); token != "" || err != nil {
 		t.Errorf("%q, %v", token, err)
 	}

@@ -108,11 +108,11 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 }
 
 // target adds the resource of the token (RFC 8707); "" for none.
-func (c *Client) target(form url.Values, resource string) {
+func (s *server) target(form url.Values, resource string) {
 	if resource != "" {
 		form.Set("resource", resource)
 	}
-	for _, a := range c.config.Audiences {
+	for _, a := range s.config.Audiences {
 		form.Add("audience", a)
 	}
 }
@@ -147,7 +147,7 @@ func (c *Client) obtainWith(ctx context.Context, w *web, r *record, ch challenge
 		return nil, err
 	}
 	next := &record{
-		Server:     c.server,
+		Server:     c.url,
 		Resource:   a.resource,
 		Issuer:     a.Issuer,
 		TokenURL:   a.TokenEndpoint,
@@ -190,8 +190,8 @@ func (c *Client) obtainWith(ctx context.Context, w *web, r *record, ch challenge
 // assertion returns the assertion for the user or the workload: the one of the
 // settings, or one that their identity provider issues for an identity token
 // (MCP extension enterprise-managed authorization).
-func (c *Client) assertion(ctx context.Context, w *web, a *authority, has secrets, scope string) (string, error) {
-	o := c.config
+func (s *server) assertion(ctx context.Context, w *web, a *authority, has secrets, scope string) (string, error) {
+	o := s.config
 	switch {
 	case has.assertion != "":
 		return has.assertion, nil
@@ -221,9 +221,9 @@ func (c *Client) assertion(ctx context.Context, w *web, a *authority, has secret
 // those of the settings, of the server's challenge, or of its metadata (MCP
 // 2025-11-25, scope selection strategy). If the server requires more, the
 // scopes of the earlier login are kept.
-func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string) []string {
+func (s *server) scopes(a *authority, old *record, ch challenge, asked []string) []string {
 	var out []string
-	for _, s := range [][]string{asked, c.config.Scopes, ch.scopes, a.scopes} {
+	for _, s := range [][]string{asked, s.config.Scopes, ch.scopes, a.scopes} {
 		if len(s) > 0 {
 			out = slices.Clone(s)
 			break
@@ -242,9 +242,9 @@ func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string)
 
 // proofKey returns the key for a login: that of the login before, "" for none, or a new one.
 // It returns "" if tokens are not bound.
-func (c *Client) proofKey(a *authority, before string) (string, error) {
+func (s *server) proofKey(a *authority, before string) (string, error) {
 	supported := slices.Contains(a.ProofAlgorithms, proofAlgorithm)
-	switch o := c.config; {
+	switch o := s.config; {
 	case o.DPoP == settings.DPoPRequire && !supported && o.TokenURL == "":
 		return "", fmt.Errorf("the authorization server %s does not advertise DPoP with %s, which oauth.dpop requires",
 			a.Issuer, proofAlgorithm)
@@ -320,8 +320,8 @@ func (c *Client) consent(ctx context.Context, old *record, issuer string,
 // revocation returns the endpoint that revokes tokens and requires the secret;
 // "" if the settings choose the token endpoint but the MCP server chooses the
 // others.
-func (c *Client) revocation(a *authority) string {
-	if c.config.TokenURL != "" && c.config.Issuer == "" && c.config.ClientSecret != "" {
+func (s *server) revocation(a *authority) string {
+	if s.config.TokenURL != "" && s.config.Issuer == "" && s.config.ClientSecret != "" {
 		return ""
 	}
 	return a.RevocationEndpoint

@@ -165,7 +165,7 @@ func (c *Client) misses(scopes []string) bool {
 // needScope returns the error of a login without a user that lacks a scope. The server
 // must not decide what a program's credentials are good for, so only the settings can
 // widen it.
-func (c *Client) needScope(ch challenge) error {
+func (s *server) needScope(ch challenge) error {
 	if len(ch.scopes) == 0 {
 		return errors.New(
 			"it requires more permissions than the login has; oauth.scopes in its settings says which to request")

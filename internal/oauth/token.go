@@ -155,11 +155,11 @@ func method(secret, privateKey string, takes []string) string {
 }
 
 // credentials adds the secrets of the settings and the key of the login to an identity.
-func (c *Client) credentials(id identity, issuer, proofKey string) credentials {
+func (s *server) credentials(id identity, issuer, proofKey string) credentials {
 	who := credentials{identity: id, audience: issuer, proofKey: proofKey,
-		mustProve: c.config.DPoP == settings.DPoPRequire}
+		mustProve: s.config.DPoP == settings.DPoPRequire}
 	if !id.Registered {
-		who.Secret, who.privateKey = c.config.ClientSecret, c.config.PrivateKey
+		who.Secret, who.privateKey = s.config.ClientSecret, s.config.PrivateKey
 	}
 	return who
 }

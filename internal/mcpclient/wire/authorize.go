@@ -3,20 +3,11 @@ package wire
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/secret"
-	"github.com/toolreg/toolreg/internal/text"
-	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // Authorizer provides the access tokens for one server over HTTP. It is safe
@@ -135,144 +126,4 @@ func (h *HTTP) SentToken() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sent
-}
-
-// HTTPError reports that an HTTP server, or a proxy on the way to it, refused a request, or
-// that the response cannot be used. The session remains usable. It wraps the [*jsonrpc.Error]
-// of the response, if there was one.
-type HTTPError struct {
-	Status int    // of a refusal; 0 means not a refusal
-	Text   string // status line and first line of the body, or the reason
-
-	// Again is when a server that refuses for now (status 429 or 503) takes the request again;
-	// the zero time means that it does not say.
-	Again time.Time
-
-	// MayHaveRun is set if the server, or a proxy on the way to it, received the request and then failed, so that
-	// it may have had effects although there is no result.
-	MayHaveRun bool
-
-	said       string // the beginning of the body
-	needsLogin bool   // a login, or one with more permissions, is needed
-	cause      error
-}
-
-// Error returns the text.
-func (e *HTTPError) Error() string { return e.Text }
-
-// Unwrap returns the cause, nil if there is none.
-func (e *HTTPError) Unwrap() error { return e.cause }
-
-// losesSession reports whether a refusal means that the server does not have the session any
-// more, so that the request has not run: status 404 (transports, "Session Management"), 410,
-// or another with words about the session.
-func (e *HTTPError) losesSession() bool {
-	switch e.Status {
-	case http.StatusNotFound, http.StatusGone:
-		return true
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusConflict,
-		http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
-		return regexp.MustCompile(`(?i)\bsession.{0,40}(not found|not exist|unknown|invalid|expired|terminated|closed|ended|not initialized|no longer)|(no|not|unknown|invalid|missing|expired|bad)\b.{0,30}\bsession|server not initialized`).MatchString(e.said)
-	case http.StatusUnauthorized, http.StatusInternalServerError, http.StatusServiceUnavailable:
-		return namesLostSession(e.said)
-	}
-	return false
-}
-
-// namesLostSession reports whether a server says that it does not know the session, in words that
-// one which keeps something else in sessions would hardly use.
-func namesLostSession(said string) bool {
-	return regexp.MustCompile(`(?i)\b(no such|no valid|unknown|invalid|expired|unknown or expired|invalid or expired) (mcp )?session( id)?\b|\bsession( id)? (not found|(has )?expired|(is )?(unknown|invalid)|does not exist)`).MatchString(said)
-}
-
-// isSessionLost reports whether an answer, which came with a status of success or over SSE, refuses a
-// request because the server does not have the session any more. SDKs use these codes.
-func isSessionLost(err error) bool {
-	const serverError, sessionNotFound = -32000, -32001
-	refused, ok := err.(*jsonrpc.Error)
-	if !ok || refused.Code != serverError && refused.Code != sessionNotFound &&
-		refused.Code != jsonrpc.CodeInvalidRequest {
-		return false
-	}
-	return namesLostSession(refused.Message) ||
-		regexp.MustCompile(`(?i)\bserver not initialized\b`).MatchString(refused.Message)
-}
-
-// IsBusy reports whether the server refuses the request for now.
-func (e *HTTPError) IsBusy() bool {
-	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
-}
-
-// SessionLostError reports that an HTTP server has ended the session. The
-// request may be repeated in a new session unless it may have run.
-type SessionLostError struct {
-	MayHaveRun bool
-	Text       string // status line and first line of the body
-}
-
-// Error describes what happened.
-func (e *SessionLostError) Error() string {
-	if e.MayHaveRun {
-		return "the server ended the session; the call may have run, so it was not repeated"
-	}
-	return e.Text
-}
-
-// LoginError reports that there is no token that the server accepts.
-type LoginError struct{ Cause error }
-
-// Error returns the text of the cause.
-func (e *LoginError) Error() string { return e.Cause.Error() }
-
-// Unwrap returns the cause.
-func (e *LoginError) Unwrap() error { return e.Cause }
-
-// httpError returns the error for a request that was not answered correctly. Errors of logins
-// and contexts are returned unchanged.
-func httpError(err error) error {
-	err = webaddr.Cause(err)
-	if login, ok := errors.AsType[*LoginError](err); ok {
-		return login
-	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return &HTTPError{Text: "it closed the connection in the middle of an exchange", cause: err}
-	}
-	return &HTTPError{Text: webaddr.Explain(err), cause: err}
-}
-
-func (h *HTTP) refusal(resp *http.Response) *HTTPError {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-	if jsonx.KindOf(body) == jsonx.Object {
-		line = strings.Join(strings.Fields(string(body)), " ")
-	}
-	e := &HTTPError{Status: resp.StatusCode, Text: resp.Status, said: string(body),
-		MayHaveRun: resp.StatusCode >= http.StatusInternalServerError,
-		needsLogin: resp.StatusCode == http.StatusUnauthorized || // or more permissions are needed (RFC 6750, section 3.1)
-			resp.StatusCode == http.StatusForbidden &&
-				strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")}
-	if line = text.Valid(text.Head(strings.TrimSpace(line), 300)); line != "" {
-		e.Text += ": " + line
-	}
-	e.Text = h.withoutToken(resp.Request, e.Text)
-	if e.IsBusy() {
-		e.Again = retryAfter(resp.Header.Get("Retry-After"))
-	}
-	m, err := jsonrpc.DecodeMessage(body)
-	if answer, ok := m.(*jsonrpc.Response); err == nil && ok && answer.Error != nil {
-		e.cause = answer.Error
-	}
-	return e
-}
-
-// retryAfter reads a header Retry-After: seconds or a date (RFC 9110, section 10.2.3).
-func retryAfter(value string) time.Time {
-	if seconds, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31); err == nil {
-		return time.Now().Add(time.Duration(seconds) * time.Second)
-	}
-	at, _ := http.ParseTime(value)
-	return at
 }

@@ -47,49 +47,8 @@ const (
 	ModeModern             // only server/discover, without a window
 )
 
-// The first modern and the last legacy revision of the protocol.
-const (
-	FirstModern = "2026-07-28"
-	LastLegacy  = "2025-11-25"
-)
-
 // afterRefusal is how long to wait for the answer to the probe when initialize was refused.
 const afterRefusal = 5 * time.Second
-
-// Revisions returns the revisions of the protocol that sessions can speak, newest first.
-func Revisions() []string { return mcp.SupportedProtocolVersions() }
-
-// Server is a server's description of itself.
-type Server struct {
-	Capabilities mcp.ServerCapabilities
-	Instructions string          // for models; not to be trusted
-	Info         json.RawMessage // its name and version as it sent them; nil if it did not
-	Tasks        bool            // a call may ask to go on as a task (revision 2025-11-25)
-}
-
-// opening is the result of the handshake.
-type opening struct {
-	revision  string // "" until it has succeeded
-	server    Server
-	confirmed *confirmation // of a legacy session over HTTP, else nil
-}
-
-// Revision returns the revision of the protocol in use, "" before the handshake.
-func (s *Session) Revision() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opening.revision
-}
-
-// Modern reports whether the session speaks revision 2026-07-28 or later.
-func (s *Session) Modern() bool { return s.Revision() >= FirstModern }
-
-// Server returns the server's description of itself from the handshake.
-func (s *Session) Server() Server {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opening.server
-}
 
 // Handshake agrees on a revision with the server, as selected by mode. window is how long to
 // wait for the answer to the probe. Errors are those of [Session.Do], or describe an invalid

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,10 +21,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -121,28 +120,6 @@ func (h *HTTP) Reread(expand func(context.Context) (settings.Server, error)) {
 	})
 }
 
-// send implements [Link]: it sends a message in a request of its own, and receives the
-// response. A refusal applies to this message alone, since other clients may have calls
-// running in the session, unless it says that the session is lost.
-func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
-	resp, err := h.post(ctx, h.endpoint, m)
-	switch {
-	case err != nil:
-		return err
-	case m.request == nil:
-		return resp.Body.Close()
-	case contentType(resp) == eventStreamType:
-		err = h.receiveStream(ctx, s, m, resp)
-	default:
-		err = h.receiveBody(ctx, s, m.request, resp)
-		_ = resp.Body.Close()
-	}
-	if failed, ok := errors.AsType[*HTTPError](err); ok {
-		failed.MayHaveRun = true
-	}
-	return err
-}
-
 // post sends a message to a URL. The response has a status that means success.
 func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Response, error) {
 	body, err := jsonrpc.EncodeMessage(m.Message)
@@ -186,35 +163,6 @@ func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Respo
 	return resp, err
 }
 
-// receiveBody receives an answer that is not a stream.
-func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *http.Response) error {
-	body, err := io.ReadAll(resp.Body)
-	switch {
-	case err != nil:
-		return httpError(err)
-	case len(body) == 0:
-		return httpError(fmt.Errorf("its answer (%s) is empty", resp.Status))
-	case !jsonx.Valid(body) && contentType(resp) != "application/json":
-		return httpError(fmt.Errorf("its answer (%s) has the content type %q instead of application/json",
-			resp.Status, contentType(resp)))
-	case !jsonx.Valid(body):
-		return httpError(noMessage(body))
-	}
-	err = s.receiveResponse(ctx, r, body)
-	switch {
-	case r.isAnswered():
-		return nil
-	case err != nil:
-		return httpError(noMessage(body))
-	}
-	return httpError(errors.New("its answer is not for this request: " + text.Valid(text.Head(body, 100))))
-}
-
-// noMessage returns the error for data from the server that is not a message.
-func noMessage(data []byte) error {
-	return errors.New("its answer is not a JSON-RPC message: " + text.Valid(text.Head(bytes.TrimSpace(data), 100)))
-}
-
 // getStream requests the stream of the session's own messages or, if last is set, the rest of any
 // stream after the event with that id.
 func (h *HTTP) getStream(ctx context.Context, revision, last string) (*http.Response, error) {
@@ -244,18 +192,6 @@ func streamOf(resp *http.Response, err error) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s, content type %q", resp.Status, contentType(resp))
 	}
 	return resp.Body, nil
-}
-
-// run implements [Link]. It ends the session with ctx.
-func (h *HTTP) run(ctx context.Context, s *Session) error {
-	<-ctx.Done()
-	h.mu.Lock()
-	over := h.session == "" || h.lost || h.stays
-	h.mu.Unlock()
-	if !over {
-		h.deleteSession(context.WithoutCancel(ctx), s.Revision())
-	}
-	return ErrClosed
 }
 
 // Stay makes the session outlast the connection, so that another process can continue it.
@@ -298,6 +234,13 @@ func (h *HTTP) deleteSession(ctx context.Context, revision string) {
 	}
 	cancel()
 	<-ended
+}
+
+// whenWritten returns a context for a request that closes a signal when it is
+// written.
+func whenWritten(ctx context.Context, written *signal) context.Context {
+	return httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.close() }})
 }
 
 const (

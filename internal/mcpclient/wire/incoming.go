@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -103,12 +102,6 @@ func (s *Session) receiveMalformed(err error) bool {
 // passed on, in bytes.
 const maxNotification = 4 << 10
 
-// Change is a change reported by a server.
-type Change struct {
-	List string // tools, prompts or resources; "" for one resource
-	URI  string // of that resource
-}
-
 // notification passes progress to the calls that it belongs to, in the order in
 // which the server sent it and thus before the result, and log messages and changes
 // to their receivers. It drops all other notifications.
@@ -185,32 +178,6 @@ func (s *Session) logMessage(params json.RawMessage) {
 		text.Head(p.Logger, 100), text.Valid(text.Head(data, maxNotification)))
 }
 
-// maxLogLevel is how long a server may take to confirm the log level.
-const maxLogLevel = 100 * time.Millisecond
-
-// askForLogs requests log messages from a legacy server, once: many servers send none unless
-// asked. It waits for the answer, since a server may handle requests concurrently and start
-// with the call. Over HTTP, where that costs a round trip, it asks only if all messages are
-// wanted. A modern server gets the level with each request.
-func (s *Session) askForLogs(ctx context.Context) {
-	s.logs.Do(func() {
-		level := s.opts.LogLevel
-		_, local := s.link.(*Stdio)
-		if level == "" || !local && level != "debug" || s.Modern() || s.Server().Capabilities.Logging == nil {
-			return
-		}
-		answered := make(chan struct{})
-		started := s.spawn(func() {
-			defer close(answered)
-			_, _ = s.Do(context.WithoutCancel(ctx),
-				&Request{Method: "logging/setLevel", Params: marshal(map[string]string{"level": level})})
-		})
-		if started {
-			waitFor(answered, maxLogLevel)
-		}
-	})
-}
-
 const (
 	// replyTime limits the time for writing an answer to a server that may not be
 	// reading.
@@ -282,43 +249,4 @@ func (s *Session) reply(ctx context.Context, r *jsonrpc.Response) {
 // notifications/elicitation/complete that the user has finished at a URL.
 func (s *Session) Completion(elicitationID string) (<-chan struct{}, func()) {
 	return s.completions.await(elicitationID)
-}
-
-// completions are what users do at URLs until the server reports that they have finished.
-// The zero value has none. It is safe for concurrent use.
-type completions struct {
-	mu   sync.Mutex
-	byID map[string]chan struct{} // by the id of the elicitation
-}
-
-// await returns what is closed when the server reports an elicitation. The caller calls the
-// function when it no longer waits.
-func (c *completions) await(id string) (<-chan struct{}, func()) {
-	done := make(chan struct{})
-	if id == "" {
-		return done, func() {}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byID == nil {
-		c.byID = map[string]chan struct{}{}
-	}
-	c.byID[id] = done
-	return done, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.byID[id] == done {
-			delete(c.byID, id)
-		}
-	}
-}
-
-// report ends the elicitation with an id.
-func (c *completions) report(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if done, ok := c.byID[id]; ok {
-		close(done)
-		delete(c.byID, id)
-	}
 }

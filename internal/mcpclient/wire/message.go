@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -114,8 +115,22 @@ type badMessageError struct {
 
 func (e *badMessageError) Error() string { return fmt.Sprintf("malformed message: %s", e.reason) }
 
+// The first modern and the last legacy revision of the protocol.
+const (
+	FirstModern = "2026-07-28"
+	LastLegacy  = "2025-11-25"
+)
+
+// Revisions returns the revisions of the protocol that sessions can speak, newest first.
+func Revisions() []string { return mcp.SupportedProtocolVersions() }
+
 func malformed(what string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: what}
+}
+
+// noMessage returns the error for data from the server that is not a message.
+func noMessage(data []byte) error {
+	return errors.New("its answer is not a JSON-RPC message: " + text.Valid(text.Head(bytes.TrimSpace(data), 100)))
 }
 
 // Methods of requests that need special treatment.

@@ -6,7 +6,8 @@
 //   - session.go: [Session.Do] adds the request to the table of unanswered
 //     requests (table.go), sends it, and waits for its answer or its end;
 //     message.go defines the request and its params as sent.
-//   - stdio.go, http.go and events.go: the three links, which carry messages.
+//   - stdio.go and http_links.go: the three links, which carry messages. Those
+//     over HTTP send them with the client of http.go and read events.go's streams.
 //   - incoming.go: passes incoming answers to their requests, and handles
 //     progress, changes and the server's questions.
 //
@@ -26,7 +27,9 @@ import (
 	"log/slog"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -67,16 +70,10 @@ type Options struct {
 	LogMessage func(during *ask.Request, level, logger, text string)
 }
 
-// Link carries messages to a server and back. It is created by [NewStdio], [NewHTTP] or
-// [NewSSE], and serves one session.
-type Link interface {
-	// run passes on what the server sends, until the connection ends or ctx is done. It
-	// returns the reason.
-	run(ctx context.Context, s *Session) error
-	// send sends a message, and over streamable HTTP also receives the response. A nil
-	// error means that the request in m, if there is one, has its answer or will get it
-	// through run.
-	send(ctx context.Context, s *Session, m message) error
+// Change is a change reported by a server.
+type Change struct {
+	List string // tools, prompts or resources; "" for one resource
+	URI  string // of that resource
 }
 
 // Session is a conversation with a server. It is safe for concurrent use.
@@ -97,6 +94,38 @@ type Session struct {
 	opening opening // set by Handshake
 	waited  bool    // Wait was called: no more goroutines are started
 	running sync.WaitGroup
+}
+
+// Server is a server's description of itself.
+type Server struct {
+	Capabilities mcp.ServerCapabilities
+	Instructions string          // for models; not to be trusted
+	Info         json.RawMessage // its name and version as it sent them; nil if it did not
+	Tasks        bool            // a call may ask to go on as a task (revision 2025-11-25)
+}
+
+// opening is the result of the handshake.
+type opening struct {
+	revision  string // "" until it has succeeded
+	server    Server
+	confirmed *confirmation // of a legacy session over HTTP, else nil
+}
+
+// Revision returns the revision of the protocol in use, "" before the handshake.
+func (s *Session) Revision() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opening.revision
+}
+
+// Modern reports whether the session speaks revision 2026-07-28 or later.
+func (s *Session) Modern() bool { return s.Revision() >= FirstModern }
+
+// Server returns the server's description of itself from the handshake.
+func (s *Session) Server() Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opening.server
 }
 
 // Start starts to receive from a server. Values of ctx are passed to background work, which
@@ -159,6 +188,52 @@ func (s *Session) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 	return result, err
 }
 
+// confirmation is the end of a legacy handshake over streamable HTTP. A failed step is
+// treated as done.
+type confirmation struct {
+	requested *signal // the request for the session's own stream was written
+	open      *signal // and answered
+	written   *signal // notifications/initialized was written
+	answered  *signal // and answered
+
+	streamless atomic.Bool // the server has no such stream
+}
+
+// maxStreamWait limits how long the session's own stream may take to open.
+const maxStreamWait = 250 * time.Millisecond
+
+// await waits until the server is ready for a request, which it is if c is nil. A request for
+// a list can be repeated, so it does not wait for the answer to notifications/initialized:
+// early is closed when that answer arrives, and nil if it has arrived.
+func (c *confirmation) await(ctx context.Context, r *Request) (early <-chan struct{}) {
+	if c == nil {
+		return nil
+	}
+	before := c.answered
+	if strings.HasSuffix(r.Method, "/list") {
+		before = c.written
+	}
+	select {
+	case <-before.c:
+	case <-ctx.Done():
+	}
+	select {
+	case <-c.answered.c:
+	default:
+		return c.answered.c
+	}
+	if r.Asked == nil {
+		return nil
+	}
+	select {
+	case <-c.open.c:
+	case <-time.After(maxStreamWait):
+		c.open.close() // no request waits any more
+	case <-ctx.Done():
+	}
+	return nil
+}
+
 // exchange sends a request and waits for its answer.
 func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, error) {
 	ctx, span := s.startSpan(ctx, r)
@@ -212,6 +287,32 @@ func (s *Session) exchangeOnce(ctx context.Context, r *Request) (json.RawMessage
 		return nil, err
 	}
 	return nil, s.Err()
+}
+
+// maxLogLevel is how long a server may take to confirm the log level.
+const maxLogLevel = 100 * time.Millisecond
+
+// askForLogs requests log messages from a legacy server, once: many servers send none unless
+// asked. It waits for the answer, since a server may handle requests concurrently and start
+// with the call. Over HTTP, where that costs a round trip, it asks only if all messages are
+// wanted. A modern server gets the level with each request.
+func (s *Session) askForLogs(ctx context.Context) {
+	s.logs.Do(func() {
+		level := s.opts.LogLevel
+		_, local := s.link.(*Stdio)
+		if level == "" || !local && level != "debug" || s.Modern() || s.Server().Capabilities.Logging == nil {
+			return
+		}
+		answered := make(chan struct{})
+		started := s.spawn(func() {
+			defer close(answered)
+			_, _ = s.Do(context.WithoutCancel(ctx),
+				&Request{Method: "logging/setLevel", Params: marshal(map[string]string{"level": level})})
+		})
+		if started {
+			waitFor(answered, maxLogLevel)
+		}
+	})
 }
 
 // http returns the HTTP client of the session; nil over stdio.

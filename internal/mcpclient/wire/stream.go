@@ -6,10 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -28,17 +24,6 @@ import (
 // and requests during which the server may ask wait until the stream is open or
 // refused, but not for long. No other request waits: a server that has no
 // stream, or cannot keep it open, loses nothing.
-
-// confirmation is the end of a legacy handshake over streamable HTTP. A failed step is
-// treated as done.
-type confirmation struct {
-	requested *signal // the request for the session's own stream was written
-	open      *signal // and answered
-	written   *signal // notifications/initialized was written
-	answered  *signal // and answered
-
-	streamless atomic.Bool // the server has no such stream
-}
 
 // confirm sends notifications/initialized. Over streamable HTTP it does not wait for the
 // answer, which would cost a round trip.
@@ -120,41 +105,7 @@ const (
 	// maxRequestWait limits how long writing the request for the stream may take, which
 	// may need a new connection.
 	maxRequestWait = 5 * time.Second
-	// maxStreamWait limits how long the stream may then take to open.
-	maxStreamWait = 250 * time.Millisecond
 )
-
-// await waits until the server is ready for a request, which it is if c is nil. A request for
-// a list can be repeated, so it does not wait for the answer to notifications/initialized:
-// early is closed when that answer arrives, and nil if it has arrived.
-func (c *confirmation) await(ctx context.Context, r *Request) (early <-chan struct{}) {
-	if c == nil {
-		return nil
-	}
-	before := c.answered
-	if strings.HasSuffix(r.Method, "/list") {
-		before = c.written
-	}
-	select {
-	case <-before.c:
-	case <-ctx.Done():
-	}
-	select {
-	case <-c.answered.c:
-	default:
-		return c.answered.c
-	}
-	if r.Asked == nil {
-		return nil
-	}
-	select {
-	case <-c.open.c:
-	case <-time.After(maxStreamWait):
-		c.open.close() // no request waits any more
-	case <-ctx.Done():
-	}
-	return nil
-}
 
 // Listen subscribes to notifications of a modern server until stop is called (revision
 // 2026-07-28, subscriptions/listen). If the server refuses, no notifications arrive.
@@ -191,13 +142,6 @@ func (s *Session) ListenToLists(ctx context.Context) {
 	if s.Modern() && (wanted.ToolsListChanged || wanted.PromptsListChanged || wanted.ResourcesListChanged) {
 		s.Listen(ctx, wanted)
 	}
-}
-
-// whenWritten returns a context for a request that closes a signal when it is
-// written.
-func whenWritten(ctx context.Context, written *signal) context.Context {
-	return httptrace.WithClientTrace(ctx,
-		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.close() }})
 }
 
 const (
@@ -258,23 +202,5 @@ func (s *Session) receiveUnasked(ctx context.Context, data []byte) {
 		s.opts.Logger.Debug("answer on the stream for messages from the server dropped")
 	default:
 		s.receive(ctx, m)
-	}
-}
-
-// signal is a channel that is closed once.
-type signal struct {
-	once sync.Once
-	c    chan struct{}
-}
-
-func newSignal() *signal { return &signal{c: make(chan struct{})} }
-
-func (s *signal) close() { s.once.Do(func() { close(s.c) }) }
-
-// waitFor waits up to d for c to be closed.
-func waitFor(c <-chan struct{}, d time.Duration) {
-	select {
-	case <-c:
-	case <-time.After(d):
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/secret"
 )
@@ -27,26 +28,27 @@ type Authorizer interface {
 	Received(ctx context.Context, sent string, status int, header http.Header) (again bool, err error)
 }
 
-// Authorize sends the tokens of a with all requests, in the query parameter
-// tokenParam if that is not "". Call it before the first request.
-func (h *HTTP) Authorize(a Authorizer, tokenParam string) { h.auth, h.tokenParam = a, tokenParam }
+// tokens sends requests with the tokens of an Authorizer.
+type tokens struct {
+	auth  Authorizer // nil means no tokens
+	param string     // the query parameter that carries the token instead of the header, "" for none
 
-// HasAuthorization reports whether the settings contain an Authorization
-// header.
-func (h *HTTP) HasAuthorization() bool { return h.headers.Load().Get("Authorization") != "" }
+	mu   sync.Mutex
+	sent string // token of the last request
+}
 
 // maxSends limits how often a request is sent: with a proof that lacks the server's nonce,
 // with a token that has expired, and with a new one.
 const maxSends = 3
 
-// sendAuthorized sends a request with the current token, and again if its refusal
-// led to another token or proof. r is ours and goes to the configured origin.
-func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
-	if h.auth == nil {
-		return h.roundTrip(r)
+// send sends a request with the current token, and again if its refusal led to
+// another token or proof. r is ours and goes to the configured origin.
+func (t *tokens) send(r *http.Request, roundTrip func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	if t.auth == nil {
+		return roundTrip(r)
 	}
 	for sends := 1; ; sends++ {
-		token, err := h.auth.Token(r.Context())
+		token, err := t.auth.Token(r.Context())
 		if err != nil {
 			return nil, &LoginError{err}
 		}
@@ -55,7 +57,11 @@ func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
 				return nil, err
 			}
 		}
-		resp, err := h.sendWith(r, token)
+		authorized, err := t.authorize(r, token)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := roundTrip(authorized)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +72,7 @@ func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
 				return resp, nil // no login is needed
 			}
 		}
-		again, err := h.auth.Received(r.Context(), token, resp.StatusCode, resp.Header)
+		again, err := t.auth.Received(r.Context(), token, resp.StatusCode, resp.Header)
 		if err != nil {
 			_ = resp.Body.Close()
 			return nil, &LoginError{err}
@@ -85,45 +91,36 @@ type readBody struct {
 	io.Closer
 }
 
-func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
+// authorize returns a copy of a request with a token, "" for none.
+func (t *tokens) authorize(r *http.Request, token string) (*http.Request, error) {
 	r = r.Clone(r.Context())
 	switch {
 	case token == "":
-	case h.tokenParam != "":
+	case t.param != "":
 		q := r.URL.Query()
-		q.Set(h.tokenParam, token)
+		q.Set(t.param, token)
 		r.URL.RawQuery = q.Encode()
 	default:
-		if err := h.auth.Sign(r, token); err != nil {
+		if err := t.auth.Sign(r, token); err != nil {
 			return nil, &LoginError{err}
 		}
 	}
 	if token != "" {
-		h.mu.Lock()
-		h.sent = token
-		h.mu.Unlock()
+		t.mu.Lock()
+		t.sent = token
+		t.mu.Unlock()
 	}
-	return h.roundTrip(r)
+	return r, nil
 }
 
-// withoutToken masks the token of a request in a text that may be shown.
-func (h *HTTP) withoutToken(r *http.Request, s string) string {
+// mask masks the token of a request in a text that may be shown.
+func (t *tokens) mask(r *http.Request, s string) string {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if h.tokenParam != "" {
-		token = r.URL.Query().Get(h.tokenParam)
+	if t.param != "" {
+		token = r.URL.Query().Get(t.param)
 	}
-	if h.auth == nil || token == "" {
+	if t.auth == nil || token == "" {
 		return s
 	}
 	return strings.ReplaceAll(s, token, secret.Masked)
-}
-
-// SentToken returns the token that a request carried last, "" for none.
-func (h *HTTP) SentToken() string {
-	if h == nil {
-		return ""
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.sent
 }

@@ -29,15 +29,11 @@ import (
 const (
 	maxRedirects   = 5
 	maxHeaderBytes = 64 << 10
-	maxErrorBody   = 4 << 10
 	// afterDelete is how long to wait for the answer to the request that ends a session.
 	// The answer itself is not needed.
 	afterDelete = 30 * time.Millisecond
 	// maxDelete limits the time for writing that request.
 	maxDelete = time.Second
-	// afterAnswer is how long to wait for the end of a stream that has delivered its answer,
-	// so that the connection can be reused.
-	afterAnswer = 5 * time.Millisecond
 )
 
 // HTTP is the HTTP client for a server, and the [Link] over streamable HTTP; see [NewSSE]
@@ -52,16 +48,13 @@ type HTTP struct {
 	maxEvent int64         // bytes of one event of other streams
 	base     *http.Transport
 	client   *http.Client // over HTTP.RoundTrip
-
-	auth       Authorizer // nil means no tokens
-	tokenParam string     // the query parameter that carries the token instead of the header, "" for none
+	tokens   tokens
 
 	mu      sync.Mutex
 	session string // id, "" for none
 	older   bool   // the session is that of a stream of SSE, without an id
 	lost    bool   // the server has ended the session
 	stays   bool   // the session outlasts the connection
-	sent    string // token of the last request
 }
 
 // NewHTTP returns the client for a server whose strings are expanded. limit applies to a
@@ -194,6 +187,26 @@ func streamOf(resp *http.Response, err error) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
+// Authorize sends the tokens of a with all requests, in the query parameter
+// tokenParam if that is not "". Call it before the first request.
+func (h *HTTP) Authorize(a Authorizer, tokenParam string) {
+	h.tokens.auth, h.tokens.param = a, tokenParam
+}
+
+// HasAuthorization reports whether the settings contain an Authorization
+// header.
+func (h *HTTP) HasAuthorization() bool { return h.headers.Load().Get("Authorization") != "" }
+
+// SentToken returns the token that a request carried last, "" for none.
+func (h *HTTP) SentToken() string {
+	if h == nil {
+		return ""
+	}
+	h.tokens.mu.Lock()
+	defer h.tokens.mu.Unlock()
+	return h.tokens.sent
+}
+
 // Stay makes the session outlast the connection, so that another process can continue it.
 func (h *HTTP) Stay() {
 	h.mu.Lock()
@@ -243,10 +256,7 @@ func whenWritten(ctx context.Context, written *signal) context.Context {
 		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.close() }})
 }
 
-const (
-	sessionHeader   = "Mcp-Session-Id"
-	eventStreamType = "text/event-stream"
-)
+const eventStreamType = "text/event-stream"
 
 // do sends a request within the session. The response has a status that means success, and
 // its body is limited unless it is a stream. Errors are those of [Session.Do].
@@ -266,7 +276,8 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 	case !isVisible(resp.Header.Get(sessionHeader)):
 		err = httpError(errors.New("its session id contains characters other than visible ASCII"))
 	case resp.StatusCode >= 300:
-		refused := h.refusal(resp)
+		refused := refusal(resp)
+		refused.Text = h.tokens.mask(resp.Request, refused.Text)
 		if err = refused; h.inSession() && refused.losesSession() {
 			h.mu.Lock()
 			// Some servers answer GET with 404 because they have no stream.
@@ -315,7 +326,7 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there",
 			webaddr.Origin(r.URL))
 	}
-	return h.sendAuthorized(r.Clone(r.Context()))
+	return h.tokens.send(r.Clone(r.Context()), h.roundTrip)
 }
 
 // roundTrip sends a request with the headers of the settings.

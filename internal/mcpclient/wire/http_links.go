@@ -161,6 +161,10 @@ func (a *answerStream) readAnswer(ctx context.Context, s *Session, r *Request, b
 	return nil
 }
 
+// afterAnswer is how long to wait for the end of a stream that has delivered its answer,
+// so that the connection can be reused.
+const afterAnswer = 5 * time.Millisecond
+
 // drain reads the end of a body, which has usually arrived, and closes the
 // body.
 func (s *Session) drain(body io.ReadCloser) {

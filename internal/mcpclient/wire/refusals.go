@@ -58,6 +58,9 @@ func (e *HTTPError) losesSession() bool {
 	return false
 }
 
+// sessionHeader carries the id of a session.
+const sessionHeader = "Mcp-Session-Id"
+
 // namesLostSession reports whether a server says that it does not know the session, in words that
 // one which keeps something else in sessions would hardly use.
 func namesLostSession(said string) bool {
@@ -122,7 +125,10 @@ func httpError(err error) error {
 	return &HTTPError{Text: webaddr.Explain(err), cause: err}
 }
 
-func (h *HTTP) refusal(resp *http.Response) *HTTPError {
+// maxErrorBody limits how much is read of the body of a refusal, and of what follows an answer.
+const maxErrorBody = 4 << 10
+
+func refusal(resp *http.Response) *HTTPError {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	if jsonx.KindOf(body) == jsonx.Object {
@@ -136,7 +142,6 @@ func (h *HTTP) refusal(resp *http.Response) *HTTPError {
 	if line = text.Valid(text.Head(strings.TrimSpace(line), 300)); line != "" {
 		e.Text += ": " + line
 	}
-	e.Text = h.withoutToken(resp.Request, e.Text)
 	if e.IsBusy() {
 		e.Again = retryAfter(resp.Header.Get("Retry-After"))
 	}

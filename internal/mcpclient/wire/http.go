@@ -170,12 +170,6 @@ func (h *HTTP) getStream(ctx context.Context, revision, last string) (*http.Resp
 	return h.do(r, revision)
 }
 
-// openOwn opens the stream of the session's own messages after the event with the id last, or
-// from the beginning if last is "".
-func (h *HTTP) openOwn(ctx context.Context, s *Session, last string) (io.ReadCloser, error) {
-	return streamOf(h.getStream(ctx, s.Revision(), last))
-}
-
 func streamOf(resp *http.Response, err error) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 // send implements [Link]: it sends a message in a request of its own, and receives the
 // response. A refusal applies to this message alone, since other clients may have calls
 // running in the session, unless it says that the session is lost.
-func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
+func (h *HTTP) send(ctx context.Context, to receiver, m message) error {
 	resp, err := h.post(ctx, h.endpoint, m)
 	switch {
 	case err != nil:
@@ -26,9 +26,9 @@ func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
 	case m.request == nil:
 		return resp.Body.Close()
 	case contentType(resp) == eventStreamType:
-		err = h.receiveStream(ctx, s, m, resp)
+		err = h.receiveStream(ctx, to, m, resp)
 	default:
-		err = h.receiveBody(ctx, s, m.request, resp)
+		err = h.receiveBody(ctx, to, m.request, resp)
 		_ = resp.Body.Close()
 	}
 	if failed, ok := errors.AsType[*HTTPError](err); ok {
@@ -38,7 +38,7 @@ func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
 }
 
 // receiveBody receives an answer that is not a stream.
-func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *http.Response) error {
+func (h *HTTP) receiveBody(ctx context.Context, to receiver, r *Request, resp *http.Response) error {
 	body, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
@@ -51,7 +51,7 @@ func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *ht
 	case !jsonx.Valid(body):
 		return httpError(noMessage(body))
 	}
-	err = s.receiveResponse(ctx, r, body)
+	err = to.receiveResponse(ctx, r, body)
 	switch {
 	case r.isAnswered():
 		return nil
@@ -62,13 +62,13 @@ func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *ht
 }
 
 // run implements [Link]. It ends the session with ctx.
-func (h *HTTP) run(ctx context.Context, s *Session) error {
+func (h *HTTP) run(ctx context.Context, to receiver) error {
 	<-ctx.Done()
 	h.mu.Lock()
 	over := h.session == "" || h.lost || h.stays
 	h.mu.Unlock()
 	if !over {
-		h.deleteSession(context.WithoutCancel(ctx), s.Revision())
+		h.deleteSession(context.WithoutCancel(ctx), to.Revision())
 	}
 	return ErrClosed
 }
@@ -78,12 +78,12 @@ const maxStalls = 2
 
 // receiveStream receives the stream of an answer, and resumes it after its last event if it
 // ends early.
-func (h *HTTP) receiveStream(ctx context.Context, s *Session, m message, resp *http.Response) error {
+func (h *HTTP) receiveStream(ctx context.Context, to receiver, m message, resp *http.Response) error {
 	a := answerStream{pause: listenPause}
 	for {
 		last, opened := a.last, time.Now()
-		end := a.readAnswer(ctx, s, m.request, resp.Body, h.limit)
-		s.drain(resp.Body)
+		end := a.readAnswer(ctx, to, m.request, resp.Body, h.limit)
+		drain(resp.Body)
 		a.stalls.ended(opened, a.last != last)
 		switch {
 		case m.request.isAnswered():
@@ -138,7 +138,7 @@ type answerStream struct {
 
 // readAnswer receives events until the request has its answer or the connection ends. It returns the
 // reason for the end.
-func (a *answerStream) readAnswer(ctx context.Context, s *Session, r *Request, body io.Reader,
+func (a *answerStream) readAnswer(ctx context.Context, to receiver, r *Request, body io.Reader,
 	limit *CurrentLimit) error {
 	events := newEventReader(body, func() int64 { return limit.Load().Bytes })
 	for !r.isAnswered() {
@@ -150,7 +150,7 @@ func (a *answerStream) readAnswer(ctx context.Context, s *Session, r *Request, b
 			if e.retry > 0 {
 				a.pause = e.retry
 			}
-			if e.isMessage() && (!jsonx.Valid(e.data) || s.receiveResponse(ctx, r, e.data) != nil) {
+			if e.isMessage() && (!jsonx.Valid(e.data) || to.receiveResponse(ctx, r, e.data) != nil) {
 				a.bad = noMessage(e.data)
 			}
 		}
@@ -167,15 +167,10 @@ const afterAnswer = 5 * time.Millisecond
 
 // drain reads the end of a body, which has usually arrived, and closes the
 // body.
-func (s *Session) drain(body io.ReadCloser) {
-	ended := make(chan struct{})
-	started := s.spawn(func() {
-		defer close(ended)
-		_, _ = io.CopyN(io.Discard, body, maxErrorBody)
-	})
-	if started {
-		waitFor(ended, afterAnswer)
-	}
+func drain(body io.ReadCloser) {
+	late := time.AfterFunc(afterAnswer, func() { _ = body.Close() })
+	defer late.Stop()
+	_, _ = io.CopyN(io.Discard, body, maxErrorBody)
 	_ = body.Close()
 }
 
@@ -191,7 +186,7 @@ type SSE struct {
 func NewSSE(h *HTTP) *SSE { return &SSE{http: h, named: newSignal()} }
 
 // run implements [Link].
-func (l *SSE) run(ctx context.Context, s *Session) error {
+func (l *SSE) run(ctx context.Context, to receiver) error {
 	resp, err := l.http.getStream(ctx, "", "")
 	if err != nil {
 		return err
@@ -211,11 +206,11 @@ func (l *SSE) run(ctx context.Context, s *Session) error {
 			}
 			l.named.close()
 		case e.isMessage() && jsonx.Valid(e.data):
-			if err := s.receiveAll(ctx, e.data); err != nil {
-				s.receiveMalformed(err)
+			if err := to.receiveAll(ctx, e.data); err != nil {
+				to.receiveMalformed(err)
 			}
 		case e.isMessage():
-			s.receiveMalformed(noMessage(e.data))
+			to.receiveMalformed(noMessage(e.data))
 		}
 	}
 }
@@ -238,10 +233,10 @@ func (l *SSE) resolve(reference string) (string, error) {
 }
 
 // send implements [Link].
-func (l *SSE) send(ctx context.Context, s *Session, m message) error {
+func (l *SSE) send(ctx context.Context, to receiver, m message) error {
 	select {
 	case <-l.named.c:
-	case <-s.over: // the session has the reason
+	case <-to.Done(): // the session has the reason
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

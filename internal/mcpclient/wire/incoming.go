@@ -19,8 +19,7 @@ import (
 )
 
 // receiveAll receives the messages in a valid JSON text: one message or, up to
-// revision 2025-03-26, a list of messages. It returns an error for anything that is
-// not a message.
+// revision 2025-03-26, a list of messages.
 func (s *Session) receiveAll(ctx context.Context, data json.RawMessage) error {
 	if jsonx.KindOf(data) != jsonx.Array {
 		m, err := decodeMessage(data)
@@ -87,8 +86,7 @@ func (s *Session) answer(m *jsonrpc.Response) {
 }
 
 // receiveMalformed fails a request if a malformed message was clearly meant to answer
-// it, so that the request does not have to time out. It returns false if an unknown one
-// of several requests may wait for the message.
+// it, so that the request does not have to time out.
 func (s *Session) receiveMalformed(err error) bool {
 	s.opts.Logger.Warn("malformed message from the server", "error", err.Error())
 	var bad *badMessageError

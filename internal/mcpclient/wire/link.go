@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 )
@@ -11,11 +12,26 @@ import (
 type Link interface {
 	// run passes on what the server sends, until the connection ends or ctx is done. It
 	// returns the reason.
-	run(ctx context.Context, s *Session) error
+	run(ctx context.Context, to receiver) error
 	// send sends a message, and over streamable HTTP also receives the response. A nil
 	// error means that the request in m, if there is one, has its answer or will get it
 	// through run.
-	send(ctx context.Context, s *Session, m message) error
+	send(ctx context.Context, to receiver, m message) error
+}
+
+// receiver is what a link knows of its [Session].
+type receiver interface {
+	// receiveAll receives a valid JSON text, and receiveResponse one that is the response to a
+	// request. Both return an error for what is not a message.
+	receiveAll(ctx context.Context, data json.RawMessage) error
+	receiveResponse(ctx context.Context, r *Request, data json.RawMessage) error
+	// receiveMalformed is told of such errors. It returns false if an unknown one of several
+	// requests may wait for the message.
+	receiveMalformed(err error) bool
+
+	Revision() string
+	Done() <-chan struct{}
+	spawn(f func()) bool
 }
 
 // signal is a channel that is closed once.

@@ -62,18 +62,17 @@ func (s *Session) listenToOwn(ctx context.Context, h *HTTP, c *confirmation) {
 		s.listenUntil(whenWritten(ctx, c.requested), h.maxEvent,
 			func(ctx context.Context, last string) (io.ReadCloser, error) {
 				defer c.open.close()
-				body, err := h.openOwn(ctx, s, last)
-				for range maxTaken {
-					if refused, ok := errors.AsType[*HTTPError](err); !ok || refused.Status != http.StatusConflict {
-						break
+				for taken := 0; ; taken++ {
+					body, err := streamOf(h.getStream(ctx, s.Revision(), last))
+					refused, ok := errors.AsType[*HTTPError](err)
+					if !ok || refused.Status != http.StatusConflict || taken == maxTaken {
+						if ok && refused.Status == http.StatusMethodNotAllowed {
+							c.streamless.Store(true)
+						}
+						return body, err
 					}
 					waitFor(ctx.Done(), takenPause)
-					body, err = h.openOwn(ctx, s, last)
 				}
-				if refused, ok := errors.AsType[*HTTPError](err); ok && refused.Status == http.StatusMethodNotAllowed {
-					c.streamless.Store(true)
-				}
-				return body, err
 			})
 	})
 }

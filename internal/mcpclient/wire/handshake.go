@@ -54,7 +54,7 @@ const afterRefusal = 5 * time.Second
 // wait for the answer to the probe. Errors are those of [Session.Do], or describe an invalid
 // answer of the server. Call Handshake once, before Do.
 func (s *Session) Handshake(ctx context.Context, mode Mode, window time.Duration) error {
-	var o opening
+	var o Opening
 	var err error
 	switch mode {
 	case ModeLegacy:
@@ -73,27 +73,10 @@ func (s *Session) Handshake(ctx context.Context, mode Mode, window time.Duration
 	s.mu.Lock()
 	s.opening = o
 	s.mu.Unlock()
-	if o.revision < FirstModern {
+	if o.Revision < FirstModern {
 		s.confirm(ctx)
 	}
 	return nil
-}
-
-// Opening is the result of a handshake, for a session that continues over another link.
-type Opening struct {
-	Revision     string                 `json:"revision"`
-	Capabilities mcp.ServerCapabilities `json:"capabilities"`
-	Instructions string                 `json:"instructions,omitempty"`
-	Info         json.RawMessage        `json:"info,omitempty"`
-	Tasks        bool                   `json:"tasks,omitempty"`
-}
-
-// Opening returns the result of the handshake.
-func (s *Session) Opening() Opening {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := s.opening
-	return Opening{o.revision, o.server.Capabilities, o.server.Instructions, o.server.Info, o.server.Tasks}
 }
 
 // Continue takes the result of a handshake that another session has made with the server,
@@ -101,23 +84,21 @@ func (s *Session) Opening() Opening {
 func (s *Session) Continue(o Opening) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opening = opening{revision: o.Revision, server: Server{o.Capabilities, o.Instructions, o.Info, o.Tasks}}
+	s.opening = o
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	s.table.serial = rand.Int64N(1 << 50) // ids of requests must not occur twice in a session
 }
 
-// greeting is the outcome of server/discover or initialize.
-type greeting struct {
-	opening
-	err error
-}
-
 // negotiate probes the server, and sends initialize if it may be needed.
-func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening, error) {
+func (s *Session) negotiate(ctx context.Context, window time.Duration) (Opening, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the request that is not needed
-	send := func(f func(context.Context) (opening, error)) <-chan greeting {
+	type greeting struct {
+		Opening
+		err error
+	}
+	send := func(f func(context.Context) (Opening, error)) <-chan greeting {
 		out := make(chan greeting, 1)
 		s.spawn(func() {
 			o, err := f(ctx)
@@ -139,17 +120,17 @@ func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening,
 		case <-timer:
 			late = true
 		case <-ctx.Done():
-			return opening{}, context.Cause(ctx)
+			return Opening{}, context.Cause(ctx)
 		}
 		switch {
 		case initialize != nil && initialize.err == nil:
-			return initialize.opening, nil
+			return initialize.Opening, nil
 		case probe != nil && probe.err == nil && (initializing == nil || initialize != nil || late):
-			return probe.opening, nil
+			return probe.Opening, nil
 		case probe != nil && probe.err != nil && !mayBeLegacy(probe.err):
-			return opening{}, probe.err
+			return Opening{}, probe.err
 		case initialize != nil && (probe != nil || late):
-			return opening{}, initialize.err
+			return Opening{}, initialize.err
 		case initializing == nil:
 			initializing = send(s.initialize)
 		case probe != nil:
@@ -182,7 +163,7 @@ func (e answerError) Is(target error) bool { return target == errAnswer }
 
 // initialize performs the handshake of revisions up to 2025-11-25. A server that refuses the revision and names
 // older ones, which it should have answered with, is asked again for the newest of them.
-func (s *Session) initialize(ctx context.Context) (opening, error) {
+func (s *Session) initialize(ctx context.Context) (Opening, error) {
 	begin := func(revision string) (json.RawMessage, error) {
 		return s.Do(ctx, &Request{Method: methodInitialize, revision: new(string), Params: marshal(map[string]any{
 			"protocolVersion": revision, "capabilities": s.opts.capabilities(revision), "clientInfo": &s.opts.Client,
@@ -193,18 +174,18 @@ func (s *Session) initialize(ctx context.Context) (opening, error) {
 		raw, err = begin(older)
 	}
 	if err != nil {
-		return opening{}, err
+		return Opening{}, err
 	}
 	server, err := serverOf(raw)
 	if err != nil {
-		return opening{}, err
+		return Opening{}, err
 	}
 	revision, _ := jsonx.Text(jsonx.Get(raw, "protocolVersion"))
 	switch {
 	case revision == "":
-		return opening{}, answerError("its answer to initialize has no protocolVersion")
+		return Opening{}, answerError("its answer to initialize has no protocolVersion")
 	case !slices.Contains(Revisions(), revision):
-		return opening{}, answerError(fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
+		return Opening{}, answerError(fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
 			text.Quote(revision), strings.Join(Revisions(), ", ")))
 	}
 	tasks := jsonx.Get(raw, "capabilities") // the SDK's type does not have them
@@ -212,7 +193,7 @@ func (s *Session) initialize(ctx context.Context) (opening, error) {
 		tasks = jsonx.Get(tasks, name)
 	}
 	server.Tasks = jsonx.KindOf(tasks) == jsonx.Object
-	return opening{revision: revision, server: server}, nil
+	return Opening{revision, server}, nil
 }
 
 // olderIn returns the newest revision before LastLegacy that a refusal of initialize names, in its words or its
@@ -232,7 +213,7 @@ func olderIn(err error) string {
 
 // discover performs the handshake of later revisions. If the server names another revision
 // that both sides speak, it is asked again.
-func (s *Session) discover(ctx context.Context) (opening, error) {
+func (s *Session) discover(ctx context.Context) (Opening, error) {
 	asked := FirstModern
 	raw, err := s.Do(ctx, &Request{Method: methodDiscover, revision: &asked})
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code == mcp.CodeUnsupportedProtocolVersion {
@@ -243,11 +224,11 @@ func (s *Session) discover(ctx context.Context) (opening, error) {
 		}
 	}
 	if err != nil {
-		return opening{}, err
+		return Opening{}, err
 	}
 	server, err := serverOf(raw)
 	if err != nil {
-		return opening{}, err
+		return Opening{}, err
 	}
 	var supported []string
 	versions, _ := jsonx.Elements(jsonx.Get(raw, "supportedVersions"))
@@ -257,12 +238,12 @@ func (s *Session) discover(ctx context.Context) (opening, error) {
 	}
 	revision := shared(supported, asked)
 	if revision == "" {
-		return opening{}, answerError("it supports no protocol revision that toolreg supports")
+		return Opening{}, answerError("it supports no protocol revision that toolreg supports")
 	}
 	if server.Info == nil {
 		server.Info = jsonx.Get(jsonx.Get(raw, "_meta"), mcp.MetaKeyServerInfo)
 	}
-	return opening{revision: revision, server: server}, nil
+	return Opening{revision, server}, nil
 }
 
 // shared returns a modern revision that both sides speak: asked if possible, otherwise the

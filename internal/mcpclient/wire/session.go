@@ -90,43 +90,42 @@ type Session struct {
 	table
 	completions completions
 
-	mu      sync.Mutex
-	opening opening // set by Handshake
-	waited  bool    // Wait was called: no more goroutines are started
-	running sync.WaitGroup
+	mu        sync.Mutex
+	opening   Opening       // set by Handshake
+	confirmed *confirmation // of a legacy session over HTTP, else nil
+	waited    bool          // Wait was called: no more goroutines are started
+	running   sync.WaitGroup
 }
 
 // Server is a server's description of itself.
 type Server struct {
-	Capabilities mcp.ServerCapabilities
-	Instructions string          // for models; not to be trusted
-	Info         json.RawMessage // its name and version as it sent them; nil if it did not
-	Tasks        bool            // a call may ask to go on as a task (revision 2025-11-25)
+	Capabilities mcp.ServerCapabilities `json:"capabilities"`
+	Instructions string                 `json:"instructions,omitempty"` // for models; not to be trusted
+	Info         json.RawMessage        `json:"info,omitempty"`         // name and version as sent, nil if it sent none
+	Tasks        bool                   `json:"tasks,omitempty"`        // calls may go on as tasks (revision 2025-11-25)
 }
 
-// opening is the result of the handshake.
-type opening struct {
-	revision  string // "" until it has succeeded
-	server    Server
-	confirmed *confirmation // of a legacy session over HTTP, else nil
+// Opening is the result of a handshake, also for a session that continues over another link.
+type Opening struct {
+	Revision string `json:"revision"` // "" until it has succeeded
+	Server
+}
+
+// Opening returns the result of the handshake.
+func (s *Session) Opening() Opening {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opening
 }
 
 // Revision returns the revision of the protocol in use, "" before the handshake.
-func (s *Session) Revision() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opening.revision
-}
+func (s *Session) Revision() string { return s.Opening().Revision }
 
 // Modern reports whether the session speaks revision 2026-07-28 or later.
 func (s *Session) Modern() bool { return s.Revision() >= FirstModern }
 
 // Server returns the server's description of itself from the handshake.
-func (s *Session) Server() Server {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opening.server
-}
+func (s *Session) Server() Server { return s.Opening().Server }
 
 // Start starts to receive from a server. Values of ctx are passed to background work, which
 // ends with [Session.Close] or with ctx. Call [Session.Handshake] next, and in any case Close
@@ -173,7 +172,7 @@ func (s *Session) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 		s.askForLogs(ctx)
 	}
 	s.mu.Lock()
-	confirmed := s.opening.confirmed
+	confirmed := s.confirmed
 	s.mu.Unlock()
 	early := confirmed.await(ctx, r)
 	result, err := s.exchange(ctx, r)

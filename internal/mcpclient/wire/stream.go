@@ -36,7 +36,7 @@ func (s *Session) confirm(ctx context.Context) {
 	}
 	c := &confirmation{requested: newSignal(), open: newSignal(), written: newSignal(), answered: newSignal()}
 	s.mu.Lock()
-	s.opening.confirmed = c
+	s.confirmed = c
 	s.mu.Unlock()
 	s.listenToOwn(ctx, h, c)
 	select { // so that no other request takes the open connection

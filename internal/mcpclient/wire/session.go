@@ -25,7 +25,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +34,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/tracing"
@@ -235,7 +233,8 @@ func (c *confirmation) await(ctx context.Context, r *Request) (early <-chan stru
 
 // exchange sends a request and waits for its answer.
 func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, error) {
-	ctx, span := s.startSpan(ctx, r)
+	h, _ := s.link.(*HTTP)
+	ctx, span := startSpan(ctx, r, s.Revision(), h)
 	defer span.End()
 	result, err := s.exchangeOnce(ctx, r)
 	describe(ctx, span, result, err)
@@ -450,53 +449,4 @@ func (s *Session) whileOpen(ctx context.Context, f func(context.Context)) (stop 
 		f(ctx)
 	})
 	return cancel
-}
-
-// startSpan begins the span of a request; one that listens has none, since it does not end.
-func (s *Session) startSpan(ctx context.Context, r *Request) (context.Context, *tracing.Span) {
-	if r.Method == methodListen {
-		return ctx, nil
-	}
-	ctx, span := tracing.Start(ctx, tracing.Client, r.Method)
-	if span == nil {
-		return ctx, nil
-	}
-	if attribute := map[string]string{"tools/call": "gen_ai.tool.name",
-		"prompts/get": "gen_ai.prompt.name"}[r.Method]; attribute != "" {
-		if name, _ := jsonx.Text(jsonx.Get(r.Params, "name")); name != "" {
-			span.Target(attribute, name)
-		}
-	}
-	span.Label("mcp.method.name", r.Method)
-	if r.Method == "tools/call" {
-		span.Label("gen_ai.operation.name", "execute_tool")
-	}
-	span.Label("mcp.protocol.version", s.Revision())
-	span.Label("network.transport", "pipe")
-	if h, ok := s.link.(*HTTP); ok {
-		span.Label("network.transport", "tcp")
-		span.Label("network.protocol.name", "http")
-		if u, err := url.Parse(h.origin); err == nil {
-			port, _ := strconv.Atoi(u.Port())
-			span.Label("server.address", u.Hostname())
-			span.Label("server.port", port)
-		}
-	}
-	return ctx, span
-}
-
-// describe gives a span the outcome of its request, without the server's words.
-func describe(ctx context.Context, span *tracing.Span, result json.RawMessage, err error) {
-	switch refused := (*jsonrpc.Error)(nil); {
-	case span == nil:
-	case err != nil && errors.Is(ctx.Err(), context.Canceled): // a time limit is another error
-	case errors.As(err, &refused):
-		code := strconv.FormatInt(refused.Code, 10)
-		span.Label("rpc.response.status_code", code)
-		span.Fail(code)
-	case err != nil:
-		span.Fail("_OTHER")
-	case jsonx.KindOf(jsonx.Get(result, "isError")) == jsonx.True:
-		span.Fail("tool_error")
-	}
 }

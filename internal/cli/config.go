@@ -159,19 +159,34 @@ func (c *Config) RefuseInside(what string) error {
 	return nil
 }
 
-// ReadFile reads a file named on the command line.
-func (c *Config) ReadFile(ctx context.Context, name string) ([]byte, error) {
-	return ui.UntilDone(ctx, func() ([]byte, error) { return os.ReadFile(c.Absolute(name)) })
+// MaxArgument is the maximum size of a file that is the value of an argument, in bytes.
+const MaxArgument = 64 << 20
+
+// ReadFile reads a file of at most max bytes that is named on the command line.
+func (c *Config) ReadFile(ctx context.Context, name string, max int64) ([]byte, error) {
+	return ui.UntilDone(ctx, func() ([]byte, error) {
+		f, err := os.Open(c.Absolute(name))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, max+1))
+		return limited(data, err, name, max)
+	})
 }
 
 // ReadInput is [Config.ReadFile] where "-" is stdin.
 func (c *Config) ReadInput(ctx context.Context, name, what string, max int64) ([]byte, error) {
 	if name != "-" {
-		return c.ReadFile(ctx, name)
+		return c.ReadFile(ctx, name, max)
 	}
 	data, err := c.io.ReadStdin(what, max)
+	return limited(data, err, "stdin", max)
+}
+
+func limited(data []byte, err error, name string, max int64) ([]byte, error) {
 	if err == nil && int64(len(data)) > max {
-		err = fmt.Errorf("stdin is larger than the limit of %d bytes", max)
+		err = fmt.Errorf("%s is larger than the limit of %d bytes", name, max)
 	}
 	return data, err
 }

@@ -288,7 +288,7 @@ func (r *recordings) openFiles(ctx context.Context, set *settings.Settings) erro
 		r.recorder = recording.NewRecorder(folders, record.Errors())
 		return nil
 	}
-	data, err := r.config.ReadFile(ctx, g.Replay)
+	data, err := r.config.ReadFile(ctx, g.Replay, recording.MaxSize)
 	if err == nil {
 		r.recorded, err = recording.Read(g.Replay, data, folders, record.Errors())
 	}

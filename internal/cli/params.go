@@ -63,7 +63,7 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 		params, err = args.Parse(argv, args.Options{
 			Schema: t.InputSchema, Base: params,
 			ReadFile: func(name string) ([]byte, error) {
-				return c.ReadInput(ctx, name, "params", registry.MaxParamsBytes)
+				return c.ReadInput(ctx, name, "params", MaxArgument)
 			},
 		})
 		if wrong, ok := errors.AsType[*args.Error](err); ok && wrong.Usage {

@@ -20,8 +20,8 @@ import (
 const (
 	format  = "toolreg"
 	version = 1
-	// maxSize is the maximum size of a file.
-	maxSize = 256 << 20
+	// MaxSize is the maximum size of a file in bytes.
+	MaxSize = 256 << 20
 )
 
 // header is the first line of a file.

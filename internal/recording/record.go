@@ -201,8 +201,8 @@ func (r *Recorder) addLine(o Options, l *line) {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.size += len(data) + 1; r.size > maxSize {
-			data, r.err = nil, cmp.Or(r.err, fmt.Errorf("it would be larger than %d MiB", maxSize>>20))
+		if r.size += len(data) + 1; r.size > MaxSize {
+			data, r.err = nil, cmp.Or(r.err, fmt.Errorf("it would be larger than %d MiB", MaxSize>>20))
 		}
 		r.entries[i].params, r.entries[i].data = string(l.Params), data
 	})

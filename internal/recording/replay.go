@@ -42,9 +42,6 @@ type recorded struct {
 // line.
 func Read(name string, data []byte, folders Folders, e Errors) (*Recording, error) {
 	r := &Recording{name: name, folders: folders, errors: e, like: map[exchange][]int{}}
-	if len(data) > maxSize {
-		return nil, fmt.Errorf("%s is larger than %d MiB", name, maxSize>>20)
-	}
 	number := 0
 	for text := range bytes.Lines(data) {
 		number++

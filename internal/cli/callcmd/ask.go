@@ -43,7 +43,7 @@ func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage
 	lineOf := func(filled *asking.Filled) string { return commandLine(e, f.Tool, params, filled) }
 	filled, err := asking.Params(ctx, tty, asking.ParamsForm{
 		Tool: f.Tool.Name, Description: f.Tool.Description, Needed: needed, More: more, Line: lineOf,
-		ReadFile: func(name string) ([]byte, error) { return e.Config.ReadFile(ctx, name) },
+		ReadFile: func(name string) ([]byte, error) { return e.Config.ReadFile(ctx, name, cli.MaxArgument) },
 	})
 	switch {
 	case errors.Is(err, ui.ErrNoAnswer) && invalid != nil:

@@ -117,13 +117,8 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 func readScript(ctx context.Context, e *cli.Env, file string) (text []byte, err error) {
 	if text, err = e.Config.ReadInput(ctx, file, "the script", maxScript); err != nil {
 		err = &cli.UsageError{Err: fmt.Errorf("reading the script: %w", err)}
-	}
-	switch {
-	case err != nil:
-	case len(text) == 0:
+	} else if len(text) == 0 {
 		err = &cli.UsageError{Err: errors.New("the script is empty")}
-	case len(text) > maxScript:
-		err = &cli.UsageError{Err: fmt.Errorf("the script is longer than %d bytes", maxScript)}
 	}
 	return text, err
 }

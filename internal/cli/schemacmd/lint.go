@@ -102,7 +102,7 @@ func (o *options) knownFindings(ctx context.Context, e *cli.Env,
 		}
 		return found, nil
 	}
-	content, err := e.Config.ReadFile(ctx, o.baseline)
+	content, err := e.Config.ReadFile(ctx, o.baseline, cli.MaxArgument)
 	if err != nil {
 		return nil, &cli.UsageError{Err: fmt.Errorf("--baseline: %w", err),
 			Hint: "--write-baseline writes the present findings to it"}

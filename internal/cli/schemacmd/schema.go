@@ -183,7 +183,7 @@ func warnIgnored(ios *cli.IO, code, flag string, format provider.Format) {
 // printSince prints what changed since the output in a file: for Anthropic the message that tells
 // the model, nothing if nothing changed.
 func (o *options) printSince(ctx context.Context, e *cli.Env, out provider.Output) error {
-	before, err := e.Config.ReadFile(ctx, o.since)
+	before, err := e.Config.ReadFile(ctx, o.since, cli.MaxArgument)
 	if err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--since: %w", err),
 			Hint: "name a file with an earlier output of this command"}

@@ -129,7 +129,7 @@ func promptArguments(ctx context.Context, config *cli.Config,
 		return nil, err
 	}
 	params, err := args.Parse(argv, args.Options{Schema: raw, ReadFile: func(name string) ([]byte, error) {
-		return config.ReadInput(ctx, name, "arguments", registry.MaxParamsBytes)
+		return config.ReadInput(ctx, name, "arguments", cli.MaxArgument)
 	}})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,25 +63,22 @@ type authority struct {
 func (s *server) discover(ctx context.Context, w *web, ch challenge) (*authority, error) {
 	o := s.config
 	a := &authority{resource: s.url} // unless the server specifies another one (RFC 8707; MCP, canonical server URI)
-	issuer := ""
+	issuers := []string{root(o.TokenURL)}
 	if s.isAPI {
-		issuer, a.resource, a.unnamed = root(o.TokenURL), "", o.Issuer == ""
+		a.resource, a.unnamed = "", o.Issuer == ""
 	} else {
 		var err error
-		if issuer, err = s.protectedResource(ctx, w, ch, a); err != nil {
+		if issuers, err = s.protectedResource(ctx, w, ch, a); err != nil {
 			return nil, err
 		}
 	}
-	if o.Issuer != "" {
-		issuer = o.Issuer
-	}
-	if issuer == "" {
-		issuer = root(s.url)
+	if o.Issuer != "" || len(issuers) == 0 {
+		issuers = []string{cmp.Or(o.Issuer, root(s.url))}
 	}
 	if complete := o.TokenURL != "" && (o.AuthorizationURL != "" || s.unattended()); complete {
-		a.Issuer = issuer
-	} else if err := w.authority(ctx, issuer, a); err != nil {
-		return nil, fmt.Errorf("asking the authorization server %s: %w", issuer, err)
+		a.Issuer = issuers[0]
+	} else if err := w.authority(ctx, issuers, a); err != nil {
+		return nil, err
 	}
 	if o.Resource != "" && s.foreign { // it could get the tokens of another server
 		return nil, errors.New("oauth.resource has no effect in a project: put the server into your own settings")
@@ -126,8 +124,8 @@ func (w *web) checkAuthority(a *authority, unattended bool) error {
 }
 
 // protectedResource reads the metadata of the MCP server (RFC 9728) into a and
-// returns its issuer; "" if there is no metadata, or none that names an issuer.
-func (s *server) protectedResource(ctx context.Context, w *web, ch challenge, a *authority) (issuer string, err error) {
+// returns its issuers, none if there is no metadata.
+func (s *server) protectedResource(ctx context.Context, w *web, ch challenge, a *authority) (issuers []string, err error) {
 	_, err = webaddr.FirstDocument(ctx, resourceMetadata(ch.metadata, s.url), func(address string) error {
 		d, err := w.getJSON(ctx, address)
 		if err != nil {
@@ -138,12 +136,10 @@ func (s *server) protectedResource(ctx context.Context, w *web, ch challenge, a 
 			return fmt.Errorf("the server's login metadata is for another server, %q", resource)
 		}
 		a.resource, a.scopes = resource, cleanScopes(d.words("scopes_supported"))
-		if issuers := d.words("authorization_servers"); len(issuers) > 0 {
-			issuer = issuers[0]
-		}
+		issuers = d.words("authorization_servers")
 		return nil
 	}, isAbsent)
-	return issuer, err
+	return issuers[:min(len(issuers), maxIssuers)], err
 }
 
 // isAbsent reports whether an error means that a document does not exist,
@@ -189,28 +185,22 @@ func isForServer(resource, server string) bool {
 	return path == above || strings.HasPrefix(path, above+"/")
 }
 
-// authority reads the metadata of an authorization server (RFC 8414, OpenID
-// Connect Discovery 1.0). Without metadata it uses the default endpoints of
-// revision 2025-03-26.
-func (w *web) authority(ctx context.Context, issuer string, a *authority) error {
-	if err := w.checkURL(issuer); err != nil {
+// maxIssuers is how many authorization servers of an MCP server are tried.
+const maxIssuers = 5
+
+// authority reads the metadata of the first authorization server that publishes any. If none does, it
+// uses the default endpoints of revision 2025-03-26 at the first.
+func (w *web) authority(ctx context.Context, issuers []string, a *authority) error {
+	found, err := webaddr.FirstDocument(ctx, issuers, func(issuer string) (err error) {
+		if a.metadata, err = w.metadata(ctx, issuer); err != nil {
+			err = fmt.Errorf("asking the authorization server %s: %w", issuer, err)
+		}
 		return err
-	}
-	found, err := webaddr.FirstDocument(ctx, webaddr.IssuerMetadata(issuer), func(address string) error {
-		d, err := w.getJSON(ctx, address)
-		if err != nil {
-			return err
-		}
-		m := readMetadata(d)
-		if !isIssuer(strings.TrimSuffix(m.Issuer, "/"), strings.TrimSuffix(issuer, "/")) {
-			return fmt.Errorf("its metadata is for another issuer, %q", m.Issuer)
-		}
-		a.metadata = m
-		return nil
 	}, isAbsent)
 	if found || err != nil {
 		return err
 	}
+	issuer := issuers[0]
 	base := strings.TrimSuffix(issuer, "/")
 	a.metadata = metadata{
 		Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token",
@@ -218,6 +208,28 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 	}
 	a.guessed = true
 	return nil
+}
+
+// metadata reads the metadata of an authorization server (RFC 8414, OpenID Connect Discovery 1.0).
+func (w *web) metadata(ctx context.Context, issuer string) (m metadata, err error) {
+	if err := w.checkURL(issuer); err != nil {
+		return m, err
+	}
+	found, err := webaddr.FirstDocument(ctx, webaddr.IssuerMetadata(issuer), func(address string) error {
+		d, err := w.getJSON(ctx, address)
+		if err != nil {
+			return err
+		}
+		m = readMetadata(d)
+		if !isIssuer(strings.TrimSuffix(m.Issuer, "/"), strings.TrimSuffix(issuer, "/")) {
+			return fmt.Errorf("its metadata is for another issuer, %q", m.Issuer)
+		}
+		return nil
+	}, isAbsent)
+	if !found && err == nil {
+		err = errNotJSON
+	}
+	return m, err
 }
 
 // isIssuer reports whether an issuer is the one that metadata names. The metadata of Microsoft Entra for

@@ -156,6 +156,13 @@ func TestOddMetadata(t *testing.T) {
 			issuer: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b","scopes_supported":false,"registration_endpoint":{},"jwks_uri":[],"response_types_supported":"code"}`}, "/a  [x y]", ""},
 		{"byte order marks", map[string]string{resource: "\ufeff" + `{"resource":"$/mcp","authorization_servers":["$/t"]}`,
 			issuer + "/t": "\ufeff" + `{"issuer":"$/t","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a /t []", ""},
+		{"no document of the first authorization server", map[string]string{resource: `{"resource":"$/mcp","authorization_servers":["$/x","$/t"]}`,
+			issuer + "/t": `{"issuer":"$/t","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a /t []", ""},
+		{"an error of the first authorization server", map[string]string{resource: `{"resource":"$/mcp","authorization_servers":["$/x","$/t"]}`,
+			issuer + "/x": "500", issuer + "/t": `{"issuer":"$/t","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a /t []", ""},
+		{"no documents of authorization servers", map[string]string{resource: `{"resource":"$/mcp","authorization_servers":["$/x","$/t"]}`}, "/x/token /x []", ""},
+		{"only an error of an authorization server", map[string]string{resource: `{"resource":"$/mcp","authorization_servers":["$/x","$/t"]}`,
+			issuer + "/t": "500"}, "", "asking the authorization server"},
 		{"no authorization server named", map[string]string{resource: `{"resource":"$/mcp"}`,
 			issuer: `{"issuer":"$","token_endpoint":"$/a","authorization_endpoint":"$/b"}`}, "/a  []", ""},
 	} {

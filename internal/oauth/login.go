@@ -67,12 +67,12 @@ func (r *record) login() Login {
 func (c *Client) Offered(ctx context.Context) bool {
 	w := c.web()
 	defer w.close()
-	issuer, err := c.protectedResource(ctx, w, challenge{}, &authority{})
-	return err == nil && issuer != ""
+	issuers, err := c.protectedResource(ctx, w, challenge{}, &authority{})
+	return err == nil && len(issuers) > 0
 }
 
-// Moved reports whether the server, which refused its login, now specifies a
-// different authorization server (SEP-2352).
+// Moved reports whether the server, which refused its login, now specifies
+// different authorization servers (SEP-2352).
 func (c *Client) Moved(ctx context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +82,10 @@ func (c *Client) Moved(ctx context.Context) bool {
 	}
 	w := c.web()
 	defer w.close()
-	issuer, err := c.protectedResource(ctx, w, c.challenge, &authority{})
-	return err == nil && issuer != "" && !isIssuer(strings.TrimSuffix(c.record.Issuer, "/"), strings.TrimSuffix(issuer, "/"))
+	issuers, err := c.protectedResource(ctx, w, c.challenge, &authority{})
+	return err == nil && len(issuers) > 0 && !slices.ContainsFunc(issuers, func(issuer string) bool {
+		return isIssuer(strings.TrimSuffix(c.record.Issuer, "/"), strings.TrimSuffix(issuer, "/"))
+	})
 }
 
 // Login lets the user log in and stores the tokens (MCP 2025-11-25,

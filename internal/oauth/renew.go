@@ -199,8 +199,8 @@ func (s *server) assertion(ctx context.Context, w *web, a *authority, has secret
 		return "", errors.New("oauth.grant jwt_bearer needs oauth.assertion, or oauth.idToken and oauth.idpIssuer")
 	}
 	var idp authority
-	if err := w.authority(ctx, o.IDPIssuer, &idp); err != nil {
-		return "", fmt.Errorf("asking the identity provider %s: %w", o.IDPIssuer, err)
+	if err := w.authority(ctx, []string{o.IDPIssuer}, &idp); err != nil {
+		return "", err
 	}
 	id := cmp.Or(o.IDPClientID, o.ClientID)
 	if err := w.checkURL(idp.TokenEndpoint); err != nil {

@@ -233,8 +233,8 @@ func (w *web) getJSON(ctx context.Context, address string) (document, error) {
 	return decode(data)
 }
 
-// do sends a request and reads the response, which must be JSON. data is nil if
-// it is not.
+// do sends a request and reads the response, which must be JSON or, from a token endpoint, a form,
+// which becomes an object. data is nil if it is neither.
 func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 	r.Header.Set("Accept", "application/json")
 	resp, err := w.client.Do(r)
@@ -251,6 +251,14 @@ func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 	}
 	body = text.WithoutMark(body)
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind == "application/x-www-form-urlencoded" && r.Method == http.MethodPost { // as some token endpoints answer
+		members := map[string]string{}
+		form, _ := url.ParseQuery(string(body))
+		for name := range form {
+			members[name] = form.Get(name)
+		}
+		body, _ = json.Marshal(members) // texts
+	}
 	if labelled := err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")); !labelled &&
 		jsonx.KindOf(body) != jsonx.Object {
 		return resp.StatusCode, nil, nil

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -150,5 +151,28 @@ func TestScopesOfAnswers(t *testing.T) {
 		}
 		w.close()
 		s.Close()
+	}
+}
+
+// Some token endpoints answer with a form, whatever is asked for.
+func TestFormsOfTokenEndpoints(t *testing.T) {
+	form := ""
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+		_, _ = w.Write([]byte(form))
+	}))
+	defer s.Close()
+	w := newWeb(s.URL)
+	defer w.close()
+	for _, tt := range []struct{ form, want string }{
+		{"access_token=a%2Bb&expires_in=60&scope=x+y&token_type=bearer&refresh_token=r", "a+b r [x y] 60 <nil>"},
+		{"error=bad_verification_code&error_description=s3cret", `  [] 0 it returned "bad_verification_code"`},
+		{"%zz", "  [] 0 its answer has no usable access token"},
+	} {
+		form = tt.form
+		got, err := w.tokens(t.Context(), s.URL, credentials{}, url.Values{}, time.Unix(0, 0))
+		if got := fmt.Sprint(got.Access, " ", got.Refresh, " ", got.Scopes, " ", got.Expires, " ", err); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.form, got, tt.want)
+		}
 	}
 }

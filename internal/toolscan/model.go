@@ -129,19 +129,6 @@ type scored struct {
 	words string
 }
 
-// endText adds the finding of the model about a text, unless one of those found since is as
-// severe.
-func (s *scanner) endText(since int) {
-	severity := Medium
-	if s.worst.score >= highScore {
-		severity = High
-	}
-	isAsSevere := func(f Finding) bool { return f.Severity.rank() <= severity.rank() }
-	if s.worst.score >= mediumScore && !slices.ContainsFunc(s.found[since:], isAsSevere) {
-		s.addFinding(instruction, severity, s.worst.words)
-	}
-}
-
 // score returns the score of a sentence with features.
 func score(features []uint32) float64 {
 	number := func(at int) float64 {

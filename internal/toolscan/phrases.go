@@ -260,31 +260,3 @@ func (m *pattern) end(s *sentence, at int) int {
 	}
 	return at + bits.TrailingZeros64(reached)
 }
-
-// endSentence matches the words since the last sentence, and forgets them.
-func (s *scanner) endSentence(t string) {
-	words := s.sentence.words
-	s.rules.text.findTerms(&s.sentence)
-	said, prefers := s.judge(words, t), false
-	s.rules.text.match(&s.sentence, s.isKnown, func(m *pattern, from, to int) {
-		prefers = prefers || m.rule == preference
-		if m.severity != High && said.score < doubtScore {
-			return
-		}
-		s.matched[m.rule] = m.severity
-		s.addFinding(m.rule, m.severity, excerpt(t, words[from].start, words[to].end))
-	})
-	if prefers { // a wish that is no more than medium
-		said.score = min(said.score, (mediumScore+highScore)/2)
-	}
-	s.keep(said)
-	s.otherTools(t, said.score >= doubtScore)
-	s.sentence.words = words[:0]
-}
-
-// isKnown reports whether the text has a finding that is as severe as one of a pattern. A
-// preference is looked for in each sentence.
-func (s *scanner) isKnown(m *pattern) bool {
-	severity, ok := s.matched[m.rule]
-	return ok && severity.rank() <= m.severity.rank() && m.rule != preference
-}

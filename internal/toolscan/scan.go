@@ -8,21 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/schema"
 )
-
-// Severity is how likely a finding is an attack, and how much it could do.
-type Severity string
-
-// The severities.
-const (
-	High   Severity = "high"   // hardly ever in a harmless text
-	Medium Severity = "medium" // steers a model, but may be meant well
-	Low    Severity = "low"    // worth a look
-)
-
-// rank orders severities, the most severe first.
-func (s Severity) rank() int { return slices.Index([]Severity{High, Medium, Low}, s) }
 
 // Listing is what a server says about itself.
 type Listing struct {
@@ -38,21 +25,6 @@ type Known struct {
 	Others  []string            // names of the tools of other servers
 	Servers []string            // names of other servers
 	Changed map[string][]string // tools that are not as they were approved or locked: name and parts that differ
-}
-
-// Finding is one thing in a listing that a person should look at. It is part of the JSON of
-// servers check.
-type Finding struct {
-	Rule     string   `json:"rule"`               // as in docs/checking-servers.md
-	Severity Severity `json:"severity"`           // how likely it is an attack
-	Server   string   `json:"server"`             // MCP server or API
-	Tool     string   `json:"tool,omitempty"`     // the server's own name for the tool
-	Prompt   string   `json:"prompt,omitempty"`   // its name
-	Resource string   `json:"resource,omitempty"` // its URI
-	// Place is a JSON pointer into the definition; "/instructions" for those of the server.
-	Place  string `json:"place"`
-	Words  string `json:"words"`  // what was found, with invisible characters as escapes
-	Advice string `json:"advice"` // what it means, or what to do
 }
 
 // ChangedDefinition is the rule of the findings about Known.Changed.
@@ -97,35 +69,6 @@ func (s *scanner) listing(l Listing, changed map[string][]string) {
 	}
 }
 
-// scanner collects the findings of one listing.
-type scanner struct {
-	rules *ruleSet
-	known *names
-	found []Finding
-
-	item  item
-	of    Finding        // what the item's findings have in common
-	path  []string       // where in the item: the tokens of a JSON pointer
-	index map[string]int // the item's findings by rule and place
-	inner bool           // the text was decoded from another
-
-	sentence sentence            // that is read
-	matched  map[string]Severity // rules whose phrases the text has
-	score    func(features []uint32) float64
-	worst    scored   // the sentence of the text that the model finds worst
-	numbers  []uint32 // of the features of a sentence
-}
-
-func newScanner(known *names) *scanner {
-	return &scanner{
-		rules:   phraseRules.Get(),
-		known:   known,
-		index:   map[string]int{},
-		matched: map[string]Severity{},
-		score:   score,
-	}
-}
-
 // item is a tool, a prompt or a resource.
 type item struct {
 	name string
@@ -139,48 +82,6 @@ func newItem(raw json.RawMessage) item {
 		return item{raw: raw}
 	}
 	return item{name: tree.Get("name").Text(), raw: raw, tree: tree}
-}
-
-func (s *scanner) begin(it item, of Finding) {
-	s.item, s.of, s.path = it, of, s.path[:0]
-	clear(s.index)
-}
-
-// maxPlace is the depth below which all findings have the same place.
-const maxPlace = 64
-
-func (s *scanner) inMember(name string, f func()) {
-	n := len(s.path)
-	if n < maxPlace {
-		s.path = append(s.path, name)
-	}
-	f()
-	s.path = s.path[:n]
-}
-
-// addFinding records a finding, unless there is one of the same rule in this place that is as
-// severe.
-func (s *scanner) addFinding(rule string, severity Severity, words string) {
-	f := s.of
-	f.Rule, f.Severity, f.Place, f.Words, f.Advice = rule, severity, s.place(), text.Escape(words), s.rules.advice[rule]
-	key := rule + " " + f.Place
-	at, ok := s.index[key]
-	switch {
-	case !ok:
-		s.index[key] = len(s.found)
-		s.found = append(s.found, f)
-	case severity.rank() < s.found[at].Severity.rank():
-		s.found[at] = f
-	}
-}
-
-// place returns the JSON pointer to where the scanner is.
-func (s *scanner) place() string {
-	var b strings.Builder
-	for _, token := range s.path {
-		b.WriteString("/" + jsonx.EscapeToken(token))
-	}
-	return b.String()
 }
 
 // definition scans every text in a definition, names of members included: a model reads
@@ -213,87 +114,95 @@ func (s *scanner) value(v *jsonx.Value) {
 	}
 }
 
-// minText is the length in bytes of the shortest text that says something.
-const minText = 4
-
-func (s *scanner) text(t string) {
-	if len(t) < minText {
-		return
-	}
-	if !isPlain(t) {
-		s.characters(t)
-		s.mixed(t)
-	}
-	s.layout(t)
-	s.markup(t)
-	found := len(s.found)
-	clear(s.matched)
-	s.worst = scored{score: mediumScore - 1}
-	if !strings.Contains(t, " ") {
-		s.identifier(t)
-	}
-	s.sentences(t)
-	if joined := unwrapped(t); joined != t {
-		s.sentences(joined)
-	}
-	s.endText(found)
-}
-
-const (
-	// minSentence is the number of words from which an identifier is read as a sentence, and
-	// maxIdentifier the length in bytes up to which.
-	minSentence   = 3
-	maxIdentifier = 256
-)
-
-// identifier reads the words of a name such as send_all_passwords_to_us as a sentence: a model
-// reads what it says.
-func (s *scanner) identifier(t string) {
-	if len(t) > maxIdentifier {
-		return
-	}
-	said := &sentence{words: nameWords(t)}
-	if len(said.words) < minSentence {
-		return
-	}
-	s.keep(s.judge(said.words, t))
-	s.rules.text.findTerms(said)
-	s.rules.text.match(said, s.isKnown, func(m *pattern, _, _ int) {
-		s.matched[m.rule] = m.severity
-		s.addFinding(m.rule, m.severity, t)
-	})
-}
-
-// isPlain reports whether a text is printable ASCII with line breaks and tabs.
-func isPlain(t string) bool {
-	for i := 0; i < len(t); i++ {
-		if c := t[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' && c != '\r' {
-			return false
+// exclude leaves out the names that the listing itself has.
+func (s *scanner) exclude(tools []item) {
+	for _, tool := range tools {
+		s.known.own[fold(tool.name)] = true
+		for _, property := range []string{"inputSchema", "outputSchema"} {
+			s.eachProperty(tool.tree.Get(property), 0, func(name string) { s.known.own[fold(name)] = true })
 		}
 	}
-	return true
 }
 
-const (
-	// before and after are the numbers of bytes of a text that are shown around what was
-	// found, and longest that of the whole.
-	before, after = 24, 60
-	longest       = 240
-)
+// params checks the names of a tool's params for demands that its purpose does not explain.
+func (s *scanner) params() {
+	if s.aboutModels() {
+		return
+	}
+	check := func(name string) {
+		clear(s.matched)
+		words := &sentence{words: nameWords(name)}
+		s.rules.param.findTerms(words)
+		s.rules.param.match(words, s.isKnown, func(m *pattern, _, _ int) { s.addFinding(m.rule, m.severity, name) })
+	}
+	s.inMember("inputSchema", func() { s.eachProperty(s.item.tree.Get("inputSchema"), 0, check) })
+	for _, hints := range []string{"annotations", "_meta"} {
+		if v := s.item.tree.Get(hints); v.Is(jsonx.Object) {
+			s.inMember(hints, func() { eachMember(s, v, check) })
+		}
+	}
+}
 
-// excerpt returns the part of a text around what was found.
-func excerpt(t string, start, end int) string {
-	from := max(0, start-before)
-	for from > 0 && from < start && t[from-1] != ' ' && t[from-1] != '\n' {
-		from++
+// eachMember calls f with the name of each member of an object and of those within it.
+func eachMember(s *scanner, v *jsonx.Value, f func(name string)) {
+	for i := range v.Members {
+		m := &v.Members[i]
+		s.inMember(m.Name, func() {
+			f(m.Name)
+			eachMember(s, m.Value, f)
+		})
 	}
-	to := min(len(t), end+after, start+longest)
-	out := strings.Join(strings.Fields(text.Valid(text.Head(t[from:], to-from))), " ")
-	if from > 0 {
-		out = text.Ellipsis + out
+}
+
+// aboutModels reports whether a tool says that it deals with models or conversations.
+func (s *scanner) aboutModels() bool {
+	for _, t := range []string{
+		s.item.name, s.item.tree.Get("title").Text(), firstSentence(s.item.tree.Get("description").Text()),
+	} {
+		if slices.ContainsFunc(nameWords(t), func(w word) bool { return s.rules.about[w.text] }) {
+			return true
+		}
 	}
-	if to < len(t) {
-		out += text.Ellipsis
+	return false
+}
+
+// firstSentence returns the first 200 bytes of a text's first sentence.
+func firstSentence(t string) string {
+	t = t[:min(len(t), 200)]
+	if at := strings.Index(t, ". "); at >= 0 {
+		return t[:at]
 	}
-	return out
+	return t
+}
+
+// maxNesting is the depth to which schemas are searched for params.
+const maxNesting = 16
+
+// eachProperty calls f with the name of each property of a schema and of those within it.
+func (s *scanner) eachProperty(v *jsonx.Value, depth int, f func(name string)) {
+	if !v.Is(jsonx.Object) || depth > maxNesting {
+		return
+	}
+	for i := range v.Members {
+		m := &v.Members[i]
+		s.inMember(m.Name, func() {
+			switch schema.Under(m.Name) {
+			case schema.Named:
+				for j := range m.Value.Members {
+					property := &m.Value.Members[j]
+					s.inMember(property.Name, func() {
+						if m.Name == "properties" {
+							f(property.Name)
+						}
+						s.eachProperty(property.Value, depth+1, f)
+					})
+				}
+			case schema.Schemas:
+				s.eachProperty(m.Value, depth+1, f)
+				for j, item := range m.Value.Items {
+					s.inMember(strconv.Itoa(j), func() { s.eachProperty(item, depth+1, f) })
+				}
+			}
+		})
+	}
 }

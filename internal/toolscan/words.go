@@ -34,77 +34,8 @@ const (
 // maxWord is the length in bytes beyond which a word is not looked at.
 const maxWord = 80
 
-// sentences splits a text into sentences, and matches the phrases with each.
-func (s *scanner) sentences(t string) {
-	s.sentence.words = s.sentence.words[:0]
-	lines := 0 // line breaks since the last word
-	for i := 0; i < len(t); {
-		r, n := utf8.DecodeRuneInString(t[i:])
-		if unicode.IsSpace(r) {
-			if r == '\n' {
-				lines++
-			}
-			i += n
-			continue
-		}
-		if lines > 1 {
-			s.endSentence(t)
-		}
-		lines = 0
-		end := i
-		for end < len(t) {
-			r, n := utf8.DecodeRuneInString(t[end:])
-			if unicode.IsSpace(r) {
-				break
-			}
-			end += n
-		}
-		if s.chunk(t, i, end) {
-			s.endSentence(t)
-		}
-		i = end
-	}
-	s.endSentence(t)
-}
-
-const (
-	quotes = "\"'`()[]{}<>*,:“”‘’…—" // what surrounds words
-	ends   = ".!?;。！？"               // what ends sentences
-
-	// maxSentence is the number of words after which a sentence ends.
-	maxSentence = 4096
-)
-
-// chunk appends the words between two blanks, and reports whether a sentence ends with them.
-func (s *scanner) chunk(t string, start, end int) (isEnd bool) {
-	raw := t[start:end]
-	s.encoded(raw)
-	raw = strings.Trim(raw, quotes)
-	whole := len(raw)
-	raw = strings.TrimRight(raw, ends+quotes) // the quotes before them, too
-	isEnd = len(raw) < whole || len(s.sentence.words) >= maxSentence
-	folded := fold(raw)
-	switch {
-	case s.rules.isFile(folded):
-		s.sentence.words = append(s.sentence.words, word{fileWord, raw, start, end})
-	case isImage(folded):
-		s.sentence.words = append(s.sentence.words, word{imageWord, raw, start, end})
-	case isAddress(folded):
-		s.sentence.words = append(s.sentence.words, word{addressWord, raw, start, end})
-	case isInHome(folded):
-		s.sentence.words = append(s.sentence.words, word{homeWord, raw, start, end})
-	case isSecretName(raw):
-		s.sentence.words = append(s.sentence.words, word{secretWord, raw, start, end})
-	case s.known.words[folded]: // with dots, perhaps
-		s.sentence.words = append(s.sentence.words, word{folded, raw, start, end})
-	default:
-		if strings.Contains(raw, "_") && !s.known.own[folded] {
-			s.identifier(raw)
-		}
-		s.split(folded, raw, start, end)
-	}
-	return isEnd
-}
+// minText is the length in bytes of the shortest text that says something.
+const minText = 4
 
 // isInHome reports whether a folded chunk is a path in a person's home folder.
 func isInHome(chunk string) bool {
@@ -126,24 +57,6 @@ func isSecretName(chunk string) bool {
 func isImage(chunk string) bool {
 	return strings.HasPrefix(chunk, "![") && strings.Contains(chunk, "](http") ||
 		strings.HasPrefix(chunk, "src=") && strings.Contains(chunk, "http")
-}
-
-// split appends the words of a chunk that are separated by punctuation. An identifier is one
-// word.
-func (s *scanner) split(folded, raw string, start, end int) {
-	if r, n := utf8.DecodeRuneInString(folded); n == len(folded) && n > 0 && !isSymbol(r) {
-		s.letter(folded, start, end)
-		return
-	}
-	for part := range strings.FieldsFuncSeq(folded, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && r != '_' && r != '\'' && r != '-'
-	}) {
-		for _, part := range symbols(strings.Trim(part, "'-_")) {
-			if len(part) <= maxWord && len(s.sentence.words) < maxSentence {
-				s.sentence.words = append(s.sentence.words, word{part, raw, start, end})
-			}
-		}
-	}
 }
 
 // isSymbol reports whether a character belongs to a script that has no blanks between words.
@@ -177,17 +90,6 @@ func symbols(w string) []string {
 		out = append(out, w[from:])
 	}
 	return out
-}
-
-// letter appends a single letter: to the word before if that is made of single letters too.
-func (s *scanner) letter(letter string, start, end int) {
-	if n := len(s.sentence.words); n > 0 {
-		if last := &s.sentence.words[n-1]; last.end == start-1 && last.raw == "" && len(last.text) < maxWord {
-			last.text, last.end = last.text+letter, end
-			return
-		}
-	}
-	s.sentence.words = append(s.sentence.words, word{letter, "", start, end})
 }
 
 // isAddress reports whether a chunk is a URL or an email address other than an example.
@@ -263,38 +165,6 @@ func unwrapped(t string) string {
 // isLetterByte reports whether a byte is a letter, or a part of one that is not ASCII.
 func isLetterByte(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf }
 
-// minEncoded is the length in bytes of the shortest chunk that is decoded.
-const minEncoded = 24
-
-// encoded reports a chunk that is text in base64 or hexadecimal digits.
-func (s *scanner) encoded(chunk string) {
-	if s.inner || len(chunk) < minEncoded {
-		return
-	}
-	for part := range strings.FieldsFuncSeq(chunk, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
-			r >= '0' && r <= '9' || strings.ContainsRune("+/-_=", r))
-	}) {
-		if len(part) < minEncoded {
-			continue
-		}
-		clear, ok := decode(part)
-		if !ok {
-			continue
-		}
-		inner := newScanner(s.known)
-		inner.inner = true
-		inner.text(clear)
-		severity := Medium
-		for _, f := range inner.found {
-			if f.Severity == High {
-				severity = High
-			}
-		}
-		s.addFinding("encoded-text", severity, excerpt(clear, 0, len(clear)))
-	}
-}
-
 // decode returns the text that a chunk encodes.
 func decode(chunk string) (string, bool) {
 	if out, err := hex.DecodeString(chunk); err == nil {
@@ -311,4 +181,31 @@ func isSentence(t string) bool {
 		return false
 	}
 	return !strings.ContainsFunc(t, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
+}
+
+// nameWords returns the words of a name, such as readFile and read_file.
+func nameWords(name string) []word {
+	var out []word
+	var b strings.Builder
+	end := func() {
+		if b.Len() > 0 {
+			out = append(out, word{text: fold(b.String())})
+			b.Reset()
+		}
+	}
+	last := rune(0)
+	for _, r := range name {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			end()
+		case unicode.IsUpper(r) && unicode.IsLower(last):
+			end()
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	end()
+	return out
 }

@@ -13,7 +13,7 @@ import (
 const manyInvisible = 4
 
 // characters reports characters that are not seen.
-func (s *scanner) characters(t string) {
+func (f *findings) characters(t string) {
 	rtl := strings.ContainsFunc(t, func(r rune) bool {
 		return unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko)
 	})
@@ -51,7 +51,7 @@ func (s *scanner) characters(t string) {
 	if hidden := tagText(t[first:]); hidden != "" {
 		words = "hidden text: " + hidden
 	}
-	s.addFinding("invisible-characters", worst, words)
+	f.addFinding("invisible-characters", worst, words)
 }
 
 // tagText returns the ASCII text that tag characters at the beginning of t encode.
@@ -157,8 +157,8 @@ func joins(r rune) bool {
 }
 
 // mixed reports words in which letters of other alphabets stand for Latin ones.
-func (s *scanner) mixed(t string) {
-	isName := len(s.path) == 1 && s.path[0] == "name"
+func (f *findings) mixed(t string) {
+	isName := len(f.path) == 1 && f.path[0] == "name"
 	words, first, last := 0, 0, 0
 	start, latin, other := -1, false, false
 	end := func(i int) {
@@ -182,9 +182,9 @@ func (s *scanner) mixed(t string) {
 	}
 	switch end(len(t)); {
 	case words > 1 || words == 1 && isName:
-		s.addFinding("mixed-alphabets", High, excerpt(t, first, last))
+		f.addFinding("mixed-alphabets", High, excerpt(t, first, last))
 	case words == 1:
-		s.addFinding("mixed-alphabets", Medium, excerpt(t, first, last))
+		f.addFinding("mixed-alphabets", Medium, excerpt(t, first, last))
 	}
 }
 
@@ -196,7 +196,7 @@ const (
 )
 
 // layout reports text that is far from the rest.
-func (s *scanner) layout(t string) {
+func (f *findings) layout(t string) {
 	blanks, lines, start := 0, 0, 0
 	for i, r := range t {
 		switch {
@@ -208,7 +208,7 @@ func (s *scanner) layout(t string) {
 		case r != 0x2800 && r != 0x3164 && text.Invisible(r):
 		default:
 			if start > 0 && (lines > farLines || blanks >= farBlanks) {
-				s.addFinding("distant-text", High, excerpt(t, i, i+1))
+				f.addFinding("distant-text", High, excerpt(t, i, i+1))
 				return
 			}
 			blanks, lines, start = 0, 0, i+1
@@ -230,13 +230,13 @@ var markups = []markup{
 }
 
 // markup reports markup that is made for models.
-func (s *scanner) markup(t string) {
+func (f *findings) markup(t string) {
 	if !strings.ContainsAny(t, "<[#:") {
 		return
 	}
 	for _, m := range markups {
 		if at := m.pattern.Get().FindStringIndex(t); at != nil {
-			s.addFinding("model-markup", m.severity, excerpt(t, at[0], min(at[1], at[0]+before)))
+			f.addFinding("model-markup", m.severity, excerpt(t, at[0], min(at[1], at[0]+before)))
 		}
 	}
 }

@@ -60,43 +60,54 @@ func excerpt(t string, start, end int) string {
 	return out
 }
 
-func (s *scanner) begin(it item, of Finding) {
-	s.item, s.of, s.path = it, of, s.path[:0]
-	clear(s.index)
+// findings are those of one listing.
+type findings struct {
+	advice map[string]string // by rule
+	found  []Finding
+
+	of    Finding        // what the findings in one item have in common
+	path  []string       // where in the item: the tokens of a JSON pointer
+	index map[string]int // the item's findings by rule and place
+}
+
+// begin begins an item.
+func (f *findings) begin(of Finding) {
+	f.of, f.path = of, f.path[:0]
+	clear(f.index)
 }
 
 // maxPlace is the depth below which all findings have the same place.
 const maxPlace = 64
 
-func (s *scanner) inMember(name string, f func()) {
-	n := len(s.path)
+func (f *findings) inMember(name string, do func()) {
+	n := len(f.path)
 	if n < maxPlace {
-		s.path = append(s.path, name)
+		f.path = append(f.path, name)
 	}
-	f()
-	s.path = s.path[:n]
+	do()
+	f.path = f.path[:n]
 }
 
 // addFinding records a finding, unless there is one of the same rule in this place that is as
 // severe.
-func (s *scanner) addFinding(rule string, severity Severity, words string) {
-	f := s.of
-	f.Rule, f.Severity, f.Place, f.Words, f.Advice = rule, severity, s.place(), text.Escape(words), s.rules.advice[rule]
-	key := rule + " " + f.Place
-	at, ok := s.index[key]
+func (f *findings) addFinding(rule string, severity Severity, words string) {
+	n := f.of
+	n.Rule, n.Severity, n.Place, n.Words, n.Advice = rule, severity, f.place(), text.Escape(words), f.advice[rule]
+	key := rule + " " + n.Place
+	at, ok := f.index[key]
 	switch {
 	case !ok:
-		s.index[key] = len(s.found)
-		s.found = append(s.found, f)
-	case severity.rank() < s.found[at].Severity.rank():
-		s.found[at] = f
+		f.index[key] = len(f.found)
+		f.found = append(f.found, n)
+	case severity.rank() < f.found[at].Severity.rank():
+		f.found[at] = n
 	}
 }
 
-// place returns the JSON pointer to where the scanner is.
-func (s *scanner) place() string {
+// place returns the JSON pointer to path.
+func (f *findings) place() string {
 	var b strings.Builder
-	for _, token := range s.path {
+	for _, token := range f.path {
 		b.WriteString("/" + jsonx.EscapeToken(token))
 	}
 	return b.String()

@@ -105,22 +105,22 @@ func readConcepts() *lexicon {
 	return l
 }
 
+// model judges sentences.
+type model struct {
+	known   *names
+	score   func(features []uint32) float64
+	numbers []uint32 // of the features of a sentence, for use again
+}
+
 // judge returns the part of a sentence with the highest score.
-func (s *scanner) judge(words []word, t string) scored {
+func (m *model) judge(words []word, t string) scored {
 	out := scored{score: math.Inf(-1)}
 	for part := range slices.Chunk(words, window) {
-		if score := s.score(s.features(part)); score > out.score {
+		if score := m.score(m.features(part)); score > out.score {
 			out = scored{score, excerpt(t, part[0].start, part[len(part)-1].end)}
 		}
 	}
 	return out
-}
-
-// keep remembers the sentence of a text with the highest score.
-func (s *scanner) keep(said scored) {
-	if said.score > s.worst.score {
-		s.worst = said
-	}
 }
 
 // scored is a sentence with its score.
@@ -142,8 +142,8 @@ func score(features []uint32) float64 {
 }
 
 // features returns the numbers of the features of a sentence, each once.
-func (s *scanner) features(words []word) []uint32 {
-	out := s.numbers[:0]
+func (m *model) features(words []word) []uint32 {
+	out := m.numbers[:0]
 	add := func(parts ...string) {
 		h := uint32(2166136261) // FNV-1a
 		for _, part := range parts {
@@ -165,7 +165,7 @@ func (s *scanner) features(words []word) []uint32 {
 	stems := make([]string, len(words))
 	add("first", words[0].text)
 	for at := range words {
-		stem := s.stem(words[at].text)
+		stem := m.stem(words[at].text)
 		stems[at] = stem
 		add("word", stem)
 		add("whole", words[at].text)
@@ -224,16 +224,16 @@ func (s *scanner) features(words []word) []uint32 {
 		}
 	}
 	slices.Sort(out)
-	s.numbers = out
+	m.numbers = out
 	return slices.Compact(out)
 }
 
 // stem returns what of a word is looked at: its beginning, or what sort of identifier it is.
-func (s *scanner) stem(w string) string {
+func (m *model) stem(w string) string {
 	switch {
-	case s.known.own[w]:
+	case m.known.own[w]:
 		return "$own"
-	case s.known.words[w]:
+	case m.known.words[w]:
 		return "$tool"
 	case strings.Contains(w, "_"):
 		return "$identifier"

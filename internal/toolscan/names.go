@@ -84,29 +84,24 @@ func skeleton(plain string) string {
 	}, fold(plain)), "rn", "m"), "vv", "w")
 }
 
-// name checks the name of a tool.
-func (s *scanner) name() {
-	name := s.item.name
+// similar says which name of another tool the name of a tool resembles, "" for none.
+func (n *names) similar(name string) (severity Severity, words string) {
 	plain := plainName(name)
-	if len(plain) < minSimilar || len(name) > maxWord || s.known.plain[plain] != "" {
-		return // too short, or the same, perhaps written in another way
+	if len(plain) < minSimilar || len(name) > maxWord || n.plain[plain] != "" {
+		return "", "" // too short, or the same, perhaps written in another way
 	}
-	similar := func(severity Severity, how, other string) {
-		s.inMember("name", func() { s.addFinding("similar-name", severity, name+how+other) })
+	if other := n.looks[skeleton(plain)]; other != "" {
+		return High, name + " looks like " + other
 	}
-	if other := s.known.looks[skeleton(plain)]; other != "" {
-		similar(High, " looks like ", other)
-		return
-	}
-	for n := len(plain) - 1; n <= len(plain)+1; n++ {
-		for _, other := range s.known.length[n] {
+	for length := len(plain) - 1; length <= len(plain)+1; length++ {
+		for _, other := range n.length[length] {
 			if swapped(plain, other) ||
 				len(plain) >= minEdited && oneEdit(plain, other) && !isInflection(plain, other) {
-				similar(Low, " resembles ", s.known.plain[other])
-				return
+				return Low, name + " resembles " + n.plain[other]
 			}
 		}
 	}
+	return "", ""
 }
 
 // isInflection reports whether two names differ in a number or a plural. A doubled s is no

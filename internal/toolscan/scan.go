@@ -45,27 +45,29 @@ func (s *scanner) listing(l Listing, changed map[string][]string) {
 		tools = append(tools, newItem(raw))
 	}
 	s.exclude(tools)
-	s.begin(item{}, Finding{Server: l.Server})
+	s.begin(Finding{Server: l.Server})
 	s.inMember("instructions", func() { s.text(l.Instructions) })
 	for _, tool := range tools {
-		s.begin(tool, Finding{Server: l.Server, Tool: tool.name})
-		s.definition()
-		s.name()
-		s.params()
+		s.begin(Finding{Server: l.Server, Tool: tool.name})
+		s.definition(tool)
+		if severity, words := s.known.similar(tool.name); words != "" {
+			s.inMember("name", func() { s.addFinding("similar-name", severity, words) })
+		}
+		s.params(tool)
 		if parts := changed[tool.name]; len(parts) > 0 {
 			s.addFinding(ChangedDefinition, Medium, strings.Join(parts, ", "))
 		}
 	}
 	for _, raw := range l.Prompts {
 		prompt := newItem(raw)
-		s.begin(prompt, Finding{Server: l.Server, Prompt: prompt.name})
-		s.definition()
+		s.begin(Finding{Server: l.Server, Prompt: prompt.name})
+		s.definition(prompt)
 	}
 	for _, raw := range l.Resources {
 		r := newItem(raw)
-		s.begin(r, Finding{Server: l.Server,
+		s.begin(Finding{Server: l.Server,
 			Resource: cmp.Or(r.tree.Get("uri").Text(), r.tree.Get("uriTemplate").Text(), r.name)})
-		s.definition()
+		s.definition(r)
 	}
 }
 
@@ -86,12 +88,12 @@ func newItem(raw json.RawMessage) item {
 
 // definition scans every text in a definition, names of members included: a model reads
 // all of it.
-func (s *scanner) definition() {
-	if s.item.tree == nil {
-		s.text(string(s.item.raw))
+func (s *scanner) definition(it item) {
+	if it.tree == nil {
+		s.text(string(it.raw))
 		return
 	}
-	s.value(s.item.tree)
+	s.value(it.tree)
 }
 
 // value scans the texts in a value.
@@ -125,8 +127,8 @@ func (s *scanner) exclude(tools []item) {
 }
 
 // params checks the names of a tool's params for demands that its purpose does not explain.
-func (s *scanner) params() {
-	if s.aboutModels() {
+func (s *scanner) params(tool item) {
+	if s.aboutModels(tool) {
 		return
 	}
 	check := func(name string) {
@@ -135,9 +137,9 @@ func (s *scanner) params() {
 		s.rules.param.findTerms(words)
 		s.rules.param.match(words, s.isKnown, func(m *pattern, _, _ int) { s.addFinding(m.rule, m.severity, name) })
 	}
-	s.inMember("inputSchema", func() { s.eachProperty(s.item.tree.Get("inputSchema"), 0, check) })
+	s.inMember("inputSchema", func() { s.eachProperty(tool.tree.Get("inputSchema"), 0, check) })
 	for _, hints := range []string{"annotations", "_meta"} {
-		if v := s.item.tree.Get(hints); v.Is(jsonx.Object) {
+		if v := tool.tree.Get(hints); v.Is(jsonx.Object) {
 			s.inMember(hints, func() { eachMember(s, v, check) })
 		}
 	}
@@ -155,9 +157,9 @@ func eachMember(s *scanner, v *jsonx.Value, f func(name string)) {
 }
 
 // aboutModels reports whether a tool says that it deals with models or conversations.
-func (s *scanner) aboutModels() bool {
+func (s *scanner) aboutModels(tool item) bool {
 	for _, t := range []string{
-		s.item.name, s.item.tree.Get("title").Text(), firstSentence(s.item.tree.Get("description").Text()),
+		tool.name, tool.tree.Get("title").Text(), firstSentence(tool.tree.Get("description").Text()),
 	} {
 		if slices.ContainsFunc(nameWords(t), func(w word) bool { return s.rules.about[w.text] }) {
 			return true

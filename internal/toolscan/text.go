@@ -7,32 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// scanner collects the findings of one listing.
+// scanner reads the texts of one listing.
 type scanner struct {
+	findings
+	model
 	rules *ruleSet
-	known *names
-	found []Finding
-
-	item  item
-	of    Finding        // what the item's findings have in common
-	path  []string       // where in the item: the tokens of a JSON pointer
-	index map[string]int // the item's findings by rule and place
-	inner bool           // the text was decoded from another
+	inner bool // the text was decoded from another
 
 	sentence sentence            // that is read
 	matched  map[string]Severity // rules whose phrases the text has
-	score    func(features []uint32) float64
-	worst    scored   // the sentence of the text that the model finds worst
-	numbers  []uint32 // of the features of a sentence
+	worst    scored              // the sentence of the text that the model finds worst
 }
 
 func newScanner(known *names) *scanner {
+	rules := phraseRules.Get()
 	return &scanner{
-		rules:   phraseRules.Get(),
-		known:   known,
-		index:   map[string]int{},
-		matched: map[string]Severity{},
-		score:   score,
+		findings: findings{advice: rules.advice, index: map[string]int{}},
+		model:    model{known: known, score: score},
+		rules:    rules,
+		matched:  map[string]Severity{},
 	}
 }
 
@@ -310,5 +303,12 @@ func (s *scanner) endText(since int) {
 	isAsSevere := func(f Finding) bool { return f.Severity.rank() <= severity.rank() }
 	if s.worst.score >= mediumScore && !slices.ContainsFunc(s.found[since:], isAsSevere) {
 		s.addFinding(instruction, severity, s.worst.words)
+	}
+}
+
+// keep remembers the sentence of a text with the highest score.
+func (s *scanner) keep(said scored) {
+	if said.score > s.worst.score {
+		s.worst = said
 	}
 }

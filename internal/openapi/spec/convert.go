@@ -115,6 +115,16 @@ func (c *converter) nameOf(t target) string {
 	return unique
 }
 
+// plainName replaces the characters that some model provider does not accept in names.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
 // Limits of schemas, in bytes. In some documents each schema refers to all others: definitions
 // that would make one larger than its limit accept everything. The sums of all schemas of a
 // document are bounded as well, and with them the time to find what each refers to; beyond
@@ -610,32 +620,8 @@ func (w *writer) named(name string, v *jsonx.Value, left map[string]bool, depth 
 	w.text("}")
 }
 
-// maxApplied bounds the schemas in which the properties of one value are looked for.
-const maxApplied = 50
-
 // at returns a schema that is part of the one that is written as a whole.
 func (w *writer) at(n *jsonx.Value) node { return node{n, w.from.file, w.from.at} }
-
-// appliedBy returns a schema and those that it applies to the same value with the given keywords.
-func (r *reader) appliedBy(n node, keywords ...string) []node {
-	out := []node{n}
-	for i := 0; i < len(out); i++ {
-		for _, keyword := range keywords {
-			parts := out[i].get(keyword)
-			if !parts.Is(jsonx.Array) {
-				continue
-			}
-			for j := range min(len(parts.Items), maxApplied) {
-				resolved, err := r.resolve(parts.item(j))
-				isNew := !slices.ContainsFunc(out, func(other node) bool { return other.Value == resolved.Value })
-				if err == nil && resolved.Is(jsonx.Object) && isNew && len(out) < maxApplied {
-					out = append(out, resolved)
-				}
-			}
-		}
-	}
-	return out
-}
 
 // leftOut returns the properties of a schema that this direction leaves out.
 func (c *converter) leftOut(n node) map[string]bool {
@@ -784,4 +770,45 @@ func (w *writer) bound(n *jsonx.Value, name string, v *jsonx.Value) {
 			w.value(name, v)
 		}
 	}
+}
+
+// property is one property of a tool's params.
+type property struct {
+	name     string
+	schema   *fragment
+	required bool
+}
+
+// object returns the schema of an object with the given properties and the schema of others;
+// nil leaves that open.
+func object(properties []property, rest *fragment) *fragment {
+	out := &fragment{json: []byte(`{"type":"object","properties":{`)}
+	add := func(f *fragment) {
+		out.json, out.refs = append(out.json, f.json...), append(out.refs, f.refs...)
+		if out.err == nil {
+			out.err = f.err
+		}
+	}
+	var required []string
+	for i, p := range properties {
+		if i > 0 {
+			out.json = append(out.json, ',')
+		}
+		out.json = append(jsonx.AppendQuote(out.json, p.name), ':')
+		add(p.schema)
+		if p.required {
+			required = append(required, p.name)
+		}
+	}
+	out.json = append(out.json, '}')
+	if len(required) > 0 {
+		out.json = append(out.json, `,"required":`...)
+		out.json = jsonx.NewStrings(required).AppendTo(out.json)
+	}
+	if rest != nil {
+		out.json = append(out.json, `,"additionalProperties":`...)
+		add(rest)
+	}
+	out.json = append(out.json, '}')
+	return out
 }

@@ -269,3 +269,27 @@ func (r *reader) resolve(n node) (node, error) {
 	}
 	return n, start.problem("its references form a cycle")
 }
+
+// maxApplied bounds the schemas in which the properties of one value are looked for.
+const maxApplied = 50
+
+// appliedBy returns a schema and those that it applies to the same value with the given keywords.
+func (r *reader) appliedBy(n node, keywords ...string) []node {
+	out := []node{n}
+	for i := 0; i < len(out); i++ {
+		for _, keyword := range keywords {
+			parts := out[i].get(keyword)
+			if !parts.Is(jsonx.Array) {
+				continue
+			}
+			for j := range min(len(parts.Items), maxApplied) {
+				resolved, err := r.resolve(parts.item(j))
+				isNew := !slices.ContainsFunc(out, func(other node) bool { return other.Value == resolved.Value })
+				if err == nil && resolved.Is(jsonx.Object) && isNew && len(out) < maxApplied {
+					out = append(out, resolved)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -3,9 +3,7 @@ package spec
 import (
 	"bytes"
 	"cmp"
-	"encoding/gob"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,8 +112,6 @@ func (p *Param) wire() string {
 	return cmp.Or(p.Wire, p.Name)
 }
 
-func (p *Param) shape() shape { return shape{p.Style, p.Explode, p.JSON} }
-
 // The kinds of bodies, best first.
 const (
 	kindJSON = iota
@@ -136,6 +132,50 @@ type Body struct {
 	Rest     bool     `json:"rest,omitempty"`    // further params are members too
 	Fields   []Field  `json:"fields,omitempty"`  // of forms, those that are not simple
 	Base64   bool     `json:"base64,omitempty"`  // the bytes are sent as base64
+}
+
+// kindOf returns how a body of a media type is made.
+func kindOf(media string) int {
+	media = mediaType(media)
+	switch {
+	case media == "application/json" || strings.HasSuffix(media, "+json") ||
+		strings.HasSuffix(media, "/json") || media == "*/*" || media == "application/*":
+		return kindJSON
+	case media == "application/x-www-form-urlencoded":
+		return kindForm
+	case media == "multipart/form-data":
+		return kindMultipart
+	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "/xml"),
+		strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "yaml"), media == "application/graphql",
+		media == "application/x-ndjson", media == "application/jsonl",
+		media == "application/javascript", media == "application/sql":
+		return kindText
+	}
+	return kindBytes
+}
+
+// isMedia reports whether a media type can be sent in a header.
+func isMedia(media string) bool {
+	return strings.Contains(media, "/") &&
+		!strings.ContainsFunc(media, func(r rune) bool { return r < ' ' || r >= 0x7f })
+}
+
+// mediaType returns a media type without its parameters, in lower case.
+func mediaType(media string) string {
+	plain, _, _ := strings.Cut(media, ";")
+	return strings.ToLower(strings.TrimSpace(plain))
+}
+
+// sendable returns the type to send for a media type of the document. For a file it may be a
+// range, within which the file's own type is sent.
+func sendable(media string, kind int) string {
+	switch {
+	case !strings.Contains(media, "*"), kind == kindBytes:
+		return media
+	case kind == kindText:
+		return "text/plain"
+	}
+	return "application/json"
 }
 
 // Member is a param that is a member of the body.
@@ -199,117 +239,4 @@ func usable(id string) bool {
 func nameOf(method, path string) string {
 	words := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("/{}", r) })
 	return strings.Join(append([]string{strings.ToLower(method)}, words...), "_")
-}
-
-// A listing of a thousand operations must not parse any of their schemas, nor the plans of those
-// that are not called: they are bytes in what is encoded. Definitions are encoded once for all
-// schemas that need them.
-type (
-	encodedDocument struct {
-		Inputs, Outputs []encodedDef // definitions that schemas of params share, and those of results
-		Operations      []encodedOperation
-	}
-	encodedDef struct {
-		Name string
-		JSON []byte
-	}
-	encodedOperation struct {
-		Operation     Operation // without schemas and plan
-		Plan          []byte
-		Input, Output *encodedSchema
-	}
-	encodedSchema struct {
-		Own  []byte
-		Kept int
-		Defs []int // numbers of definitions
-	}
-)
-
-var errDamaged = errors.New("the encoded operations are damaged")
-
-// Encode returns the operations of a document that [Read] returned, for [Decode].
-func Encode(d *Document) ([]byte, error) {
-	numbers := map[*def]int{}
-	add := func(defs *[]encodedDef, w *bundledSchema) *encodedSchema {
-		if w == nil {
-			return nil
-		}
-		out := &encodedSchema{Own: w.own, Kept: w.kept, Defs: make([]int, len(w.defs))}
-		for i, d := range w.defs {
-			n, known := numbers[d]
-			if !known {
-				n, numbers[d] = len(*defs), len(*defs)
-				*defs = append(*defs, encodedDef{d.name, d.json})
-			}
-			out.Defs[i] = n
-		}
-		return out
-	}
-	var all encodedDocument
-	for i, o := range d.Operations {
-		plan, err := jsonx.Marshal(o.Plan)
-		if err != nil {
-			return nil, err
-		}
-		o.Plan, o.Input, o.Output = Plan{}, nil, nil
-		all.Operations = append(all.Operations,
-			encodedOperation{o, plan, add(&all.Inputs, d.inputs[i]), add(&all.Outputs, d.outputs[i])})
-	}
-	var out bytes.Buffer
-	err := gob.NewEncoder(&out).Encode(&all)
-	return out.Bytes(), err
-}
-
-// Decode reads what Encode wrote. The plans are read by [Operation.Load] when they are
-// needed.
-func Decode(data []byte) ([]Operation, error) {
-	var all encodedDocument
-	if gob.NewDecoder(bytes.NewReader(data)).Decode(&all) != nil {
-		return nil, errDamaged
-	}
-	doc, damaged := &Document{}, false
-	shared := func(in []encodedDef) []def {
-		out := make([]def, len(in))
-		for i, d := range in {
-			out[i] = def{name: d.Name, json: d.JSON}
-		}
-		return out
-	}
-	inputs, outputs := shared(all.Inputs), shared(all.Outputs)
-	schema := func(s *encodedSchema, defs []def) *bundledSchema {
-		if s == nil {
-			return nil
-		}
-		out := &bundledSchema{own: s.Own, kept: s.Kept, defs: make([]*def, len(s.Defs))}
-		for i, n := range s.Defs {
-			if damaged = damaged || n < 0 || n >= len(defs); damaged {
-				return nil
-			}
-			out.defs[i] = &defs[n]
-		}
-		return out
-	}
-	for _, o := range all.Operations {
-		o.Operation.plan = o.Plan
-		doc.Operations = append(doc.Operations, o.Operation)
-		doc.inputs, doc.outputs = append(doc.inputs, schema(o.Input, inputs)),
-			append(doc.outputs, schema(o.Output, outputs))
-		if damaged || o.Input == nil {
-			return nil, errDamaged
-		}
-	}
-	doc.compose()
-	return doc.Operations, nil
-}
-
-// Load reads the plan of an operation that Decode returned.
-func (o *Operation) Load() error {
-	if o.plan == nil {
-		return nil
-	}
-	if err := json.Unmarshal(o.plan, &o.Plan); err != nil {
-		return errDamaged
-	}
-	o.plan = nil
-	return nil
 }

@@ -185,16 +185,6 @@ func (p *params) unique(wire, in string) string {
 	return name
 }
 
-// plainName replaces the characters that some model provider does not accept in names.
-func plainName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
-			return r
-		}
-		return '_'
-	}, name)
-}
-
 // style sets how a param is written.
 func style(to *Param, n node, version int) {
 	to.Style, to.Explode = n.get("style").Text(), n.get("explode").Is(jsonx.True)
@@ -243,13 +233,6 @@ func (r *reader) schemaOf(n node) node {
 	return n.get("schema")
 }
 
-// property is one property of a tool's params.
-type property struct {
-	name     string
-	schema   *fragment
-	required bool
-}
-
 func (p *params) schema(c *converter, of node) (*bundledSchema, error) {
 	var all []property
 	for i, param := range p.params {
@@ -264,82 +247,4 @@ func (p *params) schema(c *converter, of node) (*bundledSchema, error) {
 		}
 	}
 	return c.bundle(object(all, rest), of)
-}
-
-// object returns the schema of an object with the given properties and the schema of others;
-// nil leaves that open.
-func object(properties []property, rest *fragment) *fragment {
-	out := &fragment{json: []byte(`{"type":"object","properties":{`)}
-	add := func(f *fragment) {
-		out.json, out.refs = append(out.json, f.json...), append(out.refs, f.refs...)
-		if out.err == nil {
-			out.err = f.err
-		}
-	}
-	var required []string
-	for i, p := range properties {
-		if i > 0 {
-			out.json = append(out.json, ',')
-		}
-		out.json = append(jsonx.AppendQuote(out.json, p.name), ':')
-		add(p.schema)
-		if p.required {
-			required = append(required, p.name)
-		}
-	}
-	out.json = append(out.json, '}')
-	if len(required) > 0 {
-		out.json = append(out.json, `,"required":`...)
-		out.json = jsonx.NewStrings(required).AppendTo(out.json)
-	}
-	if rest != nil {
-		out.json = append(out.json, `,"additionalProperties":`...)
-		add(rest)
-	}
-	out.json = append(out.json, '}')
-	return out
-}
-
-// kindOf returns how a body of a media type is made.
-func kindOf(media string) int {
-	media = mediaType(media)
-	switch {
-	case media == "application/json" || strings.HasSuffix(media, "+json") ||
-		strings.HasSuffix(media, "/json") || media == "*/*" || media == "application/*":
-		return kindJSON
-	case media == "application/x-www-form-urlencoded":
-		return kindForm
-	case media == "multipart/form-data":
-		return kindMultipart
-	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "/xml"),
-		strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "yaml"), media == "application/graphql",
-		media == "application/x-ndjson", media == "application/jsonl",
-		media == "application/javascript", media == "application/sql":
-		return kindText
-	}
-	return kindBytes
-}
-
-// isMedia reports whether a media type can be sent in a header.
-func isMedia(media string) bool {
-	return strings.Contains(media, "/") &&
-		!strings.ContainsFunc(media, func(r rune) bool { return r < ' ' || r >= 0x7f })
-}
-
-// mediaType returns a media type without its parameters, in lower case.
-func mediaType(media string) string {
-	plain, _, _ := strings.Cut(media, ";")
-	return strings.ToLower(strings.TrimSpace(plain))
-}
-
-// sendable returns the type to send for a media type of the document. For a file it may be a
-// range, within which the file's own type is sent.
-func sendable(media string, kind int) string {
-	switch {
-	case !strings.Contains(media, "*"), kind == kindBytes:
-		return media
-	case kind == kindText:
-		return "text/plain"
-	}
-	return "application/json"
 }

@@ -42,14 +42,6 @@ type Options struct {
 	MaxSchema int
 }
 
-// Document is a document that was read.
-type Document struct {
-	Server     string      // of the first operation that has one
-	Operations []Operation // in the order of the document
-
-	inputs, outputs []*bundledSchema // of the operations, as Read found them
-}
-
 // reader reads a document.
 type reader struct {
 	opts    Options
@@ -95,33 +87,6 @@ func Read(data []byte, o Options) (*Document, error) {
 	}
 	d.compose()
 	return d, nil
-}
-
-// compose makes the schemas of all operations, in one piece of memory.
-func (d *Document) compose() {
-	total := 0
-	for _, schemas := range [][]*bundledSchema{d.inputs, d.outputs} {
-		for _, schema := range schemas {
-			if schema != nil && len(schema.defs) > 0 {
-				total += schema.size()
-			}
-		}
-	}
-	memory := make([]byte, 0, total)
-	next := func(schema *bundledSchema) []byte {
-		if len(schema.defs) == 0 {
-			return schema.own
-		}
-		start := len(memory)
-		memory = schema.appendTo(memory)
-		return memory[start:len(memory):len(memory)]
-	}
-	for i := range d.Operations {
-		d.Operations[i].Input = next(d.inputs[i])
-		if d.outputs[i] != nil {
-			d.Operations[i].Output = next(d.outputs[i])
-		}
-	}
 }
 
 func versionOf(root node) int {
@@ -286,63 +251,6 @@ func describe(n, item node, method, route string) string {
 		return text
 	}
 	return summary + "\n\n" + text
-}
-
-// cutRoute returns the parts of a path as a document has it: some documents tell operations
-// of one path apart by a query or by a fragment, which is not sent. A part of the query such as
-// q={text} is not in query but in named: the name in the query of each param.
-func cutRoute(route string) (path, query string, named map[string]string) {
-	route, _, _ = strings.Cut(route, "#")
-	path, query, _ = strings.Cut(route, "?")
-	if !strings.Contains(query, "{") {
-		return path, query, nil
-	}
-	named = map[string]string{}
-	var fixed []string
-	for pair := range strings.SplitSeq(query, "&") {
-		name, value, _ := strings.Cut(pair, "=")
-		param, ok := strings.CutPrefix(value, "{")
-		param, closed := strings.CutSuffix(param, "}")
-		if !ok || !closed || strings.ContainsAny(name+param, "{}") {
-			fixed = append(fixed, pair)
-			continue
-		}
-		named[param] = name
-	}
-	return path, strings.Join(fixed, "&"), named
-}
-
-// checkRoute returns an error for a path that a request could not have, or with which it
-// would leave the server's base.
-func checkRoute(n node, route string) error {
-	path, query, _ := cutRoute(route)
-	if !strings.HasPrefix(route, "/") {
-		return n.problem("the path %.200q does not begin with /", route)
-	}
-	if strings.ContainsFunc(route, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) ||
-		strings.ContainsAny(query, "{}") {
-		return n.problem("the path %.200q has a character that no path has", route)
-	}
-	if leaves(path) {
-		return n.problem("the path %.200q leaves the server's base", route)
-	}
-	return nil
-}
-
-// leaves reports whether a path has a segment . or .., in any encoding.
-func leaves(p string) bool {
-	for range 8 {
-		if slices.ContainsFunc(strings.FieldsFunc(p, func(r rune) bool { return r == '/' || r == '\\' }),
-			func(s string) bool { return s == "." || s == ".." }) {
-			return true
-		}
-		plain, err := url.PathUnescape(p)
-		if err != nil || plain == p {
-			return false
-		}
-		p = plain
-	}
-	return true
 }
 
 // server returns the base of an operation's requests.

@@ -232,6 +232,8 @@ type shape struct {
 	explode, json bool
 }
 
+func (p *Param) shape() shape { return shape{p.Style, p.Explode, p.JSON} }
+
 // pairs returns a value of a query, a cookie or a form as pairs of name and value, in the
 // style of the document. key escapes names, escape values.
 func pairs(name string, v *jsonx.Value, s shape, key, escape func(string) string) []pair {

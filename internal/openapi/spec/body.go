@@ -19,15 +19,6 @@ type bodyParams struct {
 	rest       *fragment // schema of further params that are members; nil means there are none
 }
 
-// plan returns how the body is made; nil if there is none.
-func (p *params) plan() *Body {
-	if p.body == nil {
-		return nil
-	}
-	plan := p.body.plan // a copy, which does not keep what it was made of
-	return &plan
-}
-
 // body reads the body of an operation; nil if it has none.
 func (r *reader) body(n node, p *params) (*bodyParams, error) {
 	if r.version == 20 {
@@ -270,6 +261,23 @@ func (r *reader) noteFiles(b *bodyParams, s node, description string) string {
 	resolved, _ := r.resolve(s)
 	description = cmp.Or(description, resolved.get("description").Text())
 	return strings.TrimSpace(description + "\n\n" + strings.Join(names, ", ") + ": " + r.opts.FileNote)
+}
+
+// inputSchema returns the schema of the params of an operation and of its body; nil if it has none.
+func (r *reader) inputSchema(p *params, body *bodyParams, of node) (*bundledSchema, error) {
+	var all []property
+	for i, param := range p.params {
+		all = append(all, property{param.Name,
+			r.input.schema(r.schemaOf(p.nodes[i]), p.nodes[i].get("description").Text()), p.required[i]})
+	}
+	rest := &fragment{json: []byte("false")}
+	if body != nil {
+		all = append(all, body.properties...)
+		if body.rest != nil {
+			rest = body.rest
+		}
+	}
+	return r.input.bundle(object(all, rest), of)
 }
 
 // media returns what the document says of a media type, which is somewhere else since OpenAPI 3.2.

@@ -21,15 +21,16 @@ const maxInPlace = 1000
 // referenced are written once, for all operations. Those of params and those of results
 // have a converter each, because they differ in readOnly and writeOnly.
 type converter struct {
-	r      *reader
-	output bool // for results: leave writeOnly properties out, otherwise readOnly ones
-	limit  int  // of a schema, in bytes
-	total  int  // bytes of all schemas so far
-	defs   map[target]*def
-	names  map[string]int                   // of defs, with how many have asked for the name
-	queue  []*def                           // that are not written yet
-	left   map[*jsonx.Value]map[string]bool // what leftOut returned, by the schema
-	round  int                              // of the last whole schema
+	*fileSet
+	version int  // of the document, as in reader
+	output  bool // for results: leave writeOnly properties out, otherwise readOnly ones
+	limit   int  // of a schema, in bytes
+	total   int  // bytes of all schemas so far
+	defs    map[target]*def
+	names   map[string]int                   // of defs, with how many have asked for the name
+	queue   []*def                           // that are not written yet
+	left    map[*jsonx.Value]map[string]bool // what leftOut returned, by the schema
+	round   int                              // of the last whole schema
 }
 
 // def is a schema that others reference.
@@ -54,14 +55,15 @@ const (
 )
 
 // newConverter returns a converter for params, or for results.
-func newConverter(r *reader, output bool, limit int) *converter {
+func newConverter(files *fileSet, version int, output bool, limit int) *converter {
 	return &converter{
-		r:      r,
-		output: output,
-		limit:  limit,
-		defs:   map[target]*def{},
-		left:   map[*jsonx.Value]map[string]bool{},
-		names:  map[string]int{},
+		fileSet: files,
+		version: version,
+		output:  output,
+		limit:   limit,
+		defs:    map[target]*def{},
+		left:    map[*jsonx.Value]map[string]bool{},
+		names:   map[string]int{},
 	}
 }
 
@@ -80,14 +82,14 @@ func (c *converter) schema(n node, description string) *fragment {
 }
 
 func (c *converter) reference(n node, ref string) (*def, error) {
-	t, err := c.r.locate(n, ref)
+	t, err := c.locate(n, ref)
 	if err != nil {
 		return nil, err
 	}
 	d := c.defs[t]
 	if d == nil {
 		d = &def{}
-		if d.from, d.err = c.r.follow(n, ref); d.err == nil && d.from.Kind != jsonx.Object &&
+		if d.from, d.err = c.follow(n, ref); d.err == nil && d.from.Kind != jsonx.Object &&
 			d.from.Kind != jsonx.True && d.from.Kind != jsonx.False {
 			d.err = d.from.problem("a schema must be an object or a boolean")
 		}
@@ -331,7 +333,7 @@ func (w *writer) writeSchema(n *jsonx.Value, description string, depth int, same
 		w.text("}")
 		return
 	}
-	nullable := w.r.version < 31 && (n.Get("nullable").Is(jsonx.True) || n.Get("x-nullable").Is(jsonx.True))
+	nullable := w.version < 31 && (n.Get("nullable").Is(jsonx.True) || n.Get("x-nullable").Is(jsonx.True))
 	wrapped := nullable && n.Get("type") == nil
 	if wrapped {
 		w.text(`{"anyOf":[`)
@@ -342,7 +344,7 @@ func (w *writer) writeSchema(n *jsonx.Value, description string, depth int, same
 	}
 	if ref := n.Get("$ref"); ref.Is(jsonx.String) {
 		w.reference(ref.Text(), same)
-		if w.r.version < 31 { // the other keywords do not count
+		if w.version < 31 { // the other keywords do not count
 			n = jsonx.NewObject()
 		}
 	}
@@ -383,7 +385,7 @@ func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, n
 		switch name {
 		case "required", "allOf", "anyOf", "oneOf":
 			if together == nil {
-				together = append(slices.Clip(around), w.r.appliedBy(w.at(n), "allOf")...)
+				together = append(slices.Clip(around), w.appliedBy(w.at(n), "allOf")...)
 			}
 			w.around = together
 		}
@@ -514,14 +516,14 @@ func (w *writer) discriminated(n, ref *jsonx.Value) []string {
 	if !ref.Is(jsonx.String) {
 		return nil
 	}
-	own, err := w.r.locate(w.from, ref.Text())
+	own, err := w.locate(w.from, ref.Text())
 	if err != nil {
 		return nil
 	}
 	var out []string
 	for _, m := range w.mapping(n) {
-		if t, err := w.r.locate(w.from, m.value); err == nil && t == own {
-			out = append(out, m.name)
+		if t, err := w.locate(w.from, m[1]); err == nil && t == own {
+			out = append(out, m[0])
 		}
 	}
 	if name := own.pointer[strings.LastIndexByte(own.pointer, '/')+1:]; len(out) == 0 && name != "" {
@@ -532,34 +534,33 @@ func (w *writer) discriminated(n, ref *jsonx.Value) []string {
 
 // mapping returns the values of the discriminator of n with the references for which they
 // stand, which may be names of schemas.
-func (w *writer) mapping(n *jsonx.Value) []pair {
+func (w *writer) mapping(n *jsonx.Value) (refs [][2]string) {
 	mapping := n.Get("discriminator").Get("mapping")
 	if !mapping.Is(jsonx.Object) {
 		return nil
 	}
-	var out []pair
 	for _, m := range mapping.Members {
 		ref := m.Value.Text()
 		if !strings.ContainsAny(ref, "#/.") {
 			ref = "#/components/schemas/" + ref
 		}
-		out = append(out, pair{m.Name, ref})
+		refs = append(refs, [2]string{m.Name, ref})
 	}
-	return out
+	return refs
 }
 
 // isSettled reports whether a schema itself says which values a property has.
 func (w *writer) isSettled(item *jsonx.Value, property string) bool {
-	resolved, err := w.r.resolve(w.at(item))
+	resolved, err := w.resolve(w.at(item))
 	if err != nil || !resolved.Is(jsonx.Object) {
 		return true // the reference is reported elsewhere
 	}
 	for _, s := range append([]node{resolved}, resolved.get("allOf").items()...) {
-		s, err := w.r.resolve(s)
+		s, err := w.resolve(s)
 		if err != nil {
 			continue
 		}
-		if p, err := w.r.resolve(s.get("properties").get(property)); err == nil && p.Is(jsonx.Object) &&
+		if p, err := w.resolve(s.get("properties").get(property)); err == nil && p.Is(jsonx.Object) &&
 			(p.Value.Get("enum") != nil || p.Value.Get("const") != nil) {
 			return true
 		}
@@ -577,12 +578,12 @@ func (w *writer) discriminator(n *jsonx.Value) {
 	out := jsonx.NewObject(jsonx.NewMember("propertyName", property))
 	mapping := jsonx.NewObject()
 	for _, m := range w.mapping(n) {
-		d, err := w.converter.reference(w.from, m.value)
+		d, err := w.converter.reference(w.from, m[1])
 		if err != nil || d.err != nil {
 			continue // a mistake in the document, which changes no request
 		}
 		w.refs = append(w.refs, d)
-		mapping.Set(m.name, jsonx.NewString("#/$defs/"+d.name))
+		mapping.Set(m[0], jsonx.NewString("#/$defs/"+d.name))
 	}
 	if len(mapping.Members) > 0 {
 		out.Members = append(out.Members, jsonx.NewMember("mapping", mapping))
@@ -653,7 +654,7 @@ func (c *converter) isLeftOut(p node) bool {
 	if p.Value.Get("$ref") == nil {
 		return false
 	}
-	resolved, err := c.r.resolve(p)
+	resolved, err := c.resolve(p)
 	return err == nil && resolved.Value.Get(keyword).Is(jsonx.True)
 }
 

@@ -185,6 +185,12 @@ func (n node) problem(format string, args ...any) error {
 	return &problemError{p}
 }
 
+// fileSet has the files of a document.
+type fileSet struct {
+	files map[string]*file
+	open  func(name string) ([]byte, error) // see [Options.Open]
+}
+
 // target is what a reference refers to.
 type target struct {
 	file    *file
@@ -192,7 +198,7 @@ type target struct {
 }
 
 // locate returns the target of a reference in n, without checking that it exists.
-func (r *reader) locate(n node, ref string) (target, error) {
+func (s *fileSet) locate(n node, ref string) (target, error) {
 	name, pointer, _ := strings.Cut(ref, "#")
 	if plain, err := url.PathUnescape(pointer); err == nil {
 		pointer = plain
@@ -203,12 +209,12 @@ func (r *reader) locate(n node, ref string) (target, error) {
 	if name == "" {
 		return target{n.file, pointer}, nil
 	}
-	f, err := r.openFile(n, name)
+	f, err := s.openFile(n, name)
 	return target{f, pointer}, err
 }
 
 // openFile returns another file of the document.
-func (r *reader) openFile(n node, ref string) (*file, error) {
+func (s *fileSet) openFile(n node, ref string) (*file, error) {
 	name := path.Join(path.Dir(n.file.name), ref)
 	if base, err := url.Parse(n.file.name); err == nil && base.Host != "" {
 		address, err := base.Parse(ref)
@@ -217,19 +223,19 @@ func (r *reader) openFile(n node, ref string) (*file, error) {
 		}
 		name = address.String()
 	}
-	if f := r.files[name]; f != nil {
+	if f := s.files[name]; f != nil {
 		return f, nil
 	}
 	if strings.Contains(ref, "://") && !strings.Contains(n.file.name, "://") {
 		return nil, n.problem("the reference %.200q is an address; only files in the document's folder are read", ref)
 	}
-	if r.opts.Open == nil {
+	if s.open == nil {
 		return nil, n.problem("the reference %.200q leads to another file, which is not read", ref)
 	}
-	if len(r.files) >= maxFiles {
+	if len(s.files) >= maxFiles {
 		return nil, n.problem("the document has more than %d files", maxFiles)
 	}
-	data, err := r.opts.Open(name)
+	data, err := s.open(name)
 	if err != nil {
 		return nil, n.problem("the reference %.200q cannot be followed: %v", ref, err)
 	}
@@ -237,13 +243,13 @@ func (r *reader) openFile(n node, ref string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.files[name] = f
+	s.files[name] = f
 	return f, nil
 }
 
 // follow returns the target of a reference in n.
-func (r *reader) follow(n node, ref string) (node, error) {
-	t, err := r.locate(n, ref)
+func (s *fileSet) follow(n node, ref string) (node, error) {
+	t, err := s.locate(n, ref)
 	if err != nil {
 		return node{}, err
 	}
@@ -255,7 +261,7 @@ func (r *reader) follow(n node, ref string) (node, error) {
 }
 
 // resolve follows references until a value that is none.
-func (r *reader) resolve(n node) (node, error) {
+func (s *fileSet) resolve(n node) (node, error) {
 	start := n
 	for range maxChain {
 		ref := n.Value.Get("$ref")
@@ -263,7 +269,7 @@ func (r *reader) resolve(n node) (node, error) {
 			return n, nil
 		}
 		var err error
-		if n, err = r.follow(n, ref.Text()); err != nil {
+		if n, err = s.follow(n, ref.Text()); err != nil {
 			return n, err
 		}
 	}
@@ -274,7 +280,7 @@ func (r *reader) resolve(n node) (node, error) {
 const maxApplied = 50
 
 // appliedBy returns a schema and those that it applies to the same value with the given keywords.
-func (r *reader) appliedBy(n node, keywords ...string) []node {
+func (s *fileSet) appliedBy(n node, keywords ...string) []node {
 	out := []node{n}
 	for i := 0; i < len(out); i++ {
 		for _, keyword := range keywords {
@@ -283,7 +289,7 @@ func (r *reader) appliedBy(n node, keywords ...string) []node {
 				continue
 			}
 			for j := range min(len(parts.Items), maxApplied) {
-				resolved, err := r.resolve(parts.item(j))
+				resolved, err := s.resolve(parts.item(j))
 				isNew := !slices.ContainsFunc(out, func(other node) bool { return other.Value == resolved.Value })
 				if err == nil && resolved.Is(jsonx.Object) && isNew && len(out) < maxApplied {
 					out = append(out, resolved)

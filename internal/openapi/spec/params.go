@@ -12,7 +12,6 @@ import (
 
 // params has the params of an operation while it is read.
 type params struct {
-	r        *reader
 	params   []Param
 	nodes    []node // of params: what describes them
 	required []bool
@@ -20,12 +19,11 @@ type params struct {
 
 	form []node // formData of Swagger 2.0
 	raw  node   // the body of Swagger 2.0
-	body *bodyParams
 }
 
 // params reads the params outside the body.
 func (r *reader) params(n, item node, op *Operation) (*params, error) {
-	p := &params{r: r, taken: map[string]bool{}}
+	p := &params{taken: map[string]bool{}}
 	var all []node
 	known := map[[2]string]int{} // by name and place, the index in all
 	for _, list := range []node{item.get("parameters"), n.get("parameters")} {
@@ -52,7 +50,7 @@ func (r *reader) params(n, item node, op *Operation) (*params, error) {
 	for _, in := range []string{inPath, inQuery, inHeader, inCookie} {
 		for _, one := range all {
 			if one.get("in").Text() == in {
-				if err := p.add(one, in, op); err != nil {
+				if err := r.addParam(p, one, in, op); err != nil {
 					return nil, err
 				}
 			}
@@ -127,11 +125,11 @@ func isReserved(header string) bool {
 	return false
 }
 
-func (p *params) add(n node, in string, op *Operation) error {
+func (r *reader) addParam(p *params, n node, in string, op *Operation) error {
 	own := n.get("name").Text()
 	wire := own
 	path, _, named := cutRoute(op.Path)
-	if named[own] == "" && p.r.opts.Supplied != nil && p.r.opts.Supplied(op.Server, in, own) {
+	if named[own] == "" && r.opts.Supplied != nil && r.opts.Supplied(op.Server, in, own) {
 		return nil
 	}
 	required := in == inPath || n.get("required").Is(jsonx.True)
@@ -150,7 +148,7 @@ func (p *params) add(n node, in string, op *Operation) error {
 	if param.Name != wire {
 		param.Wire = wire
 	}
-	style(&param, n, p.r.version)
+	style(&param, n, r.version)
 	p.params = append(p.params, param)
 	p.nodes = append(p.nodes, n)
 	p.required = append(p.required, required)
@@ -231,20 +229,4 @@ func (r *reader) schemaOf(n node) node {
 		return n
 	}
 	return n.get("schema")
-}
-
-func (p *params) schema(c *converter, of node) (*bundledSchema, error) {
-	var all []property
-	for i, param := range p.params {
-		all = append(all, property{param.Name,
-			c.schema(p.r.schemaOf(p.nodes[i]), p.nodes[i].get("description").Text()), p.required[i]})
-	}
-	rest := &fragment{json: []byte("false")}
-	if p.body != nil {
-		all = append(all, p.body.properties...)
-		if p.body.rest != nil {
-			rest = p.body.rest
-		}
-	}
-	return c.bundle(object(all, rest), of)
 }

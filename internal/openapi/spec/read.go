@@ -44,10 +44,10 @@ type Options struct {
 
 // reader reads a document.
 type reader struct {
+	*fileSet
 	opts    Options
 	version int // 20, 30 or 31
 	root    node
-	files   map[string]*file
 	input   *converter
 	output  *converter
 	names   map[string]bool // of operations, normal
@@ -63,13 +63,18 @@ func Read(data []byte, o Options) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{opts: o, root: node{f.root, f, ""}, files: map[string]*file{o.Name: f}, names: map[string]bool{},
-		fileKinds: map[*jsonx.Value]int{}}
-	limit := min(cmp.Or(o.MaxSchema, maxInput), maxInput)
-	r.input, r.output = newConverter(r, false, limit), newConverter(r, true, min(limit, maxOutput))
-	if r.version = versionOf(r.root); r.version == 0 {
-		return nil, r.root.problem("the document says neither openapi: 3.… nor swagger: \"2.0\"")
+	root := node{f.root, f, ""}
+	version := versionOf(root)
+	if version == 0 {
+		return nil, root.problem("the document says neither openapi: 3.… nor swagger: \"2.0\"")
 	}
+	files := &fileSet{files: map[string]*file{o.Name: f}, open: o.Open}
+	limit := min(cmp.Or(o.MaxSchema, maxInput), maxInput)
+	r := &reader{fileSet: files, opts: o, version: version, root: root,
+		input:     newConverter(files, version, false, limit),
+		output:    newConverter(files, version, true, min(limit, maxOutput)),
+		names:     map[string]bool{},
+		fileKinds: map[*jsonx.Value]int{}}
 	d := &Document{}
 	r.doc = d
 	paths := r.root.get("paths")
@@ -217,14 +222,19 @@ func (r *reader) use(n, item node, op *Operation) (input, output *bundledSchema,
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.body, err = r.body(n, p); err != nil {
+	body, err := r.body(n, p)
+	if err != nil {
 		return nil, nil, err
 	}
-	op.Plan.Params, op.Plan.Body = p.params, p.plan()
-	if b := op.Plan.Body; b != nil && len(b.Needs) > 0 {
-		op.Description += "\n\nWith any member of the body, these are required: " + strings.Join(b.Needs, ", ") + "."
+	op.Plan.Params = p.params
+	if body != nil {
+		plan := body.plan // a copy, which does not keep what it was made of
+		if op.Plan.Body = &plan; len(plan.Needs) > 0 {
+			op.Description += "\n\nWith any member of the body, these are required: " +
+				strings.Join(plan.Needs, ", ") + "."
+		}
 	}
-	if input, err = p.schema(r.input, n); err != nil {
+	if input, err = r.inputSchema(p, body, n); err != nil {
 		return nil, nil, err
 	}
 	if input.kept < len(input.defs) {

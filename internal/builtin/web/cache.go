@@ -54,6 +54,24 @@ func (f *webFetch) cache(ctx context.Context, u *url.URL) *pageCache {
 	return &pageCache{dir: dir, refresh: f.opts.Refresh, key: fmt.Sprintf("%x", sum)}
 }
 
+// page returns the page at an address, from the cache if possible.
+func (f *webFetch) page(ctx context.Context, u *url.URL, may admit) (*webPage, error) {
+	cache := f.cache(ctx, u)
+	if p := cache.load(time.Now()); p != nil {
+		if p.Address != u.String() {
+			if err := may(ctx, u, p.url); err != nil {
+				return nil, err
+			}
+		}
+		return p, nil
+	}
+	p, err := f.getPage(ctx, u, may)
+	if err == nil {
+		cache.store(ctx, p)
+	}
+	return p, err
+}
+
 func (c *pageCache) slot() string {
 	return fmt.Sprintf("page-%02d", (int(c.key[0])^int(c.key[1])<<4)%cacheSlots)
 }

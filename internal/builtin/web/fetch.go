@@ -9,9 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/process"
@@ -26,7 +29,6 @@ var webFetchDescription string
 const (
 	webFetchName     = "web_fetch"
 	fetchTimeout     = 30 * time.Second
-	fetchMaxBytes    = 10 << 20
 	fetchLimit       = 100_000   // characters returned by default
 	fetchMaxLimit    = 1_000_000 // maximum characters that can be requested
 	fetchErrorExtent = 2_000     // characters shown of an error page
@@ -86,9 +88,6 @@ type Options struct {
 	// Version is the version of toolreg that is sent in User-Agent.
 	Version string
 }
-
-// Header is one header of a request.
-type Header struct{ Name, Value string }
 
 // NewFetch returns the tool web_fetch.
 func NewFetch(opts Options) registry.Tool {
@@ -183,6 +182,89 @@ func (f *webFetch) fetch(ctx context.Context, c *fetchCall, may admit) registry.
 		return tool.Failed(fmt.Sprintf("%s %v", p.url.Redacted(), err))
 	}
 	return shown.result(c, p)
+}
+
+// statusFailure describes an error status, with the beginning of the error
+// page. shown is nil if the server sent no text.
+func statusFailure(p *webPage, shown *renderedPage) string {
+	text := fmt.Sprintf("%s answered %d %s", p.url.Redacted(), p.Status, http.StatusText(p.Status))
+	switch {
+	case shown != nil && shown.facts.isCheck:
+		text += "; the page checks for a browser and has none of the content"
+	case shown != nil && shown.facts.isLogin:
+		text += "; the page asks to log in"
+	case p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden:
+		text += "; use the setting fetch.headers to send credentials"
+	case p.Status == http.StatusNotFound || p.Status == http.StatusGone:
+		text += "; check the address"
+	case p.Retry != "":
+		text += "; try again after " + tool.OneLine(p.Retry)
+		if _, err := strconv.Atoi(p.Retry); err == nil {
+			text += " seconds" // otherwise it is a date
+		}
+	case p.Status >= 500:
+		text += "; try again later"
+	}
+	if shown == nil {
+		return text
+	}
+	if said := strings.TrimSpace(shown.text); said != "" {
+		if end := tool.RuneIndex(said, fetchErrorExtent); end < len(said) {
+			said = said[:end] + "…"
+		}
+		text += "\n\n" + said
+	}
+	return text
+}
+
+// result returns the requested part of the page.
+func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
+	summary := fmt.Sprintf("fetched %s (%s, %s", p.url.Redacted(), tool.OneLine(r.mime), tool.Size(int64(len(p.Body))))
+	if p.cached {
+		summary += ", cached"
+	}
+	out := registry.Result{Summary: summary + ")"}
+	out.Display.Plain = c.Format != "markdown" || r.mime != "text/html" && r.mime != "text/markdown"
+	if r.media != nil {
+		out.Content = []registry.Content{*r.media}
+		out.Display.Text = summary + ")"
+		return out
+	}
+	total := utf8.RuneCountInString(r.text)
+	said := ""
+	if c.offset == 0 {
+		said = r.notes
+	}
+	if total == 0 {
+		said = cmp.Or(said, "[the page is empty]")
+		out.Content = []registry.Content{registry.TextContent(strings.TrimSuffix(said, "\n"))}
+		return out
+	}
+	if c.offset >= total {
+		return tool.Mismatch(fmt.Sprintf("offset %d is past the end of %s, which has %s",
+			c.offset, p.url.Redacted(), tool.Count(total, "character")))
+	}
+	start := tool.RuneIndex(r.text, c.offset)
+	end := start + tool.RuneIndex(r.text[start:], c.limit)
+	last := min(c.offset+c.limit, total)
+	notes := said
+	if c.Format != "raw" && p.Address != c.url.String() {
+		notes += fmt.Sprintf("[redirected to %s]\n", p.url.Redacted())
+	}
+	if p.Cut {
+		notes += fmt.Sprintf("[the page is larger than %s; the rest of it was not read]\n",
+			tool.Size(int64(len(p.Body))))
+	}
+	if c.offset > 0 || last < total {
+		notes += fmt.Sprintf("[characters %d to %d of %d", c.offset, last-1, total)
+		if last < total {
+			notes += fmt.Sprintf("; continue with offset %d", last)
+		}
+		notes += "]\n"
+	}
+	out.Truncated = p.Cut || last < total
+	out.Content = []registry.Content{registry.TextContent(notes + r.text[start:end])}
+	return out
 }
 
 const (

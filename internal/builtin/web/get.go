@@ -6,25 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 const (
+	fetchMaxBytes   = 10 << 20
 	fetchRedirects  = 5
 	fetchHeaderSize = 256 << 10
 	// acceptedTypes prefers Markdown from servers that offer it.
 	acceptedTypes = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, text/plain;q=0.8, */*;q=0.5"
 )
+
+// Header is one header of a request.
+type Header struct{ Name, Value string }
 
 // webPage is the response of a server.
 type webPage struct {
@@ -48,24 +51,6 @@ func (e *badRedirect) Error() string { return e.text }
 
 // admit decides whether a fetch may go on to another address.
 type admit func(ctx context.Context, from, to *url.URL) error
-
-// page returns the page at an address, from the cache if possible.
-func (f *webFetch) page(ctx context.Context, u *url.URL, may admit) (*webPage, error) {
-	cache := f.cache(ctx, u)
-	if p := cache.load(time.Now()); p != nil {
-		if p.Address != u.String() {
-			if err := may(ctx, u, p.url); err != nil {
-				return nil, err
-			}
-		}
-		return p, nil
-	}
-	p, err := f.getPage(ctx, u, may)
-	if err == nil {
-		cache.store(ctx, p)
-	}
-	return p, err
-}
 
 // getPage follows redirects itself, because the address of each hop must be checked
 // and has its own headers.
@@ -114,6 +99,28 @@ func (f *webFetch) client(ctx context.Context, u *url.URL) (*http.Client, error)
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
+}
+
+// proxy returns the proxy for an address, or nil. With a proxy, the address
+// that is reached cannot be checked here, so the host is resolved and checked
+// first; a name that only the proxy can resolve is left to the proxy. The
+// dialer then connects only to the proxy and to public addresses.
+func (f *webFetch) proxy(ctx context.Context, d *webaddr.Dialer, u *url.URL) (*url.URL, error) {
+	if f.opts.Proxy == nil {
+		return nil, nil
+	}
+	proxy, err := f.opts.Proxy(u)
+	if err != nil {
+		return nil, fmt.Errorf("choosing a proxy: %w", err)
+	}
+	if proxy == nil {
+		return nil, nil
+	}
+	if err := d.CheckHost(ctx, u); err != nil {
+		return nil, err
+	}
+	d.Allow = []string{net.JoinHostPort(proxy.Hostname(), webaddr.PortOf(proxy))}
+	return proxy, nil
 }
 
 func (f *webFetch) send(ctx context.Context, u *url.URL) (*http.Response, error) {
@@ -237,37 +244,4 @@ func (f *webFetch) readPage(resp *http.Response, u *url.URL) (*webPage, error) {
 		p.Body, p.Cut = body[:limit], true
 	}
 	return p, nil
-}
-
-// statusFailure describes an error status, with the beginning of the error
-// page. shown is nil if the server sent no text.
-func statusFailure(p *webPage, shown *renderedPage) string {
-	text := fmt.Sprintf("%s answered %d %s", p.url.Redacted(), p.Status, http.StatusText(p.Status))
-	switch {
-	case shown != nil && shown.facts.isCheck:
-		text += "; the page checks for a browser and has none of the content"
-	case shown != nil && shown.facts.isLogin:
-		text += "; the page asks to log in"
-	case p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden:
-		text += "; use the setting fetch.headers to send credentials"
-	case p.Status == http.StatusNotFound || p.Status == http.StatusGone:
-		text += "; check the address"
-	case p.Retry != "":
-		text += "; try again after " + tool.OneLine(p.Retry)
-		if _, err := strconv.Atoi(p.Retry); err == nil {
-			text += " seconds" // otherwise it is a date
-		}
-	case p.Status >= 500:
-		text += "; try again later"
-	}
-	if shown == nil {
-		return text
-	}
-	if said := strings.TrimSpace(shown.text); said != "" {
-		if end := tool.RuneIndex(said, fetchErrorExtent); end < len(said) {
-			said = said[:end] + "…"
-		}
-		text += "\n\n" + said
-	}
-	return text
 }

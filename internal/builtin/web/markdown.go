@@ -17,11 +17,6 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxMarkup limits the number of tags in a page that is converted to Markdown.
-// The parsed page needs a few hundred bytes for each tag. A page with more tags
-// is converted to plain text.
-const maxMarkup = 300_000
-
 // maxSpanned limits the number of cells that colspan and rowspan may add to a
 // page, and short rows to a table.
 const maxSpanned = 10_000
@@ -124,27 +119,6 @@ func spanOf(n *html.Node, name string) int {
 		return 1
 	}
 	return span
-}
-
-// baseOf returns the base address for relative links.
-func baseOf(doc *html.Node, at *url.URL) *url.URL {
-	for n := range doc.Descendants() {
-		if n.Type == html.ElementNode && n.Data == "base" {
-			if u, err := at.Parse(attribute(n, "href")); err == nil {
-				return u
-			}
-		}
-	}
-	return at
-}
-
-func attribute(n *html.Node, name string) string {
-	for _, a := range n.Attr {
-		if a.Key == name {
-			return a.Val
-		}
-	}
-	return ""
 }
 
 // tidier holds what is needed to prepare a page for the converter.

@@ -2,9 +2,7 @@ package web
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -17,11 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
-)
-
-const (
-	maxIndented  = 1 << 20 // bytes; longer JSON is not indented
-	maxJSONDepth = 40      // indenting deeper than this multiplies the size
 )
 
 // renderedPage is a page as returned to the model: text or one typed part.
@@ -138,83 +131,4 @@ func decodePage(p *webPage, params map[string]string, markup bool) string {
 		decoded = body
 	}
 	return strings.TrimPrefix(text.Valid(decoded), textfile.BOM)
-}
-
-// indentJSON indents JSON. Invalid JSON, and JSON that would grow too large, is
-// returned unchanged.
-func indentJSON(text string) string {
-	if len(text) > maxIndented || jsonDepth(text) > maxJSONDepth {
-		return text
-	}
-	var b bytes.Buffer
-	if json.Indent(&b, []byte(text), "", "  ") != nil {
-		return text
-	}
-	return b.String()
-}
-
-// jsonDepth returns how deep brackets are nested. It includes brackets in
-// strings, because an upper bound is enough.
-func jsonDepth(text string) int {
-	depth, most := 0, 0
-	for i := range len(text) {
-		switch text[i] {
-		case '{', '[':
-			depth++
-			most = max(most, depth)
-		case '}', ']':
-			depth--
-		}
-	}
-	return most
-}
-
-// result returns the requested part of the page.
-func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
-	summary := fmt.Sprintf("fetched %s (%s, %s", p.url.Redacted(), tool.OneLine(r.mime), tool.Size(int64(len(p.Body))))
-	if p.cached {
-		summary += ", cached"
-	}
-	out := registry.Result{Summary: summary + ")"}
-	out.Display.Plain = c.Format != "markdown" || r.mime != "text/html" && r.mime != "text/markdown"
-	if r.media != nil {
-		out.Content = []registry.Content{*r.media}
-		out.Display.Text = summary + ")"
-		return out
-	}
-	total := utf8.RuneCountInString(r.text)
-	said := ""
-	if c.offset == 0 {
-		said = r.notes
-	}
-	if total == 0 {
-		said = cmp.Or(said, "[the page is empty]")
-		out.Content = []registry.Content{registry.TextContent(strings.TrimSuffix(said, "\n"))}
-		return out
-	}
-	if c.offset >= total {
-		return tool.Mismatch(fmt.Sprintf("offset %d is past the end of %s, which has %s",
-			c.offset, p.url.Redacted(), tool.Count(total, "character")))
-	}
-	start := tool.RuneIndex(r.text, c.offset)
-	end := start + tool.RuneIndex(r.text[start:], c.limit)
-	last := min(c.offset+c.limit, total)
-	notes := said
-	if c.Format != "raw" && p.Address != c.url.String() {
-		notes += fmt.Sprintf("[redirected to %s]\n", p.url.Redacted())
-	}
-	if p.Cut {
-		notes += fmt.Sprintf("[the page is larger than %s; the rest of it was not read]\n",
-			tool.Size(int64(len(p.Body))))
-	}
-	if c.offset > 0 || last < total {
-		notes += fmt.Sprintf("[characters %d to %d of %d", c.offset, last-1, total)
-		if last < total {
-			notes += fmt.Sprintf("; continue with offset %d", last)
-		}
-		notes += "]\n"
-	}
-	out.Truncated = p.Cut || last < total
-	out.Content = []registry.Content{registry.TextContent(notes + r.text[start:end])}
-	return out
 }

@@ -155,13 +155,13 @@ func (t *plainText) text(s string) {
 		return
 	}
 	for i, word := range strings.FieldsFunc(s, isBlank) {
-		if i > 0 || startsBlank(s) {
+		if i > 0 || isBlank(rune(s[0])) {
 			t.blank = true
 		}
 		t.writeSpace()
 		t.out.WriteString(word)
 	}
-	if endsBlank(s) {
+	if s != "" && isBlank(rune(s[len(s)-1])) {
 		t.blank = true
 	}
 }
@@ -181,7 +181,3 @@ func (t *plainText) writeSpace() {
 // isBlank reports whether HTML collapses the character; a non-breaking space is
 // kept.
 func isBlank(r rune) bool { return strings.ContainsRune(" \t\r\n\f", r) }
-
-func startsBlank(s string) bool { return s != "" && isBlank(rune(s[0])) }
-
-func endsBlank(s string) bool { return s != "" && isBlank(rune(s[len(s)-1])) }

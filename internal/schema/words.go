@@ -167,6 +167,7 @@ func (t *settling) values(n *jsonx.Value) {
 	if n.Get("type") == nil {
 		return
 	}
+	t.misplaced(n)
 	for _, m := range n.Members {
 		switch {
 		case m.Name == "enum" && m.Value.Is(jsonx.Array):
@@ -177,6 +178,28 @@ func (t *settling) values(n *jsonx.Value) {
 			t.retype(n, m.Value)
 		}
 	}
+}
+
+// misplaced moves an enum without any list from the type array to the items, and removes one without null from
+// the type null: with them, no value would be valid.
+func (t *settling) misplaced(n *jsonx.Value) {
+	enum, items := n.Get("enum"), n.Get("items")
+	if !enum.Is(jsonx.Array) || slices.ContainsFunc(enum.Items, func(v *jsonx.Value) bool { return IsOfType(n, v) }) {
+		return
+	}
+	if n.Get("type").IsText("null") {
+		t.changed = n.Remove("enum")
+		return
+	}
+	if !HasType(n, "array") || items != nil && (!items.Is(jsonx.Object) || items.Get("enum") != nil) {
+		return
+	}
+	if items == nil {
+		items = jsonx.NewObject()
+		n.Set("items", items)
+	}
+	items.Set("enum", enum)
+	t.changed = n.Remove("enum")
 }
 
 // retype writes a value that n names as its type has it, if it is not of that type.

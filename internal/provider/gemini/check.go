@@ -133,6 +133,8 @@ func (c *checker) typ(n *jsonx.Value) {
 		c.refuse("properties_refused", []string{"properties"}, "the API accepts properties only for objects")
 	case name == "array" && n.Get("items") == nil:
 		c.refuse("items_missing", nil, "the API requires the items of an array")
+	case name != "array" && n.Get("items") != nil:
+		c.refuse("items_refused", []string{"items"}, "the API accepts items only for arrays")
 	}
 }
 

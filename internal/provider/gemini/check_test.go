@@ -17,6 +17,7 @@ func TestCheck(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"description":"x"}}}`: {"type_refused /properties/a/type", "type_missing /properties/b"},
 		`{"type":"object","required":["z"],"properties":{"a":{"type":"object"},"b":{"type":"array"},"c":{"type":"string","properties":{"d":{"type":"string"}}}}}`: {
 			"required_unknown /required", "properties_missing /properties/a", "items_missing /properties/b", "properties_refused /properties/c/properties"},
+		`{"type":"object","properties":{"a":{"type":"string","items":{"type":"string"}}}}`:     {"items_refused /properties/a/items"},
 		`{"type":"object","properties":{}}`:                                                    {"properties_missing "},
 		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}],"description":"d"}}}`: {"union_not_alone /properties/a/anyOf"},
 		`{"type":"object","properties":{"a":{"type":"array","items":[{"type":"string"}]},"b":true,"c":{"anyOf":[5]}}}`: {

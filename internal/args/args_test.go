@@ -86,20 +86,24 @@ func TestParseUnnamedProperties(t *testing.T) {
 	const schema = `{"properties":{
 		"map":{"additionalProperties":{"type":"integer"},"patternProperties":{"^is_":{"type":"boolean"},"^\\u0061t_":{"type":"boolean"}}},
 		"either":{"anyOf":[{"additionalProperties":{"type":"string"}},{"properties":{"n":{"type":"integer"}}}]},
+		"union":{"oneOf":[{"properties":{"v":{"type":"integer"}}},{"properties":{"v":{"type":"array","items":{"type":"boolean"}}}},{"properties":{"v":{"type":"string"}}}]},
 		"pair":{"type":"array","prefixItems":[{"type":"integer"},{"type":"boolean"}],"items":{"type":"number"}},
 		"old":{"type":"array","prefixItems":[{"type":"integer"}]},
 		"based":{"$ref":"#/$defs/base","properties":{"own":{"type":"integer"}}},
 		"rule":{"if":{"properties":{"k":{"const":"n"}}},"then":{"properties":{"v":{"type":"integer"}}}}},
 		"$defs":{"base":{"properties":{"id":{"type":"integer"}}}},"additionalProperties":{"type":"integer"}}`
 	for args, want := range map[string]string{
-		"map.a=1 map.is_b=true":   `{"map":{"a":1,"is_b":true}}`,
-		"map.at_b=true":           `{"map":{"at_b":true}}`,
-		"either.n=1 either.x=1":   `{"either":{"n":1,"x":"1"}}`,
-		"pair=1 pair=true pair=2": `{"pair":[1,true,2]}`,
-		"old=1 old=1":             `{"old":[1,"1"]}`,
-		"based.id=1 based.own=2":  `{"based":{"id":1,"own":2}}`,
-		"rule.k=n rule.v=3":       `{"rule":{"k":"n","v":3}}`,
-		"unknown=1":               `{"unknown":1}`,
+		"map.a=1 map.is_b=true":      `{"map":{"a":1,"is_b":true}}`,
+		"map.at_b=true":              `{"map":{"at_b":true}}`,
+		"either.n=1 either.x=1":      `{"either":{"n":1,"x":"1"}}`,
+		"union.v=1":                  `{"union":{"v":1}}`,
+		"union.v=a":                  `{"union":{"v":"a"}}`,
+		"union.v=true union.v=false": `{"union":{"v":[true,false]}}`,
+		"pair=1 pair=true pair=2":    `{"pair":[1,true,2]}`,
+		"old=1 old=1":                `{"old":[1,"1"]}`,
+		"based.id=1 based.own=2":     `{"based":{"id":1,"own":2}}`,
+		"rule.k=n rule.v=3":          `{"rule":{"k":"n","v":3}}`,
+		"unknown=1":                  `{"unknown":1}`,
 	} {
 		if got, err := Parse(strings.Fields(args), Options{Schema: json.RawMessage(schema)}); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v, want %s", args, got, err, want)

@@ -69,12 +69,18 @@ func (t types) property(s *jsonx.Value, key string, seen visited,
 	if p := of(s, key); p != nil {
 		return p
 	}
+	either := jsonx.NewArray() // the schemas of several alternatives
 	for _, alternative := range alternatives(s) {
 		if p := t.property(alternative, key, seen, of); p != nil {
-			return p
+			either.Items = append(either.Items, p)
 		}
 	}
-	return nil
+	if len(either.Items) == 0 {
+		return nil
+	}
+	p := jsonx.NewObject()
+	p.Set("anyOf", either)
+	return p
 }
 
 // namedProperty returns the schema of a property that s declares by name, or nil.

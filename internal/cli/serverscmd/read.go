@@ -69,9 +69,8 @@ type readingDocument struct {
 }
 
 func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) error {
-	if strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r == 0x7f }) || uri == "" {
-		return cli.Usage(fmt.Sprintf("%q is not a URI: it is empty, or contains spaces or control characters", uri),
-			"write a space as %20")
+	if uri == "" {
+		return cli.Usage("the URI is empty", "toolreg servers "+name+" --resources lists them")
 	}
 	var reading mcpclient.Reading
 	use := offerUse{what: "read " + uri, method: "resources/read",

@@ -313,7 +313,8 @@ func isDamaged(data []byte) bool {
 		}
 		return !hasPixels
 	case "image/jpeg":
-		return !bytes.Contains(data, []byte("\xff\xda"))
+		_, pixels, ok := bytes.Cut(data, []byte("\xff\xda"))
+		return !ok || !bytes.Contains(pixels, []byte("\xff\xd9"))
 	case "image/gif":
 		return len(data) < 14
 	case "image/webp":

@@ -370,9 +370,9 @@ func (e *engine) result(v starlark.Value) (endMessage, error) {
 			if most := e.start.Limits.Result; most > 0 && int64(len(p)) > most {
 				return end, errTooLong
 			}
-			end.Parts = append(end.Parts, partText{Text: validText(string(p))})
+			end.Parts = append(end.Parts, Part{Text: validText(string(p))})
 		case *media:
-			end.Parts = append(end.Parts, partText{Media: p.index})
+			end.Parts = append(end.Parts, Part{Media: p.index})
 		default:
 			return e.document(p)
 		}
@@ -397,9 +397,9 @@ func onlyContent(list *starlark.List) bool {
 
 // document converts a result that is not text to JSON, with its media after it.
 func (e *engine) document(v starlark.Value) (endMessage, error) {
-	var after []partText
+	var after []Part
 	enc := encoder{most: int(e.start.Limits.Result), media: func(m *media) (any, error) {
-		after = append(after, partText{Media: m.index})
+		after = append(after, Part{Media: m.index})
 		return map[string]any{"type": m.kind, "content": len(after) + 1}, nil
 	}}
 	if err := enc.value(v); err != nil {
@@ -408,7 +408,7 @@ func (e *engine) document(v starlark.Value) (endMessage, error) {
 	if enc.most > 0 && len(enc.out) > enc.most {
 		return endMessage{}, errTooLong
 	}
-	return endMessage{Parts: append([]partText{{Text: string(enc.out)}}, after...), Object: enc.out[0] == '{'}, nil
+	return endMessage{Parts: append([]Part{{Text: string(enc.out)}}, after...), Object: enc.out[0] == '{'}, nil
 }
 
 func (e *engine) print(_ *starlark.Thread, line string) {

@@ -67,9 +67,11 @@ type Reply struct {
 
 // Part is a part of a result: text, or content by its number, from 1.
 type Part struct {
-	Text                string
-	Media               int
-	Kind, MIMEType, URI string
+	Text     string `json:"text,omitempty"`
+	Media    int    `json:"media,omitempty"` // 0 for text
+	Kind     string `json:"kind,omitempty"`
+	MIMEType string `json:"mimeType,omitempty"`
+	URI      string `json:"uri,omitempty"`
 }
 
 // Result is the result of a script.
@@ -113,11 +115,7 @@ func Run(ctx context.Context, s Script) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Object: end.Object}
-	for _, p := range end.Parts {
-		r.Parts = append(r.Parts, Part{Text: p.Text, Media: p.Media})
-	}
-	return r, nil
+	return Result{end.Parts, end.Object}, nil
 }
 
 // Check parses a script without running it, and returns the uses of tools in its text.
@@ -279,10 +277,7 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 	}
 	h := replyHeader{
 		OK: reply.Err == "", Error: reply.Err, Category: reply.Category, Ends: reply.Ends,
-		Structured: len(reply.Structured), Text: len(reply.Text),
-	}
-	for _, p := range reply.Parts {
-		h.Parts = append(h.Parts, replyPart(p))
+		Structured: len(reply.Structured), Text: len(reply.Text), Parts: reply.Parts,
 	}
 	if err := r.link.send(msgReply, id, h, reply.Structured, []byte(reply.Text)); errors.Is(err, errTooLong) {
 		h = replyHeader{Error: "the result is too large for a script", Category: "execution"}

@@ -63,36 +63,21 @@ type callMessage struct {
 
 // replyHeader is the outcome of a call. The structured content and the text follow it.
 type replyHeader struct {
-	OK         bool        `json:"ok"`
-	Category   string      `json:"category,omitempty"`
-	Error      string      `json:"error,omitempty"`
-	Ends       bool        `json:"ends,omitempty"` // the error ends the script
-	Structured int         `json:"structured"`     // bytes
-	Text       int         `json:"text"`           // bytes
-	Parts      []replyPart `json:"parts,omitempty"`
-}
-
-// replyPart is a part of a result that is not only text.
-type replyPart struct {
-	Text     string `json:"text,omitempty"`
-	Media    int    `json:"media"` // 0 for text, else the number of the content
-	Kind     string `json:"kind,omitempty"`
-	MIMEType string `json:"mimeType,omitempty"`
-	URI      string `json:"uri,omitempty"`
+	OK         bool   `json:"ok"`
+	Category   string `json:"category,omitempty"`
+	Error      string `json:"error,omitempty"`
+	Ends       bool   `json:"ends,omitempty"` // the error ends the script
+	Structured int    `json:"structured"`     // bytes
+	Text       int    `json:"text"`           // bytes
+	Parts      []Part `json:"parts,omitempty"`
 }
 
 type endMessage struct {
-	Failure *Failure   `json:"failure,omitempty"`
-	Parts   []partText `json:"parts,omitempty"`
-	Object  bool       `json:"object,omitempty"` // the only part is a JSON object
-	Empty   bool       `json:"empty,omitempty"`  // the script has no result
-	Calls   []Mention  `json:"calls,omitempty"`  // of a check
-}
-
-// partText is a part of the result: text, or content by its number.
-type partText struct {
-	Text  string `json:"text,omitempty"`
-	Media int    `json:"media,omitempty"`
+	Failure *Failure  `json:"failure,omitempty"`
+	Parts   []Part    `json:"parts,omitempty"`
+	Object  bool      `json:"object,omitempty"` // the only part is a JSON object
+	Empty   bool      `json:"empty,omitempty"`  // the script has no result
+	Calls   []Mention `json:"calls,omitempty"`  // of a check
 }
 
 // link is one side of the connection between the two processes. Sending is safe for

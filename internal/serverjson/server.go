@@ -221,17 +221,9 @@ func refuse(advice, format string, args ...any) error {
 
 // Input is a value that the person gives.
 type Input struct {
-	Name        string // by which --set names it
-	Description string
-	Format      string // string, number, boolean, filepath
-	Default     string
-	Placeholder string
-	Choices     []string
-	Required    bool
-	Secret      bool
-	Repeated    bool
-	Min, Max    *float64 // nil means none
-	Argument    bool     // it is on the command line or in the address, which other programs can see
+	Name     string // by which --set names it
+	Argument bool   // it is on the command line or in the address, which other programs can see
+	Value
 }
 
 // The kinds of inputs.
@@ -310,9 +302,8 @@ func (w Way) Inputs() []Input {
 		for _, name := range placeholders(w.Remote.URL) {
 			v := w.Remote.Variables[name]
 			if v.Value == "" {
-				in := input(name, v)
-				in.Required, in.Argument = true, true
-				add(in)
+				v.Required = true
+				add(Input{name, true, v})
 			}
 		}
 	}
@@ -322,9 +313,9 @@ func (w Way) Inputs() []Input {
 			if p.isSwitch() {
 				continue
 			}
-			in := input(p.name, p.value)
-			in.Repeated, in.Argument = repeated, p.isOnLine()
-			add(in)
+			v := p.value
+			v.Repeated = repeated
+			add(Input{p.name, p.isOnLine(), v})
 			continue
 		}
 		for _, name := range placeholders(p.value.Value) {
@@ -332,11 +323,9 @@ func (w Way) Inputs() []Input {
 			if !ok || v.Value != "" {
 				continue
 			}
-			in := input(name, v)
-			in.Required = v.Required || p.value.Required && v.Default == ""
-			in.Secret = in.Secret || p.value.Secret
-			in.Repeated, in.Argument = repeated || v.Repeated, p.isOnLine()
-			add(in)
+			v.Required = v.Required || p.value.Required && v.Default == ""
+			v.Secret, v.Repeated = v.Secret || p.value.Secret, repeated || v.Repeated
+			add(Input{name, p.isOnLine(), v})
 		}
 	}
 	return out
@@ -358,14 +347,6 @@ func (p piece) isSwitch() bool {
 	v := p.value
 	return p.arg != nil && p.arg.Type == "named" && v.Value == "" && !v.Secret && v.Description == "" &&
 		v.Default == "" && v.Placeholder == "" && v.Format == "" && len(v.Choices) == 0 && p.arg.ValueHint == ""
-}
-
-func input(name string, v Value) Input {
-	return Input{
-		Name: name, Description: v.Description, Format: v.Format, Default: v.Default,
-		Placeholder: v.Placeholder, Choices: v.Choices, Required: v.Required, Secret: v.Secret, Min: v.Min,
-		Max: v.Max,
-	}
 }
 
 // placeholders returns the names in braces in a template.

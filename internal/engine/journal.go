@@ -65,24 +65,9 @@ type journalFile struct {
 
 // journalEntry is a finished call. A call that was denied has the reason.
 type journalEntry struct {
-	Key        string                 `json:"key"`
-	Content    json.RawMessage        `json:"content,omitempty"`
-	Structured json.RawMessage        `json:"structured,omitempty"`
-	IsError    bool                   `json:"isError,omitempty"`
-	Category   registry.ErrorCategory `json:"category,omitempty"`
-	Summary    string                 `json:"summary,omitempty"`
-	Denied     *exec.Denied           `json:"denied,omitempty"`
-}
-
-func (e *journalEntry) result() (registry.Result, error) {
-	content, err := registry.ParseContent(e.Content)
-	return registry.Result{
-		Content:       content,
-		Structured:    e.Structured,
-		IsError:       e.IsError,
-		ErrorCategory: e.Category,
-		Summary:       e.Summary,
-	}, err
+	Key string `json:"key"`
+	registry.StoredResult
+	Refused *exec.Denied `json:"denied,omitempty"` // in place of a result
 }
 
 // finished is a call of this run: an entry, or what one is made of only if it is kept.
@@ -94,19 +79,11 @@ type finished struct {
 	denied *exec.Denied
 }
 
-func (f *finished) asEntry() (journalEntry, error) {
+func (f *finished) asEntry() journalEntry {
 	if f.entry != nil {
-		return *f.entry, nil
+		return *f.entry
 	}
-	e := journalEntry{Key: callKey(f.name, f.params), Denied: f.denied}
-	if f.denied != nil {
-		return e, nil
-	}
-	var err error
-	e.Content, err = json.Marshal(append([]registry.Content{}, f.result.Content...))
-	e.Structured, e.IsError, e.Category, e.Summary = f.result.Structured, f.result.IsError,
-		f.result.ErrorCategory, f.result.Summary
-	return e, err
+	return journalEntry{callKey(f.name, f.params), f.result.Stored(), f.denied}
 }
 
 func callKey(name string, params json.RawMessage) string {
@@ -125,10 +102,10 @@ func (j *Journal) Left(name string, params json.RawMessage) int {
 func (j *Journal) Once(name string, params json.RawMessage,
 	call func() (result registry.Result, again bool, err error)) (registry.Result, error) {
 	if e := j.take(name, params); e != nil {
-		if e.Denied != nil {
-			return registry.Result{}, e.Denied
+		if e.Refused != nil {
+			return registry.Result{}, e.Refused
 		}
-		return e.result()
+		return e.Result(), nil
 	}
 	result, again, err := call()
 	f := finished{name: name, params: params, result: result}
@@ -207,11 +184,7 @@ func (j *Journal) Keep() {
 func (j *Journal) encode() ([]byte, error) {
 	f := journalFile{Expires: time.Now().Add(policy.QuestionLifetime)}
 	for i := range j.all {
-		e, err := j.all[i].asEntry()
-		if err != nil {
-			return nil, err
-		}
-		f.Calls = append(f.Calls, e)
+		f.Calls = append(f.Calls, j.all[i].asEntry())
 	}
 	for _, rest := range j.earlier {
 		f.Calls = append(f.Calls, rest...)

@@ -20,7 +20,7 @@ const (
 	maxCached   = 8 << 20 // maximum size of an encoded result in bytes
 	cacheAge    = 7 * 24 * time.Hour
 	cacheFiles  = 1000
-	cacheFormat = 1
+	cacheFormat = 2
 )
 
 // Cache reuses the results of tools that only read (see [ReadOnly]); other tools
@@ -99,41 +99,12 @@ func (c Cache) name(ctx context.Context, t *registry.Tool, parts ...string) (str
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// These are the types of a result without their MarshalJSON methods, whose output
-// cannot be decoded again. Absent raw JSON is omitted, because it would be decoded
-// as null.
-type (
-	plainDisplay registry.Display
-	plainContent struct {
-		Type        registry.ContentType
-		Text        string
-		Data        []byte
-		MIMEType    string
-		URI         string
-		Name        string
-		Title       string
-		Description string
-		Size        int64
-		Annotations json.RawMessage `json:",omitempty"`
-		Meta        json.RawMessage `json:",omitempty"`
-
-		ResourceMeta json.RawMessage `json:",omitempty"`
-	}
-)
-
 // cachedResult is the content of the file of one result.
 type cachedResult struct {
-	Format     int
-	Stored     time.Time
-	Summary    string
-	Content    []plainContent
-	Display    plainDisplay
-	Structured json.RawMessage `json:",omitempty"`
-	Meta       json.RawMessage `json:",omitempty"`
-	Locations  []registry.Location
-	Duration   time.Duration
-
-	SavedTokens int `json:",omitempty"`
+	Format   int
+	Stored   time.Time
+	Duration time.Duration
+	Result   registry.StoredResult
 }
 
 // load returns a stored result unless it is too old. It ignores files that cannot
@@ -150,22 +121,13 @@ func (c Cache) load(name string) (registry.Result, bool) {
 	if age := c.now().Sub(k.Stored); age < 0 || age >= c.TTL {
 		return registry.Result{}, false
 	}
-	r := registry.Result{Summary: k.Summary, Display: registry.Display(k.Display), Structured: k.Structured,
-		Meta: k.Meta, Locations: k.Locations, Duration: k.Duration, SavedTokens: k.SavedTokens, Cached: true}
-	for _, part := range k.Content {
-		r.Content = append(r.Content, registry.Content(part))
-	}
+	r := k.Result.Result()
+	r.Duration, r.Cached = k.Duration, true
 	return r, true
 }
 
 func (c Cache) store(name string, r registry.Result) error {
-	k := cachedResult{Format: cacheFormat, Stored: c.now(), Summary: r.Summary,
-		Display: plainDisplay(r.Display), Structured: r.Structured,
-		Meta: r.Meta, Locations: r.Locations, Duration: r.Duration, SavedTokens: r.SavedTokens}
-	for _, part := range r.Content {
-		k.Content = append(k.Content, plainContent(part))
-	}
-	data, err := json.Marshal(k)
+	data, err := jsonx.Marshal(cachedResult{cacheFormat, c.now(), r.Duration, r.Stored()})
 	if err != nil || len(data) > maxCached {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -58,12 +57,12 @@ type line struct {
 	Answer  string          `json:"answer,omitempty"`
 	Content json.RawMessage `json:"content,omitempty"`
 	// Subject is what the call accessed.
-	Subject *subject `json:"subject,omitempty"`
+	Subject *registry.Subject `json:"subject,omitempty"`
 	// Output is the text that the tool sent while it ran.
-	Output   string     `json:"output,omitempty"`
-	Progress []progress `json:"progress,omitempty"`
-	Result   *result    `json:"result,omitempty"`
-	Error    *Failure   `json:"error,omitempty"`
+	Output   string              `json:"output,omitempty"`
+	Progress []registry.Progress `json:"progress,omitempty"`
+	Result   *result             `json:"result,omitempty"`
+	Error    *Failure            `json:"error,omitempty"`
 }
 
 // tool is a tool as its source listed it.
@@ -75,36 +74,9 @@ type tool struct {
 	Quarantine string          `json:"quarantine,omitempty"`
 }
 
-type subject struct {
-	Command   string   `json:"command,omitempty"`
-	Directory string   `json:"directory,omitempty"`
-	Paths     []string `json:"paths,omitempty"`
-	URLs      []string `json:"urls,omitempty"`
-}
-
-type progress struct {
-	Done    float64 `json:"done"`
-	Total   float64 `json:"total,omitempty"`
-	Message string  `json:"message,omitempty"`
-}
-
-// result is a [registry.Result].
+// result is the result of a call.
 type result struct {
-	Summary    string                 `json:"summary,omitempty"`
-	Content    json.RawMessage        `json:"content"`
-	Display    string                 `json:"display,omitempty"`
-	Diff       *registry.FileDiff     `json:"diff,omitempty"`
-	Todos      []registry.Todo        `json:"todos,omitempty"`
-	Plain      bool                   `json:"plain,omitempty"`
-	IsError    bool                   `json:"isError,omitempty"`
-	Category   registry.ErrorCategory `json:"errorCategory,omitempty"`
-	Structured json.RawMessage        `json:"structuredContent,omitempty"`
-	Meta       json.RawMessage        `json:"_meta,omitempty"`
-	Locations  []registry.Location    `json:"locations,omitempty"`
-	Truncated  bool                   `json:"truncated,omitempty"`
-	Asked      bool                   `json:"asked,omitempty"`
-	Confined   bool                   `json:"confined,omitempty"`
-	Denied     []string               `json:"denied,omitempty"`
+	registry.StoredResult
 	// Tenths is the duration in tenths of a second, rounded down: the rest differs from
 	// run to run.
 	Tenths int64 `json:"tenthsOfSecond,omitempty"`
@@ -112,29 +84,14 @@ type result struct {
 
 const tenth = time.Second / 10
 
-func newResult(r registry.Result, took time.Duration) (*result, error) {
-	parts := r.Content
-	if parts == nil {
-		parts = []registry.Content{}
-	}
-	content, err := jsonx.Marshal(parts)
-	return &result{Summary: r.Summary, Content: content, Display: r.Display.Text,
-		Diff: r.Display.Diff, Todos: r.Display.Todos, Plain: r.Display.Plain,
-		IsError: r.IsError, Category: r.ErrorCategory, Structured: r.Structured,
-		Meta: r.Meta, Locations: r.Locations, Truncated: r.Truncated,
-		Asked: r.Asked, Confined: r.Confined, Denied: r.Denied, Tenths: int64(took / tenth)}, err
+func newResult(r *registry.Result, took time.Duration) *result {
+	return &result{r.Stored(), int64(took / tenth)}
 }
 
-func (r *result) registered() (registry.Result, error) {
-	content, err := registry.ParseContent(r.Content)
-	if len(content) == 0 {
-		content = nil
-	}
-	return registry.Result{Summary: r.Summary, Content: content,
-		Display: registry.Display{Text: r.Display, Diff: r.Diff, Todos: r.Todos, Plain: r.Plain},
-		IsError: r.IsError, ErrorCategory: r.Category, Structured: r.Structured,
-		Meta: r.Meta, Locations: r.Locations, Truncated: r.Truncated,
-		Asked: r.Asked, Confined: r.Confined, Denied: r.Denied, Duration: time.Duration(r.Tenths) * tenth}, err
+func (r *result) registered() registry.Result {
+	out := r.Result()
+	out.Duration = time.Duration(r.Tenths) * tenth
+	return out
 }
 
 // Failure is an error of a source or of a call. Kind is a word of the caller, who also

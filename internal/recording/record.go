@@ -103,12 +103,12 @@ func (r *Recorder) recorded(o Options, source string,
 		l := line{Kind: kindCall, Source: source, Tool: name, Params: call.Params}
 		if about != nil {
 			if s, err := about(call); err == nil && (s.Command != "" || len(s.Paths)+len(s.URLs) > 0) {
-				l.Subject = &subject{s.Command, s.Directory, s.Paths, s.URLs}
+				l.Subject = &s
 			}
 		}
 		var mu sync.Mutex
 		var output strings.Builder
-		var reported []progress
+		var reported []registry.Progress
 		emit, report := call.Emit, call.Progress
 		call.Emit = func(c registry.Content) {
 			mu.Lock()
@@ -118,7 +118,7 @@ func (r *Recorder) recorded(o Options, source string,
 		}
 		call.Progress = func(p registry.Progress) {
 			mu.Lock()
-			reported = append(reported, progress(p))
+			reported = append(reported, p)
 			mu.Unlock()
 			report(p)
 		}
@@ -130,11 +130,7 @@ func (r *Recorder) recorded(o Options, source string,
 		if err != nil || res.IsError {
 			seen, l.Error = r.errors.Encode(ctx, res, err)
 		}
-		var encodeErr error
-		if l.Result, encodeErr = newResult(seen, took); encodeErr != nil {
-			r.fail(fmt.Errorf("a result of %s: %w", name, encodeErr))
-			return res, err
-		}
+		l.Result = newResult(&seen, took)
 		mu.Lock() // an abandoned tool may go on
 		defer mu.Unlock()
 		l.Output, l.Progress = output.String(), slices.Clone(reported)

@@ -110,9 +110,6 @@ func (l *recorded) check() error {
 		if l.Result == nil || l.params == "" {
 			return errors.New("a call must have params and a result")
 		}
-		if _, err := l.Result.registered(); err != nil {
-			return fmt.Errorf("the content of the result: %w", err)
-		}
 	case kindRequest:
 		if l.Method == "" || l.params == "" || l.Content == nil && l.Error == nil {
 			return errors.New("a request must have a method, params and a result")
@@ -195,20 +192,19 @@ func (s *source) call(tool string, call registry.Call) (registry.Result, error) 
 		call.Emit(registry.TextContent(l.Output))
 	}
 	for _, p := range l.Progress {
-		call.Progress(registry.Progress(p))
+		call.Progress(p)
 	}
-	res, err := l.Result.registered()
-	if err == nil && l.Error != nil {
+	if l.Error != nil {
 		err = s.recording.errors.Decode(l.Error)
 	}
-	return res, err
+	return l.Result.registered(), err
 }
 
 func (s *source) subject(tool string, call registry.Call) registry.Subject {
 	params := string(written(&s.recording.folders, s.options, call.Params))
 	for _, i := range s.recording.like[exchange{kindCall, s.name, tool, params}] {
 		if l := &s.recording.lines[i]; l.Subject != nil {
-			return registry.Subject(*l.Subject)
+			return *l.Subject
 		}
 	}
 	return registry.Subject{}

@@ -41,6 +41,15 @@ func ParseContent(raw json.RawMessage) ([]Content, error) {
 	return out, nil
 }
 
+// UnmarshalJSON decodes what MarshalJSON writes. What others write is read by [ParseContent].
+func (c *Content) UnmarshalJSON(data []byte) (err error) {
+	var p part
+	if err = json.Unmarshal(data, &p); err == nil {
+		*c, err = p.content()
+	}
+	return err
+}
+
 // part is an MCP content block.
 type part struct {
 	Type        ContentType `json:"type"`

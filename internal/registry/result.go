@@ -214,6 +214,42 @@ type Result struct {
 	Attempts int // number of attempts, if more than one
 }
 
+// StoredResult is a result as files keep it. Its duration, and what only its own run can use, is not among it.
+type StoredResult struct {
+	Summary     string          `json:"summary,omitempty"`
+	Content     []Content       `json:"content"`
+	Display     string          `json:"display,omitempty"`
+	Diff        *FileDiff       `json:"diff,omitempty"`
+	Todos       []Todo          `json:"todos,omitempty"`
+	Plain       bool            `json:"plain,omitempty"`
+	IsError     bool            `json:"isError,omitempty"`
+	Category    ErrorCategory   `json:"errorCategory,omitempty"`
+	Structured  json.RawMessage `json:"structuredContent,omitempty"`
+	Meta        json.RawMessage `json:"_meta,omitempty"`
+	Locations   []Location      `json:"locations,omitempty"`
+	Truncated   bool            `json:"truncated,omitempty"`
+	Asked       bool            `json:"asked,omitempty"`
+	SavedTokens int             `json:"savedTokens,omitempty"`
+	Confined    bool            `json:"confined,omitempty"`
+	Denied      []string        `json:"denied,omitempty"`
+}
+
+// Stored returns the result as files keep it.
+func (r *Result) Stored() StoredResult {
+	return StoredResult{Summary: r.Summary, Content: append([]Content{}, r.Content...), Display: r.Display.Text,
+		Diff: r.Display.Diff, Todos: r.Display.Todos, Plain: r.Display.Plain, IsError: r.IsError,
+		Category: r.ErrorCategory, Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
+		Truncated: r.Truncated, Asked: r.Asked, SavedTokens: r.SavedTokens, Confined: r.Confined, Denied: r.Denied}
+}
+
+// Result returns the result that was stored.
+func (r *StoredResult) Result() Result {
+	return Result{Summary: r.Summary, Content: append([]Content(nil), r.Content...),
+		Display: Display{Text: r.Display, Diff: r.Diff, Todos: r.Todos, Plain: r.Plain}, IsError: r.IsError,
+		ErrorCategory: r.Category, Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
+		Truncated: r.Truncated, Asked: r.Asked, SavedTokens: r.SavedTokens, Confined: r.Confined, Denied: r.Denied}
+}
+
 // TextResult returns a result that is one text.
 func TextResult(text string) Result { return Result{Content: []Content{TextContent(text)}} }
 

@@ -204,16 +204,17 @@ type Steps interface {
 
 // Progress is the progress of a running call. Total is 0 if unknown.
 type Progress struct {
-	Done, Total float64
-	Message     string
+	Done    float64 `json:"done"`
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty"`
 }
 
 // Subject is what a call would access, as far as its params show.
 type Subject struct {
-	Command   string   // a shell command line, "" if none
-	Directory string   // where Command would run, relative to the workspace
-	Paths     []string // files or folders, relative to the workspace, slashes
-	URLs      []string // URLs that would be fetched
+	Command   string   `json:"command,omitempty"`   // a shell command line, "" if none
+	Directory string   `json:"directory,omitempty"` // where Command would run, relative to the workspace
+	Paths     []string `json:"paths,omitempty"`     // files or folders, relative to the workspace, slashes
+	URLs      []string `json:"urls,omitempty"`      // URLs that would be fetched
 }
 
 // Asking is the reason to ask a person about a call that the policy allows. The

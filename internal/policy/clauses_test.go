@@ -228,13 +228,15 @@ func TestWhyCommandAsks(t *testing.T) {
 	p := shellPolicy(t)
 	p.Rules = append(p.Rules, entries(t, Allow, "run_shell_command(python)", "run_shell_command(kubectl)")...)
 	for line, want := range map[string]string{
-		"make":                 byDefault,
-		"apply_patch x":        "apply_patch is a tool",
-		"applypatch x":         "apply_patch is a tool",
-		"python -c 'print(1)'": "so a rule must have all words of the command",
-		"ruby -e 1":            byDefault,
-		"kubectl apply -f x":   "so a rule must name it, not kubectl alone",
-		"helm upgrade a b":     byDefault,
+		"make":                           byDefault,
+		"apply_patch x":                  "apply_patch is a tool",
+		"applypatch x":                   "apply_patch is a tool",
+		"python -c 'print(1)'":           "so a rule must have all words of the command",
+		"ruby -e 1":                      byDefault,
+		"kubectl apply -f x":             "so a rule must name it, not kubectl alone",
+		"kubectl apply --dry-run=F -f x": "so a rule must name it, not kubectl alone",
+		"kubectl apply --dry-run=client -f x --dry-run=none": "so a rule must name it, not kubectl alone",
+		"helm upgrade a b": byDefault,
 	} {
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != Ask || !strings.Contains(v.Reason, want) {
 			t.Errorf("%s: %s (%s), want %q", line, v.Decision, v.Reason, want)

@@ -294,7 +294,7 @@ func (c *Command) Cover() string {
 	if c.outer != nil {
 		return c.outer.Cover()
 	}
-	if root := c.coverable(); root == "" || isShell(programName(root)) || c.lead > len(c.short) {
+	if c.coverable() == "" || c.lead > len(c.short) {
 		return ""
 	}
 	cover := make([]string, c.lead)

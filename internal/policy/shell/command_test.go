@@ -51,7 +51,9 @@ func TestCover(t *testing.T) {
 		"gawk -F: -f a.awk b":      "gawk -F: -f a.awk b",
 		"gawk -F: NF b":            "gawk",
 		"awk --assign x=1 NF b":    "awk --assign 'x=1' NF b", // one of the implementations takes x=1 for the script
-		"bash run.sh":              "",
+		"bash run.sh":              "bash run.sh",
+		"bash":                     "",
+		"pnpm publish --tag x":     "pnpm publish --tag x",
 		"node -e '" + strings.Repeat("x", 200) + "'": "",
 	} {
 		c := command(t, line)

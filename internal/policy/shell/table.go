@@ -548,7 +548,11 @@ func (r *reading) checkOperands() {
 		}
 		r.doubt("%s", r.stdin)
 	}
-	if t.has("named") && !slices.ContainsFunc(r.options, optionValue.isTrial) {
+	trial := false // of several options that say so, the last counts
+	for _, x := range r.options {
+		trial = trial && x.kind != kindSilent || x.isTrial()
+	}
+	if t.has("named") && !trial {
 		r.named = fmt.Sprintf("%s changes a %s, so a rule must name it, not %s alone",
 			t.path, t.attrs["named"], strings.Fields(t.path)[0])
 	}
@@ -598,7 +602,7 @@ func (r *reading) targets() (files []word, folder word, from []word) {
 // isTrial reports whether the option makes the program only show what it would do.
 func (x optionValue) isTrial() bool {
 	return x.kind == kindSilent &&
-		(x.arity == noValue || x.value.known && x.value.text != "" && !has("none false", x.value.text))
+		(x.arity == noValue || x.value.known && has("client server", x.value.text))
 }
 
 // isNamed reports whether a word certainly means the program of the table: by its

@@ -67,6 +67,7 @@ func TestTableOptions(t *testing.T) {
 		"git diff -M":           "",
 		"git diff -Mx":          "the value of git diff -M is not known to be harmless",
 		"mv y \"a${z:-b}\"":     "what mv writes is not known before it runs",
+		"curl --url @x":         "the value of curl --url is not known to be harmless",
 		"uniq a b":              "uniq is known with 1 operands at most",
 		"git push elsewhere":    "the operand elsewhere of git push is not known to be harmless",
 		"git log --format=x --": "",

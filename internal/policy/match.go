@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -231,6 +232,14 @@ func (f *facts) inShapes() (out shapes) {
 	all := []json.RawMessage{f.call.Params}
 	if f.tool.Shapes != nil {
 		all, out.err = f.tool.Shapes(*f.call)
+	}
+	for _, u := range f.subject.URLs { // as the tool reads the param
+		for _, params := range all {
+			if v, err := jsonx.Parse(params, jsonx.Options{}); err == nil && v.Get("url") != nil {
+				v.Set("url", jsonx.NewString(u))
+				all = append(all, v.JSON())
+			}
+		}
 	}
 	for _, params := range all {
 		if !slices.ContainsFunc(out.list, func(s *shape) bool { return bytes.Equal(s.params, params) }) {

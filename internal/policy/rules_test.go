@@ -97,6 +97,28 @@ func TestWhenIsTriedOnAllShapes(t *testing.T) {
 	}
 }
 
+// Rules on an address hold for all its spellings.
+func TestWhenIsTriedOnTheAddressThatIsFetched(t *testing.T) {
+	for _, tt := range []struct {
+		expression string
+		decision   Decision
+		written    string
+		want       Decision
+	}{
+		{`.url | startswith("https://a.org/")`, Deny, `https://a.org/x`, Deny},
+		{`.url | startswith("https://a.org/")`, Deny, `HTTPS://ａ。org:443/x`, Deny},
+		{`.url | startswith("https://a.org/")`, Deny, `https://b.org/x`, Deny},
+		{`.url | startswith("https://a.org/")`, Allow, `https://a.org/x`, Allow},
+		{`.url | startswith("https://b.org/")`, Allow, `https://b.org/x`, Ask},
+	} {
+		p := Policy{Rules: []Rule{{Tool: "web_fetch", When: when(t, tt.expression), Decision: tt.decision}}}
+		params := json.RawMessage(`{"url":"` + tt.written + `"}`)
+		if v := p.Decide(t.Context(), fetchTool("https://a.org/x"), registry.Call{Params: params}); v.Decision != tt.want {
+			t.Errorf("%v %s of %s: got %v (%s), want %v", tt.decision, tt.expression, tt.written, v.Decision, v.Reason, tt.want)
+		}
+	}
+}
+
 // A rule with an expression does not apply to a tool as a whole.
 func TestWhenWithoutParams(t *testing.T) {
 	pay := mcpTool("bank", "pay", "pay")

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/net/idna"
-
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
@@ -66,11 +64,10 @@ func isHostPort(raw string) bool {
 		(after == "" || strings.ContainsAny(after[:1], "/?#"))
 }
 
-// cleanHost returns the host as it is dialed, with full-width digits and
-// capitals normalized, so that everyone who reads the address sees the same
-// host.
+// cleanHost changes the host to the form in which it is dialed, without the default port, so that
+// everyone who reads the address sees the same host.
 func cleanHost(u *url.URL) error {
-	host, port := u.Hostname(), u.Port()
+	host, port := webaddr.CanonicalHost(u.Hostname()), u.Port()
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
@@ -78,33 +75,25 @@ func cleanHost(u *url.URL) error {
 		}
 		port = strconv.FormatUint(n, 10)
 	}
-	if strings.Contains(host, "%") {
+	_, err := netip.ParseAddr(host)
+	switch {
+	case strings.Contains(host, "%"):
 		return errors.New("contains an IPv6 zone, which is not supported")
-	}
-	if _, err := netip.ParseAddr(host); err != nil {
-		ascii, err := idna.Lookup.ToASCII(host)
-		if err != nil && !plainHost(host) {
-			return fmt.Errorf("has the invalid host name %s", text.Quote(host))
-		}
-		if err != nil {
-			ascii = host
-		}
-		if host = strings.ToLower(ascii); strings.Trim(host, ".") == "" {
-			return errors.New("has no host")
-		}
+	case strings.Trim(host, ".") == "":
+		return errors.New("has no host")
+	case err != nil && !plainHost(host):
+		return fmt.Errorf("has the invalid host name %s", text.Quote(host))
 	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if port != "" {
-		host += ":" + port
+	if u.Host = host; port != "" && port != webaddr.PortOf(u) {
+		u.Host += ":" + port
 	}
-	u.Host = host
 	return nil
 }
 
-// plainHost accepts names that are in use although idna rejects them, such as
-// names with an underscore.
+// plainHost accepts ASCII names that are in use, also those with an underscore.
 func plainHost(host string) bool {
 	for _, c := range []byte(host) {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_') {

@@ -220,8 +220,8 @@ func TestFetchParams(t *testing.T) {
 			t.Errorf("%.60s: %v, want %q", params, err, want)
 		}
 	}
-	subject, err := tool.Subject(tooltest.Call(`{"url":"HTTPS://EXAMPLE.com:443/A?b=C#frag","prompt":"why?"}`))
-	if err != nil || !cmp.Equal(subject.URLs, []string{"https://example.com:443/A?b=C"}) {
+	subject, err := tool.Subject(tooltest.Call(`{"url":"HTTPS://EXAMPLE.com.:443/A?b=C#frag","prompt":"why?"}`))
+	if err != nil || !cmp.Equal(subject.URLs, []string{"https://example.com/A?b=C"}) {
 		t.Error(subject, err)
 	}
 	if subject, _ := tool.Subject(tooltest.Call(`{"url":"http://１２７.0.0.1/"}`)); !cmp.Equal(subject.URLs, []string{"http://127.0.0.1/"}) {

@@ -35,7 +35,7 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 		if err := e.prepare(&t); err != nil {
 			e.diagnose(registry.SeverityWarning, "declaration_left_out", &t,
 				fmt.Sprintf("not declared for %s: %v", f.Name, err),
-				"exclude the tool, or fix its schema at the source")
+				"exclude the tool, rename it or the param in overrides, or correct it at the source")
 			continue
 		}
 		e.enter(&t, lay.between, len(done) == 0)

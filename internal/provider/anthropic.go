@@ -242,3 +242,9 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 	}
 	return nil, errUnfinished
 }
+
+// anthropicSearch declares the search for words. Anthropic's other search expects
+// regular expressions.
+func anthropicSearch(e *encoder) {
+	e.raw(`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)
+}

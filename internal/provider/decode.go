@@ -2,13 +2,11 @@ package provider
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -124,15 +122,6 @@ func (t *Turn) rename() {
 		}
 	}
 	t.message = message.JSON()
-}
-
-// repeated returns the name of a call as the API takes it in the messages after it. Gemini's answers
-// are matched with the calls by name, so names of its calls stay.
-func (f Format) repeated(name string) string {
-	if strings.HasPrefix(f.Name, "gemini") || f.Name == "mcp" {
-		return name
-	}
-	return f.rule.fit(cmp.Or(name, "_"))
 }
 
 // callsIn returns what may be a call in a model's message.

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/provider/rewrite"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/schema"
 )
 
 // Encode declares the definitions in order. A tool that the format cannot express
@@ -77,59 +74,30 @@ func (e *encoder) prepare(t *tool) error {
 	return nil
 }
 
-// changed reports changes to a tool's schema, if there are any.
-func (e *encoder) changed(t *tool, changes []string) {
-	if len(changes) > 0 {
-		e.diagnose(registry.SeverityInfo, "schema_changed", t,
-			fmt.Sprintf("schema changed for %s: %s", e.format.Name, strings.Join(changes, "; ")),
-			"calls are still checked against the tool's own schema")
+// names returns the declared name of each definition among all registered names, or
+// "" if a definition has no name or the name of an earlier one.
+func (f Format) names(defs []registry.Definition, opts Options) []string {
+	own := make([]string, len(defs))
+	for i := range defs {
+		own[i] = defs[i].Name
 	}
-}
-
-func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, message, hint string) {
-	e.diags = append(e.diags, registry.Diagnostic{
-		Severity: severity, Code: code, Source: t.def.Source, Tool: t.def.Name, Message: message, Hint: hint,
-	})
-}
-
-// flattened makes the root of a tool's schema a plain object, without the keywords that APIs reject
-// there and without the given further ones. It returns the changes.
-func flattened(t *tool, further ...string) []string {
-	return slices.Concat(
-		rewrite.InlineRoot(t.schema),
-		rewrite.FlattenRoot(t.schema, further...),
-		rewrite.DropDeadRefs(t.schema, t.def.InputSchema), // last, because a target may have been flattened
-		rewrite.TypeRoot(t.schema),
-	)
-}
-
-// named begins an object with name and description.
-func (e *encoder) named(t *tool) {
-	e.raw(`{"name":`)
-	e.string(t.name)
-	e.raw(`,"description":`)
-	e.string(t.def.Description)
-}
-
-// noStrict reports once that the format does not support --strict. Anthropic and
-// Bedrock have strict tools, but reject requests with many of them.
-func (e *encoder) noStrict() {
-	if !e.opts.Strict {
-		return
+	all := slices.Concat(opts.Registered, own)
+	rule := f.rule
+	if f.Name == "gemini" && opts.GeminiReference {
+		rule = nameRule{extra: ".-", max: 64} // that accepts every registered name
 	}
-	e.opts.Strict = false
-	e.diags = append(e.diags, registry.Warning("strict_ignored", "",
-		"--strict has no effect with format "+e.format.Name+"",
-		"it applies to formats openai and openai-responses"))
+	declared := make(map[string]string, len(all))
+	for i, name := range rule.assign(all) {
+		if name != "" {
+			declared[all[i]] = name
+		}
+	}
+	for i, name := range own {
+		own[i] = declared[name]
+		delete(declared, name)
+	}
+	return own
 }
-
-// raw writes text unchanged.
-func (e *encoder) raw(s string) { e.out = append(e.out, s...) }
-
-func (e *encoder) string(s string) { e.out = jsonx.AppendQuote(e.out, s) }
-
-// value writes a JSON value.
-func (e *encoder) value(n *jsonx.Value) { e.out = n.AppendTo(e.out) }
 
 // readSchema parses the input schema. A tool without one has no params.
 func (e *encoder) readSchema(t *tool) error {
@@ -159,190 +127,106 @@ func (e *encoder) readSchema(t *tool) error {
 	return nil
 }
 
-// emptyParams is the schema of a tool without params.
-func emptyParams() *jsonx.Value {
-	s := schema.OfType("object")
-	s.Set("properties", jsonx.NewObject())
-	return s
-}
+func (e *encoder) defers(def *registry.Definition) bool { return e.opts.Defer.Tools[def.Name] }
 
-// reread parses a schema again after it was changed.
-func (e *encoder) reread(raw []byte) *jsonx.Value {
-	if n, err := e.parser.Parse(raw); err == nil && n.Is(jsonx.Object) {
-		return n
+// deferral returns the definitions in the order of declaration, with the deferred
+// ones marked. The tools of a namespace are adjacent, at the position of the first
+// one.
+func (e *encoder) deferral(defs []registry.Definition) []registry.Definition {
+	if len(e.opts.Defer.Tools) == 0 {
+		return defs
 	}
-	return emptyParams()
-}
-
-func (e *encoder) object(raw []byte) (*jsonx.Value, error) { return e.parse(raw, jsonx.Object) }
-
-// array parses another JSON array of a definition.
-func (e *encoder) array(raw []byte) (*jsonx.Value, error) { return e.parse(raw, jsonx.Array) }
-
-func (e *encoder) parse(raw []byte, kind jsonx.Kind) (*jsonx.Value, error) {
-	if len(raw) > registry.MaxSchemaBytes {
-		return nil, fmt.Errorf("it has %d bytes, but the limit is %d", len(raw), registry.MaxSchemaBytes)
-	}
-	n, err := e.parser.Parse(raw)
-	if err == nil && !n.Is(kind) {
-		err = fmt.Errorf("it is not %s", kind)
-	}
-	return n, err
-}
-
-// outputSchema parses the output schema of a tool, which must be an object.
-func (e *encoder) outputSchema(raw []byte) (*jsonx.Value, error) {
-	n, err := e.object(raw)
-	if err == nil {
-		err = schema.CheckObject(n)
-	}
-	if err == nil {
-		rewrite.ForClients(n)
-	}
-	return n, err
-}
-
-// requiresStrict reports whether the settings require a tool to be declared as strict.
-func (e *encoder) requiresStrict(t *tool) bool {
-	if said := t.def.Provider.Strict; said != nil {
-		return *said
-	}
-	return e.opts.Strict
-}
-
-// Anthropic's limits on strict tools in a request, which also apply to Bedrock
-// (documentation of structured outputs, "Schema complexity limits").
-const (
-	maxGrammarTools    = 20
-	maxGrammarOptional = 24
-	maxGrammarUnions   = 16
-)
-
-// prepareGrammar makes a tool's schema strict for Anthropic's models if the
-// settings require it. If that is not possible, the tool is declared as not strict.
-func (e *encoder) prepareGrammar(t *tool) {
-	if !e.requiresStrict(t) {
-		return
-	}
-	strict := t.schema.Clone()
-	changes, cost, err := rewrite.StrictGrammar(strict)
-	total := e.grammar.Add(cost)
-	switch {
-	case err != nil:
-	case e.format.Name == "anthropic" && slices.ContainsFunc(t.def.Provider.AllowedCallers, isAnthropicCaller):
-		err = errors.New("a strict tool cannot be called from code")
-	case e.strictTools == maxGrammarTools:
-		err = fmt.Errorf("a request may have at most %d strict tools", maxGrammarTools)
-	case total.Optional > maxGrammarOptional:
-		err = fmt.Errorf("the strict tools of a request may have at most %d optional params in total",
-			maxGrammarOptional)
-	case total.Unions > maxGrammarUnions:
-		err = fmt.Errorf("the strict tools of a request may have at most %d params of several types in total",
-			maxGrammarUnions)
-	}
-	if err != nil {
-		e.diagnose(registry.SeverityWarning, "strict_impossible", t,
-			"declared without strict: "+err.Error(), "set strict for fewer or for simpler tools")
-		return
-	}
-	e.strictTools++
-	e.grammar = total
-	t.schema, t.strict = strict, true
-	e.changed(t, changes)
-}
-
-// writeStrict writes the field strict if it is set for the tool.
-func (e *encoder) writeStrict(t *tool) {
-	if t.def.Provider.Strict != nil {
-		e.flag("strict", &t.strict)
-	}
-}
-
-// flag writes a boolean field unless it is nil.
-func (e *encoder) flag(key string, b *bool) {
-	if b != nil {
-		e.raw(`,"` + key + `":` + strconv.FormatBool(*b))
-	}
-}
-
-// isAnthropicCaller and isOpenAICaller report whether a caller is known only to
-// Anthropic and only to OpenAI. Both know "direct".
-func isAnthropicCaller(name string) bool { return strings.HasPrefix(name, "code_execution") }
-func isOpenAICaller(name string) bool    { return name == "programmatic" }
-
-// callers writes the callers that may call a tool, without those that only another
-// provider knows.
-func (e *encoder) callers(t *tool, foreign func(string) bool) {
-	names := slices.DeleteFunc(slices.Clone(t.def.Provider.AllowedCallers), foreign)
-	if len(names) == 0 {
-		return
-	}
-	e.raw(`,"allowed_callers":[`)
-	for i, name := range names {
-		if i > 0 {
-			e.raw(",")
+	yes := true
+	marked := slices.Clone(defs)
+	for i := range marked {
+		if e.defers(&marked[i]) {
+			marked[i].Provider.DeferLoading = &yes
 		}
-		e.string(name)
 	}
-	e.raw("]")
-}
-
-// examples writes example params. The tool's schema must not be used
-// afterwards.
-func (e *encoder) examples(t *tool) {
-	separator := `,"input_examples":[`
-	for _, raw := range t.def.Provider.InputExamples {
-		example, err := e.object(raw)
-		if err != nil {
-			e.omitField(t, "inputExamples", fmt.Errorf("an example cannot be used: %w", err))
-			continue
+	if !e.format.namespaces {
+		return marked
+	}
+	e.namespaces = e.namespaceNames()
+	out := make([]registry.Definition, 0, len(marked))
+	done := map[string]bool{}
+	for i := range marked {
+		d := &marked[i]
+		switch source := d.Source; {
+		case !e.defers(d):
+			out = append(out, *d)
+		case !done[source]:
+			done[source] = true
+			for j := i; j < len(marked); j++ {
+				if marked[j].Source == source && e.defers(&marked[j]) {
+					out = append(out, marked[j])
+				}
+			}
 		}
-		e.raw(separator)
-		e.value(example)
-		separator = ","
 	}
-	if separator == "," {
-		e.raw("]")
+	return out
+}
+
+// namespaceNames returns the name of each source's namespace: a server's own
+// name if no other source has it.
+func (e *encoder) namespaceNames() map[string]string {
+	var names []string
+	sources := slices.Sorted(maps.Keys(e.opts.Defer.Namespaces))
+	for _, source := range sources {
+		name, ok := registry.ServerOf(source)
+		if !ok || e.opts.Defer.Namespaces[name] != "" {
+			name = source
+		}
+		names = append(names, name)
+	}
+	out := make(map[string]string, len(sources))
+	for i, name := range e.format.rule.assign(names) {
+		out[sources[i]] = name
+	}
+	return out
+}
+
+// enter closes the open namespace and opens the one of a tool, if they differ. It
+// also writes the separator before the tool, if one is needed.
+func (e *encoder) enter(t *tool, between string, first bool) {
+	wanted := ""
+	if e.namespaces != nil && e.defers(t.def) {
+		wanted = t.def.Source
+	}
+	if wanted != e.namespace {
+		e.leaveNamespace()
+		if !first {
+			e.raw(between)
+		}
+		if wanted != "" {
+			e.raw(`{"type":"namespace","name":`)
+			e.string(e.namespaces[wanted])
+			e.raw(`,"description":`)
+			e.string(e.opts.Defer.Namespaces[wanted])
+			e.raw(`,"tools":[`)
+			e.namespace = wanted
+		}
+		return
+	}
+	if !first {
+		e.raw(between)
 	}
 }
 
-// maxCachePoints is the maximum number of cache points in a request, including
-// those in the system prompt and the messages.
-const maxCachePoints = 4
-
-// cachePoint returns the cache point after a tool. It returns nil if there is none
-// or the API would reject it.
-func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
-	point := t.def.Provider.CacheControl
-	var err error
-	switch {
-	case point == nil:
-		return nil
-	case e.cachePoints == maxCachePoints:
-		err = fmt.Errorf("a request may have at most %d of them", maxCachePoints)
-	case point.TTL == "1h" && e.shortCache:
-		err = errors.New("1h may not follow 5m")
+func (e *encoder) leaveNamespace() {
+	if e.namespace != "" {
+		e.raw("]}")
 	}
-	if err != nil {
-		e.omitField(t, "cacheControl", err)
-		return nil
-	}
-	e.cachePoints++
-	e.shortCache = e.shortCache || point.TTL != "1h"
-	return point
+	e.namespace = ""
 }
 
-// ttl writes the lifetime of a cache.
-func (e *encoder) ttl(point *registry.CacheControl) {
-	if point.TTL != "" {
-		e.raw(`,"ttl":`)
-		e.string(point.TTL)
+// searchTool writes the provider's search tool.
+func (e *encoder) searchTool(between string, first bool) {
+	e.leaveNamespace()
+	if !e.opts.Defer.Search {
+		return
 	}
-}
-
-// omitField reports that a field from the settings is not declared.
-func (e *encoder) omitField(t *tool, field string, err error) {
-	e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
-		fmt.Sprintf("declared for %s without its %s: %v", e.format.Name, field, err),
-		"change overrides."+t.def.Name+"."+field)
+	if !first {
+		e.raw(between)
+	}
+	e.format.search(e)
 }

@@ -21,7 +21,9 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -90,6 +92,23 @@ type Options struct {
 	Defer Deferral
 }
 
+// Deferral says which tools are declared as deferred, for a provider that finds
+// them when a model searches. It has an effect only in formats for which
+// [Format.Defers] is true. The zero value defers nothing.
+type Deferral struct {
+	// Tools are the registered names of the deferred tools.
+	Tools map[string]bool
+	// Namespaces are descriptions of the sources of deferred tools, by source. The
+	// format openai-responses groups tools in namespaces: until it searches, a model
+	// sees only the name and description of a namespace.
+	Namespaces map[string]string
+	// Search declares the provider's search tool.
+	Search bool
+	// Client, if not nil, declares this search instead, which the client answers
+	// (openai-responses).
+	Client *registry.Definition
+}
+
 // Output is a finished encoding.
 type Output struct {
 	// Data is the whole document: compact JSON without a trailing newline, or
@@ -114,6 +133,23 @@ type layout struct{ open, between, close, empty string }
 
 // listLayout is the layout of formats whose declarations are a plain JSON list.
 func listLayout(Options) layout { return layout{open: "[", between: ",", close: "]", empty: "[]"} }
+
+// Defers reports whether the provider accepts deferred tools and finds them
+// itself.
+func (f Format) Defers() bool { return f.search != nil }
+
+// Keeps reports whether the format declares a name unchanged, regardless of
+// other tools.
+func (f Format) Keeps(name string) bool { return name == "" || f.rule.fit(name) == name }
+
+// repeated returns the name of a call as the API takes it in the messages after it. Gemini's answers
+// are matched with the calls by name, so names of its calls stay.
+func (f Format) repeated(name string) string {
+	if strings.HasPrefix(f.Name, "gemini") || f.Name == "mcp" {
+		return name
+	}
+	return f.rule.fit(cmp.Or(name, "_"))
+}
 
 // encoder writes the declarations of one call of Encode.
 type encoder struct {
@@ -143,6 +179,17 @@ type tool struct {
 
 	byParameters bool  // gemini: declared with the field parameters
 	unfit        error // gemini: why the schema cannot be declared
+}
+
+// Turn is one response of a model. Turns are created by Decode.
+type Turn struct {
+	// Calls are the calls in the order of the response. It may be empty.
+	Calls []Call
+
+	message  json.RawMessage // see Message
+	format   Format
+	siblings bool // gemini: media are sent separately from the responses
+	live     bool // gemini: the calls were in a message of the Live API
 }
 
 // density is the number of ASCII characters per token, and of tokens per other

@@ -5,38 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
-
-	"github.com/toolreg/toolreg/internal/registry"
 )
-
-// Keeps reports whether the format declares a name unchanged, regardless of
-// other tools.
-func (f Format) Keeps(name string) bool { return name == "" || f.rule.fit(name) == name }
-
-// names returns the declared name of each definition among all registered names, or
-// "" if a definition has no name or the name of an earlier one.
-func (f Format) names(defs []registry.Definition, opts Options) []string {
-	own := make([]string, len(defs))
-	for i := range defs {
-		own[i] = defs[i].Name
-	}
-	all := slices.Concat(opts.Registered, own)
-	rule := f.rule
-	if f.Name == "gemini" && opts.GeminiReference {
-		rule = nameRule{extra: ".-", max: 64} // that accepts every registered name
-	}
-	declared := make(map[string]string, len(all))
-	for i, name := range rule.assign(all) {
-		if name != "" {
-			declared[all[i]] = name
-		}
-	}
-	for i, name := range own {
-		own[i] = declared[name]
-		delete(declared, name)
-	}
-	return own
-}
 
 // nameRule is a provider's rule for names of tools: ASCII letters, digits,
 // underscores and the extra characters.

@@ -426,3 +426,16 @@ func joinResponses(events []json.RawMessage) (any, error) {
 	}
 	return nil, errUnfinished
 }
+
+func responsesSearch(e *encoder) {
+	client := e.opts.Defer.Client
+	if client == nil {
+		e.raw(`{"type":"tool_search"}`)
+		return
+	}
+	e.raw(`{"type":"tool_search","execution":"client","description":`)
+	e.string(client.Description)
+	e.raw(`,"parameters":`)
+	e.raw(string(client.InputSchema))
+	e.raw("}")
+}

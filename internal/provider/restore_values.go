@@ -3,10 +3,9 @@ package provider
 import (
 	"bytes"
 	"encoding/json"
-	"math/big"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/gemini"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/schema"
 )
@@ -43,56 +42,6 @@ func mayNeedRepair(params []byte) bool {
 		}
 	}
 	return false
-}
-
-// kinds is a set of types of JSON values.
-type kinds uint8
-
-const (
-	aNull kinds = 1 << iota
-	aBoolean
-	anInteger
-	aFraction
-	aString
-	anArray
-	anObject
-	anything kinds = 1<<iota - 1
-)
-
-// kindOf returns the type of a value. A number without a fraction is an integer, however it
-// is written.
-func kindOf(v *jsonx.Value) kinds {
-	switch v.Kind {
-	case jsonx.Null:
-		return aNull
-	case jsonx.True, jsonx.False:
-		return aBoolean
-	case jsonx.String:
-		return aString
-	case jsonx.Array:
-		return anArray
-	case jsonx.Object:
-		return anObject
-	}
-	if _, ok := wholeNumber(v.Token); ok {
-		return anInteger
-	}
-	return aFraction
-}
-
-// wholeNumber returns the digits of a number if it has no fraction.
-func wholeNumber(token string) (string, bool) {
-	if !strings.ContainsAny(token, ".eE") {
-		return token, true
-	}
-	if registry.CheckJSON([]byte(token)) != nil {
-		return "", false // its exponent is too large to compute with
-	}
-	n, ok := new(big.Rat).SetString(token)
-	if !ok || !n.IsInt() {
-		return "", false
-	}
-	return n.Num().String(), true
 }
 
 // values repairs v and everything in it.
@@ -231,60 +180,42 @@ func (r *restorer) alternativesOf(v *jsonx.Value) describing {
 	return within
 }
 
-// kinds returns the types that a schema may allow. If given is a string, text only counts where a schema that
-// lists values lists it.
-func (r *restorer) kinds(s, given *jsonx.Value, depth int) kinds {
-	if s.Is(jsonx.False) {
-		return 0
-	}
+// listed returns the value that a schema lists and gemini declares as the string v, or nil.
+func (r *restorer) listed(s, v *jsonx.Value, depth int) *jsonx.Value {
 	if s = r.enter(s, depth); s == nil {
-		return anything
+		return nil
 	}
-	out := anything
-	if s.Get("type") != nil {
-		out = 0
-		for i, word := range []string{"null", "boolean", "integer", "", "string", "array", "object"} {
-			if schema.HasType(s, word) {
-				out |= 1 << i
+	if enum := s.Get("enum"); enum.Is(jsonx.Array) && r.declared(enum)[v.Text()] != nil {
+		return r.declared(enum)[v.Text()]
+	}
+	if c := s.Get("const"); c != nil && gemini.String(c) == v.Text() {
+		return c
+	}
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
+		if list := s.Get(keyword); list != nil {
+			for _, branch := range list.Items {
+				if original := r.listed(branch, v, depth+1); original != nil {
+					return original
+				}
 			}
 		}
-		if schema.HasType(s, "number") {
-			out |= anInteger | aFraction
-		}
 	}
-	if enum := s.Get("enum"); enum.Is(jsonx.Array) && r.spend(len(enum.Items)) {
-		var of kinds
-		for _, v := range enum.Items {
-			of |= kindIn(v, given)
-		}
-		out &= of
-	}
-	if c := s.Get("const"); c != nil {
-		out &= kindIn(c, given)
-	}
-	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
-		list := s.Get(keyword)
-		if list == nil {
-			continue
-		}
-		var any kinds
-		for _, branch := range list.Items {
-			of := r.kinds(branch, given, depth+1)
-			if any |= of; keyword == "allOf" {
-				out &= of
-			}
-		}
-		if keyword != "allOf" {
-			out &= any
-		}
-	}
-	return out
+	return nil
 }
 
-// kindIn returns the type of a value that a schema lists, none for a text other than given.
-func kindIn(listed, given *jsonx.Value) kinds {
-	if listed.Is(jsonx.String) && given != nil && listed.Text() != given.Text() {
-		return 0
+// declared maps the strings with which an enum is declared to its values. The map is created once for each
+// enum.
+func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
+	if known, ok := r.byString[enum]; ok {
+		return known
 	}
-	return kindOf(listed)
+	values := make(map[string]*jsonx.Value, len(enum.Items))
+	for _, e := range enum.Items {
+		values[gemini.String(e)] = e
+	}
+	if r.byString == nil {
+		r.byString = map[*jsonx.Value]map[string]*jsonx.Value{}
+	}
+	r.byString[enum] = values
+	return values
 }

@@ -63,17 +63,6 @@ type Answer struct {
 // receives the structured result instead of the content.
 func (a Answer) isTyped() bool { return a.Typed && !a.IsError && !jsonx.IsNull(a.Structured) }
 
-// Turn is one response of a model. Turns are created by Decode.
-type Turn struct {
-	// Calls are the calls in the order of the response. It may be empty.
-	Calls []Call
-
-	message  json.RawMessage // see Message
-	format   Format
-	siblings bool // gemini: media are sent separately from the responses
-	live     bool // gemini: the calls were in a message of the Live API
-}
-
 // ErrorAnswer returns an answer that reports an error.
 func ErrorAnswer(text string) Answer {
 	return Answer{Content: []registry.Content{registry.TextContent(text)}, IsError: true}

@@ -18,13 +18,6 @@ type claudeReader struct {
 	lists map[string][]Rule // by decision
 }
 
-// RuleFile is a file of another program.
-type RuleFile struct {
-	Path string
-	Data []byte
-	Tier int // higher tiers take precedence (Gemini CLI)
-}
-
 // readClaude reads the lists permissions.allow, ask and deny of Claude Code's
 // settings files. As in Claude Code, deny takes precedence over ask, and ask over
 // allow. home is the user's home folder. The error names the file that cannot be
@@ -95,11 +88,6 @@ func (r *claudeReader) readRules(file, decision string, list *jsonx.Value) {
 
 // notebooks are the files that NotebookEdit changes.
 const notebooks = "**/*.ipynb"
-
-const (
-	leftOut = "left out: "
-	broader = "the rule is broader: "
-)
 
 // entry converts one entry such as Bash(npm run test:*). If there is no
 // counterpart, or only an inexact one, the note says why.

@@ -70,13 +70,13 @@ func programs() []program {
 	return []program{
 		{imports.Program{Name: "gemini", Title: "Gemini CLI", Format: "gemini", Prefix: "mcp_{server}_"}, geminiFiles},
 		{imports.Program{Name: "antigravity", Title: "Antigravity", Format: "gemini"}, antigravityFiles},
-		{imports.Program{Name: "claude", Title: "Claude Code", Format: "anthropic", Prefix: "mcp__{server}__"}, claudeFiles},
+		{imports.Program{Name: "claude", Title: "Claude Code", Format: "anthropic", Prefix: claudePrefix}, claudeFiles},
 		{imports.Program{Name: "claude-desktop", Title: "Claude Desktop", Format: "anthropic"}, claudeDesktopFiles},
 		{imports.Program{Name: "vscode", Title: "VS Code"}, vscodeFiles},
 		{imports.Program{Name: "cursor", Title: "Cursor"}, cursorFiles},
 		{imports.Program{Name: "codex", Title: "Codex", Format: "openai-responses", Prefix: "mcp__{server}__"}, codexFiles},
 		{imports.Program{Name: "windsurf", Title: "Devin Desktop (Windsurf)"}, windsurfFiles},
-		{imports.Program{Name: "opencode", Title: "opencode", Prefix: "{server}_"}, opencodeFiles},
+		{imports.Program{Name: "opencode", Title: "opencode", Prefix: opencodePrefix}, opencodeFiles},
 		{imports.Program{Name: "zed", Title: "Zed"}, zedFiles},
 		{imports.Program{Name: "mcporter", Title: "mcporter"}, mcporterFiles},
 	}

@@ -71,11 +71,14 @@ func claudeDesktopFiles(w folders) []imports.File {
 	return files
 }
 
+// claudePrefix precedes the names of a server's tools.
+const claudePrefix = "mcp__{server}__"
+
 // claudeSwitch says what a file of Claude Code switches off. team is set for the servers of .mcp.json,
 // which have a list of their own. Rules of permissions.deny are mcp__SERVER or mcp__SERVER__TOOL,
 // either with a star.
 func claudeSwitch(root string, team bool) func(doc *document.Document, name string) (off bool, tools []string) {
-	claude := Importer{}.Program("claude")
+	claude := imports.Program{Prefix: claudePrefix}
 	return func(doc *document.Document, name string) (off bool, tools []string) {
 		here := claudeProject(doc, root)
 		for i, m := range slices.Concat(here, doc.Members()) {

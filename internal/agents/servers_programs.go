@@ -120,9 +120,12 @@ func opencodeFiles(w folders) []imports.File {
 	return switchedBy(out, opencodeSwitch)
 }
 
+// opencodePrefix precedes the names of a server's tools.
+const opencodePrefix = "{server}_"
+
 // opencodeSwitch says what tools, or permission, of a file denies; the last pattern that matches holds.
 func opencodeSwitch(doc *document.Document, name string) (off bool, tools []string) {
-	opencode := Importer{}.Program("opencode")
+	opencode := imports.Program{Prefix: opencodePrefix}
 	prefix := opencode.ToolPrefix(name)
 	for _, m := range slices.Concat(doc.Members("tools"), doc.Members("permission")) {
 		denied := m.Value.Is(jsonx.False) || m.Value.IsText("deny")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -36,18 +35,6 @@ func (s *shellTool) background(ctx context.Context, c *shellCall,
 		r.ID, r.PID))
 	res.Summary = "started in the background with id " + r.ID
 	return res, nil
-}
-
-// keptOutput returns how many bytes of a background command's output are kept:
-// twice the limit of a stream, and at least enough to show its end.
-func keptOutput(opts *Options) int64 {
-	limit := opts.MaxOutput
-	if limit == 0 {
-		limit = process.DefaultMaxOutput
-	} else if limit < 0 {
-		limit = math.MaxInt64 / 4
-	}
-	return 2 * max(limit, logTail)
 }
 
 func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *shellCall,

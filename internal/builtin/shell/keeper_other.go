@@ -5,14 +5,9 @@ package shell
 import (
 	"context"
 	"errors"
-	"time"
 )
 
 // Keep is not available without process groups.
 func Keep(context.Context, []string) error {
 	return errors.New("background commands need process groups, which this system does not have")
 }
-
-const killGrace = 2 * time.Second
-
-func signalNumber(string) int { return 0 }

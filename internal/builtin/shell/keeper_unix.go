@@ -13,8 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // keepDrain is how long to wait for remaining output after the command has
@@ -74,8 +72,6 @@ func (k *keeper) runConfined(ctx context.Context, path string, argv []string, re
 	}
 	return err
 }
-
-func signalNumber(name string) int { return int(unix.SignalNum(name)) }
 
 // keeper is the state of one call of Keep.
 type keeper struct {

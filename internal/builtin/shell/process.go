@@ -22,14 +22,10 @@ var processDescription string
 
 const (
 	processName = "process"
-	// logTail limits how much of a log is shown, in bytes.
-	logTail = 64 << 10
 	// pollInterval is how often the state of a process is checked: it is not a child
 	// of this process, so it cannot be waited for.
 	pollInterval = 20 * time.Millisecond
 )
-
-var errEnded = errors.New("has already ended")
 
 const processSchema = `{
   "type": "object",

@@ -71,6 +71,8 @@ type backgroundStore struct{ dir string }
 
 var errNoState = errors.New("there is no state folder for background processes")
 
+var errEnded = errors.New("has already ended")
+
 func newBackgroundStore(opts *Options) (*backgroundStore, error) {
 	if opts.StateDir == "" {
 		return nil, errNoState

@@ -23,3 +23,7 @@ func birthOf(int) (birth string, ok bool) { return "", false }
 func groupIsAlive(int) bool { return false }
 
 func (b *backgroundStore) end(*backgroundRecord, func(time.Duration)) error { return errEnded }
+
+const killGrace = 2 * time.Second
+
+func signalNumber(string) int { return 0 }

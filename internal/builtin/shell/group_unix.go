@@ -117,3 +117,5 @@ func signalGroup(group int, sig unix.Signal, wait func(time.Duration)) error {
 	}
 	return nil
 }
+
+func signalNumber(name string) int { return int(unix.SignalNum(name)) }

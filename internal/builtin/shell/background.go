@@ -11,76 +11,51 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/process"
-	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// background starts the command and returns its id without waiting for it.
-func (s *shellTool) background(ctx context.Context, c *shellCall,
-	confine *process.Confinement, argv []string, dir string) (registry.Result, error) {
-	store, err := newBackgroundStore(s.opts)
+// start starts the command that a record describes in a folder, and completes and saves the
+// record.
+func (b *backgroundStore) start(ctx context.Context, r *backgroundRecord, opts *Options,
+	confine *process.Confinement, argv []string, dir string) error {
+	id, log, err := b.create()
 	if err != nil {
-		return registry.Result{}, err
-	}
-	program, err := (process.Spec{Argv: argv, Dir: dir, Env: s.opts.Env, NotFrom: c.root}).Program()
-	if err != nil {
-		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)
-	}
-	argv[0] = program
-	r, err := s.detached(ctx, store, c, confine, argv, dir)
-	if err != nil {
-		return registry.Result{}, fmt.Errorf("running a shell command in the background: %w", err)
-	}
-	res := registry.TextResult(fmt.Sprintf(
-		"Started in the background with id %q (PID %d). The process tool shows its output (action log), waits for its end (wait) or stops it (kill).",
-		r.ID, r.PID))
-	res.Summary = "started in the background with id " + r.ID
-	return res, nil
-}
-
-func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *shellCall,
-	confine *process.Confinement, argv []string, dir string) (_ *backgroundRecord, err error) {
-	id, log, err := store.create()
-	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
 	sandbox := ""
 	if confine != nil {
 		confine.Background = true
-		end, err := store.startAlone()
+		end, err := b.startAlone()
 		if err != nil {
-			store.remove(id)
-			return nil, fmt.Errorf("recording background processes: %w", err)
+			b.remove(id)
+			return fmt.Errorf("recording background processes: %w", err)
 		}
 		defer end()
-		desc := confined{Profile: confine.Profile, Workspace: c.root, Logs: confine.Logs, Private: confine.Private}
+		desc := confined{Profile: confine.Profile, Workspace: r.Workspace, Logs: confine.Logs, Private: confine.Private}
 		if confine.HasLoopback() {
 			var namespace *os.File
-			if namespace, desc.Join = store.loopback(scopeOf(ctx, c.root)); namespace != nil {
+			if namespace, desc.Join = b.loopback(scopeOf(ctx, r.Workspace)); namespace != nil {
 				_ = namespace.Close() // the keeper asks for it again
 			}
-			desc.Share = store.path(id, "net")
+			desc.Share = b.path(id, "net")
 		}
-		if sandbox, err = store.saveConfined(id, desc); err != nil {
-			store.remove(id)
-			return nil, err
+		if sandbox, err = b.saveConfined(id, desc); err != nil {
+			b.remove(id)
+			return err
 		}
 	}
-	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"),
-		store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10), sandbox)
-	r := &backgroundRecord{
-		ID: id, Workspace: c.root, Token: caller.Token(ctx), Command: c.Command, Directory: c.dir,
-		Started: time.Now().UTC(), Mark: rand.Text(),
+	keeper := append(slices.Clone(opts.Keeper), b.path(id, "log"),
+		b.path(id, "exit"), strconv.FormatInt(keptOutput(opts), 10), sandbox)
+	r.ID, r.Token, r.Started, r.Mark = id, caller.Token(ctx), time.Now().UTC(), rand.Text()
+	env := append(slices.Clone(opts.Env), process.MarkVariable+"="+r.Mark)
+	if r.PID, r.Group, r.Birth, err = detach(ctx, append(keeper, argv...), dir, env, log); err != nil {
+		b.remove(id)
+		return err
 	}
-	env := append(slices.Clone(s.opts.Env), process.MarkVariable+"="+r.Mark)
-	if err := detach(ctx, r, append(keeper, argv...), dir, env, log); err != nil {
-		store.remove(id)
-		return nil, err
+	if err := b.save(r); err != nil {
+		_ = b.end(r, time.Sleep) // a process without a record must not keep running
+		b.remove(id)
+		return err
 	}
-	if err := store.save(r); err != nil {
-		_ = store.end(r, time.Sleep) // a process without a record must not keep running
-		store.remove(id)
-		return nil, err
-	}
-	return r, nil
+	return nil
 }

@@ -10,19 +10,16 @@ import (
 )
 
 // detach always fails, because this system has no process groups.
-func detach(context.Context, *backgroundRecord, []string, string, []string, *os.File) error {
-	return errors.New(
+func detach(context.Context, []string, string, []string, *os.File) (pid, group int, birth string, err error) {
+	return 0, 0, "", errors.New(
 		"background commands need process groups, which this system does not have; run the command without background")
 }
 
-func isAlive(*backgroundRecord) bool { return false }
-
-// birthOf reports every process as ended.
-func birthOf(int) (birth string, ok bool) { return "", false }
+func isAlive(pid, group int, birth string) bool { return false }
 
 func groupIsAlive(int) bool { return false }
 
-func (b *backgroundStore) end(*backgroundRecord, func(time.Duration)) error { return errEnded }
+func endGroup(int, func(time.Duration)) error { return nil }
 
 const killGrace = 2 * time.Second
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -197,7 +198,7 @@ func (b *backgroundStore) list(of scope) ([]*backgroundRecord, error) {
 // all of the command's output is in the log. The keeper may keep running for
 // processes that the command left running.
 func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
-	alive := isAlive(r) // check this first: the exit code is written before the keeper exits
+	alive := isAlive(r.PID, r.Group, r.Birth) // check this first: the exit code is written before the keeper exits
 	text, err := os.ReadFile(b.path(r.ID, "exit"))
 	if err != nil {
 		return backgroundState{running: alive}
@@ -208,6 +209,24 @@ func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
 	}
 	code, err := strconv.Atoi(word)
 	return backgroundState{code: code, known: err == nil}
+}
+
+// end ends a process. wait waits for it to exit.
+func (b *backgroundStore) end(r *backgroundRecord, wait func(time.Duration)) error {
+	if !b.state(r).running {
+		return errEnded
+	}
+	err := replaceFile(b.path(r.ID, "exit"), []byte("killed\n"))
+	if err == nil {
+		err = endGroup(r.Group, wait)
+	}
+	if err != nil {
+		return fmt.Errorf("ending %q: %w", r.ID, err)
+	}
+	if r.Mark != "" {
+		process.EndStrays(r.Group, r.Mark)
+	}
+	return nil
 }
 
 // tail returns at most limit bytes from the end of the log, from the start of a

@@ -14,13 +14,13 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// result converts the outcome of a command to a result. failure is the reason
+// resultOf converts the outcome of a command to a result. failure is the reason
 // why the command was stopped early, or nil.
-func (s *shellTool) result(c *shellCall, out process.Outcome, failure error) registry.Result {
+func resultOf(command, dir string, out process.Outcome, failure error) registry.Result {
 	stdout := outputText(out.Stdout, out.StdoutHead, out.StdoutBytes)
 	stderr := outputText(out.Stderr, out.StderrHead, out.StderrBytes)
 	ending := endingOf(out, failure)
-	r := registry.TextResult(shellReport(c, out, stdout, stderr, failure))
+	r := registry.TextResult(shellReport(command, dir, out, stdout, stderr, failure))
 	r.Summary = ending
 	r.Truncated = out.Truncated
 	r.IsError = failure != nil || out.ExitCode != 0 || out.Signal != ""
@@ -36,15 +36,15 @@ func (s *shellTool) result(c *shellCall, out process.Outcome, failure error) reg
 
 // shellReport formats the report for the model with the labels of the Gemini CLI, which models
 // know. A line that would say that there is nothing is left out.
-func shellReport(c *shellCall, out process.Outcome, stdout, stderr string, failure error) string {
-	lines := []string{"Command: " + c.Command}
+func shellReport(command, dir string, out process.Outcome, stdout, stderr string, failure error) string {
+	lines := []string{"Command: " + command}
 	add := func(label, value string) {
 		if value != "" {
 			lines = append(lines, label+": "+value)
 		}
 	}
-	if c.dir != "." {
-		add("Directory", c.dir)
+	if dir != "." {
+		add("Directory", dir)
 	}
 	if stderr == "" {
 		stdout = cmp.Or(stdout, "(empty)")

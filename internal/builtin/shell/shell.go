@@ -143,7 +143,7 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	dir := filepath.Join(c.root, filepath.FromSlash(c.dir))
 	argv := argvOf(Name(s.opts.Env), runtime.GOOS == "windows", c.Command)
 	if c.Background {
-		return s.background(ctx, c, process.ConfinementOf(ctx), argv, process.FolderPath(open, dir))
+		return s.background(ctx, c, argv, process.FolderPath(open, dir))
 	}
 	if confined := process.ConfinementOf(ctx); confined.HasLoopback() {
 		if store, err := newBackgroundStore(s.opts); err == nil {
@@ -169,7 +169,7 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	if _, ok := errors.AsType[*process.StartError](err); ok {
 		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)
 	}
-	r := s.result(c, out, err)
+	r := resultOf(c.Command, c.dir, out, err)
 	if cause := context.Cause(ctx); cause != nil {
 		r.ErrorCategory = registry.ErrorCancellation
 		return r, fmt.Errorf("running a shell command: %w", cause)
@@ -178,6 +178,28 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 		r.ErrorCategory = registry.ErrorTimeout
 	}
 	return r, nil
+}
+
+// background starts the command and returns its id without waiting for it.
+func (s *shellTool) background(ctx context.Context, c *shellCall, argv []string, dir string) (registry.Result, error) {
+	store, err := newBackgroundStore(s.opts)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	program, err := (process.Spec{Argv: argv, Dir: dir, Env: s.opts.Env, NotFrom: c.root}).Program()
+	if err != nil {
+		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)
+	}
+	argv[0] = program
+	r := &backgroundRecord{Workspace: c.root, Command: c.Command, Directory: c.dir}
+	if err := store.start(ctx, r, s.opts, process.ConfinementOf(ctx), argv, dir); err != nil {
+		return registry.Result{}, fmt.Errorf("running a shell command in the background: %w", err)
+	}
+	res := registry.TextResult(fmt.Sprintf(
+		"Started in the background with id %q (PID %d). The process tool shows its output (action log), waits for its end (wait) or stops it (kill).",
+		r.ID, r.PID))
+	res.Summary = "started in the background with id " + r.ID
+	return res, nil
 }
 
 // Name returns the name of the shell that run_shell_command uses in the given

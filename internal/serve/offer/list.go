@@ -106,9 +106,6 @@ type listedTools struct {
 	Tools []json.RawMessage `json:"tools"`
 }
 
-// Digest is the same for equal lists.
-type Digest [sha256.Size]byte
-
 // Digest returns the digest of a kind of list, "tools", "prompts" or "resources", of the caller of ctx, whose
 // view this is.
 func (v *View) Digest(ctx context.Context, kind string) Digest {

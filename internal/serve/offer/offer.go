@@ -11,11 +11,12 @@ package offer
 
 import (
 	"context"
-	"maps"
+	"crypto/sha256"
+	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/engine/sources"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -52,121 +53,44 @@ type Offer struct {
 	digests  map[[2]string]Digest            // of lists, by profile and kind
 }
 
-// Options say of what an [Offer] is made. Session, Whole, Warn and, for a client, Base and LogIn are
-// required.
-type Options struct {
-	Session *engine.Session
-	// Whole is what clients without a profile are offered.
-	Whole    Profile
-	Profiles Profiles
-	// Base is the offer for all, if one for a client is made. What it lists is the same for the client.
-	Base *Offer
-	// Before is the offer that the new one replaces. If it is of the same session, the servers that it
-	// has are asked for prompts and resources only if they are in Again, and what they listed stays if
-	// they fail. It may be nil.
-	Before *Offer
-	Again  []registry.Source
-	// LogIn runs the tool by which the user of a client logs in to a server.
-	LogIn func(context.Context, *mcpclient.Source) (registry.Result, error)
-	// Warn receives what cannot be offered. For a client it receives nothing: the offer for all has
-	// warned already.
-	Warn func(registry.Diagnostic)
+// View is what the clients of a profile are offered.
+type View struct {
+	*Offer
+	profile Profile
+	tools   []*Declaration   // by the name as declared
+	faulty  []*registry.Tool // those that cannot be declared
+	// apps is the same with the tools that only pages of tools may call. It is nil if there are none.
+	apps *View
 }
 
-// New makes the offer for the client whose token is that of the caller of ctx, or for all if ctx has no
-// caller. The views of the profiles that Before had are made at once.
-func New(ctx context.Context, opts Options) (*Offer, error) {
-	o := &Offer{
-		Session: opts.Session, Client: caller.Token(ctx), Servers: opts.Session.ServersFor(ctx),
-		Profiles: opts.Profiles, prompts: map[string]*Prompt{}, listed: map[*mcpclient.Source]listed{}, warn: opts.Warn,
-		views: map[string]*View{}, declared: map[*registry.Tool]*Declaration{}, digests: map[[2]string]Digest{},
+// WithApps returns the view of clients that show pages of tools (MCP Apps).
+func (v *View) WithApps() *View {
+	if v.apps != nil {
+		return v.apps
 	}
-	var earlier map[*mcpclient.Source]listed
-	if opts.Before != nil && opts.Before.Session == opts.Session {
-		earlier = opts.Before.listed
-	}
-	again := opts.Again
-	if o.Client != "" {
-		o.warn = func(registry.Diagnostic) {}
-		own := earlier
-		earlier = map[*mcpclient.Source]listed{}
-		maps.Copy(earlier, own)
-		maps.Copy(earlier, opts.Base.listed)
-		again = slices.DeleteFunc(slices.Clone(again), func(source registry.Source) bool {
-			server, _ := source.(*mcpclient.Source)
-			_, ok := opts.Base.listed[server]
-			return ok
-		})
-	}
-	var tools []engine.Found
-	var err error
-	if o.Registry, tools, err = opts.Whole.Select(opts.Whole.context(ctx), o.Session); err != nil {
-		return nil, err
-	}
-	if earlier == nil {
-		for _, d := range o.Session.Tools.Diagnostics(o.Registry) {
-			o.warn(d)
-		}
-	}
-	o.readInstructions()
-	if o.Client != "" {
-		o.addLoginTools(ctx, opts.LogIn)
-	}
-	if o.whole, err = o.declare(opts.Whole, o.Registry, append(tools, o.loginTools(&opts.Whole)...)); err != nil {
-		return nil, err
-	}
-	o.readOfferings(ctx, opts.Whole.Servers, earlier, again)
-	o.Failed = o.Servers.Failed(o.Registry)
-	if o.Rules, err = o.Session.Calls.OfferRules(o.Registry); err != nil {
-		return nil, err
-	}
-	if opts.Before != nil {
-		for _, profile := range opts.Before.profilesInUse() {
-			o.View(ctx, profile)
-		}
-	}
-	return o, nil
+	return v
 }
 
-// profilesInUse returns the profiles whose clients have sent requests.
-func (o *Offer) profilesInUse() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Collect(maps.Keys(o.views))
+// Context returns a context in which only what is part of the view can be found and is named.
+func (v *View) Context(ctx context.Context) context.Context { return v.profile.context(ctx) }
+
+// Declaration is a tool and what clients see of it.
+type Declaration struct {
+	engine.Found
+	Name string          // as declared
+	Raw  json.RawMessage // the declaration as clients get it
 }
 
-// OwnOf returns the servers of a client that are reached with its logins.
-func OwnOf(servers *sources.Servers) []*mcpclient.Source {
-	return slices.DeleteFunc(servers.On(), func(server *mcpclient.Source) bool {
-		return !server.Settings().LoginPerClient()
+// Tool returns the tool that is offered under a name. It returns nil if none is.
+func (v *View) Tool(name string) *Declaration {
+	at, ok := slices.BinarySearchFunc(v.tools, name, func(d *Declaration, name string) int {
+		return strings.Compare(d.Name, name)
 	})
-}
-
-// OwnServers returns those of the offer for a client. It returns nil for that for all, in which the
-// logins are the person's.
-func (o *Offer) OwnServers() []*mcpclient.Source {
-	if o.Client == "" {
+	if !ok {
 		return nil
 	}
-	return OwnOf(o.Servers)
+	return v.tools[at]
 }
 
-// OwnServer returns the server of a tool if it is reached with the login of the client. Otherwise it
-// returns nil.
-func (o *Offer) OwnServer(t *registry.Tool) *mcpclient.Source {
-	for _, server := range o.OwnServers() {
-		if server.Name() == t.Source {
-			return server
-		}
-	}
-	return nil
-}
-
-// ClientOf returns the client with whose login a server is reached. It is empty if it is the same for
-// all.
-func (o *Offer) ClientOf(server *mcpclient.Source) string {
-	if server.Settings().LoginPerClient() {
-		return o.Client
-	}
-	return ""
-}
+// Digest is the same for equal lists.
+type Digest [sha256.Size]byte

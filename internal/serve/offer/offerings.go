@@ -110,22 +110,6 @@ func (o *Offer) readOfferings(ctx context.Context, offers func(server string) bo
 	o.noteTaken()
 }
 
-// ServerOf returns the server of a name that has a resource or, for one of its tools, a page of a URI, and is
-// reached with the login of a client, as [Offer.ClientOf] returns it. It returns nil if there is none.
-func (o *Offer) ServerOf(name, client, uri string) *mcpclient.Source {
-	for _, one := range o.offerings {
-		if one.name != name || o.ClientOf(one.server) != client {
-			continue
-		}
-		if one.matches(uri) || slices.ContainsFunc(o.Registry.Tools(), func(t *registry.Tool) bool {
-			return t.Source == one.server.Name() && hasPage(t, uri)
-		}) {
-			return one.server
-		}
-	}
-	return nil
-}
-
 // Has reports whether the offer has what a server offers besides tools.
 func (o *Offer) Has(server *mcpclient.Source) bool {
 	return slices.ContainsFunc(o.offerings, func(one *offering) bool { return one.server == server })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/uri"
 )
@@ -189,4 +190,20 @@ func (v *View) Template(ctx context.Context, u string) (*Resource, error) {
 		}
 	}
 	return v.Resource(ctx, u)
+}
+
+// ServerOf returns the server of a name that has a resource or, for one of its tools, a page of a URI, and is
+// reached with the login of a client, as [Offer.ClientOf] returns it. It returns nil if there is none.
+func (o *Offer) ServerOf(name, client, uri string) *mcpclient.Source {
+	for _, one := range o.offerings {
+		if one.name != name || o.ClientOf(one.server) != client {
+			continue
+		}
+		if one.matches(uri) || slices.ContainsFunc(o.Registry.Tools(), func(t *registry.Tool) bool {
+			return t.Source == one.server.Name() && hasPage(t, uri)
+		}) {
+			return one.server
+		}
+	}
+	return nil
 }

@@ -2,19 +2,16 @@ package offer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
-	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -140,107 +137,4 @@ func (v *View) permitted(ctx context.Context, tools []*Declaration) []*Declarati
 	return slices.DeleteFunc(slices.Clone(tools), func(d *Declaration) bool {
 		return v.Rules.DeniesTool(ctx, d.Tool)
 	})
-}
-
-// loginTool is a tool that logs the user of a client in to a server.
-type loginTool struct {
-	tool    *registry.Tool
-	server  *mcpclient.Source
-	account func(context.Context) (string, error) // identifies the login that the client has
-	tried   atomic.Pointer[string]                // the account with which the server was last reached
-	// listed says that the client must log in. Otherwise a call of the tool may have begun before it did.
-	listed bool
-}
-
-// addLoginTools adds a tool for each server that the client may have to log in to, unless the
-// rules deny every call of it. It needs no approval, because the user decides on the page.
-func (o *Offer) addLoginTools(ctx context.Context,
-	logIn func(context.Context, *mcpclient.Source) (registry.Result, error)) {
-	for _, server := range o.OwnServers() {
-		of := server.Info().Name
-		name := registry.ValidName(of + "__login")
-		if _, err := o.Registry.Lookup(name); err == nil {
-			continue
-		}
-		t := &registry.Tool{Trusted: true, Definition: registry.Definition{
-			Name: name, DisplayName: name, Source: server.Name(), Server: of, ServerTool: "login",
-			Category:    registry.CategoryRead,
-			InputSchema: json.RawMessage(`{"type":"object","properties":{}}`),
-			Description: "Log in to " + of + ", whose tools are listed afterwards. " +
-				"The user gets the address of a page where they log in.",
-		}}
-		t.Run = func(ctx context.Context, _ registry.Call) (registry.Result, error) { return logIn(ctx, server) }
-		offered, _, err := o.Session.Offers.Split(ctx, o.Registry, []*registry.Tool{t})
-		if err != nil || len(offered) == 0 {
-			continue
-		}
-		l := &loginTool{tool: t, server: server, listed: server.Info().State == mcpclient.StateNeedsLogin}
-		login, err := o.Session.Logins.To(ctx, of, o.Client)
-		if err != nil {
-			continue
-		}
-		l.account = login.Account
-		now, _ := l.account(ctx) // after an error, the next request tries again
-		l.tried.Store(&now)
-		o.logins = append(o.logins, l)
-	}
-}
-
-// ChangedLogins returns the servers to which the client has logged in or out, elsewhere, since the offer
-// was made. Each change is reported once.
-func (o *Offer) ChangedLogins(ctx context.Context) (out []*mcpclient.Source) {
-	for _, l := range o.logins {
-		if now, err := l.account(ctx); err == nil && now != *l.tried.Swap(&now) {
-			out = append(out, l.server)
-		}
-	}
-	return out
-}
-
-// LacksLogin reports whether a server is reached with logins of the client, which has no tool to log in
-// to it.
-func (o *Offer) LacksLogin(source registry.Source) bool {
-	return o.loginTo(source) == nil && slices.ContainsFunc(o.OwnServers(), func(server *mcpclient.Source) bool {
-		return registry.Source(server) == source
-	})
-}
-
-func (o *Offer) loginTools(p *Profile) (out []engine.Found) {
-	for _, l := range o.logins {
-		if l.listed && p.showsServer(l.server.Info().Name) {
-			out = append(out, engine.FoundIn(o.Registry, []*registry.Tool{l.tool})...)
-		}
-	}
-	return out
-}
-
-// LoginTool returns the tool of a name that logs in to a server of the profile. It returns nil if there is
-// none.
-func (v *View) LoginTool(name string) *registry.Tool {
-	for _, l := range v.logins {
-		if l.tool.Name == name && v.profile.showsServer(l.server.Info().Name) {
-			return l.tool
-		}
-	}
-	return nil
-}
-
-// loginTo returns the tool that logs in to a server whose tools are listed after that. It returns nil if
-// there is none.
-func (o *Offer) loginTo(server registry.Source) *registry.Tool {
-	for _, l := range o.logins {
-		if l.listed && registry.Source(l.server) == server {
-			return l.tool
-		}
-	}
-	return nil
-}
-
-// LoginFirst returns the error of a server, or which tool to call first if that logs in to it.
-func (o *Offer) LoginFirst(server registry.Source, failed error) error {
-	if tool := o.loginTo(server); tool != nil && errors.Is(failed, registry.ErrNeedsLogin) {
-		return fmt.Errorf("%w: server %q lists its tools after that; call %s",
-			registry.ErrNeedsLogin, tool.Server, tool.Name)
-	}
-	return failed
 }

@@ -2,54 +2,99 @@ package offer
 
 import (
 	"context"
-	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// View is what the clients of a profile are offered.
-type View struct {
-	*Offer
-	profile Profile
-	tools   []*Declaration   // by the name as declared
-	faulty  []*registry.Tool // those that cannot be declared
-	// apps is the same with the tools that only pages of tools may call. It is nil if there are none.
-	apps *View
+// Options say of what an [Offer] is made. Session, Whole, Warn and, for a client, Base and LogIn are
+// required.
+type Options struct {
+	Session *engine.Session
+	// Whole is what clients without a profile are offered.
+	Whole    Profile
+	Profiles Profiles
+	// Base is the offer for all, if one for a client is made. What it lists is the same for the client.
+	Base *Offer
+	// Before is the offer that the new one replaces. If it is of the same session, the servers that it
+	// has are asked for prompts and resources only if they are in Again, and what they listed stays if
+	// they fail. It may be nil.
+	Before *Offer
+	Again  []registry.Source
+	// LogIn runs the tool by which the user of a client logs in to a server.
+	LogIn func(context.Context, *mcpclient.Source) (registry.Result, error)
+	// Warn receives what cannot be offered. For a client it receives nothing: the offer for all has
+	// warned already.
+	Warn func(registry.Diagnostic)
 }
 
-// WithApps returns the view of clients that show pages of tools (MCP Apps).
-func (v *View) WithApps() *View {
-	if v.apps != nil {
-		return v.apps
+// New makes the offer for the client whose token is that of the caller of ctx, or for all if ctx has no
+// caller. The views of the profiles that Before had are made at once.
+func New(ctx context.Context, opts Options) (*Offer, error) {
+	o := &Offer{
+		Session: opts.Session, Client: caller.Token(ctx), Servers: opts.Session.ServersFor(ctx),
+		Profiles: opts.Profiles, prompts: map[string]*Prompt{}, listed: map[*mcpclient.Source]listed{}, warn: opts.Warn,
+		views: map[string]*View{}, declared: map[*registry.Tool]*Declaration{}, digests: map[[2]string]Digest{},
 	}
-	return v
-}
-
-// Context returns a context in which only what is part of the view can be found and is named.
-func (v *View) Context(ctx context.Context) context.Context { return v.profile.context(ctx) }
-
-// Declaration is a tool and what clients see of it.
-type Declaration struct {
-	engine.Found
-	Name string          // as declared
-	Raw  json.RawMessage // the declaration as clients get it
-}
-
-// Tool returns the tool that is offered under a name. It returns nil if none is.
-func (v *View) Tool(name string) *Declaration {
-	at, ok := slices.BinarySearchFunc(v.tools, name, func(d *Declaration, name string) int {
-		return strings.Compare(d.Name, name)
-	})
-	if !ok {
-		return nil
+	var earlier map[*mcpclient.Source]listed
+	if opts.Before != nil && opts.Before.Session == opts.Session {
+		earlier = opts.Before.listed
 	}
-	return v.tools[at]
+	again := opts.Again
+	if o.Client != "" {
+		o.warn = func(registry.Diagnostic) {}
+		own := earlier
+		earlier = map[*mcpclient.Source]listed{}
+		maps.Copy(earlier, own)
+		maps.Copy(earlier, opts.Base.listed)
+		again = slices.DeleteFunc(slices.Clone(again), func(source registry.Source) bool {
+			server, _ := source.(*mcpclient.Source)
+			_, ok := opts.Base.listed[server]
+			return ok
+		})
+	}
+	var tools []engine.Found
+	var err error
+	if o.Registry, tools, err = opts.Whole.Select(opts.Whole.context(ctx), o.Session); err != nil {
+		return nil, err
+	}
+	if earlier == nil {
+		for _, d := range o.Session.Tools.Diagnostics(o.Registry) {
+			o.warn(d)
+		}
+	}
+	o.readInstructions()
+	if o.Client != "" {
+		o.addLoginTools(ctx, opts.LogIn)
+	}
+	if o.whole, err = o.declare(opts.Whole, o.Registry, append(tools, o.loginTools(&opts.Whole)...)); err != nil {
+		return nil, err
+	}
+	o.readOfferings(ctx, opts.Whole.Servers, earlier, again)
+	o.Failed = o.Servers.Failed(o.Registry)
+	if o.Rules, err = o.Session.Calls.OfferRules(o.Registry); err != nil {
+		return nil, err
+	}
+	if opts.Before != nil {
+		for _, profile := range opts.Before.profilesInUse() {
+			o.View(ctx, profile)
+		}
+	}
+	return o, nil
+}
+
+// profilesInUse returns the profiles whose clients have sent requests.
+func (o *Offer) profilesInUse() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Collect(maps.Keys(o.views))
 }
 
 // View returns what the clients of a profile are offered, which is made within ctx when it is first needed.

@@ -95,22 +95,6 @@ func (a *Authority) sign(resource string, scopes []string, ttl time.Duration, mo
 	return t.SignedString(a.signer.key)
 }
 
-// keys answers with the keys of the authority.
-func (a *Authority) keys(w http.ResponseWriter, r *http.Request) {
-	a.count("keys")
-	if a.o.fault == "keys-elsewhere" && strings.HasPrefix(r.Host, "127.") {
-		http.Redirect(w, r, strings.Replace(a.Issuer, "127.0.0.1", "localhost", 1)+"/keys", http.StatusFound)
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	set := map[string]any{"keys": []any{map[string]string{"kty": "new", "kid": "of another kind"}, a.signer.public}}
-	if a.o.fault == "huge-keys" {
-		set["padding"] = strings.Repeat("x", 2<<20)
-	}
-	reply(w, http.StatusOK, set)
-}
-
 // proof checks the proof of a request (RFC 9449 section 4.3), with another library than the
 // one that made it, and returns the thumbprint of its key. It returns "" if no proof is needed.
 // The error is the code to answer with. token is the access token of the request.

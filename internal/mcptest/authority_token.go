@@ -1,16 +1,11 @@
 package mcptest
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -197,110 +192,6 @@ func (a *Authority) target() string {
 // isTarget reports whether tokens for a resource can be had.
 func (a *Authority) isTarget(resource string) bool {
 	return resource == a.target() || a.o.jwt != "" && resource != ""
-}
-
-// API is an API that the authority protects. It returns what it was sent. A GET request for
-// /mcp/openapi.json returns a document of it.
-func (a *Authority) API() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.count("api")
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		switch g := a.valid(token); {
-		case r.URL.Path == "/mcp/openapi.json" && a.o.open:
-		case g == nil:
-			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			http.Error(w, "who are you? not "+token, http.StatusUnauthorized)
-			return
-		case a.o.need != "" && r.Method != http.MethodGet && !slices.Contains(g.scopes, a.o.need):
-			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope="%s"`, a.o.need))
-			http.Error(w, "not with "+token, http.StatusForbidden)
-			return
-		}
-		if r.URL.Path == "/mcp/openapi.json" {
-			reply(w, http.StatusOK, json.RawMessage(`{"openapi": "3.1.0", "info": {"title": "Notes of `+
-				token+`", "version": "1"}, "paths": {"/notes": {
-				"get": {"operationId": "notes", "description": "Notes of `+token+`", "responses": {}},
-				"post": {"operationId": "write", "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"text": {"type": "string"}}}}}}, "responses": {}}}}}`))
-			return
-		}
-		body, _ := io.ReadAll(r.Body) // what there is of it
-		reply(w, http.StatusOK, map[string]any{"method": r.Method, "path": r.URL.Path,
-			"authorization": r.Header.Get("Authorization"), "body": string(body)})
-	})
-}
-
-// MCP is the MCP server that the authority protects.
-func (a *Authority) MCP() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		resource, err := url.Parse(a.Resource)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		switch {
-		case r.URL.Path == "/.well-known/oauth-protected-resource"+resource.Path && !a.o.legacy:
-			a.count("metadata")
-			m := map[string]any{"resource": a.Resource, "authorization_servers": []string{a.Issuer},
-				"scopes_supported": strings.Fields(a.o.scopes)}
-			if a.o.fault == "resource" {
-				m["resource"] = "https://elsewhere.example/mcp"
-			}
-			reply(w, http.StatusOK, m)
-		case r.URL.Path == resource.Path:
-			a.guard(w, r)
-		case a.o.legacy:
-			a.ServeHTTP(w, r)
-		default:
-			http.NotFound(w, r)
-		}
-	})
-}
-
-// guard accepts requests with a valid token.
-func (a *Authority) guard(w http.ResponseWriter, r *http.Request) {
-	a.count("mcp")
-	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	var m struct{ Method string }
-	_ = json.Unmarshal(body, &m) // the server refuses invalid JSON
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	g := a.valid(token)
-	if g != nil && (scheme == "DPoP") != (g.key != "") {
-		g = nil
-	}
-	metadata := fmt.Sprintf(`resource_metadata="%s/.well-known/oauth-protected-resource/mcp"`,
-		strings.TrimSuffix(a.Resource, "/mcp"))
-	if a.o.legacy {
-		metadata = `realm="mcp"`
-	}
-	if g != nil && g.key != "" {
-		if key, err := a.proof(w, r, token); err != nil || key != g.key {
-			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`DPoP error="%v", %s`, err, metadata))
-			http.Error(w, "which key?", http.StatusUnauthorized)
-			return
-		}
-	}
-	switch {
-	case a.o.open, a.o.lazy && m.Method != "tools/call" && g == nil:
-	case g == nil:
-		w.Header().Set("WWW-Authenticate", "Bearer "+metadata)
-		http.Error(w, "who are you? not "+token, http.StatusUnauthorized)
-		return
-	case a.o.need != "" && m.Method == "tools/call" && !slices.Contains(g.scopes, a.o.need):
-		w.Header().Set("WWW-Authenticate",
-			fmt.Sprintf(`Bearer error="insufficient_scope", scope="%s", %s`, a.o.need, metadata))
-		http.Error(w, "not with "+token, http.StatusForbidden)
-		return
-	}
-	if a.o.users && g != nil {
-		a.userServer(g.user).ServeHTTP(w, r)
-		return
-	}
-	a.mcp.ServeHTTP(w, r)
 }
 
 func (a *Authority) valid(token string) *grant {

@@ -18,20 +18,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// firstModern is the first revision without an initialize handshake.
-const firstModern = "2026-07-28"
-
-// exits carries the exit code of a server that exits in the middle of a
-// request.
-type exits chan int
-
-func (e exits) with(code int) {
-	select {
-	case e <- code:
-	default:
-	}
-}
-
 func (o *options) serveStdio(stdin io.Reader, stdout io.Writer) (int, error) {
 	quit := make(exits, 1)
 	server := o.server(quit)

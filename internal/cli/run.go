@@ -40,7 +40,7 @@ func (p Program) Run(ctx context.Context, args []string, s Streams, environ []st
 	// The signals stay caught until the process ends: registering or releasing one takes
 	// about 20 µs, and the first one starts two threads.
 	running := ctx.Done()
-	out := newPipeWriter(s.Out.Unescaped(), func() { cancel(errReaderGone) })
+	out := newPipeWriter(s.Out.Unescaped(), func() { cancel(ErrReaderGone) })
 	caught, ignored, watching := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
 	go func() {
 		signal.Notify(caught, endingSignals()...)

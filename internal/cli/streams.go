@@ -129,8 +129,8 @@ func (o *IO) getenv(name string) string {
 	return o.vars.Get(name)
 }
 
-// errReaderGone reports that stdout has no reader.
-var errReaderGone = errors.New("the reader of stdout has closed it")
+// ErrReaderGone is the cause of a context that ended because stdout has no reader.
+var ErrReaderGone = errors.New("the reader of stdout has closed it")
 
 // Stdout returns the writer of Out.
 func (o *IO) Stdout() io.Writer { return o.pipe.w }

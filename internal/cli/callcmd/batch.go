@@ -89,7 +89,7 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 		})
 	}
 	running.Wait()
-	if cause := context.Cause(ctx); cause != nil {
+	if cause := context.Cause(ctx); cause != nil && (b.exit == 0 || cause != cli.ErrReaderGone) {
 		return fmt.Errorf("running the batch: %w", cause)
 	}
 	if b.failed != nil || b.exit == 0 {

@@ -123,13 +123,14 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	if f.tools, err = unused(ctx, e.Config, f.tools, o.inactive); err != nil {
 		return err
 	}
+	interrupted := context.Cause(ctx) // what was loaded before is printed
 	if e.IO.JSON {
 		err = o.document(f).print(e.IO, f.tools, o.All)
 	} else {
 		err = printTools(e.IO, f.tools, f.hidden(), o.All)
 		e.Config.NoteGeminiSettings(s.Settings)
 	}
-	return cmp.Or(err, context.Cause(ctx), o.StrictFailure(f.reg)) // what was loaded before an interruption is printed
+	return cmp.Or(err, interrupted, o.StrictFailure(f.reg))
 }
 
 func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {

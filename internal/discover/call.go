@@ -150,8 +150,8 @@ func report(o process.Outcome, err error) string {
 		code = startCode(err)
 	}
 	// Allocate once, because the output may be large.
-	return "Stdout: " + orEmpty(printed(o.Stdout, o.StdoutHead, o.StdoutBytes)) +
-		"\nStderr: " + orEmpty(cutText(o.Stderr, o.StderrHead, o.StderrBytes)) +
+	return "Stdout: " + cmp.Or(printed(o.Stdout, o.StdoutHead, o.StdoutBytes), "(empty)") +
+		"\nStderr: " + cmp.Or(cutText(o.Stderr, o.StderrHead, o.StderrBytes), "(empty)") +
 		"\nError: " + failed + "\nExit Code: " + code + "\nSignal: " + signal
 }
 
@@ -169,8 +169,4 @@ func startCode(err error) string {
 		return strconv.Itoa(-int(number))
 	}
 	return "(none)"
-}
-
-func orEmpty(s string) string {
-	return cmp.Or(s, "(empty)")
 }

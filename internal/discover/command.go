@@ -82,7 +82,7 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 			when, err = readCondition(d.fields, c.opts.Evaluator)
 		}
 		if err != nil && d.quarantine == nil {
-			found.spoil(d, err)
+			found.spoil(d, err, "")
 		}
 		tools[i] = c.tool(d, r)
 		tools[i].Unmet = when.unmet(ctx, c.opts.Context)
@@ -106,14 +106,10 @@ func (c *command) tool(d *declaration, r running) registry.Tool {
 // identity returns the identity of every tool of this source. The words are not
 // expanded, because a variable may contain a secret, and secrets are masked.
 func (c *command) identity() json.RawMessage {
-	data, err := json.Marshal(struct {
+	return encode(struct {
 		Discovery []string `json:"discovery"`
 		Call      []string `json:"call"`
 	}{secret.Args(c.opts.Discovery.Argv), secret.Args(c.opts.Call.Argv)})
-	if err != nil {
-		return json.RawMessage("null") // cannot happen: strings always encode
-	}
-	return data
 }
 
 // expand returns the argv of a command when it is used.

@@ -2,9 +2,11 @@ package discover
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -48,7 +50,11 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 	case errors.As(err, &syntax):
 		return nil, notJSON(data, syntax)
 	case err != nil || items == nil:
-		return nil, fmt.Errorf("it should print a JSON array, not %s%s", jsonx.KindOf(data), objectHint(data))
+		hint := ""
+		if o, err := readObject(data); err == nil {
+			hint = "; " + cmp.Or(unwrapped(o), "wrap it in [ ]")
+		}
+		return nil, fmt.Errorf("it should print a JSON array, not %s%s", jsonx.KindOf(data), hint)
 	}
 	return items, nil
 }
@@ -57,17 +63,20 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 // encoding/json is 10,000.
 const readable = 5000
 
-func objectHint(data []byte) string {
-	o, err := readObject(data)
-	if err != nil {
-		return ""
-	}
-	for _, key := range []string{"tools", "functions"} { // as in a request to a model, or in MCP
+// unwrapped returns the hint for an object that has declarations in one of its members; "" for
+// other objects.
+func unwrapped(o object) string {
+	for _, key := range []string{"tools", "functions", "function_declarations", "functionDeclarations"} {
 		if _, err := readList(o[key]); err == nil {
-			return fmt.Sprintf("; print the array in its member %q", key)
+			return fmt.Sprintf("print the array in its member %q", key)
 		}
 	}
-	return "; wrap it in [ ]"
+	for _, wrapper := range []string{"function", "toolSpec"} { // OpenAI's form, and Bedrock's
+		if inner, err := readObject(o[wrapper]); err == nil && truthy(inner["name"]) {
+			return fmt.Sprintf("print what is in its member %q, without the wrapper", wrapper)
+		}
+	}
+	return ""
 }
 
 // notJSON returns an error with the syntax error and the first line of the output.
@@ -117,14 +126,8 @@ func (d *declarations) item(i int, raw json.RawMessage) {
 		return
 	}
 	if !truthy(o["name"]) {
-		hint := ""
-		for _, wrapper := range []string{"function", "toolSpec"} { // OpenAI's form, and Bedrock's
-			if inner, err := readObject(o[wrapper]); err == nil && truthy(inner["name"]) {
-				hint = fmt.Sprintf("print what is in its member %q, without the wrapper", wrapper)
-			}
-		}
 		d.diagnose(registry.SeverityWarning, "declaration_skipped", "",
-			place+" has neither function_declarations nor a name; skipped", hint)
+			place+" has neither function_declarations nor a name; skipped", unwrapped(o))
 		return
 	}
 	d.declare(place, o, raw)
@@ -136,13 +139,15 @@ func (d *declarations) function(place string, raw json.RawMessage) {
 	switch {
 	case err != nil:
 		d.skip(place, "is %s, not an object", jsonx.KindOf(raw))
-	case !truthy(o["name"]) && d.unnamed != "":
+	case truthy(o["name"]):
+		d.declare(place, o, raw)
+	case d.unnamed != "" && unwrapped(o) == "" && slices.ContainsFunc(
+		[]string{"description", "category", "parameters", "parametersJsonSchema"},
+		func(field string) bool { return present(o[field]) }):
 		o["name"] = json.RawMessage(jsonx.Quote(d.unnamed))
 		d.declare(place, o, raw)
-	case !truthy(o["name"]):
-		d.skip(place, "has no name")
 	default:
-		d.declare(place, o, raw)
+		d.diagnose(registry.SeverityWarning, "declaration_skipped", "", place+" has no name; skipped", unwrapped(o))
 	}
 }
 
@@ -155,16 +160,15 @@ func (d *declarations) quarantine(name, reason, hint string) {
 	t := declaration{
 		original:   name,
 		definition: registry.Definition{Name: registry.ValidName(name), InputSchema: json.RawMessage(noParams)},
-		quarantine: errors.New(reason),
 	}
-	d.diagnose(registry.SeverityError, "tool_quarantined", t.definition.Name, reason+"; the tool was left out", hint)
+	d.spoil(&t, errors.New(reason), hint)
 	d.tools = append(d.tools, t)
 }
 
-func (d *declarations) spoil(t *declaration, reason error) {
+func (d *declarations) spoil(t *declaration, reason error, hint string) {
 	t.quarantine = reason
 	d.diagnose(registry.SeverityError, "tool_quarantined",
-		t.definition.Name, reason.Error()+"; the tool was left out", "")
+		t.definition.Name, reason.Error()+"; the tool was left out", hint)
 }
 
 // truthy reports whether a value is true in JavaScript.
@@ -229,11 +233,10 @@ func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 		InputSchema:     r.parameters(),
 		OutputSchema:    r.objectOf("outputSchema"),
 	}
-	quarantine := unusable(&def, raw, d.limits.Schema)
-	if quarantine != nil {
-		d.diagnose(registry.SeverityError, "tool_quarantined", r.tool, quarantine.Error()+"; the tool was left out", "")
-		def.InputSchema, def.OutputSchema, def.Annotations = json.RawMessage(noParams), nil, nil
+	t := declaration{original: name, definition: def, fields: o, printed: raw != nil}
+	if reason := unusable(&def, raw, d.limits.Schema); reason != nil {
+		t.definition.InputSchema, t.definition.OutputSchema, t.definition.Annotations = json.RawMessage(noParams), nil, nil
+		d.spoil(&t, reason, "")
 	}
-	d.tools = append(d.tools,
-		declaration{original: name, definition: def, fields: o, quarantine: quarantine, printed: raw != nil})
+	d.tools = append(d.tools, t)
 }

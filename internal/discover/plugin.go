@@ -122,7 +122,7 @@ func (p *plugin) identity(argv []string, fields object) json.RawMessage {
 	if p.script && len(argv) > 0 && argv[0] == p.Path {
 		argv = append([]string{filepath.Base(p.Path)}, argv[1:]...)
 	}
-	data, err := json.Marshal(struct {
+	return encode(struct {
 		Plugin  string          `json:"plugin"`
 		Dir     string          `json:"dir"`
 		Command []string        `json:"command"`
@@ -130,10 +130,6 @@ func (p *plugin) identity(argv []string, fields object) json.RawMessage {
 		Env     json.RawMessage `json:"env,omitempty"`
 		Cwd     json.RawMessage `json:"cwd,omitempty"`
 	}{p.ID, filepath.ToSlash(dir), argv, fields["args"], fields["env"], fields["cwd"]})
-	if err != nil {
-		return json.RawMessage("null") // cannot happen: strings always encode
-	}
-	return data
 }
 
 // leadsOutside reports whether a word of a command is a relative path that

@@ -67,12 +67,13 @@ func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 	facts, _ := v.(map[string]any)
 	channel, _ := facts["channel"].(string)
 	if len(c.channels) > 0 && !slices.Contains(c.channels, channel) {
-		return fmt.Sprintf("it is for channel %s, and this is %s", strings.Join(c.channels, ", "), channelName(channel))
+		return fmt.Sprintf("it is for channel %s, and this is %s", strings.Join(c.channels, ", "),
+			cmp.Or(channel, "no channel (--channel)"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.wanted)) {
 		if have := lookUp(facts, key); !matches(have, c.wanted[key]) {
 			return fmt.Sprintf("its condition on %s is not met: expected %s, got %s",
-				key, compact(c.wanted[key]), compact(have))
+				key, encode(c.wanted[key]), encode(have))
 		}
 	}
 	if c.when == nil {
@@ -85,10 +86,6 @@ func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 		return fmt.Sprintf("its condition %q is not met", c.when.Text)
 	}
 	return ""
-}
-
-func channelName(name string) string {
-	return cmp.Or(name, "no channel (--channel)")
 }
 
 // lookUp finds a dotted key, trying the whole name first.
@@ -112,12 +109,12 @@ func matches(have, want any) bool {
 	return reflect.DeepEqual(have, want)
 }
 
-func compact(v any) string {
-	text, err := json.Marshal(v)
+func encode(v any) json.RawMessage {
+	data, err := json.Marshal(v)
 	if err != nil {
-		return "?"
+		return json.RawMessage("null") // cannot happen: strings and what JSON was decoded to always encode
 	}
-	return string(text)
+	return data
 }
 
 // DisabledFilter hides the tools of plugins that are listed in plugins.disabled.

@@ -70,14 +70,18 @@ func pluginsIn(ctx context.Context, place PluginPlace, schema *registry.Validato
 	}
 	var out []*Plugin
 	for _, e := range entries {
-		path := filepath.Join(place.Path, e.Name())
-		info, err := os.Stat(path) // follow links
-		if err != nil || strings.HasPrefix(e.Name(), ".") {
+		if strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		if len(out) == maxPlugins {
 			return append(out, refused(place, place.Path,
 				fmt.Sprintf("more than %d plugins; the rest is ignored", maxPlugins), ""))
+		}
+		path := filepath.Join(place.Path, e.Name())
+		info, err := os.Stat(path)
+		if err != nil { // a link that leads nowhere
+			out = append(out, refused(place, path, text.Cause(err).Error(), ""))
+			continue
 		}
 		if info.IsDir() {
 			if manifests := manifestsIn(path); len(manifests) > 0 {

@@ -197,7 +197,8 @@ func TestFindPlugins(t *testing.T) {
 		}
 		return out
 	}
-	want := []seen{{"ay", "a/plugin.yaml", true}, {"bee", "b/plugin.json", true}, {"empty", "empty", false}, {"solo", "solo.py", true},
+	want := []seen{{"ay", "a/plugin.yaml", true}, {"bee", "b/plugin.json", true}, {"dangling", "dangling", false},
+		{"empty", "empty", false}, {"solo", "solo.py", true},
 		{"we__31mird_id.sh", "we\x1b[31mird id.sh", false}}
 	if diff := cmp.Diff(want, look(dir, false)); diff != "" {
 		t.Errorf("folder (-want +got):\n%s", diff)

@@ -59,7 +59,7 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 	def.Author = cmp.Or(def.Author, p.Author)
 	argv, m, r, c, err := p.reads(d)
 	if err != nil && d.quarantine == nil {
-		found.spoil(d, err)
+		found.spoil(d, err, "")
 	}
 	t.Definition, t.Identity, t.Declared, t.Quarantine = def, p.identity(argv, d.fields), p.Path, d.quarantine
 	t.Program, t.Folder = registry.ProgramPlugins, p.Dir

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -288,6 +290,27 @@ esac
 	}
 	if r := run(t, tools["two"], `{"x":1}`); r.Text() != "ran two\n{\"x\":1}" {
 		t.Errorf("result %q", r.Text())
+	}
+	writeFile(t, dir, "file.sh", "#!/bin/sh\ncat out\n")
+	for prints, want := range map[string]string{
+		`{"description":"x"}`:                                           "file",
+		`{"parameters":{"type":"object"}}`:                              "file",
+		`{"parametersJsonSchema":{"type":"object"}}`:                    "file",
+		`{"category":"read"}`:                                           "file",
+		`{"name":"x"}`:                                                  "x",
+		`{"projectRoot":"/p"}`:                                          `["declaration_skipped: item 1 has no name; skipped"]`,
+		`{"id":"x","description":"y","tools":[{"name":"z"}]}`:           `["declaration_skipped: item 1 has no name; skipped"]`,
+		`{"type":"function","description":"x","function":{"name":"z"}}`: `["declaration_skipped: item 1 has no name; skipped"]`,
+	} {
+		writeFile(t, dir, "out", prints)
+		tools, reported := toolsOf(t, findOne(t, filepath.Join(dir, "file.sh")), PluginOptions{})
+		got, _ := json.Marshal(reported)
+		if len(tools) > 0 {
+			got = []byte(slices.Collect(maps.Keys(tools))[0])
+		}
+		if string(got) != want {
+			t.Errorf("%s: %s, want %s", prints, got, want)
+		}
 	}
 	tools, _ = toolsOf(t, p, PluginOptions{Disabled: true})
 	if len(tools) != 0 {

@@ -126,12 +126,12 @@ func stateOf(p *sources.Plugin, reg *registry.Registry, report registry.SourceRe
 	s := pluginState{ID: p.ID, Version: p.Version, Author: p.Author, Description: p.Description,
 		Place: p.Place, Path: p.Path, State: "ok", Tools: []string{}}
 	switch {
-	case p.Untrusted:
-		s.State, s.Reason = "untrusted", "its project is not trusted; run toolreg trust grant to allow it"
 	case p.Disabled != nil:
 		s.State, s.Reason = "disabled", "plugins.disabled at "+p.Disabled.Setting
 	case len(p.Problems) > 0:
 		s.State, s.Reason = "invalid", problemText(p.Problems)
+	case p.Untrusted:
+		s.State, s.Reason = "untrusted", "its project is not trusted; run toolreg trust grant to allow it"
 	default:
 		s.Reason = problemText(p.LeftOut()) // problems of single tools
 	}

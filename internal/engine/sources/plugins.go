@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -84,9 +85,9 @@ type pluginFinder struct {
 
 // find finds the plugins and marks those that cannot be used.
 func (f *pluginFinder) find(ctx context.Context) {
-	if p := f.programs.Settings.Project; p != nil && !f.programs.Settings.Globals.NoProject {
-		dir := filepath.Join(f.programs.Settings.ProjectRoot, ".toolreg", "plugins")
-		f.addPlugins(ctx, PlaceProject, discover.PluginPlace{Path: dir}, p)
+	if root := f.programs.Settings.ProjectRoot; root != "" && !f.programs.Settings.Globals.NoProject {
+		project := cmp.Or(f.programs.Settings.Project, &settings.Project{}) // without, nothing there can run
+		f.addPlugins(ctx, PlaceProject, discover.PluginPlace{Path: filepath.Join(root, ".toolreg", "plugins")}, project)
 	}
 	if user := settings.UserFolder(f.programs.Environ); user != "" && !f.programs.Settings.Globals.NoUser {
 		dir := filepath.Join(user, "plugins")

@@ -25,7 +25,7 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 		if err != nil {
 			return registry.Result{}, err
 		}
-		confinement := &process.Confinement{Profile: profile, Logs: c.logs(), Private: c.private(k)}
+		confinement := &process.Confinement{Profile: profile, Logs: c.logs(), Private: c.private()}
 		r, err := run(process.WithConfinement(ctx, confinement), call)
 		if _, ok := errors.AsType[*process.StartError](err); ok {
 			err = fmt.Errorf("%w (setting sandbox.%s.read)", err, k.name)

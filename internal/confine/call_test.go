@@ -650,7 +650,7 @@ policy:
 func TestFoldersAroundProtectedPathsAreFixed(t *testing.T) {
 	var hide, protect []string
 	c, _, workspace := place(t, "", full, func(o *Options) {
-		o.Hide, o.Protect = func() []string { return hide }, func(string) []string { return protect }
+		o.Hide, o.Protect = func() []string { return hide }, func() []string { return protect }
 	})
 	hide, protect = []string{filepath.Join(workspace, "a/b/secret")}, []string{filepath.Join(workspace, "a/c/file"), filepath.Join(workspace, "top"), "/elsewhere/x/y"}
 	p := c.profile(c.kind(Shell), sandbox.Place{}, false)
@@ -658,7 +658,7 @@ func TestFoldersAroundProtectedPathsAreFixed(t *testing.T) {
 	if diff := cmp.Diff(want, p.Fixed); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(append(hide, protect...), c.private(c.kind(Shell))); diff != "" {
+	if diff := cmp.Diff(append(hide, protect...), c.private()); diff != "" {
 		t.Errorf("what programs must not create: %s", diff)
 	}
 }

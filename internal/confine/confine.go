@@ -49,9 +49,8 @@ type Options struct {
 	Env      func() []string              // of the programs, "K=V"; their PATH is used
 	Expand   func(string) (string, error) // expands variables in paths; nil means paths have none
 	// Hide returns files and folders of toolreg that programs must not read, and
-	// Protect those that a program of a kind must not change, all absolute. nil means none.
-	Hide    func() []string
-	Protect func(kind string) []string
+	// Protect those that they must not change, all absolute. nil means none.
+	Hide, Protect func() []string
 	// Closed are folders that stay hidden even if settings name them. nil means none.
 	Closed func() []string
 	// Neutral returns the folder of programs that must not start in the project. These
@@ -277,7 +276,7 @@ func (c *Confiner) Plan(name string, spec *process.Spec) (*Plan, error) {
 	if p == nil {
 		return nil, err
 	}
-	return &Plan{Profile: *p, Workspace: c.opts.Settings.Workspace, Logs: c.logs(), Private: c.private(c.kind(name))}, nil
+	return &Plan{Profile: *p, Workspace: c.opts.Settings.Workspace, Logs: c.logs(), Private: c.private()}, nil
 }
 
 // Confine is a process.Confiner for a program that runs as long as its caller.
@@ -346,7 +345,7 @@ func (c *Confiner) prepare(ctx context.Context, k kind, own []string,
 // protect is the function protect for a program of a kind. It warns if that cannot be recorded.
 func (c *Confiner) protect(ctx context.Context, k kind, p *sandbox.Profile) (*guards.Guards, error) {
 	guarded, err := protect(ctx, c.tree(), p,
-		guards.Scope{Folders: p.Write, Private: c.private(k), Lasting: strings.HasPrefix(k.name, serverPrefix)})
+		guards.Scope{Folders: p.Write, Private: c.private(), Lasting: strings.HasPrefix(k.name, serverPrefix)})
 	if err == nil && guarded.Unrecorded != nil {
 		c.opts.Warn(registry.Warning("sandbox_unrecorded", "",
 			fmt.Sprintf("a sandboxed program (sandbox.%s) runs without a record: %v", k.name, guarded.Unrecorded),
@@ -464,14 +463,12 @@ func environment(program string) string {
 	return venv
 }
 
-// private returns the files and folders of toolreg that a program of a kind must not create.
-func (c *Confiner) private(k kind) []string {
-	var out []string
-	if c.opts.Hide != nil {
-		out = append(out, c.opts.Hide()...)
-	}
-	if c.opts.Protect != nil {
-		out = append(out, c.opts.Protect(k.name)...)
+// private returns the files and folders of toolreg, which no program may create.
+func (c *Confiner) private() (out []string) {
+	for _, paths := range []func() []string{c.opts.Hide, c.opts.Protect} {
+		if paths != nil {
+			out = append(out, paths()...)
+		}
 	}
 	return out
 }
@@ -495,7 +492,7 @@ func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Pro
 	p.Opened, p.Network = c.paths(k.read), k.network
 	c.close(slices.Concat(p.Opened, p.Write))
 	if c.opts.Protect != nil {
-		p.ReadOnly = append(p.ReadOnly, c.opts.Protect(k.name)...)
+		p.ReadOnly = append(p.ReadOnly, c.opts.Protect()...)
 	}
 	for _, folder := range p.Write {
 		p.Fixed = append(p.Fixed, foldersAround(slices.Concat(p.ReadOnly, p.Hide), folder)...)

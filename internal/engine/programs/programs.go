@@ -169,20 +169,15 @@ func (p *Set) ProtectedPaths() []string {
 	return out
 }
 
-// guardedPaths returns what sandboxed programs of a kind do not change: the protected paths, the
-// scripts in the workspace that run outside the sandbox without a question, and folders of plugins,
-// in which those of plugins may write.
-func (p *Set) guardedPaths(kind string) []string {
+// guardedPaths returns what sandboxed programs do not change: the protected paths, the scripts in the
+// workspace that run outside the sandbox without a question, and folders of plugins.
+func (p *Set) guardedPaths() []string {
 	scripts, plugins, err := p.Settings.Scripts(p.Environ)
 	if err != nil {
 		p.Warn(registry.Warning("sandbox_scripts", "",
 			"sandboxed programs may change scripts of the settings: "+err.Error(), ""))
 	}
-	out := append(p.ProtectedPaths(), scripts...)
-	if kind != confine.Plugins {
-		out = append(out, plugins...)
-	}
-	return out
+	return slices.Concat(p.ProtectedPaths(), scripts, plugins)
 }
 
 // PluginSettings returns the settings of one plugin, expanded; nil if there are

@@ -27,7 +27,8 @@ func Guarded(rel string) bool {
 		case ".git", ".toolreg", ".gemini", ".agents", ".agent", ".claude", ".cursor", ".codex", ".opencode",
 			".devin", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv",
 			".qwen", ".continue", ".goose", ".augment", ".copilot", ".crush", ".amazonq", ".kiro", ".roo",
-			".cline", ".clinerules", ".trae", ".factory", ".junie", ".aider",
+			".cline", ".clinerules", ".trae", ".factory", ".junie", ".aider", ".amp", ".pi", ".kilocode", ".kilo",
+			".openhands", ".vibe", ".qoder", ".codebuddy", ".iflow", ".grok", ".rovodev", ".prime",
 			".bashrc.d", ".bash_completion.d", ".zshrc.d", ".profile.d", ".helix", ".theia", ".bsp", ".shadowenv.d":
 			return true
 		case ".vscode", ".zed", ".windsurf", ".idea":
@@ -40,6 +41,7 @@ func Guarded(rel string) bool {
 	name, all := parts[len(parts)-1], "/"+strings.Join(parts, "/")+"/"
 	return slices.Contains(guardedNames(), name) || strings.HasSuffix(name, ".code-workspace") ||
 		name == "profile.ps1" || strings.HasSuffix(name, "_profile.ps1") ||
+		strings.HasPrefix(strings.TrimPrefix(name, "."), "mise.") && strings.HasSuffix(name, ".toml") ||
 		strings.HasSuffix(name, ".pth") && slices.ContainsFunc(parts,
 			func(part string) bool { return part == "site-packages" || part == "dist-packages" }) ||
 		slices.ContainsFunc(guardedFolders(), func(folder string) bool { return strings.Contains(all, "/"+folder+"/") })
@@ -48,7 +50,7 @@ func Guarded(rel string) bool {
 // guardedNames returns the names of files that programs use in any folder.
 func guardedNames() []string {
 	return []string{
-		"toolreg.lock", ".mcp.json", "mcp.json", "mcp_config.json",
+		"toolreg.lock", ".mcp.json", "mcp.json", "mcp_config.json", "lsp.json", ".lsp.json",
 		"mcporter.json", "opencode.json", "opencode.jsonc", ".devcontainer.json",
 		"crush.json", ".crush.json", ".aider.conf.yml", ".aider.model.settings.yml", ".goosehints", ".clinerules",
 		// git and what runs on commits
@@ -68,10 +70,10 @@ func guardedNames() []string {
 		".mongoshrc.js", ".lessfilter", ".lesskey", ".ripgreprc", ".ackrc", ".tigrc",
 		".muttrc", ".mailrc", ".procmailrc", ".fetchmailrc", ".forward", ".rhosts", ".nanorc", ".ansible.cfg",
 		// environments that programs load when they enter a folder
-		".envrc", ".direnvrc", ".rvmrc", ".autoenv", ".autoenv.zsh", ".autoenv_leave.zsh", "mise.toml",
-		".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
+		".envrc", ".direnvrc", ".rvmrc", ".autoenv", ".autoenv.zsh", ".autoenv_leave.zsh",
+		".miserc.toml", ".tool-versions", ".rtx.toml",
 		// package managers, editors, debuggers
-		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".gemrc",
+		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", ".pypirc", ".gemrc",
 		".bundle", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".exrc", ".emacs",
 		"usercustomize.py", "sitecustomize.py",
 		".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit",
@@ -92,7 +94,8 @@ func guardedFolders() []string {
 		".config/systemd", ".config/environment.d", ".config/nvim",
 		".local/share/systemd", ".local/share/fish", ".local/share/applications",
 		".local/state/toolreg", "library/launchagents", "library/launchdaemons",
-		".mise", "mise/config.toml", "mise/config.local.toml", ".github/hooks", "_darcs/prefs",
+		".mise", "mise/config.toml", "mise/config.local.toml", "_darcs/prefs",
+		".github/hooks", ".github/extensions", ".github/agents", ".github/copilot",
 		".pijul/config", ".fossil-settings", ".lsp/config.edn", ".cargo/config.toml", ".cargo/config",
 		".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",
 		".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hg/hooks", ".svn/config", ".jj/config.toml",
@@ -175,7 +178,7 @@ func MayBeGuarded(e *Entry) bool {
 		strings.HasPrefix(lower, "mise"), strings.HasPrefix(lower, "_darcs"),
 		strings.HasPrefix(lower, "prefs"), strings.HasPrefix(lower, "captainhook"),
 		strings.HasPrefix(lower, "mcp.json"), strings.HasPrefix(lower, "mcp_config"),
-		strings.HasPrefix(lower, "mcporter.json"),
+		strings.HasPrefix(lower, "mcporter.json"), strings.HasPrefix(lower, "lsp.json"),
 		strings.HasSuffix(lower, "customize.py"), strings.HasSuffix(lower, ".pth"),
 		strings.HasSuffix(lower, "profile.ps1"), strings.HasPrefix(lower, "toolreg.lock"),
 		strings.HasPrefix(lower, "config."), strings.HasPrefix(lower, "launch"),

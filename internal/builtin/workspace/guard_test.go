@@ -36,6 +36,9 @@ func TestGuarded(t *testing.T) {
 		".helix/languages.toml": true, ".theia/tasks.json": true, ".bsp/x.json": true, ".shadowenv.d/x.lisp": true, ".dir-locals-2.el": true, ".rvmrc": true, ".autoenv.zsh": true,
 		"Documents/PowerShell/Microsoft.PowerShell_profile.ps1": true, "profile.ps1": true, "user-profile.ps1": false, "lib/usercustomize.py": true, "sitecustomize.py": true,
 		".venv/lib/python3.12/site-packages/x.pth": true, "model.pth": false,
+		".github/lsp.json": true, "lsp.json": true, ".github/extensions/x/extension.mjs": true, ".github/copilot/settings.json": true, ".github/agents/x.md": true,
+		".pi/extensions/x.ts": true, ".amp/settings.json": true, ".kilocode/setup-script": true, ".openhands/setup.sh": true, "mise.dev.toml": true,
+		".mise.dev.local.toml": true, "mise.lock": false, "promise.toml": false, ".miserc.toml": true, ".pnpmfile.mjs": true,
 		".lsp/config.edn": true, ".lsp/x": false, "captainhook.json": true,
 		".ba\u017fhrc": true, ".pro\ufb01le": true, "LEFTHOO\u212a.yml": true, ".con\ufb01g/fish/x": true, ".\uff47\uff49\uff54/config": true, // as macOS reads them
 		".ba\u00dfhrc": false, "\uff0fgit/config": false,

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
@@ -204,7 +205,7 @@ func isStrategy(name string) bool {
 func (t *Tree) reduce(rel string, remove bool,
 	keep func(data string, kept *bytes.Buffer) (removed []string)) (removed []string, err error) {
 	info, err := t.root.Lstat(rel)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {

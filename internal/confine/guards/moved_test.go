@@ -63,7 +63,7 @@ func TestLinksInRepositoriesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, dir, map[string]string{".git/logs/refs/a": "", ".git/sequencer/opts": "[options]\n\tstrategy = d/evil\n\tstrategy-option = ours\n\tedit = true\n", ".git/rebase-merge/strategy": "d/evil\n",
-		"bare/rebase-merge/strategy": "ort\n", "plain/refs/a": "", "plain/HEAD": ""})
+		"bare/rebase-merge/strategy": "ort\n", "bare/sequencer": "no folder", "plain/refs/a": "", "plain/HEAD": ""})
 	if err := os.Remove(filepath.Join(dir, ".git/HEAD")); err != nil {
 		t.Fatal(err)
 	}

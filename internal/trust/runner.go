@@ -30,8 +30,8 @@ func runners() []runner {
 		{"node nodejs", "package.json .env", "", true},
 		{"tsx ts-node", "tsconfig.json package.json", "", false},
 		{
-			"gulp grunt jake",
-			"package.json gulpfile.js gulpfile.mjs gulpfile.cjs gulpfile.ts gulpfile.babel.js .gulp.js .gulp.json Gruntfile.js Gruntfile.cjs Gruntfile.coffee Jakefile jakefile.js",
+			"gulp grunt jake vite vite-node vitest nodemon",
+			"package.json vite.config.ts vite.config.js vite.config.mjs vitest.config.ts nodemon.json gulpfile.js gulpfile.mjs gulpfile.cjs gulpfile.ts gulpfile.babel.js .gulp.js .gulp.json Gruntfile.js Gruntfile.cjs Gruntfile.coffee Jakefile jakefile.js",
 			"", true,
 		},
 		{"turbo nx lerna rush", "turbo.json nx.json lerna.json rush.json package.json", "", true},
@@ -70,8 +70,8 @@ func runners() []runner {
 		{"pre-commit lefthook husky", ".pre-commit-config.yaml lefthook.yml", "", false},
 		{"python pypy", "pyvenv.cfg", ".py .pyc .so", false},
 		{
-			"uv uvx poetry hatch pdm pipx pipenv tox nox pytest",
-			"pyproject.toml uv.toml hatch.toml Pipfile tox.ini noxfile.py pytest.ini conftest.py setup.py setup.cfg .env",
+			"uv uvx poetry hatch pdm pipx pipenv tox nox pytest rye pixi poe fastmcp",
+			"pyproject.toml uv.toml hatch.toml pixi.toml fastmcp.json Pipfile tox.ini noxfile.py pytest.ini conftest.py setup.py setup.cfg .env",
 			".py", true,
 		},
 		{"rake bundle ruby", "Rakefile rakefile Gemfile .bundle/config", "", false},
@@ -87,8 +87,8 @@ func runners() []runner {
 			"Dockerfile Containerfile compose.yaml compose.yml docker-compose.yml docker-compose.yaml docker-compose.override.yml .env",
 			"", false,
 		},
-		{"nix nix-shell nix-build", "flake.nix shell.nix default.nix", "", false},
-		{"direnv", ".envrc .env", "", false},
+		{"nix nix-shell nix-build devbox devenv", "flake.nix shell.nix default.nix devbox.json devenv.nix", "", false},
+		{"direnv dotenv dotenvx env-cmd", ".envrc .env .env.local .env-cmdrc", "", false},
 		{"dotnet", "global.json NuGet.config Directory.Build.props Directory.Build.targets", "", false},
 	}
 }

@@ -237,7 +237,7 @@ func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 		return nil, leftOut + "Claude Code ignores paths of " + name
 	case decision == allow:
 		return &Rule{Source: builtin, Category: category, Path: glob}, ""
-	case name == "Read":
+	case own != "edit" && own != "write_file":
 		return &Rule{Source: builtin, Path: glob},
 			broader + "it applies to writing too; shell commands that read these files are not covered"
 	}

@@ -180,6 +180,8 @@ func TestNotesOfImportedRules(t *testing.T) {
 		{"claude", claude("allow", "NotebookEdit"), `{tool: "edit", path: "**/*.ipynb", decision: allow}`, ""},
 		{"claude", claude("deny", "NotebookEdit"), `{source: "builtin", category: "write", path: "**/*.ipynb", decision: deny}`, ""},
 		{"claude", claude("ask", "NotebookEdit(docs/*)"), `{source: "builtin", category: "write", path: "**/*.ipynb", decision: ask}`, "it applies to all notebooks"},
+		{"claude", claude("deny", "Grep(secrets/**)"), `{source: "builtin", path: "secrets/**", decision: deny}`, "it applies to writing too"},
+		{"claude", claude("deny", "Write(secrets/**)"), `{source: "builtin", category: "write", path: "secrets/**", decision: deny}`, ""},
 		{"claude", claude("allow", "NotebookEdit(docs/*)"), "", "Claude Code ignores paths of NotebookEdit"},
 		{"claude", claude("allow", "Bash(timeout 60 npx tsc:*)"), `{tool: "run_shell_command", command: "timeout 60 npx tsc", decision: allow}`, `the rule matches nothing: toolreg decides on the command that runs in it; write a rule on "npx tsc"`},
 		{"claude", claude("allow", "Bash(nice make:*)"), `{tool: "run_shell_command", command: "nice make", decision: allow}`, `write a rule on "make"`},

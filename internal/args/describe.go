@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -84,10 +85,12 @@ func (d *describer) object(s *jsonx.Value, path []string, required bool, seen vi
 			}
 		}
 	}
-	always := s.Get("allOf")
-	for _, alternative := range alternatives(s) {
-		d.object(alternative, path,
-			required && always.Is(jsonx.Array) && slices.Contains(always.Items, alternative), seen)
+	always := 0 // the alternatives begin with those of allOf
+	if all := s.Get("allOf"); all != nil {
+		always = len(all.Items)
+	}
+	for i, alternative := range alternatives(s) {
+		d.object(alternative, path, required && i < always, seen)
 	}
 }
 
@@ -234,27 +237,32 @@ func prefixed(prefix, text string) string {
 
 // WithoutInvalidExamples removes the examples from params that the tool would refuse:
 // those in its definition or schema may be wrong, and the schema may have conditions that
-// a made-up value does not meet. If the schema cannot be used, it removes all.
+// a made-up value does not meet. If the schema cannot be used, it removes all, and if the checks
+// take long, the rest.
 func WithoutInvalidExamples(ctx context.Context, def *registry.Definition, params []Param) []Param {
+	ctx, cancel := context.WithTimeout(ctx, maxChecking)
+	defer cancel()
 	validator, usable := registry.NewValidator(def.InputSchema), true
 	types := newTypes(def.InputSchema)
 	for i := range params {
-		if p := &params[i]; len(p.Example) > 0 && !(usable && types.allows(ctx, validator, def, p, &usable)) {
+		if p := &params[i]; len(p.Example) > 0 && !(usable && types.allows(ctx, validator, p, &usable)) {
 			p.Example = nil
 		}
 	}
 	return params
 }
 
+// maxChecking limits the time for the examples of one tool, because an untrusted schema can make each take long.
+const maxChecking = 3 * time.Second
+
 // allows reports whether the example of a param is valid; what is missing beside it does
 // not count.
-func (t types) allows(ctx context.Context, v *registry.Validator,
-	def *registry.Definition, p *Param, usable *bool) bool {
-	doc, err := Parse(p.Example, Options{Schema: def.InputSchema})
-	if err != nil {
+func (t types) allows(ctx context.Context, v *registry.Validator, p *Param, usable *bool) bool {
+	root := jsonx.NewObject()
+	if t.parse(root, p.Example, Options{}) != nil {
 		return false
 	}
-	wrong, err := v.Validate(ctx, doc)
+	wrong, err := v.Validate(ctx, root.AppendTo(nil))
 	if *usable = err == nil; err != nil {
 		return false
 	}

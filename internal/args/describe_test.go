@@ -2,10 +2,12 @@ package args
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -68,6 +70,22 @@ func TestRecursiveSchema(t *testing.T) {
 	}
 	if got, err := Parse([]string{"a=b"}, Options{Schema: s}); err != nil || string(got) != `{"a":"b"}` {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// The time for a schema must not grow with the square of its size.
+func TestLongSchema(t *testing.T) {
+	began := time.Now()
+	for _, keyword := range []string{"allOf", "anyOf"} {
+		Describe(&registry.Definition{InputSchema: json.RawMessage(`{"` + keyword + `":[` + strings.Repeat(`{},`, 300_000) + `{}]}`)})
+		var b strings.Builder
+		for i := range 20_000 {
+			fmt.Fprintf(&b, `{"properties":{"p%d":{"type":"string"}}},`, i)
+		}
+		Describe(&registry.Definition{InputSchema: json.RawMessage(`{"` + keyword + `":[` + b.String() + `{}]}`)})
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Error(took)
 	}
 }
 

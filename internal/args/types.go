@@ -1,7 +1,6 @@
 package args
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,14 +14,17 @@ import (
 
 // types determines the types of params from an input schema. It follows local
 // references. If the type is unknown, it is a string.
-type types struct{ refs *schema.Refs }
+type types struct {
+	refs   *schema.Refs
+	byName map[*jsonx.Value]map[string]*jsonx.Value // see named
+}
 
 func newTypes(raw json.RawMessage) types {
 	root, err := jsonx.Parse(raw, jsonx.Options{})
 	if err != nil {
 		root = nil // validation reports invalid schemas with a better message
 	}
-	return types{refs: schema.NewRefs(root)}
+	return types{refs: schema.NewRefs(root), byName: map[*jsonx.Value]map[string]*jsonx.Value{}}
 }
 
 // path splits a key at its dots, unless the schema has a property with the whole
@@ -37,8 +39,11 @@ func (t types) path(key string) []string {
 func (t types) at(path []string) schemaType {
 	s := t.refs.Root()
 	for _, key := range path {
-		named := t.property(s, key, visited{}, namedProperty)
-		if s = cmp.Or(named, t.property(s, key, visited{}, furtherProperty)); s == nil {
+		named := t.named(s)[key]
+		if named == nil {
+			named = t.further(s, key, visited{})
+		}
+		if s = named; s == nil {
 			return schemaType{}
 		}
 	}
@@ -58,37 +63,44 @@ func (v visited) first(s *jsonx.Value) bool {
 	return true
 }
 
-// property returns the schema of a property that of finds in s or in a schema that
-// applies together with it, or nil.
-func (t types) property(s *jsonx.Value, key string, seen visited,
-	of func(s *jsonx.Value, key string) *jsonx.Value) *jsonx.Value {
+// named returns the schemas of the properties that s, or a schema that applies together with it,
+// declares by name.
+func (t types) named(s *jsonx.Value) map[string]*jsonx.Value {
+	all := t.byName[s]
+	if all == nil {
+		all = map[string]*jsonx.Value{}
+		t.addNamed(s, all, visited{})
+		t.byName[s] = all
+	}
+	return all
+}
+
+func (t types) addNamed(s *jsonx.Value, all map[string]*jsonx.Value, seen visited) {
+	s, err := t.refs.Resolve(s)
+	if err != nil || !seen.first(s) {
+		return
+	}
+	if properties := s.Get("properties"); properties != nil {
+		for _, m := range properties.Members {
+			if all[m.Name] == nil {
+				all[m.Name] = jsonx.NewObject()
+				all[m.Name].Set("anyOf", jsonx.NewArray())
+			}
+			either := all[m.Name].Get("anyOf")
+			either.Items = append(either.Items, m.Value)
+		}
+	}
+	for _, alternative := range alternatives(s) {
+		t.addNamed(alternative, all, seen)
+	}
+}
+
+// further returns the schema of a property that is not declared by name, or nil.
+func (t types) further(s *jsonx.Value, key string, seen visited) *jsonx.Value {
 	s, err := t.refs.Resolve(s)
 	if err != nil || !seen.first(s) {
 		return nil
 	}
-	if p := of(s, key); p != nil {
-		return p
-	}
-	either := jsonx.NewArray() // the schemas of several alternatives
-	for _, alternative := range alternatives(s) {
-		if p := t.property(alternative, key, seen, of); p != nil {
-			either.Items = append(either.Items, p)
-		}
-	}
-	if len(either.Items) == 0 {
-		return nil
-	}
-	p := jsonx.NewObject()
-	p.Set("anyOf", either)
-	return p
-}
-
-// namedProperty returns the schema of a property that s declares by name, or nil.
-func namedProperty(s *jsonx.Value, key string) *jsonx.Value { return s.Get("properties").Get(key) }
-
-// furtherProperty returns the schema of a property that s does not declare by name,
-// or nil.
-func furtherProperty(s *jsonx.Value, key string) *jsonx.Value {
 	if patterns := s.Get("patternProperties"); patterns != nil {
 		for _, m := range patterns.Members {
 			if re := schema.Pattern(m.Name); re != nil && re.MatchString(key) {
@@ -96,7 +108,15 @@ func furtherProperty(s *jsonx.Value, key string) *jsonx.Value {
 			}
 		}
 	}
-	return s.Get("additionalProperties")
+	if p := s.Get("additionalProperties"); p != nil {
+		return p
+	}
+	for _, alternative := range alternatives(s) {
+		if p := t.further(alternative, key, seen); p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // alternatives returns the schemas that apply, or may apply, together with s.

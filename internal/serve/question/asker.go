@@ -18,6 +18,8 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/timing"
 	"github.com/toolreg/toolreg/internal/ui/asking"
 )
 
@@ -238,4 +240,101 @@ func (Asker) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, error
 		Meta: answer.Meta, Content: answer.Content[0], Model: answer.Model, Role: answer.Role,
 		StopReason: answer.StopReason,
 	})
+}
+
+// approve asks the client's user whether to allow a call.
+func (c *Client) approve(ctx context.Context, tool *registry.Tool, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	w := c.call
+	if w == nil || w.tool != tool { // a step of a composite, other steps of which may have run
+		return c.Elicit(ctx, approvalKey, q, nil)
+	}
+	w.approval = &callApproval{Question: digestOf(q.Message)}
+	result := w.given.approval(w.approval.Question)
+	if result == nil {
+		var err error
+		if result, err = c.Elicit(ctx, approvalKey, q, &callStage{Approval: w.approval}); err != nil {
+			return nil, err
+		}
+	}
+	decision, _ := result.Content["decision"].(string)
+	w.approval = &callApproval{Question: w.approval.Question, Decision: decision}
+	return result, nil
+}
+
+// answering shows a question until it is answered, which counts if first reports so, or ctx is done.
+type answering[T any] func(ctx context.Context, first func() bool) (T, error)
+
+// firstAnswer returns the first answer: that of the client, that of the console, which shows the question
+// until patience is over, or that of the place where the question is kept. Console and kept may
+// be nil. If asked is false, the client cannot be asked, and client says what happens without an answer.
+func firstAnswer[T any](ctx context.Context, patience time.Duration, asked bool,
+	client func(context.Context) (T, error), console, kept answering[T],
+) (T, error) {
+	if console == nil && !asked {
+		return client(ctx)
+	}
+	defer From(ctx).opens()()
+	s := &settlement{}
+	both, cancel := context.WithCancelCause(context.WithValue(ctx, settlementKey{}, s))
+	defer cancel(nil)
+	patient, expire := timing.Limit(both, patience, nil)
+	defer expire()
+	type result struct {
+		answer   T
+		err      error
+		Asked    bool // a person, at the client or the console
+		atClient bool
+	}
+	results := make(chan result, 3)
+	open, asking := 0, 0
+	ask := func(f func() (T, error), asks, atClient bool) {
+		open++
+		if asks {
+			asking++
+		}
+		go func() {
+			answer, err := f()
+			results <- result{answer, err, asks, atClient}
+		}()
+	}
+	if console != nil {
+		ask(func() (T, error) { return console(patient, s.Elsewhere) }, true, false)
+	}
+	if kept != nil {
+		ask(func() (T, error) { return kept(both, s.Elsewhere) }, false, false)
+	}
+	if asked {
+		ask(func() (T, error) {
+			answer, err := client(both)
+			if err == nil && !s.Client() {
+				err = errSettled
+			}
+			return answer, err
+		}, true, true)
+	}
+	var given, failed *result // the first answer, and why the person asked last gave none
+	for ; open > 0; open-- {
+		switch r := <-results; {
+		case r.err == nil:
+			given = &r
+		case r.Asked:
+			asking--
+			if failed == nil || r.atClient {
+				failed = &r
+			}
+		}
+		if given != nil || asking == 0 {
+			cancel(errSettled) // the rest are awaited, because they use the state of the call
+		}
+	}
+	switch {
+	case given != nil:
+		if c := From(ctx); c != nil && c.call != nil && !given.atClient {
+			c.call.stays = true
+		}
+		return given.answer, nil
+	case !asked && ctx.Err() == nil:
+		return client(ctx)
+	}
+	return failed.answer, failed.err
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -16,18 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/registry"
-)
-
-const (
-	// maxWaiting is how many calls of all clients may wait for answers, and
-	// maxWaitingOwn how many of one token.
-	maxWaiting    = 1000
-	maxWaitingOwn = 500
-	// The keys of toolreg's own questions in the result of a call: about the call itself,
-	// and for questions that a server sends as a request.
-	approvalKey = "toolreg.approval"
-	questionKey = "toolreg.question"
+	"github.com/toolreg/toolreg/internal/store"
 )
 
 // Turn is one request of a client, which may be the continuation of a waiting
@@ -51,71 +39,12 @@ func askFor(requests mcp.InputRequestMap, state string) *Asked {
 	return &Asked{Type: "input_required", Requests: requests, State: state}
 }
 
-// Call is a call of a modern client. The client receives questions in the result of
-// its request and repeats the request with the answers (revision 2026-07-28, multi
-// round-trip requests), while the call waits here.
-type Call struct {
-	owner     string // see [auth.Identity.Account]
-	request   requestDigest
-	questions chan Question
-	done      chan Outcome
-	Cancel    context.CancelCauseFunc
-	asked     Question  // the question that the client was asked
-	first     *Question // asked by a task, received before it was known to be one; may be nil
-	since     time.Time
-	expiry    *time.Timer
-	carrier   atomic.Pointer[Client] // sender of the request that carries the call now
-
-	// The goroutine that runs the call uses these.
-	tool     *registry.Tool                // that is called, if the request is a call
-	server   string                        // that provides the result; empty if it is not one server
-	given    *earlierAnswers               // what the client answered another process, if anything
-	approval *callApproval                 // of the call
-	rounds   int                           // how often the server has asked
-	task     chan struct{}                 // closed when the call goes on as a task
-	becomes  sync.Once                     // closes task
-	failed   atomic.Pointer[jsonrpc.Error] // by which the task has failed
-	// stays says that a question was answered at the console, so only this process can continue it.
-	stays bool
-}
-
-// Question is what a call asks its client.
-type Question struct {
-	Requests mcp.InputRequestMap
-	stage    *callStage // nil if only this process can continue the call
-	answer   chan<- mcp.InputResponseMap
-	settled  *settlement // with the console; nil if only the client is asked
-}
-
-// Outcome is what a call has returned.
-type Outcome struct {
-	Value any
-	Err   error
-}
-
 // Why calls end that wait for answers.
 var (
 	ErrNoAnswer  = errors.New("the client sent no answer")
 	ErrBrokenOff = errors.New("the client canceled its request")
 	errTooMany   = errors.New("too many calls are waiting for answers; try again later")
 )
-
-// ask waits for the client's answer.
-func (w *Call) ask(ctx context.Context, requests mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
-	answer := make(chan mcp.InputResponseMap, 1)
-	settled, _ := ctx.Value(settlementKey{}).(*settlement)
-	select {
-	case w.questions <- Question{requests, stage, answer, settled}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	select {
-	case r := <-answer:
-		return r, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
 
 // digest returns the same value for a request and for its repetition with answers, even
 // if the client encodes it differently.
@@ -163,6 +92,69 @@ func (s *Calls) Start(ctx context.Context, t Turn, given *earlierAnswers,
 	return w
 }
 
+// errOtherProcess rejects an answer to a call that has begun to run in another process.
+var errOtherProcess = errors.New("this answer (requestState) belongs to a call that waits in another process of " +
+	"this server, or ended with it, and may have run in part; make the call again if that is safe")
+
+func refusedState(reason string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+		Message: "requestState: " + reason + ". Send the request again without it"}
+}
+
+// resume passes a client's answers to the call that waits for them. If the call does not
+// wait in this process and has not had any effect yet, it runs again. If answers are
+// missing, resume returns the questions to ask again.
+func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (any, error)) (*Call, *Asked, error) {
+	c := From(ctx)
+	state, err := s.keys.Open(t.State)
+	switch {
+	case err != nil:
+		return nil, nil, refusedState(err.Error())
+	case state.Owner != c.From.Account():
+		return nil, nil, refusedState("it belongs to a client with another token or profile")
+	case !state.Request.Equal(t.digest()):
+		return nil, nil, refusedState("it belongs to another request; method, name and params must be the same")
+	}
+	if w := s.settled(state.ID); w != nil {
+		w.carrier.Store(c)
+		return w, nil, nil
+	}
+	asked, waits := s.waitsFor(state.ID)
+	switch {
+	case waits && slices.ContainsFunc(slices.Collect(maps.Keys(asked)),
+		func(key string) bool { return t.Answers[key] == nil }):
+		return nil, askFor(asked, t.State), nil
+	case !waits && state.Stage == nil && !s.answered.Has(ctx, state.ID):
+		return nil, nil, errOtherProcess
+	}
+	if err := s.answered.Claim(c.From.Account(), state.ID); err != nil {
+		return nil, nil, refusedState(err.Error())
+	}
+	if s.keys.Shared() {
+		err = s.answered.Record(ctx, state.ID)
+	}
+	if _, away := errors.AsType[*store.UnavailableError](err); away { // the call waits on
+		s.answered.Release(c.From.Account(), state.ID)
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "requestState: " + err.Error()}
+	}
+	w := s.unpark(state.ID)
+	if err != nil {
+		if w != nil {
+			w.Cancel(caller.ErrTaken)
+		}
+		return nil, nil, refusedState(err.Error())
+	}
+	switch {
+	case w != nil:
+		w.carrier.Store(c)
+		w.asked.answer <- t.Answers
+		return w, nil, nil
+	case state.Stage == nil: // it expired just now
+		return nil, nil, refusedState(errExpired.Error())
+	}
+	return s.Start(ctx, t, &earlierAnswers{*state.Stage, t.Answers}, run), nil, nil
+}
+
 // next waits for the end of a call, or for its next question.
 func (s *Calls) next(ctx context.Context, w *Call) (any, *Asked, error) {
 	select {
@@ -196,46 +188,6 @@ func (s *Calls) next(ctx context.Context, w *Call) (any, *Asked, error) {
 	}
 	return nil, a, err
 }
-
-func (w *Call) isTask() bool {
-	select {
-	case <-w.task:
-		return true
-	default:
-		return false
-	}
-}
-
-// Next returns the next question of the call, or its outcome: the other one is nil.
-func (w *Call) Next() (*Question, *Outcome) {
-	if q := w.first; q != nil {
-		w.first = nil
-		return q, nil
-	}
-	select {
-	case q := <-w.questions:
-		return &q, nil
-	case o := <-w.done:
-		return nil, &o
-	}
-}
-
-// Stop cancels the call and waits for its end.
-func (w *Call) Stop(cause error) {
-	w.Cancel(cause)
-	<-w.done
-}
-
-// Refused returns the error of its server by which the call, as a task, has failed. It returns nil if there is
-// none.
-func (w *Call) Refused() *jsonrpc.Error { return w.failed.Load() }
-
-// Reply passes answers to the call that asks.
-func (q *Question) Reply(answers mcp.InputResponseMap) { q.answer <- answers } // it has room for one
-
-// Asked records that the client gets the question, unless it was answered elsewhere before. claim takes
-// the answer from the client.
-func (q *Question) Asked(claim func() bool) bool { return q.settled.asked(claim) }
 
 // Calls are the questions that modern clients were asked, and the calls that wait for
 // the answers.
@@ -327,6 +279,13 @@ func (s *Calls) endIfAnswered(ctx context.Context, w *Call, id string) {
 		w.Cancel(ErrNoAnswer)
 	}
 }
+
+// maxWaiting is how many calls of all clients may wait for answers, and
+// maxWaitingOwn how many of one token.
+const (
+	maxWaiting    = 1000
+	maxWaitingOwn = 500
+)
 
 // makeRoom makes room for another waiting call of an owner. If too many wait, it drops
 // the oldest call that any process can continue. s.mu is held.

@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/transport"
 	"github.com/toolreg/toolreg/internal/text"
@@ -228,6 +229,27 @@ func (c *Client) opens() (done func()) {
 	return func() { c.open.Remove(c.From.Name) }
 }
 
+// errOtherServer rejects an answer that is meant for another server.
+var errOtherServer = errors.New(
+	"this answer (requestState) belongs to a question of another MCP server; make the call again")
+
+// Concerns records what the client's request is about, before any question is asked: the
+// tool that is called, if any, and the source that provides the result.
+func (c *Client) Concerns(tool *registry.Tool, source string) error {
+	w := c.call
+	if w == nil {
+		return nil
+	}
+	w.tool = tool
+	if server, ok := registry.ServerOf(source); ok {
+		w.server = server
+	}
+	if g := w.given; g != nil && g.stage.Server != nil && g.stage.Server.Name != w.server {
+		return errOtherServer
+	}
+	return nil
+}
+
 // Elicit asks the client's user a question. stage is that of [Client.ask].
 func (c *Client) Elicit(ctx context.Context, key string,
 	q *mcp.ElicitParams, stage *callStage) (*mcp.ElicitResult, error) {
@@ -343,6 +365,24 @@ func (c *Client) Input(ctx context.Context, server string, result json.RawMessag
 		}
 	}
 	return inputMembers(answers, wanted.State)
+}
+
+// Answered implements [caller.Peer].
+func (c *Client) Answered(server string) (members json.RawMessage, rounds int, err error) {
+	if c.call == nil || c.call.given == nil || c.call.given.stage.Server == nil || c.call.server != server {
+		return nil, 0, nil
+	}
+	asked := c.call.given.stage.Server
+	c.call.given.stage.Server = nil // once
+	answers := mcp.InputResponseMap{}
+	for _, key := range asked.Keys {
+		if a := c.call.given.answers[key]; a != nil {
+			answers[key] = a
+		}
+	}
+	c.call.rounds = asked.Round
+	members, err = inputMembers(answers, asked.State)
+	return members, asked.Round, err
 }
 
 // Continues implements [caller.Peer].

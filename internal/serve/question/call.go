@@ -34,7 +34,7 @@ type Call struct {
 	first     *Question // asked by a task, received before it was known to be one; may be nil
 	since     time.Time
 	expiry    *time.Timer
-	carrier   atomic.Pointer[Client] // sender of the request that carries the call now
+	carrier   atomic.Pointer[outbox] // of the request that carries the call now
 
 	// The goroutine that runs the call uses these.
 	tool     *registry.Tool                // that is called, if the request is a call

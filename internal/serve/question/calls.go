@@ -80,7 +80,7 @@ func (s *Calls) Start(ctx context.Context, t Turn, given *earlierAnswers,
 		owner: c.From.Account(), request: t.digest(), questions: make(chan Question),
 		done: make(chan Outcome, 1), Cancel: cancel, given: given, task: make(chan struct{}),
 	}
-	w.carrier.Store(c)
+	w.carrier.Store(c.outbox)
 	who, within := *caller.From(ctx), *c
 	within.call, who.Peer = w, &within
 	ctx = caller.With(ctx, &who)
@@ -116,7 +116,7 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 		return nil, nil, refusedState("it belongs to another request; method, name and params must be the same")
 	}
 	if w := s.settled(state.ID); w != nil {
-		w.carrier.Store(c)
+		w.carrier.Store(c.outbox)
 		return w, nil, nil
 	}
 	asked, waits := s.waitsFor(state.ID)
@@ -146,7 +146,7 @@ func (s *Calls) resume(ctx context.Context, t Turn, run func(context.Context) (a
 	}
 	switch {
 	case w != nil:
-		w.carrier.Store(c)
+		w.carrier.Store(c.outbox)
 		w.asked.answer <- t.Answers
 		return w, nil, nil
 	case state.Stage == nil: // it expired just now

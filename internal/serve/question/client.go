@@ -30,19 +30,16 @@ import (
 
 // Client is the sender of a request.
 type Client struct {
-	From    auth.Identity
-	Session *mcp.ServerSession
-	can     mcp.ClientCapabilities
-	asking  Asking
+	*outbox
+	From   auth.Identity
+	can    mcp.ClientCapabilities
+	asking Asking
 	// Revision is that of its request, which decides if it is modern: it receives questions in
 	// results, not as requests.
 	Revision string
 	Modern   bool
-	Request  context.Context // context of its request; notifications sent with it belong to the request
-	call     *Call           // within which the client is asked, see [Calls.Start]
-	console  bool            // people at the console are asked too
-	progress any             // the progress token of its request. It is nil if it did not ask for progress
-	out      *outbox
+	call     *Call            // within which the client is asked, see [Calls.Start]
+	console  bool             // people at the console are asked too
 	open     *transport.Calls // counts the open questions to people; may be nil
 	// closed is closed when no more answers are read from the client on stdin. It is nil for
 	// other clients.
@@ -94,12 +91,10 @@ type Clients struct {
 func (o *Clients) With(ctx context.Context, from auth.Identity, req Sender) context.Context {
 	session, _ := req.GetSession().(*mcp.ServerSession) // that of a server
 	c := &Client{
+		outbox:   &outbox{Session: session, Request: ctx},
 		From:     from,
-		Session:  session,
 		asking:   o.Asking,
 		Revision: req.ProtocolVersion(),
-		Request:  ctx,
-		out:      &outbox{},
 		open:     o.Open,
 		console:  o.Console,
 	}
@@ -143,7 +138,7 @@ type Remote func(context.Context, mcp.InputRequest) (mcp.InputResponse, error)
 // WithRemote returns a context for a request of a client that is at another process.
 func WithRemote(ctx context.Context, from auth.Identity, revision string, ask Remote) context.Context {
 	return caller.With(ctx, &caller.Caller{Peer: &Client{
-		From: from, Revision: revision, Modern: revision >= wire.FirstModern, out: &outbox{}, remote: ask,
+		From: from, Revision: revision, Modern: revision >= wire.FirstModern, outbox: &outbox{}, remote: ask,
 	}})
 }
 
@@ -207,13 +202,13 @@ func (c *Client) answers(q mcp.InputRequest) bool {
 	return false
 }
 
-// carrier is the sender of the request that the client's call currently belongs to: a
+// current returns the outbox of the request that the client's call currently belongs to: a
 // modern client continues a call with another request.
-func (c *Client) carrier() *Client {
+func (c *Client) current() *outbox {
 	if c.call != nil {
 		return c.call.carrier.Load()
 	}
-	return c
+	return c.outbox
 }
 
 // errInputEnded is the cause with which a question to the client on stdin is withdrawn: no answer
@@ -438,4 +433,4 @@ func (c *Client) WantedTask(req mcp.Request) (task json.RawMessage) {
 }
 
 // Flush sends what the client is to get before the answer to its request.
-func (c *Client) Flush() { c.out.close() }
+func (c *Client) Flush() { c.outbox.close() }

@@ -22,9 +22,9 @@ func LogTo(other func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMes
 				return
 			}
 			if c, ok := m.Caller.Peer.(*Client); ok {
-				c = c.carrier()
-				c.out.post(func() {
-					_ = c.Session.Log(c.Request,
+				to := c.current()
+				to.post(func() {
+					_ = to.Session.Log(to.Request,
 						&mcp.LoggingMessageParams{Level: mcp.LoggingLevel(m.Level), Logger: m.Logger, Data: m.Text})
 				})
 			}
@@ -41,11 +41,11 @@ func Progress(ctx context.Context) func(registry.Progress) {
 		return nil
 	}
 	return func(p registry.Progress) {
-		to := c.carrier()
+		to := c.current()
 		if to.progress == nil {
 			return
 		}
-		to.out.post(func() {
+		to.post(func() {
 			_ = to.Session.NotifyProgress(to.Request,
 				&mcp.ProgressNotificationParams{ProgressToken: to.progress,
 					Progress: p.Done, Total: p.Total, Message: p.Message})

@@ -1,14 +1,23 @@
 package question
 
-import "sync"
+import (
+	"context"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
 
 // outboxSize is how many notifications may wait for a client that reads slowly.
 const outboxSize = 256
 
 // outbox sends a client the notifications that belong to its request, in order. Adding
 // one never blocks, because it is done while reading from a server that other clients
-// also use. The zero value is ready to use.
+// also use.
 type outbox struct {
+	Session  *mcp.ServerSession
+	Request  context.Context // notifications sent with it belong to the request
+	progress any             // the progress token of the request; nil if it did not ask for progress
+
 	mu      sync.Mutex
 	queue   chan func()
 	closed  bool

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"io"
 	"runtime"
 	"sync/atomic"
@@ -30,6 +31,8 @@ type ring struct {
 
 // rings are the shared memory: the buffer that leads to the engine, and the other one.
 type rings [2]ring
+
+var errProtocol = errors.New("invalid message")
 
 // ringReader reads what the other process writes to a ring.
 type ringReader struct {

@@ -80,30 +80,6 @@ type Result struct {
 	Object bool // the only part is a JSON object
 }
 
-// The kinds of failures.
-const (
-	KindSyntax = "syntax" // the script cannot be parsed
-	KindScript = "script" // its own mistake
-	KindCall   = "call"   // a call failed
-	KindLimit  = "limit"  // it reached a limit
-)
-
-// Failure is why a script ended early.
-type Failure struct {
-	Kind    string `json:"kind"`
-	At      string `json:"at"` // FILE:LINE:COL
-	Message string `json:"message,omitempty"`
-	Limit   string `json:"limit,omitempty"` // with KindLimit
-	Call    uint32 `json:"call,omitempty"`  // with KindCall, the call that failed
-}
-
-func (f *Failure) Error() string {
-	if f.Kind == KindLimit {
-		return fmt.Sprintf("%s: the script reached its limit %s", f.At, f.Limit)
-	}
-	return f.At + ": " + f.Message
-}
-
 // final is how long the engine may take to report the end of a script after its time
 // limit, before it is killed.
 const final = time.Second

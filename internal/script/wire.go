@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -43,6 +42,40 @@ type Limits struct {
 	Output  int64         `json:"output"`  // bytes of printed lines
 	Result  int64         `json:"result"`  // bytes of the result
 	Timeout time.Duration `json:"timeout"` // without the time that a person takes to answer
+}
+
+// Names of the limits, as in [Failure.Limit].
+const (
+	LimitSteps   = "steps"
+	LimitCalls   = "calls"
+	LimitMemory  = "memory"
+	LimitTimeout = "timeout"
+	LimitOutput  = "limits.output"
+	LimitResult  = "limits.result"
+)
+
+// The kinds of failures.
+const (
+	KindSyntax = "syntax" // the script cannot be parsed
+	KindScript = "script" // its own mistake
+	KindCall   = "call"   // a call failed
+	KindLimit  = "limit"  // it reached a limit
+)
+
+// Failure is why a script ended early.
+type Failure struct {
+	Kind    string `json:"kind"`
+	At      string `json:"at"` // FILE:LINE:COL
+	Message string `json:"message,omitempty"`
+	Limit   string `json:"limit,omitempty"` // with KindLimit
+	Call    uint32 `json:"call,omitempty"`  // with KindCall, the call that failed
+}
+
+func (f *Failure) Error() string {
+	if f.Kind == KindLimit {
+		return fmt.Sprintf("%s: the script reached its limit %s", f.At, f.Limit)
+	}
+	return f.At + ": " + f.Message
 }
 
 // kinds of calls from the engine.
@@ -192,8 +225,6 @@ type message struct {
 	header json.RawMessage
 	body   []byte
 }
-
-var errProtocol = errors.New("invalid message")
 
 func (l *link) receive() (message, error) {
 	var prefix [13]byte

@@ -1,0 +1,276 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/text"
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// grace is how long the interpreter may take to notice that a limit was reached. One
+// operation may take longer; then the process ends without it.
+const grace = 5 * time.Millisecond
+
+// Execute runs the script that it reads from stdin, as [Run] sends it. It is the main function
+// of the process that Run starts, which must do nothing else, because the memory limit
+// applies to all of its memory.
+func Execute(ctx context.Context) error {
+	l := newLink(os.Stdin, os.Stdout, 1<<31-1)
+	m, err := l.receive()
+	if err != nil {
+		return fmt.Errorf("reading the script: %w", err)
+	}
+	e := &engine{link: l, over: make(chan struct{}),
+		waiting: map[uint32]chan message{}, threads: map[*starlark.Thread]bool{}}
+	if err := json.Unmarshal(m.header, &e.start); err != nil {
+		return fmt.Errorf("reading the script: %w", err)
+	}
+	if e.start.Shared {
+		memory, err := openRings()
+		if err != nil {
+			return err
+		}
+		l.share(&memory[0], &memory[1], func() error { time.Sleep(pause); return nil })
+	}
+	if n := e.start.Limits.Memory; n > 0 {
+		// Without the other process there is nothing to report.
+		report := func() { _ = e.link.send(msgAt, 0, e.where()) }
+		defer watchOwn(ctx, n, report, func() { e.end(LimitMemory) })()
+	}
+	debug.SetMaxStack(256 << 20)
+	go e.receive()
+	done := make(chan endMessage, 1)
+	go func() { done <- e.all(m.body) }()
+	var end endMessage
+	select {
+	case end = <-done:
+	case <-e.over:
+		select {
+		case end = <-done:
+		case <-time.After(grace):
+			end = endMessage{Failure: &Failure{Kind: KindLimit, Limit: e.limit(), At: e.where()}}
+		}
+	}
+	return l.send(msgEnd, 0, end)
+}
+
+// all runs the script and returns its end.
+func (e *engine) all(source []byte) (end endMessage) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := e.panicked(p)
+			end = endMessage{Failure: e.failure(err)}
+		}
+	}()
+	program, failure := e.compile(source)
+	if failure != nil {
+		return endMessage{Failure: failure}
+	}
+	if e.start.Check {
+		return endMessage{Calls: mentions(e.file)}
+	}
+	t, done := e.thread("main", e.start.Name+":1:1", nil)
+	defer done()
+	v, at, err := e.run(t, program)
+	if err == nil {
+		end, err = e.result(v)
+		if err != nil {
+			err = &placedError{at, err}
+		}
+	}
+	if err != nil {
+		return endMessage{Failure: e.failure(err)}
+	}
+	return end
+}
+
+// compile parses the script and resolves its names.
+func (e *engine) compile(source []byte) (*starlark.Program, *Failure) {
+	source = text.WithoutMark(source)
+	if before, _, found := bytes.Cut(source, []byte{0}); found { // Starlark takes it for the end of the file
+		line := before[bytes.LastIndexByte(before, '\n')+1:]
+		at := fmt.Sprintf("%s:%d:%d", e.start.Name, bytes.Count(before, []byte{'\n'})+1, utf8.RuneCount(line)+1)
+		return nil, &Failure{Kind: KindSyntax, At: at, Message: "a script is text and cannot have a zero byte"}
+	}
+	known := e.predeclared(starlark.None)
+	var err error
+	if e.file, err = (&syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}).
+		Parse(e.start.Name, source, 0); err != nil {
+		return nil, syntaxFailure(source, err)
+	}
+	for _, stmt := range e.file.Stmts {
+		if load, ok := stmt.(*syntax.LoadStmt); ok {
+			return nil, &Failure{Kind: KindSyntax, At: load.Load.String(), Message: noModules}
+		}
+	}
+	program, err := starlark.FileProgram(e.file, known.Has)
+	if err != nil {
+		return nil, syntaxFailure(source, err)
+	}
+	return program, nil
+}
+
+// run runs the script and returns its result with the place where it comes from.
+func (e *engine) run(t *starlark.Thread, program *starlark.Program) (starlark.Value, string, error) {
+	params, err := decodeJSON(e.start.Params)
+	if err != nil {
+		return nil, "", fmt.Errorf("the params: %w", err)
+	}
+	params.Freeze() // functions that run in parallel can read them
+	globals, err := program.Init(t, e.predeclared(params))
+	if err != nil {
+		return nil, "", err
+	}
+	if main, ok := globals["main"].(*starlark.Function); ok {
+		args := starlark.Tuple{params}
+		if main.NumParams() == 0 && !main.HasVarargs() {
+			args = nil
+		}
+		v, err := starlark.Call(t, main, args, nil)
+		return v, main.Position().String(), err
+	}
+	return globals["result"], assigned(e.file, "result"), nil
+}
+
+// assigned returns the place of the last assignment to a global variable.
+func assigned(f *syntax.File, name string) string {
+	at := syntax.Start(f).String()
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if a, ok := n.(*syntax.AssignStmt); ok {
+			if id, ok := a.LHS.(*syntax.Ident); ok && id.Name == name {
+				at = id.NamePos.String()
+			}
+		}
+		_, inside := n.(*syntax.DefStmt)
+		return !inside
+	})
+	return at
+}
+
+// result converts the result of the script. Media become parts of their own.
+func (e *engine) result(v starlark.Value) (endMessage, error) {
+	if v == nil {
+		return endMessage{Empty: true}, nil
+	}
+	parts := []starlark.Value{v}
+	if list, ok := v.(*starlark.List); ok && onlyContent(list) {
+		parts = nil
+		for item := range list.Elements() {
+			parts = append(parts, item)
+		}
+	}
+	var end endMessage
+	for _, p := range parts {
+		switch p := p.(type) {
+		case starlark.String:
+			if most := e.start.Limits.Result; most > 0 && int64(len(p)) > most {
+				return end, errTooLong
+			}
+			end.Parts = append(end.Parts, Part{Text: validText(string(p))})
+		case *media:
+			end.Parts = append(end.Parts, Part{Media: p.index})
+		default:
+			return e.document(p)
+		}
+	}
+	return end, nil
+}
+
+// onlyContent reports whether a list has media, and otherwise only texts.
+func onlyContent(list *starlark.List) bool {
+	found := false
+	for item := range list.Elements() {
+		switch item.(type) {
+		case *media:
+			found = true
+		case starlark.String:
+		default:
+			return false
+		}
+	}
+	return found
+}
+
+// document converts a result that is not text to JSON, with its media after it.
+func (e *engine) document(v starlark.Value) (endMessage, error) {
+	var after []Part
+	enc := encoder{most: int(e.start.Limits.Result), media: func(m *media) (any, error) {
+		after = append(after, Part{Media: m.index})
+		return map[string]any{"type": m.kind, "content": len(after) + 1}, nil
+	}}
+	if err := enc.value(v); err != nil {
+		return endMessage{}, err
+	}
+	if enc.most > 0 && len(enc.out) > enc.most {
+		return endMessage{}, errTooLong
+	}
+	return endMessage{Parts: append([]Part{{Text: string(enc.out)}}, after...), Object: enc.out[0] == '{'}, nil
+}
+
+// failure describes why a script ended.
+func (e *engine) failure(err error) *Failure {
+	f := &Failure{Kind: KindScript, Message: err.Error()}
+	if evaluated, ok := errors.AsType[*starlark.EvalError](err); ok {
+		f.Message = evaluated.Msg
+		for _, frame := range slices.Backward(evaluated.CallStack) {
+			if frame.Pos.Filename() == e.start.Name && frame.Pos.Line > 0 {
+				f.At = frame.Pos.String()
+				break
+			}
+		}
+	}
+	f.Message = answerRun(f.Message)
+	if placed, ok := errors.AsType[*placedError](err); ok {
+		f.At = placed.at
+	}
+	if f.At == "" {
+		f.At = e.where()
+	}
+	if failed, ok := errors.AsType[*callError](err); ok {
+		f.Kind, f.Call, f.Message = KindCall, failed.id, failed.message
+	}
+	switch {
+	case e.limit() != "":
+		f.Kind, f.Limit, f.Message, f.Call = KindLimit, e.limit(), "", 0
+	case errors.Is(err, errTooLong):
+		f.Kind, f.Limit, f.Message = KindLimit, LimitResult, ""
+	case strings.HasPrefix(f.Message, "excessive repeat"), strings.HasPrefix(f.Message, "repeat count"):
+		f.Kind, f.Limit, f.Message = KindLimit, LimitMemory, ""
+	}
+	return f
+}
+
+// syntaxFailure describes why a script cannot be run.
+func syntaxFailure(source []byte, err error) *Failure {
+	f := &Failure{Kind: KindSyntax, Message: err.Error()}
+	if wrong, ok := errors.AsType[syntax.Error](err); ok {
+		f.At, f.Message = wrong.Pos.String(), hinted(source, wrong.Pos, wrong.Msg)
+	}
+	if list, ok := errors.AsType[resolve.ErrorList](err); ok && len(list) > 0 {
+		f.At, f.Message = list[0].Pos.String(), hinted(source, list[0].Pos, list[0].Msg)
+	}
+	return f
+}
+
+// hinted adds to a message what Starlark has instead of what was written.
+func hinted(source []byte, pos syntax.Position, message string) string {
+	line := ""
+	if lines := strings.Split(string(source), "\n"); int(pos.Line) <= len(lines) && pos.Line > 0 {
+		line = lines[pos.Line-1]
+	}
+	at := max(min(int(pos.Col)-1, len(line)), 0)
+	word := strings.TrimLeft(line[at:], " ")
+	return answerSyntax(line, word, message)
+}

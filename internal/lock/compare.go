@@ -1,15 +1,8 @@
 package lock
 
 import (
-	"bytes"
-	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -55,12 +48,6 @@ func Compare(was, now *File) []Change {
 	return out
 }
 
-// matches reports whether now is the tool that e locks, both by its fingerprint and
-// by its definition.
-func (e *Entry) matches(now *Entry) bool {
-	return e.hasDefinition(now) && e.Override.matches(now.Override)
-}
-
 // changed returns the parts of a tool that differ from those in the file. It returns nil if
 // none does, or the tool is not in the file.
 func (f *File) changed(t *registry.Tool) []string {
@@ -72,65 +59,4 @@ func (f *File) changed(t *registry.Tool) []string {
 		}
 	}
 	return nil
-}
-
-func (e *Entry) hasDefinition(now *Entry) bool {
-	return e.Fingerprint == now.Fingerprint && sameJSON(e.Definition, now.Definition)
-}
-
-// sameJSON compares values regardless of white space and escapes, because the file
-// is written with invisible characters escaped.
-func sameJSON(a, b json.RawMessage) bool {
-	return json.Valid(a) && json.Valid(b) && jsonx.Canonical(a) == jsonx.Canonical(b)
-}
-
-// pretty returns the definition on several lines.
-func (e *Entry) pretty() string {
-	var b bytes.Buffer
-	if json.Indent(&b, e.Definition, "", "  ") != nil {
-		return string(e.Definition)
-	}
-	b.WriteByte('\n')
-	if e.Override != nil {
-		b.WriteString("override: ")
-		if json.Indent(&b, e.Override.Entry, "", "  ") != nil {
-			b.Write(e.Override.Entry)
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// PartNames returns the names of changed parts as text for messages.
-func PartNames(parts []string) string {
-	return strings.ReplaceAll(strings.Join(parts, ", "), "behind", "command or server")
-}
-
-// changedParts returns the names of the parts that changed. It includes
-// "fingerprint" if only the fingerprint differs.
-func changedParts(was, now *Entry) []string {
-	a, b := was.parts(), now.parts()
-	var out []string
-	for name, value := range b {
-		if was, ok := a[name]; !ok || !sameJSON(was, value) {
-			out = append(out, name)
-		}
-	}
-	for name := range a {
-		if _, ok := b[name]; !ok {
-			out = append(out, name)
-		}
-	}
-	if len(out) == 0 && !was.hasDefinition(now) {
-		out = []string{"fingerprint"}
-	}
-	if !was.Override.matches(now.Override) {
-		out = append(out, registry.PartOverride)
-	}
-	slices.Sort(out)
-	return out
-}
-
-func (e *Entry) parts() map[string]json.RawMessage {
-	return maps.Collect(jsonx.Members(e.Definition))
 }

@@ -37,43 +37,12 @@ type File struct {
 	user bool // it is the user's, not the project's
 }
 
-// Entry is one locked tool.
-type Entry struct {
-	Source      string `json:"source"`
-	Name        string `json:"name"` // the source's name for the tool
-	Version     string `json:"version,omitempty"`
-	Fingerprint string `json:"fingerprint"`
-	// Definition has everything that the fingerprint covers, for review and for
-	// diffs. It is compared too, so that only the reviewed text is accepted.
-	Definition json.RawMessage `json:"definition"`
-	// Override is the override of the tool, or nil.
-	Override *Override `json:"override,omitempty"`
-}
-
-func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Version }
-
 func (f *File) byKey() map[string]*Entry {
 	out := make(map[string]*Entry, len(f.Tools))
 	for i := range f.Tools {
 		out[f.Tools[i].key()] = &f.Tools[i]
 	}
 	return out
-}
-
-// Is reports whether the entry is for a tool.
-func (e *Entry) Is(t *registry.Tool) bool {
-	up := t.Upstream()
-	return e.Source == up.Source && e.Name == up.Name && e.Version == up.Version
-}
-
-// IsNamed reports whether one of the names or globs matches the tool's name,
-// name@version or server__tool.
-func (e *Entry) IsNamed(names ...string) bool {
-	server, isServer := registry.ServerOf(e.Source)
-	return slices.ContainsFunc(names, func(name string) bool {
-		return text.MatchName(name, e.Name) || e.Version != "" && text.MatchName(name, e.Name+"@"+e.Version) ||
-			isServer && text.MatchName(name, registry.ValidName(server+"__"+e.Name))
-	})
 }
 
 // Has reports whether the file has a tool with a name, or one that a glob matches.
@@ -227,6 +196,24 @@ func (f *File) SetOwners(owner func(name string) string) {
 				f.Names = map[string]string{}
 			}
 			f.Names[name] = server
+		}
+	}
+}
+
+// hasOverride reports whether a file, which may be nil, locks an override of a tool.
+func (f *File) hasOverride(key string) bool {
+	return f != nil && slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.key() == key && e.Override != nil })
+}
+
+// KeepOverrides gives the tools that have no override now the one that an older file has.
+func (f *File) KeepOverrides(older *File) {
+	was := map[string]*Override{}
+	for i := range older.Tools {
+		was[older.Tools[i].key()] = older.Tools[i].Override
+	}
+	for i := range f.Tools {
+		if e := &f.Tools[i]; e.Override == nil {
+			e.Override = was[e.key()]
 		}
 	}
 }

@@ -11,42 +11,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
-
-// newEntry returns the entry of a tool without its override, which has not been
-// applied when filters run.
-func newEntry(tool *registry.Tool) Entry {
-	t := &registry.Tool{Definition: *tool.Upstream(), Identity: tool.Identity}
-	e := Entry{Source: t.Source, Name: t.Name, Version: t.Version, Fingerprint: t.Fingerprint()}
-	definition := jsonx.NewObject()
-	for _, p := range t.Parts() {
-		switch p.Name {
-		case "name":
-			e.Name = p.Value
-		case "source":
-		case "description": // as a list of lines, for diffs
-			if p.Value != "" {
-				lines := jsonx.NewArray()
-				for line := range strings.SplitSeq(p.Value, "\n") {
-					lines.Items = append(lines.Items, jsonx.NewString(line))
-				}
-				definition.Set(p.Name, lines)
-			}
-		default:
-			if v, err := jsonx.Parse([]byte(p.Value), jsonx.Options{}); err == nil {
-				definition.Set(p.Name, v)
-			} else if p.Value != "" {
-				definition.Set(p.Name, jsonx.NewString(p.Value))
-			}
-		}
-	}
-	e.Definition = definition.AppendTo(nil)
-	return e
-}
 
 // Recorder collects the tools of a registry. The zero value is ready to use,
 // for one registry at a time.
@@ -63,6 +30,19 @@ func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
 	}
 	e := newEntry(t)
 	r.entries[e.key()] = e
+	return nil
+}
+
+// Override is a filter that records the override of a tool that Filter has
+// recorded. It hides nothing.
+func (r *Recorder) Override(t *registry.Tool, name string) *registry.Hidden {
+	key := keyOf(t, name)
+	e, ok := r.entries[key]
+	if !ok || t.Reshaped == nil || t.Reshaped.Personal && !r.All && !r.Was.hasOverride(key) {
+		return nil
+	}
+	e.Override = newOverride(t)
+	r.entries[key] = e
 	return nil
 }
 
@@ -104,6 +84,40 @@ func (f *File) filter(drift func(registry.Diagnostic), strict bool) registry.Fil
 				Code: "tool_drifted", Source: t.Source, Tool: t.Name,
 				Message: fmt.Sprintf("tool %q of %s is refused: %s", t.Name, t.Source, reason),
 				Hint:    hint})
+		}
+		return &registry.Hidden{Reason: reason, Setting: "--locked"}
+	}
+}
+
+// OverrideFilter is a filter that sees tools with their overrides; name is the one that a
+// tool has without.
+type OverrideFilter = func(t *registry.Tool, name string) *registry.Hidden
+
+// overrideFilter returns a filter that hides tools whose override differs from the
+// one in f. Overrides in the user's own settings may be missing in f. If drift is
+// not nil, it is called for each hidden tool, possibly more than once.
+func (f *File) overrideFilter(drift func(registry.Diagnostic)) OverrideFilter {
+	locked := make(map[string]*Override, len(f.Tools))
+	for i := range f.Tools {
+		locked[f.Tools[i].key()] = f.Tools[i].Override
+	}
+	return func(t *registry.Tool, name string) *registry.Hidden {
+		was, now := locked[keyOf(t, name)], newOverride(t)
+		if was.matches(now) || was == nil && t.Reshaped.Personal {
+			return nil
+		}
+		reason := "its override changed since it was locked"
+		switch {
+		case was == nil:
+			reason = "its override is not in " + Name
+		case now == nil:
+			reason = "its override in " + Name + " no longer exists"
+		}
+		if drift != nil {
+			drift(registry.Diagnostic{Severity: registry.SeverityWarning,
+				Code: "tool_drifted", Source: t.Source, Tool: t.Name,
+				Message: fmt.Sprintf("tool %q of %s is refused: %s", t.Name, t.Source, reason),
+				Hint:    "toolreg lock --check shows the change, toolreg lock accepts it"})
 		}
 		return &registry.Hidden{Reason: reason, Setting: "--locked"}
 	}

@@ -125,10 +125,6 @@ func (s *Set) OverrideFilter(drift func(registry.Diagnostic)) OverrideFilter {
 	}
 }
 
-// OverrideFilter is a filter that sees tools with their overrides; name is the one that a
-// tool has without.
-type OverrideFilter = func(t *registry.Tool, name string) *registry.Hidden
-
 // isStrict reports whether a file refuses tools that it does not have.
 func (s *Set) isStrict(f *File) bool { return s.user == nil || f == s.user }
 

@@ -79,14 +79,18 @@ func (f *File) filter(drift func(registry.Diagnostic), strict bool) registry.Fil
 				hint = "toolreg lock --user --check shows the change, toolreg lock --user accepts it"
 			}
 		}
-		if drift != nil {
-			drift(registry.Diagnostic{Severity: registry.SeverityWarning,
-				Code: "tool_drifted", Source: t.Source, Tool: t.Name,
-				Message: fmt.Sprintf("tool %q of %s is refused: %s", t.Name, t.Source, reason),
-				Hint:    hint})
-		}
-		return &registry.Hidden{Reason: reason, Setting: "--locked"}
+		return refused(t, reason, hint, drift)
 	}
+}
+
+// refused returns what hides a tool, and calls drift with it.
+func refused(t *registry.Tool, reason, hint string, drift func(registry.Diagnostic)) *registry.Hidden {
+	if drift != nil {
+		drift(registry.Diagnostic{Severity: registry.SeverityWarning,
+			Code: "tool_drifted", Source: t.Source, Tool: t.Name,
+			Message: fmt.Sprintf("tool %q of %s is refused: %s", t.Name, t.Source, reason), Hint: hint})
+	}
+	return &registry.Hidden{Reason: reason, Setting: "--locked"}
 }
 
 // OverrideFilter is a filter that sees tools with their overrides; name is the one that a
@@ -113,12 +117,6 @@ func (f *File) overrideFilter(drift func(registry.Diagnostic)) OverrideFilter {
 		case now == nil:
 			reason = "its override in " + Name + " no longer exists"
 		}
-		if drift != nil {
-			drift(registry.Diagnostic{Severity: registry.SeverityWarning,
-				Code: "tool_drifted", Source: t.Source, Tool: t.Name,
-				Message: fmt.Sprintf("tool %q of %s is refused: %s", t.Name, t.Source, reason),
-				Hint:    "toolreg lock --check shows the change, toolreg lock accepts it"})
-		}
-		return &registry.Hidden{Reason: reason, Setting: "--locked"}
+		return refused(t, reason, "toolreg lock --check shows the change, toolreg lock accepts it", drift)
 	}
 }

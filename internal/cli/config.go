@@ -175,15 +175,6 @@ func (c *Config) ReadFile(ctx context.Context, name string, max int64) ([]byte, 
 	})
 }
 
-// ReadInput is [Config.ReadFile] where "-" is stdin.
-func (c *Config) ReadInput(ctx context.Context, name, what string, max int64) ([]byte, error) {
-	if name != "-" {
-		return c.ReadFile(ctx, name, max)
-	}
-	data, err := c.io.ReadStdin(what, max)
-	return limited(data, err, "stdin", max)
-}
-
 func limited(data []byte, err error, name string, max int64) ([]byte, error) {
 	if err == nil && int64(len(data)) > max {
 		err = fmt.Errorf("%s is larger than the limit of %d bytes", name, max)

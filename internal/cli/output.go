@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strconv"
 	"strings"
 	"unicode"
@@ -116,6 +117,18 @@ func (o *IO) NoteSpans(spans ...ui.Span) {
 func (o *IO) Notef(format string, args ...any) {
 	if !o.Quiet && !o.JSON {
 		o.noteText(failure{message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// live starts to show progress.
+func (o *IO) live() {
+	if o.Verbose {
+		o.LogAt(slog.LevelDebug, false)
+	}
+	if o.ErrTTY && o.getenv("TERM") != "dumb" {
+		o.Screen.Live(!o.Quiet)
+	} else if o.Patience > 0 {
+		o.Screen.Slow(o.Patience, func(waiting string) { o.Notef("waiting for %s", waiting) })
 	}
 }
 

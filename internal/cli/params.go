@@ -143,3 +143,12 @@ func (o *IO) ReadStdin(what string, max int64) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// ReadInput is [Config.ReadFile] where "-" is stdin.
+func (c *Config) ReadInput(ctx context.Context, name, what string, max int64) ([]byte, error) {
+	if name != "-" {
+		return c.ReadFile(ctx, name, max)
+	}
+	data, err := c.io.ReadStdin(what, max)
+	return limited(data, err, "stdin", max)
+}

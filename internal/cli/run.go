@@ -22,7 +22,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/tracing"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -152,6 +151,15 @@ func exitNow(sig os.Signal) {
 	_ = self.Kill()
 }
 
+// moduleVersion returns the version that go install was given, or "dev". It is used if
+// the linker did not set a version.
+func moduleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
 // showPage shows the collected results, in the pager if the screen is too
 // small. It calls leave before the pager reads the keyboard.
 func (e *Env) showPage(ctx context.Context, leave func()) {
@@ -173,55 +181,6 @@ func (e *Env) showPage(ctx context.Context, leave func()) {
 		e.IO.Log.Info("no pager", "err", err)
 		_, _ = e.IO.pipe.Write([]byte(page))
 	}
-}
-
-// Env holds what a command may need. Everything costly is created when first used, so
-// that a command pays only for what it uses. The functions of a command take only the
-// parts that they use.
-type Env struct {
-	Version string
-	Argv    []string // the command line, without the program
-	IO      *IO      // the streams, and printing
-	Person  *Person  // questions to the person
-	Config  *Config  // flags, environment and settings
-	Trust   *Trust   // trust in projects
-	Engine  *Engine  // the session
-
-	helpErr error // why a command's own help could not be shown
-}
-
-func newEnv(version string, s Streams, environ []string) *Env {
-	e := &Env{Version: version, IO: newIO(s, environ)}
-	e.Person = &Person{io: e.IO}
-	folders := &state.Folders{Environ: environ}
-	e.Trust = &Trust{person: e.Person, folders: folders}
-	e.Config = &Config{io: e.IO, person: e.Person, trust: e.Trust, Environ: environ, Folders: folders}
-	e.Engine = &Engine{
-		version:    version,
-		start:      time.Now(),
-		io:         e.IO,
-		person:     e.Person,
-		config:     e.Config,
-		recordings: recordings{config: e.Config},
-	}
-	e.IO.context = func() context.Context { return e.Config.command.Context() }
-	return e
-}
-
-// prepare reads the global flags and their variables without opening any file.
-func (e *Env) prepare(cmd *cobra.Command) error {
-	if err := e.Config.follow(cmd); err != nil {
-		return err
-	}
-	e.Person.NonInteractive = e.Config.Globals.NonInteractive
-	if err := e.IO.follow(e.Config.Globals, e.Config.globalFlags().Changed("jq")); err != nil {
-		return err
-	}
-	if err := e.Config.checkFlags(); err != nil {
-		return err
-	}
-	e.IO.live()
-	return nil
 }
 
 const (

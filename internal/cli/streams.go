@@ -101,18 +101,6 @@ func (o *IO) follow(g settings.Globals, jqFlag bool) (err error) {
 	return err
 }
 
-// live starts to show progress.
-func (o *IO) live() {
-	if o.Verbose {
-		o.LogAt(slog.LevelDebug, false)
-	}
-	if o.ErrTTY && o.getenv("TERM") != "dumb" {
-		o.Screen.Live(!o.Quiet)
-	} else if o.Patience > 0 {
-		o.Screen.Slow(o.Patience, func(waiting string) { o.Notef("waiting for %s", waiting) })
-	}
-}
-
 // LogAt makes Log print entries from a level on, as lines of text or, if asJSON is set, of JSON.
 // Then all else that is printed on stderr is in such lines too, at any level.
 func (o *IO) LogAt(level slog.Level, asJSON bool) {

@@ -85,12 +85,3 @@ func newVersionReport(version string) versionReport {
 	}
 	return r
 }
-
-// moduleVersion returns the version that go install was given, or "dev". It is used if
-// the linker did not set a version.
-func moduleVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "dev"
-}

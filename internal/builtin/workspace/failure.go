@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -74,9 +73,6 @@ func (w *Dir) Explain(rel, name string, err error, hides func(string) bool) stri
 	return fmt.Sprintf("reading %s: %v", text.Quote(name), err)
 }
 
-// maxSiblings limits how many names are searched for similar ones.
-const maxSiblings = 10_000
-
 // near returns existing paths that may have been meant instead of a missing
 // one: similar names in the nearest folder that exists. They are quoted, as name is;
 // where they look the same as the missing one, with escapes.
@@ -113,17 +109,6 @@ func (w *Dir) near(rel, name string, hides func(string) bool) (quoted string, ne
 		near[i] = quote(path.Join(dir, n))
 	}
 	return quote(text.Valid(text.Clip(name, maxPath))), near
-}
-
-func namesIn(root *os.Root, dir string) []string {
-	f, err := root.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(maxSiblings)
-	slices.Sort(names)
-	return names
 }
 
 // NotFolder returns a failed result if the start of a search is not a folder.

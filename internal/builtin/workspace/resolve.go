@@ -39,10 +39,6 @@ func (w *Dir) param(tool, pointer, name string, form func(string) string) (strin
 	return rel, err
 }
 
-// maxPath is the maximum length of a path in bytes; systems do not accept longer
-// ones.
-const maxPath = 4096
-
 // resolve converts a path as a model writes it, relative to the workspace or
 // absolute inside it, to the real path inside the workspace: relative, cleaned,
 // with slashes and without links. The file need not exist. The error is a
@@ -240,4 +236,18 @@ func split(rel string) []string {
 		}
 	}
 	return out
+}
+
+// maxSiblings limits how many names are searched for similar ones.
+const maxSiblings = 10_000
+
+func namesIn(root *os.Root, dir string) []string {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(maxSiblings)
+	slices.Sort(names)
+	return names
 }

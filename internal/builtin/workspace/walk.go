@@ -100,15 +100,6 @@ func (w *Dir) openStart(rel string) (*Folder, error) {
 	return OpenFolder(entered, ".")
 }
 
-// DirEntry is an entry of a folder.
-type DirEntry struct {
-	Name string
-	Kind fs.FileMode // type bits
-}
-
-// IsDir reports whether the entry is a folder.
-func (e *DirEntry) IsDir() bool { return e.Kind.IsDir() }
-
 func (w *walker) work(worker int) {
 	for {
 		t, ok := w.pop()

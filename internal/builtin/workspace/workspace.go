@@ -10,15 +10,12 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
-	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -48,6 +45,10 @@ type Options struct {
 	// user's home and $XDG_CONFIG_HOME or .config in the home.
 	Home, ConfigHome string
 }
+
+// maxPath is the maximum length of a path in bytes; systems do not accept longer
+// ones.
+const maxPath = 4096
 
 // New returns the workspace without opening anything.
 func New(opts Options) *Dir {
@@ -95,92 +96,6 @@ func (w *Dir) Close() error {
 
 // ErrKind reports that a path is neither a regular file nor a directory.
 var ErrKind = errors.New("is a device, pipe or socket; only regular files and directories can be used")
-
-// OpenFile opens the regular file or directory at rel for reading. It never
-// blocks on a named pipe and never opens a device: for these the error wraps
-// ErrKind. For a missing file it wraps fs.ErrNotExist.
-func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
-	folder, name, err := w.parent(rel)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer folder.Close()
-	if IsLogin(rel) {
-		return nil, nil, errLogin
-	}
-	f, info, err := openIn(folder, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := isAt(folder, name, info); err != nil {
-		f.Close()
-		return nil, nil, text.Cause(err)
-	}
-	return f, info, nil
-}
-
-// errLogin means that a file contains the tokens of a login.
-var errLogin = errors.New("contains a login of toolreg; tools cannot read it")
-
-// IsLogin reports whether a path with links resolved has the name of a login
-// file of package oauth: login-, 32 hex digits, .json. Such files are in the
-// workspace if it is the home directory.
-func IsLogin(rel string) bool {
-	const before, hash, after = "login-", 32, ".json"
-	name := text.Folded(rel[strings.LastIndexByte(rel, '/')+1:])
-	if len(name) != len(before)+hash+len(after) { // most names
-		return false
-	}
-	return strings.HasPrefix(name, before) && strings.HasSuffix(name, after) &&
-		strings.Trim(name[len(before):len(before)+hash], "0123456789abcdef") == ""
-}
-
-func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
-	// Opening a device can have side effects, so the type is checked first. The check
-	// after opening is the one that cannot be raced.
-	if info, err := root.Lstat(name); err != nil {
-		return nil, nil, text.Cause(err)
-	} else if !isUsable(info.Mode()) && info.Mode()&fs.ModeSymlink == 0 {
-		return nil, nil, ErrKind
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|git.OpenNonblock, 0)
-	if err != nil {
-		return nil, nil, text.Cause(err)
-	}
-	info, err := f.Stat()
-	if err == nil && !isUsable(info.Mode()) {
-		err = ErrKind
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, text.Cause(err)
-	}
-	return f, info, nil
-}
-
-func isUsable(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() }
-
-// ReadFile returns the content of the regular file at rel. It returns an error
-// if the file is larger than limit bytes.
-func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
-	f, info, err := w.OpenFile(rel)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	if info.IsDir() {
-		return nil, nil, ErrIsDir
-	}
-	// The size is only a hint: the file may grow, and /proc reports 0.
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, nil, text.Cause(err)
-	}
-	if int64(len(data)) > limit {
-		return nil, nil, fmt.Errorf("is larger than %s", tool.Size(limit))
-	}
-	return data, info, nil
-}
 
 // ErrIsDir means that a path is a folder where a file is needed.
 var ErrIsDir = errors.New("is a directory")

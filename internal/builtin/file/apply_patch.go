@@ -17,10 +17,7 @@ import (
 //go:embed apply_patch.md
 var patchDescription string
 
-const (
-	patchName     = "apply_patch"
-	patchMaxBytes = 10 << 20
-)
+const patchMaxBytes = 10 << 20
 
 const patchSchema = `{
   "type": "object",

@@ -15,6 +15,10 @@ const (
 	nearestScore = 0.5     // the minimum score of similar lines
 )
 
+// maxCompared limits how many lines are compared to find others: where many lines are the same,
+// it would take the product of both numbers.
+const maxCompared = 20_000_000
+
 // nearest describes the place in content that is most similar to old, which text
 // does not contain: the line, its content, and what old has instead.
 func nearest(content, old string) string {

@@ -15,6 +15,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
+const patchName = "apply_patch"
+
 type patched struct {
 	rel      string
 	before   *fileState

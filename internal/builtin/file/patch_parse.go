@@ -2,7 +2,6 @@ package file
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -21,41 +20,7 @@ type filePatch struct {
 	hunks    []hunk
 }
 
-// hunk replaces some lines of a file.
-type hunk struct {
-	number             int // among the hunks of its file, from 1
-	line               int // where it starts in the patch, from 1
-	oldStart, newStart int // 0 if the header has no numbers
-	oldCount, newCount int
-	loose              bool // the numbers are missing or do not fit the body: only the body locates it
-	body               []hunkLine
-}
-
-// hunkLine is a line of a hunk: unchanged ' ', removed '-' or added '+'. The
-// text ends with a line break unless the patch has "\ No newline at end of
-// file" after it.
-type hunkLine struct {
-	sign byte
-	text string
-}
-
-// patchError is a syntax error in a patch. Line numbers start at 1.
-type patchError struct {
-	line  int
-	text  string
-	cause error // may be nil
-}
-
-func (e *patchError) Error() string { return fmt.Sprintf("line %d of the patch: %s", e.line, e.text) }
-
-func (e *patchError) Unwrap() error { return e.cause }
-
 var errOtherNames = errors.New("the names in the header differ from those in the --- and +++ lines")
-
-type patchReader struct {
-	lines []string
-	at    int
-}
 
 // maxPatchFiles limits the files in one patch: all of them are planned in
 // memory and staged before the first one is renamed.
@@ -105,25 +70,6 @@ func parsePatch(patch string) ([]filePatch, error) {
 			text: "no unified diff found; it needs --- and +++ lines with the file's name, and @@ headers"}
 	}
 	return out, nil
-}
-
-// peek returns the next line without a trailing carriage return.
-func (r *patchReader) peek() (string, bool) {
-	if r.at >= len(r.lines) {
-		return "", false
-	}
-	return strings.TrimSuffix(r.lines[r.at], "\r"), true
-}
-
-func (r *patchReader) fail(format string, args ...any) error {
-	return &patchError{line: min(r.at, len(r.lines)) + 1, text: fmt.Sprintf(format, args...)}
-}
-
-// atNames reports whether the next two lines are the --- and +++ lines of a
-// file.
-func (r *patchReader) atNames() bool {
-	return r.at+1 < len(r.lines) && strings.HasPrefix(r.lines[r.at], "--- ") &&
-		strings.HasPrefix(r.lines[r.at+1], "+++ ")
 }
 
 // gitFile parses the part of one file that starts with "diff --git".

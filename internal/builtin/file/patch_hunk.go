@@ -61,20 +61,21 @@ func (r *patchReader) atNames() bool {
 		strings.HasPrefix(r.lines[r.at+1], "+++ ")
 }
 
-func (r *patchReader) hunks(p *filePatch) error {
+// hunks parses the hunks of one file.
+func (r *patchReader) hunks() (out []hunk, err error) {
 	for {
 		line, ok := r.peek()
 		switch {
 		case ok && strings.HasPrefix(line, "@@"):
-			h, err := r.hunk(len(p.hunks) + 1)
+			h, err := r.hunk(len(out) + 1)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			p.hunks = append(p.hunks, *h)
-		case len(p.hunks) == 0:
-			return r.fail("there is no @@ header after the file names")
+			out = append(out, *h)
+		case len(out) == 0:
+			return nil, r.fail("there is no @@ header after the file names")
 		default:
-			return nil
+			return out, nil
 		}
 	}
 }

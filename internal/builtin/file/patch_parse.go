@@ -45,7 +45,7 @@ func parsePatch(patch string) ([]filePatch, error) {
 		case r.atNames():
 			p = &filePatch{line: r.at + 1}
 			if err = r.names(p, "", ""); err == nil {
-				err = r.hunks(p)
+				p.hunks, err = r.hunks()
 			}
 		case strings.HasPrefix(line, "@@"):
 			err = r.fail("a hunk before any file name; put --- and +++ lines with the file's name before it")
@@ -96,7 +96,8 @@ func (r *patchReader) gitFile() (*filePatch, error) {
 		at := r.at
 		err := r.names(p, oldName, newName)
 		if err == nil {
-			return p, r.hunks(p)
+			p.hunks, err = r.hunks()
+			return p, err
 		}
 		if at == p.line || !errors.Is(err, errOtherNames) {
 			return nil, err

@@ -12,7 +12,6 @@ const (
 	prCapAmbient     = 47
 	capAmbientRaise  = 2
 	getUserNamespace = 0xb701 // ioctl NS_GET_USERNS
-	ignoreSignal     = 1      // SIG_IGN
 )
 
 // Capabilities returns those that a launcher needs in its user namespace. It gives them up

@@ -142,3 +142,60 @@ func prctl(operation, value uintptr) error {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, operation, value, 0, 0, 0, 0)
 	return errorOf(errno)
 }
+
+// signals is the number of signals, with 0, which is none.
+const signals = 65
+
+// ignoreSignal is SIG_IGN.
+const ignoreSignal = 1
+
+// action is the kernel's struct sigaction. Its zero value is the default action.
+type action struct {
+	handler, flags, restorer uintptr
+	mask                     uint64
+}
+
+func setAction(signal uintptr, a *action) {
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(a)), 0, 8, 0, 0)
+}
+
+func openFile(path string) (int, error) {
+	return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+}
+
+func writeFile(path, text string) error {
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	_, err = syscall.Write(fd, []byte(text))
+	return err
+}
+
+func readAll(fd int) ([]byte, error) {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	out := make([]byte, st.Size)
+	for n := 0; n < len(out); {
+		got, err := syscall.Pread(fd, out[n:], int64(n))
+		if err != nil || got == 0 {
+			return nil, syscall.EBADMSG
+		}
+		n += got
+	}
+	return out, nil
+}
+
+func itoa(n int) string {
+	var buf [20]byte
+	i := len(buf)
+	for ok := true; ok; ok = n > 0 {
+		i--
+		buf[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return string(buf[i:])
+}

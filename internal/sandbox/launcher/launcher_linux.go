@@ -39,26 +39,6 @@ func calledAsLauncher() bool {
 	return n == len(buf) && string(buf[:]) == Name+"\x00"
 }
 
-type failure struct {
-	step string
-	err  error
-}
-
-// fail returns err as a failure of a step, or nil if err is nil.
-func fail(step string, err error) *failure {
-	if err == nil {
-		return nil
-	}
-	return &failure{step, err}
-}
-
-// failed reports a failure and returns the exit code.
-func failed(f *failure) int {
-	errno, _ := f.err.(syscall.Errno)
-	report(Report{Kind: Failed, Value: int(errno), Step: f.step}, -1)
-	return 1
-}
-
 // run sets up the sandbox, runs the program and returns the exit code. During
 // init functions the runtime locks the goroutine to the main thread, which is
 // the thread that is confined and starts the program.
@@ -212,19 +192,6 @@ func resetSignals() {
 	}
 }
 
-// signals is the number of signals, with 0, which is none.
-const signals = 65
-
-// action is the kernel's struct sigaction. Its zero value is the default action.
-type action struct {
-	handler, flags, restorer uintptr
-	mask                     uint64
-}
-
-func setAction(signal uintptr, a *action) {
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(a)), 0, 8, 0, 0)
-}
-
 // reap waits for the program and all its descendants. The program is in the
 // launcher's process group, so signals to the group reach it directly.
 func reap(program int) int {
@@ -246,55 +213,4 @@ func reap(program int) int {
 			code = 128 + int(status.Signal())
 		}
 	}
-}
-
-// report sends a report, with a descriptor if it is not negative. Errors are
-// ignored: if toolreg is gone, the kernel ends the launcher.
-func report(r Report, fd int) {
-	var rights []byte
-	if fd >= 0 {
-		rights = syscall.UnixRights(fd)
-	}
-	_ = syscall.Sendmsg(StatusFD, r.Encode(), rights, nil, syscall.MSG_NOSIGNAL)
-}
-
-func openFile(path string) (int, error) {
-	return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-}
-
-func writeFile(path, text string) error {
-	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer syscall.Close(fd)
-	_, err = syscall.Write(fd, []byte(text))
-	return err
-}
-
-func readAll(fd int) ([]byte, error) {
-	var st syscall.Stat_t
-	if err := syscall.Fstat(fd, &st); err != nil {
-		return nil, err
-	}
-	out := make([]byte, st.Size)
-	for n := 0; n < len(out); {
-		got, err := syscall.Pread(fd, out[n:], int64(n))
-		if err != nil || got == 0 {
-			return nil, syscall.EBADMSG
-		}
-		n += got
-	}
-	return out, nil
-}
-
-func itoa(n int) string {
-	var buf [20]byte
-	i := len(buf)
-	for ok := true; ok; ok = n > 0 {
-		i--
-		buf[i] = byte('0' + n%10)
-		n /= 10
-	}
-	return string(buf[i:])
 }

@@ -85,6 +85,36 @@ func (f *Field) readChoices(typed string) (json.RawMessage, error) {
 	return json.Marshal(chosen)
 }
 
+// readJSON parses any JSON that is valid in params.
+func readJSON(typed string) (json.RawMessage, error) {
+	if err := jsonx.Check([]byte(typed), jsonx.Options{Strict: true}); err != nil {
+		return nil, fmt.Errorf("that is not JSON: %w", err)
+	}
+	return json.RawMessage(typed), nil
+}
+
+// readList parses a list: JSON, or items separated by commas.
+func (f *Field) readList(typed string) (json.RawMessage, error) {
+	if strings.HasPrefix(typed, "[") {
+		return readJSON(typed)
+	}
+	list := []json.RawMessage{}
+	for word := range strings.SplitSeq(typed, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
+		item, err := f.Item.Read(word)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	if len(list) == 0 {
+		return nil, errors.New("that is not an item; [] is the empty list")
+	}
+	return json.Marshal(list)
+}
+
 // option finds a choice by value, title or number.
 func (f *Field) option(typed string) (string, error) {
 	for _, o := range f.Options {

@@ -65,15 +65,6 @@ type Reply struct {
 	Parts      []Part // if there is more than text
 }
 
-// Part is a part of a result: text, or content by its number, from 1.
-type Part struct {
-	Text     string `json:"text,omitempty"`
-	Media    int    `json:"media,omitempty"` // 0 for text
-	Kind     string `json:"kind,omitempty"`
-	MIMEType string `json:"mimeType,omitempty"`
-	URI      string `json:"uri,omitempty"`
-}
-
 // Result is the result of a script.
 type Result struct {
 	Parts  []Part

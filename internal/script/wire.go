@@ -105,6 +105,15 @@ type replyHeader struct {
 	Parts      []Part `json:"parts,omitempty"`
 }
 
+// Part is a part of a result: text, or content by its number, from 1.
+type Part struct {
+	Text     string `json:"text,omitempty"`
+	Media    int    `json:"media,omitempty"` // 0 for text
+	Kind     string `json:"kind,omitempty"`
+	MIMEType string `json:"mimeType,omitempty"`
+	URI      string `json:"uri,omitempty"`
+}
+
 type endMessage struct {
 	Failure *Failure  `json:"failure,omitempty"`
 	Parts   []Part    `json:"parts,omitempty"`

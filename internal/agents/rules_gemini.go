@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -46,14 +47,14 @@ func readGeminiRules(files []RuleFile) (ImportedRules, error) {
 			Rules    []geminiRule `toml:"rule"`
 			Checkers []any        `toml:"safety_checker"`
 		}
-		if err := unmarshalTOML(f.Path, f.Data, &file); err != nil {
+		if err := document.NewError(unmarshalTOML(f.Path, f.Data, &file)); err != nil {
 			return ImportedRules{}, err
 		}
 		if len(file.Checkers) > 0 {
 			r.addNote(f.Path, leftOut+"safety checkers have no counterpart")
 		}
 		var all map[string]any
-		if err := unmarshalTOML(f.Path, f.Data, &all); err != nil {
+		if err := document.NewError(unmarshalTOML(f.Path, f.Data, &all)); err != nil {
 			return ImportedRules{}, err
 		}
 		for _, key := range slices.Sorted(maps.Keys(all)) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -57,18 +58,14 @@ type codexServer struct {
 }
 
 func readCodexServers(path string, data []byte) ([]imports.Server, []document.Problem) {
-	data = text.WithoutMark(data)
-	if err := bounded(data); err != nil {
-		return nil, []document.Problem{{File: path, Message: err.Error()}}
-	}
 	var file struct {
 		Servers map[string]any `toml:"mcp_servers"`
 	}
-	if err := toml.Unmarshal(data, &file); err != nil {
-		return nil, []document.Problem{problem(path, err)}
+	if problems := unmarshalTOML(path, data, &file); problems != nil {
+		return nil, problems
 	}
 	var out []imports.Server
-	names := tables(data)
+	names := tables(text.WithoutMark(data))
 	for _, name := range slices.Sorted(maps.Keys(file.Servers)) { // those of an inline table have no place of their own
 		if !slices.ContainsFunc(names, func(m jsonx.Member) bool { return m.Name == name }) {
 			names = append(names, jsonx.Member{Name: name, Pos: jsonx.NewPos(1, 1)})
@@ -115,14 +112,6 @@ func bounded(data []byte) error {
 	return nil
 }
 
-func problem(path string, err error) document.Problem {
-	p := document.Problem{File: path, Message: "invalid TOML"}
-	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
-		p.Line, p.Col = at.Position()
-	}
-	return p
-}
-
 // tables returns the names below mcp_servers with the place where each first
 // occurs, in file order.
 func tables(data []byte) []jsonx.Member {
@@ -165,7 +154,11 @@ func codexEntry(table any) (entry, string) {
 		err = toml.Unmarshal(data, &s)
 	}
 	if err != nil {
-		return entry{}, "its table does not have the expected form"
+		problem := "its table does not have the expected form"
+		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+			problem += ": unexpected value in " + strings.Join(at.Key(), ".")
+		}
+		return entry{}, problem
 	}
 	e := entry{Command: s.Command, Args: s.Args, Env: sortedPairs(s.Env),
 		Cwd: s.Cwd, URL: s.URL, Headers: sortedPairs(s.HTTPHeaders),
@@ -238,14 +231,16 @@ func seconds(s *float64) any {
 }
 
 // unmarshalTOML reads a TOML file of another program within the limits of this
-// package. The error is an [*document.Error].
-func unmarshalTOML(path string, data []byte, v any) error {
+// package.
+func unmarshalTOML(path string, data []byte, v any) []document.Problem {
 	data = text.WithoutMark(data)
+	p := document.Problem{File: path, Message: "invalid TOML"}
 	if err := bounded(data); err != nil {
-		return document.NewError([]document.Problem{{File: path, Message: err.Error()}})
+		p.Message = err.Error()
+	} else if err := toml.Unmarshal(data, v); err == nil {
+		return nil
+	} else if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		p.Line, p.Col = at.Position()
 	}
-	if err := toml.Unmarshal(data, v); err != nil {
-		return document.NewError([]document.Problem{problem(path, err)})
-	}
-	return nil
+	return []document.Problem{p}
 }

@@ -3,6 +3,7 @@ package agents
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -131,7 +132,11 @@ func servers(members []jsonx.Member, d dialect, convert func(s *server) (entry, 
 		problem := "its entry does not have the expected form"
 		raw := m.Value.JSON()
 		s.login.read(raw, false)
-		if json.Unmarshal(raw, &s) == nil {
+		err := json.Unmarshal(raw, &s)
+		if at, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			problem += ": unexpected " + at.Value + " in " + at.Field[strings.LastIndexByte(at.Field, '.')+1:]
+		}
+		if err == nil {
 			e, problem = convert(&s)
 		}
 		out = append(out, imported(m, e, d, problem))

@@ -37,7 +37,8 @@ func wholeResult(ctx context.Context, stdout []byte, root string, schema json.Ra
 		out, err = in.result(root)
 	}
 	if err != nil {
-		return refusedOutput("the tool declares output: result, but its output is not a result: "+err.Error(),
+		return refusedOutput(
+			registry.Ran+"the tool declares output: result, and its output is not a result: "+err.Error(),
 			printed(stdout, len(stdout), int64(len(stdout))))
 	}
 	if len(schema) > 0 && !out.IsError {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -159,7 +158,7 @@ func (s *Session) changes(ctx context.Context) (func(*registry.Tool) []string, e
 	approvals := s.policies.approvals()
 	locks, err := findLock(s.Settings, s.programs.Environ)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, &settings.InputError{Err: err, Hint: lock.Anew}
+		return nil, &settings.InputError{Err: err, Hint: registry.HintOf(err)}
 	}
 	return func(t *registry.Tool) []string {
 		parts := approvals.Changed(ctx, t)

@@ -9,9 +9,7 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"slices"
 	"sync"
@@ -318,11 +316,7 @@ func registryOptions(p *programs.Set, opts Options,
 	if opts.Locked && opts.Last == nil {
 		locks, err := findLock(set, p.Environ)
 		if err != nil {
-			hint := ""
-			if !errors.Is(err, fs.ErrNotExist) {
-				hint = lock.Anew
-			}
-			return options, &settings.InputError{Err: fmt.Errorf("--locked: %w", err), Hint: hint}
+			return options, &settings.InputError{Err: fmt.Errorf("--locked: %w", err), Hint: registry.HintOf(err)}
 		}
 		options.Last, options.LastShaped = locks.Filter(p.Warn), locks.OverrideFilter(p.Warn)
 	}

@@ -69,16 +69,17 @@ func (f *File) KeepOver(older *File, meant func(*Entry) bool) {
 // maxFile is the maximum size of a lock file in bytes.
 const maxFile = 64 << 20
 
-// Anew is the hint for a file that cannot be used.
-const Anew = "restore it from version control, or write a new one with toolreg lock (your own with toolreg lock --user)"
+const anew = "restore it from version control, or write a new one with toolreg lock (your own with toolreg lock --user)"
 
 func absent(message string) error { return &registry.Failure{Text: message, Kind: fs.ErrNotExist} }
 
 // Read reads the lock file in dir. The error wraps [fs.ErrNotExist] if it does not
-// exist.
+// exist; any other has a hint.
 func Read(dir string) (*File, error) {
 	path := filepath.Join(dir, Name)
-	fail := func(err error) (*File, error) { return nil, fmt.Errorf("reading %s: %w", path, err) }
+	fail := func(err error) (*File, error) {
+		return nil, &registry.Failure{Text: fmt.Sprintf("reading %s: %v", path, err), Help: anew, Cause: err}
+	}
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() { // reading a pipe would block
 		err = errors.New("it is not a regular file")

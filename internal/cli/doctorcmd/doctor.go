@@ -134,7 +134,7 @@ func (x *examination) settingsError(err error) {
 		}
 		return
 	}
-	x.addFinding(stateError, "settings", "", "%s", err)
+	x.addFinding(stateError, "settings", registry.HintOf(err), "%s", err)
 }
 
 func (x *examination) settings(ctx context.Context, s *settings.Settings, diags []registry.Diagnostic) {

@@ -201,7 +201,7 @@ func (o *options) pinned(ios *cli.IO, folder string, some bool) (*lock.File, err
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &cli.UsageError{Err: err}
 	case o.check || some:
-		return nil, &cli.UsageError{Err: err, Hint: lock.Anew}
+		return nil, &cli.UsageError{Err: err, Hint: registry.HintOf(err)}
 	default:
 		ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
 			Hint: "the file will be replaced; version control has what was pinned before"})

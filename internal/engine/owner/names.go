@@ -135,8 +135,8 @@ func (n *Names) load() {
 		return
 	}
 	n.loaded = true
-	hint := lock.Anew
 	locks, unread := n.opts.Locks()
+	hint := registry.HintOf(unread)
 	switch {
 	case unread == nil:
 		n.locked, n.own, n.hasLock = locks.Owners()

@@ -250,7 +250,7 @@ func TestWhyCommandAsks(t *testing.T) {
 // A part without an effect of its own needs no rule, and rules on all commands are not about it.
 func TestPartWithoutEffect(t *testing.T) {
 	p := &Policy{Rules: []Rule{{Command: "make", Decision: Allow}, {Decision: Ask}}}
-	for line, want := range map[string]Decision{"timeout 5 make": Allow, "timeout 5 ls": Ask} {
+	for line, want := range map[string]Decision{"timeout 5 make": Allow, "timeout 5 ls": Ask, "command -v ninja || make": Allow, "command ninja || make": Ask} {
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
 			t.Errorf("%s: %s (%s)", line, v.Decision, v.Reason)
 		}

@@ -57,7 +57,7 @@ func (t *table) wrapped(name string, words []word, stdin *word) runs {
 		}
 	}
 	if slices.ContainsFunc(o.options, func(x optionValue) bool { return x.kind == kindSilent }) {
-		r.doubt = ""
+		r.doubt, r.passes = "", true
 		return r
 	}
 	if t.has("shell") {

@@ -515,7 +515,7 @@ func (o option) takes(v word) bool {
 		host, _, remote := strings.Cut(v.text, ":")
 		return !remote || strings.Contains(host, "/")
 	case kindNear:
-		return !strings.ContainsAny(v.text, `/\~`) && v.text != ".." && v.text != ""
+		return !strings.ContainsAny(v.text, `/\~:`) && v.text != ".." && v.text != ""
 	case kindProgram:
 		return !strings.HasPrefix(v.text, "-")
 	case kindWrites:

@@ -172,8 +172,8 @@ func (f *facts) ruleCommand(r *Rule, s *shell.Command) shell.Certainty {
 	switch {
 	case s.Unread && r.isNarrow():
 		return shell.No // ask about a part that cannot be read
-	case r.Command == "" && s.Passes:
-		return shell.No
+	case r.Command == "" && (s.Passes || r.Decision == Allow && r.Path != "" && !s.Redirects):
+		return shell.No // what a command does besides writing files, its path does not say
 	case r.Command == "":
 		return shell.Yes
 	case !r.isNarrow():

@@ -128,7 +128,9 @@ func (f *facts) decideParts() Verdict {
 			changes = c.Changes
 		}
 		unread := m.part.Unread && c.Decision == Ask && v.Decision == Ask // prefer this reason, which explains most
-		passed := decided.part.Passes && c.Decision == v.Decision
+		// What says more: nothing allowed the part before, or a rule with the path allows this one.
+		passed := c.Decision == v.Decision &&
+			(decided.part.Passes || c.Decision == Allow && c.Rule != nil && c.Rule.Path != "")
 		if i == 0 || unread || passed || stricter(v.Decision, c.Decision) != v.Decision {
 			decided, v = m, c
 		}

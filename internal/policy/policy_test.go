@@ -206,6 +206,10 @@ func TestDecideNewHidden(t *testing.T) {
 	if v := p.Decide(t.Context(), write, registry.Call{}); v.Decision != Allow {
 		t.Errorf("with a rule on the path: %+v", v)
 	}
+	p.Rules = []Rule{{Path: ".foorc", Decision: Allow}, {Command: "echo", Decision: Allow}}
+	if v := p.Decide(t.Context(), shellTool("echo x > .foorc"), registry.Call{}); v.Decision != Allow {
+		t.Errorf("a command with a rule, and a redirection with one on its path: %+v", v)
+	}
 }
 
 func TestParseEntry(t *testing.T) {

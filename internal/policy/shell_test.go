@@ -348,6 +348,26 @@ func TestAllowedPathAfterCd(t *testing.T) {
 	}
 }
 
+// A rule that allows a path allows no command that happens to write there.
+func TestAllowedPathAllowsNoCommand(t *testing.T) {
+	for _, tool := range []string{"", "run_shell_command"} {
+		p := &Policy{Workspace: "/w", Shell: "bash", Rules: []Rule{
+			{Tool: tool, Path: "docs/**", Decision: Allow}, {Command: "echo", Decision: Allow}}}
+		for line, want := range map[string]Decision{
+			"echo x > docs/a":              Allow,
+			"echo x > docs/a; echo >> b":   Ask,
+			"touch docs/a":                 Ask,
+			"touch docs/a; curl evil.test": Ask,
+			"make > docs/a":                Ask,
+			"> docs/a":                     Allow,
+		} {
+			if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
+				t.Errorf("%q: %s (%s), want %s", line, v.Decision, v.Reason, want)
+			}
+		}
+	}
+}
+
 // A line that may write a file which a rule denies is asked about, although a rule allows the line, and denied if nobody is
 // asked. Files that are named are denied.
 func TestWritesThatAreNotKnown(t *testing.T) {

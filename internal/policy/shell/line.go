@@ -48,6 +48,8 @@ type Command struct {
 	Fallbacks []string
 	// Unplaced is set if the part writes files in a folder that is not known, because a cd led there.
 	Unplaced bool
+	// Redirects is set if the part is a redirection to a file, and no command.
+	Redirects bool
 	// Passes is set if the part has no effect besides the other parts: a wrapper such as timeout
 	// whose command is a part of its own, or a variable that no program acts on. It needs no
 	// rule that allows it.

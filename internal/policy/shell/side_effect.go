@@ -36,7 +36,8 @@ func (a *analysis) redirected(text string, op syntax.RedirOperator, target word)
 		a.addCommand(Command{Text: text, Catastrophic: "it writes to the disk " + target.text})
 	}
 	a.addWrite(target.text)
-	c := Command{Text: text, Doubt: "it writes to a file by redirection", Unplaced: a.isUnplaced(target.text)}
+	c := Command{Text: text, Doubt: "it writes to a file by redirection",
+		Unplaced: a.isUnplaced(target.text), Redirects: true}
 	if !target.isFile() || c.Unplaced {
 		c.Unclear = "the file that it writes to is not known before the line runs"
 	}

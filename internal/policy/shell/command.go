@@ -87,12 +87,17 @@ func (c *Command) Begins(command string, confined bool) bool {
 
 func (c *Command) begins(words []word, want []string, confined bool) bool {
 	whole := c.Exact != "" && !confined
-	lead := c.lead + len(words) - len(c.short)
-	if len(want) > len(words) || whole && len(want) != len(words) || c.Named != "" && !confined && len(want) < lead {
+	named := 0 // the number of words that a rule must name
+	if c.Named != "" && !confined {
+		named = c.lead + len(words) - len(c.short)
+	}
+	if len(want) > len(words) || whole && len(want) != len(words) || len(want) < named {
 		return false
 	}
 	for i, w := range want {
-		if !words[i].known || !text.MatchName(w, words[i].text) || whole && w != words[i].text {
+		// A glob that begins with a folder does not lead out of it.
+		leaves := strings.Contains(w, "/") && slices.Contains(strings.Split(words[i].text, "/"), "..")
+		if !words[i].known || !text.MatchName(w, words[i].text) || w != words[i].text && (whole || i < named || leaves) {
 			return false
 		}
 	}

@@ -11,10 +11,9 @@ import (
 // cover a wrapper, and rules that deny also apply to the commands it runs.
 func runsOf(shell, name string, words []word, stdin *word) runs {
 	args := words[1:]
-	if isShell(name) {
-		return shellRuns(name, args, stdin)
-	}
 	switch name {
+	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "csh", "tcsh", "fish", "pwsh", "powershell", "cmd":
+		return shellRuns(name, args, stdin)
 	case "eval":
 		return evalRuns(shell, args)
 	case "find", "fd", "fdfind", "gfind":
@@ -153,16 +152,6 @@ func isStrictMode(args []word) bool {
 		}
 	}
 	return len(args) > 0
-}
-
-// isShell reports whether a program runs text as commands, so that allowing it
-// would allow any command.
-func isShell(name string) bool {
-	switch name {
-	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "csh", "tcsh", "fish", "pwsh", "powershell", "cmd":
-		return true
-	}
-	return false
 }
 
 // mayBeStdin reports whether a path may lead to an open file, such as /dev/stdin and, from

@@ -286,16 +286,11 @@ func (r *Rule) unmetCaller(who *caller.Caller, any bool) string {
 		return ""
 	case r.Client != "" && !match(r.Client, who.Name):
 		return conditionClient
-	case r.Group != "" && !r.matchesGroup(who.Groups):
+	case r.Group != "" && !slices.ContainsFunc(who.Groups,
+		func(group string) bool { return beginsFold(group, r.groupPrefix) && match(r.Group, group) }):
 		return conditionGroup
 	}
 	return ""
-}
-
-func (r *Rule) matchesGroup(groups []string) bool {
-	return slices.ContainsFunc(groups, func(group string) bool {
-		return beginsFold(group, r.groupPrefix) && r.matcher()(r.Group, group)
-	})
 }
 
 // matcher returns the function that matches the rule's globs.

@@ -199,9 +199,22 @@ func firstLetter(program string) byte {
 // anyRest ends the commands of other programs' rules: "git push:*" is what begins with "git push".
 const anyRest = ":*"
 
-// isWord reports whether a word of a command is the one that a rule names.
+// isWord reports whether a word of a command is, or has in it, the one that a rule names: -f is in -uf, and
+// --force in --force=x.
 func (t *table) isWord(word, want string) bool {
-	return word != "" && text.MatchNameFold(want, word) || t.isNameOf(word, want)
+	name, option := strings.CutPrefix(want, "-")
+	switch {
+	case word == "":
+		return false
+	case text.MatchNameFold(want, word) || t.isNameOf(word, want):
+		return true
+	case !option || name == "-" || word[0] != '-':
+		return false
+	case len(name) == 1 && word[:min(2, len(word))] != "--" && (t == nil || !t.has("whole")):
+		return strings.Contains(word, name)
+	}
+	word, _, _ = strings.Cut(word, "=")
+	return strings.TrimLeft(word, "-") == strings.TrimLeft(name, "-")
 }
 
 // restNamed looks for the remaining words of a rule, in order, among the words of

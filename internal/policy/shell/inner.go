@@ -15,7 +15,8 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "csh", "tcsh", "fish", "pwsh", "powershell", "cmd":
 		return shellRuns(name, args, stdin)
 	case "eval":
-		return evalRuns(shell, args)
+		return runs{doubt: "eval runs text that is assembled at run time", shell: shell, scripts: []string{joined(args)},
+			dynamic: slices.ContainsFunc(args, func(w word) bool { return !w.known })}
 	case "find", "fd", "fdfind", "gfind":
 		return findRuns(name, args)
 	case "set", "shopt":
@@ -210,12 +211,6 @@ words:
 		r.scripts = []string{stdin.text}
 	}
 	r.dynamic = r.dynamic || stdin == nil || !stdin.known
-	return r
-}
-
-func evalRuns(shell string, args []word) runs {
-	r := runs{doubt: "eval runs text that is assembled at run time", shell: shell, scripts: []string{joined(args)}}
-	r.dynamic = slices.ContainsFunc(args, func(w word) bool { return !w.known })
 	return r
 }
 

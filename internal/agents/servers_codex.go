@@ -168,6 +168,8 @@ func codexEntry(table any) (entry, string) {
 		e.OAuth = &l
 	}
 	switch {
+	case s.Command == "" && s.URL == "":
+		return e, "it has no command and no url; parts of an entry in another file are not merged"
 	case s.HeadersHelper != nil:
 		return e, "http_headers_helper is not supported; use cmd:COMMAND as a value in headers"
 	case s.Auth != "" && s.Auth != "oauth":

@@ -104,6 +104,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 		},
 		"codex": {
 			`project docs:1 {"command":"docs-server","cwd":"/srv"}`,
+			`project linear:3 left out: it has no command and no url; parts of an entry in another file are not merged`,
 			`user context7:4 {"command":"npx","args":["-y","@upstash/context7-mcp"],"env":{"MY_ENV":"$$literal","LOCAL_TOKEN":"${LOCAL_TOKEN:-}","REMOTE":"${REMOTE:-}"},"timeout":"45.5s","connectTimeout":"20s"}`,
 			`user figma:14 {"url":"https://mcp.figma.com/mcp","headers":{"X-Figma-Region":"us-east-1","Authorization":"Bearer ${FIGMA_OAUTH_TOKEN}","X-Key":"${FIGMA_KEY}"},"includeTools":["open","screenshot"],"excludeTools":["screenshot"],"disabled":true}`,
 			`user with.dot:23 left out: its table does not have the expected form: unexpected value in command`,

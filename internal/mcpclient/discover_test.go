@@ -259,6 +259,8 @@ func TestServersThatDoNotStart(t *testing.T) {
 		{"npm misses a file", stdioServer(t, "--exit", "1", "--stderr", `npm ERR! code ENOENT\nnpm ERR! syscall open\nnpm ERR! errno -2\nnpm ERR! enoent Could not read package.json`),
 			[]string{`its stderr has "npm ERR! enoent Could not read package.json"`}},
 		{"prints help", stdioServer(t, "--banner", "Usage: server [flags]", "--exit", "0"), []string{"it exited (exit status 0)", `its stdout contains text that is not a message: "Usage: server [flags]"`}},
+		{"prints behind messages", scripted(t, step{On: "server/discover", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}} # done`}}, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-11-25","capabilities":{}}} # done`}}),
+			[]string{"malformed message: invalid JSON", `its stdout contains text that is not a message: "{`, "# done"}},
 		{"no revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"capabilities":{}}}`}}), []string{"its answer to initialize has no protocolVersion"}},
 		{"unsupported revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`it speaks revision "1999-01-01" of the protocol, and toolreg speaks 2026-07-28, `}},
 		{"ill-typed revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":5,"capabilities":{}}}`}}), []string{"its answer to initialize has no protocolVersion"}},

@@ -172,11 +172,16 @@ func (l *lineReader) next() ([]byte, error) {
 			return line, nil // on an error the next call returns it again
 		case line[0] == '{' && errors.Is(err, io.EOF):
 			return nil, io.ErrUnexpectedEOF // it ended in the middle of a message
-		case line[0] == '{' && bytes.Contains(line, []byte(`"jsonrpc"`)):
-			return nil, &badMessageError{answer: !bytes.Contains(line, []byte(`"method"`)), reason: "invalid JSON"}
 		default:
 			if err := l.skip(line); err != nil {
 				return nil, err
+			}
+			if line[0] == '{' && bytes.Contains(line, []byte(`"jsonrpc"`)) {
+				bad := &badMessageError{answer: !bytes.Contains(line, []byte(`"method"`)), reason: "invalid JSON"}
+				if bad.answer {
+					bad.id = idOfLong(line, line)
+				}
+				return nil, bad
 			}
 		}
 		if err != nil {

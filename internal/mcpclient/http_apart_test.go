@@ -80,6 +80,7 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 			fmt.Fprint(w, `{"jsonrpc":"2.0","id":7777,"result":{}}`)
 		}, `its answer is not for this request: {"jsonrpc":"2.0","id":7777`},
 		{"an event that is not a message", streaming("data: private\n\n"), "its answer is not a JSON-RPC message: private"},
+		{"an event for an error", streaming("event: error\ndata: {\"message\":\"private\"}\n\n"), `its answer is not a JSON-RPC message: {"message":"private"}`},
 		{"a stream cut off in an event", streaming(`data: {"jsonrpc":`), "the response ended without a result"},
 		{"a stream that cannot be resumed", streaming("id: private\nretry: 1\ndata:\n\n"), "tools/call: 40"},
 	}

@@ -27,9 +27,9 @@ type serverEvent struct {
 	data           []byte
 }
 
-// isMessage reports whether the event may carry a message.
+// isMessage reports whether the event may carry a message: some servers send errors in events of that name.
 func (e *serverEvent) isMessage() bool {
-	return len(e.data) > 0 && (e.name == "" || e.name == "message")
+	return len(e.data) > 0 && (e.name == "" || e.name == "message" || e.name == "error")
 }
 
 // eventReader reads an event stream.

@@ -20,6 +20,7 @@ func TestEventStream(t *testing.T) {
 		{"two", "data: a\n\ndata:b\n\n", []string{"a", "b"}, "", 0},
 		{"several data lines", "data: a\ndata: b\n\n", []string{"a\nb"}, "", 0},
 		{"CR LF", "id: 7\r\ndata: a\r\n\r\n", []string{"a"}, "7", 0},
+		{"errors", "event: error\ndata: a\n\n", []string{"a"}, "", 0},
 		{"other events", "event: ping\ndata: a\n\nevent: message\ndata: b\n\n", []string{"b"}, "", 0},
 		{"comments, priming, retry", ": hello\nid: 1\nretry: 250\ndata:\n\n", nil, "1", 250 * time.Millisecond},
 		{"CR", "id: 7\rdata: a\r\rdata: b\r\r", []string{"a", "b"}, "7", 0},

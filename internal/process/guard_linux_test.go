@@ -15,13 +15,13 @@ import (
 )
 
 // If toolreg is killed with SIGKILL, descendants of the server do not keep
-// running either, even if they ignore signals and hold none of our pipes.
+// running either, even if they have left its group, ignore signals and hold none of our pipes.
 func TestGroupDiesWithAKilledParent(t *testing.T) {
 	defer EndOrphans() // that this process adopts
 	file := filepath.Join(t.TempDir(), "pid")
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=1",
-		fmt.Sprintf("PROCESS_TEST_SCRIPT=(trap '' TERM HUP INT; exec sleep 600 </dev/null >/dev/null 2>&1) & echo $! >%s; wait", file))
+		fmt.Sprintf("PROCESS_TEST_SCRIPT=(trap '' TERM HUP INT; exec setsid sh -c 'echo $$ >%s; exec sleep 600' </dev/null >/dev/null 2>&1) & wait", file))
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -17,13 +17,13 @@ const guardAfter = 250 * time.Millisecond
 
 // guardScript reads the group from its stdin, which toolreg keeps open, waits for the end
 // of stdin, and kills the group. The time of the log of a sandboxed program
-// then shows until when the program ran. If toolreg died before it knew the group, the script kills
-// all processes with the child's mark in their environment: on a busy machine a child may
-// already have started others. It looks until it found none twice, a second apart, because
+// then shows until when the program ran. Then the script kills all processes with the child's mark
+// in their environment: some may have left the group, and toolreg may have died before it knew the
+// group. It looks until it found none twice, a second apart, because
 // the environment of a process that is just being replaced by another program is empty.
 const guardScript = `read -r group
 read -r nothing
-[ -z "$group" ] || { kill -s KILL -- "-$group"; [ -f "$2" ] && echo >>"$2"; exit; }
+[ -z "$group" ] || { kill -s KILL -- "-$group"; [ -f "$2" ] && echo >>"$2"; }
 empty=0
 while [ $empty -lt 2 ]; do
 	empty=$((empty + 1))

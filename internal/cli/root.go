@@ -224,7 +224,8 @@ const ParamsHelp = `Params are one JSON object. They come from one of
   --params JSON        the object itself
   --params-file FILE   a file; - is stdin
   k=v …                arguments, alone or overriding --params or --params-file
-  stdin                if it is not a terminal and none of the above is given
+  stdin                if it is not a terminal, none of the above is given, and the
+                       tool declares params
 
 Arguments are typed by the tool's schema:
 

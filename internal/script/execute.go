@@ -254,23 +254,31 @@ func (e *engine) failure(err error) *Failure {
 
 // syntaxFailure describes why a script cannot be run.
 func syntaxFailure(source []byte, err error) *Failure {
-	f := &Failure{Kind: KindSyntax, Message: err.Error()}
-	if wrong, ok := errors.AsType[syntax.Error](err); ok {
-		f.At, f.Message = wrong.Pos.String(), hinted(source, wrong.Pos, wrong.Msg)
-	}
 	if list, ok := errors.AsType[resolve.ErrorList](err); ok && len(list) > 0 {
-		f.At, f.Message = list[0].Pos.String(), hinted(source, list[0].Pos, list[0].Msg)
+		err = syntax.Error(list[0])
 	}
-	return f
+	wrong, ok := errors.AsType[syntax.Error](err)
+	if !ok {
+		return &Failure{Kind: KindSyntax, Message: err.Error()}
+	}
+	before, line := around(string(source), wrong.Pos)
+	if quotes := before[max(len(before)-3, 0):]; quotes == `"""` || quotes == "'''" { // reported where it ends
+		before = before[:max(strings.LastIndex(before[:len(before)-3], quotes), 0)]
+		wrong.Pos.Line = int32(strings.Count(before, "\n") + 1)
+		wrong.Pos.Col = int32(len(before) - strings.LastIndexByte(before, '\n'))
+		_, line = around(string(source), wrong.Pos)
+	}
+	word := strings.TrimLeft(line[max(min(int(wrong.Pos.Col)-1, len(line)), 0):], " ")
+	return &Failure{Kind: KindSyntax, At: wrong.Pos.String(), Message: answerSyntax(line, word, wrong.Msg)}
 }
 
-// hinted adds to a message what Starlark has instead of what was written.
-func hinted(source []byte, pos syntax.Position, message string) string {
-	line := ""
-	if lines := strings.Split(string(source), "\n"); int(pos.Line) <= len(lines) && pos.Line > 0 {
-		line = lines[pos.Line-1]
+// around returns the text before a position, and its line.
+func around(source string, pos syntax.Position) (before, line string) {
+	lines := strings.SplitAfter(source, "\n")
+	if int(pos.Line) > len(lines) || pos.Line < 1 {
+		return source, ""
 	}
-	at := max(min(int(pos.Col)-1, len(line)), 0)
-	word := strings.TrimLeft(line[at:], " ")
-	return answerSyntax(line, word, message)
+	line = lines[pos.Line-1]
+	before = strings.Join(lines[:pos.Line-1], "") + line[:max(min(int(pos.Col)-1, len(line)), 0)]
+	return before, strings.TrimSuffix(line, "\n")
 }

@@ -165,6 +165,8 @@ func TestScripts(t *testing.T) {
 		{"true", `x = true`, `undefined: true; use True`},
 		{"false", `x = [false]`, `undefined: false; use False`},
 		{"an f-string with the other quotes", `x = f'{a}'`, `Starlark has no f-strings`},
+		{"an f-string of several lines", "y = 1\nx = f\"\"\"a\n{b}\n\"\"\" + y", `syntax x.star:2:6: Starlark has no f-strings`},
+		{"two strings of several lines", "x = [\n  'a'\n  '''b\n\nc''']", `syntax x.star:3:3: got string literal, want ']'; Starlark does not join strings side by side: use +`},
 		{"two strings", `x = "f" "b"`, `Starlark does not join strings side by side: use +`},
 		{"precision", `x = "%.2f" % 1.5`, `round first, as in str(math.round(x * 100) / 100)`},
 		{"precision in format", `x = "{:.2f}".format(1.5)`, `round first`},

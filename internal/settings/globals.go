@@ -149,7 +149,7 @@ func unknownVariables(x *table.Index, environ []string) (out []registry.Diagnost
 		}
 		hint := "variables are named after flags and settings: TOOLREG_JSON is --json, TOOLREG_SHELL_TIMEOUT is shell.timeout"
 		// Compare without the prefix, which all of them share.
-		if near := registry.Near(strings.TrimPrefix(name, prefix), bare); len(near) > 0 {
+		if near := registry.Near(strings.TrimPrefix(name, prefix), bare); len(near) > 0 && near[0] != "" {
 			hint = fmt.Sprintf("did you mean %q?", prefix+near[0])
 		}
 		out = append(out, registry.Warning("unknown_variable", "",

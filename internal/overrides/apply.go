@@ -327,21 +327,6 @@ func (s *shaping) excludes(params json.RawMessage) bool {
 	})
 }
 
-// elements returns the elements of a list; nil if it is none.
-func elements(list json.RawMessage) []json.RawMessage {
-	items, _ := jsonx.Elements(list)
-	return items
-}
-
-// parse parses JSON that is known to be valid.
-func parse(raw json.RawMessage) *jsonx.Value {
-	v, err := jsonx.Parse(raw, jsonx.Options{})
-	if err != nil {
-		return jsonx.NewNull()
-	}
-	return v
-}
-
 // project applies the expression of the override to a result. An error result
 // stays unchanged if the expression fails or returns null for it, because an
 // expression written for successful results would otherwise remove the error text.
@@ -385,4 +370,31 @@ func Raw(r registry.Result) ([]byte, error) {
 		out.Structured = r.Structured
 	}
 	return jsonx.Marshal(out)
+}
+
+// checkInputExamples checks that the input examples are valid in the new shape,
+// because a provider would reject the whole request otherwise.
+func (s *shaping) checkInputExamples(out *registry.Tool) {
+	if len(s.InputExamples) == 0 {
+		return
+	}
+	schema := registry.NewValidator(out.InputSchema)
+	for i, example := range s.InputExamples {
+		place := fmt.Sprintf("/inputExamples/%d", i)
+		params, err := jsonx.Parse(example, jsonx.Options{Depth: registry.MaxDepth})
+		if err != nil || !params.Is(jsonx.Object) {
+			s.fail(place, "expected an object with params", "")
+			continue
+		}
+		violations, err := schema.Validate(s.ctx, example)
+		switch {
+		case err == nil && len(violations) > 0:
+			err = &registry.ArgsError{Tool: out.Name, Violations: violations}
+		case err == nil && s.to != nil:
+			err = s.to.refuse(params)
+		}
+		if err != nil {
+			s.fail(place, err.Error(), "write the params as in a call")
+		}
+	}
 }

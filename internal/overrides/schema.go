@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -320,49 +319,6 @@ func editable(properties *jsonx.Value, name string) *jsonx.Value {
 	return s
 }
 
-// checkSchema checks outputSchema, whose type the settings do not check.
-func (o *override) checkSchema() {
-	switch kind := jsonx.KindOf(o.OutputSchema); kind {
-	case jsonx.None, jsonx.True, jsonx.False:
-	case jsonx.Object:
-		settled, err := registry.SettleDeclared(o.OutputSchema)
-		if err != nil {
-			o.fail("/outputSchema", "the schema cannot be used: "+err.Error(), "")
-			return
-		}
-		o.OutputSchema = settled
-	default:
-		o.fail("/outputSchema", "expected true, false or a JSON Schema, got "+kind.String(), "")
-	}
-}
-
-// checkInputExamples checks that the input examples are valid in the new shape,
-// because a provider would reject the whole request otherwise.
-func (s *shaping) checkInputExamples(out *registry.Tool) {
-	if len(s.InputExamples) == 0 {
-		return
-	}
-	schema := registry.NewValidator(out.InputSchema)
-	for i, example := range s.InputExamples {
-		place := fmt.Sprintf("/inputExamples/%d", i)
-		params, err := jsonx.Parse(example, jsonx.Options{Depth: registry.MaxDepth})
-		if err != nil || !params.Is(jsonx.Object) {
-			s.fail(place, "expected an object with params", "")
-			continue
-		}
-		violations, err := schema.Validate(s.ctx, example)
-		switch {
-		case err == nil && len(violations) > 0:
-			err = &registry.ArgsError{Tool: out.Name, Violations: violations}
-		case err == nil && s.to != nil:
-			err = s.to.refuse(params)
-		}
-		if err != nil {
-			s.fail(place, err.Error(), "write the params as in a call")
-		}
-	}
-}
-
 // certainlyAccepts reports whether a schema without keywords other than a type, an enum
 // and bounds accepts a value. It avoids compiling the schema, which takes longer than the
 // rest of applying an override.
@@ -403,4 +359,13 @@ func compare(a, b *jsonx.Value) (order int, known bool) {
 	x, err := strconv.ParseFloat(a.Token, 64)
 	y, err2 := strconv.ParseFloat(b.Token, 64)
 	return cmp.Compare(x, y), err == nil && err2 == nil
+}
+
+// parse parses JSON that is known to be valid.
+func parse(raw json.RawMessage) *jsonx.Value {
+	v, err := jsonx.Parse(raw, jsonx.Options{})
+	if err != nil {
+		return jsonx.NewNull()
+	}
+	return v
 }

@@ -3,7 +3,6 @@ package serverjson
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -78,8 +77,6 @@ func runnerOf(kind string) *runner {
 // opening are the options of docker and podman that give a container files or the network of
 // this machine.
 var opening = []string{"-v", "--volume", "--mount", "--network", "--net"}
-
-func matches(expression, s string) bool { return regexp.MustCompile(expression).MatchString(s) }
 
 // advice says how to run what cannot be translated.
 const advice = "read its documentation and add it with toolreg servers add NAME -- COMMAND"
@@ -381,4 +378,30 @@ func (b *builder) arguments(list []Argument) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// Plan translates a way to run a server, with the values that are given. The error is a
+// [*RefusedError] or a [*ValueError].
+func (w Way) Plan(given Given, o Options) (*Plan, error) {
+	b := &builder{Plan: &Plan{}, given: given, opts: o, inputs: w.Inputs()}
+	if w.Package != nil {
+		b.within = w.Package.Folder
+	}
+	if len(w.pieces()) > maxValues {
+		return nil, refuse("", "it has more than %d arguments, variables and headers", maxValues)
+	}
+	if err := b.checkGiven(); err != nil {
+		return nil, err
+	}
+	if w.Remote != nil {
+		return b.Plan, b.remote(w.Remote)
+	}
+	for _, p := range w.pieces() {
+		if p.kind == kindVariable {
+			if err := b.checkVariable(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b.Plan, b.command(w.Package)
 }

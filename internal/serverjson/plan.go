@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,32 +55,6 @@ type Options struct {
 	Has func(program string) bool
 	// Keep returns the reference to the file in which a secret will be kept.
 	Keep func(name string) string
-}
-
-// Plan translates a way to run a server, with the values that are given. The error is a
-// [*RefusedError] or a [*ValueError].
-func (w Way) Plan(given Given, o Options) (*Plan, error) {
-	b := &builder{Plan: &Plan{}, given: given, opts: o, inputs: w.Inputs()}
-	if w.Package != nil {
-		b.within = w.Package.Folder
-	}
-	if len(w.pieces()) > maxValues {
-		return nil, refuse("", "it has more than %d arguments, variables and headers", maxValues)
-	}
-	if err := b.checkGiven(); err != nil {
-		return nil, err
-	}
-	if w.Remote != nil {
-		return b.Plan, b.remote(w.Remote)
-	}
-	for _, p := range w.pieces() {
-		if p.kind == kindVariable {
-			if err := b.checkVariable(p); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return b.Plan, b.command(w.Package)
 }
 
 type builder struct {
@@ -403,3 +378,5 @@ func checkHeader(p piece) error {
 
 var errNoSegment = errors.New(
 	"it must stay within one segment of a path, so it cannot be empty, . or .., nor contain / \\ ? # or %")
+
+func matches(expression, s string) bool { return regexp.MustCompile(expression).MatchString(s) }

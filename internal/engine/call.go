@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -143,16 +142,6 @@ func (c *Calls) Journal(ctx context.Context, calls []provider.Call) *Journal {
 		ids[i] = calls[i].ID()
 	}
 	return c.scripts.journal(ctx, "response", calls, ids)
-}
-
-// Restored converts params as models send them, which match a declared schema that providers
-// may change, to params that match the tool's own schema.
-func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
-	params = provider.RestoreValues(t.InputSchema, params)
-	if bytes.Contains(params, []byte("null")) {
-		params = provider.RestoreOptional(t.InputSchema, params)
-	}
-	return params
 }
 
 // Refused logs a call that was refused without a policy decision because its params

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine/record"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -172,4 +174,14 @@ func (g *gate) requester(ctx context.Context,
 		Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decide: decide,
 		Confirmer: x.Confirmer, Unattended: x.Unattended, Recorded: x.Recorded, Observe: x.Observe, Warn: x.Warn,
 	}, nil
+}
+
+// Restored converts params as models send them, which match a declared schema that providers
+// may change, to params that match the tool's own schema.
+func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
+	params = provider.RestoreValues(t.InputSchema, params)
+	if bytes.Contains(params, []byte("null")) {
+		params = provider.RestoreOptional(t.InputSchema, params)
+	}
+	return params
 }

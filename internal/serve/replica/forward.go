@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -224,4 +225,23 @@ func (r *Replica) needs(in *transport.Inbound) (question, process string) {
 		return question, ""
 	}
 	return "", r.opts.ProcessOf(in)
+}
+
+// senderHeader has the identity of the client in a request that another replica forwards.
+const senderHeader = "Toolreg-Sender"
+
+// tellSender sets the header that says who sends a request. Only another replica gets it.
+func tellSender(header http.Header, from auth.Identity) {
+	data, _ := json.Marshal(from) // cannot fail
+	header.Set(senderHeader, base64.StdEncoding.EncodeToString(data))
+}
+
+// senderOf returns who sends a request that another replica has forwarded, and removes the header that
+// says it.
+func senderOf(r *http.Request) (from auth.Identity, ok bool) {
+	data, err := base64.StdEncoding.DecodeString(r.Header.Get(senderHeader))
+	if r.Header.Del(senderHeader); err != nil || json.Unmarshal(data, &from) != nil || from.Name == "" {
+		return auth.Identity{}, false
+	}
+	return from, true
 }

@@ -16,15 +16,12 @@ package replica
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/serve/auth"
 	"github.com/toolreg/toolreg/internal/serve/cluster"
@@ -34,16 +31,8 @@ import (
 	"github.com/toolreg/toolreg/internal/store"
 )
 
-const (
-	// senderHeader has the identity of the client in a request that another replica forwards.
-	senderHeader = "Toolreg-Sender"
-	// processKind is the kind of values that say who has a caller's process.
-	processKind = "process"
-	// recordTime is how long something in the store lasts that its holder does not renew.
-	recordTime = 10 * time.Minute
-	// lookAgain is how long a replica waits before it looks again where a session is.
-	lookAgain = 50 * time.Millisecond
-)
+// processKind is the kind of values that say who has a caller's process.
+const processKind = "process"
 
 // Replica is this process as one of the replicas. Create it with [New]. It is safe for concurrent use.
 type Replica struct {
@@ -151,20 +140,4 @@ func (r *Replica) handle(w http.ResponseWriter, req *http.Request) bool {
 		return r.aboutTask(in)
 	}
 	return r.passAnswer(strings.TrimPrefix(req.URL.Path, answersPath), in.Body)
-}
-
-// tellSender sets the header that says who sends a request. Only another replica gets it.
-func tellSender(header http.Header, from auth.Identity) {
-	data, _ := json.Marshal(from) // cannot fail
-	header.Set(senderHeader, base64.StdEncoding.EncodeToString(data))
-}
-
-// senderOf returns who sends a request that another replica has forwarded, and removes the header that
-// says it.
-func senderOf(r *http.Request) (from auth.Identity, ok bool) {
-	data, err := base64.StdEncoding.DecodeString(r.Header.Get(senderHeader))
-	if r.Header.Del(senderHeader); err != nil || json.Unmarshal(data, &from) != nil || from.Name == "" {
-		return auth.Identity{}, false
-	}
-	return from, true
 }

@@ -23,6 +23,10 @@ import (
 const (
 	// sessionKind is the kind of values for sessions.
 	sessionKind = "session"
+	// recordTime is how long something in the store lasts that its holder does not renew.
+	recordTime = 10 * time.Minute
+	// lookAgain is how long a replica waits before it looks again where a session is.
+	lookAgain = 50 * time.Millisecond
 	// subscribeWithin limits how long servers may take to accept the subscriptions of a session that is
 	// taken over.
 	subscribeWithin = 5 * time.Second

@@ -148,7 +148,7 @@ func (r *Replica) aboutTask(in *transport.Inbound) bool {
 		return false
 	}
 	defer done()
-	events := &taskEvents{to: json.NewEncoder(in.W), flush: http.NewResponseController(in.W).Flush, replica: r}
+	events := &taskEvents{to: json.NewEncoder(in.W), flush: http.NewResponseController(in.W).Flush, asked: &r.asked}
 	ctx := question.WithRemote(in.R.Context(), in.From, is.Revision, events.ask)
 	answer := r.opts.Tasks.Here(question.From(ctx), is.Method, &task.Params{ID: is.ID, Answers: is.Answers})
 	if answer == nil {
@@ -169,7 +169,7 @@ func (r *Replica) aboutTask(in *transport.Inbound) bool {
 
 // taskEvents are the answer to a request about a task that arrived at another replica.
 type taskEvents struct {
-	replica *Replica
+	asked *sync.Map // as in [Replica]
 
 	mu    sync.Mutex
 	to    *json.Encoder
@@ -187,8 +187,8 @@ func (t *taskEvents) write(e taskEvent) {
 // ask asks the client of the request a question at its replica.
 func (t *taskEvents) ask(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	id, answer := rand.Text(), make(chan mcp.InputResponse, 1)
-	t.replica.asked.Store(id, answer)
-	defer t.replica.asked.Delete(id)
+	t.asked.Store(id, answer)
+	defer t.asked.Delete(id)
 	t.write(taskEvent{Questions: mcp.InputRequestMap{id: q}})
 	select {
 	case a := <-answer:

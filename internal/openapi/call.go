@@ -33,7 +33,7 @@ const maxViolations = 3
 
 // operation makes the calls of one operation.
 type operation struct {
-	source *Source
+	opts   *Options
 	client *client
 	op     *spec.Operation
 
@@ -60,10 +60,10 @@ func (o *operation) checkParams(_ context.Context, call registry.Call) error {
 		if isDataURI(name) {
 			return dataURI(pointer, name)
 		}
-		if o.source.opts.Paths == nil {
+		if o.opts.Paths == nil {
 			return spec.File{}, noFiles(call, pointer)
 		}
-		if _, err := o.source.opts.Paths(name); err != nil {
+		if _, err := o.opts.Paths(name); err != nil {
 			return spec.File{}, registry.Invalid(call.Tool, pointer, "%v", err)
 		}
 		return spec.File{}, nil
@@ -80,17 +80,17 @@ func (o *operation) preview(_ context.Context, call registry.Call) (registry.Pre
 	}
 	return registry.Preview{Kind: registry.PreviewMCP,
 		Title: fmt.Sprintf("call %s of API %s (%s %s)", text.Quote(o.op.Name),
-			text.Quote(o.source.opts.API.Name), o.op.Method, o.client.hide(text.Quote(address)))}, nil
+			text.Quote(o.opts.API.Name), o.op.Method, o.client.hide(text.Quote(address)))}, nil
 }
 
 // subject returns the files that a call would read.
 func (o *operation) subject(call registry.Call) (registry.Subject, error) {
 	var out registry.Subject
 	_, err := o.request(call, func(_, name string) (spec.File, error) {
-		if isDataURI(name) || o.source.opts.Paths == nil {
+		if isDataURI(name) || o.opts.Paths == nil {
 			return spec.File{}, nil
 		}
-		paths, err := o.source.opts.Paths(name)
+		paths, err := o.opts.Paths(name)
 		out.Paths = append(out.Paths, paths...)
 		return spec.File{}, err
 	})
@@ -104,7 +104,7 @@ func (o *operation) request(call registry.Call,
 	files func(pointer, name string) (spec.File, error)) (*spec.Request, error) {
 	o.loading.Do(o.load)
 	if o.loadErr != nil {
-		return nil, o.source.fail(o.loadErr)
+		return nil, failure(o.opts.API.Name, o.client, o.loadErr)
 	}
 	r, err := o.op.Request(call.Params, files)
 	return r, o.named(call, err)
@@ -115,10 +115,10 @@ func (o *operation) file(call registry.Call, pointer, name string) (spec.File, e
 	if isDataURI(name) {
 		return dataURI(pointer, name)
 	}
-	if o.source.opts.Files == nil {
+	if o.opts.Files == nil {
 		return spec.File{}, noFiles(call, pointer)
 	}
-	media, data, err := o.source.opts.Files(call, pointer, name)
+	media, data, err := o.opts.Files(call, pointer, name)
 	return spec.File{Name: filepath.Base(name), Type: media, Data: data}, err
 }
 
@@ -174,7 +174,7 @@ func (o *operation) run(ctx context.Context, call registry.Call) (registry.Resul
 	}
 	r, err := http.NewRequestWithContext(ctx, request.Method, request.URL, body)
 	if err != nil {
-		return registry.Result{}, o.source.fail(err)
+		return registry.Result{}, failure(o.opts.API.Name, o.client, err)
 	}
 	r.Header = request.Header
 	resp, err := o.client.http.Do(r)
@@ -182,7 +182,7 @@ func (o *operation) run(ctx context.Context, call registry.Call) (registry.Resul
 		return o.failed(ctx, start, err)
 	}
 	defer resp.Body.Close()
-	limit := o.source.opts.Limits.Result
+	limit := o.opts.Limits.Result
 	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
 		return o.failed(ctx, start, err)
@@ -205,12 +205,12 @@ func (o *operation) failed(ctx context.Context, start time.Time, err error) (reg
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return registry.ErrorResult(registry.ErrorTimeout,
 			fmt.Sprintf("API %q: no answer to %s within %s",
-				o.source.opts.API.Name, o.op.Name, time.Since(start).Round(time.Millisecond))), nil
+				o.opts.API.Name, o.op.Name, time.Since(start).Round(time.Millisecond))), nil
 	case ctx.Err() != nil:
 		return registry.Result{}, fmt.Errorf("calling %q of API %q: %w",
-			o.op.Name, o.source.opts.API.Name, context.Cause(ctx))
+			o.op.Name, o.opts.API.Name, context.Cause(ctx))
 	}
-	return registry.Result{}, o.source.fail(err)
+	return registry.Result{}, failure(o.opts.API.Name, o.client, err)
 }
 
 // result converts a response. The credentials of the settings are masked in it.
@@ -287,8 +287,8 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 	default:
 		message += registry.Describe(violations)
 	}
-	o.source.opts.Warn(registry.Diagnostic{
-		Severity: registry.SeverityWarning, Code: "response_misfit", Source: o.source.Name(),
+	o.opts.Warn(registry.Diagnostic{
+		Severity: registry.SeverityWarning, Code: "response_misfit", Source: registry.APIPrefix + o.opts.API.Name,
 		Tool: o.op.Name, Message: text.Valid(text.Head(message, 1000)),
 	})
 }

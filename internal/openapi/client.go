@@ -330,16 +330,9 @@ func (c *client) getDocument(ctx context.Context, address string, header http.He
 	return c.http.Do(r)
 }
 
-// fail returns the error for a failure of the API, with the secrets of the settings masked.
-func (s *Source) fail(err error) error {
-	s.mu.Lock()
-	c := s.client
-	s.mu.Unlock()
-	return s.failure(c, err)
-}
-
-// failure is fail with the client, which may be nil.
-func (s *Source) failure(c *client, err error) error {
+// failure returns the error for a failure of an API, with the secrets of the settings masked. The
+// client may be nil.
+func failure(api string, c *client, err error) error {
 	if _, ok := errors.AsType[*document.Error](err); ok {
 		return err
 	}
@@ -347,6 +340,6 @@ func (s *Source) failure(c *client, err error) error {
 	if c != nil {
 		reason = c.hide(reason)
 	}
-	return &registry.Failure{Text: fmt.Sprintf("API %q: %s", s.opts.API.Name, text.Escape(reason)),
+	return &registry.Failure{Text: fmt.Sprintf("API %q: %s", api, text.Escape(reason)),
 		Kind: registry.ErrSourceFailed, Cause: err}
 }

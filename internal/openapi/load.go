@@ -60,7 +60,7 @@ func (s *Source) readLocal(ctx context.Context, o spec.Options,
 		return nil, s.unreadable(o.Name, err)
 	}
 	defer folder.Close()
-	local := &localFiles{s, o.Name, folder}
+	local := &localFiles{&s.opts, o.Name, folder}
 	if doc != nil {
 		if files, same := local.unchanged(known.Facts.Files); same {
 			if !slices.Equal(files, known.Facts.Files) {
@@ -150,7 +150,7 @@ func (s *Source) unreadable(path string, err error) error {
 }
 
 type localFiles struct {
-	*Source
+	opts     *Options
 	document string // path
 	folder   *os.Root
 }
@@ -196,7 +196,7 @@ func (l *localFiles) readFile(name string) ([]byte, fileFact, error) {
 		return nil, fact, err
 	}
 	defer f.Close()
-	data, err := l.limited(f)
+	data, err := l.opts.limited(f)
 	if fact.Sum = sumOf(data); err == nil {
 		err = l.granted(fact)
 	}
@@ -252,10 +252,10 @@ func (l *localFiles) stamp(name string) string {
 }
 
 // limited reads at most limits.document bytes.
-func (s *Source) limited(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, s.opts.Limits.Document+1))
-	if err == nil && int64(len(data)) > s.opts.Limits.Document {
-		err = fmt.Errorf("it is larger than %d bytes (limits.document)", s.opts.Limits.Document)
+func (o *Options) limited(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, o.Limits.Document+1))
+	if err == nil && int64(len(data)) > o.Limits.Document {
+		err = fmt.Errorf("it is larger than %d bytes (limits.document)", o.Limits.Document)
 	}
 	return data, err
 }
@@ -304,7 +304,7 @@ func (s *Source) download(ctx context.Context, c *client, address string, was fi
 		head, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // what there is of it
 		return nil, fmt.Errorf("getting the document: %s: %s", resp.Status, text.Valid(string(head)))
 	}
-	data, err := s.limited(resp.Body)
+	data, err := s.opts.limited(resp.Body)
 	if err != nil {
 		return nil, fmt.Errorf("getting the document: %w", err)
 	}

@@ -19,7 +19,7 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { folder.Close() })
-		return &localFiles{New(Options{Limits: Limits{Document: 1 << 20}}), path, folder}
+		return &localFiles{&Options{Limits: Limits{Document: 1 << 20}}, path, folder}
 	}
 	old := "../../testdata/openapi/zoo.yaml"
 	_, fact, err := in(old).readFile(old)

@@ -110,6 +110,14 @@ func (s *Source) NeedsLogin(ctx context.Context) error {
 	return nil
 }
 
+// fail is [failure] with what is known of the API now.
+func (s *Source) fail(err error) error {
+	s.mu.Lock()
+	c := s.client
+	s.mu.Unlock()
+	return failure(s.opts.API.Name, c, err)
+}
+
 // Try calls the first operation of the document that is a GET and needs no params, as a person
 // does who has just added the API. tool is its name; "" if there is none. It takes no longer
 // than getting the document may take.
@@ -269,12 +277,12 @@ func (s *Source) connect(ctx context.Context) (*client, error) {
 	if s.opts.Expand != nil {
 		var err error
 		if api, err = s.opts.Expand(ctx, api); err != nil {
-			return nil, s.failure(nil, err)
+			return nil, failure(s.opts.API.Name, nil, err)
 		}
 	}
 	c, err := newClient(api, &s.opts)
 	if err != nil {
-		return nil, s.failure(nil, err)
+		return nil, failure(s.opts.API.Name, nil, err)
 	}
 	if s.opts.Expand != nil && canChange(s.opts.API) {
 		c.creds.Reread(func(ctx context.Context) (credentials, error) {
@@ -384,7 +392,7 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 		t.Quarantine = document.NewError([]document.Problem{*op.Problem})
 		return t
 	}
-	call := &operation{source: s, client: c, op: op}
+	call := &operation{opts: &s.opts, client: c, op: op}
 	t.Run, t.Check, t.Subject, t.Preview = call.run, call.checkParams, call.subject, call.preview
 	return t
 }

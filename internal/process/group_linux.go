@@ -102,3 +102,13 @@ func FolderPath(open *os.File, dir string) string {
 }
 
 func dup(from, to int) error { return unix.Dup3(from, to, 0) }
+
+// reapGroup reaps the members of a group that became our children as orphans.
+// The leader, our own child, must have been reaped already.
+func reapGroup(group int) {
+	for {
+		if pid, err := unix.Wait4(-group, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
+			return
+		}
+	}
+}

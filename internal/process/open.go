@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -46,14 +45,6 @@ func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
-
-// goingOn holds the sessions of programs that keep running after toolreg exits.
-// It is global because it extends the kernel's list of children.
-var goingOn sync.Map
-
-// GoesOn excludes a child's session and all processes in it from being killed
-// when toolreg exits.
-func GoesOn(session int) { goingOn.Store(session, true) }
 
 // Detach starts a program that keeps running after toolreg exits, in its own session. It
 // writes input to the program's stdin and returns what the program writes to its stdout

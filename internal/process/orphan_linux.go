@@ -102,12 +102,5 @@ func childless() bool {
 		unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil), unix.ECHILD)
 }
 
-// reapGroup reaps the members of a group that became our children as orphans.
-// The leader, our own child, must have been reaped already.
-func reapGroup(group int) {
-	for {
-		if pid, err := unix.Wait4(-group, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
-			return
-		}
-	}
-}
+// endMarkedOrphans is EndStrays for the orphans that we adopted.
+func endMarkedOrphans(mark string) { endMarked(mark, orphans) }

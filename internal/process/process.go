@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/sandbox"
@@ -145,3 +146,11 @@ func (r *reason) Unwrap() error { return r.cause }
 func notFound(format string, args ...any) error {
 	return &reason{text: fmt.Sprintf(format, args...), cause: fs.ErrNotExist}
 }
+
+// goingOn holds the sessions of programs that keep running after toolreg exits.
+// It is global because it extends the kernel's list of children.
+var goingOn sync.Map
+
+// GoesOn excludes a child's session and all processes in it from being killed
+// when toolreg exits.
+func GoesOn(session int) { goingOn.Store(session, true) }

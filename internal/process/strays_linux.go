@@ -27,9 +27,6 @@ func EndStrays(first int, mark string) {
 	endMarked(mark, func() []int { return newerThan(first) })
 }
 
-// endMarkedOrphans is EndStrays for the orphans that we adopted.
-func endMarkedOrphans(mark string) { endMarked(mark, orphans) }
-
 func endMarked(mark string, candidates func() []int) {
 	entry := []byte(MarkVariable + "=" + mark)
 	pause := 50 * time.Microsecond

@@ -1,6 +1,7 @@
 package servecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,4 +58,19 @@ func (o *options) serveMetrics(ctx context.Context, e *cli.Env,
 		}
 	}()
 	return func() { _ = hs.Close() }, nil
+}
+
+// listenOn opens the address that a flag gives.
+func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, cli.Usage(fmt.Sprintf("%s %q: expected HOST:PORT", flag, address),
+			"such as 127.0.0.1:8080; :8080 listens only on this machine")
+	}
+	host = cmp.Or(host, "127.0.0.1")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen: %w", err)
+	}
+	return listener, nil
 }

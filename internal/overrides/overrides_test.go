@@ -84,6 +84,8 @@ func TestReshapeParams(t *testing.T) {
 		{"definitions of a param that is hidden", `{"properties":{"a":{"anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}]},"b":{"$ref":"#/definitions/x~1y%5B"}},"$defs":{"A":{"items":{"$ref":"#/$defs/A1"}},"A1":{"$ref":"#/$defs/A"},"B":{"type":"string"}},"definitions":{"x/y[":{"items":{"$ref":"#/$defs/B"}},"z":{}}}`,
 			`{a: {hidden: true}}`,
 			`{"properties":{"b":{"$ref":"#/definitions/x~1y%5B"}},"$defs":{"B":{"type":"string"}},"definitions":{"x/y[":{"items":{"$ref":"#/$defs/B"}}}}`},
+		{"definitions of draft 7 alone", `{"properties":{"a":{"$ref":"#/definitions/A"},"b":{}},"definitions":{"A":{"type":"string"}}}`, `{a: {hidden: true}}`,
+			`{"properties":{"b":{}}}`},
 		{"definitions that have names", `{"properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#b"}},"$defs":{"A":{"type":"string"},"B":{"$anchor":"b"}}}`, `{a: {hidden: true}}`,
 			`{"properties":{"b":{"$ref":"#b"}},"$defs":{"A":{"type":"string"},"B":{"$anchor":"b"}}}`},
 		{"a param that is a reference", `{"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`, `{a: {enum: [x, y]}}`,

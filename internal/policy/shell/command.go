@@ -129,7 +129,9 @@ func (c *Command) names(command string) Certainty {
 		return unknown
 	}
 	t := tableOf(programName(c.words[0].text))
-	rest := restNamed(t, want[1:], t.splitCluster(c.words[1:]))
+	args := t.splitCluster(c.words[1:])
+	// An option in another spelling must not hide the one that the rule names, with its value.
+	rest := max(restNamed(t, want[1:], args, false), restNamed(t, want[1:], args, true))
 	if rest == No && t != nil && t.has("aliases") && t.mayBeAlias(c.words[1:]) {
 		rest = Maybe
 	}
@@ -199,16 +201,16 @@ func firstLetter(program string) byte {
 // anyRest ends the commands of other programs' rules: "git push:*" is what begins with "git push".
 const anyRest = ":*"
 
-// isWord reports whether a word of a command is, or has in it, the one that a rule names: -f is in -uf, and
-// --force in --force=x.
+// isWord reports whether a word of a command is the one that a rule names.
 func (t *table) isWord(word, want string) bool {
+	return word != "" && text.MatchNameFold(want, word) || t.isNameOf(word, want)
+}
+
+// hasOption reports whether a word has in it the option that a rule names: -f is in -uf, and --force in --force=x.
+func (t *table) hasOption(word, want string) bool {
 	name, option := strings.CutPrefix(want, "-")
 	switch {
-	case word == "":
-		return false
-	case text.MatchNameFold(want, word) || t.isNameOf(word, want):
-		return true
-	case !option || name == "-" || word[0] != '-':
+	case !option || name == "-" || word == "" || word[0] != '-':
 		return false
 	case len(name) == 1 && word[:min(2, len(word))] != "--" && (t == nil || !t.has("whole")):
 		return strings.Contains(word, name)
@@ -219,7 +221,7 @@ func (t *table) isWord(word, want string) bool {
 
 // restNamed looks for the remaining words of a rule, in order, among the words of
 // a command. Each may be preceded by options, with or without values.
-func restNamed(t *table, want []string, words []word) Certainty {
+func restNamed(t *table, want []string, words []word, anySpelling bool) Certainty {
 	sure := Yes
 	for _, w := range want {
 		at := -1
@@ -228,7 +230,8 @@ func restNamed(t *table, want []string, words []word) Certainty {
 			if !certain {
 				sure = Maybe
 			}
-			if t.isWord(words[i].text, w) || t.isWord(words[i].text, strings.TrimSuffix(w, anyRest)) {
+			if t.isWord(words[i].text, w) || t.isWord(words[i].text, strings.TrimSuffix(w, anyRest)) ||
+				anySpelling && t.hasOption(words[i].text, w) {
 				at = i
 				break
 			}

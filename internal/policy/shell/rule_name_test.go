@@ -29,6 +29,8 @@ func TestCommandOfRule(t *testing.T) {
 		{"git log", "git *", true, Yes},
 		{"git push -uf", "git push -f", false, Yes},
 		{"git push -u origin", "git push -f", false, No},
+		{"kubectl delete -vn x -n prod", "kubectl delete -n prod", false, Yes},
+		{"kubectl delete -vn x -n test", "kubectl delete -n prod", false, No},
 		{"docker run --privileged=true x", "docker run --privileged", false, Yes},
 		{"docker run --privileged-x x", "docker run --privileged", false, No},
 		{"python -Ic x", "python -c", false, Yes},

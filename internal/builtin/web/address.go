@@ -81,7 +81,7 @@ func cleanHost(u *url.URL) error {
 		return errors.New("contains an IPv6 zone, which is not supported")
 	case strings.Trim(host, ".") == "":
 		return errors.New("has no host")
-	case err != nil && !plainHost(host):
+	case err != nil && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-._") != "": // idna rejects _
 		return fmt.Errorf("has the invalid host name %s", text.Quote(host))
 	}
 	if strings.Contains(host, ":") {
@@ -91,14 +91,4 @@ func cleanHost(u *url.URL) error {
 		u.Host += ":" + port
 	}
 	return nil
-}
-
-// plainHost accepts ASCII names that are in use, also those with an underscore.
-func plainHost(host string) bool {
-	for _, c := range []byte(host) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_') {
-			return false
-		}
-	}
-	return true
 }

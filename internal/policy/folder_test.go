@@ -72,6 +72,17 @@ func TestFolderOfCommand(t *testing.T) {
 		}
 	}
 
+	for line, want := range map[string]Decision{
+		"cd sub && make": Allow, "cd " + root + " && make": Allow, "cd sub && cd .. && make": Allow, "(cd sub); make": Allow,
+		"cd /tmp; make": Ask, "cd empty; make": Ask, "cd link; make": Ask, "cd sub/nested; make": Ask, "cd; make": Ask, "cd -; make": Ask,
+		"cd $x; make": Ask, "cd sub": Ask, "pushd sub; make": Ask,
+	} {
+		p := &Policy{Workspace: filepath.ToSlash(root), Rules: []Rule{{Command: "make", Decision: Allow}}}
+		if v := p.Decide(t.Context(), commandTool(line, ""), registry.Call{}); v.Decision != want {
+			t.Errorf("without a rule on cd, %q: %s (%s), want %s", line, v.Decision, v.Reason, want)
+		}
+	}
+
 	line := commandTool("make", "sub/nested")
 	when, err := jq.Compile(`.directory == "sub/nested"`)
 	if err != nil {

@@ -383,7 +383,8 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	}
 	c.dynamic = c.dynamic || run.dynamic
 	c.Exact, c.Named, c.lead, c.short = harmless(words)
-	c.Passes = run.passes && c.Doubt == "" && !c.dynamic
+	stays := name == "cd" && c.Exact == "" && a.isOfProject != nil && path.IsAbs(a.dir) && a.isOfProject(name, a.dir)
+	c.Passes = (run.passes || stays) && c.Doubt == "" && !c.dynamic
 	if c.Doubt == "" && (len(run.scripts) > 0 || len(run.commands) > 0 && !run.through || run.dynamic) {
 		c.Doubt = c.Exact
 	}

@@ -144,6 +144,9 @@ func (c *Content) retype(uri string) {
 // model providers check: a provider that rejects an image does so again in every later
 // request. Bytes of text are text, and an image without any is a text that says so.
 func (c Content) Settled() Content {
+	if c.Type == ContentResource {
+		c.URI = cmp.Or(c.URI, attachment) // clients in Python reject results with an empty URI
+	}
 	if c.Data == nil {
 		return c
 	}
@@ -182,7 +185,7 @@ func (c Content) Settled() Content {
 	return c
 }
 
-// attachment is the URI of what was labelled as an image or a sound and is neither.
+// attachment is the URI of a resource that has none, such as what was labelled as an image or a sound and is neither.
 const attachment = "toolreg:attachment"
 
 // sniffedType returns the type that the first bytes say, "" if they say none. label is the type that

@@ -63,6 +63,7 @@ func TestSettled(t *testing.T) {
 		{"a blob of no text", blob("text/plain", "\x00\x01"), blob("text/plain", "\x00\x01")},
 		{"a blob of a PNG", blob("application/octet-stream", pngBytes), blob("image/png", pngBytes)},
 		{"a blob that is a program's", blob("application/x-thing", "\x00\x01"), blob("application/x-thing", "\x00\x01")},
+		{"text without a URI", Content{Type: ContentResource, Text: "a"}, Content{Type: ContentResource, URI: "toolreg:attachment", Text: "a"}},
 		{"text", TextContent(pngBytes), TextContent(pngBytes)},
 	}
 	for _, tt := range tests {

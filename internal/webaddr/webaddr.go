@@ -141,7 +141,9 @@ func Explain(err error) string {
 		return err.Error() + "; nothing listens there"
 	case plain, errors.Is(err, http.ErrSchemeMismatch):
 		return "what answers there does not speak TLS; its address may begin with http://"
-	case unknown, verification:
+	case unknown:
+		return err.Error() + "; if you trust who signed it, add that certificate to the system's, on Linux also with SSL_CERT_FILE"
+	case verification:
 		return err.Error() + "; certificate checks cannot be disabled"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the server closed the connection early"

@@ -74,7 +74,8 @@ func TestExplain(t *testing.T) {
 		{syscall.ECONNREFUSED, "connection refused; nothing listens there"},
 		{&BlockedError{Host: "a", Port: "80", Address: "::1"}, (&BlockedError{Host: "a", Port: "80", Address: "::1"}).Error()},
 		{io.ErrUnexpectedEOF, "the server closed the connection early"},
-		{x509.UnknownAuthorityError{}, "x509: certificate signed by unknown authority; certificate checks cannot be disabled"},
+		{x509.UnknownAuthorityError{}, "x509: certificate signed by unknown authority; if you trust who signed it, add that certificate to the system's, on Linux also with SSL_CERT_FILE"},
+		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"a.example"}}, Host: "b.example"}}, "tls: failed to verify certificate: x509: certificate is valid for a.example, not b.example; certificate checks cannot be disabled"},
 		{errors.New("odd"), "odd"},
 	} {
 		err := &url.Error{Op: "Get", URL: "https://a.example/?key=secret", Err: tt.err}

@@ -300,7 +300,7 @@ func TestFetchFailures(t *testing.T) {
 		s.URL + "/broken":       "closed the connection early",
 		s.URL + "/close":        "closed the connection early",
 		s.URL + "/headers":      "response headers exceeded",
-		secure.URL:              "certificate checks cannot be disabled",
+		secure.URL:              "SSL_CERT_FILE",
 		"http://127.0.0.1:1/x":  "connection refused",
 		"https://" + s.URL[7:]:  "does not speak TLS",
 		"http://host.invalid/x": `"host.invalid"`,

@@ -40,6 +40,7 @@ type web struct {
 	loopback bool            // the MCP server itself is on this machine
 	origin   string          // of the MCP server
 	headers  http.Header     // for this origin alone: a gateway before it may admit nobody without them
+	base     *http.Transport
 	client   *http.Client
 	status   int    // of the last response
 	nonce    string // for proofs, of the last response
@@ -57,19 +58,16 @@ func newWeb(addresses ...string) *web {
 		w.named[webaddr.CanonicalHost(u.Hostname())] = true
 		w.loopback = w.loopback || webaddr.IsLoopback(u.Hostname())
 	}
-	base := webaddr.NewTransport(64 << 10)
-	base.DialContext = w.dial
-	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect, Transport: &webTransport{w, base}}
+	w.base = webaddr.NewTransport(64 << 10)
+	w.base.DialContext = w.dial
+	w.client = &http.Client{Timeout: webTimeout, CheckRedirect: w.redirect, Transport: webTransport{w}}
 	return w
 }
 
-func (w *web) close() { w.client.CloseIdleConnections() }
+func (w *web) close() { w.base.CloseIdleConnections() }
 
 // webTransport tells the dialer the host of a connection.
-type webTransport struct {
-	web  *web
-	base *http.Transport
-}
+type webTransport struct{ *web }
 
 type dialKey struct{}
 
@@ -80,35 +78,32 @@ type dialFor struct {
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (g *webTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	proxy, err := g.base.Proxy(r)
+func (w webTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	proxy, err := w.base.Proxy(r)
 	if err != nil {
 		return nil, err
 	}
 	d := dialFor{host: webaddr.CanonicalHost(r.URL.Hostname()), proxy: proxy != nil}
 	if d.proxy {
-		if err := g.web.allowName(r.Context(), d.host); err != nil {
+		if err := w.allowName(r.Context(), d.host); err != nil {
 			return nil, err
 		}
 	}
 	r = r.Clone(context.WithValue(r.Context(), dialKey{}, d))
-	if webaddr.Origin(r.URL) == g.web.origin { // for each request, so that no redirect takes them elsewhere
-		r.Host = cmp.Or(g.web.headers.Get("Host"), r.Host)
-		for name, values := range g.web.headers {
+	if webaddr.Origin(r.URL) == w.origin { // for each request, so that no redirect takes them elsewhere
+		r.Host = cmp.Or(w.headers.Get("Host"), r.Host)
+		for name, values := range w.headers {
 			if r.Header.Get(name) == "" {
 				r.Header[name] = values
 			}
 		}
 	}
-	resp, err := g.base.RoundTrip(r)
+	resp, err := w.base.RoundTrip(r)
 	if err == nil {
-		g.web.status, g.web.nonce = resp.StatusCode, takeNonce(resp.Header)
+		w.status, w.nonce = resp.StatusCode, takeNonce(resp.Header)
 	}
 	return resp, err
 }
-
-// CloseIdleConnections implements the method that http.Client uses.
-func (g *webTransport) CloseIdleConnections() { g.base.CloseIdleConnections() }
 
 func (w *web) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d, _ := ctx.Value(dialKey{}).(dialFor)

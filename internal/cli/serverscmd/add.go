@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -290,9 +289,9 @@ func readServers(ios *cli.IO, argv []string) (additions, error) {
 		if ios.InTTY {
 			return nil, cli.Usage("give the JSON as an argument or on stdin", hint)
 		}
-		read, err := io.ReadAll(io.LimitReader(ios.In, document.MaxFile))
+		read, err := ios.ReadStdin("servers", document.MaxFile)
 		if err != nil {
-			return nil, fmt.Errorf("reading stdin: %w", err)
+			return nil, err
 		}
 		data = string(read)
 	}

@@ -224,31 +224,24 @@ func (c *Config) folder(root, file string) (folder *os.Root, inside bool, err er
 // it again.
 func (c *Config) readPiped(files []string) error {
 	for _, name := range files {
-		open := func() (io.Reader, error) { return c.io.In, nil }
-		if name != "-" {
-			path := c.Absolute(name)
-			if info, err := os.Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
-				continue
-			}
-			open = func() (io.Reader, error) { return os.Open(path) }
+		if info, err := os.Stat(c.Absolute(name)); name != "-" && (err != nil || info.Mode()&fs.ModeNamedPipe == 0) {
+			continue
 		}
 		if _, read := c.piped[name]; read {
 			continue
 		}
-		data, err := ui.UntilDone(c.command.Context(), func() ([]byte, error) {
-			r, err := open()
-			if err != nil {
-				return nil, err
-			}
-			return io.ReadAll(io.LimitReader(r, document.MaxFile+1))
-		})
-		if err != nil {
-			return fmt.Errorf("reading the settings of --settings %s: %w", name, err)
-		}
-		if name == "-" {
+		var data []byte
+		var err error
+		if name != "-" {
+			data, err = c.ReadFile(c.command.Context(), name, document.MaxFile)
+		} else {
+			data, err = io.ReadAll(io.LimitReader(c.io.In, document.MaxFile+1))
 			c.io.In = readerFunc(func([]byte) (int, error) {
 				return 0, Usage("stdin holds the settings (--settings -)", "give params with --params or k=v")
 			})
+		}
+		if err != nil {
+			return fmt.Errorf("reading the settings of --settings %s: %w", name, err)
 		}
 		if c.piped == nil {
 			c.piped = map[string][]byte{}

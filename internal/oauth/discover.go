@@ -186,7 +186,7 @@ func isForServer(resource, server string) bool {
 }
 
 // maxIssuers is how many authorization servers of an MCP server are tried.
-const maxIssuers = 5
+const maxIssuers = 3
 
 // authority reads the metadata of the first authorization server that publishes any. If none does, it
 // uses the default endpoints of revision 2025-03-26 at the first.
